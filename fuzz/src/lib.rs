@@ -14,7 +14,7 @@ use std::io::Cursor;
 use dendrer::Trace;
 use dendrer::pack::yaml::Document;
 use dendrer::recorder::Fixed;
-use dendrer::verify::{self, Verdict};
+use dendrer::verify::{self, VerifyVerdict};
 use dendrer_kernel::cases;
 use dendrer_kernel::expr::{Budget, Env, Expr, Scope};
 use dendrer_kernel::pack::{Origin, Pack};
@@ -26,7 +26,7 @@ use dendrer_object::note::{Checkpoint, SignedNote, SigningKey, VerifierKey};
 use dendrer_object::record::{Entry, Header};
 use dendrer_object::{Delta, Intent, Value};
 use dendrer_testkit::memory;
-use dendrer_wire::import::{self, Choice, ImportError, Kind, Map, OnGap, Options, plan};
+use dendrer_wire::import::{self, Choice, ImportError, ImportOptions, Map, OnGap, SourceKind, plan};
 
 pub use derived::{snapshot, verdicts};
 pub use disk::{directory, segment, whole_segment};
@@ -175,7 +175,7 @@ pub fn import(data: &[u8]) {
         ("intent", Value::record([("content", Value::from("/content"))])),
     ]);
     let map = Map::from_value(&mapping).expect("the mapping is one");
-    for kind in [Kind::Chat, Kind::Mapped(map)] {
+    for kind in [SourceKind::Chat, SourceKind::Mapped(map)] {
         import_as(&kind, data);
     }
 }
@@ -186,14 +186,14 @@ pub fn map(data: &[u8]) {
     let Ok(mapping) = parse_door(&data[..end]) else { return };
     let Ok(map) = Map::from_value(&mapping) else { return };
     assert_eq!(map.to_value(), &mapping);
-    import_as(&Kind::Mapped(map), &data[end + 1..]);
+    import_as(&SourceKind::Mapped(map), &data[end + 1..]);
 }
 
-fn import_as(kind: &Kind, data: &[u8]) {
-    let any_items = matches!(kind, Kind::Mapped(_));
+fn import_as(kind: &SourceKind, data: &[u8]) {
+    let any_items = matches!(kind, SourceKind::Mapped(_));
     let look = |on_gap| {
         let choice = Choice { any_items, ..Choice::default() };
-        let options = Options { kind: kind.clone(), choice, on_gap, name: None };
+        let options = ImportOptions { kind: kind.clone(), choice, on_gap, name: None };
         let start = Start::new("fuzzed".parse().expect("a run id"));
         plan(&mut Cursor::new(data), options, start)
     };
@@ -212,7 +212,7 @@ fn import_as(kind: &Kind, data: &[u8]) {
 }
 
 /// Records what was planned, and reads it back.
-fn record_planned(plan: &import::Plan, data: &[u8]) {
+fn record_planned(plan: &import::ImportPlan, data: &[u8]) {
     let mut store = memory(1);
     let surroundings = Box::new(Fixed::new("fuzzed", 0, 1));
     let mut settled = 0;
@@ -223,9 +223,9 @@ fn record_planned(plan: &import::Plan, data: &[u8]) {
     let trace = Trace::open(&store, &plan.start.run).expect("what was recorded is there");
     assert_eq!(trace.tip(), plan.tally.ticks);
     assert_eq!(trace.record(trace.tip()).map(|record| record.id()).ok(), Some(tip));
-    let report = verify::store(&store, &verify::Options { replay: true, ..verify::Options::default() });
+    let report = verify::store(&store, &verify::VerifyQuestion { replay: true, ..verify::VerifyQuestion::default() });
     let report = report.expect("a store in memory can be verified");
-    assert_eq!((report.verdict, &report.findings[..]), (Verdict::Intact, &[][..]));
+    assert_eq!((report.verdict, &report.findings[..]), (VerifyVerdict::Intact, &[][..]));
 }
 
 /// Expressions: what parses prints, and what was printed parses to the same; an answer is always the same one, costs

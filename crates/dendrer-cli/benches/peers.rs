@@ -288,9 +288,9 @@ fn figures(bench: &Bench, wall: Duration, cpu_taken: Duration) -> Figures {
     let reading = start.elapsed();
     assert_eq!(read, bench.steps + 2, "the steps, the run and the log");
     let start = Instant::now();
-    let report = verify::store(&store, &verify::Options::default()).expect("verified");
+    let report = verify::store(&store, &verify::VerifyQuestion::default()).expect("verified");
     let verifying = start.elapsed();
-    assert_eq!(report.verdict, verify::Verdict::Intact, "{:?}", report.findings);
+    assert_eq!(report.verdict, verify::VerifyVerdict::Intact, "{:?}", report.findings);
     drop(store);
     let (bytes, allocated) = on_disk(&dir);
     Figures {

@@ -8,10 +8,11 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use dendrer::Trace;
+use dendrer::address::Address;
 use dendrer::bundle;
 use dendrer::bundle::Opened;
 use dendrer::error::NoStore;
-use dendrer::recorder::Surroundings;
+use dendrer::recorder::Environment;
 use dendrer::repo::Mode;
 use dendrer::repo::Repo;
 use dendrer::repo::Signed;
@@ -29,24 +30,24 @@ use dendrer::watch::Watch;
 use dendrer_object::RunName;
 use dendrer_object::note::SignedNote;
 
-use crate::address::Rev;
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::Global;
-use crate::keys;
-use crate::mark;
 use crate::out;
 use crate::out::Out;
 use crate::out::files;
 use crate::progress::Progress;
 
-pub(crate) mod copies;
+pub(crate) mod care;
+pub(crate) mod keys;
+pub(crate) mod mark;
 pub(crate) mod named;
 pub(crate) mod packs;
+pub(crate) mod replies;
 pub(crate) mod runs;
+pub(crate) mod ticks;
 
-pub(crate) use dendrer::ask::bisect::gather::is_last as ended;
-pub(crate) use dendrer::repo::locate::{REPLACED, RESTORING, STORE_DIR};
+pub(crate) use dendrer::repo::locate::STORE_DIR;
 pub(crate) use dendrer::trace::all_runs;
 
 /// What a reading command reads.
@@ -75,12 +76,12 @@ impl Source {
     }
 
     /// Opens the run that an address means.
-    pub(crate) fn trace(&self, rev: &Rev) -> Result<Trace> {
+    pub(crate) fn trace(&self, rev: &Address) -> Result<Trace> {
         self.trace_through(self.store(), rev)
     }
 
     /// As [`Source::trace`], read through a handle that counts what is read.
-    pub(crate) fn trace_through(&self, store: &Arc<dyn Store>, rev: &Rev) -> Result<Trace> {
+    pub(crate) fn trace_through(&self, store: &Arc<dyn Store>, rev: &Address) -> Result<Trace> {
         let run = rev.run_in(self.store(), self.named())?;
         Ok(Trace::open(store, &run)?)
     }
@@ -94,7 +95,7 @@ impl Source {
 }
 
 /// Opens what an address speaks of, for reading. Says on stderr, and in the document, that it is not what was signed.
-pub(crate) fn source(global: &Global, rev: &Rev, out: &mut Out) -> Result<Source> {
+pub(crate) fn source(global: &Global, rev: &Address, out: &mut Out) -> Result<Source> {
     let Some(path) = &rev.bundle else { return whole_store(global, out) };
     let opened = open_bundle(Some(global), path)?;
     out.reads(&opened);
@@ -151,7 +152,7 @@ pub(crate) fn not_found(failure: Failure, store: &dyn Store) -> Failure {
 
 /// As [`source`], for verbs whose answer would be taken for one about the record: a bundle that is not the one that was
 /// signed, or of which a record does not open, has no answer.
-pub(crate) fn sound(global: &Global, rev: &Rev, out: &mut Out) -> Result<Source> {
+pub(crate) fn sound(global: &Global, rev: &Address, out: &mut Out) -> Result<Source> {
     let Some(path) = &rev.bundle else { return whole_store(global, out) };
     let opened = open_bundle(Some(global), path)?;
     out.reads(&opened);
@@ -170,7 +171,7 @@ pub(crate) fn sound(global: &Global, rev: &Rev, out: &mut Out) -> Result<Source>
 }
 
 /// Says of a run that is there only because another one began as a fork of it, that it may have gone on.
-fn tell_part(opened: &Opened, rev: &Rev, out: &mut Out) {
+fn tell_part(opened: &Opened, rev: &Address, out: &mut Out) {
     // Where the address means no run, whoever looks for it says so.
     let meant = rev.run.as_ref().and_then(|_| rev.run_in(&opened.store, &opened.runs).ok());
     if let Some(run) = meant.filter(|run| !opened.runs.contains(run))
@@ -249,6 +250,18 @@ pub(crate) fn write_store(global: &Global) -> Result<Repo> {
     })
 }
 
+/// Opens the store for a verb that makes a run of others. A dry run proposes through the handle that reads them; what is
+/// proposed is discarded, and an append would fail.
+pub(crate) fn target(global: &Global, source: &Source, is_dry: bool) -> Result<Repo> {
+    if let (true, Source::Store(repo, _)) = (is_dry, source) {
+        return Ok(repo.clone());
+    }
+    let repo = write_store(global)?;
+    // A key that cannot be used is reported before anything is made.
+    repo.signing_key()?;
+    Ok(repo)
+}
+
 /// As [`write_store`], of the store at a place.
 pub(crate) fn write_at(global: &Global, path: &Path) -> std::result::Result<Repo, dendrer::Error> {
     let options = Options { index: !global.without_index, ..Options::write() };
@@ -257,10 +270,20 @@ pub(crate) fn write_at(global: &Global, path: &Path) -> std::result::Result<Repo
     Ok(repo)
 }
 
+/// Says that the log will not be signed, if its key is not here. A key that cannot be used is a failure.
+pub(crate) fn say_no_key(repo: &Repo, out: &mut Out) -> Result<()> {
+    if repo.signing_key()?.is_none() {
+        out.say(
+            "note: the key of the log is not here; records are written, and no checkpoint is signed (E0804)",
+        );
+    }
+    Ok(())
+}
+
 /// Opens the store, calls `write` to write into its casebook, and signs the log.
 pub(crate) fn write_down<T>(
     global: &Global,
-    write: impl FnOnce(&Shared, Box<dyn Surroundings>) -> std::result::Result<T, dendrer::Error>,
+    write: impl FnOnce(&Shared, Box<dyn Environment>) -> std::result::Result<T, dendrer::Error>,
 ) -> Result<T> {
     let repo = write_store(global)?;
     repo.signing_key()?;
@@ -323,9 +346,4 @@ pub(crate) fn find(global: &Global) -> Result<PathBuf> {
 /// Returns the failure for a directory in which a restore was interrupted; `None` for any other.
 pub(crate) fn cut_off(dir: &Path) -> Option<Failure> {
     locate::interrupted(dir).map(|error| dendrer::Error::NoStore(Box::new(error)).into())
-}
-
-/// Fails for a store that cannot be read whole.
-pub(crate) fn refuse_damage(store: &dyn Store) -> Result<()> {
-    Ok(dendrer::repo::refuse_damage(store)?)
 }

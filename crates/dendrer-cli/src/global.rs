@@ -3,10 +3,9 @@
 use std::time::{Duration, SystemTime};
 
 use clap::{Args, FromArgMatches, ValueEnum, ValueHint};
+use dendrer::address::Position;
 use dendrer::store::embedded::Options;
 use dendrer_view::text::TimeForm;
-
-use crate::address::Pos;
 
 /// Flags that every verb takes.
 #[derive(Debug, Clone, Args)]
@@ -160,8 +159,8 @@ pub(crate) enum AuthorChoice {
 }
 
 /// Reads a tick as flags take it: `12`, `tick:12`, `tip`, `-1`.
-pub(crate) fn tick_arg(text: &str) -> Result<Pos, String> {
-    Pos::parse(text)
+pub(crate) fn tick_arg(text: &str) -> Result<Position, String> {
+    Position::parse(text)
         .ok_or_else(|| "a tick is a number, like 12 or tick:12, or tip, or -N before the tip".to_owned())
 }
 

@@ -1,18 +1,16 @@
 //! The `dendrer` program: arguments in, answers and exit codes out.
 
-mod address;
 mod complete;
 mod context;
 mod demo;
 mod failure;
 mod global;
-mod keys;
-mod mark;
 mod offers;
 mod out;
 mod progress;
 mod verbs;
 
+use dendrer_object::Code;
 use std::io::{IsTerminal, Write};
 use std::process::ExitCode;
 use std::time::Instant;
@@ -20,14 +18,15 @@ use std::time::Instant;
 use clap::FromArgMatches;
 use dendrer_view::quote::shell;
 
+use crate::context::keys;
 use crate::failure::Failure;
 use crate::global::ColorChoice;
 use crate::global::Format;
 use crate::global::Global;
 use crate::out::Form;
 use crate::out::Out;
-use crate::out::QUIET;
 use crate::out::files;
+use crate::out::is_closed_pipe;
 use crate::verbs::Cli;
 use crate::verbs::Verb;
 
@@ -44,7 +43,7 @@ fn main() -> ExitCode {
     // What it looks like is another name, of a file that may be there as well.
     if let Some(odd) = given.iter().find(|arg| arg.to_str().is_none()) {
         let what = format!("{} is not UTF-8, and every argument must be", odd.to_string_lossy());
-        let failure = Failure::new("E0106", what)
+        let failure = Failure::new(Code::E0106, what)
             .note("nothing was done; give the file a name that is, or go where it is");
         return ExitCode::from(report(&failure, wants_json(&args), ColorChoice::Auto));
     }
@@ -57,7 +56,7 @@ fn main() -> ExitCode {
     cli.global.output = cli.global.output.filter(|file| !files::is_stdout(file));
     let Some(verb) = cli.verb else {
         let nothing = || {
-            Failure::new("E0106", "no verb: there is nothing to make a document of")
+            Failure::new(Code::E0106, "no verb: there is nothing to make a document of")
                 .help(&["dendrer", "help"])
         };
         return ExitCode::from(match wants_json(&args) {
@@ -96,7 +95,7 @@ fn run(global: &Global, verb: &Verb, form: &Form) -> u8 {
     let mut out = Out::new(global, form);
     let result = verbs::run(global, verb, &mut out);
     if let Err(failure) = &result
-        && failure.code == "E0809"
+        && failure.code == Code::E0809
         && !global.without_index
         && out.is_untouched()
         && form.again
@@ -125,7 +124,7 @@ fn printed(written: std::io::Result<()>, color: ColorChoice) -> u8 {
 
 /// Prints a failure where it belongs and returns its exit code.
 fn report(failure: &Failure, json: bool, color: ColorChoice) -> u8 {
-    if failure.code == QUIET {
+    if is_closed_pipe(failure) {
         return 0;
     }
     if json {
@@ -152,7 +151,7 @@ fn usage(error: &clap::Error, json: bool, args: &[String]) -> ExitCode {
     let text = error.render().to_string();
     let mut lines = text.lines().map(str::trim_end).filter(|line| !line.is_empty());
     let first = lines.next().unwrap_or_default().trim_start_matches("error: ").to_owned();
-    let mut failure = Failure::new("E0106", first);
+    let mut failure = Failure::new(Code::E0106, first);
     if error.kind() == ErrorKind::InvalidSubcommand
         && let Some(ContextValue::String(word)) = error.get(ContextKind::InvalidSubcommand)
     {
@@ -179,7 +178,7 @@ fn usage(error: &clap::Error, json: bool, args: &[String]) -> ExitCode {
 
 /// Names the verb that may have been meant: one slip away, or two letters the other way round.
 fn unknown_verb(word: &str) -> Failure {
-    let failure = Failure::new("E0106", format!("there is no verb \"{word}\""));
+    let failure = Failure::new(Code::E0106, format!("there is no verb \"{word}\""));
     let known = verbs::command();
     let names: Vec<&str> =
         known.get_subcommands().flat_map(clap::Command::get_name_and_visible_aliases).collect();

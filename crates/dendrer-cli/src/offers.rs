@@ -10,12 +10,12 @@ use std::path::Path;
 
 use clap_complete::env::{Bash, Elvish, EnvCompleter, Fish, Powershell, Shells, Zsh};
 use clap_complete::{CompletionCandidate, engine};
+use dendrer::address::Address;
+use dendrer::address::Position;
 use dendrer::kernel::predicate::BUILT_IN;
-use dendrer_object::Value;
-use dendrer_view::{codes, schemas};
+use dendrer_object::{Code, Value};
+use dendrer_view::schemas;
 
-use crate::address::Pos;
-use crate::address::Rev;
 use crate::context;
 use crate::global::Global;
 
@@ -150,14 +150,14 @@ pub(crate) fn paths(current: &OsStr) -> Vec<CompletionCandidate> {
 fn names_below(base: &str) -> Option<Vec<String>> {
     let store = context::read_store(&global()).ok()?;
     let (rev, run) = words().iter().find_map(|word| {
-        let rev = Rev::parse(word).ok().filter(|rev| rev.bundle.is_none())?;
+        let rev = Address::parse(word).ok().filter(|rev| rev.bundle.is_none())?;
         let run = rev.run_in(&store, &[]).ok()?;
         Some((rev, run))
     })?;
     let trace = dendrer::Trace::open(&store, &run).ok()?;
-    let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace).ok()?;
+    let tick = rev.pos.as_ref().unwrap_or(&Position::Tip).tick(&trace).ok()?;
     let state = trace.state(tick).ok()?;
-    let place = crate::address::state_path(base.trim_end_matches('.')).ok()?;
+    let place = dendrer::address::state_path(base.trim_end_matches('.')).ok()?;
     let object = place.get(&state)?.as_object()?;
     Some(object.iter().map(|(name, _)| name.to_string()).filter(|name| plain(name)).collect())
 }
@@ -173,7 +173,7 @@ pub(crate) fn predicates(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Codes.
 pub(crate) fn codes(current: &OsStr) -> Vec<CompletionCandidate> {
-    candidates(codes::CODES.iter().map(|code| code.code), current)
+    candidates(Code::ALL.iter().map(|code| code.as_str()), current)
 }
 
 /// Names of schemas.

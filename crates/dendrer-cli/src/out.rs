@@ -4,15 +4,14 @@ use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::PathBuf;
 
 use dendrer::bundle::Opened;
-use dendrer_object::{RunName, Value};
-use dendrer_view::answer::{Answer, End, ItemAnswer, Line, LinePlace, Page};
+use dendrer_object::{Code, RunName, Value};
+use dendrer_view::answer::{Answer, ItemAnswer, Line, LinePlace, Page};
 pub(crate) use dendrer_view::answer::{CUT, Style};
-use dendrer_view::codes;
 use dendrer_view::fields::Fields;
 use dendrer_view::problem::in_store;
+use dendrer_view::quote;
 use dendrer_view::quote::shell;
 use dendrer_view::text::TimeForm;
-use dendrer_view::{count, document, quote};
 
 use self::files::Whole;
 use self::pager::Pager;
@@ -24,9 +23,6 @@ use crate::global::Global;
 
 pub(crate) mod files;
 mod pager;
-
-/// How many errors of rules are printed for people; the run has them all.
-const ERRORS_SHOWN: usize = 10;
 
 /// How the answer of a call is written.
 pub(crate) struct Form {
@@ -57,7 +53,7 @@ pub(crate) struct Out {
     kept: Vec<Value>,
     /// Whether something was shortened that its verb did not speak of.
     cut: bool,
-    /// Whether the verb goes on when nobody reads its answer any more.
+    /// Whether the verb continues after the reader closed the pipe.
     outlives: bool,
     /// Whether nobody does.
     gone: bool,
@@ -66,7 +62,7 @@ pub(crate) struct Out {
     /// What is wrong with the bundle that is shown, until a document has said so.
     tampered: Option<Value>,
     /// What is wrong with the log that is read.
-    incomplete: Option<&'static str>,
+    incomplete: Option<Code>,
     /// The files that were read, and the runs in them.
     bundles: Vec<(String, Vec<RunName>)>,
     /// The store, where it was named.
@@ -157,12 +153,7 @@ impl Out {
         self.format() == Format::Text
     }
 
-    /// The width at which lines are cut; `None` where they are not.
-    pub(crate) fn width(&self) -> Option<usize> {
-        self.width
-    }
-
-    /// Wraps what should stand out. The text must be escaped already.
+    /// Paints a text. The text must be escaped already.
     pub(crate) fn paint(&self, style: Style, text: &str) -> String {
         if !self.color {
             return text.to_owned();
@@ -181,9 +172,17 @@ impl Out {
     pub(crate) fn answer(&mut self, answer: &impl Answer) -> Result {
         match self.is_text() {
             true => self.print(answer.lines(&self.page()))?,
-            false => self.document(&answer.document())?,
+            false => {
+                answer.notes().iter().for_each(|note| self.say(note));
+                self.document(&answer.document())?;
+            }
         }
-        Ok(exit(answer.end()))
+        Ok(answer.end().exit())
+    }
+
+    /// Prints lines that only people get, in front of an answer.
+    pub(crate) fn ahead(&mut self, lines: Vec<Line>) -> Result<()> {
+        if self.is_text() { self.print(lines) } else { Ok(()) }
     }
 
     /// As [`Out::answer`], for an answer that ends with a failure: an error after the lines, or the exit code of a document.
@@ -199,7 +198,16 @@ impl Out {
     /// As [`Out::answer`], for an answer that is a document for people as well.
     pub(crate) fn answer_as_json(&mut self, answer: &impl Answer) -> Result {
         self.document(&answer.document())?;
-        Ok(exit(answer.end()))
+        Ok(answer.end().exit())
+    }
+
+    /// As [`Out::answer`], for a document of another standard: no field is chosen of it, and no item cut out.
+    pub(crate) fn answer_whole(&mut self, answer: &impl Answer) -> Result {
+        match self.is_text() {
+            true => self.print(answer.lines(&self.page()))?,
+            false => self.json(&answer.document())?,
+        }
+        Ok(answer.end().exit())
     }
 
     /// Prints one item of an answer.
@@ -231,12 +239,33 @@ impl Out {
             }
             Format::Jsonl => self.end_stream(&answer.summary())?,
             Format::Json => {
-                let mut document = answer.summary().as_object().cloned().unwrap_or_default();
-                document.set("items", Value::array(std::mem::take(&mut self.kept)));
-                self.document(&Value::Object(document))?;
+                let items = self.kept();
+                self.document(&answer.whole(items))?;
             }
         }
-        Ok(exit(answer.end()))
+        Ok(answer.end().exit())
+    }
+
+    /// As [`Out::end`], for an answer that ends with a failure: an error after the lines, or the exit code of a document.
+    pub(crate) fn end_or<A: ItemAnswer>(&mut self, answer: &mut A, failure: Option<Failure>) -> Result {
+        let code = self.end(answer)?;
+        failure.filter(|_| self.is_text()).map_or(Ok(code), Err)
+    }
+
+    /// Ends an answer that had no items: its document is the one item of a stream.
+    pub(crate) fn end_whole<A: ItemAnswer>(&mut self, answer: &mut A) -> Result {
+        match self.is_text() {
+            true => self.end(answer),
+            false => {
+                self.document(&answer.whole(Vec::new()))?;
+                Ok(answer.end().exit())
+            }
+        }
+    }
+
+    /// Takes the items of the one document, which were kept until now.
+    pub(crate) fn kept(&mut self) -> Vec<Value> {
+        std::mem::take(&mut self.kept)
     }
 
     /// The page that lines are written for.
@@ -271,21 +300,6 @@ impl Out {
         self.write(b"\n")
     }
 
-    /// Prints the ticks at which a rule failed.
-    pub(crate) fn rule_errors(&mut self, errors: &[(u64, String)]) -> Result<()> {
-        for (tick, why) in errors.iter().take(ERRORS_SHOWN) {
-            let line = self.paint(Style::Warn, &format!("WARN       tick {tick}: {}", quote::escape(why)));
-            self.line(line)?;
-        }
-        if !errors.is_empty() {
-            self.say(format!(
-                "note: at {} a rule met an error; the state does not change there, and the transition notes it",
-                count(errors.len() as u64, "tick", "ticks")
-            ));
-        }
-        Ok(())
-    }
-
     /// Writes a value as JSON on a line.
     fn json(&mut self, value: &Value) -> Result<()> {
         let text = if self.ascii { quote::json_ascii(value) } else { quote::json(value) };
@@ -303,18 +317,6 @@ impl Out {
             }
             None => self.json(item),
         }
-    }
-
-    /// Ends a stream with its summary.
-    pub(crate) fn summary<'k>(
-        &mut self,
-        schema: &str,
-        members: impl IntoIterator<Item = (&'k str, Value)>,
-    ) -> Result<()> {
-        let count = ("items", Value::from(self.items));
-        let members = members.into_iter().chain(self.tampered.take().map(|warning| ("tampered", warning)));
-        let summary = document(schema, members.chain([count]));
-        self.json(&Value::record([("summary", summary)]))
     }
 
     /// Ends a stream with the document that its items are left out of.
@@ -365,19 +367,28 @@ impl Out {
         self.json(&Value::record([("summary", Value::Object(summary))]))
     }
 
+    /// Refuses raw bytes as the answer if a document goes to the same place.
+    pub(crate) fn takes_bytes(&self) -> Result<()> {
+        if self.is_text() {
+            return Ok(());
+        }
+        Err(Failure::new(Code::E0106, "stdout cannot take both the export and a document about it")
+            .note("say where the export goes with -o FILE"))
+    }
+
     /// Writes raw bytes of the answer, as an export does.
     pub(crate) fn bytes(&mut self, bytes: &[u8]) -> Result<()> {
         self.write(bytes)
     }
 
     /// Warns of what may be wrong with what is shown, and is not known to be.
-    pub(crate) fn warn(&mut self, code: &'static str, message: &str) {
+    pub(crate) fn warn(&mut self, code: Code, message: &str) {
         // Not to be silenced, as with what is known.
         let _ = writeln!(io::stderr(), "warning[{code}]: {}", quote::escape(message));
     }
 
-    /// Warns that what is shown is not what was signed. It stands in the document as well.
-    pub(crate) fn tampered(&mut self, path: &str, code: &'static str, message: &str) {
+    /// Warns that what is shown is not what was signed. The document has it as well.
+    pub(crate) fn tampered(&mut self, path: &str, code: Code, message: &str) {
         let text = format!("{} is TAMPERED: {message}", quote::escape(path));
         // Not to be silenced: what follows looks like any other record.
         let _ = writeln!(io::stderr(), "warning[{code}]: {}", quote::escape(&text));
@@ -386,7 +397,7 @@ impl Out {
     }
 
     /// As [`Out::tampered`], of a store: what is not found in it may be in what is missing.
-    pub(crate) fn incomplete(&mut self, path: &str, code: &'static str, message: &str) {
+    pub(crate) fn incomplete(&mut self, path: &str, code: Code, message: &str) {
         self.tampered(path, code, message);
         self.incomplete = Some(code);
     }
@@ -403,7 +414,7 @@ impl Out {
         self.bundles.push((opened.path.display().to_string(), opened.runs.clone()));
     }
 
-    /// Says something that is not the answer. On a terminal it stands below what was answered before it.
+    /// Says something that is not the answer. On a terminal it is printed below the answer so far.
     pub(crate) fn say(&mut self, line: impl AsRef<str>) {
         if self.quiet {
             return;
@@ -443,7 +454,7 @@ impl Out {
     /// What a verb does, and the exit code that it ends with, do not depend on whether somebody still reads the answer.
     fn outlive(&mut self, written: Result<()>) -> Result<()> {
         match written {
-            Err(failure) if failure.code == QUIET && self.outlives => {
+            Err(failure) if is_closed_pipe(&failure) && self.outlives => {
                 self.gone = true;
                 Ok(())
             }
@@ -505,7 +516,7 @@ impl AnswerFile {
 }
 
 /// Turns a "not found" in a log that is not whole into the fault of the log: what is asked for may be in the missing part.
-pub(crate) fn not_found_in(failure: Failure, code: &'static str) -> Failure {
+pub(crate) fn not_found_in(failure: Failure, code: Code) -> Failure {
     if failure.exit() != 3 {
         return failure;
     }
@@ -514,31 +525,23 @@ pub(crate) fn not_found_in(failure: Failure, code: &'static str) -> Failure {
         .help(&["dendrer", "verify", "--all"])
 }
 
-/// The exit code of an answer.
-fn exit(end: End) -> u8 {
-    match end {
-        End::Answered => 0,
-        End::No => 1,
-        End::Unknown => 6,
-        End::Problem(code) => codes::find(code).map_or(8, |code| code.exit),
-    }
-}
-
 fn to_stderr(line: &str) {
-    // Nobody can be told that stderr is closed.
+    // Ignored: there is no other place to report a closed stderr.
     let _ = writeln!(io::stderr(), "{line}");
 }
 
 /// A reader that went away ends the program quietly; anything else is a failure.
 pub(crate) fn closed(error: io::Error) -> Failure {
     if error.kind() == io::ErrorKind::BrokenPipe {
-        return Failure { code: QUIET, ..Failure::default() };
+        return Failure::new(Code::E0801, "");
     }
-    Failure::new("E0801", "cannot write the answer").at("cause", error.to_string())
+    Failure::new(Code::E0801, "cannot write the answer").at("cause", error.to_string())
 }
 
-/// The code of a failure that nobody is left to hear.
-pub(crate) const QUIET: &str = "";
+/// Whether the reader closed the pipe: print nothing, exit 0. Such a problem has no message.
+pub(crate) fn is_closed_pipe(failure: &Failure) -> bool {
+    failure.message.is_empty()
+}
 
 fn set(name: &str) -> bool {
     std::env::var_os(name).is_some_and(|value| !value.is_empty())

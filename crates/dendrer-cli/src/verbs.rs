@@ -5,7 +5,6 @@
 mod backtrack;
 mod backup;
 mod bisect;
-mod casebook;
 mod cherrypick;
 mod commit;
 mod completions;
@@ -22,10 +21,11 @@ mod gc;
 mod help;
 mod import;
 mod init;
-mod intents;
+mod label;
 mod log;
 mod man;
 mod merge;
+mod note;
 mod pack;
 mod predicate;
 mod rebase;
@@ -43,7 +43,6 @@ mod why;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
-use dendrer_object::Value;
 use dendrer_view::codes::EXITS;
 
 use self::conflicts::ConflictsVerb;
@@ -234,8 +233,8 @@ table! {
         after_help = "Examples:\n  dendrer merge --as both --from logistics-run-47 --from trip-planner-a --seed-only\n  dendrer conflicts list both"
     )]
     Conflicts(conflicts::ConflictsVerb): |verb| match verb {
-        ConflictsVerb::List(_) => pages("conflicts list", "conflicts"),
-        ConflictsVerb::Show(_) => pages("conflicts show", "conflicts"),
+        ConflictsVerb::List { .. } => pages("conflicts list", "conflicts"),
+        ConflictsVerb::Show { .. } => pages("conflicts show", "conflicts"),
         ConflictsVerb::Resolve(_) => flows("conflicts resolve", "resolved"),
     } => conflicts::run;
     /// Contracts of packs: list, show, compare and mend them, and check a run against them
@@ -247,11 +246,11 @@ table! {
         |verb| match verb {
         ContractVerb::Check(_) => pages("contract check", "contract-check").also(&["sarif", "github", "junit"]),
         ContractVerb::Extend(_) => flows("contract extend", "contract-extend"),
-        ContractVerb::Keygen(_) => flows("contract keygen", "contract-keygen"),
+        ContractVerb::Keygen { .. } => flows("contract keygen", "contract-keygen"),
         ContractVerb::List => pages("contract list", "contracts"),
         ContractVerb::Show(_) => pages("contract show", "contract"),
         ContractVerb::Diff(_) => pages("contract diff", "contract-diff"),
-        ContractVerb::Lint(_) => pages("contract lint", "contract-lint"),
+        ContractVerb::Lint { .. } => pages("contract lint", "contract-lint"),
         ContractVerb::Suggest(_) => pages("contract suggest", "contract-suggest"),
     }
         => contract::run;
@@ -264,12 +263,12 @@ table! {
     #[command(
         after_help = "Examples:\n  dendrer label\n  dendrer label before-the-feed logistics-run-47@21\n  dendrer show before-the-feed"
     )]
-    Label(casebook::Label): |_| pages("label", "labels") => casebook::label;
+    Label(label::Label): |_| pages("label", "labels") => label::run;
     /// Remarks on moments: list them, or write one down
     #[command(
         after_help = "Examples:\n  dendrer note\n  dendrer note logistics-run-47@22 \"nobody checked this feed\"\n  dendrer note logistics-run-47"
     )]
-    Note(casebook::NoteArgs): |_| pages("note", "notes") => casebook::note;
+    Note(note::NoteArgs): |_| pages("note", "notes") => note::run;
     /// Copy the store while others write to it; the next time, only what followed
     #[command(
         after_help = "Examples:\n  dendrer backup ../traces-backup\n  dendrer backup ../traces-backup --json"
@@ -291,13 +290,13 @@ table! {
     Doctor(doctor::Doctor): |_| pages("doctor", "doctor") => doctor::run;
     /// Explain a code
     #[command(after_help = "Examples:\n  dendrer explain E0301\n  dendrer explain")]
-    Explain(explain::Explain): |_| pages("explain", "explain") => |_, args, out| explain::run(args, out);
+    Explain(explain::Explain): |_| pages("explain", "explain") => explain::run;
     /// Print the JSON Schema of a document
     #[command(after_help = "Examples:\n  dendrer schema show\n  dendrer schema")]
-    Schema(schema::Schema): |_| pages("schema", "schemas") => |_, args, out| schema::run(args, out);
+    Schema(schema::Schema): |_| pages("schema", "schemas") => schema::run;
     /// Print the version of the program and of the formats
     #[command(after_help = "Examples:\n  dendrer version\n  dendrer version --json")]
-    Version(version::Version): |_| flows("version", "version") => |_, _, out| version::run(out);
+    Version(version::Version): |_| flows("version", "version") => version::run;
     /// Print the manual page of the program, or of a verb
     #[command(after_help = "Examples:\n  dendrer man\n  dendrer man log -o dendrer-log.1")]
     Man(man::Man): |_| Shape::text("man") => |_, args, out| {
@@ -345,19 +344,10 @@ pub(crate) fn form(global: &Global, verb: &Verb) -> Result<Form> {
 
 /// Runs a verb and returns the exit code.
 pub(crate) fn run(global: &Global, verb: &Verb, out: &mut Out) -> Result {
-    if shape::asks_for_fields(global) { list_fields(verb, out) } else { verb.run(global, out) }
-}
-
-fn list_fields(verb: &Verb, out: &mut Out) -> Result {
-    let fields = shape::fields(&verb.shape());
-    if !out.is_text() {
-        out.document(&fields)?;
-        return Ok(0);
+    match shape::asks_for_fields(global) {
+        true => out.answer(&verb.shape().fields()),
+        false => verb.run(global, out),
     }
-    for field in fields.get("items").and_then(Value::as_array).into_iter().flat_map(|list| list.iter()) {
-        out.line(field.get("name").and_then(Value::as_str).unwrap_or_default())?;
-    }
-    Ok(0)
 }
 
 /// What `dendrer` alone prints.

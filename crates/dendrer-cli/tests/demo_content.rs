@@ -10,8 +10,8 @@ use std::path::PathBuf;
 
 use dendrer::Trace;
 use dendrer::bisect;
-use dendrer::bisect::Outcome;
-use dendrer::bisect::Question;
+use dendrer::bisect::BisectOutcome;
+use dendrer::bisect::BisectQuestion;
 use dendrer::bisect::Range;
 use dendrer::bundle;
 use dendrer::fork::origin;
@@ -19,13 +19,13 @@ use dendrer::recorder::Fixed;
 use dendrer::recorder::begin_log;
 use dendrer::trace::ReadHandle;
 use dendrer::verify;
-use dendrer::verify::Options;
-use dendrer::verify::Verdict;
+use dendrer::verify::VerifyQuestion;
+use dendrer::verify::VerifyVerdict;
 use dendrer_kernel::predicate::Predicate;
-use dendrer_object::Digest;
 use dendrer_object::RunName;
 use dendrer_object::Value;
 use dendrer_object::record::Author;
+use dendrer_object::{Code, Digest};
 use dendrer_store::Memory;
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
@@ -49,11 +49,11 @@ fn export(store: &Shared, runs: &[&str]) -> Vec<u8> {
     bundle.to_vec().unwrap()
 }
 
-fn ask(store: &impl ReadHandle, run: &str, predicate: Predicate) -> (Vec<u64>, Outcome) {
+fn ask(store: &impl ReadHandle, run: &str, predicate: Predicate) -> (Vec<u64>, BisectOutcome) {
     let trace = Trace::open(store, &name(run)).unwrap();
     let range = Range { scan: true, ..Range::new(0, trace.tip()) };
-    let report = bisect::bisect(&trace, &Question::Predicate(predicate), &range).unwrap();
-    if let Outcome::Onset(tick) = report.outcome {
+    let report = bisect::bisect(&trace, &BisectQuestion::Predicate(predicate), &range).unwrap();
+    if let BisectOutcome::Onset(tick) = report.outcome {
         assert_eq!(report.scan, Some(Some(tick)), "{run}: judging every tick agrees");
     }
     assert!(report.probes.len() as u32 <= report.probes_max);
@@ -163,7 +163,7 @@ fn demo_results_and_decisions_are_written_by_the_runtime() {
 #[test]
 fn demo_onsets_come_with_the_probe_orders_of_the_paper() {
     let store = filled();
-    let onset = |tick| Outcome::Onset(tick);
+    let onset = |tick| BisectOutcome::Onset(tick);
     assert_eq!(
         ask(&store, "logistics-run-47", policy_compliant()),
         (vec![32, 16, 24, 20, 22, 21], onset(22))
@@ -176,7 +176,7 @@ fn demo_onsets_come_with_the_probe_orders_of_the_paper() {
         Predicate::condition("acme.budget_compliance_v1", "state.plan_total > state.budget_limit").unwrap();
     assert_eq!(ask(&store, "planning-run-12", budget), (vec![24, 12, 6, 3, 1], onset(1)));
     assert_eq!(ask(&store, "planning-run-12", policy_compliant()), (vec![24, 12, 6, 3, 1], onset(1)));
-    assert_eq!(ask(&store, "trip-planner-a", policy_compliant()), (vec![], Outcome::Never));
+    assert_eq!(ask(&store, "trip-planner-a", policy_compliant()), (vec![], BisectOutcome::Never));
     assert_eq!(ask(&store, "trip-planner-a", Predicate::anomaly("kernel.anomaly")).1, onset(5));
     assert_eq!(ask(&store, "trip-planner-a", Predicate::anomaly("invariant_breach")).1, onset(20));
     assert_eq!(ask(&store, "logistics-run-47", Predicate::anomaly("kernel.anomaly")).1, onset(32));
@@ -189,7 +189,7 @@ fn demo_quality_recovers_and_bisect_refuses_it() {
     let store = filled();
     let quality = Predicate::condition("acme.quality_oscillator", "state.quality_score < 0.75").unwrap();
     let (probes, outcome) = ask(&store, "logistics-run-47", quality);
-    let Outcome::Recovers(turns) = outcome else { panic!("{outcome:?}") };
+    let BisectOutcome::Recovers(turns) = outcome else { panic!("{outcome:?}") };
     let turns: Vec<String> = turns.iter().map(|(tick, verdict)| format!("{tick} {verdict}")).collect();
     assert_eq!((probes, turns), (vec![], vec!["14 violation".into(), "17 ok".into(), "22 violation".into()]));
 }
@@ -275,10 +275,10 @@ fn demo_forks_go_on_from_where_they_say() {
         assert_eq!(state(&store, &run, tip, "/budget_remaining"), left.to_string(), "{run}");
         let said = step(&store, &run, tip, "/intent/description");
         assert!(said.ends_with(&format!("for CHF {}\"", 600 - left)), "{run}: {said}");
-        assert_eq!(ask(&store, &run, policy_compliant()).1, Outcome::Never, "{run}");
+        assert_eq!(ask(&store, &run, policy_compliant()).1, BisectOutcome::Never, "{run}");
     }
     // No price without a source, no risk, nothing denied: what went wrong in a comes after tick 12.
-    assert_eq!(ask(&store, "trip-planner-d", Predicate::anomaly("invariant_breach")).1, Outcome::Never);
+    assert_eq!(ask(&store, "trip-planner-d", Predicate::anomaly("invariant_breach")).1, BisectOutcome::Never);
     assert_eq!(state(&store, "trip-planner-d", 31, "/beliefs/hotel_price"), "null");
 
     assert_eq!(
@@ -286,14 +286,15 @@ fn demo_forks_go_on_from_where_they_say() {
         r#"observation.add agent "feed-reader" "port_api""#
     );
     assert_eq!(state(&store, "logistics-fix-1", 23, "/risk_score"), "0.64");
-    assert_eq!(ask(&store, "logistics-fix-1", policy_compliant()).1, Outcome::Never);
+    assert_eq!(ask(&store, "logistics-fix-1", policy_compliant()).1, BisectOutcome::Never);
 }
 
 #[test]
 fn demo_runs_verify_and_replay() {
     let store = filled();
-    let report = verify::store(&store, &Options { replay: true, ..Options::default() }).unwrap();
-    assert_eq!((report.verdict, report.findings.len()), (Verdict::Intact, 0), "{:?}", report.findings);
+    let report =
+        verify::store(&store, &VerifyQuestion { replay: true, ..VerifyQuestion::default() }).unwrap();
+    assert_eq!((report.verdict, report.findings.len()), (VerifyVerdict::Intact, 0), "{:?}", report.findings);
     for run in &report.runs {
         assert_eq!(run.replay, Some(Ok(run.line.tick)), "{}", run.run);
     }
@@ -303,10 +304,11 @@ fn demo_runs_verify_and_replay() {
 type Found = (&'static str, Option<u64>);
 
 /// What verification says of a file: the verdict, each finding's code and tick, and the last good tick.
-fn judge(text: &[u8], tip: Option<Digest>) -> (Verdict, Vec<Found>, Option<u64>) {
+fn judge(text: &[u8], tip: Option<Digest>) -> (VerifyVerdict, Vec<Found>, Option<u64>) {
     let opened = bundle::open(PathBuf::from("x.dnd"), text).unwrap();
-    let report = verify::bundle(&opened, &Options { tip, replay: true, ..Options::default() }).unwrap();
-    let findings = report.findings.iter().map(|finding| (finding.code, finding.tick)).collect();
+    let report =
+        verify::bundle(&opened, &VerifyQuestion { tip, replay: true, ..VerifyQuestion::default() }).unwrap();
+    let findings = report.findings.iter().map(|finding| (finding.code.as_str(), finding.tick)).collect();
     (report.verdict, findings, report.runs[0].line.last_good)
 }
 
@@ -315,8 +317,8 @@ fn demo_corruption_suite_is_caught_with_code_and_tick() {
     let store = filled();
     let good = export(&store, &["logistics-run-47"]);
     let tip = store.run(&name("logistics-run-47")).unwrap().unwrap().head.id;
-    assert_eq!(judge(&good, None), (Verdict::Intact, vec![], Some(64)), "F-35: a valid trace");
-    assert_eq!(judge(&good, Some(tip)), (Verdict::Verified, vec![], Some(64)));
+    assert_eq!(judge(&good, None), (VerifyVerdict::Intact, vec![], Some(64)), "F-35: a valid trace");
+    assert_eq!(judge(&good, Some(tip)), (VerifyVerdict::Verified, vec![], Some(64)));
 
     let files = demo::damaged(&good).unwrap();
     let expected: [(&str, &[Found], Option<u64>); 5] = [
@@ -334,23 +336,28 @@ fn demo_corruption_suite_is_caught_with_code_and_tick() {
     ];
     for ((file, text), (name, findings, last_good)) in files.iter().zip(expected) {
         assert_eq!(*file, name);
-        assert_eq!(judge(text, None), (Verdict::Tampered, findings.to_vec(), last_good), "{file}");
+        assert_eq!(judge(text, None), (VerifyVerdict::Tampered, findings.to_vec(), last_good), "{file}");
     }
 
     let (file, rewritten) = files.last().unwrap();
     assert_eq!(*file, "corrupt/rewritten.dnd");
-    assert_eq!(judge(rewritten, None), (Verdict::Intact, vec![], Some(64)), "nothing inside it can show it");
-    assert_eq!(judge(rewritten, Some(tip)).0, Verdict::Tampered);
+    assert_eq!(
+        judge(rewritten, None),
+        (VerifyVerdict::Intact, vec![], Some(64)),
+        "nothing inside it can show it"
+    );
+    assert_eq!(judge(rewritten, Some(tip)).0, VerifyVerdict::Tampered);
     assert_eq!(judge(rewritten, Some(tip)).1, [("E0304", None)]);
     let opened = bundle::open(PathBuf::from("x.dnd"), &rewritten[..]).unwrap();
-    let pinned = Options { pinned: Some((store.tree().size, store.tree().root)), ..Options::default() };
+    let pinned =
+        VerifyQuestion { pinned: Some((store.tree().size, store.tree().root)), ..VerifyQuestion::default() };
     let report = verify::bundle(&opened, &pinned).unwrap();
-    assert_eq!((report.verdict, report.findings[0].code), (Verdict::Tampered, "E0307"));
+    assert_eq!((report.verdict, report.findings[0].code), (VerifyVerdict::Tampered, Code::E0307));
     // It does what it was made for: the violation is gone.
-    assert_eq!(ask(&opened.store, "logistics-run-47", policy_compliant()).1, Outcome::Never);
+    assert_eq!(ask(&opened.store, "logistics-run-47", policy_compliant()).1, BisectOutcome::Never);
     assert_ne!(
         ask(&opened.store, "logistics-run-47", Predicate::anomaly("kernel.anomaly")).1,
-        Outcome::Never
+        BisectOutcome::Never
     );
 }
 
@@ -412,7 +419,7 @@ fn demo_hostile_run_holds_what_it_promises() {
     assert_eq!(end.state.get("kernel_anomalies").unwrap().as_array().unwrap().len(), 1);
 
     let text = export(&store, &["hostile-1"]);
-    assert_eq!(judge(&text, None), (Verdict::Intact, vec![], Some(20)));
+    assert_eq!(judge(&text, None), (VerifyVerdict::Intact, vec![], Some(20)));
     assert!(
         text.iter().all(|byte| *byte == b'\n' || *byte >= b' '),
         "canonical JSON escapes what breaks lines"
@@ -506,9 +513,9 @@ fn demo_generated_runs_have_the_length_and_the_onset_that_is_asked_for() {
         let predicate = Predicate::condition("size", text).unwrap();
         ask(&store, "generated-2500", predicate).1
     };
-    assert_eq!(onset("state.handled >= 777"), Outcome::Onset(777));
-    assert_eq!(onset("state.handled > 2500"), Outcome::Never);
-    assert!(matches!(onset("state.errors >= 5"), Outcome::Onset(_)));
+    assert_eq!(onset("state.handled >= 777"), BisectOutcome::Onset(777));
+    assert_eq!(onset("state.handled > 2500"), BisectOutcome::Never);
+    assert!(matches!(onset("state.errors >= 5"), BisectOutcome::Onset(_)));
     let trace = Trace::open(&store, &run.name).unwrap();
     let mut sizes = Vec::new();
     for tick in 1..=2_500 {

@@ -11,21 +11,22 @@ use dendrer_object::record::Seed;
 use dendrer_object::{Pointer, StoreId, Timestamp, TypeName, Value};
 
 use crate::expr::{Budget, Env, Truth};
-use crate::obligation::Course;
+use crate::obligation::ObligationCourse;
 use crate::pack::cases::{Case, Step};
 use crate::pack::{Bound, Pack};
 use crate::predicate::{Predicate, Verdict};
-use crate::step::{Head, Inputs, Outcome, Stage, Start, StepError, begin, step_with};
+use crate::step::{Inputs, Outcome, RunState, Stage, Start, StepError, begin, step_with};
 use crate::stopped::Stopped;
 
-/// What became of a case.
+/// The outcome of a case.
 #[derive(Debug, Default, PartialEq, Eq)]
 pub struct Ran {
-    /// What came out otherwise; nothing where all is well.
+    /// The differences from the expected result; empty if the case passed.
     pub failed: Vec<Failed>,
     /// The rules that wrote to the state, by number from 1.
     pub rules: BTreeSet<usize>,
-    /// Where a limit ended a module, and of which predicate: then it is not known whether the case has failed.
+    /// The place and the predicate at which a limit ended a module, so that the case has neither passed nor failed;
+    /// `None` if no limit did.
     pub stopped: Option<(Pointer, Option<Arc<str>>, Stopped)>,
 }
 
@@ -62,7 +63,7 @@ pub fn run(pack: &Pack, case: &Case) -> Ran {
     };
     let mut ran = Ran::default();
     let obligations = pack.obligations.iter().map(|declared| &declared.predicate);
-    let mut courses: Courses<'_> = obligations.map(|owed| (owed, Course::default())).collect();
+    let mut courses: Courses<'_> = obligations.map(|owed| (owed, ObligationCourse::default())).collect();
     pass(&mut courses, &head, None);
     for step in &case.steps {
         run_step(pack, &mut head, step, inputs, &mut courses, &mut ran);
@@ -75,9 +76,9 @@ pub fn run(pack: &Pack, case: &Case) -> Ran {
 }
 
 /// The obligations of a pack on their way through a case.
-type Courses<'p> = Vec<(&'p Predicate, Course)>;
+type Courses<'p> = Vec<(&'p Predicate, ObligationCourse)>;
 
-fn pass(courses: &mut Courses<'_>, head: &Head, type_name: Option<&TypeName>) {
+fn pass(courses: &mut Courses<'_>, head: &RunState, type_name: Option<&TypeName>) {
     let counters = head.counters().to_value();
     for (predicate, course) in courses {
         let look = predicate.look(head.state(), Some(&counters));
@@ -89,7 +90,7 @@ fn pass(courses: &mut Courses<'_>, head: &Head, type_name: Option<&TypeName>) {
 
 fn run_step(
     pack: &Pack,
-    head: &mut Head,
+    head: &mut RunState,
     step: &Step,
     inputs: Inputs,
     courses: &mut Courses<'_>,

@@ -62,7 +62,7 @@ pub enum ChainFault {
 
 /// The state of one run's chain.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Line {
+pub struct ChainLine {
     /// The record with which it begins.
     pub genesis: Option<Digest>,
     /// The newest record of the chain.
@@ -88,7 +88,7 @@ pub struct Line {
 /// Checks the records of a log in order.
 #[derive(Debug, Default)]
 pub struct Chains {
-    lines: BTreeMap<RunName, Line>,
+    lines: BTreeMap<RunName, ChainLine>,
 }
 
 impl Chains {
@@ -138,12 +138,12 @@ impl Chains {
     }
 
     /// Returns what was found of each run.
-    pub fn lines(&self) -> &BTreeMap<RunName, Line> {
+    pub fn lines(&self) -> &BTreeMap<RunName, ChainLine> {
         &self.lines
     }
 }
 
-impl Line {
+impl ChainLine {
     fn begin(
         &mut self,
         entry: &Entry,
@@ -225,7 +225,7 @@ mod tests {
         records
     }
 
-    fn check(records: &[&Record]) -> (Vec<(usize, String)>, Line) {
+    fn check(records: &[&Record]) -> (Vec<(usize, String)>, ChainLine) {
         let mut chains = Chains::default();
         let faults = records.iter().enumerate().filter_map(|(at, record)| {
             let entry = Entry::parse(&record.entry()).unwrap();

@@ -10,12 +10,11 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use dendrer_object::Code;
 use dendrer_object::digest::Messages;
 use dendrer_object::number::{Number, round_half_even};
 use dendrer_object::pointer::array_index;
 use dendrer_object::record::Seed;
-use dendrer_object::{Digest, Intent, Pointer, TypeName, Value, json};
+use dendrer_object::{Code, Digest, Intent, Pointer, TypeName, Value, json};
 
 use crate::expr::{Budget, Env, Expr, Truth};
 
@@ -25,14 +24,14 @@ pub const DECLARED: &str = "declared_deps";
 /// The field of a transition that holds its context.
 pub const CONTEXT: &str = "context";
 
-/// What a pack requires of one transition type.
+/// The requirements of a pack on one transition type.
 #[derive(Debug, Clone)]
 pub struct Contract {
     /// The type.
     pub type_name: TypeName,
-    /// What it is for, in words.
+    /// The purpose, in words.
     pub words: Option<Arc<str>>,
-    /// What must stand in the state before, in order of names. What seeds the hash is among them.
+    /// The fields that the state before must have, in order of names; includes the fields that seed the hash.
     pub required: Vec<Required>,
     /// The names of the fields that the hash binds in any case, and that an import compares.
     pub seeds: Vec<Arc<str>>,
@@ -49,8 +48,8 @@ pub struct Contract {
 pub struct Required {
     /// Its name: a path of the state with dots.
     pub name: Arc<str>,
-    /// What kind of value it is.
-    pub kind: Kind,
+    /// The kind of value.
+    pub kind: ValueKind,
     /// To how many decimals a number counts.
     pub precision: Option<u8>,
     /// Whether null will do. The field must be there in any case: null is a value.
@@ -65,7 +64,7 @@ impl Required {
     pub fn new(name: &str) -> Required {
         let path = path_of(name);
         let names = path.tokens().map(|token| (Arc::from(&*token), Digest::of(token.as_bytes()))).collect();
-        Required { name: name.into(), kind: Kind::Any, precision: None, nullable: false, path, names }
+        Required { name: name.into(), kind: ValueKind::Any, precision: None, nullable: false, path, names }
     }
 
     /// The value of the field in a state.
@@ -96,7 +95,7 @@ impl Required {
 
 /// Kinds of value.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Kind {
+pub enum ValueKind {
     /// Anything.
     Any,
     /// Text.
@@ -115,45 +114,45 @@ pub enum Kind {
     Datetime,
 }
 
-impl Kind {
+impl ValueKind {
     /// Every kind, with the words that packs have for it; the first is ours, others are the paper's.
-    pub const WORDS: [(&'static str, Kind); 10] = [
-        ("any", Kind::Any),
-        ("string", Kind::Text),
-        ("number", Kind::Number),
-        ("float", Kind::Number),
-        ("integer", Kind::Integer),
-        ("bool", Kind::Bool),
-        ("boolean", Kind::Bool),
-        ("list", Kind::List),
-        ("map", Kind::Map),
-        ("datetime", Kind::Datetime),
+    pub const WORDS: [(&'static str, ValueKind); 10] = [
+        ("any", ValueKind::Any),
+        ("string", ValueKind::Text),
+        ("number", ValueKind::Number),
+        ("float", ValueKind::Number),
+        ("integer", ValueKind::Integer),
+        ("bool", ValueKind::Bool),
+        ("boolean", ValueKind::Bool),
+        ("list", ValueKind::List),
+        ("map", ValueKind::Map),
+        ("datetime", ValueKind::Datetime),
     ];
 
     /// Reads the word of a pack.
-    pub fn parse(text: &str) -> Option<Kind> {
-        Kind::WORDS.iter().find(|(word, _)| *word == text).map(|(_, kind)| *kind)
+    pub fn parse(text: &str) -> Option<ValueKind> {
+        ValueKind::WORDS.iter().find(|(word, _)| *word == text).map(|(_, kind)| *kind)
     }
 
     fn takes(self, value: &Value) -> bool {
         match self {
-            Kind::Any => true,
-            Kind::Text => value.as_str().is_some(),
-            Kind::Number => value.as_number().is_some(),
-            Kind::Integer => value.as_number().is_some_and(|n| n.is_big() || n.as_i64().is_some()),
-            Kind::Bool => value.as_bool().is_some(),
-            Kind::List => value.as_array().is_some(),
-            Kind::Map => value.as_object().is_some(),
-            Kind::Datetime => value.as_str().is_some_and(is_datetime),
+            ValueKind::Any => true,
+            ValueKind::Text => value.as_str().is_some(),
+            ValueKind::Number => value.as_number().is_some(),
+            ValueKind::Integer => value.as_number().is_some_and(|n| n.is_big() || n.as_i64().is_some()),
+            ValueKind::Bool => value.as_bool().is_some(),
+            ValueKind::List => value.as_array().is_some(),
+            ValueKind::Map => value.as_object().is_some(),
+            ValueKind::Datetime => value.as_str().is_some_and(is_datetime),
         }
     }
 }
 
-impl fmt::Display for Kind {
+impl fmt::Display for ValueKind {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Kind::Datetime => "a time with its offset, like 2026-02-23T17:21:05+01:00",
-            kind => Kind::WORDS.iter().find(|(_, known)| known == kind).map_or("any", |(word, _)| word),
+            ValueKind::Datetime => "a time with its offset, like 2026-02-23T17:21:05+01:00",
+            kind => ValueKind::WORDS.iter().find(|(_, known)| known == kind).map_or("any", |(word, _)| word),
         })
     }
 }
@@ -221,7 +220,7 @@ pub enum Match {
 pub struct Lack {
     /// The field.
     pub name: Arc<str>,
-    /// What is wrong with it.
+    /// The fault.
     pub why: Arc<str>,
 }
 
@@ -318,7 +317,7 @@ impl Contract {
 /// How many names of fields a model may give; what comes behind is not looked at.
 const DECLARED_MAX: usize = 256;
 
-/// What a model says it looked at beside what the contract requires, each name once and in order.
+/// Returns the fields that a model declares it read, beyond those the contract requires; each name once, in order.
 fn declared(intent: &Intent) -> BTreeSet<&str> {
     let declared = intent.member("intent").and_then(|intent| intent.get(DECLARED));
     let names =
@@ -431,7 +430,7 @@ pub struct Side<'a> {
 /// Evidence for an import.
 #[derive(Debug, Clone)]
 pub struct Import<'a> {
-    /// What is to be imported.
+    /// The intent to import.
     pub intent: &'a Intent,
     /// The context that its record holds, if any.
     pub context: Option<&'a Value>,
@@ -439,7 +438,7 @@ pub struct Import<'a> {
     pub seed: Option<Seed>,
 }
 
-/// What became of the check of an import, step by step. What a step before refused is not looked at.
+/// The result of checking an import, step by step. After a refusal the later steps are not run.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Checked {
     /// The names and versions of the contracts: of the source, and of the target.
@@ -465,7 +464,7 @@ pub struct FieldCheck {
     pub source: Option<Value>,
     /// Its value in the target.
     pub target: Option<Value>,
-    /// What is wrong; nothing where it fits.
+    /// The reason why the field does not fit; `None` if it fits.
     pub wrong: Option<Arc<str>>,
 }
 
@@ -489,7 +488,7 @@ pub enum ImportRefused {
     /// The target was recorded at a stage that enforces no contract.
     #[error("the target enforces no contract: contracts are enforced from stage 2 on")]
     NotEnforced,
-    /// What it would bring about is what the contract says must never happen, or cannot be judged.
+    /// The import would violate a predicate of the contract, or one that cannot be judged.
     #[error("it would violate {} in the target", list(.0))]
     Violates(Vec<Arc<str>>),
     /// The door of the target turned it down.

@@ -34,7 +34,7 @@ pub struct Counters {
     last_tool: Option<String>,
     by_agent: BTreeMap<String, u64>,
     anomalies: BTreeMap<String, u64>,
-    /// What is not known any more: each counter, and the first transition of which a value it counts cannot be read.
+    /// The counters that are unknown, each with the first transition whose counted value cannot be read.
     hidden: BTreeMap<&'static str, Hidden>,
 }
 
@@ -210,7 +210,7 @@ impl Counters {
             Some((*name, Hidden { tick, pointer }))
         });
         let hidden: BTreeMap<&'static str, Hidden> = hidden.collect::<Option<_>>()?;
-        // What is hidden is never looked at, whatever it would have been.
+        // A hidden counter is never read, so its value is of no importance here.
         let nothing = Counters { hidden, ..Counters::default() };
         let get = |name: &str| match nothing.hidden.contains_key(name) {
             true => Counters::default().to_value().get(name).cloned(),

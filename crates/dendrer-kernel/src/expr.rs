@@ -55,7 +55,7 @@ mod turns;
 use crate::counters::{Counters, Hidden};
 use check::Checker;
 pub use error::{EvalError, ExprError, Span, Uncertain};
-pub use inspect::{Compared, Literal, Place};
+pub use inspect::{Literal, NamedComparison, NamedPlace};
 pub use turns::Way;
 
 /// How many bytes a text may have.
@@ -196,7 +196,7 @@ impl std::fmt::Debug for Expr {
     }
 }
 
-/// What is known of a condition.
+/// The truth of a condition, which may be unknown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Truth {
     /// It is true.
@@ -344,12 +344,12 @@ fn check_variable(name: &str, what: &str) -> Result<(), ExprError> {
     ))
 }
 
-/// What an expression is evaluated over.
+/// The values that an expression is evaluated over.
 #[derive(Debug, Clone, Copy)]
 pub struct Env<'a> {
     /// The state.
     pub state: &'a Value,
-    /// What `state.counters` gives. A member of that name in the state itself is never seen.
+    /// The value of `state.counters`. A member of that name in the state itself is never read.
     pub counters: Option<&'a Value>,
     /// The values of the other roots of the scope.
     pub others: &'a [(&'a str, &'a Value)],

@@ -69,7 +69,7 @@ pub(crate) struct Fold {
 /// When something is done, and what.
 #[derive(Debug)]
 pub(crate) struct Rule {
-    /// What a message calls it: `rule 2 "a booking"`.
+    /// The name of the rule in messages: `rule 2 "a booking"`.
     pub(crate) place: String,
     /// The types it is for; `None` for all.
     pub(crate) types: Option<BTreeSet<TypeName>>,
@@ -80,13 +80,13 @@ pub(crate) struct Rule {
 /// One thing that is done.
 #[derive(Debug)]
 pub(crate) struct Step {
-    /// What a message calls it: `step 2.1`.
+    /// The name of the step in messages: `step 2.1`.
     pub(crate) place: String,
     pub(crate) condition: Option<Expr>,
     pub(crate) act: Act,
 }
 
-/// What a step does.
+/// The action of a step.
 #[derive(Debug)]
 pub(crate) enum Act {
     /// Names values for the steps that follow.

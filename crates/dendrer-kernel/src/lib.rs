@@ -1,4 +1,4 @@
-//! What may happen next: expressions, predicates, reducers, and the one door through which every transition comes.
+//! The rules for the next transition: expressions, predicates, reducers, and the one door for every transition.
 //!
 //! Pure: no clock, randomness, I/O or hash order. The kernel does not know that stores exist.
 
@@ -22,4 +22,4 @@ pub mod unknown;
 
 pub use pack::Pack;
 pub use predicate::{Predicate, Verdict};
-pub use step::{Head, Inputs, Outcome, Stage, Start, begin, step};
+pub use step::{Inputs, Outcome, RunState, Stage, Start, begin, step};

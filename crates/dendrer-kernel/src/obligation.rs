@@ -1,7 +1,7 @@
 //! Obligations: something must have held by a transition, by a tick, or within some ticks of a moment. They find what
 //! was left undone, which no rule about a single state does.
 //!
-//! An obligation is a predicate of a run and not of a state, so [`Course`] is walked over its ticks from 0. It is
+//! An obligation is a predicate of a run and not of a state, so [`ObligationCourse`] is walked over its ticks from 0. It is
 //! *missed* at the tick at which it was due, or could no longer be met.
 //!
 //! Rule: a missed obligation stays missed, and one that may have been missed is never taken for ok, so the verdicts of a
@@ -14,7 +14,7 @@ use dendrer_object::{Pointer, TypeName};
 use crate::expr::{Env, Expr, Truth};
 use crate::predicate::{Verdict, truth};
 
-/// What is owed besides the expression that must hold.
+/// The terms of an obligation, besides the expression that must hold.
 #[derive(Debug, Clone)]
 pub struct Obligation {
     /// When it is due.
@@ -35,7 +35,7 @@ pub enum Due {
     Within(u64, Trigger),
 }
 
-/// What begins an obligation.
+/// The condition that begins an obligation.
 #[derive(Debug, Clone)]
 pub enum Trigger {
     /// A transition of this type.
@@ -45,7 +45,7 @@ pub enum Trigger {
 }
 
 impl Obligation {
-    /// What is owed, where `holds` must hold by then.
+    /// Builds the obligation that `holds` must be true by `due`.
     pub fn new(holds: &Expr, due: Due, lost: Option<Expr>) -> Obligation {
         let mut owed = Obligation { due, lost, reads: Vec::new() };
         let places = std::iter::once(holds).chain(owed.exprs()).flat_map(|expr| expr.read_set().to_vec());
@@ -68,13 +68,13 @@ impl Obligation {
     }
 
     /// Judges its conditions over a state.
-    pub fn look(&self, holds: &Expr, env: &Env<'_>) -> Look {
+    pub fn look(&self, holds: &Expr, env: &Env<'_>) -> ObligationLook {
         let begins = match &self.due {
             Due::Within(_, Trigger::Becomes(expr)) => truth(expr, env),
             _ => Truth::False,
         };
         let lost = self.lost.as_ref().map_or(Truth::False, |expr| truth(expr, env));
-        Look { holds: truth(holds, env), begins, lost }
+        ObligationLook { holds: truth(holds, env), begins, lost }
     }
 }
 
@@ -96,9 +96,9 @@ impl fmt::Display for Obligation {
     }
 }
 
-/// What the conditions of an obligation say of one state.
+/// The truth of the conditions of an obligation in one state.
 #[derive(Debug, Clone)]
-pub struct Look {
+pub struct ObligationLook {
     /// Whether it is met there.
     pub holds: Truth,
     /// Whether the condition that begins it is true there.
@@ -156,30 +156,36 @@ impl fmt::Display for Standing {
     }
 }
 
-/// Where an obligation is due that has no tick.
+/// The due tick of an obligation that has none.
 const SOME_DAY: u64 = u64::MAX;
 
 /// An obligation on its way through a run, tick by tick from 0.
 ///
-/// What cannot be judged leaves several runs possible. `sure` is due in all of them, `maybe` in some; both are the
-/// earliest, since what begins later is due later.
+/// A condition that cannot be judged leaves several runs possible. `sure` is due in all of them, `maybe` in some;
+/// both are the earliest, since an obligation that begins later is due later.
 #[derive(Debug, Clone, Default)]
-pub struct Course {
+pub struct ObligationCourse {
     begun: bool,
-    /// What the condition that begins it said of the tick before.
+    /// The truth at the tick before of the condition that begins the obligation.
     begins: Option<Truth>,
     sure: Option<u64>,
     maybe: Option<u64>,
-    /// What could not be judged since `maybe` began.
+    /// The reason why a condition could not be judged since `maybe` began.
     why: Option<String>,
     met: Option<u64>,
     missed: Option<u64>,
     doubt: Option<(u64, String)>,
 }
 
-impl Course {
+impl ObligationCourse {
     /// Takes the next tick: the type of its transition, and what the conditions say of the state after it.
-    pub fn pass(&mut self, owed: &Obligation, tick: u64, type_name: Option<&TypeName>, look: &Look) {
+    pub fn pass(
+        &mut self,
+        owed: &Obligation,
+        tick: u64,
+        type_name: Option<&TypeName>,
+        look: &ObligationLook,
+    ) {
         if self.missed.is_some() {
             return;
         }
@@ -209,7 +215,7 @@ impl Course {
         }
         if is_due(self.maybe) {
             self.doubt_at(tick);
-            // Whatever else is open only matters now if it is missed for sure.
+            // The other open obligations only matter now if they are missed for sure.
             (self.maybe, self.why) = (self.sure, None);
         }
     }
@@ -260,7 +266,7 @@ impl Course {
         }
     }
 
-    /// What the obligation says of the run so far.
+    /// Judges the obligation on the run so far.
     pub fn verdict(&self) -> Verdict {
         match (&self.missed, &self.doubt) {
             (Some(_), _) => Verdict::Violation,

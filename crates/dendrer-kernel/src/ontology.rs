@@ -2,12 +2,11 @@
 
 use std::collections::BTreeSet;
 
-use dendrer_object::Code;
-use dendrer_object::TypeName;
 use dendrer_object::record::Author;
 use dendrer_object::text::nearest;
+use dendrer_object::{Code, TypeName};
 
-/// What a type is for, and so who may author it.
+/// The class of a type, which decides who may author it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Class {
     /// Proposed by agents, judged by the kernel.

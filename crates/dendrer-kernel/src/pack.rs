@@ -10,16 +10,15 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
-use dendrer_object::Code;
 use dendrer_object::note::VerifierKey;
-use dendrer_object::{Digest, Pointer, TypeName, Value};
+use dendrer_object::{Code, Digest, Pointer, TypeName, Value};
 
 use crate::contract::Contracts;
 use crate::expr::{Budget, Env, Expr, ExprError, Scope, Span};
 use crate::fold::{self, Fold, FoldReducer, Template};
 use crate::ontology;
 use crate::predicate::{Polarity, Predicate};
-use crate::progress::Plan;
+use crate::progress::ProgressPlan;
 use crate::reduce::{DeltaReducer, Reducer};
 use modules::{Made, Modules, NotRun};
 
@@ -53,7 +52,7 @@ pub const EACH_DEPTH_MAX: usize = 2;
 /// How many decimals a field may be kept to.
 pub const DECIMALS_MAX: u64 = 15;
 
-/// What a predicate has as `bisect_predicate` where bisect is to find the first violation, whatever comes after it.
+/// The `bisect_predicate` of a predicate that bisect lifts: it finds the first violation, whatever comes after it.
 pub const MONOTONE_LIFT: &str = "monotone_lift";
 
 const DIGEST_TAG: &[u8] = b"dendrer/pack/v1\n";
@@ -66,45 +65,45 @@ pub struct Pack {
     pub name: Arc<str>,
     /// Its version, like `v1`.
     pub version: Arc<str>,
-    /// What it is for, in words.
+    /// The purpose, in words.
     pub words: Option<Arc<str>>,
     /// The goal of a run that is begun with it and does not say another.
     pub goal: Option<Arc<str>>,
-    /// What changes the state.
-    pub engine: Engine,
+    /// The engine that changes the state.
+    pub engine: PackEngine,
     /// The members of the state, by name.
-    pub fields: Vec<Field>,
+    pub fields: Vec<PackField>,
     /// The transition types it adds to the ontology, with what they mean.
     pub types: BTreeMap<TypeName, Option<Arc<str>>>,
     /// The tools of the task, by name.
     pub tools: Vec<Tool>,
-    /// What must hold, by name.
+    /// The predicates, by name.
     pub predicates: Vec<Declared>,
-    /// What must have held in time, in the order of the pack.
+    /// The obligations, in the order of the pack.
     pub obligations: Vec<Declared>,
-    /// What is good, and how good, in the order of the pack.
+    /// The progress contracts, which score a state, in the order of the pack.
     pub progress_contracts: Vec<Declared>,
-    /// What its composite progress signal is made of.
-    pub progress: Option<Plan>,
-    /// What transition types need of the state.
+    /// The plan of the composite progress signal.
+    pub progress: Option<ProgressPlan>,
+    /// The contracts: the needs of transition types of the state.
     pub contracts: Contracts,
-    /// Who may approve an extension of the contracts, with the keys that they sign with.
+    /// The approvers of an extension of the contracts, with the keys that they sign with.
     pub approvers: Vec<(Arc<str>, VerifierKey)>,
     /// Small transcripts with what must come out.
     pub cases: Vec<cases::Case>,
     /// The names that the constants and definitions give, for people: `name` or `name(a, b)`.
     pub named: Vec<String>,
     pub(crate) fold: Arc<Fold>,
-    /// What reduces where that is a module, and only then.
+    /// The module that reduces; `None` for another engine.
     module: Option<Made>,
     scope: Scope,
     value: Value,
     digest: Digest,
 }
 
-/// What changes the state under a pack.
+/// The engine that changes the state under a pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Engine {
+pub enum PackEngine {
     /// `fold/1`: the rules of the pack.
     Fold,
     /// `delta/1`: what each intent proposes.
@@ -113,23 +112,23 @@ pub enum Engine {
     Wasm,
 }
 
-impl Engine {
+impl PackEngine {
     /// The name of the reducer.
     pub fn as_str(self) -> &'static str {
         match self {
-            Engine::Fold => fold::NAME,
-            Engine::Delta => "delta/1",
-            Engine::Wasm => modules::NAME,
+            PackEngine::Fold => fold::NAME,
+            PackEngine::Delta => "delta/1",
+            PackEngine::Wasm => modules::NAME,
         }
     }
 }
 
 /// A declared member of the state.
 #[derive(Debug)]
-pub struct Field {
+pub struct PackField {
     /// Its name.
     pub name: Arc<str>,
-    /// What it means.
+    /// The meaning, in words.
     pub words: Option<Arc<str>>,
     /// How many decimals its number is kept to.
     pub decimals: Option<u8>,
@@ -138,7 +137,7 @@ pub struct Field {
     init: Template,
 }
 
-/// What a tool does to the world (dendrer paper 9.6), the mildest first.
+/// The effect of a tool on the world (dendrer paper 9.6), the mildest first.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum Effect {
     /// Looks only.
@@ -172,13 +171,13 @@ impl Effect {
 pub struct Tool {
     /// Its name, as calls name it.
     pub name: Arc<str>,
-    /// What it does to the world.
+    /// The effect on the world.
     pub effect: Effect,
-    /// What it is for.
+    /// The purpose, in words.
     pub words: Option<Arc<str>>,
 }
 
-/// What a pack says about a transition type.
+/// The rules of a pack for a transition type.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Governed {
     /// Whether the pack registers it; otherwise it is a type of the ontology.
@@ -192,7 +191,7 @@ pub struct Governed {
 pub struct Declared {
     /// The predicate.
     pub predicate: Predicate,
-    /// What it says, for people.
+    /// The meaning, for people.
     pub words: Option<Arc<str>>,
     /// Whether it is a violation of the contract, which the door looks for (dendrer paper 4.4, pillar 4).
     pub is_violation: bool,
@@ -200,10 +199,10 @@ pub struct Declared {
 
 /// Something wrong in a pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Fault {
+pub struct PackFault {
     /// The code under which `dendrer explain` knows it.
     pub code: Code,
-    /// Where in the pack.
+    /// Place in the pack.
     pub path: Pointer,
     /// Whether it is about the name of the member there and not about its value.
     pub at_name: bool,
@@ -211,11 +210,11 @@ pub struct Fault {
     pub span: Option<Span>,
     /// One sentence.
     pub message: String,
-    /// What to write instead.
+    /// The text to write instead.
     pub hint: Option<String>,
 }
 
-impl fmt::Display for Fault {
+impl fmt::Display for PackFault {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         if self.path.as_str().is_empty() {
             f.write_str(&self.message)
@@ -231,11 +230,11 @@ impl fmt::Display for Fault {
 pub struct InitError {
     /// The field.
     pub field: Arc<str>,
-    /// What its `init` met.
+    /// The fault that `init` met.
     pub why: String,
 }
 
-/// What the initial state is computed from.
+/// The values that the initial state is computed from.
 #[derive(Debug, Clone, Default)]
 pub struct Origin {
     /// The state that was given; empty if none was.
@@ -251,12 +250,12 @@ impl Pack {
     ///
     /// Modules that it names are taken as they are and not run: what asks one is stopped. Who reduces or judges with the
     /// pack brings an engine: [`Pack::read_with`].
-    pub fn read(value: &Value) -> Result<Pack, Vec<Fault>> {
+    pub fn read(value: &Value) -> Result<Pack, Vec<PackFault>> {
         read::read(value, &NotRun)
     }
 
     /// As [`Pack::read`], with what runs the modules that it names. Each is made once, here.
-    pub fn read_with(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Fault>> {
+    pub fn read_with(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<PackFault>> {
         read::read(value, modules)
     }
 
@@ -274,7 +273,7 @@ impl Pack {
     pub fn reducer(&self) -> Box<dyn Reducer + Send + Sync> {
         match &self.module {
             Some(module) => Box::new(Arc::clone(&module.0)),
-            None if self.engine == Engine::Delta => Box::new(DeltaReducer),
+            None if self.engine == PackEngine::Delta => Box::new(DeltaReducer),
             None => Box::new(FoldReducer(Arc::clone(&self.fold))),
         }
     }
@@ -299,7 +298,7 @@ impl Pack {
         named(name).or_else(|| within.and_then(named))
     }
 
-    /// What a tool is declared to do to the world; `None` for one that is not declared, which counts as effectful.
+    /// Returns the declared effect of a tool; `None` for one that is not declared, which counts as effectful.
     pub fn effect_of(&self, tool: &str) -> Option<Effect> {
         self.tools.iter().find(|declared| &*declared.name == tool).map(|declared| declared.effect)
     }
@@ -315,12 +314,12 @@ impl Pack {
     /// how many decimals they have. A pack of `delta/1` or `wasm/1` declares only some of the fields that are written.
     pub fn check_expression(&self, text: &str) -> Result<(), ExprError> {
         match Expr::parse_condition(text, &self.scope) {
-            Err(error) if error.code != Code::E0505 || self.engine == Engine::Fold => Err(error),
+            Err(error) if error.code != Code::E0505 || self.engine == PackEngine::Fold => Err(error),
             _ => Ok(()),
         }
     }
 
-    /// What expressions over the state may use: the constants, definitions and fields of the pack.
+    /// Returns the names for expressions over the state: the constants, definitions and fields of the pack.
     pub fn scope(&self) -> &Scope {
         &self.scope
     }
@@ -368,7 +367,7 @@ impl Pack {
         self.fold.rules.len()
     }
 
-    /// What messages call each rule, in order: `rule 2 "a booking"`.
+    /// Returns the name of each rule in messages, in order: `rule 2 "a booking"`.
     pub fn rule_names(&self) -> impl Iterator<Item = &str> {
         self.fold.rules.iter().map(|rule| rule.place.as_str())
     }

@@ -12,7 +12,7 @@ use std::sync::{Arc, LazyLock};
 use dendrer_object::{Digest, Pointer, TypeName, Value};
 
 use crate::expr::{Budget, Env, Expr, ExprError, Scope, Truth};
-use crate::obligation::{Look, Obligation, unknown_words};
+use crate::obligation::{Obligation, ObligationLook, unknown_words};
 use crate::progress::{Evaluation, Scored};
 pub use crate::stopped::Stopped;
 use crate::unknown;
@@ -39,15 +39,15 @@ pub enum Window {
 /// How it is known that a predicate, once violated, stays so (dendrer paper 3.3.3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Monotone {
-    /// What it reads can only grow.
+    /// Its reads can only grow.
     ByConstruction,
-    /// What is asked for is the first violation, whatever comes after it (dendrer paper 3.3.3, the monotone lift).
+    /// The question is only the first violation, whatever comes after it (dendrer paper 3.3.3, the monotone lift).
     Lifted,
     /// Nothing is known: look at the run.
     Unknown,
 }
 
-/// What a predicate says of a state.
+/// The verdict of a predicate on a state.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Verdict {
     /// All is well.
@@ -71,7 +71,7 @@ pub trait Program: fmt::Debug + Send + Sync {
     fn judge(&self, state: &Value) -> Result<Verdict, Stopped>;
 }
 
-/// What is asked of a state.
+/// The question that is asked of a state.
 #[derive(Debug, Clone)]
 pub enum Asked {
     /// An expression.
@@ -181,7 +181,7 @@ impl Predicate {
         Predicate { scored: Some(Arc::new(scored)), ..self }
     }
 
-    /// What is scored, if it is a progress contract.
+    /// Returns the score of a progress contract; `None` for any other predicate.
     pub fn progress(&self) -> Option<&Scored> {
         self.scored.as_deref()
     }
@@ -227,7 +227,7 @@ impl Predicate {
     }
 
     /// Judges the conditions of an obligation over a state; `None` for any other predicate.
-    pub fn look(&self, state: &Value, counters: Option<&Value>) -> Option<Look> {
+    pub fn look(&self, state: &Value, counters: Option<&Value>) -> Option<ObligationLook> {
         let env = Env { counters, ..Env::of(state) };
         Some(self.owed.as_ref()?.look(self.expr()?, &env))
     }
@@ -361,7 +361,7 @@ impl Predicate {
         }
     }
 
-    /// What is asked.
+    /// Returns the question.
     pub fn asked(&self) -> &Asked {
         &self.asked
     }
@@ -388,7 +388,7 @@ impl Predicate {
     /// Whether another predicate asks the same of a run, whatever the two are called: by what is asked with the values of
     /// constants in it, when, and at which types. How it is known that they do not recover makes no difference.
     pub fn means_the_same(&self, other: &Predicate) -> bool {
-        // What is owed, or scored, is never what holds at every tick, whatever its text.
+        // An obligation or a score never means the same as a condition for every tick, even with the same text.
         let plain = |one: &Predicate| one.obligation().is_none() && one.progress().is_none();
         let asked = |one: &Predicate| {
             let asked = match one.asked() {

@@ -2,7 +2,7 @@
 //! and appendix D).
 //!
 //! A [`Scored`] predicate is the paper's progress contract: one state gives ok with a score, a violation with a reason, or
-//! uncertain. A [`Plan`] is its composite signal, which is walked over a run by a [`course::Course`]. Scores are made of states and
+//! uncertain. A [`ProgressPlan`] is its composite signal, which is walked over a run by a [`course::Course`]. Scores are made of states and
 //! records alone, each step is one IEEE double, and what comes out is rounded to [`DECIMALS`] decimals, so that they are
 //! the same on every machine.
 //!
@@ -29,7 +29,7 @@ pub const LAST_MAX: u64 = 10_000;
 /// The types with which a sub-goal is reached (dendrer paper 9.5).
 pub const REACHES: [&str; 2] = ["artifact.write", "goal.complete"];
 
-/// What a progress contract says of a state (dendrer paper 4.6).
+/// The evaluation of a state by a progress contract (dendrer paper 4.6).
 #[derive(Debug, Clone, PartialEq)]
 pub enum Evaluation {
     /// All is well, and how well, from 0 to 1.
@@ -65,7 +65,7 @@ pub struct Scored {
 }
 
 impl Scored {
-    /// What is scored, where `violation` breaks the contract.
+    /// Builds a score; the contract is broken where `violation` is true.
     pub fn new(violation: &Expr, score: Expr, reason: Option<Expr>, uncertain: Option<Expr>) -> Scored {
         let mut scored = Scored { score, reason, uncertain, reads: Vec::new() };
         let exprs = std::iter::once(violation).chain(scored.exprs());
@@ -126,16 +126,16 @@ fn score(expr: &Expr, env: &Env<'_>) -> Result<f64, String> {
     }
 }
 
-/// What the composite signal of a pack is made of (dendrer paper 9.5).
+/// The parts of the composite signal of a pack (dendrer paper 9.5).
 #[derive(Debug)]
-pub struct Plan {
+pub struct ProgressPlan {
     /// The sub-goals; at least one, unless their share weighs nothing.
     pub goals: Vec<Goal>,
-    /// What must hold, and how much each weighs.
+    /// The constraints, each with its weight.
     pub constraints: Vec<Constraint>,
     /// How challenges are told.
     pub challenges: Option<Challenges>,
-    /// What the three signals weigh, in their order.
+    /// The weights of the three signals, in their order.
     pub weights: [f64; 3],
     /// How far a score may fall below the best there was before it counts.
     pub tolerance: f64,
@@ -156,13 +156,13 @@ pub struct Goal {
 pub struct Constraint {
     /// Its name.
     pub name: Arc<str>,
-    /// What must hold.
+    /// The condition that must hold.
     pub holds: Expr,
     /// How much it counts.
     pub weight: f64,
 }
 
-/// Where a run says that something was challenged.
+/// The places of a run that record challenges.
 #[derive(Debug)]
 pub struct Challenges {
     /// The type of the transition that tells of a challenge.
@@ -199,7 +199,7 @@ impl Signal {
     }
 }
 
-impl Plan {
+impl ProgressPlan {
     /// Puts a plan together.
     pub fn new(
         goals: Vec<Goal>,
@@ -207,8 +207,8 @@ impl Plan {
         challenges: Option<Challenges>,
         weights: [f64; 3],
         tolerance: f64,
-    ) -> Plan {
-        let mut plan = Plan { goals, constraints, challenges, weights, tolerance, reads: Vec::new() };
+    ) -> ProgressPlan {
+        let mut plan = ProgressPlan { goals, constraints, challenges, weights, tolerance, reads: Vec::new() };
         plan.reads = Pointer::outermost(plan.exprs().flat_map(|expr| expr.read_set().to_vec()).collect());
         plan
     }

@@ -29,7 +29,7 @@ pub enum ReduceError {
     Rule {
         /// Which rule, and which of its steps.
         place: String,
-        /// What it met.
+        /// The value or condition that the rule met.
         why: String,
     },
     /// The intent proposes a change, and the state changes by rules alone.
@@ -43,7 +43,7 @@ pub enum ReduceError {
     Module {
         /// The digest of the module.
         module: Digest,
-        /// What it said, or how it ended.
+        /// The message of the module, or the way it ended.
         why: String,
     },
     /// A module was ended by a limit of the engine. It says nothing of the transition: [`step`](crate::step) hands it to
@@ -56,9 +56,9 @@ pub enum ReduceError {
     /// Two evaluations on the same arguments gave different changes.
     #[error("the reducer gave two different changes for the same state and transition: {first} and {second}")]
     NotDeterministic {
-        /// What it gave first.
+        /// The first change.
         first: Value,
-        /// What it gave second.
+        /// The second change.
         second: Value,
     },
 }

@@ -5,15 +5,14 @@
 
 use std::fmt;
 
-use dendrer_object::Code;
 use dendrer_object::delta::{Delta, DeltaError};
 use dendrer_object::record::{Kind, Link, Record, SealError};
 use dendrer_object::value::{Difference, first_difference};
-use dendrer_object::{Digest, Intent, Pointer, Value, json};
+use dendrer_object::{Code, Digest, Intent, Pointer, Value, json};
 
 use crate::names::COUNTERS;
 use crate::reduce::{DeltaReducer, Purity, ReduceError, Reducer};
-use crate::step::{self, Cause, Head, Inputs, StartError, StepError};
+use crate::step::{self, Cause, Inputs, RunState, StartError, StepError};
 use crate::stopped::Stopped;
 
 /// Replay came out differently from the record. Both sides are here.
@@ -21,13 +20,13 @@ use crate::stopped::Stopped;
 pub struct Divergence {
     /// Where.
     pub tick: u64,
-    /// What was compared.
+    /// The part that was compared.
     pub what: Compared,
     /// The first place that differs: in the state, or in the content of the transition.
     pub path: Pointer,
-    /// What the record has there.
+    /// The recorded value there.
     pub expected: Option<Value>,
-    /// What replay made there.
+    /// The value that replay computed there.
     pub found: Option<Value>,
     /// The reducer that made it.
     pub reducer: String,
@@ -35,7 +34,7 @@ pub struct Divergence {
     pub purity: Purity,
 }
 
-/// What a divergence is about.
+/// The part of a record that diverges.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Compared {
     /// The state after the transition.
@@ -88,7 +87,7 @@ pub enum ReplayError {
     Reserved {
         /// Where.
         tick: u64,
-        /// What it wrote.
+        /// The reserved path.
         path: Pointer,
     },
     /// The record holds all its values, and they are not those of a transition or refusal.
@@ -100,7 +99,7 @@ pub enum ReplayError {
     Stopped {
         /// Where.
         tick: u64,
-        /// What ended it.
+        /// The limit that ended it.
         stopped: Stopped,
     },
     /// The record cannot be made again at all.
@@ -256,7 +255,7 @@ pub fn recorded_state(before: &Value, record: &Record) -> Result<Value, ReplayEr
 /// With `twice`, the reducer is also evaluated a second time, so that chance shows even where the first
 /// evaluation happened to agree with the record.
 pub fn replay_step(
-    head: &mut Head,
+    head: &mut RunState,
     record: &Record,
     reducer: &dyn Reducer,
     twice: bool,
@@ -286,7 +285,7 @@ pub fn replay_step(
     Err(diverged(tick, Compared::Content, difference(record, &made), reducer))
 }
 
-/// What a record was made of, or why it cannot be said.
+/// Returns the cause of a record, or the reason why it is unknown.
 pub(crate) fn cause(
     record: &Record,
     tick: u64,
@@ -325,12 +324,12 @@ fn difference(recorded: &Record, made: &Record) -> Option<Difference> {
 }
 
 /// Begins a recorded run again: the head before its first transition, once the record was made again to the byte.
-pub fn replay_start(record: &Record, reducer: &dyn Reducer) -> Result<Head, ReplayError> {
+pub fn replay_start(record: &Record, reducer: &dyn Reducer) -> Result<RunState, ReplayError> {
     let body = record.body();
     if let Some(field) = body.fields().iter().find(|field| body.text(field).is_none()) {
         return Err(ReplayError::Erased { tick: 0, pointer: Some(field.pointer.clone()) });
     }
-    let (made, head) = Head::made_at_start(record).map_err(|error| match error {
+    let (made, head) = RunState::made_at_start(record).map_err(|error| match error {
         StartError::Counters => ReplayError::Reserved { tick: 0, path: Pointer::of(["state", COUNTERS]) },
         error => unstarted(&error),
     })?;
@@ -354,7 +353,7 @@ fn unstarted(error: &StartError) -> ReplayError {
 }
 
 /// Replays a recorded fork from the head of its parent at that tick: makes its `run` record again, to the byte.
-pub fn replay_fork(head: &mut Head, record: &Record, reducer: &dyn Reducer) -> Result<(), ReplayError> {
+pub fn replay_fork(head: &mut RunState, record: &Record, reducer: &dyn Reducer) -> Result<(), ReplayError> {
     let tick = head.tick();
     let body = record.body();
     if let Some(field) = body.fields().iter().find(|field| body.text(field).is_none()) {
@@ -369,7 +368,7 @@ pub fn replay_fork(head: &mut Head, record: &Record, reducer: &dyn Reducer) -> R
 }
 
 /// Judges a recorded refusal again on the head it was judged against: it must come out the same.
-pub fn replay_refusal(head: &Head, record: &Record, reducer: &dyn Reducer) -> Result<(), ReplayError> {
+pub fn replay_refusal(head: &RunState, record: &Record, reducer: &dyn Reducer) -> Result<(), ReplayError> {
     let tick = head.tick();
     let (cause, inputs) = cause(record, tick, reducer)?;
     let made =
@@ -384,7 +383,7 @@ pub fn replay_refusal(head: &Head, record: &Record, reducer: &dyn Reducer) -> Re
 /// here. `relink` says where a link of the record leads here. The chain, the state and what the kernel noted are this run's
 /// own, so of what that run's contract found nothing is told.
 pub fn retell(
-    head: &mut Head,
+    head: &mut RunState,
     record: &Record,
     relink: &dyn Fn(Link) -> Link,
     inputs: Inputs,

@@ -39,7 +39,7 @@ mod reads;
 mod terms;
 
 pub(crate) use cause::{Cause, again, cause};
-pub use diversion::{Diversion, Taken, Told};
+pub use diversion::{Diversion, RecordedStep, Taken};
 pub use extension::{Approval, EXTENSION, Extension, ExtensionFault, NotExtended, approval_text, extend};
 pub use finding::{Finding, FindingKind, note_finding};
 use fork::Forked;
@@ -85,12 +85,12 @@ impl fmt::Display for Stage {
     }
 }
 
-/// What a run begins with.
+/// The terms of a new run.
 #[derive(Debug, Clone)]
 pub struct Start {
     /// The run's id.
     pub run: RunName,
-    /// What it is to achieve.
+    /// The goal.
     pub goal: Option<Arc<str>>,
     /// How it is recorded.
     pub stage: Stage,
@@ -100,7 +100,7 @@ pub struct Start {
     pub state: Value,
     /// Rules of the form `{"id": ..., "holds": ...}` that every state must keep.
     pub policy: Vec<Value>,
-    /// Whatever else belongs to the run and not to any tick.
+    /// Other data of the run, which belongs to no tick.
     pub meta: Option<Value>,
     /// Digests of inputs, by name.
     pub inputs: Option<Value>,
@@ -127,7 +127,7 @@ impl Start {
 
 /// The newest place of a run: all that the next step depends on.
 #[derive(Clone)]
-pub struct Head {
+pub struct RunState {
     store: StoreId,
     run: RunName,
     /// For a fork, where it branched off.
@@ -159,7 +159,7 @@ pub struct AgentHead {
 /// The time and the chance that a step is given from outside.
 #[derive(Debug, Clone, Copy)]
 pub struct Inputs {
-    /// What the clock says. A head that is later holds it back.
+    /// The time of the clock. A later head holds the time back.
     pub clock: Timestamp,
     /// The seed of the record's salts. A second record of the same step derives its own from it.
     pub seed: Seed,
@@ -186,7 +186,7 @@ pub fn given_state(content: &Value) -> Value {
 }
 
 /// Begins a run: its `run` record and the head of the first step.
-pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, Head), StartError> {
+pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, RunState), StartError> {
     let Some(state) = start.state.as_object() else {
         return Err(StartError::StateKind(start.state.described()));
     };
@@ -241,7 +241,7 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, H
         pack: terms.digest,
     };
     let record = seal(header, content, inputs.seed)?;
-    let head = Head {
+    let head = RunState {
         store,
         run: start.run.clone(),
         forked: None,
@@ -286,14 +286,14 @@ fn read_policy(rules: &[Value]) -> Result<Vec<Predicate>, StartError> {
     rules.iter().enumerate().map(read).collect()
 }
 
-impl Head {
+impl RunState {
     /// Takes the head up again at a `run` record, as replay does.
-    pub fn at_start(record: &Record) -> Result<Head, StartError> {
-        Ok(Head::made_at_start(record)?.1)
+    pub fn at_start(record: &Record) -> Result<RunState, StartError> {
+        Ok(RunState::made_at_start(record)?.1)
     }
 
-    /// As [`Head::at_start`], with the record that beginning the run again makes.
-    pub(crate) fn made_at_start(record: &Record) -> Result<(Record, Head), StartError> {
+    /// As [`RunState::at_start`], with the record that beginning the run again makes.
+    pub(crate) fn made_at_start(record: &Record) -> Result<(Record, RunState), StartError> {
         let content = record.content();
         check_version(&content)?;
         let text = |name: &str| content.get(name).and_then(Value::as_str).map(Arc::<str>::from);
@@ -336,11 +336,11 @@ impl Head {
         state: Value,
         counters: Counters,
         agents: BTreeMap<Arc<str>, AgentHead>,
-    ) -> Result<Head, StartError> {
+    ) -> Result<RunState, StartError> {
         let (first, forks) = begins.split_first().expect("a lineage begins with a run");
-        let mut head = Head::at_start(first)?;
+        let mut head = RunState::at_start(first)?;
         forks.iter().try_for_each(|fork| head.go_on(fork))?;
-        let mut head = Head { tick, id, ts, state, counters, agents, ..head };
+        let mut head = RunState { tick, id, ts, state, counters, agents, ..head };
         head.read_terms();
         Ok(head)
     }
@@ -351,7 +351,7 @@ impl Head {
         self.is_judged = true;
     }
 
-    /// What the pack in force requires of a type, where that is enforced: from stage 2 on.
+    /// Returns the contract of a type in the pack in force; `None` before stage 2, where contracts are not enforced.
     fn contract(&self, type_name: &TypeName) -> Option<&Contract> {
         self.terms.contracts.types.get(type_name).filter(|_| self.stage >= Stage::Contracts)
     }
@@ -413,13 +413,13 @@ impl Head {
 }
 
 /// Judges an intent and makes the transition, or the refusal. The head moves on with what is committed.
-pub fn step(head: &mut Head, intent: &Intent, inputs: Inputs) -> Result<Outcome, StepError> {
+pub fn step(head: &mut RunState, intent: &Intent, inputs: Inputs) -> Result<Outcome, StepError> {
     step_with(head, intent, inputs, &DeltaReducer)
 }
 
 /// As [`step`], with the run's own reducer.
 pub fn step_with(
-    head: &mut Head,
+    head: &mut RunState,
     intent: &Intent,
     inputs: Inputs,
     reducer: &dyn Reducer,
@@ -432,7 +432,7 @@ pub fn step_with(
 /// As [`step_with`] for several intents in order: the same records, at less cost. What came out before an intent
 /// of which nothing became is in `outcomes`, and the head is the one after them.
 pub fn step_each(
-    head: &mut Head,
+    head: &mut RunState,
     intents: &[(&Intent, Inputs)],
     reducer: &dyn Reducer,
     outcomes: &mut Vec<Outcome>,
@@ -444,7 +444,7 @@ pub fn step_each(
             Ok(next) => {
                 let (is_forged, is_transition) = (next.is_forged(), next.reason.is_none());
                 prepared.push(next);
-                // What follows names the record, so everything up to it needs its id now.
+                // The refusal names the record, so every record up to it needs its id now.
                 if is_forged {
                     seal_each(head, &mut prepared, outcomes);
                     failed = add_forgery(head, intent, *inputs, outcomes).map_err(StepError::Seal);
@@ -465,7 +465,7 @@ pub fn step_each(
 
 /// Makes the one record that an intent becomes, without what it brings about.
 fn step_alone(
-    head: &mut Head,
+    head: &mut RunState,
     intent: &Intent,
     inputs: Inputs,
     reducer: &dyn Reducer,
@@ -481,7 +481,7 @@ fn step_alone(
 
 /// Judges and reduces one intent. Whatever needs no id is done here; the head has moved but for ids.
 fn prepare(
-    head: &mut Head,
+    head: &mut RunState,
     intent: &Intent,
     inputs: Inputs,
     reducer: &dyn Reducer,
@@ -500,7 +500,11 @@ fn prepare(
 }
 
 /// Judges an intent and says what it does. Where the reducer was ended by a limit of its engine, nothing is said.
-fn reduce(head: &Head, intent: &Intent, reducer: &dyn Reducer) -> Result<Result<Change, Reason>, Stopped> {
+fn reduce(
+    head: &RunState,
+    intent: &Intent,
+    reducer: &dyn Reducer,
+) -> Result<Result<Change, Reason>, Stopped> {
     if let Err(reason) = judge(head, intent) {
         return Ok(Err(reason));
     }
@@ -528,7 +532,7 @@ fn reduce(head: &Head, intent: &Intent, reducer: &dyn Reducer) -> Result<Result<
 }
 
 /// Reduces, unless the intent brings a change that is not its to bring.
-fn propose(reducer: &dyn Reducer, head: &Head, intent: &Intent) -> Result<Reduced, ReduceError> {
+fn propose(reducer: &dyn Reducer, head: &RunState, intent: &Intent) -> Result<Reduced, ReduceError> {
     let reduced = match &intent.delta {
         Some(delta) if !delta.is_empty() && !reducer.takes_delta() => {
             return Err(ReduceError::ProposedDelta(reducer.name().to_owned()));
@@ -560,7 +564,7 @@ impl Prepared {
 }
 
 /// Gives prepared records their place in the chain, in order, and with it their ids.
-fn seal_each(head: &mut Head, prepared: &mut Vec<Prepared>, outcomes: &mut Vec<Outcome>) {
+fn seal_each(head: &mut RunState, prepared: &mut Vec<Prepared>, outcomes: &mut Vec<Outcome>) {
     let (drafts, rest): (Vec<_>, Vec<_>) =
         prepared.drain(..).map(|next| (next.draft, (next.agent, next.seq, next.reason))).unzip();
     for ((header, body), (agent, seq, reason)) in Draft::commit_each(drafts).into_iter().zip(rest) {
@@ -573,7 +577,7 @@ fn seal_each(head: &mut Head, prepared: &mut Vec<Prepared>, outcomes: &mut Vec<O
 }
 
 /// Seals one record onto the head. The only place where a transition comes into being.
-fn seal_onto(head: &mut Head, mut header: Header, body: Body, agent: Arc<str>, seq: u64) -> Record {
+fn seal_onto(head: &mut RunState, mut header: Header, body: Body, agent: Arc<str>, seq: u64) -> Record {
     const CHECKED: &str = "everything but its place was checked when it was drafted";
     if header.kind == Kind::Refusal {
         header.head = Some(head.id);
@@ -592,14 +596,14 @@ fn seal_onto(head: &mut Head, mut header: Header, body: Body, agent: Arc<str>, s
 }
 
 /// As [`seal_onto`], for one transition that was drafted by itself.
-fn seal_one(head: &mut Head, prepared: Prepared) -> Record {
+fn seal_one(head: &mut RunState, prepared: Prepared) -> Record {
     let (header, body) = Draft::commit_each(vec![prepared.draft]).pop().expect("one for one");
     seal_onto(head, header, body, prepared.agent, prepared.seq)
 }
 
 /// Puts the `kernel.anomaly` on record that a forged type brings about.
 fn add_forgery(
-    head: &mut Head,
+    head: &mut RunState,
     intent: &Intent,
     inputs: Inputs,
     outcomes: &mut [Outcome],
@@ -620,7 +624,7 @@ fn add_forgery(
 pub const VIOLATION: &str = "predicate.violation";
 
 /// Puts the `predicate.violation` on record that a transition brings about. It may bring about another one.
-fn add_violations(head: &mut Head, inputs: Inputs, outcomes: &mut [Outcome]) -> Result<(), SealError> {
+fn add_violations(head: &mut RunState, inputs: Inputs, outcomes: &mut [Outcome]) -> Result<(), SealError> {
     let Some(last) = outcomes.last_mut() else { return Ok(()) };
     let Outcome::Committed(record) = last else { return Ok(()) };
     let record = record.clone();
@@ -631,7 +635,7 @@ fn add_violations(head: &mut Head, inputs: Inputs, outcomes: &mut [Outcome]) -> 
 
 /// Appends a `predicate.violation` for the newest transition, if it caused one. No other record may
 /// follow it. For what the kernel itself wrote, with the inputs of that; [`step`] does so by itself.
-pub fn settle(head: &mut Head, inputs: Inputs) -> Result<Vec<Record>, SealError> {
+pub fn settle(head: &mut RunState, inputs: Inputs) -> Result<Vec<Record>, SealError> {
     let (mut violations, mut seed) = (Vec::new(), inputs.seed);
     while head.owes() {
         seed = Seed(other_seed(b"dendrer/violation-seed/v1\n", seed));
@@ -641,7 +645,7 @@ pub fn settle(head: &mut Head, inputs: Inputs) -> Result<Vec<Record>, SealError>
 }
 
 /// Names the violations that the newest transition caused; the state lists them.
-fn make_violation(head: &mut Head, inputs: Inputs) -> Result<Record, SealError> {
+fn make_violation(head: &mut RunState, inputs: Inputs) -> Result<Record, SealError> {
     let violations = Value::array(head.owed().into_iter().cloned());
     let transition = Transition {
         type_name: VIOLATION.parse().expect("a type of the ontology"),
@@ -666,13 +670,13 @@ fn reducer_note(error: &ReduceError, intent: &Intent) -> Value {
 }
 
 /// Puts an anomaly that the runtime saw on record: a `kernel.anomaly`, which no agent can author.
-pub fn note_anomaly(head: &mut Head, anomaly: &Anomaly, inputs: Inputs) -> Result<Record, SealError> {
+pub fn note_anomaly(head: &mut RunState, anomaly: &Anomaly, inputs: Inputs) -> Result<Record, SealError> {
     let mut entry = vec![("kind", Value::from(&*anomaly.kind)), ("message", Value::from(&*anomaly.message))];
     entry.extend(anomaly.agent.as_deref().map(|agent| ("agent_id", Value::from(agent))));
     make_anomaly(head, Value::record(entry), inputs)
 }
 
-fn make_anomaly(head: &mut Head, entry: Value, inputs: Inputs) -> Result<Record, SealError> {
+fn make_anomaly(head: &mut RunState, entry: Value, inputs: Inputs) -> Result<Record, SealError> {
     let change = anomaly_change(head, &entry);
     let transition = Transition {
         type_name: "kernel.anomaly".parse().expect("a type of the ontology"),
@@ -687,7 +691,7 @@ fn make_anomaly(head: &mut Head, entry: Value, inputs: Inputs) -> Result<Record,
 }
 
 /// Returns the change of an anomaly: the state lists it from then on.
-fn anomaly_change(head: &Head, entry: &Value) -> Change {
+fn anomaly_change(head: &RunState, entry: &Value) -> Change {
     let mut in_state = entry.as_object().cloned().unwrap_or_default();
     in_state.set("tick", Value::from(head.tick + 1));
     let path = Pointer::of(["kernel_anomalies"]);
@@ -696,7 +700,7 @@ fn anomaly_change(head: &Head, entry: &Value) -> Change {
     Change { state, delta, notes: Vec::new() }
 }
 
-fn judge(head: &Head, intent: &Intent) -> Result<(), Reason> {
+fn judge(head: &RunState, intent: &Intent) -> Result<(), Reason> {
     check_authorship(&intent.type_name, intent.author, &head.terms.registered)?;
     check_name(&intent.agent)?;
     head.terms.admit(intent)?;
@@ -753,7 +757,7 @@ fn kernel_note(anomaly: &Value) -> Option<&str> {
     anomaly.get("kind").and_then(Value::as_str).filter(|kind| KERNEL_NOTES.contains(kind))
 }
 
-/// What a transition says, before the kernel adds its part.
+/// A transition before the kernel adds its part.
 struct Transition {
     type_name: TypeName,
     author: Author,
@@ -779,7 +783,7 @@ impl Transition {
     }
 }
 
-/// What a transition does.
+/// The change that a transition makes.
 struct Change {
     state: Value,
     delta: Delta,
@@ -788,7 +792,7 @@ struct Change {
 
 impl Change {
     /// No change; where something stood in its way, with a note of that.
-    fn none(head: &Head, note: Option<Value>) -> Change {
+    fn none(head: &RunState, note: Option<Value>) -> Change {
         Change { state: head.state.clone(), delta: Delta::default(), notes: note.into_iter().collect() }
     }
 
@@ -806,7 +810,7 @@ static NAMES: LazyLock<[Arc<str>; 4]> =
 
 /// Drafts a transition and moves the head on, but for its id.
 fn draft_transition(
-    head: &mut Head,
+    head: &mut RunState,
     what: Transition,
     mut change: Change,
     inputs: Inputs,
@@ -849,7 +853,7 @@ fn draft_transition(
 }
 
 /// The counters as they will be behind a transition.
-fn counted(head: &Head, what: &Transition, change: &Change) -> Value {
+fn counted(head: &RunState, what: &Transition, change: &Change) -> Value {
     let mut content = what.members.clone();
     add_notes(&mut content, change.notes.clone());
     content.push(("agent_id".into(), Value::String(Arc::clone(&what.agent))));
@@ -880,12 +884,12 @@ fn draft(header: Header, content: &Object, seed: Seed) -> Result<Draft, SealErro
 /// Latches the first policy rule that does not hold in the state after (design, section 7). A rule that cannot be judged,
 /// because a place it reads is unknown or not written yet, is not latched and is judged again after each transition that
 /// touches what it reads (design, section 4).
-fn enforce_policy(head: &Head, change: &mut Change) {
+fn enforce_policy(head: &RunState, change: &mut Change) {
     let latched = |state: &Value| state.get("policy").is_some_and(|policy| policy.get("violated").is_some());
     if head.policy.is_empty() || latched(&change.state) {
         return;
     }
-    // What a rule looks at is as it was when it was found to hold.
+    // A rule that reads nothing of the change is not judged again: its last verdict stays true.
     let asked = head.policy.iter().filter(|rule| !head.is_judged || terms::touches(rule, &change.delta));
     let judged = asked.map(|rule| (rule, rule.verdict(&change.state, None)));
     let Some((rule, _)) = judged.into_iter().find(|(_, verdict)| *verdict == Verdict::Violation) else {
@@ -909,7 +913,7 @@ fn latch_violated(rule: &Predicate, tick: u64) -> Delta {
 }
 
 /// Never lets time run backwards in a run, and says so where it would have.
-fn clamp_clock(head: &Head, clock: Timestamp, notes: &mut Vec<Value>) -> Timestamp {
+fn clamp_clock(head: &RunState, clock: Timestamp, notes: &mut Vec<Value>) -> Timestamp {
     if clock >= head.ts {
         return clock;
     }
@@ -928,12 +932,12 @@ fn other_seed(tag: &[u8], seed: Seed) -> [u8; 16] {
 }
 
 fn draft_refusal(
-    head: &Head,
+    head: &RunState,
     intent: &Intent,
     reason: Reason,
     inputs: Inputs,
 ) -> Result<Prepared, SealError> {
-    // Who it was is not known; that he claimed to be the kernel is.
+    // The real author is unknown; the claim to be the kernel is certain.
     let claimed = is_claimed(intent.author);
     let mut why = vec![("code", Value::from(reason.code())), ("message", Value::from(reason.to_string()))];
     why.extend(claimed.then(|| ("claimed_author", Value::from(intent.author.as_str()))));
@@ -943,8 +947,13 @@ fn draft_refusal(
     Ok(Prepared { draft, agent: Arc::clone(&intent.agent), seq: 0, reason: Some(reason) })
 }
 
-/// What a refusal says: the intent as it was proposed, and why it was turned down. It has no head yet.
-fn refusal_of(head: &Head, intent: &Intent, why: Value, inputs: Inputs) -> (Header, Vec<(Arc<str>, Value)>) {
+/// Builds a refusal: the intent as proposed, with the reason. It has no head yet.
+fn refusal_of(
+    head: &RunState,
+    intent: &Intent,
+    why: Value,
+    inputs: Inputs,
+) -> (Header, Vec<(Arc<str>, Value)>) {
     let mut content = intent.members.clone();
     content.push(("agent_id".into(), Value::String(Arc::clone(&intent.agent))));
     content.extend(intent.delta.as_ref().map(|delta| ("delta".into(), delta.to_value())));

@@ -7,8 +7,7 @@ use std::collections::BTreeMap;
 use std::path::Path;
 
 use dendrer_kernel::expr::{Budget, Env, EvalError, Expr, Scope};
-use dendrer_object::Code;
-use dendrer_object::{Number, Value};
+use dendrer_object::{Code, Number, Value};
 use serde_json::Value as Json;
 
 /// What became of a case.

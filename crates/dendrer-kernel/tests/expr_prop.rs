@@ -9,8 +9,7 @@ use std::collections::BTreeMap;
 use std::fmt::Write as _;
 
 use dendrer_kernel::expr::{Budget, Env, EvalError, Expr, STEPS_MAX, Scope};
-use dendrer_object::Code;
-use dendrer_object::{Number, Value, json};
+use dendrer_object::{Code, Number, Value, json};
 use proptest::prelude::*;
 
 /// An expression as the generator makes it.

@@ -6,12 +6,11 @@ use dendrer_kernel::pack::Bound;
 use dendrer_kernel::reduce::DeltaReducer;
 use dendrer_kernel::replay::{ReplayError, replay_start, replay_step};
 use dendrer_kernel::step::{
-    Approval, Extension, Head, Inputs, Reason, Stage, Start, begin, extend, settle, step,
+    Approval, Extension, Inputs, Reason, RunState, Stage, Start, begin, extend, settle, step,
 };
-use dendrer_object::Code;
 use dendrer_object::note::{SignedNote, SigningKey};
 use dendrer_object::record::{Record, Seed};
-use dendrer_object::{Intent, StoreId, Timestamp, Value, json};
+use dendrer_object::{Code, Intent, StoreId, Timestamp, Value, json};
 
 fn value(text: &str) -> Value {
     json::parse_door(text.as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}"))
@@ -32,7 +31,7 @@ fn pack(more: &str) -> Value {
     ))
 }
 
-fn start(state: &str, pack: Value, stage: Stage) -> (Record, Head) {
+fn start(state: &str, pack: Value, stage: Stage) -> (Record, RunState) {
     let pack = Some(Bound { value: pack, text: "".into() });
     let start = Start { state: value(state), stage, pack, ..Start::new("r".parse().expect("a run id")) };
     begin(StoreId([5; 16]), &start, inputs(0)).expect("a run that may begin")
@@ -51,7 +50,7 @@ fn pay(paid: u64) -> Intent {
 }
 
 /// Makes the whole record again, as whoever verifies it does.
-fn replay(first: &Record, chain: &[Record]) -> Result<Head, ReplayError> {
+fn replay(first: &Record, chain: &[Record]) -> Result<RunState, ReplayError> {
     let mut head = replay_start(first, &DeltaReducer)?;
     chain.iter().try_for_each(|record| replay_step(&mut head, record, &DeltaReducer, true))?;
     Ok(head)
@@ -130,7 +129,7 @@ fn a_run_that_begins_in_violation_says_so_once_and_goes_on() {
 fn an_extension_holds_from_its_tick_on_and_for_nothing_before() {
     let (first, mut head) = start(r#"{"limit":100,"paid":0}"#, pack(""), Stage::Contracts);
     let mut chain = Vec::new();
-    let mut take = |head: &mut Head, n: u64, intent: &Intent| {
+    let mut take = |head: &mut RunState, n: u64, intent: &Intent| {
         let outcome = step(head, intent, inputs(n)).unwrap();
         if outcome.committed().is_some() {
             chain.extend(outcome.records().into_iter().cloned());
@@ -159,7 +158,7 @@ fn an_extension_holds_from_its_tick_on_and_for_nothing_before() {
     chain.insert(1, record);
     assert_eq!(replay(&first, &chain).unwrap().state(), head.state());
     // Whoever takes the run up later knows the same contract.
-    let again = Head::at_moment(
+    let again = RunState::at_moment(
         &[&first],
         head.tick(),
         head.id(),
@@ -210,7 +209,7 @@ fn where_the_contract_names_keys_an_approval_is_signed_by_one_of_them() {
     let unsigned = Extension::check(&head, &kyc(1), None).unwrap_err();
     assert_eq!(codes(&unsigned), ["E0423"]);
     let by = |key: &SigningKey, text: &str| SignedNote::sign(text, key).unwrap().to_string();
-    let check = |head: &Head, extension: &Value, note: &str| {
+    let check = |head: &RunState, extension: &Value, note: &str| {
         Extension::check(head, extension, Some(note)).map_err(|e| codes(&e))
     };
     assert_eq!(check(&head, &kyc(1), &by(&other, &unsigned.text)).unwrap_err(), ["E0423"]);
@@ -265,7 +264,7 @@ fn at_stage_3_the_pack_gates_every_transition_and_every_tool() {
     assert_eq!(begin(StoreId([5; 16]), &unsound, inputs(0)).map(|_| ()).unwrap_err().code(), Code::E0604);
     let tools = r#","tools":{"bank.pay":{"effect":"effectful"}}"#;
     let (first, mut head) = start(r#"{"limit":100,"paid":0}"#, pack(tools), Stage::Full);
-    let code = |head: &mut Head, text: &str| match step(head, &intent(text), inputs(1)).unwrap() {
+    let code = |head: &mut RunState, text: &str| match step(head, &intent(text), inputs(1)).unwrap() {
         Outcome::Refused(refused) => refused.reason.code().as_str(),
         _ => "",
     };

@@ -6,7 +6,7 @@
 use dendrer_kernel::pack::{Bound, Pack};
 use dendrer_kernel::reduce::{DeltaReducer, Reducer};
 use dendrer_kernel::replay::{replay_start, replay_step};
-use dendrer_kernel::step::{Head, Inputs, Stage, Start, begin, step_with};
+use dendrer_kernel::step::{Inputs, RunState, Stage, Start, begin, step_with};
 use dendrer_kernel::unknown::Unknown;
 use dendrer_kernel::{Outcome, Predicate, Verdict};
 use dendrer_object::record::{Record, Seed};
@@ -21,7 +21,7 @@ fn inputs(n: u64) -> Inputs {
 }
 
 /// Records lines under a pack with these rules, or under `delta/1`, and replays them. Returns the chain and its head.
-fn record(state: &str, rules: Option<&str>, lines: &[&str]) -> (Vec<Record>, Head) {
+fn record(state: &str, rules: Option<&str>, lines: &[&str]) -> (Vec<Record>, RunState) {
     let fields: Vec<String> = value(state)
         .as_object()
         .unwrap()

@@ -121,7 +121,7 @@ impl Text {
     }
 }
 
-/// What is wrong with a record of a bundle.
+/// A fault of one record of a bundle.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum RecordFault {
@@ -159,7 +159,7 @@ pub enum RecordFault {
 pub struct BundleError {
     /// The line, from 1.
     pub line: usize,
-    /// What is wrong with it.
+    /// The fault.
     pub why: String,
     newer: bool,
 }
@@ -365,7 +365,7 @@ impl Bundle {
             let record = RawRecord::read(&value).map_err(|why| lines.error(why))?;
             let known = uses.len();
             uses.extend(record.fields.iter().filter_map(|field| field.blobs.as_ref()).flatten().copied());
-            // What needs no blobs is not kept in two forms.
+            // A record without blobs is resolved at once, so that it is not kept in two forms.
             records.push(match uses.len() == known {
                 true => Ok(record.resolve(&Pieces::default()).map_err(|why| lines.error(why))?),
                 false => Err((record, lines.number)),

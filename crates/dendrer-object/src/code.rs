@@ -6,8 +6,6 @@
 use std::fmt;
 use std::str::FromStr;
 
-use crate::Value;
-
 macro_rules! codes {
     ($($code:ident $kind:literal,)*) => {
         /// A code that is printed with an error (`E`) or a warning (`W`).
@@ -173,6 +171,18 @@ codes! {
     W0447 "unknown_word",
 }
 
+impl Code {
+    /// Whether it is that of a warning.
+    pub fn is_warning(self) -> bool {
+        self.as_str().starts_with('W')
+    }
+
+    /// Whether it says that the record is not what was committed, or that part of it is missing.
+    pub fn is_of_record(self) -> bool {
+        self.as_str().starts_with("E03")
+    }
+}
+
 /// A text that is no code.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct UnknownCode;
@@ -196,12 +206,6 @@ impl FromStr for Code {
 impl fmt::Display for Code {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.pad(self.as_str())
-    }
-}
-
-impl From<Code> for Value {
-    fn from(code: Code) -> Value {
-        Value::from(code.as_str())
     }
 }
 

@@ -23,7 +23,7 @@ pub struct Delta(pub Vec<Op>);
 /// One change at one place.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Op {
-    /// What is done.
+    /// The action.
     pub action: Action,
     /// Where.
     pub path: Pointer,
@@ -31,7 +31,7 @@ pub struct Op {
     pub value: Option<Value>,
 }
 
-/// What an operation does.
+/// The action of an operation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Action {
     /// Puts a value there, making missing parent objects. An array index must exist.
@@ -62,13 +62,13 @@ impl Action {
 pub struct DeltaError {
     /// Which operation, from 0; `None` when the whole is not a list.
     pub index: Option<usize>,
-    /// Where it acts, as far as that is known.
+    /// The path of the operation; `None` if the text does not give it.
     pub path: Option<Pointer>,
-    /// What is wrong.
+    /// The fault.
     pub why: DeltaErrorKind,
 }
 
-/// What is wrong with a delta.
+/// A fault of a delta.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum DeltaErrorKind {

@@ -20,7 +20,7 @@ mod lanes;
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct Digest(pub [u8; 32]);
 
-/// What is wrong with the text of a digest.
+/// A text that is no digest.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, thiserror::Error)]
 #[error("a digest is `sha256:` and 64 lower-case hex digits")]
 pub struct DigestTextError;
@@ -121,7 +121,7 @@ fn by_blocks(prefix: usize, messages: &[&[u8]]) -> Vec<u32> {
         order[*place as usize] = at as u32;
         *place += 1;
     }
-    // What lies between long ones of very different lengths is worth sorting.
+    // Long messages have no class of their own: sort them by length.
     let long = next[LONG - 1] as usize;
     order[long..].sort_unstable_by_key(|at| messages[*at as usize].len());
     order
@@ -246,7 +246,7 @@ impl Base64Batch {
     /// Writes the texts over what is in `room`, and returns them in order.
     pub(crate) fn encode<'a>(&'a self, room: &'a mut Vec<u8>) -> impl Iterator<Item = &'a [u8]> {
         let size = self.bytes.len() / 3 * 4;
-        // What it held before is not cleared first.
+        // The bytes that `room` has already are not cleared: they are overwritten below.
         room.resize(size.max(room.len()), 0);
         WIDE.encode_slice(&self.bytes, &mut room[..size]).expect("four characters for three bytes");
         let text = &*room;

@@ -26,7 +26,7 @@ const ID_SIZE_MAX: usize = 256;
 pub struct Intent {
     /// The type of the transition that is asked for.
     pub type_name: TypeName,
-    /// Who asks: a model through its agent, or the program that runs the agents.
+    /// The author: a model through its agent, or the program that runs the agents.
     pub author: Author,
     /// The agent it is for.
     pub agent: Arc<str>,
@@ -48,7 +48,7 @@ pub struct IntentError {
     pub code: Code,
     /// The member that is wrong, as a JSON pointer.
     pub path: String,
-    /// What is wrong with it.
+    /// The fault, as a sentence.
     pub message: String,
 }
 

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use crate::Code;
 use crate::number::{Number, NumberError};
 use crate::tag;
-use crate::value::{Array, Entry, Object, Value, compare_names};
+use crate::value::{Array, Object, ObjectEntry, Value, compare_names};
 
 /// How deep arrays and objects may be nested in one document at the door.
 pub const DEPTH_MAX: usize = 128;
@@ -36,7 +36,7 @@ const CANONICAL_DEPTH_MAX: usize = DEPTH_MAX + 8;
 /// Why a text was not accepted, and where.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct JsonError {
-    /// What is wrong.
+    /// The fault.
     pub kind: JsonErrorKind,
     /// The byte offset in the text.
     pub offset: usize,
@@ -44,7 +44,7 @@ pub struct JsonError {
     pub path: String,
 }
 
-/// What is wrong with a text.
+/// A fault of a JSON text.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
 pub enum JsonErrorKind {
@@ -494,7 +494,7 @@ impl<'a> Parser<'a> {
                     Mode::Door if key.starts_with('$') => format!("${key}").into(),
                     _ => Arc::from(key.as_ref()),
                 };
-                members.plain.push(Entry { key, value, salt: None });
+                members.plain.push(ObjectEntry { key, value, salt: None });
             }
             last = Some(key);
             if self.member_end()? {
@@ -638,7 +638,7 @@ enum Unit {
 
 #[derive(Default)]
 struct Members {
-    plain: Vec<Entry>,
+    plain: Vec<ObjectEntry>,
     broken: Vec<(Vec<u16>, Value)>,
 }
 

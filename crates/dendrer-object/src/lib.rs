@@ -1,4 +1,4 @@
-//! What is written down: values, states, intents, records; canonical bytes, digests and proofs.
+//! Recorded data: values, states, intents and records, with canonical bytes, digests and proofs.
 //!
 //! Pure: no clock, randomness, I/O or hash order. Everything here is a function of its arguments.
 

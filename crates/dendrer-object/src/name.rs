@@ -16,9 +16,9 @@ pub const NAME_SIZE_MAX: usize = 128;
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{text:?} is not a {kind}: {rule}")]
 pub struct NameError {
-    /// What it was meant to be.
+    /// The kind of name that was expected.
     pub kind: &'static str,
-    /// What such a name looks like.
+    /// The form of such a name, in words.
     pub rule: &'static str,
     /// The text, cut to 160 characters.
     pub text: String,

@@ -265,7 +265,7 @@ pub struct Signature {
     pub name: String,
     /// The id of the key.
     pub key_id: KeyId,
-    /// What the key made of the text; at least one byte.
+    /// The signature bytes of the key; at least one.
     pub bytes: Vec<u8>,
 }
 
@@ -395,7 +395,7 @@ impl fmt::Display for SignedNote {
     }
 }
 
-/// What a log says of itself: its name, its size, and the root of its tree (C2SP tlog-checkpoint).
+/// A checkpoint of a log: its origin, its size, and the root of its tree (C2SP tlog-checkpoint).
 ///
 /// Printed as the text of a note.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -70,7 +70,7 @@ impl Seed {
         digests.into_iter().flat_map(Salt::pair).take(count).collect()
     }
 
-    /// What is hashed for the salts of `count` fields, one for two of them.
+    /// Returns the preimages of the salts of `count` fields; one preimage gives two salts.
     fn preimages(&self, count: usize) -> impl Iterator<Item = [u8; 36]> + use<> {
         let seed = self.0;
         (0..count.div_ceil(2) as u32).map(move |pair| {
@@ -116,11 +116,11 @@ macro_rules! words {
 }
 
 words! {
-    /// What a record is.
+    /// The kind of a record.
     Kind {
         /// A run begins; tick 0, or in a fork no tick.
         Run = "run",
-        /// What happened, from tick 1 without gaps.
+        /// A transition; its ticks run from 1 without gaps.
         Transition = "transition",
         /// An intent or import that was turned down, kept beside the run.
         Refusal = "refusal",
@@ -136,7 +136,7 @@ words! {
 }
 
 words! {
-    /// Who wrote a record. The name of an agent or a person is a field, so that it can be erased.
+    /// The kind of author. The name of an agent or a person is a field, so that it can be erased.
     Author {
         /// A model, through its agent.
         Agent = "agent",
@@ -150,7 +150,7 @@ words! {
 }
 
 words! {
-    /// What a link says of its target.
+    /// The relation of a record to the target of a link.
     Rel {
         /// The linked record asked for this one or caused it.
         CausedBy = "caused_by",
@@ -170,7 +170,7 @@ words! {
 /// A typed edge to an earlier record of the log.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub struct Link {
-    /// What the edge says.
+    /// The relation to the target.
     pub rel: Rel,
     /// The id of the target.
     pub hash: Digest,
@@ -181,7 +181,7 @@ pub struct Link {
 pub struct Header {
     /// The store that the record belongs to.
     pub store: StoreId,
-    /// What the record is.
+    /// The kind of record.
     pub kind: Kind,
     /// The run, where it belongs to one.
     pub run: Option<RunName>,
@@ -193,7 +193,7 @@ pub struct Header {
     pub head: Option<Digest>,
     /// The type of a transition, or the one a refused intent asked for.
     pub type_name: Option<TypeName>,
-    /// Who wrote it.
+    /// The kind of author.
     pub author: Author,
     /// When it was committed. Tamper-evident, but no diff, predicate or reducer sees it.
     pub ts: Timestamp,
@@ -239,7 +239,7 @@ impl Draft {
     /// Writes content out, cut into fields as [`cut`] does.
     pub fn new(header: Header, content: &Object, seed: Seed) -> Result<Draft, SealError> {
         let (texts, values) = write_texts(content::places(content))?;
-        // What is cut is in order. How many fields it has is all that can be wrong.
+        // Fields are cut in order, so only their number can be wrong.
         debug_assert_eq!(
             check_order(texts.iter().map(|(pointer, _)| pointer)).err(),
             too_many(texts.len()).err()
@@ -257,7 +257,7 @@ impl Draft {
     }
 }
 
-/// What is known of one field when a body is put together again.
+/// One field of a body that is rebuilt from its parts.
 pub enum Part<'a> {
     /// The canonical text of the value, and the salt unless the record's seed gives it.
     Open(&'a [u8], Option<Salt>),
@@ -308,7 +308,7 @@ pub enum SealError {
     Value {
         /// Place of the value.
         pointer: Pointer,
-        /// What is wrong with it.
+        /// The error of the JSON reader.
         error: JsonError,
     },
     /// Neither the seed nor the field gives a salt for a value.
@@ -501,7 +501,7 @@ impl Body {
     }
 }
 
-/// What bodies are made in, kept from a few to the next few: memory that was given back is dear to get again.
+/// Buffers for bodies, kept for the next group: to free and allocate them again is slow.
 #[derive(Default)]
 struct Room {
     salts: Base64Batch,
@@ -722,7 +722,7 @@ impl fmt::Debug for Record {
 pub struct Entry {
     /// The id of the record.
     pub hash: Digest,
-    /// What the record is.
+    /// The kind of record.
     pub kind: Kind,
     /// Its run.
     pub run: Option<RunName>,

@@ -16,7 +16,7 @@ use std::sync::Arc;
 
 use crate::digest::{decode_base64url, encode_base64url};
 use crate::number::Number;
-use crate::value::{Entry, Value};
+use crate::value::{ObjectEntry, Value};
 
 /// Tells whether a stored name is that of a tag: one `$` in front and no second.
 pub fn is_tag_name(name: &str) -> bool {
@@ -67,7 +67,10 @@ fn tagged(tag: &str, value: Value) -> Value {
 }
 
 /// Makes the form of an object some of whose names are not well-formed text. Fails with a name that repeats.
-pub(crate) fn broken_object(plain: Vec<Entry>, broken: Vec<(Vec<u16>, Value)>) -> Result<Value, String> {
+pub(crate) fn broken_object(
+    plain: Vec<ObjectEntry>,
+    broken: Vec<(Vec<u16>, Value)>,
+) -> Result<Value, String> {
     let plain = plain.into_iter().map(|entry| (entry.key.encode_utf16().collect::<Vec<u16>>(), entry.value));
     let mut members: Vec<(Vec<u16>, Value)> = plain.chain(broken).collect();
     members.sort_by(|a, b| a.0.cmp(&b.0));

@@ -20,7 +20,7 @@ mod object;
 
 pub use array::Array;
 pub use difference::{Difference, differences, first_difference};
-pub use object::{Entry, Object};
+pub use object::{Object, ObjectEntry};
 
 /// A JSON value. Values that JSON cannot hold are kept in a tagged form, see [`crate::tag`].
 #[derive(Clone, PartialEq, Eq)]
@@ -205,6 +205,12 @@ impl From<f64> for Value {
     /// Keeps NaN and the infinities in their tagged form.
     fn from(value: f64) -> Value {
         crate::tag::float(value)
+    }
+}
+
+impl From<crate::code::Code> for Value {
+    fn from(code: crate::code::Code) -> Value {
+        Value::from(code.as_str())
     }
 }
 

@@ -171,7 +171,7 @@ impl Scribe {
         record
     }
 
-    /// Makes a record that stands beside a run.
+    /// Makes a record of a run off the chain.
     pub fn beside(&mut self, kind: Kind, run: &str, content: Value) -> Record {
         let run = name(run);
         let head = self.heads[&run].1;
@@ -520,7 +520,7 @@ fn a_fork_owns_only_what_follows(subject: &dyn Subject) {
     check_holds(&*store, &records);
     assert_eq!(store.at(&name("child"), 3).expect("at works"), None);
     assert_eq!(store.at(&name("again"), 1).expect("at works"), Some(13));
-    // A fork branches off from the chain, not from what stands beside it or begins another fork.
+    // A fork branches off from a record of the chain, not from one off the chain or from the begin of another fork.
     let bad = scribe.fork("bad", 3, fork.id());
     assert!(matches!(store.append(&[bad]), Err(StoreError::NoRecord(_))));
 }

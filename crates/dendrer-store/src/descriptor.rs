@@ -7,7 +7,7 @@ use std::path::Path;
 use dendrer_object::{StoreId, Value, json};
 
 use crate::disk::{self, Disk, Open};
-use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::store::{FORMAT, StoreInfo};
 
 const NAME: &str = "store.json";
@@ -44,7 +44,7 @@ pub(crate) fn read(disk: &dyn Disk, dir: &Path, write: bool) -> Result<StoreInfo
         return Err(StoreError::NotAStore { path: dir.to_owned(), why });
     };
     let damaged = |what: &'static str, expected: &str, found: String| {
-        let place = Place { file: NAME.into(), ..Place::default() };
+        let place = DamagePlace { file: NAME.into(), ..DamagePlace::default() };
         StoreError::from(Damage { kind: DamageKind::File, place, what, expected: expected.into(), found })
     };
     let value = json::parse_canonical(&bytes)

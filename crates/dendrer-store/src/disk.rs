@@ -3,8 +3,8 @@
 //! [`Real`] is the file system; tests bring one that fails and forgets (`faulty`). Nothing else in this crate opens a
 //! file, except SQLite for the derived index.
 //!
-//! The invariant a newcomer would break: reads and writes may be short or interrupted, so all code goes through
-//! `read_exact`, `write_all` and their like.
+//! Rule: reads and writes may be short or interrupted, so all code goes through `read_exact`, `write_all` and their
+//! like.
 
 use std::fmt;
 use std::fs::{File, OpenOptions, TryLockError};
@@ -115,7 +115,8 @@ pub fn read_file(disk: &dyn Disk, path: &Path, max: u64) -> io::Result<Option<Ve
     Ok(Some(bytes))
 }
 
-/// Refuses a link: what a store writes and removes is in its directory, and not where somebody who made the store points to.
+/// Refuses a link: a store writes and removes files in its own directory, never at a path that the maker of the store
+/// chose.
 fn refuse_link(path: &Path) -> io::Result<()> {
     match std::fs::symlink_metadata(path) {
         Ok(about) if about.is_symlink() => {
@@ -202,8 +203,8 @@ pub fn lock_while(
     }
 }
 
-/// Pauses for a lock that is held as a rule for about as long as a write takes: longer ones would leave it free while many
-/// want it. Only whoever waits for something long looks rarely.
+/// Returns the pause before the next try of a lock that is usually held for about one write: longer pauses would
+/// leave it free while many want it. Only after a long wait the tries become rare.
 pub fn briefly_held(waited: Duration) -> Duration {
     (waited / 32).clamp(Duration::from_micros(50), Duration::from_millis(2))
 }
@@ -251,11 +252,11 @@ impl DiskFile for Limited {
     }
 }
 
-/// How long a file is waited for that somebody else holds.
+/// How long a file is waited for that another process holds.
 const HELD_MAX: Duration = Duration::from_millis(500);
 
-/// Tells whether somebody has the file open in a way that does not let it be replaced. On Windows whatever scans new files
-/// does so for a moment, and asks nobody.
+/// Whether another process has the file open in a way that forbids replacing it. On Windows a virus scanner does so
+/// for a moment with every new file.
 fn is_held(error: &io::Error) -> bool {
     const ACCESS_DENIED: i32 = 5;
     const SHARING_VIOLATION: i32 = 32;
@@ -268,7 +269,7 @@ pub struct Real;
 
 impl Disk for Real {
     fn open(&self, path: &Path, how: Open) -> io::Result<Arc<dyn DiskFile>> {
-        // Opening a pipe waits for whoever writes to it.
+        // Opening a pipe blocks until another process writes to it.
         if cfg!(unix) {
             match std::fs::metadata(path) {
                 Ok(about) if !about.is_file() => {
@@ -441,7 +442,7 @@ mod tests {
         assert_eq!(names.len(), 5, "nothing is left beside them: {names:?}");
     }
 
-    /// As a scanner has it: nobody else may delete the file, nor move another to its place.
+    /// Opens the file as a scanner does: no other process may delete it, nor move a file to its place.
     #[test]
     #[cfg(windows)]
     fn a_file_that_is_held_for_a_moment_is_waited_for() {

@@ -5,8 +5,8 @@
 //! Never rewrites a header, never moves an offset, never cuts anything but the unfinished end of the log, and never
 //! repairs: damage makes a handle read-only and is reported.
 //!
-//! The invariant a newcomer would break: an append is acknowledged only after a sync that succeeded, and after a sync
-//! that failed nothing is acknowledged any more.
+//! Rule: an append is acknowledged only after a sync that succeeded, and after a failed sync nothing is acknowledged
+//! any more.
 
 use std::collections::{BTreeMap, HashMap};
 use std::fmt;
@@ -24,7 +24,7 @@ use dendrer_object::{Digest, Record, RunName};
 
 use crate::descriptor;
 use crate::disk::{self, Disk, DiskFile, Open, Real};
-use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At};
 use crate::index::{self, Covered, Index, NoIndex, Snapshot};
 use crate::layout::SEGMENT_HEADER;
@@ -57,7 +57,7 @@ mod walk;
 pub use copy::{Copied, CopyAs, Copying};
 pub use keep::{IndexState, KeptRow, KeptWhat, Leftover, TilesState};
 pub use mark::Mark;
-pub use verify::{Report, VerifyOptions};
+pub use verify::{LogReport, VerifyOptions};
 pub use walk::WalkItem;
 
 /// A new segment begins when the last one is larger than this.
@@ -152,7 +152,7 @@ pub struct Embedded {
     indexer: Indexer,
     /// What is to be kept in an index that is not made yet.
     snapshots: Mutex<Vec<Snapshot>>,
-    /// Whether this handle saw an erasure: whoever recorded through it may still hold what was erased.
+    /// Whether this handle saw an erasure: a recorder of this handle may still have the erased values.
     saw_erasure: bool,
     syncer: Option<Syncer>,
     /// For each last segment that syncs were asked for, the number of the first of them.
@@ -249,7 +249,7 @@ impl Embedded {
         Ok(store)
     }
 
-    /// Goes on with the key of the store at hand. A key that is not that of the store is none.
+    /// Sets the signing key. A key that is not that of the store is ignored.
     #[must_use]
     pub fn with_key(mut self, key: Option<Arc<SigningKey>>) -> Embedded {
         self.key = self.info.own(key);
@@ -312,7 +312,8 @@ impl Embedded {
         }
     }
 
-    /// Takes in the log behind what the index covers, and finishes what a crash left undone if nobody else is writing.
+    /// Reads the log after the covered part of the index, and finishes the work of a crashed writer if no other
+    /// process is writing.
     fn begin(&mut self) -> Result<(), StoreError> {
         let holder = match &self.lock {
             Some(lock) => lock.try_lock().unwrap_or(false),
@@ -343,7 +344,7 @@ impl Embedded {
         }
         let missing = (0..).find(|number| !numbers.contains(number)).unwrap_or(0);
         let file = crate::segments::place_name(if complete { 0 } else { missing });
-        let place = Place { file, ..Place::default() };
+        let place = DamagePlace { file, ..DamagePlace::default() };
         let (what, expected, found) = ("segment file", "a segment".into(), "none".into());
         self.set_trouble(Damage { kind: DamageKind::File, place, what, expected, found }.into());
         // What is there is read as far as it goes; without a begin there is nothing to read.
@@ -400,10 +401,10 @@ impl Embedded {
     /// not any more.
     fn check_covered(&mut self, covered: &Covered) -> Result<Option<Damage>, StoreError> {
         let Some(at) = covered.commit else { return Ok(None) };
-        let place = Place {
+        let place = DamagePlace {
             file: crate::segments::place_name(at.segment),
             offset: Some(at.offset.into()),
-            ..Place::default()
+            ..DamagePlace::default()
         };
         let found = match self.segments.read(at)? {
             Read::Frame(frame::COMMIT, payload) => match frame::Commit::parse(&payload) {
@@ -527,8 +528,8 @@ impl Embedded {
     }
 
     fn trim(&mut self, covered: &Covered) {
-        // It was made just now, or somebody put another one in the place of the one that is open here: what only that one knows
-        // must not leave the tail.
+        // The index is new, or another process replaced the one that is open here: entries that only the open one has
+        // must stay in the tail.
         let knows = |index: &Index| index.covered(self.info.id).is_ok_and(|own| own.size() >= covered.size());
         if !self.index.as_deref().is_some_and(knows) {
             match Index::open(&self.index_path(), self.info.id) {
@@ -633,11 +634,11 @@ impl Embedded {
         Ok(())
     }
 
-    /// Throws the index away and builds it again from the segments, stored snapshots included. The new one is made
-    /// beside the old one and then put in its place, so that whoever reads meanwhile has one or the other.
+    /// Throws the index away and builds it again from the segments, stored snapshots included. The new index is built
+    /// beside the old one and then replaces it, so that a concurrent reader has one or the other.
     ///
-    /// An index that knows more than the log is evidence of a loss, and is only discarded if `discard_evidence` says
-    /// so.
+    /// An index that covers more than the log is evidence of a loss, and is only discarded if `discard_evidence`
+    /// allows it.
     pub fn rebuild_index(&mut self, discard_evidence: bool) -> Result<(), StoreError> {
         self.check_owner()?;
         let lost = matches!(self.trouble.as_deref(), Some(StoreError::Lost(_)));
@@ -678,7 +679,7 @@ impl Embedded {
         index::advance(beside, &self.segments, self.info.id, self.durable, &never, &|_| {}).map(drop)
     }
 
-    /// Takes the lock of whoever makes an index beside the one in use, which is not to be disturbed: held as long as the file.
+    /// Takes the lock for building an index beside the one in use. The lock is held as long as the returned file.
     fn lock_making(&self, wait: Duration) -> Result<Arc<dyn DiskFile>, StoreError> {
         let path = self.dir.join("index-lock");
         let io = |error| StoreError::io("lock", &path, error);

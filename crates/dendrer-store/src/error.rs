@@ -1,16 +1,13 @@
 //! Why a store did not do what it was asked, and what it found damaged.
 //!
-//! Never says what to do about it: exit codes and hints are for whoever talks to a person.
-//!
-//! Whoever reports damage hands over both sides: what should stand there and what does. A newcomer would break
-//! that by turning a mismatch into a plain I/O error.
+//! Never says what to do about it: the caller has the exit codes and hints. Rule: a report of damage has both sides,
+//! the expected and the found one; a mismatch is never turned into a plain I/O error.
 
 use std::fmt;
 use std::io;
 use std::path::{Path, PathBuf};
 
-use dendrer_object::Code;
-use dendrer_object::{Digest, RunName, StoreId};
+use dendrer_object::{Code, Digest, RunName, StoreId};
 
 use crate::store::Head;
 
@@ -117,7 +114,7 @@ pub enum StoreError {
         /// Where it is.
         path: PathBuf,
     },
-    /// A copy goes on from an earlier one, and what is there is none of this store.
+    /// A copy continues an earlier one, and the target has none of this store.
     #[error("what is in {} is not the beginning of this store: {why}", .path.display())]
     NotItsBackup {
         /// Where it is.
@@ -178,7 +175,7 @@ pub enum StoreError {
 }
 
 impl StoreError {
-    /// What whoever waits for a group is told where its sync did not come about: that the group was appended stands.
+    /// Returns the error for a group whose sync failed: the group stays appended.
     pub(crate) fn as_failed_sync(&self) -> StoreError {
         match self {
             StoreError::SyncFailed { why } => StoreError::SyncFailed { why: why.clone() },
@@ -265,7 +262,7 @@ impl DamageKind {
 
 /// Where damage is, as closely as it is known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
-pub struct Place {
+pub struct DamagePlace {
     /// The file, below the store's directory.
     pub file: String,
     /// The byte offset in the file.
@@ -280,7 +277,7 @@ pub struct Place {
     pub tick: Option<u64>,
 }
 
-impl fmt::Display for Place {
+impl fmt::Display for DamagePlace {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let mut parts = Vec::new();
         match (&self.run, self.tick) {
@@ -305,7 +302,7 @@ pub struct Damage {
     /// What kind of damage it is.
     pub kind: DamageKind,
     /// Where.
-    pub place: Place,
+    pub place: DamagePlace,
     /// What was checked.
     pub what: &'static str,
     /// What should stand there.

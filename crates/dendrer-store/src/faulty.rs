@@ -17,7 +17,7 @@ const SECTOR: usize = 512;
 
 /// What goes wrong.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fault {
+pub enum DiskFault {
     /// The call fails, and does nothing.
     Error(io::ErrorKind),
     /// A read or write does about half of what was asked, any other call fails with an I/O error. A write ends where a
@@ -60,7 +60,7 @@ struct State {
     handles: u64,
     history: Vec<Event>,
     calls: u64,
-    fault: Option<(u64, Fault, bool)>,
+    fault: Option<(u64, DiskFault, bool)>,
     /// Whether the next sync fails, and whether all after it do.
     sync_fault: Option<bool>,
     /// Whether syncs wait, how many do, and what they sleep on.
@@ -89,14 +89,14 @@ impl State {
             return Ok(false);
         }
         match fault {
-            Fault::Error(kind) => Err(kind.into()),
-            Fault::Short if can_be_short => Ok(true),
-            Fault::Short => Err(io::ErrorKind::Other.into()),
-            Fault::Torn if can_be_short => {
-                self.fault = Some((now + 1, Fault::Error(io::ErrorKind::StorageFull), lasting));
+            DiskFault::Error(kind) => Err(kind.into()),
+            DiskFault::Short if can_be_short => Ok(true),
+            DiskFault::Short => Err(io::ErrorKind::Other.into()),
+            DiskFault::Torn if can_be_short => {
+                self.fault = Some((now + 1, DiskFault::Error(io::ErrorKind::StorageFull), lasting));
                 Ok(true)
             }
-            Fault::Torn => Err(io::ErrorKind::StorageFull.into()),
+            DiskFault::Torn => Err(io::ErrorKind::StorageFull.into()),
         }
     }
 
@@ -145,12 +145,12 @@ impl Faulty {
     }
 
     /// Makes the call number `at` from now on fail, and all after it if `lasting`.
-    pub fn fail(&self, at: u64, fault: Fault, lasting: bool) {
+    pub fn fail(&self, at: u64, fault: DiskFault, lasting: bool) {
         let mut state = self.state();
         state.fault = Some((state.calls + at, fault, lasting));
     }
 
-    /// Makes the next sync of a file fail, whoever asks for it, and all after it if `lasting`.
+    /// Makes the next sync of a file fail, of any handle, and all after it if `lasting`.
     pub fn fail_syncs(&self, lasting: bool) {
         self.state().sync_fault = Some(lasting);
     }

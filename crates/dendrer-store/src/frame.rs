@@ -2,8 +2,8 @@
 //!
 //! `[len u32 LE][crc32c u32 LE][kind u8][payload]`, the checksum over length, kind and payload (`docs/format-disk.md`).
 //!
-//! Never interprets a payload, except that of the commit frame. A newcomer would break one thing: a frame's length
-//! never changes once it is written, because everything after it is addressed by offset.
+//! Never interprets a payload, except that of the commit frame. Rule: the length of a frame never changes once it is
+//! written, because everything after it is addressed by offset.
 
 use std::fmt;
 use std::io;
@@ -146,7 +146,7 @@ impl Commit {
         out.extend_from_slice(&self.synced.to_le_bytes());
         out.extend_from_slice(&self.length.to_le_bytes());
         out.extend_from_slice(&self.root.0);
-        // The magic stands last so that a commit never ends in zeros, which could be mistaken for a lost sector.
+        // The magic is last, so that a commit never ends in zeros, which could be mistaken for a lost sector.
         out.extend_from_slice(COMMIT_MAGIC);
         end(out, start);
     }
@@ -168,9 +168,9 @@ impl Commit {
 /// How many bytes a writer may leave in a segment behind a group: what fills it up, and one more group.
 pub(crate) const UNFINISHED_MAX: u64 = 3 << 30;
 
-/// Finds the first commit frame at or after `from` that is whole and says a size above `size`; also where nothing
-/// before it can be read. `None` if there is none up to the end of the file, or as far as a writer can have written: a file can
-/// be said to have any length, and take no room.
+/// Finds the first whole commit frame at or after `from` with a size above `size`, even if the part before it cannot
+/// be read. `None` if the file has no such frame up to its end, or up to the largest size that a writer can have
+/// written: a sparse file can have any length.
 pub(crate) fn find_commit(file: &dyn DiskFile, from: u64, size: u64) -> io::Result<Option<(u64, Commit)>> {
     const WINDOW: usize = 1 << 20;
     let left = file.len()?.saturating_sub(from);
@@ -278,7 +278,7 @@ impl Reader {
         self.base + self.at as u64
     }
 
-    /// Goes on at another place, as after damage.
+    /// Continues at another place, as after damage.
     pub(crate) fn seek(&mut self, offset: u64) {
         self.base = offset;
         self.at = 0;

@@ -1,10 +1,10 @@
 //! The derived index: one SQLite database beside the log, for lookups by id, run and tick.
 //!
-//! Advanced in the background from what the segments say; disposable; open to anyone's SQL (`docs/index.md`). Never
-//! consulted for what is called exact, and never ahead of what is known to be on disk.
+//! Advanced in the background from the segments; disposable; open to any SQL program (`docs/index.md`). Never
+//! consulted for an answer that is called exact, and never ahead of the part that is known to be on disk.
 //!
-//! The invariant a newcomer would break: rows and the place they cover change in one transaction, so whatever is in
-//! the database is true of the log up to exactly that place.
+//! Rule: rows and the place they cover change in one transaction, so the database is true of the log up to exactly
+//! that place.
 
 use std::ops::RangeInclusive;
 use std::path::{Path, PathBuf};
@@ -57,7 +57,7 @@ const SCHEMA: &str = include_str!("index/schema.sql");
 /// How long a statement waits for another process.
 const BUSY: Duration = Duration::from_secs(10);
 
-/// How long whoever only reads a store waits to keep verdicts there: working them out again is no loss.
+/// How long a read-only handle waits to keep verdicts there: computing them again is no loss.
 const BUSY_READER: Duration = Duration::from_millis(500);
 
 /// Up to where the index is complete.
@@ -557,8 +557,8 @@ pub(crate) fn truncate_log(path: &Path) -> Result<(), StoreError> {
     Ok(db.pragma_update_and_check(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()))?)
 }
 
-/// Tells whether a database is there. Says which of its files is none: SQLite would write through a link, and wait for whoever
-/// writes to a pipe.
+/// Whether there is a database. Fails for a file of it that is a link or a pipe: SQLite would write through a link,
+/// and wait for the writer of a pipe.
 fn are_files(path: &Path) -> Result<bool, String> {
     let mut is_there = false;
     for extension in FILES {
@@ -671,8 +671,8 @@ fn read_meta(db: &Connection, store: StoreId) -> Result<(KeyOfChunks, Covered), 
         statement.query_row([key], |row| row.get(0)).map_err(no_index)
     };
     let corrupt = |what: &str| NoIndex::Corrupt(format!("{what} is not what it must be"));
-    // Read at once: between two questions whoever advances the index may have moved both, and an index that looks corrupt
-    // is made anew while others use it.
+    // Both values are read at once: between two queries another process may have moved both, and an index that looks
+    // corrupt is rebuilt while others use it.
     let both = "SELECT a.value, b.value FROM meta a, meta b WHERE a.key = 'covered' AND b.key = 'check'";
     let (text, check): (String, String) =
         db.query_row(both, [], |row| Ok((row.get(0)?, row.get(1)?))).map_err(no_index)?;
@@ -684,8 +684,8 @@ fn read_meta(db: &Connection, store: StoreId) -> Result<(KeyOfChunks, Covered), 
     Ok((KeyOfChunks(key.ok_or_else(|| corrupt("chunk_key"))?), covered))
 }
 
-/// Looks whether the tables are the ones that are made here, with nothing beside them. Views, triggers, checks and indexes
-/// over expressions are programs: they may never end, and somebody who gave away the store wrote them.
+/// Checks that the tables are the ones that this program makes, and no others. Views, triggers, checks and indexes
+/// over expressions are programs: they may never end, and the giver of the store may have written them.
 fn check_schema(db: &Connection) -> Result<(), NoIndex> {
     let found = db.prepare("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL").and_then(|mut all| {
         let rows = all.query_map([], |row| row.get::<_, String>(0))?;

@@ -1,4 +1,4 @@
-//! What stands inside frames: records, values, what is left after an erasure; and the header of a segment.
+//! Payloads of frames: records, values, the remains of an erasure; and the header of a segment.
 //!
 //! Never touches a file. Every parser accepts one spelling and gives `None` for all else, so that what was read can
 //! be written again byte for byte; `docs/format-disk.md` is the description.
@@ -211,8 +211,8 @@ impl<'a> RecordFrame<'a> {
         self.places()?.iter().map(|place| place.parse().ok()).collect()
     }
 
-    /// Returns the pointers of the fields as they are written, for whoever looks for a few of them. That each is a pointer
-    /// is not looked at.
+    /// Returns the pointers of the fields as written, for a caller that looks for a few of them. Their syntax is not
+    /// checked.
     pub(crate) fn places(&self) -> Option<Vec<Cow<'a, str>>> {
         let mut places = Vec::with_capacity(FIELDS_MOSTLY);
         let mut text = Cursor(self.fields);
@@ -420,7 +420,7 @@ pub(crate) fn parse_opened_all(payload: &[u8]) -> Option<Opened<'_>> {
 pub(crate) fn opened_head(payload: &[u8]) -> Option<(Digest, Option<u64>, &[u8])> {
     let (record, rest) = digest(payload)?;
     let (replaces, rest) = rest.split_first_chunk::<8>()?;
-    // No frame stands at the begin of the first segment, which is its header.
+    // Offset 0 of the first segment is its header, so no frame is there.
     Some((record, Some(u64::from_le_bytes(*replaces)).filter(|at| *at != 0), rest))
 }
 

@@ -1,10 +1,10 @@
 //! Where records are kept: the store contract, a store in memory, and the embedded store on disk.
 //!
 //! A store knows records, runs and one log. It does not know what a state, a contract or a reducer is, and never
-//! decides whether a transition should happen; it decides whether it still fits behind the head it was made for.
+//! decides whether a transition should happen; it decides whether the transition still fits the head it was made for.
 //!
-//! The invariant a newcomer would break: what a store hands out was sealed again from what was read, and its id
-//! compared. There is no way to get a record that differs from the one that was committed.
+//! Rule: every record that a store returns was sealed again from the bytes that were read, and its id compared. There
+//! is no way to get a record that differs from the one that was committed.
 
 #[cfg(any(test, feature = "conformance"))]
 pub mod conformance;
@@ -29,10 +29,10 @@ mod tail;
 mod values;
 
 pub use embedded::{
-    Copied, CopyAs, Copying, Embedded, IndexState, KeptRow, KeptWhat, Leftover, Mark, Options, Report,
+    Copied, CopyAs, Copying, Embedded, IndexState, KeptRow, KeptWhat, Leftover, LogReport, Mark, Options,
     TilesState, VerifyOptions, WalkItem,
 };
-pub use error::{Damage, DamageKind, Place, StoreError};
+pub use error::{Damage, DamageKind, DamagePlace, StoreError};
 pub use index::IndexDifference;
 pub use layout::{RawField, RawRecord, Unsealed};
 pub use memory::Memory;

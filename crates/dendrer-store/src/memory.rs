@@ -108,15 +108,15 @@ impl Memory {
         }
     }
 
-    /// Goes on with the key of the store at hand. A key that is not that of the store is none.
+    /// Sets the signing key. A key that is not that of the store is ignored.
     #[must_use]
     pub fn with_key(mut self, key: Option<Arc<SigningKey>>) -> Memory {
         self.key = self.info.own(key);
         self
     }
 
-    /// Holds some records of a log, to be read only. `tree` is what the caller verified them against, or what
-    /// stands in for it; positions need not be complete.
+    /// Holds some records of a log, read only. `tree` is the tree that the caller verified them against, or a
+    /// substitute; positions need not be complete.
     ///
     /// A run whose `run` record is not among them is shown from the first record that is, with the ticks before it
     /// missing.
@@ -441,7 +441,7 @@ pub(crate) fn check_erase(record: &Record) -> Result<(), StoreError> {
     Err(StoreError::Unsupported("values are erased by a record of kind erase"))
 }
 
-/// Returns the lowest digest that begins with these lower-case hex digits; `None` if they are none.
+/// Returns the lowest digest that begins with these lower-case hex digits; `None` for any other text.
 pub(crate) fn prefix_start(hex: &str) -> Option<Digest> {
     let digits = hex.bytes().all(|c| c.is_ascii_digit() || (b'a'..=b'f').contains(&c));
     if !digits || hex.len() > 64 {

@@ -1,9 +1,8 @@
 //! Pure work on a sequence, done by several processors and handed over in order.
 //!
-//! Reading goes on on the thread that asked, and what comes out is handed over there: only the work between is done
-//! elsewhere, or there too, where nobody else has begun it. How many helpers there are changes no result.
-//!
-//! Never runs ahead of whoever takes the results by more than a few jobs, and keeps no thread for later.
+//! The calling thread reads, and gets the results; only the work between is done on other threads, or on the calling
+//! thread if no other has begun it. The number of threads changes no result. Never runs ahead of the receiver of the
+//! results by more than a few jobs, and keeps no thread for later.
 
 use std::collections::VecDeque;
 use std::num::NonZero;
@@ -20,7 +19,7 @@ const ALONE: usize = 2;
 /// A job, and where its result goes.
 type Sent<J, R> = (J, SyncSender<R>);
 
-/// Jobs that nobody has begun.
+/// Jobs that no thread has begun.
 struct Queue<J, R> {
     jobs: Mutex<(VecDeque<Sent<J, R>>, bool)>,
     changed: Condvar,
@@ -41,7 +40,7 @@ impl<J, R> Queue<J, R> {
             match jobs.0.pop_front() {
                 Some((job, to)) => {
                     drop(jobs);
-                    // Whoever asked may have gone away.
+                    // The receiver may be gone.
                     let _ = to.send(work(job));
                     jobs = self.lock();
                 }

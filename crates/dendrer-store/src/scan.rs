@@ -1,10 +1,10 @@
-//! Reads groups of frames in order, checks that they are whole, and says what an unwhole one means.
+//! Reads groups of frames in order, checks that they are whole, and classifies a group that is not.
 //!
 //! Never writes and never decides to cut: it tells an unfinished group from damage, the lock holder acts on it.
 //!
-//! The invariant a newcomer would break: an acknowledged group is never taken for an unfinished one. What a crash can
-//! leave is an end that is missing or sectors that read as zeros; any other fault is damage, and so is one of these
-//! in a group that a later commit says was on disk.
+//! Rule: an acknowledged group is never taken for an unfinished one. A crash leaves an end that is missing or sectors
+//! that read as zeros; any other fault is damage, and so is one of these in a group that a later commit reports as on
+//! disk.
 
 use std::io;
 use std::ops::Range;
@@ -14,7 +14,7 @@ use dendrer_object::merkle::{Peaks, leaf_hashes};
 use dendrer_object::record::{Entry, Kind};
 
 use crate::disk::{self, DiskFile};
-use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At, COMMIT_SIZE, Commit, Fault, HEAD, Step};
 use crate::layout::{self, Names, RecordFrame};
 use crate::segments::{Segments, place_name};
@@ -84,7 +84,7 @@ pub(crate) struct Scanner {
     names: Names,
 }
 
-/// What a scanner reads into, kept for the next one: memory that nobody used before is dear.
+/// Buffers of a scanner, kept for the next one: fresh memory is slow.
 #[derive(Debug, Default)]
 pub(crate) struct Room {
     buffer: Vec<u8>,
@@ -131,7 +131,7 @@ impl Entries {
     }
 }
 
-/// Where a scanner stands between two groups.
+/// The position of a scanner between two groups.
 pub(crate) struct Mark {
     offset: u64,
     position: u64,
@@ -179,7 +179,7 @@ impl Scanner {
         Room { buffer: self.reader.into_room(), entries, names: self.names }
     }
 
-    /// Returns where the scanner stands, to come back to.
+    /// Returns the position of the scanner, to come back to.
     pub(crate) fn mark(&self) -> Mark {
         Mark { offset: self.offset(), position: self.position, peaks: self.peaks.clone() }
     }
@@ -214,7 +214,7 @@ impl Scanner {
         self.reader.seek(group);
     }
 
-    /// Goes on behind a commit frame, where what is before it cannot be read.
+    /// Continues after a commit frame, if the part before it cannot be read.
     pub(crate) fn resume(&mut self, offset: u64, commit: &Commit) {
         self.reader.seek(offset + COMMIT_SIZE);
         self.position = commit.size;
@@ -222,8 +222,8 @@ impl Scanner {
         self.entries.clear();
     }
 
-    fn place(&self, offset: u64) -> Place {
-        Place { file: place_name(self.segment), offset: Some(offset), ..Place::default() }
+    fn place(&self, offset: u64) -> DamagePlace {
+        DamagePlace { file: place_name(self.segment), offset: Some(offset), ..DamagePlace::default() }
     }
 
     fn damage(&self, kind: DamageKind, offset: u64, what: &'static str, sides: [String; 2]) -> Box<Damage> {

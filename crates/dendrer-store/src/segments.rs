@@ -10,7 +10,7 @@ use std::sync::{Arc, Mutex, PoisonError};
 use dendrer_object::StoreId;
 
 use crate::disk::{self, Disk, DiskFile, Open};
-use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At, FrameHead, HEAD};
 use crate::layout::{SEGMENT_HEADER, SegmentHeader};
 
@@ -76,7 +76,7 @@ pub(crate) fn place_name(number: u32) -> String {
     format!("segments/{number:08}.seg")
 }
 
-/// A frame as read, or why it is none.
+/// A frame that was read, or the reason why there is no frame.
 pub(crate) enum Read {
     Frame(u8, Vec<u8>),
     /// A bad checksum; the length may still be right.
@@ -117,7 +117,7 @@ impl Segments {
         Ok(numbers)
     }
 
-    /// Returns an open segment file; `None` if there is none of this number.
+    /// Returns an open segment file; `None` if no segment has this number.
     pub(crate) fn file(&self, number: u32) -> Result<Option<Arc<dyn DiskFile>>, StoreError> {
         let mut files = self.files.lock().unwrap_or_else(PoisonError::into_inner);
         if let Some(file) = files.get(&number) {
@@ -161,7 +161,7 @@ impl Segments {
         }
         let damage = |what, expected: String, found: String| Damage {
             kind: DamageKind::File,
-            place: Place { file: place_name(number), offset: Some(0), ..Place::default() },
+            place: DamagePlace { file: place_name(number), offset: Some(0), ..DamagePlace::default() },
             what,
             expected,
             found,

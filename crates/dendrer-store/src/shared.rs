@@ -1,14 +1,14 @@
 //! One handle of a store for several threads of a process, which share the waits for the disk.
 //!
-//! A sync costs what the disk takes, however much it covers, and handing a lock from thread to thread costs more than
-//! appending a record. So of the threads that commit, one at a time appends for all who wait, and syncs; meanwhile the next
-//! one appends for those who came since, and they share the next sync.
+//! A sync costs the same however much it covers, and passing a lock from thread to thread costs more than appending a
+//! record. So of the threads that commit, one at a time appends for all that wait, and syncs; meanwhile the next one
+//! appends for those that came since, and they share the next sync.
 //!
-//! Never decides anything that the store behind it decides: a group that came too late is told so here as there, and
-//! nothing is tried again. A thread that only reads opens a handle of its own, which waits for nobody.
+//! Never decides in place of its store: a group that came too late gets the error of the store, and nothing is tried
+//! again. A thread that only reads opens a handle of its own, which never waits.
 //!
-//! The invariant a newcomer would break: no lock is held while the disk is waited for, and none while a caller's closure
-//! runs, which may come back for more.
+//! Rule: no lock is held during a wait for the disk, and none while a closure of the caller runs, which may call this
+//! handle again.
 
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range, RangeInclusive};
@@ -27,7 +27,7 @@ use crate::store::{
     StoreInfo, Ticket, TreeHead, WaitForSync,
 };
 
-/// How many records or entries are taken from the store at once while somebody reads through it.
+/// How many records or entries are taken from the store at once by a reader of this handle.
 const BATCH: u64 = 64;
 
 /// A store that the threads of a process use together. Clones are the same store.
@@ -40,10 +40,10 @@ struct Inner {
     key: Option<Arc<SigningKey>>,
     store: RwLock<Box<dyn Store>>,
     line: Line,
-    /// The newest sync that is over and that the store was not told of yet. Whoever changes the store next tells it, so
-    /// that nobody waits for somebody else's appending only to say so.
+    /// The newest finished sync that the store was not told of yet. The next change of the store reports it, so that
+    /// no thread waits for another one's append only to report it.
     synced: Mutex<Option<Ticket>>,
-    /// Snapshots that came while somebody had the store, which is no reason to wait: whoever appended puts them there.
+    /// Snapshots that came while another thread had the store: the next append stores them, so that no reader waits.
     snapshots: Mutex<Vec<Snapshot>>,
 }
 
@@ -53,7 +53,7 @@ type Snapshot = (RunName, u64, Vec<u8>);
 /// How many bytes of snapshots wait, unless one is larger: one that is not kept costs only time.
 const WAITING_MAX: usize = 16 << 20;
 
-/// The groups that wait for somebody to append them.
+/// The groups that wait for a thread that appends them.
 #[derive(Debug, Default)]
 struct Queue {
     jobs: Vec<Queued>,
@@ -63,8 +63,8 @@ struct Queue {
     newest: u64,
     /// Whether some thread appends, or was told to.
     is_led: bool,
-    /// How many threads there are that append what nobody waits for, made when they are first needed, and how many of them
-    /// have nothing to do.
+    /// Number of threads that append groups without a waiting caller, started on first use, and how many of them are
+    /// idle.
     threads: usize,
     idle: usize,
     /// The process that they are in: a child made by `fork()` has none of them.
@@ -98,7 +98,7 @@ impl Drop for Line {
     }
 }
 
-/// Appends what nobody waits for, until the store is gone.
+/// Appends groups without a waiting caller, until the store is gone.
 fn append_in_background(line: &(Mutex<Queue>, Condvar), store: &Weak<Inner>) {
     let (queue, changed) = line;
     let mut waits = queue.lock().unwrap_or_else(PoisonError::into_inner);
@@ -191,7 +191,7 @@ impl Shared {
 
     /// Gives the handle back to the last one who has it. Who submitted a group and did not settle it may not be the last.
     pub fn into_inner(self) -> Option<Box<dyn Store>> {
-        // A failure is the store's own to tell, to whoever uses it next.
+        // Dropped: the store reports its own failure at its next use.
         drop(self.store_mut());
         self.put_waiting_snapshots();
         Arc::into_inner(self.0).map(|inner| inner.store.into_inner().unwrap_or_else(PoisonError::into_inner))
@@ -202,7 +202,7 @@ impl Shared {
         self.0.store.read().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Returns the store unless somebody changes it at this moment.
+    /// Returns the store unless another thread changes it at this moment.
     fn store_if_free(&self) -> Option<RwLockReadGuard<'_, Box<dyn Store>>> {
         match self.0.store.try_read() {
             Ok(store) => Some(store),
@@ -228,7 +228,7 @@ impl Shared {
         self.0.snapshots.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Has a snapshot wait until somebody puts it there.
+    /// Queues a snapshot until the store is free.
     fn have_wait(&self, snapshot: Snapshot) {
         let mut waiting = self.snapshots();
         let size =
@@ -238,8 +238,7 @@ impl Shared {
         }
     }
 
-    /// Puts the snapshots there that somebody would have had to wait for, unless somebody has the store again: then that one
-    /// does.
+    /// Stores the queued snapshots, unless another thread has the store again: then that thread does.
     fn put_waiting_snapshots(&self) {
         let Some(store) = self.store_if_free() else { return };
         let waiting = std::mem::take(&mut *self.snapshots());
@@ -289,7 +288,8 @@ impl Shared {
         (appended, ticket)
     }
 
-    /// Makes the thread that waits longest the one that appends. If nobody waits for what is queued, a thread of our own does.
+    /// Makes the longest-waiting thread the one that appends. If no caller waits for a queued group, a thread of this
+    /// handle appends it.
     fn pass_on(&self) {
         let mut queue = self.queue();
         let next = queue.jobs.iter().map(|queued| &queued.job).find(|job| job.is_waited_for);
@@ -338,7 +338,7 @@ impl Shared {
             self.0.line.0.1.notify_one();
             return;
         }
-        // Without a thread it is done here and now, unless somebody is at it.
+        // Without a thread it is done here and now, unless another thread is doing it.
         let is_led = std::mem::replace(&mut queue.is_led, true);
         drop(queue);
         if !is_led {
@@ -624,7 +624,7 @@ mod tests {
         keep(4);
         let why = dendrer_object::Value::record([("reason", "asked to".into())]);
         other.erase(&scribe.beside(Kind::Erase, "r", why), &[]).unwrap();
-        // What nobody appended behind is there in the end.
+        // The last group is appended even if no other group follows.
         keep(5);
         drop(other);
         let inner = loop {
@@ -638,7 +638,7 @@ mod tests {
         assert_eq!(inner.kept(Slot::Snapshot(&run, 9)).unwrap(), Some((5, b"bytes".to_vec())));
     }
 
-    /// Behind `fork()` the thread that appends is in the other process, and nobody takes what is sent to it.
+    /// After `fork()` the appending thread is in the other process, and its queue is read by no thread.
     #[test]
     fn a_process_waits_for_no_thread_of_another() {
         let info = crate::conformance::info();

@@ -1,7 +1,7 @@
 //! The syncs that a handle was asked for, one at a time.
 //!
-//! Whoever waits for one does it, unless somebody is at it already: handing it to another thread takes longer than some disks
-//! do. Those who come meanwhile share the next one.
+//! A thread that waits for a sync does it itself, unless another thread is doing it: passing it to another thread
+//! takes longer than some disks do. The threads that come meanwhile share the next one.
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -27,7 +27,7 @@ struct Line {
     asked: u64,
     /// How many of them are done.
     done: u64,
-    /// What was asked for last, if nobody began with it.
+    /// The newest request, if no thread has begun it.
     next: Option<Work>,
     is_running: bool,
     /// Why one failed. The system reports a failure once: a later sync that succeeds would say nothing about it.
@@ -54,8 +54,8 @@ impl Syncs {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Asks for one that covers all before it, and returns its number. It is done once somebody waits for it, or for one behind
-    /// it, unless a thread is there that does so at once.
+    /// Requests a sync that covers all before it, and returns its number. It is done by the first thread that waits
+    /// for it or for a later one, or at once by the background thread if there is one.
     pub(crate) fn ask(&self, work: Work) -> u64 {
         let mut line = self.line();
         line.next = Some(work);
@@ -82,7 +82,7 @@ impl Syncs {
         self.line().asked >= number
     }
 
-    /// Waits until all that was asked for is done. A failure that nobody waited for must not be forgotten.
+    /// Waits until every request is done. A failure without a waiting thread must not be lost.
     pub(crate) fn wait_for_all(&self) -> Result<(), String> {
         let asked = self.line().asked;
         self.wait(asked)
@@ -105,7 +105,7 @@ impl Syncs {
     ) -> MutexGuard<'a, Line> {
         line.is_running = true;
         drop(line);
-        // Nobody would ever be told of one that a panic ended.
+        // A panic would leave the waiting threads without an answer.
         let result =
             catch_unwind(AssertUnwindSafe(work)).unwrap_or_else(|_| Err(io::Error::other("a panic")));
         let mut line = self.line();
@@ -152,7 +152,7 @@ impl Syncer {
         &self.syncs
     }
 
-    /// Has somebody begin with what was asked for last. Without a thread whoever waits for it does it.
+    /// Starts the newest request in the background. Without a thread the first waiter does it.
     pub(crate) fn start(&mut self) {
         if self.thread.is_none() {
             let syncs = Arc::clone(&self.syncs);
@@ -281,7 +281,7 @@ mod tests {
             syncer.start();
             is_done.recv_timeout(LONG).unwrap();
         }
-        // What nobody started or waits for is done in the end, too.
+        // A request that was never started or waited for is done in the end, too.
         let (done, is_done) = channel();
         syncer.syncs().ask(Box::new(move || {
             done.send(()).unwrap();

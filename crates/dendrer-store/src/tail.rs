@@ -39,7 +39,7 @@ pub(crate) struct RunRows {
     /// Positions of the chain, one per tick, from `first_tick` on.
     pub(crate) chain: Vec<u64>,
     pub(crate) first_tick: u64,
-    /// Positions and kinds of what stands beside the chain.
+    /// Positions and kinds of the records off the chain.
     pub(crate) beside: Vec<(u64, Kind)>,
 }
 
@@ -48,7 +48,7 @@ impl RunRows {
         RunRows { name, begin: None, chain: Vec::new(), first_tick: 0, beside: Vec::new() }
     }
 
-    /// Drops what stands before a position. Tells whether something is left.
+    /// Drops the rows before a position. Returns whether any are left.
     fn trim(&mut self, base: u64) -> bool {
         self.begin = self.begin.filter(|begin| *begin >= base);
         // The chain has one position for each tick, in order.
@@ -60,8 +60,8 @@ impl RunRows {
     }
 }
 
-/// How many rows are given room at once. Memory that nobody used before costs more than what is written to it, and
-/// pieces of this size are used again once the index covers their rows.
+/// How many rows are allocated at once. Fresh memory costs more than the rows written to it, and pieces of this size
+/// are reused once the index covers their rows.
 const ROOM: usize = 256;
 
 /// The records from `base` on.
@@ -80,8 +80,8 @@ pub(crate) struct Tail {
     opened: HashMap<Digest, At>,
 }
 
-/// Where ids stand, looked up for the rows before `end`. Most recording asks for no id, so they are put here only when
-/// somebody asks.
+/// Positions of ids, looked up for the rows before `end`. Most recording asks for no id, so ids are added here on the
+/// first question.
 #[derive(Debug, Default)]
 struct Ids {
     found: HashMap<Digest, u64, foldhash::fast::RandomState>,

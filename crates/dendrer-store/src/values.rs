@@ -1,10 +1,10 @@
 //! Large values: cut into chunks where their content says, stored once, put together again.
 //!
-//! A chunk that is known is named by its position instead of being written again. What is known is only ever a
-//! saving: a handle that knows nothing writes more and is as right as one that knows all.
+//! A known chunk is named by its position instead of being written again. The knowledge only saves space: a handle
+//! without any writes more, and is as right as one that has all.
 //!
-//! The invariant a newcomer would break: a position may be reused only while its frame cannot have been erased. Every
-//! erasure therefore makes all knowledge void ([`Chunks::clear`]), here and in the index.
+//! Rule: a position may be reused only while its frame cannot have been erased. Every erasure therefore makes all
+//! knowledge void ([`Chunks::clear`]), here and in the index.
 
 use std::collections::HashMap;
 
@@ -35,8 +35,8 @@ const GROUP_MAX: usize = 32;
 /// How many chunks a handle remembers at least.
 const KNOWN_MAX: usize = 100_000;
 
-/// What a chunk or list is known by: the first half of a digest that nobody can compute without the store's chunk
-/// key, so that the index says nothing about values to those who only read it in part.
+/// The key of a chunk or list: the first half of a digest that cannot be computed without the store's chunk key, so
+/// that the index discloses nothing about values to a reader of the index alone.
 #[derive(Clone, Copy, PartialEq, Eq, Hash, Debug)]
 pub(crate) struct ChunkKey(pub(crate) [u8; 16]);
 
@@ -139,7 +139,7 @@ impl Writer<'_> {
         let items =
             chunks.map(|chunk| self.put(frame::CHUNK, &text[chunk.offset..chunk.offset + chunk.length], out));
         let mut level: Vec<(u64, u32)> = items.collect();
-        // What is left of each level stands after the lists of the level above it.
+        // The remaining items of each level follow the lists of the level above it.
         let mut tails: Vec<Vec<u64>> = Vec::new();
         while level.len() > GROUP_MIN {
             let (above, tail) = self.group(&level, out);
@@ -304,7 +304,7 @@ mod tests {
     use crate::layout::{SEGMENT_HEADER, SegmentHeader};
     use crate::segments::file_name;
 
-    /// A segment with frames of these kinds and payloads, and where each stands.
+    /// A segment with frames of these kinds and payloads, and the offset of each.
     fn segment(mut frames: impl FnMut(&[u64]) -> Option<(u8, Vec<u8>)>) -> (Segments, Vec<u64>) {
         let store = StoreId([1; 16]);
         let mut bytes = SegmentHeader { store, number: 0, start: 0 }.write().to_vec();

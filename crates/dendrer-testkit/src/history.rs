@@ -1,11 +1,11 @@
 //! Judges what many writers and readers were told against the log that they left: a small checker of histories.
 //!
 //! Each writer notes what it asked for, when, and what it was told; each reader how long the log was that it saw. From
-//! that and the log itself [`check`] finds whatever no order of the calls one after the other could explain: a commit
-//! that was acknowledged and is not there, a tick given twice, a call that ended before another began and stands behind
-//! it, a loser that was not told, half a group seen.
+//! that and the log itself [`check`] finds every result that no sequence of the calls could explain: an acknowledged
+//! commit that is missing, a tick given twice, a call that ended before another began and comes after it in the log,
+//! a loser without an error, half a group.
 //!
-//! Never looks into a store. A newcomer would break one rule: times are of one clock, which all writers read.
+//! Never looks into a store. Rule: all times are of one clock, which every writer reads.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -80,8 +80,8 @@ impl FromStr for Attempt {
     }
 }
 
-/// Returns everything in a history that cannot have happened with this log, in words. Each reader's looks are in its
-/// order. `log` is the whole log; what stands in it before the first attempt is `before` records.
+/// Returns the contradictions between a history and a log, in words. Each reader's looks are in its order. `log` is
+/// the whole log; its first `before` records precede the first attempt.
 pub fn check(log: &[Entry], before: u64, attempts: &[Attempt], readers: &[Vec<Look>]) -> Vec<String> {
     let mut found = Vec::new();
     let places = places(log, &mut found);
@@ -130,8 +130,8 @@ fn ticks(log: &[Entry], found: &mut Vec<String>) {
     }
 }
 
-/// A group that was committed stands where its caller was told, whole; one that lost is not there at all; of one whose
-/// caller was told nothing, all or nothing is.
+/// Checks that a committed group is where its caller was told, whole; that a lost group is missing; and that a group
+/// without an answer is there as a whole or not at all.
 fn placed(
     number: usize,
     attempt: &Attempt,
@@ -169,7 +169,7 @@ fn placed(
     }
 }
 
-/// Whoever came too late was told of a record that is there, and that somebody asked for before the answer came.
+/// Checks that the record named to a loser is there, and that a writer asked for it before the answer came.
 fn loser(
     attempt: &Attempt,
     head: &Digest,
@@ -188,7 +188,7 @@ fn loser(
     }
 }
 
-/// What ended before something else began stands before it.
+/// Checks that a call that ended before another began precedes it in the log.
 fn order(attempts: &[Attempt], found: &mut Vec<String>) {
     let committed = |attempt: &Attempt| match &attempt.told {
         Told::Committed(at) => Some((attempt.time.clone(), at.clone())),
@@ -210,8 +210,8 @@ fn order(attempts: &[Attempt], found: &mut Vec<String>) {
     }
 }
 
-/// A reader sees what was durable when it looked, nothing that nobody asked for yet, no half of a group, and never less
-/// than before.
+/// Checks that a reader sees the records that were durable when it looked, no record that was not asked for yet, no
+/// half of a group, and never fewer records than before.
 fn looked(looks: &[Look], attempts: &[Attempt], before: u64, size: u64, found: &mut Vec<String>) {
     let mut ends: Vec<(u64, u64)> = Vec::new();
     let mut begins: Vec<(u64, u64)> = Vec::new();
@@ -320,7 +320,7 @@ mod tests {
         let says = |found: Vec<String>, what: &str| {
             assert!(found.iter().any(|line| line.contains(what)), "{what}: {found:?}");
         };
-        // An acknowledged commit is lost, or another record stands in its place.
+        // An acknowledged commit is lost, or another record is in its place.
         says(changed(|log, _, looks| drop((log.pop(), looks.pop()))), "belongs at 4 and stands nowhere");
         says(changed(|log, _, _| log[4].hash = id(9)), "nobody asked for");
         // A tick is given twice, or left out; a run begins in the middle.
@@ -329,18 +329,19 @@ mod tests {
         says(changed(|log, _, _| log[4].kind = Kind::Run), "has tick 1 where 1 is due");
         // The same record twice.
         says(changed(|log, _, _| log[3].hash = id(2)), "stands at 2 too");
-        // Whoever lost is on record all the same, or was told of a record that is not there or was not yet.
+        // A loser is recorded all the same, or was told of a record that is missing or came later.
         says(changed(|_, attempts, _| attempts[2].group = vec![id(4)]), "belongs nowhere and stands at 4");
         says(changed(|_, attempts, _| attempts[2].told = Told::Stale(id(8))), "not in the log");
         says(changed(|_, attempts, _| attempts[2].told = Told::Stale(id(4))), "before anybody asked");
         // Two were told the same place.
         says(changed(|_, attempts, _| attempts.push(attempts[3].clone())), "is of attempts 3 and 4");
-        // What came later stands before what was durable already.
+        // A later record precedes one that was durable already.
         says(
             changed(|_, attempts, _| attempts[0].time = 50..60),
             "were asked for when 5 records were durable",
         );
-        // A reader misses what was durable, sees what nobody asked for, half a group, or less than before.
+        // A reader misses a durable record, sees one that was not asked for, half a group, or fewer records than
+        // before.
         says(changed(|_, _, looks| looks[3].size = 4), "saw 4 records where 5 to 5");
         says(changed(|_, _, looks| looks[0].size = 2), "saw 2 records where 1 to 1");
         says(changed(|_, _, looks| looks[1].size = 3), "half a group");

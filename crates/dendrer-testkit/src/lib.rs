@@ -1,7 +1,7 @@
 //! What tests of dendrer need and its users do not: stores with fixed ids and keys, and histories in them.
 //!
-//! Never used by the product. A newcomer would break one rule: nothing here depends on the time, on chance or on the
-//! machine, so that a test that fails once fails always.
+//! Never used by the product. Rule: nothing here depends on the time, on chance or on the machine, so that a test
+//! that fails once fails always.
 
 pub mod history;
 

@@ -1,12 +1,13 @@
 //! One answer for text and JSON.
 //!
-//! [`Answer`] turns typed data into a document and into lines, so both say the same. A line is made of styled spans: whoever
-//! prints it decides on colour codes, on the spelling of characters and on where notes go. Nothing here reads or prints.
+//! [`Answer`] turns typed data into a document and into lines, so both agree. A line is made of styled spans: the
+//! printer decides on colour codes, on the spelling of characters and on the place of notes. Nothing here reads or
+//! prints.
 //!
 //! Rule: text of a record enters a [`Line`] only through [`quote`]; test `nothing_that_acts_gets_through`.
 
 use dendrer::ask::show::PlaceChange;
-use dendrer_object::{Timestamp, Value};
+use dendrer_object::{Code, Timestamp, Value};
 
 use crate::table::Table;
 use crate::text::TimeForm;
@@ -19,6 +20,11 @@ pub trait Answer {
 
     /// Returns the answer as lines for people.
     fn lines(&self, page: &Page) -> Vec<Line>;
+
+    /// Returns notes that a reader of stderr gets with the document; the lines have them already.
+    fn notes(&self) -> Vec<String> {
+        Vec::new()
+    }
 
     /// Returns what the answer amounts to: the program makes its exit code of it.
     fn end(&self) -> End {
@@ -40,6 +46,13 @@ pub trait ItemAnswer {
     /// Returns the document without its items.
     fn summary(&self) -> Value;
 
+    /// Returns the whole document with its items.
+    fn whole(&self, items: Vec<Value>) -> Value {
+        let mut document = self.summary().as_object().cloned().unwrap_or_default();
+        document.set("items", Value::array(items));
+        Value::Object(document)
+    }
+
     /// Returns the lines of the items that were kept.
     fn kept_lines(&mut self, page: &Page) -> Vec<Line>;
 
@@ -52,17 +65,32 @@ pub trait ItemAnswer {
     }
 }
 
-/// What an answer amounts to.
+/// The outcome of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum End {
     /// The question was answered (exit code 0).
     Answered,
     /// The answer is no: nothing was found, or two runs differ (exit code 1).
     No,
+    /// An intent was refused, and the refusal is kept (exit code 5).
+    Refused,
     /// The answer depends on a value that is not known (exit code 6).
     Unknown,
     /// The answer reports a problem with this code; the table of codes has the exit code.
-    Problem(&'static str),
+    Problem(Code),
+}
+
+impl End {
+    /// The exit code of a command that ends with this answer.
+    pub fn exit(self) -> u8 {
+        match self {
+            End::Answered => 0,
+            End::No => 1,
+            End::Refused => 5,
+            End::Unknown => 6,
+            End::Problem(code) => crate::codes::entry(code).exit,
+        }
+    }
 }
 
 /// The page that lines are written for.
@@ -76,7 +104,7 @@ pub struct Page {
     pub accessible: bool,
 }
 
-/// What stands out, without red against green alone.
+/// An emphasis, without red against green alone.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Style {
     /// A violation or a failure.
@@ -107,11 +135,11 @@ pub struct Line {
     pub spans: Vec<TextSpan>,
     /// Whether something was left out that a larger width shows.
     pub cut: bool,
-    /// Where the line goes.
+    /// The place the line goes to.
     pub place: LinePlace,
 }
 
-/// Where a line goes.
+/// The place a line goes to.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub enum LinePlace {
     /// It is part of the answer.

@@ -2,12 +2,12 @@
 
 use dendrer::ask::bisect::gather::{BisectAnswer, BisectFound, BisectOrigin, RegressionAnswer};
 use dendrer::ask::regression::Regression;
-use dendrer::bisect::{Divergence, Outcome, Probe, Question, Report};
-use dendrer::diagnosis::Class;
+use dendrer::bisect::{BisectOutcome, BisectQuestion, BisectReport, Probe, RunDivergence};
+use dendrer::diagnosis::DiagnosisClass;
 use dendrer::kernel::obligation::Standing;
 use dendrer::kernel::predicate::{Asked, Monotone, Predicate, Verdict, Window};
 use dendrer::kernel::progress::Evaluation;
-use dendrer::registry::Known;
+use dendrer::registry::MonotoneEvidence;
 use dendrer::timeline::{Interval, Timeline};
 use dendrer_object::record::Record;
 use dendrer_object::value::Object;
@@ -23,7 +23,7 @@ use crate::{EXACT, contributors, count, diff, document, quote, row, thousands, w
 pub use crate::verdict::{list, word, words};
 
 /// Writes what is asked: the name, how it is known to be pure and monotone, its polarity and its digest.
-pub fn question_lines(question: &Question, monotone: &str) -> Vec<String> {
+pub fn question_lines(question: &BisectQuestion, monotone: &str) -> Vec<String> {
     let window = match question.window() {
         Window::Before => "before",
         Window::After => "after",
@@ -45,14 +45,14 @@ pub fn question_lines(question: &Question, monotone: &str) -> Vec<String> {
 }
 
 /// Writes the head of a report: what is asked, and what both ends say.
-pub fn head_lines(question: &Question, report: &Report) -> Vec<String> {
+pub fn head_lines(question: &BisectQuestion, report: &BisectReport) -> Vec<String> {
     let monotone = match (question.monotone(), report.candidates) {
         (Monotone::ByConstruction, _) => "by construction".to_owned(),
         (Monotone::Lifted, _) => "lifted".to_owned(),
-        (Monotone::Unknown, Some(candidates)) if matches!(report.outcome, Outcome::Recovers(_)) => {
+        (Monotone::Unknown, Some(candidates)) if matches!(report.outcome, BisectOutcome::Recovers(_)) => {
             format!("no, it recovers on this run ({} checked)", candidate_ticks(candidates))
         }
-        (Monotone::Unknown, Some(candidates)) if matches!(report.outcome, Outcome::Uncertain(..)) => {
+        (Monotone::Unknown, Some(candidates)) if matches!(report.outcome, BisectOutcome::Uncertain(..)) => {
             format!("not known on this run ({} checked)", candidate_ticks(candidates))
         }
         (Monotone::Unknown, Some(candidates)) => {
@@ -73,13 +73,13 @@ pub fn head_lines(question: &Question, report: &Report) -> Vec<String> {
             }
         });
     }
-    if let (Question::PolicyFlip(about), Some(allowed)) = (question, report.allowed) {
+    if let (BisectQuestion::PolicyFlip(about), Some(allowed)) = (question, report.allowed) {
         lines.push(format!("allowed    {about} was last allowed at tick {allowed}"));
     }
     lines
 }
 
-/// Says how an obligation stands, and of one that is open whether the run can still meet it.
+/// Writes the standing of an obligation; for an open one also whether the run can still meet it.
 pub fn standing_words(standing: &Standing, ended: bool) -> String {
     let words = quote::escape(&standing.to_string());
     match standing {
@@ -109,7 +109,7 @@ pub fn evaluation_json(tick: u64, said: &Evaluation) -> Value {
     ])
 }
 
-/// Returns how an obligation stands, for documents; null for any other predicate.
+/// Returns the standing of an obligation, for documents; null for any other predicate.
 pub fn standing_json(standing: Option<&Standing>, ended: bool) -> Value {
     let Some(standing) = standing else { return Value::Null };
     let (due, why) = match standing {
@@ -186,7 +186,7 @@ pub fn intervals_json(intervals: &[Interval]) -> Value {
 }
 
 /// Returns the verdicts of a run as `dendrer.predicate-test/1`.
-pub fn timeline_json(run: &str, question: &Question, line: &Timeline, at: Option<u64>) -> Value {
+pub fn timeline_json(run: &str, question: &BisectQuestion, line: &Timeline, at: Option<u64>) -> Value {
     let intervals = line.intervals();
     let judged = !intervals.iter().any(|interval| matches!(interval.verdict, Verdict::Uncertain(_)));
     let uncertain = intervals.iter().filter_map(|interval| match &interval.verdict {
@@ -218,7 +218,7 @@ pub fn timeline_json(run: &str, question: &Question, line: &Timeline, at: Option
 }
 
 /// Returns what identifies a question.
-pub fn question_json(question: &Question) -> Value {
+pub fn question_json(question: &BisectQuestion) -> Value {
     Value::record([
         ("name", Value::from(question.name())),
         ("version", Value::from(question.version())),
@@ -251,7 +251,7 @@ fn end((tick, verdict): &(u64, Verdict)) -> String {
 }
 
 /// Writes the probes, one a line, each with what is left afterwards.
-fn probe_lines(report: &Report) -> Vec<Line> {
+fn probe_lines(report: &BisectReport) -> Vec<Line> {
     if report.probes.is_empty() {
         return Vec::new();
     }
@@ -278,13 +278,13 @@ fn probe_lines(report: &Report) -> Vec<Line> {
 fn found_json(found: &BisectFound) -> Object {
     let BisectFound { run, question, report, ended, origin } = found;
     let (outcome, ticks) = match &report.outcome {
-        Outcome::Onset(_) => ("onset", Value::Null),
-        Outcome::Never => ("never", Value::Null),
-        Outcome::Initial => ("initial", Value::Null),
-        Outcome::Recovers(turns) => {
+        BisectOutcome::Onset(_) => ("onset", Value::Null),
+        BisectOutcome::Never => ("never", Value::Null),
+        BisectOutcome::Initial => ("initial", Value::Null),
+        BisectOutcome::Recovers(turns) => {
             ("recovers", Value::array(turns.iter().map(|(tick, verdict)| verdict_at(*tick, verdict))))
         }
-        Outcome::Uncertain(tick, why) => {
+        BisectOutcome::Uncertain(tick, why) => {
             ("uncertain", Value::array([verdict_at(*tick, &Verdict::Uncertain(why.clone()))]))
         }
     };
@@ -293,7 +293,8 @@ fn found_json(found: &BisectFound) -> Object {
         object.set("left", Value::array([Value::from(probe.left.0), Value::from(probe.left.1)]));
         Value::Object(object)
     };
-    let exact = matches!(report.outcome, Outcome::Onset(_) | Outcome::Never | Outcome::Initial);
+    let exact =
+        matches!(report.outcome, BisectOutcome::Onset(_) | BisectOutcome::Never | BisectOutcome::Initial);
     let ends = [&report.low, &report.high].map(|(tick, verdict)| verdict_at(*tick, verdict));
     let document = document(
         "bisect",
@@ -343,11 +344,11 @@ fn origin_lines(origin: &BisectOrigin, certainty: &str, page: &Page) -> Vec<Line
 }
 
 /// The exit code of a report: found, not there, or no answer that can be relied on.
-fn end_of(report: &Report) -> End {
+fn end_of(report: &BisectReport) -> End {
     match report.outcome {
-        Outcome::Onset(_) | Outcome::Initial => End::Answered,
-        Outcome::Never => End::No,
-        Outcome::Recovers(_) | Outcome::Uncertain(..) => End::Unknown,
+        BisectOutcome::Onset(_) | BisectOutcome::Initial => End::Answered,
+        BisectOutcome::Never => End::No,
+        BisectOutcome::Recovers(_) | BisectOutcome::Uncertain(..) => End::Unknown,
     }
 }
 
@@ -401,7 +402,7 @@ impl BisectShown<'_> {
             let words = argv.iter().map(|word| Value::from(word.as_str()));
             document.set("suggestion", Value::record([("argv", Value::array(words))]));
         }
-        if let Question::Divergence(found) = &found.question {
+        if let BisectQuestion::Divergence(found) = &found.question {
             document.set("divergence", Value::from(found.first.as_ref().map(diff::item_json)));
         }
         if let Some(other) = self.answer.other_in_pack {
@@ -418,8 +419,8 @@ impl BisectShown<'_> {
         }
         if let Some(registered) = &self.answer.registered {
             let here = match (&registered.known, &report.outcome) {
-                (Known::Recovers(_), Outcome::Recovers(_)) => "",
-                (Known::Recovers(_), _) if question.monotone() == Monotone::Unknown => {
+                (MonotoneEvidence::Recovers(_), BisectOutcome::Recovers(_)) => "",
+                (MonotoneEvidence::Recovers(_), _) if question.monotone() == Monotone::Unknown => {
                     ", and not on this run"
                 }
                 _ => "",
@@ -438,7 +439,7 @@ impl BisectShown<'_> {
         let BisectAnswer { found, contributors, chain, records, .. } = self.answer;
         let mut lines = Vec::new();
         lines.extend(found.origin.iter().flat_map(|origin| origin_lines(origin, "exact", page)));
-        if let Question::Divergence(found) = &found.question {
+        if let BisectQuestion::Divergence(found) = &found.question {
             lines.extend(divergence_lines(found, page));
         }
         let contributors = contributors.iter().flat_map(|found| contributors::lines(records, found));
@@ -462,7 +463,7 @@ impl BisectShown<'_> {
                 false => Line::from(line),
             })
             .collect();
-        if self.answer.class() == Some(Class::Foundational) && !self.command.records {
+        if self.answer.class() == Some(DiagnosisClass::Foundational) && !self.command.records {
             lines.push(Line::help(self.command.with(&["--diagnosis", "foundational", "--record"])));
         }
         lines
@@ -480,13 +481,13 @@ impl Answer for BisectShown<'_> {
         let BisectFound { question, report, .. } = &self.answer.found;
         let mut lines = self.head();
         match &report.outcome {
-            Outcome::Onset(_) => lines.extend(self.onset_lines(page)),
-            Outcome::Initial if report.low.0 == 0 => {
+            BisectOutcome::Onset(_) => lines.extend(self.onset_lines(page)),
+            BisectOutcome::Initial if report.low.0 == 0 => {
                 lines.push("ORIGIN (exact)  tick 0  the initial state of the range is in violation".into());
                 lines.push("  no transition brought it about: the run began with it".into());
                 lines.extend(self.diagnosis_lines());
             }
-            Outcome::Initial => {
+            BisectOutcome::Initial => {
                 let tick = report.low.0;
                 lines.push(match self.answer.since {
                     Some(since) => format!(
@@ -498,9 +499,9 @@ impl Answer for BisectShown<'_> {
                 }.into());
                 lines.push(Line::help(self.command.with(&["--from", "0"])));
             }
-            Outcome::Never => lines.push(never_words(question, report).into()),
-            Outcome::Recovers(turns) => lines.extend(turn_lines(turns)),
-            Outcome::Uncertain(..) => {}
+            BisectOutcome::Never => lines.push(never_words(question, report).into()),
+            BisectOutcome::Recovers(turns) => lines.extend(turn_lines(turns)),
+            BisectOutcome::Uncertain(..) => {}
         }
         if let Some(found) = report.scan {
             let word = found
@@ -508,7 +509,7 @@ impl Answer for BisectShown<'_> {
             let ticks = thousands(report.high.0 - report.low.0 + 1);
             lines.push(format!("scan       {ticks} ticks judged: {word}").into());
         }
-        if let Outcome::Onset(tick) = &report.outcome {
+        if let BisectOutcome::Onset(tick) = &report.outcome {
             let run = self.command.run.split('@').next().unwrap_or(&self.command.run);
             lines.push(Line::help(["dendrer", "show", &format!("{run}@{tick}")]));
         }
@@ -538,9 +539,9 @@ fn turn_lines(turns: &[(u64, Verdict)]) -> Vec<Line> {
     turns.iter().take(12).map(line).chain(more).collect()
 }
 
-fn never_words(question: &Question, report: &Report) -> String {
+fn never_words(question: &BisectQuestion, report: &BisectReport) -> String {
     let high = report.high.0;
-    if let Question::Divergence(found) = question {
+    if let BisectQuestion::Divergence(found) = question {
         let other = &found.from;
         return match &found.first {
             Some(pair) if pair.a.is_none() => {
@@ -549,7 +550,7 @@ fn never_words(question: &Question, report: &Report) -> String {
             _ => format!("no divergence: each transition up to tick {high} is what {other} has beside it"),
         };
     }
-    if let Question::PolicyFlip(about) = question {
+    if let BisectQuestion::PolicyFlip(about) = question {
         return match report.allowed {
             Some(tick) => format!(
                 "no violation: {about} was allowed at tick {tick}, and never denied or escalated after"
@@ -568,7 +569,7 @@ fn never_words(question: &Question, report: &Report) -> String {
 }
 
 /// Writes how the transition at the onset differs from the one of the other run.
-fn divergence_lines(found: &Divergence, page: &Page) -> Vec<Line> {
+fn divergence_lines(found: &RunDivergence, page: &Page) -> Vec<Line> {
     let line = |line: diff::DiffLine| {
         let mut cut = false;
         let what = match &line.sides {
@@ -587,7 +588,7 @@ fn divergence_lines(found: &Divergence, page: &Page) -> Vec<Line> {
 }
 
 /// Returns the name of a question, or the text of one that has none.
-fn label(question: &Question) -> String {
+fn label(question: &BisectQuestion) -> String {
     match question.predicate() {
         Some(predicate) if predicate.name() == "expression" => {
             predicate.expr().map_or_else(|| question.name(), |expr| expr.text().to_owned())
@@ -601,7 +602,7 @@ fn label(question: &Question) -> String {
 pub struct BisectAll {
     /// The run.
     pub run: RunName,
-    /// What was found for each question.
+    /// The answer to each question.
     pub found: Vec<BisectFound>,
 }
 
@@ -611,11 +612,11 @@ impl BisectAll {
     }
 }
 
-fn code(report: &Report) -> u64 {
+fn code(report: &BisectReport) -> u64 {
     match end_of(report) {
         End::Answered => 0,
         End::No => 1,
-        End::Unknown | End::Problem(_) => 6,
+        End::Unknown | End::Refused | End::Problem(_) => 6,
     }
 }
 
@@ -670,20 +671,20 @@ impl Answer for BisectAll {
 fn answer_words(found: &BisectFound) -> String {
     let report = &found.report;
     match &report.outcome {
-        Outcome::Onset(_) => {
+        BisectOutcome::Onset(_) => {
             let row = found.origin.as_ref().map(|origin| row::row(&origin.record)).unwrap_or_default();
             format!("{} by {}", row.type_name, row.agent)
         }
-        Outcome::Initial => "the initial state of the range is in violation".to_owned(),
-        Outcome::Never => match &report.standing {
+        BisectOutcome::Initial => "the initial state of the range is in violation".to_owned(),
+        BisectOutcome::Never => match &report.standing {
             Some(standing) => standing_words(standing, found.ended),
             None => "never violated".to_owned(),
         },
-        Outcome::Recovers(turns) => {
+        BisectOutcome::Recovers(turns) => {
             let ticks: Vec<String> = turns.iter().map(|(tick, _)| tick.to_string()).collect();
             format!("REFUSED: it recovers (turns at {})", list(&ticks, 8).unwrap_or_default())
         }
-        Outcome::Uncertain(tick, why) => format!("REFUSED: uncertain at tick {tick}: {why}"),
+        BisectOutcome::Uncertain(tick, why) => format!("REFUSED: uncertain at tick {tick}: {why}"),
     }
 }
 
@@ -702,7 +703,7 @@ pub struct RegressionShown<'a> {
 impl RegressionShown<'_> {
     fn regression(&self) -> Option<&Regression> {
         match &self.answer.found.question {
-            Question::Regression(found) => Some(found),
+            BisectQuestion::Regression(found) => Some(found),
             _ => None,
         }
     }
@@ -713,7 +714,7 @@ impl Answer for RegressionShown<'_> {
         let RegressionAnswer { found: BisectFound { report, .. }, beside, invariant } = self.answer;
         let mut document = found_json(&self.answer.found);
         let Some(found) = self.regression() else { return Value::Object(document) };
-        if !matches!(report.outcome, Outcome::Uncertain(..)) {
+        if !matches!(report.outcome, BisectOutcome::Uncertain(..)) {
             document.set("certainty", Value::from(crate::HEURISTIC));
         }
         document.set("onset", Value::from(self.answer.decisive().onset()));
@@ -722,10 +723,10 @@ impl Answer for RegressionShown<'_> {
         let said = ends.into_iter().chain(fell).map(|(tick, said)| evaluation_json(tick, said));
         document.set("evaluations", Value::array(said));
         let outcome = match &beside.outcome {
-            Outcome::Onset(_) => "onset",
-            Outcome::Never => "never",
-            Outcome::Initial => "initial",
-            Outcome::Recovers(_) | Outcome::Uncertain(..) => "uncertain",
+            BisectOutcome::Onset(_) => "onset",
+            BisectOutcome::Never => "never",
+            BisectOutcome::Initial => "initial",
+            BisectOutcome::Recovers(_) | BisectOutcome::Uncertain(..) => "uncertain",
         };
         let regression = Value::record([
             ("metric", Value::from(found.metric.as_str())),
@@ -754,7 +755,7 @@ impl Answer for RegressionShown<'_> {
         lines.extend(probe_lines(report));
         let metric = &found.metric;
         match (&found.fell, &report.outcome) {
-            (_, Outcome::Uncertain(tick, why)) => {
+            (_, BisectOutcome::Uncertain(tick, why)) => {
                 let why = quote::escape(why);
                 lines.push(format!("UNKNOWN    {metric} cannot be said at tick {tick}: {why}").into());
             }
@@ -773,8 +774,10 @@ impl Answer for RegressionShown<'_> {
         }
         let said = match (&beside.outcome, beside.onset()) {
             (_, Some(tick)) => format!("first violated at tick {tick} (exact)"),
-            (Outcome::Initial, None) => format!("in violation already at tick {} (exact)", beside.low.0),
-            (Outcome::Uncertain(tick, why), _) => {
+            (BisectOutcome::Initial, None) => {
+                format!("in violation already at tick {} (exact)", beside.low.0)
+            }
+            (BisectOutcome::Uncertain(tick, why), _) => {
                 format!("cannot be judged at tick {tick}: {}", quote::escape(why))
             }
             _ => "not violated (exact)".to_owned(),

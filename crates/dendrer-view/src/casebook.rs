@@ -1,8 +1,82 @@
-//! Records of the casebook as lines and as documents.
+//! The casebook: its labels, its notes, and the records that a command added to it.
 
-use dendrer::casebook;
+use std::collections::BTreeMap;
+
+use dendrer::casebook::{self, CasebookNote, Place};
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{TypeName, Value};
+
+use crate::answer::{Answer, Line, Page};
+use crate::table::{Align, Table};
+use crate::{count, document, quote};
+
+/// The labels of a store, after a command.
+#[derive(Debug, Clone)]
+pub struct LabelsAnswer {
+    /// The labels, by name.
+    pub labels: BTreeMap<String, Place>,
+    /// The record of the label that was added or removed; if there is one, it is all that is printed for people.
+    pub recorded: Option<Record>,
+}
+
+/// The notes of a place, or of a store, after a command.
+#[derive(Debug, Clone)]
+pub struct NotesAnswer {
+    /// The notes, oldest first.
+    pub notes: Vec<CasebookNote>,
+    /// The record of the note that was added; if there is one, it is all that is printed for people.
+    pub recorded: Option<Record>,
+}
+
+impl Answer for LabelsAnswer {
+    fn document(&self) -> Value {
+        let items = self.labels.iter().map(|(name, at)| {
+            Value::record([("name", Value::from(name.as_str()))].into_iter().chain(moment_json(at)))
+        });
+        let recorded = recorded_json(self.recorded.as_slice());
+        document("labels", [("items", Value::array(items)), ("recorded", recorded)])
+    }
+
+    fn lines(&self, page: &Page) -> Vec<Line> {
+        if self.recorded.is_some() {
+            return recorded_lines(self.recorded.as_slice()).into_iter().map(Line::from).collect();
+        }
+        let mut table = Table::new(["label", "at", "hash"].map(|name| (name, Align::Left)));
+        for (name, at) in &self.labels {
+            table.row(vec![quote::escape(name), at.address(), at.id.short()]);
+        }
+        let mut lines = if self.labels.is_empty() { Vec::new() } else { page.table(&table) };
+        lines.push(count(self.labels.len() as u64, "label", "labels").into());
+        lines
+    }
+}
+
+impl Answer for NotesAnswer {
+    fn document(&self) -> Value {
+        let items = self.notes.iter().map(|note| {
+            let own = [("by", Value::from(note.by.as_str())), ("text", Value::from(note.text.as_str()))];
+            Value::record(own.into_iter().chain(moment_json(&note.at)))
+        });
+        let recorded = recorded_json(self.recorded.as_slice());
+        document("notes", [("items", Value::array(items)), ("recorded", recorded)])
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        if self.recorded.is_some() {
+            return recorded_lines(self.recorded.as_slice()).into_iter().map(Line::from).collect();
+        }
+        let line = |note: &CasebookNote| {
+            let (at, by) = (note.at.address(), quote::escape(&note.by));
+            format!("{at}  {by}  {}", quote::quoted(&note.text))
+        };
+        let sum = count(self.notes.len() as u64, "note", "notes");
+        self.notes.iter().map(line).chain([sum]).map(Line::from).collect()
+    }
+}
+
+fn moment_json(at: &Place) -> [(&'static str, Value); 3] {
+    [("run", Value::from(at.run.as_str())), ("tick", Value::from(at.tick)), ("id", Value::from(at.id))]
+}
 
 /// Returns a line for each finding that was recorded in the casebook.
 pub fn recorded_lines(recorded: &[Record]) -> Vec<String> {

@@ -3,14 +3,16 @@
 //! The members are those of the schema `commit`. Text of a record reaches a line only through [`quote`](crate::quote).
 
 use dendrer::kernel::ontology::{Class, TYPES};
-use dendrer::lines::{FailedLine, Reply, Tally};
+use dendrer::lines::{FailedLine, LinesTally, Reply};
+use dendrer_object::Code;
 use dendrer_object::text::nearest;
-use dendrer_object::{Record, Value};
+use dendrer_object::{Record, RunName, Value};
 
-use crate::{count, quote};
+use crate::answer::{End, ItemAnswer, Line, Page, Style};
+use crate::{count, document, quote};
 
 /// Code of a refusal of a type that neither the ontology nor the pack of the run has.
-const UNKNOWN_TYPE: &str = "E0402";
+const UNKNOWN_TYPE: Code = Code::E0402;
 
 /// How a message of the kernel names a type that may be meant.
 const DID_YOU_MEAN: &str = "; did you mean ";
@@ -35,6 +37,63 @@ const MEANT: &[(&str, &str)] = &[
     ("user", "observation.add"),
     ("observation", "observation.add"),
 ];
+
+/// The replies to the lines of `commit`, and their counts.
+#[derive(Debug, Clone)]
+pub struct CommitAnswer {
+    run: RunName,
+    tally: LinesTally,
+    dry_run: bool,
+}
+
+impl CommitAnswer {
+    /// Begins the replies to lines for a run.
+    pub fn new(run: RunName, dry_run: bool) -> CommitAnswer {
+        CommitAnswer { run, tally: LinesTally::default(), dry_run }
+    }
+
+    /// The counts so far.
+    pub fn tally(&self) -> &LinesTally {
+        &self.tally
+    }
+}
+
+impl ItemAnswer for CommitAnswer {
+    type Item = Reply;
+
+    fn item(&mut self, reply: &Reply) -> Option<Value> {
+        self.tally.count(reply);
+        Some(item(reply))
+    }
+
+    fn item_lines(&mut self, reply: &Reply, _: &Page) -> Vec<Line> {
+        self.tally.count(reply);
+        vec![styled_line(reply, self.dry_run)]
+    }
+
+    fn summary(&self) -> Value {
+        let members = [
+            ("run", Value::from(self.run.as_str())),
+            ("committed", Value::from(self.tally.committed)),
+            ("refused", Value::from(self.tally.refused)),
+            ("dry_run", Value::from(self.dry_run)),
+        ];
+        document("commit", members)
+    }
+
+    fn kept_lines(&mut self, _: &Page) -> Vec<Line> {
+        Vec::new()
+    }
+
+    fn last_lines(&mut self, _: &Page) -> Vec<Line> {
+        let dry = if self.dry_run { "nothing was written (dry run): " } else { "" };
+        vec![Line::note(format!("{dry}{}", words(&self.tally)))]
+    }
+
+    fn end(&self) -> End {
+        if self.tally.refused > 0 { End::Refused } else { End::Answered }
+    }
+}
 
 /// Returns the types that a line of `commit` may have without a pack, in the order of the ontology.
 pub fn types() -> impl Iterator<Item = &'static str> {
@@ -128,11 +187,17 @@ fn reason(failed: &FailedLine) -> Value {
 fn unknown_type(refusal: &Record, reason: Option<&Value>) -> Option<(String, String)> {
     let part = |name: &str| reason?.get(name)?.as_str().map(str::to_owned);
     let name = refusal.header().type_name.as_ref()?.to_string();
-    (part("code")? == UNKNOWN_TYPE).then_some((name, part("message")?))
+    (UNKNOWN_TYPE == *part("code")?).then_some((name, part("message")?))
+}
+
+/// Returns a reply as a line. A refusal is painted.
+pub(crate) fn styled_line(reply: &Reply, dry_run: bool) -> Line {
+    let line = Line::from(line(reply, dry_run));
+    if matches!(reply, Reply::Refused { .. }) { line.paint(Style::Bad) } else { line }
 }
 
 /// Returns a reply as a line of text. In a dry run no line begins with `tick`: scripts take such lines as acknowledgements.
-pub fn line(reply: &Reply, dry_run: bool) -> String {
+fn line(reply: &Reply, dry_run: bool) -> String {
     let would_be = if dry_run { "would be " } else { "" };
     match reply {
         Reply::Begun(record) => format!("{would_be}begun  {}", record.id()),
@@ -192,7 +257,7 @@ fn noted_text(noted: &[Record]) -> String {
 }
 
 /// Returns the counts of a recording as text.
-pub fn words(tally: &Tally) -> String {
+pub(crate) fn words(tally: &LinesTally) -> String {
     format!(
         "{}, {} refused, {}",
         count(tally.committed, "transition", "transitions"),
@@ -227,7 +292,7 @@ mod tests {
     fn a_failed_line_has_its_number_and_its_reason() {
         let failed = FailedLine {
             line: 4,
-            code: "E0209",
+            code: Code::E0209,
             message: "this is \u{1b}[2J an object".to_owned(),
             path: "/action".to_owned(),
             byte: None,

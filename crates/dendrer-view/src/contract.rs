@@ -1,14 +1,20 @@
 //! Contracts as rows and documents: what they say, and what another says otherwise.
 
-use dendrer::contract::compare::{Change, Ranked};
+use dendrer::contract::compare::{ContractChange, Ranked};
 use dendrer::contract::find::{Added, Listed, Listing};
-use dendrer::contract::terms::{FieldTerms, Need, Never, Terms, TypeTerms};
-use dendrer::kernel::pack::Engine;
+use dendrer::contract::terms::{ContractTerms, FieldTerms, Need, Never, TypeTerms};
+use dendrer::kernel::pack::PackEngine;
 use dendrer::kernel::pack::writes::{Sound, Written};
 use dendrer::kernel::predicate::Window;
 use dendrer_object::{Pointer, TypeName, Value};
 
 use crate::{document, quote};
+
+pub mod check;
+pub mod extend;
+pub mod found;
+pub mod lint;
+pub mod suggest;
 
 /// How long a value is shown to people.
 const VALUE_SHOWN: usize = 60;
@@ -52,7 +58,7 @@ fn list<'t>(names: impl IntoIterator<Item = &'t TypeName>) -> String {
 }
 
 /// Writes what a contract says, for people. Only one type, if it is named.
-pub fn lines(terms: &Terms<'_>, only: Option<&TypeName>) -> Vec<String> {
+pub fn lines(terms: &ContractTerms<'_>, only: Option<&TypeName>) -> Vec<String> {
     let mut lines = Vec::new();
     for one in terms.types.iter().filter(|one| only.is_none_or(|only| *only == one.name)) {
         type_lines(one, terms.pack.engine, &mut lines);
@@ -79,7 +85,7 @@ pub fn lines(terms: &Terms<'_>, only: Option<&TypeName>) -> Vec<String> {
     lines
 }
 
-fn type_lines(one: &TypeTerms<'_>, engine: Engine, lines: &mut Vec<String>) {
+fn type_lines(one: &TypeTerms<'_>, engine: PackEngine, lines: &mut Vec<String>) {
     let registered = if one.registered { ", registered by the pack" } else { "" };
     lines.push(format!(
         "type      {}   written by {}{registered}{}",
@@ -121,21 +127,21 @@ fn type_lines(one: &TypeTerms<'_>, engine: Engine, lines: &mut Vec<String>) {
     }
 }
 
-/// What a transition changes that no rule is for.
-fn changes_words(engine: Engine) -> &'static str {
+/// The words for the changes of a transition that no rule governs.
+fn changes_words(engine: PackEngine) -> &'static str {
     match engine {
-        Engine::Fold => "nothing",
-        Engine::Delta => "what its intent proposes",
-        Engine::Wasm => "what the module says",
+        PackEngine::Fold => "nothing",
+        PackEngine::Delta => "what its intent proposes",
+        PackEngine::Wasm => "what the module says",
     }
 }
 
-/// Who writes a field that no rule writes.
-pub fn writer_words(engine: Engine) -> &'static str {
+/// The writer of a field that no rule writes.
+pub fn writer_words(engine: PackEngine) -> &'static str {
     match engine {
-        Engine::Fold => "no rule writes it",
-        Engine::Delta => "intents may write it",
-        Engine::Wasm => "the module may write it",
+        PackEngine::Fold => "no rule writes it",
+        PackEngine::Delta => "intents may write it",
+        PackEngine::Wasm => "the module may write it",
     }
 }
 
@@ -188,7 +194,7 @@ fn place_words(place: &Pointer) -> String {
     }
 }
 
-fn field_line(field: &FieldTerms<'_>, engine: Engine) -> String {
+fn field_line(field: &FieldTerms<'_>, engine: PackEngine) -> String {
     let begins = match (&field.begins, field.init) {
         (Some(value), _) => format!("begins as {}", short(value)),
         (None, Some(init)) => format!("begins as {} gives", short(init)),
@@ -213,7 +219,7 @@ fn field_line(field: &FieldTerms<'_>, engine: Engine) -> String {
 }
 
 /// Writes what a contract says as members of `dendrer.contract/1`.
-pub fn terms_json(terms: &Terms<'_>, only: Option<&TypeName>) -> Vec<(&'static str, Value)> {
+pub fn terms_json(terms: &ContractTerms<'_>, only: Option<&TypeName>) -> Vec<(&'static str, Value)> {
     let types = terms.types.iter().filter(|one| only.is_none_or(|only| *only == one.name)).map(type_json);
     let others = terms.others.iter().map(|(name, value)| (*name, (*value).clone()));
     let tools = terms.pack.tools.iter().map(|tool| {
@@ -355,8 +361,8 @@ pub fn extension_json(added: &Added) -> Value {
     ])
 }
 
-/// Writes one change of a comparison on a line: how it is ranked stands before it.
-pub fn change_line(change: &Change) -> String {
+/// Writes one change of a comparison on a line, after its rank.
+pub fn change_line(change: &ContractChange) -> String {
     let word = match change.ranked {
         Ranked::Stricter => "STRICTER",
         Ranked::Looser => "LOOSER  ",
@@ -366,7 +372,7 @@ pub fn change_line(change: &Change) -> String {
 }
 
 /// Returns a change as an item of `dendrer.contract-diff/1`.
-pub fn change_json(change: &Change) -> Value {
+pub fn change_json(change: &ContractChange) -> Value {
     Value::record([
         ("ranked", Value::from(change.ranked.as_str())),
         ("place", Value::from(change.place.as_str())),

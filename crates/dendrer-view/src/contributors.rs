@@ -1,8 +1,8 @@
 //! Contributors and diagnoses, as lines and as documents.
 
 use dendrer::ask::why::gather::Records;
-use dendrer::contributors::{Contributors, Found, Proof, Shown};
-use dendrer::diagnosis::{Class, Offer};
+use dendrer::contributors::{Contributors, ContributorsFound, Proof, Shown};
+use dendrer::diagnosis::{DiagnosisClass, Offer};
 use dendrer_object::Value;
 
 use crate::verdict::{list, word, words};
@@ -26,7 +26,7 @@ pub fn lines(records: &Records, found: &Contributors) -> Vec<String> {
     );
     let work = count(found.rereductions, "re-reduction", "re-reductions");
     match &found.found {
-        Found::Set { ticks, shown, without } => {
+        ContributorsFound::Set { ticks, shown, without } => {
             for tick in ticks {
                 let row = row_of(records, *tick);
                 lines.push(format!("  tick {tick}  {}  {}", row.type_name, row.summary));
@@ -43,15 +43,15 @@ pub fn lines(records: &Records, found: &Contributors) -> Vec<String> {
             };
             lines.push(format!("  {said}   ({matter}, {work})"));
         }
-        Found::Nothing if found.candidates == 0 => {
+        ContributorsFound::Nothing if found.candidates == 0 => {
             lines.push(format!("  none: no earlier transition can matter to tick {onset}   ({matter})"));
         }
-        Found::Nothing => {
+        ContributorsFound::Nothing => {
             lines.push(format!(
                 "  none: tick {onset} is violated without any of them   (every set was tried: {matter}, {work})"
             ));
         }
-        Found::Unknown => {
+        ContributorsFound::Unknown => {
             let tried = match found.tried {
                 0 => "the search ended before every single one was tried".to_owned(),
                 tried => format!("every set of up to {tried} was tried"),
@@ -79,9 +79,9 @@ fn unapplied(proof: &Proof) -> Option<String> {
 /// Returns contributors as a member of `dendrer.bisect/1`.
 pub fn to_json(records: &Records, found: &Contributors) -> Value {
     let (outcome, ticks, shown, without) = match &found.found {
-        Found::Set { ticks, shown, without } => ("set", &ticks[..], Some(*shown), Some(without)),
-        Found::Nothing => ("nothing", &[][..], None, None),
-        Found::Unknown => ("unknown", &[][..], None, None),
+        ContributorsFound::Set { ticks, shown, without } => ("set", &ticks[..], Some(*shown), Some(without)),
+        ContributorsFound::Nothing => ("nothing", &[][..], None, None),
+        ContributorsFound::Unknown => ("unknown", &[][..], None, None),
     };
     let shown = shown.map(|shown| match shown {
         Shown::Smallest => "smallest",
@@ -118,13 +118,15 @@ fn proof_json(proof: &Proof) -> Value {
 }
 
 /// Writes a diagnosis that is offered, and what follows from one that was made. `asked` is what was bisected for.
-pub fn diagnosis_lines(offer: &Offer, decided: Option<Class>, asked: &str) -> Vec<String> {
+pub fn diagnosis_lines(offer: &Offer, decided: Option<DiagnosisClass>, asked: &str) -> Vec<String> {
     let mut lines = vec![format!("DIAGNOSIS  looks {}: {}", offer.class, quote::escape(&offer.evidence))];
     lines.extend(decided.map(|class| format!("DECIDED    {class}   by a person; {}", class.role())));
-    if decided.unwrap_or(offer.class) == Class::Foundational {
+    if decided.unwrap_or(offer.class) == DiagnosisClass::Foundational {
         lines.extend([
             match offer.class {
-                Class::Foundational => "  DO NOT fork: no state in this run is from before the problem",
+                DiagnosisClass::Foundational => {
+                    "  DO NOT fork: no state in this run is from before the problem"
+                }
                 _ => "  DO NOT fork: the problem was there before the run",
             }
             .to_owned(),
@@ -138,15 +140,15 @@ pub fn diagnosis_lines(offer: &Offer, decided: Option<Class>, asked: &str) -> Ve
 }
 
 /// Returns a diagnosis as a member of `dendrer.bisect/1`.
-pub fn diagnosis_json(offer: &Offer, decided: Option<Class>) -> Value {
+pub fn diagnosis_json(offer: &Offer, decided: Option<DiagnosisClass>) -> Value {
     let class = decided.unwrap_or(offer.class);
     Value::record([
         ("offered", Value::from(offer.class.word())),
         ("words", Value::from(offer.class.to_string())),
         ("evidence", Value::from(offer.evidence.as_str())),
         ("decision", Value::from(offer.decision)),
-        ("decided", Value::from(decided.map(Class::word))),
-        ("may_fork", Value::from(class != Class::Foundational)),
+        ("decided", Value::from(decided.map(DiagnosisClass::word))),
+        ("may_fork", Value::from(class != DiagnosisClass::Foundational)),
         ("role", Value::from(class.role())),
         ("certainty", Value::from(HEURISTIC)),
     ])

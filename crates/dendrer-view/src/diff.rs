@@ -1,7 +1,8 @@
 //! How two runs differ, as rows, lines and documents.
 
 use dendrer::diff::{
-    Align, Change, Kind, Marker, Outcome, Pair, Question, Report, STATE, Sides, States, Tally,
+    DiffAlign, DiffChange, DiffKind, DiffOutcome, DiffQuestion, DiffReport, DiffSides, DiffTally, Marker,
+    Pair, STATE, States,
 };
 use dendrer_object::record::Record;
 use dendrer_object::{Digest, Pointer, RunName, Value, tag};
@@ -11,10 +12,10 @@ use crate::casebook::{recorded_json, recorded_lines};
 use crate::table::{Align as Column, Table};
 use crate::{EXACT, count, document, quote, row, thousands, why};
 
-/// What is said of a side where nothing stands, or nothing was written.
+/// The words for a side without a value or without a write.
 const ABSENT: &str = "(absent)";
 
-/// What is said of a side that has no transition at all.
+/// The words for a side without a transition.
 const NONE: &str = "(none)";
 
 /// A line of the list: one place at which two transitions differ, or one that cannot be compared.
@@ -58,7 +59,7 @@ fn types_of(pair: &Pair) -> String {
     }
 }
 
-/// Writes a value; bytes that nobody can read, such as a module of a pack, by their digest.
+/// Writes a value; unreadable bytes, such as a module of a pack, by their digest.
 fn words(value: &Value) -> String {
     match tag::as_bytes(value) {
         Some(bytes) if bytes.len() > 32 => {
@@ -69,17 +70,17 @@ fn words(value: &Value) -> String {
 }
 
 /// Writes both sides of a difference.
-fn sides(change: &Change) -> (String, String) {
+fn sides(change: &DiffChange) -> (String, String) {
     let value = |value: &Option<Value>| match (value, change.kind) {
-        (Some(Value::Number(number)), Kind::Confidence) => number
+        (Some(Value::Number(number)), DiffKind::Confidence) => number
             .as_f64()
             .map_or_else(|| quote::value(&Value::Number(number.clone())), |n| format!("{n:.3}")),
         (Some(value), _) => words(value),
         (None, _) => ABSENT.to_owned(),
     };
     match &change.sides {
-        Sides::Values(a, b) => (value(a), value(b)),
-        Sides::Writes(a, b) => {
+        DiffSides::Values(a, b) => (value(a), value(b)),
+        DiffSides::Writes(a, b) => {
             let place =
                 change.path.as_str().strip_prefix(STATE).and_then(|path| path.parse::<Pointer>().ok());
             let words = |ops: &[_]| match ops {
@@ -103,12 +104,12 @@ pub fn lines(pair: &Pair) -> Vec<DiffLine> {
         note,
     };
     let mut lines = Vec::new();
-    let structural = pair.kinds.contains(&Kind::Structural);
+    let structural = pair.kinds.contains(&DiffKind::Structural);
     if structural && pair.changes.is_empty() {
-        lines.push(line(Kind::Structural.as_str(), String::new(), None, String::new()));
+        lines.push(line(DiffKind::Structural.as_str(), String::new(), None, String::new()));
     }
     for change in &pair.changes {
-        let kind = if structural { Kind::Structural } else { change.kind };
+        let kind = if structural { DiffKind::Structural } else { change.kind };
         lines.push(line(kind.as_str(), quote::path(&change.path), Some(sides(change)), String::new()));
     }
     for hidden in &pair.hidden {
@@ -124,10 +125,10 @@ pub fn lines(pair: &Pair) -> Vec<DiffLine> {
 }
 
 /// Writes the lines of the states in the end. The places are those of the state itself.
-pub fn outcome_lines(outcome: &Outcome) -> Vec<DiffLine> {
+pub fn outcome_lines(outcome: &DiffOutcome) -> Vec<DiffLine> {
     let line = |place, sides, note| DiffLine {
         ticks: ticks(Some(outcome.ticks.0), Some(outcome.ticks.1)),
-        kind: Kind::Outcome.as_str(),
+        kind: DiffKind::Outcome.as_str(),
         type_name: String::new(),
         place,
         sides,
@@ -136,7 +137,7 @@ pub fn outcome_lines(outcome: &Outcome) -> Vec<DiffLine> {
     match &outcome.states {
         States::Equal => Vec::new(),
         States::Differ(changes) => {
-            let one = |change: &Change| {
+            let one = |change: &DiffChange| {
                 let path =
                     change.path.as_str().strip_prefix(STATE).and_then(|path| path.parse::<Pointer>().ok());
                 let path = path.filter(|path| !path.as_str().is_empty());
@@ -192,8 +193,8 @@ pub fn marker_words(marker: &Marker) -> Option<String> {
     (!parts.is_empty()).then(|| parts.join(", "))
 }
 
-/// What the fork markers behind the shared ticks say of why what follows differs.
-fn markers_say(report: &Report) -> Option<String> {
+/// The difference of the fork markers after the shared ticks, which explains the differences that follow.
+fn markers_say(report: &DiffReport) -> Option<String> {
     let next = report.shared? + 1;
     let says =
         [("a", &report.markers.0), ("b", &report.markers.1)].into_iter().filter_map(|(side, markers)| {
@@ -205,12 +206,12 @@ fn markers_say(report: &Report) -> Option<String> {
 }
 
 /// Says why the runs differ from a pair on: as the fork markers say, or else what differs there.
-fn cause(report: &Report, pair: &Pair, part: bool) -> String {
+fn cause(report: &DiffReport, pair: &Pair, part: bool) -> String {
     markers_say(report).filter(|_| !part).unwrap_or_else(|| cause_words(pair))
 }
 
 /// Writes the headline: where the runs diverged, and why. `part` says that the question was about a part of them.
-pub fn headline(report: &Report, part: bool) -> String {
+pub fn headline(report: &DiffReport, part: bool) -> String {
     let word = if part { "first difference" } else { "diverged" };
     if let Some(pair) = &report.first {
         let cause = cause(report, pair, part);
@@ -218,7 +219,7 @@ pub fn headline(report: &Report, part: bool) -> String {
     }
     let of = if part { "no difference in what was asked for" } else { "no difference" };
     match (&report.outcome, report.hidden) {
-        (Some(Outcome { states: States::Differ(changes), .. }), _) => {
+        (Some(DiffOutcome { states: States::Differ(changes), .. }), _) => {
             let what = changes.first().map(|change| {
                 let (a, b) = sides(change);
                 format!(": {} {a} -> {b}", quote::path(&change.path))
@@ -233,7 +234,7 @@ pub fn headline(report: &Report, part: bool) -> String {
 }
 
 /// Writes what both share, what was compared and what was passed over.
-pub fn head_lines(report: &Report, align: Align) -> Vec<String> {
+pub fn head_lines(report: &DiffReport, align: DiffAlign) -> Vec<String> {
     let shared = match report.shared {
         None => "nothing: the runs begin with different records".to_owned(),
         Some(0) => "the beginning alone".to_owned(),
@@ -260,8 +261,8 @@ pub fn head_lines(report: &Report, align: Align) -> Vec<String> {
         Some((from, to)) => format!("{from}..{to}"),
     };
     let by = match align {
-        Align::Tick => "tick",
-        Align::Content => "content",
+        DiffAlign::Tick => "tick",
+        DiffAlign::Content => "content",
     };
     let mut lines = vec![
         format!("shared    {shared}{notes}"),
@@ -279,7 +280,7 @@ pub fn head_lines(report: &Report, align: Align) -> Vec<String> {
 }
 
 /// Says how many places were to be left out, and at which of them nothing was: a place may be misspelt.
-pub fn ignored_line(report: &Report) -> Option<String> {
+pub fn ignored_line(report: &DiffReport) -> Option<String> {
     let unmet = report.ignored.iter().filter(|(_, met)| !met).map(|(place, _)| quote::path(&shown(place)));
     let unmet: Vec<String> = unmet.collect();
     let all = count(report.ignored.len() as u64, "path", "paths");
@@ -297,8 +298,8 @@ fn shown(place: &Pointer) -> Pointer {
 }
 
 /// Writes how many differences of each kind there are.
-pub fn found_line(report: &Report, kinds: &[Kind]) -> String {
-    let asked = Kind::ALL.into_iter().filter(|kind| kinds.contains(kind));
+pub fn found_line(report: &DiffReport, kinds: &[DiffKind]) -> String {
+    let asked = DiffKind::ALL.into_iter().filter(|kind| kinds.contains(kind));
     let mut parts: Vec<String> =
         asked.map(|kind| format!("{} {}", kind.as_str(), crate::thousands(report.count(kind)))).collect();
     if report.hidden > 0 {
@@ -308,7 +309,7 @@ pub fn found_line(report: &Report, kinds: &[Kind]) -> String {
 }
 
 /// Writes how many pairs were compared and differ.
-pub fn count_line(report: &Report) -> String {
+pub fn count_line(report: &DiffReport) -> String {
     let mut line = format!(
         "{} compared, {} {}",
         count(report.pairs, "pair", "pairs"),
@@ -327,7 +328,7 @@ pub fn count_line(report: &Report) -> String {
 }
 
 /// Says that a structural difference looks like steps which one side alone has.
-pub fn shift_words(report: &Report) -> Option<String> {
+pub fn shift_words(report: &DiffReport) -> Option<String> {
     let shift = report.shift?;
     let steps = match shift.steps {
         1 => "one inserted step".to_owned(),
@@ -339,7 +340,7 @@ pub fn shift_words(report: &Report) -> Option<String> {
 }
 
 /// Makes the table of types, one row for each.
-pub fn type_table(report: &Report) -> Table {
+pub fn type_table(report: &DiffReport) -> Table {
     let right = Column::Right;
     let columns = [("type", Column::Left), ("pairs", right), ("equal", right), ("structural", right)];
     let mut table = Table::new(columns.into_iter().chain([("semantic", right), ("confidence", right)]));
@@ -373,16 +374,16 @@ fn transition_json(side: &Option<Record>) -> Value {
     Value::record(names.map(|name| (name, row.get(name).cloned().unwrap_or(Value::Null))))
 }
 
-fn change_json(change: &Change) -> Value {
+fn change_json(change: &DiffChange) -> Value {
     let mut members =
         vec![("path", Value::from(change.path.as_str())), ("kind", Value::from(change.kind.as_str()))];
     match &change.sides {
-        Sides::Values(a, b) => {
+        DiffSides::Values(a, b) => {
             members.push(("as", Value::from("value")));
             let sides = [("a", a), ("b", b)];
             members.extend(sides.into_iter().filter_map(|(name, side)| Some((name, side.clone()?))));
         }
-        Sides::Writes(a, b) => {
+        DiffSides::Writes(a, b) => {
             members.push(("as", Value::from("ops")));
             members.extend([("a", why::ops_json(a)), ("b", why::ops_json(b))]);
         }
@@ -409,7 +410,7 @@ pub fn item_json(pair: &Pair) -> Value {
     ])
 }
 
-fn markers_json(report: &Report) -> Value {
+fn markers_json(report: &DiffReport) -> Value {
     let one = |side: &str, marker: &Marker| {
         let row = row::row(&marker.record);
         Value::record([
@@ -424,7 +425,7 @@ fn markers_json(report: &Report) -> Value {
     Value::array(a.iter().map(|m| one("a", m)).chain(b.iter().map(|m| one("b", m))))
 }
 
-fn outcome_json(outcome: &Outcome) -> Value {
+fn outcome_json(outcome: &DiffOutcome) -> Value {
     let (word, changes) = match &outcome.states {
         States::Equal => ("equal", Vec::new()),
         States::Differ(changes) => ("differs", changes.iter().map(change_json).collect()),
@@ -443,18 +444,23 @@ fn outcome_json(outcome: &Outcome) -> Value {
     ])
 }
 
-fn ignored_json(report: &Report) -> Value {
+fn ignored_json(report: &DiffReport) -> Value {
     Value::array(report.ignored.iter().map(|(place, met)| {
         Value::record([("path", Value::from(place.as_str())), ("met", Value::from(*met))])
     }))
 }
 
 /// Returns everything but the items as members of `dendrer.diff/1`.
-pub fn members(report: &Report, kinds: &[Kind], align: Align, part: bool) -> Vec<(&'static str, Value)> {
+pub fn members(
+    report: &DiffReport,
+    kinds: &[DiffKind],
+    align: DiffAlign,
+    part: bool,
+) -> Vec<(&'static str, Value)> {
     let range = |range: Option<(u64, u64)>| {
         range.map_or(Value::Null, |(from, to)| Value::array([Value::from(from), Value::from(to)]))
     };
-    let asked = Kind::ALL.into_iter().filter(|kind| kinds.contains(kind));
+    let asked = DiffKind::ALL.into_iter().filter(|kind| kinds.contains(kind));
     let counts = asked.map(|kind| (kind.as_str(), Value::from(report.count(kind))));
     let first = report.first.as_ref().map(|pair| {
         Value::record([
@@ -475,7 +481,7 @@ pub fn members(report: &Report, kinds: &[Kind], align: Align, part: bool) -> Vec
         ("fork_point", Value::from(report.shared)),
         ("a_range", range(report.a)),
         ("b_range", range(report.b)),
-        ("align", Value::from(if align == Align::Tick { "tick" } else { "content" })),
+        ("align", Value::from(if align == DiffAlign::Tick { "tick" } else { "content" })),
         ("first", Value::from(first)),
         ("markers", markers_json(report)),
         ("counts", Value::record(counts)),
@@ -493,9 +499,9 @@ pub fn members(report: &Report, kinds: &[Kind], align: Align, part: bool) -> Vec
 }
 
 /// Returns the table of types.
-pub fn types_json(report: &Report) -> Value {
+pub fn types_json(report: &DiffReport) -> Value {
     Value::array(report.types.iter().map(|(name, tally)| {
-        let Tally { pairs, equal, structural, semantic, confidence } = *tally;
+        let DiffTally { pairs, equal, structural, semantic, confidence } = *tally;
         Value::record([
             ("type", Value::from(name.as_str())),
             ("pairs", Value::from(pairs)),
@@ -529,24 +535,24 @@ pub struct DiffForm {
     pub fails: bool,
 }
 
-/// What a comparison of two runs found, besides the pairs.
+/// The result of a comparison of two runs, besides the pairs.
 #[derive(Debug, Clone)]
 pub struct DiffFound {
     /// The left run.
     pub a: RunName,
     /// The right run.
     pub b: RunName,
-    /// What was asked.
-    pub question: Question,
-    /// What was found.
-    pub report: Report,
+    /// The question.
+    pub question: DiffQuestion,
+    /// The report.
+    pub report: DiffReport,
     /// The records in the casebook; `None` if nothing was to be recorded.
     pub recorded: Option<Vec<Record>>,
 }
 
 impl DiffFound {
     fn members(&self) -> Vec<(&'static str, Value)> {
-        let Question { kinds, align, .. } = &self.question;
+        let DiffQuestion { kinds, align, .. } = &self.question;
         let mut members = members(&self.report, kinds, *align, self.question.is_part(&self.report));
         members.push(("a", Value::from(self.a.as_str())));
         members.push(("b", Value::from(self.b.as_str())));
@@ -625,7 +631,7 @@ impl DiffAnswer {
         true
     }
 
-    fn list_lines(&mut self, report: &Report, page: &Page) -> Vec<Line> {
+    fn list_lines(&mut self, report: &DiffReport, page: &Page) -> Vec<Line> {
         let mut lines = Vec::new();
         if self.form.side_by_side {
             let left = Column::Left;
@@ -783,7 +789,7 @@ impl Tail {
         let transitions = count(self.count, "transition", "transitions");
         DiffLine {
             ticks: if self.in_b { format!("-|{span}") } else { format!("{span}|-") },
-            kind: Kind::Structural.as_str(),
+            kind: DiffKind::Structural.as_str(),
             type_name: format!("only in {side}: {transitions}"),
             place: String::new(),
             sides: None,

@@ -4,8 +4,9 @@
 
 use dendrer_object::{Value, json};
 
+use crate::answer::{Answer, Line, Page};
 use crate::table::{Align, Table};
-use crate::{quote, schemas};
+use crate::{document, quote, schemas};
 
 /// The fields that were asked for, in the order in which they were.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -19,7 +20,7 @@ pub struct Fields {
 pub struct Unknown {
     /// The field.
     pub field: String,
-    /// What may have been meant.
+    /// A known field with a similar name, if there is one.
     pub near: Option<String>,
 }
 
@@ -39,6 +40,31 @@ pub fn available(schema: &str) -> (Vec<String>, Vec<String>) {
     let lists = variants.into_iter().flat_map(|variants| variants.iter()).chain(list);
     let items = lists.filter_map(|list| list.get("items")?.get("properties")).next();
     (names(items), top)
+}
+
+/// The fields that a document has: those of its items, then its own.
+#[derive(Debug, Clone, Copy)]
+pub struct FieldsAnswer {
+    /// The name of the document.
+    pub document: &'static str,
+}
+
+impl Answer for FieldsAnswer {
+    fn document(&self) -> Value {
+        let (items, own) = available(self.document);
+        let item = |name: &String, of: &str| {
+            Value::record([("name", Value::from(name.as_str())), ("of", Value::from(of))])
+        };
+        let items = items.iter().map(|name| item(name, "items"));
+        let own = own.iter().map(|name| item(name, "document"));
+        let items = Value::array(items.chain(own));
+        document("fields", [("document", Value::from(self.document)), ("items", items)])
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let (items, own) = available(self.document);
+        items.into_iter().chain(own).map(Line::from).collect()
+    }
 }
 
 impl Fields {

@@ -1,23 +1,40 @@
 //! Answers as rows, text and documents; no terminal, no HTML, no files.
 //!
-//! Whatever comes out of a trace was written by someone who may be hostile: it reaches text only through
-//! [`quote`], and documents only as JSON values. A newcomer would break that by formatting a value directly.
+//! Text of a trace may be hostile. Rule: it reaches lines only through [`quote`], and documents only as JSON values;
+//! never format such a value directly.
 
 pub mod answer;
+pub mod backup;
 pub mod bisect;
+pub mod care;
 pub mod casebook;
 pub mod change;
+pub mod cherrypick;
 pub mod closed;
 pub mod codes;
 pub mod commit;
+pub mod conflicts;
 pub mod contract;
 pub mod contributors;
+pub mod demo;
 pub mod diff;
+pub mod doctor;
+pub mod export;
 pub mod fields;
+pub mod fork;
+pub mod forms;
+pub mod fsck;
+pub mod gc;
+pub mod help;
+pub mod import;
+pub mod init;
 pub mod log;
+pub mod mark;
 pub mod merge;
+pub mod pack;
 pub mod predicate;
 pub mod problem;
+pub mod profile;
 pub mod provenance;
 pub mod quote;
 pub mod rebase;
@@ -25,15 +42,18 @@ pub mod receipt;
 pub mod reduce;
 pub mod registration;
 pub mod replay;
+pub mod restore;
 pub mod row;
 pub mod runs;
 pub mod schemas;
 pub mod show;
 pub mod state;
+pub mod suite;
 pub mod table;
 pub mod text;
 pub mod verdict;
 pub mod verify;
+pub mod version;
 pub mod why;
 
 use dendrer_object::Value;

@@ -35,12 +35,12 @@ pub struct LogAnswer {
 /// How a log ended.
 #[derive(Debug, Clone, Default)]
 pub enum LogEnd {
-    /// It goes on.
+    /// It has not ended.
     #[default]
     Open,
     /// Every record of the range was looked at.
     Summed {
-        /// What the log amounts to.
+        /// The counts of the log.
         summary: LogSummary,
         /// Whether a verification on this machine found the run intact as it is now.
         found_intact: bool,
@@ -212,7 +212,7 @@ fn whole_lines(item: &LoggedRecord, page: &Page) -> Vec<Line> {
     ShowAnswer { shown: &shown, parts }.lines(page)
 }
 
-/// Writes the lanes at a record: `*` for its agent, `|` for a branch that goes on.
+/// Writes the lanes at a record: `*` for its agent, `|` for any other open branch.
 fn lane_words(marks: &[LaneMark]) -> String {
     let mark = |mark: &LaneMark| match mark {
         LaneMark::Empty => " ",

@@ -1,9 +1,101 @@
-//! What a run was seeded from, as items.
+//! A run that was seeded from others: its sources, the places that were taken, and the conflicts.
 
-use dendrer::merge::{Conflict, From, Merged, Standing};
-use dendrer_object::Value;
+use dendrer::merge::{Conflict, ConflictStanding, MergeSource, Merged, Strategy};
+use dendrer_object::{Digest, RunName, Value};
 
-use crate::quote;
+use crate::answer::{Answer, Line, Page, Style};
+use crate::{count, document, quote};
+
+/// A new run that begins with what was chosen from several others.
+#[derive(Debug, Clone, Copy)]
+pub struct MergeAnswer<'m> {
+    /// The new run.
+    pub run: &'m RunName,
+    /// Its sources, places and conflicts.
+    pub merged: &'m Merged,
+    /// Root of the state that it begins with.
+    pub state_root: Digest,
+    /// Id of its first record; `None` if nothing was written.
+    pub begin: Option<Digest>,
+}
+
+impl Answer for MergeAnswer<'_> {
+    fn document(&self) -> Value {
+        let MergeAnswer { run, merged, state_root, begin } = *self;
+        let conflicts = merged.conflicts.iter().map(|one| {
+            let standing = one.taken.clone().map_or(ConflictStanding::Open, ConflictStanding::Taken);
+            conflict(one, &standing)
+        });
+        let open = merged.conflicts.iter().filter(|conflict| conflict.taken.is_none()).count();
+        let members = [
+            ("run", Value::from(run.as_str())),
+            ("sources", sources(merged)),
+            ("strategy", Value::from(&*merged.strategy)),
+            ("seed_only", Value::from(merged.seed_only)),
+            ("state_root", Value::from(state_root)),
+            ("begin", Value::from(begin)),
+            ("seeded", seeded(merged)),
+            ("items", Value::array(conflicts)),
+            ("open", Value::from(open as u64)),
+            ("dry_run", Value::from(begin.is_none())),
+        ];
+        document("merge", members)
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let MergeAnswer { run, merged, begin, .. } = *self;
+        let source_line = |source: &dendrer::merge::NamedSource| {
+            let (name, run, tick) = (&source.name, &source.run, source.tick);
+            let root = source.state_root.short();
+            Line::from(format!("source     {name} {run}@{tick}   replayed "))
+                .then_styled(Style::Good, "OK")
+                .then(format!(", state {root}"))
+        };
+        let mut lines: Vec<Line> = merged.sources.iter().map(source_line).collect();
+        let word = if begin.is_none() { "would make" } else { "created   " };
+        let places = count(merged.seeded.len() as u64, "place", "places");
+        let sources = merged.sources.len();
+        lines.push(
+            format!(
+                "{word} {run}: a new run, seeded with {places} of {sources} runs. This is not a history merge."
+            )
+            .into(),
+        );
+        if merged.seed_only {
+            lines.push("terms      none: values alone, without pack, policy rules and goal".into());
+        }
+        lines.extend(merged.conflicts.iter().map(|conflict| conflict_line(merged, conflict)));
+        if begin.is_none() {
+            lines.push(Line::note("nothing was written (dry run)"));
+        } else if let Some(open) = merged.conflicts.iter().find(|conflict| conflict.taken.is_none()) {
+            let (run, path) = (run.as_str(), open.path.dotted());
+            let first = open.values.first().map_or("a", |(from, _)| &*from.source);
+            let resolve = ["dendrer", "conflicts", "resolve", run, &path, "--take", first, "--reason", "..."];
+            lines.push(Line::help(resolve));
+        }
+        lines
+    }
+}
+
+fn conflict_line(merged: &Merged, conflict: &Conflict) -> Line {
+    let strategy = &merged.strategy;
+    let how = match &conflict.taken {
+        Some(name) => format!("{} taken", quote::escape(name)),
+        None if **strategy == *Strategy::Manual.as_str() => "all kept, none taken".to_owned(),
+        None => "it does not tell them apart: all kept, none taken".to_owned(),
+    };
+    let (path, values) = (quote::path(&conflict.path), values(conflict));
+    Line::styled(Style::Warn, format!("conflict   {path}   {values}   strategy {strategy}: {how}"))
+}
+
+/// Returns a note for each rule that cannot be judged of the new run, with the reason.
+pub fn unjudged_notes(rules: &[(String, String)]) -> Vec<Line> {
+    let note = |(rule, why): &(String, String)| {
+        let (rule, why) = (quote::escape(rule), quote::escape(why));
+        Line::note(format!("note: the rule {rule} holds on and counts as violated from tick 1: {why}"))
+    };
+    rules.iter().map(note).collect()
+}
 
 /// Says where a value is from: `a trip-planner-b@45`.
 pub fn source(merged: &Merged, name: &str) -> String {
@@ -15,20 +107,21 @@ pub fn source(merged: &Merged, name: &str) -> String {
 
 /// Writes the values of a conflict in one line.
 pub fn values(conflict: &Conflict) -> String {
-    let value =
-        |(from, value): &(From, Value)| format!("{} {}", quote::escape(&from.source), quote::value(value));
+    let value = |(from, value): &(MergeSource, Value)| {
+        format!("{} {}", quote::escape(&from.source), quote::value(value))
+    };
     conflict.values.iter().map(value).collect::<Vec<_>>().join("   ")
 }
 
-/// Says how a conflict stands.
-pub fn standing(standing: &Standing) -> String {
+/// Writes the standing of a conflict.
+pub fn standing(standing: &ConflictStanding) -> String {
     match standing {
-        Standing::Open => "open: all are kept, and nothing stands there".to_owned(),
-        Standing::Taken(source) => format!("{} taken by the strategy", quote::escape(source)),
-        Standing::Resolved(tick, take, reason) => {
+        ConflictStanding::Open => "open: all are kept, and nothing stands there".to_owned(),
+        ConflictStanding::Taken(source) => format!("{} taken by the strategy", quote::escape(source)),
+        ConflictStanding::Resolved(tick, take, reason) => {
             format!("{} taken at tick {tick}: {}", quote::escape(take), quote::quoted(reason))
         }
-        Standing::Written(tick) => format!("written at tick {tick}"),
+        ConflictStanding::Written(tick) => format!("written at tick {tick}"),
     }
 }
 
@@ -45,7 +138,7 @@ pub fn sources(merged: &Merged) -> Value {
     }))
 }
 
-fn from(from: &From) -> Vec<(&'static str, Value)> {
+fn from(from: &MergeSource) -> Vec<(&'static str, Value)> {
     vec![
         ("source", Value::from(&*from.source)),
         ("tick", Value::from(from.tick)),
@@ -63,15 +156,15 @@ pub fn seeded(merged: &Merged) -> Value {
     }))
 }
 
-/// Writes a conflict and how it stands.
-pub fn conflict(conflict: &Conflict, standing: &Standing) -> Value {
+/// Returns a conflict with its standing.
+pub fn conflict(conflict: &Conflict, standing: &ConflictStanding) -> Value {
     let (status, tick, taken, reason) = match standing {
-        Standing::Open => ("open", None, None, None),
-        Standing::Taken(source) => ("taken", None, Some(source), None),
-        Standing::Resolved(tick, take, reason) => ("resolved", Some(*tick), Some(take), Some(reason)),
-        Standing::Written(tick) => ("written", Some(*tick), None, None),
+        ConflictStanding::Open => ("open", None, None, None),
+        ConflictStanding::Taken(source) => ("taken", None, Some(source), None),
+        ConflictStanding::Resolved(tick, take, reason) => ("resolved", Some(*tick), Some(take), Some(reason)),
+        ConflictStanding::Written(tick) => ("written", Some(*tick), None, None),
     };
-    let side = |(side, value): &(From, Value)| {
+    let side = |(side, value): &(MergeSource, Value)| {
         Value::record(from(side).into_iter().chain([("value", value.clone())]))
     };
     Value::record([

@@ -1,9 +1,9 @@
 //! Registered predicates as words and as documents.
 
 use dendrer::ask::predicates::{PredicateTested, PredicatesAnswer};
-use dendrer::bisect::Question;
+use dendrer::bisect::BisectQuestion;
 use dendrer::kernel::predicate::{BUILT_IN, Monotone, Predicate, Verdict, Window};
-use dendrer::registry::{Known, Registered, Sample};
+use dendrer::registry::{MonotoneEvidence, Registered, Sample};
 use dendrer::timeline::Timeline;
 use dendrer_object::Value;
 use dendrer_object::record::Record;
@@ -115,7 +115,7 @@ impl Answer for BuiltInAnswer {
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        let head = question_lines(&Question::Predicate(self.0.clone()), "by construction");
+        let head = question_lines(&BisectQuestion::Predicate(self.0.clone()), "by construction");
         let last = "built in: it is in every store, and no record says so".to_owned();
         head.into_iter().chain([last]).map(Line::from).collect()
     }
@@ -272,7 +272,7 @@ pub struct RegistrationAnswer {
 impl RegistrationAnswer {
     /// Whether the predicate recovers, so bisect refuses it.
     pub fn is_rejected(&self) -> bool {
-        matches!(self.entry.known, Known::Recovers(_))
+        matches!(self.entry.known, MonotoneEvidence::Recovers(_))
     }
 }
 

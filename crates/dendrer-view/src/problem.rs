@@ -9,16 +9,16 @@ use dendrer::error::{AddressError, Limited, NoStore, TrustError};
 use dendrer::kernel::expr::{ExprError, Span};
 use dendrer::kernel::replay::ReplayError;
 use dendrer::store::StoreError;
-use dendrer_object::{RunName, Value};
+use dendrer_object::{Code, RunName, Value};
 
 use crate::quote::shell;
 use crate::{codes, document, quote};
 
 /// A problem on its way to the user. At most three help lines are shown; each is a command that can be pasted.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub struct Problem {
     /// The code.
-    pub code: &'static str,
+    pub code: Code,
     /// One sentence that names the object and the fact. Escaped when shown.
     pub message: Box<str>,
     /// The place, as names and values.
@@ -38,17 +38,42 @@ pub const READS_ONLY: &str = "the store is opened for reading only; nothing was 
 
 impl Problem {
     /// Returns a problem with a code.
-    pub fn new(code: &'static str, message: impl Into<String>) -> Problem {
-        debug_assert!(codes::find(code).is_some(), "{code} is not in the table");
-        Problem { code, message: message.into().into(), ..Problem::default() }
+    pub fn new(code: Code, message: impl Into<String>) -> Problem {
+        Problem {
+            code,
+            message: message.into().into(),
+            place: Vec::new(),
+            notes: Vec::new(),
+            help: Vec::new(),
+            changed: false,
+            items: None,
+        }
     }
 
     /// Returns the problem of a store error, with help.
     pub fn of(error: &StoreError) -> Problem {
-        store_problem(Problem::new(error.code().as_str(), error.to_string()), error)
+        store_problem(Problem::new(error.code(), error.to_string()), error)
     }
 
-    /// What is said of a key or a head that cannot be had.
+    /// Returns the problem of an error that its owner keeps: with place and help if it is one of the store, of keys, or of another
+    /// log than the one that was signed here.
+    pub(crate) fn of_error(error: &Error) -> Problem {
+        let problem = Problem::new(error.code(), error.to_string());
+        match error {
+            Error::Store(error) => store_problem(problem, error),
+            Error::Trust(error) => trust_problem(problem, error),
+            Error::AnotherLog { why, committed } => problem
+                .at("why", why.to_string())
+                .note(match committed {
+                    false => "nothing was committed: what follows would be a second history",
+                    true => "what was committed stands in this copy, and is not signed",
+                })
+                .note("if an older copy is meant to go on, give it another identity: make a new store and import from it"),
+            _ => problem,
+        }
+    }
+
+    /// The words for a key or a head that cannot be read.
     pub fn from_trust(error: &TrustError) -> Problem {
         trust_problem(Problem::new(error.code(), error.to_string()), error)
     }
@@ -104,7 +129,7 @@ impl Problem {
 
     /// Returns the exit code of a command that ends with this problem.
     pub fn exit(&self) -> u8 {
-        codes::find(self.code).map_or(8, |code| code.exit)
+        codes::entry(self.code).exit
     }
 
     /// Returns the lines for people. `strong` wraps the code.
@@ -129,7 +154,7 @@ impl Problem {
             "error",
             [
                 ("code", Value::from(self.code)),
-                ("kind", Value::from(codes::find(self.code).map_or("unknown", |code| code.kind))),
+                ("kind", Value::from(self.code.kind())),
                 ("message", Value::from(&*self.message)),
                 (
                     "where",
@@ -179,7 +204,7 @@ impl From<Error> for Problem {
                 let problem =
                     others.fold(problem, |problem, fault| problem.note(format!("{}: {fault}", fault.code())));
                 // A signature mends E0423 alone.
-                match error.faults.iter().all(|fault| fault.code() == "E0423") {
+                match error.faults.iter().all(|fault| fault.code() == Code::E0423) {
                     true => problem.at("to sign", error.text).note(
                         "an approver signs with --approver-key FILE, or hands over a signed note for --signature FILE",
                     ),
@@ -195,7 +220,7 @@ impl From<Error> for Problem {
                 .help(&["dendrer", "fork", run.as_str(), "--from", "tip"])
                 .help(&["dendrer", "reduce", run.as_str(), "--pack", "FILE", "--as", "NEW"]),
             Error::Stopped(limited) => stopped(problem, &limited),
-            Error::Start(error) if error.code() == "E0604" => {
+            Error::Start(error) if error.code() == Code::E0604 => {
                 problem.note("stages 0 to 2 need less; nothing was committed")
             }
             Error::OfCasebook { run } => {
@@ -233,26 +258,17 @@ impl From<Error> for Problem {
             ]),
             Error::LabelElsewhere { label, .. } => problem.help(&["dendrer", "show", &label]),
             Error::NoStore(error) => no_store(problem, *error),
-            Error::Trust(error) => trust_problem(problem, &error),
             Error::NotSigned(error) => trust_problem(problem, &error)
                 .note("what was committed stands in the log, and is not signed; the next commit signs it"),
-            Error::AnotherLog { why, committed } => problem
-                .at("why", why.to_string())
-                .note(match committed {
-                    false => "nothing was committed: what follows would be a second history",
-                    true => "what was committed stands in this copy, and is not signed",
-                })
-                .note("if an older copy is meant to go on, give it another identity: make a new store and import from it"),
             Error::Unwritable(error) => match &*error {
                 StoreError::ReadOnly { why } => {
-                    Problem::new("E0805", "the store is open for reading only").at("cause", why.clone())
+                    Problem::new(Code::E0805, "the store is open for reading only").at("cause", why.clone())
                 }
                 error @ (StoreError::Damaged(_) | StoreError::Lost(_)) => Problem::of(error),
                 error => Problem::of(error).note(READS_ONLY),
             },
-            Error::Store(error) => store_problem(problem, &error),
             Error::Expr(error) => expr_problem(&error),
-            _ => problem,
+            error => Problem::of_error(&error),
         }
     }
 }
@@ -377,7 +393,7 @@ pub fn no_pack(problem: Problem, run: &str) -> Problem {
 
 /// Returns the problem that ended a replay.
 pub fn replay(error: &ReplayError) -> Problem {
-    let problem = Problem::new(error.code().as_str(), error.to_string());
+    let problem = Problem::new(error.code(), error.to_string());
     match error {
         ReplayError::Divergence(divergence) => {
             let side = |value: &Option<Value>| {
@@ -434,7 +450,7 @@ fn store_problem(problem: Problem, error: &StoreError) -> Problem {
 }
 
 fn expr_problem(error: &ExprError) -> Problem {
-    let mut problem = Problem::new(error.code.as_str(), error.message.clone());
+    let mut problem = Problem::new(error.code, error.message.clone());
     // A name that was given outside an expression has no place in one.
     if error.span != Span::default() {
         problem = problem.at("expression", format!("byte {}", error.span.start));

@@ -122,7 +122,7 @@ pub fn shell(argv: &[String]) -> String {
     argv.iter().map(word).collect::<Vec<_>>().join(" ")
 }
 
-/// Writes a word as it stands between `$'` and `'`.
+/// Writes a word for a place between `$'` and `'`.
 fn acting(word: &str) -> String {
     let escape = |c: char| match c {
         '\\' => "\\\\".to_owned(),

@@ -1,14 +1,104 @@
-//! What became of each intent of a run on another base, as rows and items.
+//! The outcome of each intent of a run on another base, as rows and items.
 
 use dendrer::kernel::step::EXTENSION;
-use dendrer::rebase::{Basis, Fate, From, Rebased, Step, Stopped};
-use dendrer_object::Value;
+use dendrer::rebase::{AnswerSource, Basis, Fate, RebaseStopped, Rebased, Step};
+use dendrer_object::{RunName, Value};
 
-use crate::quote;
+use crate::answer::{Answer, End, Line, Page, Style};
 use crate::table::{Align, Table};
+use crate::{count, document, quote};
+
+/// What became, or would become, of the intents of a run on another base.
+#[derive(Debug, Clone, Copy)]
+pub struct RebaseAnswer<'r> {
+    /// The intents, and the fork that they went into.
+    pub rebased: &'r Rebased,
+    /// The new run.
+    pub run: &'r RunName,
+    /// The base.
+    pub onto: &'r RunName,
+    /// The last tick of the base that the new run shares.
+    pub tick: u64,
+    /// Why.
+    pub reason: Option<&'r str>,
+    /// The last tick of the new run; `None` if it was not written.
+    pub tip: Option<u64>,
+    /// Whether only the fate of each intent was asked for.
+    pub plan: bool,
+    /// Whether nothing was to be written.
+    pub dry_run: bool,
+}
+
+impl Answer for RebaseAnswer<'_> {
+    fn document(&self) -> Value {
+        let RebaseAnswer { rebased, run, onto, tick, reason, tip, plan, dry_run } = *self;
+        let members = [
+            ("run", Value::from(run.as_str())),
+            ("source", Value::from(rebased.source.as_str())),
+            ("from", Value::from(rebased.from)),
+            ("to", Value::from(rebased.to)),
+            ("onto", Value::from(onto.as_str())),
+            ("onto_tick", Value::from(tick)),
+            ("state_root", Value::from(rebased.forked.state_root)),
+            ("reason", Value::from(reason)),
+            ("items", Value::array(rebased.steps.iter().map(item))),
+            ("carried", Value::from(rebased.carried() as u64)),
+            ("unseen", Value::from(rebased.unseen())),
+            ("marker", Value::from(tip.map(|_| rebased.forked.marker.id()))),
+            ("tip", Value::from(tip)),
+            ("written", Value::from(tip.is_some())),
+            ("plan", Value::from(plan)),
+            ("dry_run", Value::from(dry_run)),
+        ];
+        document("rebase", members)
+    }
+
+    fn lines(&self, page: &Page) -> Vec<Line> {
+        let RebaseAnswer { rebased, run, tip, plan, .. } = *self;
+        let mut lines = if plan { Vec::new() } else { self.head_lines() };
+        lines.extend(step_lines(rebased, page.width));
+        let mut sum = vec![count(rebased.carried() as u64, "intent carries over", "intents carry over")];
+        sum.extend(rebased.stopped().map(|_| "1 needs a decision".to_owned()));
+        if rebased.unseen() > 0 {
+            sum.push(format!("{} behind it not looked at", rebased.unseen()));
+        }
+        let (word, written) = match (plan, tip) {
+            (true, _) => ("plan", "; nothing was written".to_owned()),
+            (false, None) => ("result", "; nothing was written".to_owned()),
+            (false, Some(tip)) => ("result", format!("; {run} ends at tick {tip}")),
+        };
+        lines.push(format!("{word}: {}{written}", sum.join(", ")).into());
+        let note =
+            "note: no model and no tool was called; a program that can ask tools brings its own executor";
+        lines.push(Line::note(note));
+        lines.extend(tip.map(|_| Line::help(["dendrer", "verify", run.as_str(), "--replay"])));
+        let goes_on = tip.is_some_and(|tip| tip > 0) && rebased.stopped().is_some();
+        lines.extend(goes_on.then(|| Line::help(["dendrer", "commit", "--run", run.as_str()])));
+        lines
+    }
+
+    fn end(&self) -> End {
+        let is_dry = self.plan || self.dry_run;
+        if !is_dry && self.rebased.stopped().is_some() { End::No } else { End::Answered }
+    }
+}
+
+impl RebaseAnswer<'_> {
+    fn head_lines(&self) -> Vec<Line> {
+        let RebaseAnswer { rebased, run, onto, tick, reason, tip, .. } = *self;
+        let source = &rebased.source;
+        let replayed = format!("replayed   {onto}@{tick} and {source} from tick {} on ", rebased.from);
+        let word = if tip.is_some() { "rebased   " } else { "would make" };
+        let next = tick + 1;
+        let made = format!("{word} {run}: {source} onto {onto}@{tick}   its tick {next} is run.fork");
+        let reason = reason.map(|reason| format!("reason     {}", quote::quoted(reason)).into());
+        let lines = [Line::from(replayed).then_styled(Style::Good, "OK"), made.into()];
+        lines.into_iter().chain(reason).collect()
+    }
+}
 
 /// Lists each transition with what became of it, or would.
-pub fn lines(rebased: &Rebased, width: Option<usize>) -> Vec<String> {
+fn step_lines(rebased: &Rebased, width: Option<usize>) -> Vec<Line> {
     let mut table = Table::new([("", Align::Left); 4]);
     for step in &rebased.steps {
         let class = match (&step.fate, step.class) {
@@ -23,8 +113,15 @@ pub fn lines(rebased: &Rebased, width: Option<usize>) -> Vec<String> {
             words(rebased, step),
         ]);
     }
-    let indent = |line: String| format!("  {line}");
-    table.lines(width.map(|width| width.saturating_sub(2))).0.into_iter().skip(1).map(indent).collect()
+    let lines = table.lines(width.map(|width| width.saturating_sub(2))).0.into_iter().skip(1);
+    let styled = |(line, step): (String, &Step)| {
+        let line = format!("  {line}");
+        match &step.fate {
+            Fate::Stopped(_) => Line::styled(Style::Bad, line),
+            _ => line.into(),
+        }
+    };
+    lines.zip(&rebased.steps).map(styled).collect()
 }
 
 fn words(rebased: &Rebased, step: &Step) -> String {
@@ -37,10 +134,12 @@ fn words(rebased: &Rebased, step: &Step) -> String {
         Fate::Stopped(why) => stopped(why),
         Fate::Carried { tick, basis, answer } => {
             let how = match (answer, basis) {
-                (Some(From::Record), _) if acts => "recorded output only, never asked again",
-                (Some(From::Record), _) => "recorded output; it could be asked again, and nobody was asked",
-                (Some(From::AskedSame), _) => "asked again, the same output",
-                (Some(From::AskedOther), _) => "asked again, another output",
+                (Some(AnswerSource::Record), _) if acts => "recorded output only, never asked again",
+                (Some(AnswerSource::Record), _) => {
+                    "recorded output; it could be asked again, and nobody was asked"
+                }
+                (Some(AnswerSource::AskedSame), _) => "asked again, the same output",
+                (Some(AnswerSource::AskedOther), _) => "asked again, another output",
                 (None, Basis::Fact) => "a fact",
                 (None, Basis::Holds) => "what it says it was decided on holds here",
                 (None, Basis::Unsaid) => "nothing says what it was decided on",
@@ -63,18 +162,22 @@ fn side(value: Option<&Value>) -> String {
 }
 
 /// Says why an intent is not carried over.
-pub fn stopped(why: &Stopped) -> String {
+fn stopped(why: &RebaseStopped) -> String {
     match why {
-        Stopped::OtherAnswer(tick) => format!("it rests on tick {tick}, which was answered otherwise here"),
-        Stopped::Absent(what) => format!("it rests on {what}, which is not in the history here"),
-        Stopped::ContractsDiffer => "its type has another contract here, or one on one side only".to_owned(),
-        Stopped::Extension(id) => {
+        RebaseStopped::OtherAnswer(tick) => {
+            format!("it rests on tick {tick}, which was answered otherwise here")
+        }
+        RebaseStopped::Absent(what) => format!("it rests on {what}, which is not in the history here"),
+        RebaseStopped::ContractsDiffer => {
+            "its type has another contract here, or one on one side only".to_owned()
+        }
+        RebaseStopped::Extension(id) => {
             format!(
                 "the extension {} governs it there and not here; extend the other run first",
                 quote::escape(id)
             )
         }
-        Stopped::Context(why, fields) => {
+        RebaseStopped::Context(why, fields) => {
             let fields = fields.iter().map(|field| {
                 let (there, here) = (side(field.source.as_ref()), side(field.target.as_ref()));
                 format!(": {} {there}, here {here}", quote::escape(&field.name))
@@ -82,32 +185,35 @@ pub fn stopped(why: &Stopped) -> String {
             let what = format!("{} ({})", quote::escape(&why.to_string()), why.code());
             std::iter::once(what).chain(fields).collect()
         }
-        Stopped::RulesDiffer => "it decides on policy, and the policy rules are others here".to_owned(),
-        Stopped::DecidedOn(path, then, now) => format!(
+        RebaseStopped::RulesDiffer => "it decides on policy, and the policy rules are others here".to_owned(),
+        RebaseStopped::DecidedOn(path, then, now) => format!(
             "it was decided on {} {}, here it is {}",
             quote::path(path),
             side(then.as_ref()),
             side(now.as_ref())
         ),
-        Stopped::Unsaid => "nothing says what it was decided on (--stop-on context)".to_owned(),
-        Stopped::Effectful => "it is the answer of a tool that acts (--stop-on effectful)".to_owned(),
-        Stopped::Imported => "what follows was imported; import it from where it was decided".to_owned(),
-        Stopped::NoOutput => "its output is not on record, and it is not made up".to_owned(),
-        Stopped::NotAnswered(why) => format!("the tool was asked again and failed: {}", quote::escape(why)),
-        Stopped::NoChange => "the tool answered otherwise, and nothing says what that changes".to_owned(),
-        Stopped::DoesNotApply(why) => format!("its change does not fit here: {}", quote::escape(why)),
-        Stopped::Violates(names) => {
+        RebaseStopped::Unsaid => "nothing says what it was decided on (--stop-on context)".to_owned(),
+        RebaseStopped::Effectful => "it is the answer of a tool that acts (--stop-on effectful)".to_owned(),
+        RebaseStopped::Imported => {
+            "what follows was imported; import it from where it was decided".to_owned()
+        }
+        RebaseStopped::NoOutput => "its output is not on record, and it is not made up".to_owned(),
+        RebaseStopped::NotAnswered(why) => {
+            format!("the tool was asked again and failed: {}", quote::escape(why))
+        }
+        RebaseStopped::NoChange => {
+            "the tool answered otherwise, and nothing says what that changes".to_owned()
+        }
+        RebaseStopped::DoesNotApply(why) => format!("its change does not fit here: {}", quote::escape(why)),
+        RebaseStopped::Violates(names) => {
             let names = names.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
             format!("it would violate {} here", quote::escape(&names))
         }
-        Stopped::Links => "it has as many links as a record may have".to_owned(),
-        Stopped::Refused(code, reason) => format!("it is refused here ({code}): {}", quote::escape(reason)),
+        RebaseStopped::Links => "it has as many links as a record may have".to_owned(),
+        RebaseStopped::Refused(code, reason) => {
+            format!("it is refused here ({code}): {}", quote::escape(reason))
+        }
     }
-}
-
-/// Writes each transition with what became of it.
-pub fn items(rebased: &Rebased) -> Value {
-    Value::array(rebased.steps.iter().map(item))
 }
 
 fn item(step: &Step) -> Value {
@@ -123,19 +229,21 @@ fn item(step: &Step) -> Value {
                 Basis::Unsaid => "unsaid",
             });
             answer = from.map(|from| match from {
-                From::Record => "recorded",
-                From::AskedSame => "asked_same",
-                From::AskedOther => "asked_other",
+                AnswerSource::Record => "recorded",
+                AnswerSource::AskedSame => "asked_same",
+                AnswerSource::AskedOther => "asked_other",
             });
         }
         Fate::Stopped(why) => {
             fate = "stopped";
             let (path, then, now) = match why {
-                Stopped::DecidedOn(path, then, now) => (Some(path.as_str()), then.as_ref(), now.as_ref()),
+                RebaseStopped::DecidedOn(path, then, now) => {
+                    (Some(path.as_str()), then.as_ref(), now.as_ref())
+                }
                 _ => (None, None, None),
             };
             let fields = match why {
-                Stopped::Context(_, fields) => fields.as_slice(),
+                RebaseStopped::Context(_, fields) => fields.as_slice(),
                 _ => &[],
             };
             let field = |field: &dendrer::kernel::contract::FieldCheck| {

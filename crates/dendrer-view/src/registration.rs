@@ -1,13 +1,13 @@
 //! Words for registrations of predicates.
 
 use dendrer::kernel::predicate::Monotone;
-use dendrer::registry::{Known, Registered, Sample};
+use dendrer::registry::{MonotoneEvidence, Registered, Sample};
 use dendrer_object::Digest;
 
 use crate::count;
 
 /// Says how it is known that a predicate does not recover, or that it does.
-pub fn known_words(known: &Known, monotone: Monotone) -> String {
+pub fn known_words(known: &MonotoneEvidence, monotone: Monotone) -> String {
     let ticks = |samples: &[Sample]| {
         let ticks: u64 = samples.iter().map(|sample| sample.ticks).sum();
         let names: Vec<String> = samples.iter().map(|sample| sample.run.to_string()).collect();
@@ -18,10 +18,10 @@ pub fn known_words(known: &Known, monotone: Monotone) -> String {
         )
     };
     match known {
-        Known::ByConstruction => "by construction".to_owned(),
-        Known::Lifted => "lifted".to_owned(),
-        Known::Tested(samples) => format!("tested on {}", ticks(samples)),
-        Known::Recovers(samples) => {
+        MonotoneEvidence::ByConstruction => "by construction".to_owned(),
+        MonotoneEvidence::Lifted => "lifted".to_owned(),
+        MonotoneEvidence::Tested(samples) => format!("tested on {}", ticks(samples)),
+        MonotoneEvidence::Recovers(samples) => {
             let names: Vec<String> = samples
                 .iter()
                 .filter(|sample| sample.recovers())
@@ -29,8 +29,8 @@ pub fn known_words(known: &Known, monotone: Monotone) -> String {
                 .collect();
             format!("recovers on {}", crate::verdict::list(&names, 3).unwrap_or_default())
         }
-        Known::Untested if monotone == Monotone::ByConstruction => "by construction".to_owned(),
-        Known::Untested => "not tested".to_owned(),
+        MonotoneEvidence::Untested if monotone == Monotone::ByConstruction => "by construction".to_owned(),
+        MonotoneEvidence::Untested => "not tested".to_owned(),
     }
 }
 

@@ -11,7 +11,7 @@ use crate::{count, document, problem, quote};
 pub struct ReplayAnswer {
     /// Whether a replay that ended early is reported and does not fail.
     pub detects: bool,
-    /// What the replay came to, when it has ended.
+    /// The result of the replay, after it has ended.
     pub replayed: Option<Replayed>,
 }
 
@@ -82,7 +82,7 @@ impl ItemAnswer for ReplayAnswer {
 
     fn end(&self) -> End {
         match self.replayed.as_ref().and_then(|replayed| replayed.error.as_ref()) {
-            Some(error) if !self.detects => End::Problem(error.code().as_str()),
+            Some(error) if !self.detects => End::Problem(error.code()),
             _ => End::Answered,
         }
     }

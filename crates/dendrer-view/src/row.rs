@@ -8,7 +8,7 @@ use crate::quote;
 /// One transition or refusal, as a log lists it.
 #[derive(Debug, Clone, Default)]
 pub struct Row {
-    /// The tick; `None` for what stands beside the chain.
+    /// The tick; `None` for a record off the chain.
     pub tick: Option<u64>,
     /// The id.
     pub id: String,
@@ -88,7 +88,7 @@ fn summary(content: &Value) -> String {
     parts.join(" ")
 }
 
-/// Where what stands behind a marker came from, and why: the run, the tick, the reason.
+/// Returns the origin of the records after a marker: the run, the tick, and the reason.
 pub(crate) fn came_from(content: &Value) -> Option<(&str, &Value, Option<&str>)> {
     let of = |marker: &str, [run, tick, reason]: [&str; 3]| {
         let marker = content.get(marker)?;

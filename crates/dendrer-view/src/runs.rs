@@ -32,6 +32,10 @@ impl Answer for RunsAnswer {
         lines.extend((self.total == 0).then(|| Line::note("help: dendrer demo")));
         lines
     }
+
+    fn notes(&self) -> Vec<String> {
+        unclear_line(self).into_iter().collect()
+    }
 }
 
 fn table(answer: &RunsAnswer, page: &Page) -> Table {
@@ -68,7 +72,7 @@ fn table(answer: &RunsAnswer, page: &Page) -> Table {
 }
 
 /// Notes how many runs the condition could not be judged for; `None` if it could for all.
-pub fn unclear_line(answer: &RunsAnswer) -> Option<String> {
+fn unclear_line(answer: &RunsAnswer) -> Option<String> {
     let (run, why) = answer.unclear.first()?;
     let runs = count(answer.unclear.len() as u64, "run", "runs");
     Some(format!("{runs} could not be judged; the first is {run}: {}", quote::escape(why)))

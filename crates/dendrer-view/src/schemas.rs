@@ -1,5 +1,10 @@
 //! The published JSON Schemas (draft 2020-12), one for each document that is printed.
 
+use dendrer_object::{Object, Value, json};
+
+use crate::answer::{Answer, Line, Page};
+use crate::document;
+
 /// Names and texts, in order.
 pub const SCHEMAS: &[(&str, &str)] = &[
     ("backtrack", include_str!("../schemas/backtrack.json")),
@@ -67,4 +72,52 @@ pub const SCHEMAS: &[(&str, &str)] = &[
 /// Finds a schema.
 pub fn find(name: &str) -> Option<&'static str> {
     SCHEMAS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+}
+
+/// The names of all schemas.
+#[derive(Debug, Clone, Copy)]
+pub struct SchemaListAnswer;
+
+impl Answer for SchemaListAnswer {
+    fn document(&self) -> Value {
+        let names = SCHEMAS.iter().map(|(name, _)| Value::from(*name));
+        document("schemas", [("items", Value::array(names))])
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let sum = format!("{} of {} schemas", SCHEMAS.len(), SCHEMAS.len());
+        SCHEMAS.iter().map(|(name, _)| Line::from(*name)).chain([sum.into()]).collect()
+    }
+}
+
+/// One schema. Its document is the schema itself.
+#[derive(Debug, Clone, Copy)]
+pub struct SchemaAnswer {
+    /// The text of the schema.
+    pub text: &'static str,
+}
+
+impl Answer for SchemaAnswer {
+    fn document(&self) -> Value {
+        undollar(&json::parse_door(self.text.as_bytes()).unwrap_or(Value::Null))
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        self.text.trim_end().lines().map(Line::from).collect()
+    }
+}
+
+/// Restores `$id` and `$ref`: the door doubles the `$` of a name, so that no name is taken for a tag.
+fn undollar(value: &Value) -> Value {
+    match value {
+        Value::Object(members) => {
+            let mut restored = Object::default();
+            for (name, member) in members.iter() {
+                restored.set(name.strip_prefix('$').unwrap_or(name), undollar(member));
+            }
+            Value::Object(restored)
+        }
+        Value::Array(items) => Value::array(items.iter().map(undollar)),
+        other => other.clone(),
+    }
 }

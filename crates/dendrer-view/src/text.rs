@@ -47,7 +47,7 @@ pub fn relative(ms: u64, now: i64) -> String {
     if passed < 0 { format!("in {text}") } else { format!("{text} ago") }
 }
 
-/// Adds a value to `lines`, two blanks a level, `depth` levels deep; `lead` stands before its first line.
+/// Adds a value to `lines`, two blanks a level, `depth` levels deep; `lead` precedes its first line.
 pub fn pretty(value: &Value, indent: usize, depth: Option<usize>, lines: &mut Vec<String>, lead: &str) {
     let pad = "  ".repeat(indent);
     let closed = depth == Some(0);

@@ -1,7 +1,7 @@
 //! Writes, trees of inputs and what followed, as lines and as documents.
 
 use dendrer::ask::why::gather::{Backtracked, BacktrackedWrite, Records, WhyAnswer};
-use dendrer::why::{Because, Chain, Node, Stops};
+use dendrer::why::{Because, Chain, Stops, WhyNode};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::{Pointer, Value};
 
@@ -9,7 +9,7 @@ use crate::answer::{Answer, End, Line, Page};
 use crate::verdict::list;
 use crate::{EXACT, HEURISTIC, RECORDED, count, document, quote, row};
 
-/// What is said of deltas of which nobody recorded more.
+/// The words for a delta without any other record of its inputs.
 pub const UNKNOWN: &str =
     "inputs unknown: a delta says what it wrote, not what it read, and no link says more";
 
@@ -74,13 +74,13 @@ pub(crate) fn row_of(records: &Records, tick: u64) -> row::Row {
 }
 
 /// Writes a tree, two blanks a level.
-pub fn tree_lines(records: &Records, node: &Node) -> Vec<String> {
+pub fn tree_lines(records: &Records, node: &WhyNode) -> Vec<String> {
     let mut lines = Vec::new();
     node_lines(records, node, 0, &mut lines);
     lines
 }
 
-fn node_lines(records: &Records, node: &Node, level: usize, lines: &mut Vec<String>) {
+fn node_lines(records: &Records, node: &WhyNode, level: usize, lines: &mut Vec<String>) {
     let pad = "  ".repeat(level);
     let row = row_of(records, node.tick);
     let what = match &node.wrote {
@@ -137,7 +137,7 @@ fn because_json(because: &Because) -> Value {
 }
 
 /// Returns a tree.
-pub fn node_json(records: &Records, node: &Node) -> Value {
+pub fn node_json(records: &Records, node: &WhyNode) -> Value {
     let mut members = transition_json(records, node.tick);
     if let Some((place, ops)) = &node.wrote {
         members.push(("path", Value::from(place.as_str())));
@@ -209,7 +209,7 @@ pub fn chain_json(records: &Records, chain: &Chain) -> Value {
 }
 
 /// Whether a tree contains an input that nothing on record names.
-fn guesses(node: &Node) -> bool {
+fn guesses(node: &WhyNode) -> bool {
     matches!(node.because, Some(Because::MayRead(_) | Because::MayReadWhole(_)))
         || node.inputs.iter().any(guesses)
 }

@@ -9,8 +9,8 @@ use wasmparser::{
 };
 
 use crate::{
-    ARITY_MAX, ITEMS_MAX, LOCALS_MAX, MEMORY_BEGIN_MAX, MODULE_SIZE_MAX, NESTING_MAX, NODES_MAX, Refused,
-    TABLE_SIZE_MAX, TABLES_MAX,
+    ARITY_MAX, ITEMS_MAX, LOCALS_MAX, MEMORY_BEGIN_MAX, MODULE_SIZE_MAX, ModuleRefused, NESTING_MAX,
+    NODES_MAX, TABLE_SIZE_MAX, TABLES_MAX,
 };
 
 /// WebAssembly 2.0 without vectors, as compilers write it. Nothing that has threads, or leaves a result to the processor.
@@ -27,10 +27,10 @@ const PAGE: u64 = 64 << 10;
 
 /// Tells whether these bytes may be a module at all, and have what a caller needs: `memory`, `alloc` and the function
 /// `entry`. Their types are checked where they are called.
-pub(crate) fn inspect(bytes: &[u8], entry: &str) -> Result<(), Refused> {
+pub(crate) fn inspect(bytes: &[u8], entry: &str) -> Result<(), ModuleRefused> {
     if bytes.len() > MODULE_SIZE_MAX {
-        // Nobody reads more of a longer file than shows that it is one.
-        return Err(Refused::new(format!("it has more than {MODULE_SIZE_MAX} bytes")));
+        // A reader of a longer file stops after the first byte too many.
+        return Err(ModuleRefused::new(format!("it has more than {MODULE_SIZE_MAX} bytes")));
     }
     let mut door = Door { validator: Validator::new_with_features(FEATURES), ..Door::default() };
     let mut parser = Parser::new(0);
@@ -40,7 +40,7 @@ pub(crate) fn inspect(bytes: &[u8], entry: &str) -> Result<(), Refused> {
         let (consumed, payload) = match parser.parse(&bytes[at..], true).map_err(malformed)? {
             Chunk::Parsed { consumed, payload } => (consumed, payload),
             // There is no more to come.
-            Chunk::NeedMoreData(_) => return Err(Refused::at(at, "the module ends early")),
+            Chunk::NeedMoreData(_) => return Err(ModuleRefused::at(at, "the module ends early")),
         };
         at += consumed;
         let ended = matches!(payload, Payload::End(_));
@@ -50,11 +50,11 @@ pub(crate) fn inspect(bytes: &[u8], entry: &str) -> Result<(), Refused> {
         }
     }
     if at != bytes.len() {
-        return Err(Refused::at(at, "something follows the end of the module"));
+        return Err(ModuleRefused::at(at, "something follows the end of the module"));
     }
     for name in ["memory", "alloc", entry] {
         if !door.exports.iter().any(|export| export == name) {
-            return Err(Refused::new(format!("it does not export \"{name}\"")));
+            return Err(ModuleRefused::new(format!("it does not export \"{name}\"")));
         }
     }
     Ok(())
@@ -71,7 +71,7 @@ struct Door {
 }
 
 impl Door {
-    fn pass(&mut self, payload: &Payload<'_>) -> Result<(), Refused> {
+    fn pass(&mut self, payload: &Payload<'_>) -> Result<(), ModuleRefused> {
         self.allow(payload)?;
         if let ValidPayload::Func(to_validate, body) = self.validator.payload(payload).map_err(malformed)? {
             let mut validator = to_validate.into_validator(std::mem::take(&mut self.allocations));
@@ -82,10 +82,13 @@ impl Door {
     }
 
     /// Looks at what the format would allow, and this door does not.
-    fn allow(&mut self, payload: &Payload<'_>) -> Result<(), Refused> {
+    fn allow(&mut self, payload: &Payload<'_>) -> Result<(), ModuleRefused> {
         match payload {
             Payload::Version { encoding: wasmparser::Encoding::Component, range, .. } => {
-                return Err(Refused::at(range.start, "it is a component, and a core module is what is run"));
+                return Err(ModuleRefused::at(
+                    range.start,
+                    "it is a component, and a core module is what is run",
+                ));
             }
             Payload::TypeSection(section) => {
                 items("types", section.count(), section.range().start)?;
@@ -94,11 +97,11 @@ impl Door {
                     for kind in group.types() {
                         let wasmparser::CompositeInnerType::Func(function) = &kind.composite_type.inner
                         else {
-                            return Err(Refused::at(at, "it has a type that is no function"));
+                            return Err(ModuleRefused::at(at, "it has a type that is no function"));
                         };
                         if function.params().len().max(function.results().len()) > ARITY_MAX {
                             let why = format!("a function has more than {ARITY_MAX} parameters or results");
-                            return Err(Refused::at(at, why));
+                            return Err(ModuleRefused::at(at, why));
                         }
                     }
                 }
@@ -118,21 +121,21 @@ impl Door {
                         cut(import.name),
                         cut(import.module)
                     );
-                    return Err(Refused::at(at, why));
+                    return Err(ModuleRefused::at(at, why));
                 }
             }
             Payload::FunctionSection(section) => items("functions", section.count(), section.range().start)?,
             Payload::TableSection(section) => {
                 let start = section.range().start;
                 if section.count() > TABLES_MAX {
-                    return Err(Refused::at(start, format!("it has more than {TABLES_MAX} tables")));
+                    return Err(ModuleRefused::at(start, format!("it has more than {TABLES_MAX} tables")));
                 }
                 for table in section.clone().into_iter_with_offsets() {
                     let (at, table) = table.map_err(malformed)?;
                     if table.ty.initial > TABLE_SIZE_MAX || !matches!(table.init, TableInit::RefNull) {
                         let why =
                             format!("a table has more than {TABLE_SIZE_MAX} elements, or sets them itself");
-                        return Err(Refused::at(at, why));
+                        return Err(ModuleRefused::at(at, why));
                     }
                 }
             }
@@ -140,7 +143,10 @@ impl Door {
                 for memory in section.clone().into_iter_with_offsets() {
                     let (at, memory) = memory.map_err(malformed)?;
                     if memory.shared || memory.memory64 {
-                        return Err(Refused::at(at, "its memory is shared, or has addresses of 64 bits"));
+                        return Err(ModuleRefused::at(
+                            at,
+                            "its memory is shared, or has addresses of 64 bits",
+                        ));
                     }
                     if memory.initial > MEMORY_BEGIN_MAX / PAGE {
                         let why = format!(
@@ -148,7 +154,7 @@ impl Door {
                             memory.initial,
                             MEMORY_BEGIN_MAX / PAGE
                         );
-                        return Err(Refused::at(at, why));
+                        return Err(ModuleRefused::at(at, why));
                     }
                 }
             }
@@ -164,7 +170,7 @@ impl Door {
             }
             Payload::StartSection { range, .. } => {
                 let why = "it has a start function, which would run before it is asked anything";
-                return Err(Refused::at(range.start, why));
+                return Err(ModuleRefused::at(range.start, why));
             }
             Payload::ElementSection(section) => {
                 items("segments of elements", section.count(), section.range().start)?;
@@ -179,13 +185,13 @@ impl Door {
     }
 
     /// Counts local variables and instructions.
-    fn count(&mut self, body: &FunctionBody<'_>) -> Result<(), Refused> {
+    fn count(&mut self, body: &FunctionBody<'_>) -> Result<(), ModuleRefused> {
         let start = body.range().start;
         for local in body.get_locals_reader().map_err(malformed)? {
             self.locals += u64::from(local.map_err(malformed)?.0);
             if self.locals > LOCALS_MAX {
                 let why = format!("its functions have more than {LOCALS_MAX} local variables");
-                return Err(Refused::at(start, why));
+                return Err(ModuleRefused::at(start, why));
             }
         }
         let mut depth = 0usize;
@@ -199,30 +205,30 @@ impl Door {
             }
             if depth > NESTING_MAX {
                 let why = format!("a function has more than {NESTING_MAX} blocks inside each other");
-                return Err(Refused::at(start, why));
+                return Err(ModuleRefused::at(start, why));
             }
             if self.nodes > NODES_MAX {
-                return Err(Refused::at(start, format!("it has more than {NODES_MAX} instructions")));
+                return Err(ModuleRefused::at(start, format!("it has more than {NODES_MAX} instructions")));
             }
         }
         Ok(())
     }
 }
 
-fn items(what: &str, count: u32, at: usize) -> Result<(), Refused> {
+fn items(what: &str, count: u32, at: usize) -> Result<(), ModuleRefused> {
     match count > ITEMS_MAX {
-        true => Err(Refused::at(at, format!("it has {count} {what}, and {ITEMS_MAX} are the most"))),
+        true => Err(ModuleRefused::at(at, format!("it has {count} {what}, and {ITEMS_MAX} are the most"))),
         false => Ok(()),
     }
 }
 
-fn malformed(error: wasmparser::BinaryReaderError) -> Refused {
+fn malformed(error: wasmparser::BinaryReaderError) -> ModuleRefused {
     // What was expected and what is there come as lists, an item a line.
     let words: Vec<&str> = error.message().split_whitespace().collect();
-    Refused::at(error.offset(), words.join(" ").replace("[ ", "[").replace(", ]", "]"))
+    ModuleRefused::at(error.offset(), words.join(" ").replace("[ ", "[").replace(", ]", "]"))
 }
 
-/// A name as a message shows it. Whoever prints the message escapes all of it.
+/// Cuts a name for a message. The printer of the message escapes all of it.
 fn cut(name: &str) -> String {
     name.chars().take(64).collect()
 }

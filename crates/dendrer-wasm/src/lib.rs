@@ -2,8 +2,8 @@
 //!
 //! A module has no imports, no start function and no shared memory, so it can look at nothing but what it is given;
 //! every call gets an instance of its own, so nothing stays from one to the next; and a NaN has one form, so that no
-//! processor shows through ([`docs/wasm.md`] has the interface). A newcomer would break one rule: fuel, stack and memory
-//! are counted by this engine, and another one counts otherwise. What they end is an error, and never a verdict.
+//! processor shows through ([`docs/wasm.md`] has the interface). Rule: fuel, stack and memory are counted by this
+//! engine, since another one counts otherwise. A limit ends a call with an error, and never with a verdict.
 //!
 //! [`docs/wasm.md`]: https://github.com/dendrer/dendrer/blob/main/docs/wasm.md
 
@@ -17,8 +17,7 @@ use std::sync::Arc;
 use dendrer_kernel::pack::modules::Modules;
 use dendrer_kernel::predicate::{Predicate, Program, Stopped, Verdict};
 use dendrer_kernel::reduce::Reducer;
-use dendrer_object::Code;
-use dendrer_object::{Digest, Value, json};
+use dendrer_object::{Code, Digest, Value, json};
 
 pub use reduce::reducer;
 pub use run::{Engine, Module};
@@ -82,7 +81,7 @@ pub const STACK_SIZE_MAX: usize = 512 << 10;
 /// Why a module is not taken.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}{why}", at(.offset))]
-pub struct Refused {
+pub struct ModuleRefused {
     /// The byte of the module, where one can be named.
     pub offset: Option<usize>,
     /// What it has that it may not, or has not and must.
@@ -93,16 +92,16 @@ fn at(offset: &Option<usize>) -> String {
     offset.map(|offset| format!("at byte {offset}: ")).unwrap_or_default()
 }
 
-impl Refused {
+impl ModuleRefused {
     /// The code under which `dendrer explain` knows it.
     pub const CODE: Code = Code::E0520;
 
-    fn at(offset: usize, why: impl Into<String>) -> Refused {
-        Refused { offset: Some(offset), why: why.into() }
+    fn at(offset: usize, why: impl Into<String>) -> ModuleRefused {
+        ModuleRefused { offset: Some(offset), why: why.into() }
     }
 
-    fn new(why: impl Into<String>) -> Refused {
-        Refused { offset: None, why: why.into() }
+    fn new(why: impl Into<String>) -> ModuleRefused {
+        ModuleRefused { offset: None, why: why.into() }
     }
 }
 
@@ -129,9 +128,9 @@ const EVALUATE: &str = "evaluate";
 #[derive(Debug)]
 struct Judge(Module);
 
-/// Makes a predicate of a module, or says why it is none. Every rule is looked at before anything of it is compiled, and
-/// nothing of it is run.
-pub fn predicate(name: &str, bytes: &[u8]) -> Result<Predicate, Refused> {
+/// Compiles a module as a predicate, or returns why it is refused. Every rule is checked before anything of it is
+/// compiled, and nothing of it is run.
+pub fn predicate(name: &str, bytes: &[u8]) -> Result<Predicate, ModuleRefused> {
     Ok(Predicate::program(name, Arc::new(Judge(Module::new(bytes, EVALUATE)?))))
 }
 

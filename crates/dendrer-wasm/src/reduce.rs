@@ -8,7 +8,7 @@ use dendrer_kernel::predicate::Stopped;
 use dendrer_kernel::reduce::{Purity, ReduceError, Reducer};
 use dendrer_object::{Delta, Intent, Value, json};
 
-use crate::{DELTA_SIZE_MAX, Engine, Module, NoAnswer, Refused, fuel};
+use crate::{DELTA_SIZE_MAX, Engine, Module, ModuleRefused, NoAnswer, fuel};
 
 /// What a reducer's function is called.
 const REDUCE: &str = "reduce";
@@ -17,14 +17,17 @@ const REDUCE: &str = "reduce";
 #[derive(Debug)]
 struct Changes(Module);
 
-/// Makes a reducer of a module, or says why it is none. Every rule is looked at before anything of it is compiled, and
-/// nothing of it is run.
-pub fn reducer(bytes: &[u8]) -> Result<Arc<dyn Reducer + Send + Sync>, Refused> {
+/// Compiles a module as a reducer, or returns why it is refused. Every rule is checked before anything of it is
+/// compiled, and nothing of it is run.
+pub fn reducer(bytes: &[u8]) -> Result<Arc<dyn Reducer + Send + Sync>, ModuleRefused> {
     reducer_in(Engine::default(), bytes)
 }
 
 /// As [`reducer`], in an engine of one's choice.
-pub(crate) fn reducer_in(engine: Engine, bytes: &[u8]) -> Result<Arc<dyn Reducer + Send + Sync>, Refused> {
+pub(crate) fn reducer_in(
+    engine: Engine,
+    bytes: &[u8],
+) -> Result<Arc<dyn Reducer + Send + Sync>, ModuleRefused> {
     Ok(Arc::new(Changes(Module::in_engine(engine, bytes, REDUCE)?)))
 }
 
@@ -45,7 +48,7 @@ impl Reducer for Changes {
         let module = self.0.digest();
         let input = Value::record([("state", before.clone()), ("transition", transition(intent))]);
         let input = json::to_vec(&input);
-        // What is said of an error goes on record, so it is the same words for every engine.
+        // The words of an error are recorded, so every engine uses the same ones.
         let failed = |why| ReduceError::Module { module, why };
         match self.0.call(&input, DELTA_SIZE_MAX, fuel(input.len())) {
             Ok(answer) => read(&answer).map_err(failed),

@@ -1,7 +1,7 @@
 //! Modules that passed the door, and calls to them.
 //!
-//! What a call is stands here once; an engine only does what it is told. A newcomer would break one rule: an engine may
-//! say that a limit ended a call, which is nobody's verdict, and never answer what the other would not.
+//! The meaning of a call is defined here once, for every engine. Rule: an engine may report that a limit ended a
+//! call, which is no verdict, and never give an answer that another engine would not give.
 
 use std::fmt;
 use std::sync::Arc;
@@ -9,7 +9,8 @@ use std::sync::Arc;
 use dendrer_object::Digest;
 
 use crate::{
-    CALLS_MAX, FUEL, INPUT_SIZE_MAX, MEMORY_MAX, NoAnswer, Refused, STACK_SIZE_MAX, TABLE_SIZE_MAX, door,
+    CALLS_MAX, FUEL, INPUT_SIZE_MAX, MEMORY_MAX, ModuleRefused, NoAnswer, STACK_SIZE_MAX, TABLE_SIZE_MAX,
+    door,
 };
 
 #[cfg(feature = "wasmtime")]
@@ -27,7 +28,7 @@ pub enum Engine {
 }
 
 impl Engine {
-    /// All that are there. The last one is used where nobody chooses.
+    /// All engines. The last one is the default.
     pub const ALL: &[Engine] = &[
         Engine::Interpreter,
         #[cfg(feature = "wasmtime")]
@@ -66,21 +67,21 @@ impl fmt::Debug for Module {
 
 impl Module {
     /// Takes a module whose function `entry` is to be called, or says why not. Nothing of it is run.
-    pub fn new(bytes: &[u8], entry: &'static str) -> Result<Module, Refused> {
+    pub fn new(bytes: &[u8], entry: &'static str) -> Result<Module, ModuleRefused> {
         Module::in_engine(Engine::default(), bytes, entry)
     }
 
     /// As [`Module::new`], in an engine of one's choice.
-    pub fn in_engine(engine: Engine, bytes: &[u8], entry: &'static str) -> Result<Module, Refused> {
+    pub fn in_engine(engine: Engine, bytes: &[u8], entry: &'static str) -> Result<Module, ModuleRefused> {
         door::inspect(bytes, entry)?;
-        let not_taken = |why: String| Refused::new(format!("the engine does not take it: {why}"));
+        let not_taken = |why: String| ModuleRefused::new(format!("the engine does not take it: {why}"));
         let made = match engine {
             Engine::Interpreter => Made::Interpreted(interpreted::Made::new(bytes).map_err(not_taken)?),
             #[cfg(feature = "wasmtime")]
             Engine::Compiler => Made::Compiled(compiled::Made::new(bytes).map_err(not_taken)?),
         };
         let module = Module { bytes: bytes.into(), digest: Digest::of(bytes), entry, made };
-        module.instance(FUEL).map_err(|why| Refused::new(why.to_string()))?;
+        module.instance(FUEL).map_err(|why| ModuleRefused::new(why.to_string()))?;
         Ok(module)
     }
 

@@ -4,7 +4,7 @@
 
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_object::{Value, json};
-use dendrer_wasm::{FUEL, FUEL_PER_BYTE, Refused, predicate};
+use dendrer_wasm::{FUEL, FUEL_PER_BYTE, ModuleRefused, predicate};
 
 /// A module whose `evaluate` is this body, which leaves the packed place of an answer. Answers that it may give lie at
 /// 0 (`"ok"`, 4 bytes), 16 (`"violation"`, 11 bytes) and 32 (`{"uncertain":"?"}`, 17 bytes); its input at 1024.
@@ -23,7 +23,7 @@ fn text(body: &str, more: &str) -> String {
     )
 }
 
-fn made(wat: &str) -> Result<Predicate, Refused> {
+fn made(wat: &str) -> Result<Predicate, ModuleRefused> {
     predicate("p", &wat::parse_str(wat).unwrap())
 }
 

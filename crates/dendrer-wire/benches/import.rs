@@ -10,7 +10,7 @@ use std::time::Instant;
 
 use dendrer::kernel::step::Start;
 use dendrer_object::{Digest, json};
-use dendrer_wire::import::{self, Choice, Kind, OnGap, Options, Plan};
+use dendrer_wire::import::{self, Choice, ImportOptions, ImportPlan, OnGap, SourceKind};
 
 /// The allocator of the program.
 #[global_allocator]
@@ -69,7 +69,7 @@ fn published() {
     );
 }
 
-fn plan(text: &[u8]) -> Option<Plan> {
+fn plan(text: &[u8]) -> Option<ImportPlan> {
     let begin = Start::new("chat".parse().expect("a name"));
     import::plan(&mut Cursor::new(text), options(), begin).ok()
 }
@@ -102,8 +102,8 @@ fn compare(name: &str, chat: &[u8], messages: usize) {
     );
 }
 
-fn options() -> Options {
-    Options { kind: Kind::Chat, choice: Choice::default(), on_gap: OnGap::Mark, name: None }
+fn options() -> ImportOptions {
+    ImportOptions { kind: SourceKind::Chat, choice: Choice::default(), on_gap: OnGap::Mark, name: None }
 }
 
 /// A chat in which every question leads to a call, its result and an answer.

@@ -5,8 +5,8 @@
 //! read front to back three times and never held: memory keeps the current item, the calls that are open, the run's
 //! metadata, and from the first reading to the second the sizes of messages, 4 MB of them at most.
 //!
-//! The invariant a newcomer would break: the kernel adds no transition to an imported run. Whatever is missing or
-//! odd rides in the `anomalies` of the transition it concerns, so ticks stay numbers of messages.
+//! Rule: the kernel adds no transition to an imported run. A missing or odd part is noted in the `anomalies` of the
+//! transition it concerns, so ticks stay numbers of messages.
 
 mod beside;
 mod calls;
@@ -26,8 +26,8 @@ use std::sync::Arc;
 
 use dendrer::kernel::reduce::{DeltaReducer, Reducer};
 use dendrer::kernel::step::{self, Inputs, Reason, Stage, Start};
-use dendrer::pack::note_errors;
-use dendrer::recorder::{Recorder, Surroundings};
+use dendrer::recorder::{Environment, Recorder};
+use dendrer::run::pack::note_errors;
 use dendrer::store::{Shared, Store, StoreError};
 use dendrer_object::json::VALUE_SIZE_MAX;
 use dendrer_object::record::{Link, Record, Rel, Seed};
@@ -36,7 +36,7 @@ use dendrer_object::{Digest, Intent, RunName, StoreId, Timestamp, Value};
 pub use error::ImportError;
 pub use layout::{Choice, Layout, List, Top};
 pub use map::Map;
-pub use note::{Note, NoteKind};
+pub use note::{ImportNote, NoteKind};
 
 use calls::Calls;
 use chat::Step;
@@ -60,26 +60,26 @@ const SAFE_SIZE: usize = VALUE_SIZE_MAX / 8;
 /// How many notes a plan shows.
 const NOTES: usize = 20;
 
-/// What a source is taken for.
+/// The kind of a source.
 #[derive(Debug, Clone)]
-pub enum Kind {
+pub enum SourceKind {
     /// Messages with roles and tool calls.
     Chat,
     /// Objects, read by a mapping.
     Mapped(Map),
 }
 
-impl Kind {
+impl SourceKind {
     /// The name and version under which a run remembers it.
     pub fn name(&self) -> &'static str {
         match self {
-            Kind::Chat => "openai-chat/1",
-            Kind::Mapped(_) => "jsonl/1",
+            SourceKind::Chat => "openai-chat/1",
+            SourceKind::Mapped(_) => "jsonl/1",
         }
     }
 }
 
-/// What is done about something that is missing.
+/// The handling of missing parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnGap {
     /// It is marked in the transition it concerns.
@@ -90,38 +90,38 @@ pub enum OnGap {
 
 /// How a source is to be read.
 #[derive(Debug, Clone)]
-pub struct Options {
-    /// What it is taken for.
-    pub kind: Kind,
-    /// Where the items stand, as far as the user says.
+pub struct ImportOptions {
+    /// The kind of the source.
+    pub kind: SourceKind,
+    /// The path of the items, as far as the user gives it.
     pub choice: Choice,
-    /// What is done about gaps.
+    /// The handling of gaps.
     pub on_gap: OnGap,
     /// The name of the source, for the run's record.
     pub name: Option<String>,
 }
 
-/// What an import would record.
+/// The run that an import would record.
 #[derive(Debug)]
-pub struct Plan {
+pub struct ImportPlan {
     /// How the run begins: the caller's start with the source's metadata and digest.
     pub start: Start,
-    /// Where the items stand.
+    /// The path of the items.
     pub layout: Layout,
-    /// What was counted.
-    pub tally: Tally,
+    /// The counts.
+    pub tally: ImportTally,
     /// SHA-256 of the source, as `sha256sum` prints it.
     pub sha256: Digest,
     /// The size of the source.
     pub bytes: u64,
     unanswered: BTreeSet<(u64, usize)>,
-    options: Options,
+    options: ImportOptions,
 }
 
-impl Plan {
+impl ImportPlan {
     /// Whether the items are read by a mapping.
     pub fn is_mapped(&self) -> bool {
-        matches!(self.options.kind, Kind::Mapped(_))
+        matches!(self.options.kind, SourceKind::Mapped(_))
     }
 }
 
@@ -130,9 +130,9 @@ pub fn pointer(names: &[String]) -> String {
     layout::pointer(names)
 }
 
-/// What was counted.
+/// The counts of an import.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub struct ImportTally {
     /// The number of transitions.
     pub ticks: u64,
     /// Transitions by type.
@@ -147,21 +147,21 @@ pub struct Tally {
     pub errors: u64,
     /// Messages in front of all others, which belong to the run.
     pub preamble: u64,
-    /// What was noted, by kind.
+    /// The notes, counted by kind.
     pub notes: BTreeMap<NoteKind, u64>,
     /// The first notes, with their ticks; tick 0 is the run itself.
-    pub first_notes: Vec<(u64, Note)>,
+    pub first_notes: Vec<(u64, ImportNote)>,
     /// The first transitions: tick, and a record that was made and not kept.
     pub first: Vec<(u64, Record)>,
 }
 
-impl Tally {
+impl ImportTally {
     /// How many gaps there are.
     pub fn gaps(&self) -> u64 {
         self.notes.iter().filter(|(kind, _)| kind.is_gap()).map(|(_, count)| count).sum()
     }
 
-    fn note(&mut self, tick: u64, note: &Note) {
+    fn note(&mut self, tick: u64, note: &ImportNote) {
         *self.notes.entry(note.kind).or_default() += 1;
         if self.first_notes.len() < NOTES {
             self.first_notes.push((tick, note.clone()));
@@ -171,7 +171,11 @@ impl Tally {
 
 /// Reads a source and says what would be recorded. `start` is how the run is to begin, as far as the caller knows;
 /// its stage is always 0, because nothing was enforced when it was recorded.
-pub fn plan<R: Read + Seek>(source: &mut R, options: Options, start: Start) -> Result<Plan, ImportError> {
+pub fn plan<R: Read + Seek>(
+    source: &mut R,
+    options: ImportOptions,
+    start: Start,
+) -> Result<ImportPlan, ImportError> {
     rewind(source)?;
     let (layout, fingerprint, sizes) = layout::survey(&mut *source, &options.choice)?;
     let none = BTreeSet::new();
@@ -198,7 +202,7 @@ pub fn plan<R: Read + Seek>(source: &mut R, options: Options, start: Start) -> R
     rewind(source)?;
     let around = items::read(&mut *source, &layout, sizes, &mut |item| walk.take(item))?;
     let Ended { mut tally, preamble, unanswered } = walk.end(&layout, &around.notes)?;
-    // Where the items stand was found in what was there before; all else was read now, and has the digest.
+    // The path of the items comes from the first reading of the source; the digest covers this reading.
     if around.fingerprint != fingerprint {
         return Err(ImportError::Changed);
     }
@@ -208,15 +212,15 @@ pub fn plan<R: Read + Seek>(source: &mut R, options: Options, start: Start) -> R
     start.inputs = Some(Value::record([("source", inputs_of(&options, &layout, sha256, bytes))]));
     // The metadata must fit a record, too.
     step::begin(store, &start, inputs()).map_err(dendrer::Error::from)?;
-    Ok(Plan { start, layout, tally, sha256, bytes, unanswered, options })
+    Ok(ImportPlan { start, layout, tally, sha256, bytes, unanswered, options })
 }
 
 /// Records what was planned. `settled` hears how many transitions are durable, group by group.
 pub fn record<R: Read + Seek>(
     store: &Shared,
     source: &mut R,
-    plan: &Plan,
-    surroundings: Box<dyn Surroundings>,
+    plan: &ImportPlan,
+    surroundings: Box<dyn Environment>,
     settled: &mut dyn FnMut(u64),
 ) -> Result<Digest, ImportError> {
     rewind(source)?;
@@ -242,7 +246,7 @@ pub fn record<R: Read + Seek>(
 /// asks no pack. Returns where a rule would meet an error, and which.
 pub fn rehearse<R: Read + Seek>(
     source: &mut R,
-    plan: &Plan,
+    plan: &ImportPlan,
     reducer: &dyn Reducer,
 ) -> Result<Vec<(u64, String)>, ImportError> {
     rewind(source)?;
@@ -266,7 +270,7 @@ pub fn rehearse<R: Read + Seek>(
 }
 
 /// Finds a run that was imported from the same place of the same bytes.
-pub fn find_twin(store: &dyn Store, plan: &Plan) -> Result<Option<RunName>, StoreError> {
+pub fn find_twin(store: &dyn Store, plan: &ImportPlan) -> Result<Option<RunName>, StoreError> {
     let wanted = plan.start.inputs.as_ref().and_then(|inputs| inputs.get("source")).map(identity);
     let mut from = 0;
     loop {
@@ -283,7 +287,7 @@ pub fn find_twin(store: &dyn Store, plan: &Plan) -> Result<Option<RunName>, Stor
     }
 }
 
-/// What makes two sources the same: the bytes and the place in them.
+/// The identity of a source: its bytes, and the place in them.
 fn identity(source: &Value) -> [Option<&Value>; 3] {
     ["sha256", "index", "list"].map(|name| source.get(name))
 }
@@ -292,10 +296,10 @@ fn rewind<R: Seek>(source: &mut R) -> Result<(), ImportError> {
     source.seek(SeekFrom::Start(0)).map(|_| ()).map_err(ImportError::Io)
 }
 
-fn inputs_of(options: &Options, layout: &Layout, sha256: Digest, bytes: u64) -> Value {
+fn inputs_of(options: &ImportOptions, layout: &Layout, sha256: Digest, bytes: u64) -> Value {
     let map = match &options.kind {
-        Kind::Chat => None,
-        Kind::Mapped(map) => Some(map.to_value().clone()),
+        SourceKind::Chat => None,
+        SourceKind::Mapped(map) => Some(map.to_value().clone()),
     };
     let list = (!layout.path.is_empty()).then(|| Value::from(layout::pointer(&layout.path)));
     let members = [
@@ -311,7 +315,7 @@ fn inputs_of(options: &Options, layout: &Layout, sha256: Digest, bytes: u64) -> 
     Value::record(members.into_iter().filter_map(|(name, value)| Some((name, value?))))
 }
 
-/// The run's metadata: what stands around the list, and the messages in front.
+/// Returns the metadata of the run: the members around the list, and the messages before it.
 fn meta(around: Option<Value>, preamble: Vec<Value>) -> Option<Value> {
     let mut meta = around.unwrap_or_else(Value::object);
     if let (Value::Object(object), false) = (&mut meta, preamble.is_empty()) {
@@ -327,37 +331,37 @@ type Outcome = Result<Digest, Reason>;
 /// Judges the intent of a tick, given how many bytes of source it comes from.
 type Judge<'a> = &'a mut dyn FnMut(u64, &Intent, usize) -> Result<Outcome, ImportError>;
 
-/// What is known when all items were seen.
+/// The results that are known after all items.
 struct Ended {
-    tally: Tally,
+    tally: ImportTally,
     preamble: Vec<Value>,
     unanswered: BTreeSet<(u64, usize)>,
 }
 
 /// Goes through the items of a run in order.
 struct Walk<'a> {
-    options: &'a Options,
+    options: &'a ImportOptions,
     /// Calls that are known to stay open: tick of the request and place in it.
     unanswered: &'a BTreeSet<(u64, usize)>,
     judge: Judge<'a>,
     /// Whether nothing is recorded, so that only what may be refused needs to be judged.
     is_plan: bool,
     calls: Calls,
-    tally: Tally,
+    tally: ImportTally,
     preamble: Vec<Value>,
     preamble_size: usize,
     is_cut_marked: bool,
 }
 
 impl<'a> Walk<'a> {
-    fn new(options: &'a Options, unanswered: &'a BTreeSet<(u64, usize)>, judge: Judge<'a>) -> Walk<'a> {
+    fn new(options: &'a ImportOptions, unanswered: &'a BTreeSet<(u64, usize)>, judge: Judge<'a>) -> Walk<'a> {
         Walk {
             options,
             unanswered,
             judge,
             is_plan: false,
             calls: Calls::default(),
-            tally: Tally::default(),
+            tally: ImportTally::default(),
             preamble: Vec::new(),
             preamble_size: 0,
             is_cut_marked: false,
@@ -365,15 +369,15 @@ impl<'a> Walk<'a> {
     }
 
     fn take(&mut self, item: Item<'_>) -> Result<(), ImportError> {
-        let is_chat = matches!(self.options.kind, Kind::Chat);
+        let is_chat = matches!(self.options.kind, SourceKind::Chat);
         if is_chat && self.tally.ticks == 0 && item.notes.is_empty() && chat::is_preamble(&item.value) {
             return self.keep_preamble(item);
         }
         let Item { value, at, size, mut notes, is_lost } = item;
         let mut step = match &self.options.kind {
             _ if is_lost => chat::lost(Value::Null),
-            Kind::Chat => chat::read(&value, at, &mut self.calls),
-            Kind::Mapped(map) => map.read(&value, at, &mut self.calls)?,
+            SourceKind::Chat => chat::read(&value, at, &mut self.calls),
+            SourceKind::Mapped(map) => map.read(&value, at, &mut self.calls)?,
         };
         self.is_cut_marked |= notes.iter().any(|note| note.kind == NoteKind::SourceCut);
         let tick = self.tally.ticks + 1;
@@ -385,7 +389,7 @@ impl<'a> Walk<'a> {
             self.note(tick, note)?;
         }
         let calls = std::mem::take(&mut step.calls);
-        // What a chat becomes brings no change of state and no type of its own, so the kernel can only refuse its size.
+        // A chat brings no change of state and no type of its own, so the kernel can only refuse its size.
         let id = if self.is_plan && is_chat && tick > FIRST && size < SAFE_SIZE {
             Digest([0; 32])
         } else {
@@ -421,7 +425,7 @@ impl<'a> Walk<'a> {
         tally.errors += u64::from(step.is_error());
     }
 
-    fn note(&mut self, tick: u64, note: &Note) -> Result<(), ImportError> {
+    fn note(&mut self, tick: u64, note: &ImportNote) -> Result<(), ImportError> {
         if note.kind.is_gap() && self.options.on_gap == OnGap::Stop {
             return Err(ImportError::Gap(note.clone()));
         }
@@ -429,14 +433,14 @@ impl<'a> Walk<'a> {
         Ok(())
     }
 
-    /// What is known at the end: the tally, the messages in front, and the calls that were never answered.
-    fn end(mut self, layout: &Layout, around: &[Note]) -> Result<Ended, ImportError> {
+    /// The results at the end: the tally, the messages before the first item, and the calls without an answer.
+    fn end(mut self, layout: &Layout, around: &[ImportNote]) -> Result<Ended, ImportError> {
         for note in around {
             self.note(0, note)?;
         }
         if layout.is_cut && !self.is_cut_marked {
             let at = layout::pointer(&layout.path);
-            self.note(0, &Note::new(NoteKind::SourceCut, at, "the source ends inside a value"))?;
+            self.note(0, &ImportNote::new(NoteKind::SourceCut, at, "the source ends inside a value"))?;
         }
         let calls = std::mem::take(&mut self.calls);
         let mut unanswered = BTreeSet::new();
@@ -462,18 +466,22 @@ fn count_one<K: Ord + Borrow<str> + for<'n> From<&'n str>>(counts: &mut BTreeMap
 }
 
 /// The intent of a step, with what was noted and the record that it answers.
-fn whole_intent(step: Step<'_>, notes: &[Note]) -> Intent {
+fn whole_intent(step: Step<'_>, notes: &[ImportNote]) -> Intent {
     let cause = step.cause;
     let mut intent = step.into_intent();
     if !notes.is_empty() {
-        intent = intent.with("anomalies", Value::array(notes.iter().map(Note::to_value)));
+        intent = intent.with("anomalies", Value::array(notes.iter().map(ImportNote::to_value)));
     }
     intent.links.extend(cause.map(|hash| Link { rel: Rel::CausedBy, hash }));
     intent
 }
 
-fn without_result(call: &calls::Call, at: At<'_>) -> Note {
-    Note::new(NoteKind::CallWithoutResult, at, format!("no result follows for the call {}", call.name()))
+fn without_result(call: &calls::Call, at: At<'_>) -> ImportNote {
+    ImportNote::new(
+        NoteKind::CallWithoutResult,
+        at,
+        format!("no result follows for the call {}", call.name()),
+    )
 }
 
 /// Transitions on their way to the disk, one group behind the other.
@@ -490,7 +498,7 @@ impl Groups<'_> {
         let id = match self.recorder.propose(intent)? {
             step::Outcome::Committed(record) | step::Outcome::Violated { record, .. } => record.id(),
             step::Outcome::Refused(refused) => {
-                // Nothing that was turned down goes on record: ticks would not be numbers of messages any more.
+                // A refusal is discarded: with it on record, ticks would not be numbers of messages.
                 self.recorder.discard();
                 return Ok(Err(refused.reason));
             }
@@ -513,7 +521,7 @@ impl Groups<'_> {
     fn settle(&mut self) -> Result<(), ImportError> {
         let mut result = Ok(());
         while self.recorder.is_under_way() {
-            match self.recorder.settle() {
+            match self.recorder.wait() {
                 Ok(records) => self.tell(&records.unwrap_or_default()),
                 Err(error) => result = result.and(Err(error)),
             }

@@ -170,7 +170,7 @@ mod tests {
     fn addresses_are_read_as_written() {
         let check = |text: &str, expected: &str| {
             let found = Address::parse(text)
-                .map_or_else(|error| error.code().to_owned(), |address| format!("{address:?}"));
+                .map_or_else(|error| error.code().to_string(), |address| format!("{address:?}"));
             assert_eq!(found, expected, "{text}");
         };
         check("r", "Address { bundle: None, run: Some(\"r\"), pos: None }");

@@ -11,6 +11,7 @@ pub mod diff;
 mod difference;
 pub mod log;
 pub mod named;
+pub mod packs;
 pub mod predicates;
 pub mod provenance;
 pub mod receipt;

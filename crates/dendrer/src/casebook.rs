@@ -20,11 +20,10 @@ use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
 use crate::error::Error;
-use crate::recorder::{Recorder, Surroundings};
+use crate::recorder::{Environment, Recorder};
 use crate::trace::{ReadHandle, Trace};
 
-/// The name of the run.
-pub const NAME: &str = "casebook";
+pub use crate::run::casebook_name::{NAME, is_casebook, is_marked, is_of};
 
 /// The version of what its state holds, and the mark by which it is known.
 const VERSION: u64 = 1;
@@ -36,40 +35,8 @@ fn name() -> RunName {
     NAME.parse().expect("a run name")
 }
 
-/// Refuses a name that no other run has.
-pub(crate) fn refuse_name(run: &RunName) -> Result<(), Error> {
-    match run.as_str() {
-        NAME => Err(Error::Casebook { run: run.clone() }),
-        _ => Ok(()),
-    }
-}
-
-/// Whether a run is the casebook of its store. A run that an older program gave this name is none.
-pub fn is_casebook(trace: &Trace) -> bool {
-    trace.name().as_str() == NAME && is_marked(trace.start())
-}
-
-/// Whether a run of a store is its casebook.
-pub fn is_of(store: &impl ReadHandle, run: &RunName) -> Result<bool, Error> {
-    Ok(run.as_str() == NAME && is_casebook(&Trace::open(store, run)?))
-}
-
-/// Refuses to make another run of the casebook, or of a part of it.
-pub(crate) fn refuse_source(trace: &Trace) -> Result<(), Error> {
-    match is_casebook(trace) {
-        true => Err(Error::OfCasebook { run: trace.name().clone() }),
-        false => Ok(()),
-    }
-}
-
-/// Whether a `run` record begins a casebook.
-pub fn is_marked(start: &Record) -> bool {
-    let meta = start.body().value("/meta").or_else(|| start.content().get("meta").cloned());
-    meta.and_then(|meta| meta.get(NAME)?.as_u64()).is_some()
-}
-
 /// Goes on with the casebook of a store; the first who writes something down begins it.
-pub fn open(store: &Shared, surroundings: Box<dyn Surroundings>) -> Result<Recorder, Error> {
+pub fn open(store: &Shared, surroundings: Box<dyn Environment>) -> Result<Recorder, Error> {
     store.clone().refresh()?;
     let run = name();
     if store.run(&run)?.is_some() {
@@ -101,7 +68,7 @@ pub fn read(store: &impl ReadHandle) -> Result<Option<Value>, Error> {
 
 /// A moment: a run, or a tick of it, and the record that stands there.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Moment {
+pub struct Place {
     /// The run.
     pub run: RunName,
     /// The tick; `None` for the run as a whole.
@@ -110,18 +77,18 @@ pub struct Moment {
     pub id: Digest,
 }
 
-impl Moment {
+impl Place {
     /// The moment of a run.
-    pub fn of(trace: &Trace, tick: Option<u64>) -> Result<Moment, Error> {
+    pub fn of(trace: &Trace, tick: Option<u64>) -> Result<Place, Error> {
         let record = match tick {
             Some(tick) => trace.record(tick)?,
             None => trace.begins().last().unwrap_or(trace.start()).clone(),
         };
-        Ok(Moment { run: trace.name().clone(), tick, id: record.id() })
+        Ok(Place { run: trace.name().clone(), tick, id: record.id() })
     }
 
-    fn read(value: &Value) -> Option<Moment> {
-        Some(Moment {
+    fn read(value: &Value) -> Option<Place> {
+        Some(Place {
             run: value.get("run")?.as_str()?.parse().ok()?,
             tick: value.get("tick").and_then(Value::as_u64),
             id: value.get("id")?.as_str()?.parse().ok()?,
@@ -151,9 +118,9 @@ impl Moment {
 
 /// A note.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
+pub struct CasebookNote {
     /// What it is about.
-    pub at: Moment,
+    pub at: Place,
     /// What it says.
     pub text: String,
     /// Who says so, in his own words.
@@ -161,20 +128,35 @@ pub struct Note {
 }
 
 /// The labels of a casebook, by name.
-pub fn labels(state: &Value) -> BTreeMap<String, Moment> {
+pub fn labels(state: &Value) -> BTreeMap<String, Place> {
     let labels = state.get("labels").and_then(Value::as_object);
     let labels = labels.into_iter().flat_map(|labels| labels.iter());
-    labels.filter_map(|(name, value)| Some((name.to_string(), Moment::read(value)?))).collect()
+    labels.filter_map(|(name, value)| Some((name.to_string(), Place::read(value)?))).collect()
 }
 
 /// The notes of a casebook, in order.
-pub fn notes(state: &Value) -> Vec<Note> {
+pub fn notes(state: &Value) -> Vec<CasebookNote> {
     let note = |value: &Value| {
         let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
-        Some(Note { at: Moment::read(value)?, text: text("text")?, by: text("by")? })
+        Some(CasebookNote { at: Place::read(value)?, text: text("text")?, by: text("by")? })
     };
     let notes = state.get("notes").and_then(Value::as_array);
     notes.into_iter().flat_map(|notes| notes.iter()).filter_map(note).collect()
+}
+
+/// Returns the labels of a store, by name.
+pub fn labels_of(store: &impl ReadHandle) -> Result<BTreeMap<String, Place>, Error> {
+    Ok(read(store)?.map(|state| labels(&state)).unwrap_or_default())
+}
+
+/// Returns the notes of a store, oldest first: of a tick, of a run with all its ticks, or all of them.
+pub fn notes_of(store: &impl ReadHandle, at: Option<&Place>) -> Result<Vec<CasebookNote>, Error> {
+    let mut notes = read(store)?.map(|state| notes(&state)).unwrap_or_default();
+    notes.retain(|note| match at {
+        Some(at) => note.at.run == at.run && (at.tick.is_none() || note.at.tick == at.tick),
+        None => true,
+    });
+    Ok(notes)
 }
 
 /// The onset that the last recorded bisect of a run found. The outer `None` where none was recorded.
@@ -183,17 +165,17 @@ pub fn onset(state: &Value, run: &RunName) -> Option<Option<u64>> {
 }
 
 /// Finds what a label names.
-pub fn find(store: &impl ReadHandle, label: &str) -> Result<Option<Moment>, Error> {
-    Ok(read(store)?.and_then(|state| labels(&state).remove(label)))
+pub fn find(store: &impl ReadHandle, label: &str) -> Result<Option<Place>, Error> {
+    Ok(labels_of(store)?.remove(label))
 }
 
 /// Puts a label on a moment. Its name is that of no run and no other label.
 pub fn label(
     store: &Shared,
     label: &str,
-    at: &Moment,
+    at: &Place,
     by: &str,
-    surroundings: Box<dyn Surroundings>,
+    surroundings: Box<dyn Environment>,
 ) -> Result<Record, Error> {
     let refuse = |why| Error::LabelName { name: label.to_owned(), why };
     let Ok(run) = label.parse::<RunName>() else {
@@ -220,9 +202,9 @@ pub fn unlabel(
     store: &Shared,
     label: &str,
     by: &str,
-    surroundings: Box<dyn Surroundings>,
+    surroundings: Box<dyn Environment>,
 ) -> Result<Record, Error> {
-    let known = read(store)?.map(|state| labels(&state)).unwrap_or_default();
+    let known = labels_of(store)?;
     let Some(at) = known.get(label) else {
         let near = nearest(label, known.keys().map(String::as_str)).map(str::to_owned);
         return Err(Error::NoLabel { name: label.to_owned(), near });
@@ -235,7 +217,11 @@ pub fn unlabel(
 }
 
 /// Writes a note down.
-pub fn note(store: &Shared, note: &Note, surroundings: Box<dyn Surroundings>) -> Result<Record, Error> {
+pub fn note(
+    store: &Shared,
+    note: &CasebookNote,
+    surroundings: Box<dyn Environment>,
+) -> Result<Record, Error> {
     let mut recorder = open(store, surroundings)?;
     let words = [("by", Value::from(note.by.as_str())), ("text", Value::from(note.text.as_str()))];
     let value = Value::record(words.into_iter().chain(note.at.members()));
@@ -243,11 +229,11 @@ pub fn note(store: &Shared, note: &Note, surroundings: Box<dyn Surroundings>) ->
     propose(&mut recorder, said("observation.add", &note.text, &note.by, delta, Some(&note.at)))
 }
 
-fn said(type_name: &str, says: &str, by: &str, delta: Delta, at: Option<&Moment>) -> Intent {
+fn said(type_name: &str, says: &str, by: &str, delta: Delta, at: Option<&Place>) -> Intent {
     let mut intent = Intent::new(type_name.parse().expect("a type of the ontology"), by)
         .with("intent", Value::record([("description", Value::from(says))]))
         .with_delta(delta);
-    intent.links.extend(at.map(Moment::link));
+    intent.links.extend(at.map(Place::link));
     intent
 }
 
@@ -265,9 +251,9 @@ fn propose(recorder: &mut Recorder, intent: Intent) -> Result<Record, Error> {
 #[derive(Debug, Clone)]
 pub struct Bisected {
     /// The run, and its last tick that was looked at.
-    pub run: Moment,
+    pub run: Place,
     /// The onset, if there is one.
-    pub onset: Option<Moment>,
+    pub onset: Option<Place>,
     /// The answer as it was given.
     pub answer: Value,
     /// The causal chain, where one was followed.
@@ -278,7 +264,7 @@ pub struct Bisected {
 pub fn record_bisect(
     store: &Shared,
     found: &Bisected,
-    surroundings: Box<dyn Surroundings>,
+    surroundings: Box<dyn Environment>,
 ) -> Result<Vec<Record>, Error> {
     let mut recorder = open(store, surroundings)?;
     let place = Pointer::of(["onsets", found.run.run.as_str()]);
@@ -289,7 +275,7 @@ pub fn record_bisect(
         ("predicate", found.answer.get("predicate").cloned().unwrap_or(Value::Null)),
         ("tick", Value::from(onset.and_then(|onset| onset.tick))),
     ]);
-    let mut links: Vec<Link> = onset.into_iter().chain([&found.run]).map(Moment::link).collect();
+    let mut links: Vec<Link> = onset.into_iter().chain([&found.run]).map(Place::link).collect();
     links.dedup();
     let bisect = Finding {
         kind: FindingKind::Bisect,
@@ -300,7 +286,7 @@ pub fn record_bisect(
     let bisect = recorder.note_finding(&bisect)?;
     if let Some(chain) = &found.chain {
         let mut links = vec![Link { rel: Rel::CausedBy, hash: bisect.id() }];
-        links.extend(onset.map(Moment::link));
+        links.extend(onset.map(Place::link));
         let (kind, delta) = (FindingKind::Chain, Delta::default());
         recorder.note_finding(&Finding { kind, content: chain.clone(), links, delta })?;
     }
@@ -310,9 +296,9 @@ pub fn record_bisect(
 /// Writes down how two runs differ: `diff.summary`.
 pub fn record_diff(
     store: &Shared,
-    runs: [&Moment; 2],
+    runs: [&Place; 2],
     answer: &Value,
-    surroundings: Box<dyn Surroundings>,
+    surroundings: Box<dyn Environment>,
 ) -> Result<Vec<Record>, Error> {
     let mut recorder = open(store, surroundings)?;
     let mut links: Vec<Link> = runs.iter().map(|run| run.link()).collect();

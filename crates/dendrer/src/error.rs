@@ -11,16 +11,18 @@ use dendrer_kernel::step::{NotExtended, StartError, StepError};
 use dendrer_object::bundle::BundleError;
 use dendrer_object::note::NoteError;
 use dendrer_object::record::{Kind, SealError};
-use dendrer_object::{Digest, Pointer, RunName};
+use dendrer_object::{Code, Digest, Pointer, RunName};
 use dendrer_store::StoreError;
 
-use crate::merge::MergeError;
+use crate::limits::{CONTENT_MAX, EARLIER_MAX};
 
 mod address;
+mod merge;
 mod repo;
 mod trust;
 
 pub use address::AddressError;
+pub use merge::MergeError;
 pub use repo::{LogDiffers, NoStore};
 pub use trust::TrustError;
 
@@ -240,7 +242,7 @@ pub enum Error {
         b: RunName,
     },
     /// A run has more transitions than can be lined up by content.
-    #[error("{run} has more than {} transitions to line up by content", crate::diff::CONTENT_MAX)]
+    #[error("{run} has more than {} transitions to line up by content", CONTENT_MAX)]
     TooLongToLineUp {
         /// The run.
         run: RunName,
@@ -268,7 +270,7 @@ pub enum Error {
     /// More stands before an onset than is searched for its contributors.
     #[error(
         "more than {} transitions stand before tick {tick} of {run}, too many to look for its contributors",
-        crate::contributors::EARLIER_MAX
+        EARLIER_MAX
     )]
     TooManyEarlier {
         /// The run.
@@ -486,57 +488,55 @@ impl Error {
     }
 
     /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            Error::Store(error) => error.code().as_str(),
-            Error::Start(error) => error.code().as_str(),
-            Error::Seal(error) => error.code().as_str(),
-            Error::Replay(error) => error.code().as_str(),
-            Error::Hidden { .. } => "E0311",
-            Error::Expr(error) => error.code.as_str(),
-            Error::Stopped(_) => "E0521",
-            Error::NotOneState { .. } => "E0541",
-            Error::Bundle(error) => error.code().as_str(),
-            Error::Unreadable(_) => "E0108",
-            Error::Note(_) => "E0308",
-            Error::Init(_) => "E0906",
-            Error::PackRecorded { .. } => "E0908",
-            Error::NotUnderPack { error, .. } => error.code().as_str(),
-            Error::NotRetold { error, .. } => {
-                error.faults.first().map_or("E0420", |fault| fault.code().as_str())
-            }
-            Error::NoRun { .. } => "E0101",
-            Error::NoTick { .. } => "E0102",
-            Error::Imported { .. } => "E0409",
-            Error::MissingPrefix { .. } => "E0310",
-            Error::TooFarApart { .. } | Error::TooLongToLineUp { .. } => "E0603",
-            Error::DamagedRecord { .. } => "E0301",
-            Error::NothingEnforces { .. } => "E0116",
-            Error::NoAnswer { .. } => "E0117",
-            Error::OtherEngine { .. } | Error::EnginesDiffer { .. } => "E0118",
+            Error::Store(error) => error.code(),
+            Error::Start(error) => error.code(),
+            Error::Seal(error) => error.code(),
+            Error::Replay(error) => error.code(),
+            Error::Hidden { .. } => Code::E0311,
+            Error::Expr(error) => error.code,
+            Error::Stopped(_) => Code::E0521,
+            Error::NotOneState { .. } => Code::E0541,
+            Error::Bundle(error) => error.code(),
+            Error::Unreadable(_) => Code::E0108,
+            Error::Note(_) => Code::E0308,
+            Error::Init(_) => Code::E0906,
+            Error::PackRecorded { .. } => Code::E0908,
+            Error::NotUnderPack { error, .. } => error.code(),
+            Error::NotRetold { error, .. } => error.faults.first().map_or(Code::E0420, |fault| fault.code()),
+            Error::NoRun { .. } => Code::E0101,
+            Error::NoTick { .. } => Code::E0102,
+            Error::Imported { .. } => Code::E0409,
+            Error::MissingPrefix { .. } => Code::E0310,
+            Error::TooFarApart { .. } | Error::TooLongToLineUp { .. } => Code::E0603,
+            Error::DamagedRecord { .. } => Code::E0301,
+            Error::NothingEnforces { .. } => Code::E0116,
+            Error::NoAnswer { .. } => Code::E0117,
+            Error::OtherEngine { .. } | Error::EnginesDiffer { .. } => Code::E0118,
             Error::Merge(error) => error.code(),
-            Error::NothingOfItsOwn { .. } => "E0119",
-            Error::UndeclaredField { .. } => "E0505",
-            Error::NoContracts { .. } => "E0909",
-            Error::Extension(error) => error.faults.first().map_or("E0420", |fault| fault.code().as_str()),
-            Error::NotImportable { .. } => "E0418",
-            Error::Moved { .. } => "E0407",
-            Error::Casebook { .. } | Error::OfCasebook { .. } | Error::NotCasebook { .. } => "E0424",
-            Error::LabelName { .. } => "E0210",
-            Error::NoLabel { .. } => "E0120",
+            Error::NothingOfItsOwn { .. } => Code::E0119,
+            Error::UndeclaredField { .. } => Code::E0505,
+            Error::NoContracts { .. } => Code::E0909,
+            Error::Extension(error) => error.faults.first().map_or(Code::E0420, |fault| fault.code()),
+            Error::NotImportable { .. } => Code::E0418,
+            Error::Moved { .. } => Code::E0407,
+            Error::Casebook { .. } | Error::OfCasebook { .. } | Error::NotCasebook { .. } => Code::E0424,
+            Error::LabelName { .. } => Code::E0210,
+            Error::NoLabel { .. } => Code::E0120,
             Error::Address(error) => error.code(),
-            Error::IdWithoutTick { .. } => "E0105",
-            Error::EmptyBundle | Error::EmptyStore => "E0101",
-            Error::SeveralRuns { .. } | Error::SeveralRecords { .. } => "E0107",
-            Error::NoTickBack { .. } | Error::NotAFork { .. } => "E0102",
-            Error::NoOnset { .. } | Error::LabelElsewhere { .. } => "E0120",
+            Error::IdWithoutTick { .. } => Code::E0105,
+            Error::EmptyBundle | Error::EmptyStore => Code::E0101,
+            Error::SeveralRuns { .. } | Error::SeveralRecords { .. } => Code::E0107,
+            Error::NoTickBack { .. } | Error::NotAFork { .. } => Code::E0102,
+            Error::NoOnset { .. } | Error::LabelElsewhere { .. } => Code::E0120,
             Error::NoStore(error) => error.code(),
             Error::Trust(error) | Error::NotSigned(error) => error.code(),
-            Error::Unwritable(error) => error.code().as_str(),
-            Error::AnotherLog { .. } => "E0307",
-            Error::NotReproduced { .. } => "E0701",
-            Error::TooManyEarlier { .. } => "E0540",
-            Error::Unconfirmed { .. } | Error::IndexDiffers { .. } => "E0309",
+            Error::Unwritable(error) => error.code(),
+            Error::AnotherLog { .. } => Code::E0307,
+            Error::NotReproduced { .. } => Code::E0701,
+            Error::TooManyEarlier { .. } => Code::E0540,
+            Error::Unconfirmed { .. } | Error::IndexDiffers { .. } => Code::E0309,
         }
     }
 }

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use dendrer::prelude::*;
-//! use dendrer::bisect::{Outcome as Found, Question};
+//! use dendrer::bisect::{BisectOutcome, BisectQuestion};
 //!
 //! # fn main() -> Result<(), dendrer::Error> {
 //! # let dir = tempfile::tempdir().unwrap();
@@ -30,8 +30,8 @@
 //! // Ask: at which tick did it first go wrong?
 //! let (trace, _) = repo.at(&Address::parse("support-1").unwrap())?;
 //! let calm = Predicate::holds("risk", "state.risk <= 0.75")?.lifted();
-//! let answer = trace.bisect(&Question::Predicate(calm))?;
-//! assert_eq!(answer.outcome, Found::Onset(3));
+//! let answer = trace.bisect(&BisectQuestion::Predicate(calm))?;
+//! assert_eq!(answer.outcome, BisectOutcome::Onset(3));
 //! # Ok(())
 //! # }
 //! ```
@@ -46,12 +46,14 @@ pub mod bridge;
 pub mod care;
 pub mod casebook;
 pub mod change;
+pub mod environment;
 pub mod error;
 pub mod evidence;
 pub mod files;
+pub mod handle;
+pub mod limits;
 pub mod pack;
 pub mod prelude;
-pub mod profile;
 pub mod record;
 pub mod registry;
 pub mod repo;
@@ -60,7 +62,7 @@ pub mod trust;
 pub mod watch;
 
 pub use ask::{bisect, contract, contributors, diagnosis, diff, provenance, why};
-pub use change::{cherrypick, fork, merge, rebase};
+pub use change::{cherrypick, fork, merge, rebase, reduce};
 pub use error::Error;
 pub use evidence::{bundle, verify};
 pub use record::recorder::Recorder;

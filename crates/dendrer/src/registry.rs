@@ -12,7 +12,7 @@ use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
 use crate::error::Error;
-use crate::recorder::Surroundings;
+use crate::recorder::Environment;
 use crate::timeline::{self, Timeline};
 use crate::trace::{ReadHandle, Trace, read};
 
@@ -24,7 +24,7 @@ pub const NAME_SIZE_MAX: usize = 128;
 
 /// How it is known that a registered predicate does not recover, or that it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Known {
+pub enum MonotoneEvidence {
     /// What it reads can only grow.
     ByConstruction,
     /// It asks for the first violation, whatever comes after.
@@ -80,31 +80,31 @@ impl Sample {
     }
 }
 
-impl Known {
+impl MonotoneEvidence {
     /// Returns what follows from the runs a predicate was judged on.
-    pub fn of_samples(samples: Vec<Sample>) -> Known {
+    pub fn of_samples(samples: Vec<Sample>) -> MonotoneEvidence {
         match samples.iter().any(Sample::recovers) {
-            _ if samples.is_empty() => Known::Untested,
-            true => Known::Recovers(samples),
-            false => Known::Tested(samples),
+            _ if samples.is_empty() => MonotoneEvidence::Untested,
+            true => MonotoneEvidence::Recovers(samples),
+            false => MonotoneEvidence::Tested(samples),
         }
     }
 
     /// The word that stands in records.
     pub fn as_str(&self) -> &'static str {
         match self {
-            Known::ByConstruction => "by construction",
-            Known::Lifted => "lifted",
-            Known::Tested(_) => "tested",
-            Known::Recovers(_) => "recovers",
-            Known::Untested => "not tested",
+            MonotoneEvidence::ByConstruction => "by construction",
+            MonotoneEvidence::Lifted => "lifted",
+            MonotoneEvidence::Tested(_) => "tested",
+            MonotoneEvidence::Recovers(_) => "recovers",
+            MonotoneEvidence::Untested => "not tested",
         }
     }
 
     /// The runs it was judged on.
     pub fn samples(&self) -> &[Sample] {
         match self {
-            Known::Tested(samples) | Known::Recovers(samples) => samples,
+            MonotoneEvidence::Tested(samples) | MonotoneEvidence::Recovers(samples) => samples,
             _ => &[],
         }
     }
@@ -116,7 +116,7 @@ impl Known {
         ])
     }
 
-    fn from_value(value: &Value) -> Option<Known> {
+    fn from_value(value: &Value) -> Option<MonotoneEvidence> {
         let sample = |value: &Value| {
             let turn = |value: &Value| {
                 let turn = value.as_array()?;
@@ -136,11 +136,11 @@ impl Known {
         };
         let samples = || value.get("on")?.as_array()?.iter().map(sample).collect::<Option<Vec<_>>>();
         Some(match value.get("known")?.as_str()? {
-            "by construction" => Known::ByConstruction,
-            "lifted" => Known::Lifted,
-            "tested" => Known::Tested(samples()?),
-            "recovers" => Known::Recovers(samples()?),
-            "not tested" => Known::Untested,
+            "by construction" => MonotoneEvidence::ByConstruction,
+            "lifted" => MonotoneEvidence::Lifted,
+            "tested" => MonotoneEvidence::Tested(samples()?),
+            "recovers" => MonotoneEvidence::Recovers(samples()?),
+            "not tested" => MonotoneEvidence::Untested,
             _ => return None,
         })
     }
@@ -152,7 +152,7 @@ pub struct Registered {
     /// The predicate, with its name and version, lifted if it was registered so.
     pub predicate: Predicate,
     /// How it is known whether it recovers.
-    pub known: Known,
+    pub known: MonotoneEvidence,
     /// The record.
     pub id: Digest,
     /// When it was registered.
@@ -229,6 +229,38 @@ impl Registry {
         }
         format!("v{number}")
     }
+
+    /// Returns the version to register a predicate under: the given one, the one it has under this name, or the next.
+    /// Fails with the registration that gave this version to another predicate.
+    pub fn version_for(
+        &self,
+        name: &str,
+        predicate: &Predicate,
+        given: Option<&str>,
+    ) -> Result<String, &Registered> {
+        let is_same = |entry: &&Registered| entry.predicate.digest() == predicate.digest();
+        let known = || Some(self.versions(name).filter(is_same).last()?.predicate.version().to_owned());
+        let version = given.map(str::to_owned).or_else(known).unwrap_or_else(|| self.next_version(name));
+        let has_version = |entry: &&Registered| entry.predicate.version() == version;
+        match self
+            .entries
+            .iter()
+            .find(|entry| entry.predicate.name() == name && has_version(entry) && !is_same(entry))
+        {
+            Some(taken) => Err(taken),
+            None => Ok(version),
+        }
+    }
+
+    /// Returns the newest registration of the name of a predicate, if it is this one in every part and not retired.
+    pub fn registered(&self, predicate: &Predicate, known: &MonotoneEvidence) -> Option<&Registered> {
+        self.newest(predicate.name()).filter(|entry| {
+            entry.retired.is_none()
+                && entry.known == *known
+                && entry.predicate.digest() == predicate.digest()
+                && entry.predicate.version() == predicate.version()
+        })
+    }
 }
 
 impl Registered {
@@ -249,10 +281,10 @@ impl Registered {
             (None, None, Some(bytes)) => dendrer_wasm::predicate(name, &bytes).ok()?,
             _ => return None,
         };
-        let known = Known::from_value(content.get("monotone")?)?;
+        let known = MonotoneEvidence::from_value(content.get("monotone")?)?;
         let predicate = made.named(name, text("version")?).at_window(window);
         let predicate = match text("lift") {
-            None => predicate.known_monotone(known == Known::ByConstruction),
+            None => predicate.known_monotone(known == MonotoneEvidence::ByConstruction),
             Some("monotone") => predicate.lifted(),
             Some(_) => return None,
         };
@@ -269,8 +301,8 @@ impl Registered {
 pub fn register(
     store: &Shared,
     predicate: &Predicate,
-    known: &Known,
-    surroundings: &mut dyn Surroundings,
+    known: &MonotoneEvidence,
+    surroundings: &mut dyn Environment,
 ) -> Result<Record, Error> {
     let asked = match (predicate.asked(), predicate.polarity()) {
         (Asked::Expr(expr), Polarity::Condition) => ("condition", Value::from(expr.text())),
@@ -298,7 +330,7 @@ pub fn register(
 }
 
 /// Ends a name: it resolves to nothing until it is registered again.
-pub fn retire(store: &Shared, name: &str, surroundings: &mut dyn Surroundings) -> Result<Record, Error> {
+pub fn retire(store: &Shared, name: &str, surroundings: &mut dyn Environment) -> Result<Record, Error> {
     let content =
         [("predicate", Value::record([("name", Value::from(name))])), ("retired", Value::from(true))];
     commit(store, content, surroundings)
@@ -307,7 +339,7 @@ pub fn retire(store: &Shared, name: &str, surroundings: &mut dyn Surroundings) -
 fn commit(
     store: &Shared,
     content: [(&str, Value); 2],
-    surroundings: &mut dyn Surroundings,
+    surroundings: &mut dyn Environment,
 ) -> Result<Record, Error> {
     let header = Header {
         store: store.info().id,

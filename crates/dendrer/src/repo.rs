@@ -25,7 +25,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::address::Address;
 use crate::error::{Error, LogDiffers, TrustError};
-use crate::recorder::{Recorder, Surroundings, World, begin_log};
+use crate::recorder::{Environment, Recorder, World, begin_log};
 use crate::trace::{Trace, all_runs};
 use crate::trust::{Trust, make_key};
 use crate::watch::Watch;
@@ -60,7 +60,7 @@ struct Inner {
     info: StoreInfo,
     key: Option<Arc<SigningKey>>,
     warnings: Vec<Warning>,
-    environment: Box<dyn Fn() -> Box<dyn Surroundings> + Send + Sync>,
+    environment: Box<dyn Fn() -> Box<dyn Environment> + Send + Sync>,
 }
 
 impl fmt::Debug for Inner {
@@ -209,7 +209,7 @@ impl Repo {
     #[must_use]
     pub fn with_environment(
         mut self,
-        environment: impl Fn() -> Box<dyn Surroundings> + Send + Sync + 'static,
+        environment: impl Fn() -> Box<dyn Environment> + Send + Sync + 'static,
     ) -> Repo {
         let inner =
             Arc::get_mut(&mut self.inner).expect("the environment is set before the handle is cloned");
@@ -314,7 +314,7 @@ impl Repo {
     }
 
     /// Clock and seeds for functions that write.
-    pub fn environment(&self) -> Box<dyn Surroundings> {
+    pub fn environment(&self) -> Box<dyn Environment> {
         (self.inner.environment)()
     }
 
@@ -383,7 +383,7 @@ impl Repo {
     }
 }
 
-fn system() -> Box<dyn Fn() -> Box<dyn Surroundings> + Send + Sync> {
+fn system() -> Box<dyn Fn() -> Box<dyn Environment> + Send + Sync> {
     Box::new(|| Box::new(World::default()))
 }
 

@@ -14,7 +14,7 @@ use std::fmt::Debug;
 use std::sync::Arc;
 
 use dendrer_object::StoreId;
-use dendrer_object::note::SigningKey;
+use dendrer_object::note::{SigningKey, VerifierKey};
 use dendrer_store::{StoreInfo, TreeHead};
 
 pub use crate::error::TrustError;
@@ -27,6 +27,9 @@ pub trait Trust: Debug + Send + Sync {
     /// Returns the key of a log; `None` if it is not here. A key that is here and cannot be used, or is that of another log,
     /// is an error: a replaced key must not go unnoticed.
     fn key(&self, log: &StoreInfo) -> Result<Option<Arc<SigningKey>>, TrustError>;
+
+    /// Returns the public half of the key that a log was begun with here, whatever key file was named; `None` if it is not here.
+    fn own_key(&self, store: StoreId) -> Result<Option<VerifierKey>, TrustError>;
 
     /// Keeps the key of a new log. Never replaces a key.
     fn keep_key(&self, store: StoreId, key: &Arc<SigningKey>) -> Result<(), TrustError>;

@@ -19,7 +19,7 @@ use dendrer_store::{
     StoreError, StoreInfo, Ticket, TreeHead,
 };
 
-use crate::trace::ReadHandle;
+use crate::handle::ReadHandle;
 
 /// Counts what long work has read, and stops it when asked. Clones watch the same work.
 #[derive(Debug, Clone, Default)]
@@ -42,6 +42,11 @@ impl Watch {
     /// Number of records, or bytes of a [`Watch::reader`], read so far.
     pub fn done(&self) -> u64 {
         self.done.load(Ordering::Relaxed)
+    }
+
+    /// Number that the watched work counts into.
+    pub fn counter(&self) -> Arc<AtomicU64> {
+        Arc::clone(&self.done)
     }
 
     /// Makes the next read of the watched work fail with [`StoreError::Cancelled`].

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use dendrer::bisect::{self, Outcome, Question, Range};
+use dendrer::bisect::{self, BisectOutcome, BisectQuestion, Range};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::timeline::{self, Interval};
 use dendrer::{Error, Trace, why};
@@ -162,19 +162,19 @@ fn as_stretches(intervals: &[Interval]) -> Vec<(u64, u64, &'static str)> {
 }
 
 /// The outcome that follows from the verdicts of every tick.
-fn expected(from: u64, verdicts: &[Verdict], lift: bool) -> Outcome {
+fn expected(from: u64, verdicts: &[Verdict], lift: bool) -> BisectOutcome {
     let first = verdicts.iter().position(|verdict| *verdict == Verdict::Violation);
     let until = first.filter(|_| lift).map_or(verdicts.len(), |first| first + 1);
     for (tick, verdict) in (from..).zip(&verdicts[..until]) {
         if let Verdict::Uncertain(why) = verdict {
-            return Outcome::Uncertain(tick, why.clone());
+            return BisectOutcome::Uncertain(tick, why.clone());
         }
     }
-    let Some(first) = first else { return Outcome::Never };
+    let Some(first) = first else { return BisectOutcome::Never };
     if !lift && verdicts[first..].contains(&Verdict::Ok) {
-        return Outcome::Recovers(Vec::new());
+        return BisectOutcome::Recovers(Vec::new());
     }
-    if first == 0 { Outcome::Initial } else { Outcome::Onset(from + first as u64) }
+    if first == 0 { BisectOutcome::Initial } else { BisectOutcome::Onset(from + first as u64) }
 }
 
 fn check(store: &Shared, predicate: &Predicate, from: u64, to: u64) -> u64 {
@@ -188,10 +188,10 @@ fn check(store: &Shared, predicate: &Predicate, from: u64, to: u64) -> u64 {
     for lift in [false, true] {
         let asked = if lift { predicate.clone().lifted() } else { predicate.clone() };
         let range = Range { scan: true, ..Range::new(from, to) };
-        let report = bisect::bisect(&trace, &Question::Predicate(asked), &range).unwrap();
+        let report = bisect::bisect(&trace, &BisectQuestion::Predicate(asked), &range).unwrap();
         let wanted = expected(from, &verdicts, lift);
         match (&report.outcome, &wanted) {
-            (Outcome::Recovers(turns), Outcome::Recovers(_)) => assert!(turns.len() > 1),
+            (BisectOutcome::Recovers(turns), BisectOutcome::Recovers(_)) => assert!(turns.len() > 1),
             (found, wanted) => assert_eq!(found, wanted, "{predicate:?}, lift {lift}"),
         }
         assert!(report.probes.len() as u32 <= report.probes_max);
@@ -199,7 +199,7 @@ fn check(store: &Shared, predicate: &Predicate, from: u64, to: u64) -> u64 {
         assert_eq!(report.scan, Some(first.map(|first| from + first as u64)));
         if let Some(recoveries) = report.recoveries {
             let onset = report.outcome.clone();
-            let onset = if let Outcome::Onset(onset) = onset { onset } else { from };
+            let onset = if let BisectOutcome::Onset(onset) = onset { onset } else { from };
             let wanted: Vec<_> = stretches(from, &verdicts)
                 .into_iter()
                 .filter(|(begin, _, word)| *begin > onset && *word != "violation")
@@ -253,12 +253,12 @@ fn flip(steps: &[Step]) -> Option<u64> {
 
 fn check_flip(store: &Shared, steps: &[Step], from: u64, to: u64) {
     let trace = Trace::open(store, &run()).unwrap();
-    let question = Question::PolicyFlip("action.request".parse().unwrap());
+    let question = BisectQuestion::PolicyFlip("action.request".parse().unwrap());
     let report = bisect::bisect(&trace, &question, &Range::new(from, to)).unwrap();
     let wanted = match flip(steps) {
-        Some(tick) if tick <= from => Outcome::Initial,
-        Some(tick) if tick <= to => Outcome::Onset(tick),
-        _ => Outcome::Never,
+        Some(tick) if tick <= from => BisectOutcome::Initial,
+        Some(tick) if tick <= to => BisectOutcome::Onset(tick),
+        _ => BisectOutcome::Never,
     };
     assert_eq!(report.outcome, wanted, "{steps:?}");
 }
@@ -340,10 +340,10 @@ fn several_questions_at_once_have_the_answers_of_each() {
     let store = Shared::new(Box::new(Memory::new(info())));
     record(&store, r#"{"x":0,"a":{}}"#, &steps);
     let trace = Trace::open(&store, &run()).unwrap();
-    let questions: Vec<Question> = CONDITIONS
+    let questions: Vec<BisectQuestion> = CONDITIONS
         .iter()
-        .map(|text| Question::Predicate(Predicate::condition("p", text).unwrap().lifted()))
-        .chain([Question::PolicyFlip("action.request".parse().unwrap())])
+        .map(|text| BisectQuestion::Predicate(Predicate::condition("p", text).unwrap().lifted()))
+        .chain([BisectQuestion::PolicyFlip("action.request".parse().unwrap())])
         .collect();
     let range = Range::new(0, trace.tip());
     let together = bisect::bisect_each(&trace, &questions, &range).unwrap();
@@ -368,11 +368,11 @@ fn an_erased_change_is_not_passed_over() {
     let predicate = Predicate::condition("p", "has(state.x) && state.x > 3").unwrap();
     let ask = |store: &Shared| {
         let trace = Trace::open(store, &run()).unwrap();
-        let question = Question::Predicate(predicate.clone());
+        let question = BisectQuestion::Predicate(predicate.clone());
         bisect::bisect(&trace, &question, &Range::new(0, trace.tip())).map(|report| report.outcome)
     };
     let turns = vec![(2, Verdict::Violation), (4, Verdict::Ok)];
-    assert_eq!(ask(&store).unwrap(), Outcome::Recovers(turns));
+    assert_eq!(ask(&store).unwrap(), BisectOutcome::Recovers(turns));
     let header = Header {
         store: info().id,
         kind: Kind::Erase,

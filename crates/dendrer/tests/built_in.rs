@@ -1,6 +1,6 @@
 //! The predicates of the kernel against a naive model: the first tick at which a rule does not hold, the first forgery.
 
-use dendrer::bisect::{self, Outcome, Question, Range};
+use dendrer::bisect::{self, BisectOutcome, BisectQuestion, Range};
 use dendrer::kernel::predicate::{Monotone, Predicate, Verdict, Window};
 use dendrer::kernel::step::Start;
 use dendrer::{Trace, timeline};
@@ -25,11 +25,11 @@ fn value(text: &str) -> Value {
 }
 
 /// The first tick from which on it is so, and what bisect then has to say between two ticks.
-fn expected(at: Option<u64>, from: u64, to: u64) -> Outcome {
+fn expected(at: Option<u64>, from: u64, to: u64) -> BisectOutcome {
     match at.filter(|at| *at <= to) {
-        None => Outcome::Never,
-        Some(at) if at <= from => Outcome::Initial,
-        Some(at) => Outcome::Onset(at),
+        None => BisectOutcome::Never,
+        Some(at) if at <= from => BisectOutcome::Initial,
+        Some(at) => BisectOutcome::Onset(at),
     }
 }
 
@@ -92,7 +92,7 @@ proptest! {
                         prop_assert_eq!(line.at(tick), &wanted, "{} at tick {}", name, tick);
                     }
                     let range = Range { scan: true, ..Range::new(from, to) };
-                    let question = Question::Predicate(predicate.clone());
+                    let question = BisectQuestion::Predicate(predicate.clone());
                     let report = bisect::bisect(&trace, &question, &range).expect("a report");
                     prop_assert_eq!(&report.outcome, &expected(at, from, to), "{}", name);
                     prop_assert_eq!(report.candidates, None, "nothing is checked for recovery");

@@ -6,8 +6,8 @@
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 #![expect(clippy::print_stdout, reason = "figures with --nocapture")]
 
-use dendrer::recorder::Surroundings;
-use dendrer::verify::{self, Options, Verdict};
+use dendrer::recorder::Environment;
+use dendrer::verify::{self, VerifyQuestion, VerifyVerdict};
 use dendrer::{Recorder, Trace};
 use dendrer_kernel::step::{Outcome, Start};
 use dendrer_object::record::Seed;
@@ -43,7 +43,7 @@ struct Jumpy {
     seeds: u64,
 }
 
-impl Surroundings for Jumpy {
+impl Environment for Jumpy {
     fn now(&mut self) -> Timestamp {
         Timestamp::from_ms(self.moments.next().unwrap())
     }
@@ -102,8 +102,9 @@ fn times_on_record_never_go_back_whatever_the_clock_does() {
             before = record.header().ts.ms();
             jumps += 1;
         }
-        let report = verify::store(&store, &Options { replay: true, ..Options::default() }).unwrap();
-        assert_eq!((report.verdict, &report.findings[..]), (Verdict::Intact, &[][..]));
+        let report =
+            verify::store(&store, &VerifyQuestion { replay: true, ..VerifyQuestion::default() }).unwrap();
+        assert_eq!((report.verdict, &report.findings[..]), (VerifyVerdict::Intact, &[][..]));
         assert_eq!(store.tree().size, said.len() as u64);
     }
     assert!(clamped > jumps / 8, "the clock did go back: {clamped} of {jumps}");

@@ -8,9 +8,9 @@
 
 use std::collections::BTreeMap;
 
-use dendrer::bisect::{self, Question, Range};
-use dendrer::contributors::{Contributors, Found, Shown, WORK_MAX, contributors};
-use dendrer::fork::{Terms, fork};
+use dendrer::bisect::{self, BisectQuestion, Range};
+use dendrer::contributors::{Contributors, ContributorsFound, Shown, WORK_MAX, contributors};
+use dendrer::fork::{ForkTerms, fork};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::{Error, Trace, pack};
 use dendrer_kernel::predicate::{Predicate, Verdict, Window};
@@ -237,9 +237,9 @@ impl<'c> Oracle<'c> {
         assert_eq!(found.with.root, self.courses[&0].state.digest());
         assert!(!self.clears(0));
         match &found.found {
-            Found::Nothing => assert_eq!(self.smallest(), None),
-            Found::Unknown => {}
-            Found::Set { ticks, shown, without } => {
+            ContributorsFound::Nothing => assert_eq!(self.smallest(), None),
+            ContributorsFound::Unknown => {}
+            ContributorsFound::Set { ticks, shown, without } => {
                 let mask = ticks.iter().fold(0, |mask, tick| mask | 1 << tick);
                 assert!(self.clears(mask), "{ticks:?} clears nothing");
                 let one_minimal = ticks.iter().all(|tick| !self.clears(mask & !(1 << tick)));
@@ -267,10 +267,10 @@ impl<'c> Oracle<'c> {
 }
 
 fn onset(trace: &Trace, case: &Case) -> Option<u64> {
-    let question = Question::Predicate(predicate(case));
+    let question = BisectQuestion::Predicate(predicate(case));
     let range = Range::new(case.from.min(trace.tip()), trace.tip());
     match bisect::bisect(trace, &question, &range).unwrap().outcome {
-        bisect::Outcome::Onset(tick) => Some(tick),
+        bisect::BisectOutcome::Onset(tick) => Some(tick),
         _ => None,
     }
 }
@@ -287,9 +287,9 @@ proptest! {
         let found = contributors(&trace, &predicate(&case), case.from, onset, WORK_MAX).unwrap();
         oracle.check(&found);
         let settled = match &found.found {
-            Found::Set { shown, .. } => *shown == Shown::Smallest,
-            Found::Nothing => true,
-            Found::Unknown => false,
+            ContributorsFound::Set { shown, .. } => *shown == Shown::Smallest,
+            ContributorsFound::Nothing => true,
+            ContributorsFound::Unknown => false,
         };
         prop_assert!(settled, "{:?}", found);
         // With less work, less is said, and all of it holds.
@@ -324,7 +324,8 @@ fn counting(lines: &[(&str, &str)], stage: Stage, kept: impl Fn(u64) -> bool) ->
     let store = memory(5);
     let start = Start { stage, ..Start::new(run_name("r")) };
     let fixed = Box::new(Fixed::new("counting", 0, 1));
-    let mut recorder = pack::begin(&store, &source, start, fixed).unwrap();
+    let mut recorder =
+        source.bind(start).and_then(|start| dendrer::Recorder::begin(&store, &start, fixed)).unwrap();
     for (at, (type_name, n)) in lines.iter().enumerate().filter(|(at, _)| kept(*at as u64 + 1)) {
         let text = format!(r#"{{"type":"{type_name}","intent":{{"n":{n}}}}}"#);
         let intent = Intent::from_value(&parse(&text), Some("a")).unwrap();
@@ -352,7 +353,8 @@ fn under_a_pack_the_rest_is_what_the_door_makes_of_it() -> Result<(), Error> {
         let trace = Trace::open(&store, &run_name("r"))?;
         let onset = trace.tip();
         assert_eq!(onset, 7, "all of it was committed");
-        let predicate = pack::of_run(&trace)?.unwrap().predicate("few").unwrap().clone().lifted();
+        let predicate =
+            dendrer::run::pack::of_run(&trace)?.unwrap().predicate("few").unwrap().clone().lifted();
         let count = trace.at(onset)?.state.get("count").and_then(Value::as_f64);
         assert_eq!(count, Some(9.0 + 14.0 + 16.0), "the limit of the day counts");
         let found = contributors(&trace, &predicate, 0, onset, WORK_MAX)?;
@@ -366,14 +368,16 @@ fn under_a_pack_the_rest_is_what_the_door_makes_of_it() -> Result<(), Error> {
             if clears {
                 smallest = smallest.min(mask.count_ones());
             }
-            if let Found::Set { ticks, without, .. } = &found.found
+            if let ContributorsFound::Set { ticks, without, .. } = &found.found
                 && (1..onset).all(|tick| removed(tick) == ticks.contains(&tick))
             {
                 assert!(clears);
                 assert_eq!(without.root, state.digest());
             }
         }
-        let Found::Set { ticks, shown: Shown::Smallest, .. } = &found.found else { panic!("{found:?}") };
+        let ContributorsFound::Set { ticks, shown: Shown::Smallest, .. } = &found.found else {
+            panic!("{found:?}")
+        };
         assert_eq!(ticks.len() as u32, smallest);
         assert_eq!(ticks, &[6], "without the last limit the last note counts nothing");
     }
@@ -400,7 +404,7 @@ fn the_ticks_of_a_fork_that_are_its_parents_count() -> Result<(), Error> {
     drop(recorder);
     let (reader, writer) = (open(), open());
     let parent = Trace::open(&reader, &run_name("p"))?;
-    let mut terms = Terms::new(run_name("c"));
+    let mut terms = ForkTerms::new(run_name("c"));
     terms.set = vec![("/set".parse().unwrap(), Value::from(true))];
     let (mut recorder, _) = fork(&parent, &writer, 3, &terms, Box::new(Fixed::new("c", 9, 1)))?;
     recorder.propose(&add(3))?;
@@ -411,7 +415,7 @@ fn the_ticks_of_a_fork_that_are_its_parents_count() -> Result<(), Error> {
     assert_eq!(trace.tip(), 5);
     let predicate = Predicate::condition("p", "state.x > 10 && state.set")?.lifted();
     let found = contributors(&trace, &predicate, 0, 5, WORK_MAX)?;
-    let Found::Set { ticks, shown, without } = &found.found else { panic!("{found:?}") };
+    let ContributorsFound::Set { ticks, shown, without } = &found.found else { panic!("{found:?}") };
     assert_eq!((ticks.as_slice(), *shown), (&[3][..], Shown::Smallest));
     let rest = parse(r#"{"x":9,"log":[1,5,3],"set":true}"#);
     assert_eq!(without.root, rest.digest());

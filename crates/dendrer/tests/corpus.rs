@@ -91,7 +91,9 @@ fn the_airline_is_rebuilt_from_its_transcripts() -> Result<(), Error> {
         let name = "airline".parse().expect("a name");
         let start_of_run = Instant::now();
         let start = Start { state: s0.clone(), ..Start::new(name) };
-        let mut recorder = pack::begin(&store, &pack, start, Box::new(Fixed::new("corpus", 1, 1)))?;
+        let mut recorder = pack.bind(start).and_then(|start| {
+            dendrer::Recorder::begin(&store, &start, Box::new(Fixed::new("corpus", 1, 1)))
+        })?;
         let mut changes = Vec::new();
         let mut asked = BTreeMap::new();
         let begun = start_of_run.elapsed();

@@ -7,15 +7,15 @@ use std::cell::Cell;
 use std::convert::Infallible;
 
 use dendrer::Trace;
-use dendrer::bisect::{self, Outcome, Probe, Question, Range, search};
-use dendrer::verify::{self, Options, Verdict as Checked};
+use dendrer::bisect::{self, BisectOutcome, BisectQuestion, Probe, Range, search};
+use dendrer::verify::{self, VerifyQuestion, VerifyVerdict as Checked};
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::reduce::{HostReducer, Purity, ReduceError, Reducer};
 use dendrer_kernel::replay::{Compared, ReplayError};
 use dendrer_kernel::step::{self, Start};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::{Body, Header, Kind, Record, cut};
-use dendrer_object::{Digest, Intent, Pointer, RunName, Value};
+use dendrer_object::{Code, Digest, Intent, Pointer, RunName, Value};
 use dendrer_store::Shared;
 use dendrer_testkit::{Dice, info, memory, records_of, store_of};
 
@@ -40,9 +40,9 @@ fn record(field: &str, values: &[f64]) -> Shared {
     store
 }
 
-fn ask(store: &Shared, predicate: &Predicate) -> (Vec<u64>, Outcome) {
+fn ask(store: &Shared, predicate: &Predicate) -> (Vec<u64>, BisectOutcome) {
     let trace = Trace::open(store, &run()).unwrap();
-    let question = Question::Predicate(predicate.clone());
+    let question = BisectQuestion::Predicate(predicate.clone());
     let report = bisect::bisect(&trace, &question, &Range::new(0, trace.tip())).unwrap();
     assert!(report.probes.len() as u32 <= report.probes_max);
     (ticks(&report.probes), report.outcome)
@@ -53,7 +53,7 @@ fn ticks(probes: &[Probe]) -> Vec<u64> {
 }
 
 /// The search of the paper on its own: it takes each verdict as it comes.
-fn naive(n: u64, judge: &mut dyn FnMut(u64) -> Verdict) -> (Vec<u64>, Outcome) {
+fn naive(n: u64, judge: &mut dyn FnMut(u64) -> Verdict) -> (Vec<u64>, BisectOutcome) {
     let mut probes = Vec::new();
     let outcome = search(0, n, &mut |tick| Ok::<_, Infallible>(judge(tick)), &mut probes).unwrap();
     (ticks(&probes), outcome)
@@ -69,7 +69,7 @@ const VECTOR: [f64; 8] = [0.61, 0.68, 0.71, 0.79, 0.83, 0.87, 0.91, 0.94];
 #[test]
 fn the_vector_of_the_paper_is_found_with_its_probes() {
     let store = record("risk_score", &VECTOR);
-    assert_eq!(ask(&store, &too_risky()), (vec![4, 2, 3], Outcome::Onset(4)));
+    assert_eq!(ask(&store, &too_risky()), (vec![4, 2, 3], BisectOutcome::Onset(4)));
 }
 
 #[test]
@@ -79,12 +79,12 @@ fn a_predicate_that_oscillates_is_refused_where_the_search_alone_is_wrong() {
     let trace = Trace::open(&store, &run()).unwrap();
     let mut judge = |tick| poor.verdict(&trace.at(tick).unwrap().state, None);
     // Tick 3 is ok again, so tick 2 is no onset, and the search cannot know.
-    assert_eq!(naive(8, &mut judge), (vec![4, 2, 1], Outcome::Onset(2)));
+    assert_eq!(naive(8, &mut judge), (vec![4, 2, 1], BisectOutcome::Onset(2)));
     assert_eq!(judge(3), Verdict::Ok);
     let (probes, outcome) = ask(&store, &poor);
     // D-35: what is asked with a lift is the first violation.
-    assert_eq!(ask(&store, &poor.clone().lifted()).1, Outcome::Onset(2));
-    let Outcome::Recovers(turns) = outcome else { panic!("{outcome:?}") };
+    assert_eq!(ask(&store, &poor.clone().lifted()).1, BisectOutcome::Onset(2));
+    let BisectOutcome::Recovers(turns) = outcome else { panic!("{outcome:?}") };
     assert_eq!((probes, turns.len(), turns[0].0, turns[1].0), (vec![], 7, 2, 3));
 }
 
@@ -94,7 +94,7 @@ fn a_rewritten_tick_hides_the_onset_and_the_hash_chain_shows_it() {
     let values: Vec<f64> =
         (1..=40).map(|tick| if tick < 12 { 0.4 } else { 0.8 + 0.001 * f64::from(tick) }).collect();
     let store = record("risk_score", &values);
-    assert_eq!(ask(&store, &too_risky()), (vec![20, 10, 15, 12, 11], Outcome::Onset(12)));
+    assert_eq!(ask(&store, &too_risky()), (vec![20, 10, 15, 12, 11], BisectOutcome::Onset(12)));
 
     let mut records = records_of(&store);
     let at = records.iter().position(|record| record.header().tick == Some(12)).unwrap();
@@ -102,17 +102,17 @@ fn a_rewritten_tick_hides_the_onset_and_the_hash_chain_shows_it() {
     let forged = store_of(info(3), records);
 
     // Whoever only has the trace as it is now is told another tick, with the same confidence.
-    assert_eq!(ask(&forged, &too_risky()), (vec![20, 10, 15, 12, 13], Outcome::Onset(13)));
+    assert_eq!(ask(&forged, &too_risky()), (vec![20, 10, 15, 12, 13], BisectOutcome::Onset(13)));
 
-    let report = verify::store(&forged, &Options::default()).unwrap();
+    let report = verify::store(&forged, &VerifyQuestion::default()).unwrap();
     let findings: Vec<_> = report.findings.iter().map(|finding| (finding.code, finding.tick)).collect();
-    assert_eq!((report.verdict, findings), (Checked::Tampered, vec![("E0302", Some(13))]));
+    assert_eq!((report.verdict, findings), (Checked::Tampered, vec![(Code::E0302, Some(13))]));
     assert_eq!(
         report.runs[0].line.last_good,
         Some(12),
         "tick 13 names another record than the one that stands there"
     );
-    assert_eq!(verify::store(&store, &Options::default()).unwrap().verdict, Checked::Intact);
+    assert_eq!(verify::store(&store, &VerifyQuestion::default()).unwrap().verdict, Checked::Intact);
 }
 
 /// A refusal that nobody made: judged against a record that the run never had.
@@ -134,8 +134,8 @@ fn an_invented_refusal_is_found_with_and_without_replay() {
     let id = invented.id();
     records.push(invented);
     let forged = store_of(info(3), records);
-    let report = verify::store(&forged, &Options::default()).unwrap();
-    assert_eq!((report.verdict, report.findings[0].code), (Checked::Tampered, "E0302"));
+    let report = verify::store(&forged, &VerifyQuestion::default()).unwrap();
+    assert_eq!((report.verdict, report.findings[0].code), (Checked::Tampered, Code::E0302));
     let replayed = verify::replay(&forged, &run()).unwrap();
     assert_eq!(
         replayed,
@@ -188,15 +188,15 @@ fn a_reducer_that_is_no_function_sends_the_search_astray_and_is_caught() {
     };
     let mut judge = |tick| too_risky().verdict(&fold(tick), None);
     // The first evaluation of tick 4 happened to give a state that is ok, so the search never comes back.
-    assert_eq!(naive(8, &mut judge), (vec![4, 6, 5], Outcome::Onset(5)));
+    assert_eq!(naive(8, &mut judge), (vec![4, 6, 5], BisectOutcome::Onset(5)));
     assert_eq!(judge(4), Verdict::Violation, "the same tick, evaluated again");
 
     // Committed states do not change, so the onset read from them does not either.
-    assert_eq!(ask(&store, &too_risky()), (vec![4, 2, 3], Outcome::Onset(4)));
+    assert_eq!(ask(&store, &too_risky()), (vec![4, 2, 3], BisectOutcome::Onset(4)));
 
     // Replay compares, first with the record, then one evaluation with another.
     let replay = |reducer: &dyn Reducer, twice| {
-        let go_on = &mut |_: &step::Head, _: &Record| std::ops::ControlFlow::Continue(());
+        let go_on = &mut |_: &step::RunState, _: &Record| std::ops::ControlFlow::Continue(());
         match verify::replay_with(&trace, trace.tip(), reducer, twice, go_on).unwrap() {
             Err(ReplayError::Divergence(divergence)) => (divergence.tick, divergence.what),
             other => panic!("{other:?}"),
@@ -263,7 +263,11 @@ fn a_predicate_that_asks_the_world_has_no_stable_partition_and_cannot_be_written
     };
     let first = naive(8, &mut judge);
     let second = naive(8, &mut judge);
-    assert_eq!((first.1, second.1), (Outcome::Onset(5), Outcome::Onset(4)), "one record, two answers");
+    assert_eq!(
+        (first.1, second.1),
+        (BisectOutcome::Onset(5), BisectOutcome::Onset(4)),
+        "one record, two answers"
+    );
 
     // What asks the world is no expression: there is nothing in the language that could.
     for text in [
@@ -295,7 +299,7 @@ fn a_predicate_that_asks_the_world_has_no_stable_partition_and_cannot_be_written
         for made in [Predicate::condition("p", text), Predicate::holds("p", text)] {
             let error = made.expect_err(text);
             assert!(
-                ["E0501", "E0502", "E0505", "E0506"].contains(&error.code),
+                [Code::E0501, Code::E0502, Code::E0505, Code::E0506].contains(&error.code),
                 "{text}: {} {error}",
                 error.code
             );
@@ -305,7 +309,7 @@ fn a_predicate_that_asks_the_world_has_no_stable_partition_and_cannot_be_written
     let store = record("risk_score", &VECTOR);
     let committed =
         Predicate::condition("p", "state.risk_score > (has(state.limit) ? state.limit : 0.75)").unwrap();
-    assert_eq!(ask(&store, &committed).1, Outcome::Onset(4));
+    assert_eq!(ask(&store, &committed).1, BisectOutcome::Onset(4));
 }
 
 #[test]
@@ -321,7 +325,7 @@ fn bisect_finds_what_looking_at_every_tick_finds() {
         let store = record("risk_score", &values);
         let first = values.iter().zip(1..).find(|(value, _)| **value > 0.75).map(|(_, tick)| tick);
         let (probes, outcome) = ask(&store, &too_risky());
-        let expected = first.map_or(Outcome::Never, Outcome::Onset);
+        let expected = first.map_or(BisectOutcome::Never, BisectOutcome::Onset);
         assert_eq!(outcome, expected, "case {case}: {n} ticks, onset {onset}, probes {probes:?}");
         assert!(probes.len() as u32 <= bisect::probes_max(n), "case {case}: {probes:?}");
     }
@@ -339,7 +343,7 @@ fn a_hundred_runs_of_64_ticks_have_their_onset_found_in_six_steps() {
             .map(|tick| (if tick < onset { 10 } else { 900 } + dice.below(90)) as f64 / 1000.0)
             .collect();
         let (probes, outcome) = ask(&record("risk_score", &values), &too_risky());
-        exact += u64::from(outcome == Outcome::Onset(onset));
+        exact += u64::from(outcome == BisectOutcome::Onset(onset));
         steps += probes.len();
         most = most.max(probes.len());
     }

@@ -5,7 +5,9 @@
 use std::ops::ControlFlow;
 
 use dendrer::Trace;
-use dendrer::diff::{Align, Change, Kind, Pair, Question, Report, Sides, States, diff};
+use dendrer::diff::{
+    DiffAlign, DiffChange, DiffKind, DiffQuestion, DiffReport, DiffSides, Pair, States, diff,
+};
 use dendrer_object::record::{Author, Body, Header, Kind as RecordKind, Link, Record, Rel, Seed, cut};
 use dendrer_object::{Delta, Digest, Pointer, Timestamp, Value, json};
 use dendrer_store::prelude::*;
@@ -210,14 +212,18 @@ fn write(runs: &Runs) -> (Shared, End, End) {
     (scribe.store(), a, b)
 }
 
-fn ask(store: &Shared, a: &str, b: &str, change: impl FnOnce(&mut Question)) -> (Report, Vec<Pair>) {
+fn ask(store: &Shared, a: &str, b: &str, change: impl FnOnce(&mut DiffQuestion)) -> (DiffReport, Vec<Pair>) {
     ask_in((store, a), (store, b), change)
 }
 
-fn ask_in(a: (&Shared, &str), b: (&Shared, &str), change: impl FnOnce(&mut Question)) -> (Report, Vec<Pair>) {
+fn ask_in(
+    a: (&Shared, &str),
+    b: (&Shared, &str),
+    change: impl FnOnce(&mut DiffQuestion),
+) -> (DiffReport, Vec<Pair>) {
     let open = |(store, name): (_, &str)| Trace::open(store, &run_name(name)).unwrap();
     let (a, b) = (open(a), open(b));
-    let mut question = Question::new(&a, &b);
+    let mut question = DiffQuestion::new(&a, &b);
     change(&mut question);
     let mut pairs = Vec::new();
     let report = diff(&a, &b, &question, &mut |pair| {
@@ -297,15 +303,15 @@ fn closed_places(a: &Record, b: &Record) -> Vec<Pointer> {
 }
 
 /// The kinds of a pair, and how many places cannot be compared.
-fn oracle(a: &Record, b: &Record) -> (Vec<Kind>, usize) {
+fn oracle(a: &Record, b: &Record) -> (Vec<DiffKind>, usize) {
     if a.header().type_name != b.header().type_name {
-        return (vec![Kind::Structural], 0);
+        return (vec![DiffKind::Structural], 0);
     }
     let closed = closed_places(a, b);
     let (x, y) = (plain(a, &closed), plain(b, &closed));
     let mut kinds = Vec::new();
-    kinds.extend((x.0 != y.0).then_some(Kind::Semantic));
-    kinds.extend((x.1 != y.1).then_some(Kind::Confidence));
+    kinds.extend((x.0 != y.0).then_some(DiffKind::Semantic));
+    kinds.extend((x.1 != y.1).then_some(DiffKind::Confidence));
     (kinds, closed.len())
 }
 
@@ -331,12 +337,12 @@ fn swapped(pair: &Pair) -> Pair {
     }
 }
 
-fn swap_change(change: Change) -> Change {
+fn swap_change(change: DiffChange) -> DiffChange {
     let sides = match change.sides {
-        Sides::Values(a, b) => Sides::Values(b, a),
-        Sides::Writes(a, b) => Sides::Writes(b, a),
+        DiffSides::Values(a, b) => DiffSides::Values(b, a),
+        DiffSides::Writes(a, b) => DiffSides::Writes(b, a),
     };
-    Change { sides, ..change }
+    DiffChange { sides, ..change }
 }
 
 fn same(a: &[Pair], b: &[Pair]) {
@@ -361,7 +367,7 @@ proptest! {
         for at in 0..left.len().max(right.len()) {
             let (kinds, closed) = match (left.get(at), right.get(at)) {
                 (Some(a), Some(b)) => oracle(a, b),
-                _ => (vec![Kind::Structural], 0),
+                _ => (vec![DiffKind::Structural], 0),
             };
             kinds.iter().for_each(|kind| counts[*kind as usize] += 1);
             hidden += closed as u64;
@@ -378,7 +384,7 @@ proptest! {
         prop_assert_eq!(report.pairs, beginning + left.len().min(right.len()) as u64);
         // Nothing is known of a state behind a change that was withheld, but that it has another root, or the same.
         let outcome = report.outcome.clone().unwrap();
-        counts[Kind::Outcome as usize] = u64::from(matches!(outcome.states, States::Differ(_)));
+        counts[DiffKind::Outcome as usize] = u64::from(matches!(outcome.states, States::Differ(_)));
         prop_assert_eq!(report.counts, counts);
         match &outcome.states {
             States::Equal => prop_assert_eq!(&a.state, &b.state),
@@ -387,7 +393,7 @@ proptest! {
                 for change in changes {
                     let path: Pointer = change.path.as_str().strip_prefix("/state").unwrap().parse().unwrap();
                     let sides = (path.get(&a.state).cloned(), path.get(&b.state).cloned());
-                    prop_assert_eq!(&change.sides, &Sides::Values(sides.0, sides.1));
+                    prop_assert_eq!(&change.sides, &DiffSides::Values(sides.0, sides.1));
                 }
             }
             States::Unknown { .. } => {
@@ -410,8 +416,8 @@ proptest! {
         let (less, ..) = write(&runs);
         let (full, ..) = write(&Runs { closed: Vec::new(), ..runs });
         let (of_a, of_b) = [(&less, &less), (&full, &less), (&less, &full)][whole];
-        let align = if content { Align::Content } else { Align::Tick };
-        let change = |question: &mut Question| question.align = align;
+        let align = if content { DiffAlign::Content } else { DiffAlign::Tick };
+        let change = |question: &mut DiffQuestion| question.align = align;
         let (report, pairs) = ask_in((of_a, "a"), (of_b, "b"), change);
         let (mirrored, other) = ask_in((of_b, "b"), (of_a, "a"), change);
         same(&pairs, &other.iter().map(swapped).collect::<Vec<_>>());
@@ -421,7 +427,7 @@ proptest! {
         );
         prop_assert_eq!((report.alone.0, report.alone.1), (mirrored.alone.1, mirrored.alone.0));
         prop_assert_eq!((report.a, report.b), (mirrored.b, mirrored.a));
-        let states = |report: &Report| report.outcome.clone().unwrap().states;
+        let states = |report: &DiffReport| report.outcome.clone().unwrap().states;
         match (states(&report), states(&mirrored)) {
             (States::Differ(x), States::Differ(y)) => {
                 prop_assert_eq!(x, y.into_iter().map(swap_change).collect::<Vec<_>>());
@@ -429,7 +435,7 @@ proptest! {
             (States::Unknown { .. }, States::Unknown { .. }) => {}
             (x, y) => prop_assert_eq!(x, y),
         }
-        let steps = |report: &Report| report.shift.map(|shift| shift.steps);
+        let steps = |report: &DiffReport| report.shift.map(|shift| shift.steps);
         prop_assert_eq!(steps(&report), steps(&mirrored));
         prop_assert_eq!(report.shift.map(|s| s.in_b), mirrored.shift.map(|s| !s.in_b));
     }
@@ -438,7 +444,7 @@ proptest! {
     #[test]
     fn content_is_lined_up_by_the_longest_common_sequence(runs in runs(0)) {
         let (store, ..) = write(&runs);
-        let (report, pairs) = ask(&store, "a", "b", |question| question.align = Align::Content);
+        let (report, pairs) = ask(&store, "a", "b", |question| question.align = DiffAlign::Content);
         let behind = report.shared.unwrap_or(0);
         let (left, right) = (transitions(&store, "a", behind), transitions(&store, "b", behind));
         let alike = |a: &Record, b: &Record| oracle(a, b) == (Vec::new(), 0);
@@ -481,12 +487,14 @@ fn pair_of(a: &[&str], b: &[&str]) -> Shared {
 }
 
 /// The differences of the first transitions of two runs, as text.
-fn first_changes(a: &str, b: &str, change: impl FnOnce(&mut Question)) -> Vec<String> {
+fn first_changes(a: &str, b: &str, change: impl FnOnce(&mut DiffQuestion)) -> Vec<String> {
     let (_, pairs) = ask(&pair_of(&[a], &[b]), "a", "b", change);
     let side = |value: &Option<Value>| value.as_ref().map_or("-".to_owned(), Value::to_string);
-    let shown = |change: &Change| match &change.sides {
-        Sides::Values(a, b) => format!("{} {} {} {}", change.kind.as_str(), change.path, side(a), side(b)),
-        Sides::Writes(a, b) => format!(
+    let shown = |change: &DiffChange| match &change.sides {
+        DiffSides::Values(a, b) => {
+            format!("{} {} {} {}", change.kind.as_str(), change.path, side(a), side(b))
+        }
+        DiffSides::Writes(a, b) => format!(
             "{} {} {} {}",
             change.kind.as_str(),
             change.path,
@@ -612,7 +620,7 @@ fn what_the_kernel_writes_of_ticks_and_refusals_makes_no_difference_behind_a_mar
     let (report, _) = ask(&scribe.store(), "a", "b", |_| {});
     let States::Differ(changes) = report.outcome.unwrap().states else { panic!("they differ") };
     assert_eq!(changes[0].path.as_str(), "/state/policy/violated/tick");
-    assert_eq!(changes[0].sides, Sides::Values(Some(1u64.into()), Some(2u64.into())));
+    assert_eq!(changes[0].sides, DiffSides::Values(Some(1u64.into()), Some(2u64.into())));
 }
 
 #[test]
@@ -660,10 +668,10 @@ fn a_run_has_no_ticks_behind_its_end() {
     let store = pair_of(&[STEPS[0]], &[STEPS[0], STEPS[5]]);
     let open = |name| Trace::open(&store, &run_name(name)).unwrap();
     let (a, b) = (open("a"), open("b"));
-    let question = Question { ends: (1, 9), to: Some(7), ..Question::new(&a, &b) };
+    let question = DiffQuestion { ends: (1, 9), to: Some(7), ..DiffQuestion::new(&a, &b) };
     let error = diff(&a, &b, &question, &mut |_| ControlFlow::Continue(())).unwrap_err();
     assert_eq!(error.to_string(), "b has ticks 1..2, there is no tick 9");
-    let question = Question { to: Some(7), ..Question::new(&a, &b) };
+    let question = DiffQuestion { to: Some(7), ..DiffQuestion::new(&a, &b) };
     let report = diff(&a, &b, &question, &mut |_| ControlFlow::Continue(())).unwrap();
     assert_eq!((report.a, report.b, report.alone), (Some((0, 1)), Some((0, 1)), (0, 0)));
 }
@@ -677,7 +685,7 @@ fn an_inserted_step_is_seen_and_content_lines_up_what_follows() {
         let (report, _) = ask(&store, "a", "b", |_| {});
         let found = report.shift.unwrap();
         assert_eq!((found.ticks, found.steps, found.in_b), ((3, 3), shift, true));
-        let (report, pairs) = ask(&store, "a", "b", |question| question.align = Align::Content);
+        let (report, pairs) = ask(&store, "a", "b", |question| question.align = DiffAlign::Content);
         assert_eq!((report.alone, report.counts[0]), ((0, shift), shift));
         assert_eq!(ticks(&pairs[0]), (None, Some(3)));
         let (report, _) = ask(&store, "b", "a", |_| {});
@@ -710,7 +718,7 @@ fn a_shared_beginning_is_not_read() {
         tick == 0 || tick > 1990 || looked_at.contains(&tick)
     });
     let store = Shared::new(Box::new(Memory::of_parts(info(3), tree, parts.collect())));
-    let kinds = vec![Kind::Structural, Kind::Semantic, Kind::Confidence];
+    let kinds = vec![DiffKind::Structural, DiffKind::Semantic, DiffKind::Confidence];
     let (report, pairs) = ask(&store, "a", "b", |question| question.kinds = kinds);
     assert_eq!(report.shared, Some(1990));
     assert_eq!((report.pairs, report.alone, pairs.len()), (1991, (9, 0), 10));

@@ -2,12 +2,12 @@
 
 use std::sync::Arc;
 
-use dendrer::fork::{self, Answer, Carried, Changed, Forked, Stopped, Terms, What};
+use dendrer::fork::{self, Carried, Changed, ForkStopped, ForkTerms, Forked, ReplacedAnswer, What};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::store::Shared;
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer::store::prelude::*;
-use dendrer::verify::{self, Verdict};
+use dendrer::verify::{self, VerifyVerdict};
 use dendrer::{Error, Trace, pack};
 use dendrer_kernel::step::Start;
 use dendrer_object::json::parse_door;
@@ -52,7 +52,7 @@ impl Place {
         recorder.commit().expect("committed");
     }
 
-    fn fork(&self, parent: &str, tick: u64, terms: &Terms) -> Result<(Forked, Carried), Error> {
+    fn fork(&self, parent: &str, tick: u64, terms: &ForkTerms) -> Result<(Forked, Carried), Error> {
         let (reader, writer) = (self.open(), self.open());
         let trace = Trace::open(&reader, &run_name(parent))?;
         let (mut recorder, forked) = fork::fork(&trace, &writer, tick, terms, surroundings("fork"))?;
@@ -93,7 +93,7 @@ const LINES: [&str; 6] = [
 fn a_fork_shares_what_came_before_and_owns_its_marker() {
     let place = Place::new();
     place.record(&risky(), &LINES);
-    let mut terms = Terms::new(run_name("c"));
+    let mut terms = ForkTerms::new(run_name("c"));
     terms.reason = Some("try again".into());
     terms.guidance.insert("policy", "be careful".into());
     terms.set.push(("/limit".parse().unwrap(), Value::from(4.0)));
@@ -142,14 +142,15 @@ fn a_fork_shares_what_came_before_and_owns_its_marker() {
     recorder.commit().unwrap();
     drop(recorder);
     drop(store);
-    place.fork("c", 5, &Terms::new(run_name("g"))).unwrap();
-    place.fork("c", 1, &Terms::new(run_name("h"))).unwrap();
+    place.fork("c", 5, &ForkTerms::new(run_name("g"))).unwrap();
+    place.fork("c", 1, &ForkTerms::new(run_name("h"))).unwrap();
     place.with("g", |grandchild| assert_eq!((grandchild.tip(), grandchild.lineage().len()), (6, 3)));
     place.with("h", |other| assert_eq!(fork::origin(other).unwrap().unwrap().tick, 1));
     let store = place.open();
     let report =
-        verify::store(&store, &verify::Options { replay: true, ..verify::Options::default() }).unwrap();
-    assert_eq!(report.verdict, Verdict::Intact);
+        verify::store(&store, &verify::VerifyQuestion { replay: true, ..verify::VerifyQuestion::default() })
+            .unwrap();
+    assert_eq!(report.verdict, VerifyVerdict::Intact);
 }
 
 #[test]
@@ -157,19 +158,20 @@ fn the_parent_is_carried_on_until_a_decision_rests_on_something_else() {
     let place = Place::new();
     place.record(&risky(), &LINES);
     // Nothing is different: all of it goes on, and what nothing is said of is named.
-    let (_, carried) = place.fork("p", 1, &Terms::new(run_name("same"))).unwrap();
+    let (_, carried) = place.fork("p", 1, &ForkTerms::new(run_name("same"))).unwrap();
     assert_eq!(carried.ticks, [(2, 3), (3, 4), (4, 5), (5, 6), (6, 7)]);
     assert_eq!((carried.silent, carried.stopped), (vec![2, 4, 6], None));
     let same = place.with("same", |trace| trace.at(7).unwrap().state);
     assert_eq!(same.get("seen"), place.with("p", |trace| trace.at(6).unwrap().state).get("seen"));
 
     // Another answer: the policy decided on what it had said.
-    let mut terms = Terms::new(run_name("calm"));
+    let mut terms = ForkTerms::new(run_name("calm"));
     let delta = intent(r#"{"type":"plan.update","delta":[{"set":"/risk","value":3}]}"#).delta;
-    terms.replace.insert(3, Answer { output: Value::from("calm"), delta });
+    terms.replace.insert(3, ReplacedAnswer { output: Value::from("calm"), delta });
     let (_, carried) = place.fork("p", 2, &terms).unwrap();
     assert_eq!(carried.ticks, [(3, 4), (4, 5)]);
-    let why = Stopped::DecidedOn("/risk".parse().unwrap(), Some(Value::from(9.0)), Some(Value::from(3.0)));
+    let why =
+        ForkStopped::DecidedOn("/risk".parse().unwrap(), Some(Value::from(9.0)), Some(Value::from(3.0)));
     assert_eq!(carried.stopped, Some((5, why)));
     place.with("calm", |trace| {
         let moment = trace.at(5).unwrap();
@@ -180,12 +182,12 @@ fn the_parent_is_carried_on_until_a_decision_rests_on_something_else() {
     });
 
     // A value that a rule reads is enforced, and decisions on it do not go on.
-    let mut terms = Terms::new(run_name("strict"));
+    let mut terms = ForkTerms::new(run_name("strict"));
     terms.enforce.push(("limit".to_owned(), Value::from(20.0)));
     let (forked, carried) = place.fork("p", 2, &terms).unwrap();
     let what = What::Policy("/limit".parse().unwrap(), "low".into());
     assert_eq!(forked.changed[0].what, what);
-    assert!(matches!(carried.stopped, Some((5, Stopped::DecidedOn(..)))), "{carried:?}");
+    assert!(matches!(carried.stopped, Some((5, ForkStopped::DecidedOn(..)))), "{carried:?}");
     place.with("strict", |trace| assert_eq!(trace.at(5).unwrap().state.get("policy"), None));
 }
 
@@ -194,13 +196,13 @@ fn what_makes_no_sense_is_refused_and_nothing_is_written() {
     let place = Place::new();
     place.record(&risky(), &LINES);
     let size = place.open().tree().size;
-    let with = |change: &dyn Fn(&mut Terms)| {
-        let mut terms = Terms::new(run_name("c"));
+    let with = |change: &dyn Fn(&mut ForkTerms)| {
+        let mut terms = ForkTerms::new(run_name("c"));
         change(&mut terms);
         terms
     };
-    let answer = || Answer { output: Value::Null, delta: None };
-    let cases: Vec<(u64, Terms, &str, &str)> = vec![
+    let answer = || ReplacedAnswer { output: Value::Null, delta: None };
+    let cases: Vec<(u64, ForkTerms, &str, &str)> = vec![
         (7, with(&|_| ()), "E0102", "p has ticks 1..6, there is no tick 7"),
         (
             2,
@@ -249,17 +251,17 @@ rules:
     let note = |n: u64| format!(r#"{{"type":"desk.note","intent":{{"n":{n}}}}}"#);
     let lines: Vec<String> = (1..=4).map(note).collect();
     place.record(&start, &lines.iter().map(String::as_str).collect::<Vec<_>>());
-    place.fork("p", 2, &Terms::new(run_name("same")))?;
+    place.fork("p", 2, &ForkTerms::new(run_name("same")))?;
     let risk = |run: &str, tick: u64| place.with(run, |t| t.at(tick).unwrap().state.get("risk").cloned());
     assert_eq!(risk("same", 5), risk("p", 4));
-    let mut terms = Terms::new(run_name("other"));
+    let mut terms = ForkTerms::new(run_name("other"));
     terms.enforce.push(("factor".to_owned(), Value::from(10.0)));
     let (forked, _) = place.fork("p", 2, &terms)?;
     assert_eq!(forked.changed[0].what, What::Constant("factor".to_owned()));
     assert_eq!((risk("other", 2), risk("other", 5)), (Some(Value::from(4.0)), Some(Value::from(40.0))));
     place.with("other", |trace| {
         assert_ne!(trace.begins()[0].header().pack, trace.begins()[1].header().pack);
-        assert!(pack::text_of_run(trace).is_some_and(|(_, agrees)| agrees));
+        assert!(dendrer::run::pack::text_of_run(trace).is_some_and(|(_, agrees)| agrees));
         assert_eq!(trace.record(4).unwrap().header().pack, trace.begins()[1].header().pack);
     });
     Ok(())
@@ -270,7 +272,7 @@ rules:
 fn a_fork_that_lies_about_its_parent_does_not_replay() {
     let place = Place::new();
     place.record(&risky(), &LINES);
-    place.fork("p", 2, &Terms::new(run_name("c"))).unwrap();
+    place.fork("p", 2, &ForkTerms::new(run_name("c"))).unwrap();
     let store = place.open();
     let records = dendrer_testkit::records_of(&store);
     let forged: Vec<_> = records
@@ -313,7 +315,7 @@ fn forks_of_a_long_run_are_read_from_snapshots_of_the_parent() {
         .map(|n| format!(r#"{{"type":"memory.write","delta":[{{"set":"/k","value":"{n:0>200}"}}]}}"#))
         .collect();
     place.record(&Start::new(run_name("p")), &lines.iter().map(String::as_str).collect::<Vec<_>>());
-    let (forked, _) = place.fork("p", 599, &Terms::new(run_name("c"))).unwrap();
+    let (forked, _) = place.fork("p", 599, &ForkTerms::new(run_name("c"))).unwrap();
     assert_eq!(forked.replayed_from, 0, "without an index nothing is kept");
     Embedded::open(&place.dir.path().join("s"), Options::write()).unwrap().update_index().unwrap();
     let store = place.open();
@@ -324,7 +326,7 @@ fn forks_of_a_long_run_are_read_from_snapshots_of_the_parent() {
     recorder.commit().unwrap();
     drop(recorder);
     drop(store);
-    let (forked, _) = place.fork("p", 1_150, &Terms::new(run_name("d"))).unwrap();
+    let (forked, _) = place.fork("p", 1_150, &ForkTerms::new(run_name("d"))).unwrap();
     assert!((1_000..1_150).contains(&forked.replayed_from), "{}", forked.replayed_from);
     place.with("d", |child| {
         assert_eq!(child.at(1_151).unwrap().state, child.at(1_150).unwrap().state);

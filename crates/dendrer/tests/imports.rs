@@ -223,8 +223,11 @@ fn imports_are_what_the_rules_say_and_nothing_slips_through() -> Result<(), Erro
             done += 1;
             one_case(&mut dice, &writer, &path, done, &mut tally)?;
         }
-        let report = verify::store(&writer, &verify::Options { replay: true, ..verify::Options::default() })?;
-        assert_eq!(report.verdict, verify::Verdict::Intact);
+        let report = verify::store(
+            &writer,
+            &verify::VerifyQuestion { replay: true, ..verify::VerifyQuestion::default() },
+        )?;
+        assert_eq!(report.verdict, verify::VerifyVerdict::Intact);
     }
     println!("deep: imports {done} {:?}", tally.0);
     for what in ["imported", "E0412", "E0414", "E0411"] {
@@ -305,8 +308,8 @@ fn one_case(
             // Nothing moved; what decided is on record.
             assert_eq!((tip(writer)?, writer.tree().size), (Some(1), before + 1));
             let why = refusal.body().value("/reason").expect("a reason");
-            assert_eq!(why.get("code").and_then(Value::as_str), Some(refused.code()));
-            tally.count(refused.code());
+            assert_eq!(why.get("code").and_then(Value::as_str), Some(refused.code().as_str()));
+            tally.count(refused.code().as_str());
         }
         (refused, imported) => panic!("{refused:?} {imported:?}"),
     }

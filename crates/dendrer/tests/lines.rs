@@ -4,14 +4,14 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use dendrer::lines::{Authors, Line, Reading, Recording, Reply, Stopped, read};
+use dendrer::lines::{Authors, IntentLine, LineOptions, LinesStopped, Recording, Reply, read};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer_kernel::step::Start;
 use dendrer_store::prelude::*;
 use dendrer_store::{Embedded, Options, Shared};
 use dendrer_testkit::{info, memory, recorder, run_name};
 
-fn lines(texts: &[&str]) -> Receiver<io::Result<Line>> {
+fn lines(texts: &[&str]) -> Receiver<io::Result<IntentLine>> {
     read(io::Cursor::new(texts.join("\n").into_bytes())).expect("a thread begins")
 }
 
@@ -42,13 +42,13 @@ fn each_line_has_one_reply_and_the_first_bad_one_is_the_last() {
         r#"{"type":7}"#,
         r#"{"type":"plan.update"}"#,
     ];
-    let mut recording = Recording::new(&mut recorder, lines(&texts), Reading::default(), false);
+    let mut recording = Recording::new(&mut recorder, lines(&texts), LineOptions::default(), false);
     let begun = recording.begin().expect("the run is new");
     assert_eq!(told(&[begun]), ["begun @0"]);
     let replies: Vec<Reply> = recording.by_ref().flatten().collect();
     assert_eq!(told(&replies), ["1 committed @1", "3 refused @2", "4 committed @3", "5 failed E0209"]);
     let stopped = recording.end().expect_err("a line is no intent");
-    assert!(matches!(stopped, Stopped::Line { ref line, .. } if line.number == 5), "{stopped}");
+    assert!(matches!(stopped, LinesStopped::Line { ref line, .. } if line.number == 5), "{stopped}");
     assert_eq!(recorder.head().tick(), 3);
 }
 
@@ -56,7 +56,7 @@ fn each_line_has_one_reply_and_the_first_bad_one_is_the_last() {
 fn a_first_line_that_is_no_intent_leaves_no_run() {
     let store = memory(1);
     let mut recorder = recorder(&store, &Start::new(run_name("r")));
-    let mut recording = Recording::new(&mut recorder, lines(&["nope"]), Reading::default(), false);
+    let mut recording = Recording::new(&mut recorder, lines(&["nope"]), LineOptions::default(), false);
     let replies: Vec<Reply> = recording.by_ref().flatten().collect();
     assert_eq!(told(&replies), ["1 failed E0201"]);
     drop(recording);
@@ -69,10 +69,11 @@ fn a_dry_run_replies_at_once_and_writes_nothing() {
     let store = memory(1);
     let mut recorder = recorder(&store, &Start::new(run_name("r")));
     let (send, receive) = sync_channel(1);
-    let mut recording = Recording::new(&mut recorder, receive, Reading::default(), true);
+    let mut recording = Recording::new(&mut recorder, receive, LineOptions::default(), true);
     assert_eq!(told(&recording.begin().into_iter().collect::<Vec<_>>()), ["begun @0"]);
     for number in 1..=3 {
-        send.send(Ok(Line { number, text: br#"{"type":"plan.update"}"#.to_vec() })).expect("it is read");
+        send.send(Ok(IntentLine { number, text: br#"{"type":"plan.update"}"#.to_vec() }))
+            .expect("it is read");
         let replies = recording.next().expect("a reply is due");
         assert_eq!(told(&replies), [format!("{number} committed @{number}")]);
     }
@@ -94,7 +95,7 @@ fn every_reply_is_of_a_record_that_another_handle_reads() {
     let mut recorder =
         Recorder::begin(&store, &start, Box::new(Fixed::new("r", 0, 1))).expect("a run begins");
     let texts = vec![r#"{"type":"plan.update"}"#; 2000];
-    let mut recording = Recording::new(&mut recorder, lines(&texts), Reading::default(), false);
+    let mut recording = Recording::new(&mut recorder, lines(&texts), LineOptions::default(), false);
     let mut numbers = Vec::new();
     for replies in recording.by_ref() {
         other.refresh().expect("it is read");
@@ -122,25 +123,25 @@ fn lines_that_came_too_late_fail_one_by_one() {
     let mut late = Recorder::resume(&late, &run, Box::new(Fixed::new("b", 9, 1))).expect("it exists");
     let mut first = Recorder::resume(&store, &run, Box::new(Fixed::new("a", 5, 1))).expect("it exists");
     let line = lines(&[r#"{"type":"plan.update"}"#]);
-    assert_eq!(Recording::new(&mut first, line, Reading::default(), false).flatten().count(), 1);
+    assert_eq!(Recording::new(&mut first, line, LineOptions::default(), false).flatten().count(), 1);
     let texts = vec![r#"{"type":"plan.update"}"#; 5];
-    let mut recording = Recording::new(&mut late, lines(&texts), Reading::default(), false);
+    let mut recording = Recording::new(&mut late, lines(&texts), LineOptions::default(), false);
     let replies: Vec<Reply> = recording.by_ref().flatten().collect();
     let codes: BTreeSet<String> = told(&replies).into_iter().map(|told| told[2..].to_owned()).collect();
     assert_eq!(codes, BTreeSet::from(["failed E0407".to_owned()]));
     let numbers: Vec<u64> = replies.iter().filter_map(Reply::line).collect();
     assert_eq!(numbers, (1..=numbers.len() as u64).collect::<Vec<_>>());
-    assert!(matches!(recording.end(), Err(Stopped::Store(error)) if error.code() == "E0407"));
+    assert!(matches!(recording.end(), Err(LinesStopped::Store(error)) if error.code() == "E0407"));
 }
 
 #[test]
 fn who_may_write_decides_the_author_of_a_line() {
     let author = |authors: Authors, text: &str| {
-        let reading = Reading { authors, ..Reading::default() };
-        let line = Line { number: 1, text: text.as_bytes().to_vec() };
+        let reading = LineOptions { authors, ..LineOptions::default() };
+        let line = IntentLine { number: 1, text: text.as_bytes().to_vec() };
         match reading.intent(&line) {
             Ok(intent) => intent.expect("it is not blank").author.as_str().to_owned(),
-            Err(error) => error.code().to_owned(),
+            Err(error) => error.code().to_string(),
         }
     };
     let (result, plan) = (r#"{"type":"action.result"}"#, r#"{"type":"plan.update"}"#);

@@ -5,7 +5,8 @@
 use std::collections::BTreeMap;
 
 use dendrer::merge::{
-    Merged, Resolution, Source, Standing, Strategy, Take, Terms, merge, merged, resolve, standings,
+    ConflictStanding, MergeInput, MergeTerms, Merged, Resolution, Strategy, Take, merge, merged, resolve,
+    standings,
 };
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::store::Shared;
@@ -14,7 +15,7 @@ use dendrer::store::prelude::*;
 use dendrer::{Error, Trace, fork, pack, verify};
 use dendrer_kernel::step::{Outcome, Stage, Start};
 use dendrer_object::json::parse_door;
-use dendrer_object::{Intent, Pointer, Value};
+use dendrer_object::{Code, Intent, Pointer, Value};
 use dendrer_testkit::{Dice, info, run_name};
 use tempfile::TempDir;
 
@@ -59,7 +60,9 @@ impl Place {
             None => Recorder::begin(&store, start, surroundings),
             Some(text) => {
                 let source = pack::read(text.as_bytes()).expect("a pack");
-                pack::begin(&store, &source, start.clone(), surroundings)
+                source
+                    .bind(start.clone())
+                    .and_then(|start| dendrer::Recorder::begin(&store, &start, surroundings))
             }
         }
         .expect("begun");
@@ -71,12 +74,12 @@ impl Place {
         recorder.commit().expect("committed");
     }
 
-    fn merge(&self, runs: &[(&str, u64)], terms: &Terms) -> Result<Merged, Error> {
+    fn merge(&self, runs: &[(&str, u64)], terms: &MergeTerms) -> Result<Merged, Error> {
         let (reader, writer) = (self.open(), self.open());
         let traces: Vec<Trace> =
             runs.iter().map(|(run, _)| Trace::open(&reader, &run_name(run))).collect::<Result<_, _>>()?;
-        let sources: Vec<Source<'_>> =
-            traces.iter().zip(runs).map(|(trace, (_, tick))| Source { trace, tick: *tick }).collect();
+        let sources: Vec<MergeInput<'_>> =
+            traces.iter().zip(runs).map(|(trace, (_, tick))| MergeInput { trace, tick: *tick }).collect();
         let (mut recorder, made) = merge(&sources, &writer, terms, self.surroundings("merge"))?;
         recorder.commit()?;
         Ok(made)
@@ -103,14 +106,14 @@ impl Place {
         self.with(run, |trace| trace.at(trace.tip()).unwrap().state.to_string())
     }
 
-    fn standings(&self, run: &str) -> Vec<Standing> {
+    fn standings(&self, run: &str) -> Vec<ConflictStanding> {
         self.with(run, |trace| standings(trace, &merged(trace).unwrap()).unwrap())
     }
 }
 
-fn terms(run: &str, artifacts: &[&str], strategy: Strategy) -> Terms {
+fn terms(run: &str, artifacts: &[&str], strategy: Strategy) -> MergeTerms {
     let artifacts = artifacts.iter().map(|path| p(path)).collect();
-    Terms { run: run_name(run), artifacts, strategy, seed_only: false }
+    MergeTerms { run: run_name(run), artifacts, strategy, seed_only: false }
 }
 
 fn two(place: &Place) {
@@ -192,11 +195,11 @@ fn a_strategy_takes_what_it_can_tell_apart() {
     assert_eq!(taken("first", Strategy::Policy), [a.clone(), a]);
     let sure = v(&place.state("sure"));
     assert_eq!((sure.get("budget"), p("/map/mine").get(&sure)), (Some(&Value::from(131.0)), None));
-    assert_eq!(place.standings("sure"), [Standing::Taken("a".into()), Standing::Open]);
+    assert_eq!(place.standings("sure"), [ConflictStanding::Taken("a".into()), ConflictStanding::Open]);
     let error = place.resolve("sure", "/budget", Take::Side("b".into())).unwrap_err();
     assert_eq!(
         (error.code(), error.to_string().as_str()),
-        ("E0446", "the conflict at budget is settled: the merge took a")
+        (Code::E0446, "the conflict at budget is settled: the merge took a")
     );
 }
 
@@ -205,7 +208,7 @@ fn a_conflict_is_resolved_by_a_transition_and_once() {
     let place = Place::new();
     two(&place);
     place.merge(&[("x", 2), ("y", 2)], &terms("m", &[], Strategy::Manual)).unwrap();
-    assert_eq!(place.standings("m"), [Standing::Open, Standing::Open]);
+    assert_eq!(place.standings("m"), [ConflictStanding::Open, ConflictStanding::Open]);
     assert_eq!(place.resolve("m", "/budget", Take::Side("y".into())).unwrap(), 1);
     assert_eq!(place.resolve("m", "/map/mine", Take::Value(v("[7]"))).unwrap(), 2);
     let state = v(&place.state("m"));
@@ -213,7 +216,7 @@ fn a_conflict_is_resolved_by_a_transition_and_once() {
         (state.get("budget"), p("/map/mine").get(&state)),
         (Some(&Value::from(96.5)), Some(&v("[7]")))
     );
-    let resolved = |tick, take: &str| Standing::Resolved(tick, take.into(), "measured".into());
+    let resolved = |tick, take: &str| ConflictStanding::Resolved(tick, take.into(), "measured".into());
     assert_eq!(place.standings("m"), [resolved(1, "b"), resolved(2, "value")]);
     place.with("m", |trace| {
         let record = trace.record(1).unwrap();
@@ -233,7 +236,7 @@ fn a_conflict_is_resolved_by_a_transition_and_once() {
     recorder.commit().unwrap();
     drop(recorder);
     drop(store);
-    assert_eq!(place.standings("w"), [Standing::Written(1), Standing::Open]);
+    assert_eq!(place.standings("w"), [ConflictStanding::Written(1), ConflictStanding::Open]);
     let error = place.resolve("w", "/map/mine", Take::Side("a".into())).unwrap_err();
     assert_eq!(error.code(), "E0404", "{error}");
     assert_eq!(place.with("w", |trace| trace.tip()), 1, "nothing of it was written");
@@ -242,9 +245,10 @@ fn a_conflict_is_resolved_by_a_transition_and_once() {
     // A fork of it has the same conflicts, and decides for itself.
     let (reader, writer) = (place.open(), place.open());
     let parent = Trace::open(&reader, &run_name("m")).unwrap();
-    let forked = fork::fork(&parent, &writer, 1, &fork::Terms::new(run_name("f")), place.surroundings("f"));
+    let forked =
+        fork::fork(&parent, &writer, 1, &fork::ForkTerms::new(run_name("f")), place.surroundings("f"));
     forked.unwrap().0.commit().unwrap();
-    assert_eq!(place.standings("f"), [resolved(1, "b"), Standing::Open]);
+    assert_eq!(place.standings("f"), [resolved(1, "b"), ConflictStanding::Open]);
     assert_eq!(place.resolve("f", "/map/mine", Take::Side("a".into())).unwrap(), 3);
 }
 
@@ -298,7 +302,7 @@ fn what_makes_no_sense_is_refused_and_nothing_is_written() {
     assert_eq!(place.state("ok"), r#"{"m":7,"n":3}"#);
     place.with("ok", |trace| assert_eq!(trace.head(0).unwrap().stage(), Stage::Contracts));
     // Values alone go anywhere.
-    let alone = Terms { seed_only: true, ..terms("alone", &[], manual) };
+    let alone = MergeTerms { seed_only: true, ..terms("alone", &[], manual) };
     place.merge(&[("one", 1), ("ruled", 0)], &alone).unwrap();
     assert_eq!(place.state("alone"), r#"{"budget":1,"m":7,"n":2,"risk":1}"#);
 }

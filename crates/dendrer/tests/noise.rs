@@ -166,7 +166,10 @@ fn judge(source: &pack::Source, texts: &[String], places: &[u64]) -> Violated {
     let store = Shared::new(Box::new(Memory::new(StoreInfo::new(id, key.verifier_key().clone()))));
     let run: RunName = "r".parse().unwrap();
     let start = Start::new(run.clone());
-    let mut recorder = pack::begin(&store, source, start, Box::new(Fixed::new("noise", 1, 1))).unwrap();
+    let mut recorder = source
+        .bind(start)
+        .and_then(|start| dendrer::Recorder::begin(&store, &start, Box::new(Fixed::new("noise", 1, 1))))
+        .unwrap();
     for text in texts {
         let intent = Intent::from_value(&parse_door(text.as_bytes()).unwrap(), None).unwrap();
         let outcome = recorder.propose(&intent).unwrap();

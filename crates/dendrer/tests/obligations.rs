@@ -1,8 +1,8 @@
 //! Obligations over recorded runs against a slow oracle that looks at every tick, and the runs that end before something
 //! is due. What an obligation means is held against every possible run in `dendrer-kernel/src/obligation/tests.rs`.
 
-use dendrer::bisect::{self, Outcome, Question, Range};
-use dendrer::kernel::obligation::{Course, Standing};
+use dendrer::bisect::{self, BisectOutcome, BisectQuestion, Range};
+use dendrer::kernel::obligation::{ObligationCourse, Standing};
 use dendrer::kernel::pack::{Bound, Pack};
 use dendrer::kernel::predicate::{Predicate, Verdict};
 use dendrer::kernel::step::Start;
@@ -78,7 +78,7 @@ fn record(steps: &[(usize, usize)], source: &pack::Source) -> Shared {
 /// The verdict at every tick and how it stands in the end, from states that are folded anew for each tick.
 fn oracle(store: &Shared, predicate: &Predicate, to: u64) -> (Vec<Verdict>, Standing) {
     let owed = predicate.obligation().expect("an obligation");
-    let mut course = Course::default();
+    let mut course = ObligationCourse::default();
     let verdicts = (0..=to).map(|tick| {
         let trace = Trace::open(store, &run_name("r")).expect("a run").without_snapshots();
         let moment = trace.at(tick).expect("a tick");
@@ -100,7 +100,7 @@ fn check(store: &Shared, pack: &Pack, from: u64, to: u64) {
             assert_eq!(line.at(tick), &verdicts[tick as usize], "{} at tick {tick}", predicate.name());
         }
         assert_eq!(line.standing, Some(standing.clone()), "{}", predicate.name());
-        let question = Question::Predicate(predicate.clone());
+        let question = BisectQuestion::Predicate(predicate.clone());
         let range = Range { scan: true, ..Range::new(from, to) };
         let report = bisect::bisect(&trace, &question, &range).expect("a report");
         let is = |wanted: fn(&Verdict) -> bool| (from..=to).find(|tick| wanted(&verdicts[*tick as usize]));
@@ -108,11 +108,11 @@ fn check(store: &Shared, pack: &Pack, from: u64, to: u64) {
         let expected = match (is(|verdict| matches!(verdict, Verdict::Uncertain(_))), violated) {
             (Some(tick), _) => {
                 let Verdict::Uncertain(why) = &verdicts[tick as usize] else { unreachable!("just found") };
-                Outcome::Uncertain(tick, why.clone())
+                BisectOutcome::Uncertain(tick, why.clone())
             }
-            (None, None) => Outcome::Never,
-            (None, Some(tick)) if tick == from => Outcome::Initial,
-            (None, Some(tick)) => Outcome::Onset(tick),
+            (None, None) => BisectOutcome::Never,
+            (None, Some(tick)) if tick == from => BisectOutcome::Initial,
+            (None, Some(tick)) => BisectOutcome::Onset(tick),
         };
         assert_eq!(report.outcome, expected, "{}", predicate.name());
         assert_eq!(report.scan, Some(violated), "{}", predicate.name());

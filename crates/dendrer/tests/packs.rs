@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dendrer::recorder::{Fixed, Recorder};
-use dendrer::verify::{self, Verdict};
+use dendrer::verify::{self, VerifyVerdict};
 use dendrer::{Error, Trace, pack};
 use dendrer_kernel::step::{Outcome, Start};
 use dendrer_object::json::parse_door;
@@ -64,7 +64,9 @@ fn a_run_carries_its_pack_and_replays_without_the_file() -> Result<(), Error> {
         meta: Some(json(r#"{"who":"ann"}"#)),
         ..Start::new(run("counted"))
     };
-    let mut recorder = pack::begin(&store, &small, start, Box::new(Fixed::new("packs", 1, 1)))?;
+    let mut recorder = small
+        .bind(start)
+        .and_then(|start| dendrer::Recorder::begin(&store, &start, Box::new(Fixed::new("packs", 1, 1))))?;
     assert_eq!(recorder.head().state().to_string(), r#"{"count":3,"who":"ann"}"#);
     recorder.propose(&note("4"))?;
     recorder.commit()?;
@@ -93,13 +95,14 @@ fn a_run_carries_its_pack_and_replays_without_the_file() -> Result<(), Error> {
         content.get("inputs").and_then(|inputs| inputs.get("s0")).and_then(Value::as_str).map(str::to_owned);
     assert_eq!(s0, Some(json(r#"{"count":3}"#).digest().to_string()));
 
-    let found = pack::of_run(&trace)?.expect("a pack");
+    let found = dendrer::run::pack::of_run(&trace)?.expect("a pack");
     assert_eq!(found.digest(), small.pack.digest());
     assert!(found.predicate("small_count").is_some());
-    assert_eq!(pack::text_of_run(&trace), Some((SMALL.into(), true)));
-    assert_eq!(pack::reducer_of(&trace)?.name(), "fold/1");
-    let report = verify::store(&store, &verify::Options { replay: true, ..verify::Options::default() })?;
-    assert_eq!((report.verdict, &report.runs[0].replay), (Verdict::Intact, &Some(Ok(3))));
+    assert_eq!(dendrer::run::pack::text_of_run(&trace), Some((SMALL.into(), true)));
+    assert_eq!(dendrer::run::pack::reducer_of(&trace)?.name(), "fold/1");
+    let report =
+        verify::store(&store, &verify::VerifyQuestion { replay: true, ..verify::VerifyQuestion::default() })?;
+    assert_eq!((report.verdict, &report.runs[0].replay), (VerifyVerdict::Intact, &Some(Ok(3))));
     Ok(())
 }
 
@@ -107,8 +110,9 @@ fn a_run_carries_its_pack_and_replays_without_the_file() -> Result<(), Error> {
 fn an_intent_cannot_bring_a_delta_past_the_rules() -> Result<(), Error> {
     let store = store();
     let small = source(SMALL.as_bytes());
-    let mut recorder =
-        pack::begin(&store, &small, Start::new(run("pushed")), Box::new(Fixed::new("packs", 1, 1)))?;
+    let mut recorder = small
+        .bind(Start::new(run("pushed")))
+        .and_then(|start| dendrer::Recorder::begin(&store, &start, Box::new(Fixed::new("packs", 1, 1))))?;
     let intent = json(r#"{"type":"desk.note","intent":{"n":1},"delta":[{"set":"/count","value":99}]}"#);
     recorder.propose(&Intent::from_value(&intent, None).expect("an intent"))?;
     recorder.propose(&note("1"))?;
@@ -121,7 +125,8 @@ fn an_intent_cannot_bring_a_delta_past_the_rules() -> Result<(), Error> {
         noted.contains("cannot bring a delta of its own") && noted.contains("99"),
         "kept, with the proposal: {noted}"
     );
-    let report = verify::store(&store, &verify::Options { replay: true, ..verify::Options::default() })?;
+    let report =
+        verify::store(&store, &verify::VerifyQuestion { replay: true, ..verify::VerifyQuestion::default() })?;
     assert_eq!(report.runs[0].replay, Some(Ok(2)), "replay sees what was proposed and what was made");
     Ok(())
 }
@@ -130,8 +135,9 @@ fn an_intent_cannot_bring_a_delta_past_the_rules() -> Result<(), Error> {
 fn a_run_is_reduced_again_under_another_pack_at_the_same_ticks() -> Result<(), Error> {
     let store = store();
     let small = source(SMALL.as_bytes());
-    let mut recorder =
-        pack::begin(&store, &small, Start::new(run("first")), Box::new(Fixed::new("packs", 1, 1)))?;
+    let mut recorder = small
+        .bind(Start::new(run("first")))
+        .and_then(|start| dendrer::Recorder::begin(&store, &start, Box::new(Fixed::new("packs", 1, 1))))?;
     let mut cause = None;
     for n in 0..600u64 {
         let mut intent = note(&n.to_string());
@@ -158,7 +164,7 @@ fn a_run_is_reduced_again_under_another_pack_at_the_same_ticks() -> Result<(), E
     let target = self::store();
     let reduced = {
         let trace = Trace::open(&store, &run("first"))?;
-        pack::reduce(
+        dendrer::reduce::reduce(
             &trace,
             &target,
             &other,
@@ -190,8 +196,11 @@ fn a_run_is_reduced_again_under_another_pack_at_the_same_ticks() -> Result<(), E
     }
     let from = second.start().content().get("inputs").and_then(|inputs| inputs.get("reduced_from")).cloned();
     assert_eq!(from.as_ref().and_then(|from| from.get("run")).and_then(Value::as_str), Some("first"));
-    let report = verify::store(&target, &verify::Options { replay: true, ..verify::Options::default() })?;
-    assert_eq!((report.verdict, &report.runs[0].replay), (Verdict::Intact, &Some(Ok(606))));
+    let report = verify::store(
+        &target,
+        &verify::VerifyQuestion { replay: true, ..verify::VerifyQuestion::default() },
+    )?;
+    assert_eq!((report.verdict, &report.runs[0].replay), (VerifyVerdict::Intact, &Some(Ok(606))));
     Ok(())
 }
 
@@ -199,8 +208,9 @@ fn a_run_is_reduced_again_under_another_pack_at_the_same_ticks() -> Result<(), E
 fn what_cannot_be_reduced_is_said_before_anything_is_written() -> Result<(), Error> {
     let store = store();
     let small = source(SMALL.as_bytes());
-    let mut recorder =
-        pack::begin(&store, &small, Start::new(run("first")), Box::new(Fixed::new("packs", 1, 1)))?;
+    let mut recorder = small
+        .bind(Start::new(run("first")))
+        .and_then(|start| dendrer::Recorder::begin(&store, &start, Box::new(Fixed::new("packs", 1, 1))))?;
     recorder.propose(&note("1"))?;
     recorder.commit()?;
     drop(recorder);
@@ -213,8 +223,15 @@ fn what_cannot_be_reduced_is_said_before_anything_is_written() -> Result<(), Err
     );
     let target = self::store();
     let trace = Trace::open(&store, &run("first"))?;
-    let error = pack::reduce(&trace, &target, &without, run("second"), None, Box::new(Fixed::new("r", 5, 1)))
-        .expect_err("the type is not known there");
+    let error = dendrer::reduce::reduce(
+        &trace,
+        &target,
+        &without,
+        run("second"),
+        None,
+        Box::new(Fixed::new("r", 5, 1)),
+    )
+    .expect_err("the type is not known there");
     assert_eq!(error.code(), "E0402");
     assert!(error.to_string().contains("tick 1 of first"), "{error}");
     assert!(Trace::open(&target, &run("second")).is_err(), "nothing was begun");

@@ -6,7 +6,7 @@
 use std::ops::RangeInclusive;
 
 use dendrer::Trace;
-use dendrer::bisect::{self, Outcome, Question, Range};
+use dendrer::bisect::{self, BisectOutcome, BisectQuestion, Range};
 use dendrer::watch::Watch;
 use dendrer_kernel::predicate::{Predicate, Window};
 use dendrer_kernel::step::Start;
@@ -38,10 +38,10 @@ fn more_than(number: u64) -> Predicate {
 }
 
 /// Asks once, with nothing known from before; returns the onset and how many records were read.
-fn first_bisect(store: &Shared, predicate: Predicate) -> (Outcome, u64) {
+fn first_bisect(store: &Shared, predicate: Predicate) -> (BisectOutcome, u64) {
     let watch = Watch::default();
     let trace = Trace::open(&watch.over(store), &run_name("r")).unwrap();
-    let report = trace.bisect(&Question::Predicate(predicate)).unwrap();
+    let report = trace.bisect(&BisectQuestion::Predicate(predicate)).unwrap();
     assert_eq!(report.known_to, None);
     (report.outcome, watch.done())
 }
@@ -51,9 +51,9 @@ fn first_bisect_reads_no_more_records_of_a_long_run_than_of_a_short_one() {
     let [short, long] = [2_000u64, 32_000].map(|ticks| {
         let store = store_of(ticks);
         let (outcome, counted) = first_bisect(&store, more_than(ticks * 7 / 10));
-        assert_eq!(outcome, Outcome::Onset(ticks * 7 / 10 + 1));
+        assert_eq!(outcome, BisectOutcome::Onset(ticks * 7 / 10 + 1));
         let (outcome, latched) = first_bisect(&store, Predicate::built_in("kernel.anomaly_free").unwrap());
-        assert_eq!(outcome, Outcome::Never);
+        assert_eq!(outcome, BisectOutcome::Never);
         counted + latched
     });
     assert!(short < 2_000, "{short} records of 2,000 ticks were read");
@@ -66,13 +66,13 @@ fn probes_answer_as_a_pass_over_all_records_does() {
     for (from, to) in [(0, 900), (0, 899), (17, 640), (600, 601), (900, 900)] {
         for bound in [0, 1, 16, 17, 400, 599, 600, 639, 640, 898, 899, 900] {
             for window in [Window::After, Window::Before] {
-                let question = Question::Predicate(more_than(bound).at_window(window));
+                let question = BisectQuestion::Predicate(more_than(bound).at_window(window));
                 let range = Range::new(from, to);
                 let fresh = Trace::open(&store, &run_name("r")).unwrap();
                 let passed = Trace::open(&store, &run_name("r")).unwrap().without_snapshots();
                 let probed = bisect::bisect(&fresh, &question, &range).unwrap();
                 let passed = bisect::bisect(&passed, &question, &range).unwrap();
-                let told = |report: bisect::Report| {
+                let told = |report: bisect::BisectReport| {
                     (report.outcome, report.low, report.high, report.probes, report.candidates)
                 };
                 assert_eq!(told(probed), told(passed), "> {bound} at {window:?} from {from} to {to}");

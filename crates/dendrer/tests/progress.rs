@@ -1,10 +1,10 @@
 //! Where a score fell, against a slow oracle that asks for it at every tick of full states; and the published packs.
 
 use dendrer::ask::regression::{Metric, readings, regression};
-use dendrer::bisect::{self, Outcome, Question, Range};
+use dendrer::bisect::{self, BisectOutcome, BisectQuestion, Range};
 use dendrer::kernel::predicate::Predicate;
-use dendrer::kernel::progress::course::Course;
-use dendrer::kernel::progress::{Evaluation, Plan, Signal};
+use dendrer::kernel::progress::course::ProgressCourse;
+use dendrer::kernel::progress::{Evaluation, ProgressPlan, Signal};
 use dendrer::kernel::step::Start;
 use dendrer::{Trace, pack};
 use dendrer_object::{Delta, Intent, Value, json};
@@ -65,8 +65,8 @@ fn record(steps: &[(usize, usize)], source: &pack::Source) -> Shared {
 
 /// What a metric says at every tick, from states that are folded anew for each.
 fn oracle(store: &Shared, metric: &Metric<'_>, to: u64) -> Vec<Evaluation> {
-    fn of_signal(store: &Shared, signal: Signal, plan: &Plan, to: u64) -> Vec<Evaluation> {
-        let mut course = Course::new(plan);
+    fn of_signal(store: &Shared, signal: Signal, plan: &ProgressPlan, to: u64) -> Vec<Evaluation> {
+        let mut course = ProgressCourse::new(plan);
         let said = (0..=to).map(|tick| {
             let trace = Trace::open(store, &run_name("r")).expect("a run").without_snapshots();
             let moment = trace.at(tick).expect("a tick");
@@ -93,12 +93,12 @@ fn oracle(store: &Shared, metric: &Metric<'_>, to: u64) -> Vec<Evaluation> {
 }
 
 /// The first tick that is lower than some tick before it in the range, or that cannot be said, by comparing each with all.
-fn expected(said: &[Evaluation], from: u64, tolerance: f64) -> Outcome {
+fn expected(said: &[Evaluation], from: u64, tolerance: f64) -> BisectOutcome {
     let from = from as usize;
     for tick in from..said.len() {
-        let onset = if tick == from { Outcome::Initial } else { Outcome::Onset(tick as u64) };
+        let onset = if tick == from { BisectOutcome::Initial } else { BisectOutcome::Onset(tick as u64) };
         match &said[tick] {
-            Evaluation::Uncertain(_, why) => return Outcome::Uncertain(tick as u64, why.clone()),
+            Evaluation::Uncertain(_, why) => return BisectOutcome::Uncertain(tick as u64, why.clone()),
             Evaluation::Violation(_) => return onset,
             Evaluation::Ok(score) => {
                 let fell = said[from..tick]
@@ -110,7 +110,7 @@ fn expected(said: &[Evaluation], from: u64, tolerance: f64) -> Outcome {
             }
         }
     }
-    Outcome::Never
+    BisectOutcome::Never
 }
 
 proptest! {
@@ -141,7 +141,7 @@ proptest! {
                 let tolerance = if name == "progress" { 0.05 } else { 0.0 };
                 let report = bisect::bisect(&trace, &question, &range).expect("a report");
                 prop_assert_eq!(report.outcome, expected(&said, from, tolerance), "{}", name);
-                prop_assert!(matches!(question, Question::Regression(_)));
+                prop_assert!(matches!(question, BisectQuestion::Regression(_)));
             }
         }
     }

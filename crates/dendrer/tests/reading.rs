@@ -6,11 +6,11 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dendrer::bundle;
-use dendrer::verify::{self, Options, Reading, Verdict};
+use dendrer::verify::{self, VerifyQuestion, VerifyReading, VerifyVerdict};
 use dendrer_kernel::step::Start;
 use dendrer_object::{Intent, Record, Value};
 use dendrer_store::embedded::{Embedded, Options as StoreOptions, VerifyOptions};
-use dendrer_store::faulty::{Crash, Fault, Faulty};
+use dendrer_store::faulty::{Crash, DiskFault, Faulty};
 use dendrer_store::prelude::*;
 use dendrer_store::{Shared, Store, StoreError};
 use dendrer_testkit::{memory, run_name};
@@ -33,9 +33,12 @@ fn recorded() -> (Shared, Vec<(u64, Record)>) {
 }
 
 /// What a reading of these records says: the verdict and how many were opened.
-fn read(store: &Shared, records: impl IntoIterator<Item = (u64, Record)>) -> Option<(Verdict, u64, String)> {
-    let options = Options { replay: true, ..Options::default() };
-    let mut reading = Reading::new(store, &options).expect("a checkpoint");
+fn read(
+    store: &Shared,
+    records: impl IntoIterator<Item = (u64, Record)>,
+) -> Option<(VerifyVerdict, u64, String)> {
+    let options = VerifyQuestion { replay: true, ..VerifyQuestion::default() };
+    let mut reading = VerifyReading::new(store, &options).expect("a checkpoint");
     records.into_iter().for_each(|(position, record)| reading.take(position, record));
     let report = reading.finish().expect("a report")?;
     Some((
@@ -48,7 +51,7 @@ fn read(store: &Shared, records: impl IntoIterator<Item = (u64, Record)>) -> Opt
 #[test]
 fn a_reading_of_all_records_is_a_verification_of_the_store() {
     let (store, records) = recorded();
-    let options = Options { replay: true, ..Options::default() };
+    let options = VerifyQuestion { replay: true, ..VerifyQuestion::default() };
     let report = verify::store(&store, &options).expect("a report");
     let said = format!("{:?}{:?}{:?}", report.runs, report.log, report.not_checked);
     assert_eq!(read(&store, records.clone()), Some((report.verdict, report.records, said)));
@@ -78,7 +81,7 @@ fn a_reading_that_lacks_a_record_says_nothing() {
 fn a_reading_of_another_record_is_tampered() {
     let (store, mut records) = recorded();
     records[300].1 = records[299].1.clone();
-    assert_eq!(read(&store, records).map(|(verdict, ..)| verdict), Some(Verdict::Tampered));
+    assert_eq!(read(&store, records).map(|(verdict, ..)| verdict), Some(VerifyVerdict::Tampered));
 }
 
 /// Whichever call to the system fails, the answer is that it failed, or the one without the failure.
@@ -100,27 +103,27 @@ fn no_call_that_failed_is_told_as_damage() {
     dendrer_testkit::record(&store, &Start::new(run_name("r")), intents);
     store.sign_checkpoint(&dendrer_testkit::key(3)).expect("a signature");
     AppendLog::close(Box::new(store)).expect("closed");
-    let verified = |disk: &Faulty| -> Result<(Verdict, usize), String> {
+    let verified = |disk: &Faulty| -> Result<(VerifyVerdict, usize), String> {
         let told = |error: StoreError| format!("{} {error}", error.code());
         let store = Arc::new(Embedded::open(dir, options(disk)).map_err(told)?);
         if let Some(trouble) = store.trouble() {
             return Err(format!("{} {trouble}", trouble.code()));
         }
         let files = store.verify(&VerifyOptions::default()).map_err(told)?;
-        let report = verify::store(&store, &Options::default())
+        let report = verify::store(&store, &VerifyQuestion::default())
             .map_err(|error| format!("{} {error}", error.code()))?;
         Ok((report.verdict, files.findings.len()))
     };
     let sound = disk.image(disk.moments(), Crash::Process);
     let whole = verified(&sound);
-    assert!(matches!(whole, Ok((verdict, 0)) if verdict != Verdict::Tampered), "{whole:?}");
+    assert!(matches!(whole, Ok((verdict, 0)) if verdict != VerifyVerdict::Tampered), "{whole:?}");
     let calls = sound.calls();
     assert!(calls > 20, "{calls} calls");
     for kind in [std::io::ErrorKind::Other, std::io::ErrorKind::PermissionDenied] {
         for at in 0..calls {
             for lasting in [false, true] {
                 let disk = disk.image(disk.moments(), Crash::Process);
-                disk.fail(at, Fault::Error(kind), lasting);
+                disk.fail(at, DiskFault::Error(kind), lasting);
                 match verified(&disk) {
                     Err(said) => assert!(said.starts_with("E0801"), "call {at}, {kind:?}: {said}"),
                     answer => assert_eq!(answer, whole, "call {at}, {kind:?}"),
@@ -166,6 +169,7 @@ fn what_calls_share_is_read_as_it_was_committed() {
         entries
     };
     assert_eq!(entries(&*opened.store), entries(&store));
-    let report = verify::bundle(&opened, &Options { replay: true, ..Options::default() }).expect("a report");
-    assert_ne!(report.verdict, Verdict::Tampered);
+    let report = verify::bundle(&opened, &VerifyQuestion { replay: true, ..VerifyQuestion::default() })
+        .expect("a report");
+    assert_ne!(report.verdict, VerifyVerdict::Tampered);
 }

@@ -5,10 +5,10 @@
 
 use std::collections::BTreeMap;
 
-use dendrer::fork::{self, Answer};
+use dendrer::fork::{self, ReplacedAnswer};
 use dendrer::kernel::pack::Effect;
 use dendrer::kernel::replay;
-use dendrer::rebase::{Ask, Basis, Fate, From, Rebased, Stopped, Terms, rebase};
+use dendrer::rebase::{AnswerSource, Ask, Basis, Fate, RebaseStopped, RebaseTerms, Rebased, rebase};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::store::Shared;
 use dendrer::store::embedded::{Embedded, Options};
@@ -56,7 +56,9 @@ impl Place {
             None => Recorder::begin(&store, start, surroundings(start.run.as_str())),
             Some(text) => {
                 let source = pack::read(text.as_bytes()).expect("a pack");
-                pack::begin(&store, &source, start.clone(), surroundings(start.run.as_str()))
+                source.bind(start.clone()).and_then(|start| {
+                    dendrer::Recorder::begin(&store, &start, surroundings(start.run.as_str()))
+                })
             }
         }
         .expect("begun");
@@ -68,7 +70,7 @@ impl Place {
         run: &str,
         onto: &str,
         tick: u64,
-        terms: &Terms,
+        terms: &RebaseTerms,
         ask: Option<&mut Ask<'_>>,
     ) -> Result<Rebased, Error> {
         let (reader, writer) = (self.open(), self.open());
@@ -133,7 +135,7 @@ fn check_again(place: &Place, run: &str) -> usize {
         let last = about.get("to_tick").unwrap().as_u64().unwrap();
         assert_eq!(about.get("tip"), Some(&Value::from(source.record(last).unwrap().id())));
         let mut before = about.get("from_tick").unwrap().as_u64().unwrap() - 1;
-        let takes_delta = pack::reducer_of(trace).unwrap().takes_delta();
+        let takes_delta = dendrer::run::pack::reducer_of(trace).unwrap().takes_delta();
         let mut renamed = BTreeMap::new();
         for tick in base + 2..=trace.tip() {
             let record = trace.record(tick).unwrap();
@@ -193,7 +195,7 @@ fn intents_go_through_the_door_of_another_run_in_order() {
         ],
     );
     let before = (place.open().tree().size, place.state("a"), place.state("b"));
-    let rebased = place.rebase("b", "a", 1, &Terms::new(run_name("n")), None).unwrap();
+    let rebased = place.rebase("b", "a", 1, &RebaseTerms::new(run_name("n")), None).unwrap();
     assert_eq!((rebased.from, rebased.to, rebased.carried(), rebased.unseen()), (1, 4, 4, 0));
     assert_eq!(
         fates(&rebased),
@@ -212,13 +214,13 @@ fn intents_go_through_the_door_of_another_run_in_order() {
         (before.0 + 6, before.1, before.2)
     );
     // What was carried over goes on to another base in the same way, and says where it was last.
-    let rebased = place.rebase("n", "a", 0, &Terms::new(run_name("m")), None).unwrap();
+    let rebased = place.rebase("n", "a", 0, &RebaseTerms::new(run_name("m")), None).unwrap();
     assert_eq!((rebased.steps[0].fate.clone(), rebased.carried()), (Fate::Left, 4));
     assert_eq!(check_again(&place, "m"), 4);
-    let mut terms = Terms::new(run_name("strict"));
+    let mut terms = RebaseTerms::new(run_name("strict"));
     terms.stop_on_context = true;
     let rebased = place.rebase("b", "a", 1, &terms, None).unwrap();
-    assert_eq!(rebased.stopped(), Some((4, &Stopped::Unsaid)));
+    assert_eq!(rebased.stopped(), Some((4, &RebaseStopped::Unsaid)));
 }
 
 #[test]
@@ -241,13 +243,14 @@ fn what_the_new_base_does_not_justify_ends_it() {
         ],
     );
     let stop = |run: &str, onto: &str, name: &str| {
-        let rebased = place.rebase(run, onto, 0, &Terms::new(run_name(name)), None).unwrap();
+        let rebased = place.rebase(run, onto, 0, &RebaseTerms::new(run_name(name)), None).unwrap();
         check_again(&place, name);
         rebased.stopped().map(|(tick, why)| (tick, why.clone()))
     };
-    let limit = Stopped::DecidedOn("/limit".parse().unwrap(), Some(Value::from(5.0)), Some(Value::from(9.0)));
+    let limit =
+        RebaseStopped::DecidedOn("/limit".parse().unwrap(), Some(Value::from(5.0)), Some(Value::from(9.0)));
     assert_eq!(stop("b", "other", "n1"), Some((2, limit)));
-    assert_eq!(stop("b", "lax", "n2"), Some((2, Stopped::RulesDiffer)));
+    assert_eq!(stop("b", "lax", "n2"), Some((2, RebaseStopped::RulesDiffer)));
     assert_eq!(stop("b", "a", "n3"), None);
     // A change that does not fit leaves nothing behind, where recording would only have noted it.
     place.record(
@@ -258,12 +261,12 @@ fn what_the_new_base_does_not_justify_ends_it() {
         ],
     );
     let why = stop("c", "a", "n4").unwrap();
-    assert!(matches!(&why, (2, Stopped::DoesNotApply(what)) if what.contains("list")), "{why:?}");
+    assert!(matches!(&why, (2, RebaseStopped::DoesNotApply(what)) if what.contains("list")), "{why:?}");
     assert_eq!(place.with("n4", |trace| trace.tip()), 2, "the marker and one transition");
     // A decision that names what is not in the history of the new run; facts may.
     let (reader, writer) = (place.open(), place.open());
     let parent = Trace::open(&reader, &run_name("b")).unwrap();
-    let terms = fork::Terms::new(run_name("f"));
+    let terms = fork::ForkTerms::new(run_name("f"));
     let (mut recorder, _) = fork::fork(&parent, &writer, 3, &terms, surroundings("f")).unwrap();
     let shared = parent.record(1).unwrap().id();
     for type_name in ["observation.add", "plan.update"] {
@@ -274,12 +277,12 @@ fn what_the_new_base_does_not_justify_ends_it() {
     recorder.commit().unwrap();
     drop(recorder);
     drop(writer);
-    assert_eq!(stop("f", "a", "n5"), Some((6, Stopped::Absent("b@1".to_owned()))));
-    let rebased = place.rebase("f", "b", 2, &Terms::new(run_name("n6")), None).unwrap();
+    assert_eq!(stop("f", "a", "n5"), Some((6, RebaseStopped::Absent("b@1".to_owned()))));
+    let rebased = place.rebase("f", "b", 2, &RebaseTerms::new(run_name("n6")), None).unwrap();
     assert_eq!((rebased.stopped(), rebased.carried()), (None, 2), "there it is");
     // Of the parent's history, only what stands before the base counts.
-    let rebased = place.rebase("f", "b", 0, &Terms::new(run_name("n7")), None).unwrap();
-    assert_eq!(rebased.stopped(), Some((6, &Stopped::Absent("b@1".to_owned()))));
+    let rebased = place.rebase("f", "b", 0, &RebaseTerms::new(run_name("n7")), None).unwrap();
+    assert_eq!(rebased.stopped(), Some((6, &RebaseStopped::Absent("b@1".to_owned()))));
 }
 
 const TOOLS: &str = r#"
@@ -328,7 +331,7 @@ fn a_tool_that_acts_is_never_asked_again() {
     let place = Place::new();
     caller(&place);
     // Without anybody who could be asked, the record answers for all of them.
-    let rebased = place.rebase("b", "a", 0, &Terms::new(run_name("n")), None).unwrap();
+    let rebased = place.rebase("b", "a", 0, &RebaseTerms::new(run_name("n")), None).unwrap();
     assert_eq!((rebased.stopped(), rebased.carried()), (None, 9));
     let classes: Vec<String> =
         rebased.steps.iter().filter_map(|step| step.class).map(|class| class.to_string()).collect();
@@ -345,14 +348,14 @@ fn a_tool_that_acts_is_never_asked_again() {
             "effectful (undeclared)",
         ]
     );
-    let answers = |rebased: &Rebased| -> Vec<Option<From>> {
+    let answers = |rebased: &Rebased| -> Vec<Option<AnswerSource>> {
         let answer = |step: &dendrer::rebase::Step| match &step.fate {
             Fate::Carried { answer, .. } if step.type_name.as_str() == "action.result" => Some(*answer),
             _ => None,
         };
         rebased.steps.iter().filter_map(answer).collect()
     };
-    assert_eq!(answers(&rebased), [Some(From::Record); 4]);
+    assert_eq!(answers(&rebased), [Some(AnswerSource::Record); 4]);
     assert_eq!(place.state("n").to_string(), place.state("b").to_string());
     assert_eq!(check_again(&place, "n"), 9);
 
@@ -360,15 +363,15 @@ fn a_tool_that_acts_is_never_asked_again() {
     let mut asked = Vec::new();
     let mut ask = |call: &dendrer::rebase::Call<'_>| {
         asked.push((call.tick, call.tool.to_owned(), call.effect));
-        Ok(Answer { output: call.params.get("n").unwrap().clone(), delta: None })
+        Ok(ReplacedAnswer { output: call.params.get("n").unwrap().clone(), delta: None })
     };
-    let rebased = place.rebase("b", "a", 0, &Terms::new(run_name("same")), Some(&mut ask)).unwrap();
+    let rebased = place.rebase("b", "a", 0, &RebaseTerms::new(run_name("same")), Some(&mut ask)).unwrap();
     assert_eq!(
         asked,
         [(2, "quote".to_owned(), Effect::Read), (4, "store".to_owned(), Effect::IdempotentWrite)]
     );
-    let same = Some(From::AskedSame);
-    assert_eq!(answers(&rebased), [same, same, Some(From::Record), Some(From::Record)]);
+    let same = Some(AnswerSource::AskedSame);
+    assert_eq!(answers(&rebased), [same, same, Some(AnswerSource::Record), Some(AnswerSource::Record)]);
     assert_eq!(check_again(&place, "same"), 9);
     place.with("same", |trace| {
         let said = |tick: u64| trace.record(tick).unwrap().content();
@@ -385,21 +388,22 @@ fn a_tool_that_acts_is_never_asked_again() {
     });
 
     // Another answer is on record as it came, and ends what rests on the old one.
-    let mut ask = |_: &dendrer::rebase::Call<'_>| Ok(Answer { output: Value::from(99.0), delta: None });
-    let rebased = place.rebase("b", "a", 0, &Terms::new(run_name("other")), Some(&mut ask)).unwrap();
-    assert_eq!(rebased.stopped(), Some((9, &Stopped::OtherAnswer(2))));
-    assert_eq!(answers(&rebased)[0], Some(From::AskedOther));
+    let mut ask =
+        |_: &dendrer::rebase::Call<'_>| Ok(ReplacedAnswer { output: Value::from(99.0), delta: None });
+    let rebased = place.rebase("b", "a", 0, &RebaseTerms::new(run_name("other")), Some(&mut ask)).unwrap();
+    assert_eq!(rebased.stopped(), Some((9, &RebaseStopped::OtherAnswer(2))));
+    assert_eq!(answers(&rebased)[0], Some(AnswerSource::AskedOther));
     assert_eq!(place.state("other").get("price"), Some(&Value::from(99.0)));
     assert_eq!(check_again(&place, "other"), 8);
 
     // A tool that does not answer ends it, and so does one that acts, where that is asked for.
     let mut ask = |_: &dendrer::rebase::Call<'_>| Err("no route to host".to_owned());
-    let rebased = place.rebase("b", "a", 0, &Terms::new(run_name("dead")), Some(&mut ask)).unwrap();
-    assert_eq!(rebased.stopped(), Some((2, &Stopped::NotAnswered("no route to host".to_owned()))));
-    let mut terms = Terms::new(run_name("careful"));
+    let rebased = place.rebase("b", "a", 0, &RebaseTerms::new(run_name("dead")), Some(&mut ask)).unwrap();
+    assert_eq!(rebased.stopped(), Some((2, &RebaseStopped::NotAnswered("no route to host".to_owned()))));
+    let mut terms = RebaseTerms::new(run_name("careful"));
     terms.stop_on_effectful = true;
     let rebased = place.rebase("b", "a", 0, &terms, None).unwrap();
-    assert_eq!((rebased.stopped(), rebased.unseen()), (Some((6, &Stopped::Effectful)), 3));
+    assert_eq!((rebased.stopped(), rebased.unseen()), (Some((6, &RebaseStopped::Effectful)), 3));
 }
 
 #[test]
@@ -414,8 +418,8 @@ fn an_answer_without_an_output_is_not_made_up() {
             r#"{"type":"action.result","author":"runtime","action":{"tool":"send","params":{}},"result":{"status":"ok"}}"#,
         ],
     );
-    let rebased = place.rebase("mute", "a", 0, &Terms::new(run_name("n")), None).unwrap();
-    assert_eq!(rebased.stopped(), Some((2, &Stopped::NoOutput)));
+    let rebased = place.rebase("mute", "a", 0, &RebaseTerms::new(run_name("n")), None).unwrap();
+    assert_eq!(rebased.stopped(), Some((2, &RebaseStopped::NoOutput)));
     // Where agents bring the change of state, another answer says nothing of what it changes.
     let mut start = Start::new(run_name("d"));
     let tools =
@@ -424,13 +428,15 @@ fn an_answer_without_an_output_is_not_made_up() {
     place.record_under(&start, Some(tools), &[&request, &result]);
     start.run = run_name("e");
     place.record_under(&start, Some(tools), &[]);
-    let mut ask = |_: &dendrer::rebase::Call<'_>| Ok(Answer { output: Value::from(7.0), delta: None });
-    let rebased = place.rebase("d", "e", 0, &Terms::new(run_name("n2")), Some(&mut ask)).unwrap();
-    assert_eq!(rebased.stopped(), Some((2, &Stopped::NoChange)));
-    let delta = Delta::from_value(&v(r#"[{"set":"/price","value":7}]"#)).unwrap();
     let mut ask =
-        |_: &dendrer::rebase::Call<'_>| Ok(Answer { output: Value::from(7.0), delta: Some(delta.clone()) });
-    let rebased = place.rebase("d", "e", 0, &Terms::new(run_name("n3")), Some(&mut ask)).unwrap();
+        |_: &dendrer::rebase::Call<'_>| Ok(ReplacedAnswer { output: Value::from(7.0), delta: None });
+    let rebased = place.rebase("d", "e", 0, &RebaseTerms::new(run_name("n2")), Some(&mut ask)).unwrap();
+    assert_eq!(rebased.stopped(), Some((2, &RebaseStopped::NoChange)));
+    let delta = Delta::from_value(&v(r#"[{"set":"/price","value":7}]"#)).unwrap();
+    let mut ask = |_: &dendrer::rebase::Call<'_>| {
+        Ok(ReplacedAnswer { output: Value::from(7.0), delta: Some(delta.clone()) })
+    };
+    let rebased = place.rebase("d", "e", 0, &RebaseTerms::new(run_name("n3")), Some(&mut ask)).unwrap();
     assert_eq!((rebased.stopped(), place.state("n3").get("price")), (None, Some(&Value::from(7.0))));
 }
 
@@ -469,10 +475,12 @@ fn a_contract_is_asked_as_for_an_import() {
     begin("loose", "v1", r#"{"cash":900,"limit":9}"#, Stage::Replay, &[]);
     let onto = |base: &str| {
         let name = format!("b-on-{base}");
-        let rebased = place.rebase("b", base, 0, &Terms::new(run_name(&name)), None).unwrap();
+        let rebased = place.rebase("b", base, 0, &RebaseTerms::new(run_name(&name)), None).unwrap();
         let what = match rebased.stopped() {
             None => "all of it".to_owned(),
-            Some((tick, Stopped::Context(why, fields))) => format!("{tick} {} {}", why.code(), fields.len()),
+            Some((tick, RebaseStopped::Context(why, fields))) => {
+                format!("{tick} {} {}", why.code(), fields.len())
+            }
             Some((tick, why)) => format!("{tick} {why:?}"),
         };
         (what, place.state(&name).get("cash").and_then(Value::as_f64))
@@ -493,7 +501,7 @@ fn what_makes_no_sense_is_refused_and_nothing_is_written() {
     place.record(&risky("plain", r#"{"risk":1,"limit":5}"#), &[]);
     let size = place.open().tree().size;
     let code = |run: &str, onto: &str, tick: u64, name: &str| {
-        let error = place.rebase(run, onto, tick, &Terms::new(run_name(name)), None).unwrap_err();
+        let error = place.rebase(run, onto, tick, &RebaseTerms::new(run_name(name)), None).unwrap_err();
         error.code()
     };
     assert_eq!(code("plain", "plain", 0, "n"), "E0119", "it has no intents");
@@ -559,7 +567,7 @@ fn random_runs_come_out_as_the_slow_definition_says() {
         let (state, stop) = oracle(&own, &base, &intents);
         let name = format!("n{case}");
         let rebased = place
-            .rebase(&format!("b{case}"), &format!("a{case}"), 0, &Terms::new(run_name(&name)), None)
+            .rebase(&format!("b{case}"), &format!("a{case}"), 0, &RebaseTerms::new(run_name(&name)), None)
             .unwrap();
         assert_eq!(rebased.stopped().map(|(tick, _)| tick), stop, "case {case}: {lines:?}");
         assert_eq!(place.state(&name), state, "case {case}");

@@ -335,6 +335,6 @@ fn two_threads_in_each_of_two_processes_pass_the_checker_of_histories() {
     read.unwrap();
     let found = check(&log, before, &attempts, &[]);
     assert!(found.is_empty(), "{} findings, such as {:#?}", found.len(), &found[..found.len().min(5)]);
-    let report = dendrer::verify::store(&reader, &dendrer::verify::Options::default()).unwrap();
+    let report = dendrer::verify::store(&reader, &dendrer::verify::VerifyQuestion::default()).unwrap();
     assert_eq!(report.findings.len(), 0, "{:?}", report.findings);
 }

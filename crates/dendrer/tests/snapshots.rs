@@ -6,8 +6,8 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dendrer::bisect::{Outcome, Question, Range, bisect};
-use dendrer::fork::{Terms, fork};
+use dendrer::bisect::{BisectOutcome, BisectQuestion, Range, bisect};
+use dendrer::fork::{ForkTerms, fork};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::trace::Moment;
 use dendrer::{Error, Trace};
@@ -258,7 +258,7 @@ fn what_is_skimmed_is_what_is_read() -> Result<(), Error> {
     }
     let reader = keyed(Embedded::open(&dir.path().join("store"), Options::read())?);
     let parent = Trace::open(&reader, &run_name("x"))?;
-    let (tip, terms) = (parent.tip(), Terms::new(run_name("f")));
+    let (tip, terms) = (parent.tip(), ForkTerms::new(run_name("f")));
     fork(&parent, &store, tip - 20, &terms, surroundings(400))?.0.commit()?;
     drop(parent);
     for n in 401..=440 {
@@ -367,7 +367,7 @@ fn a_snapshot_that_lies_about_counters_or_agents_changes_no_answer() -> Result<(
     // What is true, and nobody signed.
     lies.push(honest.to_snapshot(None));
     let predicate = Predicate::condition("many", "state.counters.transitions >= 2600").expect("it checks");
-    let (question, range) = (Question::Predicate(predicate), Range::new(0, TICKS));
+    let (question, range) = (BisectQuestion::Predicate(predicate), Range::new(0, TICKS));
     for (n, lie) in lies.iter().enumerate() {
         store.keep(Slot::Snapshot(&run, 2500), lie)?;
         for tick in [2500, 2510] {
@@ -386,7 +386,10 @@ fn a_snapshot_that_lies_about_counters_or_agents_changes_no_answer() -> Result<(
                 "a state that is known, {n}"
             );
         }
-        assert_eq!(bisect(&Trace::open(&store, &run)?, &question, &range)?.outcome, Outcome::Onset(2600));
+        assert_eq!(
+            bisect(&Trace::open(&store, &run)?, &question, &range)?.outcome,
+            BisectOutcome::Onset(2600)
+        );
     }
     Ok(())
 }

@@ -88,7 +88,7 @@ fn json() -> Vec<Value> {
     let canonical = |input: &&str| {
         case([("door", text(input)), ("canonical", text(parse_door(input.as_bytes()).unwrap().to_string()))])
     };
-    let error = |input: &[u8]| text(parse_door(input).unwrap_err().code());
+    let error = |input: &[u8]| text(parse_door(input).unwrap_err().code().as_str());
     let deep = "[".repeat(129) + &"]".repeat(129);
     let mut cases: Vec<Value> = accepted.iter().map(canonical).collect();
     cases.extend(
@@ -445,7 +445,7 @@ fn deltas() -> Vec<Value> {
         let found = Delta::from_value(&value_of(delta)).and_then(|delta| delta.apply(&value_of(state)));
         let after = match found {
             Ok(after) => ("after", text(after.to_string())),
-            Err(error) => ("error", text(error.code())),
+            Err(error) => ("error", text(error.code().as_str())),
         };
         case([
             ("state", text(value_of(state).to_string())),

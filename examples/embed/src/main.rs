@@ -7,12 +7,12 @@
 
 use std::path::{Path, PathBuf};
 
-use dendrer::bisect::{Outcome as Onset, Question};
+use dendrer::bisect::{BisectOutcome, BisectQuestion};
 use dendrer::diff;
-use dendrer::fork::Terms;
+use dendrer::fork::ForkTerms;
 use dendrer::prelude::*;
 use dendrer::repo::Warning;
-use dendrer::verify::{self, Verdict};
+use dendrer::verify::{self, VerifyVerdict};
 use dendrer::{Error, bridge};
 use serde_json::json;
 
@@ -69,12 +69,12 @@ pub fn tour(dir: &Path, trust: Arc<dyn Trust>) -> Result<(), Error> {
     // Where did it first go wrong?
     let run = trace(&repo, "run-1")?;
     let calm = Predicate::holds("calm", "state.risk <= 0.75")?.lifted();
-    let answer = run.bisect(&Question::Predicate(calm))?;
-    let Onset::Onset(onset) = answer.outcome else { panic!("the run goes wrong: {:?}", answer.outcome) };
+    let answer = run.bisect(&BisectQuestion::Predicate(calm))?;
+    let BisectOutcome::Onset(onset) = answer.outcome else { panic!("the run goes wrong: {:?}", answer.outcome) };
     println!("first wrong at tick {onset}: {}", bridge::to_serde(&run.state(onset)?).expect("plain JSON"));
 
     // A fork from before it, with a reason on record.
-    let mut terms = Terms::new("run-2".parse().expect("a run name"));
+    let mut terms = ForkTerms::new("run-2".parse().expect("a run name"));
     terms.reason = Some("try again from before it".into());
     let (mut recorder, _) = repo.fork(&run, onset - 1, &terms)?;
     recorder.propose(&step(3, 0.625))?;
@@ -85,7 +85,7 @@ pub fn tour(dir: &Path, trust: Arc<dyn Trust>) -> Result<(), Error> {
     // How do the two differ?
     let fork = trace(&repo, "run-2")?;
     let mut pairs = 0;
-    diff::diff(&run, &fork, &diff::Question::new(&run, &fork), &mut |_| {
+    diff::diff(&run, &fork, &diff::DiffQuestion::new(&run, &fork), &mut |_| {
         pairs += 1;
         std::ops::ControlFlow::Continue(())
     })?;
@@ -93,8 +93,8 @@ pub fn tour(dir: &Path, trust: Arc<dyn Trust>) -> Result<(), Error> {
     println!("run-1 and run-2 differ in {pairs} ticks after tick {}", onset - 1);
 
     // Is the record what was committed?
-    let report = verify::store(&repo.reader()?, &verify::Options::default())?;
-    assert!(report.verdict <= Verdict::Intact, "{:?}", report.findings);
+    let report = verify::store(&repo.reader()?, &verify::VerifyQuestion::default())?;
+    assert!(report.verdict <= VerifyVerdict::Intact, "{:?}", report.findings);
     println!("verified: {} records, {:?}", report.records, report.verdict);
     repo.close()?;
 

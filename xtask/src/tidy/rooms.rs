@@ -17,7 +17,7 @@ const fn room(files: &'static [&'static str], may_use: &'static [&'static [&'sta
     Room { files, may_use }
 }
 
-const BASE: &[&str] = &["error", "limits", "files"];
+const BASE: &[&str] = &["error", "limits", "files", "handle"];
 const PARTS: &[&str] = &["watch", "environment", "address", "trust", "pack"];
 const RUN: &[&str] = &["run"];
 const RECORD: &[&str] = &["record"];
@@ -37,24 +37,31 @@ const LIBRARY: &[Room] = &[
     room(REPO, &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS]),
     room(ASK, &[BASE, PARTS, RUN, EVIDENCE, FINDINGS]),
     room(CHANGE, &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS, REPO]),
-    room(&["lib"], &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS, REPO, ASK, CHANGE]),
+    // Re-exports and conversions: all rooms are below them, and no room imports them.
+    room(&["lib", "prelude", "bridge"], &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS, REPO, ASK, CHANGE]),
 ];
 
-const GROUND: &[&str] = &["global", "offers", "demo"];
+const FAILURE: &[&str] = &["failure"];
+const GROUND: &[&str] = &["global", "demo"];
 const GLOBAL: &[&str] = &["global"];
 const OUTPUT: &[&str] = &["out", "progress"];
 const CONTEXT: &[&str] = &["context"];
+const OFFERS: &[&str] = &["offers"];
 const VERB: &[&str] = &["verbs/*"];
 const VERBS: &[&str] = &["verbs"];
 
 /// Rooms of `crates/dendrer-cli/src`, from the bottom up.
 const PROGRAM: &[Room] = &[
-    room(GROUND, &[]),
-    room(OUTPUT, &[GLOBAL]),
-    room(CONTEXT, &[GLOBAL, OUTPUT]),
-    room(VERB, &[GROUND, OUTPUT, CONTEXT]),
-    room(VERBS, &[GROUND, OUTPUT, CONTEXT, VERB]),
-    room(&["complete", "main"], &[GROUND, OUTPUT, CONTEXT, VERBS]),
+    room(FAILURE, &[]),
+    room(GROUND, &[FAILURE]),
+    room(OUTPUT, &[FAILURE, GLOBAL]),
+    // `demo` for its key, which is in the program.
+    room(CONTEXT, &[FAILURE, GROUND, OUTPUT]),
+    // An offer is read from the store.
+    room(OFFERS, &[GLOBAL, CONTEXT]),
+    room(VERB, &[FAILURE, GROUND, OUTPUT, CONTEXT, OFFERS]),
+    room(VERBS, &[FAILURE, GROUND, OUTPUT, CONTEXT, OFFERS, VERB]),
+    room(&["complete", "main"], &[FAILURE, GROUND, OUTPUT, CONTEXT, OFFERS, VERBS]),
 ];
 
 /// Counts the violations of a crate that has rooms.

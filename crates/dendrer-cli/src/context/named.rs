@@ -4,6 +4,7 @@ use dendrer::Trace;
 use dendrer::ask::named::{ListFault, NotNamed, UnjudgedHint, UnknownPredicate, listed, unjudged_hint};
 use dendrer::kernel::predicate::{Predicate, Window};
 use dendrer::registry::Unfit;
+use dendrer_object::Code;
 use dendrer_object::json;
 use dendrer_object::text::behind_mark;
 use dendrer_view::count;
@@ -17,10 +18,10 @@ pub(crate) fn not_named(error: NotNamed) -> Failure {
     match error {
         NotNamed::Unknown(unknown) => unknown_predicate(&unknown),
         NotNamed::Retired { name, unreadable } => {
-            let failure = Failure::new("E0511", format!("{name} was retired"));
+            let failure = Failure::new(Code::E0511, format!("{name} was retired"));
             with_unreadable(failure.note("registering it again takes the name up again"), unreadable)
         }
-        error @ NotNamed::Window(_) => Failure::new("E0106", error.to_string()).note(
+        error @ NotNamed::Window(_) => Failure::new(Code::E0106, error.to_string()).note(
             "its window is part of what it says; `dendrer predicate register` gives another name to another",
         ),
         NotNamed::Error(error) => error.into(),
@@ -29,7 +30,7 @@ pub(crate) fn not_named(error: NotNamed) -> Failure {
 
 /// Reports a name that no predicate has.
 pub(crate) fn unknown_predicate(unknown: &UnknownPredicate) -> Failure {
-    let failure = Failure::new("E0511", format!("there is no predicate {}", unknown.name));
+    let failure = Failure::new(Code::E0511, format!("there is no predicate {}", unknown.name));
     let known = || unknown.known.join(", ");
     let failure = match &unknown.near {
         Some(near) => failure.note(format!("did you mean {near}?")),
@@ -91,7 +92,7 @@ pub(crate) fn of_file(path: &str, trace: &Trace) -> Result<Vec<Predicate>> {
 
 /// Reports a file that does not describe predicates.
 pub(crate) fn unfit(path: &str, why: String) -> Failure {
-    Failure::new("E0512", format!("{path} does not describe predicates")).at("why", why)
+    Failure::new(Code::E0512, format!("{path} does not describe predicates")).at("why", why)
 }
 
 /// Returns the window of a flag.

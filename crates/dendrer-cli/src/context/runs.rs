@@ -1,14 +1,17 @@
 //! Runs: names for new ones, and the states of those that are read.
 
 use dendrer::Trace;
+use dendrer::address::Address;
+use dendrer::casebook::Place;
 use dendrer::kernel::replay::ReplayError;
 use dendrer::store::Store;
-use dendrer_object::RunName;
+use dendrer_object::{Code, RunName};
 use dendrer_view::show::missing_words;
 
-use crate::address::Rev;
 use crate::failure::Failure;
 use crate::failure::Result;
+use crate::global::Global;
+use crate::out::Out;
 
 /// Returns the given name, or the first free one of `STEM-1`, `STEM-2` and so on.
 pub(crate) fn new_name(given: Option<&str>, stem: &str, store: &dyn Store) -> Result<RunName> {
@@ -20,7 +23,9 @@ pub(crate) fn new_name(given: Option<&str>, stem: &str, store: &dyn Store) -> Re
         let name = parse(text)?;
         refuse_unreachable(&name)?;
         if store.run(&name)?.is_some() {
-            return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
+            return Err(
+                Failure::new(Code::E0111, format!("{name} exists already")).note("nothing was changed")
+            );
         }
         return Ok(name);
     }
@@ -40,21 +45,38 @@ pub(crate) fn refuse_unreachable(name: &RunName) -> Result<()> {
     let is_hash = text.len() >= 12 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
     if text.ends_with(".dnd") || is_hash {
         let what = if is_hash { "the beginning of a hash" } else { "a bundle" };
-        return Err(Failure::new("E0106", format!("the run could not be addressed: {name} reads as {what}"))
-            .note("nothing was committed"));
+        return Err(Failure::new(
+            Code::E0106,
+            format!("the run could not be addressed: {name} reads as {what}"),
+        )
+        .note("nothing was committed"));
     }
     Ok(())
 }
 
 /// Reports which missing value leaves the state after a tick unknown.
-pub(crate) fn unknown_state(error: dendrer::Error, trace: &Trace, rev: &Rev, tick: u64) -> Failure {
+pub(crate) fn unknown_state(error: dendrer::Error, trace: &Trace, rev: &Address, tick: u64) -> Failure {
     match error {
         dendrer::Error::Replay(ReplayError::Erased { tick: first, pointer }) => {
-            Failure::new("E0311", format!("the state of {} after tick {tick} is not known", trace.name()))
+            Failure::new(Code::E0311, format!("the state of {} after tick {tick} is not known", trace.name()))
                 .at("why", missing_words(first, pointer.as_ref()))
                 .note("show and log print what is left of each transition")
                 .help(&["dendrer", "show", &rev.beside(trace.name(), first)])
         }
         error => error.into(),
     }
+}
+
+/// Finds the place in the store that an address means, for a label or a note.
+pub(crate) fn moment(global: &Global, text: &str, out: &mut Out) -> Result<Place> {
+    let rev = Address::parse(text)?;
+    if rev.bundle.is_some() {
+        return Err(Failure::new(Code::E0601, "a bundle has no casebook to write into")
+            .note("labels and notes are of runs of the store"));
+    }
+    let source = super::sound(global, &rev, out)?;
+    let rev = rev.resolve(source.store())?;
+    let trace = source.trace(&rev)?;
+    let tick = rev.pos.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
+    Ok(Place::of(&trace, tick)?)
 }

@@ -4,7 +4,7 @@
 //! recovers at 17 and falls again at 22: the oscillator that no bisect may be asked about. What was asked for at
 //! tick 20 comes back only at tick 26.
 
-use dendrer::fork::{self, Answer, Terms};
+use dendrer::fork::{self, ForkTerms, ReplacedAnswer};
 use dendrer::store::Shared;
 use dendrer::{Error, Trace};
 use dendrer_kernel::step::Start;
@@ -58,9 +58,9 @@ pub(super) fn record(store: &Shared) -> Result<RunName, Error> {
 /// Records `logistics-fix-1`: the run from tick 21 on with another answer of the feed at tick 22. What follows goes
 /// through the door again, up to tick 23, which was decided on a risk that is another here.
 pub(super) fn record_fix(store: &Shared) -> Result<RunName, Error> {
-    let mut terms = Terms::new("logistics-fix-1".parse().expect("a run id"));
+    let mut terms = ForkTerms::new("logistics-fix-1".parse().expect("a run id"));
     terms.reason = Some("use the verified feed".into());
-    let feed = Answer {
+    let feed = ReplacedAnswer {
         output: v(r#"{"barges":2,"source":"port_api"}"#),
         delta: Some(Delta::from_value(&v(r#"[{"set":"/risk_score","value":0.64}]"#)).expect("a delta")),
     };

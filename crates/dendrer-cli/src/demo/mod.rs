@@ -6,7 +6,7 @@
 //! and tests that name its tick.
 
 use dendrer::recorder::Fixed;
-use dendrer::registry::{self, Known, Sample};
+use dendrer::registry::{self, MonotoneEvidence, Sample};
 use dendrer::store::Shared;
 use dendrer::trace::ReadHandle;
 use dendrer::{Error, Trace};
@@ -152,7 +152,12 @@ fn register(store: &Shared) -> Result<(), Error> {
             let trace = Trace::open(store, &run.parse().expect("a run id"))?;
             Sample::take(&trace, &predicate)?.0
         };
-        registry::register(store, &predicate, &Known::of_samples(vec![sample]), &mut surroundings)?;
+        registry::register(
+            store,
+            &predicate,
+            &MonotoneEvidence::of_samples(vec![sample]),
+            &mut surroundings,
+        )?;
     }
     Ok(())
 }

@@ -7,10 +7,10 @@ use dendrer::store::Shared;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
-use dendrer::fork::{self, Terms};
+use dendrer::fork::{self, ForkTerms};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::{Error, Trace};
-use dendrer_kernel::step::{Anomaly, Extension, Head, Outcome, Refused, Start};
+use dendrer_kernel::step::{Anomaly, Extension, Outcome, Refused, RunState, Start};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::{Link, Record, Rel};
 use dendrer_object::{Digest, Intent, Object, RunName, Value, json};
@@ -58,7 +58,7 @@ impl Script {
     pub(super) fn fork(
         store: &Shared,
         (parent, tick): (&str, u64),
-        terms: &Terms,
+        terms: &ForkTerms,
         goal: &'static str,
         begin_ms: u64,
     ) -> Result<Script, Error> {
@@ -84,7 +84,7 @@ impl Script {
     }
 
     /// Where the run stands.
-    pub(super) fn head(&self) -> &Head {
+    pub(super) fn head(&self) -> &RunState {
         self.recorder.head()
     }
 

@@ -44,7 +44,7 @@ pub(crate) fn fill_sized(store: &Shared, ticks: u64, done: &mut dyn FnMut(u64)) 
             recorder.submit()?;
         }
     }
-    while recorder.settle()?.is_some() {}
+    while recorder.wait()?.is_some() {}
     recorder.commit()?;
     drop(recorder);
     describe(store, &name, "a generated run for load tests")

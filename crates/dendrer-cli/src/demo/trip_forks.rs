@@ -6,7 +6,7 @@
 //! a merge of the two has one conflict.
 
 use dendrer::Error;
-use dendrer::fork::Terms;
+use dendrer::fork::ForkTerms;
 use dendrer::store::Shared;
 use dendrer_object::RunName;
 
@@ -18,7 +18,7 @@ use super::trip::{
 
 /// Begins a fork of the journey, some hours after it.
 fn begin(store: &Shared, run: &str, tick: u64, reason: &str, hours: u64) -> Result<Script, Error> {
-    let mut terms = Terms::new(run.parse().expect("a run id"));
+    let mut terms = ForkTerms::new(run.parse().expect("a run id"));
     terms.reason = Some(reason.into());
     Script::fork(store, ("trip-planner-a", tick), &terms, GOAL_ID, MORNING_MS + hours * 3_600_000)
 }

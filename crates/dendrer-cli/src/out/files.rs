@@ -11,12 +11,12 @@ use std::sync::{Mutex, PoisonError};
 use dendrer::files::place_of;
 use dendrer_object::json::DOCUMENT_SIZE_MAX;
 use dendrer_object::text::behind_mark;
-use dendrer_object::{Value, json};
+use dendrer_object::{Code, Value, json};
 
 use crate::failure::Failure;
 use crate::failure::Result;
 
-pub(crate) use dendrer::files::{Whole, dir_of, sync_dir};
+pub(crate) use dendrer::files::{Whole, dir_of};
 
 /// The files that answers go to; devices and pipes are not listed.
 static ANSWERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
@@ -36,14 +36,14 @@ pub(crate) fn answer_to(path: &str, key: Option<&str>, config: Option<PathBuf>) 
             && (dir.join("store.json").is_file() || dir.join("segments/00000000.seg").is_file())
     };
     if let Some(store) = whole.ancestors().skip(1).find(is_store) {
-        return Err(Failure::new("E0106", format!("{path} is in the store at {}", store.display()))
+        return Err(Failure::new(Code::E0106, format!("{path} is in the store at {}", store.display()))
             .note("nothing was done; an answer goes beside a store"));
     }
     if let Some(dir) = config.and_then(|dir| dir.canonicalize().ok())
         && whole.starts_with(&dir)
     {
         return Err(Failure::new(
-            "E0106",
+            Code::E0106,
             format!("{path} is where keys and heads are kept, in {}", dir.display()),
         )
         .note("nothing was done; name another file"));
@@ -79,7 +79,7 @@ fn is_stdin(_: &Path) -> bool {
 }
 
 fn is_read(path: &str) -> Failure {
-    Failure::new("E0106", format!("{path} is read, and the answer would go over it"))
+    Failure::new(Code::E0106, format!("{path} is read, and the answer would go over it"))
         .note("nothing was done; name another file for the answer")
 }
 
@@ -113,7 +113,7 @@ pub(crate) fn makes(path: &Path) -> Result<()> {
     match answers.iter().find(|answer| answer.starts_with(&place) || place.starts_with(answer)) {
         None => Ok(()),
         Some(answer) => Err(Failure::new(
-            "E0106",
+            Code::E0106,
             format!("{} is made, and the answer would go over it", answer.display()),
         )
         .note("nothing was done; name another file for the answer")),
@@ -140,7 +140,7 @@ pub(crate) fn read(path: &str, most: usize) -> Result<Vec<u8>> {
 
 /// The failure of a file that cannot be read.
 pub(crate) fn cannot_read(path: &str, error: &io::Error) -> Failure {
-    Failure::new("E0108", format!("cannot read {path}")).at("cause", error.to_string())
+    Failure::new(Code::E0108, format!("cannot read {path}")).at("cause", error.to_string())
 }
 
 /// Reads a JSON file.
@@ -155,5 +155,5 @@ pub(crate) fn cannot_write(path: &Path, error: &io::Error) -> Failure {
 }
 
 fn unwritable(path: &Path, error: &io::Error) -> Failure {
-    Failure::new("E0801", format!("cannot write {}", path.display())).at("cause", error.to_string())
+    Failure::new(Code::E0801, format!("cannot write {}", path.display())).at("cause", error.to_string())
 }

@@ -1,10 +1,12 @@
 //! `dendrer backtrack`
 
 use clap::Args;
+use dendrer::address::{Address, Position, state_path};
 use dendrer::ask::why::gather::{self, BacktrackQuestion};
+use dendrer_object::Code;
 
-use crate::address::{self, Pos, Rev, state_path};
 use crate::context;
+use crate::context::ticks;
 use crate::failure::{Failure, Result};
 use crate::global::{Global, tick_arg};
 use crate::out::Out;
@@ -18,10 +20,10 @@ pub(crate) struct Backtrack {
     pub(crate) path: String,
     /// The first tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) from: Option<Pos>,
+    pub(crate) from: Option<Position>,
     /// The last tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) to: Option<Pos>,
+    pub(crate) to: Option<Position>,
     /// Only writes of this agent
     #[arg(long, value_name = "A")]
     pub(crate) agent: Option<String>,
@@ -40,7 +42,7 @@ pub(crate) struct Backtrack {
 }
 
 pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
-    let rev = Rev::parse(&args.run)?;
+    let rev = Address::parse(&args.run)?;
     let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "backtrack");
@@ -48,7 +50,7 @@ pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
     let path = state_path(&args.path)?;
     let from = args.from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
-    address::in_order(from, to)?;
+    ticks::in_order(from, to)?;
     let question = BacktrackQuestion {
         path,
         from,
@@ -60,7 +62,7 @@ pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
     };
     let answer = gather::backtrack(&trace, &question)?.ok_or_else(|| {
         let (run, path) = (trace.name(), question.path.dotted());
-        Failure::new("E0104", format!("no transition of {run} wrote {path}"))
+        Failure::new(Code::E0104, format!("no transition of {run} wrote {path}"))
             .note("nothing stands there, and nothing stood there when the run began")
             .help(&["dendrer", "state", &format!("{run}@{to}")])
     })?;

@@ -5,20 +5,21 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
 use dendrer::Trace;
+use dendrer::address::Address;
 use dendrer::ask::bisect::gather::{BisectAnswer, BisectDetails, BisectFound};
 use dendrer::ask::named::{NamedPredicate, expression, resolve};
-use dendrer::bisect::{Outcome, Question, Range, Report, bisect_each};
-use dendrer::casebook::{self, Bisected, Moment};
+use dendrer::bisect::{BisectOutcome, BisectQuestion, BisectReport, Range, bisect_each};
+use dendrer::casebook::{self, Bisected, Place};
 use dendrer::kernel::predicate::{Polarity, Predicate};
 use dendrer::watch::Watch;
 use dendrer_object::record::Record;
-use dendrer_object::{TypeName, Value};
+use dendrer_object::{Code, TypeName, Value};
 use dendrer_view::bisect::{BisectAll, BisectCommand, BisectShown, list};
 use dendrer_view::thousands;
 
 use self::args::DiagnosisChoice;
-use crate::address::{self, Rev};
 use crate::context::named::{not_named, of_file, window, with_hint};
+use crate::context::ticks;
 use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
 use crate::global::{Global, WindowChoice};
@@ -41,12 +42,12 @@ enum Subject<'a> {
 
 /// One question, and what its name resolved to.
 struct Asked {
-    question: Question,
+    question: BisectQuestion,
     named: Option<NamedPredicate>,
 }
 
 pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
-    let rev = Rev::parse(&args.run)?;
+    let rev = Address::parse(&args.run)?;
     let source = context::sound(global, &rev, out)?;
     let several = args.holds.len() > 1;
     let flags = [
@@ -55,10 +56,10 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         ("--record", args.record && several),
     ];
     if let Some((flag, _)) = flags.into_iter().find(|(_, given)| *given) {
-        return Err(Failure::new("E0106", format!("{flag} is for one --holds, and there are several")));
+        return Err(Failure::new(Code::E0106, format!("{flag} is for one --holds, and there are several")));
     }
     if args.record && rev.bundle.is_some() {
-        return Err(Failure::new("E0601", "a bundle has no casebook to write into")
+        return Err(Failure::new(Code::E0601, "a bundle has no casebook to write into")
             .note("--record writes into the store that the run is recorded in"));
     }
     let rev = rev.resolve(source.store())?;
@@ -69,20 +70,23 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let trace = Trace::open(&counted, &run)?;
     let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
-    address::in_order(from, to)?;
+    ticks::in_order(from, to)?;
     let range = Range { scan: args.scan, ..Range::new(from, to) };
     let lift = |predicate: Predicate| if args.lift { predicate.lifted() } else { predicate };
     let predicates = match &args.all_of {
         Some(path) => Some(all_of(path, &trace)?),
         None if !several => None,
         None if args.expect_onset.is_some() => {
-            return Err(Failure::new("E0106", "--expect-onset is for one --holds, and there are several"));
+            return Err(Failure::new(
+                Code::E0106,
+                "--expect-onset is for one --holds, and there are several",
+            ));
         }
         None => Some(all_hold(&args.holds, args.window, &trace)?),
     };
     if let Some(predicates) = predicates {
-        let questions: Vec<Question> =
-            predicates.into_iter().map(|predicate| Question::Predicate(lift(predicate))).collect();
+        let questions: Vec<BisectQuestion> =
+            predicates.into_iter().map(|predicate| BisectQuestion::Predicate(lift(predicate))).collect();
         let reports = bisect_each(&trace, &questions, &range)?;
         let found = questions.into_iter().zip(reports);
         let found = found.map(|(question, report)| Ok(BisectFound::of(&trace, question, report)?));
@@ -104,7 +108,7 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         }
     };
     let question = match asked.question {
-        Question::Predicate(predicate) => Question::Predicate(lift(predicate)),
+        BisectQuestion::Predicate(predicate) => BisectQuestion::Predicate(lift(predicate)),
         other => other,
     };
     // An extension may have brought the predicate in; the ticks before were judged by the contract of their time.
@@ -115,7 +119,7 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
             let what = format!(
                 "{text} is part of the contract from tick {since} on, and the range ends at tick {to}"
             );
-            return Err(Failure::new("E0106", what).note("--from 0 asks of the ticks before, too"));
+            return Err(Failure::new(Code::E0106, what).note("--from 0 asks of the ticks before, too"));
         }
         Some(since) => {
             out.say(format!(
@@ -181,11 +185,11 @@ fn finish(
 }
 
 /// Reports an onset that is not the expected one.
-fn unexpected(expected: Option<u64>, report: &Report) -> Option<Failure> {
+fn unexpected(expected: Option<u64>, report: &BisectReport) -> Option<Failure> {
     let found = report.onset();
     let expected = expected.filter(|expected| found != Some(*expected))?;
     let found = found.map_or_else(|| "no onset".to_owned(), |tick| format!("tick {tick}"));
-    Some(Failure::new("E0510", format!("expected the onset at tick {expected}, found {found}")))
+    Some(Failure::new(Code::E0510, format!("expected the onset at tick {expected}, found {found}")))
 }
 
 /// Writes the answer into the casebook.
@@ -194,8 +198,8 @@ fn record(global: &Global, trace: &Trace, shown: &BisectShown<'_>) -> Result<Vec
     let chain = answer.remove("chain").filter(|chain| *chain != Value::Null);
     let report = &shown.answer.found.report;
     let found = Bisected {
-        run: Moment::of(trace, Some(report.high.0))?,
-        onset: report.onset().map(|tick| Moment::of(trace, Some(tick))).transpose()?,
+        run: Place::of(trace, Some(report.high.0))?,
+        onset: report.onset().map(|tick| Place::of(trace, Some(tick))).transpose()?,
         answer: Value::Object(answer),
         chain,
     };
@@ -206,18 +210,18 @@ fn record(global: &Global, trace: &Trace, shown: &BisectShown<'_>) -> Result<Vec
 fn divergence(
     global: &Global,
     source: &Source,
-    rev: &Rev,
+    rev: &Address,
     trace: &Trace,
     other: &str,
     counter: Arc<AtomicU64>,
     out: &mut Out,
 ) -> Result<Asked> {
-    let named = Rev::parse(other)?;
+    let named = Address::parse(other)?;
     let elsewhere = (named.bundle != rev.bundle).then(|| context::sound(global, &named, out)).transpose()?;
     let place = elsewhere.as_ref().unwrap_or(source);
     let named = named.resolve(place.store())?;
     if named.pos.is_some() {
-        return Err(Failure::new("E0106", "--divergence takes a run, and this is a place in one")
+        return Err(Failure::new(Code::E0106, "--divergence takes a run, and this is a place in one")
             .note("RUN@TICK ends the run that is asked about, and --to as well"));
     }
     let counted = Watch::counting(counter).over(place.store());
@@ -229,7 +233,7 @@ fn divergence(
 fn all_of(path: &str, trace: &Trace) -> Result<Vec<Predicate>> {
     let predicates = of_file(path, trace)?;
     if predicates.is_empty() {
-        return Err(Failure::new("E0512", format!("{path} has no predicates")));
+        return Err(Failure::new(Code::E0512, format!("{path} has no predicates")));
     }
     Ok(predicates)
 }
@@ -249,27 +253,27 @@ fn question(subject: Subject<'_>, side: Option<WindowChoice>, trace: &Trace) -> 
     let named = match subject {
         Subject::PolicyFlip(about) => {
             let about: TypeName = about.parse().map_err(|_| {
-                Failure::new("E0210", format!("\"{about}\" is not a transition type"))
+                Failure::new(Code::E0210, format!("\"{about}\" is not a transition type"))
                     .note("types are lower-case words joined by dots, like action.request")
             })?;
-            return Ok(Asked { question: Question::PolicyFlip(about), named: None });
+            return Ok(Asked { question: BisectQuestion::PolicyFlip(about), named: None });
         }
         Subject::Anomaly(kind) => NamedPredicate::plain(Predicate::anomaly(kind)),
         Subject::Holds(text) => NamedPredicate::plain(expression(trace, Polarity::Holds, text)?),
         Subject::Predicate(text) => resolve(trace, text).map_err(not_named)?,
     };
     let named = named.at_window(side.map(window)).map_err(not_named)?;
-    Ok(Asked { question: Question::Predicate(named.predicate.clone()), named: Some(named) })
+    Ok(Asked { question: BisectQuestion::Predicate(named.predicate.clone()), named: Some(named) })
 }
 
 /// Reports why there is no onset that can be relied on.
 fn refusal(command: &BisectCommand, trace: &Trace, answer: &BisectAnswer) -> Option<Failure> {
     let BisectFound { question, report, .. } = &answer.found;
     match &report.outcome {
-        Outcome::Recovers(turns) => {
+        BisectOutcome::Recovers(turns) => {
             let turns: Vec<String> =
                 turns.iter().map(|(tick, verdict)| format!("tick {tick} {verdict}")).collect();
-            let failure = Failure::new("E0504", "refusing to bisect with a predicate that can recover")
+            let failure = Failure::new(Code::E0504, "refusing to bisect with a predicate that can recover")
                 .at("turns", list(&turns, 8).unwrap_or_default())
                 .note("a wrong tick would look exactly like a right one");
             let [flag @ ("--holds" | "--predicate"), text] =
@@ -281,10 +285,11 @@ fn refusal(command: &BisectCommand, trace: &Trace, answer: &BisectAnswer) -> Opt
             test.extend((flag == "--holds").then_some("--holds"));
             Some(failure.help(&["dendrer", "bisect", &command.run, flag, text, "--lift"]).help(&test))
         }
-        Outcome::Uncertain(tick, why) => {
+        BisectOutcome::Uncertain(tick, why) => {
             let what = format!("the predicate cannot be judged at tick {tick} of {}", trace.name());
-            let failure =
-                Failure::new("E0509", what).at("why", why.clone()).note("uncertain is never taken for ok");
+            let failure = Failure::new(Code::E0509, what)
+                .at("why", why.clone())
+                .note("uncertain is never taken for ok");
             Some(match question.predicate() {
                 Some(predicate) => with_hint(failure, trace, predicate, why),
                 None => failure,

@@ -4,24 +4,21 @@ use std::io::{IsTerminal, Read};
 
 use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::Trace;
+use dendrer::Repo;
 use dendrer::kernel::step::{self, Inputs, Stage, Start};
-use dendrer::lines::{self, Authors, Reading, Recording};
-use dendrer::recorder::{Recorder, World};
-use dendrer::store::Shared;
+use dendrer::lines::{self, Authors, LineOptions, Recording};
 use dendrer::store::prelude::*;
+use dendrer_object::Code;
 use dendrer_object::{RunName, Value};
-use dendrer_view::{commit, document};
+use dendrer_view::commit::CommitAnswer;
 
-use super::intents;
-use super::intents::Replies;
 use crate::context;
 use crate::context::packs;
+use crate::context::replies::{self, Heard};
 use crate::context::runs::refuse_unreachable;
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::AuthorChoice;
-use crate::global::Format;
 use crate::global::Global;
 use crate::offers;
 use crate::out::Out;
@@ -71,151 +68,115 @@ pub(crate) struct Commit {
 
 pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     if args.author == AuthorChoice::System {
-        return Err(Failure::new("E0408", "system transitions are made by the kernel alone")
+        return Err(Failure::new(Code::E0408, "system transitions are made by the kernel alone")
             .note("nothing was committed"));
     }
     let name: RunName = args
         .run
         .parse()
         .map_err(|error: dendrer_object::name::NameError| Failure::new(error.code(), error.to_string()))?;
-    let lines = lines::read(input(&args.file)?).map_err(|error| intents::no_thread(&error))?;
+    let lines = lines::read(input(&args.file)?).map_err(|error| replies::no_thread(&error))?;
     let repo = context::write_store(global)?;
-    let store = repo.writer()?;
-    let exists = store.run(&name)?.is_some();
+    let exists = repo.writer()?.run(&name)?.is_some();
     if !exists {
         refuse_unreachable(&name)?;
     }
     if exists && args.new {
-        return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
+        return Err(Failure::new(Code::E0111, format!("{name} exists already")).note("nothing was changed"));
     }
+    let start = || -> Result<Start> {
+        let start = Start {
+            goal: args.goal.as_deref().map(Into::into),
+            stage: Stage::from_number(args.stage).unwrap_or(Stage::Replay),
+            policy: args.policy.as_deref().map(packs::policy).transpose()?.unwrap_or_default(),
+            state: args.state.as_deref().map(files::json).transpose()?.unwrap_or_else(Value::object),
+            ..Start::new(name.clone())
+        };
+        match &args.pack {
+            Some(path) => Ok(packs::load(path)?.bind(start)?),
+            None => Ok(start),
+        }
+    };
     let for_new = [&args.goal, &args.state, &args.policy, &args.pack];
-    if exists && for_new.iter().any(|given| given.is_some()) && !began_so(store, &start(args, name.clone())?)?
-    {
+    if exists && for_new.iter().any(|given| given.is_some()) && !began_so(&repo, &start()?)? {
         return Err(Failure::new(
-            "E0106",
+            Code::E0106,
             format!("{name} exists already, and began otherwise; --goal, --state, --policy and --pack are for a new run"),
         )
         .note("nothing was committed"));
     }
-    let key = repo.signing_key()?;
-    if key.is_none() {
-        out.say(
-            "note: the key of the log is not here; records are written, and no checkpoint is signed (E0804)",
-        );
-    }
+    context::say_no_key(&repo, out)?;
     let mut recorder = match exists {
-        true => Recorder::resume(store, &name, Box::new(World::default()))?,
+        true => repo.recorder(&name)?,
         false => {
-            let begun = Recorder::begin(store, &start(args, name.clone())?, Box::new(World::default()));
-            begun.map_err(|error| begun_meanwhile(args, not_begun(args, error)))?
+            let given = [
+                ("--pack", args.pack.as_deref()),
+                ("--goal", args.goal.as_deref()),
+                ("--state", args.state.as_deref()),
+                ("--policy", args.policy.as_deref()),
+                ("--file", Some(args.file.as_str()).filter(|file| *file != "-")),
+            ];
+            let begun = repo.begin(&start()?);
+            begun.map_err(|error| begun_meanwhile(args.new, &name, not_begun(&name, given, error)))?
         }
     };
-    let mut replies = Replies::default();
+    let mut answer = CommitAnswer::new(name.clone(), args.dry_run);
     // Acknowledgements on the same terminal say the same, and better.
     let progress = (!std::io::stdout().is_terminal() || global.output.is_some())
         .then(|| Progress::start(global, "commit", "intents", None));
-    replies.progress = progress.as_ref().map(Progress::counter);
-    let reading = Reading { agent: args.agent.clone(), authors: authors(args.author), tagged: args.tagged };
+    let heard = Heard { progress: progress.as_ref().map(Progress::counter), ..Heard::default() };
+    let reading =
+        LineOptions { agent: args.agent.clone(), authors: authors(args.author), tagged: args.tagged };
     let mut recording = Recording::new(&mut recorder, lines, reading, args.dry_run);
     // A client of a pipe may wait for `begun` before it writes a line. A file is read first, so that a file whose first line
     // is no intent leaves no run.
     let begun = if is_whole_file(&args.file) { None } else { recording.begin() };
     let result = begun.iter().try_for_each(|begun| {
-        replies.print_one(begun, args.dry_run, out)?;
+        replies::print_one(begun, &mut answer, &heard, out)?;
         out.flush()
     });
-    let result = result.and_then(|()| replies.print(recording, &name, args.dry_run, false, out));
+    let result = result.and_then(|()| replies::print(recording, &mut answer, &heard, &name, false, out));
     drop(recorder);
     drop(progress);
     let closed = if args.dry_run { Ok(()) } else { context::close(repo) };
     // The first error is the cause: lines that were not taken may keep the log from being signed, too.
-    result.map_err(|failure| replies.precede(begun_meanwhile(args, failure), args.dry_run))?;
+    result.map_err(|failure| {
+        replies::precede(begun_meanwhile(args.new, &name, failure), answer.tally(), args.dry_run, out)
+    })?;
     closed?;
-    let tally = replies.tally;
-    let members = [
-        ("run", Value::from(args.run.as_str())),
-        ("committed", Value::from(tally.committed)),
-        ("refused", Value::from(tally.refused)),
-        ("dry_run", Value::from(args.dry_run)),
-    ];
-    match out.format() {
-        Format::Json => {
-            let items = ("items", Value::array(replies.items));
-            out.document(&document("commit", members.into_iter().chain([items])))?;
-        }
-        Format::Jsonl => out.summary("commit", members)?,
-        Format::Text => {
-            let dry = if args.dry_run { "nothing was written (dry run): " } else { "" };
-            out.say(format!("{dry}{}", commit::words(&tally)));
-        }
-    }
-    Ok(if tally.refused > 0 { 5 } else { 0 })
+    out.end(&mut answer)
 }
 
 /// Reports E0407 (moved), not E0111 (exists), if another process began the run first.
-fn begun_meanwhile(args: &Commit, failure: Failure) -> Failure {
-    if failure.code != "E0111" || args.new {
+fn begun_meanwhile(must_be_new: bool, run: &RunName, failure: Failure) -> Failure {
+    if failure.code != Code::E0111 || must_be_new {
         return failure;
     }
-    Failure::new("E0407", format!("{} was begun by another process meanwhile", args.run))
+    Failure::new(Code::E0407, format!("{run} was begun by another process meanwhile"))
         .note("nothing was committed; the same command goes on with it")
 }
 
 /// Adds to the failure of a run that needs a higher stage the command with that stage.
-fn not_begun(args: &Commit, error: dendrer::Error) -> Failure {
-    let is_stage = error.code() == "E0604";
+fn not_begun(run: &RunName, given: [(&str, Option<&str>); 5], error: dendrer::Error) -> Failure {
+    let is_stage = error.code() == Code::E0604;
     let failure = Failure::from(error);
     if !is_stage {
         return failure;
     }
-    let mut argv = vec!["dendrer", "commit", "--run", args.run.as_str(), "--stage", "2"];
-    let given = [
-        ("--pack", args.pack.as_deref()),
-        ("--goal", args.goal.as_deref()),
-        ("--state", args.state.as_deref()),
-        ("--policy", args.policy.as_deref()),
-        ("--file", Some(args.file.as_str()).filter(|file| *file != "-")),
-    ];
+    let mut argv = vec!["dendrer", "commit", "--run", run.as_str(), "--stage", "2"];
     argv.extend(given.iter().filter_map(|(flag, value)| Some([*flag, (*value)?])).flatten());
     failure.help(&argv)
 }
 
 /// Whether a run began with these terms: then a whole command can be repeated.
-fn began_so(store: &Shared, start: &Start) -> Result<bool> {
-    let trace = Trace::open(store, &start.run)?;
+fn began_so(repo: &Repo, start: &Start) -> Result<bool> {
+    let trace = repo.run(&start.run)?;
     let recorded = trace.start();
     // Without its seed, of which an erasure leaves none, the record cannot be made again.
     let Some(seed) = recorded.body().seed() else { return Ok(false) };
     let inputs = Inputs { clock: recorded.header().ts, seed };
-    let (again, _) = step::begin(store.info().id, start, inputs).map_err(dendrer::Error::from)?;
+    let (again, _) = step::begin(repo.info().id, start, inputs).map_err(dendrer::Error::from)?;
     Ok(again.id() == recorded.id())
-}
-
-fn start(args: &Commit, name: RunName) -> Result<Start> {
-    let policy = match &args.policy {
-        None => Vec::new(),
-        Some(path) => match files::json(path)? {
-            Value::Array(rules) => rules.iter().cloned().collect(),
-            other => {
-                return Err(Failure::new(
-                    "E0209",
-                    format!("a policy is a list of rules, not {}", other.described()),
-                )
-                .at("file", path.as_str()));
-            }
-        },
-    };
-    let start = Start {
-        goal: args.goal.as_deref().map(Into::into),
-        stage: Stage::from_number(args.stage).unwrap_or(Stage::Replay),
-        state: args.state.as_deref().map(files::json).transpose()?.unwrap_or_else(Value::object),
-        policy,
-        ..Start::new(name)
-    };
-    match &args.pack {
-        Some(path) => Ok(packs::load(path)?.bind(start)?),
-        None => Ok(start),
-    }
 }
 
 fn authors(choice: AuthorChoice) -> Authors {

@@ -1,5 +1,6 @@
 //! `dendrer completions`
 
+use dendrer_object::Code;
 use std::io::IsTerminal;
 
 use clap::Args;
@@ -22,7 +23,7 @@ pub(crate) struct Completions {
 
 pub(crate) fn run(args: &Completions, out: &mut Out) -> Result {
     let Some(text) = script(&args.shell.to_lowercase()) else {
-        let failure = Failure::new("E0106", format!("no completions are known for \"{}\"", args.shell))
+        let failure = Failure::new(Code::E0106, format!("no completions are known for \"{}\"", args.shell))
             .at("shells", SHELLS.join(", "));
         return Err(match dendrer_object::text::nearest(&args.shell, SHELLS.iter().copied()) {
             Some(near) => failure.note(format!("did you mean {near}?")),

@@ -1,255 +1,166 @@
 //! `dendrer contract`: runs against the contracts of their packs, and contracts by themselves.
 
-use dendrer::Trace;
-use dendrer::contract::{Checked, Judged, check};
-use dendrer::kernel::predicate::{Verdict, Window};
-use dendrer_object::{TypeName, Value};
-use dendrer_view::bisect::{intervals_json, standing_json, standing_words};
-use dendrer_view::{count, document, quote};
+use std::path::Path;
+use std::sync::Arc;
 
-use self::args::ContractCheck;
-use crate::address;
-use crate::address::Rev;
-use crate::context;
-use crate::context::ended;
-use crate::failure::Failure;
-use crate::failure::Result;
+use dendrer::Trace;
+use dendrer::address::{Address, Position};
+use dendrer::contract::compare::compare;
+use dendrer::contract::find::list;
+use dendrer::contract::lint::lint;
+use dendrer::contract::suggest::{SuggestQuestion, suggest};
+use dendrer::contract::terms::terms;
+use dendrer::contract::{CheckedContract, check};
+use dendrer::pack::{Files, text_of};
+use dendrer::store::Store;
+use dendrer_object::text::nearest;
+use dendrer_object::{Code, TypeName};
+use dendrer_view::contract::check::ContractCheckAnswer;
+use dendrer_view::contract::extend::KeygenAnswer;
+use dendrer_view::contract::found::{ContractAnswer, ContractDiffAnswer};
+use dendrer_view::contract::lint::LintAnswer;
+use dendrer_view::contract::suggest::SuggestAnswer;
+use dendrer_view::forms::{FindingsAnswer, FindingsForm};
+
+use self::find::{is_file, resolve};
+use crate::context::keys;
+use crate::context::ticks;
+use crate::context::{self, packs};
+use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::Out;
-use crate::out::Style;
+use crate::progress::Progress;
 
 pub(crate) use self::args::ContractVerb;
 
 mod args;
 mod extend;
-mod forms;
-mod lint;
-mod read;
-mod suggest;
-
-/// The forms that only `contract check` has.
-const FORMS: [&str; 3] = ["sarif", "github", "junit"];
-
-/// How many transitions that lack something are listed for people.
-const LACKING_SHOWN: usize = 10;
+mod find;
 
 pub(crate) fn run(global: &Global, verb: &ContractVerb, out: &mut Out) -> Result {
     match verb {
-        ContractVerb::Check(args) => check_run(global, args, out),
+        ContractVerb::Check(args) => {
+            let range = (args.from.as_ref(), args.to.as_ref());
+            let (contract, only) = (args.contract.as_deref(), args.type_name.as_deref());
+            let checked = check_run(global, &args.run, range, contract, only, out)?;
+            let answer = ContractCheckAnswer { checked: &checked, all_violations: args.all_violations };
+            match global.format.as_deref().and_then(FindingsForm::parse) {
+                None => out.answer(&answer),
+                Some(form @ FindingsForm::Sarif) => out.answer_as_json(&FindingsAnswer { form, answer }),
+                Some(form) => out.answer(&FindingsAnswer { form, answer }),
+            }
+        }
         ContractVerb::Extend(args) => extend::run(global, args, out),
-        ContractVerb::Keygen(args) => extend::keygen(args, out),
-        ContractVerb::List => read::list(global, out),
-        ContractVerb::Show(args) => read::show(global, args, out),
-        ContractVerb::Diff(args) => read::diff(global, args, out),
-        ContractVerb::Lint(args) => lint::run(global, args, out),
-        ContractVerb::Suggest(args) => suggest::run(global, args, out),
+        ContractVerb::Keygen { name, file } => {
+            let key = keys::make(name, Path::new(file))?;
+            let verifier = &key.verifier_key().to_string();
+            out.answer(&KeygenAnswer { name, file, verifier })
+        }
+        ContractVerb::List => out.answer(&list(&context::read_store(global)?)?),
+        ContractVerb::Show(args) => show(global, &args.contract, args.type_name.as_deref(), out),
+        ContractVerb::Diff(args) => {
+            let old = resolve(global, &args.a, true, out)?;
+            let new = resolve(global, &args.b, true, out)?;
+            let changes = &compare(&old.terms.pack, &new.terms.pack);
+            out.answer(&ContractDiffAnswer { old: &old, new: &new, changes, fails: args.exit_code })
+        }
+        ContractVerb::Lint { contract: file } => {
+            let linted = match is_file(file) {
+                true => lint(&packs::read_file(file)?, packs::beside(file)),
+                false => {
+                    let found = resolve(global, file, false, out)?;
+                    let pack = found.terms.pack.value();
+                    // Without the text that people wrote, lines are those of the one-line form.
+                    lint(found.text.unwrap_or_else(|| text_of(pack)).as_bytes(), Files::Of(pack))
+                }
+            };
+            out.answer(&LintAnswer { file, linted: &linted })
+        }
+        ContractVerb::Suggest(args) => {
+            suggest_fields(global, &args.runs, args.type_name.as_deref(), args.tries, out)
+        }
     }
 }
 
-fn check_run(global: &Global, args: &ContractCheck, out: &mut Out) -> Result {
-    let rev = Rev::parse(&args.run)?;
+/// Reads the name of a type.
+fn type_name(text: Option<&str>) -> Result<Option<TypeName>> {
+    let parsed = text.map(str::parse::<TypeName>).transpose();
+    parsed.map_err(|error| Failure::new(Code::E0210, error.to_string()))
+}
+
+fn check_run(
+    global: &Global,
+    run: &str,
+    (from, to): (Option<&Position>, Option<&Position>),
+    contract: Option<&str>,
+    only: Option<&str>,
+    out: &mut Out,
+) -> Result<CheckedContract> {
+    let rev = Address::parse(run)?;
     let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
-    let (progress, counted) = source.watched(global, "contract");
+    let (_progress, counted) = source.watched(global, "contract");
     let trace = source.trace_through(&counted, &rev)?;
-    let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
-    let to = match (&args.to, &rev.pos) {
-        (Some(_), Some(_)) => return Err(Failure::new("E0106", "say once where it ends: --to, or RUN@N")),
+    let from = from.map_or(Ok(0), |pos| pos.tick(&trace))?;
+    let to = match (to, &rev.pos) {
+        (Some(_), Some(_)) => {
+            return Err(Failure::new(Code::E0106, "say once where it ends: --to, or RUN@N"));
+        }
         (Some(pos), None) | (None, Some(pos)) => pos.tick(&trace)?,
         (None, None) => trace.tip(),
     };
-    address::in_order(from, to)?;
-    let only = args.type_name.as_deref().map(str::parse::<TypeName>).transpose();
-    let only = only.map_err(|error| Failure::new("E0210", error.to_string()))?;
-    let under = args.contract.as_deref().map(|contract| read::resolve(global, contract, out)).transpose()?;
-    let checked = check(&trace, under.as_ref().map(|found| &found.pack), from, to, only.as_ref())?;
-    drop(progress);
+    ticks::in_order(from, to)?;
+    let only = type_name(only)?;
+    let under = contract.map(|contract| resolve(global, contract, true, out)).transpose()?;
+    let checked = check(&trace, under.as_ref().map(|found| &found.terms.pack), from, to, only.as_ref())?;
     if let Some(only) = &only
         && checked.in_force.iter().all(|terms| !terms.contracts.types.contains_key(only))
     {
-        let shown = args.contract.as_deref().unwrap_or(trace.name().as_str());
-        return Err(Failure::new("E0415", format!("no contract of {} is for {only}", trace.name()))
+        let shown = contract.unwrap_or(trace.name().as_str());
+        return Err(Failure::new(Code::E0415, format!("no contract of {} is for {only}", trace.name()))
             .help(&["dendrer", "contract", "show", shown]));
     }
-    let stage = trace.start().body().value("/stage").and_then(|stage| stage.as_u64());
-    match global.format.as_deref().filter(|form| FORMS.contains(form)) {
-        Some(form) => forms::write(form, &trace, &checked, args.all_violations, out)?,
-        None if out.is_text() => print(args, &trace, stage, &checked, out)?,
-        None => out.document(&to_json(&trace, (from, to), stage, &checked))?,
-    }
-    // What is broken is broken, whatever else could not be judged.
-    Ok(match (checked.is_broken(), checked.is_uncertain()) {
-        (_, true) => 6,
-        (true, _) => 1,
-        (false, false) => 0,
-    })
+    Ok(checked)
 }
 
-fn print(
-    args: &ContractCheck,
-    trace: &Trace,
-    stage: Option<u64>,
-    checked: &Checked,
-    out: &mut Out,
-) -> Result<()> {
-    for terms in &checked.in_force {
-        let contracts = &terms.contracts;
-        let name = match contracts.name.is_empty() {
-            true => "none".to_owned(),
-            false => format!("{}/{}", contracts.name, contracts.version),
-        };
-        let added = terms.extensions.iter().map(|extension| {
-            format!(", + extension {} from tick {}", quote::escape(&extension.id), extension.from)
-        });
-        let added: String = added.collect();
-        let how = if args.contract.is_some() { "asked of" } else { "in force for" };
-        out.line(format!("contract  {name} ({how} ticks {}..{}){added}", terms.from, terms.to))?;
-    }
-    let enforced = match stage {
-        _ if args.contract.is_some() => "another contract than the one in force may be asked".to_owned(),
-        Some(stage) if stage >= 2 => format!("enforced when it was recorded, at stage {stage}"),
-        Some(stage) => format!("not enforced when it was recorded, at stage {stage}"),
-        None => "the stage it was recorded at is not known".to_owned(),
-    };
-    let governed = count(checked.governed, "transition", "transitions");
-    let ok = if checked.lacking.is_empty() { "OK  " } else { "FAIL" };
-    let style = if checked.lacking.is_empty() { Style::Good } else { Style::Bad };
-    let mark = out.paint(style, ok);
-    out.line(format!(
-        "required  {mark}  {} of {governed} lacked what they require   {enforced}",
-        checked.lacking.len()
-    ))?;
-    for lacking in checked.lacking.iter().take(LACKING_SHOWN) {
-        let fields = lacking.lacks.iter().map(|lack| format!("{}: {}", lack.name, lack.why));
-        let fields = fields.collect::<Vec<_>>().join(", ");
-        out.line(format!("  tick {}  {}  {}", lacking.tick, lacking.type_name, quote::escape(&fields)))?;
-    }
-    if let Some(more) = checked.lacking.len().checked_sub(LACKING_SHOWN).filter(|more| *more > 0) {
-        out.line(format!("  ({more} more; --json has all)"))?;
-    }
-    let width = checked.violations().map(|judged| judged.predicate.name().len()).max().unwrap_or(0);
-    for terms in &checked.in_force {
-        if checked.in_force.len() > 1 {
-            out.line(format!("ticks {}..{}", terms.from, terms.to))?;
-        }
-        for judged in &terms.violations {
-            for line in violation_lines(args, trace, judged, width, out) {
-                out.line(line)?;
-            }
+fn show(global: &Global, contract: &str, only: Option<&str>, out: &mut Out) -> Result {
+    let found = resolve(global, contract, true, out)?;
+    let only = type_name(only)?;
+    if let Some(only) = &only {
+        let terms = terms(&found.terms.pack, &found.terms.marks);
+        let names = || terms.types.iter().map(|one| one.name.as_str());
+        if names().all(|name| name != only.as_str()) {
+            let what = format!("{} says nothing of {only} by name", found.terms.title());
+            let failure = Failure::new(Code::E0415, what).help(&["dendrer", "contract", "show", contract]);
+            let near = nearest(only.as_str(), names());
+            return Err(near.map_or(failure.clone(), |near| failure.note(format!("did you mean {near}?"))));
         }
     }
-    let violated = checked.violations().filter(|judged| judged.onset().is_some()).count();
-    out.line(format!("{violated} of {} violated", checked.violations().count()))?;
-    // Bisect knows the predicates of the pack at the tip.
-    let newest = checked.in_force.last().into_iter().flat_map(|terms| &terms.violations);
-    if let Some(judged) = newest.into_iter().find(|judged| judged.onset().is_some())
-        && args.contract.is_none()
-    {
-        out.help(&["dendrer", "bisect", trace.name().as_str(), "--predicate", judged.predicate.name()]);
-    }
-    Ok(())
+    out.answer(&ContractAnswer { found: &found, only: only.as_ref() })
 }
 
-fn violation_lines(
-    args: &ContractCheck,
-    trace: &Trace,
-    judged: &Judged,
-    width: usize,
-    out: &Out,
-) -> Vec<String> {
-    let name = judged.predicate.name();
-    let window = match judged.predicate.window() {
-        Window::After => "after",
-        Window::Before => "before",
-    };
-    let (mark, what) = match (judged.onset(), judged.uncertain()) {
-        (Some(tick), _) => (
-            out.paint(Style::Bad, "FAIL"),
-            format!("from tick {tick}   {}  ({window})", quote::escape(&judged.predicate.words())),
-        ),
-        (None, Some((tick, why))) => (
-            out.paint(Style::Warn, "WARN"),
-            format!("cannot be judged at tick {tick}: {}", quote::escape(why)),
-        ),
-        (None, None) => {
-            let words = judged.standing.as_ref().map(|standing| {
-                standing_words(standing, judged.intervals.last().is_some_and(|last| ended(trace, last.to)))
-            });
-            (out.paint(Style::Good, "OK  "), words.unwrap_or_default())
+fn suggest_fields(global: &Global, runs: &[String], only: Option<&str>, tries: u64, out: &mut Out) -> Result {
+    let only = type_name(only)?;
+    let mut sources = Vec::new();
+    for run in runs {
+        let rev = Address::parse(run)?;
+        if rev.pos.is_some() {
+            return Err(Failure::new(Code::E0106, format!("{run} names a tick; whole runs are looked at")));
         }
-    };
-    let mut lines = vec![format!("  {mark}  {name:<width$}  {what}").trim_end().to_owned()];
-    if args.all_violations {
-        let stretches = judged.intervals.iter().filter(|interval| interval.verdict == Verdict::Violation);
-        lines.extend(stretches.map(|interval| format!("        ticks {}..{}", interval.from, interval.to)));
+        sources.push((context::sound(global, &rev, out)?, rev));
     }
-    lines
-}
-
-fn to_json(trace: &Trace, (from, to): (u64, u64), stage: Option<u64>, checked: &Checked) -> Value {
-    let in_force = checked.in_force.iter().map(|terms| {
-        Value::record([
-            ("name", Value::from(&*terms.contracts.name)),
-            ("version", Value::from(&*terms.contracts.version)),
-            ("from", Value::from(terms.from)),
-            ("to", Value::from(terms.to)),
-            (
-                "extensions",
-                Value::array(terms.extensions.iter().map(|extension| {
-                    Value::record([
-                        ("id", Value::from(&*extension.id)),
-                        ("from", Value::from(extension.from)),
-                        ("approved_by", Value::from(&*extension.approved_by)),
-                    ])
-                })),
-            ),
-        ])
-    });
-    let lacking = checked.lacking.iter().map(|lacking| {
-        let fields = lacking.lacks.iter().map(|lack| {
-            Value::record([("name", Value::from(&*lack.name)), ("why", Value::from(&*lack.why))])
-        });
-        Value::record([
-            ("tick", Value::from(lacking.tick)),
-            ("type", Value::from(lacking.type_name.as_str())),
-            ("fields", Value::array(fields)),
-        ])
-    });
-    let items = checked.violations().map(|judged| {
-        let uncertain = judged.uncertain().map_or(Value::Null, |(tick, why)| {
-            Value::record([("tick", Value::from(tick)), ("why", Value::from(why))])
-        });
-        Value::record([
-            ("name", Value::from(judged.predicate.name())),
-            ("from", Value::from(judged.intervals.first().map(|interval| interval.from))),
-            ("to", Value::from(judged.intervals.last().map(|interval| interval.to))),
-            ("words", Value::from(judged.predicate.words())),
-            ("ok", Value::from(judged.onset().is_none() && judged.uncertain().is_none())),
-            ("onset", Value::from(judged.onset())),
-            ("uncertain", uncertain),
-            ("intervals", intervals_json(&judged.intervals)),
-            (
-                "obligation",
-                standing_json(
-                    judged.standing.as_ref(),
-                    judged.intervals.last().is_some_and(|last| ended(trace, last.to)),
-                ),
-            ),
-        ])
-    });
-    let certainty = if checked.is_uncertain() { "unavailable" } else { "exact" };
-    document(
-        "contract-check",
-        [
-            ("run", Value::from(trace.name().as_str())),
-            ("from", Value::from(from)),
-            ("to", Value::from(to)),
-            ("stage", Value::from(stage)),
-            ("in_force", Value::array(in_force)),
-            ("governed", Value::from(checked.governed)),
-            ("lacking", Value::array(lacking)),
-            ("items", Value::array(items)),
-            ("certainty", Value::from(certainty)),
-        ],
-    )
+    let progress = Progress::start(global, "contract", "records", None);
+    let counted: Vec<Arc<dyn Store>> =
+        sources.iter().map(|(source, _)| progress.watch().over(source.store())).collect();
+    let mut traces = Vec::new();
+    for ((source, rev), counted) in sources.iter().zip(&counted) {
+        let trace = source.trace_through(counted, rev)?;
+        if traces.iter().any(|known: &Trace| known.name() == trace.name() && rev.bundle.is_none()) {
+            return Err(Failure::new(Code::E0106, format!("{} is named twice", trace.name())));
+        }
+        traces.push(trace);
+    }
+    let found = suggest(&traces, SuggestQuestion { only: only.as_ref(), tries })?;
+    drop(progress);
+    out.answer(&SuggestAnswer { runs, found: &found })
 }

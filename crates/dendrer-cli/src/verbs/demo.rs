@@ -10,18 +10,18 @@ use dendrer::recorder::{Fixed, begin_log};
 use dendrer::repo::Repo;
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer::trace::ReadHandle;
-use dendrer_object::Value;
+use dendrer_object::Code;
 use dendrer_view::answer::Line;
+use dendrer_view::demo::{DemoAnswer, DemoRunShown, TourStop};
 use dendrer_view::receipt as view;
-use dendrer_view::{document, quote, thousands};
 
 use crate::context;
 use crate::context::STORE_DIR;
+use crate::context::keys;
 use crate::demo as content;
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::Global;
-use crate::keys;
 use crate::out::Out;
 use crate::out::files;
 use crate::progress::Progress;
@@ -68,7 +68,7 @@ const SUITE: &str = r#"{"cases":[
 
 /// The receipt of the journey, with which the tour begins, and how to have that of any run.
 fn receipt(store: &impl ReadHandle) -> Result<Vec<String>> {
-    let name = "trip-planner-a".parse().map_err(|_| Failure::new("E0210", "trip-planner-a"))?;
+    let name = "trip-planner-a".parse().map_err(|_| Failure::new(Code::E0210, "trip-planner-a"))?;
     let trace = Trace::open(store, &name)?;
     let receipt = dendrer::ask::receipt::receipt(&trace)?;
     let mut lines = view::first_lines(&receipt);
@@ -89,7 +89,7 @@ fn receipt(store: &impl ReadHandle) -> Result<Vec<String>> {
 pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
     let dir = Path::new(&args.dir);
     if dir.join(STORE_DIR).exists() {
-        return Err(Failure::new("E0110", format!("{} holds a store already", dir.display()))
+        return Err(Failure::new(Code::E0110, format!("{} holds a store already", dir.display()))
             .note("nothing was changed"));
     }
     if let Some(failure) = context::cut_off(dir) {
@@ -101,7 +101,7 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
             Ok(size @ 1..=100_000_000) => Some(size),
             _ => {
                 return Err(Failure::new(
-                    "E0106",
+                    Code::E0106,
                     format!("--size is \"small\" or a number of ticks, not \"{text}\""),
                 ));
             }
@@ -110,7 +110,7 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
     let io = |path: &Path| {
         let path = path.display().to_string();
         move |error: std::io::Error| {
-            Failure::new("E0801", format!("cannot write {path}")).at("cause", error.to_string())
+            Failure::new(Code::E0801, format!("cannot write {path}")).at("cause", error.to_string())
         }
     };
     for name in [STORE_DIR, "corrupt", "logistics-run-47.dnd", "tampered.dnd"] {
@@ -140,7 +140,7 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
     let mut files = Vec::new();
     let mut damaged = 0;
     if let (None, Some(note)) = (size, &note) {
-        let victim = "logistics-run-47".parse().map_err(|_| Failure::new("E0210", "logistics-run-47"))?;
+        let victim = "logistics-run-47".parse().map_err(|_| Failure::new(Code::E0210, "logistics-run-47"))?;
         let bundle = dendrer::bundle::export(store, &[victim], note)?.to_vec()?;
         let bad = content::damaged(&bundle)?;
         damaged = bad.len();
@@ -153,62 +153,22 @@ pub(crate) fn run(global: &Global, args: &Demo, out: &mut Out) -> Result {
         }
     }
     let receipt = match size {
-        None if out.is_text() && !args.no_tour => receipt(store)?,
+        None if !args.no_tour => receipt(store)?,
         _ => Vec::new(),
     };
     context::close(repo)?;
     let path = dir.join(STORE_DIR);
     std::fs::rename(making.keep(), &path).map_err(io(&path))?;
-    if !out.is_text() {
-        let run = |run: &content::DemoRun| {
-            Value::record([
-                ("name", Value::from(run.name.as_str())),
-                ("ticks", Value::from(run.ticks)),
-                ("shows", Value::from(run.shows)),
-            ])
-        };
-        out.document(&document(
-            "demo",
-            [
-                ("path", Value::from(args.dir.as_str())),
-                ("items", Value::array(runs.iter().map(run))),
-                ("files", Value::array(files.iter().map(|name| Value::from(*name)))),
-                (
-                    "tour",
-                    // A generated run is for load, and the tour asks about the others.
-                    Value::array(TOUR.iter().filter(|_| size.is_none()).map(|(command, exit, _)| {
-                        Value::record([
-                            ("command", Value::from(*command)),
-                            ("exit", Value::from(u64::from(*exit))),
-                        ])
-                    })),
-                ),
-            ],
-        ))?;
-        return Ok(0);
-    }
-    for line in receipt {
-        out.line(line)?;
-    }
-    out.line(format!(
-        "made {} with {} and {} damaged bundles; all of it is synthetic, and its key is public",
-        quote::escape(&args.dir),
-        dendrer_view::count(runs.len() as u64, "run", "runs"),
-        damaged
-    ))?;
-    for run in &runs {
-        out.line(format!("  {:<20} {:>9} ticks   {}", run.name.as_str(), thousands(run.ticks), run.shows))?;
-    }
-    if size.is_none() && !args.no_tour {
-        out.line("")?;
-        out.line(format!("a tour (first: cd {}):", quote::escape(&args.dir)))?;
-        for (command, exit, shows) in TOUR {
-            out.line(format!("  {command}"))?;
-            out.line(format!(
-                "      {shows}{}",
-                if *exit == 0 { String::new() } else { format!("; exit code {exit}") }
-            ))?;
-        }
-    }
-    Ok(0)
+    let stop =
+        |(command, exit, shows): &(&'static str, u8, &'static str)| TourStop { command, exit: *exit, shows };
+    let shown = |run: content::DemoRun| DemoRunShown { name: run.name, ticks: run.ticks, shows: run.shows };
+    out.answer(&DemoAnswer {
+        path: args.dir.clone(),
+        runs: runs.into_iter().map(shown).collect(),
+        files,
+        damaged,
+        tour: TOUR.iter().filter(|_| size.is_none()).map(stop).collect(),
+        shows_tour: !args.no_tour,
+        receipt,
+    })
 }

@@ -6,14 +6,15 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer::Trace;
-use dendrer::casebook::{self, Moment};
-use dendrer::diff::{self, Align, Kind, MEMBERS, Question, STATE};
+use dendrer::address::{Address, Position, state_path};
+use dendrer::casebook::{self, Place};
+use dendrer::diff::{self, DiffAlign, DiffKind, DiffQuestion, MEMBERS, STATE};
 use dendrer::store::Store;
-use dendrer_object::Pointer;
 use dendrer_object::record::Record;
+use dendrer_object::{Code, Pointer};
 use dendrer_view::diff::{DiffAnswer, DiffForm, DiffFound};
 
-use crate::address::{self, Pos, Rev, state_path};
+use crate::context::ticks;
 use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
@@ -32,10 +33,10 @@ pub(crate) struct Diff {
     pub(crate) b: String,
     /// The first tick of a to compare
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) from: Option<Pos>,
+    pub(crate) from: Option<Position>,
     /// The last tick of a; what b has behind the transition beside it is left alone
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) to: Option<Pos>,
+    pub(crate) to: Option<Position>,
     /// Only these kinds of difference
     #[arg(long = "type", value_enum, value_delimiter = ',', value_name = "KIND")]
     pub(crate) kinds: Vec<KindChoice>,
@@ -86,12 +87,12 @@ pub(crate) enum KindChoice {
 
 impl KindChoice {
     /// The kind that is meant.
-    pub(crate) fn kind(self) -> Kind {
+    pub(crate) fn kind(self) -> DiffKind {
         match self {
-            KindChoice::Structural => Kind::Structural,
-            KindChoice::Semantic => Kind::Semantic,
-            KindChoice::Confidence => Kind::Confidence,
-            KindChoice::Outcome => Kind::Outcome,
+            KindChoice::Structural => DiffKind::Structural,
+            KindChoice::Semantic => DiffKind::Semantic,
+            KindChoice::Confidence => DiffKind::Confidence,
+            KindChoice::Outcome => DiffKind::Outcome,
         }
     }
 }
@@ -114,9 +115,9 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
         ("--side-by-side", args.side_by_side),
     ];
     refuse_forms(&forms, out)?;
-    let (rev_a, rev_b) = (Rev::parse(&args.a)?, Rev::parse(&args.b)?);
+    let (rev_a, rev_b) = (Address::parse(&args.a)?, Address::parse(&args.b)?);
     if args.record && (rev_a.bundle.is_some() || rev_b.bundle.is_some()) {
-        return Err(Failure::new("E0601", "a bundle has no casebook to write into")
+        return Err(Failure::new(Code::E0601, "a bundle has no casebook to write into")
             .note("--record writes into the store that both runs are recorded in"));
     }
     let source_a = context::sound(global, &rev_a, out)?;
@@ -129,19 +130,19 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
     let rev_b = rev_b.resolve(source_b.store())?;
     let a = Trace::open(&store_a, &rev_a.run_in(source_a.store(), source_a.named())?)?;
     let b = Trace::open(&store_b, &rev_b.run_in(source_b.store(), source_b.named())?)?;
-    let end = |trace: &Trace, rev: &Rev| rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(trace));
+    let end = |trace: &Trace, rev: &Address| rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(trace));
     let ends = (end(&a, &rev_a)?, end(&b, &rev_b)?);
     let (from, to) = ticks(&a, ends.0, args.from.as_ref(), args.to.as_ref())?;
-    let question = Question {
+    let question = DiffQuestion {
         ends,
         from,
         to,
         align: match args.align {
-            AlignChoice::Tick => Align::Tick,
-            AlignChoice::Content => Align::Content,
+            AlignChoice::Tick => DiffAlign::Tick,
+            AlignChoice::Content => DiffAlign::Content,
         },
         kinds: match args.kinds.as_slice() {
-            [] => Kind::ALL.to_vec(),
+            [] => DiffKind::ALL.to_vec(),
             kinds => kinds.iter().copied().map(KindChoice::kind).collect(),
         },
         ignore: args.ignore.iter().map(|text| ignored_place(text)).collect::<Result<_>>()?,
@@ -152,7 +153,7 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
         summary: args.summary,
         only_changes: args.only_changes,
         side_by_side: args.side_by_side,
-        tail_in_one: question.align == Align::Tick && !args.side_by_side,
+        tail_in_one: question.align == DiffAlign::Tick && !args.side_by_side,
         limit: if args.limit == 0 { usize::MAX } else { args.limit },
         fails: args.exit_code,
     };
@@ -175,7 +176,7 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
 /// Writes the answer into the casebook, without the pairs.
 fn record(global: &Global, (a, b): (&Trace, &Trace), found: &DiffFound) -> Result<Vec<Record>> {
     let ends = found.question.ends;
-    let runs = [Moment::of(a, Some(ends.0))?, Moment::of(b, Some(ends.1))?];
+    let runs = [Place::of(a, Some(ends.0))?, Place::of(b, Some(ends.1))?];
     let value = found.casebook_value([runs[0].id, runs[1].id]);
     context::write_down(global, |store, world| {
         casebook::record_diff(store, [&runs[0], &runs[1]], &value, world)
@@ -195,26 +196,31 @@ fn refuse_forms(forms: &[(&str, bool)], out: &Out) -> Result<()> {
     };
     match forms.iter().find(|(_, given)| *given) {
         Some((flag, _)) => {
-            Err(Failure::new("E0106", format!("{flag} is another form of the answer than {form}")))
+            Err(Failure::new(Code::E0106, format!("{flag} is another form of the answer than {form}")))
         }
         None => Ok(()),
     }
 }
 
 /// Finds the first and the last tick that are compared.
-fn ticks(a: &Trace, end: u64, from: Option<&Pos>, to: Option<&Pos>) -> Result<(Option<u64>, Option<u64>)> {
-    let tick = |pos: Option<&Pos>| pos.map(|pos| pos.tick(a)).transpose();
+fn ticks(
+    a: &Trace,
+    end: u64,
+    from: Option<&Position>,
+    to: Option<&Position>,
+) -> Result<(Option<u64>, Option<u64>)> {
+    let tick = |pos: Option<&Position>| pos.map(|pos| pos.tick(a)).transpose();
     let (from, to) = (tick(from)?, tick(to)?);
-    address::in_order(from.unwrap_or(0), to.unwrap_or(end))?;
+    ticks::in_order(from.unwrap_or(0), to.unwrap_or(end))?;
     let to = to.map(|to| to.min(end));
-    address::in_order(from.unwrap_or(0), to.unwrap_or(end))?;
+    ticks::in_order(from.unwrap_or(0), to.unwrap_or(end))?;
     Ok((from, to))
 }
 
 fn ignored_place(text: &str) -> Result<Pointer> {
     match place(text)? {
         whole if whole.as_str().is_empty() => {
-            Err(Failure::new("E0106", "--ignore leaves nothing out that is whole").at("path", text))
+            Err(Failure::new(Code::E0106, "--ignore leaves nothing out that is whole").at("path", text))
         }
         place => Ok(place),
     }

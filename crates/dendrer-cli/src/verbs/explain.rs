@@ -2,13 +2,12 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use dendrer_object::Value;
-use dendrer_view::codes::{CODES, Code, find};
-use dendrer_view::document;
+use dendrer_object::Code;
+use dendrer_object::text::nearest;
+use dendrer_view::help::ExplainAnswer;
 
-use crate::failure::Failure;
-use crate::failure::Result;
-use crate::global::Format;
+use crate::failure::{Failure, Result};
+use crate::global::Global;
 use crate::offers;
 use crate::out::Out;
 
@@ -20,54 +19,14 @@ pub(crate) struct Explain {
     pub(crate) code: Option<String>,
 }
 
-pub(crate) fn run(args: &Explain, out: &mut Out) -> Result {
-    let Some(wanted) = &args.code else { return list(out) };
+pub(crate) fn run(_: &Global, args: &Explain, out: &mut Out) -> Result {
+    let Some(wanted) = &args.code else { return out.answer(&ExplainAnswer { code: None }) };
     let wanted = wanted.to_uppercase();
-    let Some(code) = find(&wanted) else {
-        let near = dendrer_object::text::nearest(&wanted, CODES.iter().map(|code| code.code));
+    let code = wanted.parse().map_err(|_| {
+        let near = nearest(&wanted, Code::ALL.iter().map(|code| code.as_str()));
         let failure =
-            Failure::new("E0109", format!("there is no code {wanted}")).help(&["dendrer", "explain"]);
-        return Err(near.map_or(failure.clone(), |near| failure.note(format!("did you mean {near}?"))));
-    };
-    if out.is_text() {
-        out.line(format!("{}  {}", code.code, code.title))?;
-        out.line("")?;
-        out.line(code.text)?;
-        out.line("")?;
-        out.line(format!("exit code {}", code.exit))?;
-    } else {
-        out.document(&document("explain", [("items", Value::array([item(code)]))]))?;
-    }
-    Ok(0)
-}
-
-fn list(out: &mut Out) -> Result {
-    match out.format() {
-        Format::Text => {
-            for code in CODES {
-                out.line(format!("{}  exit {}  {}", code.code, code.exit, code.title))?;
-            }
-            out.line(format!("{} of {} codes", CODES.len(), CODES.len()))?;
-        }
-        Format::Json => {
-            out.document(&document("explain", [("items", Value::array(CODES.iter().map(item)))]))?
-        }
-        Format::Jsonl => {
-            for code in CODES {
-                out.item(&item(code))?;
-            }
-            out.summary("explain", [])?;
-        }
-    }
-    Ok(0)
-}
-
-fn item(code: &Code) -> Value {
-    Value::record([
-        ("code", Value::from(code.code)),
-        ("exit", Value::from(u64::from(code.exit))),
-        ("kind", Value::from(code.kind)),
-        ("text", Value::from(code.text)),
-        ("title", Value::from(code.title)),
-    ])
+            Failure::new(Code::E0109, format!("there is no code {wanted}")).help(&["dendrer", "explain"]);
+        near.into_iter().fold(failure, |failure, near| failure.note(format!("did you mean {near}?")))
+    })?;
+    out.answer(&ExplainAnswer { code: Some(code) })
 }

@@ -11,26 +11,27 @@ use std::sync::atomic::AtomicU64;
 
 use clap::{Args, ValueEnum};
 use dendrer::Trace;
-use dendrer::kernel::pack::{Engine, digest};
+use dendrer::kernel::pack::{PackEngine, digest};
 use dendrer::kernel::step::Start;
-use dendrer::pack::errors_of_rules;
 use dendrer::recorder::World;
+use dendrer::run::pack::errors_of_rules;
 use dendrer::store::Store;
 use dendrer::watch::Watch;
-use dendrer_object::{Digest, Pointer, RunName, Value};
-use dendrer_view::reduce::errors_json;
-use dendrer_view::{count, document, log, quote};
-use dendrer_wire::import::{self, Choice, ImportError, Kind, Map, OnGap, Options, Plan, Top};
+use dendrer_object::{Code, Digest, Pointer, RunName, Value};
+use dendrer_view::import::{ImportAnswer, ImportNoteShown};
+use dendrer_view::{count, quote};
+use dendrer_wire::import::{
+    self, Choice, ImportError, ImportOptions, ImportPlan, Map, OnGap, SourceKind, Top,
+};
 
 use crate::context;
+use crate::context::packs;
 use crate::context::packs::load;
 use crate::failure::Failure;
 use crate::failure::Result;
-use crate::global::Format;
 use crate::global::Global;
 use crate::global::index_arg;
 use crate::out::Out;
-use crate::out::Style;
 use crate::out::files;
 use crate::progress::Progress;
 
@@ -105,24 +106,24 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     let given = args.run.as_deref().map(|name| name.parse::<RunName>()).transpose();
     let given = given.map_err(|error| Failure::new(error.code(), error.to_string()))?;
     let pack = args.pack.as_deref().map(load).transpose()?;
-    if let (Some(pack), Kind::Mapped(_)) = (&pack, &kind)
-        && pack.pack.engine != Engine::Delta
+    if let (Some(pack), SourceKind::Mapped(_)) = (&pack, &kind)
+        && pack.pack.engine != PackEngine::Delta
         && args.map.as_deref().map(files::json).transpose()?.is_some_and(|map| map.get("delta").is_some())
     {
-        return Err(Failure::new("E0106", "the pack makes the states; leave `delta` out of the map"));
+        return Err(Failure::new(Code::E0106, "the pack makes the states; leave `delta` out of the map"));
     }
     let mut source = Source::open(&args.file)?;
     let start = Start {
         goal: args.goal.as_deref().map(Into::into),
         state: args.state.as_deref().map(files::json).transpose()?.unwrap_or_else(Value::object),
-        policy: args.policy.as_deref().map(read_policy).transpose()?.unwrap_or_default(),
+        policy: args.policy.as_deref().map(packs::policy).transpose()?.unwrap_or_default(),
         ..Start::new(given.clone().unwrap_or_else(|| "import".parse().expect("a run id")))
     };
-    let options = Options {
+    let options = ImportOptions {
         choice: Choice {
             index: args.index,
             list: args.messages.as_deref().map(names_of).transpose()?,
-            any_items: matches!(kind, Kind::Mapped(_)),
+            any_items: matches!(kind, SourceKind::Mapped(_)),
         },
         kind,
         on_gap: if args.on_gap == GapChoice::Stop { OnGap::Stop } else { OnGap::Mark },
@@ -150,18 +151,12 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
                 rehearsed.map_err(|error| failure(args, &error, 0))?
             }
         };
-        say(args, &plan, None, &errors, out)?;
-        return Ok(0);
+        return out.answer(&answer(args, &plan, None, errors));
     }
     let repo = context::write_store(global)?;
     let store = repo.writer()?;
     check_new(args, store, &plan)?;
-    let key = repo.signing_key()?;
-    if key.is_none() {
-        out.say(
-            "note: the key of the log is not here; records are written, and no checkpoint is signed (E0804)",
-        );
-    }
+    context::say_no_key(&repo, out)?;
     let progress = source.watched(global, "bytes recorded");
     let mut settled = 0;
     let result = import::record(store, &mut source, &plan, Box::new(World::default()), &mut |more| {
@@ -178,40 +173,29 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         None => Vec::new(),
         Some(_) => errors_of_rules(&Trace::open(&context::read_store(global)?, &plan.start.run)?)?,
     };
-    say(args, &plan, Some(tip), &errors, out)?;
-    Ok(0)
+    out.answer(&answer(args, &plan, Some(tip), errors))
 }
 
-fn choose_kind(args: &Import) -> Result<Kind> {
+fn choose_kind(args: &Import) -> Result<SourceKind> {
     let map = args.map.as_deref().map(|path| {
         let map = Map::from_value(&files::json(path)?);
         map.map_err(|error| failure(args, &error, 0).at("file", path))
     });
     match (args.kind, map.transpose()?) {
-        (ImportKind::Auto | ImportKind::Jsonl, Some(map)) => Ok(Kind::Mapped(map)),
-        (ImportKind::Auto | ImportKind::OpenaiChat, None) => Ok(Kind::Chat),
+        (ImportKind::Auto | ImportKind::Jsonl, Some(map)) => Ok(SourceKind::Mapped(map)),
+        (ImportKind::Auto | ImportKind::OpenaiChat, None) => Ok(SourceKind::Chat),
         (ImportKind::Jsonl, None) => {
-            Err(Failure::new("E0106", "--kind jsonl needs --map FILE, which says what stands where"))
+            Err(Failure::new(Code::E0106, "--kind jsonl needs --map FILE, which says what stands where"))
         }
-        (ImportKind::OpenaiChat, Some(_)) => Err(Failure::new("E0106", "--map is for --kind jsonl")),
+        (ImportKind::OpenaiChat, Some(_)) => Err(Failure::new(Code::E0106, "--map is for --kind jsonl")),
     }
 }
 
 fn names_of(text: &str) -> Result<Vec<String>> {
     let pointer: Pointer = text.parse().map_err(|_| {
-        Failure::new("E0106", format!("--messages takes a JSON pointer like /messages, not {text:?}"))
+        Failure::new(Code::E0106, format!("--messages takes a JSON pointer like /messages, not {text:?}"))
     })?;
     Ok(pointer.tokens().map(|name| name.into_owned()).collect())
-}
-
-fn read_policy(path: &str) -> Result<Vec<Value>> {
-    match files::json(path)? {
-        Value::Array(rules) => Ok(rules.iter().cloned().collect()),
-        other => {
-            let text = format!("a policy is a list of rules, not {}", other.described());
-            Err(Failure::new("E0209", text).at("file", path))
-        }
-    }
 }
 
 /// What is imported: a file, or what came through a pipe, kept where it can be read more than once.
@@ -230,7 +214,7 @@ impl Source {
         let mut file = files::open(path)?;
         let about = file.metadata().map_err(|error| files::cannot_read(path, &error))?;
         if about.is_dir() {
-            return Err(Failure::new("E0108", format!("{path} is a directory; name one file of it")));
+            return Err(Failure::new(Code::E0108, format!("{path} is a directory; name one file of it")));
         }
         if !about.is_file() {
             file = spool(&mut file)?;
@@ -251,7 +235,7 @@ impl Source {
 fn spool(input: &mut dyn Read) -> Result<File> {
     let spooled = tempfile::tempfile().and_then(|mut file| io::copy(input, &mut file).map(|_| file));
     spooled.map_err(|error| {
-        Failure::new("E0801", "cannot keep the source to read it twice").at("cause", error.to_string())
+        Failure::new(Code::E0801, "cannot keep the source to read it twice").at("cause", error.to_string())
     })
 }
 
@@ -268,7 +252,7 @@ impl Seek for Source {
 }
 
 /// Makes a run id from the name of the file, or from its digest where it has none.
-fn made_name(args: &Import, source: &Source, plan: &Plan) -> Result<RunName> {
+fn made_name(args: &Import, source: &Source, plan: &ImportPlan) -> Result<RunName> {
     let stem = source.name.as_deref().map(|name| Path::new(name).file_stem().unwrap_or_default());
     let stem = stem.map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
     let clean: String =
@@ -282,11 +266,11 @@ fn made_name(args: &Import, source: &Source, plan: &Plan) -> Result<RunName> {
         name = format!("{name}-{index}");
     }
     name.parse()
-        .map_err(|_| Failure::new("E0106", "no run id can be made from this name; give one with --run"))
+        .map_err(|_| Failure::new(Code::E0106, "no run id can be made from this name; give one with --run"))
 }
 
 /// Refuses what is in the store already: the run, or the same trace under another name.
-fn check_new(args: &Import, store: &dyn Store, plan: &Plan) -> Result<()> {
+fn check_new(args: &Import, store: &dyn Store, plan: &ImportPlan) -> Result<()> {
     let name = &plan.start.run;
     if let Some(twin) = import::find_twin(store, plan)?.filter(|_| !args.again) {
         let there = store.run(&twin)?.map_or(0, |run| run.transitions);
@@ -297,13 +281,13 @@ fn check_new(args: &Import, store: &dyn Store, plan: &Plan) -> Result<()> {
             ),
             false => format!("this trace was imported already, as {twin}"),
         };
-        return Err(Failure::new("E0214", message)
+        return Err(Failure::new(Code::E0214, message)
             .at("sha256", plan.sha256.to_string())
             .note("nothing was changed; --again imports it once more, under another name")
             .help(&["dendrer", "log", twin.as_str()]));
     }
     if store.run(name)?.is_some() {
-        return Err(Failure::new("E0111", format!("{name} exists already"))
+        return Err(Failure::new(Code::E0111, format!("{name} exists already"))
             .note("nothing was changed; --run gives the import another name"));
     }
     Ok(())
@@ -351,7 +335,7 @@ fn failure(args: &Import, error: &ImportError, settled: u64) -> Failure {
 }
 
 /// Says what a source was taken for, and why.
-fn why(plan: &Plan, args: &Import) -> String {
+fn why(plan: &ImportPlan, args: &Import) -> String {
     let place = match (plan.layout.top, plan.layout.index) {
         (Top::Lines, None) => "one item a line".to_owned(),
         (Top::Array, None) => "the file is one list".to_owned(),
@@ -366,164 +350,39 @@ fn why(plan: &Plan, args: &Import) -> String {
     format!("{chosen}{place}{run}")
 }
 
-fn kind_name(plan: &Plan) -> &'static str {
+fn kind_name(plan: &ImportPlan) -> &'static str {
     if plan.is_mapped() { "jsonl" } else { "openai-chat" }
 }
 
-fn say(
-    args: &Import,
-    plan: &Plan,
-    tip: Option<Digest>,
-    errors: &[(u64, String)],
-    out: &mut Out,
-) -> Result<()> {
-    let mut members = members(args, plan, tip);
-    let pack = plan.start.pack.as_ref().map(|bound| digest(&bound.value));
-    members.extend([("pack", Value::from(pack)), ("errors", errors_json(errors))]);
-    let rows = plan.tally.first.iter().map(|(_, record)| (log::row(record), record));
-    match out.format() {
-        Format::Json => {
-            let items = ("items", Value::array(rows.map(|(row, record)| item(&row, record))));
-            out.document(&document("import", members.into_iter().chain([items])))
-        }
-        Format::Jsonl => {
-            for (row, record) in rows {
-                out.item(&item(&row, record))?;
-            }
-            out.summary("import", members)
-        }
-        Format::Text => {
-            match tip {
-                Some(tip) => done(plan, tip, errors, out)?,
-                None => would(args, plan, errors, out)?,
-            }
-            warn(plan, out);
-            Ok(())
-        }
-    }
-}
-
-fn item(row: &log::Row, record: &dendrer_object::Record) -> Value {
-    Value::record([
-        ("agent", Value::from(row.agent.as_str())),
-        ("summary", Value::from(row.summary.as_str())),
-        ("tick", Value::from(row.tick)),
-        ("type", Value::from(record.header().type_name.as_ref().map(|name| name.to_string()))),
-    ])
-}
-
-fn members(args: &Import, plan: &Plan, tip: Option<Digest>) -> Vec<(&'static str, Value)> {
+/// The answer on an import; `tip` is `None` if nothing was written.
+fn answer(args: &Import, plan: &ImportPlan, tip: Option<Digest>, errors: Vec<(u64, String)>) -> ImportAnswer {
     let tally = &plan.tally;
-    let counts = |pairs: Vec<(String, u64)>| {
-        let pairs = pairs.into_iter();
-        Value::record(
-            pairs.map(|(name, count)| (dendrer_object::tag::stored_name(&name), Value::from(count))),
-        )
-    };
-    let note = |(tick, note): &(u64, import::Note)| {
-        Value::record([
-            ("gap", Value::from(note.kind.is_gap())),
-            ("kind", Value::from(note.kind.as_str())),
-            ("message", Value::from(note.message.as_str())),
-            ("path", Value::from(note.path.as_str())),
-            ("tick", Value::from(*tick)),
-        ])
+    let note = |(tick, note): &(u64, import::ImportNote)| ImportNoteShown {
+        tick: *tick,
+        kind: note.kind.as_str(),
+        is_gap: note.kind.is_gap(),
+        message: note.message.clone(),
+        path: note.path.clone(),
     };
     let meta = plan.start.meta.as_ref().and_then(Value::as_object);
-    let meta = meta.into_iter().flat_map(|meta| meta.iter().map(|(name, _)| Value::from(&**name)));
-    vec![
-        ("run", Value::from(plan.start.run.as_str())),
-        ("dry_run", Value::from(args.dry_run)),
-        ("kind", Value::from(kind_name(plan))),
-        ("why", Value::from(why(plan, args))),
-        ("stage", Value::from(0u64)),
-        ("ticks", Value::from(tally.ticks)),
-        ("gaps", Value::from(tally.gaps())),
-        ("calls", Value::from(tally.calls)),
-        ("results_paired", Value::from(tally.paired)),
-        ("results_failed", Value::from(tally.errors)),
-        ("types", counts(tally.types.iter().map(|(name, count)| (name.clone(), *count)).collect())),
-        ("agents", counts(tally.agents.iter().map(|(name, count)| (name.to_string(), *count)).collect())),
-        (
-            "noted",
-            counts(tally.notes.iter().map(|(kind, count)| (kind.as_str().to_owned(), *count)).collect()),
-        ),
-        ("notes", Value::array(tally.first_notes.iter().map(note))),
-        ("meta", Value::array(meta)),
-        ("sha256", Value::from(plan.sha256)),
-        ("bytes", Value::from(plan.bytes)),
-        ("tip", Value::from(tip)),
-    ]
-}
-
-fn done(plan: &Plan, tip: Digest, errors: &[(u64, String)], out: &mut Out) -> Result<()> {
-    let tally = &plan.tally;
-    out.line(format!(
-        "imported {}: {}, {}, tip {}",
-        plan.start.run,
-        count(tally.ticks, "tick", "ticks"),
-        count(tally.gaps(), "gap", "gaps"),
-        tip.short()
-    ))?;
-    out.rule_errors(errors)?;
-    out.say("note: stage 0: the record is what the source says; nothing was enforced when it was made");
-    if tally.errors > 0 {
-        out.help(&[
-            "dendrer",
-            "bisect",
-            plan.start.run.as_str(),
-            "--holds",
-            "state.counters.tool_errors == 0",
-        ]);
-    } else {
-        out.help(&["dendrer", "log", plan.start.run.as_str()]);
-    }
-    Ok(())
-}
-
-fn would(args: &Import, plan: &Plan, errors: &[(u64, String)], out: &mut Out) -> Result<()> {
-    let tally = &plan.tally;
-    out.line(format!("kind       {} ({})", kind_name(plan), why(plan, args)))?;
-    out.line(format!(
-        "would make run  {}   stage 0, {}, {}",
-        plan.start.run,
-        count(tally.ticks, "tick", "ticks"),
-        count(tally.agents.len() as u64, "agent", "agents")
-    ))?;
-    let types: Vec<String> = tally.types.iter().map(|(name, count)| format!("{name} {count}")).collect();
-    out.line(format!("types      {}", types.join(", ")))?;
-    out.line(format!(
-        "calls      {} asked for, {} answered, {} failed",
-        tally.calls, tally.paired, tally.errors
-    ))?;
-    if let Some(meta) = plan.start.meta.as_ref().and_then(Value::as_object) {
-        let names: Vec<String> = meta.iter().map(|(name, _)| quote::escape(name)).collect();
-        out.line(format!("meta       {}", names.join(", ")))?;
-    }
-    for (tick, record) in &tally.first {
-        let row = log::row(record);
-        let line = format!("tick {tick}  {}  {}  {}", row.agent, row.type_name, row.summary);
-        out.line(quote::shorten(&line, out.width().unwrap_or(160)))?;
-    }
-    out.rule_errors(errors)?;
-    out.line("nothing was written (dry run)")
-}
-
-fn warn(plan: &Plan, out: &mut Out) {
-    for (tick, note) in &plan.tally.first_notes {
-        let gap = if note.kind.is_gap() { " (a gap)" } else { "" };
-        let line = format!(
-            "WARN tick {tick}: {}{gap}: {} at {}",
-            note.kind.as_str(),
-            quote::shorten(&quote::escape(&note.message), 200),
-            quote::shorten(&quote::escape(&note.path), 100)
-        );
-        let line = out.paint(Style::Warn, &line);
-        out.say(line);
-    }
-    let all: u64 = plan.tally.notes.values().sum();
-    let rest = all - plan.tally.first_notes.len() as u64;
-    if rest > 0 {
-        out.say(format!("WARN and {rest} more; --json counts them by kind"));
+    ImportAnswer {
+        run: plan.start.run.clone(),
+        dry_run: args.dry_run,
+        kind: kind_name(plan),
+        why: why(plan, args),
+        ticks: tally.ticks,
+        gaps: tally.gaps(),
+        calls: (tally.calls, tally.paired, tally.errors),
+        types: tally.types.iter().map(|(name, count)| (name.clone(), *count)).collect(),
+        agents: tally.agents.iter().map(|(name, count)| (name.to_string(), *count)).collect(),
+        noted: tally.notes.iter().map(|(kind, count)| (kind.as_str(), *count)).collect(),
+        notes: tally.first_notes.iter().map(note).collect(),
+        meta: meta.map(|meta| meta.iter().map(|(name, _)| name.to_string()).collect()),
+        sha256: plan.sha256,
+        bytes: plan.bytes,
+        tip,
+        pack: plan.start.pack.as_ref().map(|bound| digest(&bound.value)),
+        errors,
+        first: tally.first.clone(),
     }
 }

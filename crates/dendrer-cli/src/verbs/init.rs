@@ -9,17 +9,17 @@ use dendrer::store::StoreError;
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer::store::prelude::*;
 use dendrer::trust::{self, Trust};
-use dendrer_object::{StoreId, Value};
+use dendrer_object::{Code, StoreId};
+use dendrer_view::init::InitAnswer;
 use dendrer_view::problem::in_store;
 use dendrer_view::quote::shell;
-use dendrer_view::{document, quote};
 
 use crate::context;
 use crate::context::STORE_DIR;
+use crate::context::keys;
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::Global;
-use crate::keys;
 use crate::out::Out;
 use crate::out::files;
 
@@ -42,7 +42,7 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
     let dir = Path::new(args.dir.as_deref().or(global.store.as_deref()).unwrap_or("."));
     let path = if dir.ends_with(STORE_DIR) { dir.to_owned() } else { dir.join(STORE_DIR) };
     if path.join("store.json").exists() {
-        return Err(Failure::new("E0110", format!("{} is a store already", path.display()))
+        return Err(Failure::new(Code::E0110, format!("{} is a store already", path.display()))
             .note("nothing was changed"));
     }
     // Whoever goes on with the restore has a store.
@@ -54,9 +54,8 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
     if let Some(Ok(near)) = global.key.as_deref().and_then(key_dir)
         && std::path::absolute(&path).is_ok_and(|path| near.starts_with(path))
     {
-        return Err(
-            Failure::new("E0106", "the key of a store does not lie in the store").note("nothing was made")
-        );
+        return Err(Failure::new(Code::E0106, "the key of a store does not lie in the store")
+            .note("nothing was made"));
     }
     files::makes(&path)?;
     let trust = keys::trust(global);
@@ -70,7 +69,7 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
         let trust: Arc<dyn Trust> = trust.clone();
         let repo = Repo::create(&path, id, &key, &trust).map_err(|error| match error {
             dendrer::Error::Store(StoreError::Io { action: "make", path, source }) => {
-                Failure::new("E0801", format!("cannot make {}", path.display()))
+                Failure::new(Code::E0801, format!("cannot make {}", path.display()))
                     .at("cause", source.to_string())
             }
             error => error.into(),
@@ -90,35 +89,19 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
         // A key without a store is litter.
         let _ = std::fs::remove_file(&key_path);
         return Err(match failure.code {
-            "E0801" => failure.note(format!(
+            Code::E0801 => failure.note(format!(
                 "no store was made; what is in {shown} counts for nothing, and the next init goes on there"
             )),
             _ => failure,
         });
     }
-    if !out.is_text() {
-        out.document(&document(
-            "init",
-            [
-                ("path", Value::from(path.display().to_string())),
-                ("id", Value::from(id.to_string())),
-                ("verifier", Value::from(verifier.to_string())),
-                ("key", Value::from(key_path.display().to_string())),
-            ],
-        ))?;
-        return Ok(0);
-    }
-    out.line(format!("created a store in {}", quote::escape(&path.display().to_string())))?;
-    out.line(format!("verifier  {verifier}"))?;
-    out.say(format!(
-        "note: the key of its log is in {}, readable by you alone; it is not part of the store",
-        quote::escape(&key_path.display().to_string())
-    ));
     let commit = ["dendrer", "commit", "--run", "first"].map(str::to_owned).to_vec();
     let there = args.dir.as_deref().or(global.store.as_deref()).filter(|dir| *dir != ".");
-    let commit = shell(&in_store(commit, there));
-    out.say(format!(
-        "help: echo '{{\"type\":\"observation.add\",\"intent\":{{\"description\":\"hello\"}}}}' | {commit}"
-    ));
-    Ok(0)
+    out.answer(&InitAnswer {
+        path: path.display().to_string(),
+        id: id.to_string(),
+        verifier: verifier.to_string(),
+        key: key_path.display().to_string(),
+        commit: shell(&in_store(commit, there)),
+    })
 }

@@ -2,6 +2,8 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
+use dendrer::address::{Address, Position, state_path};
+use dendrer_object::Code;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
@@ -13,11 +15,11 @@ use dendrer_view::problem;
 use dendrer_view::receipt as view;
 use regex::Regex;
 
-use crate::address::{self, Pos, Rev, state_path};
+use crate::context::keys;
+use crate::context::ticks;
 use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
-use crate::keys;
 use crate::offers;
 use crate::out::{Out, accessible};
 use crate::progress::Progress;
@@ -30,10 +32,10 @@ pub(crate) struct Log {
     pub(crate) run: String,
     /// The first tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) from: Option<Pos>,
+    pub(crate) from: Option<Position>,
     /// The last tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) to: Option<Pos>,
+    pub(crate) to: Option<Position>,
     /// Only these types
     #[arg(long = "type", value_delimiter = ',', value_name = "T,..")]
     pub(crate) types: Vec<String>,
@@ -88,15 +90,15 @@ const LOOK_EVERY: Duration = Duration::from_millis(100);
 
 pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
     out.ends_with_its_reader();
-    let (run, from, to) = match Rev::range(&args.run)? {
+    let (run, from, to) = match Address::range(&args.run)? {
         None => (args.run.as_str(), args.from.clone(), args.to.clone()),
         Some(_) if args.from.is_some() || args.to.is_some() => {
             let what = format!("{} says which ticks, and so do --from and --to", args.run);
-            return Err(Failure::new("E0106", what));
+            return Err(Failure::new(Code::E0106, what));
         }
         Some((run, from, to)) => (run, Some(from), Some(to)),
     };
-    let rev = Rev::parse(run)?;
+    let rev = Address::parse(run)?;
     let filter = LogFilter {
         types: args.types.clone(),
         agents: args.agent.clone(),
@@ -105,7 +107,7 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
         text: args.grep.as_deref().map(text_match).transpose()?,
     };
     if args.oneline && global.full {
-        return Err(Failure::new("E0106", "--oneline and --full exclude each other"));
+        return Err(Failure::new(Code::E0106, "--oneline and --full exclude each other"));
     }
     if global.format.as_deref() == Some("receipt") {
         let filtered = !(filter.types.is_empty() && filter.agents.is_empty())
@@ -115,12 +117,18 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
         let in_part = from.is_some() || to.is_some() || rev.pos.is_some() || args.limit.is_some();
         let in_form = args.refusals || args.graph || args.reverse || args.oneline || args.follows();
         if filtered || in_part || in_form {
-            return Err(Failure::new("E0106", "a receipt is of a whole run: it takes no other flag of log"));
+            return Err(Failure::new(
+                Code::E0106,
+                "a receipt is of a whole run: it takes no other flag of log",
+            ));
         }
         return receipt(global, &rev, out);
     }
     if args.graph && !out.is_text() {
-        return Err(Failure::new("E0106", "--graph draws for people; links are in `dendrer show --json`"));
+        return Err(Failure::new(
+            Code::E0106,
+            "--graph draws for people; links are in `dendrer show --json`",
+        ));
     }
     let whole = global.full || global.fields.iter().any(|field| field == "content");
     let details = LogDetails { whole, writes: whole && out.is_text(), links: args.graph };
@@ -134,7 +142,7 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
     let from_tick = from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?;
     let to_tick = to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     if from.is_some() {
-        address::in_order(from_tick, to_tick)?;
+        ticks::in_order(from_tick, to_tick)?;
     }
     // A screen reader cannot read strokes.
     let draws = args.graph && !accessible();
@@ -165,7 +173,7 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
 fn text_match(text: &str) -> Result<TextMatch> {
     let regex = Regex::new(text).map_err(|error| {
         // The library draws the place under the pattern; each line of that is a line here.
-        Failure::new("E0106", "--grep takes a regular expression").at("what", error.to_string())
+        Failure::new(Code::E0106, "--grep takes a regular expression").at("what", error.to_string())
     })?;
     Ok(Box::new(move |text| regex.is_match(text)))
 }
@@ -178,7 +186,7 @@ fn found_intact(source: &Source, trace: &Trace) -> bool {
 }
 
 /// Prints the receipt of a run (dendrer paper 7). The run is replayed for its last line.
-fn receipt(global: &Global, rev: &Rev, out: &mut Out) -> Result {
+fn receipt(global: &Global, rev: &Address, out: &mut Out) -> Result {
     let source = context::sound(global, rev, out)?;
     let run = rev.run_in(source.store(), source.named())?;
     let ticks = Trace::open(source.store(), &run)?.tip();
@@ -205,17 +213,17 @@ fn receipt(global: &Global, rev: &Rev, out: &mut Out) -> Result {
 struct Followed {
     filter: LogFilter,
     details: LogDetails,
-    from: Option<Pos>,
-    to: Option<Pos>,
+    from: Option<Position>,
+    to: Option<Position>,
     until_complete: bool,
 }
 
-fn follow(global: &Global, address: &str, rev: &Rev, followed: &Followed, out: &mut Out) -> Result {
+fn follow(global: &Global, address: &str, rev: &Address, followed: &Followed, out: &mut Out) -> Result {
     let Source::Store(repo, mut store) = context::source(global, rev, out)? else {
-        return Err(Failure::new("E0106", "a bundle does not grow; --follow is for a store"));
+        return Err(Failure::new(Code::E0106, "a bundle does not grow; --follow is for a store"));
     };
     if out.format() == Format::Json {
-        return Err(Failure::new("E0106", "--follow has no end, so it has no one document")
+        return Err(Failure::new(Code::E0106, "--follow has no end, so it has no one document")
             .help(&["dendrer", "log", address, "--follow", "--jsonl"]));
     }
     out.has_no_end();

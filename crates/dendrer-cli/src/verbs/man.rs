@@ -1,5 +1,6 @@
 //! `dendrer man`
 
+use dendrer_object::Code;
 use std::io::IsTerminal;
 
 use clap::Args;
@@ -23,7 +24,7 @@ pub(crate) fn run(args: &Man, page: clap::Command, out: &mut Out) -> Result {
         .source(concat!("dendrer ", env!("CARGO_PKG_VERSION")))
         .manual("dendrer")
         .render(&mut text)
-        .map_err(|error| Failure::new("E0801", "cannot make the page").at("cause", error.to_string()))?;
+        .map_err(|error| Failure::new(Code::E0801, "cannot make the page").at("cause", error.to_string()))?;
     out.bytes(&text)?;
     if std::io::stdout().is_terminal() {
         let verb = args.verb.as_ref().map(|verb| format!(" {verb}")).unwrap_or_default();

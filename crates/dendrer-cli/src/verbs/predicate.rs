@@ -3,15 +3,17 @@
 use std::sync::Arc;
 
 use dendrer::Trace;
+use dendrer::address::Address;
 use dendrer::ask::named::{NamedPredicate, expression, resolve, unknown};
 use dendrer::ask::predicates::{PredicateTested, PredicatesAnswer};
 use dendrer::kernel::predicate::{Monotone, Polarity, Predicate, Verdict};
 use dendrer::recorder::World;
-use dendrer::registry::{self, Known, Registered, Registry, Sample, Unfit};
+use dendrer::registry::{self, MonotoneEvidence, Registered, Registry, Sample, Unfit};
 use dendrer::repo::Repo;
 use dendrer::store::Store;
 use dendrer::trace::ReadHandle as _;
-use dendrer::wasm::{MODULE_SIZE_MAX, Refused};
+use dendrer::wasm::{MODULE_SIZE_MAX, ModuleRefused};
+use dendrer_object::Code;
 use dendrer_object::json;
 use dendrer_object::text::behind_mark;
 use dendrer_view::predicate::{
@@ -19,8 +21,8 @@ use dendrer_view::predicate::{
 };
 
 pub(crate) use self::args::PredicateVerb;
-use crate::address::{self, Rev};
 use crate::context::named::{not_named, unfit, unknown_predicate, window, with_hint, with_unreadable};
+use crate::context::ticks;
 use crate::context::{self, packs};
 use crate::failure::{Failure, Result};
 use crate::global::{Global, WindowChoice};
@@ -58,7 +60,7 @@ pub(crate) fn run(global: &Global, verb: &PredicateVerb, out: &mut Out) -> Resul
             show(global, (args.file.as_deref(), args.run.as_deref()), &args.name, out)
         }
         PredicateVerb::Test(args) => {
-            let rev = Rev::parse(&args.run)?;
+            let rev = Address::parse(&args.run)?;
             let source = context::sound(global, &rev, out)?;
             let rev = rev.resolve(source.store())?;
             let (progress, counted) = source.watched(global, "predicate");
@@ -73,7 +75,7 @@ pub(crate) fn run(global: &Global, verb: &PredicateVerb, out: &mut Out) -> Resul
             let at = args.at.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
             let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
             let (from, to) = at.map_or((from, tip), |at| (at, at));
-            address::in_order(from, to)?;
+            ticks::in_order(from, to)?;
             let mut tested = PredicateTested::of(&trace, named.predicate, from, to, at)?;
             (tested.registered, tested.other_in_pack) = (named.registered, named.other_in_pack);
             drop(progress);
@@ -115,7 +117,7 @@ fn register(global: &Global, wanted: &Wanted<'_>, out: &mut Out) -> Result {
             }
             _ => "write words joined by dots, like acme.tax_compliance_v2".to_owned(),
         };
-        return Err(Failure::new("E0513", format!("\"{name}\" is not a name for a predicate")).note(note));
+        return Err(Failure::new(Code::E0513, format!("\"{name}\" is not a name for a predicate")).note(note));
     }
     let repo = context::write_store(global)?;
     let store = repo.writer()?;
@@ -127,17 +129,10 @@ fn register(global: &Global, wanted: &Wanted<'_>, out: &mut Out) -> Result {
         return Err(failure);
     }
     let predicate = match &known {
-        Known::ByConstruction => predicate.known_monotone(true),
+        MonotoneEvidence::ByConstruction => predicate.known_monotone(true),
         _ => predicate,
     };
-    let newest = names.newest(name);
-    let same = newest.filter(|entry| {
-        entry.retired.is_none()
-            && entry.known == known
-            && entry.predicate.digest() == predicate.digest()
-            && entry.predicate.version() == predicate.version()
-    });
-    let (entry, changed) = match same {
+    let (entry, changed) = match names.registered(&predicate, &known) {
         Some(entry) => (entry.clone(), false),
         None => {
             let record = registry::register(store, &predicate, &known, &mut World::default())?;
@@ -149,7 +144,7 @@ fn register(global: &Global, wanted: &Wanted<'_>, out: &mut Out) -> Result {
     let answer = RegistrationAnswer { entry, changed };
     let failure = answer.is_rejected().then(|| {
         let sample = wanted.samples.first().map_or("@", String::as_str);
-        let failure = Failure::new("E0503", format!("{name} is not prefix-monotone"))
+        let failure = Failure::new(Code::E0503, format!("{name} is not prefix-monotone"))
             .note("bisect refuses it on every run where it recovers; predicate test and monitoring take it as it is")
             .help(&["dendrer", "predicate", "register", name, "--lift", "monotone"])
             .help(&["dendrer", "bisect", sample, "--predicate", "kernel.anomaly_free"]);
@@ -167,8 +162,8 @@ fn close(repo: Repo, changed: bool) -> Result<()> {
 fn asked_for(wanted: &Wanted<'_>, names: &Registry) -> Result<Predicate> {
     let made = match (wanted.holds, wanted.condition, wanted.file) {
         _ if let Some(path) = wanted.module => {
-            let refused = |refused: Refused| {
-                Failure::new(Refused::CODE, format!("{path} is not a module that is run here"))
+            let refused = |refused: ModuleRefused| {
+                Failure::new(ModuleRefused::CODE, format!("{path} is not a module that is run here"))
                     .at("why", refused.to_string())
                     .note("nothing of it was run, and nothing was changed")
             };
@@ -195,7 +190,7 @@ fn asked_for(wanted: &Wanted<'_>, names: &Registry) -> Result<Predicate> {
         _ => match names.newest(wanted.name) {
             Some(entry) => entry.predicate.clone().named(wanted.name, ""),
             None => {
-                let failure = Failure::new("E0511", format!("there is no predicate {}", wanted.name))
+                let failure = Failure::new(Code::E0511, format!("there is no predicate {}", wanted.name))
                     .note("say what it is with --holds, --condition or --file");
                 return Err(with_unreadable(failure, names.unreadable.len() as u64));
             }
@@ -207,29 +202,18 @@ fn asked_for(wanted: &Wanted<'_>, names: &Registry) -> Result<Predicate> {
 
 /// Gives it a version: the one that is asked for, the one it has already, or the next.
 fn version(wanted: &Wanted<'_>, names: &Registry, predicate: Predicate) -> Result<Predicate> {
-    let said = wanted
-        .version
-        .map(str::to_owned)
-        .or_else(|| Some(predicate.version().to_owned()).filter(|v| !v.is_empty()));
-    // An expression given on the command line has no version of its own.
-    let said = if wanted.file.is_some() || wanted.version.is_some() { said } else { None };
-    let known =
-        names.versions(wanted.name).filter(|entry| entry.predicate.digest() == predicate.digest()).last();
-    let version = match (said, known) {
-        (Some(said), _) => said,
-        (None, Some(known)) => known.predicate.version().to_owned(),
-        (None, None) => names.next_version(wanted.name),
-    };
-    let taken = names
-        .versions(wanted.name)
-        .find(|entry| entry.predicate.version() == version && entry.predicate.digest() != predicate.digest());
-    if let Some(taken) = taken {
-        return Err(Failure::new("E0514", format!("{} {version} is another predicate", wanted.name))
-            .at("there", taken.predicate.words())
-            .at("given", predicate.words())
-            .note("nothing was changed"));
+    // Only a file has a version of its own.
+    let own = Some(predicate.version()).filter(|version| wanted.file.is_some() && !version.is_empty());
+    match names.version_for(wanted.name, &predicate, wanted.version.or(own)) {
+        Ok(version) => Ok(predicate.named(wanted.name, &version)),
+        Err(Registered { predicate: taken, .. }) => {
+            let what = format!("{} {} is another predicate", wanted.name, taken.version());
+            Err(Failure::new(Code::E0514, what)
+                .at("there", taken.words())
+                .at("given", predicate.words())
+                .note("nothing was changed"))
+        }
     }
-    Ok(predicate.named(wanted.name, &version))
 }
 
 /// Finds out how it is known that the predicate does not recover, and says what it saw. The second part is why it
@@ -239,18 +223,18 @@ fn prove(
     store: &Arc<dyn Store>,
     predicate: &Predicate,
     out: &mut Out,
-) -> Result<(Known, Option<Failure>)> {
+) -> Result<(MonotoneEvidence, Option<Failure>)> {
     let by_construction = predicate.cannot_recover();
     if wanted.must_be_verified && wanted.samples.is_empty() && !by_construction {
-        return Err(Failure::new("E0106", "what is asked alone does not show that it cannot recover")
+        return Err(Failure::new(Code::E0106, "what is asked alone does not show that it cannot recover")
             .note("name runs to verify it on with --sample-trace")
             .note("nothing was changed"));
     }
     let mut samples = Vec::new();
     for text in wanted.samples {
-        let run = Rev::parse(text)?.run_in(store, &[])?;
+        let run = Address::parse(text)?.run_in(store, &[])?;
         let trace = Trace::open(store, &run)?;
-        if let (Some(expr), Some(pack)) = (predicate.expr(), dendrer::pack::of_run(&trace)?) {
+        if let (Some(expr), Some(pack)) = (predicate.expr(), dendrer::run::pack::of_run(&trace)?) {
             let checked = pack.check_expression(expr.text());
             checked.map_err(|error| {
                 Failure::from(error).note(format!("{run} carries the pack {}", pack.name))
@@ -259,26 +243,26 @@ fn prove(
         // What goes on record is what the records say.
         let records = Trace::open(store, &run)?.without_snapshots();
         let (sample, line) = Sample::take(&records, predicate)?;
-        if out.is_text() {
-            out.print(sample_lines(predicate, &sample, &line))?;
-        }
+        out.ahead(sample_lines(predicate, &sample, &line))?;
         let uncertain = line.turns.iter().find_map(|(tick, verdict)| match verdict {
             Verdict::Uncertain(why) => Some((*tick, why.clone())),
             _ => None,
         });
         if let Some((tick, why)) = uncertain {
-            let failure =
-                Failure::new("E0509", format!("{} cannot be judged at tick {tick} of {run}", wanted.name))
-                    .at("why", why.as_str())
-                    .note("uncertain is never taken for ok; nothing was registered");
-            return Ok((Known::Untested, Some(with_hint(failure, &trace, predicate, &why))));
+            let failure = Failure::new(
+                Code::E0509,
+                format!("{} cannot be judged at tick {tick} of {run}", wanted.name),
+            )
+            .at("why", why.as_str())
+            .note("uncertain is never taken for ok; nothing was registered");
+            return Ok((MonotoneEvidence::Untested, Some(with_hint(failure, &trace, predicate, &why))));
         }
         samples.push(sample);
     }
     let known = match (by_construction, predicate.monotone()) {
-        (true, _) => Known::ByConstruction,
-        (_, Monotone::Lifted) => Known::Lifted,
-        _ => Known::of_samples(samples),
+        (true, _) => MonotoneEvidence::ByConstruction,
+        (_, Monotone::Lifted) => MonotoneEvidence::Lifted,
+        _ => MonotoneEvidence::of_samples(samples),
     };
     Ok((known, None))
 }
@@ -306,18 +290,18 @@ fn declared_by(
 ) -> Result<Vec<Predicate>> {
     let Some(run) = run else { return Ok(Vec::new()) };
     let named = bundle.map_or_else(|| run.to_owned(), |bundle| format!("{bundle}#{run}"));
-    let rev = Rev::parse(&named)?;
+    let rev = Address::parse(&named)?;
     let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
     // With what extensions have added up to the end.
     let tip = trace.tip();
-    let Some(pack) = dendrer::pack::in_force(&trace, tip + 1, &trace.state(tip)?)? else {
-        return Err(Failure::new("E0511", format!("{} carries no pack", trace.name()))
+    let Some(pack) = dendrer::run::pack::in_force(&trace, tip + 1, &trace.state(tip)?)? else {
+        return Err(Failure::new(Code::E0511, format!("{} carries no pack", trace.name()))
             .note("what a pack declares is known of the runs that were begun with it"));
     };
     // What the pack itself declares is known by the digest of that, as everywhere it is asked.
-    let own = dendrer::pack::of_run(&trace)?;
+    let own = dendrer::run::pack::of_run(&trace)?;
     let full = |one: &Predicate| {
         let one = own.as_ref().and_then(|own| own.predicate(one.name())).unwrap_or(one);
         one.clone().named(&format!("{}/{}", pack.name, one.name()), one.version())
@@ -341,7 +325,7 @@ fn retire(global: &Global, name: &str, out: &mut Out) -> Result {
     let repo = context::write_store(global)?;
     let store = repo.writer()?;
     if Predicate::built_in(name).is_some() {
-        return Err(Failure::new("E0513", format!("{name} is built in and cannot be retired"))
+        return Err(Failure::new(Code::E0513, format!("{name} is built in and cannot be retired"))
             .note("it is in every store, and no record says so; nothing was changed"));
     }
     let registry = Registry::read(store)?;

@@ -1,20 +1,17 @@
 //! `dendrer rebase`: the intents of one run, proposed again on the state of another.
 
 use clap::{Args, ValueEnum};
-use dendrer::rebase::{Rebased, Terms, rebase};
-use dendrer::recorder::World;
-use dendrer_object::{RunName, Value};
-use dendrer_view::rebase as view;
-use dendrer_view::{count, document, quote};
+use dendrer::address::Address;
+use dendrer::rebase::RebaseTerms;
+use dendrer_object::Code;
+use dendrer_view::rebase::RebaseAnswer;
 
-use crate::address::Rev;
 use crate::context;
 use crate::context::runs::new_name;
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::Global;
 use crate::out::Out;
-use crate::out::Style;
 
 /// `rebase`
 #[derive(Debug, Args)]
@@ -57,20 +54,20 @@ pub(crate) enum StopOn {
 
 pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
     let text = args.run.as_deref().or(args.source.as_deref()).ok_or_else(|| {
-        Failure::new("E0106", "say which run is rebased: dendrer rebase RUN --onto BASE")
+        Failure::new(Code::E0106, "say which run is rebased: dendrer rebase RUN --onto BASE")
             .note("nothing was changed")
     })?;
-    let (rev, onto) = (Rev::parse(text)?, Rev::parse(&args.onto)?);
+    let (rev, onto) = (Address::parse(text)?, Address::parse(&args.onto)?);
     if rev.bundle.is_some() || onto.bundle.is_some() {
         return Err(Failure::new(
-            "E0106",
+            Code::E0106,
             "a run of a bundle is read; a rebase is made of runs of the store",
         )
         .note("nothing was changed"));
     }
     if rev.pos.is_some() {
         return Err(Failure::new(
-            "E0106",
+            Code::E0106,
             "all that a run has of its own is rebased: name it without a tick",
         )
         .note("nothing was changed"));
@@ -83,126 +80,30 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
     let tick = onto.pos.as_ref().map_or(Ok(base.tip()), |pos| pos.tick(&base))?;
     let is_dry = args.plan || args.dry_run;
     let name = new_name(args.new.as_deref(), &format!("{}-rebase", source.name()), &**reader.store())?;
-    let mut terms = Terms::new(name);
+    let mut terms = RebaseTerms::new(name);
     terms.reason = args.reason.as_deref().map(Into::into);
     terms.stop_on_effectful = args.stop_on.contains(&StopOn::Effectful);
     terms.stop_on_context = args.stop_on.contains(&StopOn::Context);
     terms.keep = !is_dry;
-    let world = Box::new(World::default());
-    let mut answer = Answer { args, onto: base.name(), tick, name: &terms.run, tip: None };
-    let rebased = if is_dry {
-        let store = &context::rehearse(global)?;
-        let (mut recorder, rebased) = rebase(&source, &base, tick, store, &terms, None, world)?;
-        recorder.discard();
-        rebased
-    } else {
-        let repo = context::write_store(global)?;
-        let store = repo.writer()?;
-        repo.signing_key()?;
-        let (mut recorder, rebased) = rebase(&source, &base, tick, store, &terms, None, world)?;
-        // A run with nothing in it but where it comes from would be of no use to anybody.
-        match rebased.carried() {
-            0 => drop(recorder.discard()),
-            _ => {
-                answer.tip = Some(recorder.head().tick());
-                recorder.commit()?;
-            }
-        }
-        drop(recorder);
-        context::close(repo)?;
-        rebased
-    };
+    let repo = context::target(global, &reader, is_dry)?;
+    let (mut recorder, rebased) = repo.rebase(&source, &base, tick, &terms, None)?;
+    // A run that has nothing but its origin is of no use.
+    let tip = if is_dry || rebased.carried() == 0 { None } else { Some(recorder.head().tick()) };
+    match tip {
+        Some(_) => drop(recorder.commit()?),
+        None => drop(recorder.discard()),
+    }
+    drop(recorder);
+    context::close(repo)?;
     drop(progress);
-    match out.is_text() {
-        true => answer.print(&rebased, out)?,
-        false => out.document(&answer.document(&rebased))?,
-    }
-    Ok(u8::from(!is_dry && rebased.stopped().is_some()))
-}
-
-struct Answer<'a> {
-    args: &'a Rebase,
-    onto: &'a RunName,
-    tick: u64,
-    name: &'a RunName,
-    /// The last tick of the new run, if it was written.
-    tip: Option<u64>,
-}
-
-impl Answer<'_> {
-    fn print(&self, rebased: &Rebased, out: &mut Out) -> Result<()> {
-        if !self.args.plan {
-            let (ok, tick) = (out.paint(Style::Good, "OK"), self.tick);
-            out.line(format!(
-                "replayed   {}@{tick} and {} from tick {} on {ok}",
-                self.onto, rebased.source, rebased.from
-            ))?;
-            let word = if self.tip.is_some() { "rebased   " } else { "would make" };
-            out.line(format!(
-                "{word} {}: {} onto {}@{tick}   its tick {} is run.fork",
-                self.name,
-                rebased.source,
-                self.onto,
-                tick + 1
-            ))?;
-            if let Some(reason) = &self.args.reason {
-                out.line(format!("reason     {}", quote::quoted(reason)))?;
-            }
-        }
-        for line in view::lines(rebased, out.width()) {
-            let is_end =
-                rebased.stopped().is_some_and(|(tick, _)| line.starts_with(&format!("  tick {tick} ")));
-            let line = if is_end { out.paint(Style::Bad, &line) } else { line };
-            out.line(line)?;
-        }
-        let carried = rebased.carried() as u64;
-        let mut sum = vec![count(carried, "intent carries over", "intents carry over")];
-        if rebased.stopped().is_some() {
-            sum.push("1 needs a decision".to_owned());
-        }
-        if rebased.unseen() > 0 {
-            sum.push(format!("{} behind it not looked at", rebased.unseen()));
-        }
-        let (word, written) = match (self.args.plan, self.tip) {
-            (true, _) => ("plan", "; nothing was written".to_owned()),
-            (false, None) => ("result", "; nothing was written".to_owned()),
-            (false, Some(tip)) => ("result", format!("; {} ends at tick {tip}", self.name)),
-        };
-        out.line(format!("{word}: {}{written}", sum.join(", ")))?;
-        out.say(
-            "note: no model and no tool was called; a program that can ask tools brings its own executor",
-        );
-        if let Some(tip) = self.tip {
-            out.help(&["dendrer", "verify", self.name.as_str(), "--replay"]);
-            if tip > 0 && rebased.stopped().is_some() {
-                out.help(&["dendrer", "commit", "--run", self.name.as_str()]);
-            }
-        }
-        Ok(())
-    }
-
-    fn document(&self, rebased: &Rebased) -> Value {
-        let marker = self.tip.map(|_| rebased.forked.marker.id());
-        document(
-            "rebase",
-            [
-                ("run", Value::from(self.name.as_str())),
-                ("source", Value::from(rebased.source.as_str())),
-                ("from", Value::from(rebased.from)),
-                ("to", Value::from(rebased.to)),
-                ("onto", Value::from(self.onto.as_str())),
-                ("onto_tick", Value::from(self.tick)),
-                ("state_root", Value::from(rebased.forked.state_root)),
-                ("reason", Value::from(self.args.reason.as_deref())),
-                ("items", view::items(rebased)),
-                ("carried", Value::from(rebased.carried() as u64)),
-                ("unseen", Value::from(rebased.unseen())),
-                ("marker", Value::from(marker)),
-                ("tip", Value::from(self.tip)),
-                ("written", Value::from(self.tip.is_some())),
-                ("plan", Value::from(self.args.plan)),
-                ("dry_run", Value::from(self.args.dry_run)),
-            ],
-        )
-    }
+    out.answer(&RebaseAnswer {
+        rebased: &rebased,
+        run: &terms.run,
+        onto: base.name(),
+        tick,
+        reason: args.reason.as_deref(),
+        tip,
+        plan: args.plan,
+        dry_run: args.dry_run,
+    })
 }

@@ -1,16 +1,13 @@
 //! `dendrer reduce`: a recorded run once more, under another pack, as a new run.
 
 use clap::Args;
+use dendrer::address::Address;
 use dendrer::error::Error;
 use dendrer::kernel::step::ExtensionFault;
-use dendrer::pack::{self, Retold};
-use dendrer::recorder::World;
 use dendrer::store::prelude::*;
-use dendrer_object::{RunName, Value};
-use dendrer_view::reduce::errors_json;
-use dendrer_view::{count, document, quote};
+use dendrer_object::{Code, RunName};
+use dendrer_view::reduce::ReduceAnswer;
 
-use crate::address::Rev;
 use crate::context;
 use crate::context::packs::load;
 use crate::failure::Failure;
@@ -36,9 +33,9 @@ pub(crate) struct Reduce {
 }
 
 pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
-    let rev = Rev::parse(&args.run)?;
+    let rev = Address::parse(&args.run)?;
     if rev.pos.is_some() {
-        return Err(Failure::new("E0105", "a whole run is reduced again; leave out the tick"));
+        return Err(Failure::new(Code::E0105, "a whole run is reduced again; leave out the tick"));
     }
     let name: RunName = args
         .new
@@ -51,44 +48,15 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
     let (progress, counted) = source.watched(global, "reduce");
     let trace = source.trace_through(&counted, &rev)?;
     let repo = context::write_store(global)?;
-    let store = repo.writer()?;
-    if store.run(&name)?.is_some() {
-        return Err(Failure::new("E0111", format!("{name} exists already")).note("nothing was changed"));
+    if repo.writer()?.run(&name)?.is_some() {
+        return Err(Failure::new(Code::E0111, format!("{name} exists already")).note("nothing was changed"));
     }
     repo.signing_key()?;
-    let reduced = pack::reduce(&trace, store, &pack, name, s0, Box::new(World::default()));
+    let reduced = repo.reduce(&trace, &pack, name.clone(), s0);
     let reduced = reduced.map_err(|error| not_reduced(error, rev.bundle.is_some(), &args.pack))?;
     context::close(repo)?;
     drop(progress);
-    let named = format!("{} {}", pack.pack.name, pack.pack.version);
-    if !out.is_text() {
-        let members = [
-            ("run", Value::from(args.new.as_str())),
-            ("source", Value::from(trace.name().as_str())),
-            ("pack", Value::from(pack.pack.digest())),
-            ("ticks", Value::from(reduced.ticks)),
-            ("wrote", Value::from(reduced.wrote)),
-            ("tip", Value::from(reduced.tip)),
-            ("errors", errors_json(&reduced.errors)),
-            ("extensions", Value::array(reduced.extensions.iter().map(extension_json))),
-        ];
-        out.document(&document("reduce", members))?;
-        return Ok(0);
-    }
-    out.line(format!(
-        "reduced    {} of {} again under {named}, as {}; {} wrote to the state",
-        count(reduced.ticks, "tick", "ticks"),
-        trace.name(),
-        args.new,
-        reduced.wrote
-    ))?;
-    for Retold { id, tick, from } in &reduced.extensions {
-        out.line(format!("extension  {} at tick {tick}, holds from tick {from} on", quote::escape(id)))?;
-    }
-    out.line(format!("tip        {}", reduced.tip))?;
-    out.rule_errors(&reduced.errors)?;
-    out.help(&["dendrer", "verify", args.new.as_str(), "--replay"]);
-    Ok(0)
+    out.answer(&ReduceAnswer { run: &name, source: trace.name(), pack: &pack.pack, reduced: &reduced })
 }
 
 /// Says why a run is not reduced, and what there is to do where an extension of its contract stands in the way.
@@ -96,10 +64,10 @@ fn not_reduced(error: Error, is_bundle: bool, file: &str) -> Failure {
     let Error::NotRetold { run, tick, error: why } = &error else { return error.into() };
     let (run, tick) = (run.to_string(), *tick);
     let step = match why.faults.first().map(ExtensionFault::code) {
-        Some("E0414") => {
+        Some(Code::E0414) => {
             "an extension goes with the contract that it names: give the pack that name and version"
         }
-        Some("E0423") => {
+        Some(Code::E0423) => {
             "an approval is signed for one run, and this is another; without `approvers` in the pack it is recorded as it is said"
         }
         _ => {
@@ -117,12 +85,4 @@ fn not_reduced(error: Error, is_bundle: bool, file: &str) -> Failure {
         .note("or leave it out: reduce what came before it, in a fork")
         .help(&["dendrer", "fork", "--run", &run, "--from", "tick", &from, "--as", &short])
         .help(&["dendrer", "reduce", &short, "--pack", file, "--as", &reduced])
-}
-
-fn extension_json(one: &Retold) -> Value {
-    Value::record([
-        ("id", Value::from(&*one.id)),
-        ("tick", Value::from(one.tick)),
-        ("from", Value::from(one.from)),
-    ])
 }

@@ -4,12 +4,12 @@ use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use std::ops::ControlFlow;
 
+use dendrer::address::{Address, Position, state_path};
 use dendrer::ask::replay::{self, ReplayedTick};
 use dendrer_object::Value;
 use dendrer_view::problem;
 use dendrer_view::replay::ReplayAnswer;
 
-use crate::address::{Pos, Rev, state_path};
 use crate::context;
 use crate::failure::Result;
 use crate::global::{Global, tick_arg};
@@ -25,10 +25,10 @@ pub(crate) struct Replay {
     pub(crate) run: String,
     /// The first tick to print
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) from: Option<Pos>,
+    pub(crate) from: Option<Position>,
     /// The last tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) to: Option<Pos>,
+    pub(crate) to: Option<Position>,
     /// A divergence ends with exit code 7 (the default)
     #[arg(long)]
     pub(crate) strict: bool,
@@ -58,7 +58,7 @@ pub(crate) enum PrintChoice {
 }
 
 pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
-    let rev = Rev::parse(&args.run)?;
+    let rev = Address::parse(&args.run)?;
     let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
@@ -87,11 +87,7 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     })?;
     drop(progress);
     taken?;
-    let problem = replayed.error.as_ref().map(problem::replay);
+    let failure = replayed.error.as_ref().filter(|_| !args.detect).map(problem::replay);
     answer.replayed = Some(replayed);
-    let code = out.end(&mut answer)?;
-    match problem.filter(|_| out.is_text() && !args.detect) {
-        Some(failure) => Err(failure),
-        None => Ok(code),
-    }
+    out.end_or(&mut answer, failure)
 }

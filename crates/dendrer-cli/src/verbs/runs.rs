@@ -1,16 +1,16 @@
 //! `dendrer runs`
 
 use clap::{Args, ValueEnum, ValueHint};
+use dendrer::address::Address;
+use dendrer_object::Code;
 use std::collections::BTreeMap;
 
 use dendrer::ask::runs::{self, RunsOrder, RunsQuestion};
-use dendrer_view::runs::unclear_line;
 
-use crate::address::Rev;
+use crate::context::keys;
 use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
-use crate::keys;
 use crate::out::Out;
 
 /// `runs`
@@ -54,7 +54,7 @@ pub(crate) enum RunSort {
 pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
     // A file that does not look like a bundle is read as one all the same: an answer about the store would answer another
     // question.
-    let rev = Rev { bundle: args.file.clone(), run: None, pos: None };
+    let rev = Address { bundle: args.file.clone(), run: None, pos: None };
     let source = context::source(global, &rev, out)?;
     let store = source.store();
     let question = RunsQuestion {
@@ -80,13 +80,9 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
     // A condition that cannot be judged for any run is no condition on runs.
     if let Some((run, why)) = answer.unclear.first().filter(|_| answer.unclear.len() == answer.total) {
         let what = format!("the condition cannot be judged for any run, such as {run}");
-        return Err(Failure::new("E0509", what)
+        return Err(Failure::new(Code::E0509, what)
             .at("why", why.clone())
             .note("a condition is true or false, like ticks > 100"));
-    }
-    // The document has the list; a reader of stderr is told as well.
-    if let Some(line) = unclear_line(&answer).filter(|_| !out.is_text()) {
-        out.say(line);
     }
     out.answer(&answer)
 }

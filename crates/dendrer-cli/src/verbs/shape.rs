@@ -2,9 +2,8 @@
 //!
 //! Forms that exclude each other are refused here, before anything is read: an answer is never half-valid.
 
-use dendrer_object::Value;
-use dendrer_view::document;
-use dendrer_view::fields::{Fields, available};
+use dendrer_object::Code;
+use dendrer_view::fields::{Fields, FieldsAnswer};
 
 use crate::failure::Failure;
 use crate::failure::Result;
@@ -55,6 +54,11 @@ impl Shape {
     pub(crate) fn bytes(verb: &'static str, forms: &[&'static str]) -> Shape {
         Shape { forms: forms.to_vec(), is_bytes: true, ..flows(verb, verb) }
     }
+
+    /// Returns the fields of the document.
+    pub(crate) fn fields(&self) -> FieldsAnswer {
+        FieldsAnswer { document: self.document.unwrap_or_default() }
+    }
 }
 
 /// A document that is paged as text.
@@ -79,7 +83,7 @@ pub(crate) fn form(global: &Global, shape: &Shape) -> Result<Form> {
     ];
     let given: Vec<&str> = given.into_iter().flatten().collect();
     if given.len() > 1 {
-        return Err(Failure::new("E0106", format!("{} exclude each other", given.join(" and "))));
+        return Err(Failure::new(Code::E0106, format!("{} exclude each other", given.join(" and "))));
     }
     let special = match global.format.as_deref() {
         Some(form) if !shape.forms.contains(&form) => return Err(no_form(shape, form)),
@@ -93,18 +97,18 @@ pub(crate) fn form(global: &Global, shape: &Shape) -> Result<Form> {
         _ => Format::Text,
     };
     if format != Format::Text && shape.document.is_none() {
-        return Err(Failure::new("E0106", format!("{} prints a text and no document", shape.verb)));
+        return Err(Failure::new(Code::E0106, format!("{} prints a text and no document", shape.verb)));
     }
     if format == Format::Jsonl && shape.is_bytes {
-        return Err(Failure::new("E0106", "an export is no stream of items")
+        return Err(Failure::new(Code::E0106, "an export is no stream of items")
             .note("its events, one a line, are --format jsonl"));
     }
     let fields = match (global.fields.as_slice(), shape.document) {
         ([], _) => None,
         _ if special => {
-            return Err(Failure::new("E0106", "--fields is for documents, and this form is none"));
+            return Err(Failure::new(Code::E0106, "--fields is for documents, and this form is none"));
         }
-        (_, None) => return Err(Failure::new("E0106", format!("{} has no fields", shape.verb))),
+        (_, None) => return Err(Failure::new(Code::E0106, format!("{} has no fields", shape.verb))),
         ([only], Some(_)) if only == "list" => None,
         (wanted, Some(document)) => Some(choose(document, wanted)?),
     };
@@ -112,7 +116,7 @@ pub(crate) fn form(global: &Global, shape: &Shape) -> Result<Form> {
 }
 
 fn no_form(shape: &Shape, form: &str) -> Failure {
-    let failure = Failure::new("E0106", format!("{} has no form \"{form}\"", shape.verb))
+    let failure = Failure::new(Code::E0106, format!("{} has no form \"{form}\"", shape.verb))
         .at("forms", shape.forms.join(", "));
     match dendrer_object::text::nearest(form, shape.forms.iter().copied()) {
         Some(near) => failure.note(format!("did you mean {near}?")),
@@ -122,7 +126,7 @@ fn no_form(shape: &Shape, form: &str) -> Failure {
 
 fn choose(document: &str, wanted: &[String]) -> Result<Fields> {
     Fields::choose(document, wanted).map_err(|unknown| {
-        let failure = Failure::new("E0106", format!("{document} has no field \"{}\"", unknown.field));
+        let failure = Failure::new(Code::E0106, format!("{document} has no field \"{}\"", unknown.field));
         match unknown.near {
             Some(near) => failure.note(format!("did you mean {near}?")),
             None => failure.note("--fields list says which there are"),
@@ -133,16 +137,4 @@ fn choose(document: &str, wanted: &[String]) -> Result<Fields> {
 /// Whether the call asks which fields there are.
 pub(crate) fn asks_for_fields(global: &Global) -> bool {
     matches!(global.fields.as_slice(), [only] if only == "list")
-}
-
-/// Returns the fields of the verb's document: name, and whether it is one of the items or of the document.
-pub(crate) fn fields(shape: &Shape) -> Value {
-    let name = shape.document.unwrap_or_default();
-    let (items, own) = available(name);
-    let item = |name: &String, of: &str| {
-        Value::record([("name", Value::from(name.as_str())), ("of", Value::from(of))])
-    };
-    let items = items.iter().map(|name| item(name, "items"));
-    let own = own.iter().map(|name| item(name, "document"));
-    document("fields", [("document", Value::from(name)), ("items", Value::array(items.chain(own)))])
 }

@@ -4,13 +4,14 @@ use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use std::sync::Arc;
 
+use dendrer::address::{Address, Position, state_path};
 use dendrer::ask::show::{self, ShowQuestion, ShownRecord, has_tick};
 use dendrer::kernel::predicate::Window;
 use dendrer::store::Store;
+use dendrer_object::Code;
 use dendrer_object::record::Record;
 use dendrer_view::show::{RawRecordAnswer, ShowAnswer, ShowParts};
 
-use crate::address::{Pos, Rev, state_path};
 use crate::context;
 use crate::context::runs::unknown_state;
 use crate::failure::{Failure, Result};
@@ -58,7 +59,7 @@ pub(crate) enum StateChoice {
 }
 
 pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
-    let rev = Rev::parse(&args.rev)?;
+    let rev = Address::parse(&args.rev)?;
     let source = context::source(global, &rev, out)?;
     let in_fields = global.fields.iter().any(|field| field == "provenance");
     let provenance = args.provenance || in_fields;
@@ -90,7 +91,7 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     }
     let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
-    let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace)?;
+    let tick = rev.pos.as_ref().unwrap_or(&Position::Tip).tick(&trace)?;
     if args.raw_json {
         return out.answer_as_json(&RawRecordAnswer(&trace.record(tick)?));
     }
@@ -102,7 +103,7 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
     })?;
     if let (Some(path), Some((_, None))) = (&question.path, &shown.state) {
         let what = format!("there is nothing at {} in {}@{tick}", path.dotted(), trace.name());
-        return Err(Failure::new("E0104", what));
+        return Err(Failure::new(Code::E0104, what));
     }
     out.answer(&ShowAnswer { shown: &shown, parts })
 }
@@ -117,7 +118,7 @@ fn off_chain(
     if asks_for_state {
         let kind = record.header().kind;
         let what = format!("a {kind} record stands at no tick, so there is no state to show");
-        return Err(Failure::new("E0106", what));
+        return Err(Failure::new(Code::E0106, what));
     }
     Ok(show::show_off_chain(store, record, provenance)?)
 }

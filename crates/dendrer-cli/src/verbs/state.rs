@@ -2,12 +2,12 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
+use dendrer::address::{Address, Position, state_path};
 use dendrer::ask::state::{StateAnswer, StateDifference, differences, is_derived, value_at};
 use dendrer::kernel::predicate::Window;
 use dendrer_object::text::nearest;
-use dendrer_object::{Pointer, Value};
+use dendrer_object::{Code, Pointer, Value};
 
-use crate::address::{Pos, Rev, state_path};
 use crate::context;
 use crate::context::runs::unknown_state;
 use crate::failure::{Failure, Result};
@@ -36,12 +36,12 @@ pub(crate) struct State {
 }
 
 pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
-    let rev = Rev::parse(&args.rev)?;
+    let rev = Address::parse(&args.rev)?;
     let source = context::source(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "state");
     let trace = source.trace_through(&counted, &rev)?;
-    let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace)?;
+    let tick = rev.pos.as_ref().unwrap_or(&Position::Tip).tick(&trace)?;
     let (window, looked_at) = match args.window {
         WindowChoice::After => (Window::After, tick),
         WindowChoice::Before => (Window::Before, tick.saturating_sub(1)),
@@ -51,11 +51,11 @@ pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
     let path = state_path(args.path.as_deref().unwrap_or_default())?;
     let run = trace.name().clone();
     if let Some(base) = &args.base {
-        let rev = Rev::parse(base)?;
+        let rev = Address::parse(base)?;
         let source = context::source(global, &rev, out)?;
         let rev = rev.resolve(source.store())?;
         let other = source.trace(&rev)?;
-        let from = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&other)?;
+        let from = rev.pos.as_ref().unwrap_or(&Position::Tip).tick(&other)?;
         let before = other.state(from).map_err(|error| unknown_state(error, &other, &rev, from))?;
         let mut changes = differences(&before, &state);
         changes.retain(|change| change.path.overlaps(&path));
@@ -70,7 +70,7 @@ pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
 
 /// Reports that a state has no value at a path.
 fn no_value(rev: &str, path: &Pointer, state: &Value, place: &str) -> Failure {
-    let failure = Failure::new("E0104", format!("there is nothing at {} in {place}", path.dotted()));
+    let failure = Failure::new(Code::E0104, format!("there is nothing at {} in {place}", path.dotted()));
     let members = state.as_object().into_iter().flat_map(|state| state.iter());
     let wanted = path.tokens().next().unwrap_or_default().into_owned();
     match nearest(&wanted, members.map(|(name, _)| &**name)) {

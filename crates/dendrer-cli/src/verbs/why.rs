@@ -1,10 +1,11 @@
 //! `dendrer why`
 
 use clap::Args;
+use dendrer::address::{Address, Position, state_path};
 use dendrer::ask::why::gather;
 use dendrer::why::Reach;
+use dendrer_object::Code;
 
-use crate::address::{Pos, Rev, state_path};
 use crate::context;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
@@ -26,18 +27,18 @@ pub(crate) struct Why {
 }
 
 pub(crate) fn run(global: &Global, args: &Why, out: &mut Out) -> Result {
-    let rev = Rev::parse(&args.rev)?;
+    let rev = Address::parse(&args.rev)?;
     let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "why");
     let trace = source.trace_through(&counted, &rev)?;
-    let tick = rev.pos.as_ref().unwrap_or(&Pos::Tip).tick(&trace)?;
+    let tick = rev.pos.as_ref().unwrap_or(&Position::Tip).tick(&trace)?;
     let path = state_path(&args.path)?;
     let reach = Reach { depth: usize::from(args.depth), cross_agent: args.cross_agent };
     let answer = gather::why(&trace, tick, &path, reach)?.ok_or_else(|| {
         let run = trace.name();
         let what = format!("no transition of {run} up to tick {tick} wrote {}", path.dotted());
-        Failure::new("E0104", what).help(&["dendrer", "state", &format!("{run}@{tick}")])
+        Failure::new(Code::E0104, what).help(&["dendrer", "state", &format!("{run}@{tick}")])
     })?;
     drop(progress);
     out.answer(&answer)

@@ -21,8 +21,8 @@ fn through_the_program(place: &Place, text: &[u8], tagged: bool) -> Result<Value
 fn through_the_library(text: &[u8], tagged: bool) -> Result<Value, String> {
     let line = [br#"{"type":"action.result","author":"runtime","result":{"output":"#, text, b"}}"].concat();
     let parsed = if tagged { json::parse_tagged(&line) } else { json::parse_door(&line) };
-    let value = parsed.map_err(|error| error.code().to_owned())?;
-    let intent = Intent::from_value(&value, None).map_err(|error| error.code.to_owned())?;
+    let value = parsed.map_err(|error| error.code().to_string())?;
+    let intent = Intent::from_value(&value, None).map_err(|error| error.code.to_string())?;
     Ok(intent.member("result").unwrap().get("output").unwrap().clone())
 }
 

@@ -16,7 +16,7 @@ use super::error::{DIVISION, ExprError, Span, TYPE};
 use super::functions::{Function, Macro};
 use super::{Scope, print};
 
-/// What is known of a value before there is a state.
+/// The type of a value, known before there is a state.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Type {
     Null,
@@ -73,7 +73,7 @@ impl Type {
     }
 }
 
-/// What is known of the value of a node before there is a state.
+/// The static knowledge of the value of a node, before there is a state.
 #[derive(Debug, Clone)]
 pub(super) struct Known {
     found: Type,
@@ -101,12 +101,12 @@ impl Known {
         Known { found, data: true, place: None }
     }
 
-    /// What a parameter is known to be.
+    /// The static knowledge of a parameter: none.
     pub(super) fn anything() -> Known {
         Known::data(Type::Any)
     }
 
-    /// What a member of this value is known to be.
+    /// Returns the static knowledge of a member of this value.
     fn member(&self, token: Token) -> Known {
         let place = self.place.as_ref().map(|place| [&place[..], &[token]].concat());
         Known { found: Type::Any, data: self.data, place }
@@ -454,7 +454,7 @@ impl<'s> Checker<'s> {
             },
             _ => function.gives(),
         };
-        // What only chooses among the members of a list leaves them where they stand.
+        // A function that only selects members of a list keeps their place.
         let place = match function {
             Function::Values | Function::Sort | Function::Distinct | Function::Slice => {
                 known[0].place.clone()
@@ -539,7 +539,7 @@ fn numbers(value: &Value) -> Vec<f64> {
     }
 }
 
-/// What the variables of a comprehension are known to be.
+/// Returns the static knowledge of the variables of a comprehension.
 fn members(over: &Known, range: &Node, count: usize) -> Vec<Known> {
     let mut member = over.member(Token::Any);
     let mut key = Known { found: Type::Any, data: over.data, place: None };
@@ -561,7 +561,7 @@ fn members(over: &Known, range: &Node, count: usize) -> Vec<Known> {
     }
 }
 
-/// What `min` and `max` give; `None` where values cannot be ordered.
+/// Returns the type of `min` and `max`; `None` if the values have no order.
 fn extreme(found: &[Type]) -> Option<Type> {
     match found {
         [one] => one.may_be(&[Type::List]).then_some(Type::Any),
@@ -642,7 +642,7 @@ impl Precision {
     }
 }
 
-/// What an expression can look at.
+/// The places that an expression can read.
 #[derive(Debug, Default, Clone)]
 pub(super) struct Reads {
     pub(super) state: Vec<Pointer>,

@@ -36,7 +36,7 @@ impl<'a> Machine<'a, '_> {
         if comparison.is_equality()
             && let Kind::Literal(other @ (Value::Null | Value::Bool(_))) = &pair[1].kind
         {
-            // What is tagged may not be comparable at all.
+            // A tagged value may have no equality, so objects take the slow path.
             let equal = (!matches!(field, Value::Object(_))).then_some(field == other)?;
             return self.budget.spend_at_once(nodes).then_some(equal == (comparison == Comparison::Equal));
         }

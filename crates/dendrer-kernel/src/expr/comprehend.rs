@@ -15,7 +15,7 @@ use super::functions::Macro;
 use super::number::Num;
 use super::print;
 
-/// What is done with a key and its member; tells whether to go on.
+/// Called with a key and its member; returns whether to continue.
 type Visit<'f, 'a, 'b> = dyn FnMut(&mut Machine<'a, 'b>, &Val<'a>, Val<'a>) -> Result<bool, EvalError> + 'f;
 
 /// Returns whether the one variable of a comprehension is bound to the keys of a map.

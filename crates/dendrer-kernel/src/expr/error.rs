@@ -1,4 +1,4 @@
-//! What is wrong with an expression, or with a value it met, and how to say so.
+//! Errors of an expression, or of a value that it met, and their words.
 //!
 //! Never decides anything. Every error carries the bytes of the text it is about, so that a caller can draw a
 //! caret, and most carry a hint that names what to write instead.
@@ -47,11 +47,11 @@ impl Span {
 pub struct ExprError {
     /// The code under which `dendrer explain` knows this error.
     pub code: Code,
-    /// Where in the text.
+    /// Bytes of the text.
     pub span: Span,
-    /// What is wrong.
+    /// The fault.
     pub message: String,
-    /// What to write instead, where that is known.
+    /// The text to write instead, if it is known.
     pub hint: Option<String>,
 }
 
@@ -96,11 +96,11 @@ pub struct Uncertain {
     /// The path that could not be judged, as one would write it: `state.items[3].price`. Absent where no path is
     /// involved.
     pub path: Option<String>,
-    /// What was met.
+    /// The value or condition that was met.
     pub message: String,
-    /// What to write instead, where that is known.
+    /// The text to write instead, if it is known.
     pub hint: Option<String>,
-    /// Where in the text.
+    /// Bytes of the text.
     pub span: Span,
     /// The unknown place of the state that was met, if that is why ([`crate::unknown`]).
     pub unknown: Option<(Pointer, Since)>,

@@ -35,10 +35,10 @@ pub(super) enum Val<'a> {
     Num(Num),
 }
 
-/// What it costs to make a string, a list or a map, beside what goes into it.
+/// Cost in steps of a new string, list or map, without its content.
 pub(super) const MADE: u64 = 8;
 
-/// What it costs to look into a list or a map of a value that is walked as a whole.
+/// Cost in steps of entering a list or a map of a value that is walked as a whole.
 pub(super) const ENTERED: u64 = 8;
 
 /// How many levels of lists and maps may be made around data.
@@ -175,7 +175,7 @@ pub(super) struct Machine<'a, 'b> {
     pub(super) budget: &'b mut Budget,
     /// The variables of the text, and before them those of its caller.
     pub(super) locals: Vec<Val<'a>>,
-    /// Where the variables of the text begin.
+    /// Index of the first variable of the text.
     pub(super) frame: usize,
     /// Whether the state, or a state beside it, has unknown places.
     pub(super) is_incomplete: bool,
@@ -199,7 +199,7 @@ pub(super) fn user_name(stored: &Arc<str>) -> Arc<str> {
     }
 }
 
-/// What bytes of text cost: one step for every 16.
+/// Returns the cost of bytes of text: one step for every 16.
 pub(super) fn price(bytes: usize) -> u64 {
     bytes as u64 / 16
 }

@@ -53,7 +53,7 @@ enum Style {
     Both,
 }
 
-/// What is known of a function without its arguments.
+/// The static knowledge of a function, without its arguments.
 struct Signature {
     name: &'static str,
     style: Style,
@@ -62,9 +62,9 @@ struct Signature {
     most: usize,
     /// How a call looks.
     form: &'static str,
-    /// What each argument may be; the last entry is that of all that follow, and an empty one allows anything.
+    /// The types of each argument; the last entry is for all that follow, and an empty one allows any type.
     takes: &'static [&'static [Type]],
-    /// What it gives where its arguments do not say more.
+    /// The type of the result if the arguments say no more.
     gives: Type,
 }
 
@@ -193,13 +193,13 @@ impl Function {
         (signature.least..=signature.most).contains(&count)
     }
 
-    /// What the argument at `index` may be; empty for anything.
+    /// Returns the types allowed for the argument at `index`; empty for any type.
     pub(super) fn takes(self, index: usize) -> &'static [Type] {
         let takes = self.signature().takes;
         takes[index.min(takes.len() - 1)]
     }
 
-    /// What it gives where its arguments do not say more.
+    /// Returns the type of the result if the arguments say no more.
     pub(super) fn gives(self) -> Type {
         self.signature().gives
     }

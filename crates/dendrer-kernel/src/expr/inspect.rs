@@ -1,4 +1,4 @@
-//! What a text compares with what, whether it can be true at all, and whether one condition includes another.
+//! Reads the text of an expression: its comparisons, whether it can be true, whether it includes another.
 //!
 //! For tools that read contracts, never for a verdict. Everything said here is sound and nothing is complete: what cannot
 //! be told from the text alone is not told.
@@ -19,11 +19,11 @@ const STEPS_MAX: usize = 2_000;
 
 /// A comparison that a text makes, or a definition that it uses.
 #[derive(Debug, Clone)]
-pub struct Compared {
+pub struct NamedComparison {
     /// Its symbol, or `in`.
     pub symbol: &'static str,
     /// The places whose values are compared, as they are or in a sum.
-    pub places: Vec<Place>,
+    pub places: Vec<NamedPlace>,
     /// The values of the text they are compared with.
     pub literals: Vec<Literal>,
     /// Whether nothing else is in it, so that what is known of places and literals is all there is.
@@ -36,7 +36,7 @@ pub struct Compared {
 
 /// A place that is named by names alone.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Place {
+pub struct NamedPlace {
     /// `state`, or another root.
     pub root: Arc<str>,
     /// The names below it.
@@ -56,7 +56,7 @@ pub struct Literal {
     pub constant: Option<Arc<str>>,
 }
 
-impl Place {
+impl NamedPlace {
     /// Tells whether it is this one.
     pub fn is(&self, root: &str, names: &[&str]) -> bool {
         &*self.root == root
@@ -67,7 +67,7 @@ impl Place {
 
 impl Expr {
     /// Lists the comparisons of the text and of the definitions it uses, in order.
-    pub fn comparisons(&self) -> Vec<Compared> {
+    pub fn comparisons(&self) -> Vec<NamedComparison> {
         let mut found = Vec::new();
         let mut seen = Vec::new();
         compared(&self.0.tree, Some(&self.0.text), None, &mut seen, &mut found);
@@ -75,12 +75,12 @@ impl Expr {
     }
 
     /// Tells whether no state and no transition can make it true, given what some places can only be.
-    pub fn is_never(&self, given: &[(Place, Vec<Value>)]) -> bool {
+    pub fn is_never(&self, given: &[(NamedPlace, Vec<Value>)]) -> bool {
         self.can_never_be(true, given)
     }
 
     /// As [`Expr::is_never`], for true or for false.
-    pub fn can_never_be(&self, value: bool, given: &[(Place, Vec<Value>)]) -> bool {
+    pub fn can_never_be(&self, value: bool, given: &[(NamedPlace, Vec<Value>)]) -> bool {
         let mut fuel = STEPS_MAX;
         never(&Signed { node: &self.0.tree, negated: !value }, given, &mut fuel)
     }
@@ -106,7 +106,7 @@ fn compared(
     text: Option<&str>,
     definition: Option<&Arc<str>>,
     seen: &mut Vec<Arc<str>>,
-    found: &mut Vec<Compared>,
+    found: &mut Vec<NamedComparison>,
 ) {
     let sides: Option<(&'static str, Vec<&Node>)> = match &node.kind {
         Kind::Compare(comparison, pair) => Some((comparison.symbol(), pair.iter().collect())),
@@ -116,7 +116,8 @@ fn compared(
     if let Some((symbol, sides)) = sides {
         let definition = definition.cloned();
         let (places, literals) = (Vec::new(), Vec::new());
-        let mut one = Compared { symbol, places, literals, is_whole: true, span: node.span, definition };
+        let mut one =
+            NamedComparison { symbol, places, literals, is_whole: true, span: node.span, definition };
         for side in sides {
             terms(side, text, &mut one);
         }
@@ -132,7 +133,7 @@ fn compared(
 }
 
 /// Takes apart one side of a comparison: the terms of a sum.
-fn terms(node: &Node, text: Option<&str>, into: &mut Compared) {
+fn terms(node: &Node, text: Option<&str>, into: &mut NamedComparison) {
     if let Some(place) = place_of(node) {
         into.places.push(place);
         return;
@@ -174,7 +175,7 @@ fn decimals(value: &Value) -> Option<u8> {
 }
 
 /// The place that a node names, itself or by a definition without parameters.
-fn place_of(node: &Node) -> Option<Place> {
+fn place_of(node: &Node) -> Option<NamedPlace> {
     match &node.kind {
         Kind::Path(Path { base, steps }) => {
             let root: Arc<str> = match base {
@@ -187,7 +188,7 @@ fn place_of(node: &Node) -> Option<Place> {
                 _ => None,
             });
             let names: Vec<Arc<str>> = names.collect::<Option<_>>()?;
-            (!names.is_empty()).then_some(Place { root, names })
+            (!names.is_empty()).then_some(NamedPlace { root, names })
         }
         Kind::Invoke(definition, arguments) if arguments.is_empty() => place_of(&definition.tree),
         _ => None,
@@ -235,7 +236,7 @@ impl<'n> Signed<'n> {
         }
     }
 
-    /// What a comparison of one thing with values of the text lets that thing be.
+    /// Returns the values that a comparison with a value of the text allows, and for which operand.
     fn region(self) -> Option<(String, Region)> {
         let Signed { node, negated } = self;
         match &node.kind {
@@ -264,7 +265,7 @@ impl<'n> Signed<'n> {
 /// Which of two things that are compared can be the greater one: the sides in the order of their texts, and the signs of
 /// their difference.
 fn order(comparison: ast::Comparison, pair: &[Node; 2], negated: bool) -> Option<(String, Region)> {
-    // What cannot be ordered can be equal, so that equality says nothing about order.
+    // Values without an order can be equal, so equality says nothing about order.
     if comparison.is_equality() {
         return None;
     }
@@ -424,7 +425,7 @@ fn has_local(node: &Node) -> bool {
     found
 }
 
-fn never(condition: &Signed<'_>, given: &[(Place, Vec<Value>)], fuel: &mut usize) -> bool {
+fn never(condition: &Signed<'_>, given: &[(NamedPlace, Vec<Value>)], fuel: &mut usize) -> bool {
     if !spend(fuel) {
         return false;
     }
@@ -451,7 +452,7 @@ fn leaf_region(part: Signed<'_>) -> Option<(String, Region)> {
     }
 }
 
-fn leaf_is_never(leaf: Signed<'_>, given: &[(Place, Vec<Value>)]) -> bool {
+fn leaf_is_never(leaf: Signed<'_>, given: &[(NamedPlace, Vec<Value>)]) -> bool {
     if truth(leaf) == Some(false) {
         return true;
     }
@@ -494,7 +495,7 @@ mod tests {
     use super::super::{Scope, Truth};
     use super::*;
 
-    /// What a condition says of a state: true, false, or neither.
+    /// Judges a condition on a state: true, false, or `None` for neither.
     fn judged(expr: &Expr, state: &Value) -> Option<bool> {
         match expr.holds(&Env::of(state), &mut Budget::default()) {
             Truth::True => Some(true),
@@ -541,7 +542,7 @@ mod tests {
             "state.flag && !state.flag",
             "state.x > state.z && state.z >= state.x",
         ] {
-            let place = Place { root: "state".into(), names: vec!["kind".into()] };
+            let place = NamedPlace { root: "state".into(), names: vec!["kind".into()] };
             let values = ["a", "b", "c"].map(Value::from).to_vec();
             assert!(read(text).is_never(&[(place, values)]), "{text}");
         }

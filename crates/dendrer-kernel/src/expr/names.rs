@@ -1,5 +1,5 @@
-//! What names mean before any scope is asked: words that cannot be names, parts of CEL that are left out, and
-//! what a misspelt name may have been.
+//! Names before any scope is asked: words that cannot be names, parts of CEL that are left out, and suggestions for a
+//! misspelt name.
 
 use dendrer_object::text::distance;
 

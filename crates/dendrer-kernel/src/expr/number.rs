@@ -5,8 +5,7 @@
 //! took part in is a number of data again, so that it makes no difference whether a sum is stored and read back
 //! or used at once.
 //!
-//! Never rounds an integer and never gives NaN or an infinity: where the exact result is out of reach, there is
-//! none.
+//! Never rounds an integer and never gives NaN or an infinity: an exact result out of reach is an error.
 
 use std::cmp::Ordering;
 

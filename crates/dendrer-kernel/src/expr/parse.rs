@@ -18,8 +18,8 @@ use super::pattern::{Pattern, PatternError};
 use super::{DEPTH_MAX, NODES_MAX, Scope, names};
 use crate::counters;
 
-/// Parses a whole text in which some variables are known. Errors after which reading can go on are collected, and
-/// then there is a tree all the same; the last one may be of the grammar, and then there is none.
+/// Parses a whole text in which some variables are known. The tree is returned together with errors that do not end
+/// the parsing; an error of the grammar is the last one, and leaves no tree.
 pub(super) fn parse(text: &str, scope: &Scope, locals: &[Arc<str>]) -> (Option<Node>, Vec<ExprError>) {
     let tokens = match lex::tokens(text) {
         Ok(tokens) => tokens,
@@ -850,7 +850,7 @@ impl Infix {
 }
 
 impl Level {
-    /// What the right operand must bind with, since all operators group from the left.
+    /// Returns the level of the right operand: all operators group from the left.
     fn next(self) -> Level {
         match self {
             Level::Or => Level::And,

@@ -48,7 +48,7 @@ impl Pattern {
         self.regex.is_match(text)
     }
 
-    /// What a search in so many bytes costs.
+    /// Returns the cost of a search in this number of bytes.
     pub(super) fn price(&self, bytes: usize) -> u64 {
         (bytes as u64 + 1) * self.weight / 8
     }

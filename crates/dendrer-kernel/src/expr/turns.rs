@@ -22,7 +22,7 @@ pub enum Way {
 }
 
 impl Way {
-    /// What is known of something that moves with both.
+    /// Returns the way of a value that moves with both.
     #[must_use]
     pub fn and(self, other: Way) -> Way {
         match (self, other) {
@@ -128,7 +128,7 @@ fn of_path(path: &Path, fields: Fields<'_>) -> Way {
         },
         // The counters that no transition lowers are known to `rises`; here they only lose precision.
         Base::Counters | Base::Root(_) => Way::Any,
-        // Whatever binds a name does so with what does not move, or is not looked into.
+        // A binder binds a name to a value that does not move, or that is not analysed.
         Base::Local(..) => Way::Fixed,
         Base::Node(node) if path.steps.is_empty() => way(node, fields),
         Base::Node(node) => match way(node, fields) {

@@ -166,7 +166,7 @@ struct Run<'a> {
     met_unknown: bool,
 }
 
-/// Where a target leads in the state as it is.
+/// The place that a target resolves to in the current state.
 struct Place {
     pointer: Pointer,
     /// The value at this place.
@@ -283,7 +283,8 @@ impl<'a> Run<'a> {
                 if rounded == *found {
                     return Ok(());
                 }
-                // What was added is the change; only where the field has decimals that matter is it the sum.
+                // The change is the number that was added; the rounded sum only if the field's decimals make a
+                // difference.
                 match rounded == plain {
                     true => op(Action::Add, Some(value)),
                     false => op(Action::Set, Some(rounded)),
@@ -467,7 +468,7 @@ impl<'a> Run<'a> {
     }
 }
 
-/// What an expression of a rule sees.
+/// The environment of an expression of a rule.
 struct RuleEnv<'e> {
     state: &'e Value,
     others: Vec<(&'e str, &'e Value)>,

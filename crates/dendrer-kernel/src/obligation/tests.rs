@@ -123,10 +123,13 @@ fn unknowns(ticks: &[Tick]) -> usize {
 /// Verdict of the course at each tick, and the state of the obligation at the end.
 fn course(due: &Due, ticks: &[Tick]) -> (Vec<Verdict>, Standing) {
     let owed = Obligation::new(&expr(), due.clone(), None);
-    let mut course = Course::default();
+    let mut course = ObligationCourse::default();
     let verdicts = ticks.iter().enumerate().map(|(at, tick)| {
-        let look =
-            Look { holds: as_truth(tick.holds), begins: as_truth(tick.begins), lost: as_truth(tick.lost) };
+        let look = ObligationLook {
+            holds: as_truth(tick.holds),
+            begins: as_truth(tick.begins),
+            lost: as_truth(tick.lost),
+        };
         let name = (at > 0).then(|| type_name(tick.type_name));
         course.pass(&owed, at as u64, name.as_ref(), &look);
         course.verdict()

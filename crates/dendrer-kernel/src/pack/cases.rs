@@ -2,21 +2,20 @@
 
 use std::sync::Arc;
 
-use dendrer_object::Code;
 use dendrer_object::record::Author;
 use dendrer_object::text::nearest;
-use dendrer_object::{Intent, Pointer, Value};
+use dendrer_object::{Code, Intent, Pointer, Value};
 
 use super::read::{At, Reader};
 use super::scopes::Place;
-use super::{Fault, Origin, Pack};
+use super::{Origin, Pack, PackFault};
 use crate::expr::Expr;
 use crate::ontology::{self, Class};
 
 /// A small transcript with what must come out.
 #[derive(Debug)]
 pub struct Case {
-    /// What it is called.
+    /// The name.
     pub name: Arc<str>,
     /// Place in the pack, or in the file of cases.
     pub path: Pointer,
@@ -40,7 +39,7 @@ const VERDICTS: [&str; 3] = ["ok", "violation", "uncertain"];
 
 impl Pack {
     /// Checks a list of cases from a file of its own.
-    pub fn read_cases(&self, value: &Value) -> Result<Vec<Case>, Vec<Fault>> {
+    pub fn read_cases(&self, value: &Value) -> Result<Vec<Case>, Vec<PackFault>> {
         let mut reader = Reader::default();
         let root = At { value, path: Pointer::root() };
         if value.as_array().is_none() {
@@ -145,7 +144,7 @@ fn read_step(reader: &mut Reader, at: &At<'_>, place: &Place, predicates: &[&str
     Some(Step { path: at.path.clone(), intent, state, holds, predicates: expected, error })
 }
 
-/// What only a runtime writes is written by it, so that a test need not say so each time.
+/// Sets the author of a type that only a runtime writes, so that a test need not say so each time.
 fn by_its_author(intent: Intent, value: &Value) -> Intent {
     let class =
         ontology::TYPES.iter().find(|(name, _)| *name == intent.type_name.as_str()).map(|(_, class)| *class);

@@ -3,14 +3,13 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dendrer_object::Code;
 use dendrer_object::text::nearest;
-use dendrer_object::{Digest, TypeName, Value, json};
+use dendrer_object::{Code, Digest, TypeName, Value, json};
 
 use super::read::{At, Reader, Types, near_type};
 use super::scopes::Place;
 use super::{DECIMALS_MAX, Declared};
-use crate::contract::{Contract, Contracts, Kind, Match, Required};
+use crate::contract::{Contract, Contracts, Match, Required, ValueKind};
 use crate::expr::Scope;
 use crate::fold::kind;
 use crate::ontology;
@@ -20,7 +19,7 @@ const CONTRACT: [&str; 5] = ["words", "required_state", "hash_seeds", "advisory"
 
 const REQUIRED: [&str; 3] = ["type", "precision", "nullable"];
 
-/// What reading contracts has to know of the rest of a pack.
+/// The parts of a pack that contracts refer to.
 pub(super) struct Known<'a> {
     /// The fields of the state with their decimals.
     pub(super) fields: &'a [(String, Option<u8>)],
@@ -121,7 +120,7 @@ fn read_contract(
     }
     for seed in &seeds {
         if !required.iter().any(|known| known.name == *seed) {
-            // What the hash binds must be there.
+            // The hash binds a seed, so the seed is required.
             required.push(Required::new(seed));
         }
     }
@@ -170,10 +169,10 @@ fn read_required(
     }
     reader.object(at, "a required field", &REQUIRED)?;
     if let Some(text) = reader.text(at, "type") {
-        match Kind::parse(text) {
+        match ValueKind::parse(text) {
             Some(kind) => required.kind = kind,
             None => {
-                let words = Kind::WORDS.map(|(word, _)| word).join(", ");
+                let words = ValueKind::WORDS.map(|(word, _)| word).join(", ");
                 let named = at.member("type").unwrap_or_else(|| at.clone());
                 reader.fault(Code::E0902, &named, format!("a type is one of {words}"), "");
             }
@@ -194,7 +193,9 @@ fn read_required(
                 let message = format!("precision is a number of decimals from 0 to {DECIMALS_MAX}");
                 reader.fault(Code::E0902, &precision, message, "");
             }
-            (Some(_), _) if !matches!(required.kind, Kind::Number | Kind::Integer | Kind::Any) => {
+            (Some(_), _)
+                if !matches!(required.kind, ValueKind::Number | ValueKind::Integer | ValueKind::Any) =>
+            {
                 reader.fault(Code::E0902, &precision, "only a number has a precision", "");
             }
             // Two roundings of one field would make the hash and the state disagree.

@@ -1,13 +1,13 @@
 //! Contract extensions: what an institution adds to the contracts of a pack during a run (dendrer paper 4.4). They
 //! are in the state, under `/policy/extensions`, so the contract in force at any tick follows from the trace.
 //!
-//! What is in force is a pack again: the one the run carries with the additions written into it. So everything that checks
-//! a pack checks an extended one.
+//! The contract in force is a pack again: the one the run carries with the additions written into it. So every check
+//! of a pack checks an extended one.
 
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Value};
 
-use super::Engine;
+use super::PackEngine;
 
 /// The member of `/policy` that lists the extensions of a run.
 pub const EXTENSIONS: &str = "extensions";
@@ -151,19 +151,19 @@ pub fn with(pack: &Value, extension: &Value) -> Value {
     }
     let engine = extended.get("reducer").map(|reducer| reducer.get("engine").unwrap_or(reducer));
     let engine = engine.and_then(Value::as_str);
-    if [Engine::Delta, Engine::Wasm].iter().any(|other| engine == Some(other.as_str())) {
+    if [PackEngine::Delta, PackEngine::Wasm].iter().any(|other| engine == Some(other.as_str())) {
         declare(&mut extended, required.iter().map(|(name, _)| &**name));
     }
     Value::Object(extended)
 }
 
-/// What an extension adds, without what it is called and from when it holds: two of them may add the same.
+/// Returns the additions of an extension, without its name and its first tick: two extensions may add the same.
 pub fn added_by(extension: &Value) -> Value {
     let members = ["target_contract", "types", "adds_required", "adds_hash_seeds", "adds_violations"];
     Value::record(members.into_iter().filter_map(|name| Some((name, extension.get(name)?.clone()))))
 }
 
-/// What an extension requires: a list of names, or a map of them with what they must be.
+/// Returns the requirements of an extension: a list of names, or a map of names to their terms.
 fn required(extension: &Value) -> Object {
     match extension.get("adds_required") {
         Some(Value::Object(fields)) => fields.clone(),

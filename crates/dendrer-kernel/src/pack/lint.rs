@@ -1,4 +1,4 @@
-//! What in a pack is allowed and most likely not meant (dendrer paper 4.4 and 9.4).
+//! Finds parts of a pack that are allowed and most likely not meant (dendrer paper 4.4 and 9.4).
 //!
 //! Reads packs without faults. Every finding has a place, a reason and a remedy.
 //!
@@ -7,15 +7,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dendrer_object::Code;
 use dendrer_object::number::round_half_even;
 use dendrer_object::text::nearest;
-use dendrer_object::{Pointer, TypeName, Value};
+use dendrer_object::{Code, Pointer, TypeName, Value};
 
 use super::writes::Sound;
-use super::{Effect, Engine, Pack};
+use super::{Effect, Pack, PackEngine};
 use crate::contract::{Contract, Match, Required};
-use crate::expr::{Compared, Expr, Literal, Place, Span};
+use crate::expr::{Expr, Literal, NamedComparison, NamedPlace, Span};
 use crate::fold::{Act, Rule, Step, Template, Write};
 use crate::names::{COUNTERS, KERNEL_PATHS};
 use crate::ontology;
@@ -26,10 +25,10 @@ const FINDINGS_MAX: usize = 1000;
 
 /// Something in a pack that is most likely not meant.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct LintFinding {
     /// The code under which `dendrer explain` knows it.
     pub code: Code,
-    /// Where in the pack.
+    /// Place in the pack.
     pub path: Pointer,
     /// Whether it is about the name of the member there and not about its value.
     pub at_name: bool,
@@ -37,9 +36,9 @@ pub struct Finding {
     pub span: Option<Span>,
     /// One sentence that says what there is.
     pub message: String,
-    /// What follows from it.
+    /// The consequence.
     pub why: String,
-    /// What to write instead.
+    /// The change to make.
     pub step: String,
 }
 
@@ -63,12 +62,12 @@ enum What<'p> {
 struct Linter<'p> {
     pack: &'p Pack,
     texts: Vec<Text<'p>>,
-    found: Vec<Finding>,
+    found: Vec<LintFinding>,
 }
 
 impl Pack {
     /// Looks for what is most likely not meant. In the order of the pack's members, each place once for each code.
-    pub fn lint(&self) -> Vec<Finding> {
+    pub fn lint(&self) -> Vec<LintFinding> {
         let mut linter = Linter { pack: self, texts: texts(self), found: Vec::new() };
         linter.words();
         linter.precisions();
@@ -82,7 +81,7 @@ impl Pack {
     /// Judges what the text of a pack says of a predicate: that it cannot recover. The claim is the member
     /// `monotone` of an entry of `predicates` or `violations`, whose place is given; nothing where the claim holds or the
     /// first violation is what counts (dendrer paper, appendix G, with its fault).
-    pub fn judge_claim(&self, claim: &Pointer) -> Option<Finding> {
+    pub fn judge_claim(&self, claim: &Pointer) -> Option<LintFinding> {
         let tokens: Vec<_> = claim.tokens().collect();
         let [kind, entry, _] = &tokens[..] else { return None };
         let name = match &**kind {
@@ -100,7 +99,7 @@ impl Pack {
                 format!("{} may turn it back", names.collect::<Vec<_>>().join(", "))
             }
         };
-        Some(Finding {
+        Some(LintFinding {
             code: Code::W0444,
             path: claim.clone(),
             at_name: true,
@@ -197,8 +196,8 @@ fn predicate_path(pack: &Value, name: &str) -> Option<Pointer> {
 }
 
 impl<'p> Linter<'p> {
-    fn push(&mut self, finding: Finding) {
-        let same = |other: &Finding| {
+    fn push(&mut self, finding: LintFinding) {
+        let same = |other: &LintFinding| {
             (other.code, &other.path, other.span) == (finding.code, &finding.path, finding.span)
         };
         if self.found.len() < FINDINGS_MAX && !self.found.iter().any(same) {
@@ -207,7 +206,7 @@ impl<'p> Linter<'p> {
     }
 
     /// Every comparison of the pack with its place: in a text, or in the definition that the text uses.
-    fn comparisons(&self, wanted: impl Fn(&What<'p>) -> bool) -> Vec<(Pointer, Compared)> {
+    fn comparisons(&self, wanted: impl Fn(&What<'p>) -> bool) -> Vec<(Pointer, NamedComparison)> {
         let mut all = Vec::new();
         for text in self.texts.iter().filter(|text| wanted(&text.what)) {
             for one in text.expr.comparisons() {
@@ -256,7 +255,7 @@ impl<'p> Linter<'p> {
                             || format!("declare it, or write one of {}", some(words)),
                             |near| format!("did you mean {near}?"),
                         );
-                        self.push(Finding {
+                        self.push(LintFinding {
                             code: Code::W0447,
                             path: path.clone(),
                             at_name: false,
@@ -273,7 +272,7 @@ impl<'p> Linter<'p> {
     }
 
     /// To how many decimals a place is kept; `Err` says to how many a contract counts what is kept as it comes.
-    fn decimals(&self, place: &Place) -> Option<Result<u8, u8>> {
+    fn decimals(&self, place: &NamedPlace) -> Option<Result<u8, u8>> {
         if !matches!(&*place.root, "state" | "before" | "source" | "target") {
             return None;
         }
@@ -302,7 +301,7 @@ impl<'p> Linter<'p> {
             let count = |known: &Result<u8, u8>| known.unwrap_or_else(|counted| counted);
             let finest = known.iter().map(count).max().unwrap_or(0);
             for literal in one.literals.iter().filter(|literal| is_finer(literal, finest)) {
-                self.push(Finding {
+                self.push(LintFinding {
                     code: Code::W0441,
                     path: path.clone(),
                     at_name: false,
@@ -321,7 +320,7 @@ impl<'p> Linter<'p> {
             if let ([Ok(first), Ok(second)], true) = (&known[..], one.literals.is_empty())
                 && first != second
             {
-                self.push(Finding {
+                self.push(LintFinding {
                     code: Code::W0441,
                     path,
                     at_name: false,
@@ -333,7 +332,7 @@ impl<'p> Linter<'p> {
                 });
             }
         }
-        // What counts as equal for an import, and is not for a predicate.
+        // Finds values that an import takes for equal and a predicate does not.
         let reads: Vec<Pointer> = self
             .pack
             .predicates
@@ -349,7 +348,7 @@ impl<'p> Linter<'p> {
             if is_kept || !reads.iter().any(|read| read.overlaps(&place)) {
                 continue;
             }
-            self.push(Finding {
+            self.push(LintFinding {
                 code: Code::W0441,
                 path: Pointer::of([
                     "contracts",
@@ -384,7 +383,7 @@ impl<'p> Linter<'p> {
             if !orders || kept == 0 || literal.decimals != Some(kept) {
                 continue;
             }
-            self.push(Finding {
+            self.push(LintFinding {
                 code: Code::W0442,
                 path,
                 at_name: false,
@@ -410,7 +409,7 @@ impl<'p> Linter<'p> {
 
     /// Predicates that read what no contract requires, so that an import compares nothing of it (D-187).
     fn uncovered(&mut self) {
-        if self.pack.contracts.types.is_empty() || self.pack.engine != Engine::Fold {
+        if self.pack.contracts.types.is_empty() || self.pack.engine != PackEngine::Fold {
             return;
         }
         let pack = self.pack;
@@ -428,7 +427,7 @@ impl<'p> Linter<'p> {
             let fields: Vec<String> =
                 lacking.iter().map(|place| format!("state.{}", place.dotted())).collect();
             let fields = fields.join(", ");
-            self.push(Finding {
+            self.push(LintFinding {
                 code: Code::W0443,
                 path,
                 at_name: false,
@@ -478,7 +477,7 @@ impl<'p> Linter<'p> {
 
     fn unreachable(&mut self) {
         let is_told: Vec<Pointer> = self.found.iter().map(|finding| finding.path.clone()).collect();
-        let never = |path, message: String, step: &str| Finding {
+        let never = |path, message: String, step: &str| LintFinding {
             code: Code::W0445,
             path,
             at_name: false,
@@ -513,7 +512,7 @@ impl<'p> Linter<'p> {
             let predicate = &declared.predicate;
             let violates = predicate.polarity() == Polarity::Condition;
             let Some(expr) = predicate.expr() else { continue };
-            // What only a progress contract or an obligation says is not the text alone.
+            // A progress contract or an obligation has more than the text of its expression.
             if predicate.obligation().is_some() || predicate.progress().is_some() {
                 continue;
             }
@@ -528,7 +527,7 @@ impl<'p> Linter<'p> {
 
     /// Contracts that no state of a run can meet.
     fn unmeetable(&mut self) {
-        if self.pack.engine != Engine::Fold {
+        if self.pack.engine != PackEngine::Fold {
             return;
         }
         let pack = self.pack;
@@ -544,7 +543,7 @@ impl<'p> Linter<'p> {
                     None => Pointer::of(["contracts", name.as_str(), "hash_seeds"]),
                 };
                 let Some(lack) = lack_of(contract, required, &value) else { continue };
-                self.push(Finding {
+                self.push(LintFinding {
                     code: Code::W0446,
                     path,
                     at_name: false,
@@ -569,9 +568,9 @@ fn lack_of(contract: &Contract, required: &Required, value: &Value) -> Option<Ar
     contract.check(&state).into_iter().find(|lack| lack.name == required.name).map(|lack| lack.why)
 }
 
-/// What a rule can be asked about.
-fn given(rule: &Rule) -> Vec<(Place, Vec<Value>)> {
-    let place = |name: &str| Place { root: "t".into(), names: vec![name.into()] };
+/// Returns places of a transition, each with the values that it can have under a rule.
+fn given(rule: &Rule) -> Vec<(NamedPlace, Vec<Value>)> {
+    let place = |name: &str| NamedPlace { root: "t".into(), names: vec![name.into()] };
     let mut given = vec![(place("author"), vec![Value::from("agent"), Value::from("runtime")])];
     if let Some(types) = &rule.types {
         given.push((place("type"), types.iter().map(|name| Value::from(name.as_str())).collect()));
@@ -590,8 +589,8 @@ fn shown(literal: &Literal) -> String {
     }
 }
 
-fn names(places: &[Place]) -> String {
-    let name = |place: &Place| {
+fn names(places: &[NamedPlace]) -> String {
+    let name = |place: &NamedPlace| {
         let names: Vec<&str> = place.names.iter().map(|name| &**name).collect();
         format!("{}.{}", place.root, names.join("."))
     };

@@ -7,9 +7,8 @@
 use std::fmt;
 use std::sync::Arc;
 
-use dendrer_object::Code;
 use dendrer_object::delta::{Delta, Op};
-use dendrer_object::{Digest, Intent, Pointer, Value, tag};
+use dendrer_object::{Code, Digest, Intent, Pointer, Value, tag};
 
 use super::read::{At, Reader};
 use crate::fold::kind;
@@ -108,7 +107,7 @@ impl fmt::Debug for Made {
 pub fn places(pack: &Value) -> Vec<(Pointer, &Value)> {
     let own = pack.get(MEMBER).map(|module| (Pointer::of([MEMBER]), module));
     let predicates = pack.get("predicates").and_then(Value::as_object);
-    // What is no pack may have a tagged value here, which is one value and has no members.
+    // A value that is no sound pack may have a tag here, which is one value without members.
     let of_predicates = predicates.into_iter().flat_map(|predicates| predicates.iter());
     let of_predicates = of_predicates.filter(|(name, _)| !tag::is_tag_name(name));
     let of_predicates = of_predicates.filter_map(|(name, predicate)| {
@@ -119,7 +118,7 @@ pub fn places(pack: &Value) -> Vec<(Pointer, &Value)> {
 
 /// A module that a pack names.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedModule {
     /// Place in the pack.
     pub place: Pointer,
     /// The digest of its bytes, as `sha256sum` prints it.
@@ -129,17 +128,17 @@ pub struct Named {
 }
 
 /// Lists the modules of a pack.
-pub fn named(pack: &Value) -> Vec<Named> {
+pub fn named(pack: &Value) -> Vec<NamedModule> {
     let named = |(place, module): (Pointer, &Value)| {
         let bytes = tag::as_bytes(module)?;
-        Some(Named { place, digest: Digest::of(&bytes), size: bytes.len() })
+        Some(NamedModule { place, digest: Digest::of(&bytes), size: bytes.len() })
     };
     places(pack).into_iter().filter_map(named).collect()
 }
 
 /// Returns a pack with the digest of each module in its place, for display.
 pub fn without_bytes(pack: &Value) -> Value {
-    let digest = |named: Named| Op::set(named.place, Value::from(named.digest));
+    let digest = |named: NamedModule| Op::set(named.place, Value::from(named.digest));
     let ops = named(pack).into_iter().map(digest).collect();
     Delta(ops).apply(pack).expect("something stands at each of these places")
 }

@@ -2,8 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dendrer_object::Code;
-use dendrer_object::{Digest, TypeName, Value};
+use dendrer_object::{Code, Digest, TypeName, Value};
 
 use super::Declared;
 use super::read::{At, Reader, Types, check_name, has_type, near_type, read_id};
@@ -14,7 +13,7 @@ use crate::predicate::{Polarity, Predicate, Window};
 
 const OBLIGATION: [&str; 6] = ["id", "words", "holds", "by", "within", "lost"];
 
-/// What reading obligations has to know of the rest of a pack.
+/// The parts of a pack that obligations refer to.
 pub(super) struct Known<'a> {
     pub(super) types: &'a Types,
     /// The scope of expressions over the state, with constants and definitions.
@@ -117,7 +116,7 @@ fn read_within(reader: &mut Reader, within: &At<'_>, known: &Known<'_>) -> Optio
         reader.missing(within, "within does not say of what".to_owned(), hint);
         return None;
     };
-    // What is a known type is one, though it may read as an expression.
+    // A known type is read as a type, though it may parse as an expression.
     let named =
         of.value.as_str().and_then(|text| text.parse().ok()).filter(|name| has_type(known.types, name));
     let trigger = match named {

@@ -3,15 +3,14 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dendrer_object::Code;
-use dendrer_object::{Digest, Value};
+use dendrer_object::{Code, Digest, Value};
 
 use super::Declared;
 use super::obligations::Known;
 use super::read::{At, Reader, check_name, has_type, read_id, read_lift};
 use crate::fold::kind;
 use crate::predicate::{Polarity, Predicate, Window};
-use crate::progress::{Challenges, Constraint, Goal, LAST_MAX, Plan, REACHES, Scored, Signal};
+use crate::progress::{Challenges, Constraint, Goal, LAST_MAX, ProgressPlan, REACHES, Scored, Signal};
 
 const CONTRACT: [&str; 8] =
     ["id", "version", "words", "score", "violation", "reason", "uncertain", "bisect_predicate"];
@@ -69,7 +68,7 @@ pub(super) fn read_contracts(
         let (score, reason) = (value("score"), value("reason"));
         let uncertain = reader.condition(&at, "uncertain", known.place);
         let lifts = read_lift(reader, &at);
-        // What has a fault was reported, and then nothing of the pack is taken.
+        // A part that is missing was reported as a fault, and a pack with faults is refused.
         let (Some(violation), Some(score), Some(version)) = (violation, score, version) else { continue };
         let scored = Scored::new(&violation, score, reason, uncertain);
         let (polarity, window) = (Polarity::Condition, Window::After);
@@ -82,7 +81,7 @@ pub(super) fn read_contracts(
 }
 
 /// Reads the plan of the composite signal, if there is one.
-pub(super) fn read_plan(reader: &mut Reader, root: &At<'_>, known: &Known<'_>) -> Option<Plan> {
+pub(super) fn read_plan(reader: &mut Reader, root: &At<'_>, known: &Known<'_>) -> Option<ProgressPlan> {
     let at = root.member("progress")?;
     reader.object(&at, "progress", &PLAN)?;
     let place = known.place.with_transition();
@@ -155,7 +154,7 @@ pub(super) fn read_plan(reader: &mut Reader, root: &At<'_>, known: &Known<'_>) -
         }
     }
     let tolerance = read_weight(reader, &at, "tolerance").unwrap_or(0.0);
-    Some(Plan::new(goals, constraints, challenges, weights, tolerance))
+    Some(ProgressPlan::new(goals, constraints, challenges, weights, tolerance))
 }
 
 fn read_weights(reader: &mut Reader, plan: &At<'_>) -> [f64; 3] {

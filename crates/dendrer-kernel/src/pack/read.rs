@@ -3,18 +3,17 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dendrer_object::Code;
 use dendrer_object::text::nearest;
 use dendrer_object::value::Object;
-use dendrer_object::{Digest, Pointer, TypeName, Value};
+use dendrer_object::{Code, Digest, Pointer, TypeName, Value};
 
 use super::members::MEMBERS;
 use super::modules::{self, Made, Modules, Reading};
 use super::rules::{read_rules, read_template};
 use super::scopes::{Constant, Definition, Place, RESERVED, Scopes, is_variable};
 use super::{
-    DECIMALS_MAX, DECLARATIONS_MAX, Declared, Effect, Engine, Fault, Field, MONOTONE_LIFT, Pack, Tool, cases,
-    contracts, digest, obligations, progress,
+    DECIMALS_MAX, DECLARATIONS_MAX, Declared, Effect, MONOTONE_LIFT, Pack, PackEngine, PackFault, PackField,
+    Tool, cases, contracts, digest, obligations, progress,
 };
 use crate::contract::Contracts;
 use crate::expr::{Expr, ExprError, Span};
@@ -71,15 +70,15 @@ fn below(path: &Pointer, name: &str) -> Pointer {
 /// Collects faults.
 #[derive(Debug, Default)]
 pub(crate) struct Reader {
-    faults: Vec<Fault>,
+    faults: Vec<PackFault>,
 }
 
 impl Reader {
-    pub(crate) fn finish(self) -> Vec<Fault> {
+    pub(crate) fn finish(self) -> Vec<PackFault> {
         self.faults
     }
 
-    fn push(&mut self, fault: Fault) {
+    fn push(&mut self, fault: PackFault) {
         if self.faults.len() < FAULTS_MAX {
             self.faults.push(fault);
         }
@@ -89,7 +88,7 @@ impl Reader {
     pub(crate) fn fault(&mut self, code: Code, at: &At<'_>, message: impl Into<String>, hint: &str) {
         let hint = (!hint.is_empty()).then(|| hint.to_owned());
         let path = at.path.clone();
-        self.push(Fault { code, path, at_name: false, span: None, message: message.into(), hint });
+        self.push(PackFault { code, path, at_name: false, span: None, message: message.into(), hint });
     }
 
     /// Reports the name of a member.
@@ -101,7 +100,7 @@ impl Reader {
         hint: Option<String>,
     ) {
         let path = at.path.clone();
-        self.push(Fault { code, path, at_name: true, span: None, message: message.into(), hint });
+        self.push(PackFault { code, path, at_name: true, span: None, message: message.into(), hint });
     }
 
     /// Reports an error in a text; `offset` is where in the text of the member the expression begins.
@@ -110,7 +109,7 @@ impl Reader {
         let span = Span { start: error.span.start + shift, end: error.span.end + shift };
         let path = at.path.clone();
         let (message, hint) = (error.message, error.hint);
-        self.push(Fault { code: error.code, path, at_name: false, span: Some(span), message, hint });
+        self.push(PackFault { code: error.code, path, at_name: false, span: Some(span), message, hint });
     }
 
     /// Reports the bytes of a text from a place on.
@@ -118,7 +117,7 @@ impl Reader {
         let span = Some(Span { start: start as u32, end: start as u32 + 1 });
         let path = at.path.clone();
         let message = message.to_owned();
-        self.push(Fault { code: Code::E0902, path, at_name: false, span, message, hint: None });
+        self.push(PackFault { code: Code::E0902, path, at_name: false, span, message, hint: None });
     }
 
     /// Takes an object whose members are all among `known`.
@@ -190,7 +189,7 @@ impl Reader {
             }
             None => {
                 let message = format!("{name} is text, not {}", kind(at.value));
-                // What a number was written as is not known any more: 1.10 and 1.1 are one number and two versions.
+                // The spelling of a number is lost: 1.10 and 1.1 are one number and two versions.
                 let hint = match at.value {
                     Value::Number(_) => format!("put it in quotes as you wrote it: {name}: \"...\""),
                     value => format!("put it in quotes: {name}: \"{value}\""),
@@ -254,7 +253,7 @@ impl Reader {
     }
 }
 
-pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Fault>> {
+pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<PackFault>> {
     let mut reader = Reader::default();
     let mut modules = Reading::new(modules);
     let root = At { value, path: Pointer::root() };
@@ -280,7 +279,7 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Fau
     let types = read_types(&mut reader, &root);
     let tools = read_tools(&mut reader, &root);
     let rules = read_rules(&mut reader, &root, &scopes.rules, &decimals, &types, &taken);
-    if engine != Engine::Fold && !rules.is_empty() {
+    if engine != PackEngine::Fold && !rules.is_empty() {
         let at = root.member("rules").unwrap_or_else(|| root.clone());
         let message = format!("a pack of {} has no rules", engine.as_str());
         reader.fault(Code::E0902, &at, message, "leave out `reducer`, or the rules");
@@ -289,12 +288,12 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Fau
         rules,
         decimals: decimals.iter().filter_map(|(name, d)| Some((name.as_str().into(), (*d)?))).collect(),
     };
-    let mut fields: Vec<Field> = declared
+    let mut fields: Vec<PackField> = declared
         .into_iter()
         .filter_map(|field| {
             let init = read_template(&mut reader, &field.init?, &scopes.init)?;
             let (name, words) = (field.name.into(), field.words);
-            Some(Field { name, words, decimals: field.decimals, written_by: Vec::new(), init })
+            Some(PackField { name, words, decimals: field.decimals, written_by: Vec::new(), init })
         })
         .collect();
     note_writers(&mut fields, &fold);
@@ -401,7 +400,7 @@ fn read_version(reader: &mut Reader, root: &At<'_>) -> Option<Arc<str>> {
 }
 
 /// Reads which engine reduces, and the module that it runs.
-fn read_engine(reader: &mut Reader, root: &At<'_>, modules: &mut Reading<'_>) -> (Engine, Option<Made>) {
+fn read_engine(reader: &mut Reader, root: &At<'_>, modules: &mut Reading<'_>) -> (PackEngine, Option<Made>) {
     let at = root.member("reducer");
     let named = at.as_ref().map(|at| match at.value {
         Value::Object(_) => {
@@ -411,31 +410,31 @@ fn read_engine(reader: &mut Reader, root: &At<'_>, modules: &mut Reading<'_>) ->
         _ => (reader.text(root, "reducer"), at.clone()),
     });
     let engine = match named.as_ref().and_then(|(engine, _)| *engine) {
-        Some("fold/1") | None => Engine::Fold,
-        Some("delta/1") => Engine::Delta,
-        Some(modules::NAME) => Engine::Wasm,
+        Some("fold/1") | None => PackEngine::Fold,
+        Some("delta/1") => PackEngine::Delta,
+        Some(modules::NAME) => PackEngine::Wasm,
         Some(other) => {
             let (_, named) = named.as_ref().expect("it has a name");
             other_engine(reader, named, other, "fold/1, delta/1 and wasm/1");
-            return (Engine::Fold, None);
+            return (PackEngine::Fold, None);
         }
     };
     let module = root.member("module");
     match (engine, &at, &module) {
-        (Engine::Wasm, Some(at), None) => {
+        (PackEngine::Wasm, Some(at), None) => {
             let message = "wasm/1 runs a module, and the pack names none";
             reader.fault(Code::E0902, at, message, "add `module:`, like `module: tally.wasm`");
         }
-        (Engine::Wasm, ..) => {
+        (PackEngine::Wasm, ..) => {
             let digest = at.as_ref().and_then(|at| at.member("digest"));
             return (engine, modules.reducer(reader, root, digest.as_ref()));
         }
-        (Engine::Fold | Engine::Delta, _, Some(module)) => {
+        (PackEngine::Fold | PackEngine::Delta, _, Some(module)) => {
             let message = format!("under {} no module reduces", engine.as_str());
             let hint = "add `reducer: wasm/1`; the module of a predicate stands in the predicate".to_owned();
             reader.name_fault(Code::E0902, module, message, Some(hint));
         }
-        (Engine::Fold | Engine::Delta, _, None) => {}
+        (PackEngine::Fold | PackEngine::Delta, _, None) => {}
     }
     (engine, None)
 }
@@ -617,7 +616,7 @@ fn read_tools(reader: &mut Reader, root: &At<'_>) -> Vec<Tool> {
     tools
 }
 
-fn note_writers(fields: &mut [Field], fold: &Fold) {
+fn note_writers(fields: &mut [PackField], fold: &Fold) {
     for (index, rule) in fold.rules.iter().enumerate() {
         let mut written = BTreeSet::new();
         rule.for_each_target(&mut |target| {
@@ -684,7 +683,7 @@ fn entries<'a>(reader: &mut Reader, root: &At<'a>) -> Vec<Entry<'a>> {
     entries
 }
 
-/// What reading predicates has to know of the rest of a pack.
+/// The parts of a pack that predicates refer to.
 struct Known<'a> {
     place: &'a Place,
     version: Option<&'a str>,

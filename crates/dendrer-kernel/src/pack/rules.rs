@@ -3,9 +3,8 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dendrer_object::Code;
 use dendrer_object::text::nearest;
-use dendrer_object::{TypeName, Value};
+use dendrer_object::{Code, TypeName, Value};
 
 use super::read::{At, Reader, Types, has_type, near_type};
 use super::scopes::{Place, is_variable};
@@ -14,7 +13,7 @@ use crate::expr::Expr;
 use crate::fold::target::{Segment, Target, Written, split};
 use crate::fold::{Act, Rule, Step, Template, Write, kind};
 
-/// What a step can be, by its member.
+/// The actions of a step, by the member that names them.
 const ACTS: [&str; 6] = ["let", "each", "set", "remove", "append", "add"];
 
 /// Reads a value that is computed: text is an expression, everything else is a literal.

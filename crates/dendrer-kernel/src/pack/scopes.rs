@@ -1,9 +1,8 @@
-//! What the expressions of a pack may use: constants and definitions, and beside them what each place sees.
+//! Scopes of the expressions of a pack: constants, definitions, and the names of each place.
 
 use std::collections::BTreeSet;
 
-use dendrer_object::Code;
-use dendrer_object::{Pointer, Value};
+use dendrer_object::{Code, Pointer, Value};
 
 use super::read::{At, Reader};
 use crate::expr::{Expr, ExprError, Scope};
@@ -165,7 +164,7 @@ impl Scopes {
                     "a definition uses only what does not need it",
                 );
             } else if waits_for.is_empty() {
-                // What waits for a definition with a fault has no fault of its own that could be known yet.
+                // A definition that waits for a faulty one has no fault of its own that is known yet.
                 if let Some(error) = self.error_of(definition) {
                     reader.expression(&definition.at, 0, error);
                 }
@@ -186,7 +185,7 @@ impl Scopes {
         });
         let understood = defined.contains(&true);
         for (place, defined) in self.places().into_iter().zip(defined) {
-            // What is understood nowhere may be later, when what it uses is known.
+            // A definition that no place accepts may be accepted later, when the names it uses are known.
             if understood && !defined {
                 place.without.insert(definition.name.clone());
             }

@@ -71,7 +71,7 @@ fn a_whole_pack_is_read() {
     let pack = whole();
     assert_eq!(
         (&*pack.name, &*pack.version, pack.engine, pack.rules()),
-        ("test.orders", "v1", Engine::Fold, 1)
+        ("test.orders", "v1", PackEngine::Fold, 1)
     );
     assert_eq!(pack.named, ["limit", "open", "over(order)", "paying", "region", "total(order)"]);
     assert_eq!(

@@ -1,4 +1,4 @@
-//! Who writes what under a pack, and what follows from it: a field that no rule takes back cannot be taken back.
+//! The writers of each field under a pack, and the consequence: a field that no rule lowers never falls.
 //!
 //! Under `fold/1` the rules are the only writers of the fields, and they are all known. What is said here is of ticks that
 //! rules made; a fork that sets a field begins anew (dendrer paper 3.3.3 and 4.4).
@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use dendrer_object::{TypeName, Value};
 
-use super::{Engine, Pack};
+use super::{Pack, PackEngine};
 use crate::expr::{Budget, Env, Expr, Way};
 use crate::fold::{self, Act, Step, Template, Write};
 use crate::predicate::{Monotone, Polarity, Predicate};
@@ -35,7 +35,7 @@ pub enum Sound {
     ByText,
     /// By the rules of the pack, which are the only writers and never write the other way.
     ByRules,
-    /// What is asked for is the first violation, whatever comes after it.
+    /// The question is only the first violation, whatever comes after it.
     Lifted,
     /// Nothing is known.
     Unknown {
@@ -88,7 +88,7 @@ impl Pack {
 
     fn way_among(&self, writes: &[Written], field: &str) -> Way {
         let is_declared = self.fields.iter().any(|known| &*known.name == field);
-        if self.engine != Engine::Fold || !is_declared {
+        if self.engine != PackEngine::Fold || !is_declared {
             return Way::Any;
         }
         writes.iter().filter(|write| &*write.field == field).map(|write| write.way).fold(Way::Fixed, Way::and)
@@ -100,12 +100,12 @@ impl Pack {
             return Sound::ByText;
         }
         let is_lifted = predicate.monotone() == Monotone::Lifted;
-        // What is looked for at some types only is not seen at the others, whatever the state holds.
+        // A predicate that is scoped to some types is not judged at the others, whatever the state.
         if is_lifted && !predicate.scope().is_empty() {
             return Sound::Lifted;
         }
         let writes = self.writes();
-        // What a program reads is not known, so neither is which way it goes.
+        // The reads of a module are unknown, so the direction of its verdict is unknown as well.
         let way_of =
             |fields: &dyn Fn(&str) -> Way| predicate.expr().map_or(Way::Any, |expr| expr.way(fields));
         let way = way_of(&|field| self.way_among(&writes, field));

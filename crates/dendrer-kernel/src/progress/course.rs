@@ -1,6 +1,6 @@
 //! Walks the composite progress signal of a run.
 //!
-//! [`Course`] takes records apart with the kernel's step, and a plan knows nothing of records: so the plan can be part of
+//! [`ProgressCourse`] takes records apart with the kernel's step, and a plan knows nothing of records: so the plan can be part of
 //! a pack, which `step` depends on.
 
 use std::collections::VecDeque;
@@ -9,7 +9,7 @@ use dendrer_object::number::round_half_even;
 use dendrer_object::record::Record;
 use dendrer_object::{Intent, Value};
 
-use super::{DECIMALS, Plan, REACHES, Signal};
+use super::{DECIMALS, ProgressPlan, REACHES, Signal};
 use crate::expr::{Env, Expr, Truth};
 use crate::obligation::unknown_words;
 use crate::predicate::truth;
@@ -20,8 +20,8 @@ pub type Reading = Result<f64, String>;
 
 /// A run as far as its progress goes, tick by tick from 0.
 #[derive(Debug)]
-pub struct Course<'p> {
-    plan: &'p Plan,
+pub struct ProgressCourse<'p> {
+    plan: &'p ProgressPlan,
     /// For each sub-goal: whether it is reached, or why that is unknown.
     reached: Vec<Result<bool, String>>,
     /// The newest challenges: whether what was challenged stood.
@@ -30,11 +30,11 @@ pub struct Course<'p> {
     holds: Vec<Result<bool, String>>,
 }
 
-impl<'p> Course<'p> {
+impl<'p> ProgressCourse<'p> {
     /// A run that has not begun.
-    pub fn new(plan: &'p Plan) -> Course<'p> {
+    pub fn new(plan: &'p ProgressPlan) -> ProgressCourse<'p> {
         let holds = plan.constraints.iter().map(|_| Ok(true)).collect();
-        Course { plan, reached: vec![Ok(false); plan.goals.len()], survived: VecDeque::new(), holds }
+        ProgressCourse { plan, reached: vec![Ok(false); plan.goals.len()], survived: VecDeque::new(), holds }
     }
 
     /// Takes the next tick: its record, and the state after it. `looked` says whether the state may be another one than
@@ -67,7 +67,7 @@ impl<'p> Course<'p> {
                     (None, Ok(intent)) => Ok(intent.goal.as_deref() == Some(&*goal.name)),
                     (None, Err(why)) => Err(why.clone()),
                 };
-                // What may have reached it before stays doubtful until something reaches it for sure.
+                // A goal that may have been reached before stays uncertain until it is reached for sure.
                 if now != Ok(false) && (reached.is_ok() || now == Ok(true)) {
                     *reached = now;
                 }
@@ -81,14 +81,14 @@ impl<'p> Course<'p> {
         }
     }
 
-    /// What a signal says of the run so far.
+    /// Reads a signal on the run so far.
     pub fn reading(&self, signal: Signal) -> Reading {
         match signal {
             Signal::ConstraintSatisfaction => self.constraint_satisfaction(),
             Signal::SkepticSurvivalRate => self.skeptic_survival_rate(),
             Signal::Progress => {
                 let [w1, w2, w3] = self.plan.weights;
-                // What weighs nothing need not be known.
+                // A signal of weight 0 need not be known.
                 let part = |weight: f64, reading: Reading| if weight == 0.0 { Ok(0.0) } else { reading };
                 let structural = part(w1, self.structural_completion())?;
                 let satisfied = part(w2, self.constraint_satisfaction())?;
@@ -136,7 +136,7 @@ fn decided(truth: Truth) -> Result<bool, String> {
     }
 }
 
-/// What was proposed, where the record still says all of it and it was not the kernel's own.
+/// Returns the intent of a record; `None` if a part of it was erased, or if it was the kernel's own.
 fn intent_of(record: &Record) -> Option<Box<Intent>> {
     match step::cause(record, false)?.0 {
         Cause::Proposed(intent) => Some(intent),

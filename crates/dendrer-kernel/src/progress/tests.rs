@@ -2,7 +2,7 @@ use dendrer_object::record::{Author, Body, Header, Kind, Record, Seed, cut};
 use dendrer_object::{StoreId, Timestamp, json};
 use proptest::prelude::*;
 
-use super::course::Course;
+use super::course::ProgressCourse;
 use super::*;
 use crate::Pack;
 
@@ -111,7 +111,7 @@ proptest! {
     #[test]
     fn signals_are_what_counting_from_the_beginning_gives(ticks in ticks()) {
         let pack = pack(PLAN);
-        let mut course = Course::new(pack.progress.as_ref().expect("a plan"));
+        let mut course = ProgressCourse::new(pack.progress.as_ref().expect("a plan"));
         for at in 0..ticks.len() {
             let looked = at == 0 || (ticks[at].a, ticks[at].b) != (ticks[at - 1].a, ticks[at - 1].b);
             course.pass(Some(&record(&ticks[at].event)), &state(&ticks[at]), None, looked);
@@ -130,7 +130,7 @@ proptest! {
 #[test]
 fn what_cannot_be_known_is_no_score() {
     let pack = pack(PLAN);
-    let mut course = Course::new(pack.progress.as_ref().expect("a plan"));
+    let mut course = ProgressCourse::new(pack.progress.as_ref().expect("a plan"));
     course.pass(None, &value(r#"{"a":7,"b":true}"#), None, true);
     assert!(course.reading(Signal::ConstraintSatisfaction).is_err());
     assert!(course.reading(Signal::Progress).is_err(), "a part that weighs something is not known");

@@ -1,4 +1,4 @@
-//! What a recorded transition was made of, and making it again.
+//! The cause of a recorded transition, and making the transition again from it.
 
 use std::sync::Arc;
 
@@ -11,14 +11,14 @@ use super::finding::is_finding;
 use super::fork::{FORK, make_marker};
 use super::import::{PICK, PICK_MEMBER, import_refusal};
 use super::{
-    CLOCK_WENT_BACK, Head, Inputs, StepError, VIOLATION, is_kernel_path, kernel_note, make_anomaly,
+    CLOCK_WENT_BACK, Inputs, RunState, StepError, VIOLATION, is_kernel_path, kernel_note, make_anomaly,
     make_violation, step_alone,
 };
 use crate::contract::CONTEXT;
 use crate::ontology::is_claimed;
 use crate::reduce::Reducer;
 
-/// What a recorded transition was made of: enough to make it again.
+/// The cause of a recorded transition: enough to make it again.
 pub(crate) enum Cause {
     Proposed(Box<Intent>),
     /// A marker or a finding, as the intent that would say so if an agent could propose it.
@@ -111,7 +111,7 @@ fn earlier(ts: Timestamp, note: &Value) -> Timestamp {
 
 /// Makes a recorded transition again on the head before it.
 pub(crate) fn again(
-    head: &mut Head,
+    head: &mut RunState,
     cause: &Cause,
     inputs: Inputs,
     reducer: &dyn Reducer,

@@ -1,4 +1,4 @@
-//! What the state would be if some transitions of a run had not been: reduced again in memory, and never recorded.
+//! The state without some transitions of a run: reduced again in memory, and never recorded.
 //!
 //! A [`Diversion`] has states and counters and no ids, so nothing of it can be committed: a transition is made by
 //! [`step`](super::step) alone. The functions that `step` uses decide what an intent means.
@@ -12,7 +12,9 @@ use dendrer_object::{TypeName, Value};
 use super::extension::extension_change;
 use super::fork::marker_change;
 use super::terms::watch;
-use super::{Cause, Change, Head, REDUCER_ERROR, Stage, StartError, anomaly_change, enforce_policy, reduce};
+use super::{
+    Cause, Change, REDUCER_ERROR, RunState, Stage, StartError, anomaly_change, enforce_policy, reduce,
+};
 use crate::counters::Counters;
 use crate::predicate::Predicate;
 use crate::reduce::Reducer;
@@ -20,19 +22,19 @@ use crate::replay::{self, ReplayError};
 use crate::stopped::Stopped;
 
 /// A recorded transition, taken apart once so that it can be reduced again many times.
-pub struct Told {
+pub struct RecordedStep {
     tick: u64,
     type_name: TypeName,
     cause: Cause,
-    /// What counters count.
+    /// The members that counters read.
     content: Value,
     /// Whether it changed nothing because of an error.
     failed: bool,
 }
 
-impl Told {
+impl RecordedStep {
     /// Takes a recorded transition apart. All of its values must be there.
-    pub fn read(record: &Record, reducer: &dyn Reducer) -> Result<Told, ReplayError> {
+    pub fn read(record: &Record, reducer: &dyn Reducer) -> Result<RecordedStep, ReplayError> {
         let tick = record.header().tick.unwrap_or(0);
         let malformed = ReplayError::Malformed { tick };
         let Some(type_name) = record.header().type_name.clone() else { return Err(malformed) };
@@ -42,7 +44,7 @@ impl Told {
         let (cause, _) = replay::cause(record, tick, reducer)?;
         let content = record.content();
         let failed = notes(&content).any(is_reducer_error);
-        Ok(Told { tick, type_name, cause, content, failed })
+        Ok(RecordedStep { tick, type_name, cause, content, failed })
     }
 
     /// The tick at which it was recorded.
@@ -70,10 +72,10 @@ impl Told {
     }
 }
 
-/// What became of a transition in a diversion.
+/// The outcome of a transition in a diversion.
 #[derive(Debug, Clone)]
 pub struct Taken {
-    /// What it changed.
+    /// The change.
     pub delta: Delta,
     /// Why its change could not be made: it does not fit the state, a rule met an error, or the door would turn it down.
     pub failed: Option<String>,
@@ -82,12 +84,12 @@ pub struct Taken {
 /// A run without some of its transitions, as far as it was reduced again.
 #[derive(Clone)]
 pub struct Diversion {
-    head: Head,
+    head: RunState,
 }
 
 impl Diversion {
     /// Begins at the head of a run.
-    pub fn new(head: Head) -> Diversion {
+    pub fn new(head: RunState) -> Diversion {
         Diversion { head }
     }
 
@@ -98,7 +100,7 @@ impl Diversion {
 
     /// Reduces a transition again, at the tick it was recorded at. Fails where the module that reduces was ended by a limit
     /// of its engine: then nothing is known of what would have been.
-    pub fn take(&mut self, told: &Told, reducer: &dyn Reducer) -> Result<Taken, Stopped> {
+    pub fn take(&mut self, told: &RecordedStep, reducer: &dyn Reducer) -> Result<Taken, Stopped> {
         let head = &mut self.head;
         head.tick = told.tick - 1;
         head.turn_to_next();
@@ -170,7 +172,7 @@ fn is_reducer_error(note: &Value) -> bool {
     note.get("kind").and_then(Value::as_str) == Some(REDUCER_ERROR)
 }
 
-/// What counters count of a transition that meets an error here and met none when it was recorded, or the other way round.
+/// Returns the members that counters read, if the transition has an error only here or only in the record.
 fn counted(content: &Value, change: &Change) -> Value {
     let mut members = content.as_object().cloned().unwrap_or_default();
     let own = notes(content).filter(|note| !is_reducer_error(note)).cloned();

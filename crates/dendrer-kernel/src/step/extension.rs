@@ -3,15 +3,14 @@
 
 use std::sync::Arc;
 
-use dendrer_object::Code;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::note::{NoteError, SignedNote, VerifierKey};
 use dendrer_object::record::{Author, Record, SealError};
 use dendrer_object::text::nearest;
-use dendrer_object::{Intent, Pointer, RunName, StoreId, TypeName, Value};
+use dendrer_object::{Code, Intent, Pointer, RunName, StoreId, TypeName, Value};
 
 use super::terms::Gate;
-use super::{Change, Head, Inputs, Stage, Transition, draft_transition, seal_one};
+use super::{Change, Inputs, RunState, Stage, Transition, draft_transition, seal_one};
 use crate::ontology::INSTITUTION;
 use crate::pack::extend::{self, EXTENSIONS};
 use crate::pack::{self, Pack};
@@ -65,9 +64,9 @@ pub enum ExtensionFault {
     /// It is for another contract than the one that is in force.
     #[error("it extends {named}, and {in_force} is in force")]
     OtherContract {
-        /// What it names.
+        /// The contract that the extension names.
         named: String,
-        /// What the run has.
+        /// The contract of the run.
         in_force: String,
     },
     /// It is to hold for what has happened already.
@@ -84,17 +83,17 @@ pub enum ExtensionFault {
     /// The pack says who may approve, and this one is not among them.
     #[error("{by} is no approver of this contract; it names {known}")]
     UnknownApprover {
-        /// Who is named.
+        /// The approver that is named.
         by: String,
-        /// Who may.
+        /// The approvers of the contract.
         known: String,
     },
     /// The pack asks for a signature of the approver, and it is missing or of another key.
     #[error("the approval of {by} is not signed by their key: {why}")]
     Signature {
-        /// Who approved.
+        /// The approver.
         by: String,
-        /// What is wrong.
+        /// The fault of the signature.
         why: String,
     },
 }
@@ -133,7 +132,7 @@ impl ExtensionFault {
 impl Extension {
     /// Checks an extension against the run that it is for, and returns all that is wrong. An extension without an `id` is
     /// called by its number; `approval` is the signed note of the approver.
-    pub fn check(head: &Head, value: &Value, approval: Option<&str>) -> Result<Extension, NotExtended> {
+    pub fn check(head: &RunState, value: &Value, approval: Option<&str>) -> Result<Extension, NotExtended> {
         let mut faults = Vec::new();
         let value = read(head, value, &mut faults);
         let from = extend::effective_from(&value);
@@ -159,14 +158,14 @@ impl Extension {
         &self.approval
     }
 
-    /// What it is called.
+    /// Returns the name of the extension.
     pub fn id(&self) -> &str {
         self.value.get("id").and_then(Value::as_str).unwrap_or_default()
     }
 }
 
 /// Reads the members of an extension, and gives it an id if it has none.
-fn read(head: &Head, value: &Value, faults: &mut Vec<ExtensionFault>) -> Value {
+fn read(head: &RunState, value: &Value, faults: &mut Vec<ExtensionFault>) -> Value {
     let mut content = |message: String| faults.push(ExtensionFault::Content(message));
     let Some(members) = value.as_object() else {
         content(format!("an extension is a map, not {}", value.described()));
@@ -219,7 +218,7 @@ fn read(head: &Head, value: &Value, faults: &mut Vec<ExtensionFault>) -> Value {
 }
 
 /// Checks what comes out: the contract with what is added must be one that could be written so.
-fn check_content(head: &Head, value: &Value, faults: &mut Vec<ExtensionFault>) -> Option<Pack> {
+fn check_content(head: &RunState, value: &Value, faults: &mut Vec<ExtensionFault>) -> Option<Pack> {
     let Some(in_force) = head.in_force() else {
         faults.push(ExtensionFault::Content("the run has no pack, and so no contract to extend".to_owned()));
         return None;
@@ -268,7 +267,7 @@ fn check_content(head: &Head, value: &Value, faults: &mut Vec<ExtensionFault>) -
 }
 
 fn check_approval(
-    head: &Head,
+    head: &RunState,
     value: &Value,
     approvers: &[(Arc<str>, VerifierKey)],
     note: Option<&str>,
@@ -297,7 +296,7 @@ fn check_approval(
     None
 }
 
-fn verify(head: &Head, value: &Value, key: &VerifierKey, note: &str) -> Result<(), String> {
+fn verify(head: &RunState, value: &Value, key: &VerifierKey, note: &str) -> Result<(), String> {
     let told = |error: NoteError| error.to_string();
     let note = SignedNote::parse(note.as_bytes()).map_err(told)?;
     if note.text() != approval_text(head.store(), head.run(), value) {
@@ -314,7 +313,7 @@ pub fn approval_text(store: StoreId, run: &RunName, extension: &Value) -> String
 }
 
 /// Puts an extension on record as the next transition of the run. It holds from the tick that it names on.
-pub fn extend(head: &mut Head, extension: &Extension, inputs: Inputs) -> Result<Record, SealError> {
+pub fn extend(head: &mut RunState, extension: &Extension, inputs: Inputs) -> Result<Record, SealError> {
     let mut intent = Intent::new(EXTENSION.parse::<TypeName>().expect("a type of the ontology"), INSTITUTION);
     intent.author = Author::Institution;
     intent.members.push((EXTENSION_MEMBER.into(), extension.value.clone()));
@@ -325,7 +324,11 @@ pub fn extend(head: &mut Head, extension: &Extension, inputs: Inputs) -> Result<
 }
 
 /// Makes the record of an extension, as it is or once more. One that would not have been let in changes nothing.
-pub(super) fn make_extension(head: &mut Head, intent: &Intent, inputs: Inputs) -> Result<Record, SealError> {
+pub(super) fn make_extension(
+    head: &mut RunState,
+    intent: &Intent,
+    inputs: Inputs,
+) -> Result<Record, SealError> {
     let change = extension_change(head, intent);
     let transition = Transition { agent: INSTITUTION.into(), ..Transition::of(intent) };
     let prepared = draft_transition(head, transition, change, inputs)?;
@@ -335,7 +338,7 @@ pub(super) fn make_extension(head: &mut Head, intent: &Intent, inputs: Inputs) -
 }
 
 /// Returns the change of an extension: the state lists it from then on.
-pub(super) fn extension_change(head: &Head, intent: &Intent) -> Change {
+pub(super) fn extension_change(head: &RunState, intent: &Intent) -> Change {
     let value = intent.member(EXTENSION_MEMBER).cloned().unwrap_or(Value::Null);
     let approval = intent.member(APPROVAL_MEMBER).and_then(Value::as_str);
     let checked = Extension::check(head, &value, approval);

@@ -8,16 +8,16 @@ use dendrer_object::record::{Author, Link, Record, SealError};
 use dendrer_object::{Intent, TypeName, Value};
 
 use super::fork::make_marker;
-use super::{Head, Inputs};
+use super::{Inputs, RunState};
 
-/// What found it.
+/// The analysis that made a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum FindingKind {
-    /// Where a predicate is violated first.
+    /// A bisect: the first tick that violates a predicate.
     Bisect,
     /// How two runs differ.
     Diff,
-    /// What followed from an onset.
+    /// A causal chain: the transitions that followed from an onset.
     Chain,
 }
 
@@ -46,13 +46,13 @@ impl FindingKind {
 /// Something that was found.
 #[derive(Debug, Clone)]
 pub struct Finding {
-    /// What found it.
+    /// The analysis.
     pub kind: FindingKind,
-    /// What it says.
+    /// The content of the record.
     pub content: Value,
     /// The records it is about.
     pub links: Vec<Link>,
-    /// What it changes in the state of the run it is kept in.
+    /// The change of the state of the run that keeps the finding.
     pub delta: Delta,
 }
 
@@ -62,7 +62,7 @@ pub(super) fn is_finding(type_name: &TypeName) -> bool {
 }
 
 /// Puts a finding on record.
-pub fn note_finding(head: &mut Head, finding: &Finding, inputs: Inputs) -> Result<Record, SealError> {
+pub fn note_finding(head: &mut RunState, finding: &Finding, inputs: Inputs) -> Result<Record, SealError> {
     let type_name = finding.kind.type_name().parse().expect("a type of the ontology");
     let mut intent = Intent::new(type_name, "kernel");
     intent.author = Author::Kernel;

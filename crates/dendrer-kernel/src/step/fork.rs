@@ -9,7 +9,7 @@ use dendrer_object::{Digest, Intent, RunName, Value};
 
 use super::terms::{Terms, read_pack};
 use super::{
-    Change, Head, Inputs, KERNEL_VERSION, Reason, StartError, Transition, check_paths, check_version,
+    Change, Inputs, KERNEL_VERSION, Reason, RunState, StartError, Transition, check_paths, check_version,
     draft_transition, read_policy, reducer_note, seal, seal_one, second_seed,
 };
 use crate::ontology::KERNEL;
@@ -20,8 +20,8 @@ use crate::pack::{self, Bound, extend};
 pub struct Fork {
     /// The new run's id.
     pub run: RunName,
-    /// What the marker says beside the parent and the tick: the reason, words for the agent, what was replaced. An
-    /// object; nothing in it is enforced.
+    /// The members of the marker besides the parent and the tick: the reason, words for the agent, the values that
+    /// were replaced. An object; nothing in it is enforced.
     pub about: Object,
     /// The change of state with which it begins.
     pub set: Delta,
@@ -44,7 +44,7 @@ pub(super) const FORK: &str = "run.fork";
 /// The member of the marker that says where the fork comes from.
 const FORK_MEMBER: &str = "fork";
 
-/// Where a fork branched off.
+/// The parent and the tick at which a fork branched off.
 #[derive(Debug, Clone)]
 pub(super) struct Forked {
     run: RunName,
@@ -54,7 +54,11 @@ pub(super) struct Forked {
 
 /// Forks: begins a run at the head of another one. Returns its `run` record, the marker that is its first
 /// transition, and the head behind the marker.
-pub fn fork(parent: &Head, fork: &Fork, inputs: Inputs) -> Result<(Record, Record, Head), StartError> {
+pub fn fork(
+    parent: &RunState,
+    fork: &Fork,
+    inputs: Inputs,
+) -> Result<(Record, Record, RunState), StartError> {
     check_paths(&fork.set).map_err(StartError::Change)?;
     fork.set.apply(&parent.state).map_err(|error| StartError::Change(Reason::Reduce(error.into())))?;
     let (begin, mut head) = begin_fork(parent, fork, inputs)?;
@@ -68,7 +72,7 @@ pub fn fork(parent: &Head, fork: &Fork, inputs: Inputs) -> Result<(Record, Recor
 }
 
 /// Makes the `run` record of a fork, and the head behind it.
-fn begin_fork(parent: &Head, fork: &Fork, inputs: Inputs) -> Result<(Record, Head), StartError> {
+fn begin_fork(parent: &RunState, fork: &Fork, inputs: Inputs) -> Result<(Record, RunState), StartError> {
     let at = Value::record([
         ("run", Value::from(parent.run.as_str())),
         ("store", Value::from(parent.store.to_string())),
@@ -106,7 +110,7 @@ fn begin_fork(parent: &Head, fork: &Fork, inputs: Inputs) -> Result<(Record, Hea
     Ok((record, head))
 }
 
-impl Head {
+impl RunState {
     /// Takes over the terms of the fork that a `run` record begins; where it says nothing, those before it hold on.
     pub(super) fn go_on(&mut self, begin: &Record) -> Result<(), StartError> {
         let content = begin.content();
@@ -142,7 +146,7 @@ impl Head {
     }
 
     /// Begins a recorded fork again at the head of its parent. Returns the record that this makes, and the head after it.
-    pub(crate) fn made_at_fork(&self, record: &Record) -> Result<(Record, Head), StartError> {
+    pub(crate) fn made_at_fork(&self, record: &Record) -> Result<(Record, RunState), StartError> {
         let content = record.content();
         let text = |name: &str| content.get(name).and_then(Value::as_str).map(Arc::<str>::from);
         let fork = Fork {
@@ -167,7 +171,11 @@ impl Head {
 
 /// Makes a marker of the kernel, like the one with which a fork begins. At the beginning of a fork
 /// the marker says where the fork branched off, whatever the intent says.
-pub(super) fn make_marker(head: &mut Head, mut marker: Intent, inputs: Inputs) -> Result<Record, SealError> {
+pub(super) fn make_marker(
+    head: &mut RunState,
+    mut marker: Intent,
+    inputs: Inputs,
+) -> Result<Record, SealError> {
     if let Some(forked) = head.forked.as_ref().filter(|_| head.is_at_fork()) {
         marker.links = vec![Link { rel: Rel::ForkOf, hash: forked.id }];
         for (name, value) in &mut marker.members {
@@ -184,8 +192,8 @@ pub(super) fn make_marker(head: &mut Head, mut marker: Intent, inputs: Inputs) -
     Ok(seal_one(head, prepared))
 }
 
-/// What a marker does.
-pub(super) fn marker_change(head: &Head, marker: &Intent) -> Change {
+/// Returns the change that a marker makes.
+pub(super) fn marker_change(head: &RunState, marker: &Intent) -> Change {
     let delta = marker.delta.clone().unwrap_or_default();
     match delta.apply(&head.state) {
         Ok(state) => Change { state, delta, notes: Vec::new() },

@@ -7,7 +7,7 @@ use dendrer_object::record::{Author, Link, Record, Rel, SealError};
 use dendrer_object::{Digest, Intent, RunName, Value};
 
 use super::fork::make_marker;
-use super::{Head, Inputs, Outcome, Reason, StepError, refusal_of, seal, second_seed, step_with};
+use super::{Inputs, Outcome, Reason, RunState, StepError, refusal_of, seal, second_seed, step_with};
 use crate::contract::{Checked, ImportRefused};
 use crate::reduce::Reducer;
 
@@ -17,7 +17,7 @@ pub(super) const PICK: &str = "run.cherrypick";
 /// The member of the marker, and of the refusal of an import, that says where it comes from.
 pub(super) const PICK_MEMBER: &str = "cherrypick";
 
-/// What is imported, and from where.
+/// An import: the intent, and the record it comes from.
 #[derive(Debug, Clone)]
 pub struct Pick {
     /// The run it comes from.
@@ -26,15 +26,15 @@ pub struct Pick {
     pub tick: u64,
     /// Its record there.
     pub id: Digest,
-    /// What is proposed again.
+    /// The intent that is proposed again.
     pub intent: Intent,
     /// Why it is imported.
     pub reason: Option<Arc<str>>,
-    /// What was checked before.
+    /// The result of the checks.
     pub checked: Checked,
 }
 
-/// What became of an import.
+/// The outcome of an import.
 #[derive(Debug, Clone)]
 pub enum Picked {
     /// It is a transition of this run now.
@@ -52,7 +52,7 @@ pub enum Picked {
 
 /// Imports a transition that was checked: the marker, and what the door makes of the intent here.
 pub fn cherrypick(
-    head: &mut Head,
+    head: &mut RunState,
     pick: &Pick,
     inputs: Inputs,
     reducer: &dyn Reducer,
@@ -79,7 +79,7 @@ pub fn cherrypick(
 
 /// Puts the refusal of an import on record, beside the run, with the values that decided.
 pub fn refuse_import(
-    head: &Head,
+    head: &RunState,
     pick: &Pick,
     refused: &ImportRefused,
     inputs: Inputs,
@@ -90,7 +90,7 @@ pub fn refuse_import(
 }
 
 pub(super) fn import_refusal(
-    head: &Head,
+    head: &RunState,
     intent: &Intent,
     about: Value,
     why: Value,
@@ -131,7 +131,7 @@ fn about(pick: &Pick) -> Value {
         let names = checked.advisory.iter().map(|name| Value::String(Arc::clone(name)));
         members.push(("advisory_missing", Value::array(names)));
     }
-    // What the recorded answer of a tool is worth here: it is used as it is, and nothing was called.
+    // A recorded tool answer is reused as it is; no tool was called.
     if pick.intent.member("result").is_some() {
         members.push(("result", Value::from("reused")));
     }

@@ -1,10 +1,9 @@
-//! What becomes of an intent, and why one is turned down or a run cannot begin.
+//! The outcome of an intent, and the reasons for refusing it or for not beginning a run.
 
 use std::sync::Arc;
 
-use dendrer_object::Code;
 use dendrer_object::record::{Record, SealError};
-use dendrer_object::{Pointer, TypeName};
+use dendrer_object::{Code, Pointer, TypeName};
 
 use super::KERNEL_VERSION;
 use crate::contract::Lack;
@@ -12,7 +11,7 @@ use crate::ontology::AuthorshipError;
 use crate::reduce::ReduceError;
 use crate::stopped::Stopped;
 
-/// What became of an intent.
+/// The outcome of an intent.
 #[derive(Debug, Clone)]
 pub enum Outcome {
     /// It is a transition now.
@@ -94,7 +93,7 @@ pub enum Reason {
         contract: String,
         /// The type.
         type_name: TypeName,
-        /// What is lacking.
+        /// The missing fields.
         lacks: Vec<Lack>,
     },
     /// The run is recorded at a stage where the pack gates all transitions, and it says nothing about this type.
@@ -158,7 +157,7 @@ pub enum StartError {
     Policy {
         /// Which rule, from 0.
         index: usize,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
     /// The stage asks for more than the run begins with.

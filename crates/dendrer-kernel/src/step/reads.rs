@@ -1,4 +1,4 @@
-//! What the rules of a pack may look at when they write somewhere: what a later question about causes goes by.
+//! The places that the rules of a pack may read when they write a place: a question about causes follows them.
 
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, TypeName, Value};
@@ -6,7 +6,7 @@ use dendrer_object::{Pointer, TypeName, Value};
 use super::Cause;
 use crate::expr::Expr;
 use crate::fold::{self, Rule, steps_exprs};
-use crate::pack::{Engine, Pack};
+use crate::pack::{Pack, PackEngine};
 
 impl Pack {
     /// Returns the places of the state that the rules which applied to a recorded transition looked at, given the state
@@ -14,7 +14,7 @@ impl Pack {
     /// a map is told apart from the map where its key is known; an index into a list looks at the list. `None` where no
     /// rule decides what is written, or where the record cannot be read as a whole.
     pub fn reads_at(&self, before: &Value, record: &Record, field: Option<&str>) -> Option<Vec<Pointer>> {
-        if self.engine != Engine::Fold {
+        if self.engine != PackEngine::Fold {
             return None;
         }
         match super::cause(record, false)?.0 {
@@ -34,7 +34,7 @@ impl Pack {
     /// anywhere; `None` where no rule decides what is written. Which of them a rule did look at is not known: a
     /// condition that failed, or an item that was skipped, leaves no trace.
     pub fn may_read(&self, type_name: &TypeName, field: Option<&str>) -> Option<Vec<Pointer>> {
-        if self.engine != Engine::Fold {
+        if self.engine != PackEngine::Fold {
             return None;
         }
         let mut places = Vec::new();

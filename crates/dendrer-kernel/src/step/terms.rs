@@ -1,5 +1,5 @@
-//! What is in force: the pack of the run, what extensions on the ledger add to it, and what its violations watch
-//! (dendrer paper 4.4). All of it follows from the `run` record and the state, so that a trace alone gives the
+//! The terms in force: the pack of the run, the extensions on the ledger, and the predicates that are watched
+//! (dendrer paper 4.4). All of them follow from the `run` record and the state, so that a trace alone gives the
 //! contract at any tick.
 
 use std::collections::BTreeSet;
@@ -8,7 +8,7 @@ use std::sync::Arc;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::{Digest, Intent, Pointer, TypeName, Value};
 
-use super::{Change, Head, Reason, Stage, StartError};
+use super::{Change, Reason, RunState, Stage, StartError};
 use crate::contract::Contracts;
 use crate::counters::Counters;
 use crate::pack::{self, Pack, extend};
@@ -18,7 +18,7 @@ use crate::unknown;
 /// The member of `/policy` that lists which violations of the contract there were, and when each began.
 pub(super) const VIOLATIONS: &str = "violations";
 
-/// What is in force from some tick on.
+/// The terms in force from some tick on.
 #[derive(Debug, Default)]
 pub(super) struct Terms {
     /// The pack as the `run` record carries it.
@@ -34,7 +34,7 @@ pub(super) struct Terms {
     until: Option<u64>,
 }
 
-/// What a pack lets through where it gates all transitions (dendrer paper 6, stage 3).
+/// The gate of a pack that gates all transitions (dendrer paper 6, stage 3).
 #[derive(Debug)]
 pub(super) struct Gate {
     types: BTreeSet<TypeName>,
@@ -50,8 +50,8 @@ struct Watched {
 }
 
 impl Terms {
-    /// What is in force for the transition with this tick, by the state before it. What must never happen is watched where
-    /// contracts are enforced. `from` is the tick at which the pack came into force.
+    /// Reads the terms in force for the transition with this tick from the state before it. Predicates are watched
+    /// from the stage on that enforces contracts. `from` is the tick at which the pack came into force.
     pub(super) fn of(
         bound: Option<&Value>,
         state: &Value,
@@ -127,13 +127,12 @@ impl Terms {
 
 /// Reads a pack that is to be in force.
 pub(super) fn read_pack(value: &Value) -> Result<Pack, StartError> {
-    let first = |faults: Vec<pack::Fault>| faults.first().map(ToString::to_string).unwrap_or_default();
+    let first = |faults: Vec<pack::PackFault>| faults.first().map(ToString::to_string).unwrap_or_default();
     Pack::read(value).map_err(|faults| StartError::Pack(first(faults)))
 }
 
 impl Gate {
-    /// What a pack lets through. At this stage each of its predicates is known not to recover, or asked for its first
-    /// violation.
+    /// Builds the gate of a pack. At this stage each predicate of the pack is known not to recover, or is lifted.
     pub(super) fn of(pack: &Pack) -> Result<Gate, StartError> {
         let is_unknown = |one: &Predicate| one.monotone() == Monotone::Unknown && !one.cannot_recover();
         let unsound = pack.predicates.iter().find(|declared| is_unknown(&declared.predicate));
@@ -151,7 +150,7 @@ impl Gate {
     }
 }
 
-impl Head {
+impl RunState {
     /// Takes up what comes into force at the next tick.
     pub(super) fn turn_to_next(&mut self) {
         if self.terms.until.is_some_and(|until| until <= self.tick + 1) {
@@ -162,7 +161,8 @@ impl Head {
     /// Reads what is in force for the next tick from the state.
     pub(super) fn read_terms(&mut self) {
         let bound = self.terms.bound.clone();
-        // What was in force before stays: a pack is read when it is bound and an extension before it is committed.
+        // On an error the former terms stay: a pack is checked when it is bound, and an extension before it is
+        // committed.
         let terms = Terms::of(bound.as_ref(), &self.state, self.tick + 1, self.pack_from, self.stage);
         if let Ok(terms) = terms {
             self.terms = Arc::new(terms);
@@ -195,7 +195,7 @@ impl Head {
 /// state, so that everything that follows can see it. What cannot be judged is no violation; bisect and `contract check`
 /// tell it.
 pub(super) fn watch(
-    head: &Head,
+    head: &RunState,
     type_name: &TypeName,
     change: &mut Change,
     counters: impl Fn(&Change) -> Value,
@@ -227,7 +227,7 @@ impl Terms {
         let pack = self.digest.map(|digest| digest.to_string());
         let is_new = |watched: &&Watched| {
             let predicate = &watched.predicate;
-            // What it looks at is as it was when it was looked at last.
+            // The places that the predicate reads have not changed since it was judged last.
             let unmoved = predicate.scope().is_empty()
                 && predicate.window() == Window::After
                 && tick > watched.from

@@ -18,13 +18,13 @@ fn intent(text: &str) -> Intent {
     Intent::from_value(&value(text), None).unwrap()
 }
 
-fn start(state: &str, policy: &str, stage: Stage) -> (Record, Head) {
+fn start(state: &str, policy: &str, stage: Stage) -> (Record, RunState) {
     let policy = value(policy).as_array().unwrap().iter().cloned().collect();
     let start = Start { state: value(state), policy, stage, ..Start::new("r".parse().unwrap()) };
     begin(StoreId([5; 16]), &start, inputs(0)).unwrap()
 }
 
-fn committed(head: &mut Head, n: u64, text: &str) -> Record {
+fn committed(head: &mut RunState, n: u64, text: &str) -> Record {
     match step(head, &intent(text), inputs(n)).unwrap() {
         Outcome::Committed(record) => record,
         Outcome::Violated { violations, .. } => panic!("{text} violates {violations:?}"),
@@ -32,7 +32,7 @@ fn committed(head: &mut Head, n: u64, text: &str) -> Record {
     }
 }
 
-fn refused(head: &mut Head, n: u64, text: &str) -> Refused {
+fn refused(head: &mut RunState, n: u64, text: &str) -> Refused {
     match step(head, &intent(text), inputs(n)).unwrap() {
         Outcome::Refused(refused) => *Box::new(refused),
         committed => panic!("{text} was committed as {committed:?}"),
@@ -280,7 +280,7 @@ fn a_latch_that_the_initial_state_does_not_earn_diverges() {
 }
 
 /// A run with everything in it that a step can do.
-fn eventful() -> (Record, Vec<Record>, Vec<(u64, Record)>, Head) {
+fn eventful() -> (Record, Vec<Record>, Vec<(u64, Record)>, RunState) {
     let (first, mut head) =
         start(r#"{"n":1,"list":[]}"#, r#"[{"id":"small","holds":"state.n < 5"}]"#, Stage::Replay);
     let (mut chain, mut beside) = (Vec::new(), Vec::new());
@@ -317,7 +317,7 @@ fn eventful() -> (Record, Vec<Record>, Vec<(u64, Record)>, Head) {
 #[test]
 fn replay_makes_every_record_again() {
     let (first, chain, beside, end) = eventful();
-    let mut head = Head::at_start(&first).unwrap();
+    let mut head = RunState::at_start(&first).unwrap();
     for (tick, record) in (1..).zip(&chain) {
         for (_, refusal) in beside.iter().filter(|(judged_at, _)| *judged_at == tick - 1) {
             assert_eq!(replay_refusal(&head, refusal, &DeltaReducer), Ok(()));
@@ -344,7 +344,7 @@ fn a_reducer_that_is_not_a_function_is_caught() {
     assert!(anomalies.contains("two different changes for the same state"), "{anomalies}");
 
     let (first, chain, ..) = eventful();
-    let mut head = Head::at_start(&first).unwrap();
+    let mut head = RunState::at_start(&first).unwrap();
     let error = replay_step(&mut head, &chain[0], &moody, true).unwrap_err();
     let ReplayError::Divergence(divergence) = error else { panic!("{error}") };
     assert_eq!(divergence.what, Compared::Evaluations);
@@ -363,7 +363,7 @@ fn a_divergence_says_where_and_holds_both_sides() {
         }
         Ok(delta)
     });
-    let mut head = Head::at_start(&first).unwrap();
+    let mut head = RunState::at_start(&first).unwrap();
     let error = replay_step(&mut head, &chain[0], &other, false).unwrap_err();
     assert_eq!(error.code(), "E0701");
     assert_eq!(error.to_string(), "at tick 1 the state differs in n: recorded 4, host/off-by-one computed 5");
@@ -374,7 +374,7 @@ fn a_divergence_says_where_and_holds_both_sides() {
 #[test]
 fn what_was_erased_cannot_be_replayed_and_is_named() {
     let (first, chain, ..) = eventful();
-    let mut head = Head::at_start(&first).unwrap();
+    let mut head = RunState::at_start(&first).unwrap();
     let withheld = chain[0].without(&["/intent/confidence".parse().unwrap()]);
     let error = replay_step(&mut head, &withheld, &DeltaReducer, false).unwrap_err();
     assert_eq!(error.to_string(), "tick 1 cannot be replayed: its intent.confidence was erased or withheld");
@@ -387,7 +387,8 @@ fn a_record_that_does_not_agree_with_itself_diverges_on_its_root() {
     let mut content = record.content().as_object().unwrap().clone();
     content.set("state_root", Value::from(Digest::of(b"another state")));
     let lying = seal_value(record.header().clone(), &Value::Object(content), Seed([1; 16])).unwrap();
-    let error = replay_step(&mut Head::at_start(&first).unwrap(), &lying, &DeltaReducer, false).unwrap_err();
+    let error =
+        replay_step(&mut RunState::at_start(&first).unwrap(), &lying, &DeltaReducer, false).unwrap_err();
     let ReplayError::Divergence(divergence) = error else { panic!("{error}") };
     assert_eq!(divergence.what, Compared::StateRoot);
 }
@@ -448,7 +449,8 @@ fn a_record_that_wrote_counters_is_recorded_by_other_rules() {
     content.set("delta", value(r#"[{"set":"/counters","value":1}]"#));
     content.set("state_root", Value::from(value(r#"{"counters":1}"#).digest()));
     let old = seal_value(record.header().clone(), &Value::Object(content), Seed([1; 16])).unwrap();
-    let error = replay_step(&mut Head::at_start(&first).unwrap(), &old, &DeltaReducer, false).unwrap_err();
+    let error =
+        replay_step(&mut RunState::at_start(&first).unwrap(), &old, &DeltaReducer, false).unwrap_err();
     assert!(error.is_unverifiable(), "{error}");
     assert_eq!(
         (error.code(), error.to_string().as_str()),

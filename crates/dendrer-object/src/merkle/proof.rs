@@ -103,7 +103,7 @@ pub fn consistency_proof(
 /// Checks that the tree under `old_root` is the begin of the tree under `new_root` (RFC 9162 2.1.4.2).
 ///
 /// Nothing can be shown of a tree by its begin of 0 leaves, so that is refused unless both trees are empty.
-/// Who starts from nothing, as a witness does with a new log, has no older root to be consistent with.
+/// A witness of a new log has no older root, so it has nothing to check.
 pub fn verify_consistency(
     old_size: u64,
     new_size: u64,

@@ -2,8 +2,8 @@
 //!
 //! Never touches a file: it names tiles, makes their bytes, and reads bytes that someone else fetched.
 //!
-//! What is read out of tiles is as true as the tiles. A proof from [`TileReader`] is evidence only after it
-//! was verified against the root of a signed checkpoint.
+//! Hashes are read from tiles without a check. A proof from [`TileReader`] is evidence only after it was verified
+//! against the root of a signed checkpoint.
 
 use std::collections::BTreeMap;
 use std::fmt;
@@ -46,7 +46,7 @@ pub enum TileError {
     Tree(#[from] TreeError),
 }
 
-/// What a tile holds.
+/// The content of a tile.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum TileKind {
     /// Log entries, each with its length before it.

@@ -1,4 +1,4 @@
-//! Where two values differ: at the first place, or at every one.
+//! Compares two values: finds the first place that differs, or every one.
 
 use std::ops::ControlFlow;
 
@@ -59,7 +59,7 @@ fn walk(
         flow
     };
     match (left, right) {
-        // What a tag holds is one value, whatever it is written as.
+        // A tagged value is compared as a whole, whatever its spelling.
         (Some(Value::Object(a)), Some(Value::Object(b))) if !is_tagged(a) && !is_tagged(b) => {
             let many = a.len() + b.len() > WALKED_MAX;
             if a.same_tree(b) || many && a.digest() == b.digest() {

@@ -26,7 +26,7 @@ enum Repr {
 }
 
 struct Slice {
-    entries: Box<[Entry]>,
+    entries: Box<[ObjectEntry]>,
     /// The same members as a trie, made when their digest or another form is asked for.
     trie: OnceLock<Option<Arc<Node>>>,
     size: CachedSize,
@@ -34,7 +34,7 @@ struct Slice {
 
 /// A member of an object.
 #[derive(Clone)]
-pub struct Entry {
+pub struct ObjectEntry {
     /// The name.
     pub key: Arc<str>,
     /// The value.
@@ -45,14 +45,14 @@ pub struct Entry {
 
 /// Members on their way out. Those of a slice stand in order already.
 enum Entries<'a> {
-    Slice(std::slice::Iter<'a, Entry>),
-    Collected(std::vec::IntoIter<&'a Entry>),
+    Slice(std::slice::Iter<'a, ObjectEntry>),
+    Collected(std::vec::IntoIter<&'a ObjectEntry>),
 }
 
 impl<'a> Iterator for Entries<'a> {
-    type Item = &'a Entry;
+    type Item = &'a ObjectEntry;
 
-    fn next(&mut self) -> Option<&'a Entry> {
+    fn next(&mut self) -> Option<&'a ObjectEntry> {
         match self {
             Entries::Slice(entries) => entries.next(),
             Entries::Collected(entries) => entries.next(),
@@ -78,7 +78,7 @@ enum Node {
     },
     Leaf {
         key_digest: Digest,
-        entry: Entry,
+        entry: ObjectEntry,
         digest: Cached,
     },
 }
@@ -104,7 +104,7 @@ impl Object {
     }
 
     /// Takes members that are already in canonical order without repeats. The parser's way in.
-    pub(crate) fn from_sorted(entries: Vec<Entry>) -> Object {
+    pub(crate) fn from_sorted(entries: Vec<ObjectEntry>) -> Object {
         debug_assert!(entries.windows(2).all(|pair| compare_names(&pair[0].key, &pair[1].key).is_lt()));
         Object(Repr::Slice(Arc::new(Slice {
             entries: entries.into(),
@@ -119,7 +119,7 @@ impl Object {
     }
 
     /// Returns a member with its salt.
-    pub fn entry(&self, key: &str) -> Option<&Entry> {
+    pub fn entry(&self, key: &str) -> Option<&ObjectEntry> {
         match &self.0 {
             Repr::Slice(slice) => slice.get(key),
             Repr::Trie { root, .. } => find(root.as_ref()?, &Digest::of(key.as_bytes())),
@@ -157,7 +157,7 @@ impl Object {
     }
 
     /// Walks the members in an order that is fixed but means nothing: use it where order cannot matter.
-    pub fn entries(&self) -> impl Iterator<Item = &Entry> {
+    pub fn entries(&self) -> impl Iterator<Item = &ObjectEntry> {
         self.walk(|_| {})
     }
 
@@ -166,7 +166,7 @@ impl Object {
     }
 
     /// Walks a slice as it is, and of a trie what `arrange` makes of its members.
-    fn walk<'a>(&'a self, arrange: impl FnOnce(&mut Vec<&'a Entry>)) -> Entries<'a> {
+    fn walk<'a>(&'a self, arrange: impl FnOnce(&mut Vec<&'a ObjectEntry>)) -> Entries<'a> {
         match &self.0 {
             Repr::Slice(slice) => Entries::Slice(slice.entries.iter()),
             Repr::Trie { len, root } => {
@@ -194,16 +194,16 @@ impl Object {
 
     /// Sets a member, without a salt.
     pub fn set(&mut self, key: &str, value: Value) {
-        self.set_entry(Entry { key: key.into(), value, salt: None });
+        self.set_entry(ObjectEntry { key: key.into(), value, salt: None });
     }
 
     /// Sets a member whose leaf is salted.
     pub fn set_salted(&mut self, key: &str, value: Value, salt: LeafSalt) {
-        self.set_entry(Entry { key: key.into(), value, salt: Some(salt) });
+        self.set_entry(ObjectEntry { key: key.into(), value, salt: Some(salt) });
     }
 
     /// Sets a member as given.
-    pub fn set_entry(&mut self, entry: Entry) {
+    pub fn set_entry(&mut self, entry: ObjectEntry) {
         let key_digest = Digest::of(entry.key.as_bytes());
         let (len, root) = self.trie_mut();
         match root {
@@ -272,7 +272,7 @@ impl Object {
 }
 
 impl Slice {
-    fn get(&self, key: &str) -> Option<&Entry> {
+    fn get(&self, key: &str) -> Option<&ObjectEntry> {
         self.position(key).map(|at| &self.entries[at])
     }
 
@@ -288,7 +288,7 @@ impl Slice {
     fn trie(&self) -> Option<&Arc<Node>> {
         let make = || {
             let keys: Vec<&[u8]> = self.entries.iter().map(|entry| entry.key.as_bytes()).collect();
-            let mut members: Vec<(Digest, &Entry)> =
+            let mut members: Vec<(Digest, &ObjectEntry)> =
                 Digest::of_each(&keys).into_iter().zip(self.entries.iter()).collect();
             // Eight bytes tell nearly all of them apart, and are compared in one step.
             let first =
@@ -307,7 +307,7 @@ fn is_same(a: &str, b: &str) -> bool {
     a.len() == b.len() && ends(a) == ends(b) && a == b
 }
 
-fn leaf(key_digest: Digest, entry: Entry) -> Node {
+fn leaf(key_digest: Digest, entry: ObjectEntry) -> Node {
     Node::Leaf { key_digest, entry, digest: Cached::default() }
 }
 
@@ -349,7 +349,7 @@ fn branch(bitmap: u16, children: Vec<Arc<Node>>) -> Arc<Node> {
     })
 }
 
-fn find<'a>(mut node: &'a Arc<Node>, wanted: &Digest) -> Option<&'a Entry> {
+fn find<'a>(mut node: &'a Arc<Node>, wanted: &Digest) -> Option<&'a ObjectEntry> {
     let mut level = 0;
     loop {
         match &**node {
@@ -446,7 +446,7 @@ fn remove(node: &Arc<Node>, level: usize, wanted: &Digest) -> Option<Arc<Node>> 
     }
 }
 
-fn collect<'a>(node: &'a Node, all: &mut Vec<&'a Entry>) {
+fn collect<'a>(node: &'a Node, all: &mut Vec<&'a ObjectEntry>) {
     match node {
         Node::Leaf { entry, .. } => all.push(entry),
         Node::Branch { children, .. } => children.iter().for_each(|child| collect(child, all)),
@@ -459,7 +459,7 @@ fn empty_digest() -> Digest {
 }
 
 /// The bytes of a member: name, colon, value.
-fn entry_size(entry: &Entry) -> u64 {
+fn entry_size(entry: &ObjectEntry) -> u64 {
     let mut name = Vec::with_capacity(entry.key.len() + 2);
     crate::json::write_string(&entry.key, &mut name);
     entry.value.size().saturating_add(name.len() as u64 + 1)
@@ -488,8 +488,8 @@ fn node_digest(node: &Node) -> Digest {
     }
 }
 
-/// What the digest of a leaf is made of.
-fn leaf_parts<'a>(key_digest: &'a Digest, entry: &'a Entry, value: &'a Digest) -> [&'a [u8]; 4] {
+/// Returns the parts that the digest of a leaf is computed from.
+fn leaf_parts<'a>(key_digest: &'a Digest, entry: &'a ObjectEntry, value: &'a Digest) -> [&'a [u8]; 4] {
     let (tag, salt): (_, &[u8]) = match &entry.salt {
         None => (LEAF_TAG, &[]),
         Some(salt) => (SALTED_TAG, salt),
@@ -522,7 +522,7 @@ struct Unknown<'a> {
 }
 
 /// A key digest, its member, and where the digest of the leaf is kept.
-type UnknownLeaf<'a> = (&'a Digest, &'a Entry, &'a Cached);
+type UnknownLeaf<'a> = (&'a Digest, &'a ObjectEntry, &'a Cached);
 
 /// A bitmap, its children, and where the digest of the branch is kept.
 type UnknownBranch<'a> = (u16, &'a [Arc<Node>], &'a Cached);
@@ -598,8 +598,8 @@ fn hash_branches(branches: &[UnknownBranch<'_>]) {
 impl FromIterator<(Arc<str>, Value)> for Object {
     /// Of several pairs with one name the last one wins.
     fn from_iter<T: IntoIterator<Item = (Arc<str>, Value)>>(pairs: T) -> Object {
-        let mut entries: Vec<Entry> =
-            pairs.into_iter().map(|(key, value)| Entry { key, value, salt: None }).collect();
+        let mut entries: Vec<ObjectEntry> =
+            pairs.into_iter().map(|(key, value)| ObjectEntry { key, value, salt: None }).collect();
         if entries.windows(2).all(|pair| compare_names(&pair[0].key, &pair[1].key).is_lt()) {
             return Object::from_sorted(entries);
         }

@@ -7,7 +7,7 @@ use dendrer_object::Digest;
 
 use super::{Embedded, LogEnd};
 use crate::disk::DiskFile;
-use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At, Fault};
 use crate::layout::{self, SEGMENT_HEADER};
 use crate::scan::{End, Item, Scanner, is_unfinished};
@@ -67,10 +67,10 @@ impl Embedded {
             Some(beyond) => beyond > 0,
             None => return Ok(()),
         };
-        // Nobody writes while we hold the lock, so one look is enough then.
+        // No other process writes while this handle has the lock, so one look is enough then.
         let looks_max = if holder { 1 } else { LOOKS };
         let mut looks = looks_max;
-        // As a rule nobody else has written, and there is nothing to read.
+        // Usually no other process has written, and there is nothing to read.
         if !has_more && !matches!(self.next_segment(holder, false)?, Next::Segment | Next::Again) {
             return if holder { self.finish_erasures() } else { Ok(()) };
         }
@@ -111,8 +111,8 @@ impl Embedded {
         Ok(())
     }
 
-    /// Takes in what is whole and fits, and leaves whatever else there is to [`Embedded::catch_up`] by whoever holds the
-    /// lock. While many wait for it this is most of what they do.
+    /// Reads the groups that are whole and fit, and leaves the rest to [`Embedded::catch_up`] under the lock. While
+    /// many processes wait for the lock, this does most of the reading.
     pub(super) fn catch_up_meanwhile(&mut self) -> Result<(), StoreError> {
         if self.stuck || self.length_beyond()?.is_none_or(|beyond| beyond == 0) {
             return Ok(());
@@ -141,7 +141,7 @@ impl Embedded {
         if let Some(beyond) = found.and_then(|len| len.checked_sub(self.end.offset)) {
             return Ok(Some(beyond));
         }
-        let place = Place { file: place_name(segment), ..Place::default() };
+        let place = DamagePlace { file: place_name(segment), ..DamagePlace::default() };
         let expected = format!("{} bytes, as read before", self.end.offset);
         let found = found.map_or("no file".into(), |len| format!("{len} bytes"));
         let (kind, what) = (DamageKind::Loss, "length of the segment");
@@ -282,7 +282,7 @@ impl Embedded {
         self.chunks.see(group.shared);
     }
 
-    /// Stands behind a group from now on; the scanner knows the tree there, and found this to be its root.
+    /// Moves this handle to the end of a group; the scanner knows the tree there, and checked that this is its root.
     fn stand_behind(&mut self, scanner: &Scanner, at: At, end: u64, root: Digest) {
         let peaks = scanner.peaks.clone().expect("only groups with a known tree are taken in");
         self.end = LogEnd { segment: at.segment, offset: end, root, peaks };
@@ -334,7 +334,7 @@ impl Embedded {
     /// Moves on to the next segment, if there is one.
     fn next_segment(&mut self, holder: bool, last_look: bool) -> Result<Next, StoreError> {
         let number = self.end.segment + 1;
-        // As a rule there is none, and every append asks.
+        // Usually there is no such file, and every append asks.
         if self.segments.file(number)?.is_none() {
             return Ok(Next::Stop);
         }
@@ -347,7 +347,8 @@ impl Embedded {
             // Both segments may have grown between our two looks.
             Ok(Some(_)) if !last_look => return Ok(Next::Again),
             Ok(Some(header)) => {
-                let place = Place { file: place_name(number), offset: Some(0), ..Place::default() };
+                let place =
+                    DamagePlace { file: place_name(number), offset: Some(0), ..DamagePlace::default() };
                 let (expected, found) = (self.size().to_string(), header.start.to_string());
                 Damage { kind: DamageKind::Chain, place, what: "begin of the segment", expected, found }
                     .into()
@@ -374,7 +375,8 @@ impl Embedded {
         let mut from = if len > frame::UNFINISHED_MAX { len } else { 0 };
         while let Some((at, commit)) = frame::find_commit(&*file, from, self.size()).map_err(io)? {
             if commit.synced > self.size() {
-                let place = Place { file: place_name(number), offset: Some(0), ..Place::default() };
+                let place =
+                    DamagePlace { file: place_name(number), offset: Some(0), ..DamagePlace::default() };
                 let (expected, found) = ("a segment header".into(), "zeros".into());
                 let (kind, what) = (DamageKind::File, "segment header");
                 return Ok(Some(Damage { kind, place, what, expected, found }));
@@ -383,7 +385,7 @@ impl Embedded {
         }
         let later = self.segments.header(number + 1);
         if !matches!(later, Ok(None)) || len > frame::UNFINISHED_MAX {
-            let place = Place { file: place_name(number), offset: Some(0), ..Place::default() };
+            let place = DamagePlace { file: place_name(number), offset: Some(0), ..DamagePlace::default() };
             let (expected, found) = ("a segment header".into(), format!("{len} bytes without one"));
             let (kind, what) = (DamageKind::File, "segment header");
             return Ok(Some(Damage { kind, place, what, expected, found }));
@@ -400,7 +402,8 @@ impl Embedded {
             return Ok(());
         }
         let (unfinished, overwritten) = self.carried_out(&self.erasures)?;
-        // Whoever overwrote them, or wrote what says that they are to go, may have been killed before the sync.
+        // The process that overwrote the values, or that wrote the list of them, may have been killed before the
+        // sync.
         let done = self.sync_segments(overwritten).and_then(|()| match unfinished.is_empty() {
             true => Ok(()),
             false => self.sync_now().and_then(|_| self.destroy(&unfinished)),

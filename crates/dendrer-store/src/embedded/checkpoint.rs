@@ -14,7 +14,7 @@ use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
 use super::tiles::Tiled;
 use super::{Embedded, Kept};
 use crate::disk;
-use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At, Step};
 use crate::layout::SEGMENT_HEADER;
 use crate::store::{MaySign, ReadLog as _};
@@ -22,7 +22,7 @@ use crate::store::{MaySign, ReadLog as _};
 const NAME: &str = "checkpoint";
 
 fn damage(kind: DamageKind, what: &'static str, expected: String, found: String) -> StoreError {
-    let place = Place { file: NAME.into(), ..Place::default() };
+    let place = DamagePlace { file: NAME.into(), ..DamagePlace::default() };
     Damage { kind, place, what, expected, found }.into()
 }
 
@@ -47,7 +47,7 @@ impl Embedded {
             return Err(damage(DamageKind::File, "origin of the checkpoint", origin, found));
         }
         match note.verify(std::slice::from_ref(&self.info.key)) {
-            // A key that took over later is for whoever verifies the store to know.
+            // A later key is checked by the verification of the store.
             Ok(_) | Err(dendrer_object::note::NoteError::NoKnownSignature) => {}
             Err(error) => {
                 let expected = "one by the key of the store".into();
@@ -57,8 +57,8 @@ impl Embedded {
         Ok(Some((note, checkpoint)))
     }
 
-    /// Checks that the log extends the last checkpoint; otherwise the handle does not write. The caller knows that nobody
-    /// else writes meanwhile.
+    /// Checks that the log extends the last checkpoint; otherwise the handle does not write. The caller makes sure
+    /// that no other process writes meanwhile.
     pub(super) fn check_checkpoint(&mut self) -> Result<(), StoreError> {
         match self.kept_checkpoint()? {
             Some(kept) => self.check_against(&kept),
@@ -66,8 +66,8 @@ impl Embedded {
         }
     }
 
-    /// As [`Embedded::check_checkpoint`], while others may write: what they signed since this handle read the log stands in
-    /// what it has not read yet.
+    /// As [`Embedded::check_checkpoint`], while other processes may write: they may have signed records that this
+    /// handle has not read yet.
     pub(super) fn check_newer_checkpoint(&mut self) -> Result<(), StoreError> {
         let Some(kept) = self.kept_checkpoint()? else { return Ok(()) };
         if kept.size() > self.size() {
@@ -124,10 +124,10 @@ impl Embedded {
         Ok(Some(damage(DamageKind::Loss, "root of the log", expected, found)))
     }
 
-    /// Puts in the place of a checkpoint that is none the one beside the tiles, if the key of the store signed that, the log
-    /// begins with what it says, by hashes of the entries, and nothing speaks for a longer one: neither what can still be read of
-    /// the broken one nor the size that is known from elsewhere, and one of the two must say as much. Returns for how many
-    /// records it was signed; `None` where there is nothing to mend, or nothing to mend it with.
+    /// Replaces a broken checkpoint by the one beside the tiles, if the key of the store signed that one, the log
+    /// begins with its tree by the hashes of the entries, and no longer checkpoint is known: neither from the
+    /// readable part of the broken one nor from `known`, and one of the two must give that size. Returns the number
+    /// of records it was signed for; `None` if there is nothing to mend, or no checkpoint to mend it with.
     pub fn mend_checkpoint(&mut self, known: Option<u64>) -> Result<Option<u64>, StoreError> {
         self.check_owner()?;
         self.take_lock()?;
@@ -184,10 +184,10 @@ impl Embedded {
                 }
                 Step::Fault { offset, fault } => {
                     let at = At::new(begin.segment, offset);
-                    let place = Place {
+                    let place = DamagePlace {
                         file: crate::segments::place_name(at.segment),
                         offset: Some(offset),
-                        ..Place::default()
+                        ..DamagePlace::default()
                     };
                     let (kind, what) = (DamageKind::Frame, "checksum of the frame");
                     let (expected, found) = (fault.expected(), fault.found());
@@ -218,8 +218,8 @@ impl Embedded {
         Ok(extends)
     }
 
-    /// As [`Embedded::begins_with`], from the tiles of what was signed last, and the entries of the last of them and behind it: those are
-    /// what a writer goes on from. Where they do not show it, they or the index may be what is wrong.
+    /// As [`Embedded::begins_with`], from the tiles of the last checkpoint and the entries from the last tile on: a
+    /// writer continues from those. If they do not prove it, they or the index may be wrong.
     fn extends_by_tiles(&self, size: u64, root: Digest) -> Result<bool, StoreError> {
         let Some(Tiled { before: mut peaks, end, root }) = self.tiled_beyond(size, root)? else {
             return Ok(false);
@@ -287,7 +287,7 @@ impl Embedded {
         disk::replace_file(&*self.options.disk, &path, note.to_string().as_bytes())
             .map_err(|error| StoreError::io("write", &path, error))?;
         *self.proved.get_mut().unwrap_or_else(PoisonError::into_inner) = Some((tree.size, tree.root));
-        // The tiles follow from the log. That they could not be written keeps nobody from using the note.
+        // The tiles follow from the log: the note can be used even if they cannot be written.
         let _ = self.write_tiles(&note, tree.size);
         Ok(Some(note))
     }

@@ -1,11 +1,11 @@
 //! Copying a store while others write to it: a backup, and the store that is made from one.
 //!
-//! The log only grows, so a copy up to the end of a group is a store, and a later copy adds what follows. Copies what
-//! is not derived and nothing else: never the index, and no key, because none is in a store.
+//! The log only grows, so a copy up to the end of a group is a store, and a later copy adds the rest. Copies the log
+//! and its values only: never the index, and no key, because a store contains none.
 //!
-//! Two invariants a newcomer would break. `store.json` is written last, after all of the copy was read and verified,
-//! so that no copy is taken for a whole one before it is. And a value that was erased is erased in the copy as well:
-//! a frame that is void in the store, or that an erasure in the copy says must be, is made void there.
+//! Two rules. `store.json` is written last, after the whole copy was read and verified, so that an unfinished copy is
+//! never taken for a whole one. And a value that was erased is erased in the copy as well: a frame that is void in
+//! the store, or that an erasure in the copy voids, is made void there.
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -17,7 +17,7 @@ use dendrer_object::{StoreId, Value, json};
 use super::{Embedded, Kept, LogEnd, Options, VerifyOptions};
 use crate::descriptor::MARK;
 use crate::disk::{self, Disk, DiskFile, Open};
-use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At, COMMIT_SIZE, Step};
 use crate::layout::{self, SEGMENT_HEADER};
 use crate::segments::{Read, Segments, file_name, place_name};
@@ -129,7 +129,7 @@ impl Mark {
             disk::read_file(disk, &path, 1 << 16).map_err(|error| StoreError::io("read", &path, error))?;
         let Some(bytes) = bytes else { return Ok(None) };
         let mark = Mark::parse(&bytes).ok_or_else(|| {
-            let place = Place { file: MARK.into(), ..Place::default() };
+            let place = DamagePlace { file: MARK.into(), ..DamagePlace::default() };
             let (expected, found) = ("the mark of a backup".into(), format!("{} bytes", bytes.len()));
             Damage { kind: DamageKind::File, place, what: "mark", expected, found }
         })?;
@@ -137,7 +137,7 @@ impl Mark {
     }
 }
 
-/// Returns the log of a backup of a store and where it ends; `None` if the directory is none.
+/// Returns the log and the end of a backup of a store; `None` if the directory is not a backup.
 pub(super) fn end_of_backup(
     disk: &dyn Disk,
     dir: &Path,
@@ -145,7 +145,7 @@ pub(super) fn end_of_backup(
 ) -> Result<Option<Whole>, StoreError> {
     let Some(Mark { id, whole }) = Mark::read(disk, dir)? else { return Ok(None) };
     if id != store {
-        let place = Place { file: MARK.into(), ..Place::default() };
+        let place = DamagePlace { file: MARK.into(), ..DamagePlace::default() };
         let (kind, what) = (DamageKind::File, "store of the mark");
         return Err(Damage { kind, place, what, expected: store.to_string(), found: id.to_string() }.into());
     }
@@ -228,7 +228,7 @@ impl Embedded {
         })
     }
 
-    /// Looks at what is in the place of a copy: nothing, leftovers, or an earlier backup that it goes on from.
+    /// Returns the content of the target of a copy: empty, leftovers, or an earlier backup to continue.
     fn there(&self, to: &Path, what: CopyAs) -> Result<Option<Whole>, StoreError> {
         let disk = &*self.options.disk;
         for name in ["segments", "log"] {
@@ -333,7 +333,7 @@ impl Embedded {
         Ok(None)
     }
 
-    /// Checks that a file of the copy is nobody else's: what is cut or written there would be cut or written in the store.
+    /// Checks that no other path shares a file of the copy: a cut or a write there would change the store.
     fn refuse_shared(&self, to: &Path, segment: u32) -> Result<(), StoreError> {
         let path = to.join("segments").join(file_name(segment));
         match disk::shared_with(&path, &self.segments.path(segment)) {
@@ -490,7 +490,7 @@ impl Copying<'_> {
     fn sync_source(&self, segment: u32) -> Result<(), StoreError> {
         let path = self.source.segments.path(segment);
         let disk = &self.source.options.disk;
-        // Some systems sync only what may be written; where it may not, nobody writes.
+        // Some systems sync only a file that may be written; a read-only file has no unsynced writes.
         let file = disk.open(&path, Open::Write).or_else(|_| disk.open(&path, Open::Read));
         file.and_then(|file| file.sync()).map_err(|error| StoreError::io("sync", &path, error))
     }
@@ -581,7 +581,7 @@ impl Copying<'_> {
         }
         let tree = self.to.tree();
         if !report.root_checked || report.tree != tree || report.unfinished {
-            let place = Place { file: "segments".into(), ..Place::default() };
+            let place = DamagePlace { file: "segments".into(), ..DamagePlace::default() };
             let said = |tree: TreeHead| format!("{} records with root {}", tree.size, tree.root);
             let (expected, found) = (said(tree), said(report.tree));
             return Err(Damage { kind: DamageKind::Loss, place, what: "copy", expected, found }.into());
@@ -608,7 +608,7 @@ impl Copying<'_> {
             move |error| StoreError::io(action, &path, error)
         };
         let mark = self.to.dir.join(MARK);
-        // As it stands: a newer version may have written more there than this one knows.
+        // Copied byte for byte: a newer version may have written members there that this one does not know.
         let path = self.source.dir.join("store.json");
         let descriptor = disk::read_file(disk, &path, 1 << 16).map_err(io("read", &path))?;
         let descriptor = descriptor.ok_or_else(|| io("read", &path)(std::io::ErrorKind::NotFound.into()))?;

@@ -139,7 +139,7 @@ impl Embedded {
             {
                 true
             }
-            // The record stands behind its values, also while these are being overwritten.
+            // The record comes after its values, also while these are being overwritten.
             _ if self.is_record(&second, &record) => true,
             // Of an opened frame that is being overwritten nothing tells any more whose it was.
             Read::Broken(head, _) if matches!(head.kind, frame::OPENED | frame::VOID) => {

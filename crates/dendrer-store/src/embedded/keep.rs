@@ -66,7 +66,7 @@ pub enum IndexState {
 /// What the tiles of a log are.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TilesState {
-    /// There are none.
+    /// There is no such file.
     Absent,
     /// They lead to the root that the log has at this size.
     Ready(u64),
@@ -144,12 +144,12 @@ impl Embedded {
         })
     }
 
-    /// Tells whether nobody is appending at this moment.
+    /// Whether no process is appending at this moment.
     pub fn is_lock_free(&self) -> Result<bool, StoreError> {
         self.is_free("lock")
     }
 
-    /// Tells whether nobody holds a lock of the store.
+    /// Whether no process has a lock of the store.
     fn is_free(&self, name: &str) -> Result<bool, StoreError> {
         let path = self.dir.join(name);
         let io = |error| StoreError::io("lock", &path, error);
@@ -166,9 +166,9 @@ impl Embedded {
         }
     }
 
-    /// Lists the files that interrupted work left. What somebody works on at this moment is none.
+    /// Lists the files of interrupted work. A file that a process works on at this moment is left out.
     pub fn leftovers(&self) -> Result<Vec<Leftover>, StoreError> {
-        // Where nobody can tell, somebody may be at it.
+        // If the lock cannot be tried, a process may be building an index.
         self.leftovers_while(!self.is_free("index-lock").unwrap_or(false))
     }
 
@@ -193,7 +193,7 @@ impl Embedded {
     }
 
     fn remove_leftovers_locked(&self) -> Result<Vec<Leftover>, StoreError> {
-        // Held meanwhile, so that nobody begins to make an index.
+        // Held meanwhile, so that no process begins to build an index.
         let making = self.lock_making(Duration::ZERO);
         let leftovers = self.leftovers_while(making.is_err())?;
         for leftover in &leftovers {

@@ -29,7 +29,7 @@ pub struct Mark {
 }
 
 impl Mark {
-    /// Reads the mark of a directory; `None` if there is none that ends a log.
+    /// Reads the mark of a directory; `None` if no mark ends the log.
     pub fn at(dir: &Path) -> Result<Option<Mark>, StoreError> {
         let path = dir.join(FILE);
         if !path.is_file() {

@@ -123,7 +123,7 @@ impl Embedded {
         Ok(is_leaf)
     }
 
-    /// Returns the size of the tree in the tiles, as their checkpoint names it; 0 if there are none.
+    /// Returns the size of the tree in the tiles, as their checkpoint names it; 0 without tiles.
     fn tiled_size(&self) -> u64 {
         self.tiles_checkpoint().ok().flatten().map_or(0, |checkpoint| checkpoint.size())
     }

@@ -12,7 +12,7 @@ use dendrer_object::{Digest, Record, RunName};
 
 use super::Embedded;
 use super::sealing::{Batch, seal, seal_each};
-use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::fence::Known;
 use crate::frame::{self, At, Fault, Step};
 use crate::index::IndexedRun;
@@ -80,8 +80,8 @@ pub(super) fn assemble(
     Ok(Ok(RawRecord { id, header, pointers, seed, fields, texts }))
 }
 
-fn place_of(at: At, frame: &RecordFrame<'_>) -> Place {
-    Place {
+fn place_of(at: At, frame: &RecordFrame<'_>) -> DamagePlace {
+    DamagePlace {
         file: place_name(at.segment),
         offset: Some(at.offset.into()),
         position: None,
@@ -92,7 +92,11 @@ fn place_of(at: At, frame: &RecordFrame<'_>) -> Place {
 }
 
 fn broken(at: At, what: &'static str, read: &Read) -> Box<Damage> {
-    let place = Place { file: place_name(at.segment), offset: Some(at.offset.into()), ..Place::default() };
+    let place = DamagePlace {
+        file: place_name(at.segment),
+        offset: Some(at.offset.into()),
+        ..DamagePlace::default()
+    };
     let (expected, found) = match read {
         Read::Frame(kind, _) => ("another frame".into(), format!("frame kind {:?}", char::from(*kind))),
         Read::Broken(head, crc) => (format!("crc32c {:08x}", head.crc), format!("{crc:08x}")),
@@ -283,8 +287,12 @@ impl Embedded {
             return StoreError::IndexDamaged(what);
         }
         let file = place_name(at.segment);
-        let place =
-            Place { file, offset: Some(at.offset.into()), position: Some(position), ..Place::default() };
+        let place = DamagePlace {
+            file,
+            offset: Some(at.offset.into()),
+            position: Some(position),
+            ..DamagePlace::default()
+        };
         let (expected, found) = ("as many records as the end of the group says".into(), "others".into());
         Damage { kind: DamageKind::Chain, place, what: "records of a group", expected, found }.into()
     }
@@ -345,12 +353,17 @@ impl Embedded {
                 Step::Fault { offset, fault: Fault::Checksum { head, .. } }
                     if head.kind != frame::RECORD && head.kind != frame::COMMIT =>
                 {
-                    // Values that are being overwritten by an erasure, or damage: whoever needs them will see.
+                    // The values are being overwritten by an erasure, or are damaged: a reader of the values gets the
+                    // error.
                     before = (At::new(segment, offset), 0, Vec::new());
                     reader.seek(offset + head.size());
                 }
                 Step::Fault { offset, fault } => {
-                    let place = Place { file: place_name(segment), offset: Some(offset), ..Place::default() };
+                    let place = DamagePlace {
+                        file: place_name(segment),
+                        offset: Some(offset),
+                        ..DamagePlace::default()
+                    };
                     let (expected, found) = (fault.expected(), fault.found());
                     let (kind, what) = (DamageKind::Frame, "checksum of the frame");
                     return Err(Damage { kind, place, what, expected, found }.into());
@@ -393,7 +406,7 @@ impl Embedded {
                     None => batch.alone(),
                 }
             });
-            // Whatever waits stands before the end, or before what could not be read.
+            // The waiting records precede the end, or the record that could not be read.
             batch.flush()?;
             streamed
         })
@@ -487,8 +500,8 @@ impl Embedded {
         Ok(self.find_known(id)?.map(|(position, _)| position))
     }
 
-    /// Returns where a record stands, and what it is. Links and parents of forks rest on this, so what the index says is asked of
-    /// the log.
+    /// Returns the position and the kind of a record. Links and parents of forks depend on the answer, so the
+    /// position of the index is checked in the log.
     pub(super) fn find_known(&self, id: &Digest) -> Result<Option<(u64, Known)>, StoreError> {
         let indexed = self.index.as_ref().map_or(Ok(None), |index| index.find(id, self.tail.base))?;
         let Some(position) = indexed else {
@@ -502,7 +515,7 @@ impl Embedded {
         Ok(Some((position, self.in_log(position, &|found| found.id == *id)?)))
     }
 
-    /// Returns what stands at a position, as the log has it, if it is what the index says.
+    /// Returns the record of the log at a position, if it is the one that the index has there.
     fn in_log(&self, position: u64, is_it: &dyn Fn(&RecordFrame<'_>) -> bool) -> Result<Known, StoreError> {
         let at = self.locate(position)?.ok_or(StoreError::NoPosition(position))?;
         let (_, second, _) = self.segments.read_two(at)?;
@@ -778,7 +791,8 @@ impl Embedded {
         }
         if let (Some(begin), Some(index)) = (self.indexed_begin(run)?, &self.index) {
             found = index.positions(begin, ticks.clone(), self.tail.base, limit)?;
-            // What stands before a row that is missing is told; whoever asks from there on learns that it is.
+            // The rows before a missing one are returned; the next question begins at the missing row and gets the
+            // error.
             let is_first = found.first().is_some_and(|(first, _)| first == ticks.start());
             if !is_first && limit > 0 && self.is_indexed(run, *ticks.start())? {
                 return Err(no_row(run, *ticks.start()));
@@ -840,7 +854,7 @@ impl Embedded {
     }
 }
 
-/// Says that the index lacks a tick that stands between others which it knows.
+/// The error for a tick that the index lacks between others that it has.
 fn no_row(run: &RunName, tick: u64) -> StoreError {
     StoreError::IndexDamaged(format!("it has no row for tick {tick} of {run}, and has those beside it"))
 }
@@ -851,7 +865,7 @@ const NAMES_CHECKED: usize = 1_000;
 /// How many summaries of runs are kept.
 const SUMMARIES_MAX: usize = 50_000;
 
-/// A record as it stands in a segment, with the frame before it.
+/// A record frame of a segment, with the frame before it.
 struct Frames<'a> {
     values: At,
     /// The kind of the frame before the record; 0 if that has a bad checksum.

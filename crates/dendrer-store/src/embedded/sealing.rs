@@ -1,14 +1,13 @@
-//! Sealing what was read, many records at a time and on several processors: most of what reading a log takes.
+//! Seals records that were read, many at a time and on several processors: most of the time of reading a log.
 //!
-//! The invariant a newcomer would break: records come out in the order of the log, and nothing behind a record that cannot
-//! be read comes out in its place.
+//! Rule: records come out in the order of the log, and after an unreadable record none comes out in its place.
 
 use std::ops::ControlFlow;
 
 use dendrer_object::Record;
 
 use super::Embedded;
-use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::At;
 use crate::layout::{RawRecord, Unsealed};
 use crate::ordered::Line;
@@ -21,7 +20,7 @@ pub(super) fn seal(raw: RawRecord, at: At) -> Result<Record, Box<Damage>> {
 
 /// As [`seal`], for several at once.
 pub(super) fn seal_each(raws: Waiting) -> Sealed {
-    let place = |(raw, at): &(RawRecord, At)| Place {
+    let place = |(raw, at): &(RawRecord, At)| DamagePlace {
         file: place_name(at.segment),
         offset: Some(at.offset.into()),
         position: None,
@@ -30,9 +29,9 @@ pub(super) fn seal_each(raws: Waiting) -> Sealed {
         tick: raw.header.tick,
     };
     // Whole records hash together; one that is not would hold the others back.
-    let places: Vec<Place> = raws.iter().map(place).collect();
+    let places: Vec<DamagePlace> = raws.iter().map(place).collect();
     let sealed = RawRecord::seal_each(raws.into_iter().map(|(raw, _)| raw).collect());
-    let compare = |(sealed, place): (Result<Record, Unsealed>, Place)| {
+    let compare = |(sealed, place): (Result<Record, Unsealed>, DamagePlace)| {
         sealed.map_err(|unsealed| {
             let expected = place.record.map(|id| id.to_string()).unwrap_or_default();
             let found = match unsealed {
@@ -55,7 +54,7 @@ pub(super) type Waiting = Vec<(RawRecord, At)>;
 /// The same, sealed.
 pub(super) type Sealed = Vec<Result<Record, Box<Damage>>>;
 
-/// Records of a scan on their way to whoever asked.
+/// Records of a scan on their way to the caller.
 pub(super) struct Batch<'a, 'scope, 'env> {
     store: &'a Embedded,
     line: &'a mut Line<'scope, 'env, Waiting, Sealed>,

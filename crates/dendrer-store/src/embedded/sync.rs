@@ -24,11 +24,12 @@ impl Embedded {
             let file = self.segments.file(number)?;
             file.ok_or_else(|| self.segments.io("sync", number, io::ErrorKind::NotFound.into()))
         };
-        // Whoever began the last one synced those before, and may not have been told what this handle would be.
+        // The process that began the last segment synced the ones before it, and may not have been told of a failure
+        // that this handle would be told of.
         let first = self.unsynced.map_or(segment, |first| first.min(segment));
         let files: Vec<_> = (first..=segment).map(file).collect::<Result<_, StoreError>>()?;
         let is_named = self.named.is_some_and(|named| named >= segment);
-        // Whoever made the segment, or the store, may have been killed before the name of it was on disk.
+        // The process that created the segment, or the store, may have been killed before its name was on disk.
         let dirs = || [self.segments.dir().to_owned(), self.dir.clone()];
         let (dirs, disk) = ((!is_named).then(dirs), Arc::clone(&self.options.disk));
         Ok(Some(Box::new(move || {
@@ -104,7 +105,7 @@ impl Embedded {
         self.synced(size, Some(self.end.segment), result)
     }
 
-    /// Takes note of a sync. Of a segment that had nothing to be synced nobody knows whether its name is on disk.
+    /// Records a sync. If a segment had nothing to sync, it is unknown whether its name is on disk.
     fn synced(
         &mut self,
         size: u64,

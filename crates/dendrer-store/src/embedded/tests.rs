@@ -1,12 +1,11 @@
 use std::io::ErrorKind;
 
-use dendrer_object::Code;
 use dendrer_object::note::Checkpoint;
-use dendrer_object::{Pointer, Value};
+use dendrer_object::{Code, Pointer, Value};
 
 use super::*;
 use crate::conformance::{Scribe, info};
-use crate::faulty::{Fault, Faulty};
+use crate::faulty::{DiskFault, Faulty};
 use crate::store::EraseValues as _;
 
 fn on(disk: &Faulty) -> Options {
@@ -88,8 +87,8 @@ fn a_commit_says_what_was_known_to_be_on_disk() {
     assert_eq!(said, [(1, 0), (2, 0), (3, 2)]);
 }
 
-/// A system may tell a failure once. Whoever is told while it takes something back, cuts an end or finishes an erasure, must
-/// not keep it from those whose groups are on their way.
+/// A system may report a failure once. A handle that gets the report while it undoes a group, cuts an end or finishes
+/// an erasure must pass it on to the groups that wait for their sync.
 #[test]
 fn a_sync_beside_the_line_that_fails_fails_for_those_in_it() {
     let begin = || {
@@ -104,7 +103,7 @@ fn a_sync_beside_the_line_that_fails_fails_for_those_in_it() {
     let mut failed = 0;
     for at in 0.. {
         let (disk, mut store, mut scribe, ticket) = begin();
-        disk.fail(at, Fault::Error(ErrorKind::StorageFull), false);
+        disk.fail(at, DiskFault::Error(ErrorKind::StorageFull), false);
         disk.fail_syncs(false);
         let appended = store.append(&[scribe.step("r")]);
         // What could not be written could not be taken back either.
@@ -136,8 +135,8 @@ fn a_sync_beside_the_line_that_fails_fails_for_those_in_it() {
     store.waiter().unwrap().wait_for_sync(&ticket).unwrap_err();
 }
 
-/// Whoever signs says that what was signed before is the beginning of this. A log that was rewritten by somebody without the key,
-/// down to the commit frame at the size that was signed, opens: nobody reads all of a log to open it. It is not signed.
+/// A signature claims that the log extends the last signed head. A log that was rewritten without the key, down to
+/// the commit frame at the signed size, opens, because opening reads only a part of the log. It is not signed.
 #[test]
 fn a_rewritten_log_is_not_signed() {
     let dir = tempfile::tempdir().unwrap();
@@ -259,8 +258,8 @@ fn a_rewritten_end_is_not_written_behind() {
     store.sign_checkpoint(&key).unwrap();
 }
 
-/// A log in which a run begins twice, or has a tick twice, was written by no writer that looks. An index covers what stands before,
-/// and can be made again.
+/// A log in which a run begins twice, or has a tick twice, comes from a writer that does not check. An index covers
+/// the part before it, and can be built again.
 #[test]
 fn an_index_ends_before_what_has_no_place_in_it() {
     for again in ["begin", "tick"] {
@@ -302,7 +301,7 @@ fn an_index_ends_before_what_has_no_place_in_it() {
     }
 }
 
-/// Nothing is signed that whoever is asked does not want signed.
+/// A head that the caller refuses is not signed.
 #[test]
 fn what_may_not_be_signed_is_not() {
     let dir = tempfile::tempdir().unwrap();

@@ -46,9 +46,9 @@ impl Embedded {
 }
 
 impl Embedded {
-    /// Returns how far the tiles go, if their tree begins with the one that had a root at a size, and what they say of all before
-    /// the last one of their entries. Tiles can be read by anybody and written by many; that they lead to the root is what makes
-    /// them so.
+    /// Returns the size of the tiles, if their tree begins with the one that had this root at this size, and their
+    /// hashes up to the last one of the entries. Tiles can be written by any process; only the path to the root makes
+    /// them true.
     pub(super) fn tiled_beyond(&self, size: u64, root: Digest) -> Result<Option<Tiled>, StoreError> {
         let tiles = Tiles { store: self, dir: self.dir.join("log") };
         let end = tiles.checkpoint()?.map(|checkpoint| checkpoint.size());

@@ -1,14 +1,16 @@
 //! One sync for the processes that commit step by step at the same time.
 //!
-//! A sync covers what everybody wrote, and many of the same file at once wait for each other. So of the handles that see many
-//! groups of others one at a time syncs, and says then in the file `synced` how far (`docs/format-disk.md`, appending).
-//! Handles that see few, or that sync in the background, do so for themselves and say nothing.
+//! A sync covers the writes of every process, and many syncs of one file at once wait for each other. So of the
+//! handles that see many groups of others one at a time syncs, and then writes the synced size to the file `synced`
+//! (`docs/format-disk.md`, appending). Handles that see few, or that sync in the background, sync for themselves and
+//! write nothing.
 //!
-//! What the file says is believed of a tree that the reader has read from the log, behind what it appended itself, and not
-//! where it may be of another time: what stood there first may be older than the log, and whoever opened the segment
-//! after a group was written is not told by the system that writing it back failed. Whoever waits in vain syncs for itself.
+//! The file counts only for a tree that the reader has read from the log, after its own last append, and not if it
+//! may be of another time: the first content of the file may be older than the log, and a process that opened the
+//! segment after a group was written is not told by the system that writing it back failed. A handle that waits in
+//! vain syncs for itself.
 //!
-//! The invariant a newcomer would break: nobody waits for the right to sync while it holds the lock of the log.
+//! Rule: a handle never waits for the right to sync while it has the lock of the log.
 
 use std::io;
 use std::path::Path;
@@ -41,7 +43,8 @@ pub(super) struct Together {
     said: Arc<dyn DiskFile>,
     /// What stood there when it was opened: of before a crash, or of another copy of the store.
     first: Option<Commit>,
-    /// What was said when this process had waited in vain: while it stands, waiting again would be so too.
+    /// The content of `synced` when this process waited in vain: while it is unchanged, waiting again would be in
+    /// vain too.
     in_vain: Option<Option<Commit>>,
     /// The segment as this handle has it open, and the size of the tree when that was so for sure.
     file: Option<(Arc<dyn DiskFile>, u64)>,
@@ -69,7 +72,7 @@ impl Together {
         Ok(together)
     }
 
-    /// The end of the log that somebody synced. `None` where it cannot be read.
+    /// The end of the log that another process synced. `None` if it cannot be read.
     fn said(&self) -> Option<Commit> {
         let mut bytes = [0; SAID];
         disk::read_exact(&*self.said, &mut bytes, 0).ok()?;
@@ -84,7 +87,7 @@ impl Together {
     fn say(&self, size: u64, root: Digest, since: u64) {
         let mut bytes = Vec::with_capacity(SAID);
         Commit { count: 0, size, synced: since, length: 0, root }.write(&mut bytes);
-        // Whoever waits for it in vain syncs for itself.
+        // A handle that waits for it in vain syncs for itself.
         let _ = disk::write_all(&*self.said, &bytes, 0);
     }
 
@@ -146,8 +149,8 @@ impl Embedded {
             together.in_vain = Some(together.said());
             return (self.sync_now(), false);
         }
-        // Having read on, it is a sync for all who wrote until now. Whoever wrote the last group may still be writing; whoever
-        // wrote one before it was done when the lock went on.
+        // After reading on, this sync covers every group so far. The writer of the last group may still be writing;
+        // the writer of a group before it was done when the lock was passed on.
         drop(self.catch_up_meanwhile());
         let (size, root) = self.ends[self.ends.len().saturating_sub(2)];
         let (is_known, file) = (self.durable >= self.size(), self.segments.file(self.end.segment));
@@ -161,13 +164,13 @@ impl Embedded {
         (result, true)
     }
 
-    /// Tells whether somebody synced what this handle waits for. That all before `durable` is on disk it knows for itself.
+    /// Whether another process synced the group that this handle waits for. The handle itself knows that all before
+    /// `durable` is on disk.
     fn is_synced(&mut self, together: &Together, durable: u64) -> bool {
         let said = together.said().filter(|said| said.synced <= durable && Some(*said) != together.first);
         let Some(said) = said else { return false };
         if said.size > self.size() {
-            // Read when there is a reason, and not each time somebody looks. A failure shows once more when this handle
-            // appends.
+            // Read only if there is a reason, not at each look. A failure shows once more when this handle appends.
             drop(self.catch_up(false));
         }
         let is_so = self.ends.contains(&(said.size, said.root));

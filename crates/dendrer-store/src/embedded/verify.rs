@@ -1,6 +1,6 @@
 //! Verifying a whole store: every frame, every record, every chain, the tree, the checkpoint and the index.
 //!
-//! Believes nothing that is derived. Never repairs, and goes on after the first finding.
+//! Trusts no derived data. Never repairs, and continues after the first finding.
 
 use std::collections::HashMap;
 use std::ops::ControlFlow;
@@ -16,7 +16,7 @@ use dendrer_object::{Digest, Record, RunName};
 use super::Embedded;
 use super::sealing::{SEALED_TOGETHER, WAITING_BYTES};
 use super::walk::WalkItem;
-use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::fence::check_head;
 use crate::frame::At;
 use crate::index::{self, IndexDifference};
@@ -32,13 +32,13 @@ pub struct VerifyOptions {
     pub keys: Vec<VerifierKey>,
     /// Whether the index is compared with what follows from the log.
     pub index: bool,
-    /// Counts the records that were read, for whoever watches.
+    /// Counts the records that were read, for a line of progress.
     pub done: Option<Arc<AtomicU64>>,
 }
 
 /// What verifying found.
 #[derive(Debug, Clone)]
-pub struct Report {
+pub struct LogReport {
     /// The tree that the records have; its root was computed if `root_checked`.
     pub tree: TreeHead,
     /// Whether the root was computed from all records.
@@ -62,7 +62,7 @@ const FINDINGS_MAX: usize = 10_000;
 
 struct Verifier {
     store: dendrer_object::StoreId,
-    report: Report,
+    report: LogReport,
     /// Each run, and how much was hidden when its last record was read.
     runs: HashMap<RunName, (RunSummary, u64)>,
     /// The begin of each id that was seen, and its tick and kind: what later records may name.
@@ -75,19 +75,19 @@ struct Verifier {
 
 impl Embedded {
     /// Verifies everything that this store holds.
-    pub fn verify(&self, options: &VerifyOptions) -> Result<Report, StoreError> {
+    pub fn verify(&self, options: &VerifyOptions) -> Result<LogReport, StoreError> {
         self.verify_handing_over(options, None)
     }
 
-    /// As [`Embedded::verify`], and hands over each record that is the one that it was filed as, in the order of the log and
-    /// with its position, so that whoever asks more of the records need not read them once more.
+    /// As [`Embedded::verify`], and passes on each record that has the id it was filed under, in the order of the log
+    /// and with its position, so that further checks need not read the records again.
     pub fn verify_handing_over(
         &self,
         options: &VerifyOptions,
         f: Option<&mut dyn FnMut(u64, Record)>,
-    ) -> Result<Report, StoreError> {
+    ) -> Result<LogReport, StoreError> {
         let empty = TreeHead { size: 0, root: dendrer_object::merkle::empty_root() };
-        let report = Report {
+        let report = LogReport {
             tree: empty,
             root_checked: true,
             records: 0,
@@ -194,7 +194,7 @@ impl Embedded {
         let mut keys = vec![self.info.key.clone()];
         keys.extend(options.keys.iter().cloned());
         if let Err(error) = note.verify(&keys) {
-            let place = Place { file: "checkpoint".into(), ..Place::default() };
+            let place = DamagePlace { file: "checkpoint".into(), ..DamagePlace::default() };
             let (expected, found) = ("one by a known key".into(), error.to_string());
             verifier.find(Damage { kind: DamageKind::Signature, place, what: "signature", expected, found });
         }
@@ -213,7 +213,7 @@ impl Embedded {
     /// Returns how many records the index covers, if there is one, and how it differs from what follows from the log.
     fn verify_index(&self) -> Result<(Option<u64>, Vec<Damage>), StoreError> {
         let path = self.index_path();
-        let place = || Place { file: "index.sqlite".into(), ..Place::default() };
+        let place = || DamagePlace { file: "index.sqlite".into(), ..DamagePlace::default() };
         let broken = |found| {
             let (kind, what, expected) = (DamageKind::Index, "index", "an index of this store".into());
             vec![Damage { kind, place: place(), what, expected, found }]
@@ -329,7 +329,7 @@ impl Verifier {
     fn record(&mut self, sealed: Sealed) -> Option<(u64, Record)> {
         let Sealed { position, at, id, header, is_closed, record } = sealed;
         self.report.closed += u64::from(is_closed);
-        let place = Place {
+        let place = DamagePlace {
             file: place_name(at.segment),
             offset: Some(at.offset.into()),
             position: Some(position),
@@ -358,7 +358,7 @@ impl Verifier {
         record.ok().flatten().map(|record| (position, record))
     }
 
-    fn references(&mut self, header: &Header, place: &Place) {
+    fn references(&mut self, header: &Header, place: &DamagePlace) {
         let named = header.links.iter().map(|link| link.hash).chain(header.head);
         for id in named.collect::<Vec<_>>() {
             if !self.seen.contains_key(&key(&id)) && self.hidden == 0 {
@@ -369,7 +369,7 @@ impl Verifier {
         }
     }
 
-    fn chain(&mut self, position: u64, id: Digest, header: &Header, place: &Place) {
+    fn chain(&mut self, position: u64, id: Digest, header: &Header, place: &DamagePlace) {
         let Some(name) = &header.run else { return };
         let mut problem = None;
         let hidden = self.hidden;
@@ -409,7 +409,7 @@ impl Verifier {
         if found == Some(root) {
             return;
         }
-        let place = Place { file: "checkpoint".into(), ..Place::default() };
+        let place = DamagePlace { file: "checkpoint".into(), ..DamagePlace::default() };
         let expected = format!("{size} records with root {root}, as was signed");
         let found = match found {
             Some(found) => found.to_string(),
@@ -431,7 +431,7 @@ impl Verifier {
         }
         let (seen, walked) = (store.tree(), self.report.tree);
         if seen.size > walked.size || (seen.size == walked.size && seen.root != walked.root) {
-            let place = Place { file: "segments".into(), ..Place::default() };
+            let place = DamagePlace { file: "segments".into(), ..DamagePlace::default() };
             let expected = format!("{} records with root {}, as this handle knows", seen.size, seen.root);
             let found = format!("{} records with root {}", walked.size, walked.root);
             self.find(Damage { kind: DamageKind::Loss, place, what: "log", expected, found });

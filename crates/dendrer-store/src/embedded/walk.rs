@@ -1,7 +1,7 @@
-//! Walking the whole log as it stands on disk, for whoever verifies it.
+//! Walks the whole log on disk, for a verification.
 //!
-//! Hands over what was read without believing it: nothing is sealed, no index is asked. Goes on behind damage where
-//! that can be done, and says what it had to leave out.
+//! Passes on what was read without trust: nothing is sealed, and the index is not asked. Continues after damage if
+//! possible, and reports the parts it left out.
 
 use std::collections::{BTreeSet, HashMap};
 use std::ops::ControlFlow;
@@ -12,7 +12,7 @@ use dendrer_object::record::Header;
 
 use super::Embedded;
 use super::read::{Source, assemble};
-use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At, Fault};
 use crate::layout::{self, RawRecord, RecordFrame, SEGMENT_HEADER};
 use crate::scan::{End, Item, Scanner, is_unfinished};
@@ -149,7 +149,7 @@ impl Walk<'_> {
         sides: [String; 2],
     ) {
         let [expected, found] = sides;
-        let place = Place { file: place_name(segment), offset: Some(offset), ..Place::default() };
+        let place = DamagePlace { file: place_name(segment), offset: Some(offset), ..DamagePlace::default() };
         self.say(WalkItem::Damage(Box::new(Damage { kind, place, what, expected, found })));
     }
 
@@ -284,11 +284,11 @@ impl Walk<'_> {
             self.suspect(damage)?;
         }
         for (at, payload) in left {
-            // Whoever reads the record reads this frame, and whoever writes next destroys what it takes the place of.
+            // A reader of the record reads this frame, and the next writer destroys the frame that it replaces.
             let Some((id, ..)) = layout::opened_head(&payload) else { continue };
             if self.store.is_left_of(at, &payload, &id)? == Some(false) {
                 let file = place_name(at.segment);
-                let place = Place { file, offset: Some(at.offset.into()), ..Place::default() };
+                let place = DamagePlace { file, offset: Some(at.offset.into()), ..DamagePlace::default() };
                 let (kind, what) = (DamageKind::Frame, "opened frame");
                 let (expected, found) = ("what is left of its record".into(), "something else".into());
                 self.suspect(Box::new(Damage { kind, place, what, expected, found }))?;

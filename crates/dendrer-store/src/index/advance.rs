@@ -66,9 +66,9 @@ pub(crate) fn advance(
     Ok(covered)
 }
 
-/// As [`advance`], for an index that was made just now and that nobody else uses. Ids come in no order: a table of them
-/// that grows with each batch is written all over in each, which is most of the work once it is larger than the memory
-/// that SQLite is given. Made of all ids at once it is sorted first.
+/// As [`advance`], for an index that was created just now and that no other process uses. Ids come in no order: a
+/// table of them that grows with each batch is rewritten in each batch, which is most of the work once it is larger
+/// than the memory of SQLite. Built from all ids at once it is sorted first.
 pub(crate) fn build(
     path: &Path,
     segments: &Arc<Segments>,
@@ -83,7 +83,7 @@ pub(crate) fn build(
     let transaction = db.transaction_with_behavior(TransactionBehavior::Immediate)?;
     transaction.execute_batch("CREATE INDEX record_id ON record (id)")?;
     if has_forks {
-        // As each fork would have asked when it began: of what stands before it.
+        // Each fork is resolved with the rows before it, as when it began.
         transaction.execute_batch(
             "UPDATE run SET first_own_tick = coalesce(
                  (SELECT tick + 1 FROM record WHERE id = run.parent AND position < run.begin ORDER BY position LIMIT 1),

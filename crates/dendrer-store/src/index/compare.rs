@@ -61,7 +61,7 @@ pub(crate) fn compare(
     store: StoreId,
 ) -> Result<(u64, Vec<IndexDifference>), StoreError> {
     let db = index.reader();
-    // All that is read is of one moment, whoever advances the index meanwhile.
+    // One read transaction: another process may advance the index meanwhile.
     let transaction = db.unchecked_transaction()?;
     let (_, covered) =
         read_meta(&transaction, store).map_err(|why| StoreError::IndexDamaged(format!("{why:?}")))?;
@@ -79,7 +79,7 @@ pub(crate) fn compare(
 
 const RECORDS: &str = "SELECT position, id, kind, run, tick, type, agent, ts, frame, opened
      FROM record ORDER BY position";
-/// Where the agent stands among them.
+/// The index of the agent among them.
 const AGENT: usize = 6;
 
 const RUNS: &str = "SELECT begin, name, parent, first_own_tick, newest_tick, beside FROM run ORDER BY begin";
@@ -158,8 +158,8 @@ impl<'a> Comparison<'a> {
         {
             agent = self.groups.agent_of_opened(at, opened, &left)?;
         }
-        // Erased since the index took the record in: what it says of the values was true of what it covers, and nobody can tell
-        // any more. It goes when the index gets to the erasure.
+        // Erased after the index covered the record: its row was true of the values, which can no longer be checked.
+        // The row is removed when the index reaches the erasure.
         let is_unknown = is_gone && opened.is_none();
         let int = |value: u64| ValueRef::Integer(value as i64);
         let optional = |value: Option<ValueRef<'static>>| value.unwrap_or(ValueRef::Null);

@@ -72,7 +72,7 @@ pub(crate) fn put_in_place(beside: &Path, path: &Path) -> Result<(), StoreError>
     drop(db);
     let old = path.with_file_name("index-old.sqlite");
     for place in [path, &old] {
-        // Somebody made it, and what is in it is theirs.
+        // A directory was created by the user, and its content is theirs.
         if std::fs::symlink_metadata(place).is_ok_and(|about| about.is_dir()) {
             let source =
                 std::io::Error::other("it is a directory, which dendrer does not make: move it away");
@@ -83,8 +83,8 @@ pub(crate) fn put_in_place(beside: &Path, path: &Path) -> Result<(), StoreError>
     let rename = |from: &Path, to: &Path| {
         std::fs::rename(from, to).map_err(|error| StoreError::io("rename", from, error))
     };
-    // The old one goes first: SQLite would take what lies beside it for a part of the new one. Whoever looks in
-    // between finds no index, which is slower and nothing else.
+    // The old file is removed first: SQLite would take the files beside it for a part of the new one. A reader in
+    // between finds no index, which is only slower.
     if path.exists() {
         rename(path, &old)?;
     }

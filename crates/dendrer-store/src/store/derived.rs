@@ -30,8 +30,8 @@ impl<'a> Slot<'a> {
 /// Kept bytes may be forgotten at any time, and are emptied by every erasure. A store keeps them as anyone may have left
 /// them: a reader must be able to tell that they are genuine.
 pub trait KeepDerived {
-    /// The key of the store, if the caller that opened the store had it. Kept bytes that no record binds count under this
-    /// key alone: anybody can write to an index.
+    /// The key of the store, if the opener of the store had it. Kept bytes that no record binds count under this key
+    /// alone: an index can be written by any process.
     fn key(&self) -> Option<&Arc<SigningKey>>;
 
     /// Keeps bytes in a slot, in place of those that were there.

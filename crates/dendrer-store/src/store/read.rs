@@ -11,7 +11,7 @@ use dendrer_object::{Digest, Record, RunName, Timestamp};
 
 use super::head::Head;
 use super::{StoreInfo, TreeHead};
-use crate::error::{Damage, DamageKind, Place, StoreError};
+use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 
 /// What a store knows of a run without reading a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -266,12 +266,12 @@ fn push_next(peaks: &mut Option<Peaks>, position: u64, entry: &Entry) {
 /// Returns the error of a record whose entry is not the leaf of the tree at its position.
 pub(crate) fn not_in_tree(position: u64, record: &Record) -> StoreError {
     let header = record.header();
-    let place = Place {
+    let place = DamagePlace {
         position: Some(position),
         record: Some(record.id()),
         run: header.run.clone(),
         tick: header.tick,
-        ..Place::default()
+        ..DamagePlace::default()
     };
     let (kind, what) = (DamageKind::Chain, "entry of the record");
     let (expected, found) = ("a leaf of the tree at its position".into(), "another leaf there".into());

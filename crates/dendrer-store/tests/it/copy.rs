@@ -6,11 +6,10 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::time::Duration;
 
-use dendrer_object::Code;
 use dendrer_object::record::Kind;
-use dendrer_object::{Pointer, Record, StoreId, Value};
+use dendrer_object::{Code, Pointer, Record, StoreId, Value};
 use dendrer_store::conformance::{STORE, Scribe, check_holds, info, key, noise};
-use dendrer_store::faulty::{Crash, Fault, Faulty};
+use dendrer_store::faulty::{Crash, DiskFault, Faulty};
 use dendrer_store::prelude::*;
 use dendrer_store::{Copied, CopyAs, Embedded, Options, StoreError, StoreInfo, TilesState, VerifyOptions};
 
@@ -319,7 +318,7 @@ fn power_cuts_at_every_moment_of_a_first_backup_leave_none_or_all_of_it() {
 #[test]
 fn calls_that_fail_leave_the_earlier_backup_and_the_next_try_goes_on() {
     let mut at = 0;
-    for fault in [Fault::Error(std::io::ErrorKind::StorageFull), Fault::Short, Fault::Torn] {
+    for fault in [DiskFault::Error(std::io::ErrorKind::StorageFull), DiskFault::Short, DiskFault::Torn] {
         loop {
             let disk = Faulty::new();
             let Grown { mut store, first, all } = grown(&disk);
@@ -336,7 +335,7 @@ fn calls_that_fail_leave_the_earlier_backup_and_the_next_try_goes_on() {
                 assert!(result.is_ok());
                 break;
             }
-            at += if fault == Fault::Short { 1 } else { 3 };
+            at += if fault == DiskFault::Short { 1 } else { 3 };
         }
         assert!(at > 30, "{at} calls");
         at = 0;

@@ -9,7 +9,7 @@ use dendrer_object::record::Kind;
 use dendrer_object::{Pointer, Record, Value};
 use dendrer_store::conformance::{Scribe, info, key, noise};
 use dendrer_store::disk::{Disk, Open, write_all};
-use dendrer_store::faulty::{Crash, Fault, Faulty};
+use dendrer_store::faulty::{Crash, DiskFault, Faulty};
 use dendrer_store::prelude::*;
 use dendrer_store::{Embedded, Options, StoreError, VerifyOptions};
 
@@ -371,14 +371,14 @@ fn a_store_goes_on_after_any_call_failed() {
     let (steps, all) = script();
     let mut points = 0;
     let faults = [
-        (Fault::Error(std::io::ErrorKind::StorageFull), false),
-        (Fault::Error(std::io::ErrorKind::StorageFull), true),
-        (Fault::Error(std::io::ErrorKind::Other), false),
-        (Fault::Error(std::io::ErrorKind::Other), true),
-        (Fault::Error(std::io::ErrorKind::Interrupted), false),
-        (Fault::Short, false),
-        (Fault::Torn, false),
-        (Fault::Torn, true),
+        (DiskFault::Error(std::io::ErrorKind::StorageFull), false),
+        (DiskFault::Error(std::io::ErrorKind::StorageFull), true),
+        (DiskFault::Error(std::io::ErrorKind::Other), false),
+        (DiskFault::Error(std::io::ErrorKind::Other), true),
+        (DiskFault::Error(std::io::ErrorKind::Interrupted), false),
+        (DiskFault::Short, false),
+        (DiskFault::Torn, false),
+        (DiskFault::Torn, true),
     ];
     for (fault, lasting) in faults {
         for call in 0.. {
@@ -404,7 +404,7 @@ fn never_reached(disk: &Faulty, call: u64) -> bool {
 fn a_full_disk_leaves_the_handle_usable() {
     let (disk, mut store, mut scribe) = begun();
     let step = scribe.step("r");
-    disk.fail(0, Fault::Torn, true);
+    disk.fail(0, DiskFault::Torn, true);
     for _ in 0..3 {
         // The lock cannot be taken either at first; what counts is that nothing breaks.
         assert!(store.commit(std::slice::from_ref(&step)).is_err());
@@ -424,7 +424,7 @@ fn only_the_write_fails_when_the_disk_is_full_and_the_handle_goes_on() {
     for call in 0..400 {
         let disk = Faulty::new();
         let mut store = Embedded::create(Path::new(DIR), info(), options(&disk)).unwrap();
-        disk.fail(call, Fault::Error(std::io::ErrorKind::StorageFull), false);
+        disk.fail(call, DiskFault::Error(std::io::ErrorKind::StorageFull), false);
         for step in &steps {
             if let Err(error) = perform(&mut store, step) {
                 if !matches!(error, StoreError::DiskFull { .. }) || store.trouble().is_some() {
@@ -447,7 +447,7 @@ fn a_failed_sync_makes_the_handle_read_only_for_good() {
     let (disk, mut store, mut scribe) = begun();
     let step = scribe.step("r");
     store.append(std::slice::from_ref(&step)).unwrap();
-    disk.fail(0, Fault::Error(std::io::ErrorKind::Other), false);
+    disk.fail(0, DiskFault::Error(std::io::ErrorKind::Other), false);
     let error = store.sync().unwrap_err();
     assert_eq!(error.code(), "E0805");
     disk.heal();

@@ -5,9 +5,8 @@ use std::ops::ControlFlow;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dendrer_object::Code;
 use dendrer_object::record::Kind;
-use dendrer_object::{Pointer, Record, Value};
+use dendrer_object::{Code, Pointer, Record, Value};
 use dendrer_store::conformance::{Scribe, check_holds, info, key, noise};
 use dendrer_store::faulty::Faulty;
 use dendrer_store::prelude::*;

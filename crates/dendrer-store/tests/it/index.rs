@@ -2,9 +2,8 @@
 
 use std::path::{Path, PathBuf};
 
-use dendrer_object::Code;
 use dendrer_object::record::Kind;
-use dendrer_object::{Digest, Pointer, Record, Value};
+use dendrer_object::{Code, Digest, Pointer, Record, Value};
 use dendrer_store::conformance::{Scribe, check_holds, info, key, name, noise};
 use dendrer_store::embedded::Leftover;
 use dendrer_store::prelude::*;

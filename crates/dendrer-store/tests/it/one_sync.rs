@@ -10,7 +10,7 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use dendrer_object::{Record, Value};
 use dendrer_store::conformance::{Scribe, info, key};
 use dendrer_store::disk::{Disk, DiskFile, Open, Real, read_file, write_all};
-use dendrer_store::faulty::{Crash, Fault, Faulty};
+use dendrer_store::faulty::{Crash, DiskFault, Faulty};
 use dendrer_store::prelude::*;
 use dendrer_store::{Embedded, Options, StoreError};
 
@@ -521,7 +521,9 @@ fn nobody_waits_for_ever_for_one_that_is_stopped() {
 #[test]
 fn whatever_call_fails_what_is_acknowledged_is_on_disk() {
     let (mut failed, mut tried) = (0, 0);
-    for fault in [Fault::Error(ErrorKind::Other), Fault::Error(ErrorKind::PermissionDenied), Fault::Short] {
+    for fault in
+        [DiskFault::Error(ErrorKind::Other), DiskFault::Error(ErrorKind::PermissionDenied), DiskFault::Short]
+    {
         for covered in [false, true] {
             for call in 0.. {
                 let mut two = Two::new();

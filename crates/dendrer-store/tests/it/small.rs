@@ -14,7 +14,7 @@ use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use dendrer_object::record::Kind;
 use dendrer_object::{Pointer, Record, Value};
 use dendrer_store::conformance::{Scribe, info, key, name, noise};
-use dendrer_store::faulty::{Crash, Fault, Faulty};
+use dendrer_store::faulty::{Crash, DiskFault, Faulty};
 use dendrer_store::prelude::*;
 use dendrer_store::{Embedded, Options, Slot, StoreError, VerifyOptions};
 
@@ -55,12 +55,12 @@ fn workloads(length: u32) -> impl Iterator<Item = Vec<Act>> {
     })
 }
 
-const FAULTS: [Fault; 5] = [
-    Fault::Error(std::io::ErrorKind::Other),
-    Fault::Error(std::io::ErrorKind::StorageFull),
-    Fault::Error(std::io::ErrorKind::Interrupted),
-    Fault::Short,
-    Fault::Torn,
+const FAULTS: [DiskFault; 5] = [
+    DiskFault::Error(std::io::ErrorKind::Other),
+    DiskFault::Error(std::io::ErrorKind::StorageFull),
+    DiskFault::Error(std::io::ErrorKind::Interrupted),
+    DiskFault::Short,
+    DiskFault::Torn,
 ];
 
 /// What is marked in the history beside sizes: an erasure that was acknowledged, and the size of a signed checkpoint.

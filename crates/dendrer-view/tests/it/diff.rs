@@ -1,6 +1,6 @@
 use std::ops::ControlFlow;
 
-use dendrer::diff::{Question, diff};
+use dendrer::diff::{DiffQuestion, diff};
 use dendrer_view::answer::{End, ItemAnswer as _, Page, plain};
 use dendrer_view::diff::{DiffAnswer, DiffForm, DiffFound};
 
@@ -10,7 +10,7 @@ fn compared(form: DiffForm, page: &Page) -> (String, End) {
     let store = risky();
     add_run(&store, "other", &[0.5, 0.7, 0.8]);
     let (a, b) = (trace(&store, "risky"), trace(&store, "other"));
-    let question = Question::new(&a, &b);
+    let question = DiffQuestion::new(&a, &b);
     let mut answer = DiffAnswer::new(form);
     let report = diff(&a, &b, &question, &mut |pair| {
         assert_eq!(plain(&answer.item_lines(pair, page)), "");

@@ -2,23 +2,48 @@
 
 #![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
 
+mod backup;
 mod bisect;
+mod casebook;
+mod cherrypick;
+mod commit;
+mod conflicts;
+mod contract;
 mod diff;
+mod doctor;
+mod export;
+mod fork;
+mod fsck;
+mod gc;
+mod help;
 mod log;
+mod made;
+mod merge;
+mod pack;
 mod predicate;
+mod rebase;
+mod reduce;
 mod replay;
+mod restore;
 mod runs;
 mod show;
 mod state;
+mod suite;
+mod verify;
 mod why;
 
-use dendrer::Trace;
+use std::sync::Arc;
+
 use dendrer::kernel::step::Start;
+use dendrer::recorder::Fixed;
 use dendrer::store::Shared;
+use dendrer::trust::MemoryTrust;
+use dendrer::{Repo, Trace};
 use dendrer_object::delta::{Delta, Op};
-use dendrer_object::{Intent, Pointer, RunName, Value, json};
+use dendrer_object::{Digest, Intent, Pointer, RunName, Value, json};
 use dendrer_testkit::{memory, record, run_name};
 use dendrer_view::answer::{Answer, ItemAnswer, Page, plain};
+use dendrer_view::problem::Problem;
 use dendrer_view::text::TimeForm;
 
 /// A page as narrow as a small terminal.
@@ -65,6 +90,12 @@ fn trace(store: &Shared, run: &str) -> Trace {
     Trace::open(store, &run).unwrap()
 }
 
+/// Opens a store to write runs at fixed times.
+fn repo(store: &Shared) -> Repo {
+    let repo = Repo::over(Box::new(store.clone()), Arc::new(MemoryTrust::new())).unwrap();
+    repo.with_environment(|| Box::new(Fixed::new("view", 100, 1)))
+}
+
 fn text(answer: &impl Answer, page: &Page) -> String {
     plain(&answer.lines(page))
 }
@@ -73,6 +104,17 @@ fn text(answer: &impl Answer, page: &Page) -> String {
 fn last_text(answer: &mut impl ItemAnswer, page: &Page) -> String {
     let kept = plain(&answer.kept_lines(page));
     kept + &plain(&answer.last_lines(page))
+}
+
+/// A root for answers about no store.
+const fn root() -> Digest {
+    Digest([7; 32])
+}
+
+/// Returns an error as people read it.
+fn error_text(error: impl Into<Problem>) -> String {
+    let problem: Problem = error.into();
+    problem.lines(&str::to_owned).join("\n")
 }
 
 /// Compares a text with the expected lines, which are indented by eight blanks.

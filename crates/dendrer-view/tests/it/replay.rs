@@ -1,3 +1,4 @@
+use dendrer_object::Code;
 use std::ops::ControlFlow;
 
 use dendrer::ask::replay::{ReplayedTick, replay};
@@ -36,7 +37,7 @@ fn a_replay_that_ends_early_fails_unless_it_only_detects() {
     replayed.error = Some(ReplayError::Erased { tick: 2, pointer: Some(path("/delta")) });
     let mut answer = ReplayAnswer::new(false);
     answer.replayed = Some(replayed);
-    assert_eq!((last_text(&mut answer, &Page::WIDE).as_str(), answer.end()), ("", End::Problem("E0311")));
+    assert_eq!((last_text(&mut answer, &Page::WIDE).as_str(), answer.end()), ("", End::Problem(Code::E0311)));
     answer.detects = true;
     check(
         &last_text(&mut answer, &Page::WIDE),

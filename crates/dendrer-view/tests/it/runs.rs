@@ -1,7 +1,7 @@
 use std::collections::BTreeMap;
 
 use dendrer::ask::runs::{RunsOrder, RunsQuestion, runs};
-use dendrer_view::answer::Page;
+use dendrer_view::answer::{Answer as _, Page};
 
 use super::{HEARD, add_run, check, risky, text};
 
@@ -56,4 +56,6 @@ fn a_condition_leaves_runs_out_and_says_which_it_cannot_judge() {
         0 of 2 runs, 0 match
         2 runs could not be judged; the first is risky: state.nothing is missing"#,
     );
+    let note = "2 runs could not be judged; the first is risky: state.nothing is missing";
+    assert_eq!(runs(&store, &asks("state.nothing > 1")).unwrap().notes(), [note]);
 }

@@ -1,7 +1,7 @@
 //! The digest of a source, made beside the reading of it.
 //!
 //! A processor without SHA extensions hashes about as fast as a chat is read, so that a large source would take twice as
-//! long. The digest is the same whoever makes it, and a small source is hashed where it is read.
+//! long. The digest does not depend on the thread, and a small source is hashed by its reader.
 
 use std::sync::mpsc::{SyncSender, sync_channel};
 use std::thread::{self, JoinHandle};
@@ -59,7 +59,7 @@ impl Beside {
     }
 }
 
-/// Goes on in a thread, where there is a processor for it.
+/// Moves the hashing to a thread; `None` if there is no processor for one.
 fn there(context: &Context) -> Option<Beside> {
     thread::available_parallelism().ok().filter(|count| count.get() > 1)?;
     let (sender, receiver) = sync_channel::<Vec<u8>>(WAITING);
@@ -88,7 +88,7 @@ mod tests {
         }
     }
 
-    /// Reading may end with an error: nobody waits for a digest then.
+    /// Reading may end with an error: then the digest is dropped.
     #[test]
     fn a_digest_may_be_given_up() {
         let mut beside = Beside::new();

@@ -14,7 +14,7 @@ pub(super) struct Call {
     pub(super) id: Option<Arc<str>>,
     pub(super) tool: Option<Arc<str>>,
     pub(super) params: Option<Value>,
-    /// Who asked.
+    /// The agent that asked.
     pub(super) agent: Arc<str>,
     /// The place among the calls of its request.
     pub(super) index: usize,
@@ -32,7 +32,7 @@ impl Call {
     }
 }
 
-/// What became of a result.
+/// The fate of a result.
 #[derive(Debug)]
 pub(super) enum Answer {
     /// It answers this call, whose request is this record.

@@ -1,9 +1,9 @@
 //! Messages with roles and tool calls, as chat interfaces write them.
 //!
 //! Every member of a message is kept: under the name it has here, or in `intent.extra`. The shapes are in
-//! `docs/import.md`. A message is first read, which says of whom and of what type it is, what it asks for and what is
-//! odd in it; its intent is made afterwards and only where somebody looks at it. The invariant a newcomer would break:
-//! what the source says is never replaced by what it seems to mean; a status that was read off a text says so.
+//! `docs/import.md`. A first pass reads the agent and the type of a message, its calls and its oddities; the intent
+//! is built later, and only if it is used. Rule: the words of the source are never replaced by an interpretation; a
+//! status that was inferred from a text is marked so.
 
 use std::borrow::Cow;
 use std::collections::HashSet;
@@ -14,12 +14,12 @@ use dendrer_object::value::{Array, Object};
 use dendrer_object::{Intent, TypeName, Value, json, tag};
 
 use super::calls::{Answer, Call, Calls};
-use super::note::{At, Note, NoteKind};
+use super::note::{At, ImportNote, NoteKind};
 
-/// What one item becomes.
+/// The transition of one item.
 #[derive(Debug)]
 pub(super) struct Step<'m> {
-    pub(super) notes: Vec<Note>,
+    pub(super) notes: Vec<ImportNote>,
     /// The calls it asks for.
     pub(super) calls: Vec<Call>,
     /// The record it answers.
@@ -27,7 +27,7 @@ pub(super) struct Step<'m> {
     says: Says<'m>,
 }
 
-/// What an intent is made of.
+/// The parts of an intent.
 #[derive(Debug)]
 enum Says<'m> {
     /// It is there already.
@@ -109,8 +109,11 @@ pub(super) fn is_preamble(item: &Value) -> bool {
 /// Reads one message.
 pub(super) fn read<'m>(item: &'m Value, at: At<'_>, open: &mut Calls) -> Step<'m> {
     let Some(message) = Message::of(item) else {
-        let note =
-            Note::new(NoteKind::MessageUnreadable, at, format!("a message is an object, not {}", kind(item)));
+        let note = ImportNote::new(
+            NoteKind::MessageUnreadable,
+            at,
+            format!("a message is an object, not {}", kind(item)),
+        );
         return Step { notes: vec![note], ..lost(item.clone()) };
     };
     let role = message.role();
@@ -126,12 +129,16 @@ pub(super) fn read<'m>(item: &'m Value, at: At<'_>, open: &mut Calls) -> Step<'m
     };
     note_unread_calls(message, is_result, at, &mut step.notes);
     if role.is_empty() {
-        step.notes.push(Note::new(NoteKind::MessageWithoutRole, at, "this message does not say who speaks"));
+        step.notes.push(ImportNote::new(
+            NoteKind::MessageWithoutRole,
+            at,
+            "this message does not say who speaks",
+        ));
     }
     if has_unread_parts(message) {
         let path = format!("{at}/content");
         let text = "calls or results among the parts of this content are kept and not read as such";
-        step.notes.push(Note::new(NoteKind::PartsNotRead, path, text));
+        step.notes.push(ImportNote::new(NoteKind::PartsNotRead, path, text));
     }
     step
 }
@@ -199,7 +206,7 @@ impl<'m> Message<'m> {
         self.name.and_then(Value::as_str).filter(|name| !name.is_empty())
     }
 
-    /// Who speaks: the name, else the role up to its first blank.
+    /// The speaker: the name, else the role up to its first blank.
     fn speaker(&self) -> &'m str {
         let name = self.name().filter(|name| !name.trim().is_empty());
         let text = name.unwrap_or_else(|| self.role().split_whitespace().next().unwrap_or("unknown"));
@@ -220,7 +227,7 @@ impl<'m> Message<'m> {
         self.tool_calls.and_then(Value::as_array).filter(|calls| !calls.is_empty())
     }
 
-    /// A call that stands by itself.
+    /// The call outside any list.
     fn single(&self) -> Option<&'m Value> {
         self.function_call.filter(|call| call.as_object().is_some())
     }
@@ -231,8 +238,8 @@ impl<'m> Message<'m> {
     }
 }
 
-/// What a message says: role, content, name, and under `extra` whatever else stands in it. `taken` are the members
-/// that have their place elsewhere.
+/// Returns the words of a message: role, content, name, and all other members under `extra`. The members in `taken`
+/// have their place elsewhere.
 fn words(message: Message<'_>, taken: &[&str]) -> Value {
     let mut known = [taken, &["role", "content", "name"]].concat();
     let empty = message.calls().into_iter().filter(|(_, calls)| calls.is_some_and(says_none));
@@ -256,8 +263,8 @@ fn says_none(value: &Value) -> bool {
     }
 }
 
-/// Notes what may be calls and stands where none is read: it is kept, and nobody asks for it.
-fn note_unread_calls(message: Message<'_>, is_result: bool, at: At<'_>, notes: &mut Vec<Note>) {
+/// Notes members that may be calls in a place where no call is read: they are kept, and not paired.
+fn note_unread_calls(message: Message<'_>, is_result: bool, at: At<'_>, notes: &mut Vec<ImportNote>) {
     let listed = message.listed().is_some();
     for (name, value) in message.calls() {
         let Some(value) = value.filter(|value| !says_none(value)) else { continue };
@@ -270,15 +277,15 @@ fn note_unread_calls(message: Message<'_>, is_result: bool, at: At<'_>, notes: &
             }
             _ => continue,
         };
-        notes.push(Note::new(NoteKind::CallUnreadable, format!("{at}/{name}"), why));
+        notes.push(ImportNote::new(NoteKind::CallUnreadable, format!("{at}/{name}"), why));
     }
 }
 
-/// What stands where the id of a call is to stand.
+/// The id of a call, as the source has it.
 #[derive(Debug)]
 enum Id<'m> {
     None,
-    /// The id as it stands, and the word under which it is paired. An empty text is none.
+    /// The id as written, and the word under which it is paired. An empty text is [`Id::None`].
     Read(&'m Value, Cow<'m, str>),
     /// Neither text nor number: it cannot be the id of anything.
     Unreadable,
@@ -286,7 +293,7 @@ enum Id<'m> {
 
 impl<'m> Id<'m> {
     /// Reads an id, and notes one that is not text.
-    fn of(value: Option<&'m Value>, path: fmt::Arguments<'_>, notes: &mut Vec<Note>) -> Id<'m> {
+    fn of(value: Option<&'m Value>, path: fmt::Arguments<'_>, notes: &mut Vec<ImportNote>) -> Id<'m> {
         let id = match value {
             None | Some(Value::Null) => Id::None,
             Some(Value::String(text)) if text.is_empty() => Id::None,
@@ -299,11 +306,11 @@ impl<'m> Id<'m> {
             Id::None => {}
             Id::Read(..) => {
                 let text = format!("an id is text, and this is a {what}; it is compared by its digits");
-                notes.push(Note::new(NoteKind::CallIdNotText, path, text));
+                notes.push(ImportNote::new(NoteKind::CallIdNotText, path, text));
             }
             Id::Unreadable => {
                 let text = format!("an id is text, and this is a {what}; it is kept and names no call");
-                notes.push(Note::new(NoteKind::CallIdNotText, path, text));
+                notes.push(ImportNote::new(NoteKind::CallIdNotText, path, text));
             }
         }
         id
@@ -364,7 +371,7 @@ fn read_request<'m>(message: Message<'m>, at: At<'_>, open: &Calls) -> Step<'m> 
         {
             let text =
                 format!("a call with the id {id:?} is open already; a result answers the older one first");
-            notes.push(Note::new(NoteKind::CallIdRepeated, &place, text));
+            notes.push(ImportNote::new(NoteKind::CallIdRepeated, &place, text));
         }
         asked.push(one);
         known.push(call);
@@ -395,7 +402,7 @@ enum Asked<'m> {
     Read(Parts<'m>),
 }
 
-/// What stands in a call.
+/// The parts of a call.
 #[derive(Debug)]
 struct Parts<'m> {
     object: &'m Object,
@@ -411,10 +418,10 @@ struct Parts<'m> {
 }
 
 /// Reads one call.
-fn read_call<'m>(asked: &'m Value, at: &dyn fmt::Display, notes: &mut Vec<Note>) -> Asked<'m> {
+fn read_call<'m>(asked: &'m Value, at: &dyn fmt::Display, notes: &mut Vec<ImportNote>) -> Asked<'m> {
     let Some(object) = plain_object(asked) else {
         let text = format!("a call is an object, not {}", kind(asked));
-        notes.push(Note::new(NoteKind::CallUnreadable, at, text));
+        notes.push(ImportNote::new(NoteKind::CallUnreadable, at, text));
         return Asked::Unreadable(asked);
     };
     // The name and the arguments stand in `function`, or beside it, or there is no such object.
@@ -432,12 +439,12 @@ fn read_call<'m>(asked: &'m Value, at: &dyn fmt::Display, notes: &mut Vec<Note>)
             params_are_text = true;
             let path = if inner.is_some() { format!("{at}/function/{name}") } else { format!("{at}/{name}") };
             let text = format!("these arguments stay text: {error}");
-            notes.push(Note::new(NoteKind::ArgumentsNotJson, path, text));
+            notes.push(ImportNote::new(NoteKind::ArgumentsNotJson, path, text));
             value.clone()
         }),
     });
     if tool.is_none() {
-        notes.push(Note::new(NoteKind::CallUnreadable, at, "this call names no tool"));
+        notes.push(ImportNote::new(NoteKind::CallUnreadable, at, "this call names no tool"));
     }
     let id = Id::of(object.get("id"), format_args!("{at}/id"), notes);
     let arguments = arguments.map(|(name, _)| name);
@@ -452,7 +459,7 @@ impl Asked<'_> {
         }
     }
 
-    /// What is remembered of it until it is answered.
+    /// The part of a call that is remembered until its answer.
     fn call(&self, agent: &Arc<str>, index: usize) -> Call {
         let agent = Arc::clone(agent);
         match self {
@@ -464,7 +471,7 @@ impl Asked<'_> {
         }
     }
 
-    /// What it becomes in the action.
+    /// The action that a call becomes.
     fn action(self) -> Value {
         match self {
             Asked::Unreadable(value) => Value::record([("extra", value.clone())]),
@@ -484,7 +491,7 @@ impl Parts<'_> {
             taken = vec!["function"];
         }
         taken.extend(id.word().is_some().then_some("id"));
-        // That a call is one of a function is said by where it stands.
+        // A `type` of "function" is dropped: the place of the call says the same.
         taken.extend((object.get("type").and_then(Value::as_str) == Some("function")).then_some("type"));
         extra.extend(rest(object, &taken));
         let members = [
@@ -532,7 +539,7 @@ fn read_result<'m>(message: Message<'m>, at: At<'_>, open: &mut Calls) -> Step<'
         // By name and order it might answer another call than the one that it names.
         Id::Unreadable => {
             let text = "this result names its call by something that is no id";
-            notes.push(Note::new(NoteKind::ResultWithoutCall, at, text));
+            notes.push(ImportNote::new(NoteKind::ResultWithoutCall, at, text));
             (None, None)
         }
         _ => pair(open, id.word(), tool, at, &mut notes),
@@ -541,7 +548,7 @@ fn read_result<'m>(message: Message<'m>, at: At<'_>, open: &mut Calls) -> Step<'
 }
 
 impl Answered<'_> {
-    /// Who asked for it, as far as that is known.
+    /// Returns the agent that asked for it; the role of the message if the call is unknown.
     fn agent(&self) -> &str {
         self.call.as_ref().map_or_else(|| self.message.role(), |call| &call.agent)
     }
@@ -573,7 +580,7 @@ impl Answered<'_> {
             ("tool", tool.map(Value::from)),
         ];
         let action: Vec<_> = action.into_iter().filter_map(|(name, value)| Some((name, value?))).collect();
-        // What a result says stands in `result`, once; so does the name of its tool in `action`.
+        // The text of a result is in `result`, once; the name of its tool is in `action`.
         let mut taken = vec!["error", "content"];
         taken.extend(own_id.then_some("tool_call_id"));
         taken.extend((!says_more).then_some("tool_call"));
@@ -589,7 +596,7 @@ pub(super) fn pair(
     id: Option<&str>,
     tool: Option<&str>,
     at: At<'_>,
-    notes: &mut Vec<Note>,
+    notes: &mut Vec<ImportNote>,
 ) -> (Option<Call>, Option<dendrer_object::Digest>) {
     match open.answer(id, tool) {
         Answer::Found(call, request) => {
@@ -597,7 +604,7 @@ pub(super) fn pair(
                 && asked != named
             {
                 let text = format!("its call is to {asked:?}, and this result names {named:?}");
-                notes.push(Note::new(NoteKind::ResultNameDiffers, at, text));
+                notes.push(ImportNote::new(NoteKind::ResultNameDiffers, at, text));
             }
             (Some(call), Some(request))
         }
@@ -607,12 +614,12 @@ pub(super) fn pair(
                 (None, Some(tool)) => format!("no open call is to {tool:?}"),
                 (None, None) => "no call is open".to_owned(),
             };
-            notes.push(Note::new(NoteKind::ResultWithoutCall, at, what));
+            notes.push(ImportNote::new(NoteKind::ResultWithoutCall, at, what));
             (None, None)
         }
         Answer::Several(count) => {
             let text = format!("{count} calls are open, and this result names none of them");
-            notes.push(Note::new(NoteKind::ResultAmbiguous, at, text));
+            notes.push(ImportNote::new(NoteKind::ResultAmbiguous, at, text));
             (None, None)
         }
     }
@@ -634,7 +641,7 @@ fn status(message: Message<'_>) -> (bool, &'static str) {
     }
 }
 
-/// What came back: the output as it stands, and whether it is an error.
+/// Returns the result of a call: the output as written, and whether it is an error.
 fn result_of(message: Message<'_>) -> Value {
     let (is_error, from) = status(message);
     let members = [

@@ -7,7 +7,7 @@ use dendrer_object::intent::IntentError;
 use dendrer_object::json::JsonError;
 
 use super::layout::{List, NAMED_MAX};
-use super::note::{At, Note};
+use super::note::{At, ImportNote};
 use super::scan::Stop;
 
 /// Why a trace is not imported.
@@ -20,17 +20,17 @@ pub enum ImportError {
     /// A value is not accepted.
     #[error("{}", .error.kind)]
     Json {
-        /// What is wrong with it.
+        /// The fault.
         error: JsonError,
         /// Which message, as a JSON pointer.
         at: Option<String>,
-        /// The offset in the source of what was read, where it was read as it stands.
+        /// The offset in the source of the text that was read; `None` if it was not read as written.
         offset: Option<u64>,
     },
     /// The source is not JSON.
     #[error("not JSON: expected {expected}")]
     Syntax {
-        /// What should stand there.
+        /// The token that was expected.
         expected: &'static str,
         /// Where, in bytes.
         offset: u64,
@@ -62,11 +62,11 @@ pub enum ImportError {
     },
     /// Something is missing or cannot be read, and that was to stop the import.
     #[error("{}", .0.message)]
-    Gap(Note),
+    Gap(ImportNote),
     /// An item does not give an intent.
     #[error("{}", .error.message)]
     Intent {
-        /// What is wrong with it.
+        /// The fault.
         error: IntentError,
         /// Which item, as a JSON pointer.
         at: String,
@@ -92,9 +92,9 @@ pub enum ImportError {
     /// The mapping is not one.
     #[error("{message}")]
     Map {
-        /// Where in the mapping, as a JSON pointer.
+        /// The place in the mapping, as a JSON pointer.
         at: String,
-        /// What is wrong there.
+        /// The fault there.
         message: String,
     },
     /// The source is another one than it was when it was looked at.
@@ -111,7 +111,7 @@ impl ImportError {
             Stop::Io(error) => ImportError::Io(error),
             Stop::Failed(error) => error,
             Stop::Syntax(expected, offset) => ImportError::Syntax { expected, offset },
-            // Whoever can go on after a cut has done so.
+            // A reader that can continue after a cut has done so already.
             Stop::Cut => ImportError::Unknown("it ends inside its first value"),
         }
     }
@@ -147,10 +147,7 @@ impl ImportError {
             ImportError::Map { .. } => Code::E0215,
             ImportError::Stopped { .. } => Code::E0521,
             ImportError::Changed => Code::E0216,
-            ImportError::Repository(error) => {
-                let c: Code = error.code().parse().expect("a code");
-                c
-            }
+            ImportError::Repository(error) => error.code(),
         }
     }
 

@@ -11,7 +11,7 @@ use dendrer_object::{Digest, Value, tag};
 use super::beside::Beside;
 use super::error::ImportError;
 use super::layout::{Layout, Top, decode, pointer};
-use super::note::{At, Note, NoteKind};
+use super::note::{At, ImportNote, NoteKind};
 use super::scan::{Capture, Fingerprint, LeftOut, Scanner, Sizes, Stop};
 
 /// How many members of one object are left out one by one; with more, the whole is left out.
@@ -20,30 +20,30 @@ const LEFT_OUT_MAX: usize = 64;
 /// One item of a run.
 #[derive(Debug)]
 pub(super) struct Item<'a> {
-    /// What it is; null where nothing could be read.
+    /// The value of the item; null if nothing could be read.
     pub(super) value: Value,
     /// Its place, from the top of the run.
     pub(super) at: At<'a>,
     /// How many bytes of text it was read from.
     pub(super) size: usize,
-    /// What was left out.
-    pub(super) notes: Vec<Note>,
+    /// The parts that were left out.
+    pub(super) notes: Vec<ImportNote>,
     /// Whether the whole item was.
     pub(super) is_lost: bool,
 }
 
 impl<'a> Item<'a> {
-    fn lost(at: At<'a>, note: Note) -> Item<'a> {
+    fn lost(at: At<'a>, note: ImportNote) -> Item<'a> {
         Item { value: Value::Null, at, size: 0, notes: vec![note], is_lost: true }
     }
 }
 
-/// What stands around the items.
+/// The members around the items.
 #[derive(Debug)]
 pub(super) struct Around {
     /// The run's object without the list; `None` where the list is all there is.
     pub(super) meta: Option<Value>,
-    pub(super) notes: Vec<Note>,
+    pub(super) notes: Vec<ImportNote>,
     pub(super) fingerprint: Fingerprint,
     pub(super) sha256: Digest,
 }
@@ -146,7 +146,7 @@ impl Reader<'_> {
         }
     }
 
-    /// Follows the path to the list, keeping what stands beside it.
+    /// Follows the path to the list, and keeps the members beside it.
     fn run<R: Read>(&mut self, scanner: &mut Scanner<R>, path: &mut Vec<String>) -> Result<(), Stop> {
         let depth = path.len();
         let Some(wanted) = self.layout.path.get(depth).cloned() else {
@@ -188,7 +188,7 @@ impl Reader<'_> {
         self.frame.push(closing.as_bytes());
     }
 
-    fn meta(&mut self) -> Result<(Option<Value>, Vec<Note>), ImportError> {
+    fn meta(&mut self) -> Result<(Option<Value>, Vec<ImportNote>), ImportError> {
         if self.layout.path.is_empty() {
             return Ok((None, Vec::new()));
         }
@@ -225,7 +225,7 @@ impl Reader<'_> {
         self.item_in_parts(scanner, first, number)
     }
 
-    /// Reads an item that is not in the buffer as a whole, or that is not accepted as it stands.
+    /// Reads an item that is not in the buffer as a whole, or that is not accepted as written.
     fn item_in_parts<R: Read>(
         &mut self,
         scanner: &mut Scanner<R>,
@@ -249,7 +249,7 @@ impl Reader<'_> {
         match result {
             Ok(()) => {}
             Err(Stop::Cut) if self.layout.is_cut => {
-                let note = Note::new(NoteKind::SourceCut, at, "the source ends inside this item");
+                let note = ImportNote::new(NoteKind::SourceCut, at, "the source ends inside this item");
                 (self.visit)(Item::lost(at, note))?;
                 return Err(Stop::Cut);
             }
@@ -284,16 +284,18 @@ pub(super) fn too_large(size: usize) -> JsonError {
     JsonError { kind, offset: 0, path: String::new() }
 }
 
-fn note_of(why: LeftOut, at: String) -> Note {
+fn note_of(why: LeftOut, at: String) -> ImportNote {
     match why {
-        LeftOut::TooLarge(size) => Note::new(
+        LeftOut::TooLarge(size) => ImportNote::new(
             NoteKind::ValueTooLarge,
             at,
             format!("{size} bytes are more than the {VALUE_SIZE_MAX} that are accepted (E0205)"),
         ),
-        LeftOut::TooDeep => {
-            Note::new(NoteKind::ValueTooDeep, at, format!("nested deeper than {DEPTH_MAX} levels (E0204)"))
-        }
+        LeftOut::TooDeep => ImportNote::new(
+            NoteKind::ValueTooDeep,
+            at,
+            format!("nested deeper than {DEPTH_MAX} levels (E0204)"),
+        ),
     }
 }
 

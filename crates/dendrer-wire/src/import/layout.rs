@@ -14,7 +14,7 @@ use super::scan::{Capture, Fingerprint, Scanner, Sizes, Stop};
 /// How many lists or runs are remembered to be named in an error.
 pub(super) const NAMED_MAX: usize = 10;
 
-/// How many lists of one run are remembered. Whoever has more says which.
+/// How many lists of one run are remembered. A user with more lists names one.
 const LISTS_MAX: usize = 1000;
 
 /// How deep in objects a list is looked for.
@@ -51,7 +51,7 @@ pub(super) fn pointer(names: &[String]) -> String {
     Pointer::of(names.iter().map(String::as_str)).as_str().to_owned()
 }
 
-/// What a source is at the top.
+/// The value at the top of a source.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Top {
     /// One value.
@@ -62,10 +62,10 @@ pub enum Top {
     Array,
 }
 
-/// Where in a source the items of a run stand.
+/// The path in a source to the items of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Layout {
-    /// What the source is at the top.
+    /// The value at the top of the source.
     pub top: Top,
     /// Which of several runs, from 0; `None` where the items stand at the top themselves.
     pub index: Option<u64>,
@@ -75,7 +75,7 @@ pub struct Layout {
     pub is_cut: bool,
 }
 
-/// What the user says about where to look.
+/// The hints of the user on where to look.
 #[derive(Debug, Clone, Default)]
 pub struct Choice {
     /// Which of several runs, from 0.
@@ -86,7 +86,7 @@ pub struct Choice {
     pub any_items: bool,
 }
 
-/// What was seen of one value at the top.
+/// The summary of one value at the top.
 #[derive(Debug, Default)]
 struct Seen {
     is_message: bool,
@@ -94,7 +94,7 @@ struct Seen {
     lists: Vec<List>,
 }
 
-/// What was seen of a sequence of values.
+/// The summary of a sequence of values.
 #[derive(Debug, Default)]
 struct Items {
     count: u64,
@@ -108,7 +108,7 @@ struct Items {
 impl Items {
     fn add(&mut self, seen: Seen, choice: &Choice) {
         let index = self.count;
-        // What was cut off is no reason to think less of what is there.
+        // A value that was cut off is counted only if it shows a message or a list.
         self.count += u64::from(!seen.is_cut || seen.is_message || !seen.lists.is_empty());
         if seen.is_message {
             self.messages += 1;
@@ -302,7 +302,7 @@ fn look_list<R: Read>(
         messages += u64::from(is_message);
         result
     });
-    // What was cut off is no reason to think less of what is there.
+    // A last item that was cut off is not counted against the list, unless it is a message.
     items -= u64::from(matches!(result, Err(Stop::Cut)) && items > messages);
     let is_candidate = is_mostly(messages, items) && seen.lists.len() < LISTS_MAX;
     if is_candidate || choice.list.as_deref() == Some(path) {
@@ -357,7 +357,7 @@ pub(super) fn decode(name: &[u8]) -> String {
     }
 }
 
-/// What makes an object a message.
+/// The members by which an object is known as a message.
 #[derive(Default)]
 pub(super) struct Marks {
     has_role: bool,

@@ -13,7 +13,7 @@ use dendrer_object::{Delta, Intent, Pointer, Value, json, tag};
 use super::calls::{Call, Calls};
 use super::chat::{Step, lost, pair, plain_object};
 use super::error::ImportError;
-use super::note::{At, Note, NoteKind};
+use super::note::{At, ImportNote, NoteKind};
 
 /// The members that a mapping may give.
 const MEMBERS: &[&str] = &[
@@ -40,7 +40,7 @@ pub struct Map {
     text: Value,
 }
 
-/// Where a value comes from.
+/// The origin of a value.
 #[derive(Debug, Clone)]
 enum Field {
     At(Pointer),
@@ -88,7 +88,7 @@ impl Map {
         let Some(line) = plain_object(item) else {
             let text = format!("a line is an object, not {}", item.described());
             let mut step = lost(item.clone());
-            step.notes.push(Note::new(NoteKind::MessageUnreadable, at, text));
+            step.notes.push(ImportNote::new(NoteKind::MessageUnreadable, at, text));
             return Ok(step);
         };
         // A line that says null for a member of the intent itself says that it has none.

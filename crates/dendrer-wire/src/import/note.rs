@@ -1,11 +1,10 @@
-//! What an import could not take as it stands. Rides in the `anomalies` of the transition it concerns.
+//! Oddities of a source that an import notes. A note is kept in the `anomalies` of the transition it concerns.
 
 use std::fmt;
 
-use dendrer_object::Code;
-use dendrer_object::Value;
+use dendrer_object::{Code, Value};
 
-/// What kind of thing it is.
+/// The kind of a note.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum NoteKind {
     /// An item that is not an object.
@@ -18,7 +17,7 @@ pub enum NoteKind {
     ValueTooDeep,
     /// The source ends inside this item.
     SourceCut,
-    /// A call that is not an object, or that stands where none is read.
+    /// A call that is not an object, or that is in a place where no call is read.
     CallUnreadable,
     /// A call that is never answered.
     CallWithoutResult,
@@ -39,7 +38,7 @@ pub enum NoteKind {
 }
 
 impl NoteKind {
-    /// The word for it, as it stands in `anomalies`.
+    /// Returns the word for it in `anomalies`.
     pub fn as_str(self) -> &'static str {
         match self {
             NoteKind::MessageUnreadable => "message_unreadable",
@@ -99,18 +98,18 @@ impl fmt::Display for At<'_> {
 
 /// One such thing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Note {
-    /// What kind of thing it is.
+pub struct ImportNote {
+    /// The kind of the note.
     pub kind: NoteKind,
-    /// Where in the source, as a JSON pointer from the top of the run.
+    /// The place in the source, as a JSON pointer from the top of the run.
     pub path: String,
     /// One sentence.
     pub message: String,
 }
 
-impl Note {
-    pub(super) fn new(kind: NoteKind, path: impl fmt::Display, message: impl Into<String>) -> Note {
-        Note { kind, path: path.to_string(), message: message.into() }
+impl ImportNote {
+    pub(super) fn new(kind: NoteKind, path: impl fmt::Display, message: impl Into<String>) -> ImportNote {
+        ImportNote { kind, path: path.to_string(), message: message.into() }
     }
 
     /// Returns the note as an entry of `anomalies`.

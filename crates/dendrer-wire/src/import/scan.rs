@@ -1,8 +1,8 @@
 //! Cuts values out of a stream of JSON without holding the stream.
 //!
-//! Finds where values begin and end, and nothing else: what was cut out is read by
-//! [`parse_door`](dendrer_object::json::parse_door), which decides what is accepted. The invariant a newcomer would break: whatever the bytes
-//! are, memory holds one buffer, what a [`Capture`] may keep and [`SIZES_MAX`] sizes.
+//! Finds where values begin and end, and nothing else: [`parse_door`](dendrer_object::json::parse_door) reads the
+//! pieces and decides what is accepted. Rule: whatever the bytes are, memory holds one buffer, the bytes of a
+//! [`Capture`] and [`SIZES_MAX`] sizes.
 
 use std::io::{self, Read};
 
@@ -18,7 +18,7 @@ const BUFFER: usize = 1 << 16;
 /// The longest scalar that is not text. No number is longer by much, and none needs to be.
 pub(super) const SCALAR_SIZE_MAX: usize = 1 << 16;
 
-/// How much a capture may be larger than a value, for what stands between values.
+/// How much a capture may be larger than a value, for the blanks and commas between values.
 const SLACK: usize = 1 << 20;
 
 /// Why scanning stopped.
@@ -26,11 +26,11 @@ const SLACK: usize = 1 << 20;
 pub(super) enum Stop {
     /// The source ends inside a value.
     Cut,
-    /// Something else stands where the grammar asks for this.
+    /// Another token than the grammar expects: the expected one, and the offset.
     Syntax(&'static str, u64),
     /// The source cannot be read.
     Io(io::Error),
-    /// Whoever took the values wants no more.
+    /// The receiver of the values stopped with this error.
     Failed(ImportError),
 }
 
@@ -87,7 +87,7 @@ impl Capture {
     }
 }
 
-/// What was left out of a capture, and why.
+/// A part that was left out of a capture, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum LeftOut {
     /// It has more bytes than a value may have.
@@ -99,8 +99,8 @@ pub(super) enum LeftOut {
 /// Steps over the value of a member, given its name as it is spelled.
 pub(super) type Member<'a, R> = dyn FnMut(&mut Scanner<R>, &mut Capture, &[u8]) -> Result<(), Stop> + 'a;
 
-/// What tells a source from what it was when it was read before. It finds a change that happened, not one that somebody
-/// made fit; what was read is bound by its SHA-256.
+/// A check whether a source changed since it was read before. It finds an accident, not a forgery; the SHA-256 of the
+/// source binds its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) struct Fingerprint {
     /// How many bytes there were.
@@ -111,8 +111,8 @@ pub(super) struct Fingerprint {
 /// How many sizes are remembered: 4 MB of them.
 const SIZES_MAX: usize = 1 << 18;
 
-/// Where messages were found and how long they are, for whoever reads the source once more. Only a hint: what is read by
-/// it must prove to be a value.
+/// Offsets and sizes of messages, for the second reading of the source. They are only a hint: the bytes they point at
+/// must prove to be a value.
 #[derive(Debug, Default)]
 pub(super) struct Sizes {
     /// Offsets and sizes, in order.
@@ -158,7 +158,7 @@ impl<R: Read> Scanner<R> {
         let (hints, found) = (Sizes::default(), Sizes::default());
         let mut scanner = Scanner { input, buffer, at: 0, end: 0, base: 0, crc: 0, hints, found };
         scanner.fill()?;
-        // What is no text at its very beginning is told as that: another encoding, or something compressed.
+        // A source that is no text from its first bytes is reported as such: another encoding, or compressed.
         let first = &scanner.buffer[..scanner.end.min(8)];
         if let Err(error) = parse_door(first)
             && error.code() == Code::E0206
@@ -234,7 +234,7 @@ impl<R: Read> Scanner<R> {
         Err(Stop::Syntax(expected, self.offset()))
     }
 
-    /// What is in the buffer from here on.
+    /// Returns the rest of the buffer.
     fn ahead(&self) -> &[u8] {
         &self.buffer[self.at..self.end]
     }
@@ -252,7 +252,7 @@ impl<R: Read> Scanner<R> {
     pub(super) fn whole(&mut self) -> Option<&[u8]> {
         let hint = self.hints.at(self.offset());
         let size = hint.or_else(|| skim::value(self.ahead()))?;
-        // Whatever stood there before: what ends in its own bracket or quote ends there, and nothing else does.
+        // A value that ends in its own bracket or quote is complete, whatever precedes it; any other value is not.
         self.ahead().get(..size).filter(|text| matches!(text.first(), Some(b'"' | b'{' | b'[')))
     }
 
@@ -262,8 +262,8 @@ impl<R: Read> Scanner<R> {
         self.at += size;
     }
 
-    /// Steps over a value and captures its text. `depth` is how deep it stands already. Tells what did not fit;
-    /// then the capture has `null` in its place.
+    /// Steps over a value and captures its text. `depth` is the nesting so far. Returns the part that did not fit; the
+    /// capture has `null` in its place.
     pub(super) fn value(&mut self, capture: &mut Capture, depth: usize) -> Result<Option<LeftOut>, Stop> {
         let first = self.must()?;
         let start = capture.text.len();
@@ -415,7 +415,7 @@ fn begins_a_scalar(text: &[u8]) -> bool {
     !text.is_empty() && (is_number || words.iter().any(|word| word.starts_with(text)))
 }
 
-/// Where in a text, array or object the scanner stands.
+/// The position of the scanner in a text, array or object.
 #[derive(Debug, Default, PartialEq, Eq)]
 struct Walk {
     depth: usize,

@@ -1,8 +1,8 @@
 //! Reads what lies in memory as a whole, as fast as it can be read without being kept.
 //!
-//! Says where a value ends and whether it is a message. Whatever is unusual, or not all there, it leaves to the
-//! [scanner](super::scan), which reads anything and says what is wrong. The invariant a newcomer would break: what is
-//! skimmed is JSON to its innermost bracket, so that nobody who reads it more closely finds a fault in its grammar.
+//! Finds where a value ends and whether it is a message. An unusual or incomplete value is left to the
+//! [scanner](super::scan), which reads anything and reports the fault. Rule: a skimmed value is JSON to its innermost
+//! bracket, so that a closer reading finds no fault in its grammar.
 
 use dendrer_object::json::plain_prefix;
 

@@ -3,7 +3,7 @@
 use std::path::Path;
 
 use dendrer_object::json::parse_door;
-use dendrer_wire::import::{Choice, Kind, Map, Options};
+use dendrer_wire::import::{Choice, ImportOptions, Map, SourceKind};
 
 use crate::{chat, import, shown};
 
@@ -21,7 +21,7 @@ fn blocks(kind: &str) -> Vec<Vec<String>> {
     found
 }
 
-fn check(block: &[String], options: Options) {
+fn check(block: &[String], options: ImportOptions) {
     let source: Vec<&str> =
         block.iter().filter(|line| !line.starts_with("=> ")).map(String::as_str).collect();
     let expected: Vec<&str> = block.iter().filter_map(|line| line.strip_prefix("=> ")).collect();
@@ -49,7 +49,7 @@ fn the_examples_of_mappings_hold() {
     for block in blocks {
         let map = Map::from_value(&parse_door(block[0].as_bytes()).unwrap()).unwrap();
         let choice = Choice { any_items: true, ..Choice::default() };
-        check(&block[1..], Options { kind: Kind::Mapped(map), choice, ..chat() });
+        check(&block[1..], ImportOptions { kind: SourceKind::Mapped(map), choice, ..chat() });
     }
 }
 
@@ -89,7 +89,7 @@ fn a_line_that_gives_no_intent_ends_the_import() {
         let choice = Choice { any_items: true, ..Choice::default() };
         let fine = "{\"t\":\"plan.update\"}\n";
         let source = format!("{fine}{line}");
-        let options = Options { kind: Kind::Mapped(map), choice, ..chat() };
+        let options = ImportOptions { kind: SourceKind::Mapped(map), choice, ..chat() };
         let error = import(source.as_bytes(), options).unwrap_err();
         assert_eq!(
             (error.code().as_str(), error.place()[0].clone()),

@@ -8,7 +8,7 @@ use std::sync::Arc;
 use dendrer::kernel::step::Start;
 use dendrer::recorder::Fixed;
 use dendrer_object::record::Kind;
-use dendrer_store::faulty::{Fault, Faulty};
+use dendrer_store::faulty::{DiskFault, Faulty};
 use dendrer_store::prelude::*;
 use dendrer_store::{Embedded, Options, Shared, StoreError, StoreInfo};
 use dendrer_wire::import::{self, ImportError};
@@ -28,7 +28,7 @@ fn what_an_import_that_failed_has_told_is_what_is_on_record() {
         let info = StoreInfo::new(dendrer_testkit::store_id(1), key.verifier_key().clone());
         let options = Options { disk: Arc::new(disk.clone()), index: false, ..Options::write() };
         let store = Shared::new(Box::new(Embedded::create(Path::new("/store"), info, options).unwrap()));
-        disk.fail(at, Fault::Error(ErrorKind::StorageFull), false);
+        disk.fail(at, DiskFault::Error(ErrorKind::StorageFull), false);
         let (mut told, surroundings) = (0, Box::new(Fixed::new("import", 0, 1)));
         let result = import::record(&store, &mut Cursor::new(&source), &plan, surroundings, &mut |more| {
             told += more;

@@ -1,8 +1,7 @@
 //! Where the list of messages is found, and what stands around it.
 
-use dendrer_object::Code;
-use dendrer_object::Value;
-use dendrer_wire::import::{Choice, ImportError, OnGap, Options};
+use dendrer_object::{Code, Value};
+use dendrer_wire::import::{Choice, ImportError, ImportOptions, OnGap};
 
 use crate::{chat, import};
 
@@ -11,7 +10,7 @@ const A: &str = r#"{"role":"assistant","content":"a"}"#;
 const S: &str = r#"{"role":"system","content":"s"}"#;
 
 /// Ticks, the run's metadata and what is said of the source but its digest; or the error with its places.
-fn look(source: &str, options: Options) -> String {
+fn look(source: &str, options: ImportOptions) -> String {
     match import(source.as_bytes(), options) {
         Ok((plan, records)) => {
             let start = records[0].content();
@@ -94,7 +93,7 @@ fn nothing_is_guessed() {
 
 #[test]
 fn the_user_chooses() {
-    let of = |index: Option<u64>, list: Option<&[&str]>| Options {
+    let of = |index: Option<u64>, list: Option<&[&str]>| ImportOptions {
         choice: Choice {
             index,
             list: list.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
@@ -143,7 +142,7 @@ fn what_is_cut_is_marked_where_it_ends() {
         (format!("[{U}] and so on"), "E0201 not JSON: expected a value | byte 32"),
         (format!("[{U},]"), "E0201 not JSON: expected a value | byte 31"),
     ]);
-    let stop = Options { on_gap: OnGap::Stop, ..chat() };
+    let stop = ImportOptions { on_gap: OnGap::Stop, ..chat() };
     assert_eq!(look(&format!("[{U},"), stop.clone()), "E0201 the source ends inside a value | path ");
     assert_eq!(look(&format!("[{U},{{"), stop), "E0201 the source ends inside this item | path /1");
 }
@@ -197,14 +196,14 @@ fn a_gap_stops_where_that_was_asked() {
         (r#"[{"role":"assistant","tool_calls":[{"id":"x","function":{"name":"t"}}]}]"#.to_owned(), "E0213"),
         (format!(r#"[{{"role":"user","content":{}}}]"#, "[".repeat(200) + &"]".repeat(200)), "E0204"),
     ] {
-        let error = import(source.as_bytes(), Options { on_gap: OnGap::Stop, ..chat() }).unwrap_err();
+        let error = import(source.as_bytes(), ImportOptions { on_gap: OnGap::Stop, ..chat() }).unwrap_err();
         assert!(matches!(error, ImportError::Gap(_)), "{error}");
         assert_eq!(error.code(), code, "{source}");
         assert!(import(source.as_bytes(), chat()).is_ok());
     }
     // What is only odd stops nothing.
     let odd = r#"[{"role":"assistant","tool_calls":[{"id":"x","function":{"name":"t","arguments":"no"}}]},{"role":"tool","tool_call_id":"x","content":""}]"#;
-    let (plan, _) = import(odd.as_bytes(), Options { on_gap: OnGap::Stop, ..chat() }).unwrap();
+    let (plan, _) = import(odd.as_bytes(), ImportOptions { on_gap: OnGap::Stop, ..chat() }).unwrap();
     assert_eq!(plan.tally.gaps(), 0);
     assert_eq!(plan.tally.notes.len(), 1);
 }

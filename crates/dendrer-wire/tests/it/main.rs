@@ -18,14 +18,17 @@ use dendrer::recorder::Fixed;
 use dendrer_object::record::Rel;
 use dendrer_object::{Record, Value};
 use dendrer_testkit::memory;
-use dendrer_wire::import::{self, Choice, ImportError, Kind, OnGap, Options, Plan};
+use dendrer_wire::import::{self, Choice, ImportError, ImportOptions, ImportPlan, OnGap, SourceKind};
 
-pub(crate) fn chat() -> Options {
-    Options { kind: Kind::Chat, choice: Choice::default(), on_gap: OnGap::Mark, name: None }
+pub(crate) fn chat() -> ImportOptions {
+    ImportOptions { kind: SourceKind::Chat, choice: Choice::default(), on_gap: OnGap::Mark, name: None }
 }
 
 /// Imports a source and returns the plan and all records of the run, the beginning in front.
-pub(crate) fn import(source: &[u8], options: Options) -> Result<(Plan, Vec<Record>), ImportError> {
+pub(crate) fn import(
+    source: &[u8],
+    options: ImportOptions,
+) -> Result<(ImportPlan, Vec<Record>), ImportError> {
     let store = memory(1);
     let start = Start::new("r".parse().unwrap());
     let plan = import::plan(&mut Cursor::new(source), options, start)?;

@@ -3,7 +3,7 @@
 use std::path::Path;
 use std::time::Instant;
 
-use dendrer::contributors::{Found, WORK_MAX, contributors};
+use dendrer::contributors::{ContributorsFound, WORK_MAX, contributors};
 use dendrer::recorder::World;
 use dendrer::{Recorder, Trace, pack};
 use dendrer_kernel::predicate::Predicate;
@@ -68,7 +68,10 @@ fn desk_run() {
     let source = pack::read(&std::fs::read(file).expect("the pack")).expect("a sound pack");
     let store = memory();
     let start = Start { state: desk::customers(), ..Start::new("r".parse().expect("a name")) };
-    let mut recorder = pack::begin(&store, &source, start, Box::new(World::default())).expect("a run begins");
+    let mut recorder = source
+        .bind(start)
+        .and_then(|start| dendrer::Recorder::begin(&store, &start, Box::new(World::default())))
+        .expect("a run begins");
     for intent in desk::intents().iter().take(TICKS) {
         recorder.propose(intent).expect("a step");
     }
@@ -105,7 +108,7 @@ fn measure(what: &str, store: &Shared, predicate: &Predicate, onset: u64) {
     }
     let answer = answer.expect("five rounds");
     let found = match &answer.found {
-        Found::Set { ticks, shown, .. } => format!("{} found, {shown:?}", ticks.len()),
+        ContributorsFound::Set { ticks, shown, .. } => format!("{} found, {shown:?}", ticks.len()),
         other => format!("{other:?}"),
     };
     println!(

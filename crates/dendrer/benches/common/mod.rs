@@ -117,8 +117,8 @@ pub(crate) fn record_synced<'a>(
         let one_is_under_way = recorder.is_under_way();
         recorder.submit().expect("appended");
         if one_is_under_way && !shares {
-            recorder.settle().expect("synced");
+            recorder.wait().expect("synced");
         }
     }
-    while recorder.settle().expect("synced").is_some() {}
+    while recorder.wait().expect("synced").is_some() {}
 }

@@ -18,27 +18,27 @@ use dendrer_object::record::Record;
 use dendrer_object::{Digest, Pointer, RunName, TypeName};
 
 use crate::ask::regression::Regression;
-use crate::diff::{self, Kind};
+use crate::diff::{self, DiffKind};
 use crate::error::Error;
 use crate::timeline::{self, Interval, Timeline};
 use crate::trace::Trace;
 
 /// What is asked.
 #[derive(Debug, Clone)]
-pub enum Question {
+pub enum BisectQuestion {
     /// Where a predicate is violated first.
     Predicate(Predicate),
     /// Where a type of transition is first denied or escalated after it was allowed (dendrer paper 4.3).
     PolicyFlip(TypeName),
     /// Where the run first differs from another (dendrer paper 4.3).
-    Divergence(Box<Divergence>),
+    Divergence(Box<RunDivergence>),
     /// Where a score first fell ([`crate::ask::regression::regression`]): a heuristic, on which nothing exact rests.
     Regression(Box<Regression>),
 }
 
 /// Where a run first differs from another, found by [`divergence`].
 #[derive(Debug, Clone)]
-pub struct Divergence {
+pub struct RunDivergence {
     /// The other run.
     pub from: RunName,
     /// The record with which the other run ends.
@@ -47,7 +47,7 @@ pub struct Divergence {
     pub first: Option<diff::Pair>,
 }
 
-impl Divergence {
+impl RunDivergence {
     /// The tick of the run that was asked about; `None` too where only the other run goes on.
     pub fn tick(&self) -> Option<u64> {
         let record = self.first.as_ref()?.a.as_ref()?;
@@ -57,9 +57,9 @@ impl Divergence {
 
 /// Finds the first transition that is not what another run has beside it. Whether two that cannot be compared in full
 /// are the same is not known, so from the first such pair on nobody can say.
-pub fn divergence(trace: &Trace, other: &Trace) -> Result<Question, Error> {
-    let kinds = vec![Kind::Structural, Kind::Semantic, Kind::Confidence];
-    let question = diff::Question { kinds, ..diff::Question::new(trace, other) };
+pub fn divergence(trace: &Trace, other: &Trace) -> Result<BisectQuestion, Error> {
+    let kinds = vec![DiffKind::Structural, DiffKind::Semantic, DiffKind::Confidence];
+    let question = diff::DiffQuestion { kinds, ..diff::DiffQuestion::new(trace, other) };
     let mut first = None;
     diff::diff(trace, other, &question, &mut |pair| {
         first = Some(pair.clone());
@@ -74,78 +74,84 @@ pub fn divergence(trace: &Trace, other: &Trace) -> Result<Question, Error> {
         return Err(Error::Hidden { what, tick, pointer: hidden.path.clone() });
     }
     let (from, tip) = (other.name().clone(), other.summary().head.id);
-    Ok(Question::Divergence(Box::new(Divergence { from, tip, first })))
+    Ok(BisectQuestion::Divergence(Box::new(RunDivergence { from, tip, first })))
 }
 
-impl Question {
+impl BisectQuestion {
     /// The name.
     pub fn name(&self) -> String {
         match self {
-            Question::Predicate(predicate) => predicate.name().to_owned(),
-            Question::PolicyFlip(about) => format!("policy-flip {about}"),
-            Question::Divergence(found) => format!("divergence {}", found.from),
-            Question::Regression(found) => format!("regression {}", found.metric),
+            BisectQuestion::Predicate(predicate) => predicate.name().to_owned(),
+            BisectQuestion::PolicyFlip(about) => format!("policy-flip {about}"),
+            BisectQuestion::Divergence(found) => format!("divergence {}", found.from),
+            BisectQuestion::Regression(found) => format!("regression {}", found.metric),
         }
     }
 
     /// The version.
     pub fn version(&self) -> &str {
         match self {
-            Question::Predicate(predicate) => predicate.version(),
-            Question::PolicyFlip(_) | Question::Divergence(_) => "v1",
-            Question::Regression(found) => &found.version,
+            BisectQuestion::Predicate(predicate) => predicate.version(),
+            BisectQuestion::PolicyFlip(_) | BisectQuestion::Divergence(_) => "v1",
+            BisectQuestion::Regression(found) => &found.version,
         }
     }
 
     /// Says what the violation is.
     pub fn words(&self) -> String {
         match self {
-            Question::Predicate(predicate) => predicate.words(),
-            Question::PolicyFlip(about) => {
+            BisectQuestion::Predicate(predicate) => predicate.words(),
+            BisectQuestion::PolicyFlip(about) => {
                 format!("violated from the first deny or escalate for {about} after an allow for it")
             }
-            Question::Divergence(found) => {
+            BisectQuestion::Divergence(found) => {
                 format!("violated from the first transition that is not what {} has beside it", found.from)
             }
-            Question::Regression(found) => found.words(),
+            BisectQuestion::Regression(found) => found.words(),
         }
     }
 
     /// The digest that identifies what is asked.
     pub fn digest(&self) -> Digest {
         match self {
-            Question::Predicate(predicate) => predicate.digest(),
-            Question::PolicyFlip(about) => {
+            BisectQuestion::Predicate(predicate) => predicate.digest(),
+            BisectQuestion::PolicyFlip(about) => {
                 Digest::of_parts(&[b"dendrer/policy-flip/v1\n", about.as_str().as_bytes()])
             }
-            Question::Divergence(found) => Digest::of_parts(&[b"dendrer/divergence/v1\n", &found.tip.0]),
-            Question::Regression(found) => found.digest,
+            BisectQuestion::Divergence(found) => {
+                Digest::of_parts(&[b"dendrer/divergence/v1\n", &found.tip.0])
+            }
+            BisectQuestion::Regression(found) => found.digest,
         }
     }
 
     /// How it is known that there is no way back.
     pub fn monotone(&self) -> Monotone {
         match self {
-            Question::Predicate(predicate) => predicate.monotone(),
-            Question::PolicyFlip(_) | Question::Divergence(_) => Monotone::ByConstruction,
+            BisectQuestion::Predicate(predicate) => predicate.monotone(),
+            BisectQuestion::PolicyFlip(_) | BisectQuestion::Divergence(_) => Monotone::ByConstruction,
             // A score may rise again; the first fall is what is asked for.
-            Question::Regression(_) => Monotone::Lifted,
+            BisectQuestion::Regression(_) => Monotone::Lifted,
         }
     }
 
     /// Which side of a transition is looked at.
     pub fn window(&self) -> Window {
         match self {
-            Question::Predicate(predicate) => predicate.window(),
-            Question::PolicyFlip(_) | Question::Divergence(_) | Question::Regression(_) => Window::After,
+            BisectQuestion::Predicate(predicate) => predicate.window(),
+            BisectQuestion::PolicyFlip(_) | BisectQuestion::Divergence(_) | BisectQuestion::Regression(_) => {
+                Window::After
+            }
         }
     }
 
     /// The predicate, if it is one.
     pub fn predicate(&self) -> Option<&Predicate> {
         match self {
-            Question::Predicate(predicate) => Some(predicate),
-            Question::PolicyFlip(_) | Question::Divergence(_) | Question::Regression(_) => None,
+            BisectQuestion::Predicate(predicate) => Some(predicate),
+            BisectQuestion::PolicyFlip(_) | BisectQuestion::Divergence(_) | BisectQuestion::Regression(_) => {
+                None
+            }
         }
     }
 }
@@ -194,7 +200,7 @@ pub struct Probe {
 
 /// What came out.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Outcome {
+pub enum BisectOutcome {
     /// Ok at the tick before, violated at this one, and without a lift from here on.
     Onset(u64),
     /// Never violated in the range.
@@ -209,7 +215,7 @@ pub enum Outcome {
 
 /// Everything that was found on the way.
 #[derive(Debug, Clone)]
-pub struct Report {
+pub struct BisectReport {
     /// The first tick of the range and its verdict.
     pub low: (u64, Verdict),
     /// The last tick of the range and its verdict; with a lift, the lifted one.
@@ -221,7 +227,7 @@ pub struct Report {
     /// How many ticks were judged to see whether the predicate recovers; `None` if it cannot.
     pub candidates: Option<u64>,
     /// What came out.
-    pub outcome: Outcome,
+    pub outcome: BisectOutcome,
     /// With a lift: the stretches behind the first violation at which the predicate itself is not in violation.
     pub recoveries: Option<Vec<Interval>>,
     /// For a policy flip: the last allow before it, or in the range if there is none.
@@ -234,13 +240,13 @@ pub struct Report {
     pub scan: Option<Option<u64>>,
 }
 
-impl Report {
+impl BisectReport {
     /// The first violated tick, where there is an answer.
     pub fn onset(&self) -> Option<u64> {
         match self.outcome {
-            Outcome::Onset(tick) => Some(tick),
+            BisectOutcome::Onset(tick) => Some(tick),
             // A range that begins in violation says nothing of where it came from, unless it begins with the run.
-            Outcome::Initial => (self.low.0 == 0).then_some(0),
+            BisectOutcome::Initial => (self.low.0 == 0).then_some(0),
             _ => None,
         }
     }
@@ -248,21 +254,25 @@ impl Report {
 
 impl Trace {
     /// Finds the first tick of the run at which the question is violated (dendrer paper 4.7).
-    pub fn bisect(&self, question: &Question) -> Result<Report, Error> {
+    pub fn bisect(&self, question: &BisectQuestion) -> Result<BisectReport, Error> {
         bisect(self, question, &Range::new(0, self.tip()))
     }
 }
 
 /// Finds the onset for one question.
-pub fn bisect(trace: &Trace, question: &Question, range: &Range) -> Result<Report, Error> {
+pub fn bisect(trace: &Trace, question: &BisectQuestion, range: &Range) -> Result<BisectReport, Error> {
     let questions = std::slice::from_ref(question);
     Ok(bisect_each(trace, questions, range)?.pop().expect("one for one"))
 }
 
 /// Finds the onsets for several questions over one range; what must be read is read once for all of them.
-pub fn bisect_each(trace: &Trace, questions: &[Question], range: &Range) -> Result<Vec<Report>, Error> {
+pub fn bisect_each(
+    trace: &Trace,
+    questions: &[BisectQuestion],
+    range: &Range,
+) -> Result<Vec<BisectReport>, Error> {
     trace.confirm_tip()?;
-    let predicates: Vec<&Predicate> = questions.iter().filter_map(Question::predicate).collect();
+    let predicates: Vec<&Predicate> = questions.iter().filter_map(BisectQuestion::predicate).collect();
     let begins = predicates.iter().map(|predicate| begins(trace, predicate, range));
     let begins = begins.collect::<Result<Vec<_>, Error>>()?;
     let whole = |(line, begin): (Timeline, &u64)| line.reaching_back_to(*begin);
@@ -284,20 +294,20 @@ pub fn bisect_each(trace: &Trace, questions: &[Question], range: &Range) -> Resu
     let mut reports = Vec::with_capacity(questions.len());
     for question in questions {
         let report = match question {
-            Question::Predicate(_) => {
+            BisectQuestion::Predicate(_) => {
                 let line = lines.next().expect("one for each predicate");
                 let mut report = report(&line, question.monotone() == Monotone::Lifted);
                 report.candidates = (question.monotone() == Monotone::Unknown).then_some(line.judged);
                 report.scan = scans.next().map(|line| line.onset());
                 report
             }
-            Question::PolicyFlip(about) => policy_flip(trace, about, range)?,
-            Question::Divergence(found) => {
+            BisectQuestion::PolicyFlip(about) => policy_flip(trace, about, range)?,
+            BisectQuestion::Divergence(found) => {
                 let at = found.tick().filter(|at| *at <= range.to).map(|at| at.max(range.from));
                 let line = Timeline::latched(range.from, range.to, at, 0);
-                Report { scan: range.scan.then(|| line.onset()), ..report(&line, false) }
+                BisectReport { scan: range.scan.then(|| line.onset()), ..report(&line, false) }
             }
-            Question::Regression(found) => {
+            BisectQuestion::Regression(found) => {
                 // Every tick was looked at in the first place, so there is nothing to compare a scan with.
                 report(&found.timeline(range.from, range.to), false)
             }
@@ -310,7 +320,7 @@ pub fn bisect_each(trace: &Trace, questions: &[Question], range: &Range) -> Resu
 
 /// Where the range of a predicate begins. For one that an extension brought in with the tick before it, if it held there: then
 /// what is violated behind it came about behind it. Where it did not hold or cannot be judged, with the extension. One
-/// with a scope is asked of each transition by itself, so what stood before is none of its business.
+/// with a scope is asked of each transition by itself, so the state before makes no difference to it.
 fn begins(trace: &Trace, predicate: &Predicate, range: &Range) -> Result<u64, Error> {
     let Some(since) = range.since.filter(|since| *since > 0) else { return Ok(range.from) };
     let holds = !predicate.scope().is_empty() || timeline::around(trace, predicate, since)?.0 == Verdict::Ok;
@@ -318,16 +328,16 @@ fn begins(trace: &Trace, predicate: &Predicate, range: &Range) -> Result<u64, Er
 }
 
 /// Answers from the verdicts of a range: looks whether the predicate recovers, then halves.
-fn report(line: &Timeline, lift: bool) -> Report {
+fn report(line: &Timeline, lift: bool) -> BisectReport {
     let searched = if lift { line.lifted() } else { line.clone() };
     let (from, to) = (line.from, line.to);
-    let mut report = Report {
+    let mut report = BisectReport {
         low: (from, searched.at(from).clone()),
         high: (to, searched.at(to).clone()),
         probes: Vec::new(),
         probes_max: probes_max(to - from),
         candidates: None,
-        outcome: Outcome::Never,
+        outcome: BisectOutcome::Never,
         recoveries: None,
         allowed: None,
         known_to: line.known_to,
@@ -339,21 +349,21 @@ fn report(line: &Timeline, lift: bool) -> Report {
         _ => None,
     });
     if let Some((tick, why)) = uncertain {
-        report.outcome = Outcome::Uncertain(tick, why);
+        report.outcome = BisectOutcome::Uncertain(tick, why);
         return report;
     }
     let first = searched.turns.iter().position(|(_, verdict)| *verdict == Verdict::Violation);
     if let Some(first) = first.filter(|first| first + 1 < searched.turns.len()) {
-        report.outcome = Outcome::Recovers(searched.turns[first..].to_vec());
+        report.outcome = BisectOutcome::Recovers(searched.turns[first..].to_vec());
         return report;
     }
     report.outcome = match (&report.low.1, &report.high.1) {
-        (Verdict::Violation, _) => Outcome::Initial,
+        (Verdict::Violation, _) => BisectOutcome::Initial,
         (_, Verdict::Violation) => {
             let judge = &mut |tick| Ok::<_, std::convert::Infallible>(searched.at(tick).clone());
             search(from, to, judge, &mut report.probes).unwrap_or_else(|never| match never {})
         }
-        _ => Outcome::Never,
+        _ => BisectOutcome::Never,
     };
     if let (true, Some(onset)) = (lift, report.onset()) {
         let behind = line.intervals().into_iter().filter(|interval| interval.from > onset);
@@ -363,7 +373,7 @@ fn report(line: &Timeline, lift: bool) -> Report {
 }
 
 /// Finds the first deny or escalate for a type after an allow for it, by reading every decision.
-fn policy_flip(trace: &Trace, about: &TypeName, range: &Range) -> Result<Report, Error> {
+fn policy_flip(trace: &Trace, about: &TypeName, range: &Range) -> Result<BisectReport, Error> {
     let (mut allowed, mut flip, mut erased) = (None, None, None);
     trace.for_each(1, range.to, &mut |tick, record| {
         match decision(&record, about) {
@@ -422,7 +432,7 @@ pub fn search<E>(
     high: u64,
     judge: &mut dyn FnMut(u64) -> Result<Verdict, E>,
     probes: &mut Vec<Probe>,
-) -> Result<Outcome, E> {
+) -> Result<BisectOutcome, E> {
     let (mut low, mut high) = (low, high);
     while high - low > 1 {
         let tick = low + (high - low) / 2;
@@ -431,14 +441,14 @@ pub fn search<E>(
             Verdict::Violation => high = tick,
             Verdict::Ok => low = tick,
             Verdict::Uncertain(why) => {
-                let outcome = Outcome::Uncertain(tick, why.clone());
+                let outcome = BisectOutcome::Uncertain(tick, why.clone());
                 probes.push(Probe { tick, verdict, left: (low + 1, high) });
                 return Ok(outcome);
             }
         }
         probes.push(Probe { tick, verdict, left: (low + 1, high) });
     }
-    Ok(Outcome::Onset(high))
+    Ok(BisectOutcome::Onset(high))
 }
 
 /// Returns ceil(log2 n): how many probes a range of n ticks after the first can need.
@@ -451,14 +461,14 @@ pub fn probes_max(n: u64) -> u32 {
 /// alone: where the verdicts were worked out before, they were judged then.
 fn confirm(
     trace: &Trace,
-    questions: &[Question],
-    reports: &[Report],
+    questions: &[BisectQuestion],
+    reports: &[BisectReport],
     since: Option<u64>,
     are_probed: bool,
 ) -> Result<(), Error> {
     let mut onsets: BTreeMap<u64, Vec<&Predicate>> = BTreeMap::new();
     for (question, report) in questions.iter().zip(reports) {
-        if let (Some(predicate), Outcome::Onset(tick)) = (question.predicate(), &report.outcome) {
+        if let (Some(predicate), BisectOutcome::Onset(tick)) = (question.predicate(), &report.outcome) {
             let is_known = are_probed || report.known_to.is_some_and(|known| known >= *tick);
             if predicate.reads_counters() && is_known {
                 continue;
@@ -490,12 +500,12 @@ fn confirm(
 mod tests {
     use super::*;
 
-    fn order(n: u64, onset: u64) -> (Vec<u64>, Outcome) {
+    fn order(n: u64, onset: u64) -> (Vec<u64>, BisectOutcome) {
         let mut probes = Vec::new();
         let mut judge = |tick: u64| {
             Ok::<_, std::convert::Infallible>(if tick >= onset { Verdict::Violation } else { Verdict::Ok })
         };
-        let outcome = search(0, n, &mut judge, &mut probes).unwrap_or(Outcome::Never);
+        let outcome = search(0, n, &mut judge, &mut probes).unwrap_or(BisectOutcome::Never);
         (probes.iter().map(|probe| probe.tick).collect(), outcome)
     }
 
@@ -511,7 +521,7 @@ mod tests {
             (8, 2, &[4, 2, 1]),
             (64, 64, &[32, 48, 56, 60, 62, 63]),
         ] {
-            assert_eq!(order(n, onset), (expected.to_vec(), Outcome::Onset(onset)), "({n}, {onset})");
+            assert_eq!(order(n, onset), (expected.to_vec(), BisectOutcome::Onset(onset)), "({n}, {onset})");
         }
     }
 
@@ -520,7 +530,7 @@ mod tests {
         for n in 1..300 {
             for onset in 1..=n {
                 let (probes, outcome) = order(n, onset);
-                assert_eq!(outcome, Outcome::Onset(onset));
+                assert_eq!(outcome, BisectOutcome::Onset(onset));
                 assert!(probes.len() as u32 <= probes_max(n), "({n}, {onset}): {probes:?}");
             }
         }

@@ -12,10 +12,11 @@ use dendrer_kernel::pack::{Pack, extend};
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::replay::{self, ReplayError};
 use dendrer_object::record::Author;
-use dendrer_object::{Pointer, TypeName, Value};
+use dendrer_object::{Pointer, RunName, TypeName, Value};
 
+use crate::ask::bisect::gather::is_last;
 use crate::error::Error;
-use crate::pack;
+use crate::run::pack;
 use crate::timeline::{self, Interval};
 use crate::trace::Trace;
 
@@ -27,9 +28,19 @@ pub mod terms;
 
 /// What a check of a run found.
 #[derive(Debug)]
-pub struct Checked {
+pub struct CheckedContract {
+    /// The run.
+    pub run: RunName,
+    /// The first tick that was checked.
+    pub from: u64,
+    /// The last tick that was checked.
+    pub to: u64,
+    /// The stage of the run; `None` if it cannot be read.
+    pub stage: Option<u64>,
+    /// Whether a given contract was checked, and not the ones in force.
+    pub is_given: bool,
     /// The packs in force, in order of ticks.
-    pub in_force: Vec<InForce>,
+    pub in_force: Vec<ContractPeriod>,
     /// How many transitions of types with a contract were looked at.
     pub governed: u64,
     /// The transitions that lacked what they require, in order.
@@ -38,11 +49,11 @@ pub struct Checked {
 
 /// What was in force for some ticks, and what happened in them.
 #[derive(Debug)]
-pub struct InForce {
+pub struct ContractPeriod {
     /// The contracts; those of no pack have no name.
     pub contracts: Contracts,
     /// What was added to them on the way, in the order in which it came into force.
-    pub extensions: Vec<Extended>,
+    pub extensions: Vec<ContractExtension>,
     /// The first tick of the range under them.
     pub from: u64,
     /// The last.
@@ -53,7 +64,7 @@ pub struct InForce {
 
 /// An extension of a contract, and what is required from it on.
 #[derive(Debug)]
-pub struct Extended {
+pub struct ContractExtension {
     /// What it is called.
     pub id: Arc<str>,
     /// The first tick under it.
@@ -64,7 +75,7 @@ pub struct Extended {
     pub contracts: Contracts,
 }
 
-impl InForce {
+impl ContractPeriod {
     /// The contracts in force for the transition with this tick.
     fn at(&self, tick: u64) -> &Contracts {
         let last = self.extensions.iter().rev().find(|extension| extension.from <= tick);
@@ -92,6 +103,8 @@ pub struct Judged {
     pub intervals: Vec<Interval>,
     /// How an obligation stands at the end of the range.
     pub standing: Option<Standing>,
+    /// Whether the run was closed with the last tick.
+    pub ended: bool,
 }
 
 impl Judged {
@@ -113,7 +126,7 @@ impl Judged {
     }
 }
 
-impl Checked {
+impl CheckedContract {
     /// Every violation predicate that was judged.
     pub fn violations(&self) -> impl Iterator<Item = &Judged> {
         self.in_force.iter().flat_map(|terms| &terms.violations)
@@ -130,6 +143,11 @@ impl Checked {
     }
 }
 
+/// Returns the stage that a run was recorded at; `None` if it cannot be read.
+pub fn stage(trace: &Trace) -> Option<u64> {
+    trace.start().body().value("/stage").and_then(|stage| stage.as_u64())
+}
+
 /// Checks a run between two ticks, each by the pack that was in force at it, or all by one that is given. Only transitions of a type, if one is named;
 /// violations are of states and have no type.
 pub fn check(
@@ -138,15 +156,24 @@ pub fn check(
     from: u64,
     to: u64,
     only: Option<&TypeName>,
-) -> Result<Checked, Error> {
-    let mut checked = Checked { in_force: Vec::new(), governed: 0, lacking: Vec::new() };
+) -> Result<CheckedContract, Error> {
+    let mut checked = CheckedContract {
+        run: trace.name().clone(),
+        from,
+        to,
+        stage: stage(trace),
+        is_given: under.is_some(),
+        in_force: Vec::new(),
+        governed: 0,
+        lacking: Vec::new(),
+    };
     let (mut begin, mut bound) = (0, None);
     let mut packs: Vec<Option<Pack>> = Vec::new();
     let lineage = if under.is_some() { &[] } else { trace.lineage() };
     if let Some(pack) = under {
         let contracts = pack.contracts.clone();
         let (extensions, violations) = (Vec::new(), Vec::new());
-        checked.in_force.push(InForce { contracts, extensions, from: 0, to: trace.tip(), violations });
+        checked.in_force.push(ContractPeriod { contracts, extensions, from: 0, to: trace.tip(), violations });
         packs.push(None);
     }
     for (segment, (_, end)) in lineage.iter().enumerate() {
@@ -162,7 +189,13 @@ pub fn check(
             None => {
                 let contracts = pack.as_ref().map(|pack| pack.contracts.clone()).unwrap_or_default();
                 let (extensions, violations) = (Vec::new(), Vec::new());
-                checked.in_force.push(InForce { contracts, extensions, from: begin, to: *end, violations });
+                checked.in_force.push(ContractPeriod {
+                    contracts,
+                    extensions,
+                    from: begin,
+                    to: *end,
+                    violations,
+                });
                 packs.push(pack);
             }
         }
@@ -171,7 +204,7 @@ pub fn check(
     if under.is_none() && packs.iter().all(Option::is_none) {
         return Err(Error::NoContracts { run: trace.name().clone() });
     }
-    let mut in_force: Vec<(InForce, Option<Pack>)> = checked.in_force.drain(..).zip(packs).collect();
+    let mut in_force: Vec<(ContractPeriod, Option<Pack>)> = checked.in_force.drain(..).zip(packs).collect();
     in_force.retain(|(terms, _)| terms.from <= to && terms.to >= from);
     for (mut terms, pack) in in_force {
         (terms.from, terms.to) = (terms.from.max(from), terms.to.min(to));
@@ -190,12 +223,13 @@ pub fn check(
             let judged = asked.into_iter().zip(lines);
             terms.violations.extend(judged.map(|(predicate, line)| {
                 let (intervals, standing) = (line.intervals(), line.standing);
-                Judged { predicate: predicate.clone(), intervals, standing }
+                let ended = is_last(trace, line.to);
+                Judged { predicate: predicate.clone(), intervals, standing, ended }
             }));
         }
         checked.in_force.push(terms);
     }
-    let governs = |terms: &InForce| !terms.contracts.types.is_empty() || !terms.extensions.is_empty();
+    let governs = |terms: &ContractPeriod| !terms.contracts.types.is_empty() || !terms.extensions.is_empty();
     if checked.in_force.iter().any(governs) {
         look_at_each(trace, from, to, only, &mut checked)?;
     }
@@ -204,7 +238,7 @@ pub fn check(
 
 /// Finds what extensions added to a pack up to the end of the range, and returns what must never happen, with the tick from
 /// which on it is asked.
-fn extend(trace: &Trace, pack: &Pack, terms: &mut InForce) -> Result<Vec<(Predicate, u64)>, Error> {
+fn extend(trace: &Trace, pack: &Pack, terms: &mut ContractPeriod) -> Result<Vec<(Predicate, u64)>, Error> {
     let state = trace.state(terms.to)?;
     let mut ticks: Vec<(u64, Arc<str>, Arc<str>)> = Vec::new();
     for extension in extend::listed(pack.value(), &state) {
@@ -217,7 +251,7 @@ fn extend(trace: &Trace, pack: &Pack, terms: &mut InForce) -> Result<Vec<(Predic
     let mut last = None;
     for (from, id, approved_by) in ticks {
         let read = pack::read_recorded(trace.name(), &extend::in_force(pack.value(), &state, from))?;
-        terms.extensions.push(Extended { id, from, approved_by, contracts: read.contracts.clone() });
+        terms.extensions.push(ContractExtension { id, from, approved_by, contracts: read.contracts.clone() });
         last = Some(read);
     }
     let declared = last.as_ref().unwrap_or(pack).declared();
@@ -234,7 +268,7 @@ fn look_at_each(
     from: u64,
     to: u64,
     only: Option<&TypeName>,
-    checked: &mut Checked,
+    checked: &mut CheckedContract,
 ) -> Result<(), Error> {
     let first = from.max(1);
     let mut state = trace.state(first - 1)?;

@@ -22,16 +22,15 @@ use std::ops::ControlFlow;
 use dendrer_kernel::predicate::{Predicate, Verdict, Window};
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
-use dendrer_kernel::step::{Diversion, Stage, Told};
+use dendrer_kernel::step::{Diversion, RecordedStep, Stage};
 use dendrer_object::Digest;
 
 use crate::error::Error;
-use crate::pack;
+use crate::run::pack;
 use crate::timeline::first_name;
 use crate::trace::Trace;
 
-/// How many transitions may stand before an onset whose contributors are looked for.
-pub const EARLIER_MAX: u64 = 100_000;
+pub use crate::limits::EARLIER_MAX;
 
 /// How many transitions the search goes through before it ends with what it has. One re-reduction goes through those from
 /// shortly before the first that is left out up to the onset.
@@ -50,7 +49,7 @@ pub struct Contributors {
     /// How many of them can matter to the predicate and could be removed.
     pub candidates: u64,
     /// What the removal of which clears the violation.
-    pub found: Found,
+    pub found: ContributorsFound,
     /// Every set of at most so many candidates was tried.
     pub tried: usize,
     /// How often the run was reduced again.
@@ -63,7 +62,7 @@ pub struct Contributors {
 
 /// What the search found.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Found {
+pub enum ContributorsFound {
     /// Without the transitions at these ticks the violation does not come about.
     Set {
         /// The ticks, in order.
@@ -156,10 +155,10 @@ pub fn contributors(
             if without.verdict != Verdict::Ok {
                 return Err(Error::Unconfirmed { run: trace.name().clone(), tick: onset });
             }
-            Found::Set { ticks, shown, without }
+            ContributorsFound::Set { ticks, shown, without }
         }
-        None if tried == search.candidates.len() => Found::Nothing,
-        None => Found::Unknown,
+        None if tried == search.candidates.len() => ContributorsFound::Nothing,
+        None => ContributorsFound::Unknown,
     };
     Ok(Contributors {
         onset,
@@ -182,7 +181,7 @@ struct Course<'a> {
     /// The tick whose state is judged at the onset.
     at: u64,
     begin: Diversion,
-    told: Vec<Told>,
+    told: Vec<RecordedStep>,
     /// For each run of the lineage.
     reducers: Vec<Box<dyn Reducer + Send + Sync>>,
     /// The first names of what the predicate reads; `None` where it reads the whole.
@@ -208,7 +207,7 @@ impl<'a> Course<'a> {
         let mut told = Vec::new();
         let mut failed = None;
         trace.for_each(1, at, &mut |tick, record| {
-            match Told::read(&record, &*reducers[trace.segment(tick)]) {
+            match RecordedStep::read(&record, &*reducers[trace.segment(tick)]) {
                 Ok(next) => told.push(next),
                 Err(error) => failed = Some(error),
             }

@@ -9,7 +9,7 @@ use std::fmt;
 use dendrer_object::record::{Author, Record, Rel};
 use dendrer_object::{TypeName, Value};
 
-use crate::bisect::{Question, Report};
+use crate::bisect::{BisectQuestion, BisectReport};
 use crate::error::Error;
 use crate::trace::{Trace, read};
 
@@ -18,7 +18,7 @@ const DECISION_REACH: u64 = 1_000;
 
 /// The classes of dendrer paper 4.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Class {
+pub enum DiagnosisClass {
     /// The state held bad data; what was made of it was sound. A fork from before it, with better data.
     ContingentState,
     /// The policy let pass what it should not have, or the other way round. A fork from before it, under another policy.
@@ -27,34 +27,35 @@ pub enum Class {
     Foundational,
 }
 
-impl Class {
+impl DiagnosisClass {
     /// All of them.
-    pub const ALL: [Class; 3] = [Class::ContingentState, Class::ContingentPolicy, Class::Foundational];
+    pub const ALL: [DiagnosisClass; 3] =
+        [DiagnosisClass::ContingentState, DiagnosisClass::ContingentPolicy, DiagnosisClass::Foundational];
 
     /// The word for flags and documents.
     pub fn word(self) -> &'static str {
         match self {
-            Class::ContingentState => "contingent-state",
-            Class::ContingentPolicy => "contingent-policy",
-            Class::Foundational => "foundational",
+            DiagnosisClass::ContingentState => "contingent-state",
+            DiagnosisClass::ContingentPolicy => "contingent-policy",
+            DiagnosisClass::Foundational => "foundational",
         }
     }
 
     /// What the run is good for afterwards (dendrer paper 4.5, the table).
     pub fn role(self) -> &'static str {
         match self {
-            Class::ContingentState | Class::ContingentPolicy => "fork seed",
-            Class::Foundational => "post-mortem artifact",
+            DiagnosisClass::ContingentState | DiagnosisClass::ContingentPolicy => "fork seed",
+            DiagnosisClass::Foundational => "post-mortem artifact",
         }
     }
 }
 
-impl fmt::Display for Class {
+impl fmt::Display for DiagnosisClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
-            Class::ContingentState => "contingent (state-level)",
-            Class::ContingentPolicy => "contingent (policy-level)",
-            Class::Foundational => "foundational (prompt-level)",
+            DiagnosisClass::ContingentState => "contingent (state-level)",
+            DiagnosisClass::ContingentPolicy => "contingent (policy-level)",
+            DiagnosisClass::Foundational => "foundational (prompt-level)",
         })
     }
 }
@@ -63,7 +64,7 @@ impl fmt::Display for Class {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Offer {
     /// The class.
-    pub class: Class,
+    pub class: DiagnosisClass,
     /// What speaks for it.
     pub evidence: String,
     /// The tick of the decision that let pass what broke it, where that speaks for the class.
@@ -71,8 +72,12 @@ pub struct Offer {
 }
 
 /// Offers a class for the onset of a report; `None` where there is no onset, or where the onset is no failure.
-pub fn offer(trace: &Trace, question: &Question, report: &Report) -> Result<Option<Offer>, Error> {
-    let Some(onset) = report.onset().filter(|_| !matches!(question, Question::Divergence(_))) else {
+pub fn offer(
+    trace: &Trace,
+    question: &BisectQuestion,
+    report: &BisectReport,
+) -> Result<Option<Offer>, Error> {
+    let Some(onset) = report.onset().filter(|_| !matches!(question, BisectQuestion::Divergence(_))) else {
         return Ok(None);
     };
     let plain = |class, evidence: String| Ok(Some(Offer { class, evidence, decision: None }));
@@ -81,7 +86,7 @@ pub fn offer(trace: &Trace, question: &Question, report: &Report) -> Result<Opti
             0 => "violated in the initial state, before any transition",
             _ => "violated from the first commitment on",
         };
-        return plain(Class::Foundational, evidence.to_owned());
+        return plain(DiagnosisClass::Foundational, evidence.to_owned());
     }
     let record = trace.record(onset)?;
     let type_name = record.header().type_name.as_ref().map_or("", TypeName::as_str);
@@ -90,23 +95,31 @@ pub fn offer(trace: &Trace, question: &Question, report: &Report) -> Result<Opti
         "policy.decision" => {
             let decision = Some(onset);
             let evidence = format!("{before}, turned by the policy decision at {onset}");
-            Ok(Some(Offer { class: Class::ContingentPolicy, evidence, decision }))
+            Ok(Some(Offer { class: DiagnosisClass::ContingentPolicy, evidence, decision }))
         }
         // What came from outside is a fact, whoever allowed to ask for it.
-        "observation.add" | "action.result" => {
-            plain(Class::ContingentState, format!("{before}, broken by data that entered at {onset}"))
-        }
+        "observation.add" | "action.result" => plain(
+            DiagnosisClass::ContingentState,
+            format!("{before}, broken by data that entered at {onset}"),
+        ),
         _ => match allowed_by(trace, onset, &record)? {
             Some(decision) => {
                 let at = if decision == onset { String::new() } else { format!(" at {decision}") };
                 let evidence = format!("{before}, broken at {onset} by what policy allowed{at}");
-                Ok(Some(Offer { class: Class::ContingentPolicy, evidence, decision: Some(decision) }))
+                Ok(Some(Offer {
+                    class: DiagnosisClass::ContingentPolicy,
+                    evidence,
+                    decision: Some(decision),
+                }))
             }
             None if record.header().author == Author::Kernel => plain(
-                Class::ContingentState,
+                DiagnosisClass::ContingentState,
                 format!("{before}; what the kernel wrote at {onset} rests on the state"),
             ),
-            None => plain(Class::ContingentState, format!("{before}, broken by what was written at {onset}")),
+            None => plain(
+                DiagnosisClass::ContingentState,
+                format!("{before}, broken by what was written at {onset}"),
+            ),
         },
     }
 }

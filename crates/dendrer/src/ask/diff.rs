@@ -19,10 +19,11 @@ use dendrer_object::value::differences;
 use dendrer_object::{Digest, Pointer, TypeName, Value};
 
 use crate::error::Error;
-use crate::pack;
-use crate::recorder::weight;
+use crate::run::pack;
+use crate::run::snapshot::weight;
 use crate::trace::Trace;
 
+pub use crate::limits::CONTENT_MAX;
 use align::{STEPS_MAX, TooFarApart, lcs};
 use meaning::Rules;
 
@@ -47,9 +48,6 @@ pub const MEMBERS: [&str; 10] = [
     "result",
 ];
 
-/// How many transitions behind the shared ones are lined up by content, on each side.
-pub const CONTENT_MAX: usize = 1_000_000;
-
 /// How many records are read ahead, as long as they are small.
 const AHEAD: u64 = 256;
 
@@ -64,7 +62,7 @@ const SHIFT_MAX: usize = 4;
 
 /// What kind a difference is (dendrer paper 4.2).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Kind {
+pub enum DiffKind {
     /// Another type of transition at the same place, or none.
     Structural,
     /// The same type, and another intent, action, result, policy, agent or change of state.
@@ -75,24 +73,25 @@ pub enum Kind {
     Outcome,
 }
 
-impl Kind {
+impl DiffKind {
     /// Every kind.
-    pub const ALL: [Kind; 4] = [Kind::Structural, Kind::Semantic, Kind::Confidence, Kind::Outcome];
+    pub const ALL: [DiffKind; 4] =
+        [DiffKind::Structural, DiffKind::Semantic, DiffKind::Confidence, DiffKind::Outcome];
 
     /// The name.
     pub fn as_str(self) -> &'static str {
         match self {
-            Kind::Structural => "structural",
-            Kind::Semantic => "semantic",
-            Kind::Confidence => "confidence",
-            Kind::Outcome => "outcome",
+            DiffKind::Structural => "structural",
+            DiffKind::Semantic => "semantic",
+            DiffKind::Confidence => "confidence",
+            DiffKind::Outcome => "outcome",
         }
     }
 }
 
 /// How transitions are lined up.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Align {
+pub enum DiffAlign {
     /// The first behind the shared ones with the first, and so on, markers passed over.
     Tick,
     /// By the longest sequence of transitions that mean the same, and between those by type.
@@ -101,7 +100,7 @@ pub enum Align {
 
 /// What is asked.
 #[derive(Debug, Clone)]
-pub struct Question {
+pub struct DiffQuestion {
     /// The last ticks of both runs that count.
     pub ends: (u64, u64),
     /// The first tick of the left run that is compared; from where they begin to differ in time if `None`: 1, or 0 if
@@ -110,39 +109,39 @@ pub struct Question {
     /// The last one, where the question is about a part; what the right run has behind it is then left alone.
     pub to: Option<u64>,
     /// How transitions are lined up.
-    pub align: Align,
+    pub align: DiffAlign,
     /// Which kinds count.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<DiffKind>,
     /// Places that are left out.
     pub ignore: Vec<Pointer>,
     /// The place in which a difference must lie.
     pub path: Option<Pointer>,
 }
 
-impl Question {
+impl DiffQuestion {
     /// Whether the question leaves something out, so the first difference need not be where the runs diverged.
-    pub fn is_part(&self, report: &Report) -> bool {
+    pub fn is_part(&self, report: &DiffReport) -> bool {
         let next = report.shared.map_or(0, |shared| shared + 1);
         self.from.is_some_and(|from| from > next)
-            || self.kinds.len() < Kind::ALL.len()
+            || self.kinds.len() < DiffKind::ALL.len()
             || !self.ignore.is_empty()
             || self.path.is_some()
     }
 
     /// Asks for every difference of two runs.
-    pub fn new(a: &Trace, b: &Trace) -> Question {
-        Question {
+    pub fn new(a: &Trace, b: &Trace) -> DiffQuestion {
+        DiffQuestion {
             ends: (a.tip(), b.tip()),
             from: None,
             to: None,
-            align: Align::Tick,
-            kinds: Kind::ALL.to_vec(),
+            align: DiffAlign::Tick,
+            kinds: DiffKind::ALL.to_vec(),
             ignore: Vec::new(),
             path: None,
         }
     }
 
-    fn asks(&self, kind: Kind) -> bool {
+    fn asks(&self, kind: DiffKind) -> bool {
         self.kinds.contains(&kind)
     }
 
@@ -153,7 +152,7 @@ impl Question {
 
 /// Both sides of a difference.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Sides {
+pub enum DiffSides {
     /// What stands there; `None` where nothing does, or nothing was written.
     Values(Option<Value>, Option<Value>),
     /// What was done there, where it is more than setting a value.
@@ -162,18 +161,18 @@ pub enum Sides {
 
 /// One place at which two transitions, or two states, differ.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Change {
+pub struct DiffChange {
     /// The place; see [`STATE`].
     pub path: Pointer,
     /// What kind of difference it is.
-    pub kind: Kind,
+    pub kind: DiffKind,
     /// Both sides.
-    pub sides: Sides,
+    pub sides: DiffSides,
 }
 
 /// A place that cannot be compared, because it was erased or withheld.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Hidden {
+pub struct DiffHidden {
     /// The place.
     pub path: Pointer,
     /// Whether it is closed on the left.
@@ -190,11 +189,11 @@ pub struct Pair {
     /// The one on the right.
     pub b: Option<Record>,
     /// How they differ, each kind once. Empty where all that can be said is that something cannot be compared.
-    pub kinds: Vec<Kind>,
+    pub kinds: Vec<DiffKind>,
     /// Where they differ; nothing for another type, which says enough, unless a path was asked for.
-    pub changes: Vec<Change>,
+    pub changes: Vec<DiffChange>,
     /// What could not be compared.
-    pub hidden: Vec<Hidden>,
+    pub hidden: Vec<DiffHidden>,
 }
 
 /// A transition that says where a run branched off or was brought something, and is passed over.
@@ -208,7 +207,7 @@ pub struct Marker {
 
 /// How both runs stand in the end.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Outcome {
+pub struct DiffOutcome {
     /// The ticks after which the states were compared.
     pub ticks: (u64, u64),
     /// What came out.
@@ -221,7 +220,7 @@ pub enum States {
     /// They are the same.
     Equal,
     /// They differ here.
-    Differ(Vec<Change>),
+    Differ(Vec<DiffChange>),
     /// One of them is not known, since this was erased or withheld.
     Unknown {
         /// Whether it is the right one.
@@ -235,16 +234,16 @@ pub enum States {
 
 /// How many pairs of one type there are, by how they differ.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub struct Tally {
+pub struct DiffTally {
     /// All of them.
     pub pairs: u64,
     /// Without a difference, and compared in full.
     pub equal: u64,
     /// Of another type, or without a counterpart.
     pub structural: u64,
-    /// As [`Kind::Semantic`].
+    /// As [`DiffKind::Semantic`].
     pub semantic: u64,
-    /// As [`Kind::Confidence`].
+    /// As [`DiffKind::Confidence`].
     pub confidence: u64,
 }
 
@@ -261,7 +260,7 @@ pub struct Shift {
 
 /// Everything that was found, but for the pairs themselves.
 #[derive(Debug, Clone)]
-pub struct Report {
+pub struct DiffReport {
     /// The last tick whose record is the same in both; `None` if they begin with different ones.
     pub shared: Option<u64>,
     /// The first and last ticks of the left run that were compared, and of the right one.
@@ -278,30 +277,30 @@ pub struct Report {
     pub unclear: u64,
     /// How many transitions have no counterpart, on either side.
     pub alone: (u64, u64),
-    /// How many pairs differ by kind, in the order of [`Kind::ALL`]; an outcome is one.
+    /// How many pairs differ by kind, in the order of [`DiffKind::ALL`]; an outcome is one.
     pub counts: [u64; 4],
     /// How many values could not be compared, the outcome included.
     pub hidden: u64,
     /// The first pair that differs.
     pub first: Option<Pair>,
     /// The states in the end; `None` if nobody asked.
-    pub outcome: Option<Outcome>,
+    pub outcome: Option<DiffOutcome>,
     /// The pairs behind the shared ticks by type; both types where they differ.
-    pub types: BTreeMap<String, Tally>,
+    pub types: BTreeMap<String, DiffTally>,
     /// What the first structural difference looks like.
     pub shift: Option<Shift>,
     /// The places that were to be left out, and whether anything that was compared stood there.
     pub ignored: Vec<(Pointer, bool)>,
 }
 
-impl Report {
+impl DiffReport {
     /// Whether there is any difference of a kind that was asked for.
     pub fn differs(&self) -> bool {
         self.counts.iter().any(|count| *count > 0)
     }
 
     /// How many pairs differ in a kind.
-    pub fn count(&self, kind: Kind) -> u64 {
+    pub fn count(&self, kind: DiffKind) -> u64 {
         self.counts[kind as usize]
     }
 }
@@ -311,9 +310,9 @@ impl Report {
 pub fn diff(
     a: &Trace,
     b: &Trace,
-    question: &Question,
+    question: &DiffQuestion,
     f: &mut dyn FnMut(&Pair) -> ControlFlow<()>,
-) -> Result<Report, Error> {
+) -> Result<DiffReport, Error> {
     for (trace, end) in [(a, question.ends.0), (b, question.ends.1)] {
         match end.cmp(&trace.tip()) {
             Ordering::Less => {}
@@ -326,12 +325,13 @@ pub fn diff(
     let packs = [pack::of_run(a)?, pack::of_run(b)?];
     let rules = Rules::new(packs.iter().flatten(), &question.ignore);
     let shared = shared(a, b, question.ends.0.min(question.ends.1))?;
-    let mut walk = Walk { a, b, question, rules, f, report: Report::new(shared), last: None, shifting: None };
+    let mut walk =
+        Walk { a, b, question, rules, f, report: DiffReport::new(shared), last: None, shifting: None };
     let flow = walk.beginning()?;
     let flow = match (flow, question.align) {
         (ControlFlow::Break(()), _) => flow,
-        (_, Align::Tick) => walk.by_tick()?,
-        (_, Align::Content) => walk.by_content()?,
+        (_, DiffAlign::Tick) => walk.by_tick()?,
+        (_, DiffAlign::Content) => walk.by_content()?,
     };
     if flow.is_continue() {
         walk.find_shift();
@@ -375,9 +375,9 @@ fn type_of(record: &Record) -> String {
     header.type_name.as_ref().map_or_else(|| header.kind.to_string(), |name| name.to_string())
 }
 
-impl Report {
-    fn new(shared: Option<u64>) -> Report {
-        Report {
+impl DiffReport {
+    fn new(shared: Option<u64>) -> DiffReport {
+        DiffReport {
             shared,
             a: None,
             b: None,
@@ -443,10 +443,10 @@ impl<'t> Ahead<'t> {
 struct Walk<'q, 't> {
     a: &'t Trace,
     b: &'t Trace,
-    question: &'q Question,
+    question: &'q DiffQuestion,
     rules: Rules,
     f: &'q mut dyn FnMut(&Pair) -> ControlFlow<()>,
-    report: Report,
+    report: DiffReport,
     /// The ticks of the last pair, and whether it differs.
     last: Option<(u64, u64, bool)>,
     /// From the first structural difference on, the meanings of both sides.
@@ -577,29 +577,29 @@ impl Walk<'_, '_> {
         let question = self.question;
         let mut pair = Pair { a, b, kinds: Vec::new(), changes: Vec::new(), hidden: Vec::new() };
         let (Some(a), Some(b)) = (&pair.a, &pair.b) else {
-            pair.kinds.extend(question.asks(Kind::Structural).then_some(Kind::Structural));
+            pair.kinds.extend(question.asks(DiffKind::Structural).then_some(DiffKind::Structural));
             return pair;
         };
         let other_type = a.header().type_name != b.header().type_name;
-        if other_type && (!question.asks(Kind::Structural) || question.path.is_none()) {
-            pair.kinds.extend(question.asks(Kind::Structural).then_some(Kind::Structural));
+        if other_type && (!question.asks(DiffKind::Structural) || question.path.is_none()) {
+            pair.kinds.extend(question.asks(DiffKind::Structural).then_some(DiffKind::Structural));
             return pair;
         }
         let found = meaning::compare(a, b, &self.rules);
-        let kind_of = |kind| if other_type { Kind::Structural } else { kind };
+        let kind_of = |kind| if other_type { DiffKind::Structural } else { kind };
         let in_path = found.changes.into_iter().filter(|change| question.lies_in_path(&change.path));
         pair.changes = in_path.filter(|change| question.asks(kind_of(change.kind))).collect();
-        let is_confidence = |hidden: &Hidden| hidden.path.as_str() == "/intent/confidence";
+        let is_confidence = |hidden: &DiffHidden| hidden.path.as_str() == "/intent/confidence";
         pair.hidden = found.hidden;
         pair.hidden.retain(|hidden| {
-            let kind = if is_confidence(hidden) { Kind::Confidence } else { Kind::Semantic };
+            let kind = if is_confidence(hidden) { DiffKind::Confidence } else { DiffKind::Semantic };
             // What a transition wrote is told by its delta, whatever place was asked for.
             let wrote = hidden.path.as_str() == "/delta"
                 && question.path.as_ref().is_some_and(|path| path.as_str().starts_with(STATE));
             question.asks(kind_of(kind)) && (wrote || question.lies_in_path(&hidden.path))
         });
-        let kinds: Vec<Kind> = pair.changes.iter().map(|change| kind_of(change.kind)).collect();
-        pair.kinds.extend(Kind::ALL.into_iter().filter(|kind| kinds.contains(kind)));
+        let kinds: Vec<DiffKind> = pair.changes.iter().map(|change| kind_of(change.kind)).collect();
+        pair.kinds.extend(DiffKind::ALL.into_iter().filter(|kind| kinds.contains(kind)));
         pair
     }
 
@@ -636,14 +636,14 @@ impl Walk<'_, '_> {
         tally.pairs += 1;
         tally.equal += u64::from(!differs && pair.hidden.is_empty());
         let has = |kind| u64::from(pair.kinds.contains(&kind));
-        tally.structural += has(Kind::Structural);
-        tally.semantic += has(Kind::Semantic);
-        tally.confidence += has(Kind::Confidence);
+        tally.structural += has(DiffKind::Structural);
+        tally.semantic += has(DiffKind::Semantic);
+        tally.confidence += has(DiffKind::Confidence);
     }
 
     /// Keeps the meanings of some transitions from the first structural difference on.
     fn look_for_shift(&mut self, a: Option<&Record>, b: Option<&Record>) {
-        if self.question.align == Align::Content {
+        if self.question.align == DiffAlign::Content {
             return;
         }
         if self.shifting.is_none()
@@ -680,7 +680,7 @@ impl Walk<'_, '_> {
 
     /// Compares the states in the end.
     fn end(&mut self) -> Result<(), Error> {
-        if !self.question.asks(Kind::Outcome) {
+        if !self.question.asks(DiffKind::Outcome) {
             return Ok(());
         }
         let (a_end, b_end) = self.question.ends;
@@ -695,13 +695,13 @@ impl Walk<'_, '_> {
         };
         let states = self.states(ticks)?;
         if let States::Differ(_) = &states {
-            self.report.counts[Kind::Outcome as usize] = 1;
+            self.report.counts[DiffKind::Outcome as usize] = 1;
             // The state after the last pair is part of how it came out.
             let of_pair = self.last.filter(|(a, b, differs)| (*a, *b) == ticks && !differs);
             self.report.differ += u64::from(of_pair.is_some());
         }
         self.report.hidden += u64::from(matches!(states, States::Unknown { .. }));
-        self.report.outcome = Some(Outcome { ticks, states });
+        self.report.outcome = Some(DiffOutcome { ticks, states });
         Ok(())
     }
 
@@ -741,10 +741,10 @@ impl Walk<'_, '_> {
                 other => other,
             };
             let path = meaning::in_state(&found.path);
-            let sides = Sides::Values(shown(found.left, &a), shown(found.right, &b));
-            self.question.lies_in_path(&path).then_some(Change { path, kind: Kind::Outcome, sides })
+            let sides = DiffSides::Values(shown(found.left, &a), shown(found.right, &b));
+            self.question.lies_in_path(&path).then_some(DiffChange { path, kind: DiffKind::Outcome, sides })
         });
-        let found: Vec<Change> = found.collect();
+        let found: Vec<DiffChange> = found.collect();
         Ok(if found.is_empty() { States::Equal } else { States::Differ(found) })
     }
 }

@@ -110,7 +110,7 @@ pub fn resolve(trace: &Trace, text: &str) -> Result<NamedPredicate, NotNamed> {
     }
     let registry = Registry::read(trace.store())?;
     let found = registry.newest(text);
-    let pack = crate::pack::of_run(trace)?;
+    let pack = crate::run::pack::of_run(trace)?;
     if let Some(entry) = found.filter(|entry| entry.retired.is_none()) {
         let (predicate, registered) = (entry.predicate.clone(), Some(entry.clone()));
         let declared = pack.as_ref().and_then(|pack| pack.predicate(text));
@@ -119,14 +119,14 @@ pub fn resolve(trace: &Trace, text: &str) -> Result<NamedPredicate, NotNamed> {
         return Ok(NamedPredicate { predicate, registered, other_in_pack, since: None });
     }
     if let Some(declared) = pack.as_ref().and_then(|pack| pack.predicate(text)) {
-        let since = crate::pack::declared_since(trace, declared)?;
+        let since = crate::run::pack::declared_since(trace, declared)?;
         return Ok(NamedPredicate { since, ..NamedPredicate::plain(declared.clone()) });
     }
     // Extensions come last, because the state has to be read for them.
     if pack.is_some() && text.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-".contains(&c)) {
         let tip = trace.tip();
         let state = trace.state(tip)?;
-        let extended = crate::pack::in_force(trace, tip + 1, &state)?;
+        let extended = crate::run::pack::in_force(trace, tip + 1, &state)?;
         if let Some(added) = extended.as_ref().and_then(|pack| pack.predicate(text)) {
             let since = pack.as_ref().and_then(|pack| extend::added(pack.value(), &state, tip + 1, text));
             return Ok(NamedPredicate { since, ..NamedPredicate::plain(added.clone()) });
@@ -159,7 +159,7 @@ pub fn unknown(name: &str, registry: &Registry, pack: Option<&Pack>) -> UnknownP
 /// Reads an expression that is asked of a run. It may use the constants and definitions of the pack of the run, and is
 /// checked against the fields that the pack declares.
 pub fn expression(trace: &Trace, polarity: Polarity, text: &str) -> Result<Predicate, Error> {
-    Ok(under(crate::pack::of_run(trace)?.as_ref(), polarity, text)?)
+    Ok(under(crate::run::pack::of_run(trace)?.as_ref(), polarity, text)?)
 }
 
 fn under(pack: Option<&Pack>, polarity: Polarity, text: &str) -> Result<Predicate, ExprError> {
@@ -181,7 +181,7 @@ pub fn listed(trace: &Trace, value: &Value) -> Result<Option<Vec<Predicate>>, Li
     if let Some((other, _)) = members.find(|(name, _)| &***name != "predicates") {
         return Err(ListFault::Member(other.to_string()));
     }
-    let bound = crate::pack::of_run(trace).map_err(ListFault::Error)?;
+    let bound = crate::run::pack::of_run(trace).map_err(ListFault::Error)?;
     let make = |polarity, text: &str| under(bound.as_ref(), polarity, text);
     let mut found: Vec<Predicate> = Vec::with_capacity(list.len());
     for (at, item) in list.iter().enumerate() {

@@ -5,7 +5,7 @@ use dendrer_object::{Digest, RunName};
 
 use crate::ask::bisect::gather::is_last;
 use crate::ask::named::near_field;
-use crate::bisect::Question;
+use crate::bisect::BisectQuestion;
 use crate::registry::{Registered, Registry};
 use crate::timeline::{self, Timeline};
 use crate::{Error, Trace};
@@ -34,7 +34,7 @@ impl PredicatesAnswer {
         PredicatesAnswer { registered, declared, unreadable: registry.unreadable, all }
     }
 
-    /// Lists every predicate of a name; `None` if there is none.
+    /// Lists every predicate of a name; `None` if the name is unknown.
     pub fn named(registry: &Registry, mut declared: Vec<Predicate>, name: &str) -> Option<PredicatesAnswer> {
         let registered: Vec<Registered> = registry.versions(name).cloned().collect();
         declared.retain(|one| {
@@ -52,7 +52,7 @@ pub struct PredicateTested {
     /// The run.
     pub run: RunName,
     /// The predicate.
-    pub question: Question,
+    pub question: BisectQuestion,
     /// The verdicts.
     pub line: Timeline,
     /// The one tick that was asked about.
@@ -82,7 +82,7 @@ impl PredicateTested {
         Ok(PredicateTested {
             run: trace.name().clone(),
             ended: is_last(trace, line.to),
-            question: Question::Predicate(predicate),
+            question: BisectQuestion::Predicate(predicate),
             line,
             at,
             registered: None,

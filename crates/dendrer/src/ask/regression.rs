@@ -9,12 +9,12 @@ use std::ops::ControlFlow;
 use dendrer_kernel::expr::Expr;
 use dendrer_kernel::pack::Pack;
 use dendrer_kernel::predicate::{Predicate, Verdict};
-use dendrer_kernel::progress::course::Course;
-use dendrer_kernel::progress::{DECIMALS, Evaluation, Plan, Signal};
+use dendrer_kernel::progress::course::ProgressCourse;
+use dendrer_kernel::progress::{DECIMALS, Evaluation, ProgressPlan, Signal};
 use dendrer_object::number::round_half_even;
 use dendrer_object::{Digest, Pointer};
 
-use crate::bisect::{Question, Range};
+use crate::bisect::{BisectQuestion, Range};
 use crate::error::Error;
 use crate::timeline::{Timeline, counters_of, fold_at, from_first_name};
 use crate::trace::Trace;
@@ -23,7 +23,7 @@ use crate::trace::Trace;
 #[derive(Debug, Clone, Copy)]
 pub enum Metric<'p> {
     /// A signal of the pack's plan.
-    Signal(Signal, &'p Plan),
+    Signal(Signal, &'p ProgressPlan),
     /// A progress contract of the pack.
     Contract(&'p Predicate),
 }
@@ -72,7 +72,7 @@ impl<'p> Metric<'p> {
 
 /// What a metric says from a tick on.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Reading {
+pub struct MetricReading {
     /// The first tick.
     pub tick: u64,
     /// What it says there.
@@ -97,7 +97,7 @@ pub struct Regression {
     /// What it says at the last one.
     pub last: Evaluation,
     /// The tick at which it fell, and what it says there.
-    pub fell: Option<Reading>,
+    pub fell: Option<MetricReading>,
     /// The first tick at which it cannot be said, where that comes before.
     pub unknown: Option<(u64, String)>,
 }
@@ -126,7 +126,12 @@ impl Regression {
 }
 
 /// Finds where a metric first fell. The run is read once.
-pub fn regression(trace: &Trace, pack: &Pack, metric: &Metric<'_>, range: &Range) -> Result<Question, Error> {
+pub fn regression(
+    trace: &Trace,
+    pack: &Pack,
+    metric: &Metric<'_>,
+    range: &Range,
+) -> Result<BisectQuestion, Error> {
     let readings = readings(trace, metric, range.from, range.to)?;
     let tolerance = metric.tolerance();
     let (mut best, mut fell, mut unknown): (Option<(f64, u64)>, _, _) = (None, None, None);
@@ -152,7 +157,7 @@ pub fn regression(trace: &Trace, pack: &Pack, metric: &Metric<'_>, range: &Range
     });
     let [first, last] = ends;
     let parts = [b"dendrer/regression/v1\n", &pack.digest().0[..], metric.name().as_bytes()];
-    Ok(Question::Regression(Box::new(Regression {
+    Ok(BisectQuestion::Regression(Box::new(Regression {
         metric: metric.name().to_owned(),
         version: metric.version().to_owned(),
         digest: Digest::of_parts(&parts),
@@ -166,7 +171,7 @@ pub fn regression(trace: &Trace, pack: &Pack, metric: &Metric<'_>, range: &Range
 }
 
 /// Returns what a metric says in a range of ticks: at its beginning, and wherever it says something else.
-pub fn readings(trace: &Trace, metric: &Metric<'_>, from: u64, to: u64) -> Result<Vec<Reading>, Error> {
+pub fn readings(trace: &Trace, metric: &Metric<'_>, from: u64, to: u64) -> Result<Vec<MetricReading>, Error> {
     trace.confirm_tip()?;
     let (reads, exprs): (&[Pointer], Vec<&Expr>) = match metric {
         Metric::Signal(_, plan) => (plan.read_set(), plan.exprs().collect()),
@@ -177,10 +182,10 @@ pub fn readings(trace: &Trace, metric: &Metric<'_>, from: u64, to: u64) -> Resul
     let fresh = Trace::open(trace.store(), trace.name())?;
     let fresh = if counted { fresh.without_snapshots() } else { fresh };
     let mut course = match metric {
-        Metric::Signal(_, plan) => Some(Course::new(plan)),
+        Metric::Signal(_, plan) => Some(ProgressCourse::new(plan)),
         Metric::Contract(_) => None,
     };
-    let mut readings: Vec<Reading> = Vec::new();
+    let mut readings: Vec<MetricReading> = Vec::new();
     let mut failed = None;
     // What was reached, and what was challenged, is known from the beginning of the run only.
     let first = if matches!(metric, Metric::Signal(..)) { 0 } else { from };
@@ -211,9 +216,9 @@ pub fn readings(trace: &Trace, metric: &Metric<'_>, from: u64, to: u64) -> Resul
         };
         if tick <= from {
             readings.clear();
-            readings.push(Reading { tick: from, said });
+            readings.push(MetricReading { tick: from, said });
         } else if readings.last().is_none_or(|last| last.said != said) {
-            readings.push(Reading { tick, said });
+            readings.push(MetricReading { tick, said });
         }
         ControlFlow::Continue(())
     })?;

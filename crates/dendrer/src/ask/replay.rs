@@ -3,10 +3,10 @@
 use std::ops::ControlFlow;
 
 use dendrer_kernel::replay::ReplayError;
-use dendrer_kernel::step::Head;
+use dendrer_kernel::step::RunState;
 use dendrer_object::{Digest, RunName, Value};
 
-use crate::verify::replay_with;
+use crate::run::replay::replay_with;
 use crate::{Error, Trace};
 
 /// The state after one tick of a replay.
@@ -44,9 +44,9 @@ pub fn replay(
     trace: &Trace,
     to: u64,
     twice: bool,
-    f: &mut dyn FnMut(&Head) -> ControlFlow<()>,
+    f: &mut dyn FnMut(&RunState) -> ControlFlow<()>,
 ) -> Result<Replayed, Error> {
-    let reducer = crate::pack::reducer_of(trace)?;
+    let reducer = crate::run::pack::reducer_of(trace)?;
     let result = replay_with(trace, to, &*reducer, twice, &mut |head, _| f(head))?;
     let ticks = match &result {
         Ok(ticks) => *ticks,

@@ -17,7 +17,7 @@ pub struct PlaceChange {
     pub path: Pointer,
     /// The value before; `None` if there was none.
     pub before: Option<Value>,
-    /// The value after; `None` if there is none.
+    /// The value after; `None` if the place is missing after it.
     pub after: Option<Value>,
 }
 

@@ -18,7 +18,7 @@ use dendrer_object::{Pointer, Value};
 
 use crate::error::Error;
 use crate::timeline;
-pub use crate::timeline::Sides;
+pub use crate::timeline::ValueSides;
 use crate::trace::{Trace, read};
 
 /// How many transitions behind an onset are looked at for what followed from it.
@@ -60,7 +60,7 @@ pub enum Because {
 
 /// A transition in a tree of inputs.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Node {
+pub struct WhyNode {
     /// The tick.
     pub tick: u64,
     /// The place it is here for, and what it did there; `None` for one that a link led to.
@@ -68,7 +68,7 @@ pub struct Node {
     /// Why it is here; `None` for the write that was asked about.
     pub because: Option<Because>,
     /// What it rests on.
-    pub inputs: Vec<Node>,
+    pub inputs: Vec<WhyNode>,
     /// Why its inputs are not listed, where they are not.
     pub stops: Option<Stops>,
 }
@@ -92,9 +92,9 @@ pub enum Stops {
 
 /// The answer to why a place holds what it holds.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Why {
+pub struct WhyTree {
     /// The last write and its inputs; `None` if no transition wrote there.
-    pub root: Option<Node>,
+    pub root: Option<WhyNode>,
     /// Whether something stood there when the run began.
     pub initial: Option<Value>,
     /// Ticks of which the change was erased or withheld, later than the last known write or earlier.
@@ -146,7 +146,7 @@ struct Index<'t> {
 impl<'t> Index<'t> {
     fn new(trace: &'t Trace, last: u64) -> Result<Index<'t>, Error> {
         trace.confirm_tip()?;
-        let pack = crate::pack::of_run(trace)?;
+        let pack = crate::run::pack::of_run(trace)?;
         let mut index = Index { trace, pack, read: BTreeMap::new(), hidden: Vec::new() };
         trace.for_each(1, last, &mut |tick, record| {
             match delta(&record) {
@@ -217,7 +217,7 @@ pub fn values(
     followed: &Pointer,
     from: u64,
     to: u64,
-) -> Result<BTreeMap<u64, Sides>, Error> {
+) -> Result<BTreeMap<u64, ValueSides>, Error> {
     timeline::values(trace, place, followed, from.max(1), to)
 }
 
@@ -231,7 +231,7 @@ pub fn ever_stood(trace: &Trace, place: &Pointer, followed: &Pointer, to: u64) -
 }
 
 /// Returns what each of some writes of a place rests on, one step down.
-pub fn inputs_of(trace: &Trace, place: &Pointer, ticks: &[u64]) -> Result<Vec<Node>, Error> {
+pub fn inputs_of(trace: &Trace, place: &Pointer, ticks: &[u64]) -> Result<Vec<WhyNode>, Error> {
     let index = Index::new(trace, ticks.iter().copied().max().unwrap_or(0))?;
     let reach = Reach { depth: 1, cross_agent: true };
     let node = |tick: &u64| {
@@ -242,7 +242,7 @@ pub fn inputs_of(trace: &Trace, place: &Pointer, ticks: &[u64]) -> Result<Vec<No
 }
 
 /// Answers why a place holds what it holds after a tick: the last write, its inputs, and theirs.
-pub fn why(trace: &Trace, tick: u64, place: &Pointer, reach: Reach) -> Result<Why, Error> {
+pub fn why(trace: &Trace, tick: u64, place: &Pointer, reach: Reach) -> Result<WhyTree, Error> {
     let index = Index::new(trace, tick)?;
     let mut tree = Tree { index: &index, reach, seen: BTreeSet::new(), nodes: 0, agent: None };
     let root = match last_change(&index, place, tick)? {
@@ -255,7 +255,7 @@ pub fn why(trace: &Trace, tick: u64, place: &Pointer, reach: Reach) -> Result<Wh
     let initial = trace.genesis()?.state;
     let initial = place.get(&initial).cloned();
     let rules = index.pack.as_ref().is_some_and(|pack| pack.rules() > 0);
-    Ok(Why { root, initial, hidden: index.hidden, rules })
+    Ok(WhyTree { root, initial, hidden: index.hidden, rules })
 }
 
 /// Returns the last tick that decided what stands at a place. What is put behind an item of a list does not write the
@@ -302,11 +302,11 @@ impl Tree<'_, '_> {
         place: Option<&Pointer>,
         because: Option<Because>,
         depth: usize,
-    ) -> Result<Node, Error> {
+    ) -> Result<WhyNode, Error> {
         self.nodes += 1;
         let record = self.index.trace.record(tick)?;
         let wrote = place.map(|place| (place.clone(), ops_at(&record, place)));
-        let mut node = Node { tick, wrote, because, inputs: Vec::new(), stops: None };
+        let mut node = WhyNode { tick, wrote, because, inputs: Vec::new(), stops: None };
         let is_other = agent(&record) != self.agent;
         if self.seen.contains(&(tick, place.cloned())) {
             node.stops = Some(Stops::Above);
@@ -321,7 +321,7 @@ impl Tree<'_, '_> {
         Ok(node)
     }
 
-    fn add_inputs(&mut self, node: &mut Node, record: &Record, depth: usize) -> Result<(), Error> {
+    fn add_inputs(&mut self, node: &mut WhyNode, record: &Record, depth: usize) -> Result<(), Error> {
         let found = inputs(self.index, node.tick, record, node.wrote.as_ref().map(|(place, _)| place))?;
         if found.inputs.is_empty() {
             node.stops = Some(if found.known { Stops::Nothing } else { Stops::Unknown });
@@ -417,7 +417,7 @@ fn links(trace: &Trace, record: &Record) -> Result<Vec<(u64, Rel)>, Error> {
 /// Follows an onset forward: a transition joins if it is known to rest on a member. Denials and anomalies that only
 /// come after are listed too, and nothing follows from them.
 pub fn chain(trace: &Trace, onset: u64, to: u64, limit: usize) -> Result<Chain, Error> {
-    let pack = crate::pack::of_run(trace)?;
+    let pack = crate::run::pack::of_run(trace)?;
     let rules = pack.as_ref().is_some_and(|pack| pack.rules() > 0);
     let looked_to = to.min(onset.saturating_add(CHAIN_REACH));
     let mut chain = Chain { members: Vec::new(), looked_to, more: false, rules };

@@ -1,31 +1,26 @@
 //! Which of the states and verdicts that a store keeps are worth their room.
 //!
-//! Decides and removes nothing. Whatever is decided here changes no answer, only the time that it takes: what is kept
-//! follows from the log, and is compared with it whenever it is used.
+//! [`spare()`] decides, [`clean`] removes. Neither changes an answer, only the time that it takes: what is kept follows from the
+//! log, and is compared with it whenever it is used. The log is never touched.
 
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use dendrer_object::{Record, RunName};
-use dendrer_store::{KeptRow, KeptWhat, Slot, StoreError};
+use dendrer_store::{Embedded, IndexState, KeptRow, KeptWhat, Leftover, Slot, StoreError};
+
+use super::{CareNote, Follow};
 
 use crate::error::Error;
-use crate::recorder::{OUTWEIGH, outweigh, weight};
+use crate::repo::refuse_damage;
+use crate::run::snapshot::{OUTWEIGH, outweigh, weight};
 use crate::trace::{ReadHandle, Trace};
 
-/// What a snapshot is good for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Fit {
-    /// For nothing: it does not hold the state that is on record.
-    Nothing,
-    /// For the state, which the record binds. The rest is not what the key of the store signed.
-    StateAlone,
-    /// For whoever may rely on it: everybody for the state, and for the rest whoever has the key, if it is signed.
-    Whole,
-}
+pub use crate::run::snapshot::Fit;
 
 /// Why something that is kept is not worth its room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum SpareReason {
     /// The log has no such run or tick.
     NoSuchTick,
     /// It is not what the record says, so nobody uses it.
@@ -64,13 +59,17 @@ fn judge(trace: &Trace, tick: u64) -> Result<Fit, Error> {
 }
 
 /// Finds what is not worth its room among rows in the order in which a store lists them.
-pub fn spare(store: &impl ReadHandle, rows: &[KeptRow], rule: Rule) -> Result<Vec<(KeptRow, Why)>, Error> {
+pub fn spare(
+    store: &impl ReadHandle,
+    rows: &[KeptRow],
+    rule: Rule,
+) -> Result<Vec<(KeptRow, SpareReason)>, Error> {
     let mut spare = Vec::new();
     for rows in rows.chunk_by(|a, b| a.run == b.run && is_snapshot(a) == is_snapshot(b)) {
         let Some(run) = rows.first().map(|row| &row.run) else { continue };
         let whole = match store.to_handle().run(run)? {
-            None => Some(Why::NoSuchTick),
-            Some(summary) if summary.last_ts.ms() < rule.since_ms => Some(Why::Old),
+            None => Some(SpareReason::NoSuchTick),
+            Some(summary) if summary.last_ts.ms() < rule.since_ms => Some(SpareReason::Old),
             Some(_) => None,
         };
         match whole {
@@ -92,7 +91,7 @@ fn spare_snapshots(
     store: &impl ReadHandle,
     rows: &[KeptRow],
     rule: Rule,
-) -> Result<Vec<(KeptRow, Why)>, Error> {
+) -> Result<Vec<(KeptRow, SpareReason)>, Error> {
     let Some(first) = rows.first() else { return Ok(Vec::new()) };
     let trace = Trace::open(store, &first.run)?;
     let mut spare = Vec::new();
@@ -101,7 +100,7 @@ fn spare_snapshots(
     for row in rows {
         let KeptWhat::Snapshot(tick) = row.what else { continue };
         if tick > trace.tip() {
-            spare.push((row.clone(), Why::NoSuchTick));
+            spare.push((row.clone(), SpareReason::NoSuchTick));
             continue;
         }
         trace.for_each(from, tick, &mut |_, record: Record| {
@@ -110,13 +109,71 @@ fn spare_snapshots(
         })?;
         from = tick + 1;
         match judge(&trace, tick)? {
-            Fit::Nothing => spare.push((row.clone(), Why::DoesNotFit)),
-            Fit::StateAlone => spare.push((row.clone(), Why::NotSigned)),
+            Fit::Nothing => spare.push((row.clone(), SpareReason::DoesNotFit)),
+            Fit::StateAlone => spare.push((row.clone(), SpareReason::NotSigned)),
             Fit::Whole if outweigh(records, usize::try_from(row.bytes).unwrap_or(usize::MAX), times) => {
                 records = 0;
             }
-            Fit::Whole => spare.push((row.clone(), Why::TooClose)),
+            Fit::Whole => spare.push((row.clone(), SpareReason::TooClose)),
         }
     }
     Ok(spare)
+}
+
+/// What was removed from a store, or would be.
+#[derive(Debug, Clone)]
+pub struct Cleaned {
+    /// Whether nothing was removed.
+    pub dry_run: bool,
+    /// The rule that was asked for.
+    pub rule: Rule,
+    /// States and verdicts.
+    pub spare: Vec<(KeptRow, SpareReason)>,
+    /// Files of interrupted work.
+    pub leftovers: Vec<Leftover>,
+    /// Number of bytes of the index that hold nothing.
+    pub room: u64,
+}
+
+impl Cleaned {
+    /// Number of bytes of all rows and files.
+    pub fn bytes(&self) -> u64 {
+        let rows = self.spare.iter().map(|(row, _)| row.bytes);
+        rows.chain(self.leftovers.iter().map(|file| file.bytes)).sum()
+    }
+}
+
+/// Removes what follows from the log and is not worth its room, and what interrupted work left. A dry run takes a store that was
+/// opened for reading.
+pub fn clean(store: Embedded, rule: Rule, dry_run: bool, follow: &mut dyn Follow) -> Result<Cleaned, Error> {
+    refuse_damage(&store)?;
+    let store = Arc::new(store);
+    let counted = follow.stage("records", None).over(&store);
+    let spare = spare(&counted, &store.kept_rows()?, rule)?;
+    drop(counted);
+    let mut store = Arc::into_inner(store).expect("no trace is open any more");
+    let mut room = store.index_room()?;
+    let leftovers = match dry_run {
+        true => store.leftovers()?,
+        false => {
+            let rows: Vec<KeptRow> = spare.iter().map(|(row, _)| row.clone()).collect();
+            store.remove_kept(&rows)?;
+            store.remove_leftovers()?
+        }
+    };
+    if !dry_run && store.index_room()? > 0 {
+        match store.compact_index() {
+            // The rows that were removed from it are counted by themselves.
+            Ok(freed) => room = freed.saturating_sub(spare.iter().map(|(row, _)| row.bytes).sum()),
+            Err(error) => {
+                room = 0;
+                follow.note(&CareNote::IndexInUse(error));
+            }
+        }
+    }
+    if matches!(store.index_state(), IndexState::Corrupt(_)) {
+        follow.note(&CareNote::IndexDoesNotOpen);
+    }
+    store.close()?;
+    Ok(Cleaned { dry_run, rule, spare, leftovers, room })
 }

@@ -6,17 +6,17 @@
 use dendrer_kernel::contract::{CONTEXT, Checked, Contracts, Import, ImportRefused, Side, check_import};
 use dendrer_kernel::pack::Pack;
 use dendrer_kernel::replay;
-use dendrer_kernel::step::{Head, Pick, Picked, Stage};
+use dendrer_kernel::step::{Pick, Picked, RunState, Stage};
 use dendrer_object::record::{LINKS_MAX, Record, Rel};
 use dendrer_object::{Intent, RunName, TypeName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
-use crate::casebook;
 use crate::error::Error;
-use crate::pack;
-use crate::recorder::{Recorder, Surroundings};
+use crate::recorder::{Environment, Recorder};
 use crate::repo::Repo;
+use crate::run::casebook_name;
+use crate::run::pack;
 use crate::trace::Trace;
 
 /// A transition that may be imported, and what it was decided on.
@@ -48,7 +48,7 @@ pub enum Imported {
 impl Candidate {
     /// Reads a transition with the state before it and the contracts in force there.
     pub fn read(source: &Trace, tick: u64) -> Result<Candidate, Error> {
-        casebook::refuse_source(source)?;
+        casebook_name::refuse_source(source)?;
         let no = |why: &str| Error::NotImportable { run: source.name().clone(), tick, why: why.to_owned() };
         if tick == 0 {
             return Err(no("tick 0 is the beginning of the run, and no transition"));
@@ -102,7 +102,7 @@ impl Candidate {
 }
 
 /// The pack in force for what is imported onto a head: it lands behind its marker.
-fn in_force_where_it_lands(target: &Trace, head: &Head) -> Result<Option<Pack>, Error> {
+fn in_force_where_it_lands(target: &Trace, head: &RunState) -> Result<Option<Pack>, Error> {
     pack::in_force(target, head.tick() + 2, head.state())
 }
 
@@ -126,7 +126,7 @@ pub fn import(
     target: &RunName,
     pick: &mut Pick,
     at: u64,
-    surroundings: Box<dyn Surroundings>,
+    surroundings: Box<dyn Environment>,
     dry: bool,
 ) -> Result<Imported, Error> {
     let predicates = {

@@ -23,17 +23,17 @@ use dendrer_object::number::{Number, round_half_even};
 use dendrer_object::record::{Kind, Record, Rel};
 use dendrer_object::text::nearest;
 use dendrer_object::value::Object;
-use dendrer_object::{Digest, Pointer, RunName, TypeName, Value};
+use dendrer_object::{Code, Digest, Pointer, RunName, TypeName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
-use crate::casebook;
 use crate::error::Error;
 use crate::pack;
-use crate::recorder::{Recorder, Surroundings};
+use crate::recorder::{Environment, Recorder};
 use crate::repo::Repo;
+use crate::run::casebook_name;
+use crate::run::replay::replay_range;
 use crate::trace::Trace;
-use crate::verify::replay_range;
 
 /// How many transitions are appended together while intents are carried on.
 /// Shorter ones are on record as a whole or not at all.
@@ -41,7 +41,7 @@ pub(crate) const GROUP: usize = 20_000;
 
 /// What is different in a fork.
 #[derive(Debug, Clone)]
-pub struct Terms {
+pub struct ForkTerms {
     /// The new run's id.
     pub run: RunName,
     /// Why it is forked.
@@ -55,17 +55,17 @@ pub struct Terms {
     /// The pack that is in force from here on.
     pub pack: Option<Bound>,
     /// Another answer of a tool, by the tick of the parent at which it came.
-    pub replace: BTreeMap<u64, Answer>,
+    pub replace: BTreeMap<u64, ReplacedAnswer>,
     /// The agent that went wrong, where the fork is its restoration from before that (dendrer paper 7).
     pub restored: Option<Arc<str>>,
     /// What the marker says of the run whose intents go on here, where this is a rebase.
     pub(crate) rebased: Option<Value>,
 }
 
-impl Terms {
+impl ForkTerms {
     /// A fork under the same terms.
-    pub fn new(run: RunName) -> Terms {
-        Terms {
+    pub fn new(run: RunName) -> ForkTerms {
+        ForkTerms {
             run,
             reason: None,
             guidance: BTreeMap::new(),
@@ -81,7 +81,7 @@ impl Terms {
 
 /// What a tool is to have answered.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Answer {
+pub struct ReplacedAnswer {
     /// The output.
     pub output: Value,
     /// The change of state that the output means, in a run in which agents bring deltas and no rule makes them.
@@ -137,12 +137,12 @@ pub struct Carried {
     /// The ticks of the parent whose answer was replaced, and whose change of the state is the same all the same.
     pub unmoved: Vec<u64>,
     /// Where it stopped, and why; nothing where all of the parent was carried on.
-    pub stopped: Option<(u64, Stopped)>,
+    pub stopped: Option<(u64, ForkStopped)>,
 }
 
 /// Why an intent of the parent was not carried on.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Stopped {
+pub enum ForkStopped {
     /// It names a tick of the parent that says something else here.
     Rests(u64),
     /// It was decided on a value that is another here, by its contract or by a policy rule: the place, the value then, and the
@@ -151,12 +151,26 @@ pub enum Stopped {
     /// The kernel wrote it about the parent. Whether it would do so here is not known before something happens.
     Kernel(TypeName),
     /// The door turned it down: the code and the reason.
-    Refused(&'static str, String),
+    Refused(Code, String),
+}
+
+impl Forked {
+    /// Returns the extensions of the parent, each with whether it goes on, under another pack or one with another constant.
+    /// `before` is the state at the branch point, `head` that of the fork.
+    pub fn extensions(&self, before: &Value, terms: &ForkTerms, head: &step::RunState) -> Vec<(Value, bool)> {
+        let is_other = |changed: &Changed| matches!(changed.what, What::Constant(_));
+        if terms.pack.is_none() && !self.changed.iter().any(is_other) {
+            return Vec::new();
+        }
+        let pack = head.in_force();
+        let goes_on = |one: &Value| pack.as_ref().is_some_and(|pack| extend::is_of(one, pack));
+        extend::all(before).map(|one| (one.clone(), goes_on(one))).collect()
+    }
 }
 
 impl Repo {
     /// Forks a run at a tick. The caller commits what was gathered, or discards it.
-    pub fn fork(&self, parent: &Trace, tick: u64, terms: &Terms) -> Result<(Recorder, Forked), Error> {
+    pub fn fork(&self, parent: &Trace, tick: u64, terms: &ForkTerms) -> Result<(Recorder, Forked), Error> {
         fork(parent, self.writer()?, tick, terms, self.environment())
     }
 }
@@ -167,22 +181,22 @@ pub fn fork(
     parent: &Trace,
     store: &Shared,
     tick: u64,
-    terms: &Terms,
-    surroundings: Box<dyn Surroundings>,
+    terms: &ForkTerms,
+    surroundings: Box<dyn Environment>,
 ) -> Result<(Recorder, Forked), Error> {
-    casebook::refuse_source(parent)?;
+    casebook_name::refuse_source(parent)?;
     let head = parent.head(tick)?;
     if store.find(&head.id())?.is_none() {
         return Err(Error::MissingPrefix { run: parent.name().clone(), parent: head.id() });
     }
     let segment = parent.segment(tick);
     let replayed_from = parent.snapshot_before(tick)?;
-    let reducer = pack::reducer_of_segment(parent, segment)?;
-    let go_on = &mut |_: &step::Head, _: &Record| ControlFlow::Continue(());
+    let reducer = crate::run::pack::reducer_of_segment(parent, segment)?;
+    let go_on = &mut |_: &step::RunState, _: &Record| ControlFlow::Continue(());
     replay_range(parent, replayed_from, tick, &*reducer, false, go_on)??;
     check_replaced(parent, tick, terms, &*reducer)?;
 
-    let in_force = pack::of_segment(parent, segment)?;
+    let in_force = crate::run::pack::of_segment(parent, segment)?;
     let terms = &counted(terms, in_force.as_ref())?;
     let mut changed = Vec::new();
     let mut kernel_terms = step::Fork::new(terms.run.clone());
@@ -217,7 +231,7 @@ pub fn fork(
     let reducer = match &kernel_terms.pack {
         None => reducer,
         Some(bound) => {
-            let other = pack::read_recorded(&terms.run, &bound.value)?.reducer();
+            let other = crate::run::pack::read_recorded(&terms.run, &bound.value)?.reducer();
             // What recorded intents bring means something else to another engine.
             if other.name() != reducer.name() {
                 let (own, other) = (reducer.name().to_owned(), other.name().to_owned());
@@ -232,7 +246,7 @@ pub fn fork(
 }
 
 /// The values that are to be set, as the fields that the pack declares hold them.
-fn counted(terms: &Terms, pack: Option<&Pack>) -> Result<Terms, Error> {
+fn counted(terms: &ForkTerms, pack: Option<&Pack>) -> Result<ForkTerms, Error> {
     let mut terms = terms.clone();
     let Some(pack) = pack else { return Ok(terms) };
     for (path, value) in &mut terms.set {
@@ -255,7 +269,7 @@ fn counted(terms: &Terms, pack: Option<&Pack>) -> Result<Terms, Error> {
 }
 
 /// Looks whether each answer that is to be replaced is one.
-fn check_replaced(parent: &Trace, from: u64, terms: &Terms, reducer: &dyn Reducer) -> Result<(), Error> {
+fn check_replaced(parent: &Trace, from: u64, terms: &ForkTerms, reducer: &dyn Reducer) -> Result<(), Error> {
     for (tick, answer) in &terms.replace {
         let fail =
             |why: &str| Error::NoAnswer { run: parent.name().clone(), tick: *tick, why: why.to_owned() };
@@ -282,7 +296,7 @@ fn check_replaced(parent: &Trace, from: u64, terms: &Terms, reducer: &dyn Reduce
     Ok(())
 }
 
-fn about(terms: &Terms, changed: &[Changed]) -> Object {
+fn about(terms: &ForkTerms, changed: &[Changed]) -> Object {
     let mut about = Object::default();
     if let Some(reason) = &terms.reason {
         about.set("fork_reason", Value::String(Arc::clone(reason)));
@@ -327,7 +341,12 @@ enum Enforced {
 }
 
 /// Finds what a name means to the rules of a run.
-fn enforced(head: &step::Head, pack: Option<&Value>, name: &str, value: &Value) -> Result<Enforced, Error> {
+fn enforced(
+    head: &step::RunState,
+    pack: Option<&Value>,
+    name: &str,
+    value: &Value,
+) -> Result<Enforced, Error> {
     if let Some(pack) = pack
         && let Some(before) = pack.get("constants").and_then(|constants| constants.get(name))
     {
@@ -336,7 +355,7 @@ fn enforced(head: &step::Head, pack: Option<&Value>, name: &str, value: &Value) 
         constants.set(name, value.clone());
         members.set("constants", Value::Object(constants));
         let value = Value::Object(members);
-        pack::read_recorded(head.run(), &value)?;
+        crate::run::pack::read_recorded(head.run(), &value)?;
         // The text that people wrote says another constant.
         let text = pack::text_of(&value);
         return Ok(Enforced::Pack(Bound { value, text }, before));
@@ -365,7 +384,7 @@ pub fn carry_on(
     recorder: &mut Recorder,
     parent: &Trace,
     forked: &Forked,
-    terms: &Terms,
+    terms: &ForkTerms,
     keep: bool,
 ) -> Result<Carried, Error> {
     let takes_delta = recorder.takes_delta();
@@ -384,12 +403,13 @@ pub fn carry_on(
         let mut take = || {
             let of = |pack: Option<Pack>| pack.map(|pack| pack.contracts).unwrap_or_default();
             if turns_there.contains(&tick) {
-                theirs = of(pack::in_force(parent, tick, &there)?);
+                theirs = of(crate::run::pack::in_force(parent, tick, &there)?);
             }
             let head = recorder.head();
             if turns_here.contains(&(head.tick() + 1)) {
                 let value = head.in_force();
-                ours = of(value.map(|value| pack::read_recorded(head.run(), &value)).transpose()?);
+                ours =
+                    of(value.map(|value| crate::run::pack::read_recorded(head.run(), &value)).transpose()?);
             }
             // What the parent's contract found there; what it finds here is found again.
             if record.header().type_name.as_ref().is_some_and(|name| name.as_str() == VIOLATION) {
@@ -423,7 +443,7 @@ struct Next<'a> {
     /// Where the parent stood before it.
     there: &'a Value,
     here: &'a BTreeMap<Digest, (Digest, u64)>,
-    terms: &'a Terms,
+    terms: &'a ForkTerms,
     /// What says, for a type, what its transitions are decided on: of the parent, and what is in force here.
     contracts: [&'a Contracts; 2],
     takes_delta: bool,
@@ -434,7 +454,7 @@ impl Next<'_> {
     fn take(&self, recorder: &mut Recorder, carried: &mut Carried) -> Result<Option<Digest>, Error> {
         let Some(mut intent) = replay::intent(self.record, self.takes_delta)? else {
             let type_name = self.record.header().type_name.clone().expect("a transition has a type");
-            carried.stopped = Some((self.tick, Stopped::Kernel(type_name)));
+            carried.stopped = Some((self.tick, ForkStopped::Kernel(type_name)));
             return Ok(None);
         };
         let replaced = self.terms.replace.get(&self.tick);
@@ -469,7 +489,7 @@ impl Next<'_> {
                 Ok(Some(record.id()))
             }
             Outcome::Refused(refused) => {
-                let why = Stopped::Refused(refused.reason.code().as_str(), refused.reason.to_string());
+                let why = ForkStopped::Refused(refused.reason.code(), refused.reason.to_string());
                 carried.stopped = Some((self.tick, why));
                 Ok(None)
             }
@@ -484,7 +504,7 @@ impl Next<'_> {
             said = true;
             if let Some(path) = contract.differing(intent, self.there, head.state()) {
                 let (then, now) = (path.get(self.there).cloned(), path.get(head.state()).cloned());
-                return Basis::Differs(Stopped::DecidedOn(path, then, now));
+                return Basis::Differs(ForkStopped::DecidedOn(path, then, now));
             }
         }
         if intent.type_name.as_str() == "policy.decision" || intent.member("policy").is_some() {
@@ -492,7 +512,7 @@ impl Next<'_> {
                 said = true;
                 let (then, now) = (path.get(self.there), path.get(head.state()));
                 if then != now {
-                    let why = Stopped::DecidedOn(path.clone(), then.cloned(), now.cloned());
+                    let why = ForkStopped::DecidedOn(path.clone(), then.cloned(), now.cloned());
                     return Basis::Differs(why);
                 }
             }
@@ -502,7 +522,7 @@ impl Next<'_> {
             if let Some((_, tick)) = self.here.get(&link.hash)
                 && self.terms.replace.contains_key(tick)
             {
-                return Basis::Differs(Stopped::Rests(*tick));
+                return Basis::Differs(ForkStopped::Rests(*tick));
             }
         }
         // What a tool answered and what was seen is a fact, however it came about.
@@ -522,13 +542,13 @@ enum Basis {
     /// It is the same here.
     Same,
     /// It is different here.
-    Differs(Stopped),
+    Differs(ForkStopped),
     /// Nothing.
     Unsaid,
 }
 
 /// Puts another answer in the place of the recorded one.
-pub(crate) fn replace(intent: &mut Intent, answer: &Answer) {
+pub(crate) fn replace(intent: &mut Intent, answer: &ReplacedAnswer) {
     let mut result = intent.member("result").and_then(Value::as_object).cloned().unwrap_or_default();
     result.remove("error");
     result.set("output", answer.output.clone());
@@ -543,7 +563,7 @@ pub(crate) fn replace(intent: &mut Intent, answer: &Answer) {
 
 /// Where a run was forked and why, as its marker says.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Origin {
+pub struct ForkOrigin {
     /// The parent.
     pub run: RunName,
     /// The tick of the parent that it goes on from.
@@ -553,14 +573,14 @@ pub struct Origin {
 }
 
 /// Returns where the run of a trace was forked; `None` for a run that begins by itself.
-pub fn origin(trace: &Trace) -> Result<Option<Origin>, Error> {
+pub fn origin(trace: &Trace) -> Result<Option<ForkOrigin>, Error> {
     let [.., (run, tick), (_, end)] = trace.lineage() else { return Ok(None) };
     let reason = match tick < end {
         true => trace.record(tick + 1)?,
-        false => return Ok(Some(Origin { run: run.clone(), tick: *tick, reason: None })),
+        false => return Ok(Some(ForkOrigin { run: run.clone(), tick: *tick, reason: None })),
     };
     debug_assert_eq!(reason.header().kind, Kind::Transition, "a tick is a transition");
     let about = reason.body().value("/fork");
     let reason = about.as_ref().and_then(|about| about.get("fork_reason")?.as_str().map(Arc::from));
-    Ok(Some(Origin { run: run.clone(), tick: *tick, reason }))
+    Ok(Some(ForkOrigin { run: run.clone(), tick: *tick, reason }))
 }

@@ -11,34 +11,32 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_kernel::pack::{Bound, Engine, Origin, Pack, extend};
-use dendrer_kernel::step::{COUNTERS, Head, KERNEL_PATHS, Outcome, Reason, Start};
+use dendrer_kernel::pack::{Bound, Origin, Pack, PackEngine, extend};
+use dendrer_kernel::predicate::Verdict;
+use dendrer_kernel::step::{COUNTERS, KERNEL_PATHS, Outcome, Reason, RunState, Start};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::{Author, Link, Record, Rel};
-use dendrer_object::{Digest, Intent, Object, Pointer, RunName, Value};
+use dendrer_object::{Code, Digest, Intent, Object, Pointer, RunName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
-use crate::casebook;
 use crate::error::Error;
-use crate::pack;
-use crate::recorder::{Recorder, Surroundings};
+use crate::recorder::{Environment, Recorder};
 use crate::repo::Repo;
+use crate::run::casebook_name;
+use crate::run::pack;
+use crate::run::replay::replay_range;
 use crate::trace::Trace;
-use crate::verify::replay_range;
 
-/// How many runs may be merged.
-pub const SOURCES_MAX: usize = 16;
-
-/// How many places may be seeded or in conflict. Each is on record with where it is from.
-pub const PLACES_MAX: usize = 10_000;
+pub use crate::error::MergeError;
+pub use crate::limits::{PLACES_MAX, SOURCES_MAX};
 
 /// The member of a run's `meta` that says what it was seeded from.
 const MEMBER: &str = "merge";
 
 /// A run, and the tick up to which it counts.
 #[derive(Clone, Copy)]
-pub struct Source<'t> {
+pub struct MergeInput<'t> {
     /// The run.
     pub trace: &'t Trace,
     /// The tick whose state is read.
@@ -72,7 +70,7 @@ impl Strategy {
 
 /// How a merge is made.
 #[derive(Debug, Clone)]
-pub struct Terms {
+pub struct MergeTerms {
     /// The new run's id.
     pub run: RunName,
     /// The places that are seeded; none stands for all members of the states.
@@ -83,117 +81,9 @@ pub struct Terms {
     pub seed_only: bool,
 }
 
-/// Why runs cannot be merged, or a conflict not be resolved.
-#[derive(Debug, Clone, PartialEq, thiserror::Error)]
-#[non_exhaustive]
-pub enum MergeError {
-    /// There are too few or too many of them.
-    #[error("{0} runs cannot be merged: it takes 2 to {SOURCES_MAX}")]
-    Sources(usize),
-    /// One of them is named twice.
-    #[error("{run}@{tick} is named twice, and a merge is made of several")]
-    Twice {
-        /// The run.
-        run: RunName,
-        /// The tick.
-        tick: u64,
-    },
-    /// A place cannot be seeded.
-    #[error("{path} cannot be seeded: {why}", path = .0.dotted(), why = .1)]
-    Place(Pointer, &'static str),
-    /// None of the sources has anything there.
-    #[error("none of the runs has anything at {}", .0.dotted())]
-    Nothing(Pointer),
-    /// There are too many places.
-    #[error("there are more than {PLACES_MAX} places to seed; choose some of them")]
-    TooMany,
-    /// The runs are not under the same rules.
-    #[error("{a} and {b} have different {what}, and one run has only one")]
-    Terms {
-        /// One run.
-        a: RunName,
-        /// The other.
-        b: RunName,
-        /// What is different.
-        what: &'static str,
-    },
-    /// What extensions added to the contracts of a run would be lost.
-    #[error("the contracts of {0} were extended, and a new run would begin without that")]
-    Extended(RunName),
-    /// What another merge left open would be taken for absent.
-    #[error("{run} has an open conflict at {path}, which nobody decided", path = .path.dotted())]
-    OpenSource {
-        /// The run.
-        run: RunName,
-        /// The place.
-        path: Pointer,
-    },
-    /// Nothing but rules changes the state of the new run, so nobody could put a value in later.
-    #[error("{} is in conflict, and under the rules of the pack nobody could resolve it later", .0.dotted())]
-    OpenUnderRules(Pointer),
-    /// The run was not seeded from others.
-    #[error("{0} was not made by a merge")]
-    NotMerged(RunName),
-    /// What the record says of the merge is not what a merge writes.
-    #[error("what {0} says of its merge cannot be read")]
-    Malformed(RunName),
-    /// There is no such conflict.
-    #[error("{run} has no conflict at {path}", path = .path.dotted())]
-    NoConflict {
-        /// The run.
-        run: RunName,
-        /// The place that was given.
-        path: Pointer,
-    },
-    /// The conflict has no such side.
-    #[error("{take} is none of {sides}")]
-    NoSide {
-        /// What was given.
-        take: String,
-        /// What there is.
-        sides: String,
-    },
-    /// It is decided already.
-    #[error("the conflict at {path} is settled: {how}", path = .path.dotted())]
-    Settled {
-        /// The place.
-        path: Pointer,
-        /// By what.
-        how: String,
-    },
-    /// The door turned the resolution down.
-    #[error("the run refuses the resolution ({code}): {reason}")]
-    Refused {
-        /// The code.
-        code: &'static str,
-        /// The reason.
-        reason: String,
-    },
-}
-
-impl MergeError {
-    /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
-        match self {
-            MergeError::Sources(_)
-            | MergeError::Twice { .. }
-            | MergeError::Place(..)
-            | MergeError::TooMany => "E0441",
-            MergeError::Nothing(_) => "E0104",
-            MergeError::Terms { .. } | MergeError::Extended(_) => "E0442",
-            MergeError::OpenUnderRules(_) => "E0443",
-            MergeError::OpenSource { .. } => "E0447",
-            MergeError::NotMerged(_) | MergeError::Malformed(_) => "E0444",
-            MergeError::NoConflict { .. } | MergeError::NoSide { .. } => "E0445",
-            MergeError::Settled { .. } => "E0446",
-            MergeError::Refused { code, .. } => code,
-        }
-    }
-}
-
 /// Where a value is from.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct From {
+pub struct MergeSource {
     /// The name of the source: `a` is the first, `b` the second.
     pub source: Arc<str>,
     /// The tick that wrote it last; 0 where it was there from the beginning.
@@ -208,7 +98,7 @@ pub struct Seeded {
     /// The place.
     pub path: Pointer,
     /// Every source that has it, in order.
-    pub from: Vec<From>,
+    pub from: Vec<MergeSource>,
 }
 
 /// A place with different values.
@@ -217,14 +107,14 @@ pub struct Conflict {
     /// The place.
     pub path: Pointer,
     /// The values, in the order of the sources.
-    pub values: Vec<(From, Value)>,
+    pub values: Vec<(MergeSource, Value)>,
     /// The source whose value the strategy took.
     pub taken: Option<Arc<str>>,
 }
 
 /// What a source was, as the record says.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Named {
+pub struct NamedSource {
     /// Its name in the merge: `a`, `b`, ...
     pub name: Arc<str>,
     /// The run.
@@ -241,7 +131,7 @@ pub struct Named {
 #[derive(Debug, Clone, PartialEq)]
 pub struct Merged {
     /// The sources, in the order in which they were named.
-    pub sources: Vec<Named>,
+    pub sources: Vec<NamedSource>,
     /// The strategy's word.
     pub strategy: Arc<str>,
     /// Whether values alone were taken.
@@ -252,9 +142,24 @@ pub struct Merged {
     pub conflicts: Vec<Conflict>,
 }
 
+/// Returns the rules that cannot be judged because no value was taken for what they read, with the reason. A rule that reads an
+/// open conflict is left out: the conflict is decided first.
+pub fn unjudged(head: &RunState, merged: &Merged) -> Vec<(String, String)> {
+    let waits = |path| {
+        merged.conflicts.iter().any(|conflict| conflict.taken.is_none() && conflict.path.overlaps(path))
+    };
+    let rules = head.policy().iter().filter(|rule| !rule.reads_counters());
+    let rules = rules.filter(|rule| !rule.read_set().iter().any(waits));
+    let unjudged = rules.filter_map(|rule| match rule.verdict(head.state(), None) {
+        Verdict::Uncertain(why) => Some((rule.name().to_owned(), why)),
+        _ => None,
+    });
+    unjudged.collect()
+}
+
 impl Repo {
     /// Makes the beginning of a run that is seeded from others. The caller commits what was gathered, or discards it.
-    pub fn merge(&self, sources: &[Source<'_>], terms: &Terms) -> Result<(Recorder, Merged), Error> {
+    pub fn merge(&self, sources: &[MergeInput<'_>], terms: &MergeTerms) -> Result<(Recorder, Merged), Error> {
         merge(sources, self.writer()?, terms, self.environment())
     }
 
@@ -267,16 +172,16 @@ impl Repo {
 /// Makes the beginning of a run that is seeded from others. What is gathered is the caller's to commit, or to discard.
 /// The sources are read through one handle and the new run is written through another, of the same store.
 pub fn merge(
-    sources: &[Source<'_>],
+    sources: &[MergeInput<'_>],
     store: &Shared,
-    terms: &Terms,
-    surroundings: Box<dyn Surroundings>,
+    terms: &MergeTerms,
+    surroundings: Box<dyn Environment>,
 ) -> Result<(Recorder, Merged), Error> {
     if !(2..=SOURCES_MAX).contains(&sources.len()) {
         return Err(MergeError::Sources(sources.len()).into());
     }
     for (at, source) in sources.iter().enumerate() {
-        let moment = |source: &Source<'_>| (source.trace.name().clone(), source.tick);
+        let moment = |source: &MergeInput<'_>| (source.trace.name().clone(), source.tick);
         let (run, tick) = moment(source);
         if sources[..at].iter().any(|other| moment(other) == (run.clone(), tick)) {
             return Err(MergeError::Twice { run, tick }.into());
@@ -320,7 +225,7 @@ pub fn merge(
     if let Some(bound) = &start.pack {
         let pack = pack::read_recorded(&terms.run, &bound.value)?;
         // Where intents bring no change of their own, nobody could decide it later.
-        if let (Engine::Fold | Engine::Wasm, Some(path)) = (pack.engine, open.first()) {
+        if let (PackEngine::Fold | PackEngine::Wasm, Some(path)) = (pack.engine, open.first()) {
             return Err(MergeError::OpenUnderRules(path.clone()).into());
         }
         start.state = filled(&pack, &start.state, &open)?;
@@ -369,7 +274,7 @@ fn chosen(artifacts: &[Pointer]) -> Result<Vec<Pointer>, MergeError> {
 
 /// One source, once it was replayed: its state, and who wrote what last.
 struct Side<'t> {
-    named: Named,
+    named: NamedSource,
     trace: &'t Trace,
     state: Value,
     /// The newest write of each place that was ever written, by the text of its pointer.
@@ -377,18 +282,18 @@ struct Side<'t> {
 }
 
 impl<'t> Side<'t> {
-    fn read(source: Source<'t>, name: &str) -> Result<Side<'t>, Error> {
-        let Source { trace, tick } = source;
-        casebook::refuse_source(trace)?;
+    fn read(source: MergeInput<'t>, name: &str) -> Result<Side<'t>, Error> {
+        let MergeInput { trace, tick } = source;
+        casebook_name::refuse_source(trace)?;
         let state = trace.state(tick)?;
         let reducer = pack::reducer_of_segment(trace, trace.segment(tick))?;
         let mut writes = BTreeMap::new();
-        let note = &mut |head: &Head, record: &Record| {
+        let note = &mut |head: &RunState, record: &Record| {
             note_writes(&mut writes, head.tick(), record);
             ControlFlow::Continue(())
         };
         replay_range(trace, 0, tick, &*reducer, false, note)??;
-        let named = Named {
+        let named = NamedSource {
             name: name.into(),
             run: trace.name().clone(),
             tick,
@@ -399,10 +304,10 @@ impl<'t> Side<'t> {
     }
 
     /// Says which transition wrote a place last, with that record.
-    fn origin(&self, path: &Pointer) -> Result<(From, Record), Error> {
+    fn origin(&self, path: &Pointer) -> Result<(MergeSource, Record), Error> {
         let tick = last_write(&self.writes, path);
         let record = self.trace.record(tick)?;
-        Ok((From { source: Arc::clone(&self.named.name), tick, record: record.id() }, record))
+        Ok((MergeSource { source: Arc::clone(&self.named.name), tick, record: record.id() }, record))
     }
 }
 
@@ -525,8 +430,8 @@ fn put_at(state: &mut Object, tokens: &[String], value: Value) {
 }
 
 /// The first conflict of a source that another merge left open, and that nobody decided up to there.
-fn open_conflict(source: &Source<'_>) -> Result<Option<Pointer>, Error> {
-    let Source { trace, tick } = source;
+fn open_conflict(source: &MergeInput<'_>) -> Result<Option<Pointer>, Error> {
+    let MergeInput { trace, tick } = source;
     let Some(merged) = trace.start().body().value("/meta").and_then(|meta| Merged::of(meta.get(MEMBER)?))
     else {
         return Ok(None);
@@ -543,7 +448,7 @@ fn is_synthetic(trace: &Trace) -> Option<(&'static str, Value)> {
 }
 
 /// What the new run begins with beside its state: what holds in all sources.
-fn begin_with(sources: &[Source<'_>], run: &RunName) -> Result<Start, Error> {
+fn begin_with(sources: &[MergeInput<'_>], run: &RunName) -> Result<Start, Error> {
     let mut start = Start::new(run.clone());
     for source in sources {
         if let Some(path) = open_conflict(source)? {
@@ -555,7 +460,7 @@ fn begin_with(sources: &[Source<'_>], run: &RunName) -> Result<Start, Error> {
         b: sources[at].trace.name().clone(),
         what,
     };
-    for (at, Source { trace, tick }) in sources.iter().enumerate() {
+    for (at, MergeInput { trace, tick }) in sources.iter().enumerate() {
         let segment = trace.segment(*tick);
         let pack = pack::of_segment(trace, segment)?;
         let text = pack::text_of_segment(trace, segment);
@@ -605,7 +510,7 @@ fn filled(pack: &Pack, seeded: &Value, open: &[Pointer]) -> Result<Value, Error>
     Ok(state)
 }
 
-impl From {
+impl MergeSource {
     fn to_value(&self) -> Vec<(&'static str, Value)> {
         vec![
             ("record", Value::from(self.record)),
@@ -614,8 +519,8 @@ impl From {
         ]
     }
 
-    fn of(value: &Value) -> Option<From> {
-        Some(From {
+    fn of(value: &Value) -> Option<MergeSource> {
+        Some(MergeSource {
             source: value.get("source")?.as_str()?.into(),
             tick: value.get("tick")?.as_u64()?,
             record: value.get("record")?.as_str()?.parse().ok()?,
@@ -625,7 +530,7 @@ impl From {
 
 impl Merged {
     fn to_value(&self) -> Value {
-        let source = |source: &Named| {
+        let source = |source: &NamedSource| {
             Value::record([
                 ("name", Value::String(Arc::clone(&source.name))),
                 ("record", Value::from(source.record)),
@@ -641,7 +546,7 @@ impl Merged {
             ])
         };
         let conflict = |conflict: &Conflict| {
-            let side = |(from, value): &(From, Value)| {
+            let side = |(from, value): &(MergeSource, Value)| {
                 Value::record(from.to_value().into_iter().chain([("value", value.clone())]))
             };
             Value::record([
@@ -665,7 +570,7 @@ impl Merged {
         };
         let path = |value: &Value| -> Option<Pointer> { value.get("path")?.as_str()?.parse().ok() };
         let source = |value: &Value| {
-            Some(Named {
+            Some(NamedSource {
                 name: value.get("name")?.as_str()?.into(),
                 run: value.get("run")?.as_str()?.parse().ok()?,
                 tick: value.get("tick")?.as_u64()?,
@@ -674,11 +579,11 @@ impl Merged {
             })
         };
         let seeded = |value: &Value| {
-            let from = list(value, "from")?.iter().map(From::of).collect::<Option<_>>()?;
+            let from = list(value, "from")?.iter().map(MergeSource::of).collect::<Option<_>>()?;
             Some(Seeded { path: path(value)?, from })
         };
         let conflict = |value: &Value| {
-            let side = |value: &Value| Some((From::of(value)?, value.get("value")?.clone()));
+            let side = |value: &Value| Some((MergeSource::of(value)?, value.get("value")?.clone()));
             let taken = match value.get("taken")? {
                 Value::Null => None,
                 taken => Some(taken.as_str()?.into()),
@@ -706,7 +611,7 @@ pub fn merged(trace: &Trace) -> Result<Merged, Error> {
 
 /// How a conflict stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Standing {
+pub enum ConflictStanding {
     /// Nobody decided yet, and nothing stands in its place.
     Open,
     /// The strategy of the merge took the value of this source.
@@ -718,7 +623,7 @@ pub enum Standing {
 }
 
 /// Says how each conflict of a run stands at its last tick, in the order of the record.
-pub fn standings(trace: &Trace, merged: &Merged) -> Result<Vec<Standing>, Error> {
+pub fn standings(trace: &Trace, merged: &Merged) -> Result<Vec<ConflictStanding>, Error> {
     let state = trace.state(trace.tip())?;
     let mut writes = BTreeMap::new();
     trace.for_each(1, trace.tip(), &mut |tick, record| {
@@ -727,10 +632,10 @@ pub fn standings(trace: &Trace, merged: &Merged) -> Result<Vec<Standing>, Error>
     })?;
     let standing = |conflict: &Conflict| {
         if let Some(taken) = &conflict.taken {
-            return Ok(Standing::Taken(Arc::clone(taken)));
+            return Ok(ConflictStanding::Taken(Arc::clone(taken)));
         }
         if conflict.path.get(&state).is_none() {
-            return Ok(Standing::Open);
+            return Ok(ConflictStanding::Open);
         }
         let tick = last_write(&writes, &conflict.path);
         let said = trace.record(tick)?.body().value("/intent/conflict");
@@ -740,8 +645,10 @@ pub fn standings(trace: &Trace, merged: &Merged) -> Result<Vec<Standing>, Error>
         let text = |name: &str| said.and_then(|said| said.get(name)?.as_str()).map(Arc::<str>::from);
         Ok(match (text("take"), text("reason")) {
             // A decision that names no side was not made by resolving.
-            (Some(take), Some(reason)) if is_side(conflict, &take) => Standing::Resolved(tick, take, reason),
-            _ => Standing::Written(tick),
+            (Some(take), Some(reason)) if is_side(conflict, &take) => {
+                ConflictStanding::Resolved(tick, take, reason)
+            }
+            _ => ConflictStanding::Written(tick),
         })
     };
     merged.conflicts.iter().map(standing).collect()
@@ -783,7 +690,7 @@ pub fn resolve(
     store: &Shared,
     run: &RunName,
     resolution: &Resolution,
-    surroundings: Box<dyn Surroundings>,
+    surroundings: Box<dyn Environment>,
     dry: bool,
 ) -> Result<Record, Error> {
     let Resolution { path, take, reason, agent } = resolution;
@@ -794,10 +701,10 @@ pub fn resolve(
         let at = merged.conflicts.iter().position(|conflict| conflict.path == *path);
         let at = at.ok_or_else(|| MergeError::NoConflict { run: run.clone(), path: path.clone() })?;
         let how = match &standings(&trace, &merged)?[at] {
-            Standing::Open => None,
-            Standing::Taken(source) => Some(format!("the merge took {source}")),
-            Standing::Resolved(tick, take, _) => Some(format!("tick {tick} took {take}")),
-            Standing::Written(tick) => Some(format!("tick {tick} wrote it")),
+            ConflictStanding::Open => None,
+            ConflictStanding::Taken(source) => Some(format!("the merge took {source}")),
+            ConflictStanding::Resolved(tick, take, _) => Some(format!("tick {tick} took {take}")),
+            ConflictStanding::Written(tick) => Some(format!("tick {tick} wrote it")),
         };
         if let Some(how) = how {
             return Err(MergeError::Settled { path: path.clone(), how }.into());
@@ -842,13 +749,12 @@ pub fn resolve(
         // Below stage 2 a change that does not fit is noted and not made; a conflict is not resolved by that.
         matches!(outcome, Outcome::Refused(_)) || path.get(head.state()).is_some()
     })?;
-    let refused =
-        |reason: &Reason| MergeError::Refused { code: reason.code().as_str(), reason: reason.to_string() };
+    let refused = |reason: &Reason| MergeError::Refused { code: reason.code(), reason: reason.to_string() };
     let made = match outcome {
         Outcome::Committed(record) if record.header().tick == Some(recorder.head().tick()) => Ok(record),
         Outcome::Violated { record, .. } => Ok(record),
         Outcome::Committed(_) => Err(MergeError::Refused {
-            code: "E0404",
+            code: Code::E0404,
             reason: format!("nothing can be put at {} any more", path.dotted()),
         }),
         Outcome::Refused(refusal) => Err(refused(&refusal.reason)),

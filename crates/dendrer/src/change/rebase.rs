@@ -19,22 +19,22 @@ use dendrer_kernel::contract::{
 use dendrer_kernel::pack::{Effect, Pack, extend};
 use dendrer_kernel::predicate::Predicate;
 use dendrer_kernel::replay;
-use dendrer_kernel::step::{Head, Outcome, Stage};
+use dendrer_kernel::step::{Outcome, RunState, Stage};
 use dendrer_object::record::{LINKS_MAX, Link, Record, Rel};
-use dendrer_object::{Digest, Intent, Pointer, RunName, TypeName, Value};
+use dendrer_object::{Code, Digest, Intent, Pointer, RunName, TypeName, Value};
 use dendrer_store::Shared;
 
-use crate::casebook;
 use crate::error::Error;
-use crate::fork::{self, Answer, Forked, GROUP, has_rule_error, replace};
-use crate::pack;
-use crate::recorder::{Recorder, Surroundings};
+use crate::fork::{self, Forked, GROUP, ReplacedAnswer, has_rule_error, replace};
+use crate::recorder::{Environment, Recorder};
 use crate::repo::Repo;
+use crate::run::casebook_name;
+use crate::run::pack;
+use crate::run::replay::replay_range;
 use crate::trace::{Trace, read};
-use crate::verify::replay_range;
 
 /// Asks a tool again. An error ends the rebase and is told.
-pub type Ask<'a> = dyn FnMut(&Call<'_>) -> Result<Answer, String> + 'a;
+pub type Ask<'a> = dyn FnMut(&Call<'_>) -> Result<ReplacedAnswer, String> + 'a;
 
 /// A call that may be made again.
 #[derive(Debug, Clone, Copy)]
@@ -51,7 +51,7 @@ pub struct Call<'c> {
 
 /// How a rebase is made.
 #[derive(Debug, Clone)]
-pub struct Terms {
+pub struct RebaseTerms {
     /// The new run's id.
     pub run: RunName,
     /// Why.
@@ -65,10 +65,10 @@ pub struct Terms {
     pub keep: bool,
 }
 
-impl Terms {
+impl RebaseTerms {
     /// A rebase that only stops where it must.
-    pub fn new(run: RunName) -> Terms {
-        Terms { run, reason: None, stop_on_effectful: false, stop_on_context: false, keep: true }
+    pub fn new(run: RunName) -> RebaseTerms {
+        RebaseTerms { run, reason: None, stop_on_effectful: false, stop_on_context: false, keep: true }
     }
 }
 
@@ -94,7 +94,7 @@ impl Rebased {
     }
 
     /// Where it ended before the last tick, and why.
-    pub fn stopped(&self) -> Option<(u64, &Stopped)> {
+    pub fn stopped(&self) -> Option<(u64, &RebaseStopped)> {
         let last = self.steps.last()?;
         match &last.fate {
             Fate::Stopped(why) => Some((last.tick, why)),
@@ -116,7 +116,7 @@ pub struct Step {
     /// Its type.
     pub type_name: TypeName,
     /// What its tool does to the world, where it is about one.
-    pub class: Option<Class>,
+    pub class: Option<EffectClass>,
     /// Fields that the model said it looked at and that are not there on the new base: told, and no reason to stop.
     pub advisory: Vec<Arc<str>>,
     /// What became of it.
@@ -125,14 +125,14 @@ pub struct Step {
 
 /// What counts as the effect of a tool.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Class {
+pub struct EffectClass {
     /// The effect: the strictest of what both packs and the record say.
     pub effect: Effect,
     /// Whether a pack declares the tool. What none declares counts as effectful, whatever the record says.
     pub is_declared: bool,
 }
 
-impl fmt::Display for Class {
+impl fmt::Display for EffectClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(self.effect.as_str())?;
         if self.is_declared { Ok(()) } else { f.write_str(" (undeclared)") }
@@ -151,10 +151,10 @@ pub enum Fate {
         /// What is known of what it was decided on.
         basis: Basis,
         /// Where its answer is from, if it is one.
-        answer: Option<From>,
+        answer: Option<AnswerSource>,
     },
     /// It ended the rebase.
-    Stopped(Stopped),
+    Stopped(RebaseStopped),
 }
 
 /// What is known of what an intent was decided on.
@@ -170,7 +170,7 @@ pub enum Basis {
 
 /// Where an answer is from.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum From {
+pub enum AnswerSource {
     /// The record.
     Record,
     /// The tool was asked again and answered the same.
@@ -181,7 +181,7 @@ pub enum From {
 
 /// Why an intent is not carried over.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Stopped {
+pub enum RebaseStopped {
     /// It names a tick of the source at which another answer was given here.
     OtherAnswer(u64),
     /// It names a transition, by run and tick or by id, that is not in the history of the new run.
@@ -215,30 +215,30 @@ pub enum Stopped {
     /// It has as many links as a record may have.
     Links,
     /// The door turned it down: the code and the reason. The refusal is beside the new run.
-    Refused(&'static str, String),
+    Refused(Code, String),
 }
 
-impl Stopped {
+impl RebaseStopped {
     /// A word for programs.
     pub fn kind(&self) -> &'static str {
         match self {
-            Stopped::OtherAnswer(_) => "other_answer",
-            Stopped::Absent(_) => "absent",
-            Stopped::ContractsDiffer => "contracts_differ",
-            Stopped::Extension(_) => "extension",
-            Stopped::Context(..) => "context",
-            Stopped::RulesDiffer => "rules_differ",
-            Stopped::DecidedOn(..) => "decided_on",
-            Stopped::Unsaid => "unsaid",
-            Stopped::Effectful => "effectful",
-            Stopped::Imported => "imported",
-            Stopped::NoOutput => "no_output",
-            Stopped::NotAnswered(_) => "not_answered",
-            Stopped::NoChange => "no_change",
-            Stopped::DoesNotApply(_) => "does_not_apply",
-            Stopped::Violates(_) => "violates",
-            Stopped::Links => "links",
-            Stopped::Refused(..) => "refused",
+            RebaseStopped::OtherAnswer(_) => "other_answer",
+            RebaseStopped::Absent(_) => "absent",
+            RebaseStopped::ContractsDiffer => "contracts_differ",
+            RebaseStopped::Extension(_) => "extension",
+            RebaseStopped::Context(..) => "context",
+            RebaseStopped::RulesDiffer => "rules_differ",
+            RebaseStopped::DecidedOn(..) => "decided_on",
+            RebaseStopped::Unsaid => "unsaid",
+            RebaseStopped::Effectful => "effectful",
+            RebaseStopped::Imported => "imported",
+            RebaseStopped::NoOutput => "no_output",
+            RebaseStopped::NotAnswered(_) => "not_answered",
+            RebaseStopped::NoChange => "no_change",
+            RebaseStopped::DoesNotApply(_) => "does_not_apply",
+            RebaseStopped::Violates(_) => "violates",
+            RebaseStopped::Links => "links",
+            RebaseStopped::Refused(..) => "refused",
         }
     }
 }
@@ -250,7 +250,7 @@ impl Repo {
         source: &Trace,
         onto: &Trace,
         tick: u64,
-        terms: &Terms,
+        terms: &RebaseTerms,
         ask: Option<&mut Ask<'_>>,
     ) -> Result<(Recorder, Rebased), Error> {
         rebase(source, onto, tick, self.writer()?, terms, ask, self.environment())
@@ -267,12 +267,12 @@ pub fn rebase(
     onto: &Trace,
     tick: u64,
     store: &Shared,
-    terms: &Terms,
+    terms: &RebaseTerms,
     ask: Option<&mut Ask<'_>>,
-    surroundings: Box<dyn Surroundings>,
+    surroundings: Box<dyn Environment>,
 ) -> Result<(Recorder, Rebased), Error> {
-    casebook::refuse_source(source)?;
-    casebook::refuse_source(onto)?;
+    casebook_name::refuse_source(source)?;
+    casebook_name::refuse_source(onto)?;
     let before = match source.lineage() {
         [.., (_, shared), _] => *shared,
         _ => 0,
@@ -296,10 +296,10 @@ pub fn rebase(
             other: other.name().to_owned(),
         });
     }
-    let go_on = &mut |_: &Head, _: &Record| ControlFlow::Continue(());
+    let go_on = &mut |_: &RunState, _: &Record| ControlFlow::Continue(());
     replay_range(source, before, to, &*reducer, false, go_on)??;
 
-    let mut fork_terms = fork::Terms::new(terms.run.clone());
+    let mut fork_terms = fork::ForkTerms::new(terms.run.clone());
     fork_terms.reason.clone_from(&terms.reason);
     fork_terms.rebased = Some(Value::record([
         ("answers", Value::from(if ask.is_some() { "asked_again" } else { "recorded" })),
@@ -374,7 +374,7 @@ struct Run<'r, 'a> {
     onto: &'r Trace,
     /// The tick of the base.
     tick: u64,
-    terms: &'r Terms,
+    terms: &'r RebaseTerms,
     takes_delta: bool,
     are_same_rules: bool,
     /// What decisions on policy look at.
@@ -408,7 +408,7 @@ impl<'r> Run<'r, '_> {
         let Some(mut intent) = replay::intent(record, self.takes_delta)? else {
             self.left.insert(record.id());
             let fate = match type_name.as_str() {
-                "run.cherrypick" => Fate::Stopped(Stopped::Imported),
+                "run.cherrypick" => Fate::Stopped(RebaseStopped::Imported),
                 _ => Fate::Left,
             };
             return Ok(Step { tick, type_name, class: None, advisory: Vec::new(), fate });
@@ -418,7 +418,7 @@ impl<'r> Run<'r, '_> {
         let mut advisory = Vec::new();
         let fate = match self.basis(record, &intent, there, recorder.head(), &mut advisory)? {
             Err(why) => Fate::Stopped(why),
-            Ok(Basis::Unsaid) if self.terms.stop_on_context => Fate::Stopped(Stopped::Unsaid),
+            Ok(Basis::Unsaid) if self.terms.stop_on_context => Fate::Stopped(RebaseStopped::Unsaid),
             Ok(basis) => match self.answer(tick, &mut intent, class) {
                 Err(why) => Fate::Stopped(why),
                 Ok(answer) => self.propose(tick, record, intent, recorder, basis, answer)?,
@@ -428,7 +428,7 @@ impl<'r> Run<'r, '_> {
     }
 
     /// Takes into force what extensions add to the contracts from here on.
-    fn extend(&mut self, tick: u64, there: &Value, head: &Head) -> Result<(), Error> {
+    fn extend(&mut self, tick: u64, there: &Value, head: &RunState) -> Result<(), Error> {
         let here = head.tick() + 1;
         let holding =
             |state: &Value, at: u64| extend::effective_ticks(state).filter(|from| *from <= at).count();
@@ -452,23 +452,23 @@ impl<'r> Run<'r, '_> {
     }
 
     /// What counts as the effect of what an intent is about.
-    fn class(&self, intent: &Intent) -> Option<Class> {
+    fn class(&self, intent: &Intent) -> Option<EffectClass> {
         if !matches!(intent.type_name.as_str(), "action.request" | "action.result") {
             return None;
         }
         let recorded = intent.member("effect").and_then(Value::as_str).and_then(Effect::parse);
-        let mut class = Class { effect: recorded.unwrap_or(Effect::Read), is_declared: true };
+        let mut class = EffectClass { effect: recorded.unwrap_or(Effect::Read), is_declared: true };
         let tools = tools(intent);
         for tool in &tools {
             let declared =
                 [&self.theirs, &self.ours].into_iter().flatten().filter_map(|pack| pack.effect_of(tool));
             match declared.max() {
                 Some(effect) => class.effect = class.effect.max(effect),
-                None => class = Class { effect: Effect::Effectful, is_declared: false },
+                None => class = EffectClass { effect: Effect::Effectful, is_declared: false },
             }
         }
         if tools.is_empty() {
-            class = Class { effect: Effect::Effectful, is_declared: false };
+            class = EffectClass { effect: Effect::Effectful, is_declared: false };
         }
         Some(class)
     }
@@ -479,32 +479,32 @@ impl<'r> Run<'r, '_> {
         record: &Record,
         intent: &Intent,
         there: &Value,
-        head: &Head,
+        head: &RunState,
         advisory: &mut Vec<Arc<str>>,
-    ) -> Result<Result<Basis, Stopped>, Error> {
+    ) -> Result<Result<Basis, RebaseStopped>, Error> {
         let type_name = intent.type_name.as_str();
         // What the institution added there would be dropped in silence.
         if let Some(id) = &self.lacks {
-            return Ok(Err(Stopped::Extension(Arc::clone(id))));
+            return Ok(Err(RebaseStopped::Extension(Arc::clone(id))));
         }
         let mut said = false;
         for link in intent.links.iter().filter(|link| link.rel != Rel::PickedFrom) {
             said |= matches!(link.rel, Rel::CausedBy | Rel::Evidence);
             match self.here.get(&link.hash) {
-                Some((_, tick, true)) => return Ok(Err(Stopped::OtherAnswer(*tick))),
+                Some((_, tick, true)) => return Ok(Err(RebaseStopped::OtherAnswer(*tick))),
                 Some(_) => {}
                 // What was seen in the world was seen, whatever made somebody look.
                 None if type_name == "observation.add" => {}
                 None => {
                     if let Some(what) = self.absent(link)? {
-                        return Ok(Err(Stopped::Absent(what)));
+                        return Ok(Err(RebaseStopped::Absent(what)));
                     }
                 }
             }
         }
         let differs = |path: Pointer| {
             let (then, now) = (path.get(there).cloned(), path.get(head.state()).cloned());
-            Ok(Err(Stopped::DecidedOn(path, then, now)))
+            Ok(Err(RebaseStopped::DecidedOn(path, then, now)))
         };
         match self.context(record, intent, there, head) {
             Ok(None) => {}
@@ -524,7 +524,7 @@ impl<'r> Run<'r, '_> {
         }
         if type_name == "policy.decision" || intent.member("policy").is_some() {
             if !self.are_same_rules {
-                return Ok(Err(Stopped::RulesDiffer));
+                return Ok(Err(RebaseStopped::RulesDiffer));
             }
             for path in &self.decides {
                 said = true;
@@ -547,8 +547,8 @@ impl<'r> Run<'r, '_> {
         record: &Record,
         intent: &Intent,
         there: &Value,
-        head: &Head,
-    ) -> Result<Option<Vec<Arc<str>>>, Stopped> {
+        head: &RunState,
+    ) -> Result<Option<Vec<Arc<str>>>, RebaseStopped> {
         let contracts = |pack: &'c Option<Pack>| pack.as_ref().map_or(self.none, |pack| &pack.contracts);
         let (theirs, ours) = (contracts(&self.theirs), contracts(&self.ours));
         let of = |contracts: &'c Contracts| contracts.types.get(&intent.type_name);
@@ -570,7 +570,7 @@ impl<'r> Run<'r, '_> {
                 None => Ok(Some(checked.advisory)),
                 Some(why) => {
                     let wrong = checked.fields.into_iter().filter(|field| field.wrong.is_some()).collect();
-                    Err(Stopped::Context(why, wrong))
+                    Err(RebaseStopped::Context(why, wrong))
                 }
             };
         }
@@ -579,14 +579,14 @@ impl<'r> Run<'r, '_> {
             of(contracts).map(|contract| (name, version, contract.digest))
         };
         if named(theirs) != named(ours) {
-            return Err(Stopped::ContractsDiffer);
+            return Err(RebaseStopped::ContractsDiffer);
         }
         let Some(contract) = contract else { return Ok(None) };
         match contract.differing(intent, there, head.state()) {
             None => Ok(Some(Vec::new())),
             Some(path) => {
                 let (then, now) = (path.get(there).cloned(), path.get(head.state()).cloned());
-                Err(Stopped::DecidedOn(path, then, now))
+                Err(RebaseStopped::DecidedOn(path, then, now))
             }
         }
     }
@@ -615,12 +615,12 @@ impl<'r> Run<'r, '_> {
         &mut self,
         tick: u64,
         intent: &mut Intent,
-        class: Option<Class>,
-    ) -> Result<Option<From>, Stopped> {
+        class: Option<EffectClass>,
+    ) -> Result<Option<AnswerSource>, RebaseStopped> {
         let (Some(class), "action.result") = (class, intent.type_name.as_str()) else { return Ok(None) };
         let acts = class.effect == Effect::Effectful;
         if acts && self.terms.stop_on_effectful {
-            return Err(Stopped::Effectful);
+            return Err(RebaseStopped::Effectful);
         }
         // What a record says that nobody else does; it is what the answer counts as from here on.
         if intent.member("effect").is_none() {
@@ -632,7 +632,10 @@ impl<'r> Run<'r, '_> {
         let again = match (&mut self.ask, call) {
             (Some(ask), Some((tool, params))) if !acts => {
                 let params = params.unwrap_or(&Value::Null);
-                Some(ask(&Call { tick, tool, params, effect: class.effect }).map_err(Stopped::NotAnswered)?)
+                Some(
+                    ask(&Call { tick, tool, params, effect: class.effect })
+                        .map_err(RebaseStopped::NotAnswered)?,
+                )
             }
             _ => None,
         };
@@ -643,18 +646,22 @@ impl<'r> Run<'r, '_> {
             .and_then(Value::as_str)
             .is_some_and(|status| status != "ok");
         let Some(answer) = again else {
-            return if output.is_some() || failed { Ok(Some(From::Record)) } else { Err(Stopped::NoOutput) };
+            return if output.is_some() || failed {
+                Ok(Some(AnswerSource::Record))
+            } else {
+                Err(RebaseStopped::NoOutput)
+            };
         };
         let is_same = !failed && output == Some(&answer.output);
         set_member(intent, "fork_type", Value::from("observation"));
         if is_same {
-            return Ok(Some(From::AskedSame));
+            return Ok(Some(AnswerSource::AskedSame));
         }
         if answer.delta.is_some() != self.takes_delta {
-            return Err(Stopped::NoChange);
+            return Err(RebaseStopped::NoChange);
         }
         replace(intent, &answer);
-        Ok(Some(From::AskedOther))
+        Ok(Some(AnswerSource::AskedOther))
     }
 
     /// Lets an intent through the door.
@@ -665,7 +672,7 @@ impl<'r> Run<'r, '_> {
         mut intent: Intent,
         recorder: &mut Recorder,
         basis: Basis,
-        answer: Option<From>,
+        answer: Option<AnswerSource>,
     ) -> Result<Fate, Error> {
         intent.links.retain(|link| link.rel != Rel::PickedFrom);
         for link in &mut intent.links {
@@ -676,7 +683,7 @@ impl<'r> Run<'r, '_> {
         intent.links.push(Link { rel: Rel::PickedFrom, hash: record.id() });
         // The kernel may add the link of the agent's own branch.
         if intent.links.len() >= LINKS_MAX {
-            return Ok(Fate::Stopped(Stopped::Links));
+            return Ok(Fate::Stopped(RebaseStopped::Links));
         }
         let predicates = self.ours.as_ref().map_or(&[][..], |pack| &pack.predicates);
         let mut broken = Vec::new();
@@ -701,15 +708,15 @@ impl<'r> Run<'r, '_> {
         }
         Ok(match outcome {
             Outcome::Refused(refused) => {
-                Fate::Stopped(Stopped::Refused(refused.reason.code().as_str(), refused.reason.to_string()))
+                Fate::Stopped(RebaseStopped::Refused(refused.reason.code(), refused.reason.to_string()))
             }
             Outcome::Committed(made) if has_rule_error(&made) => {
-                Fate::Stopped(Stopped::DoesNotApply(rule_error(&made)))
+                Fate::Stopped(RebaseStopped::DoesNotApply(rule_error(&made)))
             }
-            Outcome::Violated { .. } => Fate::Stopped(Stopped::Violates(broken)),
-            Outcome::Committed(_) if !broken.is_empty() => Fate::Stopped(Stopped::Violates(broken)),
+            Outcome::Violated { .. } => Fate::Stopped(RebaseStopped::Violates(broken)),
+            Outcome::Committed(_) if !broken.is_empty() => Fate::Stopped(RebaseStopped::Violates(broken)),
             Outcome::Committed(made) => {
-                let is_other = answer == Some(From::AskedOther);
+                let is_other = answer == Some(AnswerSource::AskedOther);
                 self.here.insert(record.id(), (made.id(), tick, is_other));
                 let tick = made.header().tick.expect("a transition has a tick");
                 Fate::Carried { tick, basis, answer }

@@ -1,5 +1,6 @@
 //! Why a text is no address, no range or no path.
 
+use dendrer_object::Code;
 use dendrer_object::pointer::PointerError;
 
 /// Why a text is no address, no range or no path.
@@ -22,10 +23,10 @@ pub enum AddressError {
 
 impl AddressError {
     /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            AddressError::NotAnAddress(_) | AddressError::NotARange(_) => "E0105",
-            AddressError::NotAPath(_) | AddressError::NotAPointer(_) => "E0104",
+            AddressError::NotAnAddress(_) | AddressError::NotARange(_) => Code::E0105,
+            AddressError::NotAPath(_) | AddressError::NotAPointer(_) => Code::E0104,
         }
     }
 }

@@ -1,5 +1,6 @@
 //! Why a store is not found, or is not the log that was signed here.
 
+use dendrer_object::Code;
 use std::fmt;
 use std::io;
 use std::path::PathBuf;
@@ -58,11 +59,11 @@ pub enum NoStore {
 
 impl NoStore {
     /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            NoStore::Nowhere { .. } | NoStore::Interrupted { .. } | NoStore::IsFile { .. } => "E0103",
-            NoStore::Hidden { .. } | NoStore::NoDirectory { .. } => "E0801",
-            NoStore::NotText { .. } => "E0106",
+            NoStore::Nowhere { .. } | NoStore::Interrupted { .. } | NoStore::IsFile { .. } => Code::E0103,
+            NoStore::Hidden { .. } | NoStore::NoDirectory { .. } => Code::E0801,
+            NoStore::NotText { .. } => Code::E0106,
         }
     }
 }

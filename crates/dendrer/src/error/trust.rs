@@ -3,6 +3,7 @@
 use std::io;
 use std::path::PathBuf;
 
+use dendrer_object::Code;
 use dendrer_object::note::NoteError;
 
 /// Why a key or a head cannot be had or kept.
@@ -89,21 +90,21 @@ pub enum TrustError {
 
 impl TrustError {
     /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            TrustError::NoHome => "E0807",
-            TrustError::KeyName(_) => "E0106",
+            TrustError::NoHome => Code::E0807,
+            TrustError::KeyName(_) => Code::E0106,
             TrustError::KeyNotWritten { source, .. } if source.kind() == io::ErrorKind::AlreadyExists => {
-                "E0112"
+                Code::E0112
             }
-            TrustError::KeyNotRead { .. } | TrustError::KeyUnusable { .. } => "E0804",
-            TrustError::Busy { .. } => "E0802",
-            TrustError::NotAHead { .. } => "E0306",
+            TrustError::KeyNotRead { .. } | TrustError::KeyUnusable { .. } => Code::E0804,
+            TrustError::Busy { .. } => Code::E0802,
+            TrustError::NotAHead { .. } => Code::E0306,
             TrustError::NoRandomness
             | TrustError::KeyNotWritten { .. }
             | TrustError::NoLock { .. }
             | TrustError::HeadNotRead { .. }
-            | TrustError::NotRemembered { .. } => "E0801",
+            | TrustError::NotRemembered { .. } => Code::E0801,
         }
     }
 }

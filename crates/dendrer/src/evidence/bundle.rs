@@ -27,7 +27,7 @@ pub struct Opened {
     /// The records that opened, at their positions in their store's log.
     pub store: Arc<dyn Store>,
     /// The records that did not.
-    pub faults: Vec<Fault>,
+    pub faults: Vec<BundleFault>,
     /// The root that the entries and subtrees of the bundle give.
     pub root: Option<Digest>,
     /// The runs that it is of, whatever runs it names.
@@ -59,7 +59,7 @@ fn runs_of(bundle: &Bundle, store: &Arc<dyn Store>) -> Vec<RunName> {
 
 /// A record of a bundle that did not open.
 #[derive(Debug, Clone)]
-pub struct Fault {
+pub struct BundleFault {
     /// Its position in the log.
     pub position: u64,
     /// The entry that names it.
@@ -91,7 +91,7 @@ pub fn open(path: PathBuf, mut text: impl BufRead) -> Result<Opened, Error> {
                     sealed.is_packed().then(|| Box::new(Shared { sealed, entry, store: store_id }) as _);
                 store.hold(position, record, packed);
             }
-            Err(why) => faults.push(Fault { position, entry: entry.clone(), why }),
+            Err(why) => faults.push(BundleFault { position, entry: entry.clone(), why }),
         }
     }
     let store: Arc<dyn Store> = Arc::new(store);
@@ -132,6 +132,7 @@ impl Packed for Shared {
 }
 
 /// A bundle that is to be made of a store.
+#[derive(Debug)]
 pub struct Export {
     store: Arc<dyn Store>,
     /// All but the records.

@@ -7,19 +7,23 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_kernel::chain_rules::{ChainFault, Chains, Line};
-use dendrer_kernel::reduce::{Purity, Reducer};
-use dendrer_kernel::replay::{ReplayError, replay_fork, replay_refusal, replay_start, replay_step};
-use dendrer_kernel::step::Head;
+use dendrer_kernel::chain_rules::{ChainFault, ChainLine, Chains};
+use dendrer_kernel::replay::ReplayError;
+use dendrer_kernel::step::RunState;
 use dendrer_object::merkle::{Peaks, leaf_hash, leaf_hashes};
 use dendrer_object::note::{Checkpoint, SignedNote, VerifierKey};
 use dendrer_object::record::{Entry, Kind, Record};
-use dendrer_object::{Digest, RunName};
+use dendrer_object::{Code, Digest, RunName};
 use dendrer_store::{Store, StoreError};
 
 use crate::bundle::Opened;
 use crate::error::Error;
+use crate::run::replay::replay_range;
 use crate::trace::{ReadHandle, Trace};
+
+pub use crate::run::replay::{replay, replay_with};
+pub mod judge;
+pub mod suite;
 
 /// How many records are taken together.
 const BATCH: usize = 256;
@@ -32,7 +36,7 @@ const FINDINGS_MAX: usize = 20;
 
 /// What is asked.
 #[derive(Debug, Clone, Default)]
-pub struct Options {
+pub struct VerifyQuestion {
     /// The runs; `None` for all of them.
     pub runs: Option<Vec<RunName>>,
     /// The first tick whose records are opened. What stands before it is taken as it is, but for its place in the log.
@@ -49,9 +53,9 @@ pub struct Options {
 
 /// One thing that is not as it must be.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Finding {
+pub struct VerifyFinding {
     /// The code under which `dendrer explain` knows it.
-    pub code: &'static str,
+    pub code: Code,
     /// The run it concerns.
     pub run: Option<RunName>,
     /// The tick it concerns.
@@ -66,10 +70,10 @@ pub struct Finding {
     pub computed: Option<String>,
 }
 
-impl Finding {
+impl VerifyFinding {
     /// What to call the two sides.
     pub fn sides(&self) -> (&'static str, &'static str) {
-        if self.code == "E0304" { ("given", "found") } else { ("stored", "computed") }
+        if self.code == Code::E0304 { ("given", "found") } else { ("stored", "computed") }
     }
 }
 
@@ -79,7 +83,7 @@ pub struct RunReport {
     /// The run.
     pub run: RunName,
     /// Its chain.
-    pub line: Line,
+    pub line: ChainLine,
     /// How many of its transitions were passed by unopened.
     pub passed: u64,
     /// The ticks whose records were opened, where those are not all.
@@ -90,7 +94,7 @@ pub struct RunReport {
 
 /// The answer in one word; the worst of what was found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Verdict {
+pub enum VerifyVerdict {
     /// Intact, and something kept elsewhere agrees.
     Verified,
     /// Every byte that is here checks out.
@@ -107,13 +111,13 @@ pub enum Verdict {
 
 /// Everything that was found.
 #[derive(Debug, Clone)]
-pub struct Report {
+pub struct VerifyReport {
     /// The answer.
-    pub verdict: Verdict,
+    pub verdict: VerifyVerdict,
     /// Each run that was asked for.
     pub runs: Vec<RunReport>,
     /// What is not as it must be, in the order of the log.
-    pub findings: Vec<Finding>,
+    pub findings: Vec<VerifyFinding>,
     /// How many more findings there are.
     pub findings_left_out: usize,
     /// How many records were opened and compared.
@@ -136,7 +140,7 @@ fn records(count: u64) -> String {
 }
 
 /// Verifies a store.
-pub fn store(store: &impl ReadHandle, options: &Options) -> Result<Report, Error> {
+pub fn store(store: &impl ReadHandle, options: &VerifyQuestion) -> Result<VerifyReport, Error> {
     let (mut checker, note) = Checker::of_store(store.to_handle(), options)?;
     match options.runs {
         None => checker.walk_all()?,
@@ -150,7 +154,7 @@ pub fn store(store: &impl ReadHandle, options: &Options) -> Result<Report, Error
 /// What is taken must be the log from its beginning, in order, each record sealed from what stands in the store: nothing here
 /// can tell a record that was left out from one that is damaged, so where any is missing there is no report, and whoever
 /// asked lets [`store()`] look for itself.
-pub struct Reading<'a> {
+pub struct VerifyReading<'a> {
     checker: Checker<'a>,
     note: Option<SignedNote>,
     waiting: Vec<Record>,
@@ -158,12 +162,12 @@ pub struct Reading<'a> {
     next: Option<u64>,
 }
 
-impl<'a> Reading<'a> {
+impl<'a> VerifyReading<'a> {
     /// Begins to verify a store.
-    pub fn new(store: &impl ReadHandle, options: &'a Options) -> Result<Reading<'a>, Error> {
+    pub fn new(store: &impl ReadHandle, options: &'a VerifyQuestion) -> Result<VerifyReading<'a>, Error> {
         assert!(options.runs.is_none(), "of some runs not every record is opened");
         let (checker, note) = Checker::of_store(store.to_handle(), options)?;
-        Ok(Reading { checker, note, waiting: Vec::with_capacity(BATCH), next: Some(0) })
+        Ok(VerifyReading { checker, note, waiting: Vec::with_capacity(BATCH), next: Some(0) })
     }
 
     /// Takes the next record. What lies behind the end of the log as the store sees it is none of this.
@@ -184,7 +188,7 @@ impl<'a> Reading<'a> {
     }
 
     /// Returns the report, if every record was taken.
-    pub fn finish(mut self) -> Result<Option<Report>, Error> {
+    pub fn finish(mut self) -> Result<Option<VerifyReport>, Error> {
         let size = self.checker.store.tree().size;
         if self.next != Some(size) {
             return Ok(None);
@@ -195,7 +199,7 @@ impl<'a> Reading<'a> {
 }
 
 /// Verifies a bundle that was opened.
-pub fn bundle(opened: &Opened, options: &Options) -> Result<Report, Error> {
+pub fn bundle(opened: &Opened, options: &VerifyQuestion) -> Result<VerifyReport, Error> {
     // The root of another size does not follow from what a bundle holds.
     let size = opened.bundle.size;
     let (pinned, other) = match options.pinned {
@@ -203,7 +207,7 @@ pub fn bundle(opened: &Opened, options: &Options) -> Result<Report, Error> {
         pinned => (pinned, None),
     };
     let runs = options.runs.clone().unwrap_or_else(|| opened.runs.clone());
-    let options = &Options { runs: Some(runs.clone()), pinned, ..options.clone() };
+    let options = &VerifyQuestion { runs: Some(runs.clone()), pinned, ..options.clone() };
     let mut checker = Checker { is_bundle: true, ..Checker::new(Arc::clone(&opened.store), options) };
     if let Some(other) = other {
         let message = format!("the head pinned here at {}: the bundle has the log of {size}", records(other));
@@ -226,8 +230,8 @@ pub fn bundle(opened: &Opened, options: &Options) -> Result<Report, Error> {
 
 /// Looks at what an opened bundle shows without any value being read: whether its entries give the root that was
 /// signed, by the key that the log was begun under, and whether every record opened. Cheap enough for every reader.
-pub fn opening(opened: &Opened) -> Vec<Finding> {
-    let options = Options::default();
+pub fn opening(opened: &Opened) -> Vec<VerifyFinding> {
+    let options = VerifyQuestion::default();
     let mut checker = Checker { is_bundle: true, ..Checker::new(Arc::clone(&opened.store), &options) };
     checker.opening(opened);
     checker.findings
@@ -235,9 +239,9 @@ pub fn opening(opened: &Opened) -> Vec<Finding> {
 
 struct Checker<'a> {
     store: Arc<dyn Store>,
-    options: &'a Options,
+    options: &'a VerifyQuestion,
     chains: Chains,
-    findings: Vec<Finding>,
+    findings: Vec<VerifyFinding>,
     left_out: usize,
     faulty: BTreeMap<Option<RunName>, usize>,
     records: u64,
@@ -257,7 +261,7 @@ struct Checker<'a> {
 }
 
 impl<'a> Checker<'a> {
-    fn new(store: Arc<dyn Store>, options: &'a Options) -> Checker<'a> {
+    fn new(store: Arc<dyn Store>, options: &'a VerifyQuestion) -> Checker<'a> {
         Checker {
             store,
             options,
@@ -282,7 +286,7 @@ impl<'a> Checker<'a> {
 
     fn found(
         &mut self,
-        code: &'static str,
+        code: Code,
         entry: Option<(u64, &Entry)>,
         sides: Option<(String, String)>,
         message: String,
@@ -295,7 +299,7 @@ impl<'a> Checker<'a> {
             return;
         }
         let (stored, computed) = sides.unzip();
-        self.findings.push(Finding {
+        self.findings.push(VerifyFinding {
             code,
             tick: entry.and_then(|(_, entry)| entry.tick),
             position: entry.map(|(position, _)| position),
@@ -331,7 +335,7 @@ impl<'a> Checker<'a> {
     /// Begins with a store, and what was signed of it.
     fn of_store(
         store: Arc<dyn Store>,
-        options: &'a Options,
+        options: &'a VerifyQuestion,
     ) -> Result<(Checker<'a>, Option<SignedNote>), Error> {
         let mut checker = Checker::new(store, options);
         let note = match checker.store.checkpoint() {
@@ -339,7 +343,7 @@ impl<'a> Checker<'a> {
             // What could not be read may be as it was.
             Err(error @ StoreError::Io { .. }) => return Err(error.into()),
             Err(error) => {
-                checker.found(error.code().as_str(), None, None, format!("the checkpoint: {error}"));
+                checker.found(error.code(), None, None, format!("the checkpoint: {error}"));
                 None
             }
         };
@@ -348,14 +352,14 @@ impl<'a> Checker<'a> {
     }
 
     /// Once every record that was asked for was opened, in the order of the log, and every entry folded into the tree.
-    fn end_of_store(mut self, note: Option<&SignedNote>) -> Result<Report, Error> {
+    fn end_of_store(mut self, note: Option<&SignedNote>) -> Result<VerifyReport, Error> {
         let tree = self.store.tree();
         if (self.peaks.size(), self.peaks.root()) != (tree.size, tree.root) {
             let sides = Some((tree.root.to_string(), self.peaks.root().to_string()));
-            self.found("E0303", None, sides, "the entries of the log do not give its root".to_owned());
+            self.found(Code::E0303, None, sides, "the entries of the log do not give its root".to_owned());
         }
         if let Some(trouble) = self.store.trouble() {
-            self.found(trouble.code().as_str(), None, None, trouble.to_string());
+            self.found(trouble.code(), None, None, trouble.to_string());
         }
         self.checkpoint(note);
         self.finish()
@@ -413,7 +417,7 @@ impl<'a> Checker<'a> {
         let Some(entry) = entry else {
             let why =
                 read.err().map_or_else(|| "its entry cannot be read".to_owned(), |error| error.to_string());
-            self.found("E0305", None, None, format!("the record at position {position}: {why}"));
+            self.found(Code::E0305, None, None, format!("the record at position {position}: {why}"));
             return Ok(());
         };
         self.fold(leaf_hash(&entry.text()));
@@ -483,7 +487,7 @@ impl<'a> Checker<'a> {
             }
             _ => None,
         };
-        self.found(error.code().as_str(), Some((position, entry)), sides, error.to_string());
+        self.found(error.code(), Some((position, entry)), sides, error.to_string());
         self.take(position, entry, None);
     }
 
@@ -491,7 +495,7 @@ impl<'a> Checker<'a> {
     fn seal_of(&mut self, opened: &Opened) {
         match SignedNote::parse(opened.bundle.checkpoint.as_bytes()) {
             Ok(note) => self.bundle_checkpoint(opened, &note),
-            Err(error) => self.found("E0308", None, None, format!("the checkpoint: {error}")),
+            Err(error) => self.found(Code::E0308, None, None, format!("the checkpoint: {error}")),
         }
     }
 
@@ -505,13 +509,13 @@ impl<'a> Checker<'a> {
             self.check_key(position, entry, record.as_ref());
         }
         for fault in &opened.faults {
-            self.found("E0301", Some((fault.position, &fault.entry)), None, fault.why.to_string());
+            self.found(Code::E0301, Some((fault.position, &fault.entry)), None, fault.why.to_string());
         }
     }
 
     fn no_root(&mut self) {
         let message = "entries and subtrees do not make a log of the claimed size".to_owned();
-        self.found("E0303", None, None, message);
+        self.found(Code::E0303, None, None, message);
     }
 
     fn walk_bundle(&mut self, opened: &Opened) {
@@ -536,7 +540,7 @@ impl<'a> Checker<'a> {
                     }
                     _ => None,
                 };
-                self.found("E0301", Some((position, entry)), sides, fault.why.to_string());
+                self.found(Code::E0301, Some((position, entry)), sides, fault.why.to_string());
                 self.take(position, entry, None);
                 continue;
             }
@@ -585,7 +589,7 @@ impl<'a> Checker<'a> {
                     ChainFault::Prev { expected, found } => Some((found.short(), expected.short())),
                     _ => None,
                 };
-                self.found("E0302", Some((position, entry)), sides, fault.to_string());
+                self.found(Code::E0302, Some((position, entry)), sides, fault.to_string());
             }
         }
     }
@@ -599,7 +603,7 @@ impl<'a> Checker<'a> {
             && bound != key
         {
             let message = "the log was begun under another key than the one it names now".to_owned();
-            self.found("E0308", Some((position, entry)), Some((bound, key)), message);
+            self.found(Code::E0308, Some((position, entry)), Some((bound, key)), message);
         }
     }
 
@@ -619,7 +623,7 @@ impl<'a> Checker<'a> {
         if checkpoint.size() > size {
             let message =
                 format!("a checkpoint was signed for {}, and the log has {size}", records(checkpoint.size()));
-            self.found("E0307", None, None, message);
+            self.found(Code::E0307, None, None, message);
             return;
         }
         let root = if checkpoint.size() == 0 {
@@ -629,7 +633,7 @@ impl<'a> Checker<'a> {
         };
         if root != Some(checkpoint.root()) {
             let sides = root.map(|root| (checkpoint.root().short(), root.short()));
-            self.found("E0303", None, sides, "the log is not the one that was signed".to_owned());
+            self.found(Code::E0303, None, sides, "the log is not the one that was signed".to_owned());
             return;
         }
         if checkpoint.size() < size {
@@ -643,7 +647,7 @@ impl<'a> Checker<'a> {
         if checkpoint.size() != opened.bundle.size || Some(checkpoint.root()) != opened.root {
             let sides = opened.root.map(|root| (checkpoint.root().short(), root.short()));
             self.found(
-                "E0303",
+                Code::E0303,
                 None,
                 sides,
                 "the log of the bundle is not the one that was signed".to_owned(),
@@ -665,13 +669,13 @@ impl<'a> Checker<'a> {
         match Checkpoint::open(note, &info.id.origin(), &info.key) {
             Ok(checkpoint) => Some(checkpoint),
             Err(error) => {
-                self.found("E0308", None, None, format!("the checkpoint: {error}"));
+                self.found(Code::E0308, None, None, format!("the checkpoint: {error}"));
                 None
             }
         }
     }
 
-    fn finish(mut self) -> Result<Report, Error> {
+    fn finish(mut self) -> Result<VerifyReport, Error> {
         let names: Vec<RunName> = match &self.options.runs {
             Some(runs) => runs.clone(),
             None => self.chains.lines().keys().cloned().collect(),
@@ -686,7 +690,7 @@ impl<'a> Checker<'a> {
         for run in names {
             if self.lacks(&run) {
                 let message = format!("it was made for the run {run}, which does not begin in it");
-                self.found("E0303", None, None, message);
+                self.found(Code::E0303, None, None, message);
                 continue;
             }
             let Some(line) = self.chains.lines().get(&run).cloned() else {
@@ -697,8 +701,8 @@ impl<'a> Checker<'a> {
                 && tip != line.tick
             {
                 let (code, knows) = match self.is_bundle {
-                    true => ("E0302", "its records are read as those of"),
-                    false => ("E0309", "the index knows"),
+                    true => (Code::E0302, "its records are read as those of"),
+                    false => (Code::E0309, "the index knows"),
                 };
                 let message = format!("the log has {} ticks of {run}, and {knows} {tip}", line.tick);
                 self.found(code, None, None, message);
@@ -710,7 +714,8 @@ impl<'a> Checker<'a> {
         }
         let witnesses = self.witnesses(&runs);
         // What stands before damage is sound because the signed root covers it, and for no other reason.
-        let other_log = |finding: &Finding| matches!(finding.code, "E0304" | "E0307" | "E0308");
+        let other_log =
+            |finding: &VerifyFinding| matches!(finding.code, Code::E0304 | Code::E0307 | Code::E0308);
         let uncovered = self.is_bundle && self.signed.is_none() || self.findings.iter().any(other_log);
         if uncovered {
             runs.iter_mut().for_each(|run| run.line.last_good = None);
@@ -719,7 +724,7 @@ impl<'a> Checker<'a> {
         let size = self.store.tree().size;
         let root =
             if self.peaks.size() == size { Some(self.peaks.root()) } else { self.roots.get(&size).copied() };
-        Ok(Report {
+        Ok(VerifyReport {
             verdict,
             runs,
             findings: self.findings,
@@ -741,8 +746,8 @@ impl<'a> Checker<'a> {
     fn replay(&self, run: &RunName) -> Result<Result<u64, ReplayError>, Error> {
         let trace = Trace::open(&self.store, run)?;
         let begin = self.options.from.saturating_sub(1).min(trace.tip());
-        let mut on = |_: &Head, _: &Record| ControlFlow::Continue(());
-        let reducer = crate::pack::reducer_of(&trace)?;
+        let mut on = |_: &RunState, _: &Record| ControlFlow::Continue(());
+        let reducer = crate::run::pack::reducer_of(&trace)?;
         replay_range(&trace, begin, trace.tip(), &*reducer, false, &mut on)
     }
 
@@ -765,7 +770,7 @@ impl<'a> Checker<'a> {
                     let sides = found.map(|found| (tip.to_string(), found.to_string()));
                     let message =
                         "the record is consistent with itself, but its tip is not the one that was given";
-                    self.found("E0304", None, sides, message.to_owned());
+                    self.found(Code::E0304, None, sides, message.to_owned());
                 }
             }
         }
@@ -787,12 +792,12 @@ impl<'a> Checker<'a> {
                         "the log was pinned here at {} with another root: there are two histories",
                         records(size)
                     );
-                    self.found("E0307", None, sides, message);
+                    self.found(Code::E0307, None, sides, message);
                 }
                 None => {
                     let now = self.store.tree().size;
                     self.found(
-                        "E0307",
+                        Code::E0307,
                         None,
                         None,
                         format!("the log was pinned here at {}, and has {now}", records(size)),
@@ -803,20 +808,20 @@ impl<'a> Checker<'a> {
         agreed
     }
 
-    fn verdict(&self, runs: &[RunReport], witnessed: bool) -> Verdict {
+    fn verdict(&self, runs: &[RunReport], witnessed: bool) -> VerifyVerdict {
         let failed = |wanted: fn(&ReplayError) -> bool| {
             runs.iter().any(|report| matches!(&report.replay, Some(Err(error)) if wanted(error)))
         };
         if !self.findings.is_empty() {
-            return Verdict::Tampered;
+            return VerifyVerdict::Tampered;
         }
         if failed(|error| !error.is_unverifiable()) {
-            return Verdict::Diverged;
+            return VerifyVerdict::Diverged;
         }
         if self.closed > 0 || self.missing_prefix || self.unknown_key || failed(|_| true) {
-            return Verdict::Unverifiable;
+            return VerifyVerdict::Unverifiable;
         }
-        if witnessed { Verdict::Verified } else { Verdict::Intact }
+        if witnessed { VerifyVerdict::Verified } else { VerifyVerdict::Intact }
     }
 }
 
@@ -830,88 +835,4 @@ fn place(entry: &Entry) -> String {
         (Some(run), None) => format!("{run}, {} {}", entry.kind, entry.hash.short()),
         _ => format!("{} {}", entry.kind, entry.hash.short()),
     }
-}
-
-/// Makes every transition and every refusal of a run again, and returns how many transitions there were.
-pub fn replay(store: &impl ReadHandle, run: &RunName) -> Result<Result<u64, ReplayError>, Error> {
-    let trace = Trace::open(store, run)?;
-    let reducer = crate::pack::reducer_of(&trace)?;
-    replay_with(&trace, trace.tip(), &*reducer, false, &mut |_, _| ControlFlow::Continue(()))
-}
-
-/// As [`replay`], up to a tick, with a reducer, and handing over the head after each transition.
-pub fn replay_with(
-    trace: &Trace,
-    to: u64,
-    reducer: &dyn Reducer,
-    twice: bool,
-    f: &mut dyn FnMut(&Head, &Record) -> ControlFlow<()>,
-) -> Result<Result<u64, ReplayError>, Error> {
-    replay_range(trace, 0, to, reducer, twice, f)
-}
-
-/// Replays what follows the recorded state at tick `begin`. Each run of a lineage is replayed by the reducer of the pack that
-/// was in force; a function of the host that is tried on the record stands for them all.
-pub(crate) fn replay_range(
-    trace: &Trace,
-    begin: u64,
-    to: u64,
-    reducer: &dyn Reducer,
-    twice: bool,
-    f: &mut dyn FnMut(&Head, &Record) -> ControlFlow<()>,
-) -> Result<Result<u64, ReplayError>, Error> {
-    let own = |segment| match reducer.purity() {
-        Purity::ByConstruction => crate::pack::reducer_of_segment(trace, segment).map(Some),
-        Purity::Tested => Ok(None),
-    };
-    let mut refusals = trace.refusals()?;
-    let mut result = Ok(begin);
-    let mut segment = trace.segment(begin);
-    let mut recorded = own(segment)?;
-    let first = own(0)?;
-    let mut head = match replay_start(trace.start(), first.as_deref().map_or(reducer, |own| own)) {
-        Err(error) => return Ok(Err(error)),
-        Ok(head) if begin == 0 => head,
-        Ok(_) => trace.head(begin)?,
-    };
-    loop {
-        let reducer: &dyn Reducer = recorded.as_deref().map_or(reducer, |own| own);
-        let mut judge = |head: &Head| -> Result<(), ReplayError> {
-            refusals
-                .remove(&head.id())
-                .into_iter()
-                .flatten()
-                .try_for_each(|refusal| replay_refusal(head, &refusal, reducer))
-        };
-        if let Err(error) = judge(&head) {
-            return Ok(Err(error));
-        }
-        let end = trace.lineage()[segment].1.min(to);
-        let mut stopped = false;
-        trace.for_each(head.tick() + 1, end, &mut |tick, record| {
-            if let Err(error) = replay_step(&mut head, &record, reducer, twice).and_then(|()| judge(&head)) {
-                result = Err(error);
-                return ControlFlow::Break(());
-            }
-            result = Ok(tick);
-            let flow = f(&head, &record);
-            stopped = flow.is_break();
-            flow
-        })?;
-        if result.is_err() || stopped || head.tick() >= to || segment + 1 == trace.lineage().len() {
-            break;
-        }
-        segment += 1;
-        if let Err(error) = replay_fork(&mut head, &trace.begins()[segment], reducer) {
-            return Ok(Err(error));
-        }
-        recorded = own(segment)?;
-    }
-    // What replay never came by was never judged again; taken for judged, an invented refusal would pass.
-    let is_whole = begin == 0 && result == Ok(trace.tip());
-    let unplaced = refusals.values().flatten().next().filter(|_| is_whole);
-    if let Some(refusal) = unplaced {
-        return Ok(Err(ReplayError::Unplaced { refusal: refusal.id(), head: refusal.header().head }));
-    }
-    Ok(result)
 }

@@ -7,9 +7,9 @@ use std::sync::Arc;
 
 use dendrer_kernel::pack::modules;
 use dendrer_object::delta::{Delta, Op};
-use dendrer_object::{Digest, Pointer, Value, tag};
+use dendrer_object::{Code, Digest, Pointer, Value, tag};
 
-use super::yaml::{Document, Problem};
+use super::yaml::{Document, PackProblem};
 
 /// Where the files that a text names are read from.
 #[derive(Debug, Clone, Copy)]
@@ -25,15 +25,15 @@ pub enum Files<'f> {
 
 impl Files<'_> {
     /// Puts the bytes of each module where the text names its file, and tells of those that cannot be read.
-    pub(crate) fn fill(self, mut document: Document) -> (Document, Vec<Problem>) {
+    pub(crate) fn fill(self, mut document: Document) -> (Document, Vec<PackProblem>) {
         let (mut ops, mut problems) = (Vec::new(), Vec::new());
         for (place, named) in modules::places(&document.value) {
             let Some(name) = named.as_str() else { continue };
             match self.module(&place, name) {
                 None => {}
                 Some(Ok(module)) => ops.push(Op::set(place, module)),
-                Some(Err(why)) => problems.push(Problem {
-                    code: "E0108",
+                Some(Err(why)) => problems.push(PackProblem {
+                    code: Code::E0108,
                     mark: document.mark(&place, false, None),
                     place: place.dotted(),
                     message: why,

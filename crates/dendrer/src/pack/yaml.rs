@@ -9,12 +9,12 @@ use std::sync::Arc;
 
 use dendrer_kernel::expr::Span;
 use dendrer_object::json::DEPTH_MAX;
-use dendrer_object::{Number, Pointer, Value, tag};
+use dendrer_object::{Code, Number, Pointer, Value, tag};
 use granit_parser::{Event, Marker, Parser, ScalarStyle};
 
 /// A place in a text, from 1.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub struct Mark {
+pub struct TextMark {
     /// The line.
     pub line: usize,
     /// The character of the line.
@@ -23,11 +23,11 @@ pub struct Mark {
 
 /// Something wrong in a text.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Problem {
+pub struct PackProblem {
     /// The code under which `dendrer explain` knows it.
-    pub code: &'static str,
+    pub code: Code,
     /// Where in the text.
-    pub mark: Mark,
+    pub mark: TextMark,
     /// Where in the value; empty for the whole.
     pub place: String,
     /// One sentence.
@@ -47,8 +47,8 @@ pub struct Document {
 
 #[derive(Debug, Clone)]
 struct Place {
-    name: Option<Mark>,
-    value: Mark,
+    name: Option<TextMark>,
+    value: TextMark,
     scalar: Option<Scalar>,
 }
 
@@ -63,20 +63,20 @@ struct Scalar {
 
 impl Document {
     /// Reads a text. Returns everything that can be told at once; a fault of the grammar ends the reading.
-    pub fn read(text: &[u8]) -> Result<Document, Vec<Problem>> {
+    pub fn read(text: &[u8]) -> Result<Document, Vec<PackProblem>> {
         let whole = |code, message: String| {
-            let mark = Mark { line: 1, column: 1 };
-            vec![Problem { code, mark, place: String::new(), message, hint: None }]
+            let mark = TextMark { line: 1, column: 1 };
+            vec![PackProblem { code, mark, place: String::new(), message, hint: None }]
         };
         if text.len() > dendrer_kernel::pack::TEXT_SIZE_MAX {
             let most = dendrer_kernel::pack::TEXT_SIZE_MAX;
             return Err(whole(
-                "E0904",
+                Code::E0904,
                 format!("the text has more than {most} bytes, which is as much as is read"),
             ));
         }
         let Ok(text) = std::str::from_utf8(text) else {
-            return Err(whole("E0206", "the text is not UTF-8".to_owned()));
+            return Err(whole(Code::E0206, "the text is not UTF-8".to_owned()));
         };
         let mut builder = Builder::default();
         let options = granit_parser::options! { emit_comments: false, simple_key_max_lookahead: 1 << 16 };
@@ -90,7 +90,7 @@ impl Document {
                     let hint = colon.then_some(
                         "text with `: ` in it stands in quotes, like \"users[first u: u.id == id]\"",
                     );
-                    builder.problem("E0901", mark(error.marker()), message, hint);
+                    builder.problem(Code::E0901, mark(error.marker()), message, hint);
                     break;
                 }
             }
@@ -99,8 +99,8 @@ impl Document {
     }
 
     /// Finds the place in the text of a place in the value, or of a stretch of the text that stands there.
-    pub fn mark(&self, path: &Pointer, at_name: bool, span: Option<Span>) -> Mark {
-        let Some(place) = self.nearest(path) else { return Mark { line: 1, column: 1 } };
+    pub fn mark(&self, path: &Pointer, at_name: bool, span: Option<Span>) -> TextMark {
+        let Some(place) = self.nearest(path) else { return TextMark { line: 1, column: 1 } };
         match (span, &place.scalar) {
             _ if at_name => place.name.unwrap_or(place.value),
             (Some(span), Some(scalar)) => self.inside(place, scalar, span.start as usize),
@@ -117,7 +117,7 @@ impl Document {
     }
 
     /// Finds a byte of a scalar in the file, as far as it stands there as it is.
-    fn inside(&self, place: &Place, scalar: &Scalar, byte: usize) -> Mark {
+    fn inside(&self, place: &Place, scalar: &Scalar, byte: usize) -> TextMark {
         let before = scalar.text.get(..byte).unwrap_or(&scalar.text);
         if scalar.is_block {
             let line_of_text = before.matches('\n').count();
@@ -128,19 +128,19 @@ impl Document {
             let line = place.value.line + line_of_text + usize::from(matches!(from.as_str(), "|" | ">"));
             let indent = self.text.lines().nth(line - 1).and_then(|there| there.find(wanted));
             let column = before.rsplit('\n').next().unwrap_or_default().chars().count();
-            return indent.map_or(place.value, |indent| Mark { line, column: indent + column + 1 });
+            return indent.map_or(place.value, |indent| TextMark { line, column: indent + column + 1 });
         }
         let there = scalar.at.and_then(|at| self.text.get(at..)).unwrap_or_default();
         let quoted = usize::from(there.starts_with(['"', '\'']));
         match there.get(quoted..).is_some_and(|there| there.starts_with(before)) && !before.contains('\n') {
-            true => Mark { column: place.value.column + quoted + before.chars().count(), ..place.value },
+            true => TextMark { column: place.value.column + quoted + before.chars().count(), ..place.value },
             false => place.value,
         }
     }
 }
 
-fn mark(marker: &Marker) -> Mark {
-    Mark { line: marker.line().max(1), column: marker.col() + 1 }
+fn mark(marker: &Marker) -> TextMark {
+    TextMark { line: marker.line().max(1), column: marker.col() + 1 }
 }
 
 enum Frame {
@@ -149,7 +149,7 @@ enum Frame {
 }
 
 /// The name of the member whose value comes next. `None` inside for one that was refused.
-struct Name(Arc<str>, Mark, bool);
+struct Name(Arc<str>, TextMark, bool);
 
 #[derive(Default)]
 struct Builder {
@@ -158,21 +158,21 @@ struct Builder {
     places: BTreeMap<Pointer, Place>,
     root: Option<Value>,
     documents: usize,
-    problems: Vec<Problem>,
+    problems: Vec<PackProblem>,
     /// How many collections are open that stand where none may, and are passed over.
     skipped: usize,
 }
 
 impl Builder {
-    fn problem(&mut self, code: &'static str, mark: Mark, message: impl Into<String>, hint: Option<&str>) {
+    fn problem(&mut self, code: Code, mark: TextMark, message: impl Into<String>, hint: Option<&str>) {
         let place = Pointer::of(self.tokens.iter().map(String::as_str)).dotted();
         let hint = hint.map(str::to_owned);
-        self.problems.push(Problem { code, mark, place, message: message.into(), hint });
+        self.problems.push(PackProblem { code, mark, place, message: message.into(), hint });
     }
 
-    fn finish(mut self, text: &str) -> Result<Document, Vec<Problem>> {
+    fn finish(mut self, text: &str) -> Result<Document, Vec<PackProblem>> {
         if self.root.is_none() && self.problems.is_empty() {
-            self.problem("E0901", Mark { line: 1, column: 1 }, "the text is empty", None);
+            self.problem(Code::E0901, TextMark { line: 1, column: 1 }, "the text is empty", None);
         }
         match self.root {
             Some(value) if self.problems.is_empty() => {
@@ -189,7 +189,7 @@ impl Builder {
                 self.documents += 1;
                 if self.documents == 2 {
                     self.problem(
-                        "E0901",
+                        Code::E0901,
                         at,
                         "a second document begins here",
                         Some("one file holds one document"),
@@ -212,18 +212,18 @@ impl Builder {
         }
     }
 
-    fn refuse_extras(&mut self, at: Mark, anchor: usize, tagged: bool) {
+    fn refuse_extras(&mut self, at: TextMark, anchor: usize, tagged: bool) {
         if anchor != 0 {
             let hint = "write the value out, or name it under `constants` or `define`";
-            self.problem("E0901", at, "anchors are not taken here", Some(hint));
+            self.problem(Code::E0901, at, "anchors are not taken here", Some(hint));
         }
         if tagged {
             let hint = "text stands in quotes; numbers, true, false and null stand as they are";
-            self.problem("E0901", at, "tags are not taken here", Some(hint));
+            self.problem(Code::E0901, at, "tags are not taken here", Some(hint));
         }
     }
 
-    fn refuse_reference(&mut self, at: Mark) {
+    fn refuse_reference(&mut self, at: TextMark) {
         // The anchor was told already; the alias still fills its place.
         self.value(Value::Null, at, None);
     }
@@ -233,19 +233,19 @@ impl Builder {
         matches!(self.frames.last(), Some(Frame::Map { name: None, .. }))
     }
 
-    fn open(&mut self, at: Mark, anchor: usize, tagged: bool, frame: Frame) {
+    fn open(&mut self, at: TextMark, anchor: usize, tagged: bool, frame: Frame) {
         if self.skipped > 0 {
             self.skipped += 1;
             return;
         }
         self.refuse_extras(at, anchor, tagged);
         if self.is_name() {
-            self.problem("E0901", at, "a name is text, not a list or a map", None);
+            self.problem(Code::E0901, at, "a name is text, not a list or a map", None);
             self.skipped = 1;
             return;
         }
         if self.frames.len() >= DEPTH_MAX {
-            self.problem("E0204", at, format!("the text is nested deeper than {DEPTH_MAX} levels"), None);
+            self.problem(Code::E0204, at, format!("the text is nested deeper than {DEPTH_MAX} levels"), None);
             self.skipped = 1;
             return;
         }
@@ -271,7 +271,7 @@ impl Builder {
 
     /// Puts something where what was passed over stands, so that names and values stay in step.
     fn fill(&mut self) {
-        let at = Mark { line: 1, column: 1 };
+        let at = TextMark { line: 1, column: 1 };
         if self.is_name() {
             self.name("".into(), at, false);
         } else {
@@ -279,7 +279,7 @@ impl Builder {
         }
     }
 
-    fn scalar(&mut self, text: &str, style: ScalarStyle, at: Mark, offset: Option<usize>) {
+    fn scalar(&mut self, text: &str, style: ScalarStyle, at: TextMark, offset: Option<usize>) {
         if self.skipped > 0 {
             return;
         }
@@ -287,7 +287,7 @@ impl Builder {
             ScalarStyle::Plain => match plain(text) {
                 Ok(value) => value,
                 Err(why) => {
-                    self.problem("E0901", at, why, Some("put it in quotes if it is text"));
+                    self.problem(Code::E0901, at, why, Some("put it in quotes if it is text"));
                     Value::Null
                 }
             },
@@ -304,29 +304,29 @@ impl Builder {
         }
         match value.as_str() {
             Some("<<") => {
-                self.problem("E0901", at, "YAML 1.2 has no merge keys", Some("write the members out"));
+                self.problem(Code::E0901, at, "YAML 1.2 has no merge keys", Some("write the members out"));
                 self.name("<<".into(), at, false);
             }
             Some(name) => self.name(tag::stored_name(name), at, true),
             None => {
                 let hint = format!("put it in quotes: \"{text}\"");
-                self.problem("E0901", at, format!("a name is text, and this is {value}"), Some(&hint));
+                self.problem(Code::E0901, at, format!("a name is text, and this is {value}"), Some(&hint));
                 self.name(text.into(), at, false);
             }
         }
     }
 
-    fn name(&mut self, text: Arc<str>, at: Mark, is_good: bool) {
+    fn name(&mut self, text: Arc<str>, at: TextMark, is_good: bool) {
         let Some(Frame::Map { members, name }) = self.frames.last_mut() else { return };
         let twice = members.contains_key(&text);
         *name = Some(Name(Arc::clone(&text), at, is_good && !twice));
         if twice && is_good {
             let hint = "readers would disagree on which of the two counts";
-            self.problem("E0202", at, format!("{text} stands twice here"), Some(hint));
+            self.problem(Code::E0202, at, format!("{text} stands twice here"), Some(hint));
         }
     }
 
-    fn value(&mut self, value: Value, at: Mark, scalar: Option<Scalar>) {
+    fn value(&mut self, value: Value, at: TextMark, scalar: Option<Scalar>) {
         if self.skipped > 0 {
             return;
         }
@@ -334,7 +334,7 @@ impl Builder {
         self.leave(value);
     }
 
-    fn enter(&mut self, at: Mark, scalar: Option<Scalar>) {
+    fn enter(&mut self, at: TextMark, scalar: Option<Scalar>) {
         let name = match self.frames.last() {
             None => None,
             Some(Frame::List(items)) => {

@@ -14,7 +14,7 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use dendrer_object::intent::IntentError;
 use dendrer_object::json::{self, JsonError};
 use dendrer_object::record::{Author, Kind, Record};
-use dendrer_object::{Delta, Intent};
+use dendrer_object::{Code, Delta, Intent};
 
 use crate::error::Error;
 use crate::recorder::Recorder;
@@ -35,7 +35,7 @@ const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
 
 /// A line of input.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Line {
+pub struct IntentLine {
     /// Its number, from 1. Blank lines count.
     pub number: u64,
     /// Its bytes without the newline.
@@ -44,7 +44,7 @@ pub struct Line {
 
 /// Reads lines in a thread of its own, so that the disk can work while the next line is awaited. Fails if the system starts no
 /// thread.
-pub fn read(input: impl Read + Send + 'static) -> io::Result<Receiver<io::Result<Line>>> {
+pub fn read(input: impl Read + Send + 'static) -> io::Result<Receiver<io::Result<IntentLine>>> {
     let (send, receive) = sync_channel(GROUP_LINES);
     std::thread::Builder::new().spawn(move || {
         let mut input = BufReader::with_capacity(1 << 16, input);
@@ -56,7 +56,7 @@ pub fn read(input: impl Read + Send + 'static) -> io::Result<Receiver<io::Result
                 Ok(0) => return,
                 Ok(_) => {
                     text.pop_if(|last| *last == b'\n');
-                    Ok(Line { number, text })
+                    Ok(IntentLine { number, text })
                 }
                 Err(error) => Err(error),
             };
@@ -87,7 +87,7 @@ const BY_RUNTIME: [&str; 2] = ["action.result", "policy.decision"];
 
 /// How lines are read as intents.
 #[derive(Debug, Clone, Default)]
-pub struct Reading {
+pub struct LineOptions {
     /// The agent of lines that name none.
     pub agent: Option<String>,
     /// Who may write.
@@ -96,9 +96,9 @@ pub struct Reading {
     pub tagged: bool,
 }
 
-impl Reading {
+impl LineOptions {
     /// Reads a line as an intent; `None` if the line is blank.
-    pub fn intent(&self, line: &Line) -> Result<Option<Intent>, LineError> {
+    pub fn intent(&self, line: &IntentLine) -> Result<Option<Intent>, LineError> {
         let text = match line.number {
             1 => line.text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line.text),
             _ => &line.text,
@@ -152,11 +152,11 @@ impl From<IntentError> for LineError {
 
 impl LineError {
     /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            LineError::Json(error) => error.code().as_str(),
-            LineError::Intent(error) => error.code.as_str(),
-            LineError::ForRuntime => "E0408",
+            LineError::Json(error) => error.code(),
+            LineError::Intent(error) => error.code,
+            LineError::ForRuntime => Code::E0408,
         }
     }
 
@@ -211,7 +211,7 @@ pub struct FailedLine {
     /// The number of the line.
     pub line: u64,
     /// The code under which `dendrer explain` knows the error.
-    pub code: &'static str,
+    pub code: Code,
     /// The error.
     pub message: String,
     /// The member that is wrong, as a JSON pointer; empty for the whole line.
@@ -256,7 +256,7 @@ impl Reply {
 
 /// How many records of each kind the replies acknowledged.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub struct Tally {
+pub struct LinesTally {
     /// Transitions, those that the kernel committed included.
     pub committed: u64,
     /// Refusals.
@@ -265,7 +265,7 @@ pub struct Tally {
     pub anomalies: u64,
 }
 
-impl Tally {
+impl LinesTally {
     /// Counts the records of a reply.
     pub fn count(&mut self, reply: &Reply) {
         for record in reply.records() {
@@ -288,7 +288,7 @@ impl Tally {
 
 /// Why a recording stopped before its lines ended.
 #[derive(Debug, thiserror::Error)]
-pub enum Stopped {
+pub enum LinesStopped {
     /// The input cannot be read.
     #[error("cannot read the intents")]
     Input(#[source] io::Error),
@@ -296,7 +296,7 @@ pub enum Stopped {
     #[error("line {}: {error}", .line.number)]
     Line {
         /// The line.
-        line: Line,
+        line: IntentLine,
         /// Why it is none.
         error: LineError,
     },
@@ -317,14 +317,14 @@ pub enum Stopped {
 /// replies of everything that is durable by then. After the last reply, [`Recording::end`] tells whether all lines were taken.
 pub struct Recording<'r> {
     recorder: &'r mut Recorder,
-    lines: Receiver<io::Result<Line>>,
-    reading: Reading,
+    lines: Receiver<io::Result<IntentLine>>,
+    reading: LineOptions,
     dry_run: bool,
     /// Numbers of the lines in each group on its way to the disk.
     groups: VecDeque<Vec<u64>>,
     /// Whether the first record of the run waits for the first line.
     begins: bool,
-    stopped: Option<Stopped>,
+    stopped: Option<LinesStopped>,
     ended: bool,
 }
 
@@ -335,7 +335,7 @@ struct Group {
     intents: Vec<Intent>,
     /// Whether no line follows.
     closed: bool,
-    stopped: Option<Stopped>,
+    stopped: Option<LinesStopped>,
 }
 
 impl<'r> Recording<'r> {
@@ -343,8 +343,8 @@ impl<'r> Recording<'r> {
     /// line, unless [`Recording::begin`] is called before. In a dry run every line is judged and nothing is written.
     pub fn new(
         recorder: &'r mut Recorder,
-        lines: Receiver<io::Result<Line>>,
-        reading: Reading,
+        lines: Receiver<io::Result<IntentLine>>,
+        reading: LineOptions,
         dry_run: bool,
     ) -> Recording<'r> {
         let (groups, begins) = (VecDeque::new(), recorder.pending() > 0);
@@ -361,18 +361,18 @@ impl<'r> Recording<'r> {
             return self.recorder.discard().into_iter().next().map(Reply::Begun);
         }
         let submitted = self.recorder.submit();
-        match submitted.and_then(|_| self.recorder.settle()) {
+        match submitted.and_then(|_| self.recorder.wait()) {
             Ok(records) => records.into_iter().flatten().next().map(Reply::Begun),
             Err(error) => {
                 self.ended = true;
-                self.stopped = Some(Stopped::Store(Box::new(error)));
+                self.stopped = Some(LinesStopped::Store(Box::new(error)));
                 None
             }
         }
     }
 
     /// Returns why the recording stopped, once the replies are at their end.
-    pub fn end(self) -> Result<(), Stopped> {
+    pub fn end(self) -> Result<(), LinesStopped> {
         self.stopped.map_or(Ok(()), Err)
     }
 
@@ -389,7 +389,7 @@ impl<'r> Recording<'r> {
             match next {
                 Err(TryRecvError::Empty) => return group,
                 Err(TryRecvError::Disconnected) => group.closed = true,
-                Ok(Err(error)) => group.stopped = Some(Stopped::Input(error)),
+                Ok(Err(error)) => group.stopped = Some(LinesStopped::Input(error)),
                 Ok(Ok(line)) => match self.reading.intent(&line) {
                     Ok(None) => {}
                     Ok(Some(intent)) => {
@@ -397,7 +397,7 @@ impl<'r> Recording<'r> {
                         group.numbers.push(line.number);
                         group.intents.push(intent);
                     }
-                    Err(error) => group.stopped = Some(Stopped::Line { line, error }),
+                    Err(error) => group.stopped = Some(LinesStopped::Line { line, error }),
                 },
             }
             let full = group.intents.len() == GROUP_LINES || bytes > GROUP_BYTES;
@@ -441,7 +441,7 @@ impl<'r> Recording<'r> {
             // Lines are taken in order: those before a bad line count, those after it do not.
             let line = group.numbers[at];
             group.numbers.truncate(at);
-            group.stopped = Some(Stopped::Intent { line, error: Box::new(error) });
+            group.stopped = Some(LinesStopped::Intent { line, error: Box::new(error) });
         }
         if group.stopped.is_some() && self.begins && group.numbers.is_empty() {
             // Only the first record is pending: no run is left without a line.
@@ -461,7 +461,7 @@ impl<'r> Recording<'r> {
         if self.groups.len() == GROUPS_MAX {
             self.settle(replies);
         }
-        if let Some(Stopped::Store(error)) = &self.stopped {
+        if let Some(LinesStopped::Store(error)) = &self.stopped {
             // An older group was not taken, so none that follows it may be.
             replies.extend(numbers.into_iter().map(|line| Reply::Failed(FailedLine::of(line, error))));
             self.recorder.discard();
@@ -482,7 +482,7 @@ impl<'r> Recording<'r> {
     /// Waits until the oldest group is durable.
     fn settle(&mut self, replies: &mut Vec<Reply>) {
         let Some(numbers) = self.groups.pop_front() else { return };
-        match self.recorder.settle() {
+        match self.recorder.wait() {
             Ok(records) => answer(numbers, records.unwrap_or_default(), replies),
             Err(error) => self.fail(numbers, error, replies),
         }
@@ -491,7 +491,7 @@ impl<'r> Recording<'r> {
     fn fail(&mut self, numbers: Vec<u64>, error: Error, replies: &mut Vec<Reply>) {
         replies.extend(numbers.into_iter().map(|line| Reply::Failed(FailedLine::of(line, &error))));
         // A later group may be on record all the same; the first error is the one to return.
-        self.stopped.get_or_insert(Stopped::Store(Box::new(error)));
+        self.stopped.get_or_insert(LinesStopped::Store(Box::new(error)));
     }
 
     /// Judges the lines of a dry run one by one: each reply is due at once, and the lines after it are judged on its outcome.
@@ -507,7 +507,7 @@ impl<'r> Recording<'r> {
                     answer(vec![*line], std::mem::take(&mut begun), replies);
                 }
                 Err(error) => {
-                    group.stopped = Some(Stopped::Intent { line: *line, error: Box::new(error) });
+                    group.stopped = Some(LinesStopped::Intent { line: *line, error: Box::new(error) });
                     return;
                 }
             }
@@ -530,11 +530,11 @@ impl Iterator for Recording<'_> {
     }
 }
 
-fn failed_line(stopped: &Stopped) -> Option<FailedLine> {
+fn failed_line(stopped: &LinesStopped) -> Option<FailedLine> {
     match stopped {
-        Stopped::Line { line, error } => Some(FailedLine::of_line(line.number, error)),
-        Stopped::Intent { line, error } => Some(FailedLine::of(*line, error)),
-        Stopped::Input(_) | Stopped::Store(_) => None,
+        LinesStopped::Line { line, error } => Some(FailedLine::of_line(line.number, error)),
+        LinesStopped::Intent { line, error } => Some(FailedLine::of(*line, error)),
+        LinesStopped::Input(_) | LinesStopped::Store(_) => None,
     }
 }
 

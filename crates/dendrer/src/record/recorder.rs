@@ -6,104 +6,35 @@
 
 use std::collections::VecDeque;
 use std::fmt;
-use std::time::{SystemTime, UNIX_EPOCH};
 
 use dendrer_kernel::contract::ImportRefused;
 use dendrer_kernel::pack::modules;
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
-use dendrer_kernel::step::{self, Anomaly, Extension, Finding, Head, Inputs, Outcome, Pick, Picked, Start};
-use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, Seed, cut};
-use dendrer_object::{Digest, Intent, RunName, Timestamp, Value};
+use dendrer_kernel::step::{
+    self, Anomaly, Extension, Finding, Inputs, Outcome, Pick, Picked, RunState, Start,
+};
+use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, cut};
+use dendrer_object::{Intent, RunName, Value};
 use dendrer_store::prelude::*;
 use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
-use ring::rand::{SecureRandom, SystemRandom};
 
-use crate::casebook;
 use crate::error::Error;
-use crate::pack;
+use crate::run::casebook_name;
+use crate::run::pack;
+use crate::run::snapshot::{OUTWEIGH, outweigh, weight};
 use crate::trace::{Moment, Trace};
 
-/// The time and the chance that the kernel is given: the world's, or fixed ones.
-pub trait Surroundings: Send {
-    /// What the clock says.
-    fn now(&mut self) -> Timestamp;
-
-    /// A fresh seed, never the same twice.
-    fn seed(&mut self) -> Seed;
-}
-
-/// The clock and the randomness of the system.
-#[derive(Debug)]
-pub struct World {
-    random: SystemRandom,
-    // Asking the system for each seed would cost more than sealing a record.
-    seeds: Vec<u8>,
-}
-
-impl Default for World {
-    fn default() -> World {
-        World { random: SystemRandom::new(), seeds: Vec::new() }
-    }
-}
-
-impl Surroundings for World {
-    fn now(&mut self) -> Timestamp {
-        // A clock before 1970 is a clock that went back; the kernel clamps and notes it.
-        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-        Timestamp::from_ms(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
-    }
-
-    fn seed(&mut self) -> Seed {
-        if self.seeds.len() < 16 {
-            self.seeds = vec![0; 4096];
-            self.random.fill(&mut self.seeds).expect("the system has randomness");
-        }
-        let at = self.seeds.len() - 16;
-        let seed = Seed(self.seeds[at..].try_into().expect("16 bytes"));
-        self.seeds.truncate(at);
-        seed
-    }
-}
-
-/// Time and seeds that follow from a number: the same recording gives the same bytes on every machine.
-#[derive(Debug, Clone)]
-pub struct Fixed {
-    key: [u8; 16],
-    next: u64,
-    now_ms: u64,
-    step_ms: u64,
-}
-
-impl Fixed {
-    /// Starts at a time and moves on by `step_ms` with each look at the clock.
-    pub fn new(name: &str, now_ms: u64, step_ms: u64) -> Fixed {
-        let key = Digest::of_parts(&[b"dendrer/fixed-seed/v1\n", name.as_bytes()]);
-        Fixed { key: key.0[..16].try_into().expect("16 of 32 bytes"), next: 0, now_ms, step_ms }
-    }
-}
-
-impl Surroundings for Fixed {
-    fn now(&mut self) -> Timestamp {
-        self.now_ms += self.step_ms;
-        Timestamp::from_ms(self.now_ms)
-    }
-
-    fn seed(&mut self) -> Seed {
-        self.next += 1;
-        let digest = Digest::of_parts(&[&self.key, &self.next.to_be_bytes()]);
-        Seed(digest.0[..16].try_into().expect("16 of 32 bytes"))
-    }
-}
+pub use crate::environment::{Environment, Fixed, World};
 
 /// Writes one run. Owns its handle, so that it can be kept beside others and sent to a thread.
 pub struct Recorder {
     store: Shared,
-    surroundings: Box<dyn Surroundings>,
+    surroundings: Box<dyn Environment>,
     reducer: Box<dyn Reducer + Send + Sync>,
-    head: Head,
+    head: RunState,
     /// Where the run stood before the groups that are on their way.
-    settled: Head,
+    settled: RunState,
     /// The groups that were submitted, in their order.
     under_way: VecDeque<Submitted>,
     pending: Vec<Record>,
@@ -149,23 +80,12 @@ impl Snapshots {
 /// Among how many of the newest records a link is looked for before the log is asked.
 const RECENT: usize = 64;
 
-/// How many times the records since the last snapshot outweigh a state that is worth keeping.
-pub(crate) const OUTWEIGH: usize = 4;
-
-/// What looking a snapshot up costs, as if it were part of its size.
-const LOOKED_UP: usize = 16 << 10;
-
-/// Whether records outweigh a state so many times that it is worth keeping.
-pub(crate) fn outweigh(records: usize, state: usize, times: usize) -> bool {
-    records > state.max(LOOKED_UP).saturating_mul(times)
-}
-
 /// A group on its way to the disk.
 struct Submitted {
     records: Vec<Record>,
     ticket: Ticket,
     /// Where the run stands behind it.
-    after: Head,
+    after: RunState,
 }
 
 impl Recorder {
@@ -173,9 +93,9 @@ impl Recorder {
     pub fn begin(
         store: &Shared,
         start: &Start,
-        surroundings: Box<dyn Surroundings>,
+        surroundings: Box<dyn Environment>,
     ) -> Result<Recorder, Error> {
-        casebook::refuse_name(&start.run)?;
+        casebook_name::refuse_name(&start.run)?;
         Recorder::begin_any(store, start, surroundings)
     }
 
@@ -183,7 +103,7 @@ impl Recorder {
     pub(crate) fn begin_any(
         store: &Shared,
         start: &Start,
-        mut surroundings: Box<dyn Surroundings>,
+        mut surroundings: Box<dyn Environment>,
     ) -> Result<Recorder, Error> {
         let inputs = Inputs { clock: surroundings.now(), seed: surroundings.seed() };
         let reducer = pack::reducer_for(start)?;
@@ -197,12 +117,12 @@ impl Recorder {
     /// Begins a fork. Its `run` record and its marker are the beginning of the first group; returns the marker, too.
     pub(crate) fn fork(
         store: &Shared,
-        parent: &Head,
+        parent: &RunState,
         fork: &step::Fork,
         reducer: Box<dyn Reducer + Send + Sync>,
-        mut surroundings: Box<dyn Surroundings>,
+        mut surroundings: Box<dyn Environment>,
     ) -> Result<(Recorder, Record), Error> {
-        casebook::refuse_name(&fork.run)?;
+        casebook_name::refuse_name(&fork.run)?;
         let inputs = Inputs { clock: surroundings.now(), seed: surroundings.seed() };
         let (begin, marker, head) = step::fork(parent, fork, inputs)?;
         let (settled, snapshots) = (head.clone(), Snapshots::default());
@@ -218,9 +138,9 @@ impl Recorder {
     pub fn resume(
         store: &Shared,
         run: &RunName,
-        surroundings: Box<dyn Surroundings>,
+        surroundings: Box<dyn Environment>,
     ) -> Result<Recorder, Error> {
-        Recorder::resume_if(store, run, surroundings, |trace| match casebook::is_casebook(trace) {
+        Recorder::resume_if(store, run, surroundings, |trace| match casebook_name::is_casebook(trace) {
             true => Err(Error::Casebook { run: run.clone() }),
             false => Ok(()),
         })
@@ -230,7 +150,7 @@ impl Recorder {
     pub(crate) fn resume_if(
         store: &Shared,
         run: &RunName,
-        surroundings: Box<dyn Surroundings>,
+        surroundings: Box<dyn Environment>,
         check: impl FnOnce(&Trace) -> Result<(), Error>,
     ) -> Result<Recorder, Error> {
         let mut store = store.clone();
@@ -252,7 +172,7 @@ impl Recorder {
     }
 
     /// Where the run stands, with what is gathered.
-    pub fn head(&self) -> &Head {
+    pub fn head(&self) -> &RunState {
         &self.head
     }
 
@@ -283,7 +203,7 @@ impl Recorder {
     pub(crate) fn propose_if(
         &mut self,
         intent: &Intent,
-        keep: impl FnOnce(&Outcome, &Head, &Head) -> bool,
+        keep: impl FnOnce(&Outcome, &RunState, &RunState) -> bool,
     ) -> Result<Outcome, Error> {
         let (before, gathered) = (self.head.clone(), self.pending.len());
         let outcome = self.propose(intent)?;
@@ -457,7 +377,7 @@ impl Recorder {
     }
 
     /// Where the run stands behind everything that was handed to the store.
-    fn submitted(&mut self) -> &mut Head {
+    fn submitted(&mut self) -> &mut RunState {
         self.under_way.back_mut().map_or(&mut self.settled, |last| &mut last.after)
     }
 
@@ -466,7 +386,7 @@ impl Recorder {
     pub fn submit(&mut self) -> Result<Option<Vec<Record>>, Error> {
         let (records, ticket) = self.put(|store, records| store.submit(records))?;
         self.under_way.push_back(Submitted { records, ticket, after: self.head.clone() });
-        if self.under_way.len() > UNDER_WAY { self.settle() } else { Ok(None) }
+        if self.under_way.len() > UNDER_WAY { self.wait() } else { Ok(None) }
     }
 
     /// Waits until the oldest group on its way is durable and returns its records: now they may be acknowledged. `None` if none
@@ -475,7 +395,7 @@ impl Recorder {
     /// If the group came too late after all, what was gathered since is discarded. Those behind it are still to be settled, one
     /// by one: they came too late, too, unless the group was refusals only, which nothing stands on. Then the run stands where
     /// the log has it.
-    pub fn settle(&mut self) -> Result<Option<Vec<Record>>, Error> {
+    pub fn wait(&mut self) -> Result<Option<Vec<Record>>, Error> {
         let Some(Submitted { records, ticket, after }) = self.under_way.pop_front() else {
             return Ok(None);
         };
@@ -544,14 +464,6 @@ fn is_on_record(error: &StoreError) -> bool {
     matches!(error, StoreError::SyncFailed { .. })
 }
 
-/// About how many bytes of a log have to be read for a record.
-pub(crate) fn weight(record: &Record) -> usize {
-    let body = record.body();
-    let values: usize = body.fields().iter().filter_map(|field| body.text(field)).map(<[u8]>::len).sum();
-    // Beside its value, a field has a name, a digest and a salt.
-    record.header_text().len() + values + 64 * body.fields().len()
-}
-
 /// Tells whether the ticks of a run are the messages of a source: not of a fork of it, which has ticks of its own, and not
 /// of a run that was reduced from it.
 fn is_imported(trace: &Trace) -> bool {
@@ -562,7 +474,7 @@ fn is_imported(trace: &Trace) -> bool {
 
 /// Writes the first record of a store's log: the key under which its checkpoints are signed. Binds key and log, so
 /// that neither can be exchanged alone.
-pub fn begin_log(store: &mut dyn Store, surroundings: &mut dyn Surroundings) -> Result<Record, Error> {
+pub fn begin_log(store: &mut dyn Store, surroundings: &mut dyn Environment) -> Result<Record, Error> {
     let info = store.info();
     let content = Value::record([
         ("format", Value::from(info.format)),
@@ -594,9 +506,9 @@ mod tests {
     use std::path::Path;
     use std::sync::Arc;
 
-    use dendrer_object::Delta;
     use dendrer_object::record::Rel;
-    use dendrer_store::faulty::{Fault, Faulty};
+    use dendrer_object::{Delta, Digest};
+    use dendrer_store::faulty::{DiskFault, Faulty};
     use dendrer_store::prelude::*;
     use dendrer_store::{Embedded, Options, Shared, StoreInfo};
 
@@ -645,7 +557,7 @@ mod tests {
         loser.propose(&step()).unwrap();
         assert!(loser.submit().unwrap().is_none());
         loser.propose(&step()).unwrap();
-        let error = loser.settle().unwrap_err();
+        let error = loser.wait().unwrap_err();
         assert!(matches!(error, Error::Store(StoreError::Stale { .. })), "{error}");
         assert_eq!((loser.head().tick(), loser.pending()), (0, 0));
     }
@@ -665,7 +577,7 @@ mod tests {
             assert_eq!(winner.under_way.len(), usize::min(tick, UNDER_WAY));
         }
         assert_eq!(settled, [[1], [2]]);
-        while let Some(records) = winner.settle().unwrap() {
+        while let Some(records) = winner.wait().unwrap() {
             settled.push(ticks(records));
         }
         assert!(!winner.is_under_way());
@@ -680,11 +592,11 @@ mod tests {
         }
         loser.propose(&step()).unwrap();
         for _ in 0..3 {
-            let error = loser.settle().unwrap_err();
+            let error = loser.wait().unwrap_err();
             assert!(matches!(error, Error::Store(StoreError::Stale { .. })), "{error}");
             assert_eq!(loser.pending(), 0);
         }
-        assert!(loser.settle().unwrap().is_none());
+        assert!(loser.wait().unwrap().is_none());
         assert_eq!(loser.head().tick(), 6, "they stood on what was turned down");
         drop(loser);
         Recorder::resume(&second, &start.run, Box::new(World::default())).unwrap();
@@ -708,7 +620,7 @@ mod tests {
         let error = recorder.propose(&Intent { links: vec![unknown], ..step() }).unwrap_err();
         assert_eq!(error.code(), "E0102");
         disk.hold_syncs(false);
-        while recorder.settle().unwrap().is_some() {}
+        while recorder.wait().unwrap().is_some() {}
     }
 
     #[test]
@@ -722,7 +634,7 @@ mod tests {
         let delta = Some(Delta::from_value(&Value::array([op])).unwrap());
         let refused = recorder.propose(&Intent { delta, ..step() }).unwrap();
         assert!(matches!(refused, Outcome::Refused(_)), "{refused:?}");
-        disk.fail(0, Fault::Error(ErrorKind::Other), false);
+        disk.fail(0, DiskFault::Error(ErrorKind::Other), false);
         recorder.submit().unwrap();
         while disk.is_pending() {
             std::thread::yield_now();
@@ -734,10 +646,10 @@ mod tests {
         }
         // What is gathered now stands on what is on its way, but nobody promised it anything.
         recorder.propose(&step()).unwrap();
-        assert_eq!(recorder.settle().unwrap_err().code(), "E0801");
-        assert_eq!((recorder.settle().unwrap().unwrap().len(), recorder.pending()), (1, 0));
-        assert_eq!(recorder.settle().unwrap().unwrap().len(), 1);
-        assert!(recorder.settle().unwrap().is_none());
+        assert_eq!(recorder.wait().unwrap_err().code(), "E0801");
+        assert_eq!((recorder.wait().unwrap().unwrap().len(), recorder.pending()), (1, 0));
+        assert_eq!(recorder.wait().unwrap().unwrap().len(), 1);
+        assert!(recorder.wait().unwrap().is_none());
         let head = recorder.head().id();
         recorder.propose(&step()).unwrap();
         recorder.commit().unwrap();

@@ -10,7 +10,7 @@ use std::ops::ControlFlow;
 
 use dendrer_kernel::step::Anomaly;
 use dendrer_object::record::{Link, Rel};
-use dendrer_object::{Digest, Value, json};
+use dendrer_object::{Code, Digest, Value, json};
 
 use crate::error::Error;
 use crate::trace::Trace;
@@ -35,8 +35,8 @@ pub struct MissingAnswer(pub CallKey);
 
 impl MissingAnswer {
     /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> &'static str {
-        "E0702"
+    pub fn code(&self) -> Code {
+        Code::E0702
     }
 
     /// The anomaly that a runtime puts on record for it (dendrer paper 3.3.2).

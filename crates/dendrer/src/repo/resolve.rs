@@ -8,7 +8,7 @@ use dendrer_object::text::nearest;
 use dendrer_store::Store;
 
 use crate::address::{Address, Position};
-use crate::casebook::{self, Moment};
+use crate::casebook::{self, Place};
 use crate::error::Error;
 use crate::trace::{ReadHandle, Trace, all_runs, no_run};
 
@@ -101,7 +101,7 @@ impl Position {
 }
 
 /// Returns the moment that a label names, unless a run has that name.
-fn labelled(store: &impl ReadHandle, text: &str) -> Result<Option<Moment>, Error> {
+fn labelled(store: &impl ReadHandle, text: &str) -> Result<Option<Place>, Error> {
     match text.parse::<RunName>() {
         Ok(name) if store.to_handle().run(&name)?.is_none() => casebook::find(store, text),
         _ => Ok(None),

@@ -1,5 +1,6 @@
 //! What is wrong with a store as a whole, as data.
 
+use dendrer_object::Code;
 use std::sync::Arc;
 
 use dendrer_store::prelude::*;
@@ -29,12 +30,12 @@ pub enum Warning {
 
 impl Warning {
     /// The code under which `dendrer explain` knows this fact.
-    pub fn code(&self) -> &'static str {
+    pub fn code(&self) -> Code {
         match self {
-            Warning::Damaged(error) => error.code().as_str(),
-            Warning::Hidden(_) | Warning::AnotherLog(_) => "E0307",
+            Warning::Damaged(error) => error.code(),
+            Warning::Hidden(_) | Warning::AnotherLog(_) => Code::E0307,
             Warning::HeadUnknown(error) => error.code(),
-            Warning::IsBackup(_) | Warning::Unfinished(_) => "E0806",
+            Warning::IsBackup(_) | Warning::Unfinished(_) => Code::E0806,
         }
     }
 

@@ -12,7 +12,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use dendrer_kernel::expr::Expr;
-use dendrer_kernel::obligation::{Course, Look as Looked, Standing};
+use dendrer_kernel::obligation::{ObligationCourse, ObligationLook as Looked};
 use dendrer_kernel::predicate::{Monotone, Predicate, Verdict, Window};
 use dendrer_kernel::replay::ReplayError;
 use dendrer_object::delta::{Delta, Op};
@@ -23,118 +23,7 @@ use crate::error::Error;
 use crate::run::verdicts::{self, Way};
 use crate::trace::{Moment, Trace};
 
-/// The verdicts of a range of ticks.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Timeline {
-    /// The first tick.
-    pub from: u64,
-    /// The last tick.
-    pub to: u64,
-    /// The verdict at the first tick, and at each tick where it became another.
-    pub turns: Vec<(u64, Verdict)>,
-    /// How many candidate ticks after the first were judged.
-    pub judged: u64,
-    /// The last tick whose verdict was worked out before, and only read here.
-    pub known_to: Option<u64>,
-    /// How an obligation stands at the last tick; `None` for any other predicate.
-    pub standing: Option<Standing>,
-}
-
-/// A stretch of ticks with one verdict, as long as it can be.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Interval {
-    /// The first tick.
-    pub from: u64,
-    /// The last tick.
-    pub to: u64,
-    /// What the predicate says there; where it is uncertain for changing reasons, the first of them.
-    pub verdict: Verdict,
-}
-
-impl Timeline {
-    fn new(from: u64, to: u64) -> Timeline {
-        Timeline { from, to, turns: Vec::new(), judged: 0, known_to: None, standing: None }
-    }
-
-    /// The same with a beginning at an earlier tick, from which on nothing was violated.
-    pub(crate) fn reaching_back_to(mut self, from: u64) -> Timeline {
-        if from < self.from {
-            match self.turns.first_mut() {
-                Some((tick, Verdict::Ok)) => *tick = from,
-                _ => self.turns.insert(0, (from, Verdict::Ok)),
-            }
-            self.from = from;
-        }
-        self
-    }
-
-    /// Makes the timeline of something that happens once and stays.
-    pub fn latched(from: u64, to: u64, at: Option<u64>, judged: u64) -> Timeline {
-        let begin = (from, Verdict::Ok);
-        let turns = match at {
-            Some(at) if at == from => vec![(from, Verdict::Violation)],
-            Some(at) => vec![begin, (at, Verdict::Violation)],
-            None => vec![begin],
-        };
-        Timeline { turns, judged, ..Timeline::new(from, to) }
-    }
-
-    fn push(&mut self, tick: u64, verdict: Verdict) {
-        if self.turns.last().is_none_or(|(_, last)| *last != verdict) {
-            self.turns.push((tick, verdict));
-        }
-    }
-
-    /// Returns the verdict at a tick of the range.
-    pub fn at(&self, tick: u64) -> &Verdict {
-        let after = self.turns.partition_point(|(turn, _)| *turn <= tick);
-        &self.turns[after.saturating_sub(1)].1
-    }
-
-    /// Returns the first tick with such a verdict.
-    pub fn first(&self, wanted: impl Fn(&Verdict) -> bool) -> Option<u64> {
-        self.turns.iter().find(|(_, verdict)| wanted(verdict)).map(|(tick, _)| *tick)
-    }
-
-    /// Returns the first tick in violation.
-    pub fn onset(&self) -> Option<u64> {
-        self.first(|verdict| *verdict == Verdict::Violation)
-    }
-
-    /// Whether a tick that cannot be judged may hide an earlier violation than the first known one.
-    pub fn may_hide_onset(&self) -> bool {
-        let uncertain = self.first(|verdict| matches!(verdict, Verdict::Uncertain(_)));
-        uncertain.is_some_and(|tick| self.onset().is_none_or(|onset| tick < onset))
-    }
-
-    /// Lists the stretches of one verdict, ends included. They cover the range without gaps.
-    pub fn intervals(&self) -> Vec<Interval> {
-        let same = |a: &Verdict, b: &Verdict| {
-            a == b || matches!((a, b), (Verdict::Uncertain(_), Verdict::Uncertain(_)))
-        };
-        let mut found: Vec<Interval> = Vec::new();
-        for (tick, verdict) in &self.turns {
-            match found.last_mut() {
-                Some(last) if same(&last.verdict, verdict) => {}
-                last => {
-                    if let Some(last) = last {
-                        last.to = tick - 1;
-                    }
-                    found.push(Interval { from: *tick, to: self.to, verdict: verdict.clone() });
-                }
-            }
-        }
-        found
-    }
-
-    /// Returns the monotone lift: violated from the first violation on (dendrer paper 3.3.3).
-    #[must_use]
-    pub fn lifted(&self) -> Timeline {
-        let until = self.turns.iter().position(|(_, verdict)| *verdict == Verdict::Violation);
-        let kept = until.map_or(self.turns.len(), |at| at + 1);
-        Timeline { turns: self.turns[..kept].to_vec(), ..self.clone() }
-    }
-}
+pub use crate::run::line::{Interval, Timeline};
 
 /// Judges a predicate over a range of ticks.
 pub fn judge(trace: &Trace, predicate: &Predicate, from: u64, to: u64) -> Result<Timeline, Error> {
@@ -345,7 +234,7 @@ struct Watcher<'p> {
     /// For each place that is read: whether everything above it is there.
     standing: Vec<bool>,
     /// Of an obligation: how it went so far, and what its conditions said where they were looked at last.
-    course: Option<(Course, Option<Looked>)>,
+    course: Option<(ObligationCourse, Option<Looked>)>,
     /// Of a predicate that is looked for at some types: its verdict of the state before, where that is what counts.
     before: Option<Verdict>,
 }
@@ -355,7 +244,7 @@ impl<'p> Watcher<'p> {
     fn new(predicate: &'p Predicate, line: Timeline, to: u64) -> Watcher<'p> {
         let begin = line.known_to.unwrap_or(line.from);
         let (first, last, lag) = looked_at(predicate, begin, to);
-        let course = predicate.obligation().map(|_| (Course::default(), None));
+        let course = predicate.obligation().map(|_| (ObligationCourse::default(), None));
         // An obligation begins with the run, or before the range.
         let first = if course.is_some() { 0 } else { first };
         // At which transitions it is looked for shows at the transitions, and what stood before in the state before.
@@ -475,7 +364,7 @@ pub(crate) fn values(
     followed: &Pointer,
     from: u64,
     to: u64,
-) -> Result<BTreeMap<u64, Sides>, Error> {
+) -> Result<BTreeMap<u64, ValueSides>, Error> {
     let mut found = BTreeMap::new();
     let first = from.saturating_sub(1);
     let watched = [from_first_name(followed)];
@@ -490,7 +379,7 @@ pub(crate) fn values(
 }
 
 /// What stood somewhere before a transition, and after it.
-pub type Sides = (Option<Value>, Option<Value>);
+pub type ValueSides = (Option<Value>, Option<Value>);
 
 /// Applies what a record changed at the watched places, and nothing else; returns the whole change as well.
 fn apply_watched(

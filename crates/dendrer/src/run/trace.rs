@@ -10,17 +10,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use dendrer_kernel::counters::Counters;
 use dendrer_kernel::replay::{self, ReplayError};
-use dendrer_kernel::step::{AgentHead, Head};
+use dendrer_kernel::step::RunState;
 use dendrer_object::delta::Delta;
-use dendrer_object::note::SigningKey;
 use dendrer_object::record::{Header, Kind, Record};
 use dendrer_object::text::nearest;
-use dendrer_object::{Digest, Pointer, RunName, Timestamp, Value, json};
-use dendrer_store::{RunSummary, Shared, Skimmed, Slot, Store, StoreError};
+use dendrer_object::{Digest, Pointer, RunName, Value, json};
+use dendrer_store::{RunSummary, Skimmed, Slot, Store, StoreError};
 
-use crate::care::spare::Fit;
 use crate::error::Error;
-use crate::recorder::weight;
+use crate::run::snapshot::{Fit, UNTAGGED, read_snapshot, weight};
+
+pub use crate::handle::ReadHandle;
+pub use crate::run::moment::Moment;
 
 /// How many records are taken from the store at a time.
 const BATCH: usize = 256;
@@ -36,36 +37,6 @@ type Snapshot = (u64, Vec<u8>);
 
 /// Where a transition says what it writes.
 const DELTA: &str = "/delta";
-
-/// A store handle that a [`Trace`] can keep: shared, and read from several threads.
-pub trait ReadHandle {
-    /// Returns the handle for a trace to keep.
-    fn to_handle(&self) -> Arc<dyn Store>;
-}
-
-impl ReadHandle for Arc<dyn Store> {
-    fn to_handle(&self) -> Arc<dyn Store> {
-        Arc::clone(self)
-    }
-}
-
-impl<S: Store + 'static> ReadHandle for Arc<S> {
-    fn to_handle(&self) -> Arc<dyn Store> {
-        Arc::clone(self) as Arc<dyn Store>
-    }
-}
-
-impl<H: ReadHandle> ReadHandle for &H {
-    fn to_handle(&self) -> Arc<dyn Store> {
-        (**self).to_handle()
-    }
-}
-
-impl ReadHandle for Shared {
-    fn to_handle(&self) -> Arc<dyn Store> {
-        Arc::new(self.clone())
-    }
-}
 
 /// A run in a store, as it was when the trace was opened. Clones share the states they have read.
 #[derive(Debug, Clone)]
@@ -90,23 +61,6 @@ struct Kept {
     moments: BTreeMap<u64, Moment>,
     /// States that were read without the rest of their moments.
     states: BTreeMap<u64, Value>,
-}
-
-/// A run right after some tick.
-#[derive(Debug, Clone)]
-pub struct Moment {
-    /// The tick.
-    pub tick: u64,
-    /// The id of the record at that tick.
-    pub id: Digest,
-    /// When it was committed.
-    pub ts: Timestamp,
-    /// The state after it.
-    pub state: Value,
-    /// The derived counters after it.
-    pub counters: Counters,
-    /// The newest record of each agent's branch.
-    pub agents: BTreeMap<Arc<str>, AgentHead>,
 }
 
 impl Trace {
@@ -512,16 +466,16 @@ impl Trace {
     }
 
     /// Returns where a writer or a replay goes on right after a tick, by the recorded deltas.
-    pub fn head(&self, tick: u64) -> Result<Head, Error> {
+    pub fn head(&self, tick: u64) -> Result<RunState, Error> {
         Ok(self.fold_head(tick)?.0)
     }
 
     /// As [`Trace::head`], with the weight of those of the records read that no snapshot holds.
-    pub(crate) fn fold_head(&self, tick: u64) -> Result<(Head, usize), Error> {
+    pub(crate) fn fold_head(&self, tick: u64) -> Result<(RunState, usize), Error> {
         let (moment, unheld) = self.fold(tick)?;
         let begins: Vec<&Record> = self.begins[..=self.segment(tick)].iter().collect();
         let Moment { tick, id, ts, state, counters, agents } = moment;
-        Ok((Head::at_moment(&begins, tick, id, ts, state, counters, agents)?, unheld))
+        Ok((RunState::at_moment(&begins, tick, id, ts, state, counters, agents)?, unheld))
     }
 
     /// As [`Trace::at`], with the weight of those of the records read that no snapshot holds, whoever kept it.
@@ -716,104 +670,6 @@ impl Trace {
             }
         }
     }
-}
-
-impl Moment {
-    /// Where a run that is being written stands.
-    pub fn of(head: &Head) -> Moment {
-        Moment {
-            tick: head.tick(),
-            id: head.id(),
-            ts: head.ts(),
-            state: head.state().clone(),
-            counters: head.counters().clone(),
-            agents: head.agents().clone(),
-        }
-    }
-
-    /// Takes the next transition in, by its recorded delta.
-    pub fn advance(&mut self, record: &Record) -> Result<(), Error> {
-        self.state = replay::recorded_state(&self.state, record)?;
-        self.counters.take(record);
-        let (agent, seq) = (record.body().value("/agent_id"), record.body().value("/seq"));
-        self.stand_behind(record.header(), record.id(), agent.as_ref(), seq.as_ref());
-        Ok(())
-    }
-
-    /// Stands behind a transition from now on.
-    fn stand_behind(&mut self, header: &Header, id: Digest, agent: Option<&Value>, seq: Option<&Value>) {
-        let (agent, seq) = (agent.and_then(Value::as_str), seq.and_then(Value::as_u64));
-        if let (Some(agent), Some(seq)) = (agent, seq) {
-            self.agents.insert(agent.into(), AgentHead { seq, id });
-        }
-        self.tick = header.tick.unwrap_or(self.tick);
-        self.id = id;
-        self.ts = header.ts;
-    }
-
-    /// Writes the moment as a snapshot: a tag, and canonical JSON. The state is held against the record whenever it is
-    /// read; the tag is over the rest, which no record binds. Without a key it is 32 zeros, and nobody relies on that rest.
-    pub fn to_snapshot(&self, key: Option<&SigningKey>) -> Vec<u8> {
-        let (agents, counters) = (self.agents_value(), self.counters.to_kept());
-        let tag = key.map_or(UNTAGGED, |key| key.tag(&snapshot_message(self.id, &agents, &counters).0));
-        let value =
-            Value::record([("agents", agents), ("counters", counters), ("state", self.state.clone())]);
-        let mut bytes = tag.to_vec();
-        bytes.extend(json::to_vec(&value));
-        bytes
-    }
-
-    /// Reads what a snapshot says of the tick at which the record of this id and time stands. Its state is held against no
-    /// root yet, and nobody looked at the tag.
-    fn from_snapshot(value: &Value, tick: u64, id: Digest, ts: Timestamp) -> Option<Moment> {
-        let agents = value.get("agents")?.as_array()?.iter().map(|pair| {
-            let pair = pair.as_array()?;
-            let head = pair.get(1)?;
-            let head =
-                AgentHead { seq: head.get("seq")?.as_u64()?, id: head.get("id")?.as_str()?.parse().ok()? };
-            Some((Arc::from(pair.get(0)?.as_str()?), head))
-        });
-        Some(Moment {
-            tick,
-            id,
-            ts,
-            state: value.get("state")?.clone(),
-            counters: Counters::from_kept(value.get("counters")?)?,
-            agents: agents.collect::<Option<_>>()?,
-        })
-    }
-
-    fn agents_value(&self) -> Value {
-        Value::array(self.agents.iter().map(|(name, head)| {
-            let head = Value::record([("id", Value::from(head.id)), ("seq", Value::from(head.seq))]);
-            Value::array([Value::String(Arc::clone(name)), head])
-        }))
-    }
-
-    /// Whether a key left its tag on the counters and agents of this moment.
-    fn is_tagged(&self, key: &SigningKey, tag: &Tag) -> bool {
-        let message = snapshot_message(self.id, &self.agents_value(), &self.counters.to_kept());
-        key.has_tagged(&message.0, tag)
-    }
-}
-
-/// What the key of the store leaves on a snapshot.
-type Tag = [u8; 32];
-
-/// Stands in place of a tag where a recorder had no key.
-const UNTAGGED: Tag = [0; 32];
-
-/// Takes a snapshot apart, believing none of it.
-fn read_snapshot(bytes: &[u8]) -> Option<(&Tag, Value)> {
-    let (tag, text) = bytes.split_first_chunk()?;
-    Some((tag, json::parse_canonical(text).ok()?))
-}
-
-/// What is under the tag of a snapshot: the parts that no record binds, and the id of the record that they stand behind, which
-/// says what led there. A digest, which is no text that a note could hold.
-fn snapshot_message(id: Digest, agents: &Value, counters: &Value) -> Digest {
-    let (agents, counters) = (json::to_vec(agents), json::to_vec(counters));
-    Digest::of_parts(&[b"dendrer/snapshot/v2\n", &id.0, &agents, &counters])
 }
 
 /// Keeps something of a tick, and not too much.

@@ -11,7 +11,7 @@ use dendrer_kernel::step::KERNEL_VERSION;
 use dendrer_object::{Digest, Value, json};
 use dendrer_store::Slot;
 
-use crate::timeline::Timeline;
+use crate::run::line::Timeline;
 use crate::trace::Trace;
 
 /// The longest statement that is kept, in bytes. A predicate that turns so often is refused in any case.

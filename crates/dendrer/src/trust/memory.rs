@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
 
 use dendrer_object::StoreId;
-use dendrer_object::note::SigningKey;
+use dendrer_object::note::{SigningKey, VerifierKey};
 use dendrer_store::{StoreInfo, TreeHead};
 
 use super::{SigningTurn, Trust, TrustError};
@@ -48,6 +48,10 @@ impl Trust for MemoryTrust {
             }),
             key => Ok(key.cloned()),
         }
+    }
+
+    fn own_key(&self, store: StoreId) -> Result<Option<VerifierKey>, TrustError> {
+        Ok(self.kept().keys.get(&store).map(|key| key.verifier_key().clone()))
     }
 
     fn keep_key(&self, store: StoreId, key: &Arc<SigningKey>) -> Result<(), TrustError> {

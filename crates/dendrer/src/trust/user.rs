@@ -74,16 +74,6 @@ impl UserTrust {
         Some(self.dir.as_ref()?.join("heads").join(format!("{store}.head")))
     }
 
-    /// Returns the key that a log was begun with here, whatever key file was named; `None` if this user has none of it.
-    pub fn own_key(&self, store: StoreId) -> Result<Option<VerifierKey>, TrustError> {
-        let Some(path) = self.own_key_path(store) else { return Ok(None) };
-        let bad = |what, why: String| TrustError::KeyUnusable { path: path.clone(), what, why };
-        let text = self.read_kept(&path).map_err(|error| bad("read", error.to_string()))?;
-        let Some(text) = text else { return Ok(None) };
-        let key = SigningKey::from_secret_text(String::from_utf8_lossy(&text).trim_end());
-        Ok(Some(key.map_err(|error| bad("used", error.to_string()))?.verifier_key().clone()))
-    }
-
     /// Reads a file that is kept for a log; `None` only if nothing has its name.
     fn read_kept(&self, path: &Path) -> io::Result<Option<Vec<u8>>> {
         let is_absent = |error: &io::Error| match error.kind() {
@@ -136,6 +126,15 @@ impl Trust for UserTrust {
             return Err(TrustError::KeyUnusable { path, what: "used", why });
         }
         Ok(Some(Arc::new(key)))
+    }
+
+    fn own_key(&self, store: StoreId) -> Result<Option<VerifierKey>, TrustError> {
+        let Some(path) = self.own_key_path(store) else { return Ok(None) };
+        let bad = |what, why: String| TrustError::KeyUnusable { path: path.clone(), what, why };
+        let text = self.read_kept(&path).map_err(|error| bad("read", error.to_string()))?;
+        let Some(text) = text else { return Ok(None) };
+        let key = SigningKey::from_secret_text(String::from_utf8_lossy(&text).trim_end());
+        Ok(Some(key.map_err(|error| bad("used", error.to_string()))?.verifier_key().clone()))
     }
 
     fn keep_key(&self, store: StoreId, key: &Arc<SigningKey>) -> Result<(), TrustError> {

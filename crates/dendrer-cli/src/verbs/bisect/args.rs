@@ -2,8 +2,8 @@
 
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
+use dendrer::address::Position;
 
-use crate::address::Pos;
 use crate::global::WindowChoice;
 use crate::global::tick_arg;
 use crate::offers;
@@ -46,10 +46,10 @@ pub(crate) struct Bisect {
     pub(crate) window: Option<WindowChoice>,
     /// The first tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) from: Option<Pos>,
+    pub(crate) from: Option<Position>,
     /// The last tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) to: Option<Pos>,
+    pub(crate) to: Option<Position>,
     /// Do not follow the onset forward
     #[arg(long)]
     pub(crate) no_chain: bool,

@@ -1,8 +1,9 @@
 //! The class of a failure that a person decides on, asked on a terminal.
 
+use dendrer_object::Code;
 use std::io::{BufRead, IsTerminal, Write};
 
-use dendrer::diagnosis::{Class, Offer};
+use dendrer::diagnosis::{DiagnosisClass, Offer};
 use dendrer_view::bisect::BisectCommand;
 use dendrer_view::contributors::diagnosis_lines;
 
@@ -14,28 +15,28 @@ pub(super) fn decide(
     choice: Option<DiagnosisChoice>,
     offer: Option<&Offer>,
     command: &BisectCommand,
-) -> Result<Option<Class>> {
+) -> Result<Option<DiagnosisClass>> {
     Ok(match (choice, offer) {
         (None, _) => None,
         (Some(_), None) => {
-            return Err(Failure::new("E0106", "there is no onset, so there is nothing to diagnose")
+            return Err(Failure::new(Code::E0106, "there is no onset, so there is nothing to diagnose")
                 .note("leave --diagnosis out to see the answer"));
         }
         (Some(DiagnosisChoice::Ask), Some(offer)) => ask(command, offer)?,
-        (Some(DiagnosisChoice::ContingentState), _) => Some(Class::ContingentState),
-        (Some(DiagnosisChoice::ContingentPolicy), _) => Some(Class::ContingentPolicy),
-        (Some(DiagnosisChoice::Foundational), _) => Some(Class::Foundational),
+        (Some(DiagnosisChoice::ContingentState), _) => Some(DiagnosisClass::ContingentState),
+        (Some(DiagnosisChoice::ContingentPolicy), _) => Some(DiagnosisClass::ContingentPolicy),
+        (Some(DiagnosisChoice::Foundational), _) => Some(DiagnosisClass::Foundational),
     })
 }
 
 /// Asks a person for a class. Without a keyboard nobody can answer.
-fn ask(command: &BisectCommand, offer: &Offer) -> Result<Option<Class>> {
+fn ask(command: &BisectCommand, offer: &Offer) -> Result<Option<DiagnosisClass>> {
     let failed = |error: std::io::Error| {
-        Failure::new("E0801", "the question could not be asked").at("cause", error.to_string())
+        Failure::new(Code::E0801, "the question could not be asked").at("cause", error.to_string())
     };
     if !std::io::stdin().is_terminal() {
         let argv = command.with(&["--diagnosis", offer.class.word(), "--record"]);
-        return Err(Failure::new("E0106", "--diagnosis ask asks on a terminal, and this is none")
+        return Err(Failure::new(Code::E0106, "--diagnosis ask asks on a terminal, and this is none")
             .note("say which: contingent-state, contingent-policy or foundational")
             .help(&argv.iter().map(String::as_str).collect::<Vec<_>>()));
     }
@@ -43,7 +44,7 @@ fn ask(command: &BisectCommand, offer: &Offer) -> Result<Option<Class>> {
     for line in diagnosis_lines(offer, None, "the predicate") {
         writeln!(stderr, "{line}").map_err(failed)?;
     }
-    for (number, class) in (1..).zip(Class::ALL) {
+    for (number, class) in (1..).zip(DiagnosisClass::ALL) {
         writeln!(stderr, "  {number}  {class}").map_err(failed)?;
     }
     loop {
@@ -54,9 +55,9 @@ fn ask(command: &BisectCommand, offer: &Offer) -> Result<Option<Class>> {
         match answer.trim() {
             "" => return Ok(None),
             _ if read == 0 => return Ok(None),
-            "1" => return Ok(Some(Class::ContingentState)),
-            "2" => return Ok(Some(Class::ContingentPolicy)),
-            "3" => return Ok(Some(Class::Foundational)),
+            "1" => return Ok(Some(DiagnosisClass::ContingentState)),
+            "2" => return Ok(Some(DiagnosisClass::ContingentPolicy)),
+            "3" => return Ok(Some(DiagnosisClass::Foundational)),
             _ => {}
         }
     }

@@ -3,8 +3,9 @@
 use dendrer::Trace;
 use dendrer::ask::bisect::gather::{BisectFound, RegressionAnswer};
 use dendrer::ask::regression::{Metric, regression};
-use dendrer::bisect::{Outcome, Question, Range, bisect_each};
+use dendrer::bisect::{BisectOutcome, BisectQuestion, Range, bisect_each};
 use dendrer::kernel::predicate::Predicate;
+use dendrer_object::Code;
 use dendrer_object::text::nearest;
 use dendrer_view::bisect::RegressionShown;
 
@@ -25,13 +26,13 @@ pub(super) fn run(
     progress: Progress,
     out: &mut Out,
 ) -> Result {
-    let Some(pack) = dendrer::pack::of_run(trace)? else {
+    let Some(pack) = dendrer::run::pack::of_run(trace)? else {
         let message = format!("{} carries no pack, so nothing of it is scored", trace.name());
-        return Err(without(run, Failure::new("E0515", message)));
+        return Err(without(run, Failure::new(Code::E0515, message)));
     };
     let Some(metric) = Metric::find(&pack, name) else {
         let names = Metric::names(&pack);
-        let failure = Failure::new("E0515", format!("the pack {} declares no score {name}", pack.name));
+        let failure = Failure::new(Code::E0515, format!("the pack {} declares no score {name}", pack.name));
         let failure = match (nearest(name, names.iter().map(String::as_str)), names.is_empty()) {
             (Some(near), _) => failure.note(format!("did you mean {near}?")),
             (None, true) => failure.note("it declares none at all"),
@@ -40,7 +41,7 @@ pub(super) fn run(
         return Err(without(run, failure));
     };
     let invariant = Predicate::built_in(INVARIANT).expect("it is built in");
-    let questions = [regression(trace, &pack, &metric, range)?, Question::Predicate(invariant)];
+    let questions = [regression(trace, &pack, &metric, range)?, BisectQuestion::Predicate(invariant)];
     let mut reports = bisect_each(trace, &questions, range)?.into_iter();
     let [report, beside] = [reports.next(), reports.next()].map(|report| report.expect("one for each"));
     let [question, _] = questions;
@@ -49,10 +50,10 @@ pub(super) fn run(
     drop(progress);
     let failure = unexpected(expected, answer.decisive());
     let unknown = match &answer.found.report.outcome {
-        Outcome::Uncertain(tick, why) if expected.is_none() && out.is_text() => {
+        BisectOutcome::Uncertain(tick, why) if expected.is_none() && out.is_text() => {
             let what = format!("{name} cannot be said at tick {tick} of {}", trace.name());
             let note = format!("what is sound is what {INVARIANT} says above");
-            Some(Failure::new("E0509", what).at("why", why.clone()).note(note))
+            Some(Failure::new(Code::E0509, what).at("why", why.clone()).note(note))
         }
         _ => None,
     };

@@ -1,8 +1,8 @@
 //! The arguments of `contract`.
 
 use clap::{Args, Subcommand, ValueHint};
+use dendrer::address::Position;
 
-use crate::address::Pos;
 use crate::global::plain_tick_arg;
 use crate::global::tick_arg;
 
@@ -31,7 +31,10 @@ pub(crate) enum ContractVerb {
     #[command(
         after_help = "Examples:\n  dendrer contract lint orders.yaml\n  dendrer contract lint financial-agent-A --json"
     )]
-    Lint(ContractLint),
+    Lint {
+        /// A pack file, NAME/VERSION, RUN or RUN@TICK
+        contract: String,
+    },
     /// Look in recorded runs for fields that decide what happens and that no contract names
     #[command(
         after_help = "Examples:\n  dendrer contract suggest financial-agent-A financial-agent-B financial-agent-C\n  dendrer contract suggest financial-agent-A financial-agent-B --type execute_transaction --json"
@@ -44,17 +47,13 @@ pub(crate) enum ContractVerb {
     Extend(ContractExtend),
     /// Make the key of an approver, and print the line for the pack
     #[command(after_help = "Examples:\n  dendrer contract keygen j.doe j.doe.key")]
-    Keygen(ContractKeygen),
-}
-
-/// `contract keygen`
-#[derive(Debug, Args)]
-pub(crate) struct ContractKeygen {
-    /// What the approver is called
-    pub(crate) name: String,
-    /// Where the key is kept; a new file
-    #[arg(value_hint = ValueHint::FilePath)]
-    pub(crate) file: String,
+    Keygen {
+        /// What the approver is called
+        name: String,
+        /// Where the key is kept; a new file
+        #[arg(value_hint = ValueHint::FilePath)]
+        file: String,
+    },
 }
 
 /// `contract extend`
@@ -92,10 +91,10 @@ pub(crate) struct ContractCheck {
     pub(crate) contract: Option<String>,
     /// The first tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) from: Option<Pos>,
+    pub(crate) from: Option<Position>,
     /// The last tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) to: Option<Pos>,
+    pub(crate) to: Option<Position>,
     /// Only transitions of this type; violations are of states and have none
     #[arg(long = "type", value_name = "TYPE")]
     pub(crate) type_name: Option<String>,
@@ -124,13 +123,6 @@ pub(crate) struct ContractDiff {
     /// End with 1 where they differ
     #[arg(long)]
     pub(crate) exit_code: bool,
-}
-
-/// `contract lint`
-#[derive(Debug, Args)]
-pub(crate) struct ContractLint {
-    /// A pack file, NAME/VERSION, RUN or RUN@TICK
-    pub(crate) contract: String,
 }
 
 /// `contract suggest`

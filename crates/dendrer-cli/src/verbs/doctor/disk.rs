@@ -1,13 +1,14 @@
 //! What there is to know about the disk that a store lies on: does a sync work and how long does it take, how much
 //! room is left, and is it a local file system.
 
+use dendrer_object::Code;
 use std::io::Write;
 use std::path::Path;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 #[cfg(unix)]
-use super::count;
-use super::{Check, Instant};
+use dendrer_view::count;
+use dendrer_view::doctor::DoctorCheck;
 
 /// Below this, the next long recording ends with a full disk.
 const ROOM_LOW: u64 = 256 << 20;
@@ -35,72 +36,75 @@ const REMOTE: &[&str] = &[
 ];
 
 /// Looks at the disk below a directory.
-pub(super) fn checks(dir: &Path) -> Vec<Check> {
+pub(super) fn checks(dir: &Path) -> Vec<DoctorCheck> {
     let mut checks = vec![sync(dir)];
     checks.extend(room(dir));
     checks.extend(kind(dir));
     checks
 }
 
-fn sync(dir: &Path) -> Check {
+fn sync(dir: &Path) -> DoctorCheck {
     const NAME: &str = "sync";
     // Gone again in any case, and of no meaning if it stays.
     let file = tempfile::Builder::new().prefix("doctor-").suffix(".tmp").tempfile_in(dir);
     let mut file = match file {
         Ok(file) => file,
         Err(error) => {
-            return Check::warn(NAME, format!("nothing can be written here: {error}")).code("E0801");
+            return DoctorCheck::warn(NAME, format!("nothing can be written here: {error}"))
+                .code(Code::E0801);
         }
     };
     let begin = Instant::now();
     match file.write_all(&[0; 4096]).and_then(|()| file.as_file().sync_data()) {
-        Err(error) => Check::fail(NAME, "E0801", format!("the disk does not confirm a write: {error}")),
+        Err(error) => {
+            DoctorCheck::fail(NAME, Code::E0801, format!("the disk does not confirm a write: {error}"))
+        }
         Ok(()) => {
             let took = begin.elapsed();
             let what = format!("a write is confirmed in {:.1} ms", took.as_secs_f64() * 1000.0);
-            if took > SYNC_SLOW { Check::warn(NAME, what) } else { Check::ok(NAME, what) }
+            if took > SYNC_SLOW { DoctorCheck::warn(NAME, what) } else { DoctorCheck::ok(NAME, what) }
         }
     }
 }
 
 #[cfg(unix)]
-fn room(dir: &Path) -> Option<Check> {
+fn room(dir: &Path) -> Option<DoctorCheck> {
     const NAME: &str = "room";
     let about = rustix::fs::statvfs(dir).ok()?;
     let free = about.f_bavail.saturating_mul(about.f_frsize);
     let what = format!("{} free", count(free >> 20, "megabyte", "megabytes"));
     Some(if free < ROOM_LOW {
-        Check::warn(NAME, what).next(&["dendrer", "gc", "-n"])
+        DoctorCheck::warn(NAME, what).next(&["dendrer", "gc", "-n"])
     } else {
-        Check::ok(NAME, what)
+        DoctorCheck::ok(NAME, what)
     })
 }
 
 #[cfg(not(unix))]
-fn room(_: &Path) -> Option<Check> {
+fn room(_: &Path) -> Option<DoctorCheck> {
     let _ = ROOM_LOW;
     None
 }
 
 /// Says what file system it is, where the system tells.
-fn kind(dir: &Path) -> Option<Check> {
+fn kind(dir: &Path) -> Option<DoctorCheck> {
     const NAME: &str = "disk";
     let mounts = std::fs::read_to_string("/proc/self/mountinfo").ok()?;
     let kind = kind_of(&mounts, &dir.canonicalize().ok()?)?;
     Some(match () {
-        () if REMOTE.contains(&kind.as_str()) => Check::warn(
+        () if REMOTE.contains(&kind.as_str()) => DoctorCheck::warn(
             NAME,
             format!(
                 "{kind}, a network file system: locks between writers may not hold there; use a local one"
             ),
         ),
         () if kind.starts_with("fuse") => {
-            Check::warn(NAME, format!("{kind}: whether locks and syncs hold there is not known"))
+            DoctorCheck::warn(NAME, format!("{kind}: whether locks and syncs hold there is not known"))
         }
         () if kind == "tmpfs" || kind == "ramfs" => {
-            Check::warn(NAME, format!("{kind}: gone when the machine stops"))
+            DoctorCheck::warn(NAME, format!("{kind}: gone when the machine stops"))
         }
-        () => Check::ok(NAME, format!("{kind}, a local file system")),
+        () => DoctorCheck::ok(NAME, format!("{kind}, a local file system")),
     })
 }
 

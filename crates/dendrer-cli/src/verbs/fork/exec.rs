@@ -1,40 +1,26 @@
 //! `fork --exec`: a fork is gone on with live, by a command that proposes intents and is told what became of them.
 //!
 //! Nothing else in dendrer runs a command. It speaks as it would to `dendrer commit`: what it prints are intents, a JSON
-//! line each, and what it reads are the acknowledgements, after a first line that says what the fork is. A newcomer would
-//! break one rule: the command is never waited for while it may be waiting for us, so what it reads is written by a thread
-//! of its own, and what it does not read waits there.
+//! line each, and what it reads are the acknowledgements, after a first line with the document of the fork.
+//!
+//! Rule: the program never waits for the command while the command may wait for the program. So the input of the command is
+//! written by a thread of its own, and is kept there until it is read.
 
 use std::io::Write;
 use std::path::Path;
 use std::process::{ChildStdin, Command, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel};
 
-use dendrer::lines::{self, Reading, Recording};
+use dendrer::lines::{self, LineOptions, Recording};
 use dendrer::recorder::Recorder;
+use dendrer_object::Code;
 use dendrer_object::Value;
+use dendrer_view::fork::{ExecStatus, ForkAnswer};
 
+use crate::context::replies::{self, Heard};
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::out::Out;
-use crate::verbs::intents;
-use crate::verbs::intents::Replies;
-
-/// A shell adds this to the number of the signal that ended what it ran.
-const SHELL_SIGNALLED: i32 = 128;
-
-/// What came of the command.
-#[derive(Default)]
-pub(super) struct Ran {
-    /// The replies to its intents.
-    pub(super) replies: Replies,
-    /// The last tick of the run.
-    pub(super) tip: u64,
-    /// How it ended, once it has.
-    pub(super) status: Option<ExitStatus>,
-    /// What stopped the taking of its intents before they ended.
-    pub(super) stopped: Option<Failure>,
-}
 
 /// Runs the command, and takes what it proposes onto the run until it has no more to say and has ended.
 pub(super) fn go_on(
@@ -42,8 +28,9 @@ pub(super) fn go_on(
     store: &Path,
     fork: &Value,
     recorder: &mut Recorder,
+    answer: &mut ForkAnswer<'_>,
     out: &mut Out,
-) -> Result<Ran> {
+) -> Result<(ExecStatus, Option<Failure>)> {
     let tick = recorder.head().tick();
     let mut child = shell(command)
         .env("DENDRER_STORE", store)
@@ -53,27 +40,27 @@ pub(super) fn go_on(
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| {
-            Failure::new("E0808", "the command cannot be run: there is no shell")
+            Failure::new(Code::E0808, "the command cannot be run: there is no shell")
                 .at("cause", error.to_string())
         })?;
     let listener = speaker(child.stdin.take().expect("its standard input is a pipe"))?;
     // Ignored: a command that has ended at once reads nothing.
-    let _ = listener.send(intents::json_line(fork));
+    let _ = listener.send(replies::json_line(fork));
     let lines = lines::read(child.stdout.take().expect("its standard output is a pipe"))
-        .map_err(|error| intents::no_thread(&error))?;
+        .map_err(|error| replies::no_thread(&error))?;
     let run = recorder.head().run().clone();
-    let mut replies = Replies { listener: Some(listener), ..Replies::default() };
-    let recording = Recording::new(recorder, lines, Reading::default(), false);
-    let stopped = replies.print(recording, &run, false, true, out).err();
+    let heard = Heard { listener: Some(listener), ..Heard::default() };
+    let recording = Recording::new(recorder, lines, LineOptions::default(), false);
+    let stopped = replies::print(recording, answer, &heard, &run, true, out).err();
     // Closes both pipes: a command that waits for either reads that there is no more.
-    replies.listener = None;
+    drop(heard);
     if stopped.is_some() {
         out.say("note: nothing more is taken from the command; waiting for it to end");
     }
     let status = child.wait().map_err(|error| {
-        Failure::new("E0808", "how the command ended is not known").at("cause", error.to_string())
+        Failure::new(Code::E0808, "how the command ended is not known").at("cause", error.to_string())
     })?;
-    Ok(Ran { replies, tip: recorder.head().tick(), status: Some(status), stopped })
+    Ok((ExecStatus { code: status.code(), signal: signal(status) }, stopped))
 }
 
 #[cfg(not(windows))]
@@ -102,38 +89,8 @@ fn speaker(mut stdin: ChildStdin) -> Result<Sender<String>> {
             }
         }
     });
-    speaking.map_err(|error| intents::no_thread(&error))?;
+    speaking.map_err(|error| replies::no_thread(&error))?;
     Ok(send)
-}
-
-impl Ran {
-    /// Says how the command ended; `None` where all is well, or where it was not run.
-    pub(super) fn complaint(&self) -> Option<String> {
-        let status = self.status.filter(|status| !status.success())?;
-        Some(match (signal(status), status.code()) {
-            (Some(signal), _) => format!("by signal {signal}"),
-            (None, Some(code)) if code > SHELL_SIGNALLED => {
-                let signal = code - SHELL_SIGNALLED;
-                format!("with code {code}, which a shell says where signal {signal} ended what it ran")
-            }
-            (None, Some(code)) => format!("with code {code}"),
-            (None, None) => "in a way that the system has no word for".to_owned(),
-        })
-    }
-
-    /// What came of the command, as a member of the document.
-    pub(super) fn to_value(&self, command: &str, items: Value) -> Value {
-        Value::record([
-            ("command", Value::from(command)),
-            ("ran", Value::from(self.status.is_some())),
-            ("code", Value::from(self.status.and_then(|status| status.code()).map(i64::from))),
-            ("signal", Value::from(self.status.and_then(signal).map(i64::from))),
-            ("committed", Value::from(self.replies.tally.committed)),
-            ("refused", Value::from(self.replies.tally.refused)),
-            ("tip", Value::from(self.tip)),
-            ("items", items),
-        ])
-    }
 }
 
 #[cfg(unix)]

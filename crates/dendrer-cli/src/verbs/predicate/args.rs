@@ -2,8 +2,8 @@
 
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
+use dendrer::address::Position;
 
-use crate::address::Pos;
 use crate::global::WindowChoice;
 use crate::global::tick_arg;
 use crate::offers;
@@ -116,16 +116,16 @@ pub(crate) struct PredicateTest {
     pub(crate) window: Option<WindowChoice>,
     /// Only this tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true, conflicts_with_all = ["from", "to"])]
-    pub(crate) at: Option<Pos>,
+    pub(crate) at: Option<Position>,
     /// A row for every tick: its type, what the predicate says, and what happened
     #[arg(long)]
     pub(crate) ticks: bool,
     /// The first tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) from: Option<Pos>,
+    pub(crate) from: Option<Position>,
     /// The last tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
-    pub(crate) to: Option<Pos>,
+    pub(crate) to: Option<Position>,
 }
 
 /// `predicate retire`

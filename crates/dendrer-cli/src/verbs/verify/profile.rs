@@ -1,18 +1,14 @@
-//! Files in the spelling of a source document, checked against its hashes.
-//!
-//! What passes here is what those documents call verified. It is less than INTACT: their formulas leave fields
-//! uncovered, so the answer never uses that word.
+//! Reads files in the spelling of a source document and checks them against its hashes.
 
-use clap::ValueEnum;
-use dendrer::profile::Profile;
-use dendrer_object::{Value, json};
-use dendrer_view::{document, quote};
 use std::io::Read as _;
 
-use crate::failure::Failure;
-use crate::failure::Result;
-use crate::out::Out;
-use crate::out::files;
+use clap::ValueEnum;
+use dendrer_object::{Value, json};
+use dendrer_view::profile::{ProfileAnswer, ProfileFile};
+use dendrer_wire::profile::Profile;
+
+use crate::failure::{Failure, Result};
+use crate::out::{Out, files};
 
 /// Whose hashes.
 #[derive(Debug, Clone, Copy, ValueEnum)]
@@ -23,42 +19,20 @@ pub(crate) enum ProfileChoice {
     Cfd,
 }
 
-/// Checks files: exit code 0 if all are borne out, else 4.
-pub(super) fn run(choice: ProfileChoice, paths: &[String], out: &mut Out) -> Result {
+/// Checks files one by one.
+pub(super) fn check(choice: ProfileChoice, paths: &[String], out: &mut Out) -> Result {
     let (name, profile) = match choice {
         ProfileChoice::Paper => ("paper", Profile::Paper),
         ProfileChoice::Cfd => ("cfd", Profile::Cfd),
     };
-    let mut items = Vec::new();
-    let mut failed = 0;
+    let mut answer = ProfileAnswer::new(name);
     for path in paths {
         let lines = read(path)?;
-        let fault = profile.check(&lines).err();
-        failed += u64::from(fault.is_some());
-        if out.is_text() {
-            let path = quote::escape(path);
-            match &fault {
-                None => {
-                    out.line(format!("OK    {path}: {} lines bear out their {name} hashes", lines.len()))?
-                }
-                Some(fault) => {
-                    out.line(format!("FAIL  {path}: error[E0303]: {}", quote::escape(&fault.to_string())))?
-                }
-            }
-        }
-        items.push(Value::record([
-            ("file", Value::from(path.as_str())),
-            ("lines", Value::from(lines.len() as u64)),
-            ("ok", Value::from(fault.is_none())),
-            ("line", Value::from(fault.as_ref().map(|fault| fault.line as u64))),
-            ("why", Value::from(fault.map(|fault| fault.why))),
-        ]));
+        let fault = profile.check(&lines).err().map(|fault| (fault.line as u64, fault.why));
+        let file = ProfileFile { file: path.clone(), lines: lines.len() as u64, fault };
+        out.take(&mut answer, &file)?;
     }
-    if !out.is_text() {
-        let items = Value::array(items);
-        out.document(&document("profile", [("profile", Value::from(name)), ("items", items)]))?;
-    }
-    Ok(if failed > 0 { 4 } else { 0 })
+    out.end(&mut answer)
 }
 
 fn read(path: &str) -> Result<Vec<Value>> {

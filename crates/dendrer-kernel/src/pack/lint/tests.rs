@@ -48,7 +48,7 @@ fn read(text: &str) -> Pack {
 fn found(from: &str, to: &str) -> Vec<String> {
     assert!(from.is_empty() || SOUND.contains(from), "{from}");
     let pack = read(&SOUND.replacen(from, to, 1));
-    let line = |one: &Finding| format!("{} {}: {}", one.code, one.path.dotted(), one.message);
+    let line = |one: &LintFinding| format!("{} {}: {}", one.code, one.path.dotted(), one.message);
     assert!(pack.lint().iter().all(|one| !one.why.is_empty() && !one.step.is_empty()));
     pack.lint().iter().map(line).collect()
 }

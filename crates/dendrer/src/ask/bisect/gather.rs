@@ -6,9 +6,9 @@ use dendrer_object::{Digest, RunName};
 
 use crate::ask::show::{PlaceChange, changes};
 use crate::ask::why::gather::{Records, add_records};
-use crate::bisect::{Outcome, Question, Report};
-use crate::contributors::{Contributors, Found, WORK_MAX, contributors};
-use crate::diagnosis::{self, Class, Offer};
+use crate::bisect::{BisectOutcome, BisectQuestion, BisectReport};
+use crate::contributors::{Contributors, ContributorsFound, WORK_MAX, contributors};
+use crate::diagnosis::{self, DiagnosisClass, Offer};
 use crate::registry::Registered;
 use crate::why::{self, Chain};
 use crate::{Error, Trace};
@@ -19,9 +19,9 @@ pub struct BisectFound {
     /// The run.
     pub run: RunName,
     /// What was asked.
-    pub question: Question,
+    pub question: BisectQuestion,
     /// What was found.
-    pub report: Report,
+    pub report: BisectReport,
     /// Whether the run was closed with the last tick of the range.
     pub ended: bool,
     /// The transition at the onset; `None` if there is no onset.
@@ -68,7 +68,7 @@ pub struct BisectAnswer {
     /// The class of failure that the onset looks like.
     pub offer: Option<Offer>,
     /// The class that a person decided on.
-    pub decided: Option<Class>,
+    pub decided: Option<DiagnosisClass>,
     /// What followed from the onset.
     pub chain: Option<Chain>,
     /// The records of chain and contributors.
@@ -79,7 +79,7 @@ pub struct BisectAnswer {
 
 impl BisectFound {
     /// Reads the transition at the onset of a report.
-    pub fn of(trace: &Trace, question: Question, report: Report) -> Result<BisectFound, Error> {
+    pub fn of(trace: &Trace, question: BisectQuestion, report: BisectReport) -> Result<BisectFound, Error> {
         let origin = report.onset().map(|tick| BisectOrigin::read(trace, tick)).transpose()?;
         let ended = is_last(trace, report.high.0);
         Ok(BisectFound { run: trace.name().clone(), question, report, ended, origin })
@@ -107,8 +107,8 @@ impl BisectAnswer {
     /// Looks up what is said beside the onset of a report.
     pub fn of(
         trace: &Trace,
-        question: Question,
-        report: Report,
+        question: BisectQuestion,
+        report: BisectReport,
         details: BisectDetails,
     ) -> Result<BisectAnswer, Error> {
         let found = BisectFound::of(trace, question, report)?;
@@ -120,12 +120,12 @@ impl BisectAnswer {
             }
             _ => None,
         };
-        if let Some(Found::Set { ticks, .. }) = contributors.as_ref().map(|found| &found.found) {
+        if let Some(ContributorsFound::Set { ticks, .. }) = contributors.as_ref().map(|found| &found.found) {
             add_records(trace, ticks.iter().copied(), &mut records)?;
         }
         let offer = diagnosis::offer(trace, question, report)?;
         let chain = match report.outcome {
-            Outcome::Onset(tick) if details.chain_limit > 0 => {
+            BisectOutcome::Onset(tick) if details.chain_limit > 0 => {
                 Some(why::chain(trace, tick, report.high.0, details.chain_limit)?)
             }
             _ => None,
@@ -149,7 +149,7 @@ impl BisectAnswer {
     }
 
     /// The class that counts: a person's, or else the one that is offered.
-    pub fn class(&self) -> Option<Class> {
+    pub fn class(&self) -> Option<DiagnosisClass> {
         self.decided.or(self.offer.as_ref().map(|offer| offer.class))
     }
 
@@ -160,13 +160,13 @@ impl BisectAnswer {
     pub fn suggestion(&self) -> Option<Vec<String>> {
         let origin = self.found.origin.as_ref().filter(|origin| origin.tick > 1 && self.may_fork)?;
         // A divergence has no class: it is no failure of either run.
-        let class = self.class().filter(|class| *class != Class::Foundational)?;
+        let class = self.class().filter(|class| *class != DiagnosisClass::Foundational)?;
         let type_name = origin.record.header().type_name.as_ref().map_or("", |name| name.as_str());
         let (flag, words) = match (class, type_name) {
-            (Class::ContingentPolicy, "policy.decision") => {
+            (DiagnosisClass::ContingentPolicy, "policy.decision") => {
                 ("--policy", "review each policy.decision before it is committed".to_owned())
             }
-            (Class::ContingentPolicy, other) => {
+            (DiagnosisClass::ContingentPolicy, other) => {
                 ("--policy", format!("review what policy allows for {other}"))
             }
             (_, "observation.add") => {
@@ -187,8 +187,8 @@ impl BisectAnswer {
 /// Reads what a progress contract says at both ends of the range and at the onset; `None` for any other question.
 fn evaluations(
     trace: &Trace,
-    question: &Question,
-    report: &Report,
+    question: &BisectQuestion,
+    report: &BisectReport,
 ) -> Result<Option<Vec<(u64, Evaluation)>>, Error> {
     let Some(contract) = question.predicate().filter(|one| one.progress().is_some()) else { return Ok(None) };
     let mut ticks = vec![report.low.0, report.high.0];
@@ -212,18 +212,18 @@ pub struct RegressionAnswer {
     /// The name of the invariant.
     pub invariant: &'static str,
     /// What the invariant says, which is exact.
-    pub beside: Report,
+    pub beside: BisectReport,
 }
 
 impl RegressionAnswer {
     /// Whether score and invariant name the same tick, or neither names one.
     pub fn agree(&self) -> bool {
         self.found.report.onset() == self.beside.onset()
-            && !matches!(self.found.report.outcome, Outcome::Uncertain(..))
+            && !matches!(self.found.report.outcome, BisectOutcome::Uncertain(..))
     }
 
     /// The report that counts: that of the invariant, if they do not agree.
-    pub fn decisive(&self) -> &Report {
+    pub fn decisive(&self) -> &BisectReport {
         if self.agree() { &self.found.report } else { &self.beside }
     }
 }

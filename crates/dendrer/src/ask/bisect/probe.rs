@@ -6,7 +6,7 @@
 
 use dendrer_kernel::predicate::{Monotone, Predicate, Verdict};
 
-use super::{Outcome, search};
+use super::{BisectOutcome, search};
 use crate::error::Error;
 use crate::run::verdicts::{self, Way};
 use crate::timeline::{Timeline, judge_at};
@@ -57,7 +57,7 @@ fn probe(trace: &Trace, predicate: &Predicate, from: u64, to: u64) -> Result<Opt
             Verdict::Violation => {
                 let judge = &mut |tick| judge_at(trace, predicate, tick);
                 match search(low, to, judge, &mut Vec::new())? {
-                    Outcome::Onset(tick) => Some(tick),
+                    BisectOutcome::Onset(tick) => Some(tick),
                     _ => return Ok(None),
                 }
             }

@@ -6,7 +6,7 @@
 
 use std::collections::BTreeSet;
 
-use dendrer_kernel::contract::{Contract, Kind, Match, Required};
+use dendrer_kernel::contract::{Contract, Match, Required, ValueKind};
 use dendrer_kernel::expr::Expr;
 use dendrer_kernel::pack::members::Member;
 use dendrer_kernel::pack::{Declared, Effect, Pack};
@@ -45,7 +45,7 @@ impl Ranked {
 
 /// A change between two contracts.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Change {
+pub struct ContractChange {
     /// Which way it goes.
     pub ranked: Ranked,
     /// Where in the pack, with dots; by names, not by places in lists.
@@ -54,17 +54,17 @@ pub struct Change {
     pub words: String,
 }
 
-struct Changes(Vec<Change>);
+struct Changes(Vec<ContractChange>);
 
 impl Changes {
     fn push(&mut self, ranked: Ranked, place: impl Into<String>, words: impl Into<String>) {
-        self.0.push(Change { ranked, place: place.into(), words: words.into() });
+        self.0.push(ContractChange { ranked, place: place.into(), words: words.into() });
     }
 }
 
 /// Compares two contracts, the second against the first. Stricter changes come first, then looser ones, then others, each
 /// in order of places.
-pub fn compare(old: &Pack, new: &Pack) -> Vec<Change> {
+pub fn compare(old: &Pack, new: &Pack) -> Vec<ContractChange> {
     let mut changes = Changes(Vec::new());
     let title = |pack: &Pack| format!("{}/{}", pack.name, pack.version);
     if title(old) != title(new) {
@@ -166,10 +166,10 @@ fn required(place: &str, old: &Contract, new: &Contract, changes: &mut Changes) 
 fn field(place: &str, old: &Required, new: &Required, changes: &mut Changes) {
     let name = &new.name;
     if old.kind != new.kind {
-        let narrower = |a: Kind, b: Kind| {
-            b == Kind::Any
-                || (a, b) == (Kind::Integer, Kind::Number)
-                || (a, b) == (Kind::Datetime, Kind::Text)
+        let narrower = |a: ValueKind, b: ValueKind| {
+            b == ValueKind::Any
+                || (a, b) == (ValueKind::Integer, ValueKind::Number)
+                || (a, b) == (ValueKind::Datetime, ValueKind::Text)
         };
         let ranked = match (narrower(new.kind, old.kind), narrower(old.kind, new.kind)) {
             (true, _) => Ranked::Stricter,

@@ -8,10 +8,12 @@ use dendrer_kernel::pack::{Pack, extend};
 use dendrer_object::{Digest, Pointer, RunName, Value};
 use dendrer_store::RunSummary;
 
-use super::compare::{Change, compare};
+use super::compare::{ContractChange, compare};
+use super::stage;
 use super::terms::Marks;
 use crate::error::Error;
-use crate::pack;
+use crate::pack::{Files, Source, read_with};
+use crate::run::pack;
 use crate::trace::{ReadHandle, Trace};
 
 /// How many runs are taken from the store at a time.
@@ -95,7 +97,7 @@ pub fn list(store: &impl ReadHandle) -> Result<Listing, Error> {
 
 /// A contract as it is in force for the transition with a tick.
 #[derive(Debug)]
-pub struct InForce {
+pub struct ContractInForce {
     /// The pack, with what extensions add to it.
     pub pack: Pack,
     /// The digest of the pack that the run carries, without them.
@@ -125,7 +127,70 @@ pub struct Added {
     /// Whether they signed it with a key that the contract names.
     pub is_signed: bool,
     /// What it brings about.
-    pub adds: Vec<Change>,
+    pub adds: Vec<ContractChange>,
+}
+
+/// A contract that was looked up.
+#[derive(Debug)]
+pub struct FoundContract {
+    /// The pack, with what extensions add to it.
+    pub terms: ContractInForce,
+    /// The place at which it is in force; `None` for a contract by itself.
+    pub place: Option<ContractPlace>,
+    /// The text that people wrote, if it is that of this pack.
+    pub text: Option<Arc<str>>,
+}
+
+/// The place at which a contract is in force.
+#[derive(Debug, Clone)]
+pub struct ContractPlace {
+    /// The run.
+    pub run: RunName,
+    /// The tick.
+    pub tick: u64,
+    /// The stage of the run; `None` if it cannot be read.
+    pub stage: Option<u64>,
+}
+
+impl ContractInForce {
+    /// Returns a pack without extensions.
+    fn of(pack: Pack) -> ContractInForce {
+        ContractInForce { digest: pack.digest(), pack, extensions: Vec::new(), marks: Marks::default() }
+    }
+
+    /// Returns name and version of the pack.
+    pub fn title(&self) -> String {
+        format!("{}/{}", self.pack.name, self.pack.version)
+    }
+
+    /// Lists the extensions that hold.
+    pub fn holding(&self) -> impl Iterator<Item = &Added> {
+        self.extensions.iter().filter(|added| added.holds)
+    }
+}
+
+impl FoundContract {
+    /// Returns the contract of a pack as it was written.
+    pub fn of_source(source: Source) -> FoundContract {
+        FoundContract { text: Some(source.text), terms: ContractInForce::of(source.pack), place: None }
+    }
+
+    /// Returns the contract in force at a tick of a run, or the pack alone that the run carries there; `None` if the run has
+    /// no pack there.
+    pub fn in_run(trace: &Trace, tick: u64, with_extensions: bool) -> Result<Option<FoundContract>, Error> {
+        let terms = match with_extensions {
+            true => in_force(trace, tick)?,
+            false => carried(trace, tick)?.map(ContractInForce::of),
+        };
+        let Some(terms) = terms else { return Ok(None) };
+        // The text is that of the pack at the tip.
+        let text = pack::text_of_run(trace).filter(|(text, agrees)| {
+            let read = || read_with(text.as_bytes(), Files::Of(terms.pack.value()));
+            *agrees && read().is_ok_and(|source| source.pack.digest() == terms.digest)
+        });
+        let place = ContractPlace { run: trace.name().clone(), tick, stage: stage(trace) };
+        Ok(Some(FoundContract { terms, place: Some(place), text: text.map(|(text, _)| text) }))
+    }
 }
 
 /// Returns the pack that a run carries at a tick, without what extensions add; `None` where it has none, or where it was
@@ -136,7 +201,7 @@ pub fn carried(trace: &Trace, tick: u64) -> Result<Option<Pack>, Error> {
 
 /// Returns what is in force for the transition with this tick, and what is on record up to it and in force later; `None`
 /// where the run has no pack there, or where it was erased or withheld.
-pub fn in_force(trace: &Trace, tick: u64) -> Result<Option<InForce>, Error> {
+pub fn in_force(trace: &Trace, tick: u64) -> Result<Option<ContractInForce>, Error> {
     let Some(bound) = carried(trace, tick)? else { return Ok(None) };
     let state = trace.state(tick)?;
     let since = |one: &&Value| extend::governs_from(one).unwrap_or(u64::MAX);
@@ -168,5 +233,5 @@ pub fn in_force(trace: &Trace, tick: u64) -> Result<Option<InForce>, Error> {
         }
         extensions.push(added);
     }
-    Ok(Some(InForce { pack, digest: bound.digest(), extensions, marks }))
+    Ok(Some(ContractInForce { pack, digest: bound.digest(), extensions, marks }))
 }

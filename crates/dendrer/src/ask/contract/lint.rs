@@ -1,19 +1,19 @@
 //! Findings about the text of a contract: what is wrong with it, and what is most likely not meant.
 
-use dendrer_kernel::pack::lint::Finding;
-use dendrer_kernel::pack::{Fault, Pack};
-use dendrer_object::{Pointer, Value};
+use dendrer_kernel::pack::lint::LintFinding;
+use dendrer_kernel::pack::{Pack, PackFault};
+use dendrer_object::{Code, Pointer, Value};
 
 use crate::pack::yaml::Document;
-use crate::pack::{Files, Mark, Problem, check};
+use crate::pack::{Files, PackProblem, TextMark, check};
 
 /// Something found in the text of a pack.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Found {
+pub struct LintFound {
     /// The code under which `dendrer explain` knows it: an E for a fault, with which it is no pack, a W for all else.
-    pub code: &'static str,
+    pub code: Code,
     /// Where in the text.
-    pub mark: Mark,
+    pub mark: TextMark,
     /// Where in the pack; empty for the whole.
     pub place: String,
     /// One sentence.
@@ -24,10 +24,10 @@ pub struct Found {
     pub step: Option<String>,
 }
 
-impl Found {
+impl LintFound {
     /// Whether it is a fault, with which it is no pack.
     pub fn is_fault(&self) -> bool {
-        self.code.starts_with('E')
+        !self.code.is_warning()
     }
 }
 
@@ -37,7 +37,7 @@ pub struct Linted {
     /// The pack, if it is one.
     pub pack: Option<Pack>,
     /// What was found, in the order of the text.
-    pub found: Vec<Found>,
+    pub found: Vec<LintFound>,
     /// Whether all was looked at: a text that is no pack is read no further than its faults.
     pub is_complete: bool,
 }
@@ -45,8 +45,8 @@ pub struct Linted {
 /// Looks at the text of a pack: faults first, and where there are none but claims of monotonicity, everything else. `files`
 /// says where the files that it names are.
 pub fn lint(text: &[u8], files: Files<'_>) -> Linted {
-    let incomplete = |problems: Vec<Problem>| {
-        let found = problems.into_iter().map(|problem| Found {
+    let incomplete = |problems: Vec<PackProblem>| {
+        let found = problems.into_iter().map(|problem| LintFound {
             code: problem.code,
             mark: problem.mark,
             place: problem.place,
@@ -66,7 +66,7 @@ pub fn lint(text: &[u8], files: Files<'_>) -> Linted {
         Ok(pack) => (Some(pack), Vec::new()),
         Err(faults) => (None, faults),
     };
-    let mut found: Vec<Found> = faults.into_iter().map(|fault| of_fault(&document, fault)).collect();
+    let mut found: Vec<LintFound> = faults.into_iter().map(|fault| of_fault(&document, fault)).collect();
     // What is said of a predicate can be judged where nothing else keeps this from being a pack.
     let judged = if claims.is_empty() { None } else { check(&value).ok() };
     let looked_at = judged.as_ref().or(pack.as_ref());
@@ -76,13 +76,13 @@ pub fn lint(text: &[u8], files: Files<'_>) -> Linted {
         found.extend(judged.map(|finding| of_finding(&document, finding)));
     }
     let is_complete = looked_at.is_some();
-    found.sort_by(|a, b| (a.mark, a.code).cmp(&(b.mark, b.code)));
+    found.sort_by_key(|one| (one.mark, one.code));
     Linted { pack, found, is_complete }
 }
 
-fn of_fault(document: &Document, fault: Fault) -> Found {
-    Found {
-        code: fault.code.as_str(),
+fn of_fault(document: &Document, fault: PackFault) -> LintFound {
+    LintFound {
+        code: fault.code,
         mark: document.mark(&fault.path, fault.at_name, fault.span),
         place: fault.path.dotted(),
         message: fault.message,
@@ -91,9 +91,9 @@ fn of_fault(document: &Document, fault: Fault) -> Found {
     }
 }
 
-fn of_finding(document: &Document, finding: Finding) -> Found {
-    Found {
-        code: finding.code.as_str(),
+fn of_finding(document: &Document, finding: LintFinding) -> LintFound {
+    LintFound {
+        code: finding.code,
         mark: document.mark(&finding.path, finding.at_name, finding.span),
         place: finding.path.dotted(),
         message: finding.message,

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use dendrer_kernel::contract::DECLARED;
 use dendrer_kernel::expr::Expr;
-use dendrer_kernel::pack::{Engine, Pack, extend};
+use dendrer_kernel::pack::{Pack, PackEngine, extend};
 use dendrer_kernel::predicate::{Predicate, Verdict, Window};
 use dendrer_kernel::reduce::{ReduceError, Reducer};
 use dendrer_kernel::replay;
@@ -21,7 +21,7 @@ use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::{Digest, Intent, Pointer, RunName, TypeName, Value};
 
 use crate::error::Error;
-use crate::pack;
+use crate::run::pack;
 use crate::trace::Trace;
 
 /// How many transitions of a type are looked at in one run, at most twice this many.
@@ -41,7 +41,7 @@ const NAMED_MAX: usize = 256;
 
 /// What is looked for.
 #[derive(Debug, Clone, Copy)]
-pub struct Asked<'a> {
+pub struct SuggestQuestion<'a> {
     /// Only transitions of this type.
     pub only: Option<&'a TypeName>,
     /// How many times a transition is decided again, at most.
@@ -109,7 +109,7 @@ pub struct LeftOut {
 
 /// What was found.
 #[derive(Debug)]
-pub struct Found {
+pub struct SuggestFound {
     /// The fields, the most telling first.
     pub items: Vec<Suggested>,
     /// How many transitions were looked at.
@@ -160,7 +160,7 @@ struct Outcome {
 }
 
 /// Looks in runs for fields that decide and that no contract requires.
-pub fn suggest(traces: &[Trace], asked: Asked<'_>) -> Result<Found, Error> {
+pub fn suggest(traces: &[Trace], asked: SuggestQuestion<'_>) -> Result<SuggestFound, Error> {
     let mut search = Search { rules: Vec::new(), decided: Vec::new(), left_out: LeftOut::default() };
     for trace in traces {
         search.read(trace, asked.only)?;
@@ -294,7 +294,7 @@ impl Search {
     }
 
     /// Tries every pair with as many values as there are tries, one more of each in turn.
-    fn run(mut self, pairs: BTreeMap<(TypeName, Pointer), Pair>, tries: u64) -> Result<Found, Error> {
+    fn run(mut self, pairs: BTreeMap<(TypeName, Pointer), Pair>, tries: u64) -> Result<SuggestFound, Error> {
         let mut values: BTreeMap<Pointer, Vec<(Value, usize)>> = BTreeMap::new();
         for (_, place) in pairs.keys() {
             if !values.contains_key(place) {
@@ -337,7 +337,7 @@ impl Search {
             (std::cmp::Reverse(weight), one.type_name.clone(), one.place.clone())
         };
         items.sort_by_key(rank);
-        Ok(Found {
+        Ok(SuggestFound {
             items,
             transitions: self.decided.len() as u64,
             tries: spent,
@@ -422,7 +422,7 @@ fn reads(rules: &Rules, type_name: &TypeName) -> Vec<(Pointer, String)> {
     let modules = rules.pack.predicates.iter().map(|declared| &declared.predicate);
     let modules = modules.filter(|predicate| predicate.expr().is_none());
     let modules = modules.map(|predicate| format!("predicate {}", predicate.name()));
-    let module = (rules.pack.engine == Engine::Wasm).then(|| format!("the module for {type_name}"));
+    let module = (rules.pack.engine == PackEngine::Wasm).then(|| format!("the module for {type_name}"));
     for reader in modules.chain(module) {
         reads.extend(rules.pack.fields.iter().map(|field| (Pointer::of([&*field.name]), reader.clone())));
     }

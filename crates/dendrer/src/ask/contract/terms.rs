@@ -15,7 +15,7 @@ use dendrer_object::{Pointer, TypeName, Value};
 
 /// What a contract says.
 #[derive(Debug)]
-pub struct Terms<'p> {
+pub struct ContractTerms<'p> {
     /// The pack.
     pub pack: &'p Pack,
     /// The types that it says anything of, in order of names.
@@ -146,14 +146,14 @@ fn authors(name: &TypeName) -> &'static str {
 }
 
 /// Gathers what a contract says, with what of it extensions added.
-pub fn terms<'p>(pack: &'p Pack, marks: &'p Marks) -> Terms<'p> {
+pub fn terms<'p>(pack: &'p Pack, marks: &'p Marks) -> ContractTerms<'p> {
     let writes = pack.writes();
     let contracted = pack.contracts.types.keys().cloned();
     let for_all = pack.rules_for_all();
     let ruled = pack.governed().into_iter().filter(|(_, says)| says.registered || says.rules != for_all);
     let names: BTreeSet<TypeName> = contracted.chain(ruled.map(|(name, _)| name)).collect();
     let others = pack.value().as_object().into_iter().flat_map(|members| members.iter());
-    Terms {
+    ContractTerms {
         pack,
         types: names.into_iter().map(|name| of_type(pack, name, &writes, marks)).collect(),
         never: pack.declared().map(|declared| never(pack, declared, marks)).collect(),
@@ -219,7 +219,7 @@ fn never<'p>(pack: &'p Pack, declared: &'p dendrer_kernel::pack::Declared, marks
 
 fn of_field<'p>(
     pack: &'p Pack,
-    field: &'p dendrer_kernel::pack::Field,
+    field: &'p dendrer_kernel::pack::PackField,
     writes: &[Written],
     marks: &'p Marks,
 ) -> FieldTerms<'p> {

@@ -17,7 +17,7 @@ use dendrer_object::record::{Author, Field, Record};
 use dendrer_object::value::{Difference, Object, differences};
 use dendrer_object::{Digest, Number, Pointer, Value, json};
 
-use super::{Change, Hidden, Kind, STATE, Sides};
+use super::{DiffChange, DiffHidden, DiffKind, DiffSides, STATE};
 
 /// Members of the content that say where, when and how expensively something was done, or under which id: never what. The
 /// commitments in `context`, which an import is checked against, are salted, and two of one value are not equal.
@@ -339,8 +339,8 @@ fn closed(record: &Record, rules: &Rules) -> Vec<Pointer> {
 /// What came out for a pair.
 #[derive(Debug, Default)]
 pub(super) struct Found {
-    pub(super) changes: Vec<Change>,
-    pub(super) hidden: Vec<Hidden>,
+    pub(super) changes: Vec<DiffChange>,
+    pub(super) hidden: Vec<DiffHidden>,
 }
 
 /// Compares two records of one type.
@@ -350,22 +350,22 @@ pub(super) fn compare(a: &Record, b: &Record, rules: &Rules) -> Found {
     }
     let (mut x, mut y) = (Meaning::of(a, rules), Meaning::of(b, rules));
     let hidden = hide(&mut x, &mut y, &closed(a, rules), &closed(b, rules));
-    let change = |found: Difference| Change {
+    let change = |found: Difference| DiffChange {
         path: found.path,
-        kind: Kind::Semantic,
-        sides: Sides::Values(found.left, found.right),
+        kind: DiffKind::Semantic,
+        sides: DiffSides::Values(found.left, found.right),
     };
-    let mut changes: Vec<Change> = differences(&x.content, &y.content).into_iter().map(change).collect();
+    let mut changes: Vec<DiffChange> = differences(&x.content, &y.content).into_iter().map(change).collect();
     changes.extend(compare_writes(x.writes, y.writes));
     if x.confidence != y.confidence {
-        let sides = Sides::Values(x.confidence, y.confidence);
-        changes.push(Change { path: pointer(CONFIDENCE), kind: Kind::Confidence, sides });
+        let sides = DiffSides::Values(x.confidence, y.confidence);
+        changes.push(DiffChange { path: pointer(CONFIDENCE), kind: DiffKind::Confidence, sides });
     }
     Found { changes, hidden }
 }
 
 /// Puts what is closed on one side out of sight on both, and names it.
-fn hide(a: &mut Meaning, b: &mut Meaning, closed_a: &[Pointer], closed_b: &[Pointer]) -> Vec<Hidden> {
+fn hide(a: &mut Meaning, b: &mut Meaning, closed_a: &[Pointer], closed_b: &[Pointer]) -> Vec<DiffHidden> {
     let mut all: Vec<&Pointer> = closed_a.iter().chain(closed_b).collect();
     // What holds others comes first.
     all.sort_by_key(|place| (place.as_str().len(), place.as_str()));
@@ -392,7 +392,7 @@ fn hide(a: &mut Meaning, b: &mut Meaning, closed_a: &[Pointer], closed_b: &[Poin
         });
     }
     let side = |place: &Pointer, closed: &[Pointer]| closed.iter().any(|closed| closed.overlaps(place));
-    let hidden = places.into_iter().map(|path| Hidden {
+    let hidden = places.into_iter().map(|path| DiffHidden {
         in_a: side(&path, closed_a),
         in_b: side(&path, closed_b),
         path,
@@ -415,7 +415,7 @@ fn blank_both(a: &mut Meaning, b: &mut Meaning, place: &Pointer) -> Pointer {
 }
 
 /// Lists where two changes of state differ, place by place.
-fn compare_writes(a: Vec<Op>, b: Vec<Op>) -> Vec<Change> {
+fn compare_writes(a: Vec<Op>, b: Vec<Op>) -> Vec<DiffChange> {
     if a == b {
         return Vec::new();
     }
@@ -430,28 +430,28 @@ fn compare_writes(a: Vec<Op>, b: Vec<Op>) -> Vec<Change> {
     }
     if changes.is_empty() {
         // The same is done to each place and in another order, which can come to something else.
-        let sides = Sides::Writes(a, b);
-        changes.push(Change { path: pointer(STATE), kind: Kind::Semantic, sides });
+        let sides = DiffSides::Writes(a, b);
+        changes.push(DiffChange { path: pointer(STATE), kind: DiffKind::Semantic, sides });
     }
     changes
 }
 
 /// Values where both sides did no more than set them, operations elsewhere.
-fn compare_writes_at(place: &Pointer, a: Vec<Op>, b: Vec<Op>) -> Vec<Change> {
+fn compare_writes_at(place: &Pointer, a: Vec<Op>, b: Vec<Op>) -> Vec<DiffChange> {
     let set = |ops: &[Op]| match ops {
         [] => Some(None),
         [op] if op.action == Action::Set => Some(op.value.clone()),
         _ => None,
     };
-    let change = |path, sides| Change { path, kind: Kind::Semantic, sides };
+    let change = |path, sides| DiffChange { path, kind: DiffKind::Semantic, sides };
     match (set(&a), set(&b)) {
         (Some(Some(x)), Some(Some(y))) => {
             let found = differences(&x, &y).into_iter();
             let below = |path: &Pointer| pointer(&format!("{}{}", place.as_str(), path.as_str()));
-            found.map(|one| change(below(&one.path), Sides::Values(one.left, one.right))).collect()
+            found.map(|one| change(below(&one.path), DiffSides::Values(one.left, one.right))).collect()
         }
-        (Some(x), Some(y)) => vec![change(place.clone(), Sides::Values(x, y))],
-        _ => vec![change(place.clone(), Sides::Writes(a, b))],
+        (Some(x), Some(y)) => vec![change(place.clone(), DiffSides::Values(x, y))],
+        _ => vec![change(place.clone(), DiffSides::Writes(a, b))],
     }
 }
 

@@ -10,7 +10,7 @@ use dendrer_object::record::Record;
 use dendrer_object::{Pointer, RunName, Value};
 
 use crate::closed::closed;
-use crate::why::{self, Chain, Node, Reach, Why};
+use crate::why::{self, Chain, Reach, WhyNode, WhyTree};
 use crate::{Error, Trace};
 
 /// Records by tick.
@@ -30,7 +30,7 @@ pub struct WhyAnswer {
     /// The value at the place; `None` if there is none.
     pub value: Option<Value>,
     /// The writes.
-    pub why: Why,
+    pub why: WhyTree,
     /// The records of the tree.
     pub records: Records,
 }
@@ -103,7 +103,7 @@ pub struct BacktrackedWrite {
     /// The values before and after, if they were asked for and are known.
     pub sides: Option<(Option<Value>, Option<Value>)>,
     /// The inputs, if they were asked for.
-    pub inputs: Option<Node>,
+    pub inputs: Option<WhyNode>,
 }
 
 /// Lists the writes of a place, newest first; `None` if nothing ever was at the place.
@@ -162,7 +162,7 @@ pub fn backtrack(trace: &Trace, question: &BacktrackQuestion) -> Result<Option<B
 }
 
 /// Reads the records of a tree.
-fn tree_records(trace: &Trace, node: &Node, records: &mut Records) -> Result<(), Error> {
+fn tree_records(trace: &Trace, node: &WhyNode, records: &mut Records) -> Result<(), Error> {
     add_records(trace, [node.tick], records)?;
     node.inputs.iter().try_for_each(|input| tree_records(trace, input, records))
 }

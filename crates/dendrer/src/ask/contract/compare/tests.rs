@@ -31,13 +31,14 @@ fn changes(from: &str, to: &str) -> Vec<String> {
     let pack =
         |text: &str| read(text.as_bytes()).unwrap_or_else(|problems| panic!("{text}: {problems:?}")).pack;
     let (old, new) = (pack(OLD), pack(&new));
-    let lines = |changes: Vec<Change>| -> Vec<String> {
+    let lines = |changes: Vec<ContractChange>| -> Vec<String> {
         changes.iter().map(|one| format!("{} {}", one.ranked.as_str(), one.place)).collect()
     };
     assert_eq!(compare(&old, &old), []);
     // The other way round, what was stricter is looser, and nothing else changes.
-    let count =
-        |changes: &[Change], ranked: Ranked| changes.iter().filter(|one| one.ranked == ranked).count();
+    let count = |changes: &[ContractChange], ranked: Ranked| {
+        changes.iter().filter(|one| one.ranked == ranked).count()
+    };
     let (there, back) = (compare(&old, &new), compare(&new, &old));
     assert_eq!(count(&there, Ranked::Stricter), count(&back, Ranked::Looser), "{there:?} {back:?}");
     assert_eq!(count(&there, Ranked::Other), count(&back, Ranked::Other), "{there:?} {back:?}");

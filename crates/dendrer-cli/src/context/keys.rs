@@ -1,0 +1,126 @@
+//! Where this program finds the keys of logs: in the user's folder, in the file of `--key`, and the demo's in the program.
+
+use std::path::Path;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use dendrer::store::StoreInfo;
+use dendrer::store::TreeHead;
+use dendrer::trust;
+use dendrer::trust::SigningTurn;
+use dendrer::trust::Trust;
+use dendrer::trust::TrustError;
+use dendrer::trust::UserTrust;
+use dendrer_object::StoreId;
+use dendrer_object::note::SigningKey;
+use dendrer_object::note::VerifierKey;
+
+use crate::demo;
+use crate::failure::Result;
+use crate::global::Global;
+use crate::out::files;
+
+pub(crate) use dendrer::verify::judge::ANOTHER_LOG;
+
+/// Keys and heads of this user, and the demo's key, which is published with the program: its signatures prove nothing, and its
+/// stores say so. Every demo has one id, so no head of one says anything of another.
+#[derive(Debug)]
+pub(crate) struct ProgramTrust(UserTrust);
+
+/// Returns what this command knows of keys and heads.
+pub(crate) fn trust(global: &Global) -> Arc<ProgramTrust> {
+    Arc::new(ProgramTrust(user(global.key.as_deref())))
+}
+
+fn user(key: Option<&str>) -> UserTrust {
+    UserTrust::of_user().with_key_file(key)
+}
+
+impl Trust for ProgramTrust {
+    fn key(&self, log: &StoreInfo) -> std::result::Result<Option<Arc<SigningKey>>, TrustError> {
+        if let Some(key) = self.0.key(log)? {
+            return Ok(Some(key));
+        }
+        let demo = demo::key();
+        Ok((*demo.verifier_key() == log.key).then(|| Arc::new(demo)))
+    }
+
+    fn own_key(&self, store: StoreId) -> std::result::Result<Option<VerifierKey>, TrustError> {
+        self.0.own_key(store)
+    }
+
+    fn keep_key(&self, store: StoreId, key: &Arc<SigningKey>) -> std::result::Result<(), TrustError> {
+        self.0.keep_key(store, key)
+    }
+
+    fn drop_key(&self, store: StoreId) {
+        self.0.drop_key(store);
+    }
+
+    fn head(&self, store: StoreId) -> std::result::Result<Option<TreeHead>, TrustError> {
+        if store == demo::STORE_ID { Ok(None) } else { self.0.head(store) }
+    }
+
+    fn turn(&self, store: StoreId) -> std::result::Result<Box<dyn SigningTurn + '_>, TrustError> {
+        if store == demo::STORE_ID { Ok(Box::new(DemoTurn)) } else { self.0.turn(store) }
+    }
+}
+
+/// A turn to sign a demo, of which no head is remembered.
+struct DemoTurn;
+
+impl SigningTurn for DemoTurn {
+    fn remember(&mut self, _: TreeHead) -> std::result::Result<(), TrustError> {
+        Ok(())
+    }
+}
+
+/// Returns the note on the runs of a store that were found intact here; `None` if there is no place for one.
+pub(crate) fn seen(store: StoreId) -> Option<trust::Seen> {
+    // Every demo has one id, so what was found in one says nothing of another.
+    if store == demo::STORE_ID { None } else { UserTrust::of_user().seen(store) }
+}
+
+/// The folder of dendrer's own files in the user's configuration, if the user has one.
+pub(crate) fn config_dir() -> Option<PathBuf> {
+    UserTrust::config_dir()
+}
+
+/// Where the key of a store is, if it has a place.
+pub(crate) fn path_of(given: Option<&str>, store: StoreId) -> Option<PathBuf> {
+    user(given).key_path(store)
+}
+
+/// Makes a key with a name and writes it to a new file that only its owner may read.
+pub(crate) fn make(name: &str, path: &Path) -> Result<SigningKey> {
+    files::makes(path)?;
+    let key = trust::make_key(name).map_err(dendrer::Error::from)?;
+    trust::write_key(&key, path).map_err(dendrer::Error::from)?;
+    Ok(key)
+}
+
+/// The key that a store was made with here, if its file is where `init` puts it.
+pub(crate) fn own(store: StoreId) -> Result<Option<VerifierKey>> {
+    Ok(UserTrust::of_user().own_key(store).map_err(dendrer::Error::from)?)
+}
+
+/// Returns the newest head of a log that was signed here.
+pub(crate) fn head(store: StoreId) -> Result<Option<TreeHead>> {
+    Ok(ProgramTrust(user(None)).head(store).map_err(dendrer::Error::from)?)
+}
+
+/// Reads the public half of a key file that was named.
+pub(crate) fn read_verifier(path: &str) -> Result<VerifierKey> {
+    Ok(read_signer(path)?.verifier_key().clone())
+}
+
+/// Reads a key file that was named.
+pub(crate) fn read_signer(path: &str) -> Result<SigningKey> {
+    files::refuse_answer(path)?;
+    Ok(trust::read_key(Path::new(path)).map_err(dendrer::Error::from)?)
+}
+
+/// Finds the key of a store; `None` if it is not here.
+pub(crate) fn find(given: Option<&str>, info: &StoreInfo) -> Result<Option<Arc<SigningKey>>> {
+    Ok(ProgramTrust(user(given)).key(info).map_err(dendrer::Error::from)?)
+}

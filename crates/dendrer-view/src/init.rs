@@ -1,0 +1,42 @@
+//! The answer of `init`: a new store, its id, and the key of its log.
+
+use dendrer_object::Value;
+
+use crate::answer::{Answer, Line, Page};
+use crate::{document, quote};
+
+/// A store that was made.
+#[derive(Debug, Clone)]
+pub struct InitAnswer {
+    /// The directory of the store.
+    pub path: String,
+    /// The id of the store.
+    pub id: String,
+    /// The key that checks its checkpoints.
+    pub verifier: String,
+    /// The file of the key that signs them.
+    pub key: String,
+    /// The command that commits to this store, quoted for a shell.
+    pub commit: String,
+}
+
+impl Answer for InitAnswer {
+    fn document(&self) -> Value {
+        let members =
+            [("path", &self.path), ("id", &self.id), ("verifier", &self.verifier), ("key", &self.key)];
+        document("init", members.map(|(name, text)| (name, Value::from(text.as_str()))))
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let line = "'{\"type\":\"observation.add\",\"intent\":{\"description\":\"hello\"}}'";
+        vec![
+            Line::from(format!("created a store in {}", quote::escape(&self.path))),
+            Line::from(format!("verifier  {}", self.verifier)),
+            Line::note(format!(
+                "note: the key of its log is in {}, readable by you alone; it is not part of the store",
+                quote::escape(&self.key)
+            )),
+            Line::note(format!("help: echo {line} | {}", self.commit)),
+        ]
+    }
+}

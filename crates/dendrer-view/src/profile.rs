@@ -1,0 +1,81 @@
+//! Files in the spelling of a source document, compared with its hashes, as lines and as a document.
+//!
+//! A file that passes is what those documents call verified. That is less than INTACT: their formulas leave fields
+//! uncovered, so the word is never used here.
+
+use dendrer_object::{Code, Value};
+
+use crate::answer::{End, ItemAnswer, Line, Page};
+use crate::{document, quote};
+
+/// The code of a line whose hash does not fit.
+const HASH: Code = Code::E0303;
+
+/// A file that was checked.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ProfileFile {
+    /// The file, as it was named.
+    pub file: String,
+    /// The number of its lines.
+    pub lines: u64,
+    /// The first line that does not fit, from 1, and why; `None` if all do.
+    pub fault: Option<(u64, String)>,
+}
+
+/// The check of some files: counts those that fail.
+#[derive(Debug, Clone)]
+pub struct ProfileAnswer {
+    name: &'static str,
+    failed: u64,
+}
+
+impl ProfileAnswer {
+    /// Begins the answer for the profile with a name.
+    pub fn new(name: &'static str) -> ProfileAnswer {
+        ProfileAnswer { name, failed: 0 }
+    }
+}
+
+impl ItemAnswer for ProfileAnswer {
+    type Item = ProfileFile;
+
+    fn item(&mut self, item: &ProfileFile) -> Option<Value> {
+        self.failed += u64::from(item.fault.is_some());
+        let fault = item.fault.as_ref();
+        Some(Value::record([
+            ("file", Value::from(item.file.as_str())),
+            ("lines", Value::from(item.lines)),
+            ("ok", Value::from(fault.is_none())),
+            ("line", Value::from(fault.map(|(line, _)| *line))),
+            ("why", Value::from(fault.map(|(_, why)| why.as_str()))),
+        ]))
+    }
+
+    fn item_lines(&mut self, item: &ProfileFile, _: &Page) -> Vec<Line> {
+        self.failed += u64::from(item.fault.is_some());
+        let file = quote::escape(&item.file);
+        vec![Line::from(match &item.fault {
+            None => format!("OK    {file}: {} lines bear out their {} hashes", item.lines, self.name),
+            Some((line, why)) => {
+                let why = quote::escape(&format!("line {line}: {why}"));
+                format!("FAIL  {file}: error[{HASH}]: {why}")
+            }
+        })]
+    }
+
+    fn summary(&self) -> Value {
+        document("profile", [("profile", Value::from(self.name))])
+    }
+
+    fn kept_lines(&mut self, _: &Page) -> Vec<Line> {
+        Vec::new()
+    }
+
+    fn last_lines(&mut self, _: &Page) -> Vec<Line> {
+        Vec::new()
+    }
+
+    fn end(&self) -> End {
+        if self.failed > 0 { End::Problem(HASH) } else { End::Answered }
+    }
+}

@@ -1,0 +1,87 @@
+//! The cases of a suite, as lines and as a document.
+//!
+//! The lines are those of the forensic debugger's own suite, to the letter: a program that reads those reads these.
+
+use dendrer::verify::suite::SuiteResult;
+use dendrer_object::Value;
+
+use crate::answer::{End, ItemAnswer, Line, Page, Style};
+use crate::verify::word;
+use crate::{document, quote};
+
+/// A suite: counts its cases.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct SuiteAnswer {
+    passed: u64,
+    failed: u64,
+}
+
+impl SuiteAnswer {
+    fn count(&mut self, result: &SuiteResult) {
+        self.passed += u64::from(result.pass);
+        self.failed += u64::from(!result.pass);
+    }
+}
+
+impl ItemAnswer for SuiteAnswer {
+    type Item = SuiteResult;
+
+    fn item(&mut self, result: &SuiteResult) -> Option<Value> {
+        self.count(result);
+        let SuiteResult { case, verdict, codes, pass } = result;
+        Some(Value::record([
+            ("case", Value::from(case.name.as_str())),
+            ("file", Value::from(case.file.as_str())),
+            ("expect", Value::from(expected(result))),
+            ("verdict", Value::from(verdict.map(word))),
+            ("codes", Value::array(codes.iter().map(|code| Value::from(code.as_str())))),
+            ("pass", Value::from(*pass)),
+        ]))
+    }
+
+    fn item_lines(&mut self, result: &SuiteResult, _: &Page) -> Vec<Line> {
+        self.count(result);
+        let SuiteResult { case, verdict, codes, pass } = result;
+        let name = quote::escape(&case.name);
+        let text = match (*pass, case.good) {
+            (true, true) => format!("[PASS] Replay CLI successfully verified the trace ({name})."),
+            (true, false) => format!("[PASS] Replay CLI correctly rejected the corrupted trace ({name})."),
+            (false, _) => {
+                let code = case.code.as_deref().map(|code| format!(" with {}", quote::escape(code)));
+                let found = verdict.map_or("NOT A BUNDLE", word);
+                let found: Vec<&str> = [found].into_iter().chain(codes.iter().map(String::as_str)).collect();
+                format!(
+                    "[FAIL] Replay CLI said {} ({name}), expected: {}{}.",
+                    found.join(" "),
+                    expected(result),
+                    code.unwrap_or_default()
+                )
+            }
+        };
+        let style = if *pass { Style::Good } else { Style::Bad };
+        vec![Line::from(format!("--- RUNNING {name} ---")), Line::styled(style, text)]
+    }
+
+    fn summary(&self) -> Value {
+        document("suite", [("passed", Value::from(self.passed)), ("failed", Value::from(self.failed))])
+    }
+
+    fn kept_lines(&mut self, _: &Page) -> Vec<Line> {
+        Vec::new()
+    }
+
+    fn last_lines(&mut self, _: &Page) -> Vec<Line> {
+        vec![match self.failed {
+            0 => Line::from("--- ALL TESTS PASSED ---"),
+            failed => Line::from(format!("--- {failed} OF {} TESTS FAILED ---", self.passed + failed)),
+        }]
+    }
+
+    fn end(&self) -> End {
+        if self.failed > 0 { End::No } else { End::Answered }
+    }
+}
+
+fn expected(result: &SuiteResult) -> &'static str {
+    if result.case.good { "verified" } else { "rejected" }
+}

@@ -1,0 +1,102 @@
+use std::path::Path;
+
+use dendrer::cherrypick::Candidate;
+use dendrer::kernel::step::{Stage, Start};
+use dendrer::pack;
+use dendrer::store::Shared;
+use dendrer_object::Code;
+use dendrer_object::Intent;
+use dendrer_testkit::{memory, record, run_name};
+use dendrer_view::answer::{Answer as _, End, Page};
+use dendrer_view::cherrypick::CherrypickAnswer;
+
+use super::{check, repo, text, trace, value};
+
+const TRADE: &str = r#"{"type":"execute_transaction","agent":"trader","intent":{"description":"buy",
+    "declared_deps":["market_volatility_index"]},
+    "action":{"tool":"broker.order","params":{"amount":1200,"shares":20}}}"#;
+
+/// Two traders under one pack; the first one trades.
+fn traders(threshold: f64) -> Shared {
+    let file = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/packs/financial.yaml");
+    let pack = pack::read(&std::fs::read(file).unwrap()).unwrap();
+    let store = memory(7);
+    let begin = |run: &str, state: String, intents: Vec<Intent>| {
+        let start = Start { stage: Stage::Contracts, state: value(&state), ..Start::new(run_name(run)) };
+        record(&store, &pack.bind(start).unwrap(), intents);
+    };
+    let rest = r#""cash_balance":9000,"risk_limit":0.9,"risk_score":0.3,"position_size":100"#;
+    let trade = Intent::from_value(&value(TRADE), None).unwrap();
+    let first = format!(r#"{{{rest},"risk_threshold":0.95,"market_volatility_index":17.2}}"#);
+    begin("trader-a", first, vec![trade]);
+    begin("trader-b", format!(r#"{{{rest},"risk_threshold":{threshold}}}"#), Vec::new());
+    store
+}
+
+/// Imports the trade, and returns text, end and the whole problem.
+fn imported(threshold: f64, dry_run: bool) -> (String, End, Option<String>) {
+    let store = traders(threshold);
+    let (source, into) = (trace(&store, "trader-a"), run_name("trader-b"));
+    let candidate = Candidate::read(&source, 1).unwrap();
+    let mut pick = candidate.check(&trace(&store, "trader-b"), 0).unwrap();
+    let imported = repo(&store).cherrypick(&into, &mut pick, 0, dry_run).unwrap();
+    let answer =
+        CherrypickAnswer { pick: &pick, into: &into, tip: 0, imported: &imported, show_hash: false, dry_run };
+    let problem = answer.problem().map(|problem| problem.lines(&|text| text.to_owned()).join("\n"));
+    (text(&answer, &Page::WIDE), answer.end(), problem)
+}
+
+#[test]
+fn an_import_names_the_required_fields_of_both_sides() {
+    let (text, end, problem) = imported(0.95, false);
+    check(
+        &text,
+        r#"
+        contract   acme.financial/v1 on both sides   OK
+        requires   cash_balance, position_size, risk_limit, risk_score, risk_threshold   (from the contract, not from the model)
+        source     trader-a@1, state before it
+        hash       a9a5c66efd56   made again from the source state, covers 5 required fields   OK
+        target     trader-b@0
+        OK  cash_balance    source 9000   target 9000  present
+        OK  position_size   source 100   target 100    present
+        OK  risk_limit      source 0.9   target 0.9    present
+        OK  risk_score      source 0.3   target 0.3    present
+        OK  risk_threshold  source 0.95   target 0.95  equal
+        IMPORTED   as trader-b@2, behind its marker run.cherrypick at tick 1   hash 886ed525e568
+        WARN       advisory dependency market_volatility_index is absent in the target (told, and no reason to refuse)"#,
+    );
+    assert_eq!((end, problem), (End::Answered, None));
+    let (text, ..) = imported(0.95, true);
+    assert!(text.contains("MAY BE IMPORTED   nothing was written (dry run)"), "{text}");
+}
+
+#[test]
+fn a_refused_import_ends_with_its_problem() {
+    let (text, end, problem) = imported(0.25, false);
+    check(
+        &text,
+        r#"
+        contract   acme.financial/v1 on both sides   OK
+        requires   cash_balance, position_size, risk_limit, risk_score, risk_threshold   (from the contract, not from the model)
+        source     trader-a@1, state before it
+        hash       a9a5c66efd56   made again from the source state, covers 5 required fields   OK
+        target     trader-b@0
+        OK    cash_balance    source 9000   target 9000  present
+        OK    position_size   source 100   target 100    present
+        OK    risk_limit      source 0.9   target 0.9    present
+        OK    risk_score      source 0.3   target 0.3    present
+        FAIL  risk_threshold  source 0.95   target 0.25  must match
+        CONTEXT VIOLATION - IMPORT REJECTED"#,
+    );
+    assert_eq!(end, End::Problem(Code::E0412));
+    check(
+        &problem.unwrap(),
+        r#"
+        error[E0412]: execute_transaction was justified by risk_threshold; the target has not the same
+          | risk_threshold source 0.95   target 0.25
+        note: risk: SILENT_DISASTER_PREVENTED
+        note: no state was modified and no transition was committed; the refusal is kept beside the run
+        help: dendrer fork --run trader-a --from tick 0 --set risk_threshold=0.25
+              see: dendrer explain E0412"#,
+    );
+}

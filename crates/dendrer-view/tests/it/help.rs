@@ -1,0 +1,124 @@
+use dendrer_object::{Code, Value};
+use dendrer_view::answer::{Answer as _, Page};
+use dendrer_view::fields::FieldsAnswer;
+use dendrer_view::help::{ExitCodesAnswer, ExplainAnswer, HelpAnswer};
+use dendrer_view::schemas::{SCHEMAS, SchemaAnswer, SchemaListAnswer, find as schema};
+use dendrer_view::version::VersionAnswer;
+
+use super::{NARROW, check, text};
+
+#[test]
+fn code_is_explained_with_its_exit_code() {
+    check(
+        &text(&ExplainAnswer { code: Some(Code::E0104) }, &Page::WIDE),
+        r#"
+        E0104  Nothing stands at this path of the state.
+
+        Paths are written `a.b[2]` or as a JSON pointer `/a/b/2`. `dendrer state RUN@TICK` shows the whole state.
+
+        exit code 3"#,
+    );
+}
+
+#[test]
+fn codes_are_listed_and_counted() {
+    let list = text(&ExplainAnswer { code: None }, &Page::WIDE);
+    check(
+        &list.lines().take(2).collect::<Vec<_>>().join("\n"),
+        r#"
+        E0101  exit 3  There is no run of this name.
+        E0102  exit 3  The run has no such tick."#,
+    );
+    let n = list.lines().count() - 1;
+    assert_eq!(list.lines().last().unwrap(), format!("{n} of {n} codes"));
+    let items = ExplainAnswer { code: None }.document();
+    assert_eq!(items.get("items").and_then(Value::as_array).unwrap().iter().count(), n);
+}
+
+#[test]
+fn exit_codes_are_a_table() {
+    check(
+        &text(&ExitCodesAnswer, &Page { width: Some(60), ..NARROW }),
+        r#"
+        code  meaning                     for example
+           0  done, or the answer is yes  onset found; intact
+           1  done, the answer is no      bisect found no violati...
+           2  usage                       unknown flag, two that ...
+           3  not found                   store, run, tick, path,...
+           4  integrity                   content, chain, root, t...
+           5  refused for safety          an agent tried a type t...
+           6  unsound or unverifiable     bisect with a predicate...
+           7  replay divergence           replay does not reprodu...
+           8  environment                 disk full, store locked...
+         130  interrupted                 safe at any time; nothi...
+        of several answers the worst one counts: 4, then 7, then 6; each error's own code is in dendrer explain"#,
+    );
+}
+
+#[test]
+fn help_is_the_text_of_the_parser() {
+    let verbs = vec![("log".to_owned(), "List transitions".to_owned())];
+    let answer = HelpAnswer { verbs, text: "List transitions\n\nUsage: dendrer log\n".to_owned() };
+    assert_eq!(text(&answer, &NARROW), answer.text);
+    check(
+        &answer.document().to_string(),
+        r#"
+        {"items":[{"about":"List transitions","verb":"log"}],"schema":"dendrer.help/1","text":"List transitions\n\nUsage: dendrer log\n"}"#,
+    );
+}
+
+#[test]
+fn fields_of_items_come_before_those_of_the_document() {
+    let answer = FieldsAnswer { document: "labels" };
+    check(
+        &text(&answer, &Page::WIDE),
+        r#"
+        id
+        name
+        run
+        tick
+        recorded"#,
+    );
+    check(
+        &answer.document().to_string(),
+        r#"
+        {"document":"labels","items":[{"name":"id","of":"items"},{"name":"name","of":"items"},{"name":"run","of":"items"},{"name":"tick","of":"items"},{"name":"recorded","of":"document"}],"schema":"dendrer.fields/1"}"#,
+    );
+}
+
+#[test]
+fn schema_is_its_own_document() {
+    for (name, words) in SCHEMAS {
+        let answer = SchemaAnswer { text: words };
+        assert_eq!(text(&answer, &NARROW), format!("{}\n", words.trim_end()), "{name}");
+        let compact: String = words.lines().map(str::trim_start).collect();
+        let same = answer.document().to_string();
+        assert_eq!(same.matches("\"$").count(), compact.matches("\"$").count(), "{name}");
+        assert!(!same.contains("\"$$"), "{name}");
+    }
+    assert!(schema("labels").is_some());
+}
+
+#[test]
+fn schemas_are_counted() {
+    let list = text(&SchemaListAnswer, &Page::WIDE);
+    let names: Vec<&str> = SCHEMAS.iter().map(|(name, _)| *name).collect();
+    let n = names.len();
+    assert_eq!(list, format!("{}\n{n} of {n} schemas\n", names.join("\n")));
+}
+
+#[test]
+fn version_names_every_format() {
+    let answer = VersionAnswer { program: "9.8.7" };
+    check(
+        &text(&answer, &Page::WIDE),
+        r#"
+        dendrer 9.8.7
+        formats   record 1, bundle 1, store 1, kernel 1"#,
+    );
+    check(
+        &answer.document().to_string(),
+        r#"
+        {"bundle":1,"kernel":1,"record":1,"schema":"dendrer.version/1","store":1,"version":"9.8.7"}"#,
+    );
+}

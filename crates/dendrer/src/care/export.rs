@@ -1,0 +1,194 @@
+//! Signs the log of a store, then hands over a bundle of some of its runs.
+//!
+//! A bundle whose end no signature covers would verify as tampered, and an honest record with it: it is refused before a line of
+//! it is handed over. So is one of a store that lost records, if it would not verify.
+//!
+//! Rule: every bundle that leaves here verifies; test `an_export_verifies_or_is_refused`.
+
+use std::path::PathBuf;
+
+use dendrer_object::note::{Checkpoint, SignedNote};
+use dendrer_object::{Code, Pointer, RunName};
+
+use super::{CareNote, Follow};
+use crate::address::Address;
+use crate::bundle::{self, Export};
+use crate::error::Error;
+use crate::repo::{Repo, Signed, Warning};
+use crate::verify;
+
+/// What is left out of a bundle, and what is known of the store.
+#[derive(Debug, Default)]
+pub struct ExportTerms {
+    /// Places of every record at or below which values are withheld.
+    pub withheld: Vec<Pointer>,
+    /// Why the store could not be opened for writing. It is still exported as far as it was signed before.
+    pub unwritable: Option<Error>,
+}
+
+/// Why a bundle was not made.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum ExportError {
+    /// An address names a bundle.
+    #[error("a bundle is made of a store, and this is one already")]
+    OfBundle,
+    /// Another process signed records that this handle has not read.
+    #[error("more was signed while the log was read")]
+    SignedMeanwhile,
+    /// Nothing was signed, and the key of the log is not here.
+    #[error("the key of the log is not here, and nothing was signed yet")]
+    NothingSigned,
+    /// The newest records are not signed, and the key of the log is not here.
+    #[error("the last {0} records are not signed, and the key of the log is not here")]
+    LastNotSigned(u64),
+    /// No record has a value at a place that is to be withheld.
+    #[error("no record has a field at or below {place}")]
+    NothingThere {
+        /// The place.
+        place: Pointer,
+        /// A field around one of the places, which can be withheld as a whole.
+        around: Option<Pointer>,
+    },
+    /// The bundle would not verify.
+    #[error("the bundle would be TAMPERED: {message}")]
+    Unsound {
+        /// Code of the first finding.
+        code: Code,
+        /// What was found.
+        message: String,
+    },
+    /// The store cannot be read, or not be signed although its key is here.
+    #[error(transparent)]
+    Failed(#[from] Error),
+}
+
+impl ExportError {
+    /// The code under which `dendrer explain` knows this error.
+    pub fn code(&self) -> Code {
+        match self {
+            ExportError::OfBundle => Code::E0601,
+            ExportError::SignedMeanwhile => Code::E0802,
+            ExportError::NothingSigned | ExportError::LastNotSigned(_) => Code::E0804,
+            ExportError::NothingThere { .. } => Code::E0106,
+            ExportError::Unsound { code, .. } => *code,
+            ExportError::Failed(error) => error.code(),
+        }
+    }
+}
+
+/// A bundle that can be written.
+#[derive(Debug)]
+pub struct ExportPlan {
+    export: Export,
+    /// Whether the store lost records, so that the bundle is verified before a line of it is handed over.
+    is_incomplete: bool,
+}
+
+impl ExportPlan {
+    /// Hands over the bundle, a line at a time.
+    pub fn write<E: From<Error> + From<ExportError>>(
+        &self,
+        sink: &mut dyn FnMut(&[u8]) -> Result<(), E>,
+    ) -> Result<(), E> {
+        if !self.is_incomplete {
+            return self.export.write(sink);
+        }
+        let text = self.export.to_vec()?;
+        refuse_unsound(&text)?;
+        sink(&text)
+    }
+}
+
+/// Signs the log of a store, and plans the bundle of some runs. Without the key of the log a bundle is made if all of the log was
+/// signed before.
+pub fn plan(
+    repo: &Repo,
+    runs: &[Address],
+    terms: ExportTerms,
+    follow: &mut dyn Follow,
+) -> Result<ExportPlan, ExportError> {
+    if runs.iter().any(|run| run.bundle.is_some()) {
+        return Err(ExportError::OfBundle);
+    }
+    let is_incomplete = repo.warnings().iter().any(Warning::is_incomplete);
+    let mut store = repo.reader()?;
+    let mut names: Vec<RunName> = Vec::new();
+    for run in runs {
+        let name = run.run_in(&store, &[])?;
+        if !names.contains(&name) {
+            names.push(name);
+        }
+    }
+    repo.signing_key()?;
+    let (note, mut unsigned) = match terms.unwritable.map_or_else(|| sign(repo, follow), Err) {
+        Ok(note) => (note, None),
+        Err(error) => (None, Some(error)),
+    };
+    let note = match note {
+        Some(note) => note,
+        None => store
+            .checkpoint()
+            .map_err(Error::from)?
+            .ok_or_else(|| unsigned.take().map_or(ExportError::NothingSigned, ExportError::Failed))?,
+    };
+    let signed = Checkpoint::parse(note.text()).map_err(Error::from)?.size();
+    if signed > store.tree().size {
+        // The handle has not read yet what was signed since.
+        store = repo.reader()?;
+    }
+    let size = store.tree().size;
+    if signed > size && !is_incomplete {
+        return Err(ExportError::SignedMeanwhile);
+    }
+    if signed < size {
+        return Err(unsigned.map_or(ExportError::LastNotSigned(size - signed), ExportError::Failed));
+    }
+    let mut total = 0;
+    for name in &names {
+        // Each record is read once to find it and once to seal it.
+        let run = store.run(name).map_err(Error::from)?;
+        total += run.map_or(0, |run| 2 * run.head.tick.unwrap_or(0) + run.refusals);
+    }
+    let counted = follow.stage("records", Some(total)).over(&store);
+    let export = bundle::export(&counted, &names, &note)?;
+    if !terms.withheld.is_empty() {
+        all_there(&export, &terms.withheld)?;
+    }
+    Ok(ExportPlan { export: export.without(terms.withheld), is_incomplete })
+}
+
+fn sign(repo: &Repo, follow: &mut dyn Follow) -> Result<Option<SignedNote>, Error> {
+    let Signed::UpTo { note, not_remembered } = repo.sign()? else { return Ok(None) };
+    if let Some(error) = not_remembered {
+        follow.note(&CareNote::NotRemembered(error));
+    }
+    Ok(Some(note))
+}
+
+/// Checks that there is something at each place: a caller that withholds a value must not find it in the bundle.
+fn all_there(export: &Export, withheld: &[Pointer]) -> Result<(), ExportError> {
+    let mut idle: Vec<&Pointer> = withheld.iter().collect();
+    let mut whole: Option<Pointer> = None;
+    export.each(&mut |record| {
+        let fields = record.body().fields();
+        idle.retain(|place| !fields.iter().any(|field| place.contains(&field.pointer)));
+        let around = |place: &&Pointer| fields.iter().find(|field| field.pointer.contains(place));
+        whole = whole.take().or_else(|| idle.iter().find_map(around).map(|field| field.pointer.clone()));
+        Ok::<_, Error>(())
+    })?;
+    match idle.first() {
+        None => Ok(()),
+        Some(&place) => Err(ExportError::NothingThere { place: place.clone(), around: whole }),
+    }
+}
+
+/// Refuses a bundle that would not verify.
+fn refuse_unsound(text: &[u8]) -> Result<(), ExportError> {
+    let opened = bundle::open(PathBuf::new(), text)?;
+    let report = verify::bundle(&opened, &verify::VerifyQuestion::default())?;
+    match report.findings.into_iter().next() {
+        None => Ok(()),
+        Some(finding) => Err(ExportError::Unsound { code: finding.code, message: finding.message }),
+    }
+}

@@ -1,0 +1,203 @@
+//! A recorded run reduced again under a pack, into a new run.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use dendrer_kernel::ontology::check_authorship;
+use dendrer_kernel::pack::{Pack, extend};
+use dendrer_kernel::step::{Extension, Stage, Start, given_state};
+use dendrer_object::record::{Author, Link, Record};
+use dendrer_object::{Digest, RunName, TypeName, Value};
+use dendrer_store::Shared;
+use dendrer_store::prelude::*;
+
+use crate::error::Error;
+use crate::pack::{Source, with_member};
+use crate::recorder::{Environment, Recorder};
+use crate::repo::Repo;
+use crate::run::casebook_name;
+use crate::run::pack::note_errors;
+use crate::trace::Trace;
+
+mod retold;
+
+use retold::{Plan, is_extension};
+
+/// Number of transitions that are appended together while a run is reduced again.
+const GROUP: u64 = 256;
+
+/// The run that reducing another one again made.
+#[derive(Debug, Clone, PartialEq)]
+pub struct Reduced {
+    /// Number of transitions.
+    pub ticks: u64,
+    /// The id of the last record.
+    pub tip: Digest,
+    /// The ticks at which a rule met an error, with the error.
+    pub errors: Vec<(u64, String)>,
+    /// Number of transitions that wrote to the state.
+    pub wrote: u64,
+    /// The extensions of the contract of the source, judged again.
+    pub extensions: Vec<Retold>,
+}
+
+/// An extension that was judged again.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Retold {
+    /// Its name.
+    pub id: Arc<str>,
+    /// The tick that puts it on record.
+    pub tick: u64,
+    /// The first tick under it.
+    pub from: u64,
+}
+
+impl Repo {
+    /// Makes a run with the transitions of another one under another pack.
+    pub fn reduce(
+        &self,
+        source: &Trace,
+        pack: &Source,
+        name: RunName,
+        s0: Option<Value>,
+    ) -> Result<Reduced, Error> {
+        reduce(source, self.writer()?, pack, name, s0, self.environment())
+    }
+}
+
+/// Reduces a recorded run again under a pack, into a new run: the same transitions at the same ticks, with states by the rules
+/// of the pack. If contracts are enforced, the violations found here replace each `predicate.violation` of the source. `s0` is
+/// the state that the pack's `init` is given; `None` for that of the source.
+///
+/// Checks everything that can stop it before the first record is written, an extension that the new pack refuses included. Under
+/// a module, which a limit may end, nothing is written before all of the run was reduced. A rule that meets an error changes
+/// nothing at that tick, and the error is noted there. Links to records of the source lead to the new records of the same ticks.
+pub fn reduce(
+    source: &Trace,
+    store: &Shared,
+    pack: &Source,
+    name: RunName,
+    s0: Option<Value>,
+    surroundings: Box<dyn Environment>,
+) -> Result<Reduced, Error> {
+    casebook_name::refuse_source(source)?;
+    let plan = check_source(source, &pack.pack)?;
+    let start = pack.bind(begin_again(source, name, s0)?)?;
+    plan.rehearse(source, store.info().id, &start, pack)?;
+    let mut recorder = Recorder::begin(store, &start, surroundings)?;
+    let mut renamed: BTreeMap<Digest, Digest> = BTreeMap::from([(source.start().id(), recorder.head().id())]);
+    let tip = recorder.head().id();
+    let mut reduced = Reduced { ticks: 0, tip, errors: Vec::new(), wrote: 0, extensions: Vec::new() };
+    let mut result = Ok(());
+    source.for_each(1, source.tip(), &mut |tick, record| {
+        let relink =
+            |link: Link| Link { hash: renamed.get(&link.hash).copied().unwrap_or(link.hash), ..link };
+        let mut tell = || -> Result<Vec<Record>, Error> {
+            let made = match is_extension(&record) {
+                true => {
+                    let extension = plan.extension(source, tick, &record, pack, recorder.head())?;
+                    let made = recorder.extend(&extension)?;
+                    reduced.extensions.extend(retold_as(&extension, &made));
+                    vec![made]
+                }
+                false => recorder
+                    .retell(&record, &relink)
+                    .map_err(|error| error.stopped_at(source.name(), tick))?,
+            };
+            if recorder.may_append() && tick % GROUP == 0 {
+                recorder.append()?;
+            }
+            Ok(made)
+        };
+        match tell() {
+            Ok(made) => {
+                let first = made.first().map_or_else(|| recorder.head().id(), Record::id);
+                renamed.insert(record.id(), first);
+                made.iter().for_each(|made| note(&mut reduced, made.header().tick.unwrap_or(tick), made));
+                ControlFlow::Continue(())
+            }
+            Err(error) => {
+                result = Err(error);
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    result?;
+    recorder.commit()?;
+    Ok(reduced)
+}
+
+fn retold_as(extension: &Extension, made: &Record) -> Option<Retold> {
+    let (tick, id) = (made.header().tick?, extension.id().into());
+    let from = extend::effective_from(extension.value())?.max(tick + 1);
+    Some(Retold { id, tick, from })
+}
+
+/// Looks at every record for what could stop a reduction half-way.
+fn check_source(source: &Trace, pack: &Pack) -> Result<Plan, Error> {
+    let registered: BTreeSet<TypeName> = pack.types.keys().cloned().collect();
+    let (mut plan, mut result) = (Plan::default(), Ok(()));
+    source.for_each(1, source.tip(), &mut |tick, record| {
+        plan.note(tick, &record);
+        result = check_record(source, tick, &record, &registered);
+        if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    })?;
+    result.map(|()| plan)
+}
+
+fn check_record(
+    source: &Trace,
+    tick: u64,
+    record: &Record,
+    registered: &BTreeSet<TypeName>,
+) -> Result<(), Error> {
+    let closed = record.body().fields().iter().find(|field| record.body().text(field).is_none());
+    if let Some(field) = closed {
+        let pointer = Some(field.pointer.clone());
+        return Err(dendrer_kernel::replay::ReplayError::Erased { tick, pointer }.into());
+    }
+    let header = record.header();
+    match &header.type_name {
+        // The door judges an extension by itself.
+        Some(_) if header.author == Author::Institution && is_extension(record) => Ok(()),
+        Some(type_name) if header.author != Author::Kernel => {
+            check_authorship(type_name, header.author, registered).map_err(|error| Error::NotUnderPack {
+                run: source.name().clone(),
+                tick,
+                error,
+            })
+        }
+        _ => Ok(()),
+    }
+}
+
+/// What a run that is reduced again begins with: what its source began with, and where that is.
+fn begin_again(source: &Trace, name: RunName, s0: Option<Value>) -> Result<Start, Error> {
+    let content = source.start().content();
+    let stage = content.get("stage").and_then(Value::as_u64).and_then(Stage::from_number);
+    let from = Value::record([
+        ("run", Value::from(source.name().as_str())),
+        ("store", Value::from(source.start().header().store.to_string())),
+        ("ticks", Value::from(source.tip())),
+        ("tip", Value::from(source.record(source.tip())?.id())),
+    ]);
+    Ok(Start {
+        goal: content.get("goal").and_then(Value::as_str).map(Arc::from),
+        // Nothing is enforced while a record is reduced again: what happened has happened.
+        stage: stage.unwrap_or(Stage::Observe).min(Stage::Replay),
+        state: s0.unwrap_or_else(|| given_state(&content)),
+        meta: content.get("meta").cloned(),
+        inputs: Some(with_member(content.get("inputs").cloned(), "reduced_from", from)),
+        ..Start::new(name)
+    })
+}
+
+fn note(reduced: &mut Reduced, tick: u64, made: &Record) {
+    reduced.ticks = tick;
+    reduced.tip = made.id();
+    let delta = made.body().value("/delta");
+    let wrote = delta.as_ref().and_then(Value::as_array).is_some_and(|delta| !delta.is_empty());
+    reduced.wrote += u64::from(wrote);
+    note_errors(&mut reduced.errors, tick, made);
+}

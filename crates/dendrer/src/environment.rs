@@ -1,0 +1,79 @@
+//! Clock and seeds for the kernel: of the system, or fixed for tests.
+
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use dendrer_object::record::Seed;
+use dendrer_object::{Digest, Timestamp};
+use ring::rand::{SecureRandom, SystemRandom};
+
+/// Clock and seeds that the kernel is given.
+pub trait Environment: Send {
+    /// Returns the time.
+    fn now(&mut self) -> Timestamp;
+
+    /// Returns a new seed; never the same one twice.
+    fn seed(&mut self) -> Seed;
+}
+
+/// Clock and random seeds of the system.
+#[derive(Debug)]
+pub struct World {
+    random: SystemRandom,
+    // Asking the system for each seed would cost more than sealing a record.
+    seeds: Vec<u8>,
+}
+
+impl Default for World {
+    fn default() -> World {
+        World { random: SystemRandom::new(), seeds: Vec::new() }
+    }
+}
+
+impl Environment for World {
+    fn now(&mut self) -> Timestamp {
+        // A time before 1970 is 0: the kernel clamps a clock that goes back, and notes it.
+        let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+        Timestamp::from_ms(u64::try_from(since.as_millis()).unwrap_or(u64::MAX))
+    }
+
+    fn seed(&mut self) -> Seed {
+        if self.seeds.len() < 16 {
+            self.seeds = vec![0; 4096];
+            self.random.fill(&mut self.seeds).expect("the system has randomness");
+        }
+        let at = self.seeds.len() - 16;
+        let seed = Seed(self.seeds[at..].try_into().expect("16 bytes"));
+        self.seeds.truncate(at);
+        seed
+    }
+}
+
+/// Clock and seeds that follow from a name: the same recording has the same bytes on every machine.
+#[derive(Debug, Clone)]
+pub struct Fixed {
+    key: [u8; 16],
+    next: u64,
+    now_ms: u64,
+    step_ms: u64,
+}
+
+impl Fixed {
+    /// Starts at a time. The clock advances by `step_ms` with each reading.
+    pub fn new(name: &str, now_ms: u64, step_ms: u64) -> Fixed {
+        let key = Digest::of_parts(&[b"dendrer/fixed-seed/v1\n", name.as_bytes()]);
+        Fixed { key: key.0[..16].try_into().expect("16 of 32 bytes"), next: 0, now_ms, step_ms }
+    }
+}
+
+impl Environment for Fixed {
+    fn now(&mut self) -> Timestamp {
+        self.now_ms += self.step_ms;
+        Timestamp::from_ms(self.now_ms)
+    }
+
+    fn seed(&mut self) -> Seed {
+        self.next += 1;
+        let digest = Digest::of_parts(&[&self.key, &self.next.to_be_bytes()]);
+        Seed(digest.0[..16].try_into().expect("16 of 32 bytes"))
+    }
+}

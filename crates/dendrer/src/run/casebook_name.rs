@@ -1,0 +1,42 @@
+//! The name and the mark of the casebook, and the refusal to use it as a run of an agent.
+
+use dendrer_object::{Record, RunName};
+
+use crate::error::Error;
+use crate::handle::ReadHandle;
+use crate::trace::Trace;
+
+/// Name of the casebook's run.
+pub const NAME: &str = "casebook";
+
+/// Refuses the name of the casebook for any other run.
+pub(crate) fn refuse_name(run: &RunName) -> Result<(), Error> {
+    match run.as_str() {
+        NAME => Err(Error::Casebook { run: run.clone() }),
+        _ => Ok(()),
+    }
+}
+
+/// Whether a run is the casebook of its store. A run of this name without the mark is an ordinary run.
+pub fn is_casebook(trace: &Trace) -> bool {
+    trace.name().as_str() == NAME && is_marked(trace.start())
+}
+
+/// Whether a run of a store is its casebook.
+pub fn is_of(store: &impl ReadHandle, run: &RunName) -> Result<bool, Error> {
+    Ok(run.as_str() == NAME && is_casebook(&Trace::open(store, run)?))
+}
+
+/// Refuses to make another run of the casebook, or of a part of it.
+pub(crate) fn refuse_source(trace: &Trace) -> Result<(), Error> {
+    match is_casebook(trace) {
+        true => Err(Error::OfCasebook { run: trace.name().clone() }),
+        false => Ok(()),
+    }
+}
+
+/// Whether a `run` record begins a casebook.
+pub fn is_marked(start: &Record) -> bool {
+    let meta = start.body().value("/meta").or_else(|| start.content().get("meta").cloned());
+    meta.and_then(|meta| meta.get(NAME)?.as_u64()).is_some()
+}

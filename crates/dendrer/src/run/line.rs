@@ -1,0 +1,117 @@
+//! The verdicts of a predicate along a range of ticks.
+
+use dendrer_kernel::obligation::Standing;
+use dendrer_kernel::predicate::Verdict;
+
+/// The verdicts of a range of ticks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Timeline {
+    /// The first tick.
+    pub from: u64,
+    /// The last tick.
+    pub to: u64,
+    /// The verdict at the first tick, and at each tick where it became another.
+    pub turns: Vec<(u64, Verdict)>,
+    /// Number of candidate ticks after the first that were judged.
+    pub judged: u64,
+    /// The last tick whose verdict was read from a kept statement; `None` if all were judged.
+    pub known_to: Option<u64>,
+    /// State of an obligation at the last tick; `None` for any other predicate.
+    pub standing: Option<Standing>,
+}
+
+/// A longest range of ticks with one verdict.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Interval {
+    /// The first tick.
+    pub from: u64,
+    /// The last tick.
+    pub to: u64,
+    /// The verdict; if it is uncertain for several reasons, the first of them.
+    pub verdict: Verdict,
+}
+
+impl Timeline {
+    pub(super) fn new(from: u64, to: u64) -> Timeline {
+        Timeline { from, to, turns: Vec::new(), judged: 0, known_to: None, standing: None }
+    }
+
+    /// Extends the range to an earlier tick; the ticks before the old beginning are not violated.
+    pub(crate) fn reaching_back_to(mut self, from: u64) -> Timeline {
+        if from < self.from {
+            match self.turns.first_mut() {
+                Some((tick, Verdict::Ok)) => *tick = from,
+                _ => self.turns.insert(0, (from, Verdict::Ok)),
+            }
+            self.from = from;
+        }
+        self
+    }
+
+    /// Makes the timeline of a violation that begins at `at` and stays.
+    pub fn latched(from: u64, to: u64, at: Option<u64>, judged: u64) -> Timeline {
+        let begin = (from, Verdict::Ok);
+        let turns = match at {
+            Some(at) if at == from => vec![(from, Verdict::Violation)],
+            Some(at) => vec![begin, (at, Verdict::Violation)],
+            None => vec![begin],
+        };
+        Timeline { turns, judged, ..Timeline::new(from, to) }
+    }
+
+    pub(super) fn push(&mut self, tick: u64, verdict: Verdict) {
+        if self.turns.last().is_none_or(|(_, last)| *last != verdict) {
+            self.turns.push((tick, verdict));
+        }
+    }
+
+    /// Returns the verdict at a tick of the range.
+    pub fn at(&self, tick: u64) -> &Verdict {
+        let after = self.turns.partition_point(|(turn, _)| *turn <= tick);
+        &self.turns[after.saturating_sub(1)].1
+    }
+
+    /// Returns the first tick with such a verdict.
+    pub fn first(&self, wanted: impl Fn(&Verdict) -> bool) -> Option<u64> {
+        self.turns.iter().find(|(_, verdict)| wanted(verdict)).map(|(tick, _)| *tick)
+    }
+
+    /// Returns the first tick in violation.
+    pub fn onset(&self) -> Option<u64> {
+        self.first(|verdict| *verdict == Verdict::Violation)
+    }
+
+    /// Whether a tick that cannot be judged may hide an earlier violation than the first known one.
+    pub fn may_hide_onset(&self) -> bool {
+        let uncertain = self.first(|verdict| matches!(verdict, Verdict::Uncertain(_)));
+        uncertain.is_some_and(|tick| self.onset().is_none_or(|onset| tick < onset))
+    }
+
+    /// Lists the stretches of one verdict, ends included. They cover the range without gaps.
+    pub fn intervals(&self) -> Vec<Interval> {
+        let same = |a: &Verdict, b: &Verdict| {
+            a == b || matches!((a, b), (Verdict::Uncertain(_), Verdict::Uncertain(_)))
+        };
+        let mut found: Vec<Interval> = Vec::new();
+        for (tick, verdict) in &self.turns {
+            match found.last_mut() {
+                Some(last) if same(&last.verdict, verdict) => {}
+                last => {
+                    if let Some(last) = last {
+                        last.to = tick - 1;
+                    }
+                    found.push(Interval { from: *tick, to: self.to, verdict: verdict.clone() });
+                }
+            }
+        }
+        found
+    }
+
+    /// Returns the monotone lift: violated from the first violation on (dendrer paper 3.3.3).
+    #[must_use]
+    pub fn lifted(&self) -> Timeline {
+        let until = self.turns.iter().position(|(_, verdict)| *verdict == Verdict::Violation);
+        let kept = until.map_or(self.turns.len(), |at| at + 1);
+        Timeline { turns: self.turns[..kept].to_vec(), ..self.clone() }
+    }
+}

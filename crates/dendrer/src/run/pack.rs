@@ -1,0 +1,163 @@
+//! The pack in force in a run: which one it is, its text, its reducer, and the predicates that a transition broke.
+//!
+//! Rule: a pack, and a module of one, is read from the record and from no file, so that replay needs neither file nor YAML.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use dendrer_kernel::pack::Declared;
+use dendrer_kernel::pack::{Pack, PackFault, extend};
+use dendrer_kernel::predicate::{Predicate, Verdict};
+use dendrer_kernel::reduce::{DeltaReducer, Reducer};
+use dendrer_kernel::step::{RunState, Start};
+use dendrer_object::record::Record;
+use dendrer_object::{Pointer, RunName, TypeName, Value};
+
+use crate::error::Error;
+use crate::pack::{Files, check, yaml};
+use crate::trace::Trace;
+
+/// Returns the pack in force at the tip of a run; `None` if it has no pack, or if the pack was erased or withheld.
+pub fn of_run(trace: &Trace) -> Result<Option<Pack>, Error> {
+    of_segment(trace, trace.begins().len() - 1)
+}
+
+/// Returns the pack in force in a run of a lineage. A fork without a pack has its parent's.
+pub(crate) fn of_segment(trace: &Trace, segment: usize) -> Result<Option<Pack>, Error> {
+    let fail = |why: String| Error::PackRecorded { run: trace.name().clone(), why };
+    let Some(value) = carrier(trace, segment).body().value("/pack") else { return Ok(None) };
+    let bound = trace.begins()[segment].header().pack;
+    if bound != Some(dendrer_kernel::pack::digest(&value)) {
+        return Err(fail("it is not the one that the header of the run names".to_owned()));
+    }
+    let first = |faults: Vec<PackFault>| {
+        let first = faults.first().map(ToString::to_string).unwrap_or_default();
+        fail(format!("it does not check: {first}"))
+    };
+    check(&value).map(Some).map_err(first)
+}
+
+/// Returns the record that carries the pack in force in a run of a lineage.
+fn carrier(trace: &Trace, segment: usize) -> &Record {
+    let place = Pointer::of(["pack"]);
+    let has_pack = |begin: &&Record| begin.body().fields().iter().any(|field| field.pointer == place);
+    trace.begins()[..=segment].iter().rev().find(has_pack).unwrap_or(trace.start())
+}
+
+/// Returns the text of the pack that a run carries, and whether the text reads as the pack. A text names the files of
+/// modules and not their bytes, so the bytes of a module are taken from the pack.
+pub fn text_of_run(trace: &Trace) -> Option<(Arc<str>, bool)> {
+    let carrier = carrier(trace, trace.begins().len() - 1);
+    let text = text_of_segment(trace, trace.begins().len() - 1)?;
+    let recorded = carrier.body().value("/pack").unwrap_or(Value::Null);
+    let read = yaml::Document::read(text.as_bytes()).ok().map(|document| Files::Of(&recorded).fill(document));
+    let says = read.filter(|(_, missing)| missing.is_empty());
+    let agrees =
+        says.map(|(document, _)| dendrer_kernel::pack::digest(&document.value)) == carrier.header().pack;
+    Some((text, agrees))
+}
+
+/// Returns the first tick at which a predicate that the pack of a run declares was part of the contract; `None` if it was from
+/// the beginning. A fork may have another pack, or another constant in it: then the name meant something else before the fork.
+pub fn declared_since(trace: &Trace, declared: &Predicate) -> Result<Option<u64>, Error> {
+    for (segment, (_, end)) in trace.lineage().iter().enumerate().rev().skip(1) {
+        let before = of_segment(trace, segment)?;
+        let before = before.as_ref().and_then(|pack| pack.predicate(declared.name()));
+        if !before.is_some_and(|before| before.means_the_same(declared)) {
+            return Ok(Some(end + 1));
+        }
+    }
+    Ok(None)
+}
+
+/// Returns the predicates that a transition of a type broke: they hold in the state before it and not in the state after. A
+/// predicate that cannot be judged does not hold; a module that a limit ended is an error.
+pub(crate) fn newly_broken(
+    predicates: &[Declared],
+    type_name: &TypeName,
+    before: &RunState,
+    after: &RunState,
+) -> Result<Vec<Arc<str>>, Error> {
+    let [before, after] = [before, after].map(|head| (head.state(), head.counters().to_value()));
+    let holds = |predicate: &Predicate, (state, counters): &(&Value, Value)| {
+        let verdict = predicate.judge(state, Some(counters));
+        let verdict = verdict.map_err(|stopped| Error::from(stopped).asked_as(predicate.name()))?;
+        Ok::<_, Error>(verdict == Verdict::Ok)
+    };
+    let mut broken = Vec::new();
+    for predicate in predicates.iter().map(|declared| &declared.predicate) {
+        if predicate.is_for(Some(type_name)) && !holds(predicate, &after)? && holds(predicate, &before)? {
+            broken.push(predicate.name().into());
+        }
+    }
+    Ok(broken)
+}
+
+/// Returns the text of the pack in force in a run of a lineage.
+pub(crate) fn text_of_segment(trace: &Trace, segment: usize) -> Option<Arc<str>> {
+    Some(carrier(trace, segment).body().value("/pack_text")?.as_str()?.into())
+}
+
+/// Returns the reducer of a run: that of its pack, or `delta/1` without a pack.
+pub fn reducer_of(trace: &Trace) -> Result<Box<dyn Reducer + Send + Sync>, Error> {
+    reducer_of_segment(trace, trace.begins().len() - 1)
+}
+
+/// As [`reducer_of`], for one run of a lineage.
+pub(crate) fn reducer_of_segment(
+    trace: &Trace,
+    segment: usize,
+) -> Result<Box<dyn Reducer + Send + Sync>, Error> {
+    Ok(of_segment(trace, segment)?.map_or_else(|| Box::new(DeltaReducer) as _, |pack| pack.reducer()))
+}
+
+/// Returns the pack in force for the transition with this tick, with what extensions add to it (dendrer paper 4.4);
+/// `None` if the run has no pack, or if the pack was erased or withheld.
+pub fn in_force(trace: &Trace, tick: u64, before: &Value) -> Result<Option<Pack>, Error> {
+    let pack = of_segment(trace, trace.segment(tick))?;
+    pack.map(|pack| extended(trace.name(), pack, tick, before)).transpose()
+}
+
+/// Returns a pack with what the extensions in a state add to it from this tick on.
+pub(crate) fn extended(run: &RunName, pack: Pack, tick: u64, before: &Value) -> Result<Pack, Error> {
+    if extend::listed(pack.value(), before).next().is_none() {
+        return Ok(pack);
+    }
+    let value = extend::in_force(pack.value(), before, tick);
+    read_recorded(run, &value)
+}
+
+/// Reads a pack that a run carries, or that follows from what it carries.
+pub(crate) fn read_recorded(run: &RunName, value: &Value) -> Result<Pack, Error> {
+    check(value).map_err(|faults| Error::PackRecorded {
+        run: run.clone(),
+        why: faults.first().map(ToString::to_string).unwrap_or_default(),
+    })
+}
+
+/// Returns the reducer of a run that is to begin.
+pub(crate) fn reducer_for(start: &Start) -> Result<Box<dyn Reducer + Send + Sync>, Error> {
+    let Some(bound) = &start.pack else { return Ok(Box::new(DeltaReducer)) };
+    Ok(read_recorded(&start.run, &bound.value)?.reducer())
+}
+
+/// Returns the ticks at which a rule met an error when a run was recorded, with the errors.
+pub fn errors_of_rules(trace: &Trace) -> Result<Vec<(u64, String)>, Error> {
+    let mut errors = Vec::new();
+    trace.for_each(1, trace.tip(), &mut |tick, record| {
+        note_errors(&mut errors, tick, &record);
+        ControlFlow::Continue(())
+    })?;
+    Ok(errors)
+}
+
+/// Adds the errors that rules met when a record was made.
+pub fn note_errors(errors: &mut Vec<(u64, String)>, tick: u64, made: &Record) {
+    let Some(Value::Array(anomalies)) = made.body().value("/anomalies") else { return };
+    for anomaly in anomalies.iter() {
+        if anomaly.get("kind").and_then(Value::as_str) == Some("reducer_error") {
+            let why = anomaly.get("message").and_then(Value::as_str).unwrap_or_default();
+            errors.push((tick, why.to_owned()));
+        }
+    }
+}
