@@ -307,7 +307,9 @@ impl Predicate {
     pub fn built_in(name: &str) -> Option<Predicate> {
         let text = match name {
             "kernel.anomaly_free" => "has(state.kernel_anomalies) && size(state.kernel_anomalies) > 0",
-            "kernel.policy_compliant" => "has(state.policy) && has(state.policy.violated)",
+            "kernel.policy_compliant" => {
+                "has(state.policy) && (has(state.policy.violated) || has(state.policy.violations))"
+            }
             _ => return None,
         };
         let predicate = Predicate::condition(name, text).expect("a built-in predicate checks");
@@ -441,7 +443,7 @@ impl Predicate {
             // A program may look at all of the state.
             Asked::Program(program) => match unknown::meets(state, &Pointer::root()) {
                 Some((_, since)) => {
-                    Ok(Verdict::Uncertain(format!("the state is unknown since tick {}", since.tick)))
+                    Ok(Verdict::Uncertain(format!("the state is unknown: {}", since.words())))
                 }
                 None => program.judge(state),
             },

@@ -35,6 +35,21 @@ pub const NO_RESULT: &str = "no_result";
 /// A rule reads a place that is unknown.
 pub const READS_UNKNOWN: &str = "reads_unknown";
 
+impl Since {
+    /// A sentence on the cause, such as `a rule failed at tick 5`.
+    pub fn words(&self) -> String {
+        let tick = self.tick;
+        match &*self.code {
+            RULE_FAILED => format!("a rule failed at tick {tick}"),
+            DELTA_FAILED => format!("a delta failed at tick {tick}"),
+            REDUCER_FAILED => format!("the reducer failed at tick {tick}"),
+            NO_RESULT => format!("a call at tick {tick} has no result"),
+            READS_UNKNOWN => format!("computed from an unknown place at tick {tick}"),
+            other => format!("{other} at tick {tick}"),
+        }
+    }
+}
+
 /// The places of a state that are unknown. Sorted, and equal for equal states.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Unknown(BTreeMap<Pointer, Since>);
@@ -63,7 +78,7 @@ impl Unknown {
 
     /// Marks a place. One at or above it that is marked already stays as it is.
     pub fn mark(&mut self, place: Pointer, tick: u64, code: &str) {
-        if !is_kernels(&place) && !self.0.keys().any(|known| known.contains(&place)) {
+        if !self.0.keys().any(|known| known.contains(&place)) {
             self.0.insert(place, Since { tick, code: code.into() });
         }
     }
@@ -154,6 +169,11 @@ pub fn meets(state: &Value, place: &Pointer) -> Option<(Pointer, Since)> {
     entries(state).filter(|(unknown, _)| is_met(unknown, place)).min_by_key(|(_, since)| since.tick)
 }
 
+/// Reads the marks of a state as texts, for people: each place with the cause.
+pub fn listed(state: &Value) -> Vec<(Pointer, Since)> {
+    entries(state).collect()
+}
+
 /// Whether a transition that wrote at a path may have changed what is known of a place: a mark is written below the name
 /// of the set, under the place that it marks.
 pub fn marks(path: &Pointer) -> Option<Option<Pointer>> {
@@ -161,8 +181,10 @@ pub fn marks(path: &Pointer) -> Option<Option<Pointer>> {
     (tokens.next().as_deref() == Some(UNKNOWN)).then(|| tokens.next().and_then(|place| place.parse().ok()))
 }
 
+/// A place of the kernel is unknown by a mark of its own alone: the kernel computes it from rules, and not from the state as
+/// a whole.
 fn is_met(unknown: &Pointer, place: &Pointer) -> bool {
-    unknown.overlaps(place) && !is_kernels(place)
+    unknown.overlaps(place) && (!is_kernels(place) || is_kernels(unknown))
 }
 
 /// Whether a place lies at or below a name of the kernel.

@@ -148,7 +148,7 @@ fn a_rule_that_reads_an_unknown_place_leaves_its_targets_unknown() {
 fn predicates_over_unknown_places_are_uncertain_and_absorb() {
     let failed = delta(r#"[{"add":"/a/b","value":1}]"#);
     let (_, head) = record(r#"{"a":{"b":"x","c":1},"d":2}"#, None, &[&failed]);
-    let since = "is unknown since tick 1";
+    let since = "is unknown: a delta failed at tick 1";
     for (text, expected) in [
         ("state.a.c > 0", Ok(true)),
         ("state.d == 2", Ok(true)),

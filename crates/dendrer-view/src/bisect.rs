@@ -285,7 +285,10 @@ fn found_json(found: &BisectFound) -> Object {
             ("recovers", Value::array(turns.iter().map(|(tick, verdict)| verdict_at(*tick, verdict))))
         }
         BisectOutcome::Uncertain(tick, why) => {
-            ("uncertain", Value::array([verdict_at(*tick, &Verdict::Uncertain(why.clone()))]))
+            // The onset lies between the two, if a later tick is known to be violated.
+            let first = verdict_at(*tick, &Verdict::Uncertain(why.clone()));
+            let certain = report.first_certain.map(|tick| verdict_at(tick, &Verdict::Violation));
+            ("uncertain", Value::array([first].into_iter().chain(certain)))
         }
     };
     let probe = |probe: &Probe| {

@@ -163,18 +163,17 @@ fn as_stretches(intervals: &[Interval]) -> Vec<(u64, u64, &'static str)> {
 
 /// The outcome that follows from the verdicts of every tick.
 fn expected(from: u64, verdicts: &[Verdict], lift: bool) -> BisectOutcome {
-    let first = verdicts.iter().position(|verdict| *verdict == Verdict::Violation);
-    let until = first.filter(|_| lift).map_or(verdicts.len(), |first| first + 1);
-    for (tick, verdict) in (from..).zip(&verdicts[..until]) {
-        if let Verdict::Uncertain(why) = verdict {
-            return BisectOutcome::Uncertain(tick, why.clone());
-        }
+    let unknown = verdicts.iter().position(|verdict| matches!(verdict, Verdict::Uncertain(_)));
+    let known = &verdicts[..unknown.unwrap_or(verdicts.len())];
+    match known.iter().position(|verdict| *verdict == Verdict::Violation) {
+        Some(first) if !lift && known[first..].contains(&Verdict::Ok) => BisectOutcome::Recovers(Vec::new()),
+        Some(0) => BisectOutcome::Initial,
+        Some(first) => BisectOutcome::Onset(from + first as u64),
+        None => match unknown.map(|at| (from + at as u64, &verdicts[at])) {
+            Some((tick, Verdict::Uncertain(why))) => BisectOutcome::Uncertain(tick, why.clone()),
+            _ => BisectOutcome::Never,
+        },
     }
-    let Some(first) = first else { return BisectOutcome::Never };
-    if !lift && verdicts[first..].contains(&Verdict::Ok) {
-        return BisectOutcome::Recovers(Vec::new());
-    }
-    if first == 0 { BisectOutcome::Initial } else { BisectOutcome::Onset(from + first as u64) }
 }
 
 fn check(store: &Shared, predicate: &Predicate, from: u64, to: u64) -> u64 {

@@ -290,6 +290,12 @@ fn refusal(command: &BisectCommand, trace: &Trace, answer: &BisectAnswer) -> Opt
             let failure = Failure::new(Code::E0509, what)
                 .at("why", why.clone())
                 .note("uncertain is never taken for ok");
+            let failure = match report.first_certain {
+                Some(certain) => failure.note(format!(
+                    "the onset is between tick {tick} and tick {certain}, the first that is known to be violated"
+                )),
+                None => failure,
+            };
             Some(match question.predicate() {
                 Some(predicate) => with_hint(failure, trace, predicate, why),
                 None => failure,

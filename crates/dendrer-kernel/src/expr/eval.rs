@@ -742,7 +742,7 @@ impl<'a, 'b> Machine<'a, 'b> {
             None => Ok(()),
             Some((unknown, since)) => {
                 let text = place(path, path.steps.len(), computed);
-                let message = format!("{text} is unknown since tick {}", since.tick);
+                let message = format!("{text} is unknown: {}", since.words());
                 let unknown = Some((unknown, since));
                 let why = Uncertain { path: Some(text), message, hint: None, span, unknown };
                 Err(EvalError::Uncertain(Box::new(why)))

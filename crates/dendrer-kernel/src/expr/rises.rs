@@ -1,6 +1,6 @@
 //! Conditions that cannot turn back: what the text alone shows of how a verdict can change in the course of a run.
 //!
-//! Only the kernel writes `kernel_anomalies`, which it appends to, and `policy.violated`, which it sets once; the
+//! Only the kernel writes `kernel_anomalies` and `policy.violations`, which it appends to, and `policy.violated`, which it sets once; the
 //! counters count what is on record. Every other part of a state can be taken back by its writers, so nothing is
 //! known of it: a list that was never shortened is not a list that cannot be.
 
@@ -92,7 +92,9 @@ fn is_tally(node: &Node) -> bool {
 /// A place that the kernel fills once and never empties.
 fn is_latched(path: &Path) -> bool {
     let Some(names) = names(path) else { return false };
-    names == ["kernel_anomalies"] || names == ["policy"] || names == ["policy", "violated"]
+    names == ["kernel_anomalies"]
+        || names == ["policy"]
+        || matches!(names[..], ["policy", "violated" | "violations"])
 }
 
 /// The names of a path of the state that has nothing but names.

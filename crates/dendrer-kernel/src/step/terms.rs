@@ -13,7 +13,7 @@ use crate::contract::Contracts;
 use crate::counters::Counters;
 use crate::pack::{self, Pack, extend};
 use crate::predicate::{Monotone, Predicate, Verdict, Window};
-use crate::unknown;
+use crate::unknown::{self, Unknown};
 
 /// The member of `/policy` that lists which violations of the contract there were, and when each began.
 pub(super) const VIOLATIONS: &str = "violations";
@@ -203,6 +203,37 @@ pub(super) fn watch(
     let tick = head.tick + 1;
     let found = head.terms.find(Some(type_name), &head.state, tick, change, || counters(change));
     latch(&head.terms, found, tick, change);
+}
+
+/// Marks `/policy` as unknown if a rule or violation cannot be judged because it reads an unknown place: from here on it is
+/// not known whether all rules were kept, until one is known to be broken (design, section 7).
+pub(super) fn mark_policy(head: &RunState, type_name: &TypeName, change: &mut Change) {
+    if !unknown::is_incomplete(&change.state) {
+        return;
+    }
+    let (place, mut unknown) = (Pointer::of(["policy"]), Unknown::of(&change.state));
+    let policy = change.state.get("policy");
+    let is_broken =
+        policy.is_some_and(|policy| policy.get("violated").is_some() || policy.get(VIOLATIONS).is_some());
+    if is_broken {
+        unknown.clear(&place);
+        return change.mark(&unknown);
+    }
+    let is_open = |predicate: &Predicate, state: &Value| {
+        predicate.read_set().iter().any(|read| unknown.meets(read).is_some())
+            && matches!(predicate.verdict(state, None), Verdict::Uncertain(_))
+    };
+    let watched = head.terms.watched.iter().map(|watched| &watched.predicate);
+    let watched =
+        watched.filter(|predicate| predicate.is_for(Some(type_name)) && !predicate.reads_counters());
+    let is_after = |predicate: &&Predicate| predicate.window() == Window::After;
+    let is_unknown = head.policy.iter().any(|rule| is_open(rule, &change.state))
+        || watched.clone().filter(is_after).any(|predicate| is_open(predicate, &change.state))
+        || watched.filter(|one| !is_after(one)).any(|predicate| is_open(predicate, &head.state));
+    if is_unknown {
+        unknown.mark(place, head.tick + 1, unknown::READS_UNKNOWN);
+        change.mark(&unknown);
+    }
 }
 
 /// As [`watch`], for the state with which a run begins.

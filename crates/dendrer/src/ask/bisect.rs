@@ -236,6 +236,9 @@ pub struct BisectReport {
     pub known_to: Option<u64>,
     /// For an obligation: how it stands at the last tick.
     pub standing: Option<Standing>,
+    /// For an answer that is not known: the first tick that is known to be violated. The onset is there or before it, at the
+    /// earliest at the tick of the outcome.
+    pub first_certain: Option<u64>,
     /// With a scan: the first violated tick that judging every tick finds.
     pub scan: Option<Option<u64>>,
 }
@@ -342,28 +345,34 @@ fn report(line: &Timeline, lift: bool) -> BisectReport {
         allowed: None,
         known_to: line.known_to,
         standing: line.standing.clone(),
+        first_certain: None,
         scan: None,
     };
-    let uncertain = searched.turns.iter().find_map(|(tick, verdict)| match verdict {
-        Verdict::Uncertain(why) => Some((*tick, why.clone())),
-        _ => None,
-    });
-    if let Some((tick, why)) = uncertain {
-        report.outcome = BisectOutcome::Uncertain(tick, why);
+    let unknown = searched.turns.iter().position(|(_, verdict)| matches!(verdict, Verdict::Uncertain(_)));
+    let known = &searched.turns[..unknown.unwrap_or(searched.turns.len())];
+    let first = known.iter().position(|(_, verdict)| *verdict == Verdict::Violation);
+    if let Some(first) = first.filter(|first| first + 1 < known.len()) {
+        report.outcome = BisectOutcome::Recovers(known[first..].to_vec());
         return report;
     }
-    let first = searched.turns.iter().position(|(_, verdict)| *verdict == Verdict::Violation);
-    if let Some(first) = first.filter(|first| first + 1 < searched.turns.len()) {
-        report.outcome = BisectOutcome::Recovers(searched.turns[first..].to_vec());
+    // A violation before the first tick that cannot be judged is exact; after that tick it may not be the first.
+    if let (Some(at), None) = (unknown, first) {
+        let Some((tick, Verdict::Uncertain(why))) = searched.turns.get(at) else {
+            unreachable!("found above")
+        };
+        report.outcome = BisectOutcome::Uncertain(*tick, why.clone());
+        let later = searched.turns[at..].iter().find(|(_, verdict)| *verdict == Verdict::Violation);
+        report.first_certain = later.map(|(tick, _)| *tick);
         return report;
     }
-    report.outcome = match (&report.low.1, &report.high.1) {
+    let known_to = unknown.map_or(to, |at| searched.turns[at].0 - 1);
+    report.outcome = match (&report.low.1, first) {
         (Verdict::Violation, _) => BisectOutcome::Initial,
-        (_, Verdict::Violation) => {
+        (_, Some(_)) => {
             let judge = &mut |tick| Ok::<_, std::convert::Infallible>(searched.at(tick).clone());
-            search(from, to, judge, &mut report.probes).unwrap_or_else(|never| match never {})
+            search(from, known_to, judge, &mut report.probes).unwrap_or_else(|never| match never {})
         }
-        _ => BisectOutcome::Never,
+        (_, None) => BisectOutcome::Never,
     };
     if let (true, Some(onset)) = (lift, report.onset()) {
         let behind = line.intervals().into_iter().filter(|interval| interval.from > onset);

@@ -12,9 +12,11 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use dendrer_kernel::expr::Expr;
+use dendrer_kernel::names::UNKNOWN;
 use dendrer_kernel::obligation::{ObligationCourse, ObligationLook as Looked};
 use dendrer_kernel::predicate::{Monotone, Predicate, Verdict, Window};
 use dendrer_kernel::replay::ReplayError;
+use dendrer_kernel::unknown;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, TypeName, Value};
@@ -154,7 +156,8 @@ fn read_through(trace: &Trace, mut watchers: Vec<Watcher<'_>>, look: Look) -> Re
         })?;
     } else {
         let read_sets = predicates.iter().flat_map(|predicate| predicate.read_set());
-        let watched: Vec<Pointer> = read_sets.map(from_first_name).collect();
+        // Which places are unknown is part of what a predicate reads.
+        let watched = read_sets.map(from_first_name).chain([Pointer::of([UNKNOWN])]).collect::<Vec<_>>();
         fold_at(&fresh, &watched, first, last, counted, &mut |step| {
             let type_name = step.record.and_then(|record| record.header().type_name.as_ref());
             pass(step.moment, type_name, step.written)
@@ -334,7 +337,10 @@ impl<'p> Watcher<'p> {
     /// Tells whether a transition that wrote these places can have changed the verdict.
     fn may_differ(&mut self, state: &Value, written: &[Pointer]) -> bool {
         let read_set = self.predicate.read_set();
-        let touched = written.iter().any(|path| read_set.iter().any(|place| place.overlaps(path)));
+        let touched = written.iter().any(|path| match unknown::marks(path) {
+            None => read_set.iter().any(|place| place.overlaps(path)),
+            Some(marked) => marked.is_none_or(|marked| read_set.iter().any(|place| place.overlaps(&marked))),
+        });
         // Writing `a.x` makes an `a` for whoever asks `has(state.a.b)`.
         let near =
             written.iter().any(|path| read_set.iter().any(|place| first_name(place) == first_name(path)));
