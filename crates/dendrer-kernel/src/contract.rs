@@ -17,6 +17,7 @@ use dendrer_object::record::Seed;
 use dendrer_object::{Code, Digest, Intent, Pointer, TypeName, Value, json};
 
 use crate::expr::{Budget, Env, Expr, Truth};
+use crate::unknown;
 
 /// The member of an intent's `intent` in which a model may name further fields that it looked at.
 pub const DECLARED: &str = "declared_deps";
@@ -250,8 +251,12 @@ impl Contract {
     /// Looks whether the committed state has what the type requires (layer 1). Nothing that a model says is looked at.
     pub fn check(&self, state: &Value) -> Vec<Lack> {
         let mut next = 0;
+        let is_incomplete = unknown::is_incomplete(state);
         let lack = |required: &Required| {
             let why = match required.find_in_turn(state, &mut next) {
+                _ if is_incomplete && unknown::meets(state, &required.path).is_some() => {
+                    "it is not known".to_owned()
+                }
                 None => "it is not there".to_owned(),
                 Some(Value::Null) if required.nullable => return None,
                 Some(Value::Null) => "it is null".to_owned(),
@@ -615,6 +620,9 @@ fn compare(contract: &Contract, required: &Required, source: Side<'_>, target: S
     let wrong = lack.or_else(|| match rule {
         Match::Present => None,
         Match::Equal => {
+            if unknown::meets(source.state, &required.path).is_some() {
+                return Some("it is not known in the source".into());
+            }
             let same =
                 theirs.map(|value| required.counted(value)) == ours.map(|value| required.counted(value));
             (!same).then(|| "must match".into())

@@ -12,7 +12,7 @@ use std::sync::Arc;
 
 use dendrer_object::number::{Number, round_half_even};
 use dendrer_object::record::Rel;
-use dendrer_object::{Delta, Intent, TypeName, Value};
+use dendrer_object::{Delta, Intent, Pointer, TypeName, Value};
 
 use crate::expr::Expr;
 use crate::reduce::{Purity, ReduceError, Reduced, Reducer};
@@ -228,6 +228,10 @@ impl Reducer for FoldReducer {
 
     fn reduce_incomplete(&self, before: &Value, intent: &Intent, tick: u64) -> Result<Reduced, ReduceError> {
         run::reduce(&self.0, before, intent, tick, &mut |_| {})
+    }
+
+    fn unknown_by_gap(&self, before: &Value, intent: &Intent) -> Vec<Pointer> {
+        run::unknown_by_gap(&self.0, before, intent)
     }
 
     fn unknown_after_error(&self, before: &Value, intent: &Intent, tick: u64) -> Unknown {

@@ -99,6 +99,12 @@ pub trait Reducer {
         Ok(Reduced { delta: self.reduce(before, intent)?, unknown })
     }
 
+    /// Returns the places that are unknown because of what is missing in a transition ([`crate::unknown::gap`]): of a program,
+    /// everything. The default of a reducer that takes deltas is none, since a missing transition brings none.
+    fn unknown_by_gap(&self, _before: &Value, _intent: &Intent) -> Vec<Pointer> {
+        if self.takes_delta() { Vec::new() } else { vec![Pointer::root()] }
+    }
+
     /// Returns what is unknown after a transition for which this reducer gave an error (design, section 7): of a
     /// program, everything, for good.
     fn unknown_after_error(&self, before: &Value, _intent: &Intent, tick: u64) -> Unknown {
@@ -127,6 +133,10 @@ impl<R: Reducer + ?Sized> Reducer for Arc<R> {
 
     fn reduce_incomplete(&self, before: &Value, intent: &Intent, tick: u64) -> Result<Reduced, ReduceError> {
         (**self).reduce_incomplete(before, intent, tick)
+    }
+
+    fn unknown_by_gap(&self, before: &Value, intent: &Intent) -> Vec<Pointer> {
+        (**self).unknown_by_gap(before, intent)
     }
 
     fn unknown_after_error(&self, before: &Value, intent: &Intent, tick: u64) -> Unknown {

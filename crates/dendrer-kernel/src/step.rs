@@ -20,7 +20,7 @@ use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, TypeN
 
 use crate::contract::{CONTEXT, Contract};
 use crate::counters::Counters;
-pub use crate::names::{COUNTERS, KERNEL_PATHS};
+pub use crate::names::{COUNTERS, KERNEL_PATHS, UNKNOWN};
 use crate::ontology::{AuthorshipError, KERNEL, check_authorship, check_name, is_claimed};
 use crate::pack::Bound;
 use crate::predicate::{Predicate, Verdict};
@@ -106,6 +106,8 @@ pub struct Start {
     pub inputs: Option<Value>,
     /// The pack that is in force.
     pub pack: Option<Bound>,
+    /// Places of the state that are unknown from the beginning: those of the sources of a merge (design, section 7).
+    pub unknown: Unknown,
 }
 
 impl Start {
@@ -121,6 +123,7 @@ impl Start {
             meta: None,
             inputs: None,
             pack: None,
+            unknown: Unknown::default(),
         }
     }
 }
@@ -181,6 +184,7 @@ pub fn given_state(content: &Value) -> Value {
     let mut state = content.get("state").cloned().unwrap_or_else(Value::object);
     if let Value::Object(members) = &mut state {
         members.remove("policy");
+        members.remove(UNKNOWN);
     }
     state
 }
@@ -197,10 +201,12 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, R
         return Err(StartError::Counters);
     }
     let policy = read_policy(&start.policy)?;
-    let latch = first_violated(&policy, &start.state);
-    let state = match latch.map(|rule| latch_violated(rule, 0).apply(&start.state)) {
+    let marks = start.unknown.change_of(&start.state);
+    let given = marks.apply(&start.state).expect("a member that only the kernel writes");
+    let latch = first_violated(&policy, &given);
+    let state = match latch.map(|rule| latch_violated(rule, 0).apply(&given)) {
         Some(latched) => latched.expect("policy is an object that only the kernel writes"),
-        None => start.state.clone(),
+        None => given,
     };
     let bound = start.pack.as_ref();
     let terms = Terms::of(bound.map(|bound| &bound.value), &state, 0, 0, start.stage)?;
@@ -314,6 +320,7 @@ impl RunState {
                 .unwrap_or_default(),
             meta: content.get("meta").cloned(),
             inputs: content.get("inputs").cloned(),
+            unknown: content.get("state").map(Unknown::of).unwrap_or_default(),
             pack: content
                 .get("pack")
                 .map(|value| Bound { value: value.clone(), text: text("pack_text").unwrap_or_default() }),
@@ -510,7 +517,7 @@ fn reduce(
     }
     let reduced =
         propose(reducer, head, intent).and_then(|reduced| Ok((reduced.delta.apply(&head.state)?, reduced)));
-    Ok(match reduced {
+    let change = match reduced {
         Ok((state, Reduced { delta, unknown })) => {
             let mut change = Change { state, delta, notes: Vec::new() };
             if unknown::is_incomplete(&head.state) {
@@ -528,7 +535,17 @@ fn reduce(
             change.mark(&reducer.unknown_after_error(&head.state, intent, head.tick + 1));
             Ok(change)
         }
-    })
+    };
+    Ok(change.map(|mut change| {
+        if let Some(code) = unknown::gap(intent) {
+            let mut unknown = Unknown::of(&change.state);
+            for place in reducer.unknown_by_gap(&head.state, intent) {
+                unknown.mark(place, head.tick + 1, code);
+            }
+            change.mark(&unknown);
+        }
+        change
+    }))
 }
 
 /// Reduces, unless the intent brings a change that is not its to bring.

@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use dendrer_object::delta::{Action, Delta, Op};
-use dendrer_object::{Digest, Object, Pointer, Value};
+use dendrer_object::{Digest, Intent, Object, Pointer, Value};
 
 use crate::names::{KERNEL_PATHS, UNKNOWN};
 
@@ -20,7 +20,8 @@ use crate::names::{KERNEL_PATHS, UNKNOWN};
 pub struct Since {
     /// The tick of the transition that could not be computed.
     pub tick: u64,
-    /// A word for the cause: [`RULE_FAILED`], [`DELTA_FAILED`], [`REDUCER_FAILED`], [`NO_RESULT`] or [`READS_UNKNOWN`].
+    /// A word for the cause: [`RULE_FAILED`], [`DELTA_FAILED`], [`REDUCER_FAILED`], [`NO_RESULT`], [`NOT_READ`] or
+    /// [`READS_UNKNOWN`].
     pub code: Arc<str>,
 }
 
@@ -32,6 +33,8 @@ pub const DELTA_FAILED: &str = "delta_failed";
 pub const REDUCER_FAILED: &str = "reducer_failed";
 /// The result of a call is not on record.
 pub const NO_RESULT: &str = "no_result";
+/// A part of the source could not be read, and it may have been anything.
+pub const NOT_READ: &str = "not_read";
 /// A rule reads a place that is unknown.
 pub const READS_UNKNOWN: &str = "reads_unknown";
 
@@ -40,13 +43,31 @@ impl Since {
     pub fn words(&self) -> String {
         let tick = self.tick;
         match &*self.code {
+            _ if tick == 0 => "it was unknown in a source of the merge".to_owned(),
             RULE_FAILED => format!("a rule failed at tick {tick}"),
             DELTA_FAILED => format!("a delta failed at tick {tick}"),
             REDUCER_FAILED => format!("the reducer failed at tick {tick}"),
             NO_RESULT => format!("a call at tick {tick} has no result"),
+            NOT_READ => format!("the source could not be read at tick {tick}"),
             READS_UNKNOWN => format!("computed from an unknown place at tick {tick}"),
             other => format!("{other} at tick {tick}"),
         }
+    }
+}
+
+/// Returns what an import notes as missing in a transition: the code of the cause, if rules may have written because of it.
+/// `docs/format.md` has the table of kinds.
+pub(crate) fn gap(intent: &Intent) -> Option<&'static str> {
+    let noted = intent.member("anomalies").and_then(Value::as_array)?;
+    let mut kinds = noted.iter().filter_map(|note| note.get("kind")?.as_str());
+    let codes: Vec<&str> = kinds.by_ref().collect();
+    let has = |kinds: &[&str]| codes.iter().any(|code| kinds.contains(code));
+    match () {
+        () if has(&["message_unreadable", "message_without_role", "source_cut", "call_unreadable"]) => {
+            Some(NOT_READ)
+        }
+        () if has(&["call_without_result"]) => Some(NO_RESULT),
+        () => None,
     }
 }
 

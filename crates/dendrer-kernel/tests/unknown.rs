@@ -172,3 +172,51 @@ fn predicates_over_unknown_places_are_uncertain_and_absorb() {
         assert_eq!(found, expected, "{text}");
     }
 }
+
+#[test]
+fn an_unanswered_call_leaves_what_its_result_would_have_written_unknown() {
+    let rules = r#"[
+        {"when_type":"action.result","when":"t.action.tool == 'pay'","steps":[{"set":"paid","value":"t.result.output"}]},
+        {"when_type":"action.result","when":"t.action.tool == 'ask'","steps":[{"set":"asked","value":1}]},
+        {"when_type":"action.result","when":"t.result.status == 'ok'","steps":[{"set":"last","value":1}]},
+        {"when_type":"plan.update","steps":[{"set":"plan","value":1}]}
+    ]"#;
+    let state = r#"{"asked":0,"last":0,"paid":0,"plan":0}"#;
+    let noted = |kind: &str| {
+        format!(
+            r#"{{"type":"action.request","action":{{"tool":"pay"}},"anomalies":[{{"gap":true,"kind":"{kind}"}}]}}"#
+        )
+    };
+    let (unanswered, unread) = (noted("call_without_result"), noted("message_unreadable"));
+    check(state, Some(rules), &[(&unanswered, "/last@1 /paid@1")]);
+    check(state, Some(rules), &[(&unread, "/asked@1 /last@1 /paid@1 /plan@1")]);
+    check(state, Some(rules), &[(&noted("arguments_not_json"), "")]);
+    check(state, None, &[(&unanswered, "")]);
+}
+
+#[test]
+fn whether_policy_was_kept_is_unknown_once_a_rule_reads_an_unknown_place() {
+    let start = Start {
+        policy: vec![value(r#"{"id":"limit","holds":"!has(state.n) || state.n < 10"}"#)],
+        ..Start::new("r".parse().unwrap())
+    };
+    let (_, mut head) = begin(StoreId([5; 16]), &start, inputs(0)).unwrap();
+    let compliant = Predicate::built_in("kernel.policy_compliant").unwrap();
+    for (ops, expected) in [
+        (r#"[{"set":"/m","value":1}]"#, "ok"),
+        (
+            r#"[{"add":"/n","value":5}]"#,
+            "uncertain: state.policy is unknown: computed from an unknown place at tick 2",
+        ),
+        (
+            r#"[{"set":"/n","value":3}]"#,
+            "uncertain: state.policy is unknown: computed from an unknown place at tick 2",
+        ),
+        (r#"[{"set":"/n","value":30}]"#, "violation"),
+    ] {
+        let intent = Intent::from_value(&value(&delta(ops)), Some("a")).unwrap();
+        let tick = head.tick() + 1;
+        step_with(&mut head, &intent, inputs(tick), &DeltaReducer).unwrap();
+        assert_eq!(compliant.verdict(head.state(), None).to_string(), expected, "{ops}");
+    }
+}

@@ -2,7 +2,8 @@
 
 use dendrer_object::delta::{Action, Delta, DeltaErrorKind, Op};
 use dendrer_object::number::Number;
-use dendrer_object::{Intent, Pointer, Value};
+use dendrer_object::record::Author;
+use dendrer_object::{Intent, Pointer, Value, tag};
 
 use super::target::{Segment, Target};
 use super::{
@@ -11,7 +12,7 @@ use super::{
 };
 use crate::expr::{Budget, Env, EvalError, Expr, Truth};
 use crate::reduce::{ReduceError, Reduced};
-use crate::unknown::{READS_UNKNOWN, RULE_FAILED, Unknown};
+use crate::unknown::{self, NOT_READ, READS_UNKNOWN, RULE_FAILED, Unknown};
 
 /// Returns what the rules write for this transition on this state, and reports each rule that writes by its index.
 ///
@@ -81,6 +82,33 @@ pub(super) fn unknown_after_error(fold: &Fold, before: &Value, intent: &Intent, 
         unknown.mark(place, tick, RULE_FAILED);
     }
     unknown
+}
+
+/// Returns the targets of rules that would have applied to what is missing in a transition: to the result of each of its
+/// calls, whatever it was, or to an item that could not be read.
+pub(super) fn unknown_by_gap(fold: &Fold, before: &Value, intent: &Intent) -> Vec<Pointer> {
+    if unknown::gap(intent) == Some(NOT_READ) {
+        return fold.rules.iter().flat_map(|rule| targets(rule, before)).collect();
+    }
+    let Some(action) = intent.member("action") else { return Vec::new() };
+    let calls = action.get("calls").and_then(Value::as_array);
+    let calls: Vec<Value> =
+        calls.map_or_else(|| vec![action.clone()], |calls| calls.iter().cloned().collect());
+    let result_of = |call: Value| {
+        let type_name = "action.result".parse().expect("a type of the ontology");
+        let members = vec![("action".into(), call), ("result".into(), tag::gap("no result", ""))];
+        Intent { author: Author::Runtime, members, ..Intent::new(type_name, &intent.agent) }
+    };
+    let mut places = Vec::new();
+    for result in calls.into_iter().map(result_of) {
+        let mut run = Run::new(fold, before, &result, Budget::new(EVALUATION_STEPS_MAX));
+        for (_, rule) in fold.rules_for(&result) {
+            if rule.when.as_ref().is_none_or(|when| run.holds(when) != Ok(false)) {
+                places.extend(targets(rule, before));
+            }
+        }
+    }
+    places
 }
 
 /// The places that a rule writes to, each cut at its first computed segment and at a list.

@@ -14,6 +14,7 @@ use std::sync::Arc;
 use dendrer_kernel::pack::{Bound, Origin, Pack, PackEngine, extend};
 use dendrer_kernel::predicate::Verdict;
 use dendrer_kernel::step::{COUNTERS, KERNEL_PATHS, Outcome, Reason, RunState, Start};
+use dendrer_kernel::unknown::Unknown;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::{Author, Link, Record, Rel};
 use dendrer_object::{Code, Digest, Intent, Object, Pointer, RunName, Value};
@@ -220,6 +221,7 @@ pub fn merge(
     }
     let Merging { seeded, conflicts, state, .. } = merging;
     start.state = Value::Object(state);
+    start.unknown = unknown_of(&sides, &seeded, &conflicts);
     let open = conflicts.iter().filter(|conflict| conflict.taken.is_none()).map(|conflict| &conflict.path);
     let open: Vec<Pointer> = open.cloned().collect();
     if let Some(bound) = &start.pack {
@@ -239,6 +241,22 @@ pub fn merge(
     start.meta = Some(Value::record([(MEMBER, merged.to_value())].into_iter().chain(synthetic)));
     let recorder = Recorder::begin(store, &start, surroundings)?;
     Ok((recorder, merged))
+}
+
+/// The places of a merged state that are unknown: those of its sources, as far as a place was taken that they meet. What was
+/// unknown in a source is unknown from the beginning of the merged run.
+fn unknown_of(sides: &[Side<'_>], seeded: &[Seeded], conflicts: &[Conflict]) -> Unknown {
+    let mut unknown = Unknown::default();
+    let taken = || seeded.iter().map(|one| &one.path).chain(conflicts.iter().map(|one| &one.path));
+    for side in sides.iter().map(|side| Unknown::of(&side.state)) {
+        for (place, since) in side.iter() {
+            for path in taken().filter(|path| path.overlaps(place)) {
+                let inner = if place.contains(path) { path } else { place };
+                unknown.mark(inner.clone(), 0, &since.code);
+            }
+        }
+    }
+    unknown
 }
 
 fn is_reserved(name: &str) -> bool {
