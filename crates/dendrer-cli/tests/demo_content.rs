@@ -134,7 +134,7 @@ const TIPS: [&str; 14] = [
     "financial-agent-C 1e1b5f5030d6",
     "claims-9 25c855e61011",
     "claims-10 b3b6648acae6",
-    "hostile-1 acb022a9080f",
+    "hostile-1 d4de4e03e195",
     "trip-planner-b f80d45f97ebd",
     "trip-planner-c 875355005092",
     "trip-planner-d c13ee85871f3",

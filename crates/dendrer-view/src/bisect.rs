@@ -507,8 +507,13 @@ impl Answer for BisectShown<'_> {
             BisectOutcome::Uncertain(..) => {}
         }
         if let Some(found) = report.scan {
-            let word = found
-                .map_or_else(|| "no violation".to_owned(), |tick| format!("first violation at tick {tick}"));
+            let is_known = !matches!(report.outcome, BisectOutcome::Uncertain(..));
+            let word = match found {
+                Some(tick) if is_known => format!("first violation at tick {tick}"),
+                Some(tick) => format!("first violation that is known at tick {tick}"),
+                None if is_known => "no violation".to_owned(),
+                None => "no tick is known to be violated, and some cannot be judged".to_owned(),
+            };
             let ticks = thousands(report.high.0 - report.low.0 + 1);
             lines.push(format!("scan       {ticks} ticks judged: {word}").into());
         }

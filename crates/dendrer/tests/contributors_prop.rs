@@ -14,7 +14,9 @@ use dendrer::fork::{ForkTerms, fork};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::{Error, Trace, pack};
 use dendrer_kernel::predicate::{Predicate, Verdict, Window};
+use dendrer_kernel::reduce::{DeltaReducer, Reducer};
 use dendrer_kernel::step::{Anomaly, Outcome, Stage, Start};
+use dendrer_kernel::unknown::{READS_UNKNOWN, Unknown};
 use dendrer_object::delta::Op;
 use dendrer_object::{Delta, Intent, Value, json};
 use dendrer_store::Shared;
@@ -136,6 +138,16 @@ fn delta(ops: &[usize]) -> Delta {
     Delta::from_value(&Value::array(ops.iter().map(|op| parse(OPS[*op])))).unwrap()
 }
 
+/// A state with these marks in place of its own.
+fn with_unknown(state: &Value, unknown: &Unknown) -> Value {
+    let mut members = state.as_object().cloned().unwrap_or_default();
+    match unknown.to_value() {
+        Some(marks) => members.set("kernel_unknown", marks),
+        None => drop(members.remove("kernel_unknown")),
+    }
+    Value::Object(members)
+}
+
 /// What comes of keeping the transitions that are not in a mask of removed ticks.
 #[derive(Debug, Clone)]
 struct Course {
@@ -165,16 +177,15 @@ impl<'c> Oracle<'c> {
             Oracle { case, predicate: predicate(case), rule, first, at, courses: BTreeMap::new() };
         let mut state = parse(case.initial);
         if case.ruled && oracle.rule.verdict(&state, None) == Verdict::Violation {
-            state = oracle.latch(&state, 0, None);
+            state = oracle.latch(&state, 0);
         }
         let begin = Course { state, violated: false, kept: 0, failed: Vec::new(), last: Verdict::Ok };
         oracle.go(0, oracle.judge(begin, 0), 0);
         oracle
     }
 
-    fn latch(&self, state: &Value, tick: u64, why: Option<String>) -> Value {
-        let mut said = vec![("rule", Value::from("small")), ("tick", Value::from(tick))];
-        said.extend(why.map(|why| ("uncertain", Value::from(why))));
+    fn latch(&self, state: &Value, tick: u64) -> Value {
+        let said = [("rule", Value::from("small")), ("tick", Value::from(tick))];
         let path = "/policy/violated".parse().unwrap();
         Delta(vec![Op::set(path, Value::record(said))]).apply(state).unwrap()
     }
@@ -200,10 +211,22 @@ impl<'c> Oracle<'c> {
         let mut next = course;
         next.kept += 1;
         match step {
-            Step::Ops(ops) => match delta(ops).apply(&next.state) {
-                Ok(state) => next.state = state,
-                Err(_) => next.failed.push(tick),
-            },
+            Step::Ops(ops) => {
+                let change = delta(ops);
+                let mut unknown = Unknown::of(&next.state);
+                match change.apply(&next.state) {
+                    Ok(state) => {
+                        unknown.clear_set(&change);
+                        next.state = state;
+                    }
+                    Err(_) => {
+                        let intent = Intent::new("memory.write".parse().unwrap(), "agent").with_delta(change);
+                        unknown = DeltaReducer.unknown_after_error(&next.state, &intent, tick);
+                        next.failed.push(tick);
+                    }
+                }
+                next.state = with_unknown(&next.state, &unknown);
+            }
             Step::Anomaly => {
                 let note = format!(r#"{{"kind":"odd","message":"odd","tick":{tick}}}"#);
                 let path = "/kernel_anomalies".parse().unwrap();
@@ -214,8 +237,19 @@ impl<'c> Oracle<'c> {
         if self.case.ruled && !latched {
             match self.rule.verdict(&next.state, None) {
                 Verdict::Ok => {}
-                Verdict::Violation => next.state = self.latch(&next.state, tick, None),
-                Verdict::Uncertain(why) => next.state = self.latch(&next.state, tick, Some(why)),
+                Verdict::Violation => {
+                    next.state = self.latch(&next.state, tick);
+                    let mut unknown = Unknown::of(&next.state);
+                    unknown.clear(&"/policy".parse().unwrap());
+                    next.state = with_unknown(&next.state, &unknown);
+                }
+                Verdict::Uncertain(_) => {
+                    let mut unknown = Unknown::of(&next.state);
+                    if unknown.meets(&"/x".parse().unwrap()).is_some() {
+                        unknown.mark("/policy".parse().unwrap(), tick, READS_UNKNOWN);
+                        next.state = with_unknown(&next.state, &unknown);
+                    }
+                }
             }
         }
         self.go(tick, self.judge(next, tick), removed);

@@ -86,7 +86,10 @@ fn a_run_carries_its_pack_and_replays_without_the_file() -> Result<(), Error> {
     assert_eq!(trace.start().header().pack, digest);
     assert_eq!(trace.record(2)?.header().pack, digest, "each header names the pack in force");
     assert_eq!(trace.record(1)?.body().value("/delta"), Some(json(r#"[{"add":"/count","value":4}]"#)));
-    assert_eq!(trace.at(3)?.state.to_string(), r#"{"count":12,"who":"ann"}"#);
+    assert_eq!(
+        trace.at(3)?.state.to_string(),
+        r#"{"count":12,"kernel_unknown":{"/count":{"code":"rule_failed","tick":3}},"who":"ann"}"#
+    );
     let noted = trace.record(3)?.body().value("/anomalies").expect("an anomaly").to_string();
     assert!(noted.contains("rule 1, step 1: add needs two numbers"), "{noted}");
     let content = trace.start().content();

@@ -94,8 +94,8 @@ fn an_onset_that_comes_about_by_itself_has_no_contributors() {
 #[test]
 fn what_no_longer_fits_without_a_contributor_is_told() {
     let place = Place::with_store();
-    let lines = r#"{"type":"plan.update","agent":"a","delta":[{"set":"/x","value":5}]}
-{"type":"memory.write","agent":"a","delta":[{"add":"/x","value":1}]}
+    let lines = r#"{"type":"plan.update","agent":"a","delta":[{"set":"/x","value":5},{"set":"/y","value":1}]}
+{"type":"memory.write","agent":"a","delta":[{"add":"/y","value":1}]}
 {"type":"memory.write","agent":"a","delta":[{"set":"/done","value":true}]}
 {"type":"memory.write","agent":"a","delta":[{"add":"/x","value":9}]}
 "#;
@@ -104,14 +104,14 @@ fn what_no_longer_fits_without_a_contributor_is_told() {
     let ran = place.run(&["bisect", "r", "--predicate", done, "--contributors"]);
     assert!(ran.stdout.contains("  tick 1  plan.update"), "{}", ran.stdout);
     assert!(
-        ran.stdout.contains("  not applied then: tick 2   (at tick 2: delta operation 0 at x"),
+        ran.stdout.contains("  not applied then: tick 2   (at tick 2: delta operation 0 at y"),
         "{}",
         ran.stdout
     );
     let (_, answer) = place.json(&["bisect", "r", "--predicate", done, "--contributors"]);
     assert_eq!(ticks(at(&answer, "contributors.without.unapplied")), [2]);
     // Without tick 1 the onset could not happen, which is no answer.
-    let over = "has(state.x) && state.x > 14";
+    let over = "has(state.x) && state.x > 13 && has(state.y) && state.y > 1";
     let (_, answer) = place.json(&["bisect", "r", "--predicate", over, "--contributors"]);
     assert_eq!(ticks(at(&answer, "contributors.items")), [2]);
     let within = "has(state.x) && state.x > 9 && state.x < 16";

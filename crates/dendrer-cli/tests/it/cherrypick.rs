@@ -393,9 +393,9 @@ fn an_import_that_brings_a_violation_about_is_refused() {
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
 }
 
-/// The marker of an import can break a policy rule by being a transition; what the door then says of the import is a refusal.
+/// A policy rule that cannot be judged is not latched by the marker of an import, so the rules of the pack do not see it.
 #[test]
-fn a_marker_that_changes_what_the_door_says_is_no_panic() {
+fn marker_of_an_import_latches_no_rule_that_cannot_be_judged() {
     let place = Place::with_store();
     let pack = "name: p\nversion: v1\nstate:\n  cash: {init: s0.cash}\ntypes: {go: goes}\nrules:\n  - when_type: go\n    steps:\n      - {set: cash, value: \"has(before.policy) ? 1 / 0 : 5\"}\ncontracts:\n  go: {required_state: {cash: {type: number}}}\nviolations:\n  - {id: never, condition: state.cash > 100, bisect_predicate: monotone_lift}\n";
     std::fs::write(place.path().join("p.yaml"), pack).unwrap();
@@ -414,9 +414,9 @@ fn a_marker_that_changes_what_the_door_says_is_no_panic() {
         let mut args = vec!["cherrypick", "a@1", "--into", "b"];
         args.extend(dry.then_some("-n"));
         let ran = place.run(&args);
-        assert_eq!((ran.code, ran.stderr.contains("E0404")), (5, true), "{}", ran.stderr);
+        assert_eq!(ran.code, 0, "{}", ran.stderr);
     }
-    assert_eq!(place.json(&["log", "b"]).1.get("total").unwrap().as_u64(), Some(0));
+    assert_eq!(place.json(&["log", "b"]).1.get("total").unwrap().as_u64(), Some(2));
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
 }
 

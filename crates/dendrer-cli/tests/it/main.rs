@@ -41,5 +41,6 @@ mod support;
 mod terminal;
 mod tour;
 mod tutorial;
+mod unknown;
 mod values;
 mod whole;

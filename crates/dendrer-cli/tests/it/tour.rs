@@ -11,7 +11,7 @@ fn a_bisect_reads_as_printed() {
     assert_eq!(
         ran.stdout,
         r#"predicate  kernel.policy_compliant v1   pure: by construction   monotone: by construction   window: after
-           violated when has(state.policy) && has(state.policy.violated)   digest df253efd44ad
+           violated when has(state.policy) && (has(state.policy.violated) || has(state.policy.violations))   digest a6ca330db762
 ends       tick 0 compliant OK      tick 64 violation FAIL
 search     64 ticks, at most 6 probes
   1/6  tick 32  violation  FAIL    left 1..32

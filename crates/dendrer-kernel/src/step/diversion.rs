@@ -11,7 +11,7 @@ use dendrer_object::{TypeName, Value};
 
 use super::extension::extension_change;
 use super::fork::marker_change;
-use super::terms::watch;
+use super::terms::{mark_policy, watch};
 use super::{
     Cause, Change, REDUCER_ERROR, RunState, Stage, StartError, anomaly_change, enforce_policy, reduce,
 };
@@ -134,6 +134,7 @@ impl Diversion {
             false => counters.add(told.type_name.as_str(), &counted(&told.content, &change)),
         }
         watch(head, &told.type_name, &mut change, |_| counters.to_value());
+        mark_policy(head, &told.type_name, &mut change);
         head.counters = counters;
         head.tick = told.tick;
         head.take_state(change.state);

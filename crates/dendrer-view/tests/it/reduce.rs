@@ -27,8 +27,8 @@ fn a_run_under_another_pack_names_the_ticks_at_which_a_rule_failed() {
     check(
         &text(&answer, &Page::WIDE),
         r#"
-        reduced    4 ticks of risky again under steps v2, as again; 3 wrote to the state
-        tip        sha256:3cb409f5b0d33c4fd26f1b120599634d8a2f1592f657d17e4e546a037e9e12bb
+        reduced    4 ticks of risky again under steps v2, as again; 2 wrote to the state
+        tip        sha256:477161b0e147c0312c9153180a4f658f1f4530d6a13a65fd18a13b082cfa4627
         WARN       tick 2: rule 1, step 1: t.intent.size is missing
         (stderr) note: at 1 tick a rule met an error; the state does not change there, and the transition notes it
         (stderr) help: dendrer verify again --replay"#,

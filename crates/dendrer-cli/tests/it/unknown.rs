@@ -1,0 +1,90 @@
+//! What is not known is never called clean: answers over a state that a failed change left behind (design, section 7).
+
+use crate::support::Place;
+
+const PACK: &str = r#"name: acme.orders
+version: v1
+state:
+  approved: {init: "false"}
+  total: {init: "0"}
+types: {order.approve: an approval, order.add: an order}
+rules:
+  - when_type: order.approve
+    steps:
+      - {set: approved, value: t.intent.approved}
+  - when_type: order.add
+    steps:
+      - {add: total, value: t.intent.amount}
+"#;
+
+/// Five orders; the approval misspells the member that its rule reads.
+const LINES: &str = r#"{"type":"order.add","agent":"a","intent":{"amount":5}}
+{"type":"order.approve","agent":"a","intent":{"aproved":true}}
+{"type":"order.add","agent":"a","intent":{"amount":7}}
+"#;
+
+fn place() -> Place {
+    let place = Place::with_store();
+    std::fs::write(place.path().join("p.yaml"), PACK).unwrap();
+    let ran = place.run_with(&["commit", "--run", "r", "--pack", "p.yaml"], LINES.as_bytes());
+    assert_eq!(ran.code, 0, "{}", ran.stderr);
+    place
+}
+
+#[test]
+fn bisect_over_a_place_that_a_failed_rule_left_unknown_says_so() {
+    let place = place();
+    for text in ["!has(state.approved) || !state.approved", "!state.approved"] {
+        for more in [&[][..], &["--scan"], &["--lift"]] {
+            let ran = place.run(&[&["bisect", "r", "--holds", text][..], more].concat());
+            assert_eq!(ran.code, 6, "{more:?}: {}{}", ran.stdout, ran.stderr);
+            assert!(
+                ran.stderr.contains("state.approved is unknown: a rule failed at tick 2"),
+                "{}",
+                ran.stderr
+            );
+            assert!(!ran.stdout.contains("exact") && !ran.stdout.contains("no violation"), "{}", ran.stdout);
+        }
+        let (code, answer) = place.json(&["bisect", "r", "--holds", text]);
+        let outcome = answer.get("outcome").and_then(|outcome| outcome.as_str());
+        assert_eq!((code, outcome), (6, Some("uncertain")), "{answer}");
+    }
+    // What the failed rule does not write is known.
+    let ran = place.run(&["bisect", "r", "--holds", "state.total < 10"]);
+    assert!(ran.code == 0 && ran.stdout.contains("ORIGIN (exact)  tick 3"), "{}{}", ran.stdout, ran.stderr);
+}
+
+#[test]
+fn an_onset_before_the_first_unknown_read_is_exact() {
+    let place = place();
+    place.run_with(
+        &["commit", "--run", "r"],
+        br#"{"type":"order.approve","agent":"a","intent":{"approved":true}}"#,
+    );
+    let ran = place.run(&["bisect", "r", "--holds", "state.total < 5"]);
+    assert!(ran.stdout.contains("ORIGIN (exact)  tick 1"), "{}", ran.stdout);
+    // Known again at tick 4: the onset is somewhere from tick 2 on.
+    let ran = place.run(&["bisect", "r", "--holds", "!state.approved"]);
+    assert_eq!(ran.code, 6);
+    assert!(ran.stderr.contains("the onset is between tick 2 and tick 4"), "{}", ran.stderr);
+    assert!(place.ok(&["verify", "r", "--replay"]).contains("reproduced"));
+}
+
+#[test]
+fn a_dropped_delta_leaves_its_places_unknown_in_forks_as_well() {
+    let place = Place::with_store();
+    let lines = r#"{"type":"memory.write","agent":"a","delta":[{"set":"/m","value":1},{"add":"/n","value":1}]}
+{"type":"memory.write","agent":"a","delta":[{"set":"/m","value":2}]}
+"#;
+    place.run_with(&["commit", "--run", "r"], lines.as_bytes());
+    place.ok(&["fork", "r@2", "--as", "f"]);
+    for run in ["r", "f"] {
+        let test = place.run(&["predicate", "test", "has(state.n) && state.n > 0", run]);
+        assert!(test.stdout.contains("state.n is unknown: a delta failed at tick 1"), "{}", test.stdout);
+        // The whole delta was dropped, and the next one sets the other place.
+        let set = place.run(&["bisect", run, "--holds", "!has(state.m) || state.m < 2"]);
+        assert_eq!(set.code, 6, "{}", set.stdout);
+        assert!(set.stderr.contains("the onset is between tick 1 and tick 2"), "{}", set.stderr);
+    }
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}
