@@ -15,8 +15,8 @@ use dendrer_object::record::Rel;
 use dendrer_object::{Delta, Intent, Pointer, TypeName, Value};
 
 use crate::expr::Expr;
-use crate::reduce::{Purity, ReduceError, Reduced, Reducer};
-use crate::unknown::Unknown;
+use crate::reduce::{Purity, ReduceError, ReducedDelta, Reducer};
+use crate::unknown::UnknownPlaces;
 
 mod run;
 pub(crate) mod target;
@@ -226,7 +226,12 @@ impl Reducer for FoldReducer {
         Ok(run::reduce(&self.0, before, intent, 0, &mut |_| {})?.delta)
     }
 
-    fn reduce_incomplete(&self, before: &Value, intent: &Intent, tick: u64) -> Result<Reduced, ReduceError> {
+    fn reduce_incomplete(
+        &self,
+        before: &Value,
+        intent: &Intent,
+        tick: u64,
+    ) -> Result<ReducedDelta, ReduceError> {
         run::reduce(&self.0, before, intent, tick, &mut |_| {})
     }
 
@@ -234,7 +239,7 @@ impl Reducer for FoldReducer {
         run::unknown_by_gap(&self.0, before, intent)
     }
 
-    fn unknown_after_error(&self, before: &Value, intent: &Intent, tick: u64) -> Unknown {
+    fn unknown_after_error(&self, before: &Value, intent: &Intent, tick: u64) -> UnknownPlaces {
         run::unknown_after_error(&self.0, before, intent, tick)
     }
 }

@@ -6,7 +6,7 @@ use dendrer_object::delta::{Delta, DeltaError};
 use dendrer_object::{Digest, Intent, Pointer, Value};
 
 use crate::stopped::Stopped;
-use crate::unknown::{DELTA_FAILED, READS_UNKNOWN, REDUCER_FAILED, Unknown, written};
+use crate::unknown::{DELTA_FAILED, READS_UNKNOWN, REDUCER_FAILED, UnknownPlaces, written};
 
 /// How it is known that a reducer is a function of its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,11 +65,11 @@ pub enum ReduceError {
 
 /// A change of state, and what is unknown of the state after it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Reduced {
+pub struct ReducedDelta {
     /// The change.
     pub delta: Delta,
     /// The places that are unknown after it.
-    pub unknown: Unknown,
+    pub unknown: UnknownPlaces,
 }
 
 /// A reducer. What it returns is applied by the caller, so a reducer cannot change anything itself.
@@ -91,24 +91,29 @@ pub trait Reducer {
 
     /// As [`Reducer::reduce`], for a state of which something is unknown (design, section 7). `tick` is that of the
     /// transition. A program can read all of the state, so after it nothing is known.
-    fn reduce_incomplete(&self, before: &Value, intent: &Intent, tick: u64) -> Result<Reduced, ReduceError> {
-        let mut unknown = Unknown::of(before);
+    fn reduce_incomplete(
+        &self,
+        before: &Value,
+        intent: &Intent,
+        tick: u64,
+    ) -> Result<ReducedDelta, ReduceError> {
+        let mut unknown = UnknownPlaces::of(before);
         if !unknown.is_empty() {
             unknown.mark(Pointer::root(), tick, READS_UNKNOWN);
         }
-        Ok(Reduced { delta: self.reduce(before, intent)?, unknown })
+        Ok(ReducedDelta { delta: self.reduce(before, intent)?, unknown })
     }
 
     /// Returns the places that are unknown because of what is missing in a transition ([`crate::unknown::gap`]): of a program,
-    /// everything. The default of a reducer that takes deltas is none, since a missing transition brings none.
+    /// everything. For a reducer that takes deltas there are no such places: a missing transition brings no delta.
     fn unknown_by_gap(&self, _before: &Value, _intent: &Intent) -> Vec<Pointer> {
         if self.takes_delta() { Vec::new() } else { vec![Pointer::root()] }
     }
 
     /// Returns what is unknown after a transition for which this reducer gave an error (design, section 7): of a
     /// program, everything, for good.
-    fn unknown_after_error(&self, before: &Value, _intent: &Intent, tick: u64) -> Unknown {
-        let mut unknown = Unknown::of(before);
+    fn unknown_after_error(&self, before: &Value, _intent: &Intent, tick: u64) -> UnknownPlaces {
+        let mut unknown = UnknownPlaces::of(before);
         unknown.mark(Pointer::root(), tick, REDUCER_FAILED);
         unknown
     }
@@ -131,7 +136,12 @@ impl<R: Reducer + ?Sized> Reducer for Arc<R> {
         (**self).reduce(before, intent)
     }
 
-    fn reduce_incomplete(&self, before: &Value, intent: &Intent, tick: u64) -> Result<Reduced, ReduceError> {
+    fn reduce_incomplete(
+        &self,
+        before: &Value,
+        intent: &Intent,
+        tick: u64,
+    ) -> Result<ReducedDelta, ReduceError> {
         (**self).reduce_incomplete(before, intent, tick)
     }
 
@@ -139,7 +149,7 @@ impl<R: Reducer + ?Sized> Reducer for Arc<R> {
         (**self).unknown_by_gap(before, intent)
     }
 
-    fn unknown_after_error(&self, before: &Value, intent: &Intent, tick: u64) -> Unknown {
+    fn unknown_after_error(&self, before: &Value, intent: &Intent, tick: u64) -> UnknownPlaces {
         (**self).unknown_after_error(before, intent, tick)
     }
 }
@@ -161,14 +171,19 @@ impl Reducer for DeltaReducer {
         Ok(intent.delta.clone().unwrap_or_default())
     }
 
-    fn reduce_incomplete(&self, before: &Value, intent: &Intent, _tick: u64) -> Result<Reduced, ReduceError> {
-        let (delta, mut unknown) = (self.reduce(before, intent)?, Unknown::of(before));
+    fn reduce_incomplete(
+        &self,
+        before: &Value,
+        intent: &Intent,
+        _tick: u64,
+    ) -> Result<ReducedDelta, ReduceError> {
+        let (delta, mut unknown) = (self.reduce(before, intent)?, UnknownPlaces::of(before));
         unknown.clear_set(&delta);
-        Ok(Reduced { delta, unknown })
+        Ok(ReducedDelta { delta, unknown })
     }
 
-    fn unknown_after_error(&self, before: &Value, intent: &Intent, tick: u64) -> Unknown {
-        let mut unknown = Unknown::of(before);
+    fn unknown_after_error(&self, before: &Value, intent: &Intent, tick: u64) -> UnknownPlaces {
+        let mut unknown = UnknownPlaces::of(before);
         for op in intent.delta.iter().flat_map(|delta| &delta.0) {
             unknown.mark(written(op, before), tick, DELTA_FAILED);
         }

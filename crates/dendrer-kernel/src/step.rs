@@ -24,11 +24,12 @@ pub use crate::names::{COUNTERS, KERNEL_PATHS, UNKNOWN};
 use crate::ontology::{AuthorshipError, KERNEL, check_authorship, check_name, is_claimed};
 use crate::pack::Bound;
 use crate::predicate::{Predicate, Verdict};
-use crate::reduce::{DeltaReducer, ReduceError, Reduced, Reducer};
+use crate::reduce::{DeltaReducer, ReduceError, ReducedDelta, Reducer};
 use crate::stopped::Stopped;
-use crate::unknown::{self, Unknown};
+use crate::unknown::{self, UnknownPlaces};
 
 mod cause;
+mod change;
 mod diversion;
 mod extension;
 mod finding;
@@ -39,6 +40,7 @@ mod reads;
 mod terms;
 
 pub(crate) use cause::{Cause, again, cause};
+use change::Change;
 pub use diversion::{Diversion, RecordedStep, Taken};
 pub use extension::{Approval, EXTENSION, Extension, ExtensionFault, NotExtended, approval_text, extend};
 pub use finding::{Finding, FindingKind, note_finding};
@@ -107,7 +109,7 @@ pub struct Start {
     /// The pack that is in force.
     pub pack: Option<Bound>,
     /// Places of the state that are unknown from the beginning: those of the sources of a merge (design, section 7).
-    pub unknown: Unknown,
+    pub unknown: UnknownPlaces,
 }
 
 impl Start {
@@ -123,7 +125,7 @@ impl Start {
             meta: None,
             inputs: None,
             pack: None,
-            unknown: Unknown::default(),
+            unknown: UnknownPlaces::default(),
         }
     }
 }
@@ -320,7 +322,7 @@ impl RunState {
                 .unwrap_or_default(),
             meta: content.get("meta").cloned(),
             inputs: content.get("inputs").cloned(),
-            unknown: content.get("state").map(Unknown::of).unwrap_or_default(),
+            unknown: content.get("state").map(UnknownPlaces::of).unwrap_or_default(),
             pack: content
                 .get("pack")
                 .map(|value| Bound { value: value.clone(), text: text("pack_text").unwrap_or_default() }),
@@ -518,7 +520,7 @@ fn reduce(
     let reduced =
         propose(reducer, head, intent).and_then(|reduced| Ok((reduced.delta.apply(&head.state)?, reduced)));
     let change = match reduced {
-        Ok((state, Reduced { delta, unknown })) => {
+        Ok((state, ReducedDelta { delta, unknown })) => {
             let mut change = Change { state, delta, notes: Vec::new() };
             if unknown::is_incomplete(&head.state) {
                 change.mark(&unknown);
@@ -538,7 +540,7 @@ fn reduce(
     };
     Ok(change.map(|mut change| {
         if let Some(code) = unknown::gap(intent) {
-            let mut unknown = Unknown::of(&change.state);
+            let mut unknown = UnknownPlaces::of(&change.state);
             for place in reducer.unknown_by_gap(&head.state, intent) {
                 unknown.mark(place, head.tick + 1, code);
             }
@@ -549,7 +551,7 @@ fn reduce(
 }
 
 /// Reduces, unless the intent brings a change that is not its to bring.
-fn propose(reducer: &dyn Reducer, head: &RunState, intent: &Intent) -> Result<Reduced, ReduceError> {
+fn propose(reducer: &dyn Reducer, head: &RunState, intent: &Intent) -> Result<ReducedDelta, ReduceError> {
     let reduced = match &intent.delta {
         Some(delta) if !delta.is_empty() && !reducer.takes_delta() => {
             return Err(ReduceError::ProposedDelta(reducer.name().to_owned()));
@@ -557,7 +559,7 @@ fn propose(reducer: &dyn Reducer, head: &RunState, intent: &Intent) -> Result<Re
         _ if unknown::is_incomplete(&head.state) => {
             reducer.reduce_incomplete(&head.state, intent, head.tick + 1)?
         }
-        _ => Reduced { delta: reducer.reduce(&head.state, intent)?, unknown: Unknown::default() },
+        _ => ReducedDelta { delta: reducer.reduce(&head.state, intent)?, unknown: UnknownPlaces::default() },
     };
     // What an intent proposes was judged before; what a function of the host makes was not.
     let is_reserved = |path: &&Pointer| is_kernel_path(path) || is_counters_path(path);
@@ -797,27 +799,6 @@ impl Transition {
             members,
             links: intent.links.clone(),
         }
-    }
-}
-
-/// The change that a transition makes.
-struct Change {
-    state: Value,
-    delta: Delta,
-    notes: Vec<Value>,
-}
-
-impl Change {
-    /// No change; where something stood in its way, with a note of that.
-    fn none(head: &RunState, note: Option<Value>) -> Change {
-        Change { state: head.state.clone(), delta: Delta::default(), notes: note.into_iter().collect() }
-    }
-
-    /// Makes these places the unknown ones of the state after.
-    fn mark(&mut self, unknown: &Unknown) {
-        let change = unknown.change_of(&self.state);
-        self.state = change.apply(&self.state).expect("a member that only the kernel writes");
-        self.delta.0.extend(change.0);
     }
 }
 

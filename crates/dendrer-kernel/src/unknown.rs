@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use dendrer_object::delta::{Action, Delta, Op};
-use dendrer_object::{Digest, Intent, Object, Pointer, Value};
+use dendrer_object::{Digest, Intent, Object, Pointer, Record, Value};
 
 use crate::names::{KERNEL_PATHS, UNKNOWN};
 
@@ -73,12 +73,12 @@ pub(crate) fn gap(intent: &Intent) -> Option<&'static str> {
 
 /// The places of a state that are unknown. Sorted, and equal for equal states.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Unknown(BTreeMap<Pointer, Since>);
+pub struct UnknownPlaces(BTreeMap<Pointer, Since>);
 
-impl Unknown {
+impl UnknownPlaces {
     /// Reads the unknown places of a state.
-    pub fn of(state: &Value) -> Unknown {
-        Unknown(entries(state).collect())
+    pub fn of(state: &Value) -> UnknownPlaces {
+        UnknownPlaces(entries(state).collect())
     }
 
     /// Whether every place is known.
@@ -136,7 +136,7 @@ impl Unknown {
 
     /// Returns the change that makes these marks of those that a state has.
     pub(crate) fn change_of(&self, state: &Value) -> Delta {
-        let before = Unknown::of(state);
+        let before = UnknownPlaces::of(state);
         if before == *self {
             return Delta::default();
         }
@@ -170,13 +170,18 @@ fn member(state: &Value) -> Option<&Value> {
     state.as_object()?.get_hashed(UNKNOWN, &NAME)
 }
 
-/// Reads the marks of a state; what does not have the form of one is none.
+/// Reads the marks of a state; a member of another form is passed over.
 fn entries(state: &Value) -> impl Iterator<Item = (Pointer, Since)> + '_ {
     let members = member(state).and_then(Value::as_object);
-    members.into_iter().flat_map(|members| members.iter()).filter_map(|(place, since)| {
-        let (tick, code) = (since.get("tick")?.as_u64()?, since.get("code")?.as_str()?);
-        Some((place.parse().ok()?, Since { tick, code: code.into() }))
-    })
+    members
+        .into_iter()
+        .flat_map(|members| members.iter())
+        .filter_map(|(place, since)| Some((place.parse().ok()?, since_of(since)?)))
+}
+
+fn since_of(value: &Value) -> Option<Since> {
+    let (tick, code) = (value.get("tick")?.as_u64()?, value.get("code")?.as_str()?);
+    Some(Since { tick, code: code.into() })
 }
 
 /// Whether a state has unknown places. One lookup.
@@ -193,6 +198,20 @@ pub fn meets(state: &Value, place: &Pointer) -> Option<(Pointer, Since)> {
 /// Reads the marks of a state as texts, for people: each place with the cause.
 pub fn listed(state: &Value) -> Vec<(Pointer, Since)> {
     entries(state).collect()
+}
+
+/// Returns the places that a transition made unknown, by its recorded delta.
+pub fn made_by(record: &Record) -> Vec<(Pointer, Since)> {
+    let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+    let mut found = Vec::new();
+    for Op { action, path, value } in delta.unwrap_or_default().0 {
+        let (Some(marked), Action::Set, Some(value)) = (marks(&path), action, value) else { continue };
+        match marked {
+            Some(place) => found.extend(since_of(&value).map(|since| (place, since))),
+            None => found.extend(entries(&Value::record([(UNKNOWN, value)])).collect::<Vec<_>>()),
+        }
+    }
+    found
 }
 
 /// Whether a transition that wrote at a path may have changed what is known of a place: a mark is written below the name
@@ -234,14 +253,14 @@ mod tests {
         text.parse().unwrap()
     }
 
-    fn state_of(unknown: &Unknown) -> Value {
+    fn state_of(unknown: &UnknownPlaces) -> Value {
         let change = unknown.change_of(&Value::object());
         change.apply(&Value::object()).unwrap()
     }
 
     #[test]
     fn a_place_is_unknown_at_above_and_below() {
-        let mut unknown = Unknown::default();
+        let mut unknown = UnknownPlaces::default();
         unknown.mark(pointer("/a/b"), 5, RULE_FAILED);
         let state = state_of(&unknown);
         for (place, is_unknown) in [
@@ -264,7 +283,7 @@ mod tests {
 
     #[test]
     fn a_set_clears_its_place_and_what_is_below() {
-        let mut unknown = Unknown::default();
+        let mut unknown = UnknownPlaces::default();
         for place in ["/a/b", "/c", "/d/e/f"] {
             unknown.mark(pointer(place), 1, DELTA_FAILED);
         }
@@ -284,7 +303,7 @@ mod tests {
         let sets: [&[(&str, u64)]; 5] =
             [&[], &[("/a", 1)], &[("/a", 1), ("/b~1c", 2)], &[("/b~1c", 3)], &[("", 4), ("/x/y", 1)]];
         let made = sets.map(|places| {
-            let mut unknown = Unknown::default();
+            let mut unknown = UnknownPlaces::default();
             for (place, tick) in places.iter().rev() {
                 unknown.mark(pointer(place), *tick, RULE_FAILED);
             }
@@ -294,7 +313,7 @@ mod tests {
             for to in &made {
                 let state = state_of(from);
                 let after = to.change_of(&state).apply(&state).unwrap();
-                assert_eq!(Unknown::of(&after), *to);
+                assert_eq!(UnknownPlaces::of(&after), *to);
                 assert_eq!(is_incomplete(&after), !to.is_empty());
             }
         }

@@ -7,7 +7,7 @@ use dendrer_kernel::pack::{Bound, Pack};
 use dendrer_kernel::reduce::{DeltaReducer, Reducer};
 use dendrer_kernel::replay::{replay_start, replay_step};
 use dendrer_kernel::step::{Inputs, RunState, Stage, Start, begin, step_with};
-use dendrer_kernel::unknown::Unknown;
+use dendrer_kernel::unknown::UnknownPlaces;
 use dendrer_kernel::{Outcome, Predicate, Verdict};
 use dendrer_object::record::{Record, Seed};
 use dendrer_object::{Intent, StoreId, Timestamp, Value, json};
@@ -62,7 +62,7 @@ fn record(state: &str, rules: Option<&str>, lines: &[&str]) -> (Vec<Record>, Run
 
 /// The unknown places as `place@tick`, in order.
 fn unknown(state: &Value) -> String {
-    let places = Unknown::of(state);
+    let places = UnknownPlaces::of(state);
     let shown: Vec<String> =
         places.iter().map(|(place, since)| format!("{}@{}", place.as_str(), since.tick)).collect();
     shown.join(" ")

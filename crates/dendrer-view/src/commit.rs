@@ -3,10 +3,10 @@
 //! The members are those of the schema `commit`. Text of a record reaches a line only through [`quote`](crate::quote).
 
 use dendrer::kernel::ontology::{Class, TYPES};
+use dendrer::kernel::unknown;
 use dendrer::lines::{FailedLine, LinesTally, Reply};
-use dendrer_object::Code;
 use dendrer_object::text::nearest;
-use dendrer_object::{Record, RunName, Value};
+use dendrer_object::{Code, Pointer, Record, RunName, Value};
 
 use crate::answer::{End, ItemAnswer, Line, Page, Style};
 use crate::{count, document, quote};
@@ -168,6 +168,16 @@ fn of_record(record: &Record) -> impl Iterator<Item = (&'static str, Value)> {
     ]
     .into_iter()
     .chain(listed)
+    .chain(unknown_member(record))
+}
+
+/// The places that a transition left unknown.
+fn unknown_member(record: &Record) -> Option<(&'static str, Value)> {
+    let made = unknown::made_by(record);
+    let each = made.iter().map(|(place, since)| {
+        Value::record([("place", Value::from(place.as_str())), ("code", Value::from(&*since.code))])
+    });
+    (!made.is_empty()).then(|| ("unknown", Value::array(each)))
 }
 
 fn noted_member(noted: &[Record]) -> Option<(&'static str, Value)> {
@@ -241,7 +251,20 @@ fn transition(record: &Record) -> String {
 /// Anomalies and violations of a transition.
 fn listed(record: &Record) -> String {
     let lists = ["/anomalies", "/violations"].into_iter().filter_map(|place| record.body().value(place));
-    lists.map(|list| format!("   WARN {}", quote::value(&list))).collect()
+    let lists = lists.map(|list| format!("   WARN {}", quote::value(&list)));
+    lists.chain(unknown_words(record)).collect()
+}
+
+/// The places that a transition left unknown, in words.
+fn unknown_words(record: &Record) -> Option<String> {
+    let made = unknown::made_by(record);
+    let (_, since) = made.first()?;
+    let name = |place: &Pointer| match place.as_str() {
+        "" => "the whole state".to_owned(),
+        _ => quote::escape(&place.dotted()),
+    };
+    let places: Vec<String> = made.iter().map(|(place, _)| name(place)).collect();
+    Some(format!("   UNKNOWN from here on: {} ({})", places.join(", "), since.words()))
 }
 
 /// Transitions that the kernel committed because of a line. The anomaly that names a forged type repeats the refusal, so its

@@ -16,7 +16,7 @@ use dendrer::{Error, Trace, pack};
 use dendrer_kernel::predicate::{Predicate, Verdict, Window};
 use dendrer_kernel::reduce::{DeltaReducer, Reducer};
 use dendrer_kernel::step::{Anomaly, Outcome, Stage, Start};
-use dendrer_kernel::unknown::{READS_UNKNOWN, Unknown};
+use dendrer_kernel::unknown::{READS_UNKNOWN, UnknownPlaces};
 use dendrer_object::delta::Op;
 use dendrer_object::{Delta, Intent, Value, json};
 use dendrer_store::Shared;
@@ -139,7 +139,7 @@ fn delta(ops: &[usize]) -> Delta {
 }
 
 /// A state with these marks in place of its own.
-fn with_unknown(state: &Value, unknown: &Unknown) -> Value {
+fn with_unknown(state: &Value, unknown: &UnknownPlaces) -> Value {
     let mut members = state.as_object().cloned().unwrap_or_default();
     match unknown.to_value() {
         Some(marks) => members.set("kernel_unknown", marks),
@@ -213,7 +213,7 @@ impl<'c> Oracle<'c> {
         match step {
             Step::Ops(ops) => {
                 let change = delta(ops);
-                let mut unknown = Unknown::of(&next.state);
+                let mut unknown = UnknownPlaces::of(&next.state);
                 match change.apply(&next.state) {
                     Ok(state) => {
                         unknown.clear_set(&change);
@@ -239,12 +239,12 @@ impl<'c> Oracle<'c> {
                 Verdict::Ok => {}
                 Verdict::Violation => {
                     next.state = self.latch(&next.state, tick);
-                    let mut unknown = Unknown::of(&next.state);
+                    let mut unknown = UnknownPlaces::of(&next.state);
                     unknown.clear(&"/policy".parse().unwrap());
                     next.state = with_unknown(&next.state, &unknown);
                 }
                 Verdict::Uncertain(_) => {
-                    let mut unknown = Unknown::of(&next.state);
+                    let mut unknown = UnknownPlaces::of(&next.state);
                     if unknown.meets(&"/x".parse().unwrap()).is_some() {
                         unknown.mark("/policy".parse().unwrap(), tick, READS_UNKNOWN);
                         next.state = with_unknown(&next.state, &unknown);

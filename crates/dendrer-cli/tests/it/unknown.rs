@@ -28,6 +28,8 @@ fn place() -> Place {
     std::fs::write(place.path().join("p.yaml"), PACK).unwrap();
     let ran = place.run_with(&["commit", "--run", "r", "--pack", "p.yaml"], LINES.as_bytes());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
+    let said = "UNKNOWN from here on: approved (a rule failed at tick 2)";
+    assert!(ran.stdout.contains(said), "{}", ran.stdout);
     place
 }
 
@@ -87,4 +89,11 @@ fn a_dropped_delta_leaves_its_places_unknown_in_forks_as_well() {
         assert!(set.stderr.contains("the onset is between tick 1 and tick 2"), "{}", set.stderr);
     }
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}
+
+#[test]
+fn a_run_whose_contract_was_violated_is_not_compliant() {
+    let place = Place::with_demo();
+    let ran = place.run(&["bisect", "claims-9", "--predicate", "kernel.policy_compliant", "--no-chain"]);
+    assert!(ran.code == 0 && ran.stdout.contains("ORIGIN (exact)  tick 33"), "{}{}", ran.stdout, ran.stderr);
 }

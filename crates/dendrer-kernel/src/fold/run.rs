@@ -11,8 +11,8 @@ use super::{
     WRITTEN_SIZE_MAX, Write, kind, quantize, transition,
 };
 use crate::expr::{Budget, Env, EvalError, Expr, Truth};
-use crate::reduce::{ReduceError, Reduced};
-use crate::unknown::{self, NOT_READ, READS_UNKNOWN, RULE_FAILED, Unknown};
+use crate::reduce::{ReduceError, ReducedDelta};
+use crate::unknown::{self, NOT_READ, READS_UNKNOWN, RULE_FAILED, UnknownPlaces};
 
 /// Returns what the rules write for this transition on this state, and reports each rule that writes by its index.
 ///
@@ -24,7 +24,7 @@ pub(super) fn reduce(
     intent: &Intent,
     tick: u64,
     wrote: &mut dyn FnMut(usize),
-) -> Result<Reduced, ReduceError> {
+) -> Result<ReducedDelta, ReduceError> {
     let mut run = Run::new(fold, before, intent, Budget::new(EVALUATION_STEPS_MAX));
     for (index, rule) in fold.rules_for(intent) {
         let already = (run.delta.len(), run.written);
@@ -51,13 +51,13 @@ pub(super) fn reduce(
         let why = format!("the state would have {size} bytes; at most {STATE_SIZE_MAX} are allowed");
         return Err(ReduceError::Rule { place: "the rules".to_owned(), why });
     }
-    Ok(Reduced { delta: Delta(run.delta), unknown: run.unknown })
+    Ok(ReducedDelta { delta: Delta(run.delta), unknown: run.unknown })
 }
 
 /// Returns what is unknown after a transition for which a rule gave an error. No rule of the transition writes, so the
 /// targets of every rule are unknown that wrote, or may have: its `when` is true, cannot be judged, or reads what such a
 /// rule writes.
-pub(super) fn unknown_after_error(fold: &Fold, before: &Value, intent: &Intent, tick: u64) -> Unknown {
+pub(super) fn unknown_after_error(fold: &Fold, before: &Value, intent: &Intent, tick: u64) -> UnknownPlaces {
     let mut run = Run::new(fold, before, intent, Budget::new(EVALUATION_STEPS_MAX));
     let (mut wrote, mut rest): (Vec<&Rule>, Vec<&Rule>) = fold
         .rules_for(intent)
@@ -77,7 +77,7 @@ pub(super) fn unknown_after_error(fold: &Fold, before: &Value, intent: &Intent, 
         }
         wrote.extend(more);
     }
-    let mut unknown = Unknown::of(before);
+    let mut unknown = UnknownPlaces::of(before);
     for place in places(&wrote) {
         unknown.mark(place, tick, RULE_FAILED);
     }
@@ -189,7 +189,7 @@ struct Run<'a> {
     written: u64,
     budget: Budget,
     /// The places of the state that are unknown.
-    unknown: Unknown,
+    unknown: UnknownPlaces,
     /// Whether the rule met an unknown place.
     met_unknown: bool,
 }
@@ -212,7 +212,7 @@ impl<'a> Run<'a> {
             delta: Vec::new(),
             written: 0,
             budget,
-            unknown: Unknown::of(before),
+            unknown: UnknownPlaces::of(before),
             met_unknown: false,
         }
     }
@@ -320,7 +320,7 @@ impl<'a> Run<'a> {
             }
         };
         match self.apply(op) {
-            // What stands in the way may not be there.
+            // The value in the way may be a stale one.
             Err(_) if is_unknown => Err(self.meet_unknown(&place.pointer)),
             applied => applied,
         }

@@ -13,7 +13,7 @@ use crate::contract::Contracts;
 use crate::counters::Counters;
 use crate::pack::{self, Pack, extend};
 use crate::predicate::{Monotone, Predicate, Verdict, Window};
-use crate::unknown::{self, Unknown};
+use crate::unknown::{self, UnknownPlaces};
 
 /// The member of `/policy` that lists which violations of the contract there were, and when each began.
 pub(super) const VIOLATIONS: &str = "violations";
@@ -211,7 +211,7 @@ pub(super) fn mark_policy(head: &RunState, type_name: &TypeName, change: &mut Ch
     if !unknown::is_incomplete(&change.state) {
         return;
     }
-    let (place, mut unknown) = (Pointer::of(["policy"]), Unknown::of(&change.state));
+    let (place, mut unknown) = (Pointer::of(["policy"]), UnknownPlaces::of(&change.state));
     let policy = change.state.get("policy");
     let is_broken =
         policy.is_some_and(|policy| policy.get("violated").is_some() || policy.get(VIOLATIONS).is_some());

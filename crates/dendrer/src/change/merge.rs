@@ -14,7 +14,7 @@ use std::sync::Arc;
 use dendrer_kernel::pack::{Bound, Origin, Pack, PackEngine, extend};
 use dendrer_kernel::predicate::Verdict;
 use dendrer_kernel::step::{COUNTERS, KERNEL_PATHS, Outcome, Reason, RunState, Start};
-use dendrer_kernel::unknown::Unknown;
+use dendrer_kernel::unknown::UnknownPlaces;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::{Author, Link, Record, Rel};
 use dendrer_object::{Code, Digest, Intent, Object, Pointer, RunName, Value};
@@ -245,10 +245,10 @@ pub fn merge(
 
 /// The places of a merged state that are unknown: those of its sources, as far as a place was taken that they meet. What was
 /// unknown in a source is unknown from the beginning of the merged run.
-fn unknown_of(sides: &[Side<'_>], seeded: &[Seeded], conflicts: &[Conflict]) -> Unknown {
-    let mut unknown = Unknown::default();
+fn unknown_of(sides: &[Side<'_>], seeded: &[Seeded], conflicts: &[Conflict]) -> UnknownPlaces {
+    let mut unknown = UnknownPlaces::default();
     let taken = || seeded.iter().map(|one| &one.path).chain(conflicts.iter().map(|one| &one.path));
-    for side in sides.iter().map(|side| Unknown::of(&side.state)) {
+    for side in sides.iter().map(|side| UnknownPlaces::of(&side.state)) {
         for (place, since) in side.iter() {
             for path in taken().filter(|path| path.overlaps(place)) {
                 let inner = if place.contains(path) { path } else { place };

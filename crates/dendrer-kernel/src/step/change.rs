@@ -1,0 +1,28 @@
+//! The change of state that a transition makes, before it is sealed.
+
+use dendrer_object::Value;
+use dendrer_object::delta::Delta;
+
+use super::RunState;
+use crate::unknown::UnknownPlaces;
+
+/// The change that a transition makes.
+pub(super) struct Change {
+    pub(super) state: Value,
+    pub(super) delta: Delta,
+    pub(super) notes: Vec<Value>,
+}
+
+impl Change {
+    /// No change; where something stood in its way, with a note of that.
+    pub(super) fn none(head: &RunState, note: Option<Value>) -> Change {
+        Change { state: head.state.clone(), delta: Delta::default(), notes: note.into_iter().collect() }
+    }
+
+    /// Makes these places the unknown ones of the state after.
+    pub(super) fn mark(&mut self, unknown: &UnknownPlaces) {
+        let change = unknown.change_of(&self.state);
+        self.state = change.apply(&self.state).expect("a member that only the kernel writes");
+        self.delta.0.extend(change.0);
+    }
+}
