@@ -172,7 +172,7 @@ pub(crate) fn sound(global: &Global, rev: &Address, out: &mut Out) -> Result<Sou
 
 /// Says of a run that is there only because another one began as a fork of it, that it may have gone on.
 fn tell_part(opened: &Opened, rev: &Address, out: &mut Out) {
-    // Where the address means no run, whoever looks for it says so.
+    // An address that means no run is an error of the caller that resolves it.
     let meant = rev.run.as_ref().and_then(|_| rev.run_in(&opened.store, &opened.runs).ok());
     if let Some(run) = meant.filter(|run| !opened.runs.contains(run))
         && let Ok(trace) = Trace::open(&opened.store, &run)
@@ -185,7 +185,7 @@ fn tell_part(opened: &Opened, rev: &Address, out: &mut Out) {
     }
 }
 
-/// Reads a bundle file, and tells how far that is unless somebody else does.
+/// Reads a bundle file; shows progress unless the caller shows its own.
 pub(crate) fn open_bundle(global: Option<&Global>, path: &str) -> Result<Opened> {
     let file = files::open(path)?;
     let size = file.metadata().ok().filter(|about| about.is_file()).map(|about| about.len());
@@ -318,7 +318,7 @@ pub(crate) fn speak(global: &Global, store: &dyn Store, path: &Path) {
     if global.verbose {
         let path = path.display().to_string();
         let records = dendrer_view::count(store.tree().size, "record", "records");
-        // Nobody can be told that stderr is closed.
+        // Ignored: there is no other place to report a closed stderr.
         let _ = writeln!(
             std::io::stderr(),
             "store {}: {records}, root {}",

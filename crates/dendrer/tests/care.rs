@@ -325,7 +325,7 @@ fn an_export_verifies_or_is_refused() {
         recorder.propose(&Intent::new("plan.update".parse().unwrap(), "agent")).unwrap();
         recorder.commit().unwrap();
         drop(recorder);
-        // Without the key the newest record is signed by nobody.
+        // Without the key the newest record stays unsigned.
         let error = exported(&repo, ExportTerms::default()).unwrap_err();
         assert!(matches!(error, ExportError::LastNotSigned(1)) && error.code() == "E0804", "{error}");
         drop(repo);

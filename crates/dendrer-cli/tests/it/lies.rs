@@ -297,7 +297,7 @@ fn bisect_by_probes_is_right_or_refused_under_an_index_that_lies() {
     }
     lies.extend(["2700", "3999", "4001", "0"].map(|tip| format!("UPDATE run SET newest_tick = {tip}")));
     lies.push("UPDATE run SET begin = 5".to_owned());
-    // A snapshot of another tick, and one that somebody wrote.
+    // A snapshot of another tick, and a forged one.
     lies.push("UPDATE snapshot SET state = (SELECT state FROM snapshot ORDER BY tick LIMIT 1)".to_owned());
     lies.push(
         "UPDATE snapshot SET state = (SELECT state FROM snapshot ORDER BY tick DESC LIMIT 1)".to_owned(),

@@ -23,7 +23,7 @@ pub use crate::run::snapshot::Fit;
 pub enum SpareReason {
     /// The log has no such run or tick.
     NoSuchTick,
-    /// It is not what the record says, so nobody uses it.
+    /// It differs from the record, so it is not used.
     DoesNotFit,
     /// What no record binds of it is not what the key of the store signed.
     NotSigned,
@@ -52,7 +52,7 @@ pub fn judge_snapshot(store: &impl ReadHandle, run: &RunName, tick: u64) -> Resu
 fn judge(trace: &Trace, tick: u64) -> Result<Fit, Error> {
     match trace.store().kept(Slot::Snapshot(trace.name(), tick)) {
         Ok(Some((at, bytes))) if at == tick => trace.judge_snapshot(tick, &bytes),
-        // A row that does not even hold bytes is of no use to anybody.
+        // A row without bytes cannot be used.
         Ok(_) | Err(StoreError::Index(_) | StoreError::IndexDamaged(_)) => Ok(Fit::Nothing),
         Err(error) => Err(error.into()),
     }

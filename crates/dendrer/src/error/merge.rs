@@ -49,7 +49,7 @@ pub enum MergeError {
         /// The place.
         path: Pointer,
     },
-    /// Nothing but rules changes the state of the new run, so nobody could put a value in later.
+    /// Rules alone change the state of the new run, so no value could be put in later.
     #[error("{} is in conflict, and under the rules of the pack nobody could resolve it later", .0.dotted())]
     OpenUnderRules(Pointer),
     /// The run was not seeded from others.

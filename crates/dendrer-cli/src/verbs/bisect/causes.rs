@@ -10,7 +10,7 @@ use dendrer_view::contributors::diagnosis_lines;
 use super::args::DiagnosisChoice;
 use crate::failure::{Failure, Result};
 
-/// Returns the class that a person decided on; `None` if nobody was asked or the question was left open.
+/// Returns the class that a person decided on; `None` if no question was asked, or it was left open.
 pub(super) fn decide(
     choice: Option<DiagnosisChoice>,
     offer: Option<&Offer>,
@@ -29,7 +29,7 @@ pub(super) fn decide(
     })
 }
 
-/// Asks a person for a class. Without a keyboard nobody can answer.
+/// Asks for a class on the terminal; an error if standard input is not one.
 fn ask(command: &BisectCommand, offer: &Offer) -> Result<Option<DiagnosisClass>> {
     let failed = |error: std::io::Error| {
         Failure::new(Code::E0801, "the question could not be asked").at("cause", error.to_string())
