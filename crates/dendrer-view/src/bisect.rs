@@ -582,10 +582,9 @@ fn divergence_lines(found: &RunDivergence, page: &Page) -> Vec<Line> {
         let mut cut = false;
         let what = match &line.sides {
             Some((a, b)) => {
-                let width = page.width.map(|width| width / 3);
-                let (a, b) = (Line::fit(a, width), Line::fit(b, width));
-                cut = a.cut || b.cut;
-                format!("{}  {} -> {}", line.place, a.text(), b.text())
+                let sides = diff::fit_sides(a, b, page);
+                cut = sides.cut;
+                format!("{}  {}", line.place, sides.text())
             }
             None => format!("{} {}{}", line.type_name, line.place, line.note),
         };

@@ -759,10 +759,9 @@ fn place_lines(rows: &[Vec<DiffLine>], page: &Page) -> Vec<Line> {
             let mut cut = false;
             let what = match &line.sides {
                 Some((a, b)) => {
-                    let width = page.width.map(|width| width / 3);
-                    let (a, b) = (Line::fit(a, width), Line::fit(b, width));
-                    cut = a.cut || b.cut;
-                    format!("{:fourth$}  {} -> {}", line.place, a.text(), b.text())
+                    let sides = fit_sides(a, b, page);
+                    cut = sides.cut;
+                    format!("{:fourth$}  {}", line.place, sides.text())
                 }
                 None if line.note.is_empty() => line.place.clone(),
                 None if line.place.is_empty() => line.note.clone(),
@@ -796,4 +795,11 @@ impl Tail {
             note: String::new(),
         }
     }
+}
+
+/// Returns both sides of a difference as `A -> B`, each cut at a third of the page.
+pub(crate) fn fit_sides(a: &str, b: &str, page: &Page) -> Line {
+    let width = page.width.map(|width| width / 3);
+    let (a, b) = (Line::fit(a, width), Line::fit(b, width));
+    Line { cut: a.cut || b.cut, ..Line::from(format!("{} -> {}", a.text(), b.text())) }
 }
