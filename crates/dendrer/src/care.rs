@@ -114,7 +114,7 @@ fn is_of_integrity(error: &Error) -> bool {
 /// Copies and verifies.
 fn copy(mut copying: Copying<'_>, follow: &mut dyn Follow) -> Result<Copied, StoreError> {
     let watch = follow.stage("bytes", Some(copying.bytes()));
-    copying.copy(&watch.counter())?;
+    copying.copy(watch.meter())?;
     let watch = follow.stage("records verified", Some(copying.records()));
-    copying.finish(watch.counter())
+    copying.finish(watch.meter().clone())
 }

@@ -303,7 +303,12 @@ impl Repo {
         Ok((trace, tick))
     }
 
-    /// Begins a run. Its `run` record is part of the first group that is committed.
+    /// Begins a run. Its `run` record is part of the first group that is committed: until [`Recorder::commit`] nothing of it is
+    /// durable, and another process may begin a run of the same name.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::RunExists`] for a name that is taken, here or by the first commit.
     pub fn begin(&self, start: &Start) -> Result<Recorder, Error> {
         Recorder::begin(self.writer()?, start, (self.inner.environment)())
     }

@@ -320,7 +320,7 @@ fn both(
     let progress = Progress::start(global, "verify", "records", Some(records_to_read(&**store, options)?));
     let counted = progress.watch().over(store);
     let everything =
-        VerifyOptions { index: true, done: Some(progress.counter()), ..VerifyOptions::default() };
+        VerifyOptions { index: true, meter: progress.watch().meter().clone(), ..VerifyOptions::default() };
     if options.runs.is_none() {
         let mut reading = verify::VerifyReading::new(&counted, options)?;
         let mut take = |position, record| reading.take(position, record);
@@ -337,7 +337,7 @@ fn both(
     drop(progress);
     let size = store.tree().size;
     let watched = Progress::start(global, "verify", "records in the files of the store", Some(size));
-    let everything = VerifyOptions { done: Some(watched.counter()), ..everything };
+    let everything = VerifyOptions { meter: watched.watch().meter().clone(), ..everything };
     Ok((report, store.verify(&everything)?))
 }
 
