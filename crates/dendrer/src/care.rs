@@ -8,8 +8,10 @@
 pub mod backup;
 pub mod check;
 pub mod export;
+pub mod mark;
 pub mod restore;
 pub mod spare;
+pub mod verify;
 
 use std::path::{Path, PathBuf};
 
