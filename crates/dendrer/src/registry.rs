@@ -355,7 +355,7 @@ pub struct Registration {
 ///
 /// # Errors
 ///
-/// Nothing is written for a name that is none, for a version that means another predicate, and for a predicate that needs its
+/// Nothing is written for a text that cannot be a name, for a version that means another predicate, and for a predicate that needs its
 /// pack.
 pub fn register(
     store: &Shared,
