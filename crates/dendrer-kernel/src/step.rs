@@ -175,10 +175,17 @@ pub struct Inputs {
 pub struct Anomaly {
     /// A word for what it is, like `replay_divergence` or `tool_failure`.
     pub kind: Arc<str>,
-    /// One sentence.
-    pub message: Arc<str>,
+    /// What the runtime says of it: an object whose members are kept as they are, like `{"text": "..."}`.
+    pub about: Value,
     /// The agent it concerns.
     pub agent: Option<Arc<str>>,
+}
+
+impl Anomaly {
+    /// An anomaly that is described by a text of the runtime.
+    pub fn told(kind: &str, text: &str) -> Anomaly {
+        Anomaly { kind: kind.into(), about: Value::record([("text", Value::from(text))]), agent: None }
+    }
 }
 
 /// Returns the state that a run record says the run was given: without what the kernel wrote into it.
@@ -628,13 +635,11 @@ fn add_forgery(
     outcomes: &mut [Outcome],
 ) -> Result<(), SealError> {
     let Some(Outcome::Refused(refused)) = outcomes.last_mut() else { return Ok(()) };
-    let entry = Value::record([
-        ("agent_id", Value::String(Arc::clone(&intent.agent))),
-        ("kind", Value::from("forged_type")),
-        ("message", Value::from(refused.reason.to_string())),
-        ("refusal", Value::from(refused.refusal.id())),
-        ("type", Value::from(intent.type_name.as_str())),
-    ]);
+    let mut entry = refused.reason.sealed().as_object().cloned().unwrap_or_default();
+    entry.set("agent_id", Value::String(Arc::clone(&intent.agent)));
+    entry.set("kind", Value::from("forged_type"));
+    entry.set("refusal", Value::from(refused.refusal.id()));
+    let entry = Value::Object(entry);
     refused.anomaly = Some(make_anomaly(head, entry, Inputs { seed: second_seed(inputs.seed), ..inputs })?);
     Ok(())
 }
@@ -681,18 +686,20 @@ fn make_violation(head: &mut RunState, inputs: Inputs) -> Result<Record, SealErr
 
 fn reducer_note(error: &ReduceError, intent: &Intent) -> Value {
     let delta = intent.delta.as_ref().map(Delta::to_value);
-    Value::record([
-        ("delta", Value::from(delta)),
-        ("kind", Value::from(REDUCER_ERROR)),
-        ("message", Value::from(error.to_string())),
-    ])
+    let mut note = error.sealed().as_object().cloned().unwrap_or_default();
+    note.set("delta", Value::from(delta));
+    note.set("kind", Value::from(REDUCER_ERROR));
+    Value::Object(note)
 }
 
 /// Puts an anomaly that the runtime saw on record: a `kernel.anomaly`, which no agent can author.
 pub fn note_anomaly(head: &mut RunState, anomaly: &Anomaly, inputs: Inputs) -> Result<Record, SealError> {
-    let mut entry = vec![("kind", Value::from(&*anomaly.kind)), ("message", Value::from(&*anomaly.message))];
-    entry.extend(anomaly.agent.as_deref().map(|agent| ("agent_id", Value::from(agent))));
-    make_anomaly(head, Value::record(entry), inputs)
+    let mut entry = anomaly.about.as_object().cloned().unwrap_or_default();
+    entry.set("kind", Value::from(&*anomaly.kind));
+    if let Some(agent) = &anomaly.agent {
+        entry.set("agent_id", Value::String(Arc::clone(agent)));
+    }
+    make_anomaly(head, Value::Object(entry), inputs)
 }
 
 fn make_anomaly(head: &mut RunState, entry: Value, inputs: Inputs) -> Result<Record, SealError> {
@@ -712,6 +719,8 @@ fn make_anomaly(head: &mut RunState, entry: Value, inputs: Inputs) -> Result<Rec
 /// Returns the change of an anomaly: the state lists it from then on.
 fn anomaly_change(head: &RunState, entry: &Value) -> Change {
     let mut in_state = entry.as_object().cloned().unwrap_or_default();
+    // The id of a record is made with chance, and nothing by chance is in the state (design, section 4).
+    in_state.remove("refusal");
     in_state.set("tick", Value::from(head.tick + 1));
     let path = Pointer::of(["kernel_anomalies"]);
     let delta = Delta(vec![Op::append(path, Value::Object(in_state))]);
@@ -938,9 +947,11 @@ fn draft_refusal(
 ) -> Result<Prepared, SealError> {
     // The real author is unknown; the claim to be the kernel is certain.
     let claimed = is_claimed(intent.author);
-    let mut why = vec![("code", Value::from(reason.code())), ("message", Value::from(reason.to_string()))];
-    why.extend(claimed.then(|| ("claimed_author", Value::from(intent.author.as_str()))));
-    let (mut header, content) = refusal_of(head, intent, Value::record(why), inputs);
+    let mut why = reason.sealed().as_object().cloned().unwrap_or_default();
+    if claimed {
+        why.set("claimed_author", Value::from(intent.author.as_str()));
+    }
+    let (mut header, content) = refusal_of(head, intent, Value::Object(why), inputs);
     header.author = if claimed { Author::Agent } else { intent.author };
     let draft = draft(header, &content.into_iter().collect(), inputs.seed)?;
     Ok(Prepared { draft, agent: Arc::clone(&intent.agent), seq: 0, reason: Some(reason) })

@@ -3,6 +3,7 @@
 //! Text of a trace is never printed as it is: every character that is not plain ASCII is spelt out.
 
 use dendrer::ask::receipt::Receipt;
+use dendrer::kernel::sealed;
 use dendrer_object::{Record, Value};
 
 use crate::answer::Line;
@@ -77,7 +78,7 @@ fn words(content: &Value) -> Option<String> {
         return Some(format!("from {}@{tick}{reason}", plain(run)));
     }
     let anomaly =
-        || content.get("anomalies").and_then(Value::as_array)?.get(0)?.get("message")?.as_str().map(plain);
+        || sealed::words(content.get("anomalies").and_then(Value::as_array)?.get(0)?).map(|words| plain(&words));
     let tool = || content.get("action").and_then(|action| action.get("tool")?.as_str()).map(plain);
     says("description").or_else(tool).or_else(anomaly)
 }

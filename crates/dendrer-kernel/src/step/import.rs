@@ -84,9 +84,7 @@ pub fn refuse_import(
     refused: &ImportRefused,
     inputs: Inputs,
 ) -> Result<Record, SealError> {
-    let why =
-        Value::record([("code", Value::from(refused.code())), ("message", Value::from(refused.to_string()))]);
-    import_refusal(head, &pick.intent, about(pick), why, inputs)
+    import_refusal(head, &pick.intent, about(pick), refused.sealed(), inputs)
 }
 
 pub(super) fn import_refusal(
@@ -114,7 +112,7 @@ fn about(pick: &Pick) -> Value {
             ("source", side(&field.source)),
             ("target", side(&field.target)),
         ];
-        members.extend(field.wrong.clone().map(|wrong| ("wrong", Value::String(wrong))));
+        members.extend(field.wrong.as_ref().map(|wrong| ("wrong", wrong.sealed())));
         Value::record(members)
     });
     let mut members = vec![

@@ -309,7 +309,7 @@ fn eventful() -> (Record, Vec<Record>, Vec<(u64, Record)>, RunState) {
             }
         }
     }
-    let seen = Anomaly { kind: "tool_failure".into(), message: "timeout".into(), agent: Some("a".into()) };
+    let seen = Anomaly { agent: Some("a".into()), ..Anomaly::told("tool_failure", "timeout") };
     chain.push(note_anomaly(&mut head, &seen, inputs(3)).unwrap());
     (first, chain, beside, head)
 }

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use dendrer_kernel::sealed::fact;
 use dendrer_kernel::step::Anomaly;
 use dendrer_object::record::{Link, Rel};
 use dendrer_object::{Code, Digest, Value, json};
@@ -41,7 +42,13 @@ impl MissingAnswer {
 
     /// The anomaly that a runtime puts on record for it (dendrer paper 3.3.2).
     pub fn anomaly(&self) -> Anomaly {
-        Anomaly { kind: "replay_tool_missing".into(), message: self.to_string().into(), agent: None }
+        let CallKey { tick, index, tool, .. } = &self.0;
+        let values = [
+            ("call", Value::from(*index as u64)),
+            ("tick", Value::from(*tick)),
+            ("tool", Value::from(&**tool)),
+        ];
+        Anomaly { kind: "replay_tool_missing".into(), about: fact("no_recorded_answer", values), agent: None }
     }
 }
 
@@ -139,7 +146,8 @@ fn params_digest(params: &Value) -> Digest {
 mod tests {
     use super::*;
     use crate::recorder::{Fixed, Recorder};
-    use dendrer_kernel::step::{Outcome, Start};
+    use dendrer_kernel::sealed::fact;
+use dendrer_kernel::step::{Outcome, Start};
     use dendrer_object::note::SigningKey;
     use dendrer_object::{Intent, RunName, StoreId};
     use dendrer_store::{Memory, Shared, StoreInfo};
