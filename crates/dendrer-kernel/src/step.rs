@@ -166,8 +166,61 @@ pub struct AgentHead {
 pub struct Inputs {
     /// The time of the clock. A later head holds the time back.
     pub clock: Timestamp,
-    /// The seed of the record's salts. A second record of the same step derives its own from it.
-    pub seed: Seed,
+    /// The seeds of the salts of the records that the step makes.
+    pub seeds: Seeds,
+}
+
+/// Seeds of the salts of the records that one step makes, in order.
+///
+/// A step is given a secret that is on no record: its record `i` has the seed `H(tag | secret | i)`, so nothing about one record
+/// follows from the seed of another (design, section 3). Replay takes the seed that is on record.
+#[derive(Debug, Clone, Copy)]
+pub struct Seeds {
+    from: SeedSource,
+    skipped: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum SeedSource {
+    Secret([u8; 16]),
+    Recorded(Seed),
+}
+
+impl Seeds {
+    /// Derives the seeds from a secret of a new step: 16 bytes of chance that are used for nothing else.
+    pub fn of_secret(secret: [u8; 16]) -> Seeds {
+        Seeds { from: SeedSource::Secret(secret), skipped: 0 }
+    }
+
+    /// Takes the seed of a record that is made again.
+    pub fn recorded(seed: Seed) -> Seeds {
+        Seeds { from: SeedSource::Recorded(seed), skipped: 0 }
+    }
+
+    /// Returns the seed of record `i` of the step, from 0.
+    fn nth(&self, i: u64) -> Seed {
+        match self.from {
+            SeedSource::Secret(secret) => {
+                let number = (self.skipped + i).to_be_bytes();
+                let digest = Digest::of_parts(&[b"dendrer/step-seed/v1\n", &secret, &number]);
+                Seed(digest.0[..16].try_into().expect("16 of 32 bytes"))
+            }
+            // Each record that is made again is made by itself.
+            SeedSource::Recorded(seed) => seed,
+        }
+    }
+
+    /// Returns the seeds behind the first `count` records of the step.
+    fn behind(&self, count: u64) -> Seeds {
+        Seeds { skipped: self.skipped + count, ..*self }
+    }
+}
+
+impl Inputs {
+    /// Returns the inputs of the records behind the first `count` of the step.
+    pub fn behind(self, count: u64) -> Inputs {
+        Inputs { seeds: self.seeds.behind(count), ..self }
+    }
 }
 
 /// Something that the runtime saw and must not pass over (dendrer paper 3.3.2).
@@ -255,7 +308,7 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, R
         links: Vec::new(),
         pack: terms.digest,
     };
-    let record = seal(header, content, inputs.seed)?;
+    let record = seal(header, content, inputs.seeds.nth(0))?;
     let head = RunState {
         store,
         run: start.run.clone(),
@@ -335,8 +388,11 @@ impl RunState {
                 .map(|value| Bound { value: value.clone(), text: text("pack_text").unwrap_or_default() }),
         };
         let seed = record.body().seed().unwrap_or(Seed([0; 16]));
-        let (again, mut head) =
-            begin(record.header().store, &start, Inputs { clock: record.header().ts, seed })?;
+        let (again, mut head) = begin(
+            record.header().store,
+            &start,
+            Inputs { clock: record.header().ts, seeds: Seeds::recorded(seed) },
+        )?;
         // A record with a closed field cannot be made again, but its id is known.
         head.id = record.id();
         Ok((again, head))
@@ -509,7 +565,7 @@ fn prepare(
     };
     let mut transition = Transition::of(intent);
     if let Some(contract) = head.contract(&intent.type_name) {
-        let context = contract.context(&head.terms.contracts, intent, &head.state, inputs.seed);
+        let context = contract.context(&head.terms.contracts, intent, &head.state, inputs.seeds.nth(0));
         transition.members.push((CONTEXT.into(), context.to_value(&head.terms.contracts)));
     }
     Ok(draft_transition(head, transition, change, inputs)?)
@@ -640,7 +696,7 @@ fn add_forgery(
     entry.set("kind", Value::from("forged_type"));
     entry.set("refusal", Value::from(refused.refusal.id()));
     let entry = Value::Object(entry);
-    refused.anomaly = Some(make_anomaly(head, entry, Inputs { seed: second_seed(inputs.seed), ..inputs })?);
+    refused.anomaly = Some(make_anomaly(head, entry, inputs.behind(1))?);
     Ok(())
 }
 
@@ -660,10 +716,9 @@ fn add_violations(head: &mut RunState, inputs: Inputs, outcomes: &mut [Outcome])
 /// Appends a `predicate.violation` for the newest transition, if it caused one. No other record may
 /// follow it. For what the kernel itself wrote, with the inputs of that; [`step`] does so by itself.
 pub fn settle(head: &mut RunState, inputs: Inputs) -> Result<Vec<Record>, SealError> {
-    let (mut violations, mut seed) = (Vec::new(), inputs.seed);
+    let mut violations = Vec::new();
     while head.owes() {
-        seed = Seed(other_seed(b"dendrer/violation-seed/v1\n", seed));
-        violations.push(make_violation(head, Inputs { seed, ..inputs })?);
+        violations.push(make_violation(head, inputs.behind(1 + violations.len() as u64))?);
     }
     Ok(violations)
 }
@@ -850,7 +905,7 @@ fn draft_transition(
         pack: head.terms.digest,
     };
     let content: Object = content.into_iter().collect();
-    let draft = draft(header, &content, inputs.seed)?;
+    let draft = draft(header, &content, inputs.seeds.nth(0))?;
     head.counters.add(what.type_name.as_str(), &Value::Object(content));
     // The id follows when the record is sealed; until then it is not read.
     head.agents.entry(Arc::clone(&what.agent)).or_insert(AgentHead { seq, id: head.id }).seq = seq;
@@ -930,15 +985,6 @@ fn clamp_clock(head: &RunState, clock: Timestamp, notes: &mut Vec<Value>) -> Tim
     head.ts
 }
 
-/// One step may make two records. Their salts must not be related to each other by anyone who has only one.
-fn second_seed(seed: Seed) -> Seed {
-    Seed(other_seed(b"dendrer/second-seed/v1\n", seed))
-}
-
-fn other_seed(tag: &[u8], seed: Seed) -> [u8; 16] {
-    Digest::of_parts(&[tag, &seed.0]).0[..16].try_into().expect("16 of 32 bytes")
-}
-
 fn draft_refusal(
     head: &RunState,
     intent: &Intent,
@@ -953,7 +999,7 @@ fn draft_refusal(
     }
     let (mut header, content) = refusal_of(head, intent, Value::Object(why), inputs);
     header.author = if claimed { Author::Agent } else { intent.author };
-    let draft = draft(header, &content.into_iter().collect(), inputs.seed)?;
+    let draft = draft(header, &content.into_iter().collect(), inputs.seeds.nth(0))?;
     Ok(Prepared { draft, agent: Arc::clone(&intent.agent), seq: 0, reason: Some(reason) })
 }
 

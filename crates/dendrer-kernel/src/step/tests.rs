@@ -7,7 +7,7 @@ use dendrer_object::Code;
 use dendrer_object::json::parse_door;
 
 fn inputs(n: u64) -> Inputs {
-    Inputs { clock: Timestamp::from_ms(1_000_000 + n), seed: Seed([n as u8; 16]) }
+    Inputs { clock: Timestamp::from_ms(1_000_000 + n), seeds: Seeds::of_secret([n as u8; 16]) }
 }
 
 fn value(text: &str) -> Value {

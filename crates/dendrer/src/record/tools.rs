@@ -147,7 +147,7 @@ mod tests {
     use super::*;
     use crate::recorder::{Fixed, Recorder};
     use dendrer_kernel::sealed::fact;
-use dendrer_kernel::step::{Outcome, Start};
+    use dendrer_kernel::step::{Outcome, Start};
     use dendrer_object::note::SigningKey;
     use dendrer_object::{Intent, RunName, StoreId};
     use dendrer_store::{Memory, Shared, StoreInfo};
