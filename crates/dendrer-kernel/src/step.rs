@@ -37,6 +37,7 @@ mod fork;
 mod import;
 mod outcome;
 mod reads;
+mod rules;
 mod terms;
 
 pub(crate) use cause::{Cause, again, cause};
@@ -48,11 +49,10 @@ use fork::Forked;
 pub use fork::{Fork, fork};
 pub use import::{Pick, Picked, cherrypick, refuse_import};
 pub use outcome::{Outcome, Reason, Refused, StartError, StepError};
+use rules::RuleSet;
 use terms::Terms;
 
-/// The version of these rules, recorded at the start of each run: a later kernel replays an earlier run by the
-/// rules of its time.
-pub const KERNEL_VERSION: u64 = 1;
+pub use rules::KERNEL_VERSION;
 
 /// Kinds of anomaly that the kernel notes in a transition's `anomalies`. An intent cannot bring its own.
 const KERNEL_NOTES: [&str; 2] = [CLOCK_WENT_BACK, REDUCER_ERROR];
@@ -133,6 +133,8 @@ impl Start {
 /// The newest place of a run: all that the next step depends on.
 #[derive(Clone)]
 pub struct RunState {
+    /// The rules by which it was begun.
+    rules: &'static RuleSet,
     store: StoreId,
     run: RunName,
     /// For a fork, where it branched off.
@@ -253,6 +255,16 @@ pub fn given_state(content: &Value) -> Value {
 
 /// Begins a run: its `run` record and the head of the first step.
 pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, RunState), StartError> {
+    begin_by(rules::CURRENT, store, start, inputs)
+}
+
+/// As [`begin`], by the rules of a version.
+fn begin_by(
+    rules: &'static RuleSet,
+    store: StoreId,
+    start: &Start,
+    inputs: Inputs,
+) -> Result<(Record, RunState), StartError> {
     let Some(state) = start.state.as_object() else {
         return Err(StartError::StateKind(start.state.described()));
     };
@@ -276,7 +288,7 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, R
     terms::watch_start(&terms, &mut change);
     let state = change.state;
     let mut content: Vec<(&str, Value)> = vec![
-        ("kernel", Value::from(KERNEL_VERSION)),
+        ("kernel", Value::from(rules.version)),
         ("reducer", Value::from(&*start.reducer)),
         ("stage", Value::from(start.stage as u64)),
         ("state", state.clone()),
@@ -310,6 +322,7 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, R
     };
     let record = seal(header, content, inputs.seeds.nth(0))?;
     let head = RunState {
+        rules,
         store,
         run: start.run.clone(),
         forked: None,
@@ -363,7 +376,7 @@ impl RunState {
     /// As [`RunState::at_start`], with the record that beginning the run again makes.
     pub(crate) fn made_at_start(record: &Record) -> Result<(Record, RunState), StartError> {
         let content = record.content();
-        check_version(&content)?;
+        let rules = rules::of(&content)?;
         let text = |name: &str| content.get(name).and_then(Value::as_str).map(Arc::<str>::from);
         let start = Start {
             run: record.header().run.clone().expect("a run record has a run"),
@@ -388,7 +401,8 @@ impl RunState {
                 .map(|value| Bound { value: value.clone(), text: text("pack_text").unwrap_or_default() }),
         };
         let seed = record.body().seed().unwrap_or(Seed([0; 16]));
-        let (again, mut head) = begin(
+        let (again, mut head) = begin_by(
+            rules,
             record.header().store,
             &start,
             Inputs { clock: record.header().ts, seeds: Seeds::recorded(seed) },
@@ -512,7 +526,7 @@ pub fn step_each(
     let mut prepared = Vec::with_capacity(intents.len());
     let mut failed = Ok(());
     for (intent, inputs) in intents {
-        match prepare(head, intent, *inputs, reducer) {
+        match (head.rules.prepare)(head, intent, *inputs, reducer) {
             Ok(next) => {
                 let (is_forged, is_transition) = (next.is_forged(), next.reason.is_none());
                 prepared.push(next);
@@ -543,7 +557,7 @@ fn step_alone(
     reducer: &dyn Reducer,
 ) -> Result<Record, StepError> {
     let mut outcomes = Vec::with_capacity(1);
-    let mut prepared = vec![prepare(head, intent, inputs, reducer)?];
+    let mut prepared = vec![(head.rules.prepare)(head, intent, inputs, reducer)?];
     seal_each(head, &mut prepared, &mut outcomes);
     match outcomes.pop().expect("one for one") {
         Outcome::Committed(record) | Outcome::Violated { record, .. } => Ok(record),
@@ -817,14 +831,6 @@ fn check_paths(delta: &Delta) -> Result<(), Reason> {
         }
     }
     Ok(())
-}
-
-/// Looks whether the rules by which a run was recorded are these.
-fn check_version(content: &Value) -> Result<(), StartError> {
-    match content.get("kernel").filter(|version| **version != Value::from(KERNEL_VERSION)) {
-        Some(other) => Err(StartError::Kernel(other.to_string())),
-        None => Ok(()),
-    }
 }
 
 fn is_kernel_path(path: &Pointer) -> bool {

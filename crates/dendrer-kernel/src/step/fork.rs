@@ -9,8 +9,8 @@ use dendrer_object::{Digest, Intent, RunName, Value};
 
 use super::terms::{Terms, read_pack};
 use super::{
-    Change, Inputs, KERNEL_VERSION, Reason, RunState, Seeds, StartError, Transition, check_paths,
-    check_version, draft_transition, read_policy, reducer_note, seal, seal_one,
+    Change, Inputs, Reason, RunState, Seeds, StartError, Transition, check_paths, draft_transition,
+    read_policy, reducer_note, seal, seal_one,
 };
 use crate::ontology::KERNEL;
 use crate::pack::{self, Bound, extend};
@@ -78,7 +78,7 @@ fn begin_fork(parent: &RunState, fork: &Fork, inputs: Inputs) -> Result<(Record,
         ("tick", Value::from(parent.tick)),
     ]);
     let mut content: Vec<(&str, Value)> = vec![
-        ("kernel", Value::from(KERNEL_VERSION)),
+        ("kernel", Value::from(parent.rules.version)),
         ("parent", at),
         ("stage", Value::from(parent.stage as u64)),
         ("state_root", Value::from(parent.state.digest())),
@@ -113,7 +113,7 @@ impl RunState {
     /// Takes over the terms of the fork that a `run` record begins; where it says nothing, those before it hold on.
     pub(super) fn go_on(&mut self, begin: &Record) -> Result<(), StartError> {
         let content = begin.content();
-        check_version(&content)?;
+        self.rules = super::rules::of(&content)?;
         let missing = |what: &'static str| StartError::Fork(what);
         let header = begin.header();
         let parent = content.get("parent").ok_or(missing("where it branched off"))?;
