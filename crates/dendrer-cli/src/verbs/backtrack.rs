@@ -2,6 +2,7 @@
 
 use clap::Args;
 use dendrer::address::{Address, Position, state_path};
+use dendrer::ask::declared;
 use dendrer::ask::why::gather::{self, BacktrackQuestion};
 use dendrer_object::Code;
 
@@ -60,12 +61,13 @@ pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
         values: args.values,
         inputs: args.inputs,
     };
-    let answer = gather::backtrack(&trace, &question)?.ok_or_else(|| {
+    let Some(answer) = gather::backtrack(&trace, &question)? else {
+        declared::place(&[&trace], &question.path)?;
         let (run, path) = (trace.name(), question.path.dotted());
-        Failure::new(Code::E0104, format!("no transition of {run} wrote {path}"))
-            .note("nothing stands there, and nothing stood there when the run began")
-            .help(&["dendrer", "state", &format!("{run}@{to}")])
-    })?;
+        return Err(Failure::new(Code::E0104, format!("no transition of {run} wrote {path}"))
+            .note("it has no value, and had none when the run began")
+            .help(&["dendrer", "state", &format!("{run}@{to}")]));
+    };
     drop(progress);
     out.answer(&answer)
 }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use dendrer::Trace;
 use dendrer::address::{Address, Position};
+use dendrer::ask::declared;
 use dendrer::contract::compare::compare;
 use dendrer::contract::find::list;
 use dendrer::contract::lint::lint;
@@ -22,8 +23,9 @@ use dendrer_view::contract::lint::LintAnswer;
 use dendrer_view::contract::suggest::SuggestAnswer;
 use dendrer_view::forms::{FindingsAnswer, FindingsForm};
 
-use self::find::{is_file, resolve};
+use self::find::resolve;
 use crate::context::keys;
+use crate::context::packs::is_file;
 use crate::context::ticks;
 use crate::context::{self, packs};
 use crate::failure::{Failure, Result};
@@ -117,6 +119,7 @@ fn check_run(
         && checked.in_force.iter().all(|terms| !terms.contracts.types.contains_key(only))
     {
         let shown = contract.unwrap_or(trace.name().as_str());
+        declared::types(&trace, [only.as_str()])?;
         return Err(Failure::new(Code::E0415, format!("no contract of {} is for {only}", trace.name()))
             .help(&["dendrer", "contract", "show", shown]));
     }
@@ -159,6 +162,11 @@ fn suggest_fields(global: &Global, runs: &[String], only: Option<&str>, tries: u
             return Err(Failure::new(Code::E0106, format!("{} is named twice", trace.name())));
         }
         traces.push(trace);
+    }
+    if let (Some(only), Some(first)) = (&only, traces.first())
+        && traces.iter().all(|trace| declared::types(trace, [only.as_str()]).is_err())
+    {
+        declared::types(first, [only.as_str()])?;
     }
     let found = suggest(&traces, SuggestQuestion { only: only.as_ref(), tries })?;
     drop(progress);

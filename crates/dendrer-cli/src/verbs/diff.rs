@@ -148,6 +148,7 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
         ignore: args.ignore.iter().map(|text| ignored_place(text)).collect::<Result<_>>()?,
         path: args.path.as_deref().map(place).transpose()?,
     };
+    question.check(&a, &b)?;
     let form = DiffForm {
         stat: args.stat,
         summary: args.summary,

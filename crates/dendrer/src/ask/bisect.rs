@@ -17,6 +17,7 @@ use dendrer_kernel::predicate::{Monotone, Predicate, Verdict, Window};
 use dendrer_object::record::Record;
 use dendrer_object::{Digest, Pointer, RunName, TypeName};
 
+use crate::ask::declared;
 use crate::ask::regression::Regression;
 use crate::diff::{self, DiffKind};
 use crate::error::Error;
@@ -383,6 +384,7 @@ fn report(line: &Timeline, lift: bool) -> BisectReport {
 
 /// Finds the first deny or escalate for a type after an allow for it, by reading every decision.
 fn policy_flip(trace: &Trace, about: &TypeName, range: &Range) -> Result<BisectReport, Error> {
+    declared::types(trace, [about.as_str()])?;
     let (mut allowed, mut flip, mut erased) = (None, None, None);
     trace.for_each(1, range.to, &mut |tick, record| {
         match decision(&record, about) {

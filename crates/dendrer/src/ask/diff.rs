@@ -18,6 +18,7 @@ use dendrer_object::record::{Author, Record};
 use dendrer_object::value::differences;
 use dendrer_object::{Digest, Pointer, TypeName, Value};
 
+use crate::ask::declared;
 use crate::error::Error;
 use crate::run::pack;
 use crate::run::snapshot::weight;
@@ -139,6 +140,12 @@ impl DiffQuestion {
             ignore: Vec::new(),
             path: None,
         }
+    }
+
+    /// Checks that the runs have each place that is named: a place that they do not have would match nothing.
+    pub fn check(&self, a: &Trace, b: &Trace) -> Result<(), Error> {
+        let mut places = self.ignore.iter().chain(&self.path);
+        places.try_for_each(|place| declared::compared_place(&[a, b], place))
     }
 
     fn asks(&self, kind: DiffKind) -> bool {
