@@ -1,10 +1,10 @@
 //! Where answers go: stdout for the answer, stderr for everything else, one document or lines.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use dendrer::bundle::Opened;
-use dendrer_object::{Code, RunName, Value};
+use dendrer_object::{Code, Object, RunName, Value};
 use dendrer_view::answer::{Answer, ItemAnswer, Line, LinePlace, Page};
 pub(crate) use dendrer_view::answer::{CUT, Style};
 use dendrer_view::fields::Fields;
@@ -63,6 +63,8 @@ pub(crate) struct Out {
     tampered: Option<Value>,
     /// What is wrong with the log that is read.
     incomplete: Option<Code>,
+    /// The store and the bundles that were read, as paths.
+    sources: Vec<String>,
     /// The files that were read, and the runs in them.
     bundles: Vec<(String, Vec<RunName>)>,
     /// The store, where it was named.
@@ -125,6 +127,7 @@ impl Out {
             after: Vec::new(),
             tampered: None,
             incomplete: None,
+            sources: Vec::new(),
             bundles: Vec::new(),
             store: global.store.clone(),
             untouched: true,
@@ -270,7 +273,12 @@ impl Out {
 
     /// The page that lines are written for.
     pub(crate) fn page(&self) -> Page {
-        Page { width: self.width, times: self.times.clone(), accessible: accessible() }
+        Page {
+            width: self.width,
+            times: self.times.clone(),
+            accessible: accessible(),
+            sources: self.sources.clone(),
+        }
     }
 
     /// Prints lines, each where it belongs.
@@ -321,22 +329,28 @@ impl Out {
 
     /// Ends a stream with the document that its items are left out of.
     fn end_stream(&mut self, document: &Value) -> Result<()> {
-        let mut summary = document.as_object().cloned().unwrap_or_default();
-        if let Some(warning) = self.tampered.take() {
-            summary.set("tampered", warning);
-        }
+        let mut summary = self.placed(document.as_object().cloned().unwrap_or_default());
         summary.set("items", Value::from(self.items));
         self.json(&Value::record([("summary", Value::Object(summary))]))
     }
 
+    /// Adds to a document about runs where they were read, and what is wrong there.
+    fn placed(&mut self, mut document: Object) -> Object {
+        let is_of_runs = ["run", "a", "place"].iter().any(|member| document.contains_key(member));
+        if is_of_runs && !self.sources.is_empty() {
+            let paths = self.sources.iter().map(|path| Value::from(path.as_str()));
+            document.set("read_from", Value::array(paths));
+        }
+        if let Some(warning) = self.tampered.take() {
+            document.set("tampered", warning);
+        }
+        document
+    }
+
     /// Writes the one document of the answer: whole, as items and a summary, or the chosen fields for people.
     pub(crate) fn document(&mut self, value: &Value) -> Result<()> {
-        let warned = self.tampered.take().map(|warning| {
-            let mut warned = value.as_object().cloned().unwrap_or_default();
-            warned.set("tampered", warning);
-            Value::Object(warned)
-        });
-        let value = warned.as_ref().unwrap_or(value);
+        let placed = value.as_object().map(|document| Value::Object(self.placed(document.clone())));
+        let value = placed.as_ref().unwrap_or(value);
         match (self.format, &self.fields) {
             (Format::Jsonl, _) => self.stream(value),
             (Format::Json, Some(fields)) => {
@@ -411,7 +425,17 @@ impl Out {
 
     /// Remembers which file an answer is of, so that what helps is asked of that file too.
     pub(crate) fn reads(&mut self, opened: &Opened) {
+        self.reads_from(&opened.path);
         self.bundles.push((opened.path.display().to_string(), opened.runs.clone()));
+    }
+
+    /// Remembers where an answer was read: answers say it.
+    pub(crate) fn reads_from(&mut self, path: &Path) {
+        let here = std::env::current_dir().ok();
+        let shown = here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path).display().to_string();
+        if !self.sources.contains(&shown) {
+            self.sources.push(shown);
+        }
     }
 
     /// Says something that is not the answer. On a terminal it is printed below the answer so far.

@@ -102,6 +102,8 @@ pub struct Page {
     pub times: TimeForm,
     /// Whether a screen reader reads it: lists instead of tables, words instead of marks.
     pub accessible: bool,
+    /// The store and the bundles that were read, as paths, in the order in which they were opened.
+    pub sources: Vec<String>,
 }
 
 /// An emphasis, without red against green alone.
@@ -156,7 +158,13 @@ pub const CUT: &str = "(lines are cut at the width; a larger --width shows more,
 
 impl Page {
     /// A page without a width, with times in UTC.
-    pub const WIDE: Page = Page { width: None, times: TimeForm::Utc, accessible: false };
+    pub const WIDE: Page = Page { width: None, times: TimeForm::Utc, accessible: false, sources: Vec::new() };
+
+    /// Returns `, read from PATH` for the line that names the run; empty if nothing was opened.
+    pub fn read_from(&self) -> String {
+        let paths: Vec<String> = self.sources.iter().map(|path| quote::escape(path)).collect();
+        if paths.is_empty() { String::new() } else { format!(", read from {}", paths.join(" and ")) }
+    }
 
     /// Returns the line of a text, cut at the width of the page.
     pub fn fit(&self, text: &str) -> Line {

@@ -4,6 +4,7 @@ use dendrer::ask::bisect::gather::{BisectAnswer, BisectFound, BisectOrigin, Regr
 use dendrer::ask::regression::Regression;
 use dendrer::bisect::{BisectOutcome, BisectQuestion, BisectReport, Probe, RunDivergence};
 use dendrer::diagnosis::DiagnosisClass;
+use dendrer::diff::is_marker;
 use dendrer::kernel::obligation::Standing;
 use dendrer::kernel::predicate::{Asked, Monotone, Predicate, Verdict, Window};
 use dendrer::kernel::progress::Evaluation;
@@ -42,6 +43,11 @@ pub fn question_lines(question: &BisectQuestion, monotone: &str) -> Vec<String> 
         );
     }
     lines
+}
+
+/// Writes which run is asked, over which ticks, and where it was read.
+pub fn run_line(run: &RunName, (from, to): (u64, u64), page: &Page) -> Line {
+    Line::from(format!("run        {run}, ticks {from}..{to}{}", page.read_from()))
 }
 
 /// Writes the head of a report: what is asked, and what both ends say.
@@ -414,8 +420,8 @@ impl BisectShown<'_> {
         document
     }
 
-    fn head(&self) -> Vec<Line> {
-        let BisectFound { question, report, ended, .. } = &self.answer.found;
+    fn head(&self, page: &Page) -> Vec<Line> {
+        let BisectFound { run, question, report, ended, .. } = &self.answer.found;
         let mut head = head_lines(question, report);
         if let Some(other) = self.answer.other_in_pack {
             head.insert(2, other_line(other));
@@ -435,7 +441,8 @@ impl BisectShown<'_> {
         }
         let evaluations = self.answer.evaluations.iter().flatten();
         head.extend(evaluations.map(|(tick, said)| evaluated_line(*tick, said)));
-        head.into_iter().map(Line::from).chain(probe_lines(report)).collect()
+        let first = run_line(run, (report.low.0, report.high.0), page);
+        [first].into_iter().chain(head.into_iter().map(Line::from)).chain(probe_lines(report)).collect()
     }
 
     fn onset_lines(&self, page: &Page) -> Vec<Line> {
@@ -482,7 +489,7 @@ impl Answer for BisectShown<'_> {
 
     fn lines(&self, page: &Page) -> Vec<Line> {
         let BisectFound { question, report, .. } = &self.answer.found;
-        let mut lines = self.head();
+        let mut lines = self.head(page);
         match &report.outcome {
             BisectOutcome::Onset(_) => lines.extend(self.onset_lines(page)),
             BisectOutcome::Initial if report.low.0 == 0 => {
@@ -552,8 +559,11 @@ fn never_words(question: &BisectQuestion, report: &BisectReport) -> String {
     if let BisectQuestion::Divergence(found) = question {
         let other = &found.from;
         return match &found.first {
+            Some(pair) if pair.b.as_ref().is_some_and(is_marker) => {
+                format!("no divergence up to tick {high}: after it {other} changes the state by a marker")
+            }
             Some(pair) if pair.a.is_none() => {
-                format!("no divergence: only {other} goes on behind tick {high}")
+                format!("no divergence: only {other} goes on after tick {high}")
             }
             _ => format!("no divergence: each transition up to tick {high} is what {other} has beside it"),
         };
@@ -663,6 +673,7 @@ impl Answer for BisectAll {
         let with = |wanted| self.found.iter().filter(|found| code(&found.report) == wanted).count();
         let all = thousands(self.found.len() as u64);
         let sum = format!("{} of {all} violated, {} never, {} refused", with(0), with(1), with(6));
+        let sum = format!("{sum} in {}{}", self.run, page.read_from());
         table.lines(page.width).0.into_iter().chain([sum]).map(Line::from).collect()
     }
 
@@ -752,10 +763,11 @@ impl Answer for RegressionShown<'_> {
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
-        let RegressionAnswer { found: BisectFound { question, report, origin, .. }, beside, invariant } =
+        let RegressionAnswer { found: BisectFound { run, question, report, origin, .. }, beside, invariant } =
             self.answer;
         let Some(found) = self.regression() else { return Vec::new() };
         let mut lines = vec![Line::styled(Style::Warn, HEURISTIC)];
+        lines.push(run_line(run, (report.low.0, report.high.0), page));
         lines.extend(head_lines(question, report).into_iter().map(Line::from));
         let ends = [(report.low.0, &found.first), (report.high.0, &found.last)];
         lines.extend(ends.map(|(tick, said)| Line::from(evaluated_line(tick, said))));

@@ -2,7 +2,7 @@
 
 use dendrer::diff::{
     DiffAlign, DiffChange, DiffKind, DiffOutcome, DiffQuestion, DiffReport, DiffSides, DiffTally, Marker,
-    Pair, STATE, States,
+    Pair, STATE, States, is_marker,
 };
 use dendrer_object::record::Record;
 use dendrer_object::{Digest, Pointer, RunName, Value, tag};
@@ -161,6 +161,10 @@ fn unknown_words(states: &States) -> String {
 pub fn cause_words(pair: &Pair) -> String {
     let type_name = types_of(pair);
     match (&pair.a, &pair.b, pair.changes.first()) {
+        (Some(record), None, Some(change)) | (None, Some(record), Some(change)) if is_marker(record) => {
+            let (a, b) = sides(change);
+            format!("{type_name}, {} {a} -> {b}", quote::path(&change.path))
+        }
         (Some(_), None, _) => {
             format!("b has nothing there, and a goes on with {}", type_name.replace(" | (none)", ""))
         }
@@ -248,9 +252,10 @@ pub fn head_lines(report: &DiffReport, align: DiffAlign) -> Vec<String> {
     let mut skipped = Vec::new();
     for (side, markers) in [("a", &report.markers.0), ("b", &report.markers.1)] {
         if let Some(marker) = markers.iter().find(is_fork) {
-            notes.push(format!("{side} forks there; its tick {} is the fork marker, skipped", marker.tick));
+            let what = if marker.changes_state { "which changes the state" } else { "skipped" };
+            notes.push(format!("{side} forks there; its tick {} is the fork marker, {what}", marker.tick));
         }
-        let others = markers.iter().filter(|marker| !is_fork(marker));
+        let others = markers.iter().filter(|marker| !is_fork(marker) && !marker.changes_state);
         skipped.extend(
             others.map(|marker| format!("{side} {} {}", marker.tick, row::row(&marker.record).type_name)),
         );
@@ -419,6 +424,7 @@ fn markers_json(report: &DiffReport) -> Value {
             ("id", Value::from(row.id.as_str())),
             ("type", Value::from(row.type_name.as_str())),
             ("says", Value::from(marker_words(marker))),
+            ("changes_state", Value::from(marker.changes_state)),
         ])
     };
     let (a, b) = &report.markers;
@@ -623,6 +629,10 @@ impl DiffAnswer {
             (None, Some(record)) => (record, true),
             _ => return false,
         };
+        // A marker that changes the state is no end of a run.
+        if is_marker(record) {
+            return false;
+        }
         if !pair.kinds.is_empty() {
             let tick = record.header().tick.unwrap_or(0);
             let tail = self.tail.get_or_insert(Tail { in_b, from: tick, to: tick, count: 0 });
@@ -695,6 +705,7 @@ impl ItemAnswer for DiffAnswer {
         if !self.form.only_changes {
             let part = question.is_part(report);
             lines.push(page.fit(&headline(report, part)).paint(Style::Strong));
+            lines.push(page.fit(&format!("runs      a {}, b {}{}", found.a, found.b, page.read_from())));
             lines.extend(head_lines(report, question.align).iter().map(|line| page.fit(line)));
             lines.push(found_line(report, &question.kinds).into());
             lines.extend(ignored_line(report).map(Line::from));

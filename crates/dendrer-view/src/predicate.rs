@@ -10,8 +10,8 @@ use dendrer_object::record::Record;
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::bisect::{
-    candidate_ticks, interval_lines, question_lines, standing_json, standing_words, sum_up, timeline_json,
-    word, words,
+    candidate_ticks, interval_lines, question_lines, run_line, standing_json, standing_words, sum_up,
+    timeline_json, word, words,
 };
 use crate::table::{Align, Table};
 use crate::{count, document, quote, row, thousands};
@@ -182,7 +182,8 @@ impl Answer for PredicateTestAnswer<'_> {
         let registered = self.tested.registered.as_ref();
         head.extend(registered.map(|entry| format!("           {}", registration_line(entry))));
         head.extend(self.tested.other_in_pack.map(other_line));
-        let mut lines: Vec<Line> = head.into_iter().map(Line::from).collect();
+        let mut lines = vec![run_line(&self.tested.run, (line.from, line.to), page)];
+        lines.extend(head.into_iter().map(Line::from));
         match self.rows {
             Some(rows) => lines.extend(tick_table(rows).lines(page.width).0.into_iter().map(Line::from)),
             None => {

@@ -31,7 +31,10 @@ impl Answer for StateAnswer {
 
     fn lines(&self, page: &Page) -> Vec<Line> {
         let lines = pretty(&self.value, 0, self.depth);
-        let root = self.path.as_str().is_empty().then(|| Line::note(format!("state root {}", self.root)));
+        let root = self.path.as_str().is_empty().then(|| {
+            let place = format!("{}@{}{}", self.run, self.tick, page.read_from());
+            Line::note(format!("state root {} of {place}", self.root))
+        });
         lines.iter().map(|line| page.fit(line)).chain(root).collect()
     }
 }
@@ -54,6 +57,8 @@ impl Answer for StateDifference {
         let ((run, tick), (base, from)) = (&self.place, &self.base);
         let number = count(self.changes.len() as u64, "difference", "differences");
         let changes = self.changes.iter().map(|change| page.change(change).paint(Style::Warn));
-        changes.chain([format!("{number} from {base}@{from} to {run}@{tick}").into()]).collect()
+        changes
+            .chain([format!("{number} from {base}@{from} to {run}@{tick}{}", page.read_from()).into()])
+            .collect()
     }
 }

@@ -251,7 +251,8 @@ impl Answer for WhyAnswer {
     fn lines(&self, page: &Page) -> Vec<Line> {
         let (path, followed) = (quote::path(&self.path), quote::path(&self.followed));
         let shown = self.value.as_ref().map_or_else(|| "(absent)".to_owned(), quote::value);
-        let mut lines = vec![Line::from(format!("{path} at {}@{}   {shown}", self.run, self.tick))];
+        let place = format!("{path} at {}@{}{}   {shown}", self.run, self.tick, page.read_from());
+        let mut lines = vec![Line::from(place)];
         match &self.why.root {
             Some(root) => {
                 lines.extend(tree_lines(&self.records, root).iter().map(|line| shortened(page, line)));
@@ -307,7 +308,7 @@ impl Answer for Backtracked {
         };
         let (from, to) = self.range;
         let ticks = count((to + 1).saturating_sub(from), "tick", "ticks");
-        lines.push(format!("{writes} in {ticks}").into());
+        lines.push(format!("{writes} in {ticks} of {}{}", self.run, page.read_from()).into());
         lines.extend(hidden_line(&self.hidden));
         let nameless: Vec<String> = self.nameless.iter().map(ToString::to_string).collect();
         if let Some(ticks) = list(&nameless, 12) {

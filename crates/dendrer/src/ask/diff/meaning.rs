@@ -268,6 +268,12 @@ impl Meaning {
     }
 }
 
+/// Returns what a marker wrote, as it is compared; `None` if it was erased or withheld.
+pub(super) fn writes(marker: &Record, rules: &Rules) -> Option<Vec<Op>> {
+    let delta = marker.body().value(DELTA)?;
+    Some(rules.writes(Delta::from_value(&delta).ok()?.0))
+}
+
 fn pointer(text: &str) -> Pointer {
     text.parse().expect("a pointer")
 }
