@@ -65,6 +65,8 @@ pub(crate) struct Out {
     incomplete: Option<Code>,
     /// The store and the bundles that were read, as paths.
     sources: Vec<String>,
+    /// Whether no store was named, so that every verb finds the same one here.
+    is_usual: bool,
     /// The files that were read, and the runs in them.
     bundles: Vec<(String, Vec<RunName>)>,
     /// The store, where it was named.
@@ -72,6 +74,22 @@ pub(crate) struct Out {
     /// Whether nothing of the answer was written yet.
     untouched: bool,
 }
+
+/// Documents that say where their runs were read.
+const READ: [&str; 12] = [
+    "backtrack",
+    "bisect",
+    "bisect-all",
+    "contract-check",
+    "diff",
+    "log",
+    "predicate-test",
+    "replay",
+    "show",
+    "state",
+    "state-difference",
+    "why",
+];
 
 enum Sink {
     Stdout(BufWriter<io::Stdout>),
@@ -128,6 +146,8 @@ impl Out {
             tampered: None,
             incomplete: None,
             sources: Vec::new(),
+            is_usual: global.store.is_none()
+                && std::env::var_os("DENDRER_STORE").is_none_or(|name| name.is_empty()),
             bundles: Vec::new(),
             store: global.store.clone(),
             untouched: true,
@@ -278,6 +298,7 @@ impl Out {
             times: self.times.clone(),
             accessible: accessible(),
             sources: self.sources.clone(),
+            is_usual: self.is_usual && self.bundles.is_empty(),
         }
     }
 
@@ -336,8 +357,12 @@ impl Out {
 
     /// Adds to a document about runs where they were read, and what is wrong there.
     fn placed(&mut self, mut document: Object) -> Object {
-        let is_of_runs = ["run", "a", "place"].iter().any(|member| document.contains_key(member));
-        if is_of_runs && !self.sources.is_empty() {
+        let schema = document.get("schema").and_then(Value::as_str).unwrap_or_default();
+        let is_answer = schema
+            .strip_prefix("dendrer.")
+            .and_then(|schema| schema.strip_suffix("/1"))
+            .is_some_and(|schema| READ.contains(&schema));
+        if is_answer && !self.sources.is_empty() {
             let paths = self.sources.iter().map(|path| Value::from(path.as_str()));
             document.set("read_from", Value::array(paths));
         }

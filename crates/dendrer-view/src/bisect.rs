@@ -673,7 +673,7 @@ impl Answer for BisectAll {
         let with = |wanted| self.found.iter().filter(|found| code(&found.report) == wanted).count();
         let all = thousands(self.found.len() as u64);
         let sum = format!("{} of {all} violated, {} never, {} refused", with(0), with(1), with(6));
-        let sum = format!("{sum} in {}{}", self.run, page.read_from());
+        let sum = format!("{sum}{}", page.of_run(&self.run));
         table.lines(page.width).0.into_iter().chain([sum]).map(Line::from).collect()
     }
 

@@ -189,14 +189,13 @@ impl ItemAnswer for LogAnswer {
         };
         let more = if summary.left_out { " (use -n 0 for all)" } else { "" };
         let sum = format!(
-            "{} of {} of {}{}{refused}{more}, {}, {}, {}",
+            "{} of {}{refused}{more}, {}, {}, {}{}",
             thousands(summary.shown - summary.refusals),
             count(summary.total, "transition", "transitions"),
-            self.run,
-            page.read_from(),
             count(summary.agents, "agent", "agents"),
             count(summary.anomalies, "anomaly", "anomalies"),
             if *found_intact { "found intact here" } else { "not verified yet" },
+            page.of_run(&self.run),
         );
         lines.push(sum.into());
         lines.extend(closed::line(&summary.closed).map(Line::from));

@@ -13,7 +13,7 @@ use dendrer_object::{Code, RunName, Value};
 
 use crate::quote::shell;
 use crate::verdict::list;
-use crate::{codes, count, document, quote};
+use crate::{codes, document, quote};
 
 /// A problem on its way to the user. At most three help lines are shown; each is a command that can be pasted.
 #[derive(Debug, Clone)]
@@ -285,13 +285,6 @@ fn undeclared(problem: Problem, name: &Undeclared) -> Problem {
             Some(known) => problem.note(format!("there are {known}")),
             None => problem,
         },
-    };
-    let problem = match name.closed {
-        0 => problem,
-        n => problem.note(format!(
-            "{} erased or withheld, and may have this name",
-            count(n, "value was", "values were")
-        )),
     };
     match name.kind {
         NameKind::Place => problem.help(&["dendrer", "state", run, "--depth", "1"]),

@@ -69,8 +69,8 @@ impl ItemAnswer for ReplayAnswer {
                 let twice = if replayed.twice { ", two evaluations each" } else { "" };
                 let ticks = count(*ticks, "tick", "ticks");
                 format!(
-                    "replayed   OK    {ticks} of {tip} of {run}{}, by {reducer}{twice}; no model and no tool was called",
-                    page.read_from()
+                    "replayed   OK    {ticks} of {tip} of {run}, by {reducer}{twice}; no model and no tool was called{}",
+                    page.of_run(run)
                 )
             }
             Some(error) if self.detects => {

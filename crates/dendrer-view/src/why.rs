@@ -251,7 +251,7 @@ impl Answer for WhyAnswer {
     fn lines(&self, page: &Page) -> Vec<Line> {
         let (path, followed) = (quote::path(&self.path), quote::path(&self.followed));
         let shown = self.value.as_ref().map_or_else(|| "(absent)".to_owned(), quote::value);
-        let place = format!("{path} at {}@{}{}   {shown}", self.run, self.tick, page.read_from());
+        let place = format!("{path} at {}@{}   {shown}{}", self.run, self.tick, page.of_run(&self.run));
         let mut lines = vec![Line::from(place)];
         match &self.why.root {
             Some(root) => {
@@ -308,7 +308,7 @@ impl Answer for Backtracked {
         };
         let (from, to) = self.range;
         let ticks = count((to + 1).saturating_sub(from), "tick", "ticks");
-        lines.push(format!("{writes} in {ticks} of {}{}", self.run, page.read_from()).into());
+        lines.push(format!("{writes} in {ticks}{}", page.of_run(&self.run)).into());
         lines.extend(hidden_line(&self.hidden));
         let nameless: Vec<String> = self.nameless.iter().map(ToString::to_string).collect();
         if let Some(ticks) = list(&nameless, 12) {

@@ -119,9 +119,11 @@ fn check_run(
         && checked.in_force.iter().all(|terms| !terms.contracts.types.contains_key(only))
     {
         let shown = contract.unwrap_or(trace.name().as_str());
-        declared::types(&trace, [only.as_str()])?;
-        return Err(Failure::new(Code::E0415, format!("no contract of {} is for {only}", trace.name()))
-            .help(&["dendrer", "contract", "show", shown]));
+        let failure = Failure::new(Code::E0415, format!("no contract of {} is for {only}", trace.name()))
+            .help(&["dendrer", "contract", "show", shown]);
+        let names = checked.in_force.iter().flat_map(|terms| terms.contracts.types.keys());
+        let near = nearest(only.as_str(), names.map(TypeName::as_str));
+        return Err(near.map_or(failure.clone(), |near| failure.note(format!("did you mean {near}?"))));
     }
     Ok(checked)
 }

@@ -63,7 +63,7 @@ impl Answer for ContractCheckAnswer<'_> {
         }
         let violated = checked.violations().filter(|judged| judged.onset().is_some()).count();
         let all = checked.violations().count();
-        lines.push(format!("{violated} of {all} violated in {}{}", checked.run, page.read_from()).into());
+        lines.push(format!("{violated} of {all} violated{}", page.of_run(&checked.run)).into());
         // Bisect knows the predicates of the pack at the tip.
         let newest = checked.in_force.last().into_iter().flat_map(|terms| &terms.violations);
         let onset = newest.into_iter().find(|judged| judged.onset().is_some());

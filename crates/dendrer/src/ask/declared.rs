@@ -78,7 +78,7 @@ pub fn place(traces: &[&Trace], path: &Pointer) -> Result<(), Error> {
             let known = counters::NAMES.iter().map(|name| format!("{COUNTERS}.{name}"));
             return match counters::NAMES.contains(&counter.as_str()) {
                 true => Ok(()),
-                false => Err(no_place(traces, path, &[COUNTERS.to_owned()], known.collect(), 0)),
+                false => Err(no_place(traces, path, &[COUNTERS.to_owned()], known.collect())),
             };
         }
         _ if known.contains(first) => return Ok(()),
@@ -117,7 +117,10 @@ pub fn place(traces: &[&Trace], path: &Pointer) -> Result<(), Error> {
             return Ok(());
         }
     }
-    Err(no_place(traces, path, &above, known, closed))
+    if closed > 0 {
+        return Ok(());
+    }
+    Err(no_place(traces, path, &above, known))
 }
 
 /// Checks a place that `diff` compares: one of the state, or one that a transition of the runs has.
@@ -144,8 +147,11 @@ pub fn compared_place(traces: &[&Trace], path: &Pointer) -> Result<(), Error> {
             return Ok(());
         }
     }
+    if closed > 0 {
+        return Ok(());
+    }
     let above = &names[..names.len() - 1];
-    Err(no_place(traces, path, above, known, closed))
+    Err(no_place(traces, path, above, known))
 }
 
 /// Names that were not found yet.
@@ -180,14 +186,14 @@ impl<'n> Missing<'n> {
             refusals.values().flatten().for_each(|record| names_of(record, &mut known, &mut closed));
             self.0.retain(|name| !known.contains(*name));
         }
-        let Some(name) = self.0.first() else { return Ok(()) };
+        // A value that was erased or withheld may have the name. The question says then what it could not read.
+        let Some(name) = self.0.first().filter(|_| closed == 0) else { return Ok(()) };
         Err(Error::Undeclared(Box::new(Undeclared {
             kind,
             name: (*name).to_owned(),
             runs: vec![trace.name().to_string()],
             near: near(name, known.iter().map(String::as_str)).map(str::to_owned),
             known: known.into_iter().collect(),
-            closed,
         })))
     }
 }
@@ -270,7 +276,6 @@ fn no_place(
     path: &Pointer,
     above: &[String],
     known: BTreeSet<String>,
-    closed: u64,
 ) -> Error {
     // The first name that is not there is the misspelt one; what follows it is not known to be right.
     let wrong: Vec<String> = path.tokens().take(above.len() + 1).map(|name| name.into_owned()).collect();
@@ -292,6 +297,5 @@ fn no_place(
         runs,
         near: near(&wrong, beside.iter().map(String::as_str)).map(str::to_owned),
         known: beside.into_iter().collect(),
-        closed,
     }))
 }

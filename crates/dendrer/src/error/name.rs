@@ -40,8 +40,6 @@ pub struct Undeclared {
     pub near: Option<String>,
     /// The names that exist.
     pub known: Vec<String>,
-    /// Number of values that were erased or withheld; one of them may be of this name.
-    pub closed: u64,
 }
 
 impl Undeclared {
