@@ -54,6 +54,9 @@ use terms::Terms;
 /// rules of its time.
 pub const KERNEL_VERSION: u64 = 1;
 
+/// Member of a transition with the change that was proposed, if the kernel recorded a rounded one in `delta`.
+const PROPOSED: &str = "proposed";
+
 /// Kinds of anomaly that the kernel notes in a transition's `anomalies`. An intent cannot bring its own.
 const KERNEL_NOTES: [&str; 2] = [CLOCK_WENT_BACK, REDUCER_ERROR];
 const CLOCK_WENT_BACK: &str = "clock_went_back";
@@ -212,7 +215,7 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, R
     };
     let bound = start.pack.as_ref();
     let terms = Terms::of(bound.map(|bound| &bound.value), &state, 0, 0, start.stage)?;
-    let mut change = Change { state, delta: Delta::default(), notes: Vec::new() };
+    let mut change = Change { state, delta: Delta::default(), notes: Vec::new(), proposed: None };
     terms::watch_start(&terms, &mut change);
     let state = change.state;
     let mut content: Vec<(&str, Value)> = vec![
@@ -521,7 +524,8 @@ fn reduce(
         propose(reducer, head, intent).and_then(|reduced| Ok((reduced.delta.apply(&head.state)?, reduced)));
     let change = match reduced {
         Ok((state, ReducedDelta { delta, unknown })) => {
-            let mut change = Change { state, delta, notes: Vec::new() };
+            let proposed = intent.delta.clone().filter(|proposed| reducer.quantizes() && *proposed != delta);
+            let mut change = Change { state, delta, notes: Vec::new(), proposed };
             if unknown::is_incomplete(&head.state) {
                 change.mark(&unknown);
             }
@@ -716,7 +720,7 @@ fn anomaly_change(head: &RunState, entry: &Value) -> Change {
     let path = Pointer::of(["kernel_anomalies"]);
     let delta = Delta(vec![Op::append(path, Value::Object(in_state))]);
     let state = delta.apply(&head.state).expect("kernel_anomalies is an array that only the kernel writes");
-    Change { state, delta, notes: Vec::new() }
+    Change { state, delta, notes: Vec::new(), proposed: None }
 }
 
 fn judge(head: &RunState, intent: &Intent) -> Result<(), Reason> {
@@ -827,6 +831,7 @@ fn draft_transition(
     content.push((Arc::clone(seq_name), Value::from(seq)));
     content.push((Arc::clone(state_root), Value::from(change.state.digest())));
     content.extend(what.goal.map(|goal| ("goal_id".into(), Value::String(goal))));
+    content.extend(change.proposed.map(|delta| (PROPOSED.into(), delta.to_value())));
     let header = Header {
         store: head.store,
         kind: Kind::Transition,

@@ -1,6 +1,6 @@
 //! A bisect report, and the verdicts of a run, as lines and as documents.
 
-use dendrer::ask::bisect::gather::{BisectAnswer, BisectFound, BisectOrigin, RegressionAnswer};
+use dendrer::ask::bisect::gather::{BisectAnswer, BisectFound, BisectOrigin, RegressionAnswer, violated_at};
 use dendrer::ask::regression::Regression;
 use dendrer::bisect::{BisectOutcome, BisectQuestion, BisectReport, Probe, RunDivergence};
 use dendrer::diagnosis::DiagnosisClass;
@@ -257,7 +257,8 @@ fn end((tick, verdict): &(u64, Verdict)) -> String {
 }
 
 /// Writes the probes, one a line, each with what is left afterwards.
-fn probe_lines(report: &BisectReport) -> Vec<Line> {
+/// `said` is what a progress contract says at each probe.
+fn probe_lines(report: &BisectReport, said: &[(u64, Evaluation)]) -> Vec<Line> {
     if report.probes.is_empty() {
         return Vec::new();
     }
@@ -274,7 +275,9 @@ fn probe_lines(report: &BisectReport) -> Vec<Line> {
         };
         let (at, max, tick) = (at + 1, report.probes_max, probe.tick);
         let style = if mark == "FAIL" { Style::Bad } else { Style::Good };
-        let line = format!("  {at}/{max}  tick {tick:>width$}  {word}  {mark:<4}    {left}");
+        let said = said.iter().find(|(at, _)| *at == tick).map(|(_, said)| evaluation_words(said));
+        let said = said.map_or_else(String::new, |said| format!("    {said}"));
+        let line = format!("  {at}/{max}  tick {tick:>width$}  {word}  {mark:<4}    {left}{said}");
         lines.push(Line::styled(style, line));
     }
     lines
@@ -439,10 +442,16 @@ impl BisectShown<'_> {
         if let Some(standing) = &report.standing {
             head.push(format!("owed       {} (at tick {})", standing_words(standing, *ended), report.high.0));
         }
-        let evaluations = self.answer.evaluations.iter().flatten();
-        head.extend(evaluations.map(|(tick, said)| evaluated_line(*tick, said)));
+        let evaluations = self.answer.evaluations.as_deref().unwrap_or_default();
+        let probed: Vec<u64> = report.probes.iter().map(|probe| probe.tick).collect();
+        let shown = evaluations.iter().filter(|(tick, _)| !probed.contains(tick));
+        head.extend(shown.map(|(tick, said)| evaluated_line(*tick, said)));
         let first = run_line(run, (report.low.0, report.high.0), page);
-        [first].into_iter().chain(head.into_iter().map(Line::from)).chain(probe_lines(report)).collect()
+        [first]
+            .into_iter()
+            .chain(head.into_iter().map(Line::from))
+            .chain(probe_lines(report, evaluations))
+            .collect()
     }
 
     fn onset_lines(&self, page: &Page) -> Vec<Line> {
@@ -454,7 +463,9 @@ impl BisectShown<'_> {
         }
         let contributors = contributors.iter().flat_map(|found| contributors::lines(records, found));
         lines.extend(contributors.map(|line| page.fit(&line)));
-        for line in chain.iter().flat_map(|chain| why::chain_lines(records, chain)) {
+        for line in
+            chain.iter().flat_map(|chain| why::chain_lines(records, chain, page.width.map(|width| width / 3)))
+        {
             lines.push(page.width.map_or(line.clone(), |width| quote::shorten(&line, width)).into());
         }
         lines.extend(self.diagnosis_lines());
@@ -709,6 +720,29 @@ fn answer_words(found: &BisectFound) -> String {
 const HEURISTIC: &str =
     "HEURISTIC  a score says how far along a run seems to be; nothing that is called exact rests on it";
 
+/// Returns the word for an outcome in documents.
+fn outcome_word(is_unknown: bool, report: &BisectReport) -> &'static str {
+    match report.outcome {
+        _ if is_unknown => "uncertain",
+        BisectOutcome::Onset(_) => "onset",
+        BisectOutcome::Never => "never",
+        BisectOutcome::Initial => "initial",
+        BisectOutcome::Recovers(_) | BisectOutcome::Uncertain(..) => "uncertain",
+    }
+}
+
+/// Says what a hard predicate says of a range.
+fn hard_words(report: &BisectReport) -> String {
+    match &report.outcome {
+        BisectOutcome::Onset(tick) => format!("first violated at tick {tick} (exact)"),
+        BisectOutcome::Initial => format!("in violation already at tick {} (exact)", report.low.0),
+        BisectOutcome::Uncertain(tick, why) => {
+            format!("cannot be judged at tick {tick}: {}", quote::escape(why))
+        }
+        BisectOutcome::Never | BisectOutcome::Recovers(_) => "not violated (exact)".to_owned(),
+    }
+}
+
 /// A regression, with the run as it was written.
 #[derive(Debug, Clone, Copy)]
 pub struct RegressionShown<'a> {
@@ -729,49 +763,52 @@ impl RegressionShown<'_> {
 
 impl Answer for RegressionShown<'_> {
     fn document(&self) -> Value {
-        let RegressionAnswer { found: BisectFound { report, .. }, beside, invariant } = self.answer;
+        let report = &self.answer.found.report;
         let mut document = found_json(&self.answer.found);
         let Some(found) = self.regression() else { return Value::Object(document) };
-        if !matches!(report.outcome, BisectOutcome::Uncertain(..)) {
-            document.set("certainty", Value::from(crate::HEURISTIC));
-        }
-        document.set("onset", Value::from(self.answer.decisive().onset()));
+        let (winner, hard) = self.answer.decisive();
+        // The certainty is that of the predicate that won, and not that of the score.
+        let certainty = if self.answer.unknown().is_some() { "unavailable" } else { EXACT };
+        document.set("certainty", Value::from(certainty));
+        document.set("outcome", Value::from(outcome_word(self.answer.unknown().is_some(), hard)));
+        document.set("onset", Value::from(hard.onset()));
         let ends = [(report.low.0, &found.first), (report.high.0, &found.last)];
         let fell = found.fell.as_ref().map(|fell| (fell.tick, &fell.said));
         let said = ends.into_iter().chain(fell).map(|(tick, said)| evaluation_json(tick, said));
         document.set("evaluations", Value::array(said));
-        let outcome = match &beside.outcome {
-            BisectOutcome::Onset(_) => "onset",
-            BisectOutcome::Never => "never",
-            BisectOutcome::Initial => "initial",
-            BisectOutcome::Recovers(_) | BisectOutcome::Uncertain(..) => "uncertain",
-        };
+        let asked = self.answer.hard.iter().map(|(predicate, report)| {
+            Value::record([
+                ("name", Value::from(predicate.name())),
+                ("version", Value::from(predicate.version())),
+                ("digest", Value::from(predicate.digest())),
+                ("outcome", Value::from(outcome_word(false, report))),
+                ("onset", Value::from(report.onset())),
+            ])
+        });
         let regression = Value::record([
             ("metric", Value::from(found.metric.as_str())),
             ("tolerance", Value::from(found.tolerance)),
             ("best", Value::from(found.best.map(|(score, _)| score))),
             ("best_tick", Value::from(found.best.map(|(_, tick)| tick))),
-            ("invariant", Value::from(*invariant)),
-            ("invariant_outcome", Value::from(outcome)),
-            ("invariant_onset", Value::from(beside.onset())),
+            ("hard", Value::array(asked)),
             ("agree", Value::from(self.answer.agree())),
             ("score_onset", Value::from(report.onset())),
-            ("takes_precedence", Value::from(*invariant)),
+            ("score_certainty", Value::from(crate::HEURISTIC)),
+            ("takes_precedence", Value::from(winner.name())),
         ]);
         document.set("regression", regression);
         Value::Object(document)
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
-        let RegressionAnswer { found: BisectFound { run, question, report, origin, .. }, beside, invariant } =
-            self.answer;
+        let BisectFound { run, question, report, origin, .. } = &self.answer.found;
         let Some(found) = self.regression() else { return Vec::new() };
         let mut lines = vec![Line::styled(Style::Warn, HEURISTIC)];
         lines.push(run_line(run, (report.low.0, report.high.0), page));
         lines.extend(head_lines(question, report).into_iter().map(Line::from));
         let ends = [(report.low.0, &found.first), (report.high.0, &found.last)];
         lines.extend(ends.map(|(tick, said)| Line::from(evaluated_line(tick, said))));
-        lines.extend(probe_lines(report));
+        lines.extend(probe_lines(report, &[]));
         let metric = &found.metric;
         match (&found.fell, &report.outcome) {
             (_, BisectOutcome::Uncertain(tick, why)) => {
@@ -791,37 +828,36 @@ impl Answer for RegressionShown<'_> {
                 lines.push(format!("no regression: {metric} never fell up to tick {high}").into());
             }
         }
-        let said = match (&beside.outcome, beside.onset()) {
-            (_, Some(tick)) => format!("first violated at tick {tick} (exact)"),
-            (BisectOutcome::Initial, None) => {
-                format!("in violation already at tick {} (exact)", beside.low.0)
+        for (predicate, report) in &self.answer.hard {
+            let (name, version) = (quote::escape(predicate.name()), quote::escape(predicate.version()));
+            lines.push(format!("HARD       {name} {version}: {}", hard_words(report)).into());
+        }
+        let (winner, hard) = self.answer.decisive();
+        let name = quote::escape(winner.name());
+        lines.push(match (self.answer.agree(), violated_at(hard)) {
+            (true, Some(tick)) => {
+                format!("AGREE      the score and {name} name tick {tick} (exact, by {name})").into()
             }
-            (BisectOutcome::Uncertain(tick, why), _) => {
-                format!("cannot be judged at tick {tick}: {}", quote::escape(why))
-            }
-            _ => "not violated (exact)".to_owned(),
-        };
-        lines.push(format!("INVARIANT  {invariant} v1: {said}").into());
-        lines.push(match (self.answer.agree(), beside.onset()) {
-            (true, _) => {
-                "AGREE      the score and the invariant name the same tick, or neither names one".into()
-            }
+            (true, None) => "AGREE      the score never fell, and no hard predicate is violated (exact)".into(),
             (false, Some(tick)) => Line::styled(
                 Style::Warn,
-                format!("DISAGREE   the invariant result takes precedence: the onset is tick {tick}"),
+                format!("DISAGREE   {name} takes precedence: the onset is tick {tick} (exact)"),
             ),
+            (false, None) if self.answer.unknown().is_some() => {
+                Line::styled(Style::Warn, "DISAGREE   nothing is known to be violated, and not all can be judged")
+            }
             (false, None) => Line::styled(
                 Style::Warn,
-                "DISAGREE   the invariant result takes precedence: no onset; a score that fell is a hint",
+                "DISAGREE   the hard predicates take precedence: no onset (exact); a score that fell is a hint",
             ),
         });
-        if beside.onset().is_some() {
-            lines.push(Line::help(["dendrer", "bisect", self.run, "--predicate", invariant]));
+        if hard.onset().is_some() {
+            lines.push(Line::help(["dendrer", "bisect", self.run, "--predicate", winner.name()]));
         }
         lines
     }
 
     fn end(&self) -> End {
-        end_of(self.answer.decisive())
+        if self.answer.unknown().is_some() { End::Unknown } else { end_of(&self.answer.decisive().1) }
     }
 }

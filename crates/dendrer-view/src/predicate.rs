@@ -254,7 +254,7 @@ pub fn sample_lines(predicate: &Predicate, sample: &Sample, line: &Timeline) -> 
         lines.push(format!("  ({} more turns)", thousands(more as u64)).into());
     }
     match sample.turns.len() {
-        0 => lines.push(format!("  {}", sum_up(line)).into()),
+        0 => lines.push(format!("  {}: whether it recovers was not tested there", sum_up(line)).into()),
         1 => lines.push("  does not recover".into()),
         _ => {}
     }
@@ -268,12 +268,14 @@ pub struct RegistrationAnswer {
     pub entry: Registered,
     /// Whether a record was added.
     pub changed: bool,
+    /// Whether it was asked that the predicate cannot recover.
+    pub is_verified: bool,
 }
 
 impl RegistrationAnswer {
-    /// Whether the predicate recovers, so bisect refuses it.
+    /// Whether it was asked that the predicate cannot recover, and it does.
     pub fn is_rejected(&self) -> bool {
-        matches!(self.entry.known, MonotoneEvidence::Recovers(_))
+        self.is_verified && matches!(self.entry.known, MonotoneEvidence::Recovers(_))
     }
 }
 

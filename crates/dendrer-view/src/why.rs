@@ -6,6 +6,7 @@ use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::{Pointer, Value};
 
 use crate::answer::{Answer, End, Line, Page};
+use crate::change::{change_json, change_line};
 use crate::verdict::list;
 use crate::{EXACT, HEURISTIC, RECORDED, count, document, quote, row};
 
@@ -160,7 +161,7 @@ pub fn node_json(records: &Records, node: &WhyNode) -> Value {
 }
 
 /// Writes what followed from an onset.
-pub fn chain_lines(records: &Records, chain: &Chain) -> Vec<String> {
+pub fn chain_lines(records: &Records, chain: &Chain, width: Option<usize>) -> Vec<String> {
     let basis = match chain.rules {
         true => "links, and what the rules of the pack may read",
         false => "recorded links alone: what a delta read is not known",
@@ -176,6 +177,15 @@ pub fn chain_lines(records: &Records, chain: &Chain) -> Vec<String> {
             (false, _) => format!("<- {}", how.join(", ")),
         };
         lines.push(format!("  tick {}  {}  {}   {how}", member.tick, row.type_name, row.summary));
+        // The changes of the onset are shown with it.
+        let is_onset = member.tick == chain.members[0].tick;
+        match member.changes.as_ref().filter(|_| !is_onset) {
+            Some(changes) => {
+                lines.extend(changes.iter().map(|one| format!("      {}", change_line(one, width))))
+            }
+            None if is_onset => {}
+            None => lines.push("      changes not known: a value was erased or withheld".to_owned()),
+        }
     }
     if chain.more {
         lines.push("  (more follow; --chain-limit shows more)".to_owned());
@@ -193,6 +203,8 @@ pub fn chain_json(records: &Records, chain: &Chain) -> Value {
             Value::Object(object)
         });
         members.push(("because", Value::array(because)));
+        let changes = member.changes.as_ref().map(|changes| Value::array(changes.iter().map(change_json)));
+        members.push(("changes", Value::from(changes)));
         members.push((
             "temporal",
             Value::from(member.because.is_empty() && member.tick != chain.members[0].tick),

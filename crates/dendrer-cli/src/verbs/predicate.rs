@@ -128,6 +128,7 @@ fn register(global: &Global, wanted: &Wanted<'_>, out: &mut Out) -> Result {
     if let Some(failure) = uncertain {
         return Err(failure);
     }
+    let known = known.after(names.of_digest(predicate.digest()));
     let predicate = match &known {
         MonotoneEvidence::ByConstruction => predicate.known_monotone(true),
         _ => predicate,
@@ -141,7 +142,7 @@ fn register(global: &Global, wanted: &Wanted<'_>, out: &mut Out) -> Result {
         }
     };
     close(repo, changed)?;
-    let answer = RegistrationAnswer { entry, changed };
+    let answer = RegistrationAnswer { entry, changed, is_verified: wanted.must_be_verified };
     let failure = answer.is_rejected().then(|| {
         let sample = wanted.samples.first().map_or("@", String::as_str);
         let failure = Failure::new(Code::E0503, format!("{name} is not prefix-monotone"))

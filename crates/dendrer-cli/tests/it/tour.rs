@@ -374,7 +374,10 @@ fn reading_verbs_take_a_bundle_and_a_damaged_one_up_to_the_damage() {
         let args: Vec<&str> = from_bundle.iter().map(String::as_str).collect();
         let (a, b) = (demo.run(&args), demo.run(&from_store));
         // Only the place where they were read differs.
-        let place = ["; logistics-run-47, read from reading.dnd", "run         logistics-run-47, read from reading.dnd\n"];
+        let place = [
+            "; logistics-run-47, read from reading.dnd",
+            "run         logistics-run-47, read from reading.dnd\n",
+        ];
         let found = place.iter().fold(a.stdout, |found, place| found.replace(place, ""));
         assert_eq!((a.code, found), (0, b.stdout), "{args:?}");
     }

@@ -196,7 +196,7 @@ pub(super) fn make_marker(
 pub(super) fn marker_change(head: &RunState, marker: &Intent) -> Change {
     let delta = marker.delta.clone().unwrap_or_default();
     match delta.apply(&head.state) {
-        Ok(state) => Change { state, delta, notes: Vec::new() },
+        Ok(state) => Change { state, delta, notes: Vec::new(), proposed: None },
         Err(error) => Change::none(head, Some(reducer_note(&error.into(), marker))),
     }
 }

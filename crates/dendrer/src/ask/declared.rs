@@ -271,12 +271,7 @@ fn deepest(value: &Value, names: &[String]) -> (Vec<String>, Vec<String>) {
     (above, members)
 }
 
-fn no_place(
-    traces: &[&Trace],
-    path: &Pointer,
-    above: &[String],
-    known: BTreeSet<String>,
-) -> Error {
+fn no_place(traces: &[&Trace], path: &Pointer, above: &[String], known: BTreeSet<String>) -> Error {
     // The first name that is not there is the misspelt one; what follows it is not known to be right.
     let wrong: Vec<String> = path.tokens().take(above.len() + 1).map(|name| name.into_owned()).collect();
     let wrong = Pointer::of(wrong.iter().map(String::as_str)).dotted();

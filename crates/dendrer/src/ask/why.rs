@@ -16,6 +16,7 @@ use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::{Record, Rel};
 use dendrer_object::{Pointer, Value};
 
+use crate::ask::show::{PlaceChange, changes};
 use crate::error::Error;
 use crate::timeline;
 pub use crate::timeline::ValueSides;
@@ -119,6 +120,8 @@ pub struct Follower {
     pub tick: u64,
     /// What it rests on, by tick; empty for what only comes after.
     pub because: Vec<(u64, Because)>,
+    /// What it changed in the state; `None` if a value was erased or withheld, so that is not known.
+    pub changes: Option<Vec<PlaceChange>>,
 }
 
 /// What followed from an onset, as far as it is known.
@@ -423,17 +426,23 @@ pub fn chain(trace: &Trace, onset: u64, to: u64, limit: usize) -> Result<Chain, 
     let mut chain = Chain { members: Vec::new(), looked_to, more: false, rules };
     let mut members: BTreeMap<u64, Vec<Pointer>> = BTreeMap::new();
     let mut failed = None;
-    // The state is needed only where rules look at it; what was erased leaves it unknown from there on.
-    let mut state = match rules && onset > 0 {
-        true => trace.state(onset - 1).ok(),
-        false => None,
-    };
+    // A value that was erased leaves the state unknown from there on.
+    let mut state = if onset > 0 { trace.state(onset - 1).ok() } else { None };
     trace.for_each(onset, looked_to, &mut |tick, record| {
         let change = delta(&record);
         let before = state.take();
         state = before.as_ref().zip(change.as_ref()).and_then(|(before, change)| change.apply(before).ok());
         let wrote = change.unwrap_or_default();
-        let because = match rests_on(trace, pack.as_ref(), before.as_ref(), &record, &wrote, &members) {
+        let changed =
+            before.as_ref().zip(state.as_ref()).map(|(before, after)| changes(&record, before, after));
+        let because = match rests_on(
+            trace,
+            pack.as_ref(),
+            before.as_ref().filter(|_| rules),
+            &record,
+            &wrote,
+            &members,
+        ) {
             Ok(because) => because,
             Err(error) => {
                 failed = Some(error);
@@ -449,7 +458,7 @@ pub fn chain(trace: &Trace, onset: u64, to: u64, limit: usize) -> Result<Chain, 
                 chain.more = true;
                 return ControlFlow::Break(());
             }
-            chain.members.push(Follower { tick, because });
+            chain.members.push(Follower { tick, because, changes: changed });
         }
         ControlFlow::Continue(())
     })?;

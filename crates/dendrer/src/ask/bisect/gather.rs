@@ -1,12 +1,15 @@
 //! A bisect with everything that is said beside its onset: the transition, its causes and what followed.
 
+use dendrer_kernel::pack::Pack;
+use dendrer_kernel::predicate::{BUILT_IN, Predicate};
 use dendrer_kernel::progress::Evaluation;
 use dendrer_object::record::Record;
 use dendrer_object::{Digest, RunName};
 
+use crate::ask::regression::{Metric, regression};
 use crate::ask::show::{PlaceChange, changes};
 use crate::ask::why::gather::{Records, add_records};
-use crate::bisect::{BisectOutcome, BisectQuestion, BisectReport};
+use crate::bisect::{BisectOutcome, BisectQuestion, BisectReport, Range, bisect_each};
 use crate::contributors::{Contributors, ContributorsFound, WORK_MAX, contributors};
 use crate::diagnosis::{self, DiagnosisClass, Offer};
 use crate::registry::Registered;
@@ -61,7 +64,7 @@ pub struct BisectAnswer {
     pub other_in_pack: Option<Digest>,
     /// The tick from which on the predicate is part of the contract, if the range begins with it.
     pub since: Option<u64>,
-    /// What a progress contract says at both ends and at the onset.
+    /// What a progress contract says at both ends, at each probe and at the onset.
     pub evaluations: Option<Vec<(u64, Evaluation)>>,
     /// The contributors, if they were searched.
     pub contributors: Option<Contributors>,
@@ -184,7 +187,7 @@ impl BisectAnswer {
     }
 }
 
-/// Reads what a progress contract says at both ends of the range and at the onset; `None` for any other question.
+/// Reads what a progress contract says at both ends of the range, at each probe and at the onset; `None` for any other question.
 fn evaluations(
     trace: &Trace,
     question: &BisectQuestion,
@@ -192,8 +195,10 @@ fn evaluations(
 ) -> Result<Option<Vec<(u64, Evaluation)>>, Error> {
     let Some(contract) = question.predicate().filter(|one| one.progress().is_some()) else { return Ok(None) };
     let mut ticks = vec![report.low.0, report.high.0];
-    ticks.extend(report.onset().filter(|onset| !ticks.contains(onset)));
+    ticks.extend(report.probes.iter().map(|probe| probe.tick));
+    ticks.extend(report.onset());
     ticks.sort_unstable();
+    ticks.dedup();
     let said = ticks.into_iter().map(|tick| {
         let counters = match contract.reads_counters() {
             true => Some(trace.at(tick)?.counters.to_value()),
@@ -204,26 +209,73 @@ fn evaluations(
     Ok(Some(said.collect::<Result<_, Error>>()?))
 }
 
-/// Where a score fell first, and what an invariant says of the same range.
+/// Where a score fell first, and what each hard predicate says of the same range.
 #[derive(Debug, Clone)]
 pub struct RegressionAnswer {
     /// Where the score fell.
     pub found: BisectFound,
-    /// The name of the invariant.
-    pub invariant: &'static str,
-    /// What the invariant says, which is exact.
-    pub beside: BisectReport,
+    /// The hard predicates: the built-in ones, and all of the pack that is no score. There is at least one.
+    pub hard: Vec<(Predicate, BisectReport)>,
 }
 
 impl RegressionAnswer {
-    /// Whether score and invariant name the same tick, or neither names one.
-    pub fn agree(&self) -> bool {
-        self.found.report.onset() == self.beside.onset()
-            && !matches!(self.found.report.outcome, BisectOutcome::Uncertain(..))
+    /// Asks where a metric fell first, and all hard predicates with it.
+    pub fn of(
+        trace: &Trace,
+        pack: &Pack,
+        metric: &Metric<'_>,
+        range: &Range,
+    ) -> Result<RegressionAnswer, Error> {
+        let declared = pack.declared().map(|declared| &declared.predicate);
+        let hard = BUILT_IN.iter().filter_map(|name| Predicate::built_in(name));
+        // The first violation counts, whatever came after it.
+        let hard: Vec<Predicate> = hard.chain(declared.cloned()).map(Predicate::lifted).collect();
+        let score = regression(trace, pack, metric, range)?;
+        let questions: Vec<BisectQuestion> =
+            [score].into_iter().chain(hard.iter().cloned().map(BisectQuestion::Predicate)).collect();
+        let mut reports = bisect_each(trace, &questions, range)?.into_iter();
+        let (Some(score), Some(report)) = (questions.into_iter().next(), reports.next()) else {
+            unreachable!("one report for each question")
+        };
+        let found = BisectFound::of(trace, score, report)?;
+        Ok(RegressionAnswer { found, hard: hard.into_iter().zip(reports).collect() })
     }
 
-    /// The report that counts: that of the invariant, if they do not agree.
-    pub fn decisive(&self) -> &BisectReport {
-        if self.agree() { &self.found.report } else { &self.beside }
+    /// The hard predicate that counts: the first one that is violated, else the first that cannot be judged, else the first.
+    pub fn decisive(&self) -> &(Predicate, BisectReport) {
+        let violated = self.hard.iter().filter(|(_, report)| violated_at(report).is_some());
+        let first = violated.min_by_key(|(_, report)| violated_at(report));
+        let is_unknown = |report: &BisectReport| matches!(report.outcome, BisectOutcome::Uncertain(..));
+        let unknown = || self.hard.iter().find(|(_, report)| is_unknown(report));
+        first.or_else(unknown).unwrap_or_else(|| &self.hard[0])
+    }
+
+    /// Whether the score and the hard predicates name the same tick, or neither names one.
+    pub fn agree(&self) -> bool {
+        let (score, hard) = (&self.found.report, &self.decisive().1);
+        let is_unknown = |report: &BisectReport| matches!(report.outcome, BisectOutcome::Uncertain(..));
+        score.onset() == violated_at(hard) && !is_unknown(score) && !is_unknown(hard)
+    }
+
+    /// Why the answer is not known: no hard predicate is violated, and one of them, or the score, cannot be judged.
+    pub fn unknown(&self) -> Option<(String, u64, &str)> {
+        let (predicate, hard) = self.decisive();
+        if violated_at(hard).is_some() {
+            return None;
+        }
+        let named = [(predicate.name().to_owned(), hard), (self.found.question.name(), &self.found.report)];
+        named.into_iter().find_map(|(name, report)| match &report.outcome {
+            BisectOutcome::Uncertain(tick, why) => Some((name, *tick, why.as_str())),
+            _ => None,
+        })
+    }
+}
+
+/// The first violated tick of a range; that of a range that begins in violation is its first.
+pub fn violated_at(report: &BisectReport) -> Option<u64> {
+    match report.outcome {
+        BisectOutcome::Onset(tick) => Some(tick),
+        BisectOutcome::Initial => Some(report.low.0),
+        _ => None,
     }
 }

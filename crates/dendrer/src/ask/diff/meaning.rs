@@ -21,7 +21,8 @@ use super::{DiffChange, DiffHidden, DiffKind, DiffSides, STATE};
 
 /// Members of the content that say where, when and how expensively something was done, or under which id: never what. The
 /// commitments in `context`, which an import is checked against, are salted, and two of one value are not equal.
-const NOT_COMPARED: [&str; 7] = ["context", "goal_id", "inputs", "metrics", "pack_text", "seq", "state_root"];
+const NOT_COMPARED: [&str; 8] =
+    ["context", "goal_id", "inputs", "metrics", "pack_text", "proposed", "seq", "state_root"];
 
 const CONFIDENCE: &str = "/intent/confidence";
 const DELTA: &str = "/delta";
