@@ -3,6 +3,7 @@
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
 
+use dendrer::Trace;
 use dendrer::bundle::Opened;
 use dendrer_object::{Code, Object, RunName, Value};
 use dendrer_view::answer::{Answer, ItemAnswer, Line, LinePlace, Page};
@@ -67,6 +68,8 @@ pub(crate) struct Out {
     sources: Vec<String>,
     /// Whether no store was named, so that every verb finds the same one here.
     is_usual: bool,
+    /// Whether an answer is about a run of stage 0.
+    at_stage_0: bool,
     /// The files that were read, and the runs in them.
     bundles: Vec<(String, Vec<RunName>)>,
     /// The store, where it was named.
@@ -148,6 +151,7 @@ impl Out {
             sources: Vec::new(),
             is_usual: global.store.is_none()
                 && std::env::var_os("DENDRER_STORE").is_none_or(|name| name.is_empty()),
+            at_stage_0: false,
             bundles: Vec::new(),
             store: global.store.clone(),
             untouched: true,
@@ -194,7 +198,10 @@ impl Out {
     /// Prints an answer as lines or as its document, and returns the exit code.
     pub(crate) fn answer(&mut self, answer: &impl Answer) -> Result {
         match self.is_text() {
-            true => self.print(answer.lines(&self.page()))?,
+            true => {
+                self.print(answer.lines(&self.page()))?;
+                self.caveat()?;
+            }
             false => {
                 answer.notes().iter().for_each(|note| self.say(note));
                 self.document(&answer.document())?;
@@ -259,6 +266,7 @@ impl Out {
             Format::Text => {
                 self.pause(answer)?;
                 self.print(answer.last_lines(&self.page()))?;
+                self.caveat()?;
             }
             Format::Jsonl => self.end_stream(&answer.summary())?,
             Format::Json => {
@@ -366,6 +374,9 @@ impl Out {
             let paths = self.sources.iter().map(|path| Value::from(path.as_str()));
             document.set("read_from", Value::array(paths));
         }
+        if is_answer && self.at_stage_0 {
+            document.set("caveat", Value::from(dendrer_view::STAGE_0));
+        }
         if let Some(warning) = self.tampered.take() {
             document.set("tampered", warning);
         }
@@ -452,6 +463,16 @@ impl Out {
     pub(crate) fn reads(&mut self, opened: &Opened) {
         self.reads_from(&opened.path);
         self.bundles.push((opened.path.display().to_string(), opened.runs.clone()));
+    }
+
+    /// Remembers the stage of a run that is asked about: an answer at stage 0 says what it does not claim.
+    pub(crate) fn asks(&mut self, trace: &Trace) {
+        self.at_stage_0 |= trace.start().body().value("/stage") == Some(Value::from(0_u64));
+    }
+
+    /// Says below an answer for people what it does not claim.
+    fn caveat(&mut self) -> Result<()> {
+        if self.at_stage_0 { self.line(format!("stage 0    {}", dendrer_view::STAGE_0)) } else { Ok(()) }
     }
 
     /// Remembers where an answer was read: answers say it.

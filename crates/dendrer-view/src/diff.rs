@@ -1,15 +1,19 @@
 //! How two runs differ, as rows, lines and documents.
 
+use dendrer::ask::predicates::PredicateTested;
 use dendrer::diff::{
     DiffAlign, DiffChange, DiffKind, DiffOutcome, DiffQuestion, DiffReport, DiffSides, DiffTally, Marker,
     Pair, STATE, States, is_marker,
 };
+use dendrer::timeline::Interval;
 use dendrer_object::record::Record;
 use dendrer_object::{Digest, Pointer, RunName, Value, tag};
 
 use crate::answer::{End, ItemAnswer, Line, Page, Style};
+use crate::bisect::{intervals_json, question_json, sum_up};
 use crate::casebook::{recorded_json, recorded_lines};
 use crate::table::{Align as Column, Table};
+use crate::verdict::word;
 use crate::{EXACT, count, document, quote, row, thousands, why};
 
 /// The words for a side without a value or without a write.
@@ -552,6 +556,8 @@ pub struct DiffFound {
     pub question: DiffQuestion,
     /// The report.
     pub report: DiffReport,
+    /// The verdicts of a predicate on both runs, if they were asked for.
+    pub tested: Option<[PredicateTested; 2]>,
     /// The records in the casebook; `None` if nothing was to be recorded.
     pub recorded: Option<Vec<Record>>,
 }
@@ -609,6 +615,12 @@ impl DiffAnswer {
     /// Ends the comparison.
     pub fn ends(&mut self, found: DiffFound) {
         self.found = Some(found);
+    }
+
+    /// Whether an onset of the predicate that was asked for is not known.
+    fn is_unjudged(&self) -> bool {
+        let tested = self.found.iter().flat_map(|found| &found.tested).flatten();
+        tested.into_iter().any(|tested| tested.line.may_hide_onset())
     }
 
     /// Counts a pair, and returns whether it is listed.
@@ -684,6 +696,7 @@ impl ItemAnswer for DiffAnswer {
         let Some(found) = &self.found else { return document("diff", []) };
         let mut members = found.members();
         members.extend(found.recorded.as_ref().map(|recorded| ("recorded", recorded_json(recorded))));
+        members.extend(found.tested.as_ref().map(|tested| ("verdicts", verdicts_json(tested))));
         members.push(("complete", Value::from(self.shown as u64 == self.total)));
         if self.form.stat {
             members.extend([("types", types_json(&found.report)), ("note", Value::from("types only"))]);
@@ -710,6 +723,7 @@ impl ItemAnswer for DiffAnswer {
             lines.push(found_line(report, &question.kinds).into());
             lines.extend(ignored_line(report).map(Line::from));
         }
+        lines.extend(found.tested.iter().flat_map(verdict_lines));
         if self.form.stat {
             lines.extend(page.table(&type_table(report)));
         }
@@ -731,11 +745,50 @@ impl ItemAnswer for DiffAnswer {
 
     fn end(&self) -> End {
         match self.found.as_ref().map(|found| &found.report) {
-            Some(report) if report.hidden > 0 => End::Unknown,
+            Some(report) if report.hidden > 0 || self.is_unjudged() => End::Unknown,
             Some(report) if self.form.fails && report.differs() => End::No,
             _ => End::Answered,
         }
     }
+}
+
+/// Writes the verdicts of a predicate on both runs.
+fn verdict_lines(tested: &[PredicateTested; 2]) -> Vec<Line> {
+    let [a, b] = tested;
+    let mut lines = vec![Line::from(format!(
+        "predicate {}   {}   digest {}",
+        quote::escape(&a.question.name()),
+        quote::escape(&a.question.words()),
+        a.question.digest().short()
+    ))];
+    if a.question.digest() != b.question.digest() {
+        let digest = b.question.digest().short();
+        lines.push(Line::note(format!("note: b has another predicate of this name, digest {digest}")));
+    }
+    for (side, tested) in [("a", a), ("b", b)] {
+        let stretch = |one: &Interval| match one.from == one.to {
+            true => format!("{} {}", one.from, word(&one.verdict)),
+            false => format!("{}..{} {}", one.from, one.to, word(&one.verdict)),
+        };
+        let stretches: Vec<String> = tested.line.intervals().iter().map(stretch).collect();
+        let stretches = crate::verdict::list(&stretches, 8).unwrap_or_default();
+        lines.push(format!("          {side} {stretches}   {}", sum_up(&tested.line)).into());
+    }
+    lines
+}
+
+fn verdicts_json(tested: &[PredicateTested; 2]) -> Value {
+    let side = |tested: &PredicateTested| {
+        let line = &tested.line;
+        let is_known = !line.may_hide_onset();
+        Value::record([
+            ("predicate", question_json(&tested.question)),
+            ("onset", Value::from(line.onset().filter(|_| is_known))),
+            ("intervals", intervals_json(&line.intervals())),
+            ("certainty", Value::from(if is_known { EXACT } else { "unavailable" })),
+        ])
+    };
+    Value::record([("a", side(&tested[0])), ("b", side(&tested[1]))])
 }
 
 /// Writes places below each other: tick, kind, type, and what differs.

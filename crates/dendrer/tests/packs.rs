@@ -173,6 +173,7 @@ fn a_run_is_reduced_again_under_another_pack_at_the_same_ticks() -> Result<(), E
             &other,
             run("second"),
             Some(json(r#"{"count":1}"#)),
+            None,
             Box::new(Fixed::new("r", 5, 1)),
         )?
     };

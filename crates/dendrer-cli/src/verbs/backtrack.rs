@@ -48,6 +48,7 @@ pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
     let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "backtrack");
     let trace = source.trace_through(&counted, &rev)?;
+    out.asks(&trace);
     let path = state_path(&args.path)?;
     let from = args.from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;

@@ -68,6 +68,7 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let progress = Progress::start(global, "bisect", "records", None);
     let counted = progress.watch().over(source.store());
     let trace = Trace::open(&counted, &run)?;
+    out.asks(&trace);
     let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     ticks::in_order(from, to)?;

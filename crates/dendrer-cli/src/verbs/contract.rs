@@ -103,6 +103,7 @@ fn check_run(
     let rev = rev.resolve(source.store())?;
     let (_progress, counted) = source.watched(global, "contract");
     let trace = source.trace_through(&counted, &rev)?;
+    out.asks(&trace);
     let from = from.map_or(Ok(0), |pos| pos.tick(&trace))?;
     let to = match (to, &rev.pos) {
         (Some(_), Some(_)) => {

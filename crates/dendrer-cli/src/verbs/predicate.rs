@@ -65,6 +65,7 @@ pub(crate) fn run(global: &Global, verb: &PredicateVerb, out: &mut Out) -> Resul
             let rev = rev.resolve(source.store())?;
             let (progress, counted) = source.watched(global, "predicate");
             let trace = source.trace_through(&counted, &rev)?;
+            out.asks(&trace);
             let named = match args.holds {
                 true => NamedPredicate::plain(expression(&trace, Polarity::Holds, &args.predicate)?),
                 false => resolve(&trace, &args.predicate).map_err(not_named)?,

@@ -33,6 +33,7 @@ pub(crate) fn run(global: &Global, args: &Why, out: &mut Out) -> Result {
     let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "why");
     let trace = source.trace_through(&counted, &rev)?;
+    out.asks(&trace);
     let tick = rev.pos.as_ref().unwrap_or(&Position::Tip).tick(&trace)?;
     let path = state_path(&args.path)?;
     let reach = Reach { depth: usize::from(args.depth), cross_agent: args.cross_agent };
