@@ -402,8 +402,12 @@ impl BisectShown<'_> {
         let mut document = found_json(found);
         document.set("since", Value::from(*since));
         document.set("chain", Value::from(chain.as_ref().map(|chain| why::chain_json(records, chain))));
-        let contributors = contributors.as_ref().map(|found| contributors::to_json(records, found));
+        let BisectAnswer { upstream, allows, .. } = self.answer;
+        let flip = allows.as_ref().zip(found.report.onset());
+        let flip = flip.map(|(allows, onset)| contributors::flip_json(records, onset, allows));
+        let contributors = contributors.as_ref().map(|found| contributors::to_json(records, found)).or(flip);
         document.set("contributors", Value::from(contributors));
+        document.set("upstream", why::upstream_json(records, upstream));
         let offer = offer.as_ref().map(|offer| contributors::diagnosis_json(offer, *decided));
         document.set("diagnosis", Value::from(offer));
         if let Some(said) = &self.answer.evaluations {
@@ -461,8 +465,16 @@ impl BisectShown<'_> {
         if let BisectQuestion::Divergence(found) = &found.question {
             lines.extend(divergence_lines(found, page));
         }
-        let contributors = contributors.iter().flat_map(|found| contributors::lines(records, found));
-        lines.extend(contributors.map(|line| page.fit(&line)));
+        let mut contributors: Vec<String> =
+            contributors.iter().flat_map(|found| contributors::lines(records, found)).collect();
+        let BisectAnswer { upstream, allows, .. } = self.answer;
+        if let (BisectQuestion::PolicyFlip(about), Some(onset), Some(allows)) =
+            (&found.question, found.report.onset(), allows)
+        {
+            contributors.extend(contributors::flip_lines(records, about.as_str(), onset, allows));
+        }
+        lines.extend(contributors.iter().map(|line| page.fit(line)));
+        lines.extend(why::upstream_lines(records, upstream).iter().map(|line| page.fit(line)));
         for line in
             chain.iter().flat_map(|chain| why::chain_lines(records, chain, page.width.map(|width| width / 3)))
         {
@@ -484,6 +496,12 @@ impl BisectShown<'_> {
                 false => Line::from(line),
             })
             .collect();
+        if let (Some(or), None) = (&offer.or, self.answer.decided) {
+            let evidence = quote::escape(&or.evidence);
+            lines.push(Line::styled(Style::Strong, format!("OR         looks {}: {evidence}", or.class)));
+            let fork = self.answer.fork_for(or.class);
+            lines.extend(fork.map(|argv| Line::from(format!("  {}", quote::shell(&argv)))));
+        }
         if self.answer.class() == Some(DiagnosisClass::Foundational) && !self.command.records {
             lines.push(Line::help(self.command.with(&["--diagnosis", "foundational", "--record"])));
         }

@@ -1,7 +1,7 @@
 //! Writes, trees of inputs and what followed, as lines and as documents.
 
 use dendrer::ask::why::gather::{Backtracked, BacktrackedWrite, Records, WhyAnswer};
-use dendrer::why::{Because, Chain, Stops, WhyNode};
+use dendrer::why::{Because, Chain, Stops, UpstreamRecord, WhyNode};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::{Pointer, Value};
 
@@ -191,6 +191,32 @@ pub fn chain_lines(records: &Records, chain: &Chain, width: Option<usize>) -> Ve
         lines.push("  (more follow; --chain-limit shows more)".to_owned());
     }
     lines
+}
+
+/// Writes what the recorded links of an onset lead back to.
+pub fn upstream_lines(records: &Records, upstream: &[UpstreamRecord]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for one in upstream {
+        let row = row_of(records, one.tick);
+        let by: Vec<String> = one.named_by.iter().map(|(tick, rel)| format!("{rel} of {tick}")).collect();
+        lines.push(format!("  tick {}  {}  {}   {}", one.tick, row.type_name, row.summary, by.join(", ")));
+    }
+    if !lines.is_empty() {
+        lines.insert(0, "UPSTREAM (recorded)  what the links of the onset lead back to".to_owned());
+    }
+    lines
+}
+
+/// Returns what the recorded links of an onset lead back to.
+pub fn upstream_json(records: &Records, upstream: &[UpstreamRecord]) -> Value {
+    Value::array(upstream.iter().map(|one| {
+        let mut members = transition_json(records, one.tick);
+        let named_by = one.named_by.iter().map(|(tick, rel)| {
+            Value::record([("tick", Value::from(*tick)), ("link", Value::from(rel.as_str()))])
+        });
+        members.push(("named_by", Value::array(named_by)));
+        Value::record(members)
+    }))
 }
 
 /// Returns what followed from an onset.

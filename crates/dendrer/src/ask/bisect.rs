@@ -412,6 +412,18 @@ fn policy_flip(trace: &Trace, about: &TypeName, range: &Range) -> Result<BisectR
     Ok(report)
 }
 
+/// Returns the ticks before a flip at which a type was allowed: without them it is no flip.
+pub fn allows(trace: &Trace, about: &TypeName, flip: u64) -> Result<Vec<u64>, Error> {
+    let mut found = Vec::new();
+    trace.for_each(1, flip.saturating_sub(1), &mut |tick, record| {
+        if matches!(decision(&record, about), Decision::Word(word) if word == "allow") {
+            found.push(tick);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
+}
+
 enum Decision {
     None,
     /// `allow`, `deny` or `escalate`.

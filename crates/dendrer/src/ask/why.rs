@@ -417,6 +417,36 @@ fn links(trace: &Trace, record: &Record) -> Result<Vec<(u64, Rel)>, Error> {
     Ok(found)
 }
 
+/// A transition before an onset, and who links to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpstreamRecord {
+    /// Its tick.
+    pub tick: u64,
+    /// The later ticks that link to it, each with its link.
+    pub named_by: Vec<(u64, Rel)>,
+}
+
+/// Follows the recorded links of an onset back, the newest transition first; at most `limit` of them.
+pub fn upstream(trace: &Trace, onset: u64, limit: usize) -> Result<Vec<UpstreamRecord>, Error> {
+    let mut waiting: BTreeMap<u64, Vec<(u64, Rel)>> = BTreeMap::new();
+    let mut found = Vec::new();
+    let of = |tick: u64, waiting: &mut BTreeMap<u64, Vec<(u64, Rel)>>| -> Result<(), Error> {
+        for (cause, rel) in links(trace, &trace.record(tick)?)? {
+            waiting.entry(cause).or_default().push((tick, rel));
+        }
+        Ok(())
+    };
+    if onset > 0 {
+        of(onset, &mut waiting)?;
+    }
+    // A link leads to an earlier record, so the newest that waits was named by all that name it.
+    while let Some((tick, named_by)) = waiting.pop_last().filter(|_| found.len() < limit) {
+        of(tick, &mut waiting)?;
+        found.push(UpstreamRecord { tick, named_by });
+    }
+    Ok(found)
+}
+
 /// Follows an onset forward: a transition joins if it is known to rest on a member. Denials and anomalies that only
 /// come after are listed too, and nothing follows from them.
 pub fn chain(trace: &Trace, onset: u64, to: u64, limit: usize) -> Result<Chain, Error> {

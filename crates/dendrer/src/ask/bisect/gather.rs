@@ -9,12 +9,16 @@ use dendrer_object::{Digest, RunName};
 use crate::ask::regression::{Metric, regression};
 use crate::ask::show::{PlaceChange, changes};
 use crate::ask::why::gather::{Records, add_records};
+use crate::bisect;
 use crate::bisect::{BisectOutcome, BisectQuestion, BisectReport, Range, bisect_each};
 use crate::contributors::{Contributors, ContributorsFound, WORK_MAX, contributors};
 use crate::diagnosis::{self, DiagnosisClass, Offer};
 use crate::registry::Registered;
-use crate::why::{self, Chain};
+use crate::why::{self, Chain, UpstreamRecord};
 use crate::{Error, Trace};
+
+/// How many decisions of a flip are shown.
+pub const ALLOWS_SHOWN: usize = 12;
 
 /// The onset of one question in a run.
 #[derive(Debug, Clone)]
@@ -74,7 +78,11 @@ pub struct BisectAnswer {
     pub decided: Option<DiagnosisClass>,
     /// What followed from the onset.
     pub chain: Option<Chain>,
-    /// The records of chain and contributors.
+    /// What the recorded links of the onset lead back to.
+    pub upstream: Vec<UpstreamRecord>,
+    /// For a policy flip: the ticks of the decisions without which it is no flip, if they were asked for.
+    pub allows: Option<Vec<u64>>,
+    /// The records of chain, contributors and links.
     pub records: Records,
     /// Whether a fork of the run can be suggested.
     pub may_fork: bool,
@@ -135,8 +143,23 @@ impl BisectAnswer {
         };
         let members = chain.iter().flat_map(|chain| chain.members.iter().map(|member| member.tick));
         add_records(trace, members, &mut records)?;
+        let upstream = match report.outcome {
+            BisectOutcome::Onset(tick) => why::upstream(trace, tick, details.chain_limit)?,
+            _ => Vec::new(),
+        };
+        add_records(trace, upstream.iter().map(|one| one.tick), &mut records)?;
+        let allows = match (details.contributors, question, report.onset()) {
+            (true, BisectQuestion::PolicyFlip(about), Some(onset)) => {
+                let allows = bisect::allows(trace, about, onset)?;
+                add_records(trace, allows.iter().copied().take(ALLOWS_SHOWN), &mut records)?;
+                Some(allows)
+            }
+            _ => None,
+        };
         let evaluations = evaluations(trace, question, report)?;
         Ok(BisectAnswer {
+            upstream,
+            allows,
             found,
             registered: None,
             other_in_pack: None,
@@ -158,12 +181,19 @@ impl BisectAnswer {
 
     /// Returns the command that forks the run before the onset.
     ///
-    /// `None` if the problem was there before the first transition, because then no state of the run is from before it; nor
-    /// for a run that cannot be forked.
+    /// `None` if the run began with the problem, because then no state of it is from before; nor for a run that cannot be
+    /// forked.
     pub fn suggestion(&self) -> Option<Vec<String>> {
-        let origin = self.found.origin.as_ref().filter(|origin| origin.tick > 1 && self.may_fork)?;
         // A divergence has no class: it is no failure of either run.
-        let class = self.class().filter(|class| *class != DiagnosisClass::Foundational)?;
+        self.fork_for(self.class()?)
+    }
+
+    /// Returns the command that forks the run before the onset, for a class; `None` for what no fork helps.
+    pub fn fork_for(&self, class: DiagnosisClass) -> Option<Vec<String>> {
+        let origin = self.found.origin.as_ref().filter(|origin| origin.tick > 0 && self.may_fork)?;
+        if class == DiagnosisClass::Foundational {
+            return None;
+        }
         let type_name = origin.record.header().type_name.as_ref().map_or("", |name| name.as_str());
         let (flag, words) = match (class, type_name) {
             (DiagnosisClass::ContingentPolicy, "policy.decision") => {
