@@ -350,7 +350,7 @@ fn demo_corruption_suite_is_caught_with_code_and_tick() {
     assert_eq!(judge(rewritten, Some(tip)).1, [("E0304", None)]);
     let opened = bundle::open(PathBuf::from("x.dnd"), &rewritten[..]).unwrap();
     let pinned =
-        VerifyQuestion { pinned: Some((store.tree().size, store.tree().root)), ..VerifyQuestion::default() };
+        VerifyQuestion { pinned: vec![(store.tree().size, store.tree().root)], ..VerifyQuestion::default() };
     let report = verify::bundle(&opened, &pinned).unwrap();
     assert_eq!((report.verdict, report.findings[0].code), (VerifyVerdict::Tampered, Code::E0307));
     // It does what it was made for: the violation is gone.

@@ -278,10 +278,12 @@ impl Predicate {
         Predicate { window, ..self }
     }
 
-    /// Says whether it is known that it cannot recover, as [`Predicate::cannot_recover`] finds.
+    /// Marks it as monotone by construction, if its text shows that it cannot recover ([`Predicate::cannot_recover`]). Nothing
+    /// else is believed: a search by probes of a predicate that recovers would name a wrong onset.
     #[must_use]
-    pub fn known_monotone(self, known: bool) -> Predicate {
-        Predicate { monotone: if known { Monotone::ByConstruction } else { Monotone::Unknown }, ..self }
+    pub fn monotone_by_text(self) -> Predicate {
+        let is_shown = self.monotone == Monotone::Unknown && self.scope.is_empty() && self.cannot_recover();
+        Predicate { monotone: if is_shown { Monotone::ByConstruction } else { self.monotone }, ..self }
     }
 
     /// Tells whether the text alone shows that the predicate, once violated, stays so: it asks whether something

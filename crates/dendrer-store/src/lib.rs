@@ -19,6 +19,7 @@ mod frame;
 mod index;
 mod layout;
 pub mod memory;
+mod meter;
 mod ordered;
 mod scan;
 mod segments;
@@ -36,6 +37,7 @@ pub use error::{Damage, DamageKind, DamagePlace, StoreError};
 pub use index::IndexDifference;
 pub use layout::{RawField, RawRecord, Unsealed};
 pub use memory::Memory;
+pub use meter::Meter;
 pub use shared::Shared;
 pub use store::{
     AppendLog, EraseValues, FORMAT, Head, KeepDerived, MaySign, ReadLog, RunSummary, SignLog, Skimmed, Slot,

@@ -75,20 +75,9 @@ pub fn document<'k>(schema: &str, members: impl IntoIterator<Item = (&'k str, Va
     Value::record(members.into_iter().chain([schema]))
 }
 
+pub use dendrer_object::text::thousands;
+
 /// Returns "1 tick", "2 ticks".
 pub fn count(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", thousands(n), if n == 1 { one } else { many })
-}
-
-/// Writes an integer with commas between thousands.
-pub fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

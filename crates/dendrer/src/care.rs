@@ -8,8 +8,10 @@
 pub mod backup;
 pub mod check;
 pub mod export;
+pub mod mark;
 pub mod restore;
 pub mod spare;
+pub mod verify;
 
 use std::path::{Path, PathBuf};
 
@@ -114,7 +116,7 @@ fn is_of_integrity(error: &Error) -> bool {
 /// Copies and verifies.
 fn copy(mut copying: Copying<'_>, follow: &mut dyn Follow) -> Result<Copied, StoreError> {
     let watch = follow.stage("bytes", Some(copying.bytes()));
-    copying.copy(&watch.counter())?;
+    copying.copy(watch.meter())?;
     let watch = follow.stage("records verified", Some(copying.records()));
-    copying.finish(watch.counter())
+    copying.finish(watch.meter().clone())
 }

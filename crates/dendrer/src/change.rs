@@ -1,4 +1,4 @@
-//! Runs that are made of others: forks, rebases, merges, imports, extensions.
+//! Runs that are made of others: forks, rebases, merges, imports, extensions. Names for predicates.
 //!
 //! Everything that is proposed again goes through the kernel like a first proposal.
 
@@ -9,3 +9,4 @@ pub mod fork;
 pub mod merge;
 pub mod rebase;
 pub mod reduce;
+pub mod register;

@@ -42,6 +42,9 @@ pub struct Limited {
 }
 
 /// Why the repository did not do what it was asked.
+///
+/// The message names what failed. What the system said, or in which way a log differs, is the
+/// [source](std::error::Error::source).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum Error {
@@ -136,6 +139,14 @@ pub enum Error {
         tick: u64,
         /// The last one there is.
         tip: u64,
+    },
+    /// A range of ticks ends before it begins.
+    #[error("a range from tick {from} to tick {to} ends before it begins")]
+    Reversed {
+        /// The first tick.
+        from: u64,
+        /// The last tick.
+        to: u64,
     },
     /// The run was imported: each of its ticks is a message of the source, so nothing can be added to it.
     #[error("{run} was imported: its ticks are the messages of its source, and nothing is added to them")]
@@ -363,6 +374,7 @@ pub enum Error {
     #[error("the log is not the one that was signed here")]
     AnotherLog {
         /// In which way.
+        #[source]
         why: LogDiffers,
         /// Whether records were committed before that was found.
         committed: bool,
@@ -512,6 +524,7 @@ impl Error {
             Error::NotRetold { error, .. } => error.faults.first().map_or(Code::E0420, |fault| fault.code()),
             Error::NoRun { .. } => Code::E0101,
             Error::NoTick { .. } => Code::E0102,
+            Error::Reversed { .. } => Code::E0106,
             Error::Imported { .. } => Code::E0409,
             Error::MissingPrefix { .. } => Code::E0310,
             Error::TooFarApart { .. } | Error::TooLongToLineUp { .. } => Code::E0603,

@@ -1,6 +1,6 @@
 //! Files that are written whole or not at all, and names that a power cut leaves whole.
 
-use std::fs::{File, OpenOptions};
+use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
@@ -204,4 +204,19 @@ pub fn place_of(path: &Path) -> io::Result<PathBuf> {
         }
     }
     Err(io::Error::other("too many links"))
+}
+
+/// Inode and time of status change of a file, which a program cannot set back as it can the time of change. Where the system has
+/// neither, the time at which the file was made.
+pub(crate) fn identity(about: &Metadata) -> String {
+    #[cfg(unix)]
+    {
+        use std::os::unix::fs::MetadataExt as _;
+        format!("{} {} {}", about.ino(), about.ctime(), about.ctime_nsec())
+    }
+    #[cfg(not(unix))]
+    {
+        let made = about.created().ok().and_then(|made| made.duration_since(std::time::UNIX_EPOCH).ok());
+        made.map_or(String::new(), |made| made.as_nanos().to_string())
+    }
 }

@@ -15,7 +15,7 @@
 //! let trust = Arc::new(MemoryTrust::new());
 //! let repo = Repo::init(&dir.join(".dendrer"), trust)?;
 //!
-//! // Record: the agent proposes, the kernel judges, what was committed is durable.
+//! // Record: the agent proposes, the kernel judges. `commit` makes what it judged durable.
 //! let run = "support-1".parse().unwrap();
 //! let state = Value::record([("risk", Value::from(0.0))]);
 //! let mut recorder = repo.begin(&Start { state, ..Start::new(run) })?;

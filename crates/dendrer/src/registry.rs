@@ -1,13 +1,13 @@
 //! Predicates under names: `register` records in the log of a store.
 //!
 //! A registration is a record of no run: a new version of a name is a new record, and so is its end. Nothing is ever
-//! changed. A newcomer would break one rule: a name means its newest registration, so a registration that cannot be
-//! read any more must be heard of and never skipped.
+//! changed. Rule: a name means its newest registration, so a registration that cannot be read any more is listed and never
+//! skipped.
 
 use dendrer_kernel::expr::ExprError;
 use dendrer_kernel::predicate::{Asked, Monotone, Polarity, Predicate, Verdict, Window};
 use dendrer_object::record::{Author, Body, Header, Kind, Record, cut};
-use dendrer_object::{Digest, RunName, Timestamp, Value, tag};
+use dendrer_object::{Code, Digest, RunName, Timestamp, Value, tag};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
@@ -86,6 +86,15 @@ impl Sample {
 }
 
 impl MonotoneEvidence {
+    /// Returns what follows from the text of a predicate and from the runs it was judged on.
+    pub fn of(predicate: &Predicate, samples: Vec<Sample>) -> MonotoneEvidence {
+        match predicate.monotone() {
+            _ if predicate.cannot_recover() => MonotoneEvidence::ByConstruction,
+            Monotone::Lifted => MonotoneEvidence::Lifted,
+            _ => MonotoneEvidence::of_samples(samples),
+        }
+    }
+
     /// Returns what follows from the runs a predicate was judged on. A run on which it was never violated tests nothing.
     pub fn of_samples(samples: Vec<Sample>) -> MonotoneEvidence {
         if samples.iter().any(Sample::recovers) {
@@ -105,7 +114,11 @@ impl MonotoneEvidence {
             _ => None,
         });
         let Some(mut samples) = rejected.last() else { return self };
-        samples.extend(self.samples().iter().cloned());
+        for sample in self.samples() {
+            if !samples.contains(sample) {
+                samples.push(sample.clone());
+            }
+        }
         MonotoneEvidence::Recovers(samples)
     }
 
@@ -305,12 +318,16 @@ impl Registered {
             (None, None, Some(bytes)) => dendrer_wasm::predicate(name, &bytes).ok()?,
             _ => return None,
         };
-        let known = MonotoneEvidence::from_value(content.get("monotone")?)?;
         let predicate = made.named(name, text("version")?).at_window(window);
         let predicate = match text("lift") {
-            None => predicate.known_monotone(known == MonotoneEvidence::ByConstruction),
+            None => predicate.monotone_by_text(),
             Some("monotone") => predicate.lifted(),
             Some(_) => return None,
+        };
+        let known = match MonotoneEvidence::from_value(content.get("monotone")?)? {
+            // A record is not believed where the text does not show it.
+            MonotoneEvidence::ByConstruction if !predicate.cannot_recover() => MonotoneEvidence::Untested,
+            known => known,
         };
         // The digest is kept so that a reader whose language differs cannot take it for another predicate.
         if text("digest")? != predicate.digest().to_string() {
@@ -321,13 +338,80 @@ impl Registered {
     }
 }
 
-/// Registers a predicate under its name and version. Whether the name is free is for the caller to know.
+/// A predicate was not registered.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum RegisterError {
+    /// The name is no name for a predicate ([`is_name`]).
+    #[error("\"{0}\" is not a name for a predicate")]
+    Name(String),
+    /// The version has another predicate.
+    #[error("{} {} is another predicate", .0.name(), .0.version())]
+    Taken(Box<Predicate>),
+    /// The predicate needs more than its own text: a pack declares it, or it is an obligation, a progress contract or
+    /// limited to some types.
+    #[error("{0} needs the pack that declares it, and a name is registered for every run")]
+    OfPack(String),
+    /// The store cannot be read or written.
+    #[error(transparent)]
+    Failed(#[from] Error),
+}
+
+impl RegisterError {
+    /// The code under which `dendrer explain` knows this error.
+    pub fn code(&self) -> Code {
+        match self {
+            RegisterError::Name(_) => Code::E0513,
+            RegisterError::Taken(_) => Code::E0514,
+            RegisterError::OfPack(_) => Code::E0106,
+            RegisterError::Failed(error) => error.code(),
+        }
+    }
+}
+
+/// Result of a registration.
+#[derive(Debug, Clone)]
+pub struct Registration {
+    /// The registration on record.
+    pub entry: Registered,
+    /// Whether a record was written. A predicate that is registered already in every part is not registered again.
+    pub changed: bool,
+}
+
+/// Registers a predicate under its name, and under its version or, where that is empty, the one that the registry gives it.
+/// `samples` are the runs it was judged on ([`Sample::take`]).
+///
+/// # Errors
+///
+/// Nothing is written for a text that cannot be a name, for a version that means another predicate, and for a predicate that needs its
+/// pack.
 pub fn register(
     store: &Shared,
     predicate: &Predicate,
-    known: &MonotoneEvidence,
+    samples: Vec<Sample>,
     surroundings: &mut dyn Environment,
-) -> Result<Record, Error> {
+) -> Result<Registration, RegisterError> {
+    let name = predicate.name();
+    if !is_name(name) {
+        return Err(RegisterError::Name(name.to_owned()));
+    }
+    let names = Registry::read(store)?;
+    let given = Some(predicate.version()).filter(|version| !version.is_empty());
+    let version = names
+        .version_for(name, predicate, given)
+        .map_err(|taken| RegisterError::Taken(Box::new(taken.predicate.clone())))?;
+    let predicate = predicate.clone().named(name, &version).monotone_by_text();
+    let known = MonotoneEvidence::of(&predicate, samples).after(names.of_digest(predicate.digest()));
+    if let Some(entry) = names.registered(&predicate, &known) {
+        return Ok(Registration { entry: entry.clone(), changed: false });
+    }
+    let is_plain = predicate.pack().is_none()
+        && predicate.obligation().is_none()
+        && predicate.progress().is_none()
+        && predicate.scope().is_empty();
+    if !is_plain {
+        return Err(RegisterError::OfPack(name.to_owned()));
+    }
     let asked = match (predicate.asked(), predicate.polarity()) {
         (Asked::Expr(expr), Polarity::Condition) => ("condition", Value::from(expr.text())),
         (Asked::Expr(expr), Polarity::Holds) => ("holds", Value::from(expr.text())),
@@ -340,8 +424,8 @@ pub fn register(
     let lift = (predicate.monotone() == Monotone::Lifted).then_some(("lift", Value::from("monotone")));
     let said = Value::record(
         [
-            ("name", Value::from(predicate.name())),
-            ("version", Value::from(predicate.version())),
+            ("name", Value::from(name)),
+            ("version", Value::from(&*version)),
             asked,
             ("window", Value::from(window)),
             ("digest", Value::from(predicate.digest())),
@@ -350,14 +434,23 @@ pub fn register(
         .chain(lift),
     );
     let content = [("predicate", said), ("monotone", known.to_value())];
-    commit(store, content, surroundings)
+    let record = commit(store, content, surroundings)?;
+    let (id, ts) = (record.id(), record.header().ts);
+    Ok(Registration { entry: Registered { predicate, known, id, ts, retired: None }, changed: true })
 }
 
-/// Ends a name: it resolves to nothing until it is registered again.
-pub fn retire(store: &Shared, name: &str, surroundings: &mut dyn Environment) -> Result<Record, Error> {
+/// Ends a name: it resolves to nothing until it is registered again. `None` if no predicate has the name.
+pub fn retire(
+    store: &Shared,
+    name: &str,
+    surroundings: &mut dyn Environment,
+) -> Result<Option<Record>, Error> {
+    if Registry::read(store)?.newest(name).is_none_or(|entry| entry.retired.is_some()) {
+        return Ok(None);
+    }
     let content =
         [("predicate", Value::record([("name", Value::from(name))])), ("retired", Value::from(true))];
-    commit(store, content, surroundings)
+    commit(store, content, surroundings).map(Some)
 }
 
 fn commit(

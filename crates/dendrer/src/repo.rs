@@ -38,7 +38,8 @@ pub enum Mode {
     /// For reading: takes no lock, also of a store that cannot be written. What is proposed can be looked at and discarded (a
     /// dry run); committing it fails.
     Read,
-    /// For reading and writing: fails for a log that is damaged or not the one that was signed here.
+    /// For reading and writing: fails for a log that is not the one that was signed here, and for damage where opening reads
+    /// (the end of the log and what is signed). [`Repo::verify`] reads all of it.
     Write,
 }
 
@@ -57,6 +58,12 @@ struct Inner {
     reader: Mutex<Arc<dyn Store>>,
     /// Where the store is and how a reader of it is opened; `None` for a store that is no directory.
     place: Option<(PathBuf, Options)>,
+    /// The largest log that was read.
+    read_to: Mutex<TreeHead>,
+    /// The files that the reader has open.
+    files: Mutex<Option<String>>,
+    /// Whether the log was the one that was signed here when it was opened for reading, and no backup.
+    had_head: bool,
     info: StoreInfo,
     key: Option<Arc<SigningKey>>,
     warnings: Vec<Warning>,
@@ -134,6 +141,7 @@ impl Repo {
     /// As [`Repo::open`], with options of the embedded store.
     pub fn open_with(dir: &Path, trust: Arc<dyn Trust>, options: Options, mode: Mode) -> Result<Repo, Error> {
         let reads = Options { index: options.index, ..Options::read() };
+        let files = files_of(dir);
         let mut store = Embedded::open(dir, options)?;
         // A key that cannot be used is reported when something is to be signed.
         let key = trust.key(store.info()).ok().flatten();
@@ -143,6 +151,9 @@ impl Repo {
                 let warnings = warnings::warnings(&mut store, &*trust)?;
                 let (info, key) = (store.info().clone(), store.key().cloned());
                 let inner = Inner {
+                    had_head: warnings.is_empty() && store.mark()?.is_none(),
+                    read_to: Mutex::new(store.tree()),
+                    files: Mutex::new(files),
                     trust,
                     mode,
                     writer: OnceLock::new(),
@@ -183,6 +194,9 @@ impl Repo {
     ) -> Result<Repo, Error> {
         let (info, key) = (store.info().clone(), store.key().cloned());
         let inner = Inner {
+            read_to: Mutex::new(store.tree()),
+            files: Mutex::new(None),
+            had_head: false,
             trust,
             reader: Mutex::new(Arc::new(store.clone())),
             mode: Mode::Write,
@@ -260,6 +274,11 @@ impl Repo {
     }
 
     /// Returns a handle for reading that has everything committed so far, by other processes too.
+    ///
+    /// # Errors
+    ///
+    /// [`Error::AnotherLog`] if the log no longer begins with what this handle has read, or with what was signed here since it
+    /// was opened: it was rolled back, or another is in its place.
     pub fn reader(&self) -> Result<Arc<dyn Store>, Error> {
         let handle = self.fresh_reader()?;
         Ok(match &self.watch {
@@ -271,17 +290,42 @@ impl Repo {
     fn fresh_reader(&self) -> Result<Arc<dyn Store>, Error> {
         let mut reader = self.inner.reader.lock().unwrap_or_else(PoisonError::into_inner);
         match (self.inner.mode, &self.inner.place) {
-            (Mode::Read, Some((dir, options))) => match Arc::get_mut(&mut reader) {
-                Some(handle) => drop(handle.refresh()?),
-                // Traces keep the handle as it is.
-                None => {
-                    let fresh = Embedded::open(dir, options.clone())?.with_key(self.inner.key.clone());
-                    *reader = Arc::new(fresh);
+            (Mode::Read, Some((dir, options))) => {
+                let mut files = self.inner.files.lock().unwrap_or_else(PoisonError::into_inner);
+                let now = files_of(dir);
+                match Arc::get_mut(&mut reader).filter(|_| now == *files) {
+                    Some(handle) => drop(handle.refresh()?),
+                    // Traces keep the handle as it is, and the files of a store that was replaced are no longer in its place.
+                    None => {
+                        let fresh = Embedded::open(dir, options.clone())?.with_key(self.inner.key.clone());
+                        *reader = Arc::new(fresh);
+                        *files = now;
+                    }
                 }
-            },
+            }
             _ => drop(self.writer()?.clone().refresh()?),
         }
+        self.refuse_older(&**reader)?;
         Ok(Arc::clone(&reader))
+    }
+
+    /// Fails if a log does not extend what was read before, or what was signed here since the handle was opened. An older log
+    /// that was met at opening is a [warning](Repo::warnings).
+    fn refuse_older(&self, store: &dyn Store) -> Result<(), Error> {
+        let mut read_to = self.inner.read_to.lock().unwrap_or_else(PoisonError::into_inner);
+        let tree = store.tree();
+        let mut differs = if tree == *read_to { None } else { heads::compare(store, *read_to)? };
+        if differs.is_none()
+            && self.inner.had_head
+            && let Some(head) = self.inner.trust.head(self.inner.info.id)?
+        {
+            differs = heads::compare(store, head)?;
+        }
+        if let Some(why) = differs {
+            return Err(Error::AnotherLog { why, committed: false });
+        }
+        *read_to = tree;
+        Ok(())
     }
 
     /// Lists the runs in the order in which they began.
@@ -303,7 +347,12 @@ impl Repo {
         Ok((trace, tick))
     }
 
-    /// Begins a run. Its `run` record is part of the first group that is committed.
+    /// Begins a run. Its `run` record is part of the first group that is committed: until [`Recorder::commit`] nothing of it is
+    /// durable, and another process may begin a run of the same name.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::RunExists`] for a name that is taken, here or by the first commit.
     pub fn begin(&self, start: &Start) -> Result<Recorder, Error> {
         Recorder::begin(self.writer()?, start, (self.inner.environment)())
     }
@@ -385,6 +434,11 @@ impl Repo {
 
 fn system() -> Box<dyn Fn() -> Box<dyn Environment> + Send + Sync> {
     Box::new(|| Box::new(World::default()))
+}
+
+/// Returns what changes when other files are put in the place of a store.
+fn files_of(dir: &Path) -> Option<String> {
+    std::fs::metadata(dir.join("store.json")).ok().map(|about| crate::files::identity(&about))
 }
 
 /// Makes the id of a new store.

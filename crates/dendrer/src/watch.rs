@@ -9,13 +9,13 @@
 use std::io::{self, Read};
 use std::ops::{ControlFlow, Range, RangeInclusive};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::AtomicU64;
 
 use dendrer_object::note::{SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 use dendrer_store::{
-    AppendLog, EraseValues, KeepDerived, MaySign, ReadLog, RunSummary, SignLog, Skimmed, Slot, Store,
+    AppendLog, EraseValues, KeepDerived, MaySign, Meter, ReadLog, RunSummary, SignLog, Skimmed, Slot, Store,
     StoreError, StoreInfo, Ticket, TreeHead,
 };
 
@@ -23,10 +23,7 @@ use crate::handle::ReadHandle;
 
 /// Counts what long work has read, and stops it when asked. Clones watch the same work.
 #[derive(Debug, Clone, Default)]
-pub struct Watch {
-    done: Arc<AtomicU64>,
-    is_cancelled: Arc<AtomicBool>,
-}
+pub struct Watch(Meter);
 
 impl Watch {
     /// Starts at 0, not cancelled.
@@ -36,27 +33,27 @@ impl Watch {
 
     /// Counts into a number that the caller has.
     pub fn counting(done: Arc<AtomicU64>) -> Watch {
-        Watch { done, ..Watch::default() }
+        Watch(Meter::counting(done))
     }
 
     /// Number of records, or bytes of a [`Watch::reader`], read so far.
     pub fn done(&self) -> u64 {
-        self.done.load(Ordering::Relaxed)
+        self.0.done()
     }
 
-    /// Number that the watched work counts into.
-    pub fn counter(&self) -> Arc<AtomicU64> {
-        Arc::clone(&self.done)
+    /// The count and the flag, for work on files.
+    pub fn meter(&self) -> &Meter {
+        &self.0
     }
 
     /// Makes the next read of the watched work fail with [`StoreError::Cancelled`].
     pub fn cancel(&self) {
-        self.is_cancelled.store(true, Ordering::Relaxed);
+        self.0.cancel();
     }
 
     /// Whether [`Watch::cancel`] was called.
     pub fn is_cancelled(&self) -> bool {
-        self.is_cancelled.load(Ordering::Relaxed)
+        self.0.is_cancelled()
     }
 
     /// Returns a handle for reading alone that counts each record it returns.
@@ -67,16 +64,6 @@ impl Watch {
     /// Returns a reader that counts each byte.
     pub fn reader<R: Read>(&self, inner: R) -> WatchedRead<R> {
         WatchedRead { inner, watch: self.clone() }
-    }
-
-    /// Counts `count` more, unless the work was cancelled.
-    fn add(&self, count: u64) -> ControlFlow<()> {
-        self.done.fetch_add(count, Ordering::Relaxed);
-        if self.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-    }
-
-    fn check(&self) -> Result<(), StoreError> {
-        if self.is_cancelled() { Err(StoreError::Cancelled) } else { Ok(()) }
     }
 }
 
@@ -90,10 +77,8 @@ pub struct WatchedRead<R> {
 impl<R: Read> Read for WatchedRead<R> {
     fn read(&mut self, bytes: &mut [u8]) -> io::Result<usize> {
         let read = self.inner.read(bytes)?;
-        match self.watch.add(read as u64) {
-            ControlFlow::Continue(()) => Ok(read),
-            ControlFlow::Break(()) => Err(io::Error::other(StoreError::Cancelled)),
-        }
+        self.watch.0.add(read as u64).map_err(io::Error::other)?;
+        Ok(read)
     }
 }
 
@@ -126,10 +111,10 @@ impl ReadLog for Watched {
     }
 
     fn get(&self, position: u64) -> Result<Option<Record>, StoreError> {
-        self.watch.check()?;
+        self.watch.0.check()?;
         let record = self.inner.get(position)?;
         // The record is here: cancelling takes effect at the next read.
-        let _ = self.watch.add(1);
+        let _ = self.watch.0.add(1);
         Ok(record)
     }
 
@@ -138,10 +123,10 @@ impl ReadLog for Watched {
         range: Range<u64>,
         f: &mut dyn FnMut(u64, Record) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
-        self.watch.check()?;
+        self.watch.0.check()?;
         let mut is_cut = false;
         self.inner.scan(range, &mut |position, record| {
-            is_cut = self.watch.add(1).is_break();
+            is_cut = self.watch.0.add(1).is_err();
             if is_cut { ControlFlow::Break(()) } else { f(position, record) }
         })?;
         if is_cut { Err(StoreError::Cancelled) } else { Ok(()) }
@@ -152,6 +137,7 @@ impl ReadLog for Watched {
         range: Range<u64>,
         f: &mut dyn FnMut(u64, Entry) -> ControlFlow<()>,
     ) -> Result<(), StoreError> {
+        self.watch.0.check()?;
         let mut is_cut = false;
         self.inner.entries(range, &mut |position, entry| {
             is_cut = self.watch.is_cancelled();
@@ -166,32 +152,37 @@ impl ReadLog for Watched {
         wanted: &dyn Fn(&Header, &str) -> bool,
         f: &mut dyn FnMut(u64, Skimmed<'_>) -> ControlFlow<()>,
     ) -> Result<bool, StoreError> {
-        self.watch.check()?;
+        self.watch.0.check()?;
         let mut is_cut = false;
         let is_read = self.inner.skim(range, wanted, &mut |position, skimmed| {
-            is_cut = self.watch.add(1).is_break();
+            is_cut = self.watch.0.add(1).is_err();
             if is_cut { ControlFlow::Break(()) } else { f(position, skimmed) }
         })?;
         if is_cut { Err(StoreError::Cancelled) } else { Ok(is_read) }
     }
 
     fn find(&self, id: &Digest) -> Result<Option<u64>, StoreError> {
+        self.watch.0.check()?;
         self.inner.find(id)
     }
 
     fn find_prefix(&self, hex: &str, limit: usize) -> Result<Vec<(Digest, u64)>, StoreError> {
+        self.watch.0.check()?;
         self.inner.find_prefix(hex, limit)
     }
 
     fn at(&self, run: &RunName, tick: u64) -> Result<Option<u64>, StoreError> {
+        self.watch.0.check()?;
         self.inner.at(run, tick)
     }
 
     fn run(&self, run: &RunName) -> Result<Option<RunSummary>, StoreError> {
+        self.watch.0.check()?;
         self.inner.run(run)
     }
 
     fn runs(&self, from: u64, limit: usize) -> Result<Vec<RunSummary>, StoreError> {
+        self.watch.0.check()?;
         self.inner.runs(from, limit)
     }
 
@@ -201,22 +192,27 @@ impl ReadLog for Watched {
         ticks: RangeInclusive<u64>,
         limit: usize,
     ) -> Result<Vec<(u64, u64)>, StoreError> {
+        self.watch.0.check()?;
         self.inner.positions(run, ticks, limit)
     }
 
     fn beside(&self, run: &RunName, from: u64, limit: usize) -> Result<Vec<(u64, Kind)>, StoreError> {
+        self.watch.0.check()?;
         self.inner.beside(run, from, limit)
     }
 
     fn beside_runs(&self, from: u64, limit: usize) -> Result<Vec<(u64, Kind)>, StoreError> {
+        self.watch.0.check()?;
         self.inner.beside_runs(from, limit)
     }
 
     fn root_of(&self, size: u64) -> Result<Option<Digest>, StoreError> {
+        self.watch.0.check()?;
         self.inner.root_of(size)
     }
 
     fn extends(&self, size: u64, root: Digest) -> Result<bool, StoreError> {
+        self.watch.0.check()?;
         self.inner.extends(size, root)
     }
 
@@ -225,16 +221,16 @@ impl ReadLog for Watched {
     }
 
     fn proven(&self, position: u64) -> Result<Option<Record>, StoreError> {
-        self.watch.check()?;
+        self.watch.0.check()?;
         let record = self.inner.proven(position)?;
-        let _ = self.watch.add(1);
+        let _ = self.watch.0.add(1);
         Ok(record)
     }
 
     fn proven_at(&self, run: &RunName, tick: u64) -> Result<Option<Record>, StoreError> {
-        self.watch.check()?;
+        self.watch.0.check()?;
         let record = self.inner.proven_at(run, tick)?;
-        let _ = self.watch.add(1);
+        let _ = self.watch.0.add(1);
         Ok(record)
     }
 }
@@ -249,6 +245,7 @@ impl KeepDerived for Watched {
     }
 
     fn kept(&self, slot: Slot<'_>) -> Result<Option<(u64, Vec<u8>)>, StoreError> {
+        self.watch.0.check()?;
         self.inner.kept(slot)
     }
 }
@@ -283,6 +280,7 @@ impl SignLog for Watched {
     }
 
     fn checkpoint(&self) -> Result<Option<SignedNote>, StoreError> {
+        self.watch.0.check()?;
         self.inner.checkpoint()
     }
 }

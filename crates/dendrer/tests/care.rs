@@ -23,6 +23,7 @@ use dendrer::store::embedded::{Embedded, Options};
 use dendrer::store::prelude::*;
 use dendrer::trust::{MemoryTrust, Trust, UserTrust, make_key};
 use dendrer::verify;
+use dendrer::watch::Watch;
 use dendrer_object::Intent;
 
 const ANEW: RestoreTerms = RestoreTerms { replace: false, discard_newer: false };
@@ -106,9 +107,9 @@ impl Follow for Heard {
         });
     }
 
-    fn stage(&mut self, unit: &'static str, total: Option<u64>) -> dendrer::watch::Watch {
+    fn stage(&mut self, unit: &'static str, total: Option<u64>) -> Watch {
         self.stages.push((unit, total.is_some()));
-        dendrer::watch::Watch::new()
+        Watch::new()
     }
 
     fn may_make(&mut self, path: &Path) -> bool {
@@ -344,9 +345,56 @@ fn an_export_verifies_or_is_refused() {
         place.restore("bk", "old", ANEW).unwrap();
         let old = Repo::open(&place.path("old/.dendrer"), Arc::clone(&place.trust), Mode::Read).unwrap();
         assert!(verifies(&exported(&old, ExportTerms::default()).unwrap()));
+        // A checkpoint that no key signed covers nothing.
+        let checkpoint = place.path("old/.dendrer/checkpoint");
+        let sound = std::fs::read_to_string(&checkpoint).unwrap();
+        let flipped = format!("{}{}", &sound[..sound.len() - 9], "AAAAAAA=\n");
+        for file in [&checkpoint, &place.path("old/.dendrer/log/checkpoint")] {
+            std::fs::write(file, &flipped).unwrap();
+        }
+        let old = Repo::open(&place.path("old/.dendrer"), Arc::clone(&place.trust), Mode::Read).unwrap();
+        let error = exported(&old, ExportTerms::default()).unwrap_err();
+        assert_eq!(error.code(), "E0308", "{error}");
+        for file in [&checkpoint, &place.path("old/.dendrer/log/checkpoint")] {
+            std::fs::write(file, &sound).unwrap();
+        }
         damage(&place.path("old/.dendrer"));
         let old = Repo::open(&place.path("old/.dendrer"), Arc::clone(&place.trust), Mode::Read).unwrap();
         assert!(exported(&old, ExportTerms::default()).is_err());
+    }
+}
+
+/// Cancels the work at its first stage.
+struct Stop;
+
+impl Follow for Stop {
+    fn stage(&mut self, _: &'static str, _: Option<u64>) -> Watch {
+        let watch = Watch::new();
+        watch.cancel();
+        watch
+    }
+}
+
+#[test]
+fn cancelled_work_on_a_store_ends() {
+    for place in places(3) {
+        let error = backup(&place.store(), &place.path("bk"), &*place.trust, &mut Stop).unwrap_err();
+        assert_eq!(error.code(), "E0810", "{error}");
+        place.back_up("whole").unwrap();
+        let error =
+            restore(&place.path("whole"), &place.path("new"), ANEW, &*place.trust, &mut Stop).unwrap_err();
+        assert_eq!(error.code(), "E0810", "{error}");
+        assert!(!place.path("new/.dendrer").exists());
+        let store = place.opened(".dendrer", Options::read());
+        assert_eq!(check_files(store, &*place.trust, &mut Stop).unwrap_err().code(), "E0810");
+        let repo = Repo::open(&place.store(), Arc::clone(&place.trust), Mode::Read).unwrap();
+        let question = verify::VerifyQuestion::default();
+        assert_eq!(repo.verify(&question, &mut Stop).unwrap_err().code(), "E0810");
+        let watch = Watch::new();
+        watch.cancel();
+        assert_eq!(repo.watched(watch).runs().unwrap_err().code(), "E0810");
+        // The backup that was cut off goes on.
+        place.back_up("bk").unwrap();
     }
 }
 

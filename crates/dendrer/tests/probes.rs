@@ -34,7 +34,7 @@ fn more_than(number: u64) -> Predicate {
     let text = format!("state.counters.transitions > {number}");
     let predicate = Predicate::condition("p", &text).unwrap();
     assert!(predicate.cannot_recover());
-    predicate.known_monotone(true)
+    predicate.monotone_by_text()
 }
 
 /// Asks once, with nothing known from before; returns the onset and how many records were read.

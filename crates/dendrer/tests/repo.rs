@@ -14,15 +14,20 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dendrer::address::Address;
+use dendrer::bisect::{BisectOutcome, BisectQuestion, Range, bisect};
 use dendrer::error::Error;
+use dendrer::kernel::predicate::Predicate;
 use dendrer::kernel::step::{Outcome, Start};
+use dendrer::registry::{MonotoneEvidence, Registry};
 use dendrer::repo::{Mode, Repo, Signed, Warning};
 use dendrer::store::prelude::*;
 use dendrer::store::{Memory, StoreError};
 use dendrer::trust::{MemoryTrust, Trust, UserTrust};
+use dendrer::verify::{VerifyQuestion, VerifyVerdict};
 use dendrer::watch::Watch;
+use dendrer_object::delta::Op;
 use dendrer_object::record::Entry;
-use dendrer_object::{Intent, RunName};
+use dendrer_object::{Code, Delta, Intent, Pointer, RunName, Value};
 use dendrer_testkit::history::{Attempt, Told, check};
 
 fn step() -> Intent {
@@ -129,6 +134,151 @@ fn a_store_that_was_rolled_back_while_it_was_open_is_not_signed() {
         let error = first.close().unwrap_err();
         assert!(matches!(error, Error::AnotherLog { .. }), "{error}");
     }
+}
+
+/// Puts an older copy in the place of a store: other files, or the same files with other bytes.
+fn roll_back(path: &Path, old: &Path, same_files: bool) {
+    if !same_files {
+        std::fs::remove_dir_all(path).unwrap();
+    }
+    copy_dir(old, path);
+}
+
+/// Verifies all of a store as a caller of the library does.
+fn verdict(repo: &Repo) -> (VerifyVerdict, Vec<Code>) {
+    let report = repo.verify(&VerifyQuestion::default(), &mut ()).unwrap();
+    (report.verdict, report.findings.iter().map(|finding| finding.code).collect())
+}
+
+#[test]
+fn a_rolled_back_store_is_never_intact() {
+    for (trust, dir) in trusts() {
+        let path = made(dir.path(), &trust, 3);
+        let old = dir.path().join("old");
+        copy_dir(&path, &old);
+        let repo = Repo::open(&path, Arc::clone(&trust), Mode::Write).unwrap();
+        assert_eq!(verdict(&repo), (VerifyVerdict::Verified, Vec::new()));
+        record(&repo, "r", 2);
+        repo.close().unwrap();
+        roll_back(&path, &old, false);
+        let repo = Repo::open(&path, Arc::clone(&trust), Mode::Read).unwrap();
+        assert_eq!(verdict(&repo), (VerifyVerdict::Tampered, vec![Code::E0307]));
+        // A caller without the head knows nothing else.
+        let stranger = Repo::open(&path, Arc::new(MemoryTrust::new()), Mode::Read).unwrap();
+        assert_eq!(verdict(&stranger).0, VerifyVerdict::Intact);
+        // A head that the caller keeps is held against it as well.
+        let head = trust.head(repo.info().id).unwrap().unwrap();
+        let pinned = vec![(head.size, head.root)];
+        let question = VerifyQuestion { pinned, ..VerifyQuestion::default() };
+        assert_eq!(stranger.verify(&question, &mut ()).unwrap().verdict, VerifyVerdict::Tampered);
+        // A store of any kind is held to what was signed.
+        let store: Box<dyn dendrer::store::Store> = Box::new(
+            dendrer::store::Embedded::open(&path, dendrer::store::embedded::Options::write()).unwrap(),
+        );
+        assert!(matches!(Repo::over(store, Arc::clone(&trust)), Err(Error::AnotherLog { .. })));
+    }
+}
+
+#[test]
+fn a_reader_notices_a_rollback_under_it() {
+    for ((trust, dir), same_files) in trusts().into_iter().zip([true, false]) {
+        let path = made(dir.path(), &trust, 3);
+        let old = dir.path().join("old");
+        copy_dir(&path, &old);
+        let reader = Repo::open(&path, Arc::clone(&trust), Mode::Read).unwrap();
+        let repo = Repo::open(&path, Arc::clone(&trust), Mode::Write).unwrap();
+        record(&repo, "r", 2);
+        repo.close().unwrap();
+        // By its own size.
+        let own = Repo::open(&path, Arc::new(MemoryTrust::new()), Mode::Read).unwrap();
+        let trace = own.run(&name("r")).unwrap();
+        assert_eq!(trace.tip(), 5);
+        roll_back(&path, &old, same_files);
+        let error = own.run(&name("r")).unwrap_err();
+        assert!(matches!(error, Error::AnotherLog { why, .. } if why.had == why.has + 2), "{error}");
+        // By what was signed since it was opened.
+        let error = reader.run(&name("r")).unwrap_err();
+        assert!(matches!(error, Error::AnotherLog { why, .. } if why.had == why.has + 2), "{error}");
+        // One that was opened after the rollback says so once, and reads.
+        let late = Repo::open(&path, Arc::clone(&trust), Mode::Read).unwrap();
+        assert!(matches!(late.warnings(), [Warning::AnotherLog(_)]));
+        assert_eq!(late.run(&name("r")).unwrap().tip(), 3);
+    }
+}
+
+#[test]
+fn a_range_that_is_not_in_the_run_is_refused() {
+    let (trust, dir) = trusts().into_iter().next().unwrap();
+    let repo = Repo::open(&made(dir.path(), &trust, 3), trust, Mode::Read).unwrap();
+    let trace = repo.run(&name("r")).unwrap();
+    let questions = [
+        BisectQuestion::Predicate(Predicate::holds("p", "state.risk <= 1.0").unwrap().lifted()),
+        BisectQuestion::Predicate(Predicate::built_in("kernel.anomaly_free").unwrap()),
+        BisectQuestion::PolicyFlip("plan.update".parse().unwrap()),
+    ];
+    for question in questions {
+        let code =
+            |from, to| bisect(&trace, &question, &Range::new(from, to)).err().map(|error| error.code());
+        assert_eq!(code(0, 3), None);
+        assert_eq!(code(3, 3), None);
+        assert_eq!(code(2, 1), Some(Code::E0106));
+        assert_eq!(code(u64::MAX, 1), Some(Code::E0106));
+        assert_eq!(code(0, 4), Some(Code::E0102));
+        assert_eq!(code(5, 4), Some(Code::E0102));
+        assert_eq!(code(0, u64::MAX), Some(Code::E0102));
+    }
+}
+
+#[test]
+fn a_run_that_exists_is_refused_when_it_begins() {
+    let (trust, dir) = trusts().into_iter().next().unwrap();
+    let repo = Repo::open(&made(dir.path(), &trust, 1), trust, Mode::Write).unwrap();
+    assert_eq!(repo.begin(&Start::new(name("r"))).unwrap_err().code(), "E0111");
+    // One that another handle begins meanwhile is found by the commit.
+    let mut first = repo.begin(&Start::new(name("s"))).unwrap();
+    record(&repo, "s", 1);
+    assert_eq!(first.propose(&step()).map(drop).and_then(|()| first.commit()).unwrap_err().code(), "E0111");
+}
+
+#[test]
+fn what_a_caller_says_of_a_predicate_is_not_believed() {
+    let (trust, dir) = trusts().into_iter().next().unwrap();
+    let path = made(dir.path(), &trust, 0);
+    let repo = Repo::open(&path, trust, Mode::Write).unwrap();
+    let mut recorder = repo.recorder(&name("r")).unwrap();
+    for wave in [0.9, 0.1, 0.9, 0.1, 0.9, 0.9, 0.9, 0.9] {
+        let delta = Delta(vec![Op::set(Pointer::of(["wave"]), Value::from(wave))]);
+        recorder.propose(&step().with_delta(delta)).unwrap();
+    }
+    recorder.commit().unwrap();
+    let wave = Predicate::condition("acme.wave", "state.wave > 0.5").unwrap().monotone_by_text();
+    let done = repo.register(&wave, Vec::new()).unwrap();
+    assert!(done.changed && done.entry.known == MonotoneEvidence::Untested);
+    let registry = Registry::read(&repo.reader().unwrap()).unwrap();
+    let read = registry.newest("acme.wave").unwrap();
+    for predicate in [&wave, &read.predicate] {
+        let question = BisectQuestion::Predicate(predicate.clone().named("acme.wave", "v1"));
+        let outcome = repo.run(&name("r")).unwrap().bisect(&question).unwrap().outcome;
+        assert!(matches!(outcome, BisectOutcome::Recovers(_) | BisectOutcome::Uncertain(..)), "{outcome:?}");
+    }
+    // One whose text shows it is known without samples.
+    let rising = Predicate::condition("acme.long", "state.counters.transitions > 5").unwrap();
+    assert_eq!(repo.register(&rising, Vec::new()).unwrap().entry.known, MonotoneEvidence::ByConstruction);
+    assert!(!repo.register(&rising, Vec::new()).unwrap().changed);
+    // Names and versions.
+    for bad in ["", "plain", "kernel.policy_compliant", "state.risk"] {
+        let error = repo.register(&wave.clone().named(bad, "v1"), Vec::new()).unwrap_err();
+        assert_eq!(error.code(), "E0513", "{bad}");
+    }
+    let other = Predicate::condition("acme.wave", "state.wave > 0.6").unwrap();
+    assert_eq!(repo.register(&other, Vec::new()).unwrap_err().code(), "E0514");
+    assert_eq!(
+        repo.register(&other.named("acme.wave", ""), Vec::new()).unwrap().entry.predicate.version(),
+        "v2"
+    );
+    assert!(repo.retire("acme.wave").unwrap().is_some());
+    assert!(repo.retire("acme.wave").unwrap().is_none());
+    assert!(repo.retire("acme.none").unwrap().is_none());
 }
 
 #[test]

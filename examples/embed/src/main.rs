@@ -12,7 +12,7 @@ use dendrer::diff;
 use dendrer::fork::ForkTerms;
 use dendrer::prelude::*;
 use dendrer::repo::Warning;
-use dendrer::verify::{self, VerifyVerdict};
+use dendrer::verify::{VerifyQuestion, VerifyVerdict};
 use dendrer::{Error, bridge};
 use serde_json::json;
 
@@ -93,7 +93,7 @@ pub fn tour(dir: &Path, trust: Arc<dyn Trust>) -> Result<(), Error> {
     println!("run-1 and run-2 differ in {pairs} ticks after tick {}", onset - 1);
 
     // Is the record what was committed?
-    let report = verify::store(&repo.reader()?, &verify::VerifyQuestion::default())?;
+    let report = repo.verify(&VerifyQuestion::default(), &mut ())?;
     assert!(report.verdict <= VerifyVerdict::Intact, "{:?}", report.findings);
     println!("verified: {} records, {:?}", report.records, report.verdict);
     repo.close()?;
@@ -102,6 +102,7 @@ pub fn tour(dir: &Path, trust: Arc<dyn Trust>) -> Result<(), Error> {
     let stale = Repo::open(&older, Arc::clone(&trust), Mode::Read)?;
     assert!(matches!(stale.warnings(), [Warning::AnotherLog(_)]));
     assert_eq!(trace(&stale, "run-1")?.tip(), 4);
+    assert_eq!(stale.verify(&VerifyQuestion::default(), &mut ())?.verdict, VerifyVerdict::Tampered);
     let refused = Repo::open(&older, trust, Mode::Write).expect_err("a rolled back store is refused");
     println!("older copy: {refused} ({})", refused.code());
     assert_eq!(refused.code(), "E0307");

@@ -20,8 +20,6 @@ use crate::failure::Result;
 use crate::global::Global;
 use crate::out::files;
 
-pub(crate) use dendrer::verify::judge::ANOTHER_LOG;
-
 /// Keys and heads of this user, and the demo's key, which is published with the program: its signatures prove nothing, and its
 /// stores say so. Every demo has one id, so no head of one says anything of another.
 #[derive(Debug)]
@@ -97,16 +95,6 @@ pub(crate) fn make(name: &str, path: &Path) -> Result<SigningKey> {
     let key = trust::make_key(name).map_err(dendrer::Error::from)?;
     trust::write_key(&key, path).map_err(dendrer::Error::from)?;
     Ok(key)
-}
-
-/// The key that a store was made with here, if its file is where `init` puts it.
-pub(crate) fn own(store: StoreId) -> Result<Option<VerifierKey>> {
-    Ok(UserTrust::of_user().own_key(store).map_err(dendrer::Error::from)?)
-}
-
-/// Returns the newest head of a log that was signed here.
-pub(crate) fn head(store: StoreId) -> Result<Option<TreeHead>> {
-    Ok(ProgramTrust(user(None)).head(store).map_err(dendrer::Error::from)?)
 }
 
 /// Reads the public half of a key file that was named.

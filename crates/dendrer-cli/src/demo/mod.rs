@@ -6,7 +6,7 @@
 //! and tests that name its tick.
 
 use dendrer::recorder::Fixed;
-use dendrer::registry::{self, MonotoneEvidence, Sample};
+use dendrer::registry::{self, RegisterError, Sample};
 use dendrer::store::Shared;
 use dendrer::trace::ReadHandle;
 use dendrer::{Error, Trace};
@@ -152,11 +152,11 @@ fn register(store: &Shared) -> Result<(), Error> {
             let trace = Trace::open(store, &run.parse().expect("a run id"))?;
             Sample::take(&trace, &predicate)?.0
         };
-        registry::register(
-            store,
-            &predicate,
-            &MonotoneEvidence::of_samples(vec![sample]),
-            &mut surroundings,
+        registry::register(store, &predicate, vec![sample], &mut surroundings).map_err(
+            |error| match error {
+                RegisterError::Failed(error) => error,
+                refused => unreachable!("the demo's own names are names: {refused}"),
+            },
         )?;
     }
     Ok(())

@@ -6,9 +6,8 @@ use dendrer::Trace;
 use dendrer::address::Address;
 use dendrer::ask::named::{NamedPredicate, expression, resolve, unknown};
 use dendrer::ask::predicates::{PredicateTested, PredicatesAnswer};
-use dendrer::kernel::predicate::{Monotone, Polarity, Predicate, Verdict};
-use dendrer::recorder::World;
-use dendrer::registry::{self, MonotoneEvidence, Registered, Registry, Sample, Unfit};
+use dendrer::kernel::predicate::{Polarity, Predicate, Verdict};
+use dendrer::registry::{self, RegisterError, Registered, Registration, Registry, Sample, Unfit};
 use dendrer::repo::Repo;
 use dendrer::store::Store;
 use dendrer::trace::ReadHandle as _;
@@ -112,36 +111,16 @@ fn tick_rows(trace: &Trace, tested: &PredicateTested) -> Result<Vec<TickRow>> {
 fn register(global: &Global, wanted: &Wanted<'_>, out: &mut Out) -> Result {
     let name = wanted.name;
     if !registry::is_name(name) {
-        let note = match name.split('.').next() {
-            Some(taken @ ("kernel" | "state")) => {
-                format!("names that begin with `{taken}.` are reserved; begin with another word")
-            }
-            _ => "write words joined by dots, like acme.tax_compliance_v2".to_owned(),
-        };
-        return Err(Failure::new(Code::E0513, format!("\"{name}\" is not a name for a predicate")).note(note));
+        return Err(not_registered(RegisterError::Name(name.to_owned())));
     }
     let repo = context::write_store(global)?;
     let store = repo.writer()?;
     let names = Registry::read(store)?;
     let predicate = asked_for(wanted, &names)?;
     let predicate = version(wanted, &names, predicate)?;
-    let (known, uncertain) = prove(wanted, &store.to_handle(), &predicate, out)?;
-    if let Some(failure) = uncertain {
-        return Err(failure);
-    }
-    let known = known.after(names.of_digest(predicate.digest()));
-    let predicate = match &known {
-        MonotoneEvidence::ByConstruction => predicate.known_monotone(true),
-        _ => predicate,
-    };
-    let (entry, changed) = match names.registered(&predicate, &known) {
-        Some(entry) => (entry.clone(), false),
-        None => {
-            let record = registry::register(store, &predicate, &known, &mut World::default())?;
-            let (id, ts) = (record.id(), record.header().ts);
-            (Registered { predicate, known, id, ts, retired: None }, true)
-        }
-    };
+    let samples = samples(wanted, &store.to_handle(), &predicate, out)?;
+    let registration = repo.register(&predicate, samples).map_err(not_registered)?;
+    let Registration { entry, changed } = registration;
     close(repo, changed)?;
     let answer = RegistrationAnswer { entry, changed, is_verified: wanted.must_be_verified };
     let failure = answer.is_rejected().then(|| {
@@ -209,23 +188,35 @@ fn version(wanted: &Wanted<'_>, names: &Registry, predicate: Predicate) -> Resul
     match names.version_for(wanted.name, &predicate, wanted.version.or(own)) {
         Ok(version) => Ok(predicate.named(wanted.name, &version)),
         Err(Registered { predicate: taken, .. }) => {
-            let what = format!("{} {} is another predicate", wanted.name, taken.version());
-            Err(Failure::new(Code::E0514, what)
-                .at("there", taken.words())
-                .at("given", predicate.words())
-                .note("nothing was changed"))
+            let error = RegisterError::Taken(Box::new(taken.clone()));
+            Err(not_registered(error).at("given", predicate.words()).note("nothing was changed"))
         }
     }
 }
 
-/// Finds out how it is known that the predicate does not recover, and says what it saw. The second part is why it
-/// could not be judged.
-fn prove(
+/// Shows a registration that was refused.
+fn not_registered(error: RegisterError) -> Failure {
+    let failure = Failure::new(error.code(), error.to_string());
+    match error {
+        RegisterError::Name(name) => failure.note(match name.split('.').next() {
+            Some(taken @ ("kernel" | "state")) => {
+                format!("names that begin with `{taken}.` are reserved; begin with another word")
+            }
+            _ => "write words joined by dots, like acme.tax_compliance_v2".to_owned(),
+        }),
+        RegisterError::Taken(taken) => failure.at("there", taken.words()),
+        RegisterError::Failed(error) => error.into(),
+        _ => failure,
+    }
+}
+
+/// Judges the predicate on the sample runs, and prints how it did.
+fn samples(
     wanted: &Wanted<'_>,
     store: &Arc<dyn Store>,
     predicate: &Predicate,
     out: &mut Out,
-) -> Result<(MonotoneEvidence, Option<Failure>)> {
+) -> Result<Vec<Sample>> {
     let by_construction = predicate.cannot_recover();
     if wanted.must_be_verified && wanted.samples.is_empty() && !by_construction {
         return Err(Failure::new(Code::E0106, "what is asked alone does not show that it cannot recover")
@@ -257,16 +248,11 @@ fn prove(
             )
             .at("why", why.as_str())
             .note("uncertain is never taken for ok; nothing was registered");
-            return Ok((MonotoneEvidence::Untested, Some(with_hint(failure, &trace, predicate, &why))));
+            return Err(with_hint(failure, &trace, predicate, &why));
         }
         samples.push(sample);
     }
-    let known = match (by_construction, predicate.monotone()) {
-        (true, _) => MonotoneEvidence::ByConstruction,
-        (_, Monotone::Lifted) => MonotoneEvidence::Lifted,
-        _ => MonotoneEvidence::of_samples(samples),
-    };
-    Ok((known, None))
+    Ok(samples)
 }
 
 /// Reads the names of a bundle, or else of the store.
@@ -335,10 +321,9 @@ fn retire(global: &Global, name: &str, out: &mut Out) -> Result {
         return Err(unknown_predicate(&unknown(name, &registry, None)).note("nothing was changed"));
     };
     let mut entry = entry.clone();
-    let changed = entry.retired.is_none();
-    if changed {
-        entry.retired = Some(registry::retire(store, name, &mut World::default())?.id());
-    }
+    let ended = repo.retire(name)?;
+    let changed = ended.is_some();
+    entry.retired = ended.map(|record| record.id()).or(entry.retired);
     close(repo, changed)?;
     out.answer(&RetirementAnswer { entry, changed })
 }

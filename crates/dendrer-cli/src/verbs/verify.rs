@@ -9,20 +9,21 @@ use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::Trace;
 use dendrer::address::{Address, Position};
-use dendrer::store::embedded::{Embedded, Options as OpenOptions, VerifyOptions};
+use dendrer::care;
+use dendrer::store::StoreInfo;
+use dendrer::store::embedded::{Embedded, Options as OpenOptions};
 use dendrer::store::prelude::*;
-use dendrer::store::{DamageKind, LogReport as Structure, StoreInfo};
 use dendrer::trace::ReadHandle;
-use dendrer::trust::Stamp;
-use dendrer::verify::judge::{VerifiedLog, compare_histories, records_to_read};
-use dendrer::verify::{self, VerifyQuestion, VerifyReport, VerifyVerdict};
-use dendrer_object::note::{NoteError, SignedNote, VerifierKey};
+use dendrer::trust::{Stamp, Trust};
+use dendrer::verify::judge::{VerifiedLog, compare_histories};
+use dendrer::verify::{VerifyQuestion, VerifyReport};
+use dendrer_object::note::{NoteError, VerifierKey};
 use dendrer_object::{Code, Digest, RunName};
 use dendrer_view::verify::{VerifyAnswer, VerifyOutcome};
 
 use crate::context;
+use crate::context::care::Follower;
 use crate::context::keys;
-use crate::context::mark;
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
 use crate::offers;
@@ -75,7 +76,7 @@ pub(crate) struct Verify {
 struct Asked<'a> {
     options: VerifyQuestion,
     from: Option<&'a Position>,
-    given: Option<&'a VerifierKey>,
+    trust: Arc<dyn Trust>,
 }
 
 pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
@@ -85,13 +86,13 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
     if let Some(choice) = args.profile {
         return profile::check(choice, &args.targets, out);
     }
-    let given = args.verifier.as_deref().map(parse_key).transpose()?;
     let options = VerifyQuestion {
         replay: args.replay,
+        key: args.verifier.as_deref().map(parse_key).transpose()?,
         tip: args.tip.as_deref().map(parse_tip).transpose()?,
         ..VerifyQuestion::default()
     };
-    let asked = Asked { options, from: args.from.as_ref(), given: given.as_ref() };
+    let asked = Asked { options, from: args.from.as_ref(), trust: keys::trust(global) };
     let (bundles, runs) = targets(&args.targets)?;
     if args.tip.is_some() && args.targets.len() != 1 {
         return Err(Failure::new(Code::E0106, "a tip is that of one run; name that run and no other"));
@@ -99,7 +100,7 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
     let jobs = usize::try_from(args.jobs).unwrap_or(1);
     let mut outcomes = verify_bundles(global, &bundles, &asked, jobs, args.keep_going)?;
     if !runs.is_empty() || args.targets.is_empty() {
-        outcomes.push(VerifyOutcome::Verified(Box::new(verify_store(global, &runs, &asked)?)));
+        outcomes.push(VerifyOutcome::Verified(Box::new(verify_store(global, &runs, &asked, out)?)));
     }
     let verified = outcomes.iter_mut().filter_map(|outcome| match outcome {
         VerifyOutcome::Verified(log) => Some(&mut **log),
@@ -192,44 +193,13 @@ fn verify_bundle(alone: Option<&Global>, rev: &Address, asked: &Asked<'_>) -> Re
         None => None,
     };
     let from = first_tick(asked.from, &opened.store, named.as_ref().unwrap_or(runs)).map_err(in_bundle)?;
-    let (pinned, unknown) = pinned(opened.store.info());
-    let options = VerifyQuestion { runs: named, pinned, from, ..asked.options.clone() };
-    let mut report = verify::bundle(&opened, &options)?;
-    add_unknown(&mut report, unknown);
-    let note = SignedNote::parse(opened.bundle.checkpoint.as_bytes()).ok();
-    judge_keys(&mut report, opened.store.info(), note.as_ref(), asked.given);
+    let options = VerifyQuestion { runs: named, from, ..asked.options.clone() };
+    let report = care::verify::of_bundle(&opened, &options, &*asked.trust)?;
     Ok(verified(path.to_owned(), report, true, opened.store.info()))
 }
 
 fn verified(name: String, report: VerifyReport, is_bundle: bool, info: &StoreInfo) -> VerifiedLog {
     VerifiedLog { name, report, is_bundle, store: info.id, key: info.key.clone() }
-}
-
-/// Returns the head that was last signed here, or why it is not known.
-fn pinned(info: &StoreInfo) -> (Option<(u64, Digest)>, Option<Failure>) {
-    match keys::head(info.id) {
-        Ok(head) => (head.map(|head| (head.size, head.root)), None),
-        Err(failure) => (None, Some(failure)),
-    }
-}
-
-fn add_unknown(report: &mut VerifyReport, unknown: Option<Failure>) {
-    unknown.into_iter().for_each(|failure| report.add_unknown_memory(&failure.told()));
-}
-
-/// Judges the key of the log by the key of this user's own store.
-fn judge_keys(
-    report: &mut VerifyReport,
-    info: &StoreInfo,
-    note: Option<&SignedNote>,
-    given: Option<&VerifierKey>,
-) {
-    let (own, unknown) = match keys::own(info.id) {
-        Ok(own) => (own, None),
-        Err(failure) => (None, Some(failure)),
-    };
-    add_unknown(report, unknown);
-    report.judge_keys(info, note, own.as_ref(), given);
 }
 
 fn parse_tip(text: &str) -> Result<Digest> {
@@ -244,7 +214,7 @@ fn parse_key(text: &str) -> Result<VerifierKey> {
     text.parse().map_err(|error: NoteError| Failure::new(Code::E0106, format!("not a verifier key: {error}")))
 }
 
-fn verify_store(global: &Global, revs: &[Address], asked: &Asked<'_>) -> Result<VerifiedLog> {
+fn verify_store(global: &Global, revs: &[Address], asked: &Asked<'_>, out: &mut Out) -> Result<VerifiedLog> {
     let path = context::find(global)?;
     let stamp = Stamp::of(&path);
     let mut store = Arc::new(context::embedded(global, &path, global.reads())?);
@@ -254,36 +224,13 @@ fn verify_store(global: &Global, revs: &[Address], asked: &Asked<'_>) -> Result<
     }
     // A key file that is named is a key kept elsewhere, as a verifier key is.
     let file = global.key.as_deref().map(keys::read_verifier).transpose()?;
-    let given = asked.given.or(file.as_ref());
-    let (pinned, unknown) = pinned(store.info());
-    // Another process may have written and signed since this handle read the log.
-    let size = Arc::get_mut(&mut store).expect("no trace is open yet").refresh()?;
-    // A backup names its own end, and the store that it was made of has more records.
-    let is_older = |(seen, _): &(u64, Digest)| *seen > size;
-    let mark = store.mark()?;
-    let (later, pinned) = match &mark {
-        Some(mark) if !mark.in_store && pinned.as_ref().is_some_and(is_older) => (pinned, None),
-        _ => (None, pinned),
-    };
     let from = first_tick(asked.from, &store, &names)?;
     let runs = (!revs.is_empty()).then_some(names);
-    let options = VerifyQuestion { runs, pinned, from, ..asked.options.clone() };
-    let (mut report, structure) = both(global, &store, &options)?;
-    add_unknown(&mut report, unknown);
-    if let Some(message) = mark.as_ref().and_then(mark::hides) {
-        report.verdict = report.verdict.max(VerifyVerdict::Tampered);
-        report.add_finding(keys::ANOTHER_LOG, message, None);
-    }
-    let aside = mark.as_ref().and_then(|mark| mark::closes(mark).or_else(|| mark::unfinished(mark)));
-    report.not_checked.extend(aside);
-    if let Some((seen, _)) = later {
-        let line =
-            format!("the log of {seen} records that was signed here since this backup of {size} was made");
-        report.not_checked.push(line);
-    }
-    let note = store.checkpoint().ok().flatten();
-    judge_keys(&mut report, store.info(), note.as_ref(), given);
-    report.add_damage(structure);
+    let key = asked.options.key.clone().or(file);
+    let question = VerifyQuestion { runs, from, key, ..asked.options.clone() };
+    let mut follower = Follower::new(global, "verify", out);
+    let verified_files = care::verify::of_files(&mut store, &question, &*asked.trust, &mut follower);
+    let mut report = follower.end(verified_files)?;
     let info = store.info().clone();
     // Windows cannot rename an open index, so it is closed first.
     drop(store);
@@ -310,37 +257,6 @@ fn rebuild_index(path: &Path, report: &mut VerifyReport) {
     findings.for_each(|finding| finding.message = format!("{}; {words}", finding.message));
 }
 
-/// Verifies the records, and what records cannot show: frames, commit frames, files beside the log. If all of a sound store is
-/// asked for, each record is read once for both.
-fn both(
-    global: &Global,
-    store: &Arc<Embedded>,
-    options: &VerifyQuestion,
-) -> Result<(VerifyReport, Structure)> {
-    let progress = Progress::start(global, "verify", "records", Some(records_to_read(&**store, options)?));
-    let counted = progress.watch().over(store);
-    let everything =
-        VerifyOptions { index: true, done: Some(progress.counter()), ..VerifyOptions::default() };
-    if options.runs.is_none() {
-        let mut reading = verify::VerifyReading::new(&counted, options)?;
-        let mut take = |position, record| reading.take(position, record);
-        let structure = store.verify_handing_over(&everything, Some(&mut take))?;
-        let is_sound = structure.findings.iter().all(|damage| damage.kind == DamageKind::Index);
-        if is_sound && let Some(report) = reading.finish()? {
-            return Ok((report, structure));
-        }
-        // What is wrong is looked for record by record.
-        progress.set(0);
-        return Ok((verify::store(&counted, options)?, structure));
-    }
-    let report = verify::store(&counted, options)?;
-    drop(progress);
-    let size = store.tree().size;
-    let watched = Progress::start(global, "verify", "records in the files of the store", Some(size));
-    let everything = VerifyOptions { done: Some(watched.counter()), ..everything };
-    Ok((report, store.verify(&everything)?))
-}
-
 #[cfg(test)]
 mod tests {
     use std::sync::Arc;
@@ -348,6 +264,8 @@ mod tests {
 
     use dendrer::recorder::{Fixed, begin_log};
     use dendrer::store::{Memory, Shared};
+    use dendrer::verify;
+    use dendrer::verify::judge::records_to_read;
     use dendrer::watch::Watch;
 
     use super::*;

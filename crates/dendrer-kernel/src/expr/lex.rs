@@ -26,6 +26,9 @@ pub(super) enum Kind<'t> {
     End,
 }
 
+/// Operators of other languages, and what each is here.
+const MISTAKEN: [(&str, &str); 5] = [("=<", "<="), ("=>", ">="), ("<>", "!="), ("===", "=="), ("!==", "!=")];
+
 /// Longer symbols come before those they begin with.
 const SYMBOLS: [&str; 24] = [
     "&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "+", "-", "*", "/", "%", "?", ":", ".", ",", "(", ")",
@@ -102,6 +105,9 @@ impl<'t> Lexer<'t> {
     }
 
     fn symbol(&mut self, start: usize) -> Result<Kind<'t>, ExprError> {
+        if let Some((wrong, right)) = MISTAKEN.iter().find(|(wrong, _)| self.rest().starts_with(wrong)) {
+            return Err(self.error(start, format!("there is no {wrong}")).hint(format!("write {right}")));
+        }
         let Some(symbol) = SYMBOLS.iter().find(|symbol| self.rest().starts_with(**symbol)) else {
             let found = self.rest().chars().next().unwrap_or(' ');
             let error = self.error(start, format!("{found:?} does not belong here"));

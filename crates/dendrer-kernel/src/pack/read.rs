@@ -860,8 +860,8 @@ fn read_predicate(
         let message = "nothing shows that it cannot recover";
         reader.fault(Code::E0907, &at, message, hint);
     }
-    let proven = at.member("monotone").is_some() && predicate.cannot_recover();
-    let predicate = if proven && !lifts { predicate.known_monotone(true) } else { predicate };
+    let claimed = at.member("monotone").is_some();
+    let predicate = if claimed { predicate.monotone_by_text() } else { predicate };
     Some(Declared { predicate, words, is_violation: entry.id.is_some() })
 }
 

@@ -9,7 +9,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 
 use dendrer_object::note::{Checkpoint, NOTE_BYTES_MAX, SignedNote};
 use dendrer_object::{StoreId, Value, json};
@@ -20,6 +19,7 @@ use crate::disk::{self, Disk, DiskFile, Open};
 use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At, COMMIT_SIZE, Step};
 use crate::layout::{self, SEGMENT_HEADER};
+use crate::meter::Meter;
 use crate::segments::{Read, Segments, file_name, place_name};
 use crate::store::{ReadLog as _, TreeHead};
 
@@ -403,19 +403,19 @@ impl Copying<'_> {
     }
 
     /// Copies the log, and counts the bytes.
-    pub fn copy(&mut self, done: &AtomicU64) -> Result<(), StoreError> {
+    pub fn copy(&mut self, meter: &Meter) -> Result<(), StoreError> {
         let mut locked = false;
-        let copied = self.copy_rounds(done, &mut locked);
+        let copied = self.copy_rounds(meter, &mut locked);
         if locked {
             self.source.unlock();
         }
         copied
     }
 
-    fn copy_rounds(&mut self, done: &AtomicU64, locked: &mut bool) -> Result<(), StoreError> {
+    fn copy_rounds(&mut self, meter: &Meter, locked: &mut bool) -> Result<(), StoreError> {
         for round in 1.. {
             let head = self.source.end.clone();
-            self.copy_log(&head, done)?;
+            self.copy_log(&head, meter)?;
             self.to.end = head.clone();
             self.look_for_erasures()?;
             self.source.refresh()?;
@@ -438,7 +438,7 @@ impl Copying<'_> {
     }
 
     /// Copies what lies between the end of the copy and a place of the log.
-    fn copy_log(&mut self, head: &LogEnd, done: &AtomicU64) -> Result<(), StoreError> {
+    fn copy_log(&mut self, head: &LogEnd, meter: &Meter) -> Result<(), StoreError> {
         // Nothing that a power cut could take back: the store might go on in another way, and the copy not.
         self.sync_source(head.segment)?;
         let (first, mut begin) = self.reached;
@@ -453,7 +453,7 @@ impl Copying<'_> {
             let file = self.to.options.disk.open(&path, Open::Create).map_err(io("create"))?;
             // Behind the end of the earlier copy there may be a part of one that was interrupted.
             file.set_len(begin).map_err(io("cut"))?;
-            self.copy_bytes(segment, &*file, begin..end, done)?;
+            self.copy_bytes(segment, &*file, begin..end, meter)?;
             file.sync().map_err(io("sync"))?;
             self.to.segments.put_file(segment, file);
             self.reached = (segment, end);
@@ -468,7 +468,7 @@ impl Copying<'_> {
         segment: u32,
         to: &dyn DiskFile,
         range: std::ops::Range<u64>,
-        done: &AtomicU64,
+        meter: &Meter,
     ) -> Result<(), StoreError> {
         let Some(from) = self.source.segments.file(segment)? else {
             return Err(self.source.segments.io("open", segment, std::io::ErrorKind::NotFound.into()));
@@ -482,7 +482,7 @@ impl Copying<'_> {
             disk::write_all(to, part, at).map_err(|error| self.to.segments.io("write", segment, error))?;
             at += size as u64;
             self.bytes += size as u64;
-            done.fetch_add(size as u64, Ordering::Relaxed);
+            meter.add(size as u64)?;
         }
         Ok(())
     }
@@ -545,10 +545,10 @@ impl Copying<'_> {
         Ok(unfinished.len() as u64)
     }
 
-    /// Reads and verifies all of the copy, and then lets it count. `done` counts the records that were read.
-    pub fn finish(mut self, done: Arc<AtomicU64>) -> Result<Copied, StoreError> {
+    /// Reads and verifies all of the copy, and then lets it count. `meter` counts the records that were read.
+    pub fn finish(mut self, meter: Meter) -> Result<Copied, StoreError> {
         let before = self.follow_voids(false)?;
-        let options = VerifyOptions { done: Some(done), ..VerifyOptions::default() };
+        let options = VerifyOptions { meter, ..VerifyOptions::default() };
         self.check(&options)?;
         let tree = self.to.tree();
         // The records that say what was erased count before anything becomes void for their sake.

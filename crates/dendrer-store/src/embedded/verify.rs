@@ -5,8 +5,6 @@
 use std::collections::HashMap;
 use std::ops::ControlFlow;
 use std::panic::resume_unwind;
-use std::sync::Arc;
-use std::sync::atomic::{AtomicU64, Ordering};
 use std::thread;
 
 use dendrer_object::note::VerifierKey;
@@ -21,6 +19,7 @@ use crate::fence::check_head;
 use crate::frame::At;
 use crate::index::{self, IndexDifference};
 use crate::layout::{RawRecord, Unsealed};
+use crate::meter::Meter;
 use crate::ordered::in_order;
 use crate::segments::place_name;
 use crate::store::{RunSummary, TreeHead};
@@ -32,8 +31,8 @@ pub struct VerifyOptions {
     pub keys: Vec<VerifierKey>,
     /// Whether the index is compared with what follows from the log.
     pub index: bool,
-    /// Counts the records that were read, for a line of progress.
-    pub done: Option<Arc<AtomicU64>>,
+    /// Counts the records that were read, and stops the walk.
+    pub meter: Meter,
 }
 
 /// What verifying found.
@@ -117,7 +116,7 @@ impl Embedded {
             let beside = options.index.then(|| {
                 thread::Builder::new().name("dendrer-index-check".into()).spawn_scoped(scope, index)
             });
-            self.verify_log(&mut verifier, options.done.as_deref(), f)?;
+            self.verify_log(&mut verifier, &options.meter, f)?;
             verifier.check_checkpoint(kept);
             verifier.check_handle(self);
             let (indexed, findings) = match beside {
@@ -139,13 +138,13 @@ impl Embedded {
     fn verify_log(
         &self,
         verifier: &mut Verifier,
-        done: Option<&AtomicU64>,
+        meter: &Meter,
         mut f: Option<&mut dyn FnMut(u64, Record)>,
     ) -> Result<(), StoreError> {
         let is_wanted = f.is_some();
         let mut take = |looked_at: Vec<LookedAt>| {
             for item in looked_at {
-                if let Some((position, record)) = verifier.item(item, done)
+                if let Some((position, record)) = verifier.item(item, meter)
                     && let Some(f) = &mut f
                 {
                     f(position, record);
@@ -166,8 +165,9 @@ impl Embedded {
                         take(looked_at);
                     }
                 }
-                ControlFlow::Continue(())
+                if meter.is_cancelled() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
             })?;
+            meter.check()?;
             line.push(items);
             while let Some(looked_at) = line.take_any() {
                 take(looked_at);
@@ -289,12 +289,11 @@ impl Verifier {
     }
 
     /// Takes in what a walk came to; returns a record that is the one that it was filed as.
-    fn item(&mut self, item: LookedAt, done: Option<&AtomicU64>) -> Option<(u64, Record)> {
+    fn item(&mut self, item: LookedAt, meter: &Meter) -> Option<(u64, Record)> {
         let item = match item {
             LookedAt::Record(sealed) => {
-                if let Some(done) = done {
-                    done.fetch_add(1, Ordering::Relaxed);
-                }
+                // The walk looks whether it was cancelled.
+                let _ = meter.add(1);
                 return self.record(*sealed);
             }
             LookedAt::Other(item) => item,

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use dendrer_object::record::Kind;
@@ -11,7 +11,9 @@ use dendrer_object::{Code, Pointer, Record, StoreId, Value};
 use dendrer_store::conformance::{STORE, Scribe, check_holds, info, key, noise};
 use dendrer_store::faulty::{Crash, DiskFault, Faulty};
 use dendrer_store::prelude::*;
-use dendrer_store::{Copied, CopyAs, Embedded, Options, StoreError, StoreInfo, TilesState, VerifyOptions};
+use dendrer_store::{
+    Copied, CopyAs, Embedded, Meter, Options, StoreError, StoreInfo, TilesState, VerifyOptions,
+};
 
 fn pointer(text: &str) -> Pointer {
     text.parse().unwrap()
@@ -35,11 +37,11 @@ fn erase(store: &mut Embedded, scribe: &mut Scribe, position: u64) -> Record {
 }
 
 fn copy(store: &mut Embedded, to: &Path, what: CopyAs) -> Result<Copied, StoreError> {
-    let done = AtomicU64::new(0);
+    let meter = Meter::default();
     let mut copying = store.start_copy(to, what)?;
-    copying.copy(&done)?;
-    let copied = copying.finish(Arc::default())?;
-    assert_eq!(done.load(Ordering::Relaxed), copied.bytes, "what is copied is counted");
+    copying.copy(&meter)?;
+    let copied = copying.finish(Meter::default())?;
+    assert_eq!(meter.done(), copied.bytes, "what is copied is counted");
     Ok(copied)
 }
 

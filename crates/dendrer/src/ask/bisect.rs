@@ -281,6 +281,8 @@ pub fn bisect_each(
     questions: &[BisectQuestion],
     range: &Range,
 ) -> Result<Vec<BisectReport>, Error> {
+    trace.check_range(range.from, range.to)?;
+    trace.check_range(range.first(), range.to)?;
     trace.confirm_tip()?;
     let predicates: Vec<&Predicate> = questions.iter().filter_map(BisectQuestion::predicate).collect();
     let begins = predicates.iter().map(|predicate| begins(trace, predicate, range));

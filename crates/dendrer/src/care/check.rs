@@ -8,7 +8,6 @@
 
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
-use std::sync::atomic::Ordering;
 
 use dendrer_object::{Code, Digest, RunName, StoreId};
 use dendrer_store::prelude::*;
@@ -106,7 +105,7 @@ pub fn check_files(
 ) -> Result<FilesReport, Error> {
     let mut store = Arc::new(store);
     let watch = follow.stage("records", Some(store.tree().size));
-    let options = VerifyOptions { index: true, done: Some(watch.counter()), ..VerifyOptions::default() };
+    let options = VerifyOptions { index: true, meter: watch.meter().clone(), ..VerifyOptions::default() };
     let report = store.verify(&options)?;
     let mut facts = log_facts(&store, &report);
     facts.extend(other_log(&store).map(FileFact::Unsound));
@@ -168,7 +167,7 @@ fn snapshot_facts(store: &Arc<Embedded>, follow: &mut dyn Follow) -> Result<Vec<
             KeptWhat::Verdicts(_) => None,
         })
         .collect();
-    let counter = follow.stage("snapshots", Some(snapshots.len() as u64)).counter();
+    let watch = follow.stage("snapshots", Some(snapshots.len() as u64));
     let mut facts = Vec::new();
     for (run, tick) in &snapshots {
         let fact = |is_state| FileFact::Snapshot { run: (*run).clone(), tick: *tick, is_state };
@@ -177,7 +176,7 @@ fn snapshot_facts(store: &Arc<Embedded>, follow: &mut dyn Follow) -> Result<Vec<
             Fit::StateAlone => facts.push(fact(true)),
             Fit::Nothing => facts.push(fact(false)),
         }
-        counter.fetch_add(1, Ordering::Relaxed);
+        watch.meter().add(1)?;
     }
     if facts.is_empty() && !snapshots.is_empty() {
         facts.push(FileFact::Snapshots(snapshots.len() as u64));

@@ -9,6 +9,7 @@ use std::path::PathBuf;
 
 use dendrer_object::note::{Checkpoint, SignedNote};
 use dendrer_object::{Code, Pointer, RunName};
+use dendrer_store::Store;
 
 use super::{CareNote, Follow};
 use crate::address::Address;
@@ -132,7 +133,8 @@ pub fn plan(
             .map_err(Error::from)?
             .ok_or_else(|| unsigned.take().map_or(ExportError::NothingSigned, ExportError::Failed))?,
     };
-    let signed = Checkpoint::parse(note.text()).map_err(Error::from)?.size();
+    let checkpoint = signed_here(&*store, &note)?;
+    let signed = checkpoint.size();
     if signed > store.tree().size {
         // The handle has not read yet what was signed since.
         store = repo.reader()?;
@@ -156,6 +158,23 @@ pub fn plan(
         all_there(&export, &terms.withheld)?;
     }
     Ok(ExportPlan { export: export.without(terms.withheld), is_incomplete })
+}
+
+/// Opens a checkpoint, and compares it with the log as far as that reaches.
+fn signed_here(store: &dyn Store, note: &SignedNote) -> Result<Checkpoint, ExportError> {
+    let info = store.info();
+    let checkpoint = Checkpoint::open(note, &info.id.origin(), &info.key).map_err(|error| {
+        ExportError::Unsound { code: Code::E0308, message: format!("the checkpoint: {error}") }
+    })?;
+    let size = checkpoint.size();
+    let root = if size <= store.tree().size { store.root_of(size).map_err(Error::from)? } else { None };
+    match root {
+        Some(root) if root != checkpoint.root() => {
+            let message = "the log is not the one that was signed".to_owned();
+            Err(ExportError::Unsound { code: Code::E0303, message })
+        }
+        _ => Ok(checkpoint),
+    }
 }
 
 fn sign(repo: &Repo, follow: &mut dyn Follow) -> Result<Option<SignedNote>, Error> {

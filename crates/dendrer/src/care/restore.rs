@@ -364,7 +364,7 @@ fn check_whole(backup: &Embedded, trust: &dyn Trust, follow: &mut dyn Follow) ->
     // A key file that was named must be that of the log.
     let has_key = trust.key(backup.info()).map_err(Error::from)?.is_some();
     let watch = follow.stage("records verified", Some(backup.tree().size));
-    let options = VerifyOptions { done: Some(watch.counter()), ..VerifyOptions::default() };
+    let options = VerifyOptions { meter: watch.meter().clone(), ..VerifyOptions::default() };
     let report = backup.verify(&options)?;
     match report.findings.into_iter().next() {
         None => Ok(has_key),

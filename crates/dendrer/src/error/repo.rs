@@ -77,6 +77,8 @@ pub struct LogDiffers {
     pub had: u64,
 }
 
+impl std::error::Error for LogDiffers {}
+
 impl fmt::Display for LogDiffers {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         let LogDiffers { has, had } = self;

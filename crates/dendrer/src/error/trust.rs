@@ -89,6 +89,22 @@ pub enum TrustError {
 }
 
 impl TrustError {
+    /// The message with its cause.
+    pub(crate) fn in_full(&self) -> String {
+        match self {
+            TrustError::KeyNotWritten { source, .. }
+            | TrustError::KeyNotRead { source, .. }
+            | TrustError::NoLock { source, .. }
+            | TrustError::HeadNotRead { source, .. } => format!("{self} (cause: {source})"),
+            TrustError::KeyUnusable { why, .. } => format!("{self} (cause: {why})"),
+            TrustError::NotAHead { size, .. } => {
+                format!("{self} (found: {size} byte{})", if *size == 1 { "" } else { "s" })
+            }
+            TrustError::Busy { lock } => format!("{self} (lock: {})", lock.display()),
+            _ => self.to_string(),
+        }
+    }
+
     /// The code under which `dendrer explain` knows this error.
     pub fn code(&self) -> Code {
         match self {

@@ -47,8 +47,8 @@ pub struct VerifyQuestion {
     pub tip: Option<Digest>,
     /// A key kept elsewhere, under which the checkpoint must be signed.
     pub key: Option<VerifierKey>,
-    /// A size and root of the log kept elsewhere, which the log must extend.
-    pub pinned: Option<(u64, Digest)>,
+    /// Sizes and roots of the log kept elsewhere, which the log must extend.
+    pub pinned: Vec<(u64, Digest)>,
 }
 
 /// One thing that is not as it must be.
@@ -202,14 +202,11 @@ impl<'a> VerifyReading<'a> {
 pub fn bundle(opened: &Opened, options: &VerifyQuestion) -> Result<VerifyReport, Error> {
     // The root of another size does not follow from what a bundle holds.
     let size = opened.bundle.size;
-    let (pinned, other) = match options.pinned {
-        Some(pinned) if pinned.0 != size => (None, Some(pinned.0)),
-        pinned => (pinned, None),
-    };
+    let (pinned, others): (Vec<_>, Vec<_>) = options.pinned.iter().partition(|(pinned, _)| *pinned == size);
     let runs = options.runs.clone().unwrap_or_else(|| opened.runs.clone());
     let options = &VerifyQuestion { runs: Some(runs.clone()), pinned, ..options.clone() };
     let mut checker = Checker { is_bundle: true, ..Checker::new(Arc::clone(&opened.store), options) };
-    if let Some(other) = other {
+    for (other, _) in others {
         let message = format!("the head pinned here at {}: the bundle has the log of {size}", records(other));
         checker.not_checked.push(message);
     }
@@ -774,7 +771,7 @@ impl<'a> Checker<'a> {
                 }
             }
         }
-        if let Some((size, root)) = self.options.pinned {
+        for (size, root) in self.options.pinned.iter().copied() {
             match self.roots.get(&size) {
                 Some(found) if *found == root && size >= self.reach => {
                     agreed.push(format!("the log of {} pinned here", records(size)))

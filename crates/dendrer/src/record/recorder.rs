@@ -105,6 +105,10 @@ impl Recorder {
         start: &Start,
         mut surroundings: Box<dyn Environment>,
     ) -> Result<Recorder, Error> {
+        // The commit finds out in any case; the caller learns it before the first intent.
+        if store.run(&start.run)?.is_some() {
+            return Err(StoreError::RunExists(start.run.clone()).into());
+        }
         let inputs = Inputs { clock: surroundings.now(), seed: surroundings.seed() };
         let reducer = pack::reducer_for(start)?;
         let (record, head) = step::begin(store.info().id, start, inputs)?;

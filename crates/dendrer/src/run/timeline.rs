@@ -41,6 +41,7 @@ pub fn judge_each(
     from: u64,
     to: u64,
 ) -> Result<Vec<Timeline>, Error> {
+    trace.check_range(from, to)?;
     // What is kept of a run does not say how its obligations stood.
     let known = |predicate: &&Predicate| match predicate.obligation() {
         None if from == 0 => verdicts::find(trace, predicate, Way::Candidates, to),
@@ -84,6 +85,7 @@ pub(crate) fn judge_at(trace: &Trace, predicate: &Predicate, tick: u64) -> Resul
 /// Judges predicates at every single tick, from the records alone: no index, no snapshot. Slow, and what the others
 /// must agree with.
 pub fn scan(trace: &Trace, predicates: &[&Predicate], from: u64, to: u64) -> Result<Vec<Timeline>, Error> {
+    trace.check_range(from, to)?;
     let bare = Trace::open(trace.store(), trace.name())?.without_snapshots();
     let watchers =
         predicates.iter().map(|predicate| Watcher::new(predicate, Timeline::new(from, to), to)).collect();

@@ -539,6 +539,12 @@ impl Trace {
         failed.map_or(Ok(()), Err)
     }
 
+    /// Fails for a range of ticks that is reversed or ends behind the run.
+    pub(crate) fn check_range(&self, from: u64, to: u64) -> Result<(), Error> {
+        self.check_tick(to)?;
+        if from <= to { Ok(()) } else { Err(Error::Reversed { from, to }) }
+    }
+
     fn check_tick(&self, tick: u64) -> Result<(), Error> {
         match tick > self.tip() {
             true => Err(Error::NoTick { run: self.name().clone(), tick, tip: self.tip() }),

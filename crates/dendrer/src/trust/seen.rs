@@ -4,13 +4,13 @@
 //! more. The note helps to see which runs were never verified, and is no answer to whether a record is intact.
 
 use std::collections::BTreeMap;
-use std::fs::Metadata;
 use std::path::{Path, PathBuf};
 use std::time::UNIX_EPOCH;
 
 use dendrer_object::{Digest, RunName, StoreId};
 
 use super::UserTrust;
+use crate::files::identity;
 
 /// The look of the files of a log from outside.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -87,20 +87,8 @@ fn stamp(dir: &Path) -> Option<Digest> {
         let entry = entry.ok()?;
         let about = entry.metadata().ok()?;
         let changed = about.modified().ok()?.duration_since(UNIX_EPOCH).ok()?.as_nanos();
-        files.push(format!("{:?} {} {changed} {}\n", entry.file_name(), about.len(), touched(&about)));
+        files.push(format!("{:?} {} {changed} {}\n", entry.file_name(), about.len(), identity(&about)));
     }
     files.sort();
     Some(Digest::of_parts(&[b"dendrer/verified/v1\n", files.concat().as_bytes()]))
-}
-
-/// Inode and time of status change, which a program cannot set back as it can the time of change.
-#[cfg(unix)]
-fn touched(about: &Metadata) -> String {
-    use std::os::unix::fs::MetadataExt as _;
-    format!("{} {} {}", about.ino(), about.ctime(), about.ctime_nsec())
-}
-
-#[cfg(not(unix))]
-fn touched(_: &Metadata) -> &'static str {
-    ""
 }

@@ -11,6 +11,7 @@ use dendrer_object::json;
 use dendrer_view::suite::SuiteAnswer;
 
 use super::{Asked, parse_tip, verify_bundle};
+use crate::context::keys;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::{Out, files};
@@ -23,7 +24,7 @@ pub(super) fn verify(global: &Global, path: &str, out: &mut Out) -> Result {
     let progress = Progress::start(global, "verify", "cases", Some(cases.len() as u64));
     let mut answer = SuiteAnswer::default();
     for (at, case) in (1..).zip(cases) {
-        out.take(&mut answer, &judge(dir, case)?)?;
+        out.take(&mut answer, &judge(global, dir, case)?)?;
         progress.set(at);
     }
     drop(progress);
@@ -39,12 +40,12 @@ fn read(path: &str) -> Result<Vec<SuiteCase>> {
     SuiteCase::read(&suite).map_err(|why| Failure::new(Code::E0106, why).at("file", path))
 }
 
-fn judge(dir: &Path, case: SuiteCase) -> Result<SuiteResult> {
+fn judge(global: &Global, dir: &Path, case: SuiteCase) -> Result<SuiteResult> {
     let tip = case.tip.as_deref().map(parse_tip).transpose()?;
     let options = VerifyQuestion { replay: true, tip, ..VerifyQuestion::default() };
     let file = dir.join(&case.file).display().to_string();
     let whole = Address { bundle: Some(file), run: None, pos: None };
-    match verify_bundle(None, &whole, &Asked { options, from: None, given: None }) {
+    match verify_bundle(None, &whole, &Asked { options, from: None, trust: keys::trust(global) }) {
         Ok(log) => Ok(case.judge(&log.report)),
         // A file that is missing says nothing about a verifier; a file that is no bundle is rejected.
         Err(failure) if failure.code == Code::E0108 => Err(failure),
