@@ -12,3 +12,16 @@ pub const UNKNOWN: &str = "kernel_unknown";
 /// Name under which expressions read the derived counters. A member of the state with this name would make
 /// `state.counters` ambiguous.
 pub const COUNTERS: &str = "counters";
+
+/// Members at the top of a state that need no declaration (design, section 5), [`COUNTERS`] among them.
+pub const STATE_FIELDS: [&str; 9] = [
+    "beliefs",
+    "context_stack",
+    COUNTERS,
+    "goals",
+    "kernel_anomalies",
+    UNKNOWN,
+    "memory",
+    "policy",
+    "progress",
+];

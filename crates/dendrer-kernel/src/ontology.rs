@@ -42,6 +42,31 @@ pub const TYPES: &[(&str, Class)] = &[
     ("policy.contract_extension", Class::Governance),
 ];
 
+/// Kinds of anomaly that the kernel and the importers note, and that of a broken invariant, which a runtime notes (dendrer
+/// paper 3.2). A runtime may note other kinds; they are declared by the record that has them.
+pub const ANOMALIES: &[&str] = &[
+    "arguments_not_json",
+    "call_id_not_text",
+    "call_id_repeated",
+    "call_unreadable",
+    "call_without_result",
+    "clock_went_back",
+    "extension_error",
+    "forged_type",
+    "invariant_breach",
+    "kernel.anomaly",
+    "message_unreadable",
+    "message_without_role",
+    "parts_not_read",
+    "reducer_error",
+    "result_ambiguous",
+    "result_name_differs",
+    "result_without_call",
+    "source_cut",
+    "value_too_deep",
+    "value_too_large",
+];
+
 /// Why an author may not write a type. The codes are those of `dendrer explain`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AuthorshipError {
@@ -122,10 +147,10 @@ pub fn is_claimed(author: Author) -> bool {
 const RESERVED: [&str; 2] = [KERNEL, INSTITUTION];
 
 /// Whose transition is one that the kernel makes by itself.
-pub(crate) const KERNEL: &str = "kernel";
+pub const KERNEL: &str = "kernel";
 
 /// Whose transition an extension of the contract is.
-pub(crate) const INSTITUTION: &str = "institution";
+pub const INSTITUTION: &str = "institution";
 
 /// Checks that an agent does not use a reserved name.
 pub fn check_name(agent: &str) -> Result<(), AuthorshipError> {

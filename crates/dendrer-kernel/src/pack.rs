@@ -19,7 +19,7 @@ use crate::fold::{self, Fold, FoldReducer, Template};
 use crate::ontology;
 use crate::predicate::{Polarity, Predicate};
 use crate::progress::ProgressPlan;
-use crate::reduce::{DeltaReducer, Reducer};
+use crate::reduce::{DeltaReducer, Quantized, Reducer};
 use modules::{Made, Modules, NotRun};
 
 pub mod cases;
@@ -271,10 +271,16 @@ impl Pack {
 
     /// The reducer that the pack binds.
     pub fn reducer(&self) -> Box<dyn Reducer + Send + Sync> {
+        let decimals = || {
+            let fields = self.fields.iter();
+            fields.filter_map(|field| Some((Arc::clone(&field.name), field.decimals?))).collect::<Vec<_>>()
+        };
         match &self.module {
-            Some(module) => Box::new(Arc::clone(&module.0)),
-            None if self.engine == PackEngine::Delta => Box::new(DeltaReducer),
-            None => Box::new(FoldReducer(Arc::clone(&self.fold))),
+            Some(module) if decimals().is_empty() => Box::new(Arc::clone(&module.0)),
+            Some(module) => Box::new(Quantized::new(Arc::clone(&module.0), decimals())),
+            None if self.engine == PackEngine::Fold => Box::new(FoldReducer(Arc::clone(&self.fold))),
+            None if decimals().is_empty() => Box::new(DeltaReducer),
+            None => Box::new(Quantized::new(DeltaReducer, decimals())),
         }
     }
 

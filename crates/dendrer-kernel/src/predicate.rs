@@ -308,14 +308,17 @@ impl Predicate {
     /// Returns one of [`BUILT_IN`].
     pub fn built_in(name: &str) -> Option<Predicate> {
         let text = match name {
-            "kernel.anomaly_free" => "has(state.kernel_anomalies) && size(state.kernel_anomalies) > 0",
+            // A note of an anomaly in a transition is counted; counters alone are derived.
+            "kernel.anomaly_free" => {
+                "has(state.kernel_anomalies) && size(state.kernel_anomalies) > 0 || size(state.counters.anomalies) > 0"
+            }
             "kernel.policy_compliant" => {
                 "has(state.policy) && (has(state.policy.violated) || has(state.policy.violations))"
             }
             _ => return None,
         };
         let predicate = Predicate::condition(name, text).expect("a built-in predicate checks");
-        // The kernel appends to the one and sets the other once; it is the only writer.
+        // The kernel appends to the one, sets the other once, and counts upwards; it is the only writer.
         Some(Predicate { monotone: Monotone::ByConstruction, ..predicate })
     }
 

@@ -9,6 +9,10 @@ use crate::sealed::{self, Met, fact};
 use crate::stopped::Stopped;
 use crate::unknown::{DELTA_FAILED, READS_UNKNOWN, REDUCER_FAILED, UnknownPlaces, written};
 
+pub(crate) use quantized::Quantized;
+
+mod quantized;
+
 /// How it is known that a reducer is a function of its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Purity {
@@ -116,6 +120,11 @@ pub trait Reducer {
         true
     }
 
+    /// Whether it rounds the change that an intent proposes. The proposed change is then recorded as well.
+    fn quantizes(&self) -> bool {
+        false
+    }
+
     /// Returns the change that this transition makes of this state.
     fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError>;
 
@@ -160,6 +169,10 @@ impl<R: Reducer + ?Sized> Reducer for Arc<R> {
 
     fn takes_delta(&self) -> bool {
         (**self).takes_delta()
+    }
+
+    fn quantizes(&self) -> bool {
+        (**self).quantizes()
     }
 
     fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {

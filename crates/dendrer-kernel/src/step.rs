@@ -36,6 +36,7 @@ mod finding;
 mod fork;
 mod import;
 mod outcome;
+mod raise;
 mod reads;
 mod rules;
 mod terms;
@@ -49,10 +50,14 @@ use fork::Forked;
 pub use fork::{Fork, fork};
 pub use import::{Pick, Picked, cherrypick, refuse_import};
 pub use outcome::{Outcome, Reason, Refused, StartError, StepError};
+pub use raise::RaisedDoor;
 use rules::RuleSet;
 use terms::Terms;
 
 pub use rules::KERNEL_VERSION;
+
+/// Member of a transition with the change that was proposed, if the kernel recorded a rounded one in `delta`.
+const PROPOSED: &str = "proposed";
 
 /// Kinds of anomaly that the kernel notes in a transition's `anomalies`. An intent cannot bring its own.
 const KERNEL_NOTES: [&str; 2] = [CLOCK_WENT_BACK, REDUCER_ERROR];
@@ -96,6 +101,9 @@ pub struct Start {
     pub goal: Option<Arc<str>>,
     /// How it is recorded.
     pub stage: Stage,
+    /// The first tick at which that stage is enforced. Before it the run is recorded as at stage 1 at most: its transitions
+    /// are those of another run, and happened.
+    pub enforced_from: u64,
     /// Name and version of the reducer.
     pub reducer: Arc<str>,
     /// The state before the first transition; an object.
@@ -119,6 +127,7 @@ impl Start {
             run,
             goal: None,
             stage: Stage::Replay,
+            enforced_from: 0,
             reducer: "delta/1".into(),
             state: Value::object(),
             policy: Vec::new(),
@@ -140,6 +149,7 @@ pub struct RunState {
     /// For a fork, where it branched off.
     forked: Option<Forked>,
     stage: Stage,
+    enforced_from: u64,
     policy: Arc<[Predicate]>,
     /// Whether the state is known to keep every policy rule, or to say which it broke.
     is_judged: bool,
@@ -283,8 +293,12 @@ fn begin_by(
         None => given,
     };
     let bound = start.pack.as_ref();
-    let terms = Terms::of(bound.map(|bound| &bound.value), &state, 0, 0, start.stage)?;
-    let mut change = Change { state, delta: Delta::default(), notes: Vec::new() };
+    let value = bound.map(|bound| &bound.value);
+    let mut terms = Terms::of(value, &state, 0, 0, start.stage)?;
+    if start.enforced_from > 0 {
+        terms = Terms::of(value, &state, 0, 0, start.stage.min(Stage::Replay))?;
+    }
+    let mut change = Change { state, delta: Delta::default(), notes: Vec::new(), proposed: None };
     terms::watch_start(&terms, &mut change);
     let state = change.state;
     let mut content: Vec<(&str, Value)> = vec![
@@ -296,6 +310,7 @@ fn begin_by(
     ];
     let optional = [
         ("goal", start.goal.as_deref().map(Value::from)),
+        ("enforced_from", Some(Value::from(start.enforced_from)).filter(|_| start.enforced_from > 0)),
         ("meta", start.meta.clone()),
         ("inputs", start.inputs.clone()),
     ];
@@ -327,6 +342,7 @@ fn begin_by(
         run: start.run.clone(),
         forked: None,
         stage: start.stage,
+        enforced_from: start.enforced_from,
         policy: policy.into(),
         is_judged: false,
         terms: Arc::new(terms),
@@ -386,6 +402,7 @@ impl RunState {
                 .and_then(Value::as_u64)
                 .and_then(Stage::from_number)
                 .unwrap_or(Stage::Observe),
+            enforced_from: content.get("enforced_from").and_then(Value::as_u64).unwrap_or(0),
             reducer: text("reducer").unwrap_or_else(|| "delta/1".into()),
             state: given_state(&content),
             policy: content
@@ -439,7 +456,7 @@ impl RunState {
 
     /// Returns the contract of a type in the pack in force; `None` before stage 2, where contracts are not enforced.
     fn contract(&self, type_name: &TypeName) -> Option<&Contract> {
-        self.terms.contracts.types.get(type_name).filter(|_| self.stage >= Stage::Contracts)
+        self.terms.contracts.types.get(type_name).filter(|_| self.stage() >= Stage::Contracts)
     }
 
     /// The pack that the run carries.
@@ -472,9 +489,9 @@ impl RunState {
         self.id
     }
 
-    /// The stage the run is recorded at.
+    /// The stage at which the next transition is recorded.
     pub fn stage(&self) -> Stage {
-        self.stage
+        if self.tick + 1 < self.enforced_from { self.stage.min(Stage::Replay) } else { self.stage }
     }
 
     /// The state after the newest transition.
@@ -598,7 +615,8 @@ fn reduce(
         propose(reducer, head, intent).and_then(|reduced| Ok((reduced.delta.apply(&head.state)?, reduced)));
     let change = match reduced {
         Ok((state, ReducedDelta { delta, unknown })) => {
-            let mut change = Change { state, delta, notes: Vec::new() };
+            let proposed = intent.delta.clone().filter(|proposed| reducer.quantizes() && *proposed != delta);
+            let mut change = Change { state, delta, notes: Vec::new(), proposed };
             if unknown::is_incomplete(&head.state) {
                 change.mark(&unknown);
             }
@@ -606,7 +624,7 @@ fn reduce(
         }
         // Before anything is made of an error: this one is of the engine and not of the intent.
         Err(ReduceError::Stopped(stopped)) => return Err(stopped),
-        Err(error) if head.stage >= Stage::Contracts => Err(Reason::Reduce(error)),
+        Err(error) if head.stage() >= Stage::Contracts => Err(Reason::Reduce(error)),
         // A recorder below stage 2 keeps what happened. The state does not follow, so what it would have written is
         // unknown from here on (design, sections 5 and 7).
         Err(error) => {
@@ -794,7 +812,7 @@ fn anomaly_change(head: &RunState, entry: &Value) -> Change {
     let path = Pointer::of(["kernel_anomalies"]);
     let delta = Delta(vec![Op::append(path, Value::Object(in_state))]);
     let state = delta.apply(&head.state).expect("kernel_anomalies is an array that only the kernel writes");
-    Change { state, delta, notes: Vec::new() }
+    Change { state, delta, notes: Vec::new(), proposed: None }
 }
 
 fn judge(head: &RunState, intent: &Intent) -> Result<(), Reason> {
@@ -897,6 +915,7 @@ fn draft_transition(
     content.push((Arc::clone(seq_name), Value::from(seq)));
     content.push((Arc::clone(state_root), Value::from(change.state.digest())));
     content.extend(what.goal.map(|goal| ("goal_id".into(), Value::String(goal))));
+    content.extend(change.proposed.map(|delta| (PROPOSED.into(), delta.to_value())));
     let header = Header {
         store: head.store,
         kind: Kind::Transition,

@@ -123,6 +123,9 @@ E0119 2 "The run has no intents that could be proposed again."
 E0120 3 "There is no label of this name, or nothing was written down about it."
 "`dendrer label` lists the labels of the casebook; `dendrer label NAME RUN@TICK` makes one. RUN@onset is the onset of the last \
 bisect of the run with --record."
+E0121 3 "No type, agent or kind of anomaly has this name."
+"A name is declared by the kernel, by the pack in force, or by a record of the run that is asked. A name that none of them has \
+would match nothing, and an empty answer would read like a result. The message names what was probably meant."
 E0201 2 "A text is not JSON."
 "The message names the byte. One intent stands on each line. NaN, Infinity and lone surrogates are accepted and kept."
 E0202 2 "A name stands twice in one object."

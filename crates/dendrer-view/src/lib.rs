@@ -65,6 +65,10 @@ pub const HEURISTIC: &str = "heuristic";
 /// As [`EXACT`], for what is simply on record.
 pub const RECORDED: &str = "recorded";
 
+/// What an answer about a run of stage 0 does not claim (design, section 12).
+pub const STAGE_0: &str =
+    "exact for the imported record: at stage 0 no policy, contract or effect class was enforced";
+
 /// Begins a document: `schema` first in meaning, wherever canonical order puts it.
 pub fn document<'k>(schema: &str, members: impl IntoIterator<Item = (&'k str, Value)>) -> Value {
     let schema = ("schema", Value::from(format!("dendrer.{schema}/1")));

@@ -178,7 +178,7 @@ impl ItemAnswer for LogAnswer {
         legend.into_iter().chain(self.rows_lines(page)).collect()
     }
 
-    fn last_lines(&mut self, _: &Page) -> Vec<Line> {
+    fn last_lines(&mut self, page: &Page) -> Vec<Line> {
         let LogEnd::Summed { summary, found_intact } = &self.ended else { return Vec::new() };
         let mut lines = Vec::new();
         lines.extend((self.whole && summary.shown > 0).then(|| Line::from("")));
@@ -189,12 +189,13 @@ impl ItemAnswer for LogAnswer {
         };
         let more = if summary.left_out { " (use -n 0 for all)" } else { "" };
         let sum = format!(
-            "{} of {}{refused}{more}, {}, {}, {}",
+            "{} of {}{refused}{more}, {}, {}, {}{}",
             thousands(summary.shown - summary.refusals),
             count(summary.total, "transition", "transitions"),
             count(summary.agents, "agent", "agents"),
             count(summary.anomalies, "anomaly", "anomalies"),
             if *found_intact { "found intact here" } else { "not verified yet" },
+            page.of_run(&self.run),
         );
         lines.push(sum.into());
         lines.extend(closed::line(&summary.closed).map(Line::from));

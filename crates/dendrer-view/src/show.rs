@@ -93,6 +93,8 @@ impl Answer for ShowAnswer<'_> {
         let mut lines = Vec::new();
         lines.extend(run.iter().filter(|_| self.parts.run).map(|run| Line::from(format!("beside {run}"))));
         lines.extend(title_lines(record, &content, page));
+        let run = run.iter().filter(|_| !self.parts.run && !page.is_usual);
+        lines.extend(run.map(|run| Line::from(format!("run         {run}{}", page.read_from()))));
         if self.parts.intent {
             lines.extend(intent_lines(&content, width));
         }

@@ -31,7 +31,11 @@ impl Answer for StateAnswer {
 
     fn lines(&self, page: &Page) -> Vec<Line> {
         let lines = pretty(&self.value, 0, self.depth);
-        let root = self.path.as_str().is_empty().then(|| Line::note(format!("state root {}", self.root)));
+        let root = self
+            .path
+            .as_str()
+            .is_empty()
+            .then(|| Line::note(format!("state root {}{}", self.root, page.of_run(&self.run))));
         lines.iter().map(|line| page.fit(line)).chain(root).collect()
     }
 }
@@ -54,6 +58,8 @@ impl Answer for StateDifference {
         let ((run, tick), (base, from)) = (&self.place, &self.base);
         let number = count(self.changes.len() as u64, "difference", "differences");
         let changes = self.changes.iter().map(|change| page.change(change).paint(Style::Warn));
-        changes.chain([format!("{number} from {base}@{from} to {run}@{tick}").into()]).collect()
+        let read = if page.is_usual { String::new() } else { page.read_from() };
+        let sum = format!("{number} from {base}@{from} to {run}@{tick}{read}");
+        changes.chain([sum.into()]).collect()
     }
 }

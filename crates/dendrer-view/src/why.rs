@@ -1,11 +1,12 @@
 //! Writes, trees of inputs and what followed, as lines and as documents.
 
 use dendrer::ask::why::gather::{Backtracked, BacktrackedWrite, Records, WhyAnswer};
-use dendrer::why::{Because, Chain, Stops, WhyNode};
+use dendrer::why::{Because, Chain, Stops, UpstreamRecord, WhyNode};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::{Pointer, Value};
 
 use crate::answer::{Answer, End, Line, Page};
+use crate::change::{change_json, change_line};
 use crate::verdict::list;
 use crate::{EXACT, HEURISTIC, RECORDED, count, document, quote, row};
 
@@ -160,7 +161,7 @@ pub fn node_json(records: &Records, node: &WhyNode) -> Value {
 }
 
 /// Writes what followed from an onset.
-pub fn chain_lines(records: &Records, chain: &Chain) -> Vec<String> {
+pub fn chain_lines(records: &Records, chain: &Chain, width: Option<usize>) -> Vec<String> {
     let basis = match chain.rules {
         true => "links, and what the rules of the pack may read",
         false => "recorded links alone: what a delta read is not known",
@@ -176,11 +177,46 @@ pub fn chain_lines(records: &Records, chain: &Chain) -> Vec<String> {
             (false, _) => format!("<- {}", how.join(", ")),
         };
         lines.push(format!("  tick {}  {}  {}   {how}", member.tick, row.type_name, row.summary));
+        // The changes of the onset are shown with it.
+        let is_onset = member.tick == chain.members[0].tick;
+        match member.changes.as_ref().filter(|_| !is_onset) {
+            Some(changes) => {
+                lines.extend(changes.iter().map(|one| format!("      {}", change_line(one, width))))
+            }
+            None if is_onset => {}
+            None => lines.push("      changes not known: a value was erased or withheld".to_owned()),
+        }
     }
     if chain.more {
         lines.push("  (more follow; --chain-limit shows more)".to_owned());
     }
     lines
+}
+
+/// Writes what the recorded links of an onset lead back to.
+pub fn upstream_lines(records: &Records, upstream: &[UpstreamRecord]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for one in upstream {
+        let row = row_of(records, one.tick);
+        let by: Vec<String> = one.named_by.iter().map(|(tick, rel)| format!("{rel} of {tick}")).collect();
+        lines.push(format!("  tick {}  {}  {}   {}", one.tick, row.type_name, row.summary, by.join(", ")));
+    }
+    if !lines.is_empty() {
+        lines.insert(0, "UPSTREAM (recorded)  what the links of the onset lead back to".to_owned());
+    }
+    lines
+}
+
+/// Returns what the recorded links of an onset lead back to.
+pub fn upstream_json(records: &Records, upstream: &[UpstreamRecord]) -> Value {
+    Value::array(upstream.iter().map(|one| {
+        let mut members = transition_json(records, one.tick);
+        let named_by = one.named_by.iter().map(|(tick, rel)| {
+            Value::record([("tick", Value::from(*tick)), ("link", Value::from(rel.as_str()))])
+        });
+        members.push(("named_by", Value::array(named_by)));
+        Value::record(members)
+    }))
 }
 
 /// Returns what followed from an onset.
@@ -193,6 +229,8 @@ pub fn chain_json(records: &Records, chain: &Chain) -> Value {
             Value::Object(object)
         });
         members.push(("because", Value::array(because)));
+        let changes = member.changes.as_ref().map(|changes| Value::array(changes.iter().map(change_json)));
+        members.push(("changes", Value::from(changes)));
         members.push((
             "temporal",
             Value::from(member.because.is_empty() && member.tick != chain.members[0].tick),
@@ -251,7 +289,8 @@ impl Answer for WhyAnswer {
     fn lines(&self, page: &Page) -> Vec<Line> {
         let (path, followed) = (quote::path(&self.path), quote::path(&self.followed));
         let shown = self.value.as_ref().map_or_else(|| "(absent)".to_owned(), quote::value);
-        let mut lines = vec![Line::from(format!("{path} at {}@{}   {shown}", self.run, self.tick))];
+        let place = format!("{path} at {}@{}   {shown}{}", self.run, self.tick, page.of_run(&self.run));
+        let mut lines = vec![Line::from(place)];
         match &self.why.root {
             Some(root) => {
                 lines.extend(tree_lines(&self.records, root).iter().map(|line| shortened(page, line)));
@@ -307,7 +346,7 @@ impl Answer for Backtracked {
         };
         let (from, to) = self.range;
         let ticks = count((to + 1).saturating_sub(from), "tick", "ticks");
-        lines.push(format!("{writes} in {ticks}").into());
+        lines.push(format!("{writes} in {ticks}{}", page.of_run(&self.run)).into());
         lines.extend(hidden_line(&self.hidden));
         let nameless: Vec<String> = self.nameless.iter().map(ToString::to_string).collect();
         if let Some(ticks) = list(&nameless, 12) {

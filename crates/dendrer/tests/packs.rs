@@ -169,6 +169,7 @@ fn a_run_is_reduced_again_under_another_pack_at_the_same_ticks() -> Result<(), E
             &other,
             run("second"),
             Some(json(r#"{"count":1}"#)),
+            None,
             Box::new(Fixed::new("r", 5, 1)),
         )?
     };
@@ -227,6 +228,7 @@ fn what_cannot_be_reduced_is_said_before_anything_is_written() -> Result<(), Err
         &target,
         &without,
         run("second"),
+        None,
         None,
         Box::new(Fixed::new("r", 5, 1)),
     )

@@ -8,6 +8,7 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use dendrer::Trace;
+use dendrer::ask::declared;
 use dendrer::ask::log::{self, Lanes, LogDetails, LogFilter, LogQuestion, LoggedRecord, TextMatch};
 use dendrer::ask::receipt;
 use dendrer_view::log::{LogAnswer, LogEnd};
@@ -230,6 +231,8 @@ fn follow(global: &Global, address: &str, rev: &Address, followed: &Followed, ou
     let run = rev.run_in(&store, &[])?;
     let mut next = {
         let trace = Trace::open(&store, &run)?;
+        // An agent or a place may still come; a type is declared before it is written.
+        declared::types(&trace, followed.filter.types.iter().map(String::as_str))?;
         followed.from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?.max(1)
     };
     let to = followed.to.as_ref().or(rev.pos.as_ref());

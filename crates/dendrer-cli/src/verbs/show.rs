@@ -5,6 +5,7 @@ use clap_complete::engine::ArgValueCompleter;
 use std::sync::Arc;
 
 use dendrer::address::{Address, Position, state_path};
+use dendrer::ask::declared;
 use dendrer::ask::show::{self, ShowQuestion, ShownRecord, has_tick};
 use dendrer::kernel::predicate::Window;
 use dendrer::store::Store;
@@ -102,6 +103,7 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
         unknown_state(error, &trace, &rev, looked_at)
     })?;
     if let (Some(path), Some((_, None))) = (&question.path, &shown.state) {
+        declared::place(&[&trace], path)?;
         let what = format!("there is nothing at {} in {}@{tick}", path.dotted(), trace.name());
         return Err(Failure::new(Code::E0104, what));
     }

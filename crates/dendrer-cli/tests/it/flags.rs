@@ -134,7 +134,7 @@ fn a_state_is_compared_with_another() {
     );
     check(
         "state trip-planner-a@13 --base logistics-run-47.dnd@0 --path risk_threshold",
-        "0 differences from logistics-run-47@0 to trip-planner-a@13\n",
+        "0 differences from logistics-run-47@0 to trip-planner-a@13, read from .dendrer and logistics-run-47.dnd\n",
     );
     check("state trip-planner-a@1 --path beliefs", "{\n  \"days\": 3\n  \"travellers\": 1\n}\n");
 }
@@ -193,7 +193,7 @@ fn fields_are_chosen_for_people_and_programs() {
     check(
         "log trip-planner-a --fields tick --to 2 --jsonl",
         &format!(
-            "{{\"tick\":1}}\n{{\"tick\":2}}\n{{\"summary\":{{\"certainty\":\"recorded\",\"closed\":[],\"complete\":true,\"items\":2,\"refusals\":0,\"run\":\"trip-planner-a\",\"schema\":\"dendrer.log/1\",\"tip\":\"{}\",\"total\":2}}}}\n",
+            "{{\"tick\":1}}\n{{\"tick\":2}}\n{{\"summary\":{{\"certainty\":\"recorded\",\"closed\":[],\"complete\":true,\"items\":2,\"read_from\":[\".dendrer\"],\"refusals\":0,\"run\":\"trip-planner-a\",\"schema\":\"dendrer.log/1\",\"tip\":\"{}\",\"total\":2}}}}\n",
             demo().json(&["show", "trip-planner-a@tip"]).1.get("id").unwrap().as_str().unwrap()
         ),
     );

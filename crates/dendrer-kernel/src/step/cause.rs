@@ -11,7 +11,7 @@ use super::finding::is_finding;
 use super::fork::{FORK, make_marker};
 use super::import::{PICK, PICK_MEMBER, import_refusal};
 use super::{
-    CLOCK_WENT_BACK, Inputs, RunState, Seeds, StepError, VIOLATION, is_kernel_path, kernel_note,
+    CLOCK_WENT_BACK, Inputs, PROPOSED, RunState, Seeds, StepError, VIOLATION, is_kernel_path, kernel_note,
     make_anomaly, make_violation, step_alone,
 };
 use crate::contract::CONTEXT;
@@ -65,6 +65,10 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
             "agent_id" | "goal_id" | "delta" | "seq" | "state_root" | "reason" => {}
             // Made by the kernel, and made again by it.
             CONTEXT => {}
+            PROPOSED if header.kind == Kind::Transition && takes_delta => {
+                delta = Delta::from_value(value).ok()?;
+                has_delta = true;
+            }
             "anomalies" if header.author == Author::Kernel && !is_marker && !is_violation => {
                 let entry = value.as_array()?.get(0)?.clone();
                 if let Some(note) = value.as_array()?.iter().find(|entry| kernel_note(entry).is_some()) {

@@ -132,6 +132,8 @@ impl RunState {
             self.is_judged = false;
         }
         let tick = self.forked.as_ref().map_or(0, |forked| forked.tick);
+        // What comes after the fork did not happen in another run.
+        self.enforced_from = self.enforced_from.min(tick + 1);
         if let Some(pack) = content.get("pack") {
             self.pack_from = tick + 1;
             let terms = Terms::of(Some(pack), &self.state, tick + 1, self.pack_from, self.stage)?;
@@ -195,7 +197,7 @@ pub(super) fn make_marker(
 pub(super) fn marker_change(head: &RunState, marker: &Intent) -> Change {
     let delta = marker.delta.clone().unwrap_or_default();
     match delta.apply(&head.state) {
-        Ok(state) => Change { state, delta, notes: Vec::new() },
+        Ok(state) => Change { state, delta, notes: Vec::new(), proposed: None },
         Err(error) => Change::none(head, Some(reducer_note(&error.into(), marker))),
     }
 }

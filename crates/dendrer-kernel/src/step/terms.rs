@@ -68,14 +68,17 @@ impl Terms {
         };
         let in_force = extend::in_force(bound, state, tick);
         let (mut watched, mut gate) = (Vec::new(), None);
-        if full || stage >= Stage::Contracts && in_force.get("violations").is_some() {
+        let watches =
+            ["violations", "progress_contracts"].iter().any(|member| in_force.get(member).is_some());
+        if full || stage >= Stage::Contracts && watches {
             let pack = read_pack(&in_force)?;
             if full {
                 gate = Some(Gate::of(&pack)?);
             }
             let since = |id: &str| extend::added(bound, state, tick, id).unwrap_or(from);
             let violations = pack.predicates.into_iter().filter(|declared| declared.is_violation);
-            watched.extend(violations.map(|declared| Watched {
+            // A progress contract is broken by a state alone, like one of `violations` (dendrer paper 3.3).
+            watched.extend(violations.chain(pack.progress_contracts).map(|declared| Watched {
                 from: since(declared.predicate.name()),
                 predicate: declared.predicate,
             }));
@@ -89,6 +92,11 @@ impl Terms {
             until: extend::next(bound, state, tick),
             bound: Some(bound.clone()),
         })
+    }
+
+    /// Whether nothing comes into force up to a tick.
+    pub(super) fn is_in_force(&self, tick: u64) -> bool {
+        self.until.is_none_or(|until| until > tick)
     }
 
     pub(super) fn bound(&self) -> Option<&Value> {
@@ -153,7 +161,8 @@ impl Gate {
 impl RunState {
     /// Takes up what comes into force at the next tick.
     pub(super) fn turn_to_next(&mut self) {
-        if self.terms.until.is_some_and(|until| until <= self.tick + 1) {
+        let next = self.tick + 1;
+        if next == self.enforced_from || self.terms.until.is_some_and(|until| until <= next) {
             self.read_terms();
         }
     }
@@ -163,7 +172,8 @@ impl RunState {
         let bound = self.terms.bound.clone();
         // On an error the former terms stay: a pack is checked when it is bound, and an extension before it is
         // committed.
-        let terms = Terms::of(bound.as_ref(), &self.state, self.tick + 1, self.pack_from, self.stage);
+        let from = self.pack_from.max(self.enforced_from);
+        let terms = Terms::of(bound.as_ref(), &self.state, self.tick + 1, from, self.stage());
         if let Ok(terms) = terms {
             self.terms = Arc::new(terms);
         }

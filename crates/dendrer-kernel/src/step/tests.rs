@@ -1,9 +1,9 @@
 use proptest::prelude::*;
 
 use super::*;
-use crate::sealed;
 use crate::reduce::HostReducer;
 use crate::replay::{Compared, ReplayError, replay_refusal, replay_start, replay_step};
+use crate::sealed;
 use dendrer_object::Code;
 use dendrer_object::json::parse_door;
 

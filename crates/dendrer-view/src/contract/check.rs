@@ -53,7 +53,7 @@ impl Answer for ContractCheckAnswer<'_> {
         )
     }
 
-    fn lines(&self, _: &Page) -> Vec<Line> {
+    fn lines(&self, page: &Page) -> Vec<Line> {
         let checked = self.checked;
         let mut lines: Vec<Line> = checked.in_force.iter().map(|terms| self.terms_line(terms)).collect();
         lines.extend(self.required_lines());
@@ -65,7 +65,8 @@ impl Answer for ContractCheckAnswer<'_> {
             lines.extend(terms.violations.iter().flat_map(|judged| self.violation_lines(judged, width)));
         }
         let violated = checked.violations().filter(|judged| judged.onset().is_some()).count();
-        lines.push(format!("{violated} of {} violated", checked.violations().count()).into());
+        let all = checked.violations().count();
+        lines.push(format!("{violated} of {all} violated{}", page.of_run(&checked.run)).into());
         // Bisect knows the predicates of the pack at the tip.
         let newest = checked.in_force.last().into_iter().flat_map(|terms| &terms.violations);
         let onset = newest.into_iter().find(|judged| judged.onset().is_some());

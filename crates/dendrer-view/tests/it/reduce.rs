@@ -22,7 +22,7 @@ fn a_run_under_another_pack_names_the_ticks_at_which_a_rule_failed() {
     let store = risky();
     let (source, run) = (trace(&store, "risky"), run_name("again"));
     let pack = pack::read(STEPS.as_bytes()).unwrap();
-    let reduced = repo(&store).reduce(&source, &pack, run.clone(), None).unwrap();
+    let reduced = repo(&store).reduce(&source, &pack, run.clone(), None, None).unwrap();
     let answer = ReduceAnswer { run: &run, source: source.name(), pack: &pack.pack, reduced: &reduced };
     check(
         &text(&answer, &Page::WIDE),

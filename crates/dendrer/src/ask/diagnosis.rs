@@ -69,6 +69,8 @@ pub struct Offer {
     pub evidence: String,
     /// The tick of the decision that let pass what broke it, where that speaks for the class.
     pub decision: Option<u64>,
+    /// The other class that the evidence allows.
+    pub or: Option<Box<Offer>>,
 }
 
 /// Offers a class for the onset of a report; `None` where there is no onset, or where the onset is no failure.
@@ -80,14 +82,26 @@ pub fn offer(
     let Some(onset) = report.onset().filter(|_| !matches!(question, BisectQuestion::Divergence(_))) else {
         return Ok(None);
     };
-    let plain = |class, evidence: String| Ok(Some(Offer { class, evidence, decision: None }));
-    if onset <= 1 {
-        let evidence = match onset {
-            0 => "violated in the initial state, before any transition",
-            _ => "violated from the first commitment on",
-        };
-        return plain(DiagnosisClass::Foundational, evidence.to_owned());
-    }
+    let foundational = |evidence: &str, or| Offer {
+        class: DiagnosisClass::Foundational,
+        evidence: evidence.to_owned(),
+        decision: None,
+        or,
+    };
+    Ok(Some(match onset {
+        0 => foundational("violated in the initial state, before any transition", None),
+        // The state before it is compliant, so what came in at tick 1 may be at fault as well.
+        1 => {
+            let or = Some(Box::new(contingent(trace, onset)?));
+            foundational("violated from the first commitment on", or)
+        }
+        _ => contingent(trace, onset)?,
+    }))
+}
+
+/// Offers a class for an onset that a compliant state comes before.
+fn contingent(trace: &Trace, onset: u64) -> Result<Offer, Error> {
+    let plain = |class, evidence: String| Ok(Offer { class, evidence, decision: None, or: None });
     let record = trace.record(onset)?;
     let type_name = record.header().type_name.as_ref().map_or("", TypeName::as_str);
     let before = format!("compliant until {}", onset - 1);
@@ -95,7 +109,7 @@ pub fn offer(
         "policy.decision" => {
             let decision = Some(onset);
             let evidence = format!("{before}, turned by the policy decision at {onset}");
-            Ok(Some(Offer { class: DiagnosisClass::ContingentPolicy, evidence, decision }))
+            Ok(Offer { class: DiagnosisClass::ContingentPolicy, evidence, decision, or: None })
         }
         // What came from outside is a fact, whoever allowed to ask for it.
         "observation.add" | "action.result" => plain(
@@ -106,11 +120,8 @@ pub fn offer(
             Some(decision) => {
                 let at = if decision == onset { String::new() } else { format!(" at {decision}") };
                 let evidence = format!("{before}, broken at {onset} by what policy allowed{at}");
-                Ok(Some(Offer {
-                    class: DiagnosisClass::ContingentPolicy,
-                    evidence,
-                    decision: Some(decision),
-                }))
+                let (class, decision) = (DiagnosisClass::ContingentPolicy, Some(decision));
+                Ok(Offer { class, evidence, decision, or: None })
             }
             None if record.header().author == Author::Kernel => plain(
                 DiagnosisClass::ContingentState,

@@ -3,13 +3,14 @@
 //! What both share is found by the ids of their records and skipped: an id binds everything before it, so halving finds the
 //! last record that is the same in both. Behind it each transition of one run is lined up with one of the other, and the
 //! two are compared without what only places, times or measures them: no tick, time, salt, id, link, metric or order of
-//! members makes a difference. Markers (`run.fork`, `run.cherrypick`) stand in one run alone and are passed over.
+//! members makes a difference. Markers (`run.fork`, `run.cherrypick`) are in one run alone and are passed over, but one that
+//! changes the state is a difference of its own.
 //!
 //! A newcomer would break one rule: what was erased or withheld is neither equal nor different. It is named, and whoever
 //! counts differences says beside them what could not be compared.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 
 use dendrer_kernel::replay::{self, ReplayError};
@@ -18,6 +19,7 @@ use dendrer_object::record::{Author, Record};
 use dendrer_object::value::differences;
 use dendrer_object::{Digest, Pointer, TypeName, Value};
 
+use crate::ask::declared;
 use crate::error::Error;
 use crate::run::pack;
 use crate::run::snapshot::weight;
@@ -141,6 +143,12 @@ impl DiffQuestion {
         }
     }
 
+    /// Checks that the runs have each place that is named: a place that they do not have would match nothing.
+    pub fn check(&self, a: &Trace, b: &Trace) -> Result<(), Error> {
+        let mut places = self.ignore.iter().chain(&self.path);
+        places.try_for_each(|place| declared::compared_place(&[a, b], place))
+    }
+
     fn asks(&self, kind: DiffKind) -> bool {
         self.kinds.contains(&kind)
     }
@@ -203,6 +211,8 @@ pub struct Marker {
     pub tick: u64,
     /// The whole of it.
     pub record: Record,
+    /// Whether it changes the state, so it is a difference of its own.
+    pub changes_state: bool,
 }
 
 /// How both runs stand in the end.
@@ -267,7 +277,7 @@ pub struct DiffReport {
     pub a: Option<(u64, u64)>,
     /// As `a`.
     pub b: Option<(u64, u64)>,
-    /// The markers behind the shared ticks that were passed over.
+    /// The markers after the shared ticks. Those that change the state are among the pairs as well.
     pub markers: (Vec<Marker>, Vec<Marker>),
     /// How many pairs there are, shared ones included.
     pub pairs: u64,
@@ -360,10 +370,21 @@ fn shared(a: &Trace, b: &Trace, last: u64) -> Result<Option<u64>, Error> {
 }
 
 /// Tells whether a transition is a marker of the kernel.
-fn is_marker(record: &Record) -> bool {
+pub fn is_marker(record: &Record) -> bool {
     let header = record.header();
     let name = header.type_name.as_ref().map(|name| name.as_str());
     header.author == Author::Kernel && matches!(name, Some("run.fork" | "run.cherrypick"))
+}
+
+/// Whether the state after a marker differs from the state before it. A root that cannot be read is no evidence that it does
+/// not.
+fn changes_state(trace: &Trace, marker: &Record) -> Result<bool, Error> {
+    let delta = Pointer::of(["delta"]);
+    if !marker.body().fields().iter().any(|field| delta.contains(&field.pointer)) {
+        return Ok(false);
+    }
+    let before = replay::state_root(&trace.record(tick_of(marker).saturating_sub(1))?);
+    Ok(before.is_none() || before != replay::state_root(marker))
 }
 
 fn tick_of(record: &Record) -> u64 {
@@ -414,11 +435,16 @@ impl<'t> Ahead<'t> {
         Ahead { trace, next, end, waiting: VecDeque::new() }
     }
 
+    /// Returns the next transition. A marker is returned if it changes the state.
     fn take(&mut self, markers: &mut Vec<Marker>) -> Result<Option<Record>, Error> {
         loop {
             match self.waiting.pop_front() {
                 Some(record) if is_marker(&record) => {
-                    markers.push(Marker { tick: tick_of(&record), record });
+                    let changes_state = changes_state(self.trace, &record)?;
+                    markers.push(Marker { tick: tick_of(&record), record: record.clone(), changes_state });
+                    if changes_state {
+                        return Ok(Some(record));
+                    }
                 }
                 Some(record) => return Ok(Some(record)),
                 None if self.next > self.end => return Ok(None),
@@ -493,19 +519,27 @@ impl Walk<'_, '_> {
         let (from, to) = (self.first_tick(), self.last_tick());
         let mut a = Ahead::new(self.a, behind, to);
         let mut b = Ahead::new(self.b, behind, self.question.ends.1);
+        let mut left = a.take(&mut self.report.markers.0)?;
+        let mut right = b.take(&mut self.report.markers.1)?;
         loop {
-            let left = a.take(&mut self.report.markers.0)?;
-            if left.is_none() && self.question.to.is_some() {
+            if left.is_none() && (right.is_none() || self.question.to.is_some()) {
                 return Ok(ControlFlow::Continue(()));
             }
-            let right = b.take(&mut self.report.markers.1)?;
-            if left.is_none() && right.is_none() {
-                return Ok(ControlFlow::Continue(()));
+            let is_before = left.as_ref().is_some_and(|left| tick_of(left) < from);
+            // A marker of one side has nothing beside it; what follows is lined up as if it were not there.
+            let marks = |side: &Option<Record>| side.as_ref().is_some_and(is_marker);
+            let (of_a, of_b) = match (marks(&left), marks(&right)) {
+                (true, false) => (left.take(), None),
+                (false, true) => (None, right.take()),
+                _ => (left.take(), right.take()),
+            };
+            if of_a.is_some() || left.is_none() {
+                left = a.take(&mut self.report.markers.0)?;
             }
-            if left.as_ref().is_some_and(|left| tick_of(left) < from) {
-                continue;
+            if of_b.is_some() || right.is_none() {
+                right = b.take(&mut self.report.markers.1)?;
             }
-            if self.pair(left, right).is_break() {
+            if !is_before && self.pair(of_a, of_b).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -561,8 +595,19 @@ impl Walk<'_, '_> {
 
     /// Compares two transitions, or takes in one without a counterpart.
     fn pair(&mut self, a: Option<Record>, b: Option<Record>) -> ControlFlow<()> {
-        self.look_for_shift(a.as_ref(), b.as_ref());
-        let pair = self.compare(a, b);
+        let marks = [&a, &b].into_iter().flatten().all(is_marker);
+        let pair = match marks {
+            true => self.compare_markers(a, b),
+            false => {
+                self.look_for_shift(a.as_ref(), b.as_ref());
+                self.compare(a, b)
+            }
+        };
+        // A marker whose changes were all left out is passed over like any other.
+        if marks && pair.kinds.is_empty() && pair.hidden.is_empty() && (pair.a.is_none() || pair.b.is_none())
+        {
+            return ControlFlow::Continue(());
+        }
         self.count(&pair);
         if pair.kinds.is_empty() && pair.hidden.is_empty() {
             return ControlFlow::Continue(());
@@ -600,6 +645,35 @@ impl Walk<'_, '_> {
         });
         let kinds: Vec<DiffKind> = pair.changes.iter().map(|change| kind_of(change.kind)).collect();
         pair.kinds.extend(DiffKind::ALL.into_iter().filter(|kind| kinds.contains(kind)));
+        pair
+    }
+
+    /// Compares what markers did to the state, and nothing else: why a run was forked is no difference.
+    fn compare_markers(&self, a: Option<Record>, b: Option<Record>) -> Pair {
+        let question = self.question;
+        let kind = if a.is_some() && b.is_some() { DiffKind::Semantic } else { DiffKind::Structural };
+        let mut pair = Pair { a, b, kinds: Vec::new(), changes: Vec::new(), hidden: Vec::new() };
+        if !question.asks(kind) {
+            return pair;
+        }
+        let [writes_a, writes_b] =
+            [&pair.a, &pair.b].map(|side| side.as_ref().map(|record| meaning::writes(record, &self.rules)));
+        let is_hidden = |side: &Option<Option<Vec<Op>>>| matches!(side, Some(None));
+        let (in_a, in_b) = (is_hidden(&writes_a), is_hidden(&writes_b));
+        if in_a || in_b {
+            pair.hidden.push(DiffHidden { path: Pointer::of(["delta"]), in_a, in_b });
+            return pair;
+        }
+        let [of_a, of_b] = [writes_a, writes_b].map(|writes| writes.flatten().unwrap_or_default());
+        let places: BTreeSet<&Pointer> = of_a.iter().chain(&of_b).map(|op| &op.path).collect();
+        for place in places {
+            let at = |ops: &[Op]| ops.iter().filter(|op| op.path == *place).cloned().collect::<Vec<Op>>();
+            let (path, ops) = (meaning::in_state(place), (at(&of_a), at(&of_b)));
+            if ops.0 != ops.1 && question.lies_in_path(&path) {
+                pair.changes.push(DiffChange { path, kind, sides: DiffSides::Writes(ops.0, ops.1) });
+            }
+        }
+        pair.kinds.extend((!pair.changes.is_empty()).then_some(kind));
         pair
     }
 

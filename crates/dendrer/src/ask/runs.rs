@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use dendrer_kernel::counters::Counters;
 use dendrer_kernel::expr::{Budget, Env, Expr, Scope, Truth};
-use dendrer_object::{Digest, Value};
+use dendrer_object::{Digest, Pointer, Value};
 use dendrer_store::{RunSummary, Store};
 
+use crate::ask::declared;
 use crate::casebook;
 use crate::trace::{ReadHandle, all_runs};
 use crate::{Error, Trace};
@@ -103,6 +104,11 @@ pub fn runs(store: &impl ReadHandle, question: &RunsQuestion) -> Result<RunsAnsw
             Err(why) => unclear.push((name(), why)),
         }
     }
+    if runs.is_empty()
+        && let Some(condition) = &condition
+    {
+        condition.check(store)?;
+    }
     let matching = runs.len();
     match question.order {
         RunsOrder::Updated => runs.sort_by_key(|run| Reverse(run.summary.head_position)),
@@ -168,6 +174,18 @@ impl Condition {
         let expr = Expr::parse_condition(text, &scope)?;
         let reads_state = !expr.read_set().is_empty() || expr.reads_counters();
         Ok(Condition { expr, reads_state })
+    }
+
+    /// Checks that each place of the state that is read is declared by a pack, or was in the state of a run.
+    fn check(&self, store: &Arc<dyn Store>) -> Result<(), Error> {
+        let of_runs = all_runs(&**store)?.into_iter().map(|run| Trace::open(store, &run.name));
+        let traces = of_runs.collect::<Result<Vec<Trace>, Error>>()?;
+        let traces: Vec<&Trace> = traces.iter().collect();
+        for path in self.expr.read_set() {
+            let first: Vec<String> = path.tokens().take(1).map(|name| name.into_owned()).collect();
+            declared::place(&traces, &Pointer::of(first.iter().map(String::as_str)))?;
+        }
+        Ok(())
     }
 
     /// Judges a run; the inner error is the reason why it cannot be judged.

@@ -27,6 +27,7 @@ use dendrer_object::{Code, Digest, Pointer, RunName, TypeName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
+use crate::ask::declared;
 use crate::error::Error;
 use crate::pack;
 use crate::recorder::{Environment, Recorder};
@@ -185,6 +186,7 @@ pub fn fork(
     surroundings: Box<dyn Environment>,
 ) -> Result<(Recorder, Forked), Error> {
     casebook_name::refuse_source(parent)?;
+    declared::agents(parent, terms.restored.as_deref())?;
     let head = parent.head(tick)?;
     if store.find(&head.id())?.is_none() {
         return Err(Error::MissingPrefix { run: parent.name().clone(), parent: head.id() });

@@ -1,17 +1,24 @@
 //! A bisect with everything that is said beside its onset: the transition, its causes and what followed.
 
+use dendrer_kernel::pack::Pack;
+use dendrer_kernel::predicate::{BUILT_IN, Predicate};
 use dendrer_kernel::progress::Evaluation;
 use dendrer_object::record::Record;
 use dendrer_object::{Digest, RunName};
 
+use crate::ask::regression::{Metric, regression};
 use crate::ask::show::{PlaceChange, changes};
 use crate::ask::why::gather::{Records, add_records};
-use crate::bisect::{BisectOutcome, BisectQuestion, BisectReport};
+use crate::bisect;
+use crate::bisect::{BisectOutcome, BisectQuestion, BisectReport, Range, bisect_each};
 use crate::contributors::{Contributors, ContributorsFound, WORK_MAX, contributors};
 use crate::diagnosis::{self, DiagnosisClass, Offer};
 use crate::registry::Registered;
-use crate::why::{self, Chain};
+use crate::why::{self, Chain, UpstreamRecord};
 use crate::{Error, Trace};
+
+/// How many decisions of a flip are shown.
+pub const ALLOWS_SHOWN: usize = 12;
 
 /// The onset of one question in a run.
 #[derive(Debug, Clone)]
@@ -61,7 +68,7 @@ pub struct BisectAnswer {
     pub other_in_pack: Option<Digest>,
     /// The tick from which on the predicate is part of the contract, if the range begins with it.
     pub since: Option<u64>,
-    /// What a progress contract says at both ends and at the onset.
+    /// What a progress contract says at both ends, at each probe and at the onset.
     pub evaluations: Option<Vec<(u64, Evaluation)>>,
     /// The contributors, if they were searched.
     pub contributors: Option<Contributors>,
@@ -71,7 +78,11 @@ pub struct BisectAnswer {
     pub decided: Option<DiagnosisClass>,
     /// What followed from the onset.
     pub chain: Option<Chain>,
-    /// The records of chain and contributors.
+    /// What the recorded links of the onset lead back to.
+    pub upstream: Vec<UpstreamRecord>,
+    /// For a policy flip: the ticks of the decisions without which it is no flip, if they were asked for.
+    pub allows: Option<Vec<u64>>,
+    /// The records of chain, contributors and links.
     pub records: Records,
     /// Whether a fork of the run can be suggested.
     pub may_fork: bool,
@@ -132,8 +143,23 @@ impl BisectAnswer {
         };
         let members = chain.iter().flat_map(|chain| chain.members.iter().map(|member| member.tick));
         add_records(trace, members, &mut records)?;
+        let upstream = match report.outcome {
+            BisectOutcome::Onset(tick) => why::upstream(trace, tick, details.chain_limit)?,
+            _ => Vec::new(),
+        };
+        add_records(trace, upstream.iter().map(|one| one.tick), &mut records)?;
+        let allows = match (details.contributors, question, report.onset()) {
+            (true, BisectQuestion::PolicyFlip(about), Some(onset)) => {
+                let allows = bisect::allows(trace, about, onset)?;
+                add_records(trace, allows.iter().copied().take(ALLOWS_SHOWN), &mut records)?;
+                Some(allows)
+            }
+            _ => None,
+        };
         let evaluations = evaluations(trace, question, report)?;
         Ok(BisectAnswer {
+            upstream,
+            allows,
             found,
             registered: None,
             other_in_pack: None,
@@ -155,12 +181,19 @@ impl BisectAnswer {
 
     /// Returns the command that forks the run before the onset.
     ///
-    /// `None` if the problem was there before the first transition, because then no state of the run is from before it; nor
-    /// for a run that cannot be forked.
+    /// `None` if the run began with the problem, because then no state of it is from before; nor for a run that cannot be
+    /// forked.
     pub fn suggestion(&self) -> Option<Vec<String>> {
-        let origin = self.found.origin.as_ref().filter(|origin| origin.tick > 1 && self.may_fork)?;
         // A divergence has no class: it is no failure of either run.
-        let class = self.class().filter(|class| *class != DiagnosisClass::Foundational)?;
+        self.fork_for(self.class()?)
+    }
+
+    /// Returns the command that forks the run before the onset, for a class; `None` for what no fork helps.
+    pub fn fork_for(&self, class: DiagnosisClass) -> Option<Vec<String>> {
+        let origin = self.found.origin.as_ref().filter(|origin| origin.tick > 0 && self.may_fork)?;
+        if class == DiagnosisClass::Foundational {
+            return None;
+        }
         let type_name = origin.record.header().type_name.as_ref().map_or("", |name| name.as_str());
         let (flag, words) = match (class, type_name) {
             (DiagnosisClass::ContingentPolicy, "policy.decision") => {
@@ -184,7 +217,7 @@ impl BisectAnswer {
     }
 }
 
-/// Reads what a progress contract says at both ends of the range and at the onset; `None` for any other question.
+/// Reads what a progress contract says at both ends of the range, at each probe and at the onset; `None` for any other question.
 fn evaluations(
     trace: &Trace,
     question: &BisectQuestion,
@@ -192,8 +225,10 @@ fn evaluations(
 ) -> Result<Option<Vec<(u64, Evaluation)>>, Error> {
     let Some(contract) = question.predicate().filter(|one| one.progress().is_some()) else { return Ok(None) };
     let mut ticks = vec![report.low.0, report.high.0];
-    ticks.extend(report.onset().filter(|onset| !ticks.contains(onset)));
+    ticks.extend(report.probes.iter().map(|probe| probe.tick));
+    ticks.extend(report.onset());
     ticks.sort_unstable();
+    ticks.dedup();
     let said = ticks.into_iter().map(|tick| {
         let counters = match contract.reads_counters() {
             true => Some(trace.at(tick)?.counters.to_value()),
@@ -204,26 +239,73 @@ fn evaluations(
     Ok(Some(said.collect::<Result<_, Error>>()?))
 }
 
-/// Where a score fell first, and what an invariant says of the same range.
+/// Where a score fell first, and what each hard predicate says of the same range.
 #[derive(Debug, Clone)]
 pub struct RegressionAnswer {
     /// Where the score fell.
     pub found: BisectFound,
-    /// The name of the invariant.
-    pub invariant: &'static str,
-    /// What the invariant says, which is exact.
-    pub beside: BisectReport,
+    /// The hard predicates: the built-in ones, and all of the pack that is no score. There is at least one.
+    pub hard: Vec<(Predicate, BisectReport)>,
 }
 
 impl RegressionAnswer {
-    /// Whether score and invariant name the same tick, or neither names one.
-    pub fn agree(&self) -> bool {
-        self.found.report.onset() == self.beside.onset()
-            && !matches!(self.found.report.outcome, BisectOutcome::Uncertain(..))
+    /// Asks where a metric fell first, and all hard predicates with it.
+    pub fn of(
+        trace: &Trace,
+        pack: &Pack,
+        metric: &Metric<'_>,
+        range: &Range,
+    ) -> Result<RegressionAnswer, Error> {
+        let declared = pack.declared().map(|declared| &declared.predicate);
+        let hard = BUILT_IN.iter().filter_map(|name| Predicate::built_in(name));
+        // The first violation counts, whatever came after it.
+        let hard: Vec<Predicate> = hard.chain(declared.cloned()).map(Predicate::lifted).collect();
+        let score = regression(trace, pack, metric, range)?;
+        let questions: Vec<BisectQuestion> =
+            [score].into_iter().chain(hard.iter().cloned().map(BisectQuestion::Predicate)).collect();
+        let mut reports = bisect_each(trace, &questions, range)?.into_iter();
+        let (Some(score), Some(report)) = (questions.into_iter().next(), reports.next()) else {
+            unreachable!("one report for each question")
+        };
+        let found = BisectFound::of(trace, score, report)?;
+        Ok(RegressionAnswer { found, hard: hard.into_iter().zip(reports).collect() })
     }
 
-    /// The report that counts: that of the invariant, if they do not agree.
-    pub fn decisive(&self) -> &BisectReport {
-        if self.agree() { &self.found.report } else { &self.beside }
+    /// The hard predicate that counts: the first one that is violated, else the first that cannot be judged, else the first.
+    pub fn decisive(&self) -> &(Predicate, BisectReport) {
+        let violated = self.hard.iter().filter(|(_, report)| violated_at(report).is_some());
+        let first = violated.min_by_key(|(_, report)| violated_at(report));
+        let is_unknown = |report: &BisectReport| matches!(report.outcome, BisectOutcome::Uncertain(..));
+        let unknown = || self.hard.iter().find(|(_, report)| is_unknown(report));
+        first.or_else(unknown).unwrap_or_else(|| &self.hard[0])
+    }
+
+    /// Whether the score and the hard predicates name the same tick, or neither names one.
+    pub fn agree(&self) -> bool {
+        let (score, hard) = (&self.found.report, &self.decisive().1);
+        let is_unknown = |report: &BisectReport| matches!(report.outcome, BisectOutcome::Uncertain(..));
+        score.onset() == violated_at(hard) && !is_unknown(score) && !is_unknown(hard)
+    }
+
+    /// Why the answer is not known: no hard predicate is violated, and one of them, or the score, cannot be judged.
+    pub fn unknown(&self) -> Option<(String, u64, &str)> {
+        let (predicate, hard) = self.decisive();
+        if violated_at(hard).is_some() {
+            return None;
+        }
+        let named = [(predicate.name().to_owned(), hard), (self.found.question.name(), &self.found.report)];
+        named.into_iter().find_map(|(name, report)| match &report.outcome {
+            BisectOutcome::Uncertain(tick, why) => Some((name, *tick, why.as_str())),
+            _ => None,
+        })
+    }
+}
+
+/// The first violated tick of a range; that of a range that begins in violation is its first.
+pub fn violated_at(report: &BisectReport) -> Option<u64> {
+    match report.outcome {
+        BisectOutcome::Onset(tick) => Some(tick),
+        BisectOutcome::Initial => Some(report.low.0),
+        _ => None,
     }
 }

@@ -9,6 +9,7 @@ use dendrer_object::delta::Op;
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, RunName, Value};
 
+use crate::ask::declared;
 use crate::closed::closed;
 use crate::why::{self, Chain, Reach, WhyNode, WhyTree};
 use crate::{Error, Trace};
@@ -109,6 +110,7 @@ pub struct BacktrackedWrite {
 /// Lists the writes of a place, newest first; `None` if nothing ever was at the place.
 pub fn backtrack(trace: &Trace, question: &BacktrackQuestion) -> Result<Option<Backtracked>, Error> {
     let &BacktrackQuestion { ref path, from, to, .. } = question;
+    declared::agents(trace, question.agent.as_deref())?;
     let followed = why::followed(trace, path, to)?;
     let found = why::writes(trace, &followed, from, to)?;
     let (mut writes, mut nameless, mut total) = (Vec::new(), Vec::new(), 0);
