@@ -146,7 +146,6 @@ fn params_digest(params: &Value) -> Digest {
 mod tests {
     use super::*;
     use crate::recorder::{Fixed, Recorder};
-    use dendrer_kernel::sealed::fact;
     use dendrer_kernel::step::{Outcome, Start};
     use dendrer_object::note::SigningKey;
     use dendrer_object::{Intent, RunName, StoreId};
