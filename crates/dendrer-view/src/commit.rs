@@ -3,6 +3,7 @@
 //! The members are those of the schema `commit`. Text of a record reaches a line only through [`quote`](crate::quote).
 
 use dendrer::kernel::ontology::{Class, TYPES};
+use dendrer::kernel::sealed;
 use dendrer::kernel::unknown;
 use dendrer::lines::{FailedLine, LinesTally, Reply};
 use dendrer_object::text::nearest;
@@ -128,7 +129,7 @@ pub fn item(reply: &Reply) -> Value {
                 members.extend(suggestion(&name, &message).map(|meant| ("meant", Value::from(meant))));
                 members.push(("help", Value::array([Value::record([("argv", argv(&HELP))])])));
             }
-            members.extend(reason.map(|reason| ("reason", reason)));
+            members.extend(reason.map(|reason| ("reason", told(&reason))));
             Value::record(members.into_iter().chain(noted_member(noted)))
         }
         Reply::Failed(failed) => Value::record([
@@ -185,6 +186,13 @@ fn noted_member(noted: &[Record]) -> Option<(&'static str, Value)> {
     (!noted.is_empty()).then(|| ("noted", Value::array(each)))
 }
 
+/// The reason of a refusal with its sentence.
+fn told(reason: &Value) -> Value {
+    let kept = ["claimed_author", "code"].map(|name| Some((name, reason.get(name)?.clone())));
+    let message = sealed::words(reason).map(|words| ("message", Value::from(words)));
+    Value::record(kept.into_iter().flatten().chain(message))
+}
+
 fn reason(failed: &FailedLine) -> Value {
     let mut members =
         vec![("code", Value::from(failed.code)), ("message", Value::from(failed.message.as_str()))];
@@ -195,9 +203,12 @@ fn reason(failed: &FailedLine) -> Value {
 
 /// Returns the type and the message of a refusal whose type is unknown.
 fn unknown_type(refusal: &Record, reason: Option<&Value>) -> Option<(String, String)> {
-    let part = |name: &str| reason?.get(name)?.as_str().map(str::to_owned);
+    let reason = reason?;
     let name = refusal.header().type_name.as_ref()?.to_string();
-    (UNKNOWN_TYPE == *part("code")?).then_some((name, part("message")?))
+    (UNKNOWN_TYPE == *reason.get("code")?.as_str()?)
+        .then(|| sealed::words(reason))
+        .flatten()
+        .map(|words| (name, words))
 }
 
 /// Returns a reply as a line. A refusal is painted.
@@ -218,7 +229,8 @@ fn line(reply: &Reply, dry_run: bool) -> String {
             let reason = refusal.body().value("/reason").unwrap_or(Value::Null);
             let part =
                 |name: &str| reason.get(name).and_then(Value::as_str).map(quote::escape).unwrap_or_default();
-            let (code, message) = (part("code"), part("message"));
+            let message = sealed::words(&reason).map(|words| quote::escape(&words)).unwrap_or_default();
+            let code = part("code");
             let name = type_name(refusal);
             let hint = unknown_type(refusal, Some(&reason)).map(|(name, message)| {
                 let new = suggestion(&name, &message).filter(|_| !message.contains(DID_YOU_MEAN));
