@@ -790,6 +790,7 @@ impl Answer for RegressionShown<'_> {
         document.set("certainty", Value::from(certainty));
         document.set("outcome", Value::from(outcome_word(self.answer.unknown().is_some(), hard)));
         document.set("onset", Value::from(hard.onset()));
+        document.set("origin", Value::from(self.answer.origin.as_ref().map(origin_json)));
         let ends = [(report.low.0, &found.first), (report.high.0, &found.last)];
         let fell = found.fell.as_ref().map(|fell| (fell.tick, &fell.said));
         let said = ends.into_iter().chain(fell).map(|(tick, said)| evaluation_json(tick, said));

@@ -233,6 +233,7 @@ fn what_cannot_be_reduced_is_said_before_anything_is_written() -> Result<(), Err
         &without,
         run("second"),
         None,
+        None,
         Box::new(Fixed::new("r", 5, 1)),
     )
     .expect_err("the type is not known there");
