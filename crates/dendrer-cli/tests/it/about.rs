@@ -219,6 +219,10 @@ fn decimals_act_under_delta_1() {
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("2 of 2 states reproduced"));
     place.ok(&["reduce", "r", "--pack", "p.yaml", "--as", "again"]);
     assert_eq!(root("again"), root("r"));
+    // What is withheld is not told by the change that was proposed.
+    place.ok(&["export", "r", "--withhold", "/delta", "-o", "less.dnd"]);
+    let less = std::fs::read_to_string(place.path().join("less.dnd")).unwrap();
+    assert!(!less.contains("0.00049}") && !less.contains("0.12300001"), "{less}");
     // Something else than a number is no value of the field.
     let text = br#"{"type":"memory.write","agent":"a","delta":[{"set":"/x","value":"t"}]}"#;
     let ran = place.run_with(&["commit", "--run", "r"], text);
