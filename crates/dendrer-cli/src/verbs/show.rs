@@ -5,9 +5,9 @@ use clap_complete::engine::ArgValueCompleter;
 use std::sync::Arc;
 
 use dendrer::address::{Address, Position, state_path};
-use dendrer::ask::declared;
 use dendrer::ask::show::{self, ShowQuestion, ShownRecord, has_tick};
 use dendrer::kernel::predicate::Window;
+use dendrer::run::declared;
 use dendrer::store::Store;
 use dendrer_object::Code;
 use dendrer_object::record::Record;
