@@ -80,8 +80,8 @@ pub(crate) struct Rule {
 /// One thing that is done.
 #[derive(Debug)]
 pub(crate) struct Step {
-    /// The name of the step in messages: `step 2.1`.
-    pub(crate) place: String,
+    /// The number of the step, like `2.1`.
+    pub(crate) number: String,
     pub(crate) condition: Option<Expr>,
     pub(crate) act: Act,
 }

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use dendrer_object::record::Author;
 use dendrer_object::text::nearest;
-use dendrer_object::{Code, TypeName};
+use dendrer_object::{Code, TypeName, Value};
+
+use crate::sealed::fact;
 
 /// The class of a type, which decides who may author it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -80,7 +82,7 @@ pub enum AuthorshipError {
     #[error("{0} is written by the runtime, not by an agent")]
     RuntimeOnly(TypeName),
     /// Someone tried to write what only the kernel or the institution may.
-    #[error("{0} cannot be proposed: only {1} writes it")]
+    #[error("{0} cannot be proposed: only the {1} writes it")]
     Forged(TypeName, &'static str),
     /// Someone goes by the name under which the kernel or the institution writes.
     #[error("{0} is the name under which the {0} writes; another agent cannot be called that")]
@@ -102,6 +104,25 @@ impl AuthorshipError {
             AuthorshipError::Unknown { .. } => Code::E0402,
             AuthorshipError::RuntimeOnly(_) => Code::E0403,
             AuthorshipError::ForgedAuthor(..) | AuthorshipError::ForgedName(_) => Code::E0408,
+        }
+    }
+}
+
+impl AuthorshipError {
+    /// Returns what is put on record of it ([`crate::sealed`]).
+    pub(crate) fn sealed(&self) -> Value {
+        let type_of = |name: &TypeName| ("type", Value::from(name.as_str()));
+        match self {
+            AuthorshipError::Unknown { type_name, .. } => fact("unknown_type", [type_of(type_name)]),
+            AuthorshipError::RuntimeOnly(name) => fact("runtime_only", [type_of(name)]),
+            AuthorshipError::Forged(name, writer) => {
+                let writer = ("writer", Value::from(*writer));
+                fact("forged_type", [type_of(name), writer])
+            }
+            AuthorshipError::ForgedName(name) => fact("reserved_name", [("name", Value::from(*name))]),
+            AuthorshipError::ForgedAuthor(name, author) => {
+                fact("forged_author", [type_of(name), ("author", Value::from(author.as_str()))])
+            }
         }
     }
 }
@@ -151,8 +172,8 @@ pub fn check_authorship(
             let near = nearest(type_name.as_str(), known.chain(registered.iter().map(TypeName::as_str)));
             Err(AuthorshipError::Unknown { type_name: type_name.clone(), near: near.map(str::to_owned) })
         }
-        Some(Class::System) => Err(AuthorshipError::Forged(type_name.clone(), "the kernel")),
-        Some(Class::Governance) => Err(AuthorshipError::Forged(type_name.clone(), "the institution")),
+        Some(Class::System) => Err(AuthorshipError::Forged(type_name.clone(), KERNEL)),
+        Some(Class::Governance) => Err(AuthorshipError::Forged(type_name.clone(), INSTITUTION)),
         _ if is_claimed(author) => Err(AuthorshipError::ForgedAuthor(type_name.clone(), author)),
         Some(Class::Runtime) if author != Author::Runtime => {
             Err(AuthorshipError::RuntimeOnly(type_name.clone()))

@@ -407,8 +407,8 @@ impl Pack {
         let mut size = 0u64;
         for field in &self.fields {
             let fail = |why: String| InitError { field: Arc::clone(&field.name), why };
-            let mut value =
-                fold::compute(&field.init, &env, &mut budget).map_err(|error| fail(fold::say(error)))?;
+            let mut value = fold::compute(&field.init, &env, &mut budget)
+                .map_err(|error| fail(fold::say(error).message))?;
             if let Some(decimals) = field.decimals {
                 value = fold::quantize(value, decimals).map_err(fail)?;
             }

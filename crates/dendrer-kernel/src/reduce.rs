@@ -5,6 +5,7 @@ use std::sync::Arc;
 use dendrer_object::delta::{Delta, DeltaError};
 use dendrer_object::{Digest, Intent, Pointer, Value};
 
+use crate::sealed::{self, Met, fact};
 use crate::stopped::Stopped;
 use crate::unknown::{DELTA_FAILED, READS_UNKNOWN, REDUCER_FAILED, UnknownPlaces, written};
 
@@ -29,12 +30,16 @@ pub enum ReduceError {
     #[error("{0}")]
     Delta(#[from] DeltaError),
     /// A rule of the pack met something it cannot do.
-    #[error("{place}: {why}")]
+    #[error("{place}: {met}")]
     Rule {
         /// Which rule, and which of its steps.
         place: String,
+        /// Number of the rule, from 1; `None` for all of them together.
+        rule: Option<usize>,
+        /// Number of the step, like `2.1`; `None` for the rule as a whole.
+        step: Option<String>,
         /// The value or condition that the rule met.
-        why: String,
+        met: Met,
     },
     /// The intent proposes a change, and the state changes by rules alone.
     #[error("{0} changes the state by the rules of the pack; an intent cannot bring a delta of its own")]
@@ -65,6 +70,31 @@ pub enum ReduceError {
         /// The second change.
         second: Value,
     },
+}
+
+impl ReduceError {
+    /// Returns what is put on record of it ([`sealed`]).
+    pub fn sealed(&self) -> Value {
+        match self {
+            ReduceError::Delta(error) => sealed::of_delta(error),
+            ReduceError::Rule { rule, step, met, .. } => {
+                let rule = rule.map(|rule| ("rule", Value::from(rule as u64)));
+                let step = step.as_deref().map(|step| ("step", Value::from(step)));
+                fact("rule_failed", met.sealed().into_iter().chain(rule).chain(step))
+            }
+            ReduceError::ProposedDelta(name) => fact("proposed_delta", [("reducer", Value::from(&**name))]),
+            ReduceError::Reserved(path) => fact("reserved_path", [("path", Value::from(path.as_str()))]),
+            ReduceError::Module { module, why } => {
+                fact("module_failed", [("module", Value::from(*module)), ("text", Value::from(&**why))])
+            }
+            // It is handed to the caller, and never put on record.
+            ReduceError::Stopped(stopped) => fact("stopped", [("text", Value::from(stopped.to_string()))]),
+            ReduceError::Host(text) => fact("host_failed", [("text", Value::from(&**text))]),
+            ReduceError::NotDeterministic { first, second } => {
+                fact("not_deterministic", [("first", first.clone()), ("second", second.clone())])
+            }
+        }
+    }
 }
 
 /// A change of state, and what is unknown of the state after it.

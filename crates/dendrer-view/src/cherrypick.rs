@@ -218,7 +218,7 @@ impl CherrypickAnswer<'_> {
                 .note("decide again in the target, where what it would break can be seen")
                 .help(&["dendrer", "contract", "check", self.into.as_str()])
                 .help(&["dendrer", "show", &format!("{run}@{}", self.pick.tick)]),
-            ImportRefused::HashUnderspecified(_) | ImportRefused::AtTheDoor { .. } => failure,
+            ImportRefused::HashUnderspecified { .. } | ImportRefused::AtTheDoor { .. } => failure,
         }
     }
 
@@ -233,7 +233,7 @@ impl CherrypickAnswer<'_> {
                 ("intent", Value::from(type_name.as_str())),
                 risk,
             ]),
-            Some(ImportRefused::HashUnderspecified(_)) => Value::record([
+            Some(ImportRefused::HashUnderspecified { .. }) => Value::record([
                 ("error", Value::from("hash_contract_mismatch")),
                 ("reason", Value::from("hash_underspecified")),
             ]),
@@ -261,7 +261,7 @@ fn field_row(field: &FieldCheck) -> Vec<String> {
     let side = |value: &Option<Value>| value.as_ref().map_or_else(|| "(absent)".to_owned(), quote::value);
     let mark = if field.wrong.is_some() { "FAIL" } else { "OK" };
     let rule = match &field.wrong {
-        Some(wrong) => quote::escape(wrong),
+        Some(wrong) => quote::escape(&wrong.to_string()),
         None => quote::escape(&field.rule),
     };
     vec![
@@ -282,6 +282,6 @@ fn field_json(field: &FieldCheck) -> Value {
         ("target", side(&field.target)),
         ("target_absent", Value::from(field.target.is_none())),
         ("ok", Value::from(field.wrong.is_none())),
-        ("wrong", Value::from(field.wrong.as_deref())),
+        ("wrong", Value::from(field.wrong.as_ref().map(ToString::to_string))),
     ])
 }

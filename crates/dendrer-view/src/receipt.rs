@@ -3,6 +3,7 @@
 //! Text of a trace is never printed as it is: every character that is not plain ASCII is spelt out.
 
 use dendrer::ask::receipt::Receipt;
+use dendrer::kernel::sealed;
 use dendrer_object::{Record, Value};
 
 use crate::answer::Line;
@@ -76,8 +77,9 @@ fn words(content: &Value) -> Option<String> {
         let reason = reason.map(|reason| format!(" \"{}\"", plain(reason))).unwrap_or_default();
         return Some(format!("from {}@{tick}{reason}", plain(run)));
     }
-    let anomaly =
-        || content.get("anomalies").and_then(Value::as_array)?.get(0)?.get("message")?.as_str().map(plain);
+    let anomaly = || {
+        sealed::words(content.get("anomalies").and_then(Value::as_array)?.get(0)?).map(|words| plain(&words))
+    };
     let tool = || content.get("action").and_then(|action| action.get("tool")?.as_str()).map(plain);
     says("description").or_else(tool).or_else(anomaly)
 }

@@ -1,5 +1,6 @@
 //! A record as a row: who, which type, and one line of what it says.
 
+use dendrer::kernel::sealed;
 use dendrer_object::Value;
 use dendrer_object::record::{Kind, Record};
 
@@ -47,8 +48,8 @@ pub fn row(record: &Record) -> Row {
 fn summary(content: &Value) -> String {
     let at = |outer: &str, inner: &str| content.get(outer).and_then(|value| value.get(inner));
     let mut parts: Vec<String> = Vec::new();
-    if let Some(message) = at("reason", "message").and_then(Value::as_str) {
-        parts.push(quote::escape(message));
+    if let Some(message) = content.get("reason").and_then(sealed::words) {
+        parts.push(quote::escape(&message));
     }
     if let Some(decision) = at("policy", "decision").and_then(Value::as_str) {
         parts.push(decision.to_owned());
@@ -81,8 +82,7 @@ fn summary(content: &Value) -> String {
     if parts.is_empty() {
         let anomaly = content.get("anomalies").and_then(Value::as_array).and_then(|list| list.get(0));
         let kind = anomaly.and_then(|anomaly| anomaly.get("kind")).and_then(Value::as_str).map(quote::escape);
-        let message =
-            anomaly.and_then(|anomaly| anomaly.get("message")).and_then(Value::as_str).map(quote::quoted);
+        let message = anomaly.and_then(sealed::words).map(|words| quote::quoted(&words));
         parts.extend(kind.into_iter().chain(message));
     }
     parts.join(" ")

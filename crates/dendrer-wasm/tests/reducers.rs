@@ -8,8 +8,7 @@ use dendrer_kernel::pack::{Bound, Pack, modules};
 use dendrer_kernel::predicate::Verdict;
 use dendrer_kernel::reduce::{Purity, ReduceError, Reducer};
 use dendrer_kernel::replay::{ReplayError, replay_refusal, replay_start, replay_step};
-use dendrer_kernel::step::{self, Inputs, Outcome, RunState, Stage, Start, StepError, step_with};
-use dendrer_object::record::Seed;
+use dendrer_kernel::step::{self, Inputs, Outcome, RunState, Seeds, Stage, Start, StepError, step_with};
 use dendrer_object::{Intent, StoreId, Timestamp, Value, json, tag};
 use dendrer_wasm::{DELTA_SIZE_MAX, Engine, reducer};
 
@@ -150,7 +149,7 @@ fn value(module: &[u8], more: &str) -> Value {
 }
 
 fn inputs(n: u64) -> Inputs {
-    Inputs { clock: Timestamp::from_ms(n), seed: Seed([n as u8; 16]) }
+    Inputs { clock: Timestamp::from_ms(n), seeds: Seeds::of_secret([n as u8; 16]) }
 }
 
 fn begin(pack: &Value, stage: Stage) -> (dendrer_object::record::Record, RunState) {

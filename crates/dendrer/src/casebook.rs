@@ -47,7 +47,6 @@ pub fn open(store: &Shared, surroundings: Box<dyn Environment>) -> Result<Record
     }
     let empty = || Value::object();
     let mut start = Start::new(run);
-    start.goal = Some("what people and analyses found about the runs of this store".into());
     start.meta = Some(Value::record([(NAME, Value::from(VERSION))]));
     start.state = Value::record([("labels", empty()), ("notes", Value::array([])), ("onsets", empty())]);
     Recorder::begin_any(store, &start, surroundings)
@@ -193,8 +192,7 @@ pub fn label(
         return Err(refuse("there is such a label already; take it off first"));
     }
     let delta = Delta(vec![Op::set(Pointer::of(["labels", label]), Value::record(at.members()))]);
-    let says = format!("label {label} {}", at.address());
-    propose(&mut recorder, said("memory.write", &says, by, delta, Some(at)))
+    propose(&mut recorder, named("label", label, by, delta, at))
 }
 
 /// Takes a label off.
@@ -212,8 +210,7 @@ pub fn unlabel(
     let mut recorder = open(store, surroundings)?;
     let path = Pointer::of(["labels", label]);
     let delta = Delta(vec![Op { action: Action::Remove, path, value: None }]);
-    let says = format!("take off label {label} {}", at.address());
-    propose(&mut recorder, said("memory.write", &says, by, delta, Some(at)))
+    propose(&mut recorder, named("unlabel", label, by, delta, at))
 }
 
 /// Writes a note down.
@@ -226,14 +223,21 @@ pub fn note(
     let words = [("by", Value::from(note.by.as_str())), ("text", Value::from(note.text.as_str()))];
     let value = Value::record(words.into_iter().chain(note.at.members()));
     let delta = Delta(vec![Op::append(Pointer::of(["notes"]), value)]);
-    propose(&mut recorder, said("observation.add", &note.text, &note.by, delta, Some(&note.at)))
+    let mut intent = Intent::new("observation.add".parse().expect("a type of the ontology"), &note.by)
+        .with("intent", Value::record([("description", Value::from(&*note.text))]))
+        .with_delta(delta);
+    intent.links.push(note.at.link());
+    propose(&mut recorder, intent)
 }
 
-fn said(type_name: &str, says: &str, by: &str, delta: Delta, at: Option<&Place>) -> Intent {
-    let mut intent = Intent::new(type_name.parse().expect("a type of the ontology"), by)
-        .with("intent", Value::record([("description", Value::from(says))]))
+/// A label that is put on or taken off.
+fn named(act: &str, label: &str, by: &str, delta: Delta, at: &Place) -> Intent {
+    let params = Value::record([("at", Value::from(at.address())), ("label", Value::from(label))]);
+    let action = Value::record([("params", params), ("tool", Value::from(act))]);
+    let mut intent = Intent::new("memory.write".parse().expect("a type of the ontology"), by)
+        .with("action", action)
         .with_delta(delta);
-    intent.links.extend(at.map(Place::link));
+    intent.links.push(at.link());
     intent
 }
 

@@ -125,7 +125,7 @@ fn record(case: &Case) -> Shared {
                 assert!(matches!(recorder.propose(&intent).unwrap(), Outcome::Committed(_)));
             }
             Step::Anomaly => {
-                let anomaly = Anomaly { kind: "odd".into(), message: "odd".into(), agent: None };
+                let anomaly = Anomaly::told("odd", "odd");
                 recorder.note_anomaly(&anomaly).unwrap();
             }
         }

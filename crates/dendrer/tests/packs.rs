@@ -151,11 +151,7 @@ fn a_run_is_reduced_again_under_another_pack_at_the_same_ticks() -> Result<(), E
         let Outcome::Committed(record) = recorder.propose(&intent)? else { panic!("committed") };
         cause = Some(record.id());
         if n % 100 == 50 {
-            recorder.note_anomaly(&dendrer_kernel::step::Anomaly {
-                kind: "tool_failure".into(),
-                message: "seen".into(),
-                agent: None,
-            })?;
+            recorder.note_anomaly(&dendrer_kernel::step::Anomaly::told("tool_failure", "seen"))?;
         }
     }
     recorder.commit()?;

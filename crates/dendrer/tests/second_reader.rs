@@ -314,8 +314,7 @@ fn refusals_anomalies_and_a_clock_that_went_back_are_part_of_the_record() {
     ];
     record(&store, "r", r#"{"risk":0}"#, &intents);
     let mut recorder = Recorder::resume(&store, &name("r"), Box::new(Fixed::new("later", 5, 1))).unwrap();
-    let anomaly =
-        Anomaly { kind: "tool_failure".into(), message: "no answer".into(), agent: Some("buyer".into()) };
+    let anomaly = Anomaly { agent: Some("buyer".into()), ..Anomaly::told("tool_failure", "no answer") };
     recorder.note_anomaly(&anomaly).unwrap();
     recorder.commit().unwrap();
     let tip = Trace::open(&store, &name("r")).unwrap().record(4).unwrap();

@@ -100,7 +100,7 @@ impl Script {
     pub(super) fn anomaly(&mut self, tick: u64, kind: &str, agent: &str, message: &str) -> Result<(), Error> {
         self.check(tick);
         let agent = (!agent.is_empty()).then(|| agent.into());
-        let anomaly = Anomaly { kind: kind.into(), message: message.into(), agent };
+        let anomaly = Anomaly { agent, ..Anomaly::told(kind, message) };
         let record = self.recorder.note_anomaly(&anomaly)?;
         self.took(&record);
         Ok(())

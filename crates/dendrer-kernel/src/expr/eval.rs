@@ -23,6 +23,7 @@ use super::number::{self, Num, Trouble};
 use super::pattern::Pattern;
 use super::{Budget, Env, names, print};
 use crate::counters;
+use crate::sealed;
 use crate::unknown;
 
 /// A value on the way.
@@ -186,7 +187,7 @@ pub(super) fn one_more(levels: impl Iterator<Item = u8>, span: Span) -> Result<u
     let levels = levels.max().unwrap_or(0);
     if levels >= MADE_DEPTH_MAX {
         let message = format!("the value is nested deeper than {MADE_DEPTH_MAX} levels around data");
-        return Err(uncertain(span, None, message, None));
+        return Err(uncertain_for(sealed::DEEP, span, None, message, None));
     }
     Ok(levels + 1)
 }
@@ -210,7 +211,18 @@ pub(super) fn uncertain(
     message: String,
     hint: Option<String>,
 ) -> EvalError {
-    EvalError::Uncertain(Box::new(Uncertain { path, message, hint, span, unknown: None }))
+    uncertain_for(sealed::VALUE, span, path, message, hint)
+}
+
+/// As [`uncertain`], with the word for what was met.
+pub(super) fn uncertain_for(
+    met: &'static str,
+    span: Span,
+    path: Option<String>,
+    message: String,
+    hint: Option<String>,
+) -> EvalError {
+    EvalError::Uncertain(Box::new(Uncertain { path, met, message, hint, span, unknown: None }))
 }
 
 /// Writes the path of a node that is one.
@@ -227,13 +239,14 @@ pub(super) fn wrong(node: &Node, found: &View<'_>, symbol: &str, wanted: &str) -
         (View::Null, Some(path)) => Some(format!("guard it: {path} != null && ...")),
         _ => None,
     };
-    uncertain(node.span, path, message, hint)
+    let met = if matches!(found, View::Null) { sealed::NULL } else { sealed::KIND };
+    uncertain_for(met, node.span, path, message, hint)
 }
 
 pub(super) fn trouble(trouble: Trouble, operands: &[&Node]) -> EvalError {
     let span = operands[0].span.to(operands[operands.len() - 1].span);
     let path = operands.iter().find_map(|node| path_of(node));
-    uncertain(span, path, trouble.message().to_owned(), trouble.hint().map(str::to_owned))
+    uncertain_for(trouble.word(), span, path, trouble.message().to_owned(), trouble.hint().map(str::to_owned))
 }
 
 impl<'a, 'b> Machine<'a, 'b> {
@@ -308,7 +321,7 @@ impl<'a, 'b> Machine<'a, 'b> {
         value.as_bool().ok_or_else(|| {
             let path = path_of(node);
             let message = format!("the condition gives {}, not true or false", value.view().describe());
-            uncertain(node.span, path, message, None)
+            uncertain_for(sealed::KIND, node.span, path, message, None)
         })
     }
 
@@ -403,7 +416,7 @@ impl<'a, 'b> Machine<'a, 'b> {
         match value {
             Value::Array(_) | Value::Object(_) if depth == RESULT_DEPTH_MAX => {
                 let message = format!("the value is nested deeper than {RESULT_DEPTH_MAX} levels");
-                Err(uncertain(span, None, message, None))
+                Err(uncertain_for(sealed::DEEP, span, None, message, None))
             }
             Value::Array(list) => {
                 self.budget.spend(ENTERED + list.len() as u64)?;
@@ -444,7 +457,8 @@ impl<'a, 'b> Machine<'a, 'b> {
         Ok(match (left, right) {
             (View::Tagged(_, name), _) | (_, View::Tagged(_, name)) if is_withheld(name) => {
                 let what = if *name == "$gap" { "a gap in the record" } else { "redacted" };
-                return Err(uncertain(span, None, format!("a value that is compared is {what}"), None));
+                let message = format!("a value that is compared is {what}");
+                return Err(uncertain_for(sealed::WITHHELD, span, None, message, None));
             }
             (View::Null, View::Null) => true,
             (View::Bool(a), View::Bool(b)) => a == b,
@@ -654,7 +668,7 @@ impl<'a, 'b> Machine<'a, 'b> {
         {
             let text = place(path, path.steps.len(), &[]);
             let message = format!("{text} is {}", View::Tagged(object, tag).describe());
-            return Err(uncertain(span, Some(text), message, None));
+            return Err(uncertain_for(sealed::WITHHELD, span, Some(text), message, None));
         }
         Ok(found)
     }
@@ -744,7 +758,8 @@ impl<'a, 'b> Machine<'a, 'b> {
                 let text = place(path, path.steps.len(), computed);
                 let message = format!("{text} is unknown: {}", since.words());
                 let unknown = Some((unknown, since));
-                let why = Uncertain { path: Some(text), message, hint: None, span, unknown };
+                let (path, met) = (Some(text), sealed::UNKNOWN);
+                let why = Uncertain { path, met, message, hint: None, span, unknown };
                 Err(EvalError::Uncertain(Box::new(why)))
             }
         }
@@ -941,7 +956,7 @@ fn missing(path: &Path, index: usize, computed: &[Val<'_>], span: Span) -> EvalE
         (_, Step { kind: StepKind::Computed(_), .. }) => "guard it with has(...) && ...".to_owned(),
     };
     let message = format!("{text} is missing");
-    uncertain(span.to(path.steps[index].span), Some(text), message, Some(hint))
+    uncertain_for(sealed::MISSING, span.to(path.steps[index].span), Some(text), message, Some(hint))
 }
 
 fn no_members(path: &Path, index: usize, found: &View<'_>) -> EvalError {
@@ -953,7 +968,7 @@ fn no_members(path: &Path, index: usize, found: &View<'_>) -> EvalError {
         _ => " and has no members",
     };
     let message = format!("{text} is {}{wanted}", found.describe());
-    uncertain(step.span, Some(text), message, None)
+    uncertain_for(sealed::KIND, step.span, Some(text), message, None)
 }
 
 fn operands<'n>(first: &'n Node, rest: &'n [(Operator, Node)]) -> impl Iterator<Item = &'n Node> {

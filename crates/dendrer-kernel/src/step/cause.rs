@@ -11,7 +11,7 @@ use super::finding::is_finding;
 use super::fork::{FORK, make_marker};
 use super::import::{PICK, PICK_MEMBER, import_refusal};
 use super::{
-    CLOCK_WENT_BACK, Inputs, PROPOSED, RunState, StepError, VIOLATION, is_kernel_path, kernel_note,
+    CLOCK_WENT_BACK, Inputs, PROPOSED, RunState, Seeds, StepError, VIOLATION, is_kernel_path, kernel_note,
     make_anomaly, make_violation, step_alone,
 };
 use crate::contract::CONTEXT;
@@ -74,7 +74,7 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
                 if let Some(note) = value.as_array()?.iter().find(|entry| kernel_note(entry).is_some()) {
                     clock = earlier(clock, note);
                 }
-                return Some((Cause::Anomaly(entry), Inputs { clock, seed }));
+                return Some((Cause::Anomaly(entry), Inputs { clock, seeds: Seeds::recorded(seed) }));
             }
             "anomalies" if header.kind == Kind::Transition => {
                 let mut own = Vec::new();
@@ -105,7 +105,7 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
         None if is_extension => Cause::Extension(intent),
         None => Cause::Proposed(intent),
     };
-    Some((cause, Inputs { clock, seed }))
+    Some((cause, Inputs { clock, seeds: Seeds::recorded(seed) }))
 }
 
 fn earlier(ts: Timestamp, note: &Value) -> Timestamp {

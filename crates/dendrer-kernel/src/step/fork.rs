@@ -9,8 +9,8 @@ use dendrer_object::{Digest, Intent, RunName, Value};
 
 use super::terms::{Terms, read_pack};
 use super::{
-    Change, Inputs, KERNEL_VERSION, Reason, RunState, StartError, Transition, check_paths, check_version,
-    draft_transition, read_policy, reducer_note, seal, seal_one, second_seed,
+    Change, Inputs, Reason, RunState, Seeds, StartError, Transition, check_paths, draft_transition,
+    read_policy, reducer_note, seal, seal_one,
 };
 use crate::ontology::KERNEL;
 use crate::pack::{self, Bound, extend};
@@ -66,8 +66,7 @@ pub fn fork(
     marker.author = Author::Kernel;
     marker.members.push((FORK_MEMBER.into(), Value::Object(fork.about.clone())));
     marker.delta = Some(fork.set.clone());
-    let inputs = Inputs { seed: second_seed(inputs.seed), ..inputs };
-    let marker = make_marker(&mut head, marker, inputs)?;
+    let marker = make_marker(&mut head, marker, inputs.behind(1))?;
     Ok((begin, marker, head))
 }
 
@@ -79,7 +78,7 @@ fn begin_fork(parent: &RunState, fork: &Fork, inputs: Inputs) -> Result<(Record,
         ("tick", Value::from(parent.tick)),
     ]);
     let mut content: Vec<(&str, Value)> = vec![
-        ("kernel", Value::from(KERNEL_VERSION)),
+        ("kernel", Value::from(parent.rules.version)),
         ("parent", at),
         ("stage", Value::from(parent.stage as u64)),
         ("state_root", Value::from(parent.state.digest())),
@@ -102,7 +101,7 @@ fn begin_fork(parent: &RunState, fork: &Fork, inputs: Inputs) -> Result<(Record,
         links: Vec::new(),
         pack: fork.pack.as_ref().map(|bound| pack::digest(&bound.value)).or(parent.terms.digest),
     };
-    let record = seal(header, content, inputs.seed)?;
+    let record = seal(header, content, inputs.seeds.nth(0))?;
     let mut head = parent.clone();
     head.go_on(&record)?;
     head.id = record.id();
@@ -114,7 +113,7 @@ impl RunState {
     /// Takes over the terms of the fork that a `run` record begins; where it says nothing, those before it hold on.
     pub(super) fn go_on(&mut self, begin: &Record) -> Result<(), StartError> {
         let content = begin.content();
-        check_version(&content)?;
+        self.rules = super::rules::of(&content)?;
         let missing = |what: &'static str| StartError::Fork(what);
         let header = begin.header();
         let parent = content.get("parent").ok_or(missing("where it branched off"))?;
@@ -162,7 +161,7 @@ impl RunState {
             ..Fork::new(record.header().run.clone().ok_or(StartError::Fork("its name"))?)
         };
         let seed = record.body().seed().unwrap_or(Seed([0; 16]));
-        begin_fork(self, &fork, Inputs { clock: record.header().ts, seed })
+        begin_fork(self, &fork, Inputs { clock: record.header().ts, seeds: Seeds::recorded(seed) })
     }
 
     /// Whether the next record is the marker of a fork.

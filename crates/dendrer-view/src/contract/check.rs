@@ -25,7 +25,10 @@ impl Answer for ContractCheckAnswer<'_> {
         let checked = self.checked;
         let lacking = checked.lacking.iter().map(|lacking| {
             let fields = lacking.lacks.iter().map(|lack| {
-                Value::record([("name", Value::from(&*lack.name)), ("why", Value::from(&*lack.why))])
+                Value::record([
+                    ("name", Value::from(&*lack.name)),
+                    ("why", Value::from(lack.why.to_string())),
+                ])
             });
             Value::record([
                 ("tick", Value::from(lacking.tick)),

@@ -17,7 +17,7 @@ fn compared(form: DiffForm, page: &Page) -> (String, End) {
         ControlFlow::Continue(())
     });
     let (a, b, report) = (a.name().clone(), b.name().clone(), report.unwrap());
-    answer.ends(DiffFound { a, b, question, report, tested: None, recorded: None });
+    answer.ends(DiffFound { a, b, question, report, recorded: None, tested: None });
     (last_text(&mut answer, page), answer.end())
 }
 
