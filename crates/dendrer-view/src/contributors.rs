@@ -69,7 +69,7 @@ pub fn lines(records: &Records, found: &Contributors) -> Vec<String> {
 /// Why a run without rules has no contributors.
 const WITHOUT_RULES: &str = "intents bring their changes themselves (delta/1), so leaving one out changes no later one; recorded links say what led there";
 
-/// Writes the decisions without which a flip is none.
+/// Writes the decisions that a flip depends on.
 pub fn flip_lines(records: &Records, about: &str, onset: u64, allows: &[u64]) -> Vec<String> {
     let mut lines = vec!["CONTRIBUTORS (exact for the recorded decisions)".to_owned()];
     for tick in allows.iter().take(ALLOWS_SHOWN) {
@@ -87,7 +87,7 @@ pub fn flip_lines(records: &Records, about: &str, onset: u64, allows: &[u64]) ->
     lines
 }
 
-/// Returns the decisions without which a flip is none, as a member of `dendrer.bisect/1`.
+/// Returns the decisions that a flip depends on, as a member of `dendrer.bisect/1`.
 pub fn flip_json(records: &Records, onset: u64, allows: &[u64]) -> Value {
     let items = allows.iter().take(ALLOWS_SHOWN);
     Value::record([

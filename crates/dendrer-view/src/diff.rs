@@ -10,10 +10,9 @@ use dendrer_object::record::Record;
 use dendrer_object::{Digest, Pointer, RunName, Value, tag};
 
 use crate::answer::{End, ItemAnswer, Line, Page, Style};
-use crate::bisect::{intervals_json, question_json, sum_up};
 use crate::casebook::{recorded_json, recorded_lines};
 use crate::table::{Align as Column, Table};
-use crate::verdict::word;
+use crate::verdict::{intervals_json, question_json, sum_up, word};
 use crate::{EXACT, count, document, quote, row, thousands, why};
 
 /// The words for a side without a value or without a write.

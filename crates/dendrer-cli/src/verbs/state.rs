@@ -3,9 +3,9 @@
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::{Address, Position, state_path};
-use dendrer::ask::declared;
 use dendrer::ask::state::{StateAnswer, StateDifference, differences, is_derived, value_at};
 use dendrer::kernel::predicate::Window;
+use dendrer::run::declared;
 use dendrer_object::Code;
 
 use crate::context;

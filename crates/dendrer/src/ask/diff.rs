@@ -19,8 +19,8 @@ use dendrer_object::record::{Author, Record};
 use dendrer_object::value::differences;
 use dendrer_object::{Digest, Pointer, TypeName, Value};
 
-use crate::ask::declared;
 use crate::error::Error;
+use crate::run::declared;
 use crate::run::pack;
 use crate::run::snapshot::weight;
 use crate::trace::Trace;
@@ -146,7 +146,16 @@ impl DiffQuestion {
     /// Checks that the runs have each place that is named: a place that they do not have would match nothing.
     pub fn check(&self, a: &Trace, b: &Trace) -> Result<(), Error> {
         let mut places = self.ignore.iter().chain(&self.path);
-        places.try_for_each(|place| declared::compared_place(&[a, b], place))
+        places.try_for_each(|place| {
+            let traces = [a, b];
+            if let Some(state) = place.as_str().strip_prefix(STATE) {
+                return state.parse().map_or(Ok(()), |state| declared::place(&traces, &state));
+            }
+            let mut names = place.tokens();
+            let is_whole = names.next().is_none_or(|first| first == "delta" || MEMBERS.contains(&&*first))
+                && names.next().is_none();
+            if is_whole { Ok(()) } else { declared::member(&traces, place) }
+        })
     }
 
     fn asks(&self, kind: DiffKind) -> bool {
@@ -376,8 +385,7 @@ pub fn is_marker(record: &Record) -> bool {
     header.author == Author::Kernel && matches!(name, Some("run.fork" | "run.cherrypick"))
 }
 
-/// Whether the state after a marker differs from the state before it. A root that cannot be read is no evidence that it does
-/// not.
+/// Whether the state after a marker differs from the state before it. If a root cannot be read, the marker counts as a change.
 fn changes_state(trace: &Trace, marker: &Record) -> Result<bool, Error> {
     let delta = Pointer::of(["delta"]);
     if !marker.body().fields().iter().any(|field| delta.contains(&field.pointer)) {

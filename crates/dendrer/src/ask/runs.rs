@@ -9,8 +9,8 @@ use dendrer_kernel::expr::{Budget, Env, Expr, Scope, Truth};
 use dendrer_object::{Digest, Pointer, Value};
 use dendrer_store::{RunSummary, Store};
 
-use crate::ask::declared;
 use crate::casebook;
+use crate::run::declared;
 use crate::trace::{ReadHandle, all_runs};
 use crate::{Error, Trace};
 

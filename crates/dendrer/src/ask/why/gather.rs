@@ -9,8 +9,8 @@ use dendrer_object::delta::Op;
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, RunName, Value};
 
-use crate::ask::declared;
 use crate::closed::closed;
+use crate::run::declared;
 use crate::why::{self, Chain, Reach, WhyNode, WhyTree};
 use crate::{Error, Trace};
 
