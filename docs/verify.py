@@ -98,8 +98,8 @@ def check(data, key=None, tip=None):  # returns the exit code and the lines to p
     lines = map(parse, data.removesuffix(b"\n").split(b"\n"))
     head = next(lines)
     need(type(head["bundle"]) in (int, decimal.Decimal) and data[-1:] == b"\n", "cut short or none")
-    if head["bundle"] != 1: return 6, ["UNVERIFIABLE: a bundle of another format"]
-    _, own_key, count, names, size, store = members(head, "bundle key records runs size store")
+    if head["bundle"] != 1 or head.get("draft") != 2: return 6, ["UNVERIFIABLE: another format"]
+    _, _, own_key, count, names, size, store = members(head, "bundle draft key records runs size store")
     peaks, entries, at, item = {}, [], 0, {}
     while at < size:
         before, item, end = item, next(lines), at + 1

@@ -436,7 +436,7 @@ fn read_head(value: &Value) -> Result<(Bundle, usize), BundleError> {
         Some((bundle, usize::try_from(number("records")?).ok()?))
     };
     match value.as_object() {
-        Some(object) if object.len() == 6 => {
+        Some(object) if object.len() == 7 => {
             let (bundle, records) =
                 read().ok_or_else(|| error("a member of the header is not what it must be"))?;
             // Each run that is named begins with a record. No digest covers the names, so they could be any number.
@@ -446,7 +446,7 @@ fn read_head(value: &Value) -> Result<(Bundle, usize), BundleError> {
             }
             Ok((bundle, records))
         }
-        _ => Err(error("the header has exactly the members bundle, key, records, runs, size and store")),
+        _ => Err(error("the header has exactly the members bundle, draft, key, records, runs, size and store")),
     }
 }
 
