@@ -16,10 +16,11 @@ use dendrer_object::{RunName, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::casebook::{recorded_json, recorded_lines};
+use crate::certainty::Certainty;
 use crate::change::change_json;
 use crate::registration::{other_line, registration_line};
 use crate::table::{Align, Table};
-use crate::{EXACT, contributors, count, diff, document, quote, row, thousands, why};
+use crate::{contributors, count, diff, document, quote, row, thousands, why};
 
 pub use crate::verdict::{intervals_json, list, question_json, sum_up, word, words};
 
@@ -186,7 +187,7 @@ pub fn timeline_json(run: &str, question: &BisectQuestion, line: &Timeline, at: 
             ("intervals", intervals_json(&intervals)),
             ("uncertain", Value::array(uncertain)),
             ("candidates", Value::from(line.judged)),
-            ("certainty", Value::from(if judged { EXACT } else { "unavailable" })),
+            ("certainty", Value::from(if judged { Certainty::Exact } else { Certainty::Unavailable })),
         ],
     )
 }
@@ -265,7 +266,7 @@ fn found_json(found: &BisectFound) -> Object {
             ("predicate", question_json(question)),
             ("outcome", Value::from(outcome)),
             ("onset", Value::from(report.onset())),
-            ("certainty", Value::from(if exact { EXACT } else { "unavailable" })),
+            ("certainty", Value::from(if exact { Certainty::Exact } else { Certainty::Unavailable })),
             ("ends", Value::array(ends)),
             ("items", Value::array(report.probes.iter().map(probe))),
             ("probes_max", Value::from(u64::from(report.probes_max))),
@@ -736,7 +737,7 @@ impl Answer for RegressionShown<'_> {
         let Some(found) = self.regression() else { return Value::Object(document) };
         let (winner, hard) = self.answer.decisive();
         // The certainty is that of the predicate that won, and not that of the score.
-        let certainty = if self.answer.unknown().is_some() { "unavailable" } else { EXACT };
+        let certainty = Certainty::Exact.unless(self.answer.unknown().is_some());
         document.set("certainty", Value::from(certainty));
         document.set("outcome", Value::from(outcome_word(self.answer.unknown().is_some(), hard)));
         document.set("onset", Value::from(hard.onset()));
@@ -762,7 +763,7 @@ impl Answer for RegressionShown<'_> {
             ("hard", Value::array(asked)),
             ("agree", Value::from(self.answer.agree())),
             ("score_onset", Value::from(report.onset())),
-            ("score_certainty", Value::from(crate::HEURISTIC)),
+            ("score_certainty", Value::from(Certainty::Heuristic)),
             ("takes_precedence", Value::from(winner.name())),
         ]);
         document.set("regression", regression);

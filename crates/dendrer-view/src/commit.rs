@@ -4,12 +4,13 @@
 
 use dendrer::kernel::ontology::{Class, TYPES};
 use dendrer::kernel::sealed;
-use dendrer::kernel::unknown;
+use dendrer::kernel::unknown::made_by;
 use dendrer::lines::{FailedLine, LinesTally, Reply};
 use dendrer_object::text::nearest;
-use dendrer_object::{Code, Pointer, Record, RunName, Value};
+use dendrer_object::{Code, Record, RunName, Value};
 
 use crate::answer::{End, ItemAnswer, Line, Page, Style};
+use crate::certainty::{left_unknown, unknown_member};
 use crate::{count, document, quote};
 
 /// Code of a refusal of a type that neither the ontology nor the pack of the run has.
@@ -169,16 +170,7 @@ fn of_record(record: &Record) -> impl Iterator<Item = (&'static str, Value)> {
     ]
     .into_iter()
     .chain(listed)
-    .chain(unknown_member(record))
-}
-
-/// The places that a transition left unknown.
-fn unknown_member(record: &Record) -> Option<(&'static str, Value)> {
-    let made = unknown::made_by(record);
-    let each = made.iter().map(|(place, since)| {
-        Value::record([("place", Value::from(place.as_str())), ("code", Value::from(&*since.code))])
-    });
-    (!made.is_empty()).then(|| ("unknown", Value::array(each)))
+    .chain(unknown_member(&made_by(record)))
 }
 
 fn noted_member(noted: &[Record]) -> Option<(&'static str, Value)> {
@@ -264,19 +256,7 @@ fn transition(record: &Record) -> String {
 fn listed(record: &Record) -> String {
     let lists = ["/anomalies", "/violations"].into_iter().filter_map(|place| record.body().value(place));
     let lists = lists.map(|list| format!("   WARN {}", quote::value(&list)));
-    lists.chain(unknown_words(record)).collect()
-}
-
-/// The places that a transition left unknown, in words.
-fn unknown_words(record: &Record) -> Option<String> {
-    let made = unknown::made_by(record);
-    let (_, since) = made.first()?;
-    let name = |place: &Pointer| match place.as_str() {
-        "" => "the whole state".to_owned(),
-        _ => quote::escape(&place.dotted()),
-    };
-    let places: Vec<String> = made.iter().map(|(place, _)| name(place)).collect();
-    Some(format!("   UNKNOWN from here on: {} ({})", places.join(", "), since.words()))
+    lists.chain(left_unknown(record).map(|words| format!("   {words}"))).collect()
 }
 
 /// Transitions that the kernel committed because of a line. The anomaly that names a forged type repeats the refusal, so its

@@ -4,11 +4,11 @@
 
 use std::sync::Arc;
 
-use dendrer_kernel::sealed;
 use dendrer_kernel::pack::{Bound, Pack, modules};
 use dendrer_kernel::predicate::Verdict;
 use dendrer_kernel::reduce::{Purity, ReduceError, Reducer};
 use dendrer_kernel::replay::{ReplayError, replay_refusal, replay_start, replay_step};
+use dendrer_kernel::sealed;
 use dendrer_kernel::step::{self, Inputs, Outcome, RunState, Seeds, Stage, Start, StepError, step_with};
 use dendrer_object::{Intent, StoreId, Timestamp, Value, json, tag};
 use dendrer_wasm::{DELTA_SIZE_MAX, Engine, reducer};
