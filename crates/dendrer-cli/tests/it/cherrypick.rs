@@ -136,7 +136,7 @@ fn the_traders_of_the_demo_answer_as_printed() {
         "contract   acme.financial/v1 on both sides   OK\n\
          requires   cash_balance, position_size, risk_limit, risk_score, risk_threshold   (from the contract, not from the model)\n\
          source     financial-agent-A@23, state before it\n\
-         hash       sha256:6ae155b31f44   made again from the source state, covers 5 required fields   OK\n\
+         hash       sha256:c605a969a841   made again from the source state, covers 5 required fields   OK\n\
          target     financial-agent-B@18\n\
          OK    cash_balance    source 97600   target 460  present\n\
          OK    position_size   source 5040   target 201   present\n\

@@ -21,7 +21,7 @@ search     64 ticks, at most 6 probes
   4/6  tick 20  compliant  OK      left 21..24
   5/6  tick 22  violation  FAIL    left 21..22
   6/6  tick 21  compliant  OK      left 22
-ORIGIN (exact)  tick 22  observation.add  by feed-reader   hash ac3bc0f0cf59
+ORIGIN (exact)  tick 22  observation.add  by feed-reader   hash 81945f91c999
   intent "unverified source introduced: a private feed offers barges at half the price"
   confidence 0.310
   uncertainty "nobody knows who runs this feed"
@@ -43,7 +43,7 @@ CAUSAL CHAIN (heuristic)  by recorded links alone: what a delta read is not know
       ~ shipments.S-104.status  "waiting" -> "loading"
       ~ risk_score  0.86 -> 0.88
   tick 32  kernel.anomaly  invariant_breach "S-104 is being loaded without a booking: bookings were closed at tick 23"   only comes after
-      + kernel_anomalies  [{"agent_id":"dispatcher","kind":"invariant_breach","message":"S-104 is being loaded without a booking: bookings were closed at tick 23","tick":32}]
+      + kernel_anomalies  [{"agent_id":"dispatcher","kind":"invariant_breach","text":"S-104 is being loaded without a booking: bookings were closed at tick 23","tick":32}]
   tick 34  policy.decision  escalate "a person decides on every booking from here"   only comes after
   tick 62  policy.decision  deny "risk_score 0.79 exceeds the threshold 0.75, and three came late"   only comes after
 DIAGNOSIS  looks contingent (state-level): compliant until 21, broken by data that entered at 22
