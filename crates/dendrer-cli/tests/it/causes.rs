@@ -357,7 +357,10 @@ fn labels_name_moments_wherever_a_run_or_a_place_is_taken() {
     assert_eq!(place.run(&["show", "trips"]).code, 3);
     // What was said stays on record.
     let log = place.ok(&["log", "casebook"]);
-    assert!(log.contains("label trips spending") && log.contains("take off label trips"), "{log}");
+    assert!(
+        log.contains(r#" label {"at":"spending","label":"trips"}"#) && log.contains(" unlabel {"),
+        "{log}"
+    );
 }
 
 #[test]

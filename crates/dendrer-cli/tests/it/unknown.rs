@@ -97,3 +97,79 @@ fn a_run_whose_contract_was_violated_is_not_compliant() {
     let ran = place.run(&["bisect", "claims-9", "--predicate", "kernel.policy_compliant", "--no-chain"]);
     assert!(ran.code == 0 && ran.stdout.contains("ORIGIN (exact)  tick 33"), "{}{}", ran.stdout, ran.stderr);
 }
+
+#[test]
+fn every_answer_that_reads_an_unknown_place_passes_it_on() {
+    let place = place();
+    let cause = "approved (a rule failed at tick 2)";
+    // What reads the place ends with 6, and says which and since when.
+    let asked: [&[&str]; 5] = [
+        &["state", "r", "--path", "approved"],
+        &["state", "r"],
+        &["why", "r", "approved"],
+        &["backtrack", "r", "approved"],
+        &["state", "r", "--base", "r@1"],
+    ];
+    for args in asked {
+        let ran = place.run(args);
+        assert_eq!(
+            (ran.code, ran.stdout.contains(cause)),
+            (6, true),
+            "{args:?}: {}{}",
+            ran.stdout,
+            ran.stderr
+        );
+        let (code, answer) = place.json(args);
+        let unknown = answer.get("unknown").map(ToString::to_string);
+        let expected = r#"[{"code":"rule_failed","place":"/approved","tick":2}]"#;
+        assert_eq!((code, unknown.as_deref()), (6, Some(expected)), "{args:?}: {answer}");
+        assert_ne!(answer.get("certainty").and_then(|word| word.as_str()), Some("exact"), "{answer}");
+    }
+    // What does not read it is as sure as ever.
+    for args in [&["state", "r", "--path", "total"][..], &["why", "r", "total"], &["state", "r@1"]] {
+        let ran = place.run(args);
+        assert_eq!((ran.code, ran.stdout.contains("UNKNOWN")), (0, false), "{args:?}: {}", ran.stdout);
+    }
+    // Lists say it in words.
+    for args in [&["log", "r"][..], &["show", "r@2"], &["runs"], &["verify", "r"]] {
+        let ran = place.run(args);
+        assert_eq!((ran.code, ran.stdout.contains(cause)), (0, true), "{args:?}: {}", ran.stdout);
+    }
+    assert!(place.ok(&["verify", "r"]).contains("INCOMPLETE from tick 2"));
+    let list = place.ok(&["log", "r", "--json"]);
+    assert!(list.contains(r#""unknown":[{"code":"rule_failed","place":"/approved","tick":2}]"#), "{list}");
+    // A run that is reduced again has the same rules.
+    let again = place.run(&["reduce", "r", "--pack", "./p.yaml", "--as", "again"]);
+    assert_eq!((again.code, again.stdout.contains(cause)), (6, true), "{}{}", again.stdout, again.stderr);
+    // Two runs of the same lines may differ where nothing is known.
+    let diff = place.run(&["diff", "r", "again"]);
+    assert_eq!(diff.code, 6, "{}{}", diff.stdout, diff.stderr);
+    assert!(
+        diff.stdout.contains("no difference that can be seen, and the states have unknown places"),
+        "{}",
+        diff.stdout
+    );
+    let total = place.run(&["diff", "r", "again", "--path", "total"]);
+    assert_eq!(total.code, 0, "{}{}", total.stdout, total.stderr);
+}
+
+#[test]
+fn an_import_whose_rules_fail_says_which_places_are_unknown() {
+    let place = Place::with_store();
+    std::fs::write(
+        place.path().join("p.yaml"),
+        PACK.replace("order.approve: an approval, order.add: an order", "x: x")
+            .replace("order.approve", "plan.update")
+            .replace("order.add", "memory.write")
+            .replace("t.intent.approved", "t.intent.misspelt"),
+    )
+    .unwrap();
+    std::fs::write(place.path().join("c.json"), r#"[{"role":"assistant","content":"I approve"}]"#).unwrap();
+    let ran = place.run(&["import", "c.json", "--run", "i", "--pack", "./p.yaml"]);
+    assert!(
+        ran.stdout.contains("UNKNOWN    approved (a rule failed at tick 1)"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+}
