@@ -238,6 +238,10 @@ fn a_person_decides_and_it_is_written_down() {
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
+    // No sentence is on record: they follow from the rest.
+    for part in ["\"words\":", "\"evidence\":", "\"summary\":", "\"why\":"] {
+        assert!(!shown.contains(part), "{part}: {shown}");
+    }
     // The onset it was about is bound by a link.
     let (_, onset) = place.json(&["log", "spending"]);
     let id = text(&onset, "items.5.id").unwrap().to_owned();

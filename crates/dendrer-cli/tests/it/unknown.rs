@@ -173,3 +173,37 @@ fn an_import_whose_rules_fail_says_which_places_are_unknown() {
         ran.stderr
     );
 }
+
+/// A string, a null, a missing member: three reasons at three ticks, and none stands for another.
+#[test]
+fn each_tick_that_cannot_be_judged_has_its_own_reason() {
+    let place = Place::with_store();
+    let lines = r#"{"type":"plan.update","agent":"ann","delta":[{"set":"/a","value":{"x":"12"}}]}
+{"type":"plan.update","agent":"ann","delta":[{"set":"/a","value":{"x":null}}]}
+{"type":"plan.update","agent":"ann","delta":[{"set":"/a","value":{"y":1}}]}
+{"type":"plan.update","agent":"ann","delta":[{"set":"/a","value":{"x":12}}]}
+"#;
+    place.run_with(&["commit", "--run", "r"], lines.as_bytes());
+    let reasons = [
+        (0, "state.a is missing"),
+        (1, "state.a.x is a string"),
+        (2, "state.a.x is null"),
+        (3, "state.a.x is missing"),
+    ];
+    let text = place.run(&["predicate", "test", "state.a.x > 10", "r"]).stdout;
+    let ticks = place.run(&["predicate", "test", "state.a.x > 10", "r", "--ticks"]).stdout;
+    let (_, answer) = place.json(&["predicate", "test", "state.a.x > 10", "r"]);
+    let listed = answer.get("uncertain").and_then(|list| list.as_array()).unwrap();
+    assert_eq!(listed.len(), reasons.len(), "{answer}");
+    for ((tick, reason), one) in reasons.iter().zip(listed.iter()) {
+        let line = |text: &str| {
+            text.lines().any(|line| line.trim_start().starts_with(&tick.to_string()) && line.contains(reason))
+        };
+        assert!(line(&text) && line(&ticks), "{tick} {reason}:\n{text}\n{ticks}");
+        let why = one.get("why").and_then(|why| why.as_str()).unwrap();
+        assert!(
+            why.starts_with(reason) && one.get("tick").and_then(|tick| tick.as_u64()) == Some(*tick),
+            "{one}"
+        );
+    }
+}
