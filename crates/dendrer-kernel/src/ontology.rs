@@ -113,7 +113,10 @@ impl AuthorshipError {
     pub(crate) fn sealed(&self) -> Value {
         let type_of = |name: &TypeName| ("type", Value::from(name.as_str()));
         match self {
-            AuthorshipError::Unknown { type_name, .. } => fact("unknown_type", [type_of(type_name)]),
+            AuthorshipError::Unknown { type_name, near } => {
+                let near = near.as_deref().map(|near| ("near", Value::from(near)));
+                fact("unknown_type", [type_of(type_name)].into_iter().chain(near))
+            }
             AuthorshipError::RuntimeOnly(name) => fact("runtime_only", [type_of(name)]),
             AuthorshipError::Forged(name, writer) => {
                 let writer = ("writer", Value::from(*writer));

@@ -166,7 +166,12 @@ fn sentence(cause: &str, sealed: &Value) -> Option<String> {
     let shown = Shown(sealed);
     let text = |name: &str| shown.text(name);
     Some(match cause {
-        "unknown_type" => format!("there is no transition type {}", text("type")),
+        "unknown_type" => match sealed.get("near") {
+            None => format!("there is no transition type {}", text("type")),
+            Some(_) => {
+                format!("there is no transition type {}; did you mean {}?", text("type"), text("near"))
+            }
+        },
         "runtime_only" => format!("{} is written by the runtime, not by an agent", text("type")),
         "forged_type" => {
             format!("{} cannot be proposed: only the {} writes it", text("type"), text("writer"))

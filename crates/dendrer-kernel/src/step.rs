@@ -21,6 +21,7 @@ use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, TypeN
 use crate::contract::{CONTEXT, Contract};
 use crate::counters::Counters;
 pub use crate::names::{COUNTERS, KERNEL_PATHS, UNKNOWN};
+pub(crate) use crate::names::{is_counters_path, is_kernel_path};
 use crate::ontology::{AuthorshipError, KERNEL, check_authorship, check_name, is_claimed};
 use crate::pack::Bound;
 use crate::predicate::{Predicate, Verdict};
@@ -36,7 +37,6 @@ mod finding;
 mod fork;
 mod import;
 mod outcome;
-mod raise;
 mod reads;
 mod rules;
 mod terms;
@@ -50,8 +50,8 @@ use fork::Forked;
 pub use fork::{Fork, fork};
 pub use import::{Pick, Picked, cherrypick, refuse_import};
 pub use outcome::{Outcome, Reason, Refused, StartError, StepError};
-pub use raise::RaisedDoor;
 use rules::RuleSet;
+pub use terms::RaisedDoor;
 use terms::Terms;
 
 pub use rules::KERNEL_VERSION;
@@ -849,15 +849,6 @@ fn check_paths(delta: &Delta) -> Result<(), Reason> {
         }
     }
     Ok(())
-}
-
-fn is_kernel_path(path: &Pointer) -> bool {
-    path.tokens().next().is_some_and(|first| KERNEL_PATHS.contains(&&*first))
-}
-
-/// Tells whether a path lies where expressions read the derived counters.
-pub(crate) fn is_counters_path(path: &Pointer) -> bool {
-    path.tokens().next().is_some_and(|first| first == COUNTERS)
 }
 
 fn kernel_note(anomaly: &Value) -> Option<&str> {

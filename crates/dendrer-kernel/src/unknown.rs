@@ -195,6 +195,19 @@ pub fn meets(state: &Value, place: &Pointer) -> Option<(Pointer, Since)> {
     entries(state).filter(|(unknown, _)| is_met(unknown, place)).min_by_key(|(_, since)| since.tick)
 }
 
+/// Lists the unknown places of a state that a place meets, each with its cause: what a reader of the place cannot know.
+pub fn met_by(state: &Value, place: &Pointer) -> Vec<(Pointer, Since)> {
+    entries(state).filter(|(unknown, _)| is_met(unknown, place)).collect()
+}
+
+/// Whether a transition changed which places are unknown, by the text of its recorded delta.
+pub fn is_touched_by(record: &Record) -> bool {
+    let body = record.body();
+    let delta = body.fields().iter().find(|field| field.pointer.as_str() == "/delta");
+    let text = delta.and_then(|field| body.text(field)).unwrap_or_default();
+    text.windows(UNKNOWN.len()).any(|part| part == UNKNOWN.as_bytes())
+}
+
 /// Reads the marks of a state as texts, for people: each place with the cause.
 pub fn listed(state: &Value) -> Vec<(Pointer, Since)> {
     entries(state).collect()

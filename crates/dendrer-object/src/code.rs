@@ -153,6 +153,7 @@ codes! {
     E0808 "command",
     E0809 "damaged_index",
     E0810 "cancelled",
+    E0811 "draft_format",
     E0900 "pack",
     E0901 "pack_text",
     E0902 "pack_member",

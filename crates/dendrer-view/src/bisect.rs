@@ -16,12 +16,13 @@ use dendrer_object::{RunName, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::casebook::{recorded_json, recorded_lines};
+use crate::certainty::Certainty;
 use crate::change::change_json;
 use crate::registration::{other_line, registration_line};
 use crate::table::{Align, Table};
-use crate::{EXACT, contributors, count, diff, document, quote, row, thousands, why};
+use crate::{contributors, count, diff, document, quote, row, thousands, why};
 
-pub use crate::verdict::{list, word, words};
+pub use crate::verdict::{intervals_json, list, question_json, sum_up, word, words};
 
 /// Writes what is asked: the name, how it is known to be pure and monotone, its polarity and its digest.
 pub fn question_lines(question: &BisectQuestion, monotone: &str) -> Vec<String> {
@@ -159,38 +160,6 @@ pub fn interval_lines(line: &Timeline) -> Vec<String> {
     lines
 }
 
-/// Sums the verdicts of a range up: the first violation, and what cannot be judged.
-pub fn sum_up(line: &Timeline) -> String {
-    let intervals = line.intervals();
-    let unknown = intervals.iter().filter(|interval| matches!(interval.verdict, Verdict::Uncertain(_)));
-    let unknown: Vec<String> = unknown
-        .map(
-            |&Interval { from, to, .. }| {
-                if from == to { from.to_string() } else { format!("{from} to {to}") }
-            },
-        )
-        .collect();
-    let word = if unknown.len() == 1 && !unknown[0].contains(' ') { "tick" } else { "ticks" };
-    let unknown = list(&unknown, 8).map(|ticks| format!("uncertain at {word} {ticks}"));
-    match (line.onset(), unknown) {
-        (Some(0), None) => "first violated at tick 0 (the initial state)".to_owned(),
-        (Some(tick), None) => format!("first violated at tick {tick}"),
-        (Some(tick), Some(unknown)) if line.may_hide_onset() => {
-            format!("violated at tick {tick}, and perhaps before; {unknown}")
-        }
-        (Some(tick), Some(unknown)) => format!("first violated at tick {tick}; {unknown}"),
-        (None, None) => "never violated".to_owned(),
-        (None, Some(unknown)) => format!("not violated where it can be judged; {unknown}"),
-    }
-}
-
-/// Returns the stretches as `[from, to, word]`.
-pub fn intervals_json(intervals: &[Interval]) -> Value {
-    Value::array(intervals.iter().map(|Interval { from, to, verdict }| {
-        Value::array([Value::from(*from), Value::from(*to), Value::from(word(verdict))])
-    }))
-}
-
 /// Returns the verdicts of a run as `dendrer.predicate-test/1`.
 pub fn timeline_json(run: &str, question: &BisectQuestion, line: &Timeline, at: Option<u64>) -> Value {
     let intervals = line.intervals();
@@ -218,27 +187,9 @@ pub fn timeline_json(run: &str, question: &BisectQuestion, line: &Timeline, at: 
             ("intervals", intervals_json(&intervals)),
             ("uncertain", Value::array(uncertain)),
             ("candidates", Value::from(line.judged)),
-            ("certainty", Value::from(if judged { EXACT } else { "unavailable" })),
+            ("certainty", Value::from(if judged { Certainty::Exact } else { Certainty::Unavailable })),
         ],
     )
-}
-
-/// Returns what identifies a question.
-pub fn question_json(question: &BisectQuestion) -> Value {
-    Value::record([
-        ("name", Value::from(question.name())),
-        ("version", Value::from(question.version())),
-        ("words", Value::from(question.words())),
-        ("digest", Value::from(question.digest())),
-        (
-            "monotone",
-            Value::from(match question.monotone() {
-                Monotone::ByConstruction => "by construction",
-                Monotone::Lifted => "lifted",
-                Monotone::Unknown => "checked on this run",
-            }),
-        ),
-    ])
 }
 
 fn verdict_at(tick: u64, verdict: &Verdict) -> Value {
@@ -315,7 +266,7 @@ fn found_json(found: &BisectFound) -> Object {
             ("predicate", question_json(question)),
             ("outcome", Value::from(outcome)),
             ("onset", Value::from(report.onset())),
-            ("certainty", Value::from(if exact { EXACT } else { "unavailable" })),
+            ("certainty", Value::from(if exact { Certainty::Exact } else { Certainty::Unavailable })),
             ("ends", Value::array(ends)),
             ("items", Value::array(report.probes.iter().map(probe))),
             ("probes_max", Value::from(u64::from(report.probes_max))),
@@ -786,10 +737,11 @@ impl Answer for RegressionShown<'_> {
         let Some(found) = self.regression() else { return Value::Object(document) };
         let (winner, hard) = self.answer.decisive();
         // The certainty is that of the predicate that won, and not that of the score.
-        let certainty = if self.answer.unknown().is_some() { "unavailable" } else { EXACT };
+        let certainty = Certainty::Exact.unless(self.answer.unknown().is_some());
         document.set("certainty", Value::from(certainty));
         document.set("outcome", Value::from(outcome_word(self.answer.unknown().is_some(), hard)));
         document.set("onset", Value::from(hard.onset()));
+        document.set("origin", Value::from(self.answer.origin.as_ref().map(origin_json)));
         let ends = [(report.low.0, &found.first), (report.high.0, &found.last)];
         let fell = found.fell.as_ref().map(|fell| (fell.tick, &fell.said));
         let said = ends.into_iter().chain(fell).map(|(tick, said)| evaluation_json(tick, said));
@@ -811,7 +763,7 @@ impl Answer for RegressionShown<'_> {
             ("hard", Value::array(asked)),
             ("agree", Value::from(self.answer.agree())),
             ("score_onset", Value::from(report.onset())),
-            ("score_certainty", Value::from(crate::HEURISTIC)),
+            ("score_certainty", Value::from(Certainty::Heuristic)),
             ("takes_precedence", Value::from(winner.name())),
         ]);
         document.set("regression", regression);

@@ -170,9 +170,7 @@ impl CherrypickAnswer<'_> {
                 let before = before.to_string();
                 if !decide.is_empty() {
                     let argv = fork(run, &["tick", &before], &decide);
-                    failure = failure
-                        .note("either decide again where the source has what the target has")
-                        .help(&argv.iter().map(String::as_str).collect::<Vec<_>>());
+                    failure = failure.help(&argv.iter().map(String::as_str).collect::<Vec<_>>());
                 }
                 for field in wrong().filter(|field| field.target.is_none()) {
                     let value = field.source.as_ref().map_or_else(|| "a value".to_owned(), Value::to_string);
@@ -186,7 +184,7 @@ impl CherrypickAnswer<'_> {
                 let mut argv = fork(self.into.as_str(), &["tip"], &write);
                 argv.extend(["--as".to_owned(), new.clone()]);
                 failure
-                    .note("or change the target to what the source had, and retry")
+                    .note("decide again on what the target has, or give the target what the source had and retry")
                     .help(&argv.iter().map(String::as_str).collect::<Vec<_>>())
                     .help(&["dendrer", "cherrypick", &format!("{run}@{}", self.pick.tick), "--into", &new])
             }

@@ -6,9 +6,10 @@ use dendrer::contributors::{Contributors, ContributorsFound, Proof, Shown};
 use dendrer::diagnosis::{DiagnosisClass, Offer};
 use dendrer_object::Value;
 
+use crate::certainty::Certainty;
 use crate::verdict::{list, word, words};
 use crate::why::{row_of, transition_json};
-use crate::{EXACT, HEURISTIC, count, quote};
+use crate::{count, quote};
 
 /// How many ticks are named in a line.
 const SHOWN: usize = 12;
@@ -69,7 +70,7 @@ pub fn lines(records: &Records, found: &Contributors) -> Vec<String> {
 /// Why a run without rules has no contributors.
 const WITHOUT_RULES: &str = "intents bring their changes themselves (delta/1), so leaving one out changes no later one; recorded links say what led there";
 
-/// Writes the decisions without which a flip is none.
+/// Writes the decisions that a flip depends on.
 pub fn flip_lines(records: &Records, about: &str, onset: u64, allows: &[u64]) -> Vec<String> {
     let mut lines = vec!["CONTRIBUTORS (exact for the recorded decisions)".to_owned()];
     for tick in allows.iter().take(ALLOWS_SHOWN) {
@@ -87,13 +88,13 @@ pub fn flip_lines(records: &Records, about: &str, onset: u64, allows: &[u64]) ->
     lines
 }
 
-/// Returns the decisions without which a flip is none, as a member of `dendrer.bisect/1`.
+/// Returns the decisions that a flip depends on, as a member of `dendrer.bisect/1`.
 pub fn flip_json(records: &Records, onset: u64, allows: &[u64]) -> Value {
     let items = allows.iter().take(ALLOWS_SHOWN);
     Value::record([
-        ("certainty", Value::from(EXACT)),
+        ("certainty", Value::from(Certainty::Exact)),
         ("of", Value::from("the recorded decisions")),
-        ("counterfactual", Value::from(HEURISTIC)),
+        ("counterfactual", Value::from(Certainty::Heuristic)),
         ("outcome", Value::from("set")),
         ("shown", Value::from("smallest")),
         ("items", Value::array(items.map(|tick| Value::record(transition_json(records, *tick))))),
@@ -130,9 +131,9 @@ pub fn to_json(records: &Records, found: &Contributors) -> Value {
     });
     let items = ticks.iter().map(|tick| Value::record(transition_json(records, *tick)));
     Value::record([
-        ("certainty", Value::from(EXACT)),
+        ("certainty", Value::from(Certainty::Exact)),
         ("of", Value::from("the recorded intents")),
-        ("counterfactual", Value::from(HEURISTIC)),
+        ("counterfactual", Value::from(Certainty::Heuristic)),
         ("outcome", Value::from(outcome)),
         ("shown", Value::from(shown)),
         ("items", Value::array(items)),
@@ -201,7 +202,7 @@ pub fn diagnosis_json(offer: &Offer, decided: Option<DiagnosisClass>) -> Value {
         ("decided", Value::from(decided.map(DiagnosisClass::word))),
         ("may_fork", Value::from(class != DiagnosisClass::Foundational)),
         ("role", Value::from(class.role())),
-        ("certainty", Value::from(HEURISTIC)),
+        ("certainty", Value::from(Certainty::Heuristic)),
         ("or", Value::from(offer.or.as_deref().map(or))),
     ])
 }

@@ -10,11 +10,11 @@ use dendrer_object::record::Record;
 use dendrer_object::{Digest, Pointer, RunName, Value, tag};
 
 use crate::answer::{End, ItemAnswer, Line, Page, Style};
-use crate::bisect::{intervals_json, question_json, sum_up};
 use crate::casebook::{recorded_json, recorded_lines};
+use crate::certainty::Certainty;
 use crate::table::{Align as Column, Table};
-use crate::verdict::word;
-use crate::{EXACT, count, document, quote, row, thousands, why};
+use crate::verdict::{intervals_json, question_json, sum_up, word};
+use crate::{count, document, quote, row, thousands, why};
 
 /// The words for a side without a value or without a write.
 const ABSENT: &str = "(absent)";
@@ -235,6 +235,10 @@ pub fn headline(report: &DiffReport, part: bool) -> String {
             format!("{word} in the final state alone{}", what.unwrap_or_default())
         }
         (_, 0) => of.to_owned(),
+        // What is unknown in a state is one of the values that cannot be compared.
+        (_, 1) if report.unknown.iter().any(|places| !places.is_empty()) => {
+            format!("{of} that can be seen, and the states have unknown places")
+        }
         (_, hidden) => {
             format!("{of} that can be seen, and {} could not be compared", count(hidden, "value", "values"))
         }
@@ -504,7 +508,10 @@ pub fn members(
         ("outcome", report.outcome.as_ref().map_or(Value::Null, outcome_json)),
         ("shift", Value::from(shift)),
         ("ignored", ignored_json(report)),
-        ("certainty", Value::from(if report.hidden == 0 { EXACT } else { "unavailable" })),
+        (
+            "certainty",
+            Value::from(if report.hidden == 0 { Certainty::Exact } else { Certainty::Unavailable }),
+        ),
     ]
 }
 
@@ -785,7 +792,7 @@ fn verdicts_json(tested: &[PredicateTested; 2]) -> Value {
             ("predicate", question_json(&tested.question)),
             ("onset", Value::from(line.onset().filter(|_| is_known))),
             ("intervals", intervals_json(&line.intervals())),
-            ("certainty", Value::from(if is_known { EXACT } else { "unavailable" })),
+            ("certainty", Value::from(if is_known { Certainty::Exact } else { Certainty::Unavailable })),
         ])
     };
     Value::record([("a", side(&tested[0])), ("b", side(&tested[1]))])

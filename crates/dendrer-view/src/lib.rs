@@ -8,6 +8,7 @@ pub mod backup;
 pub mod bisect;
 pub mod care;
 pub mod casebook;
+pub mod certainty;
 pub mod change;
 pub mod cherrypick;
 pub mod closed;
@@ -57,13 +58,6 @@ pub mod version;
 pub mod why;
 
 use dendrer_object::Value;
-
-/// How sure an answer is (one of the words of the JSON contract).
-pub const EXACT: &str = "exact";
-/// As [`EXACT`], for what is an aid to thought.
-pub const HEURISTIC: &str = "heuristic";
-/// As [`EXACT`], for what is simply on record.
-pub const RECORDED: &str = "recorded";
 
 /// What an answer about a run of stage 0 does not claim (design, section 12).
 pub const STAGE_0: &str =

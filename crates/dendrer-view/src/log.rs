@@ -7,8 +7,9 @@ use dendrer::ask::show::{ShownRecord, ShownWrites};
 use dendrer_object::{RunName, Value};
 
 use crate::answer::{Answer, CUT, ItemAnswer, Line, Page, Style};
+use crate::certainty::Certainty;
 use crate::show::{ShowAnswer, ShowParts};
-use crate::{RECORDED, closed, count, document, quote, thousands};
+use crate::{closed, count, document, quote, thousands};
 
 pub use crate::row::{Row, row};
 
@@ -165,7 +166,7 @@ impl ItemAnswer for LogAnswer {
                     ("closed", closed::to_json(&summary.closed)),
                     ("tip", Value::from(summary.tip)),
                     ("complete", Value::from(!summary.left_out)),
-                    ("certainty", Value::from(RECORDED)),
+                    ("certainty", Value::from(Certainty::Recorded)),
                 ],
             ),
             LogEnd::Followed(total) => document("log", [run, ("total", Value::from(*total))]),

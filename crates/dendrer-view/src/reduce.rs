@@ -4,7 +4,8 @@ use dendrer::kernel::pack::Pack;
 use dendrer::reduce::{Reduced, Retold};
 use dendrer_object::{Code, RunName, Value};
 
-use crate::answer::{Answer, Line, Page, Style};
+use crate::answer::{Answer, End, Line, Page, Style};
+use crate::certainty::{unknown_line, unknown_member};
 use crate::{count, document, quote};
 
 /// How many errors of rules are printed for people; the run has them all.
@@ -25,7 +26,8 @@ pub struct ReduceAnswer<'r> {
 
 impl Answer for ReduceAnswer<'_> {
     fn document(&self) -> Value {
-        let Reduced { ticks, tip, errors, wrote, extensions, stage, enforced_from, refused } = self.reduced;
+        let Reduced { ticks, tip, errors, wrote, extensions, stage, enforced_from, refused, unknown } =
+            self.reduced;
         let refused = refused.iter().map(|(tick, code, why)| {
             Value::record([
                 ("tick", Value::from(*tick)),
@@ -46,11 +48,12 @@ impl Answer for ReduceAnswer<'_> {
             ("enforced_from", Value::from(*enforced_from)),
             ("refused", Value::array(refused)),
         ];
-        document("reduce", members)
+        document("reduce", members.into_iter().chain(unknown_member(unknown)))
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        let Reduced { ticks, tip, errors, wrote, extensions, stage, enforced_from, refused } = self.reduced;
+        let Reduced { ticks, tip, errors, wrote, extensions, stage, enforced_from, refused, unknown } =
+            self.reduced;
         let (run, source, ticks) = (self.run, self.source, count(*ticks, "tick", "ticks"));
         let pack = format!("{} {}", self.pack.name, self.pack.version);
         let first = format!(
@@ -80,8 +83,13 @@ impl Answer for ReduceAnswer<'_> {
         }
         lines.push(format!("tip        {tip}").into());
         lines.extend(error_lines(errors));
+        lines.extend(unknown_line(unknown));
         lines.push(Line::help(["dendrer", "verify", run.as_str(), "--replay"]));
         lines
+    }
+
+    fn end(&self) -> End {
+        if self.reduced.unknown.is_empty() { End::Answered } else { End::Unknown }
     }
 }
 

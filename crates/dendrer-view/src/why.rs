@@ -6,20 +6,21 @@ use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::{Pointer, Value};
 
 use crate::answer::{Answer, End, Line, Page};
+use crate::certainty::{Certainty, unknown_line, unknown_member};
 use crate::change::{change_json, change_line};
 use crate::verdict::list;
-use crate::{EXACT, HEURISTIC, RECORDED, count, document, quote, row};
+use crate::{count, document, quote, row};
 
 /// The words for a delta without any other record of its inputs.
 pub const UNKNOWN: &str =
     "inputs unknown: a delta says what it wrote, not what it read, and no link says more";
 
 /// How sure it is that something is an input.
-pub fn certainty(because: &Because) -> &'static str {
+pub fn certainty(because: &Because) -> Certainty {
     match because {
-        Because::StoodThere => EXACT,
-        Because::Link(_) => RECORDED,
-        Because::MayRead(_) | Because::MayReadWhole(_) => HEURISTIC,
+        Because::StoodThere => Certainty::Exact,
+        Because::Link(_) => Certainty::Recorded,
+        Because::MayRead(_) | Because::MayReadWhole(_) => Certainty::Heuristic,
     }
 }
 
@@ -238,7 +239,7 @@ pub fn chain_json(records: &Records, chain: &Chain) -> Value {
         Value::record(members)
     });
     Value::record([
-        ("certainty", Value::from(HEURISTIC)),
+        ("certainty", Value::from(Certainty::Heuristic)),
         ("reads", Value::from(if chain.rules { "rules" } else { "unknown" })),
         ("looked_to", Value::from(chain.looked_to)),
         ("more", Value::from(chain.more)),
@@ -270,7 +271,7 @@ fn shortened(page: &Page, line: &str) -> Line {
 impl Answer for WhyAnswer {
     fn document(&self) -> Value {
         let root = self.why.root.as_ref();
-        let certainty = if root.is_some_and(guesses) { HEURISTIC } else { RECORDED };
+        let certainty = if root.is_some_and(guesses) { Certainty::Heuristic } else { Certainty::Recorded };
         let members = [
             ("run", Value::from(self.run.as_str())),
             ("tick", Value::from(self.tick)),
@@ -281,9 +282,9 @@ impl Answer for WhyAnswer {
             ("root", Value::from(root.map(|root| node_json(&self.records, root)))),
             ("hidden", ticks_json(&self.why.hidden)),
             ("reads", Value::from(if self.why.rules { "rules" } else { "unknown" })),
-            ("certainty", Value::from(certainty)),
+            ("certainty", Value::from(certainty.unless(!self.unknown.is_empty()))),
         ];
-        document("why", members)
+        document("why", members.into_iter().chain(unknown_member(&self.unknown)))
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -304,6 +305,7 @@ impl Answer for WhyAnswer {
             lines.push(line.into());
         }
         lines.extend(hidden_line(&self.why.hidden));
+        lines.extend(unknown_line(&self.unknown));
         lines.push(Line::note(
             "note: that a transition wrote is exact; what it rested on is as sure as each line says",
         ));
@@ -311,7 +313,8 @@ impl Answer for WhyAnswer {
     }
 
     fn end(&self) -> End {
-        if self.why.hidden.is_empty() { End::Answered } else { End::Unknown }
+        let is_known = self.why.hidden.is_empty() && self.unknown.is_empty();
+        if is_known { End::Answered } else { End::Unknown }
     }
 }
 
@@ -326,10 +329,10 @@ impl Answer for Backtracked {
             ("total", Value::from(self.total as u64)),
             ("hidden", ticks_json(&self.hidden)),
             ("nameless", ticks_json(&self.nameless)),
-            ("certainty", Value::from(EXACT)),
+            ("certainty", Value::from(Certainty::Exact.unless(!self.unknown.is_empty()))),
             ("items", Value::array(self.writes.iter().map(|write| write_json(&self.records, write)))),
         ];
-        document("backtrack", members)
+        document("backtrack", members.into_iter().chain(unknown_member(&self.unknown)))
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -355,11 +358,13 @@ impl Answer for Backtracked {
             );
             lines.push(line.into());
         }
+        lines.extend(unknown_line(&self.unknown));
         lines
     }
 
     fn end(&self) -> End {
-        if self.hidden.is_empty() && self.nameless.is_empty() { End::Answered } else { End::Unknown }
+        let is_known = self.hidden.is_empty() && self.nameless.is_empty() && self.unknown.is_empty();
+        if is_known { End::Answered } else { End::Unknown }
     }
 }
 

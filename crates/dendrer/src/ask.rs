@@ -6,7 +6,6 @@
 pub mod bisect;
 pub mod contract;
 pub mod contributors;
-pub mod declared;
 pub mod diagnosis;
 pub mod diff;
 mod difference;

@@ -228,7 +228,7 @@ impl<'c> Oracle<'c> {
                 next.state = with_unknown(&next.state, &unknown);
             }
             Step::Anomaly => {
-                let note = format!(r#"{{"kind":"odd","message":"odd","tick":{tick}}}"#);
+                let note = format!(r#"{{"kind":"odd","text":"odd","tick":{tick}}}"#);
                 let path = "/kernel_anomalies".parse().unwrap();
                 next.state = Delta(vec![Op::append(path, parse(&note))]).apply(&next.state).unwrap();
             }

@@ -156,7 +156,7 @@ fn fork(parent: &Record, run: &str) -> [Record; 2] {
 fn rust(text: &[u8], options: &VerifyQuestion) -> u8 {
     let opened = match open(PathBuf::from("bundle.dnd"), text) {
         Ok(opened) => opened,
-        Err(error) => return if error.code() == "E0803" { 6 } else { 4 },
+        Err(error) => return if error.code() == "E0803" || error.code() == "E0811" { 6 } else { 4 },
     };
     match verify::bundle(&opened, options).map(|report| report.verdict) {
         Ok(VerifyVerdict::Verified | VerifyVerdict::Intact) => 0,

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use dendrer::address::{Address, Position, state_path};
-use dendrer::ask::declared;
 use dendrer::ask::why::gather::{self, BacktrackQuestion};
+use dendrer::run::declared;
 use dendrer_object::Code;
 
 use crate::context;

@@ -5,7 +5,6 @@ use std::sync::Arc;
 
 use dendrer::Trace;
 use dendrer::address::{Address, Position};
-use dendrer::ask::declared;
 use dendrer::contract::compare::compare;
 use dendrer::contract::find::list;
 use dendrer::contract::lint::lint;
@@ -13,6 +12,7 @@ use dendrer::contract::suggest::{SuggestQuestion, suggest};
 use dendrer::contract::terms::terms;
 use dendrer::contract::{CheckedContract, check};
 use dendrer::pack::{Files, text_of};
+use dendrer::run::declared;
 use dendrer::store::Store;
 use dendrer_object::text::nearest;
 use dendrer_object::{Code, TypeName};

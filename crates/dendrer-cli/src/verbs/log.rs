@@ -8,9 +8,9 @@ use std::ops::ControlFlow;
 use std::time::Duration;
 
 use dendrer::Trace;
-use dendrer::ask::declared;
 use dendrer::ask::log::{self, Lanes, LogDetails, LogFilter, LogQuestion, LoggedRecord, TextMatch};
 use dendrer::ask::receipt;
+use dendrer::run::declared;
 use dendrer_view::log::{LogAnswer, LogEnd};
 use dendrer_view::problem;
 use dendrer_view::receipt as view;

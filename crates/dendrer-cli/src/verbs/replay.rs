@@ -5,8 +5,8 @@ use clap_complete::engine::ArgValueCompleter;
 use std::ops::ControlFlow;
 
 use dendrer::address::{Address, Position, state_path};
-use dendrer::ask::declared;
 use dendrer::ask::replay::{self, ReplayedTick};
+use dendrer::run::declared;
 use dendrer_object::Value;
 use dendrer_view::problem;
 use dendrer_view::replay::ReplayAnswer;

@@ -5,9 +5,9 @@ use clap_complete::engine::ArgValueCompleter;
 use std::sync::Arc;
 
 use dendrer::address::{Address, Position, state_path};
-use dendrer::ask::declared;
 use dendrer::ask::show::{self, ShowQuestion, ShownRecord, has_tick};
 use dendrer::kernel::predicate::Window;
+use dendrer::run::declared;
 use dendrer::store::Store;
 use dendrer_object::Code;
 use dendrer_object::record::Record;
@@ -97,13 +97,13 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
         return out.answer_as_json(&RawRecordAnswer(&trace.record(tick)?));
     }
     let path = args.path.as_deref().map(state_path).transpose()?;
+    path.iter().try_for_each(|path| declared::place(&[&trace], path))?;
     let question = ShowQuestion { path, state: window, provenance };
     let shown = show::show(&trace, tick, &question).map_err(|error| {
         let looked_at = if window == Some(Window::Before) { tick.saturating_sub(1) } else { tick };
         unknown_state(error, &trace, &rev, looked_at)
     })?;
     if let (Some(path), Some((_, None))) = (&question.path, &shown.state) {
-        declared::place(&[&trace], path)?;
         let what = format!("there is nothing at {} in {}@{tick}", path.dotted(), trace.name());
         return Err(Failure::new(Code::E0104, what));
     }

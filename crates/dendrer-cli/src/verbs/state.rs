@@ -3,9 +3,10 @@
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::{Address, Position, state_path};
-use dendrer::ask::declared;
 use dendrer::ask::state::{StateAnswer, StateDifference, differences, is_derived, value_at};
 use dendrer::kernel::predicate::Window;
+use dendrer::kernel::unknown;
+use dendrer::run::declared;
 use dendrer_object::Code;
 
 use crate::context;
@@ -61,7 +62,14 @@ pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
         declared::place(&[&trace, &other], &path)?;
         changes.retain(|change| change.path.overlaps(&path));
         let base = (other.name().clone(), from);
-        return out.answer(&StateDifference { place: (run, tick), base, window, path, changes });
+        let mut unknown = unknown::met_by(&before, &path);
+        unknown.extend(
+            unknown::met_by(&state, &path)
+                .into_iter()
+                .filter(|one| !unknown.contains(one))
+                .collect::<Vec<_>>(),
+        );
+        return out.answer(&StateDifference { place: (run, tick), base, window, path, changes, unknown });
     }
     let (root, derived) = (state.digest(), is_derived(&path));
     let found = value_at(&trace, looked_at, &state, &path)?;
@@ -72,5 +80,6 @@ pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
             .note("it has a value at another tick, or the pack declares it")
             .help(&["dendrer", "backtrack", run.as_str(), &path.dotted()]));
     };
-    out.answer(&StateAnswer { run, tick, window, path, root, value, derived, depth: args.depth })
+    let unknown = unknown::met_by(&state, &path);
+    out.answer(&StateAnswer { run, tick, window, path, root, value, derived, depth: args.depth, unknown })
 }

@@ -2,8 +2,8 @@
 
 use clap::Args;
 use dendrer::address::{Address, Position, state_path};
-use dendrer::ask::declared;
 use dendrer::ask::why::gather;
+use dendrer::run::declared;
 use dendrer::why::Reach;
 use dendrer_object::Code;
 

@@ -128,11 +128,13 @@ fn a_foundational_onset_offers_no_fork() {
     assert_eq!(
         &ran.stdout[at..],
         "DIAGNOSIS  looks foundational (prompt-level): violated from the first commitment on
-  DO NOT fork: no state in this run is from before the problem
+  DO NOT fork: the only state from before the problem is the one that the run began with
   (a) compare the goal text with what kernel.policy_compliant requires
   (b) correct the goal or the task pack, then run again
   (c) keep this run as a post-mortem artifact
   (d) use it as a reference for what to avoid
+OR         looks contingent (state-level): compliant until 0, broken by what was written at 1
+  dendrer fork --run planning-run-12 --from tick 0 --policy 'review each plan.update before it is committed'
 "
     );
     let help = "help: dendrer bisect planning-run-12 --predicate kernel.policy_compliant --diagnosis foundational --record";
@@ -148,6 +150,11 @@ fn a_foundational_onset_offers_no_fork() {
     let ran = place.run(&["bisect", "r", "--predicate", "!has(state.done)"]);
     assert!(
         ran.stdout.contains("foundational (prompt-level): violated in the initial state"),
+        "{}",
+        ran.stdout
+    );
+    assert!(
+        ran.stdout.contains("DO NOT fork: no state in this run is from before the problem"),
         "{}",
         ran.stdout
     );
@@ -272,7 +279,7 @@ fn nobody_is_asked_where_there_is_no_terminal() {
     let refused: [(&[&str], i32, &str); 4] = [
         (&["--predicate", "has(state.nothing)", "--diagnosis", "foundational"], 2, "E0106"),
         (&["--holds", "true", "--holds", "true", "--record"], 2, "E0106"),
-        (&["--policy-flip", "action.request", "--contributors"], 2, "error"),
+        (&["--divergence", "planning-run-12", "--contributors"], 2, "error"),
         (&["--divergence", "planning-run-12", "--diagnosis", "ask"], 2, "error"),
     ];
     for (flags, code, word) in refused {

@@ -138,7 +138,7 @@ spent          5f3de2eef96e      -       0  never violated
 quality        242a72b87ae5      -       0  REFUSED: it recovers (turns at 14, 17, 22)
 first.quality  be70bbd361fb     14       6  observation.add by feed-reader   (lifted: it recovers)
 late           ad7ff7c4f79c     23       6  policy.decision by compliance
-3 of 5 violated, 1 never, 1 refused
+3 of 5 violated, 1 never, 1 refused; logistics-run-47, read from dendrer-demo/.dendrer
 "#
     );
     let lifted = ask(&["--lift"]);

@@ -297,7 +297,7 @@ fn the_reference_run_is_a_table_of_ticks() {
         ["tick", "transition_type", "predicate", "notes"]
     );
     assert_eq!(wanted.join("\n"), TABLE);
-    assert_eq!(lines.len(), 2 + 1 + 65 + 1, "two lines of head, the names of columns, every tick, a count");
+    assert_eq!(lines.len(), 3 + 1 + 65 + 1, "three lines of head, the names of columns, every tick, a count");
     let (_, json) = demo.json(&args);
     check_schema(&json, &args);
     let items = json.get("items").and_then(Value::as_array).unwrap();

@@ -21,7 +21,7 @@ search     64 ticks, at most 6 probes
   4/6  tick 20  compliant  OK      left 21..24
   5/6  tick 22  violation  FAIL    left 21..22
   6/6  tick 21  compliant  OK      left 22
-ORIGIN (exact)  tick 22  observation.add  by feed-reader   hash ac3bc0f0cf59
+ORIGIN (exact)  tick 22  observation.add  by feed-reader   hash 81945f91c999
   intent "unverified source introduced: a private feed offers barges at half the price"
   confidence 0.310
   uncertainty "nobody knows who runs this feed"
@@ -32,12 +32,18 @@ ORIGIN (exact)  tick 22  observation.add  by feed-reader   hash ac3bc0f0cf59
 CAUSAL CHAIN (heuristic)  by recorded links alone: what a delta read is not known
   tick 22  observation.add  "unverified source introduced: a private feed offers barges at half the price"   the onset
   tick 23  policy.decision  deny "risk_score 0.83 exceeds the threshold 0.75"   <- 22 caused_by (recorded)
+      + bookings_open  false
   tick 25  plan.update  "use the half price if any carrier accepts it"   <- 22 caused_by (recorded)
+      + quotes.unverified_feed_3  2740
   tick 27  action.request  deny call_carrier "book the cheap barges by telephone instead"   <- 25 caused_by (recorded), 23 caused_by (recorded)
   tick 29  observation.add  "the private feed now offers six barges"   <- 22 evidence (recorded)
+      ~ risk_score  0.83 -> 0.86
   tick 30  anomaly.flag  "the offer names barges that no register knows"   <- 29 caused_by (recorded)
   tick 31  plan.update  "load S-104 on the strength of the offer"   <- 29 caused_by (recorded)
+      ~ shipments.S-104.status  "waiting" -> "loading"
+      ~ risk_score  0.86 -> 0.88
   tick 32  kernel.anomaly  invariant_breach "S-104 is being loaded without a booking: bookings were closed at tick 23"   only comes after
+      + kernel_anomalies  [{"agent_id":"dispatcher","kind":"invariant_breach","text":"S-104 is being loaded without a booking: bookings were closed at tick 23","tick":32}]
   tick 34  policy.decision  escalate "a person decides on every booking from here"   only comes after
   tick 62  policy.decision  deny "risk_score 0.79 exceeds the threshold 0.75, and three came late"   only comes after
 DIAGNOSIS  looks contingent (state-level): compliant until 21, broken by data that entered at 22

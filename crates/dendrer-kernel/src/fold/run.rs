@@ -316,7 +316,8 @@ impl<'a> Run<'a> {
             Write::Add(value) => {
                 let Some(found) = &place.found else { return missing(nothing()) };
                 let value = self.written(value)?;
-                let plain = sum(found, &value)?;
+                let at = Some(place.pointer.dotted());
+                let plain = sum(found, &value).map_err(|met| Met { at, ..met })?;
                 let rounded = self.quantized(target, plain.clone())?;
                 if rounded == *found {
                     return Ok(());

@@ -6,13 +6,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dendrer_object::delta::{Delta, Op};
+use dendrer_object::record::Record;
 use dendrer_object::{Digest, Intent, Pointer, TypeName, Value};
 
-use super::{Change, Reason, RunState, Stage, StartError};
+use super::{Cause, Change, Reason, RunState, Stage, StartError, cause, reduce};
 use crate::contract::Contracts;
 use crate::counters::Counters;
 use crate::pack::{self, Pack, extend};
 use crate::predicate::{Monotone, Predicate, Verdict, Window};
+use crate::reduce::Reducer;
+use crate::stopped::Stopped;
 use crate::unknown::{self, UnknownPlaces};
 
 /// The member of `/policy` that lists which violations of the contract there were, and when each began.
@@ -337,4 +340,36 @@ fn latch(terms: &Terms, found: Vec<&Watched>, tick: u64, change: &mut Change) {
     let delta = Delta(found.iter().map(entry).collect());
     change.state = delta.apply(&change.state).expect("policy is an object that only the kernel writes");
     change.delta.0.extend(delta.0);
+}
+
+/// The door of the stage of a run, before that stage is enforced: asked about what happened at a lower one (design,
+/// section 12). It makes no record.
+#[derive(Default)]
+pub struct RaisedDoor {
+    terms: Option<Arc<Terms>>,
+}
+
+impl RaisedDoor {
+    /// Returns why the door would refuse a recorded transition as the next one of a run; `None` if it would not, or if the
+    /// kernel wrote it.
+    pub fn refusal(
+        &mut self,
+        head: &RunState,
+        record: &Record,
+        reducer: &dyn Reducer,
+    ) -> Result<Option<Reason>, Stopped> {
+        let Some((Cause::Proposed(intent), _)) = cause(record, reducer.takes_delta()) else {
+            return Ok(None);
+        };
+        let mut raised = RunState { enforced_from: 0, ..head.clone() };
+        let is_in_force = |terms: &&Arc<Terms>| terms.is_in_force(head.tick + 1);
+        match self.terms.as_ref().filter(is_in_force) {
+            Some(terms) => raised.terms = Arc::clone(terms),
+            None => {
+                raised.read_terms();
+                self.terms = Some(Arc::clone(&raised.terms));
+            }
+        }
+        Ok(reduce(&raised, &intent, reducer)?.err())
+    }
 }

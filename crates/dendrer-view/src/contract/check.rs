@@ -6,6 +6,7 @@ use dendrer_object::Value;
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::bisect::{intervals_json, standing_json, standing_words};
+use crate::certainty::Certainty;
 use crate::{count, document, quote};
 
 /// How many transitions that lack something are listed for people.
@@ -36,7 +37,7 @@ impl Answer for ContractCheckAnswer<'_> {
                 ("fields", Value::array(fields)),
             ])
         });
-        let certainty = if checked.is_uncertain() { "unavailable" } else { "exact" };
+        let certainty = Certainty::Exact.unless(checked.is_uncertain());
         document(
             "contract-check",
             [

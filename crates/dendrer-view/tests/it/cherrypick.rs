@@ -55,7 +55,7 @@ fn an_import_names_the_required_fields_of_both_sides() {
         contract   acme.financial/v1 on both sides   OK
         requires   cash_balance, position_size, risk_limit, risk_score, risk_threshold   (from the contract, not from the model)
         source     trader-a@1, state before it
-        hash       a9a5c66efd56   made again from the source state, covers 5 required fields   OK
+        hash       sha256:a9a5c66efd56   made again from the source state, covers 5 required fields   OK
         target     trader-b@0
         OK  cash_balance    source 9000   target 9000  present
         OK  position_size   source 100   target 100    present
@@ -79,7 +79,7 @@ fn a_refused_import_ends_with_its_problem() {
         contract   acme.financial/v1 on both sides   OK
         requires   cash_balance, position_size, risk_limit, risk_score, risk_threshold   (from the contract, not from the model)
         source     trader-a@1, state before it
-        hash       a9a5c66efd56   made again from the source state, covers 5 required fields   OK
+        hash       sha256:a9a5c66efd56   made again from the source state, covers 5 required fields   OK
         target     trader-b@0
         OK    cash_balance    source 9000   target 9000  present
         OK    position_size   source 100   target 100    present
@@ -95,8 +95,11 @@ fn a_refused_import_ends_with_its_problem() {
         error[E0412]: execute_transaction was justified by risk_threshold; the target has not the same
           | risk_threshold source 0.95   target 0.25
         note: risk: SILENT_DISASTER_PREVENTED
+        note: decide again on what the target has, or give the target what the source had and retry
         note: no state was modified and no transition was committed; the refusal is kept beside the run
         help: dendrer fork --run trader-a --from tick 0 --set risk_threshold=0.25
+        help: dendrer fork --run trader-b --from tip --set risk_threshold=0.95 --as trader-b-retry
+        help: dendrer cherrypick trader-a@1 --into trader-b-retry
               see: dendrer explain E0412"#,
     );
 }

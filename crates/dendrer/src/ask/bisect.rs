@@ -17,10 +17,10 @@ use dendrer_kernel::predicate::{Monotone, Predicate, Verdict, Window};
 use dendrer_object::record::Record;
 use dendrer_object::{Digest, Pointer, RunName, TypeName};
 
-use crate::ask::declared;
 use crate::ask::regression::Regression;
 use crate::diff::{self, DiffKind};
 use crate::error::Error;
+use crate::run::declared;
 use crate::timeline::{self, Interval, Timeline};
 use crate::trace::Trace;
 

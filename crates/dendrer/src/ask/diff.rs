@@ -14,13 +14,14 @@ use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 
 use dendrer_kernel::replay::{self, ReplayError};
+use dendrer_kernel::unknown::{self, Since};
 use dendrer_object::delta::Op;
 use dendrer_object::record::{Author, Record};
 use dendrer_object::value::differences;
 use dendrer_object::{Digest, Pointer, TypeName, Value};
 
-use crate::ask::declared;
 use crate::error::Error;
+use crate::run::declared;
 use crate::run::pack;
 use crate::run::snapshot::weight;
 use crate::trace::Trace;
@@ -146,7 +147,16 @@ impl DiffQuestion {
     /// Checks that the runs have each place that is named: a place that they do not have would match nothing.
     pub fn check(&self, a: &Trace, b: &Trace) -> Result<(), Error> {
         let mut places = self.ignore.iter().chain(&self.path);
-        places.try_for_each(|place| declared::compared_place(&[a, b], place))
+        places.try_for_each(|place| {
+            let traces = [a, b];
+            if let Some(state) = place.as_str().strip_prefix(STATE) {
+                return state.parse().map_or(Ok(()), |state| declared::place(&traces, &state));
+            }
+            let mut names = place.tokens();
+            let is_whole = names.next().is_none_or(|first| first == "delta" || MEMBERS.contains(&&*first))
+                && names.next().is_none();
+            if is_whole { Ok(()) } else { declared::member(&traces, place) }
+        })
     }
 
     fn asks(&self, kind: DiffKind) -> bool {
@@ -301,6 +311,9 @@ pub struct DiffReport {
     pub shift: Option<Shift>,
     /// The places that were to be left out, and whether anything that was compared stood there.
     pub ignored: Vec<(Pointer, bool)>,
+    /// The unknown places of the left and of the right state, if a run made some behind the shared ticks. Whether they are the same is
+    /// not known.
+    pub unknown: [Vec<(Pointer, Since)>; 2],
 }
 
 impl DiffReport {
@@ -335,8 +348,17 @@ pub fn diff(
     let packs = [pack::of_run(a)?, pack::of_run(b)?];
     let rules = Rules::new(packs.iter().flatten(), &question.ignore);
     let shared = shared(a, b, question.ends.0.min(question.ends.1))?;
-    let mut walk =
-        Walk { a, b, question, rules, f, report: DiffReport::new(shared), last: None, shifting: None };
+    let mut walk = Walk {
+        a,
+        b,
+        question,
+        rules,
+        f,
+        report: DiffReport::new(shared),
+        last: None,
+        shifting: None,
+        is_touched: false,
+    };
     let flow = walk.beginning()?;
     let flow = match (flow, question.align) {
         (ControlFlow::Break(()), _) => flow,
@@ -376,8 +398,7 @@ pub fn is_marker(record: &Record) -> bool {
     header.author == Author::Kernel && matches!(name, Some("run.fork" | "run.cherrypick"))
 }
 
-/// Whether the state after a marker differs from the state before it. A root that cannot be read is no evidence that it does
-/// not.
+/// Whether the state after a marker differs from the state before it. If a root cannot be read, the marker counts as a change.
 fn changes_state(trace: &Trace, marker: &Record) -> Result<bool, Error> {
     let delta = Pointer::of(["delta"]);
     if !marker.body().fields().iter().any(|field| delta.contains(&field.pointer)) {
@@ -414,6 +435,7 @@ impl DiffReport {
             types: BTreeMap::new(),
             shift: None,
             ignored: Vec::new(),
+            unknown: Default::default(),
         }
     }
 }
@@ -428,11 +450,13 @@ struct Ahead<'t> {
     next: u64,
     end: u64,
     waiting: VecDeque<Record>,
+    /// Whether a transition changed which places are unknown.
+    is_touched: bool,
 }
 
 impl<'t> Ahead<'t> {
     fn new(trace: &'t Trace, next: u64, end: u64) -> Ahead<'t> {
-        Ahead { trace, next, end, waiting: VecDeque::new() }
+        Ahead { trace, next, end, waiting: VecDeque::new(), is_touched: false }
     }
 
     /// Returns the next transition. A marker is returned if it changes the state.
@@ -455,9 +479,10 @@ impl<'t> Ahead<'t> {
 
     fn read(&mut self) -> Result<(), Error> {
         let (mut size, last) = (0, self.end.min(self.next + AHEAD - 1));
-        let (waiting, next) = (&mut self.waiting, &mut self.next);
+        let (waiting, next, is_touched) = (&mut self.waiting, &mut self.next, &mut self.is_touched);
         self.trace.for_each(*next, last, &mut |tick, record| {
             *next = tick + 1;
+            *is_touched |= unknown::is_touched_by(&record);
             size += weight(&record);
             waiting.push_back(record);
             if size < AHEAD_SIZE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -477,6 +502,8 @@ struct Walk<'q, 't> {
     last: Option<(u64, u64, bool)>,
     /// From the first structural difference on, the meanings of both sides.
     shifting: Option<Shifting>,
+    /// Whether a transition that was read changed which places are unknown.
+    is_touched: bool,
 }
 
 struct Shifting {
@@ -522,6 +549,7 @@ impl Walk<'_, '_> {
         let mut left = a.take(&mut self.report.markers.0)?;
         let mut right = b.take(&mut self.report.markers.1)?;
         loop {
+            self.is_touched |= a.is_touched || b.is_touched;
             if left.is_none() && (right.is_none() || self.question.to.is_some()) {
                 return Ok(ControlFlow::Continue(()));
             }
@@ -551,6 +579,7 @@ impl Walk<'_, '_> {
         let ((a_end, b_end), rules) = (self.question.ends, &self.rules);
         let a = Sequence::read(self.a, behind, a_end, &mut self.report.markers.0, rules)?;
         let b = Sequence::read(self.b, behind, b_end, &mut self.report.markers.1, rules)?;
+        self.is_touched |= a.is_touched || b.is_touched;
         let (left, right) = (self.a.name().clone(), self.b.name().clone());
         let pairs = line_up(&a, &b).map_err(|TooFarApart| Error::TooFarApart { a: left, b: right })?;
         let (from, to, open) = (self.first_tick(), self.last_tick(), self.question.to.is_none());
@@ -774,7 +803,16 @@ impl Walk<'_, '_> {
             let of_pair = self.last.filter(|(a, b, differs)| (*a, *b) == ticks && !differs);
             self.report.differ += u64::from(of_pair.is_some());
         }
-        self.report.hidden += u64::from(matches!(states, States::Unknown { .. }));
+        if self.is_touched && !matches!(states, States::Unknown { .. }) {
+            let marks = |trace: &Trace, tick| -> Result<Vec<_>, Error> {
+                let mut marks = unknown::listed(&trace.state(tick)?);
+                marks.retain(|(place, _)| self.question.lies_in_path(place));
+                Ok(marks)
+            };
+            self.report.unknown = [marks(self.a, ticks.0)?, marks(self.b, ticks.1)?];
+        }
+        let is_unknown = self.report.unknown.iter().any(|marks| !marks.is_empty());
+        self.report.hidden += u64::from(is_unknown || matches!(states, States::Unknown { .. }));
         self.report.outcome = Some(DiffOutcome { ticks, states });
         Ok(())
     }
@@ -841,6 +879,8 @@ struct Sequence {
     /// What each means; `None` for what is equal to nothing, since it cannot be read.
     contents: Vec<Option<Digest>>,
     types: Vec<TypeName>,
+    /// Whether a transition changed which places are unknown.
+    is_touched: bool,
 }
 
 impl Sequence {
@@ -862,6 +902,7 @@ impl Sequence {
             sequence.contents.push(meaning::content_digest(&record, rules));
             sequence.types.push(type_name.clone());
         }
+        sequence.is_touched = ahead.is_touched;
         Ok(sequence)
     }
 }

@@ -11,10 +11,10 @@ use dendrer_object::delta::Delta;
 use dendrer_object::record::{Kind, Record, Rel};
 use dendrer_object::{Digest, Pointer, RunName, Value};
 
-use crate::ask::declared;
 use crate::ask::show::ShownWrites;
 use crate::closed::Closed;
 use crate::provenance::{LinkedRecord, linked_record};
+use crate::run::declared;
 use crate::{Error, Trace};
 
 /// Decides whether a text is one that was searched for.

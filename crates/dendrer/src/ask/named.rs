@@ -10,8 +10,8 @@ use dendrer_kernel::predicate::{BUILT_IN, Polarity, Predicate, Window};
 use dendrer_object::text::nearest;
 use dendrer_object::{Digest, Pointer, Value};
 
-use crate::ask::declared;
 use crate::registry::{self, Registered, Registry, Unfit};
+use crate::run::declared;
 use crate::{Error, Trace};
 
 /// The predicate that a text resolved to.

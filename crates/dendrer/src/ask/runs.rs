@@ -6,11 +6,12 @@ use std::sync::Arc;
 
 use dendrer_kernel::counters::Counters;
 use dendrer_kernel::expr::{Budget, Env, Expr, Scope, Truth};
-use dendrer_object::{Digest, Pointer, Value};
+use dendrer_kernel::unknown::{self, Since};
+use dendrer_object::{Digest, Pointer, RunName, Value};
 use dendrer_store::{RunSummary, Store};
 
-use crate::ask::declared;
 use crate::casebook;
+use crate::run::declared;
 use crate::trace::{ReadHandle, all_runs};
 use crate::{Error, Trace};
 
@@ -78,6 +79,8 @@ pub struct ListedRun {
     pub casebook: bool,
     /// How many forks lie between it and the first run of its line, in a tree.
     pub depth: usize,
+    /// The places of its last state that are unknown, each with its cause; `None` if the state was not read.
+    pub unknown: Option<Vec<(Pointer, Since)>>,
 }
 
 /// Lists runs.
@@ -124,7 +127,21 @@ pub fn runs(store: &impl ReadHandle, question: &RunsQuestion) -> Result<RunsAnsw
     if question.limit > 0 {
         runs.truncate(question.limit);
     }
+    let mut left = FOLDED_MAX;
+    for run in &mut runs {
+        left = left.saturating_sub(run.summary.transitions);
+        run.unknown = if left == 0 { None } else { unknown_of(store, &run.summary.name) };
+    }
     Ok(RunsAnswer { runs, matching, total, unclear, tree: question.tree })
+}
+
+/// How many transitions are folded at most to see which states have unknown places.
+const FOLDED_MAX: u64 = 20_000;
+
+/// Lists the unknown places of the last state of a run; `None` if the state cannot be read.
+fn unknown_of(store: &Arc<dyn Store>, run: &RunName) -> Option<Vec<(Pointer, Since)>> {
+    let trace = Trace::open(store, run).ok()?;
+    Some(unknown::listed(&trace.state(trace.tip()).ok()?))
 }
 
 impl ListedRun {
@@ -147,7 +164,17 @@ impl ListedRun {
         let casebook = casebook::is_of(store, &summary.name)?;
         let stage = start.get("stage").cloned();
         let synthetic = meta.and_then(|meta| meta.get("synthetic").cloned());
-        Ok(ListedRun { summary, goal, stage, synthetic, forked_from, verified, casebook, depth: 0 })
+        Ok(ListedRun {
+            summary,
+            goal,
+            stage,
+            synthetic,
+            forked_from,
+            verified,
+            casebook,
+            depth: 0,
+            unknown: None,
+        })
     }
 }
 

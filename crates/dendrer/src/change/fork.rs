@@ -27,12 +27,12 @@ use dendrer_object::{Code, Digest, Pointer, RunName, TypeName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
-use crate::ask::declared;
 use crate::error::Error;
 use crate::pack;
 use crate::recorder::{Environment, Recorder};
 use crate::repo::Repo;
 use crate::run::casebook_name;
+use crate::run::declared;
 use crate::run::replay::replay_range;
 use crate::trace::Trace;
 

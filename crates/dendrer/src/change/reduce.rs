@@ -7,9 +7,9 @@ use std::sync::Arc;
 use dendrer_kernel::ontology::check_authorship;
 use dendrer_kernel::pack::{Pack, extend};
 use dendrer_kernel::step::{Extension, RaisedDoor, Stage, Start, VIOLATION, given_state};
-use dendrer_kernel::unknown::UnknownPlaces;
+use dendrer_kernel::unknown::{self, Since, UnknownPlaces};
 use dendrer_object::record::{Author, Link, Record};
-use dendrer_object::{Code, Digest, RunName, TypeName, Value};
+use dendrer_object::{Code, Digest, Pointer, RunName, TypeName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
@@ -47,6 +47,8 @@ pub struct Reduced {
     pub enforced_from: Option<u64>,
     /// What the door of that stage would have refused: the tick, the code and the reason.
     pub refused: Vec<(u64, Code, String)>,
+    /// The places of the last state that are unknown, each with its cause.
+    pub unknown: Vec<(Pointer, Since)>,
 }
 
 /// An extension that was judged again.
@@ -108,6 +110,7 @@ pub fn reduce(
         stage: start.stage,
         enforced_from,
         refused: Vec::new(),
+        unknown: Vec::new(),
     };
     let mut door = RaisedDoor::default();
     let reducer = pack.pack.reducer();
@@ -155,6 +158,7 @@ pub fn reduce(
     })?;
     result?;
     recorder.commit()?;
+    reduced.unknown = unknown::listed(recorder.head().state());
     Ok(reduced)
 }
 

@@ -246,6 +246,8 @@ pub struct RegressionAnswer {
     pub found: BisectFound,
     /// The hard predicates: the built-in ones, and all of the pack that is no score. There is at least one.
     pub hard: Vec<(Predicate, BisectReport)>,
+    /// The transition at the onset that counts.
+    pub origin: Option<BisectOrigin>,
 }
 
 impl RegressionAnswer {
@@ -259,7 +261,8 @@ impl RegressionAnswer {
         let declared = pack.declared().map(|declared| &declared.predicate);
         let hard = BUILT_IN.iter().filter_map(|name| Predicate::built_in(name));
         // The first violation counts, whatever came after it.
-        let hard: Vec<Predicate> = hard.chain(declared.cloned()).map(Predicate::lifted).collect();
+        // At one tick the pack's own predicate says more than that the run is not compliant.
+        let hard: Vec<Predicate> = declared.cloned().chain(hard).map(Predicate::lifted).collect();
         let score = regression(trace, pack, metric, range)?;
         let questions: Vec<BisectQuestion> =
             [score].into_iter().chain(hard.iter().cloned().map(BisectQuestion::Predicate)).collect();
@@ -268,7 +271,11 @@ impl RegressionAnswer {
             unreachable!("one report for each question")
         };
         let found = BisectFound::of(trace, score, report)?;
-        Ok(RegressionAnswer { found, hard: hard.into_iter().zip(reports).collect() })
+        let mut answer =
+            RegressionAnswer { found, hard: hard.into_iter().zip(reports).collect(), origin: None };
+        let onset = answer.decisive().1.onset();
+        answer.origin = onset.map(|onset| BisectOrigin::read(trace, onset)).transpose()?;
+        Ok(answer)
     }
 
     /// The hard predicate that counts: the first one that is violated, else the first that cannot be judged, else the first.

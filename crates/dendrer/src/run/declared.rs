@@ -2,7 +2,7 @@
 //! with a suggestion, so that a typing error is never answered with an empty list.
 //!
 //! A name is declared by the kernel, by the pack in force or by a record of the run. Records are read only until all names
-//! were found. Names of predicates are resolved in [`named`](crate::ask::named).
+//! were found. Names of predicates are resolved in `ask::named`.
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -16,7 +16,6 @@ use dendrer_object::record::Record;
 use dendrer_object::text::nearest;
 use dendrer_object::{Pointer, Value};
 
-use crate::ask::diff::{MEMBERS, STATE};
 use crate::error::{NameKind, Undeclared};
 use crate::run::pack;
 use crate::{Error, Trace};
@@ -123,21 +122,16 @@ pub fn place(traces: &[&Trace], path: &Pointer) -> Result<(), Error> {
     Err(no_place(traces, path, &above, known))
 }
 
-/// Checks a place that `diff` compares: one of the state, or one that a transition of the runs has.
-pub fn compared_place(traces: &[&Trace], path: &Pointer) -> Result<(), Error> {
-    if let Some(state) = path.as_str().strip_prefix(STATE) {
-        return state.parse().map_or(Ok(()), |state| place(traces, &state));
-    }
-    let Some(member) = path.tokens().next().map(|name| name.into_owned()) else { return Ok(()) };
-    if path.tokens().nth(1).is_none() && MEMBERS.contains(&&*member) || member == "delta" {
-        return Ok(());
-    }
-    let (mut known, mut closed) = (BTreeSet::new(), 0);
+/// Checks that a transition of one of the runs has a value at a place of its content.
+pub fn member(traces: &[&Trace], path: &Pointer) -> Result<(), Error> {
     let names: Vec<String> = path.tokens().map(|name| name.into_owned()).collect();
+    let Some((last, above)) = names.split_last() else { return Ok(()) };
+    let first = above.first().unwrap_or(last);
+    let (mut known, mut closed) = (BTreeSet::new(), 0);
     for trace in traces {
         let mut is_found = false;
         trace.for_each(1, trace.tip(), &mut |_, record| {
-            closed += is_closed(&record, &member);
+            closed += is_closed(&record, first);
             let content = record.content();
             is_found = path.get(&content).is_some();
             known.extend(deepest(&content, &names).1);
@@ -150,7 +144,6 @@ pub fn compared_place(traces: &[&Trace], path: &Pointer) -> Result<(), Error> {
     if closed > 0 {
         return Ok(());
     }
-    let above = &names[..names.len() - 1];
     Err(no_place(traces, path, above, known))
 }
 
