@@ -235,8 +235,8 @@ impl Reducer for FoldReducer {
         run::reduce(&self.0, before, intent, tick, &mut |_| {})
     }
 
-    fn unknown_by_gap(&self, before: &Value, intent: &Intent) -> Vec<Pointer> {
-        run::unknown_by_gap(&self.0, before, intent)
+    fn unknown_by_gap(&self, state: &Value, intent: &Intent) -> Vec<Pointer> {
+        run::unknown_by_gap(&self.0, state, intent)
     }
 
     fn unknown_after_error(&self, before: &Value, intent: &Intent, tick: u64) -> UnknownPlaces {

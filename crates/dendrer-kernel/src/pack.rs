@@ -20,6 +20,7 @@ use crate::ontology;
 use crate::predicate::{Polarity, Predicate};
 use crate::progress::ProgressPlan;
 use crate::reduce::{DeltaReducer, Quantized, Reducer};
+use crate::unknown::UnknownPlaces;
 use modules::{Made, Modules, NotRun};
 
 pub mod cases;
@@ -420,6 +421,19 @@ impl Pack {
             members.push((Arc::clone(&field.name), value));
         }
         Ok(Value::record(members))
+    }
+
+    /// Returns the fields that begin unknown because their `init` may read an unknown place of s0.
+    pub fn begins_unknown(&self, s0: &UnknownPlaces) -> UnknownPlaces {
+        let mut unknown = UnknownPlaces::default();
+        for field in self.fields.iter().filter(|_| !s0.is_empty()) {
+            field.init.for_each_expr(&mut |expr| {
+                for (_, since) in expr.reads_of("s0").iter().filter_map(|read| s0.meets(read)) {
+                    unknown.mark(Pointer::of([&*field.name]), 0, &since.code);
+                }
+            });
+        }
+        unknown
     }
 }
 

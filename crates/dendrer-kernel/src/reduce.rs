@@ -143,9 +143,9 @@ pub trait Reducer {
         Ok(ReducedDelta { delta: self.reduce(before, intent)?, unknown })
     }
 
-    /// Returns the places that are unknown because of what is missing in a transition ([`crate::unknown::gap`]): of a program,
-    /// everything. For a reducer that takes deltas there are no such places: a missing transition brings no delta.
-    fn unknown_by_gap(&self, _before: &Value, _intent: &Intent) -> Vec<Pointer> {
+    /// Returns the places that are unknown because of what is missing in a transition ([`crate::unknown::gap`]), given the state
+    /// after it: of a program, everything. For a reducer that takes deltas there are no such places: a missing transition brings no delta.
+    fn unknown_by_gap(&self, _state: &Value, _intent: &Intent) -> Vec<Pointer> {
         if self.takes_delta() { Vec::new() } else { vec![Pointer::root()] }
     }
 
@@ -188,8 +188,8 @@ impl<R: Reducer + ?Sized> Reducer for Arc<R> {
         (**self).reduce_incomplete(before, intent, tick)
     }
 
-    fn unknown_by_gap(&self, before: &Value, intent: &Intent) -> Vec<Pointer> {
-        (**self).unknown_by_gap(before, intent)
+    fn unknown_by_gap(&self, state: &Value, intent: &Intent) -> Vec<Pointer> {
+        (**self).unknown_by_gap(state, intent)
     }
 
     fn unknown_after_error(&self, before: &Value, intent: &Intent, tick: u64) -> UnknownPlaces {

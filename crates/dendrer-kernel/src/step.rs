@@ -636,7 +636,7 @@ fn reduce(
     Ok(change.map(|mut change| {
         if let Some(code) = unknown::gap(intent) {
             let mut unknown = UnknownPlaces::of(&change.state);
-            for place in reducer.unknown_by_gap(&head.state, intent) {
+            for place in reducer.unknown_by_gap(&change.state, intent) {
                 unknown.mark(place, head.tick + 1, code);
             }
             change.mark(&unknown);

@@ -207,3 +207,96 @@ fn each_tick_that_cannot_be_judged_has_its_own_reason() {
         );
     }
 }
+
+/// A run whose delta failed at tick 1, so that `n` and `deep.k`, which nobody wrote before, are unknown.
+fn dropped() -> Place {
+    let place = Place::with_store();
+    let lines = r#"{"type":"memory.write","agent":"a","delta":[{"set":"/deep/k","value":1},{"add":"/n","value":1}]}
+{"type":"memory.write","agent":"a","delta":[{"set":"/m","value":2},{"set":"/deep/other","value":2}]}
+"#;
+    place.run_with(&["commit", "--run", "r"], lines.as_bytes());
+    place.run_with(
+        &["commit", "--run", "s"],
+        br#"{"type":"memory.write","agent":"a","delta":[{"set":"/m","value":2}]}"#,
+    );
+    place
+}
+
+fn verdict_at_the_tip(place: &Place, run: &str, text: &str) -> String {
+    let (_, tested) = place.json(&["predicate", "test", text, run]);
+    let intervals = tested.get("intervals").and_then(|all| all.as_array()).unwrap();
+    let last = intervals.get(intervals.len() - 1).and_then(|last| last.as_array()).unwrap();
+    last.get(2).and_then(|verdict| verdict.as_str()).unwrap().to_owned()
+}
+
+#[test]
+fn a_merge_copies_unknown_places_that_no_source_has() {
+    let place = dropped();
+    place.ok(&["merge", "--from", "r@2", "--from", "s@1", "--as", "m"]);
+    for text in ["has(state.n)", "has(state.deep.k)"] {
+        assert_eq!(verdict_at_the_tip(&place, "m", text), "uncertain", "{text}");
+    }
+    assert_eq!(verdict_at_the_tip(&place, "m", "state.m == 3"), "ok");
+    std::fs::write(
+        place.path().join("p.yaml"),
+        "name: p\nversion: v1\nstate: {n: {init: \"has(s0.n) ? s0.n : 0\"}, m: {init: s0.m}}\n",
+    )
+    .unwrap();
+    let again = place.run(&["reduce", "m", "--pack", "./p.yaml", "--as", "again"]);
+    assert_eq!(again.code, 6, "{}{}", again.stdout, again.stderr);
+    assert_eq!(verdict_at_the_tip(&place, "again", "state.n > 1"), "uncertain");
+    assert_eq!(verdict_at_the_tip(&place, "again", "state.m == 3"), "ok");
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}
+
+#[test]
+fn a_place_that_a_fork_sets_is_known() {
+    let place = dropped();
+    place.ok(&["fork", "r@2", "--as", "f", "--set", "n=7"]);
+    assert_eq!(verdict_at_the_tip(&place, "f", "state.n == 7"), "violation");
+    assert_eq!(verdict_at_the_tip(&place, "f", "has(state.deep.k)"), "uncertain");
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}
+
+#[test]
+fn a_delta_that_failed_is_no_error_of_the_rules_it_is_reduced_under() {
+    let place = dropped();
+    std::fs::write(
+        place.path().join("p.yaml"),
+        "name: p\nversion: v1\nstate: {count: {init: 0}}\nrules: [{when_type: memory.write, steps: [{add: count, value: 1}]}]\n",
+    )
+    .unwrap();
+    place.ok(&["reduce", "r", "--pack", "p.yaml", "--as", "again"]);
+    assert_eq!(verdict_at_the_tip(&place, "again", "state.count == 2"), "violation");
+}
+
+/// The result of an unanswered call would have come when the state was another one than now.
+#[test]
+fn an_unanswered_call_may_have_met_any_later_state() {
+    let place = Place::with_store();
+    std::fs::write(
+        place.path().join("p.yaml"),
+        r#"name: p
+version: v1
+state: {open: {init: "false"}, paid: {init: 0}, asked: {init: 0}}
+rules:
+  - when_type: action.result
+    when: state.open && t.action.tool == 'pay'
+    steps: [{add: paid, value: 1}]
+  - when_type: action.result
+    when: t.action.tool == 'ask'
+    steps: [{add: asked, value: 1}]
+  - when_type: message.user
+    steps: [{set: open, value: "true"}]
+types: {message.user: a message}
+"#,
+    )
+    .unwrap();
+    let messages = r#"[{"role":"user","content":"pay"},
+{"role":"assistant","content":null,"tool_calls":[{"id":"c1","function":{"name":"pay","arguments":"{}"}}]},
+{"role":"user","content":"and?"}]"#;
+    std::fs::write(place.path().join("chat.json"), messages).unwrap();
+    place.run(&["import", "chat.json", "--run", "r", "--pack", "p.yaml"]);
+    assert_eq!(verdict_at_the_tip(&place, "r", "state.paid > 0"), "uncertain");
+    assert_eq!(verdict_at_the_tip(&place, "r", "state.asked > 0"), "ok");
+}

@@ -359,7 +359,8 @@ impl<'a, 'b> Machine<'a, 'b> {
         first_error.map_or(Ok(true), Err)
     }
 
-    /// Keeps the first of several errors that may come to nothing. Each is paid for, since it had to be written.
+    /// Keeps the first of several errors that may come to nothing, or the first unknown place: its value may have decided.
+    /// Each is paid for, since it had to be written.
     pub(super) fn absorb(
         &mut self,
         error: EvalError,
@@ -368,7 +369,11 @@ impl<'a, 'b> Machine<'a, 'b> {
         let EvalError::Uncertain(why) = &error else { return Err(error) };
         let texts = [why.path.as_deref(), Some(&*why.message), why.hint.as_deref()];
         self.budget.spend(8 + texts.iter().flatten().map(|text| price(2 * text.len())).sum::<u64>())?;
-        first.get_or_insert(error);
+        let is_known =
+            |error: &EvalError| matches!(error, EvalError::Uncertain(why) if why.unknown.is_none());
+        if first.as_ref().is_none_or(|first| is_known(first) && !is_known(&error)) {
+            *first = Some(error);
+        }
         Ok(())
     }
 
@@ -701,11 +706,31 @@ impl<'a, 'b> Machine<'a, 'b> {
     {
         let mut computed = Vec::new();
         let found = self.go_down(base, path, path.steps.len(), &mut computed, span);
-        self.look(path, &computed, span, member)?;
-        found
+        self.looked(found, path, &computed, span, member)
     }
 
-    /// Follows the first steps of a path.
+    /// Notes what a path led to, unless an index of it has no value: then the path has none, whatever is there.
+    fn looked<T>(
+        &mut self,
+        found: Result<T, (usize, EvalError)>,
+        path: &Path,
+        computed: &[Val<'a>],
+        span: Span,
+        member: Option<&str>,
+    ) -> Result<T, EvalError> {
+        let is_computed = |step: &&Step| matches!(step.kind, StepKind::Computed(_));
+        match found {
+            Err((at, error)) if path.steps[..=at].iter().filter(is_computed).count() > computed.len() => {
+                Err(error)
+            }
+            found => {
+                self.look(path, computed, span, member)?;
+                found.map_err(|(_, error)| error)
+            }
+        }
+    }
+
+    /// Follows the first steps of a path. An error has the index of its step.
     fn go_down<'v>(
         &mut self,
         base: &'v Value,
@@ -713,15 +738,15 @@ impl<'a, 'b> Machine<'a, 'b> {
         steps: usize,
         computed: &mut Vec<Val<'a>>,
         span: Span,
-    ) -> Result<&'v Value, EvalError>
+    ) -> Result<&'v Value, (usize, EvalError)>
     where
         'a: 'v,
     {
         let mut value = base;
         for index in 0..steps {
-            value = match self.step(value, path, index, computed)? {
+            value = match self.step(value, path, index, computed).map_err(|error| (index, error))? {
                 Some(value) => value,
-                None => return Err(missing(path, index, computed, span)),
+                None => return Err((index, missing(path, index, computed, span))),
             };
         }
         Ok(value)
@@ -782,11 +807,10 @@ impl<'a, 'b> Machine<'a, 'b> {
         };
         let mut computed = Vec::new();
         let found = match self.go_down(value, path, last, &mut computed, span) {
-            Ok(value) => self.step(value, path, last, &mut computed).map(|found| found.is_some()),
+            Ok(value) => self.step(value, path, last, &mut computed).map_err(|error| (last, error)),
             Err(error) => Err(error),
         };
-        self.look(path, &computed, span, None)?;
-        found
+        self.looked(found.map(|found| found.is_some()), path, &computed, span, None)
     }
 
     /// Goes one step down; `None` where there is no such member.

@@ -11,9 +11,10 @@ use super::{
     WRITTEN_SIZE_MAX, Write, kind, quantize, transition,
 };
 use crate::expr::{Budget, Env, EvalError, Expr, Truth};
+use crate::names::UNKNOWN;
 use crate::reduce::{ReduceError, ReducedDelta};
 use crate::sealed::{self, Met};
-use crate::unknown::{self, NOT_READ, READS_UNKNOWN, RULE_FAILED, UnknownPlaces};
+use crate::unknown::{self, NO_RESULT, NOT_READ, READS_UNKNOWN, RULE_FAILED, UnknownPlaces};
 
 /// Returns what the rules write for this transition on this state, and reports each rule that writes by its index.
 ///
@@ -88,11 +89,16 @@ pub(super) fn unknown_after_error(fold: &Fold, before: &Value, intent: &Intent, 
 }
 
 /// Returns the targets of rules that would have applied to what is missing in a transition: to the result of each of its
-/// calls, whatever it was, or to an item that could not be read.
-pub(super) fn unknown_by_gap(fold: &Fold, before: &Value, intent: &Intent) -> Vec<Pointer> {
+/// calls, whatever it was, or to an item that could not be read. `state` is that after the transition.
+///
+/// The state at the tick at which a result would have come is not known, so a `when` that reads the state cannot be judged.
+pub(super) fn unknown_by_gap(fold: &Fold, state: &Value, intent: &Intent) -> Vec<Pointer> {
     if unknown::gap(intent) == Some(NOT_READ) {
-        return fold.rules.iter().flat_map(|rule| targets(rule, before)).collect();
+        return fold.rules.iter().flat_map(|rule| targets(rule, state)).collect();
     }
+    let mut everything = UnknownPlaces::default();
+    everything.mark(Pointer::root(), 0, NO_RESULT);
+    let later = Value::record(everything.to_value().map(|marks| (UNKNOWN, marks)));
     let Some(action) = intent.member("action") else { return Vec::new() };
     let calls = action.get("calls").and_then(Value::as_array);
     let calls: Vec<Value> =
@@ -104,10 +110,10 @@ pub(super) fn unknown_by_gap(fold: &Fold, before: &Value, intent: &Intent) -> Ve
     };
     let mut places = Vec::new();
     for result in calls.into_iter().map(result_of) {
-        let mut run = Run::new(fold, before, &result, Budget::new(EVALUATION_STEPS_MAX));
+        let mut run = Run::new(fold, &later, &result, Budget::new(EVALUATION_STEPS_MAX));
         for (_, rule) in fold.rules_for(&result) {
             if rule.when.as_ref().is_none_or(|when| run.holds(when) != Ok(false)) {
-                places.extend(targets(rule, before));
+                places.extend(targets(rule, state));
             }
         }
     }
@@ -381,6 +387,9 @@ impl<'a> Run<'a> {
                 Segment::Name(name) => match &found {
                     Some(Value::Array(_)) => {
                         let place = place_of(&tokens);
+                        if self.unknown.meets(&place).is_some() {
+                            return Err(self.meet_unknown(&place));
+                        }
                         let message = format!("{} is a list; it has no member {name}", place.dotted());
                         return Err(Met::new(sealed::KIND, &place, message));
                     }
@@ -390,12 +399,19 @@ impl<'a> Run<'a> {
                 Segment::Index(expr) => {
                     let index = self.evaluate(expr)?;
                     let place = place_of(&tokens);
-                    if !matches!(index, Value::String(_)) && self.unknown.meets(&place).is_some() {
+                    if matches!(index, Value::Number(_)) && self.unknown.meets(&place).is_some() {
                         return Err(self.meet_unknown(&place));
                     }
-                    match self.index(&index, found.as_ref(), &place)? {
-                        Ok(step) => step,
-                        Err(why) => return Ok(Err(why)),
+                    match self.index(&index, found.as_ref(), &place) {
+                        Ok(Ok(step)) => step,
+                        Ok(Err(why)) => return Ok(Err(why)),
+                        // The list that is in the way may be a stale one.
+                        Err(_)
+                            if matches!(index, Value::String(_)) && self.unknown.meets(&place).is_some() =>
+                        {
+                            return Err(self.meet_unknown(&place));
+                        }
+                        Err(why) => return Err(why),
                     }
                 }
                 Segment::First { name, condition } => {

@@ -83,8 +83,8 @@ impl<R: Reducer> Reducer for Quantized<R> {
         Ok(ReducedDelta { delta: self.kept(before, delta)?, unknown })
     }
 
-    fn unknown_by_gap(&self, before: &Value, intent: &Intent) -> Vec<Pointer> {
-        self.reducer.unknown_by_gap(before, intent)
+    fn unknown_by_gap(&self, state: &Value, intent: &Intent) -> Vec<Pointer> {
+        self.reducer.unknown_by_gap(state, intent)
     }
 
     fn unknown_after_error(&self, before: &Value, intent: &Intent, tick: u64) -> UnknownPlaces {

@@ -14,6 +14,7 @@ use super::{
 };
 use crate::ontology::KERNEL;
 use crate::pack::{self, Bound, extend};
+use crate::unknown::UnknownPlaces;
 
 /// Terms of a fork, besides the state that it begins with (dendrer paper 4.1).
 #[derive(Debug, Clone)]
@@ -193,11 +194,17 @@ pub(super) fn make_marker(
     Ok(seal_one(head, prepared))
 }
 
-/// Returns the change that a marker makes.
+/// Returns the change that a marker makes. A place that it sets is known from here on.
 pub(super) fn marker_change(head: &RunState, marker: &Intent) -> Change {
     let delta = marker.delta.clone().unwrap_or_default();
     match delta.apply(&head.state) {
-        Ok(state) => Change { state, delta, notes: Vec::new(), proposed: None },
+        Ok(state) => {
+            let mut unknown = UnknownPlaces::of(&state);
+            unknown.clear_set(&delta);
+            let mut change = Change { state, delta, notes: Vec::new(), proposed: None };
+            change.mark(&unknown);
+            change
+        }
         Err(error) => Change::none(head, Some(reducer_note(&error.into(), marker))),
     }
 }

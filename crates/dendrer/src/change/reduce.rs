@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dendrer_kernel::ontology::check_authorship;
 use dendrer_kernel::pack::{Pack, extend};
 use dendrer_kernel::step::{Extension, RaisedDoor, Stage, Start, VIOLATION, given_state};
-use dendrer_kernel::unknown::{self, Since};
+use dendrer_kernel::unknown::{self, Since, UnknownPlaces};
 use dendrer_object::record::{Author, Link, Record};
 use dendrer_object::{Code, Digest, Pointer, RunName, TypeName, Value};
 use dendrer_store::Shared;
@@ -237,6 +237,11 @@ fn begin_again(
         // Nothing is enforced while a record is reduced again: what happened has happened.
         stage: wanted.unwrap_or(stage.unwrap_or(Stage::Observe).min(Stage::Replay)),
         enforced_from,
+        // The run of a merge may begin with unknown places.
+        unknown: match &s0 {
+            None => content.get("state").map(UnknownPlaces::of).unwrap_or_default(),
+            Some(_) => UnknownPlaces::default(),
+        },
         state: s0.unwrap_or_else(|| given_state(&content)),
         meta: content.get("meta").cloned(),
         inputs: Some(with_member(content.get("inputs").cloned(), "reduced_from", from)),
