@@ -4,7 +4,7 @@ use dendrer::kernel::pack::Pack;
 use dendrer::reduce::{Reduced, Retold};
 use dendrer_object::{Code, RunName, Value};
 
-use crate::answer::{Answer, End, Line, Page, Style};
+use crate::answer::{Answer, Line, Page, Style};
 use crate::certainty::{unknown_line, unknown_member};
 use crate::{count, document, quote};
 
@@ -86,10 +86,6 @@ impl Answer for ReduceAnswer<'_> {
         lines.extend(unknown_line(unknown));
         lines.push(Line::help(["dendrer", "verify", run.as_str(), "--replay"]));
         lines
-    }
-
-    fn end(&self) -> End {
-        if self.reduced.unknown.is_empty() { End::Answered } else { End::Unknown }
     }
 }
 

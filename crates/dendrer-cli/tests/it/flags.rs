@@ -86,7 +86,7 @@ provenance
     );
     check(
         "show trip-planner-a@3 --intent --time none",
-        "tick 3  action.request   hash cfbe8a6b7b35   parent 1f3acf8f8a29   agent researcher   author agent
+        "tick 3  action.request   hash 2fba8db03552   parent 9ae8d64e16f3   agent researcher   author agent
 intent      \"find the fare and a bed for each night\"      confidence 0.610   (quantized 0.001)
   outcome  \"uncertainty high -> exploration spawned\"
 from the trace:
@@ -206,9 +206,11 @@ goal
 name
 refusals
 stage
+state_read
 synthetic
 ticks
 tip
+unknown
 updated
 verified_here
 matching

@@ -140,7 +140,7 @@ fn every_answer_that_reads_an_unknown_place_passes_it_on() {
     assert!(list.contains(r#""unknown":[{"code":"rule_failed","place":"/approved","tick":2}]"#), "{list}");
     // A run that is reduced again has the same rules.
     let again = place.run(&["reduce", "r", "--pack", "./p.yaml", "--as", "again"]);
-    assert_eq!((again.code, again.stdout.contains(cause)), (6, true), "{}{}", again.stdout, again.stderr);
+    assert_eq!((again.code, again.stdout.contains(cause)), (0, true), "{}{}", again.stdout, again.stderr);
     // Two runs of the same lines may differ where nothing is known.
     let diff = place.run(&["diff", "r", "again"]);
     assert_eq!(diff.code, 6, "{}{}", diff.stdout, diff.stderr);
@@ -242,8 +242,7 @@ fn a_merge_copies_unknown_places_that_no_source_has() {
         "name: p\nversion: v1\nstate: {n: {init: \"has(s0.n) ? s0.n : 0\"}, m: {init: s0.m}}\n",
     )
     .unwrap();
-    let again = place.run(&["reduce", "m", "--pack", "./p.yaml", "--as", "again"]);
-    assert_eq!(again.code, 6, "{}{}", again.stdout, again.stderr);
+    place.ok(&["reduce", "m", "--pack", "./p.yaml", "--as", "again"]);
     assert_eq!(verdict_at_the_tip(&place, "again", "state.n > 1"), "uncertain");
     assert_eq!(verdict_at_the_tip(&place, "again", "state.m == 3"), "ok");
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));

@@ -811,7 +811,8 @@ impl Walk<'_, '_> {
             };
             self.report.unknown = [marks(self.a, ticks.0)?, marks(self.b, ticks.1)?];
         }
-        let is_unknown = self.report.unknown.iter().any(|marks| !marks.is_empty());
+        // A difference that was found is one, whatever else is unknown.
+        let is_unknown = self.report.unknown.iter().any(|marks| !marks.is_empty()) && !self.report.differs();
         self.report.hidden += u64::from(is_unknown || matches!(states, States::Unknown { .. }));
         self.report.outcome = Some(DiffOutcome { ticks, states });
         Ok(())

@@ -260,6 +260,8 @@ struct Checker<'a> {
     is_bundle: bool,
     /// The runs with a transition that changed which places are unknown.
     touched: BTreeSet<RunName>,
+    /// The runs that are forks.
+    forks: BTreeSet<RunName>,
 }
 
 impl<'a> Checker<'a> {
@@ -284,6 +286,7 @@ impl<'a> Checker<'a> {
             unknown_key: false,
             is_bundle: false,
             touched: BTreeSet::new(),
+            forks: BTreeSet::new(),
         }
     }
 
@@ -574,10 +577,17 @@ impl<'a> Checker<'a> {
                 self.not_checked.push(format!("{place}: {} (erased or withheld)", names.join(", ")));
             }
         }
-        if let (Some(run), Some(record)) = (&entry.run, record)
-            && unknown::is_touched_by(record)
-        {
-            self.touched.insert(run.clone());
+        if let (Some(run), Some(record)) = (&entry.run, record) {
+            // A run that was merged may begin with unknown places.
+            let begins = || {
+                record.header().kind == Kind::Run && record.body().value("/state/kernel_unknown").is_some()
+            };
+            if unknown::is_touched_by(record) || begins() {
+                self.touched.insert(run.clone());
+            }
+            if entry.kind == Kind::Run && entry.tick.is_none() {
+                self.forks.insert(run.clone());
+            }
         }
         self.check_key(position, entry, record);
         let store = Arc::clone(&self.store);
@@ -604,9 +614,12 @@ impl<'a> Checker<'a> {
 
     /// Lists what is unknown of the last state of a run. The state is read only where a record says that it may be.
     fn unknown_places(&self, run: &RunName) -> Vec<(Pointer, Since)> {
+        let may_inherit = !self.touched.is_empty() && self.forks.contains(run);
+        if !self.touched.contains(run) && !may_inherit {
+            return Vec::new();
+        }
         let Ok(trace) = Trace::open(&self.store, run) else { return Vec::new() };
-        let begins_unknown = trace.start().body().value("/state/kernel_unknown").is_some();
-        if !begins_unknown && !trace.lineage().iter().any(|(owner, _)| self.touched.contains(owner)) {
+        if !trace.lineage().iter().any(|(owner, _)| self.touched.contains(owner)) {
             return Vec::new();
         }
         trace.state(trace.tip()).map(|state| unknown::listed(&state)).unwrap_or_default()
