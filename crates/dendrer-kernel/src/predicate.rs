@@ -15,7 +15,7 @@ use crate::expr::{Budget, Env, Expr, ExprError, Scope, Truth};
 use crate::obligation::{Obligation, ObligationLook, unknown_words};
 use crate::progress::{Evaluation, Scored};
 pub use crate::stopped::Stopped;
-use crate::unknown;
+use crate::unknown::{self, UNREAD};
 
 /// Which truth value of the expression is the violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -333,6 +333,19 @@ impl Predicate {
         let predicate =
             Predicate::condition(&format!("anomaly {kind}"), &text).expect("a quoted name checks");
         Predicate { monotone: Monotone::ByConstruction, ..predicate }
+    }
+
+    /// Violated from the first item of an import on that could not be read ([`UNREAD`](crate::unknown::UNREAD)).
+    pub fn unread() -> Predicate {
+        let met = UNREAD.map(|kind| format!("{} in state.counters.anomalies", Value::from(kind)));
+        let predicate = Predicate::condition("unread", &met.join(" || ")).expect("quoted names check");
+        Predicate { monotone: Monotone::ByConstruction, ..predicate }
+    }
+
+    /// Whether this is [`Predicate::anomaly`] of some kind.
+    pub fn is_anomaly(&self) -> bool {
+        let kind = self.name.strip_prefix("anomaly ");
+        kind.is_some_and(|kind| Predicate::anomaly(kind).digest() == self.digest())
     }
 
     /// The name.

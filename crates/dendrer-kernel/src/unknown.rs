@@ -35,6 +35,8 @@ pub const REDUCER_FAILED: &str = "reducer_failed";
 pub const NO_RESULT: &str = "no_result";
 /// A part of the source could not be read, and it may have been anything.
 pub const NOT_READ: &str = "not_read";
+/// Kinds of anomalies that an import notes for an item that it could not read, which may have been anything.
+pub const UNREAD: [&str; 4] = ["message_unreadable", "message_without_role", "source_cut", "call_unreadable"];
 /// A rule reads a place that is unknown.
 pub const READS_UNKNOWN: &str = "reads_unknown";
 
@@ -63,9 +65,7 @@ pub(crate) fn gap(intent: &Intent) -> Option<&'static str> {
     let codes: Vec<&str> = kinds.by_ref().collect();
     let has = |kinds: &[&str]| codes.iter().any(|code| kinds.contains(code));
     match () {
-        () if has(&["message_unreadable", "message_without_role", "source_cut", "call_unreadable"]) => {
-            Some(NOT_READ)
-        }
+        () if has(&UNREAD) => Some(NOT_READ),
         () if has(&["call_without_result"]) => Some(NO_RESULT),
         () => None,
     }

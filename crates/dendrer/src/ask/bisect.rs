@@ -251,6 +251,29 @@ pub struct BisectReport {
 }
 
 impl BisectReport {
+    /// Turns ok into Uncertain at and behind the first item that could not be read, at tick `gap`.
+    fn behind_gap(&mut self, gap: u64) {
+        let onset = match self.outcome {
+            BisectOutcome::Onset(tick) => Some(tick),
+            BisectOutcome::Never => None,
+            // A range that begins in violation claims no onset, and any other outcome is none already.
+            _ => return,
+        };
+        if onset.is_some_and(|onset| onset <= gap) || gap > self.high.0 {
+            return;
+        }
+        let why = format!("an item of the source could not be read at tick {gap}");
+        let ends = [(self.low.0, &mut self.low.1), (self.high.0, &mut self.high.1)];
+        let probes = self.probes.iter_mut().map(|probe| (probe.tick, &mut probe.verdict));
+        for (tick, verdict) in ends.into_iter().chain(probes) {
+            if tick >= gap && *verdict == Verdict::Ok {
+                *verdict = Verdict::Uncertain(why.clone());
+            }
+        }
+        self.outcome = BisectOutcome::Uncertain(gap.max(self.low.0), why);
+        self.first_certain = onset;
+    }
+
     /// The first violated tick, where there is an answer.
     pub fn onset(&self) -> Option<u64> {
         match self.outcome {
@@ -326,8 +349,30 @@ pub fn bisect_each(
         };
         reports.push(report);
     }
+    passing_on_gaps(trace, questions, &mut reports, range)?;
     confirm(trace, questions, &reports, range.since, are_probed)?;
     Ok(reports)
+}
+
+/// Makes anomalies and flips Uncertain from the first item of an import on that could not be read: it may have been one.
+fn passing_on_gaps(
+    trace: &Trace,
+    questions: &[BisectQuestion],
+    reports: &mut [BisectReport],
+    range: &Range,
+) -> Result<(), Error> {
+    let counts_items = |question: &BisectQuestion| match question {
+        BisectQuestion::PolicyFlip(_) => true,
+        question => question.predicate().is_some_and(Predicate::is_anomaly),
+    };
+    if !questions.iter().any(counts_items) {
+        return Ok(());
+    }
+    let unread = bisect(trace, &BisectQuestion::Predicate(Predicate::unread()), &Range::new(0, range.to))?;
+    let Some(gap) = unread.onset() else { return Ok(()) };
+    let asked = questions.iter().zip(reports).filter(|(question, _)| counts_items(question));
+    asked.for_each(|(_, report)| report.behind_gap(gap));
+    Ok(())
 }
 
 /// Where the range of a predicate begins. For one that an extension brought in with the tick before it, if it held there: then
