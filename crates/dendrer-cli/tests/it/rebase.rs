@@ -202,8 +202,8 @@ fn two_journeys_become_one_with_a_conflict_that_somebody_decides() {
         (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
         (
             0,
-            r#"source     a trip-planner-b@45   replayed OK, state 32610e459a52
-source     b trip-planner-c@44   replayed OK, state 7354ad653ea1
+            r#"source     a trip-planner-b@45   replayed OK, state aff242ff1f1f
+source     b trip-planner-c@44   replayed OK, state 30b1e3986942
 created    trip-merged: a new run, seeded with 2 places of 2 runs. This is not a history merge.
 conflict   itinerary   a [{"day":1,"place":"Lugano"},{"day":2,"evening":"grotto","place":"Bellinzona"},{"day":3,"place":"Lake Lugano"}]   b [{"day":1,"place":"Lugano"},{"day":2,"place":"Bellinzona"},{"day":3,"place":"museum in Lugano"}]   strategy manual: all kept, none taken
 "#,

@@ -132,7 +132,8 @@ fn a_merge_copies_unknown_places_that_no_source_has() {
         "name: p\nversion: v1\nstate: {n: {init: \"has(s0.n) ? s0.n : 0\"}, m: {init: s0.m}}\n",
     )
     .unwrap();
-    place.ok(&["reduce", "m", "--pack", "p.yaml", "--as", "again"]);
+    let reduced = place.run(&["reduce", "m", "--pack", "p.yaml", "--as", "again"]);
+    assert!(reduced.stdout.contains("UNKNOWN    n (it was unknown in a source of the merge)"), "{}", reduced.stdout);
     assert_eq!(verdict_at_the_tip(&place, "again", "state.n > 1"), "uncertain");
     assert_eq!(verdict_at_the_tip(&place, "again", "state.m == 3"), "ok");
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
