@@ -95,6 +95,11 @@ pub(crate) fn read(disk: &dyn Disk, dir: &Path, write: bool) -> Result<StoreInfo
         reader,
         writer,
     };
+    // A format that older programs may write is none of its own.
+    if format > FORMAT && reader.max(writer) <= FORMAT {
+        let found = format!("format {format}, reader {reader}, writer {writer}");
+        return Err(damaged("descriptor", "a writer as new as its format", found));
+    }
     if format <= FORMAT && reader.max(writer) > format {
         let found = format!("reader {reader}, writer {writer}");
         return Err(damaged("descriptor", "a reader and a writer no newer than its format", found));

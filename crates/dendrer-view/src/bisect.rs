@@ -147,7 +147,7 @@ pub fn interval_lines(line: &Timeline) -> Vec<String> {
     let width = stretch(line.to, line.to).len() * 2 + 2;
     let mut violated = false;
     let mut lines = Vec::new();
-    for Interval { from, to, verdict } in line.intervals() {
+    for Interval { from, to, verdict } in line.reasons() {
         let (_, mark) = words(&verdict);
         let note = match &verdict {
             Verdict::Ok if violated => "     <- recovered".to_owned(),
@@ -164,12 +164,8 @@ pub fn interval_lines(line: &Timeline) -> Vec<String> {
 pub fn timeline_json(run: &str, question: &BisectQuestion, line: &Timeline, at: Option<u64>) -> Value {
     let intervals = line.intervals();
     let judged = !intervals.iter().any(|interval| matches!(interval.verdict, Verdict::Uncertain(_)));
-    let uncertain = intervals.iter().filter_map(|interval| match &interval.verdict {
-        Verdict::Uncertain(why) => {
-            Some(Value::record([("tick", Value::from(interval.from)), ("why", Value::from(why.as_str()))]))
-        }
-        _ => None,
-    });
+    let reasons = line.reasons();
+    let uncertain = reasons_json(&reasons);
     let recovers = intervals
         .iter()
         .skip_while(|interval| interval.verdict != Verdict::Violation)
@@ -185,11 +181,23 @@ pub fn timeline_json(run: &str, question: &BisectQuestion, line: &Timeline, at: 
             ("onset", Value::from(line.onset().filter(|_| !line.may_hide_onset()))),
             ("recovers", Value::from(recovers)),
             ("intervals", intervals_json(&intervals)),
-            ("uncertain", Value::array(uncertain)),
+            ("uncertain", uncertain),
             ("candidates", Value::from(line.judged)),
             ("certainty", Value::from(if judged { Certainty::Exact } else { Certainty::Unavailable })),
         ],
     )
+}
+
+/// Returns why ticks cannot be judged: each reason with its first and last tick.
+pub fn reasons_json(reasons: &[Interval]) -> Value {
+    Value::array(reasons.iter().filter_map(|interval| match &interval.verdict {
+        Verdict::Uncertain(why) => Some(Value::record([
+            ("tick", Value::from(interval.from)),
+            ("to", Value::from(interval.to)),
+            ("why", Value::from(why.as_str())),
+        ])),
+        _ => None,
+    }))
 }
 
 fn verdict_at(tick: u64, verdict: &Verdict) -> Value {

@@ -134,16 +134,28 @@ impl TickRow {
     /// Reads a row off a record.
     pub fn of(tick: u64, record: &Record, verdict: &Verdict) -> TickRow {
         let row = row::row(record);
-        TickRow { tick, type_name: row.type_name, verdict: verdict.clone(), notes: row.summary }
+        let notes = match verdict {
+            // The reason comes first, because long rows are cut.
+            Verdict::Uncertain(why) => {
+                format!("{}   {}", quote::escape(why), row.summary).trim_end().to_owned()
+            }
+            _ => row.summary,
+        };
+        TickRow { tick, type_name: row.type_name, verdict: verdict.clone(), notes }
     }
 
     fn to_json(&self) -> Value {
-        Value::record([
+        let members = [
             ("tick", Value::from(self.tick)),
             ("transition_type", Value::from(self.type_name.as_str())),
             ("predicate", Value::from(word(&self.verdict))),
             ("notes", Value::from(self.notes.as_str())),
-        ])
+        ];
+        let why = match &self.verdict {
+            Verdict::Uncertain(why) => Some(("why", Value::from(why.as_str()))),
+            _ => None,
+        };
+        Value::record(members.into_iter().chain(why))
     }
 }
 
@@ -187,7 +199,7 @@ impl Answer for PredicateTestAnswer<'_> {
         match self.rows {
             Some(rows) => lines.extend(tick_table(rows).lines(page.width).0.into_iter().map(Line::from)),
             None => {
-                let intervals = interval_lines(line).into_iter().zip(line.intervals());
+                let intervals = interval_lines(line).into_iter().zip(line.reasons());
                 lines.extend(intervals.map(|(text, at)| Line::styled(style(&at.verdict), text)));
             }
         }

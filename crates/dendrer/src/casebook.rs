@@ -10,6 +10,7 @@
 //! would break one rule: no agent writes here, and no run of an agent has this name.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dendrer_kernel::step::{Finding, FindingKind, Outcome, Start};
 use dendrer_object::delta::{Action, Delta, Op};
@@ -264,6 +265,39 @@ pub struct Bisected {
     pub chain: Option<Value>,
 }
 
+/// Members of an answer that are sentences of ours, or commands: they follow from the rest, and are made when it is shown.
+const SENTENCES: [&str; 11] = [
+    "caveat",
+    "cause",
+    "evidence",
+    "help",
+    "message",
+    "note",
+    "read_from",
+    "suggestion",
+    "summary",
+    "why",
+    "words",
+];
+
+/// Members of an answer whose values are those of the run, with names that are not ours.
+const OF_THE_RUN: [&str; 6] = ["after", "before", "changes", "ops", "state", "value"];
+
+/// Returns an answer as it is put on record: codes, numbers, places and values (design, section 3).
+fn without_sentences(answer: &Value) -> Value {
+    match answer {
+        Value::Object(members) => {
+            let kept = members.iter().filter(|(name, _)| !SENTENCES.contains(&&***name));
+            Value::record(kept.map(|(name, value)| {
+                let is_of_the_run = OF_THE_RUN.contains(&&**name);
+                (Arc::clone(name), if is_of_the_run { value.clone() } else { without_sentences(value) })
+            }))
+        }
+        Value::Array(items) => Value::array(items.iter().map(without_sentences)),
+        other => other.clone(),
+    }
+}
+
 /// Writes down what a bisect found: `bisect.result`, and `causal.chain` behind it, which links to it.
 pub fn record_bisect(
     store: &Shared,
@@ -276,14 +310,14 @@ pub fn record_bisect(
     let said = Value::record([
         ("at", Value::from(found.run.tick)),
         ("id", Value::from(onset.map(|onset| onset.id.to_string()))),
-        ("predicate", found.answer.get("predicate").cloned().unwrap_or(Value::Null)),
+        ("predicate", found.answer.get("predicate").map_or(Value::Null, without_sentences)),
         ("tick", Value::from(onset.and_then(|onset| onset.tick))),
     ]);
     let mut links: Vec<Link> = onset.into_iter().chain([&found.run]).map(Place::link).collect();
     links.dedup();
     let bisect = Finding {
         kind: FindingKind::Bisect,
-        content: found.answer.clone(),
+        content: without_sentences(&found.answer),
         links,
         delta: Delta(vec![Op::set(place, said)]),
     };
@@ -292,7 +326,7 @@ pub fn record_bisect(
         let mut links = vec![Link { rel: Rel::CausedBy, hash: bisect.id() }];
         links.extend(onset.map(Place::link));
         let (kind, delta) = (FindingKind::Chain, Delta::default());
-        recorder.note_finding(&Finding { kind, content: chain.clone(), links, delta })?;
+        recorder.note_finding(&Finding { kind, content: without_sentences(chain), links, delta })?;
     }
     recorder.commit()
 }
@@ -308,6 +342,6 @@ pub fn record_diff(
     let mut links: Vec<Link> = runs.iter().map(|run| run.link()).collect();
     links.dedup();
     let (kind, delta) = (FindingKind::Diff, Delta::default());
-    recorder.note_finding(&Finding { kind, content: answer.clone(), links, delta })?;
+    recorder.note_finding(&Finding { kind, content: without_sentences(answer), links, delta })?;
     recorder.commit()
 }

@@ -238,6 +238,10 @@ fn a_person_decides_and_it_is_written_down() {
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
+    // No sentence is on record: they follow from the rest.
+    for part in ["\"words\":", "\"evidence\":", "\"summary\":", "\"why\":"] {
+        assert!(!shown.contains(part), "{part}: {shown}");
+    }
     // The onset it was about is bound by a link.
     let (_, onset) = place.json(&["log", "spending"]);
     let id = text(&onset, "items.5.id").unwrap().to_owned();
@@ -357,7 +361,10 @@ fn labels_name_moments_wherever_a_run_or_a_place_is_taken() {
     assert_eq!(place.run(&["show", "trips"]).code, 3);
     // What was said stays on record.
     let log = place.ok(&["log", "casebook"]);
-    assert!(log.contains("label trips spending") && log.contains("take off label trips"), "{log}");
+    assert!(
+        log.contains(r#" label {"at":"spending","label":"trips"}"#) && log.contains(" unlabel {"),
+        "{log}"
+    );
 }
 
 #[test]

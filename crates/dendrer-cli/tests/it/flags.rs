@@ -75,11 +75,11 @@ fn a_full_log_shows_each_transition_as_show_does() {
 fn the_parts_of_a_transition() {
     check(
         "show trip-planner-a@9 --provenance --time none",
-        "tick 9  observation.add   hash b19d10fb2d19   parent eb6e3d25f5bd   agent researcher   author agent
+        "tick 9  observation.add   hash 33f4b06bb663   parent abb38f99b677   agent researcher   author agent
 provenance
   author       agent
   agent        researcher, number 6 of its branch
-  evidence     trip-planner-a@8  action.result  researcher  hash eb6e3d25f5bd
+  evidence     trip-planner-a@8  action.result  researcher  hash abb38f99b677
   run          trip-planner-a, recorded at stage 1, reducer delta/1
   log          record 11 of 457, signed
 ",
@@ -95,7 +95,7 @@ from the trace:
     );
     check(
         "show trip-planner-a@8 --result --state delta --time utc",
-        "tick 8  action.result   hash eb6e3d25f5bd   parent da1ceec57980   agent researcher   author runtime
+        "tick 8  action.result   hash abb38f99b677   parent da1ceec57980   agent researcher   author runtime
 when        2026-02-23T08:00:12.330Z
 action      http_get
   params  {\"url\":\"https://rail.example/fares?from=basel&to=lugano\"}

@@ -115,7 +115,7 @@ fn a_merge_keeps_what_differs_until_somebody_decides() {
         (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
         (
             0,
-            "source     a logistics-run-47@64   replayed OK, state 1058e749661c
+            "source     a logistics-run-47@64   replayed OK, state 3cb075127011
 source     b logistics-planner-1@9   replayed OK, state b0574011c7c4
 created    both: a new run, seeded with 1 place of 2 runs. This is not a history merge.
 terms      none: values alone, without pack, policy rules and goal

@@ -504,3 +504,34 @@ proptest! {
         }
     }
 }
+
+/// Who has the seed of one record of a step cannot derive that of another.
+#[test]
+fn no_seed_follows_from_one_on_record() {
+    let (_, mut head) = start("{}", "[]", Stage::Replay);
+    let outcome = step(&mut head, &intent(r#"{"type":"run.fork"}"#), inputs(7)).unwrap();
+    let Outcome::Refused(refused) = outcome else { panic!("it is forged") };
+    let anomaly = refused.anomaly.unwrap();
+    let (first, second) = (refused.refusal.body().seed().unwrap(), anomaly.body().seed().unwrap());
+    let derived = |seed: Seed, i: u64| Seeds::of_secret(seed.0).nth(i);
+    for i in 0..4 {
+        assert_ne!(derived(first, i), second);
+        assert_ne!(derived(second, i), first);
+    }
+    // Both follow from the secret, which is neither.
+    let secret = inputs(7).seeds;
+    assert_eq!((secret.nth(0), secret.nth(1)), (first, second));
+    assert!(![first.0, second.0].contains(&[7; 16]));
+}
+
+/// Two recordings of the same lines have the same states, whatever the chance that salts them.
+#[test]
+fn a_forged_type_leaves_nothing_by_chance_in_the_state() {
+    let record = |n: u64| {
+        let (_, mut head) = start("{}", "[]", Stage::Replay);
+        step(&mut head, &intent(r#"{"type":"run.fork"}"#), inputs(n)).unwrap();
+        head.state().clone()
+    };
+    assert_eq!(record(7), record(8));
+    assert!(record(7).get("kernel_anomalies").is_some());
+}

@@ -5,7 +5,7 @@ use dendrer::kernel::predicate::{Verdict, Window};
 use dendrer_object::Value;
 
 use crate::answer::{Answer, End, Line, Page, Style};
-use crate::bisect::{intervals_json, standing_json, standing_words};
+use crate::bisect::{intervals_json, reasons_json, standing_json, standing_words};
 use crate::certainty::Certainty;
 use crate::{count, document, quote};
 
@@ -158,7 +158,23 @@ impl ContractCheckAnswer<'_> {
             let stretches = judged.intervals.iter().filter(|interval| interval.verdict == Verdict::Violation);
             lines.extend(stretches.map(|one| Line::from(format!("        ticks {}..{}", one.from, one.to))));
         }
+        // Each reason with its ticks, where there is more than the one that the line above names.
+        let unjudged: Vec<_> =
+            judged.reasons.iter().filter_map(|one| reason_of(&one.verdict).map(|why| (one, why))).collect();
+        if unjudged.len() > 1 {
+            lines.extend(unjudged.into_iter().map(|(one, why)| {
+                Line::from(format!("        ticks {}..{}  {}", one.from, one.to, quote::escape(why)))
+            }));
+        }
         lines
+    }
+}
+
+/// Why a tick cannot be judged; `None` for one that can.
+fn reason_of(verdict: &Verdict) -> Option<&str> {
+    match verdict {
+        Verdict::Uncertain(why) => Some(why),
+        _ => None,
     }
 }
 
@@ -192,6 +208,7 @@ fn judged_json(judged: &Judged) -> Value {
         ("onset", Value::from(judged.onset())),
         ("uncertain", uncertain),
         ("intervals", intervals_json(&judged.intervals)),
+        ("reasons", reasons_json(&judged.reasons)),
         ("obligation", standing_json(judged.standing.as_ref(), judged.ended)),
     ])
 }
