@@ -269,6 +269,7 @@ pub fn transition(intent: &Intent) -> Value {
     ];
     members.extend(intent.goal.clone().map(|goal| ("goal".into(), Value::String(goal))));
     members.extend(intent.members.iter().filter(|(name, value)| is_visible(name, value)).cloned());
+    add_anomalies(&mut members, intent.noted.iter().cloned());
     // In the one order that the record has, so that replay sees what the first evaluation saw.
     let mut links: Vec<_> =
         intent.links.iter().filter(|link| link.rel != Rel::Predecessor).copied().collect();
@@ -278,6 +279,18 @@ pub fn transition(intent: &Intent) -> Value {
         members.push(("links".into(), Value::array(links.iter().map(|link| Value::from(link.rel.as_str())))));
     }
     Value::record(members)
+}
+
+/// Puts anomalies behind those that are among members.
+pub(crate) fn add_anomalies(members: &mut Vec<(Arc<str>, Value)>, more: impl IntoIterator<Item = Value>) {
+    let mut more = more.into_iter().peekable();
+    if more.peek().is_none() {
+        return;
+    }
+    let listed = members.iter().position(|(name, _)| &**name == "anomalies").map(|at| members.remove(at).1);
+    let listed: Vec<Value> =
+        listed.iter().filter_map(Value::as_array).flat_map(|list| list.iter().cloned()).collect();
+    members.push(("anomalies".into(), Value::array(listed.into_iter().chain(more))));
 }
 
 fn is_visible(name: &str, value: &Value) -> bool {

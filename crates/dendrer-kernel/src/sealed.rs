@@ -176,6 +176,16 @@ fn sentence(cause: &str, sealed: &Value) -> Option<String> {
         "forged_type" => {
             format!("{} cannot be proposed: only the {} writes it", text("type"), text("writer"))
         }
+        "member_not_yours" => {
+            let author = match &*text("author") {
+                "agent" => "an agent".to_owned(),
+                other => format!("the {other}"),
+            };
+            format!("{} is written by the kernel and the runtime, not by {author}", text("member"))
+        }
+        "no_result_here" => "result belongs to an action.result".to_owned(),
+        "metric" => format!("{} among the metrics is a number of 0 or more", text("metric")),
+        "no_decision" => "a policy.decision has a decision: allow, deny or escalate".to_owned(),
         "reserved_name" => {
             let name = text("name");
             format!("{name} is the name under which the {name} writes; another agent cannot be called that")

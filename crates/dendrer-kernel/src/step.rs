@@ -20,6 +20,7 @@ use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, TypeN
 
 use crate::contract::{CONTEXT, Contract};
 use crate::counters::Counters;
+use crate::fold::add_anomalies;
 pub use crate::names::{COUNTERS, KERNEL_PATHS, UNKNOWN};
 pub(crate) use crate::names::{is_counters_path, is_kernel_path};
 use crate::ontology::{AuthorshipError, KERNEL, check_authorship, check_name, is_claimed};
@@ -36,6 +37,7 @@ mod extension;
 mod finding;
 mod fork;
 mod import;
+mod members;
 mod outcome;
 mod reads;
 mod rules;
@@ -49,6 +51,7 @@ pub use finding::{Finding, FindingKind, note_finding};
 use fork::Forked;
 pub use fork::{Fork, fork};
 pub use import::{Pick, Picked, cherrypick, refuse_import};
+pub use members::MemberFault;
 pub use outcome::{Outcome, Reason, Refused, StartError, StepError};
 use rules::RuleSet;
 pub use terms::RaisedDoor;
@@ -673,7 +676,11 @@ struct Prepared {
 
 impl Prepared {
     fn is_forged(&self) -> bool {
-        matches!(self.reason, Some(Reason::Authorship(AuthorshipError::Forged(..))))
+        match &self.reason {
+            Some(Reason::Authorship(AuthorshipError::Forged(..))) => true,
+            Some(Reason::Member(fault)) => fault.is_forged(),
+            _ => false,
+        }
     }
 }
 
@@ -725,7 +732,8 @@ fn add_forgery(
     let Some(Outcome::Refused(refused)) = outcomes.last_mut() else { return Ok(()) };
     let mut entry = refused.reason.sealed().as_object().cloned().unwrap_or_default();
     entry.set("agent_id", Value::String(Arc::clone(&intent.agent)));
-    entry.set("kind", Value::from("forged_type"));
+    let is_member = matches!(refused.reason, Reason::Member(_));
+    entry.set("kind", Value::from(if is_member { "forged_member" } else { "forged_type" }));
     entry.set("refusal", Value::from(refused.refusal.id()));
     let entry = Value::Object(entry);
     refused.anomaly = Some(make_anomaly(head, entry, inputs.behind(1))?);
@@ -818,6 +826,7 @@ fn anomaly_change(head: &RunState, entry: &Value) -> Change {
 fn judge(head: &RunState, intent: &Intent) -> Result<(), Reason> {
     check_authorship(&intent.type_name, intent.author, &head.terms.registered)?;
     check_name(&intent.agent)?;
+    members::check(intent)?;
     head.terms.admit(intent)?;
     if let Some(contract) = head.contract(&intent.type_name) {
         let lacks = contract.check(&head.state);
@@ -870,6 +879,7 @@ impl Transition {
         // With room for what the kernel adds.
         let mut members = Vec::with_capacity(intent.members.len() + NAMES.len() + 2);
         members.extend_from_slice(&intent.members);
+        add_anomalies(&mut members, intent.noted.iter().cloned());
         Transition {
             type_name: intent.type_name.clone(),
             author: intent.author,
@@ -899,7 +909,7 @@ fn draft_transition(
     terms::mark_policy(head, &what.type_name, &mut change);
     let seq = head.agents.get(&what.agent).map_or(1, |last| last.seq + 1);
     let mut content = what.members;
-    add_notes(&mut content, change.notes);
+    add_anomalies(&mut content, change.notes);
     let [agent_id, delta, seq_name, state_root] = &*NAMES;
     content.push((Arc::clone(agent_id), Value::String(Arc::clone(&what.agent))));
     content.push((Arc::clone(delta), change.delta.to_value()));
@@ -934,22 +944,11 @@ fn draft_transition(
 /// The counters as they will be behind a transition.
 fn counted(head: &RunState, what: &Transition, change: &Change) -> Value {
     let mut content = what.members.clone();
-    add_notes(&mut content, change.notes.clone());
+    add_anomalies(&mut content, change.notes.clone());
     content.push(("agent_id".into(), Value::String(Arc::clone(&what.agent))));
     let mut counters = head.counters.clone();
     counters.add(what.type_name.as_str(), &Value::record(content));
     counters.to_value()
-}
-
-/// Puts what the kernel notes behind the anomalies that the transition brings.
-fn add_notes(content: &mut Vec<(Arc<str>, Value)>, notes: Vec<Value>) {
-    if notes.is_empty() {
-        return;
-    }
-    let listed = content.iter().position(|(name, _)| &**name == "anomalies").map(|at| content.remove(at).1);
-    let listed: Vec<Value> =
-        listed.iter().filter_map(Value::as_array).flat_map(|list| list.iter().cloned()).collect();
-    content.push(("anomalies".into(), Value::array(listed.into_iter().chain(notes))));
 }
 
 /// Drafts a record, leaving room for the one link that sealing may add.

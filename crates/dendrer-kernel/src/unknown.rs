@@ -60,8 +60,7 @@ impl Since {
 /// Returns what an import notes as missing in a transition: the code of the cause, if rules may have written because of it.
 /// `docs/format.md` has the table of kinds.
 pub(crate) fn gap(intent: &Intent) -> Option<&'static str> {
-    let noted = intent.member("anomalies").and_then(Value::as_array)?;
-    let mut kinds = noted.iter().filter_map(|note| note.get("kind")?.as_str());
+    let mut kinds = intent.noted.iter().filter_map(|note| note.get("kind")?.as_str());
     let codes: Vec<&str> = kinds.by_ref().collect();
     let has = |kinds: &[&str]| codes.iter().any(|code| kinds.contains(code));
     match () {

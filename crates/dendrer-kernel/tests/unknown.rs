@@ -49,7 +49,13 @@ fn record(state: &str, rules: Option<&str>, lines: &[&str]) -> (Vec<Record>, Run
     let mut again = replay_start(&first, &*reducer).unwrap();
     let mut chain = vec![first];
     for (line, tick) in lines.iter().zip(1..) {
-        let intent = Intent::from_value(&value(line), Some("a")).unwrap();
+        let mut intent = Intent::from_value(&value(line), Some("a")).unwrap();
+        // What an import notes is beside what the author says.
+        let noted = intent.members.iter().position(|(name, _)| &**name == "anomalies");
+        if let Some(at) = noted {
+            let noted = intent.members.remove(at).1;
+            intent.noted.extend(noted.as_array().unwrap().iter().cloned());
+        }
         match step_with(&mut head, &intent, inputs(tick), &*reducer).unwrap() {
             Outcome::Committed(record) => chain.push(record),
             other => panic!("{line}: {other:?}"),

@@ -108,6 +108,7 @@ codes! {
     E0424 "casebook",
     E0425 "ungoverned",
     E0426 "undeclared_tool",
+    E0427 "member",
     E0431 "no_such_contract",
     E0432 "ambiguous_contract",
     E0441 "not_seedable",

@@ -39,6 +39,9 @@ pub struct Intent {
     pub delta: Option<Delta>,
     /// Edges to earlier records.
     pub links: Vec<Link>,
+    /// Anomalies that the program which records noted beside it, such as a gap of an import. They are not the author's: a line that
+    /// an agent writes has no way to bring one.
+    pub noted: Vec<Value>,
 }
 
 /// Why a value is not an intent.
@@ -118,6 +121,7 @@ impl Intent {
             members: Vec::new(),
             delta: None,
             links: Vec::new(),
+            noted: Vec::new(),
         }
     }
 
@@ -187,7 +191,8 @@ impl Intent {
         };
         let delta = object.get("delta").map(read_delta).transpose()?;
         let links = object.get("links").map(read_links).transpose()?.unwrap_or_default();
-        Ok(Intent { type_name, author, agent, goal, members: read_members(object)?, delta, links })
+        let members = read_members(object)?;
+        Ok(Intent { type_name, author, agent, goal, members, delta, links, noted: Vec::new() })
     }
 }
 

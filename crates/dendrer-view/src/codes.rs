@@ -254,6 +254,10 @@ E0425 5 "The pack says nothing about this type."
 "At stage 3 the pack gates all transitions: a type has a rule, a contract, or an entry under `types`. The intent is kept as a refusal."
 E0426 5 "The pack declares no such tool."
 "At stage 3 each tool is declared under `tools` with its effect: read, idempotent_write or effectful. The intent is kept as a refusal."
+E0427 5 "The author of a line may not write one of its members."
+"What is on record as judged was judged: `policy` and `anomalies` are written by kernel and runtime, `result` belongs to an \
+action.result, metrics are numbers of 0 or more, and a policy.decision has a decision. The line is kept as a refusal, and a \
+kernel.anomaly names what an agent tried. The types are listed by `dendrer schema intent`, the members in docs/recording.md."
 E0431 3 "No run of the store is under a contract of that name and version."
 "`dendrer contract list` lists those that are there. A pack in a file is named by its path, the contract in force at a tick of a \
 run by RUN@TICK."

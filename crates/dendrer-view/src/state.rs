@@ -2,10 +2,10 @@
 
 use dendrer::ask::state::{StateAnswer, StateDifference};
 use dendrer::kernel::predicate::Window;
-use dendrer_object::Value;
+use dendrer_object::{Pointer, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style, pretty};
-use crate::certainty::{Certainty, unknown_line, unknown_member};
+use crate::certainty::{Certainty, Places, unknown_line, unknown_member};
 use crate::change::change_json;
 use crate::{count, document};
 
@@ -14,6 +14,11 @@ fn window_word(window: Window) -> &'static str {
         Window::Before => "before",
         Window::After => "after",
     }
+}
+
+/// A place that is unknown is an answer that is not there. A whole state lists its unknown places like its other members.
+fn end_of(path: &Pointer, unknown: &Places) -> End {
+    if unknown.is_empty() || path.as_str().is_empty() { End::Answered } else { End::Unknown }
 }
 
 impl Answer for StateAnswer {
@@ -33,7 +38,7 @@ impl Answer for StateAnswer {
     }
 
     fn end(&self) -> End {
-        if self.unknown.is_empty() { End::Answered } else { End::Unknown }
+        end_of(&self.path, &self.unknown)
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -64,7 +69,7 @@ impl Answer for StateDifference {
     }
 
     fn end(&self) -> End {
-        if self.unknown.is_empty() { End::Answered } else { End::Unknown }
+        end_of(&self.path, &self.unknown)
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {

@@ -469,9 +469,7 @@ fn count_one<K: Ord + Borrow<str> + for<'n> From<&'n str>>(counts: &mut BTreeMap
 fn whole_intent(step: Step<'_>, notes: &[ImportNote]) -> Intent {
     let cause = step.cause;
     let mut intent = step.into_intent();
-    if !notes.is_empty() {
-        intent = intent.with("anomalies", Value::array(notes.iter().map(ImportNote::to_value)));
-    }
+    intent.noted.extend(notes.iter().map(ImportNote::to_value));
     intent.links.extend(cause.map(|hash| Link { rel: Rel::CausedBy, hash }));
     intent
 }

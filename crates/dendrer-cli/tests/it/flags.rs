@@ -95,7 +95,7 @@ from the trace:
     );
     check(
         "show trip-planner-a@8 --result --state delta --time utc",
-        "tick 8  action.result   hash abb38f99b677   parent da1ceec57980   agent researcher   author runtime
+        "tick 8  action.result   hash abb38f99b677   parent 95b4b5b46f6e   agent researcher   author runtime
 when        2026-02-23T08:00:12.330Z
 action      http_get
   params  {\"url\":\"https://rail.example/fares?from=basel&to=lugano\"}

@@ -13,6 +13,7 @@ mod contract;
 mod corpus;
 mod crash;
 mod diff;
+mod door;
 mod draft;
 mod exec;
 mod extended;

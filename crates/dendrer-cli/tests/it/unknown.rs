@@ -103,12 +103,11 @@ fn every_answer_that_reads_an_unknown_place_passes_it_on() {
     let place = place();
     let cause = "approved (a rule failed at tick 2)";
     // What reads the place ends with 6, and says which and since when.
-    let asked: [&[&str]; 5] = [
+    let asked: [&[&str]; 4] = [
         &["state", "r", "--path", "approved"],
-        &["state", "r"],
         &["why", "r", "approved"],
         &["backtrack", "r", "approved"],
-        &["state", "r", "--base", "r@1"],
+        &["state", "r", "--path", "approved", "--base", "r@1"],
     ];
     for args in asked {
         let ran = place.run(args);
@@ -131,7 +130,7 @@ fn every_answer_that_reads_an_unknown_place_passes_it_on() {
         assert_eq!((ran.code, ran.stdout.contains("UNKNOWN")), (0, false), "{args:?}: {}", ran.stdout);
     }
     // Lists say it in words.
-    for args in [&["log", "r"][..], &["show", "r@2"], &["runs"], &["verify", "r"]] {
+    for args in [&["log", "r"][..], &["show", "r@2"], &["runs"], &["verify", "r"], &["state", "r"]] {
         let ran = place.run(args);
         assert_eq!((ran.code, ran.stdout.contains(cause)), (0, true), "{args:?}: {}", ran.stdout);
     }

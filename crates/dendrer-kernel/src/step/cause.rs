@@ -89,9 +89,8 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
                         None => own.push(entry.clone()),
                     }
                 }
-                if !own.is_empty() {
-                    intent.members.push((Arc::clone(name), Value::array(own)));
-                }
+                // Whoever noted them, they are on record beside what the author said.
+                intent.noted = own;
             }
             _ => intent.members.push((Arc::clone(name), value.clone())),
         }

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dendrer_object::record::{Record, SealError};
 use dendrer_object::{Code, Pointer, TypeName, Value};
 
-use super::KERNEL_VERSION;
+use super::{KERNEL_VERSION, MemberFault};
 use crate::contract::Lack;
 use crate::ontology::AuthorshipError;
 use crate::reduce::ReduceError;
@@ -87,6 +87,9 @@ pub enum Reason {
     /// Its author may not write such a transition.
     #[error("{0}")]
     Authorship(#[from] AuthorshipError),
+    /// A member is not its author's to write, or not what its name says.
+    #[error("{0}")]
+    Member(#[from] MemberFault),
     /// The state does not have what a contract of the pack requires for it.
     #[error("{contract} requires for {type_name} what the state does not have: {}", lacking(.lacks))]
     Contract {
@@ -126,6 +129,7 @@ impl Reason {
         let path = |path: &Pointer| [("path", Value::from(path.as_str()))];
         let sealed = match self {
             Reason::Authorship(error) => error.sealed(),
+            Reason::Member(fault) => fault.sealed(),
             Reason::Contract { contract, type_name, lacks } => {
                 let lacks = Value::array(lacks.iter().map(Lack::sealed));
                 let type_name = ("type", Value::from(type_name.as_str()));
@@ -146,6 +150,7 @@ impl Reason {
     pub fn code(&self) -> Code {
         match self {
             Reason::Authorship(error) => error.code(),
+            Reason::Member(_) => Code::E0427,
             Reason::KernelPath(_) | Reason::Counters(_) | Reason::KernelNote(_) => Code::E0405,
             Reason::Reduce(_) => Code::E0404,
             Reason::Contract { .. } => Code::E0411,

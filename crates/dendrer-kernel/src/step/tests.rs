@@ -136,7 +136,14 @@ fn every_other_refusal_is_a_refusal_alone_and_moves_nothing() {
         (r#"{"type":"plan.update","delta":[{"remove":"/kernel_anomalies"}]}"#, Code::E0405),
         (r#"{"type":"plan.update","delta":[{"set":"/progress","value":1}]}"#, Code::E0405),
         (r#"{"type":"plan.update","delta":[{"set":"/counters/x","value":1}]}"#, Code::E0405),
-        (r#"{"type":"plan.update","anomalies":[{"kind":"clock_went_back","by_ms":5}]}"#, Code::E0405),
+        (
+            r#"{"type":"plan.update","author":"runtime","anomalies":[{"kind":"clock_went_back","by_ms":5}]}"#,
+            Code::E0405,
+        ),
+        (r#"{"type":"plan.update","author":"runtime","result":{"status":"ok"}}"#, Code::E0427),
+        (r#"{"type":"plan.update","metrics":{"tokens_used":-800}}"#, Code::E0427),
+        (r#"{"type":"plan.update","metrics":{"tokens_used":"many"}}"#, Code::E0427),
+        (r#"{"type":"policy.decision","author":"runtime","policy":{"reason":"none"}}"#, Code::E0427),
         (r#"{"type":"plan.update","delta":[{"add":"/missing","value":1}]}"#, Code::E0404),
     ] {
         let (_, mut head) = start("{}", "[]", Stage::Contracts);
@@ -168,7 +175,7 @@ fn below_stage_2_a_change_that_does_not_fit_is_noted_and_the_state_stays() {
     let record = committed(
         &mut head,
         1,
-        r#"{"type":"plan.update","anomalies":["mine"],"delta":[{"add":"/n","value":1}]}"#,
+        r#"{"type":"plan.update","author":"runtime","anomalies":["mine"],"delta":[{"add":"/n","value":1}]}"#,
     );
     let unknown = r#"{"kernel_unknown":{"/n":{"code":"delta_failed","tick":1}},"n":"text"}"#;
     assert_eq!(head.state(), &value(unknown));

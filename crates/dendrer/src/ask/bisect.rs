@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 
 use dendrer_kernel::obligation::Standing;
 use dendrer_kernel::predicate::{Monotone, Predicate, Verdict, Window};
-use dendrer_object::record::Record;
+use dendrer_object::record::{Record, Rel};
 use dendrer_object::{Digest, Pointer, RunName, TypeName};
 
 use crate::ask::regression::Regression;
@@ -440,7 +440,7 @@ fn policy_flip(trace: &Trace, about: &TypeName, range: &Range) -> Result<BisectR
     declared::types(trace, [about.as_str()])?;
     let (mut allowed, mut flip, mut erased) = (None, None, None);
     trace.for_each(1, range.to, &mut |tick, record| {
-        match decision(&record, about) {
+        match decision(trace, &record, about) {
             Decision::Word(word) if word == "allow" => allowed = Some(tick),
             Decision::Word(_) if allowed.is_some() => flip = Some(tick),
             Decision::Word(_) | Decision::None => {}
@@ -463,7 +463,7 @@ fn policy_flip(trace: &Trace, about: &TypeName, range: &Range) -> Result<BisectR
 pub fn allows(trace: &Trace, about: &TypeName, flip: u64) -> Result<Vec<u64>, Error> {
     let mut found = Vec::new();
     trace.for_each(1, flip.saturating_sub(1), &mut |tick, record| {
-        if matches!(decision(&record, about), Decision::Word(word) if word == "allow") {
+        if matches!(decision(trace, &record, about), Decision::Word(word) if word == "allow") {
             found.push(tick);
         }
         ControlFlow::Continue(())
@@ -479,9 +479,9 @@ enum Decision {
     Erased,
 }
 
-/// Returns what a transition decides about a type: a `policy.decision` that names it, or a transition of that type
-/// with the decision about itself.
-fn decision(record: &Record, about: &TypeName) -> Decision {
+/// Returns what a transition decides about a type: a `policy.decision` that names it, or else that was caused by a transition of it,
+/// or a transition of that type with the decision about itself. No agent can write a decision.
+fn decision(trace: &Trace, record: &Record, about: &TypeName) -> Decision {
     let Some(own) = &record.header().type_name else { return Decision::None };
     let decides = own.as_str() == "policy.decision";
     if !decides && own != about {
@@ -495,11 +495,24 @@ fn decision(record: &Record, about: &TypeName) -> Decision {
     let content = record.content();
     let said = |name: &str| content.get("policy")?.get(name)?.as_str();
     match said("decision") {
-        Some(word) if !decides || said("transition_type") == Some(about.as_str()) => {
+        Some(word) if !decides || is_about(trace, record, said("transition_type"), about) => {
             Decision::Word(word.to_owned())
         }
         _ => Decision::None,
     }
+}
+
+/// Whether a decision is about a type: by the type that it names, else by that of the transition that caused it.
+fn is_about(trace: &Trace, record: &Record, named: Option<&str>, about: &TypeName) -> bool {
+    if let Some(named) = named {
+        return named == about.as_str();
+    }
+    let causes = record.header().links.iter().filter(|link| link.rel == Rel::CausedBy);
+    causes.into_iter().any(|link| {
+        let position = trace.store().find(&link.hash).ok().flatten();
+        let cause = position.and_then(|position| trace.store().get(position).ok().flatten());
+        cause.is_some_and(|cause| cause.header().type_name.as_ref() == Some(about))
+    })
 }
 
 /// Halves the range between a tick that is ok and one that is violated.

@@ -1,0 +1,87 @@
+//! Members of a line have authors, as types do (design, section 4): what is on record as judged was judged.
+
+use dendrer_object::record::Author;
+use dendrer_object::{Intent, Value};
+
+use crate::sealed::fact;
+
+/// Why a member of a line may not be as it is.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum MemberFault {
+    /// Its author may not write it: kernel and runtime do.
+    #[error("{name} is written by the kernel and the runtime, not by {}", article(.author))]
+    NotYours {
+        /// The member.
+        name: &'static str,
+        /// The author.
+        author: Author,
+    },
+    /// A result on a type that is not a result.
+    #[error("result belongs to an action.result")]
+    NoResultHere,
+    /// A metric that is not a number of 0 or more.
+    #[error("{0} among the metrics is a number of 0 or more")]
+    Metric(String),
+    /// A decision that decides nothing.
+    #[error("a policy.decision has a decision: allow, deny or escalate")]
+    NoDecision,
+}
+
+fn article(author: &Author) -> String {
+    match author {
+        Author::Agent => "an agent".to_owned(),
+        other => format!("the {}", other.as_str()),
+    }
+}
+
+impl MemberFault {
+    /// Whether an author tried to speak for another one, which a `kernel.anomaly` names.
+    pub(super) fn is_forged(&self) -> bool {
+        matches!(self, MemberFault::NotYours { .. })
+    }
+
+    /// Returns what is put on record of it ([`crate::sealed`]).
+    pub(super) fn sealed(&self) -> Value {
+        match self {
+            MemberFault::NotYours { name, author } => fact(
+                "member_not_yours",
+                [("author", Value::from(author.as_str())), ("member", Value::from(*name))],
+            ),
+            MemberFault::NoResultHere => fact("no_result_here", []),
+            MemberFault::Metric(name) => fact("metric", [("metric", Value::from(&**name))]),
+            MemberFault::NoDecision => fact("no_decision", []),
+        }
+    }
+}
+
+/// Members that the kernel and the runtime write.
+const JUDGED: [&str; 2] = ["policy", "anomalies"];
+
+/// Checks that each member of an intent is its author's to write, and that it is what its name says.
+pub(super) fn check(intent: &Intent) -> Result<(), MemberFault> {
+    let has = |name: &str| intent.member(name).is_some();
+    if intent.author == Author::Agent
+        && let Some(name) = JUDGED.into_iter().find(|name| has(name))
+    {
+        return Err(MemberFault::NotYours { name, author: intent.author });
+    }
+    let type_name = intent.type_name.as_str();
+    if has("result") && type_name != "action.result" {
+        return Err(match intent.author {
+            Author::Agent => MemberFault::NotYours { name: "result", author: intent.author },
+            _ => MemberFault::NoResultHere,
+        });
+    }
+    if type_name == "policy.decision" {
+        let decision = intent.member("policy").and_then(|policy| policy.get("decision"));
+        if decision.and_then(Value::as_str).is_none() {
+            return Err(MemberFault::NoDecision);
+        }
+    }
+    let metrics = intent.member("metrics").and_then(Value::as_object);
+    let wrong = metrics.into_iter().flat_map(|metrics| metrics.iter()).find(|(_, value)| {
+        let number = value.as_number().and_then(|number| number.as_f64());
+        number.is_none_or(|number| number < 0.0)
+    });
+    wrong.map_or(Ok(()), |(name, _)| Err(MemberFault::Metric(name.to_string())))
+}
