@@ -159,6 +159,9 @@ impl fmt::Display for Standing {
 /// The due tick of an obligation that has none.
 const SOME_DAY: u64 = u64::MAX;
 
+/// How many reasons are kept at most of one obligation that may have been missed.
+const REASONS_MAX: usize = 16;
+
 /// An obligation on its way through a run, tick by tick from 0.
 ///
 /// A condition that cannot be judged leaves several runs possible. `sure` is due in all of them, `maybe` in some;
@@ -170,8 +173,8 @@ pub struct ObligationCourse {
     begins: Option<Truth>,
     sure: Option<u64>,
     maybe: Option<u64>,
-    /// The reason why a condition could not be judged since `maybe` began.
-    why: Option<String>,
+    /// Why a condition could not be judged since `maybe` began: the first and last tick of each reason.
+    why: Vec<(u64, u64, String)>,
     met: Option<u64>,
     missed: Option<u64>,
     doubt: Option<(u64, String)>,
@@ -193,12 +196,13 @@ impl ObligationCourse {
         match &look.holds {
             Truth::True => {
                 self.met = self.maybe.map(|_| tick).or(self.met);
-                (self.sure, self.maybe, self.why) = (None, None, None);
+                (self.sure, self.maybe) = (None, None);
+                self.why.clear();
             }
             Truth::False => {}
             unknown => {
                 self.sure = None;
-                self.note(unknown);
+                self.note(tick, unknown);
             }
         }
         let is_due = |due: Option<u64>| match &owed.due {
@@ -210,13 +214,14 @@ impl ObligationCourse {
             return;
         }
         if self.maybe.is_some() && look.lost != Truth::False {
-            self.note(&look.lost);
+            self.note(tick, &look.lost);
             self.doubt_at(tick);
         }
         if is_due(self.maybe) {
             self.doubt_at(tick);
             // The other open obligations only matter now if they are missed for sure.
-            (self.maybe, self.why) = (self.sure, None);
+            self.maybe = self.sure;
+            self.why.clear();
         }
     }
 
@@ -247,21 +252,33 @@ impl ObligationCourse {
             }
             unknown => {
                 self.maybe.get_or_insert(due);
-                self.note(&unknown);
+                self.note(tick, &unknown);
             }
         }
     }
 
-    /// Notes why something that is open in some possible run is not known, if nothing was noted yet.
-    fn note(&mut self, unknown: &Truth) {
-        if self.maybe.is_some() && self.why.is_none() {
-            self.why = unknown_words(unknown);
+    /// Notes why something that is open in some possible run is not known at a tick.
+    fn note(&mut self, tick: u64, unknown: &Truth) {
+        let Some(words) = unknown_words(unknown).filter(|_| self.maybe.is_some()) else { return };
+        let goes_on = |(_, to, why): &(u64, u64, String)| *to + 1 >= tick && *why == words;
+        match self.why.iter().rposition(goes_on) {
+            Some(at) => self.why[at].1 = tick,
+            None if self.why.len() < REASONS_MAX => self.why.push((tick, tick, words)),
+            None => {}
         }
     }
 
     fn doubt_at(&mut self, tick: u64) {
         if self.doubt.is_none() {
-            let why = self.why.clone().unwrap_or_else(|| "whether it was owed is not known".to_owned());
+            let stretch = |(from, to, why): &(u64, u64, String)| match from == to {
+                true => format!("{why} (tick {from})"),
+                false => format!("{why} (ticks {from}..{to})"),
+            };
+            let why = match &self.why[..] {
+                [] => "whether it was owed is not known".to_owned(),
+                [(.., why)] => why.clone(),
+                several => several.iter().map(stretch).collect::<Vec<_>>().join("; "),
+            };
             self.doubt = Some((tick, why));
         }
     }

@@ -16,7 +16,7 @@ use dendrer_object::{RunName, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::casebook::{recorded_json, recorded_lines};
-use crate::certainty::Certainty;
+use crate::certainty::{Certainty, reasons_json, reasons_line, reasons_words};
 use crate::change::change_json;
 use crate::registration::{other_line, registration_line};
 use crate::table::{Align, Table};
@@ -188,18 +188,6 @@ pub fn timeline_json(run: &str, question: &BisectQuestion, line: &Timeline, at: 
     )
 }
 
-/// Returns why ticks cannot be judged: each reason with its first and last tick.
-pub fn reasons_json(reasons: &[Interval]) -> Value {
-    Value::array(reasons.iter().filter_map(|interval| match &interval.verdict {
-        Verdict::Uncertain(why) => Some(Value::record([
-            ("tick", Value::from(interval.from)),
-            ("to", Value::from(interval.to)),
-            ("why", Value::from(why.as_str())),
-        ])),
-        _ => None,
-    }))
-}
-
 fn verdict_at(tick: u64, verdict: &Verdict) -> Value {
     let why = match verdict {
         Verdict::Uncertain(why) => Some(("why", Value::from(why.as_str()))),
@@ -267,7 +255,7 @@ fn found_json(found: &BisectFound) -> Object {
     let exact =
         matches!(report.outcome, BisectOutcome::Onset(_) | BisectOutcome::Never | BisectOutcome::Initial);
     let ends = [&report.low, &report.high].map(|(tick, verdict)| verdict_at(*tick, verdict));
-    let document = document(
+    let members = document(
         "bisect",
         [
             ("run", Value::from(run.as_str())),
@@ -287,7 +275,11 @@ fn found_json(found: &BisectFound) -> Object {
             ("obligation", standing_json(report.standing.as_ref(), *ended)),
         ],
     );
-    document.as_object().cloned().unwrap_or_default()
+    let mut members = members.as_object().cloned().unwrap_or_default();
+    if !report.unjudged.is_empty() {
+        members.set("reasons", reasons_json(&report.unjudged));
+    }
+    members
 }
 
 fn origin_json(origin: &BisectOrigin) -> Value {
@@ -499,7 +491,7 @@ impl Answer for BisectShown<'_> {
             }
             BisectOutcome::Never => lines.push(never_words(question, report).into()),
             BisectOutcome::Recovers(turns) => lines.extend(turn_lines(turns)),
-            BisectOutcome::Uncertain(..) => {}
+            BisectOutcome::Uncertain(..) => lines.extend(unjudged_lines(report)),
         }
         if let Some(found) = report.scan {
             let is_known = !matches!(report.outcome, BisectOutcome::Uncertain(..));
@@ -523,6 +515,12 @@ impl Answer for BisectShown<'_> {
     fn end(&self) -> End {
         end_of(&self.answer.found.report)
     }
+}
+
+/// Writes why there is no answer that is known: each reason with its ticks.
+fn unjudged_lines(report: &BisectReport) -> Vec<Line> {
+    let line = |words: String| Line::styled(Style::Warn, format!("UNKNOWN    {}", quote::escape(&words)));
+    reasons_words(&report.unjudged).into_iter().map(line).collect()
 }
 
 fn evaluated_line(tick: u64, said: &Evaluation) -> String {
@@ -690,7 +688,9 @@ fn answer_words(found: &BisectFound) -> String {
             let ticks: Vec<String> = turns.iter().map(|(tick, _)| tick.to_string()).collect();
             format!("REFUSED: it recovers (turns at {})", list(&ticks, 8).unwrap_or_default())
         }
-        BisectOutcome::Uncertain(tick, why) => format!("REFUSED: uncertain at tick {tick}: {why}"),
+        BisectOutcome::Uncertain(..) => {
+            format!("REFUSED: uncertain at {}", reasons_line(&report.unjudged))
+        }
     }
 }
 
@@ -713,8 +713,8 @@ fn hard_words(report: &BisectReport) -> String {
     match &report.outcome {
         BisectOutcome::Onset(tick) => format!("first violated at tick {tick} (exact)"),
         BisectOutcome::Initial => format!("in violation already at tick {} (exact)", report.low.0),
-        BisectOutcome::Uncertain(tick, why) => {
-            format!("cannot be judged at tick {tick}: {}", quote::escape(why))
+        BisectOutcome::Uncertain(..) => {
+            format!("cannot be judged at {}", quote::escape(&reasons_line(&report.unjudged)))
         }
         BisectOutcome::Never | BisectOutcome::Recovers(_) => "not violated (exact)".to_owned(),
     }
@@ -789,10 +789,7 @@ impl Answer for RegressionShown<'_> {
         lines.extend(probe_lines(report, &[]));
         let metric = &found.metric;
         match (&found.fell, &report.outcome) {
-            (_, BisectOutcome::Uncertain(tick, why)) => {
-                let why = quote::escape(why);
-                lines.push(format!("UNKNOWN    {metric} cannot be said at tick {tick}: {why}").into());
-            }
+            (_, BisectOutcome::Uncertain(..)) => lines.extend(unjudged_lines(report)),
             (Some(fell), _) => {
                 let origin = origin.iter().filter(|origin| origin.tick > 0);
                 lines.extend(origin.flat_map(|origin| origin_lines(origin, "heuristic", page)));

@@ -1,6 +1,8 @@
 //! How sure an answer is: one word in a document, and one line about the places that are unknown (design, section 7).
 
+use dendrer::kernel::predicate::Verdict;
 use dendrer::kernel::unknown::{Since, made_by};
+use dendrer::timeline::Interval;
 use dendrer_object::{Pointer, Record, Value};
 
 use crate::answer::{Line, Style};
@@ -80,4 +82,46 @@ pub fn unknown_line(places: &Places) -> Option<Line> {
 /// Returns what a transition left unknown, in words for a row: `UNKNOWN from here on: approved (a rule failed at tick 2)`.
 pub fn left_unknown(record: &Record) -> Option<String> {
     unknown_words(&made_by(record)).map(|words| format!("UNKNOWN from here on: {words}"))
+}
+
+/// Returns why ticks cannot be judged: each reason with its first and last tick.
+pub fn reasons_json(reasons: &[Interval]) -> Value {
+    Value::array(reasons.iter().filter_map(|interval| match &interval.verdict {
+        Verdict::Uncertain(why) => Some(Value::record([
+            ("tick", Value::from(interval.from)),
+            ("to", Value::from(interval.to)),
+            ("why", Value::from(why.as_str())),
+        ])),
+        _ => None,
+    }))
+}
+
+/// Names the ticks of a stretch: `tick 3`, or `ticks 3..5`.
+pub fn ticks_words(from: u64, to: u64) -> String {
+    if from == to { format!("tick {from}") } else { format!("ticks {from}..{to}") }
+}
+
+/// Writes why ticks cannot be judged, one reason a text: `ticks 3..5: state.a.x is missing`. The caller escapes them.
+pub fn reasons_words(reasons: &[Interval]) -> Vec<String> {
+    let words = |one: &Interval| match &one.verdict {
+        Verdict::Uncertain(why) => Some(format!("{}: {}", ticks_words(one.from, one.to), why)),
+        _ => None,
+    };
+    reasons.iter().filter_map(words).collect()
+}
+
+/// How many reasons are written in one line at most.
+const REASONS_MAX: usize = 8;
+
+/// Writes why ticks cannot be judged, in one line. The caller escapes it.
+pub fn reasons_line(reasons: &[Interval]) -> String {
+    let words = reasons_words(reasons);
+    let more = words.len().saturating_sub(REASONS_MAX);
+    let shown = words[..words.len() - more].join("; ");
+    if more == 0 { shown } else { format!("{shown}; and {more} more reasons") }
+}
+
+/// As [`reasons_line`], where the first reason stands alone if it is the only one.
+pub fn reasons_list(first: &str, reasons: &[Interval]) -> String {
+    if reasons_words(reasons).len() > 1 { reasons_line(reasons) } else { first.to_owned() }
 }

@@ -11,7 +11,7 @@ use dendrer_object::{Digest, Pointer, RunName, Value, tag};
 
 use crate::answer::{End, ItemAnswer, Line, Page, Style};
 use crate::casebook::{recorded_json, recorded_lines};
-use crate::certainty::Certainty;
+use crate::certainty::{Certainty, reasons_json, reasons_words};
 use crate::table::{Align as Column, Table};
 use crate::verdict::{intervals_json, question_json, sum_up, word};
 use crate::{count, document, quote, row, thousands, why};
@@ -780,6 +780,8 @@ fn verdict_lines(tested: &[PredicateTested; 2]) -> Vec<Line> {
         let stretches: Vec<String> = tested.line.intervals().iter().map(stretch).collect();
         let stretches = crate::verdict::list(&stretches, 8).unwrap_or_default();
         lines.push(format!("          {side} {stretches}   {}", sum_up(&tested.line)).into());
+        let reasons = reasons_words(&tested.line.reasons()).into_iter();
+        lines.extend(reasons.map(|words| Line::from(format!("            {}", quote::escape(&words)))));
     }
     lines
 }
@@ -792,6 +794,7 @@ fn verdicts_json(tested: &[PredicateTested; 2]) -> Value {
             ("predicate", question_json(&tested.question)),
             ("onset", Value::from(line.onset().filter(|_| is_known))),
             ("intervals", intervals_json(&line.intervals())),
+            ("reasons", reasons_json(&line.reasons())),
             ("certainty", Value::from(if is_known { Certainty::Exact } else { Certainty::Unavailable })),
         ])
     };

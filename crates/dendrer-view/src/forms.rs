@@ -8,6 +8,7 @@ use dendrer::kernel::predicate::Verdict;
 use dendrer_object::Value;
 
 use crate::answer::{Answer, End, Line, Page};
+use crate::certainty::reasons_words;
 use crate::contract::check::ContractCheckAnswer;
 use crate::quote;
 
@@ -21,8 +22,8 @@ struct Row {
     words: String,
     /// The ticks of the failures, with words; empty if the rule holds.
     found: Vec<(u64, String)>,
-    /// The tick that cannot be judged, with the reason.
-    open: Option<(u64, String)>,
+    /// The ticks that cannot be judged: the first tick of each reason, with words. Empty if all can.
+    open: Vec<(u64, String)>,
 }
 
 /// The forms.
@@ -86,7 +87,7 @@ fn rows(checked: &CheckedContract, all: bool) -> Vec<Row> {
         (lacking.tick, format!("{} lacks what it requires: {fields}", lacking.type_name))
     });
     let words = "a transition is committed where the state has what its contract requires".to_owned();
-    let mut rows = vec![Row { rule: REQUIRED.to_owned(), words, found: lacking.collect(), open: None }];
+    let mut rows = vec![Row { rule: REQUIRED.to_owned(), words, found: lacking.collect(), open: Vec::new() }];
     for terms in &checked.in_force {
         for judged in &terms.violations {
             let contracts = &terms.contracts;
@@ -95,7 +96,7 @@ fn rows(checked: &CheckedContract, all: bool) -> Vec<Row> {
             match rows.iter_mut().find(|row| row.rule == rule) {
                 Some(row) => {
                     row.found.extend(stretches(judged, all));
-                    row.open = row.open.take().or_else(|| open(judged));
+                    row.open.extend(open(judged));
                 }
                 None => rows.push(Row {
                     rule,
@@ -119,9 +120,14 @@ fn stretches(judged: &Judged, all: bool) -> Vec<(u64, String)> {
     found.take(if all { usize::MAX } else { 1 }).collect()
 }
 
-fn open(judged: &Judged) -> Option<(u64, String)> {
-    let (tick, why) = judged.uncertain()?;
-    Some((tick, format!("{} cannot be judged at tick {tick}: {why}", judged.predicate.name())))
+fn open(judged: &Judged) -> Vec<(u64, String)> {
+    let unjudged = judged.reasons.iter().filter(|one| matches!(one.verdict, Verdict::Uncertain(_)));
+    let name = judged.predicate.name();
+    let words = reasons_words(&judged.reasons).into_iter();
+    unjudged
+        .zip(words)
+        .map(|(one, words)| (one.from, format!("{name} cannot be judged at {words}")))
+        .collect()
 }
 
 /// Writes SARIF. A location is a name and not a file: an editor cannot open a run.
@@ -181,7 +187,7 @@ fn junit(run: &str, rows: &[Row]) -> Vec<String> {
         text.replace('"', "&quot;").replace('\'', "&apos;")
     };
     let failures = rows.iter().filter(|row| !row.found.is_empty()).count();
-    let errors = rows.iter().filter(|row| row.found.is_empty() && row.open.is_some()).count();
+    let errors = rows.iter().filter(|row| row.found.is_empty() && !row.open.is_empty()).count();
     let counts = format!("tests=\"{}\" failures=\"{failures}\" errors=\"{errors}\"", rows.len());
     let mut lines = vec![
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>".to_owned(),
@@ -196,16 +202,13 @@ fn junit(run: &str, rows: &[Row]) -> Vec<String> {
             let all = what.iter().map(|what| escape(what)).collect::<Vec<_>>().join("\n");
             format!("      <{kind} message=\"{first}\">{all}</{kind}>")
         };
-        let found: Vec<&str> = row.found.iter().map(|(_, what)| &**what).collect();
-        match (&found[..], &row.open) {
-            ([], None) => lines.push(format!("{case}/>")),
-            ([], Some((_, what))) => {
-                lines.extend([format!("{case}>"), element("error", &[what]), "    </testcase>".to_owned()]);
-            }
-            (found, _) => {
-                lines.extend([format!("{case}>"), element("failure", found), "    </testcase>".to_owned()]);
-            }
+        let all = row.found.iter().chain(&row.open).map(|(_, what)| &**what).collect::<Vec<&str>>();
+        if all.is_empty() {
+            lines.push(format!("{case}/>"));
+            continue;
         }
+        let kind = if row.found.is_empty() { "error" } else { "failure" };
+        lines.extend([format!("{case}>"), element(kind, &all), "    </testcase>".to_owned()]);
     }
     lines.extend(["  </testsuite>".to_owned(), "</testsuites>".to_owned()]);
     lines

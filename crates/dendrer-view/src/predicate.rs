@@ -257,7 +257,11 @@ pub fn sample_lines(predicate: &Predicate, sample: &Sample, line: &Timeline) -> 
         let (_, mark) = words(verdict);
         let recovered = violated && *verdict == Verdict::Ok;
         violated |= *verdict == Verdict::Violation;
-        let note = if recovered { "     <- recovered: binary search could return a wrong tick" } else { "" };
+        let note = match verdict {
+            _ if recovered => "     <- recovered: binary search could return a wrong tick".to_owned(),
+            Verdict::Uncertain(why) => format!("   {}", quote::escape(why)),
+            _ => String::new(),
+        };
         let text = format!("  tick {tick}  {:<9}  {mark}{note}", word(verdict));
         lines.push(Line::styled(style(verdict), text));
     }

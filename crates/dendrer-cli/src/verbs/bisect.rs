@@ -15,6 +15,7 @@ use dendrer::watch::Watch;
 use dendrer_object::record::Record;
 use dendrer_object::{Code, TypeName, Value};
 use dendrer_view::bisect::{BisectAll, BisectCommand, BisectShown, list};
+use dendrer_view::certainty::reasons_list;
 use dendrer_view::thousands;
 
 use self::args::DiagnosisChoice;
@@ -289,7 +290,7 @@ fn refusal(command: &BisectCommand, trace: &Trace, answer: &BisectAnswer) -> Opt
         BisectOutcome::Uncertain(tick, why) => {
             let what = format!("the predicate cannot be judged at tick {tick} of {}", trace.name());
             let failure = Failure::new(Code::E0509, what)
-                .at("why", why.clone())
+                .at("why", reasons_list(why, &report.unjudged))
                 .note("uncertain is never taken for ok");
             let failure = match report.first_certain {
                 Some(certain) => failure.note(format!(

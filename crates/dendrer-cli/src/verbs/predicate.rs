@@ -15,6 +15,7 @@ use dendrer::wasm::{MODULE_SIZE_MAX, ModuleRefused};
 use dendrer_object::Code;
 use dendrer_object::json;
 use dendrer_object::text::behind_mark;
+use dendrer_view::certainty::reasons_list;
 use dendrer_view::predicate::{
     BuiltInAnswer, PredicateTestAnswer, RegistrationAnswer, RetirementAnswer, TickRow, sample_lines,
 };
@@ -246,7 +247,7 @@ fn samples(
                 Code::E0509,
                 format!("{} cannot be judged at tick {tick} of {run}", wanted.name),
             )
-            .at("why", why.as_str())
+            .at("why", reasons_list(&why, &line.reasons()))
             .note("uncertain is never taken for ok; nothing was registered");
             return Err(with_hint(failure, &trace, predicate, &why));
         }

@@ -36,6 +36,7 @@ mod obligations;
 mod output;
 mod packs;
 mod paper;
+mod reasons;
 mod rebase;
 mod recording;
 mod regression;

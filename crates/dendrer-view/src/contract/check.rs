@@ -5,8 +5,8 @@ use dendrer::kernel::predicate::{Verdict, Window};
 use dendrer_object::Value;
 
 use crate::answer::{Answer, End, Line, Page, Style};
-use crate::bisect::{intervals_json, reasons_json, standing_json, standing_words};
-use crate::certainty::Certainty;
+use crate::bisect::{intervals_json, standing_json, standing_words};
+use crate::certainty::{Certainty, reasons_json, reasons_words};
 use crate::{count, document, quote};
 
 /// How many transitions that lack something are listed for people.
@@ -138,9 +138,13 @@ impl ContractCheckAnswer<'_> {
             Window::Before => "before",
         };
         let (style, mark, what) = match (judged.onset(), judged.uncertain()) {
-            (Some(tick), _) => {
+            (Some(tick), unjudged) => {
                 let words = quote::escape(&judged.predicate.words());
-                (Style::Bad, "FAIL", format!("from tick {tick}   {words}  ({window})"))
+                let from = match unjudged.filter(|(first, _)| *first < tick) {
+                    Some((first, _)) => format!("at tick {tick}, perhaps from tick {first} on"),
+                    None => format!("from tick {tick}"),
+                };
+                (Style::Bad, "FAIL", format!("{from}   {words}  ({window})"))
             }
             (None, Some((tick, why))) => {
                 let what = format!("cannot be judged at tick {tick}: {}", quote::escape(why));
@@ -158,23 +162,14 @@ impl ContractCheckAnswer<'_> {
             let stretches = judged.intervals.iter().filter(|interval| interval.verdict == Verdict::Violation);
             lines.extend(stretches.map(|one| Line::from(format!("        ticks {}..{}", one.from, one.to))));
         }
-        // Each reason with its ticks, where there is more than the one that the line above names.
-        let unjudged: Vec<_> =
-            judged.reasons.iter().filter_map(|one| reason_of(&one.verdict).map(|why| (one, why))).collect();
-        if unjudged.len() > 1 {
-            lines.extend(unjudged.into_iter().map(|(one, why)| {
-                Line::from(format!("        ticks {}..{}  {}", one.from, one.to, quote::escape(why)))
-            }));
+        // Each reason with its ticks, where the line above does not name them all.
+        let reasons = reasons_words(&judged.reasons);
+        if reasons.len() > 1 || judged.onset().is_some() {
+            let line =
+                |words: String| Line::styled(Style::Warn, format!("        {}", quote::escape(&words)));
+            lines.extend(reasons.into_iter().map(line));
         }
         lines
-    }
-}
-
-/// Why a tick cannot be judged; `None` for one that can.
-fn reason_of(verdict: &Verdict) -> Option<&str> {
-    match verdict {
-        Verdict::Uncertain(why) => Some(why),
-        _ => None,
     }
 }
 
@@ -196,6 +191,7 @@ fn terms_json(terms: &ContractPeriod) -> Value {
 }
 
 fn judged_json(judged: &Judged) -> Value {
+    let first_unjudged = judged.uncertain().map(|(tick, _)| tick);
     let uncertain = judged.uncertain().map_or(Value::Null, |(tick, why)| {
         Value::record([("tick", Value::from(tick)), ("why", Value::from(why))])
     });
@@ -205,7 +201,11 @@ fn judged_json(judged: &Judged) -> Value {
         ("to", Value::from(judged.intervals.last().map(|interval| interval.to))),
         ("words", Value::from(judged.predicate.words())),
         ("ok", Value::from(judged.onset().is_none() && judged.uncertain().is_none())),
-        ("onset", Value::from(judged.onset())),
+        // An earlier tick that cannot be judged may be the onset.
+        (
+            "onset",
+            Value::from(judged.onset().filter(|tick| first_unjudged.is_none_or(|first| first > *tick))),
+        ),
         ("uncertain", uncertain),
         ("intervals", intervals_json(&judged.intervals)),
         ("reasons", reasons_json(&judged.reasons)),

@@ -246,6 +246,9 @@ pub struct BisectReport {
     /// For an answer that is not known: the first tick that is known to be violated. The onset is there or before it, at the
     /// earliest at the tick of the outcome.
     pub first_certain: Option<u64>,
+    /// For an answer that is not known: the ticks that cannot be judged, up to the first that is known to be violated, each
+    /// reason with its ticks.
+    pub unjudged: Vec<Interval>,
     /// With a scan: the first violated tick that judging every tick finds.
     pub scan: Option<Option<u64>>,
 }
@@ -400,6 +403,7 @@ fn report(line: &Timeline, lift: bool) -> BisectReport {
         known_to: line.known_to,
         standing: line.standing.clone(),
         first_certain: None,
+        unjudged: Vec::new(),
         scan: None,
     };
     let unknown = searched.turns.iter().position(|(_, verdict)| matches!(verdict, Verdict::Uncertain(_)));
@@ -417,6 +421,7 @@ fn report(line: &Timeline, lift: bool) -> BisectReport {
         report.outcome = BisectOutcome::Uncertain(*tick, why.clone());
         let later = searched.turns[at..].iter().find(|(_, verdict)| *verdict == Verdict::Violation);
         report.first_certain = later.map(|(tick, _)| *tick);
+        report.unjudged = searched.unjudged();
         return report;
     }
     let known_to = unknown.map_or(to, |at| searched.turns[at].0 - 1);

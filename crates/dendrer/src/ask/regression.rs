@@ -98,8 +98,9 @@ pub struct Regression {
     pub last: Evaluation,
     /// The tick at which it fell, and what it says there.
     pub fell: Option<MetricReading>,
-    /// The first tick at which it cannot be said, where that comes before.
-    pub unknown: Option<(u64, String)>,
+    /// Where a score is not known before it fell: the verdict at the first such tick, and at each later one where it became
+    /// another. Empty where each score is known.
+    pub unknown: Vec<(u64, Verdict)>,
 }
 
 impl Regression {
@@ -114,16 +115,18 @@ impl Regression {
     pub(crate) fn timeline(&self, from: u64, to: u64) -> Timeline {
         let fell = self.fell.as_ref().map(|reading| reading.tick);
         let line = Timeline::latched(from, to, fell, 0);
-        match &self.unknown {
+        match self.unknown.first() {
             None => line,
-            Some((tick, why)) => {
+            Some((tick, _)) => {
                 let begin = Some((from, Verdict::Ok)).filter(|_| *tick > from);
-                let unknown = (*tick, Verdict::Uncertain(why.clone()));
-                Timeline { turns: begin.into_iter().chain([unknown]).collect(), ..line }
+                Timeline { turns: begin.into_iter().chain(self.unknown.iter().cloned()).collect(), ..line }
             }
         }
     }
 }
+
+/// The reason at a tick whose own score is known, where an earlier one is not.
+const MAY_HAVE_FALLEN: &str = "the score is known again, and may have been lower before";
 
 /// Finds where a metric first fell. The run is read once.
 pub fn regression(
@@ -134,21 +137,32 @@ pub fn regression(
 ) -> Result<BisectQuestion, Error> {
     let readings = readings(trace, metric, range.from, range.to)?;
     let tolerance = metric.tolerance();
-    let (mut best, mut fell, mut unknown): (Option<(f64, u64)>, _, _) = (None, None, None);
+    let (mut best, mut fell, mut unknown): (Option<(f64, u64)>, _, Vec<(u64, Verdict)>) =
+        (None, None, Vec::new());
     for reading in &readings {
+        let mut has_fallen = false;
         match &reading.said {
             Evaluation::Ok(score) => match best {
-                Some((most, _)) if *score < round_half_even(most - tolerance, DECIMALS) => {
-                    fell = Some(reading.clone());
-                }
+                Some((most, _)) if *score < round_half_even(most - tolerance, DECIMALS) => has_fallen = true,
                 Some((most, _)) if *score <= most => {}
                 _ => best = Some((*score, reading.tick)),
             },
             // A violation is worse than any score.
-            Evaluation::Violation(_) => fell = Some(reading.clone()),
-            Evaluation::Uncertain(_, why) => unknown = Some((reading.tick, why.clone())),
+            Evaluation::Violation(_) => has_fallen = true,
+            Evaluation::Uncertain(_, why) => unknown.push((reading.tick, Verdict::Uncertain(why.clone()))),
         }
-        if fell.is_some() || unknown.is_some() {
+        match (has_fallen, unknown.last()) {
+            (true, None) => fell = Some(reading.clone()),
+            (true, Some(_)) => unknown.push((reading.tick, Verdict::Violation)),
+            // A score that is known again may have fallen while it was not, and come back.
+            (false, Some((tick, Verdict::Uncertain(why))))
+                if *tick != reading.tick && why != MAY_HAVE_FALLEN =>
+            {
+                unknown.push((reading.tick, Verdict::Uncertain(MAY_HAVE_FALLEN.to_owned())));
+            }
+            (false, _) => {}
+        }
+        if has_fallen {
             break;
         }
     }

@@ -93,6 +93,14 @@ impl Timeline {
         self.stretches(|a, b| a == b || matches!((a, b), (Verdict::Uncertain(_), Verdict::Uncertain(_))))
     }
 
+    /// Lists the stretches that cannot be judged and come before the first known violation, each with its reason: one of them
+    /// may hide an earlier onset.
+    pub fn unjudged(&self) -> Vec<Interval> {
+        let known = self.onset().unwrap_or(u64::MAX);
+        let hides = |one: &Interval| matches!(one.verdict, Verdict::Uncertain(_)) && one.from < known;
+        self.reasons().into_iter().filter(hides).collect()
+    }
+
     /// As [`Timeline::intervals`], where each reason for which a tick cannot be judged is a stretch of its own.
     pub fn reasons(&self) -> Vec<Interval> {
         self.stretches(|a, b| a == b)

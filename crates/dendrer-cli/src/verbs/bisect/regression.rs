@@ -7,6 +7,7 @@ use dendrer::bisect::Range;
 use dendrer_object::Code;
 use dendrer_object::text::nearest;
 use dendrer_view::bisect::RegressionShown;
+use dendrer_view::certainty::reasons_list;
 
 use super::unexpected;
 use crate::failure::{Failure, Result};
@@ -43,9 +44,9 @@ pub(super) fn run(
     drop(progress);
     let (hard, report) = answer.decisive();
     let failure = unexpected(expected, report);
-    let unknown = answer.unknown().filter(|_| expected.is_none()).map(|(name, tick, why)| {
+    let unknown = answer.unknown().filter(|_| expected.is_none()).map(|(name, tick, why, unjudged)| {
         let what = format!("{name} cannot be judged at tick {tick} of {}", trace.name());
-        Failure::new(Code::E0509, what).at("why", why.to_owned()).help(&[
+        Failure::new(Code::E0509, what).at("why", reasons_list(why, unjudged)).help(&[
             "dendrer",
             "bisect",
             run,

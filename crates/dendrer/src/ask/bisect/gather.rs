@@ -15,6 +15,7 @@ use crate::bisect::{BisectOutcome, BisectQuestion, BisectReport, Range, bisect_e
 use crate::contributors::{Contributors, ContributorsFound, WORK_MAX, contributors};
 use crate::diagnosis::{self, DiagnosisClass, Offer};
 use crate::registry::Registered;
+use crate::timeline::Interval;
 use crate::why::{self, Chain, UpstreamRecord};
 use crate::{Error, Trace};
 
@@ -336,14 +337,14 @@ impl RegressionAnswer {
     }
 
     /// Why the answer is not known: no hard predicate is violated, and one of them, or the score, cannot be judged.
-    pub fn unknown(&self) -> Option<(String, u64, &str)> {
+    pub fn unknown(&self) -> Option<(String, u64, &str, &[Interval])> {
         let (predicate, hard) = self.decisive();
         if violated_at(hard).is_some() {
             return None;
         }
         let named = [(predicate.name().to_owned(), hard), (self.found.question.name(), &self.found.report)];
         named.into_iter().find_map(|(name, report)| match &report.outcome {
-            BisectOutcome::Uncertain(tick, why) => Some((name, *tick, why.as_str())),
+            BisectOutcome::Uncertain(tick, why) => Some((name, *tick, why.as_str(), &report.unjudged[..])),
             _ => None,
         })
     }
