@@ -75,18 +75,19 @@ fn a_full_log_shows_each_transition_as_show_does() {
 fn the_parts_of_a_transition() {
     check(
         "show trip-planner-a@9 --provenance --time none",
-        "tick 9  observation.add   hash 33f4b06bb663   parent abb38f99b677   agent researcher   author agent
+        "tick 9  observation.add   hash 72be0e507eea   parent 1aa78cbd44ff   agent researcher   author agent
 provenance
   author       agent
   agent        researcher, number 6 of its branch
-  evidence     trip-planner-a@8  action.result  researcher  hash abb38f99b677
+  evidence     trip-planner-a@8  action.result  researcher  hash 1aa78cbd44ff
   run          trip-planner-a, recorded at stage 1, reducer delta/1
+  pack         c2e51b7c637e
   log          record 11 of 457, signed
 ",
     );
     check(
         "show trip-planner-a@3 --intent --time none",
-        "tick 3  action.request   hash cfbe8a6b7b35   parent 1f3acf8f8a29   agent researcher   author agent
+        "tick 3  action.request   hash 704587c23bfe   parent b90a6ca41cf3   agent researcher   author agent
 intent      \"find the fare and a bed for each night\"      confidence 0.610   (quantized 0.001)
   outcome  \"uncertainty high -> exploration spawned\"
 from the trace:
@@ -95,7 +96,7 @@ from the trace:
     );
     check(
         "show trip-planner-a@8 --result --state delta --time utc",
-        "tick 8  action.result   hash abb38f99b677   parent da1ceec57980   agent researcher   author runtime
+        "tick 8  action.result   hash 1aa78cbd44ff   parent 826aeeead8db   agent researcher   author runtime
 when        2026-02-23T08:00:12.330Z
 action      http_get
   params  {\"url\":\"https://rail.example/fares?from=basel&to=lugano\"}
