@@ -125,7 +125,7 @@ fn demo_bytes_are_equal_on_every_machine() {
 }
 
 const TIPS: [&str; 14] = [
-    "trip-planner-a d413d453f4f5",
+    "trip-planner-a b19eee355dbe",
     "logistics-run-47 1eda4c109b92",
     "logistics-planner-1 54bfd79a7913",
     "planning-run-12 18d1988874f5",
@@ -135,9 +135,9 @@ const TIPS: [&str; 14] = [
     "claims-9 bc7bfa255a3f",
     "claims-10 c617e3c06f72",
     "hostile-1 204a11e48f86",
-    "trip-planner-b 4b1fa4291b47",
-    "trip-planner-c 4690d8f4418e",
-    "trip-planner-d 764ba70f6516",
+    "trip-planner-b a9b1ff3940de",
+    "trip-planner-c 7e93b04a9c32",
+    "trip-planner-d b0f5ce9fd387",
     "logistics-fix-1 43a82f49aee1",
 ];
 

@@ -562,9 +562,9 @@ pub enum ImportRefused {
     #[error("contracts differ: source {source_contract}, target {target_contract}")]
     ContractsDiffer {
         /// The contract of the source.
-        source_contract: ContractSide,
+        source_contract: Box<ContractSide>,
         /// The contract of the target.
-        target_contract: ContractSide,
+        target_contract: Box<ContractSide>,
     },
     /// The record holds no context: it was recorded at a stage that makes none.
     #[error("the source holds no context hash: contracts are enforced from stage 2 on")]
@@ -705,9 +705,11 @@ fn check_steps(
     };
     // The version comes first: fields of another contract say nothing.
     if checked.contracts[0] != checked.contracts[1] {
-        let side = |(name, version): &(Arc<str>, Arc<str>)| ContractSide {
-            contract: (!name.is_empty()).then(|| format!("{name}/{version}")),
-            pack: None,
+        let side = |(name, version): &(Arc<str>, Arc<str>)| {
+            Box::new(ContractSide {
+                contract: (!name.is_empty()).then(|| format!("{name}/{version}")),
+                pack: None,
+            })
         };
         let [source_contract, target_contract] = [side(&checked.contracts[0]), side(&checked.contracts[1])];
         return Err(ImportRefused::ContractsDiffer { source_contract, target_contract });
@@ -715,9 +717,8 @@ fn check_steps(
     let (ours, _) = (contract_of(target, "target")?, contract_of(source, "source")?);
     if source.pack != target.pack {
         let (name, version) = &checked.contracts[0];
-        let contract = |side: Side<'_>| ContractSide {
-            contract: Some(format!("{name}/{version}")),
-            pack: Some(side.pack),
+        let contract = |side: Side<'_>| {
+            Box::new(ContractSide { contract: Some(format!("{name}/{version}")), pack: Some(side.pack) })
         };
         let [source_contract, target_contract] = [contract(source), contract(target)];
         return Err(ImportRefused::ContractsDiffer { source_contract, target_contract });

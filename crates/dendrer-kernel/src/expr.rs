@@ -42,6 +42,7 @@ mod functions;
 mod inspect;
 mod lex;
 mod library;
+mod met;
 mod names;
 mod number;
 mod parse;

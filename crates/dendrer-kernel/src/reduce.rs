@@ -39,7 +39,7 @@ pub enum ReduceError {
         /// Number of the step, like `2.1`; `None` for the rule as a whole.
         step: Option<String>,
         /// The value or condition that the rule met.
-        met: Met,
+        met: Box<Met>,
     },
     /// The intent proposes a change, and the state changes by rules alone.
     #[error("{0} changes the state by the rules of the pack; an intent cannot bring a delta of its own")]

@@ -12,8 +12,6 @@ use std::fmt;
 use dendrer_object::delta::{DeltaError, DeltaErrorKind};
 use dendrer_object::{Code, Digest, Pointer, Value};
 
-use crate::expr::EvalError;
-
 /// A member that is not there.
 pub const MISSING: &str = "missing";
 /// A value that is null.
@@ -82,16 +80,6 @@ impl fmt::Display for Met {
 impl From<String> for Met {
     fn from(message: String) -> Met {
         Met { word: VALUE, at: None, message }
-    }
-}
-
-impl From<EvalError> for Met {
-    fn from(error: EvalError) -> Met {
-        let message = error.to_string();
-        match error {
-            EvalError::Uncertain(why) => Met { word: why.met, at: why.path.clone(), message },
-            EvalError::Exhausted => Met { word: STEPS, at: None, message },
-        }
     }
 }
 

@@ -1,8 +1,6 @@
 //! An agent cannot speak for the kernel: lines of every member, every type, nested, doubled, with the names of the kernel and
 //! with look-alikes, at each stage (dendrer paper 3.2: the model proposes and the runtime commits).
 
-#![expect(clippy::unwrap_used, reason = "a test that cannot go on stops")]
-
 use dendrer::kernel::ontology::TYPES;
 use dendrer::kernel::step::{Outcome, Reason, Stage, Start};
 use dendrer_object::record::{Author, Record};

@@ -133,12 +133,17 @@ impl Scribe {
 }
 
 /// Transitions that differ from each other in one way or another.
-const STEPS: [&str; 14] = [
+const STEPS: [&str; 17] = [
     r#"{"type":"plan.update","agent_id":"p","intent":{"confidence":0.5,"description":"go"}}"#,
     r#"{"type":"plan.update","agent_id":"p","intent":{"confidence":0.6,"description":"go"}}"#,
     // The same after rounding.
     r#"{"type":"plan.update","agent_id":"p","intent":{"confidence":0.50004,"description":"go"}}"#,
+    // Another one after rounding, by one in the last decimal.
+    r#"{"type":"plan.update","agent_id":"p","intent":{"confidence":0.5006,"description":"go"}}"#,
     r#"{"type":"plan.update","agent_id":"p","intent":{"description":"go"}}"#,
+    // Values of the state are compared as they are stored, and never rounded.
+    r#"{"type":"memory.write","agent_id":"p","delta":[{"set":"/a","value":0.1230001}]}"#,
+    r#"{"type":"memory.write","agent_id":"p","delta":[{"set":"/a","value":0.1229999}]}"#,
     r#"{"type":"plan.update","agent_id":"q","intent":{"confidence":0.5,"description":"stay"}}"#,
     r#"{"type":"action.request","agent_id":"p","action":{"params":{"max":120,"x":[1,2]},"tool":"t"},"intent":{"confidence":0.5}}"#,
     r#"{"type":"action.request","agent_id":"p","action":{"params":{"max":90,"x":[1]},"tool":"t"}}"#,

@@ -10,6 +10,7 @@ use dendrer::bisect::{BisectOutcome, BisectQuestion, Range, bisect};
 use dendrer::fork::{ForkTerms, fork};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::trace::Moment;
+use dendrer::watch::Watch;
 use dendrer::{Error, Trace};
 use dendrer_kernel::counters::Counters;
 use dendrer_kernel::predicate::Predicate;
@@ -60,6 +61,18 @@ fn a_state_is_read_from_the_nearest_snapshot_and_is_the_folded_one() -> Result<(
         assert_eq!(slot, Some(&Value::from(expected)), "tick {tick}");
         let count = moment.counters.to_value();
         assert_eq!(count.get("transitions"), Some(&Value::from(tick)), "tick {tick}");
+        // What is read for a state is what came after its snapshot, however far along the run is.
+        let watch = Watch::new();
+        let counted = watch.over(&store);
+        let trace = Trace::open(&counted, &run)?;
+        let opened = watch.done();
+        trace.state(tick)?;
+        let read = watch.done() - opened;
+        assert!(read <= 101, "{read} records for tick {tick}");
+        let (watch, before) = (Watch::new(), tick);
+        let trace = Trace::open(&watch.over(&store), &run)?.without_snapshots();
+        trace.state(before)?;
+        assert!(watch.done() >= before, "without a snapshot all of {before} are read, {}", watch.done());
     }
     Ok(())
 }

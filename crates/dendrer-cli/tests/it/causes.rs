@@ -435,12 +435,116 @@ fn the_casebook_is_no_run_of_an_agent() {
 fn four_questions_have_answers_that_need_no_model() {
     let place = spending();
     let why = place.ok(&["why", "spending@6", "spent"]);
-    assert!(why.contains("tick 6"), "why it did that at step 6: {why}");
+    assert_eq!(
+        why,
+        "spent at spending@6   17
+tick 6  a  action.request  add 8
+  <- tick 5  a  memory.write  spent: add 1   built on what stood there (exact)
+    <- tick 4  a  memory.write  spent: add 4   built on what stood there (exact)
+      <- tick 2  a  memory.write  spent: add 4   built on what stood there (exact)   (--depth goes further)
+",
+        "why it did that at step 6"
+    );
     let bisect = place.ok(&["bisect", "spending", "--predicate", OVER, "--contributors"]);
-    assert!(bisect.contains("ORIGIN (exact)  tick 6"), "where it went wrong: {bisect}");
+    for part in [
+        "ORIGIN (exact)  tick 6  action.request  by a",
+        "  ~ spent  9 -> 17",
+        "  tick 2  memory.write  \"a first trip\"\n  tick 4  memory.write  \"a second trip\"\n",
+        "broken at 6 by what policy allowed",
+    ] {
+        assert!(bisect.contains(part), "where it went wrong: {part}: {bisect}");
+    }
     let replay = place.ok(&["verify", "spending", "--replay"]);
     assert!(replay.contains("6 of 6 states reproduced"), "whether it can be reproduced: {replay}");
     place.ok(&["fork", "--run", "spending", "--from", "5", "--as", "again", "--replay-rest"]);
     let diff = place.run(&["diff", "spending", "again", "--exit-code"]);
     assert_eq!(diff.code, 0, "whether two runs did the same: {}", diff.stdout);
+    place.ok(&[
+        "fork",
+        "--run",
+        "spending",
+        "--from",
+        "1",
+        "--as",
+        "other",
+        "--set",
+        "limit=99",
+        "--replay-rest",
+    ]);
+    place.run_with(
+        &["commit", "--run", "other"],
+        br#"{"type":"memory.write","agent":"a","delta":[{"set":"/spent","value":3}]}"#,
+    );
+    let diff = place.run(&["diff", "spending", "other", "--exit-code"]);
+    assert_eq!(diff.code, 1, "{}", diff.stdout);
+    for part in [
+        "diverged at tick -|2, cause: the fork marker of b says set limit 99",
+        "limit        10 -> 99",
+        "tick -|8  structural  only in b: 1 transition",
+        "spent        17 -> 3",
+        "6 pairs compared, 0 differ, 2 only in b",
+    ] {
+        assert!(diff.stdout.contains(part), "whether two runs did the same: {part}: {}", diff.stdout);
+    }
+}
+
+/// What is said of an onset, and the fork that is suggested.
+fn diagnosis(place: &Place, run: &str, predicate: &str) -> (String, String) {
+    let found = place.ok(&["bisect", run, "--predicate", predicate, "--no-chain"]);
+    let line = |begin: &str| {
+        let line = found.lines().find_map(|line| line.strip_prefix(begin));
+        line.unwrap_or_else(|| panic!("{begin}: {found}")).to_owned()
+    };
+    (line("DIAGNOSIS  looks "), line("SUGGESTION  dendrer fork "))
+}
+
+/// D-61, D-69: the diagnosis and the suggestion follow from what was found.
+#[test]
+fn a_suggestion_follows_from_what_was_found() {
+    let place = Place::with_store();
+    let lines = r#"{"type":"observation.add","author":"agent","delta":[{"set":"/seen","value":1}]}
+{"type":"policy.decision","author":"runtime","policy":{"decision":"allow","transition_type":"plan.update"}}
+{"type":"memory.write","author":"agent","delta":[{"set":"/kept","value":9}]}
+{"type":"plan.update","author":"agent","delta":[{"set":"/plan","value":9}]}
+{"type":"plan.update","author":"runtime","anomalies":[{"gap":true,"kind":"arguments_not_json"}],"delta":[{"set":"/cut","value":9}]}
+{"type":"action.request","author":"agent","action":{"tool":"pay","params":{}}}
+{"type":"action.result","author":"runtime","action":{"tool":"pay","params":{}},"result":{"status":"ok","output":1},"delta":[{"set":"/paid","value":9}]}
+"#;
+    let ran = place.run_with(&["commit", "--run", "r", "--as", "runtime"], lines.as_bytes());
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    for (name, evidence, fork) in [
+        (
+            "kept",
+            "contingent (state-level): compliant until 2, broken by what was written at 3",
+            "--run r --from tick 2 --policy 'review what memory.write writes to kept'",
+        ),
+        (
+            "plan",
+            "contingent (policy-level): compliant until 3, broken at 4 by what policy allowed at 2",
+            "--run r --from tick 3 --policy 'review what the decision at tick 2 allows for plan.update'",
+        ),
+        // What an importer could not read is no fault of the policy.
+        (
+            "cut",
+            "contingent (state-level): compliant until 4, and something is missing in the record of 5: the arguments are not JSON; they stay text",
+            "--run r --from tick 4 --reason 'something is missing at tick 5: the arguments are not JSON; they stay text'",
+        ),
+        (
+            "paid",
+            "contingent (state-level): compliant until 6, broken by data that entered at 7",
+            "--run r --from tick 6 --tool-policy 'review each call of pay before it is made'",
+        ),
+    ] {
+        let predicate = format!("has(state.{name}) && state.{name} > 5");
+        assert_eq!(diagnosis(&place, "r", &predicate), (evidence.to_owned(), fork.to_owned()), "{name}");
+    }
+    // The run of the paper: a denial at tick 14 that was decided on what entered at 13.
+    let place = Place::with_demo();
+    assert_eq!(
+        diagnosis(&place, "logistics-planner-1", "ws.risk_threshold"),
+        (
+            "contingent (state-level): compliant until 13, broken at 14 by a policy.decision decided on data that entered at 13".to_owned(),
+            "--run logistics-planner-1 --from tick 12 --tool-policy 'require source verification before observation.add'".to_owned()
+        )
+    );
 }

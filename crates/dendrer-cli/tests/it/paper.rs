@@ -522,6 +522,22 @@ fn names_of_the_paper_are_names() {
             (format!("\npredicate  {name} {version}   "), format!("\nORIGIN (exact)  tick {onset}  "));
         assert!(found.stdout.contains(&head) && found.stdout.contains(&origin), "{}", found.stdout);
     }
+    // A store that has none of them: a name means nothing until it is registered, and then what it was registered with.
+    let own = Place::with_store();
+    let lines = r#"{"type":"memory.write","agent":"a","delta":[{"set":"/quality","value":0.9}]}
+{"type":"memory.write","agent":"a","delta":[{"set":"/quality","value":0.4}]}
+"#;
+    own.run_with(&["commit", "--run", "r"], lines.as_bytes());
+    let name = "acme.tax_compliance_v2";
+    assert_eq!(own.run(&["bisect", "r", "--predicate", name]).code, 3);
+    let holds = ["--holds", "!has(state.quality) || state.quality > 0.5", "--version", "v2.1.3"];
+    own.ok(&[&["predicate", "register", name][..], &holds, &["--verify-monotone", "--sample-trace", "r"]]
+        .concat());
+    let found = own.ok(&["bisect", "r", "--predicate", name]);
+    assert!(found.contains("\npredicate  acme.tax_compliance_v2 v2.1.3   "), "{found}");
+    assert!(found.contains("\nORIGIN (exact)  tick 2  memory.write"), "{found}");
+    let near = own.run(&["bisect", "r", "--predicate", "acme.tax_complience_v2"]);
+    assert!(near.code == 3 && near.stderr.contains(name), "{}", near.stderr);
     for (name, onset) in [("kernel.anomaly_free", 32), ("kernel.policy_compliant", 22)] {
         let found = store(&["bisect", "logistics-run-47", "--predicate", name]);
         assert!(found.stdout.contains(&format!("\nORIGIN (exact)  tick {onset}  ")), "{}", found.stdout);
@@ -540,6 +556,26 @@ fn every_hard_signal_can_be_asked_for() {
     ] {
         let (code, found) = demo.json(&["bisect", "logistics-run-47", question[0], question[1]]);
         assert_eq!((code, found.get("onset")), (0, Some(&Value::from(onset))), "{question:?}");
+    }
+    // The same signals where nobody wrote them down: the kernel finds each of them in what is proposed.
+    let place = Place::with_store();
+    let lines = r#"{"type":"policy.decision","author":"runtime","policy":{"decision":"allow","transition_type":"action.request"}}
+{"type":"plan.update","delta":[{"set":"/risk","value":0.9}]}
+{"type":"policy.decision","author":"runtime","policy":{"decision":"deny","transition_type":"action.request"}}
+{"type":"kernel.anomaly"}
+{"type":"plan.update","delta":[{"add":"/nothing","value":1}]}
+"#;
+    place.run_with(&["commit", "--run", "own", "--as", "runtime"], lines.as_bytes());
+    for (question, onset) in [
+        (["--anomaly", "kernel.anomaly"], 4_u64),
+        (["--anomaly", "forged_type"], 4),
+        (["--anomaly", "reducer_error"], 5),
+        (["--policy-flip", "action.request"], 3),
+        (["--predicate", "has(state.risk) && state.risk > 0.75"], 2),
+        (["--predicate", "kernel.anomaly_free"], 4),
+    ] {
+        let (code, found) = place.json(&["bisect", "own", question[0], question[1]]);
+        assert_eq!((code, found.get("onset")), (0, Some(&Value::from(onset))), "{question:?}: {found}");
     }
     let never = demo.run(&["bisect", "logistics-run-47", "--predicate", "state.budget_eur < 0"]);
     assert!(never.code == 1 && never.stdout.contains("no violation: "), "{}", never.stdout);

@@ -192,7 +192,9 @@ fn verification_says_intact_and_what_that_does_not_prove() {
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert!(ran.stdout.contains("chain      OK    64 of 64 links"));
     assert!(ran.stdout.contains("replay     OK    64 of 64 states reproduced"));
-    assert!(ran.stdout.contains("INTACT"), "{}", ran.stdout);
+    let proves = "(proves: unchanged since recording. does not prove: that inputs were true)";
+    let verdict = ran.stdout.lines().find(|line| line.starts_with("INTACT   ")).expect("the verdict");
+    assert!(verdict.ends_with(proves), "{verdict}");
     assert!(ran.stdout.contains("UNWITNESSED (a full rewrite by the key holder would not show)"));
     let all = demo().run(&["verify", "--all", "--replay"]);
     assert_eq!(all.code, 0, "{}", all.stdout);
@@ -348,6 +350,34 @@ fn the_receipt_of_a_run() {
         place.ok(&["log", "mine", "--format", "receipt"]),
         "BOOT: goal=\"say hello\"\nSPAWN: 1 agent (agent)\n\nTICK 01: goal.complete\n\nDONE: artifact=none | replay_trace=1_transitions | replay_verified=true\n"
     );
+    // Progress is computed by the pack of the run; a number that a recorder brings is none.
+    let place = Place::with_store();
+    let pack = "name: p\nversion: v1\nreducer: delta/1\nstate: {n: {init: 0}}\nprogress:\n  goals: {done: t.type == 'goal.complete'}\n  constraints: {begun: {holds: state.n > 0, weight: 1}, far: {holds: state.n > 5, weight: 3}}\n  weights: {structural_completion: 0.6, constraint_satisfaction: 0.4, skeptic_survival_rate: 0}\n";
+    std::fs::write(place.path().join("p.yaml"), pack).unwrap();
+    let lines = br#"{"type":"plan.update","agent":"a","metrics":{"progress_delta":0.5},"intent":{"description":"look"}}
+{"type":"plan.update","agent":"a","delta":[{"set":"/n","value":1}]}
+{"type":"plan.update","agent":"a","delta":[{"set":"/n","value":7}]}
+{"type":"plan.update","agent":"a","delta":[{"set":"/n","value":3}]}
+{"type":"goal.complete","agent":"a","intent":{"artifact":"plan.md"}}
+"#;
+    for (run, pack) in [("with", &["--pack", "./p.yaml"][..]), ("without", &[])] {
+        place.run_with(&[&["commit", "--run", run][..], pack].concat(), lines);
+    }
+    let receipt = |run: &str| {
+        let receipt = place.ok(&["log", run, "--format", "receipt"]);
+        receipt.lines().filter(|line| line.starts_with("TICK")).map(str::to_owned).collect::<Vec<_>>()
+    };
+    assert_eq!(
+        receipt("with"),
+        [
+            "TICK 01: plan.update      | look",
+            "TICK 02: plan.update      | progress=+0.10",
+            "TICK 03: plan.update      | progress=+0.30",
+            "TICK 04: plan.update      | progress=-0.30",
+            "TICK 05: goal.complete    | progress=+0.60",
+        ]
+    );
+    assert_eq!(receipt("without")[..2], ["TICK 01: plan.update      | look", "TICK 02: plan.update"]);
     // Markers say where what follows comes from.
     let place = Place::with_demo();
     place.ok(&["fork", "logistics-run-47@21", "--as", "fix", "--reason", "use the feed"]);

@@ -10,8 +10,9 @@ use dendrer_object::{Value, tag};
 
 use super::ast::{Base, Comprehension, Kind};
 use super::error::{EvalError, Span, shown};
-use super::eval::{MADE, Machine, Val, View, one_more, path_of, tag_of, uncertain, user_name, wrong};
+use super::eval::{MADE, Machine, Val, View, one_more, tag_of, user_name, wrong};
 use super::functions::Macro;
+use super::met::{path_of, uncertain};
 use super::number::Num;
 use super::print;
 

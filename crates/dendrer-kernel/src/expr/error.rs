@@ -9,6 +9,7 @@ use std::fmt;
 
 use dendrer_object::Pointer;
 
+use crate::sealed::{self, Met};
 use crate::unknown::Since;
 
 /// A stretch of the text, in bytes.
@@ -124,6 +125,16 @@ pub enum EvalError {
     /// The budget ran out. Says nothing about the state.
     #[error("the step budget is used up")]
     Exhausted,
+}
+
+impl From<EvalError> for Met {
+    fn from(error: EvalError) -> Met {
+        let message = error.to_string();
+        match error {
+            EvalError::Uncertain(why) => Met { word: why.met, at: why.path.clone(), message },
+            EvalError::Exhausted => Met { word: sealed::STEPS, at: None, message },
+        }
+    }
 }
 
 /// Cuts a name down to what a message can hold.

@@ -19,6 +19,7 @@ use dendrer_object::{Array, Digest, Object, Pointer, Value, tag};
 
 use super::ast::{Base, Definition, Kind, Node, Operator, Path, Step, StepKind};
 use super::error::{EvalError, Span, Uncertain, shown};
+use super::met::{path_of, trouble, uncertain, uncertain_for};
 use super::number::{self, Num, Trouble};
 use super::pattern::Pattern;
 use super::{Budget, Env, names, print};
@@ -205,31 +206,6 @@ pub(super) fn price(bytes: usize) -> u64 {
     bytes as u64 / 16
 }
 
-pub(super) fn uncertain(
-    span: Span,
-    path: Option<String>,
-    message: String,
-    hint: Option<String>,
-) -> EvalError {
-    uncertain_for(sealed::VALUE, span, path, message, hint)
-}
-
-/// As [`uncertain`], with the word for what was met.
-pub(super) fn uncertain_for(
-    met: &'static str,
-    span: Span,
-    path: Option<String>,
-    message: String,
-    hint: Option<String>,
-) -> EvalError {
-    EvalError::Uncertain(Box::new(Uncertain { path, met, message, hint, span, unknown: None }))
-}
-
-/// Writes the path of a node that is one.
-pub(super) fn path_of(node: &Node) -> Option<String> {
-    matches!(node.kind, Kind::Path(_)).then(|| print::print(node))
-}
-
 /// Says that an operand is not what the operation takes.
 pub(super) fn wrong(node: &Node, found: &View<'_>, symbol: &str, wanted: &str) -> EvalError {
     let path = path_of(node);
@@ -241,12 +217,6 @@ pub(super) fn wrong(node: &Node, found: &View<'_>, symbol: &str, wanted: &str) -
     };
     let met = if matches!(found, View::Null) { sealed::NULL } else { sealed::KIND };
     uncertain_for(met, node.span, path, message, hint)
-}
-
-pub(super) fn trouble(trouble: Trouble, operands: &[&Node]) -> EvalError {
-    let span = operands[0].span.to(operands[operands.len() - 1].span);
-    let path = operands.iter().find_map(|node| path_of(node));
-    uncertain_for(trouble.word(), span, path, trouble.message().to_owned(), trouble.hint().map(str::to_owned))
 }
 
 impl<'a, 'b> Machine<'a, 'b> {

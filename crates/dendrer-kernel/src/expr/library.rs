@@ -12,11 +12,9 @@ use dendrer_object::{Array, Number, Object, Value, json, tag};
 
 use super::ast::Node;
 use super::error::EvalError;
-use super::eval::{
-    ENTERED, MADE, Machine, Val, View, path_of, price, tag_of, trouble, uncertain, uncertain_for, user_name,
-    wrong,
-};
+use super::eval::{ENTERED, MADE, Machine, Val, View, price, tag_of, user_name, wrong};
 use super::functions::Function;
+use super::met::{path_of, trouble, uncertain, uncertain_for};
 use super::number::{self, Num};
 use crate::sealed;
 

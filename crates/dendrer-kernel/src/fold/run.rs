@@ -53,7 +53,7 @@ pub(super) fn reduce(
         let message = format!("the state would have {size} bytes; at most {STATE_SIZE_MAX} are allowed");
         let met = Met { word: sealed::LARGE, at: Some("state".to_owned()), message };
         let (place, rule, step) = ("the rules".to_owned(), None, None);
-        return Err(ReduceError::Rule { place, rule, step, met });
+        return Err(ReduceError::Rule { place, rule, step, met: Box::new(met) });
     }
     Ok(ReducedDelta { delta: Delta(run.delta), unknown: run.unknown })
 }
@@ -172,7 +172,7 @@ impl Failed {
             Some(step) => format!("{rule}, step {step}"),
             None => rule.to_owned(),
         };
-        ReduceError::Rule { place, rule: Some(index + 1), step: self.step, met: self.met }
+        ReduceError::Rule { place, rule: Some(index + 1), step: self.step, met: Box::new(self.met) }
     }
 
     fn at(self, step: &str) -> Failed {

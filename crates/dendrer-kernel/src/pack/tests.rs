@@ -84,6 +84,39 @@ fn a_whole_pack_is_read() {
         ["orders.big", "within_limit"]
     );
     assert_eq!(pack.reducer().name(), "fold/1");
+    assert_eq!((pack.words.as_deref(), pack.goal.as_deref()), (Some("Orders."), Some("ship it")));
+    let types: Vec<_> = pack.types.iter().map(|(name, words)| (name.as_str(), words.as_deref())).collect();
+    assert_eq!(types, [("execute_payment", Some("money moves"))]);
+    let tools: Vec<_> =
+        pack.tools.iter().map(|tool| (&*tool.name, tool.effect, tool.words.as_deref())).collect();
+    assert_eq!(tools, [("look", Effect::Read, Some("looks")), ("pay", Effect::Effectful, None)]);
+    let fields: Vec<_> =
+        pack.fields.iter().map(|field| (&*field.name, field.decimals, field.words.as_deref())).collect();
+    assert_eq!(fields, [("orders", None, Some("by id")), ("region", None, None), ("spent", Some(2), None)]);
+    let predicates: Vec<_> =
+        pack.predicates.iter().map(|one| (one.predicate.words(), one.predicate.window())).collect();
+    assert_eq!(
+        predicates,
+        [
+            ("violated when over(state.orders.o1)".to_owned(), crate::predicate::Window::Before),
+            ("must hold state.spent <= 100.25".to_owned(), crate::predicate::Window::After)
+        ]
+    );
+    assert_eq!((pack.cases.len(), pack.contracts.types.len()), (1, 0));
+    let contracts = r#"{"execute_payment": {"words": "pays", "required_state": {"spent": {"type": "number", "precision": 2}, "region": {"type": "string", "nullable": true}}, "hash_seeds": ["spent"], "advisory": ["region"]}}"#;
+    let mut members = json(WHOLE).as_object().cloned().unwrap();
+    members.set("contracts", json(contracts));
+    members.set(
+        "violations",
+        json(r#"[{"id": "over", "condition": "state.spent > 100.25", "bisect_predicate": "monotone_lift"}]"#),
+    );
+    let pack = Pack::read(&Value::Object(members)).unwrap_or_else(|faults| panic!("{faults:#?}"));
+    let contract = &pack.contracts.types["execute_payment"];
+    let state = |text: &str| contract.check(&json(text)).len();
+    assert_eq!(state(r#"{"spent":1,"region":null}"#), 0);
+    assert_eq!(state(r#"{"spent":"x"}"#), 2, "one of another kind, and one that is not there");
+    assert_eq!((&*pack.contracts.name, &*pack.contracts.version), ("test.orders", "v1"));
+    assert!(pack.predicates.iter().any(|one| one.is_violation && one.predicate.name() == "over"));
 }
 
 #[test]

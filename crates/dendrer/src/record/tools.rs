@@ -43,11 +43,8 @@ impl MissingAnswer {
     /// The anomaly that a runtime puts on record for it (dendrer paper 3.3.2).
     pub fn anomaly(&self) -> Anomaly {
         let CallKey { tick, index, tool, .. } = &self.0;
-        let values = [
-            ("call", Value::from(*index as u64)),
-            ("tick", Value::from(*tick)),
-            ("tool", Value::from(&**tool)),
-        ];
+        let values =
+            [("call", Value::from(*index)), ("tick", Value::from(*tick)), ("tool", Value::from(&**tool))];
         Anomaly { kind: "replay_tool_missing".into(), about: fact("no_recorded_answer", values), agent: None }
     }
 }
