@@ -11,6 +11,7 @@ use std::sync::{Arc, LazyLock};
 
 use dendrer_object::{Digest, Pointer, TypeName, Value};
 
+use crate::counters;
 use crate::expr::{Budget, Env, Expr, ExprError, Scope, Truth};
 use crate::obligation::{Obligation, ObligationLook, unknown_words};
 use crate::progress::{Evaluation, Scored};
@@ -473,11 +474,24 @@ impl Predicate {
                 Evaluation::Uncertain(_, why) => Verdict::Uncertain(why),
             };
         }
-        match truth(expr, &env) {
+        let verdict = self.of_truth(&truth(expr, &env));
+        // A bound that is passed by what was counted is passed by what is there.
+        if matches!(verdict, Verdict::Uncertain(_))
+            && let Some(bounds) = counters.and_then(counters::lower_bounds)
+            && (self.monotone == Monotone::ByConstruction || self.cannot_recover())
+            && self.of_truth(&truth(expr, &Env { counters: Some(&bounds), ..env })) == Verdict::Violation
+        {
+            return Verdict::Violation;
+        }
+        verdict
+    }
+
+    fn of_truth(&self, found: &Truth) -> Verdict {
+        match found {
             Truth::True if self.polarity == Polarity::Condition => Verdict::Violation,
             Truth::False if self.polarity == Polarity::Holds => Verdict::Violation,
             Truth::True | Truth::False => Verdict::Ok,
-            unknown => Verdict::Uncertain(unknown_words(&unknown).unwrap_or_default()),
+            unknown => Verdict::Uncertain(unknown_words(unknown).unwrap_or_default()),
         }
     }
 }

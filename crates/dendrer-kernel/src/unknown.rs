@@ -58,17 +58,25 @@ impl Since {
 /// Returns what an import notes as missing in a transition: the code of the cause, if rules may have written because of it.
 /// `docs/format.md` has the table of kinds.
 pub(crate) fn gap(intent: &Intent) -> Option<&'static str> {
-    let noted = intent.member("anomalies").and_then(Value::as_array)?;
-    let mut kinds = noted.iter().filter_map(|note| note.get("kind")?.as_str());
-    let codes: Vec<&str> = kinds.by_ref().collect();
-    let has = |kinds: &[&str]| codes.iter().any(|code| kinds.contains(code));
+    let noted = intent.member("anomalies")?;
     match () {
-        () if has(&["message_unreadable", "message_without_role", "source_cut", "call_unreadable"]) => {
-            Some(NOT_READ)
-        }
-        () if has(&["call_without_result"]) => Some(NO_RESULT),
+        () if notes_any(noted, &UNREAD) => Some(NOT_READ),
+        () if notes_any(noted, &["call_without_result"]) => Some(NO_RESULT),
         () => None,
     }
+}
+
+/// Kinds of note on what could not be read.
+const UNREAD: [&str; 4] = ["message_unreadable", "message_without_role", "source_cut", "call_unreadable"];
+
+fn notes_any(noted: &Value, kinds: &[&str]) -> bool {
+    let mut noted = noted.as_array().into_iter().flat_map(|noted| noted.iter());
+    noted.any(|note| note.get("kind").and_then(Value::as_str).is_some_and(|kind| kinds.contains(&kind)))
+}
+
+/// Whether the message of a transition, given its content, could not be read: it may have been anything.
+pub fn has_unread(content: &Value) -> bool {
+    content.get("anomalies").is_some_and(|noted| notes_any(noted, &UNREAD))
 }
 
 /// The places of a state that are unknown. Sorted, and equal for equal states.

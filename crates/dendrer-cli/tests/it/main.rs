@@ -45,5 +45,6 @@ mod terminal;
 mod tour;
 mod tutorial;
 mod unknown;
+mod unread;
 mod values;
 mod whole;

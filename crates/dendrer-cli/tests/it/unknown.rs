@@ -249,6 +249,19 @@ fn a_merge_copies_unknown_places_that_no_source_has() {
 }
 
 #[test]
+fn nothing_at_an_unknown_place_is_no_answer() {
+    let place = dropped();
+    for path in ["n", "deep.k"] {
+        let ran = place.run(&["state", "r", "--path", path]);
+        let line = format!("UNKNOWN    {path} (a delta failed at tick 1)\n");
+        assert_eq!((ran.code, ran.stdout), (6, line), "{}", ran.stderr);
+        let (code, answer) = place.json(&["state", "r", "--path", path]);
+        let word = |name: &str| answer.get(name).map(ToString::to_string).unwrap_or_default();
+        assert_eq!((code, word("value"), word("certainty")), (6, "null".into(), "\"unavailable\"".into()));
+    }
+}
+
+#[test]
 fn a_place_that_a_fork_sets_is_known() {
     let place = dropped();
     place.ok(&["fork", "r@2", "--as", "f", "--set", "n=7"]);

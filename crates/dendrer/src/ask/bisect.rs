@@ -14,6 +14,7 @@ use std::ops::ControlFlow;
 
 use dendrer_kernel::obligation::Standing;
 use dendrer_kernel::predicate::{Monotone, Predicate, Verdict, Window};
+use dendrer_kernel::unknown::{self, Since};
 use dendrer_object::record::Record;
 use dendrer_object::{Digest, Pointer, RunName, TypeName};
 
@@ -398,8 +399,11 @@ fn report(line: &Timeline, lift: bool) -> BisectReport {
 /// Finds the first deny or escalate for a type after an allow for it, by reading every decision.
 fn policy_flip(trace: &Trace, about: &TypeName, range: &Range) -> Result<BisectReport, Error> {
     declared::types(trace, [about.as_str()])?;
-    let (mut allowed, mut flip, mut erased) = (None, None, None);
+    let (mut allowed, mut flip, mut erased, mut unread) = (None, None, None, None);
     trace.for_each(1, range.to, &mut |tick, record| {
+        if unread.is_none() && unknown::has_unread(&record.content()) {
+            unread = Some(tick);
+        }
         match decision(&record, about) {
             Decision::Word(word) if word == "allow" => allowed = Some(tick),
             Decision::Word(_) if allowed.is_some() => flip = Some(tick),
@@ -413,6 +417,14 @@ fn policy_flip(trace: &Trace, about: &TypeName, range: &Range) -> Result<BisectR
         return Err(Error::Hidden { what, tick, pointer });
     }
     let line = Timeline::latched(range.from, range.to, flip.map(|flip| flip.max(range.from)), 0);
+    // A message that could not be read may have been a decision: before it, a flip is exact.
+    let line = match unread.filter(|unread| flip.is_none_or(|flip| *unread < flip)) {
+        Some(tick) => {
+            let cause = Since { tick, code: unknown::NOT_READ.into() };
+            line.unknown_from(tick, format!("a decision may be missing: {}", cause.words()))
+        }
+        None => line,
+    };
     let mut report = report(&line, false);
     report.allowed = allowed;
     report.scan = range.scan.then(|| line.onset());
