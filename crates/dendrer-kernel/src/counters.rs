@@ -302,4 +302,21 @@ mod tests {
         );
         assert_eq!(Counters::from_kept(&counters.to_kept()), Some(counters));
     }
+
+    #[test]
+    fn counters_are_lower_bounds_behind_an_unread_message() {
+        let mut counters = Counters::default();
+        counters.add("observation.add", &parse_door(br#"{"agent_id":"a"}"#).unwrap());
+        assert_eq!(counters.unknown_since(None), None);
+        let gap = br#"{"agent_id":"a","anomalies":[{"gap":true,"kind":"source_cut"}]}"#;
+        counters.add("observation.add", &parse_door(gap).unwrap());
+        counters.add("observation.add", &parse_door(gap).unwrap());
+        let value = counters.to_value();
+        assert_eq!(unknown_since(&value, Some("tool_calls")).map(|since| since.tick), Some(2));
+        assert_eq!(unknown_since(&value, Some("transitions")), None);
+        let bounds = lower_bounds(&value).unwrap();
+        assert_eq!(unknown_since(&bounds, None), None);
+        assert_eq!(bounds.get("transitions"), Some(&Value::from(3u64)));
+        assert_eq!(Counters::from_kept(&counters.to_kept()), Some(counters));
+    }
 }

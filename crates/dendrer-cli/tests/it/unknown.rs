@@ -174,6 +174,46 @@ fn an_import_whose_rules_fail_says_which_places_are_unknown() {
     );
 }
 
+#[test]
+fn verify_says_of_each_run_whether_its_state_is_known() {
+    let place = place();
+    place.run_with(
+        &["commit", "--run", "s"],
+        br#"{"type":"memory.write","agent":"a","delta":[{"set":"/m","value":2}]}"#,
+    );
+    place.ok(&["fork", "r@1", "--as", "before"]);
+    place.ok(&["fork", "r@2", "--as", "after"]);
+    place.ok(&["export", "r", "-o", "r.dnd"]);
+    let state = |target: &str| {
+        let ran = place.run(&["verify", target]);
+        let lines = ran.stdout.lines().filter_map(|line| line.strip_prefix("state      ")).map(str::to_owned);
+        (ran.code, lines.collect::<Vec<_>>())
+    };
+    let incomplete = vec!["INCOMPLETE from tick 2: approved (a rule failed at tick 2)".to_owned()];
+    let known = vec!["KNOWN".to_owned()];
+    for (target, lines) in [
+        ("r", &incomplete),
+        ("./r.dnd", &incomplete),
+        ("after", &incomplete),
+        ("before", &known),
+        ("s", &known),
+    ] {
+        assert_eq!(state(target), (0, lines.clone()), "{target}");
+    }
+    let (_, answer) = place.json(&["verify", "r"]);
+    let item = answer.get("items").and_then(|items| items.as_array()).and_then(|items| items.get(0)).unwrap();
+    let word = |name: &str| item.get(name).map(ToString::to_string).unwrap_or_default();
+    assert_eq!(
+        (word("state"), word("incomplete_from")),
+        ("\"incomplete\"".to_owned(), "2".to_owned()),
+        "{answer}"
+    );
+    // A change that cannot be read may have left anything unknown.
+    place.ok(&["export", "s", "--withhold", "/delta", "-o", "s.dnd"]);
+    let (_, lines) = state("./s.dnd");
+    assert_eq!(lines, ["UNAVAILABLE: a change is missing, erased or withheld"]);
+}
+
 /// A string, a null, a missing member: three reasons at three ticks, and none stands for another.
 #[test]
 fn each_tick_that_cannot_be_judged_has_its_own_reason() {
