@@ -435,7 +435,7 @@ fn receipt(trace: &Trace) -> String {
     let mut lines = view::first_lines(&receipt);
     trace
         .for_each(1, trace.tip(), &mut |tick, record| {
-            lines.push(view::record_line(tick, &record));
+            lines.push(view::record_line(&receipt, tick, &record));
             ControlFlow::Continue(())
         })
         .unwrap();

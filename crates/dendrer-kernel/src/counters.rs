@@ -141,7 +141,7 @@ impl Counters {
     /// Takes one transition in, given its type and content.
     pub fn add(&mut self, type_name: &str, content: &Value) {
         self.transitions += 1;
-        if self.unread.is_none() && unknown::has_unread(content) {
+        if self.unread.is_none() && content.get("anomalies").is_some_and(unknown::has_unread) {
             self.unread = Some(self.transitions);
         }
         // Once through what it has: most of it is nothing that is counted.

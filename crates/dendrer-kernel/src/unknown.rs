@@ -35,6 +35,8 @@ pub const REDUCER_FAILED: &str = "reducer_failed";
 pub const NO_RESULT: &str = "no_result";
 /// A part of the source could not be read, and it may have been anything.
 pub const NOT_READ: &str = "not_read";
+/// Kinds of anomalies that an import notes for an item that it could not read, which may have been anything.
+pub const UNREAD: [&str; 4] = ["message_unreadable", "message_without_role", "source_cut", "call_unreadable"];
 /// A rule reads a place that is unknown.
 pub const READS_UNKNOWN: &str = "reads_unknown";
 
@@ -48,7 +50,7 @@ impl Since {
             DELTA_FAILED => format!("a delta failed at tick {tick}"),
             REDUCER_FAILED => format!("the reducer failed at tick {tick}"),
             NO_RESULT => format!("a call at tick {tick} has no result"),
-            NOT_READ => format!("the source could not be read at tick {tick}"),
+            NOT_READ => format!("an item of the source could not be read at tick {tick}"),
             READS_UNKNOWN => format!("computed from an unknown place at tick {tick}"),
             other => format!("{other} at tick {tick}"),
         }
@@ -66,17 +68,14 @@ pub(crate) fn gap(intent: &Intent) -> Option<&'static str> {
     }
 }
 
-/// Kinds of note on what could not be read.
-const UNREAD: [&str; 4] = ["message_unreadable", "message_without_role", "source_cut", "call_unreadable"];
-
 fn notes_any(noted: &Value, kinds: &[&str]) -> bool {
     let mut noted = noted.as_array().into_iter().flat_map(|noted| noted.iter());
     noted.any(|note| note.get("kind").and_then(Value::as_str).is_some_and(|kind| kinds.contains(&kind)))
 }
 
-/// Whether the message of a transition, given its content, could not be read: it may have been anything.
-pub fn has_unread(content: &Value) -> bool {
-    content.get("anomalies").is_some_and(|noted| notes_any(noted, &UNREAD))
+/// Whether these anomalies of a transition note that its message could not be read: it may have been anything.
+pub fn has_unread(anomalies: &Value) -> bool {
+    notes_any(anomalies, &UNREAD)
 }
 
 /// The places of a state that are unknown. Sorted, and equal for equal states.

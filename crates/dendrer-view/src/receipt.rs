@@ -24,9 +24,10 @@ pub fn first_lines(receipt: &Receipt) -> Vec<Line> {
     ]
 }
 
-/// Writes the line of a transition.
-pub fn record_line(tick: u64, record: &Record) -> Line {
-    line(tick, record, &record.content()).into()
+/// Writes the line of a transition of the run of a receipt.
+pub fn record_line(receipt: &Receipt, tick: u64, record: &Record) -> Line {
+    let progress = receipt.progress.as_ref().and_then(|progress| progress.get(&tick));
+    line(tick, record, &record.content(), progress.copied()).into()
 }
 
 /// Writes the lines after the last transition.
@@ -38,12 +39,12 @@ pub fn last_lines(receipt: &Receipt) -> Vec<Line> {
     vec![Line::from(""), done.into()]
 }
 
-fn line(tick: u64, record: &Record, content: &Value) -> String {
+fn line(tick: u64, record: &Record, content: &Value, progress: Option<f64>) -> String {
     let type_name = record.header().type_name.as_ref().map_or("", |name| name.as_str());
     let columns: Vec<String> = [
         Some(format!("{type_name:<16}")),
         measure(content).map(|text| format!("{text:<16}")),
-        words(content),
+        words(content, progress),
     ]
     .into_iter()
     .flatten()
@@ -65,9 +66,8 @@ fn measure(content: &Value) -> Option<String> {
 }
 
 /// The third column: how much nearer the goal came, and what came of the step; else what it says.
-fn words(content: &Value) -> Option<String> {
+fn words(content: &Value, progress: Option<f64>) -> Option<String> {
     let says = |name: &str| content.get("intent")?.get(name)?.as_str().map(plain);
-    let progress = content.get("metrics").and_then(|metrics| metrics.get("progress_delta")?.as_f64());
     let noted: Vec<String> =
         progress.map(|by| format!("progress={by:+.2}")).into_iter().chain(says("outcome")).collect();
     if !noted.is_empty() {

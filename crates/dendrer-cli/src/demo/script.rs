@@ -297,11 +297,6 @@ impl Step {
         self
     }
 
-    /// Says by how much the goal came nearer. Not in the state: there `progress` belongs to the kernel.
-    pub(super) fn progress(self, by: f64) -> Step {
-        self.metric("progress_delta", by)
-    }
-
     /// Adds a measurement.
     pub(super) fn metric(mut self, name: &str, value: f64) -> Step {
         self.metrics.set(name, Value::from(value));

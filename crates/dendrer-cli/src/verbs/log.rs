@@ -198,7 +198,7 @@ fn receipt(global: &Global, rev: &Address, out: &mut Out) -> Result {
     out.print(view::first_lines(&receipt))?;
     let mut printed = Ok(());
     trace.for_each(1, trace.tip(), &mut |tick, record| {
-        printed = out.print(vec![view::record_line(tick, &record)]);
+        printed = out.print(vec![view::record_line(&receipt, tick, &record)]);
         if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     printed?;

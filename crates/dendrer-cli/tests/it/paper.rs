@@ -497,7 +497,7 @@ fn names_of_the_paper_are_names() {
     let dir = place.path().join("dendrer-demo");
     let store = |args: &[&str]| ran(place.command(args).current_dir(&dir).output().unwrap());
     for (name, version, run, holds, onset) in [
-        ("acme.tax_compliance_v2", "v2.1.3", "logistics-run-47", "state.quality_score >= 0.65", 22),
+        ("acme.quality_floor", "v1", "logistics-run-47", "state.quality_score >= 0.65", 22),
         ("ws.risk_threshold", "v1", "logistics-planner-1", "state.risk_score <= 0.75", 14),
         ("acme.budget_compliance_v1", "v1", "planning-run-12", "state.plan_total <= state.budget_limit", 1),
     ] {

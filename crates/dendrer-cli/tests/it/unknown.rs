@@ -352,3 +352,26 @@ types: {message.user: a message}
     assert_eq!(verdict_at_the_tip(&place, "r", "state.paid > 0"), "uncertain");
     assert_eq!(verdict_at_the_tip(&place, "r", "state.asked > 0"), "ok");
 }
+/// An item that could not be read may have been an anomaly or a decision, so their absence after it is not known.
+#[test]
+fn anomalies_and_flips_after_an_unread_item_are_uncertain() {
+    let place = Place::with_store();
+    let items = r#"[{"role":"user","content":"a"},5,{"role":"assistant","content":"b"}]"#;
+    std::fs::write(place.path().join("c.json"), items).unwrap();
+    place.run(&["import", "c.json", "--run", "i"]);
+    let (_, own) = place.json(&["bisect", "i", "--anomaly", "message_unreadable"]);
+    let gap = own.get("onset").and_then(|tick| tick.as_u64()).unwrap_or_else(|| panic!("{own}"));
+    assert_eq!(own.get("certainty").and_then(|word| word.as_str()), Some("exact"), "{own}");
+    for question in [["--anomaly", "forged_type"], ["--policy-flip", "plan.update"]] {
+        let args = ["bisect", "i", question[0], question[1]];
+        let ran = place.run(&args);
+        let reason = format!("an item of the source could not be read at tick {gap}");
+        assert_eq!((ran.code, ran.stderr.contains(&reason)), (6, true), "{}{}", ran.stdout, ran.stderr);
+        let (code, answer) = place.json(&args);
+        assert_eq!(code, 6, "{answer}");
+        assert_ne!(answer.get("certainty").and_then(|word| word.as_str()), Some("exact"), "{answer}");
+        // A range that ends before the item is as sure as ever.
+        let before = place.run(&[&args[..], &["--to", &(gap - 1).to_string()]].concat());
+        assert_eq!(before.code, 1, "{}{}", before.stdout, before.stderr);
+    }
+}

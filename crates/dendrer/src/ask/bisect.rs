@@ -401,7 +401,8 @@ fn policy_flip(trace: &Trace, about: &TypeName, range: &Range) -> Result<BisectR
     declared::types(trace, [about.as_str()])?;
     let (mut allowed, mut flip, mut erased, mut unread) = (None, None, None, None);
     trace.for_each(1, range.to, &mut |tick, record| {
-        if unread.is_none() && unknown::has_unread(&record.content()) {
+        let noted = record.body().value("/anomalies").filter(|_| unread.is_none());
+        if noted.is_some_and(|noted| unknown::has_unread(&noted)) {
             unread = Some(tick);
         }
         match decision(&record, about) {

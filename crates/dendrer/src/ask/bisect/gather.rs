@@ -1,10 +1,11 @@
 //! A bisect with everything that is said beside its onset: the transition, its causes and what followed.
 
+use dendrer_kernel::names::KERNEL_PATHS;
 use dendrer_kernel::pack::Pack;
 use dendrer_kernel::predicate::{BUILT_IN, Predicate};
 use dendrer_kernel::progress::Evaluation;
 use dendrer_object::record::Record;
-use dendrer_object::{Digest, RunName};
+use dendrer_object::{Digest, Pointer, RunName};
 
 use crate::ask::regression::{Metric, regression};
 use crate::ask::show::{PlaceChange, changes};
@@ -75,6 +76,8 @@ pub struct BisectAnswer {
     pub contributors: Option<Contributors>,
     /// The class of failure that the onset looks like.
     pub offer: Option<Offer>,
+    /// The record that brought the data which the offer names.
+    pub source: Option<Record>,
     /// The class that a person decided on.
     pub decided: Option<DiagnosisClass>,
     /// What followed from the onset.
@@ -136,6 +139,8 @@ impl BisectAnswer {
             add_records(trace, ticks.iter().copied(), &mut records)?;
         }
         let offer = diagnosis::offer(trace, question, report)?;
+        let entered = |offer: &Offer| offer.entered.or_else(|| offer.or.as_ref()?.entered);
+        let source = offer.as_ref().and_then(entered).map(|tick| trace.record(tick)).transpose()?;
         let chain = match report.outcome {
             BisectOutcome::Onset(tick) if details.chain_limit > 0 => {
                 Some(why::chain(trace, tick, report.high.0, details.chain_limit)?)
@@ -168,6 +173,7 @@ impl BisectAnswer {
             evaluations,
             contributors,
             offer,
+            source,
             decided: None,
             chain,
             records,
@@ -189,32 +195,67 @@ impl BisectAnswer {
         self.fork_for(self.class()?)
     }
 
-    /// Returns the command that forks the run before the onset, for a class; `None` for what no fork helps.
+    /// Returns the command that forks the run before the onset, for a class; `None` for what no fork helps. It follows from what
+    /// was found: before the data entered that the onset follows from, with what to look at.
     pub fn fork_for(&self, class: DiagnosisClass) -> Option<Vec<String>> {
         let origin = self.found.origin.as_ref().filter(|origin| origin.tick > 0 && self.may_fork)?;
         if class == DiagnosisClass::Foundational {
             return None;
         }
-        let type_name = origin.record.header().type_name.as_ref().map_or("", |name| name.as_str());
-        let (flag, words) = match (class, type_name) {
-            (DiagnosisClass::ContingentPolicy, "policy.decision") => {
-                ("--policy", "review each policy.decision before it is committed".to_owned())
-            }
-            (DiagnosisClass::ContingentPolicy, other) => {
-                ("--policy", format!("review what policy allows for {other}"))
-            }
-            (_, "observation.add") => {
+        let offers = self.offer.iter().flat_map(|offer| [Some(offer), offer.or.as_deref()]).flatten();
+        let offer = offers.into_iter().find(|offer| offer.class == class);
+        let type_of =
+            |record: &Record| record.header().type_name.as_ref().map_or("", |name| name.as_str()).to_owned();
+        let (onset, type_name) = (origin.tick, type_of(&origin.record));
+        let entered =
+            offer.and_then(|offer| offer.entered).filter(|_| class == DiagnosisClass::ContingentState);
+        let source = entered.and_then(|tick| match tick == onset {
+            true => Some(&origin.record),
+            false => self.source.as_ref(),
+        });
+        let decision = offer.and_then(|offer| offer.decision);
+        let (flag, words) = match (offer.and_then(|offer| offer.gap.as_deref()), source) {
+            (Some(gap), _) => ("--reason", format!("something is missing at tick {onset}: {gap}")),
+            (None, Some(source)) if type_of(source) == "observation.add" => {
                 ("--tool-policy", "require source verification before observation.add".to_owned())
             }
-            (_, "action.request" | "action.result") => {
-                ("--tool-policy", "review each call before it is made".to_owned())
+            (None, Some(source)) => {
+                let tool =
+                    source.body().value("/action/tool").and_then(|tool| tool.as_str().map(str::to_owned));
+                let call = tool.map_or_else(|| "each call".to_owned(), |tool| format!("each call of {tool}"));
+                ("--tool-policy", format!("review {call} before it is made"))
             }
-            (_, other) => ("--policy", format!("review each {other} before it is committed")),
+            (None, None) if class == DiagnosisClass::ContingentPolicy => {
+                let words = match decision {
+                    Some(at) if at != onset => {
+                        format!("review what the decision at tick {at} allows for {type_name}")
+                    }
+                    _ if type_name == "policy.decision" => {
+                        "review each policy.decision before it is committed".to_owned()
+                    }
+                    _ => format!("review what policy allows for {type_name}"),
+                };
+                ("--policy", words)
+            }
+            (None, None) => match self.place_that_broke(origin) {
+                Some(place) => ("--policy", format!("review what {type_name} writes to {place}")),
+                None => ("--policy", format!("review each {type_name} before it is committed")),
+            },
         };
-        let before = (origin.tick - 1).to_string();
+        let before = (entered.unwrap_or(onset) - 1).to_string();
         let run = self.found.run.as_str();
         let argv = ["dendrer", "fork", "--run", run, "--from", "tick", &before, flag, &words];
         Some(argv.map(str::to_owned).to_vec())
+    }
+
+    /// The first place that the onset wrote and that the predicate reads.
+    fn place_that_broke(&self, origin: &BisectOrigin) -> Option<String> {
+        let reads = self.found.question.predicate()?.read_set();
+        // A latch of the kernel says that something broke, and not what.
+        let is_kernels =
+            |path: &Pointer| path.tokens().next().is_some_and(|top| KERNEL_PATHS.contains(&&*top));
+        let is_read = |path: &Pointer| !is_kernels(path) && reads.iter().any(|read| read.overlaps(path));
+        origin.changes.iter().map(|change| &change.path).find(|path| is_read(path)).map(Pointer::dotted)
     }
 }
 
