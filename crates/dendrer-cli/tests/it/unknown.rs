@@ -204,7 +204,7 @@ fn a_difference_at_an_unknown_place_is_not_certain() {
     let text = place.run(&["diff", "r", "known"]).stdout;
     assert!(text.contains("UNKNOWN   in a: approved (a rule failed at tick 2)\n"), "{text}");
     assert!(text.contains("false -> true  (unknown)\n"), "{text}");
-    // A place that is left out, or not asked for, is no part of the answer.
+    // The answer does not depend on a place that is left out or not asked for.
     for more in [["--path", "total"], ["--ignore", "state.approved"]] {
         let (code, answer) = place.json(&[&["diff", "r", "again"][..], &more].concat());
         assert_eq!((code, word(&answer, "certainty")), (0, "exact".to_owned()), "{more:?}: {answer}");

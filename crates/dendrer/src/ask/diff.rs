@@ -822,7 +822,7 @@ impl Walk<'_, '_> {
             };
             self.report.unknown = [marks(self.a, ticks.0)?, marks(self.b, ticks.1)?];
         }
-        // What stands at an unknown place is no difference that was found.
+        // Values at an unknown place do not show whether the states differ there.
         let is_certain = |change: &DiffChange| !self.report.is_at_unknown(&change.path);
         if matches!(&states, States::Differ(changes) if changes.iter().any(is_certain)) {
             self.report.counts[DiffKind::Outcome as usize] = 1;
