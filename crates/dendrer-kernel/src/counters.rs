@@ -9,6 +9,8 @@ use std::sync::Arc;
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, Value, value::Object};
 
+use crate::unknown::{self, NOT_READ, Since};
+
 /// The names of the counters, for hints.
 pub const NAMES: &[&str] = &[
     "transitions",
@@ -22,6 +24,26 @@ pub const NAMES: &[&str] = &[
     "anomalies",
 ];
 
+/// The member of the counters' value that says from which transition on they are lower bounds.
+const UNREAD: &str = "unread";
+
+/// Why a counter is unknown; `None` if it is known. `name` is `None` for all counters together.
+pub(crate) fn unknown_since(counters: &Value, name: Option<&str>) -> Option<Since> {
+    since_unread(counters.get(UNREAD)?.as_u64()?, name)
+}
+
+fn since_unread(tick: u64, name: Option<&str>) -> Option<Since> {
+    let is_known = matches!(name, Some("transitions" | "version" | UNREAD));
+    (!is_known).then(|| Since { tick, code: NOT_READ.into() })
+}
+
+/// Returns the counters as what is known of them: each a lower bound of what it is. `None` if each is known.
+pub(crate) fn lower_bounds(counters: &Value) -> Option<Value> {
+    let mut known = counters.as_object()?.clone();
+    known.remove(UNREAD)?;
+    Some(Value::Object(known))
+}
+
 /// The counters after some transition.
 #[derive(Debug, Clone, PartialEq, Default)]
 pub struct Counters {
@@ -34,6 +56,9 @@ pub struct Counters {
     last_tool: Option<String>,
     by_agent: BTreeMap<String, u64>,
     anomalies: BTreeMap<String, u64>,
+    /// The first transition whose message could not be read: it may have been anything, so from there on each counter but
+    /// `transitions` is a lower bound.
+    unread: Option<u64>,
     /// The counters that are unknown, each with the first transition whose counted value cannot be read.
     hidden: BTreeMap<&'static str, Hidden>,
 }
@@ -108,9 +133,17 @@ impl Counters {
         hidden.map(|(_, hidden)| hidden).min_by_key(|hidden| hidden.tick)
     }
 
+    /// Why a counter is unknown, if a message that could not be read may have changed it; `None` asks for all of them.
+    pub fn unknown_since(&self, name: Option<&str>) -> Option<Since> {
+        since_unread(self.unread?, name)
+    }
+
     /// Takes one transition in, given its type and content.
     pub fn add(&mut self, type_name: &str, content: &Value) {
         self.transitions += 1;
+        if self.unread.is_none() && content.get("anomalies").is_some_and(unknown::has_unread) {
+            self.unread = Some(self.transitions);
+        }
         // Once through what it has: most of it is nothing that is counted.
         for (name, value) in content.as_object().into_iter().flat_map(|members| members.iter()) {
             match (&**name, type_name) {
@@ -177,6 +210,7 @@ impl Counters {
                     .collect::<Object>(),
             )
         };
+        let unread = self.unread.map(|tick| (UNREAD, Value::from(tick)));
         let members = [
             ("anomalies", counts(&self.anomalies)),
             ("by_agent", counts(&self.by_agent)),
@@ -189,7 +223,8 @@ impl Counters {
             ("transitions", Value::from(self.transitions)),
             ("version", Value::from("counters/1")),
         ];
-        Value::record(members.into_iter().filter(|(name, _)| !self.hidden.contains_key(name)))
+        let known = members.into_iter().filter(|(name, _)| !self.hidden.contains_key(name));
+        Value::record(known.chain(unread))
     }
 
     /// Returns all that is to be known to go on counting. Snapshots hold counters this way.
@@ -231,6 +266,7 @@ impl Counters {
             last_tool: get("last_tool")?.as_str().map(str::to_owned),
             by_agent: counts("by_agent")?,
             anomalies: counts("anomalies")?,
+            unread: known.get(UNREAD).and_then(Value::as_u64),
             ..nothing
         };
         (counters.to_kept() == *value).then_some(counters)
@@ -264,6 +300,23 @@ mod tests {
             counters.to_value().to_string(),
             r#"{"anomalies":{"late":1,"odd":1},"by_agent":{"a":2,"b":3},"cost_usd":0.5,"denied_count":1,"last_tool":"y","tokens_used":10,"tool_calls":3,"tool_errors":1,"transitions":5,"version":"counters/1"}"#
         );
+        assert_eq!(Counters::from_kept(&counters.to_kept()), Some(counters));
+    }
+
+    #[test]
+    fn counters_are_lower_bounds_behind_an_unread_message() {
+        let mut counters = Counters::default();
+        counters.add("observation.add", &parse_door(br#"{"agent_id":"a"}"#).unwrap());
+        assert_eq!(counters.unknown_since(None), None);
+        let gap = br#"{"agent_id":"a","anomalies":[{"gap":true,"kind":"source_cut"}]}"#;
+        counters.add("observation.add", &parse_door(gap).unwrap());
+        counters.add("observation.add", &parse_door(gap).unwrap());
+        let value = counters.to_value();
+        assert_eq!(unknown_since(&value, Some("tool_calls")).map(|since| since.tick), Some(2));
+        assert_eq!(unknown_since(&value, Some("transitions")), None);
+        let bounds = lower_bounds(&value).unwrap();
+        assert_eq!(unknown_since(&bounds, None), None);
+        assert_eq!(bounds.get("transitions"), Some(&Value::from(3u64)));
         assert_eq!(Counters::from_kept(&counters.to_kept()), Some(counters));
     }
 }

@@ -11,11 +11,12 @@ use std::sync::{Arc, LazyLock};
 
 use dendrer_object::{Digest, Pointer, TypeName, Value};
 
+use crate::counters;
 use crate::expr::{Budget, Env, Expr, ExprError, Scope, Truth};
 use crate::obligation::{Obligation, ObligationLook, unknown_words};
 use crate::progress::{Evaluation, Scored};
 pub use crate::stopped::Stopped;
-use crate::unknown::{self, UNREAD};
+use crate::unknown;
 
 /// Which truth value of the expression is the violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -335,19 +336,6 @@ impl Predicate {
         Predicate { monotone: Monotone::ByConstruction, ..predicate }
     }
 
-    /// Violated from the first item of an import on that could not be read ([`UNREAD`](crate::unknown::UNREAD)).
-    pub fn unread() -> Predicate {
-        let met = UNREAD.map(|kind| format!("{} in state.counters.anomalies", Value::from(kind)));
-        let predicate = Predicate::condition("unread", &met.join(" || ")).expect("quoted names check");
-        Predicate { monotone: Monotone::ByConstruction, ..predicate }
-    }
-
-    /// Whether this is [`Predicate::anomaly`] of some kind.
-    pub fn is_anomaly(&self) -> bool {
-        let kind = self.name.strip_prefix("anomaly ");
-        kind.is_some_and(|kind| Predicate::anomaly(kind).digest() == self.digest())
-    }
-
     /// The name.
     pub fn name(&self) -> &str {
         &self.name
@@ -486,11 +474,24 @@ impl Predicate {
                 Evaluation::Uncertain(_, why) => Verdict::Uncertain(why),
             };
         }
-        match truth(expr, &env) {
+        let verdict = self.of_truth(&truth(expr, &env));
+        // A bound that is passed by what was counted is passed by what is there.
+        if matches!(verdict, Verdict::Uncertain(_))
+            && let Some(bounds) = counters.and_then(counters::lower_bounds)
+            && (self.monotone == Monotone::ByConstruction || self.cannot_recover())
+            && self.of_truth(&truth(expr, &Env { counters: Some(&bounds), ..env })) == Verdict::Violation
+        {
+            return Verdict::Violation;
+        }
+        verdict
+    }
+
+    fn of_truth(&self, found: &Truth) -> Verdict {
+        match found {
             Truth::True if self.polarity == Polarity::Condition => Verdict::Violation,
             Truth::False if self.polarity == Polarity::Holds => Verdict::Violation,
             Truth::True | Truth::False => Verdict::Ok,
-            unknown => Verdict::Uncertain(unknown_words(&unknown).unwrap_or_default()),
+            unknown => Verdict::Uncertain(unknown_words(unknown).unwrap_or_default()),
         }
     }
 }

@@ -846,7 +846,7 @@ fn draft_transition(
     enforce_policy(head, &mut change);
     let ts = clamp_clock(head, inputs.clock, &mut change.notes);
     terms::watch(head, &what.type_name, &mut change, |change| counted(head, &what, change));
-    terms::mark_policy(head, &what.type_name, &mut change);
+    terms::mark_policy(head, &what.type_name, &mut change, |change| counted(head, &what, change));
     let seq = head.agents.get(&what.agent).map_or(1, |last| last.seq + 1);
     let mut content = what.members;
     add_anomalies(&mut content, change.notes);

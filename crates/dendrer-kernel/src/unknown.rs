@@ -50,7 +50,7 @@ impl Since {
             DELTA_FAILED => format!("a delta failed at tick {tick}"),
             REDUCER_FAILED => format!("the reducer failed at tick {tick}"),
             NO_RESULT => format!("a call at tick {tick} has no result"),
-            NOT_READ => format!("the source could not be read at tick {tick}"),
+            NOT_READ => format!("an item of the source could not be read at tick {tick}"),
             READS_UNKNOWN => format!("computed from an unknown place at tick {tick}"),
             other => format!("{other} at tick {tick}"),
         }
@@ -60,14 +60,20 @@ impl Since {
 /// Returns what an import notes as missing in a transition: the code of the cause, if rules may have written because of it.
 /// `docs/format.md` has the table of kinds.
 pub(crate) fn gap(intent: &Intent) -> Option<&'static str> {
-    let mut kinds = intent.noted.iter().filter_map(|note| note.get("kind")?.as_str());
-    let codes: Vec<&str> = kinds.by_ref().collect();
-    let has = |kinds: &[&str]| codes.iter().any(|code| kinds.contains(code));
     match () {
-        () if has(&UNREAD) => Some(NOT_READ),
-        () if has(&["call_without_result"]) => Some(NO_RESULT),
+        () if notes_any(&intent.noted, &UNREAD) => Some(NOT_READ),
+        () if notes_any(&intent.noted, &["call_without_result"]) => Some(NO_RESULT),
         () => None,
     }
+}
+
+fn notes_any<'a>(noted: impl IntoIterator<Item = &'a Value>, kinds: &[&str]) -> bool {
+    noted.into_iter().any(|note| note.get("kind").and_then(Value::as_str).is_some_and(|kind| kinds.contains(&kind)))
+}
+
+/// Whether these anomalies of a transition note that its message could not be read: it may have been anything.
+pub fn has_unread(anomalies: &Value) -> bool {
+    notes_any(anomalies.as_array().into_iter().flat_map(|noted| noted.iter()), &UNREAD)
 }
 
 /// The places of a state that are unknown. Sorted, and equal for equal states.

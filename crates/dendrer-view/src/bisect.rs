@@ -517,7 +517,7 @@ impl Answer for BisectShown<'_> {
     }
 }
 
-/// Writes why there is no answer that is known: each reason with its ticks.
+/// Writes why no answer is known: each reason with its ticks.
 fn unjudged_lines(report: &BisectReport) -> Vec<Line> {
     let line = |words: String| Line::styled(Style::Warn, format!("UNKNOWN    {}", quote::escape(&words)));
     reasons_words(&report.unjudged).into_iter().map(line).collect()

@@ -121,7 +121,7 @@ pub fn reasons_line(reasons: &[Interval]) -> String {
     if more == 0 { shown } else { format!("{shown}; and {more} more reasons") }
 }
 
-/// As [`reasons_line`], where the first reason stands alone if it is the only one.
+/// As [`reasons_line`], where a single reason is written without its ticks.
 pub fn reasons_list(first: &str, reasons: &[Interval]) -> String {
     if reasons_words(reasons).len() > 1 { reasons_line(reasons) } else { first.to_owned() }
 }

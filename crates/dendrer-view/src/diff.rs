@@ -11,7 +11,7 @@ use dendrer_object::{Digest, Pointer, RunName, Value, tag};
 
 use crate::answer::{End, ItemAnswer, Line, Page, Style};
 use crate::casebook::{recorded_json, recorded_lines};
-use crate::certainty::{Certainty, reasons_json, reasons_words};
+use crate::certainty::{self, Certainty, Places, reasons_json, reasons_words, unknown_member};
 use crate::table::{Align as Column, Table};
 use crate::verdict::{intervals_json, question_json, sum_up, word};
 use crate::{count, document, quote, row, thousands, why};
@@ -129,7 +129,8 @@ pub fn lines(pair: &Pair) -> Vec<DiffLine> {
 }
 
 /// Writes the lines of the states in the end. The places are those of the state itself.
-pub fn outcome_lines(outcome: &DiffOutcome) -> Vec<DiffLine> {
+pub fn outcome_lines(report: &DiffReport) -> Vec<DiffLine> {
+    let Some(outcome) = &report.outcome else { return Vec::new() };
     let line = |place, sides, note| DiffLine {
         ticks: ticks(Some(outcome.ticks.0), Some(outcome.ticks.1)),
         kind: DiffKind::Outcome.as_str(),
@@ -146,7 +147,8 @@ pub fn outcome_lines(outcome: &DiffOutcome) -> Vec<DiffLine> {
                     change.path.as_str().strip_prefix(STATE).and_then(|path| path.parse::<Pointer>().ok());
                 let path = path.filter(|path| !path.as_str().is_empty());
                 let place = path.map_or_else(|| "state".to_owned(), |path| quote::path(&path));
-                line(place, Some(sides(change)), String::new())
+                let note = if report.is_at_unknown(&change.path) { "(unknown)" } else { "" };
+                line(place, Some(sides(change)), note.to_owned())
             };
             changes.iter().map(one).collect()
         }
@@ -227,7 +229,11 @@ pub fn headline(report: &DiffReport, part: bool) -> String {
     }
     let of = if part { "no difference in what was asked for" } else { "no difference" };
     match (&report.outcome, report.hidden) {
-        (Some(DiffOutcome { states: States::Differ(changes), .. }), _) => {
+        (Some(DiffOutcome { states: States::Differ(changes), .. }), _)
+            if report.count(DiffKind::Outcome) > 0 =>
+        {
+            let changes: Vec<_> =
+                changes.iter().filter(|change| !report.is_at_unknown(&change.path)).collect();
             let what = changes.first().map(|change| {
                 let (a, b) = sides(change);
                 format!(": {} {a} -> {b}", quote::path(&change.path))
@@ -236,7 +242,7 @@ pub fn headline(report: &DiffReport, part: bool) -> String {
         }
         (_, 0) => of.to_owned(),
         // What is unknown in a state is one of the values that cannot be compared.
-        (_, 1) if report.unknown.iter().any(|places| !places.is_empty()) => {
+        (_, 1) if report.has_unknown() => {
             format!("{of} that can be seen, and the states have unknown places")
         }
         (_, hidden) => {
@@ -439,10 +445,14 @@ fn markers_json(report: &DiffReport) -> Value {
     Value::array(a.iter().map(|m| one("a", m)).chain(b.iter().map(|m| one("b", m))))
 }
 
-fn outcome_json(outcome: &DiffOutcome) -> Value {
+fn outcome_json(report: &DiffReport, outcome: &DiffOutcome) -> Value {
+    let is_certain = report.count(DiffKind::Outcome) > 0;
     let (word, changes) = match &outcome.states {
+        States::Equal if report.has_unknown() => ("not known", Vec::new()),
         States::Equal => ("equal", Vec::new()),
-        States::Differ(changes) => ("differs", changes.iter().map(change_json).collect()),
+        States::Differ(changes) => {
+            (if is_certain { "differs" } else { "not known" }, changes.iter().map(change_json).collect())
+        }
         States::Unknown { .. } => ("not known", Vec::new()),
     };
     let why = match &outcome.states {
@@ -491,7 +501,13 @@ pub fn members(
             ("in", Value::from(if shift.in_b { "b" } else { "a" })),
         ])
     });
-    vec![
+    let unknown = report.has_unknown().then(|| {
+        let side =
+            |places: &Places| unknown_member(places).map_or_else(|| Value::array([]), |(_, list)| list);
+        ("unknown", Value::record([("a", side(&report.unknown[0])), ("b", side(&report.unknown[1]))]))
+    });
+    let is_known = report.hidden == 0 && !report.has_unknown();
+    let members = [
         ("fork_point", Value::from(report.shared)),
         ("a_range", range(report.a)),
         ("b_range", range(report.b)),
@@ -505,14 +521,12 @@ pub fn members(
         ("only_a", Value::from(report.alone.0)),
         ("only_b", Value::from(report.alone.1)),
         ("not_comparable", Value::from(report.hidden)),
-        ("outcome", report.outcome.as_ref().map_or(Value::Null, outcome_json)),
+        ("outcome", report.outcome.as_ref().map_or(Value::Null, |outcome| outcome_json(report, outcome))),
         ("shift", Value::from(shift)),
         ("ignored", ignored_json(report)),
-        (
-            "certainty",
-            Value::from(if report.hidden == 0 { Certainty::Exact } else { Certainty::Unavailable }),
-        ),
-    ]
+        ("certainty", Value::from(Certainty::Exact.unless(!is_known))),
+    ];
+    members.into_iter().chain(unknown).collect()
 }
 
 /// Returns the table of types.
@@ -670,7 +684,7 @@ impl DiffAnswer {
         }
         let mut rows = std::mem::take(&mut self.rows);
         rows.extend(self.tail.as_ref().map(|tail| vec![tail.line()]));
-        rows.extend(report.outcome.as_ref().map(outcome_lines));
+        rows.push(outcome_lines(report));
         if !self.form.only_changes && rows.iter().any(|lines| !lines.is_empty()) {
             lines.push("".into());
         }
@@ -742,6 +756,7 @@ impl ItemAnswer for DiffAnswer {
                 let (shown, pairs) = (thousands(self.shown as u64), count(self.total, "pair", "pairs"));
                 lines.push(format!("{shown} of {pairs} listed (use -n 0 for all)").into());
             }
+            lines.extend(unknown_lines(report));
             lines.push(count_line(report).into());
             lines.extend(shift_words(report).map(|words| Line::note(format!("help: {words}"))));
         }
@@ -757,6 +772,14 @@ impl ItemAnswer for DiffAnswer {
             _ => End::Answered,
         }
     }
+}
+
+/// Names the unknown places of each state.
+fn unknown_lines(report: &DiffReport) -> Vec<Line> {
+    let sides = [("a", &report.unknown[0]), ("b", &report.unknown[1])].into_iter();
+    let words = sides.filter_map(|(side, places)| Some((side, certainty::unknown_words(places)?)));
+    let line = |(side, words)| Line::styled(Style::Warn, format!("UNKNOWN   in {side}: {words}"));
+    words.map(line).collect()
 }
 
 /// Writes the verdicts of a predicate on both runs.
@@ -835,7 +858,7 @@ fn place_lines(rows: &[Vec<DiffLine>], page: &Page) -> Vec<Line> {
                 Some((a, b)) => {
                     let sides = fit_sides(a, b, page);
                     cut = sides.cut;
-                    format!("{:fourth$}  {}", line.place, sides.text())
+                    format!("{:fourth$}  {}  {}", line.place, sides.text(), line.note)
                 }
                 None if line.note.is_empty() => line.place.clone(),
                 None if line.place.is_empty() => line.note.clone(),

@@ -4,6 +4,7 @@ use dendrer::ask::replay::{Replayed, ReplayedTick};
 use dendrer_object::Value;
 
 use crate::answer::{End, ItemAnswer, Line, Page};
+use crate::certainty::{unknown_line, unknown_member};
 use crate::{count, document, problem, quote};
 
 /// A replay, one tick after the other.
@@ -53,7 +54,7 @@ impl ItemAnswer for ReplayAnswer {
                 Value::from(replayed.error.as_ref().map(|error| problem::replay(error).to_json())),
             ),
         ];
-        document("replay", members)
+        document("replay", members.into_iter().chain(unknown_member(&replayed.unknown)))
     }
 
     fn kept_lines(&mut self, _: &Page) -> Vec<Line> {
@@ -78,7 +79,7 @@ impl ItemAnswer for ReplayAnswer {
             }
             Some(_) => return Vec::new(),
         };
-        vec![line.into()]
+        [line.into()].into_iter().chain(unknown_line(&replayed.unknown)).collect()
     }
 
     fn end(&self) -> End {

@@ -4,12 +4,12 @@ use dendrer::ask::show::{ShownRecord, ShownWrites};
 use dendrer::closed::closed;
 use dendrer::kernel::pack::modules::without_bytes;
 use dendrer::kernel::predicate::Window;
-use dendrer::kernel::unknown::made_by;
+use dendrer::kernel::unknown::{self, made_by};
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Pointer, Value, json};
 
 use crate::answer::{Answer, Line, Page, Style, pretty};
-use crate::certainty::{Certainty, left_unknown, unknown_member};
+use crate::certainty::{Certainty, left_unknown, unknown_line, unknown_member};
 pub use crate::change::{change_json, change_line};
 use crate::why::op_words;
 use crate::{count, document, provenance, quote};
@@ -84,6 +84,8 @@ impl Answer for ShowAnswer<'_> {
         ];
         members.extend(unknown_member(&made_by(record)));
         members.extend(state.iter().map(|(_, state)| ("state", Value::from(state.clone()))));
+        let unknown = state.iter().flat_map(|(_, state)| state).flat_map(unknown::listed).collect::<Vec<_>>();
+        members.extend(unknown_member(&unknown).map(|(_, list)| ("state_unknown", list)));
         members.extend(provenance.iter().map(|found| ("provenance", provenance::to_json(found))));
         document("show", members)
     }
@@ -133,6 +135,7 @@ impl Answer for ShowAnswer<'_> {
             let word = if *window == Window::Before { "before" } else { "after" };
             lines.push(format!("state {word}").into());
             lines.extend(pretty(state, 1, None).into_iter().map(Line::from));
+            lines.extend(unknown_line(&unknown::listed(state)));
         }
         lines
     }

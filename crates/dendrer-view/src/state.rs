@@ -42,7 +42,9 @@ impl Answer for StateAnswer {
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
-        let lines = pretty(&self.value, 0, self.depth);
+        // Nothing is at the place, and what should be there is unknown.
+        let is_missing = self.value == Value::Null && !self.unknown.is_empty();
+        let lines = if is_missing { Vec::new() } else { pretty(&self.value, 0, self.depth) };
         let root = self
             .path
             .as_str()

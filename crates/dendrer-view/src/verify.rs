@@ -5,7 +5,7 @@ use dendrer::verify::{RunReport, VerifyFinding, VerifyReport, VerifyVerdict};
 use dendrer_object::{Code, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
-use crate::certainty::{unknown_member, unknown_words};
+use crate::certainty::{Places, unknown_member, unknown_words};
 use crate::problem::Problem;
 use crate::{count, document, quote};
 
@@ -123,12 +123,7 @@ fn verified_lines(log: &VerifiedLog) -> Vec<Line> {
             true => Line::styled(Style::Bad, text),
             false => Line::from(text),
         }));
-        if let (Some(words), Some(tick)) =
-            (unknown_words(&run.unknown), run.unknown.iter().map(|(_, since)| since.tick).min())
-        {
-            let text = format!("state      INCOMPLETE from tick {tick}: {words}");
-            lines.push(Line::styled(Style::Warn, text));
-        }
+        lines.extend(state_line(report, run));
     }
     lines.push(log_line(report).into());
     lines.extend(report.findings.iter().flat_map(|finding| finding_lines(report, finding)));
@@ -230,6 +225,28 @@ fn run_lines(report: &VerifyReport, run: &RunReport) -> Vec<String> {
     lines
 }
 
+/// Says whether every place of the last state is known; `None` if the chain does not hold, and nothing follows from it.
+fn state_line(report: &VerifyReport, run: &RunReport) -> Option<Line> {
+    if report.findings.iter().any(|finding| finding.run.as_ref() == Some(&run.run)) {
+        return None;
+    }
+    let Some(unknown) = &run.unknown else {
+        let text = "state      UNAVAILABLE: a change is missing, erased or withheld";
+        return Some(Line::styled(Style::Warn, text));
+    };
+    Some(match (unknown_words(unknown), since(unknown)) {
+        (Some(words), Some(tick)) => {
+            Line::styled(Style::Warn, format!("state      INCOMPLETE from tick {tick}: {words}"))
+        }
+        _ => "state      KNOWN".into(),
+    })
+}
+
+/// The first tick from which on a place is unknown.
+fn since(unknown: &Places) -> Option<u64> {
+    unknown.iter().map(|(_, since)| since.tick).min()
+}
+
 /// Writes the line for the log as a whole.
 fn log_line(report: &VerifyReport) -> String {
     let root = report.log.1.map_or_else(|| "-".to_owned(), |root| root.short());
@@ -280,6 +297,11 @@ fn run_json(run: &RunReport) -> Value {
             ("message", Value::from(error.to_string())),
         ]),
     });
+    let state = match run.unknown.as_deref() {
+        None => "unavailable",
+        Some([]) => "known",
+        Some(_) => "incomplete",
+    };
     let members = [
         ("run", Value::from(run.run.as_str())),
         ("genesis", Value::from(line.genesis)),
@@ -297,8 +319,10 @@ fn run_json(run: &RunReport) -> Value {
             ),
         ),
         ("replay", Value::from(replay)),
+        ("state", Value::from(state)),
+        ("incomplete_from", Value::from(run.unknown.as_deref().and_then(since))),
     ];
-    Value::record(members.into_iter().chain(unknown_member(&run.unknown)))
+    Value::record(members.into_iter().chain(run.unknown.as_deref().and_then(unknown_member)))
 }
 
 /// Names the part that was verified, if it is not the whole: `, ticks 20 to 47 alone`.

@@ -296,7 +296,7 @@ fn refusal(command: &BisectCommand, trace: &Trace, answer: &BisectAnswer) -> Opt
                 Some(certain) => failure.note(format!(
                     "the onset is between tick {tick} and tick {certain}, the first that is known to be violated"
                 )),
-                None => failure,
+                None => failure.note(format!("the onset is not known from tick {tick} on")),
             };
             Some(match question.predicate() {
                 Some(predicate) => with_hint(failure, trace, predicate, why),

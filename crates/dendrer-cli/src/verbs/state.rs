@@ -3,11 +3,11 @@
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::{Address, Position, state_path};
-use dendrer::ask::state::{StateAnswer, StateDifference, differences, is_derived, value_at};
+use dendrer::ask::state::{StateAnswer, StateDifference, differences, is_derived, unknown_at, value_at};
 use dendrer::kernel::predicate::Window;
 use dendrer::kernel::unknown;
 use dendrer::run::declared;
-use dendrer_object::Code;
+use dendrer_object::{Code, Value};
 
 use crate::context;
 use crate::context::runs::unknown_state;
@@ -73,6 +73,9 @@ pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
     }
     let (root, derived) = (state.digest(), is_derived(&path));
     let found = value_at(&trace, looked_at, &state, &path)?;
+    let unknown = unknown_at(&trace, looked_at, &state, &path)?;
+    // That nothing is at an unknown place is not known either.
+    let found = found.or_else(|| (!unknown.is_empty()).then_some(Value::Null));
     let Some(value) = found else {
         declared::place(&[&trace], &path)?;
         let what = format!("there is nothing at {} in {run}@{tick}", path.dotted());
@@ -80,6 +83,5 @@ pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
             .note("it has a value at another tick, or the pack declares it")
             .help(&["dendrer", "backtrack", run.as_str(), &path.dotted()]));
     };
-    let unknown = unknown::met_by(&state, &path);
     out.answer(&StateAnswer { run, tick, window, path, root, value, derived, depth: args.depth, unknown })
 }

@@ -46,5 +46,6 @@ mod terminal;
 mod tour;
 mod tutorial;
 mod unknown;
+mod unread;
 mod values;
 mod whole;

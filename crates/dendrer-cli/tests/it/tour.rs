@@ -145,6 +145,7 @@ fn other_outcomes_have_their_own_words_and_codes() {
         "error[E0509]: the predicate cannot be judged at tick 0 of logistics-run-47
   | why      state.risk_scor is missing
 note: uncertain is never taken for ok
+note: the onset is not known from tick 0 on
 note: did you mean state.risk_score?
       see: dendrer explain E0509
 "

@@ -1,4 +1,5 @@
-//! The tutorial is what happens: every command of the page is run, in order, and must print what the page shows.
+//! The tutorial and the page on certainty are what happens: every command of a page is run, in order, and must print what
+//! the page shows.
 //!
 //! Three kinds of blocks count. `console` holds commands behind `$ ` with their output; `json FILE` and `yaml FILE` are
 //! files that the reader makes; behind the name `more` adds to the file after an empty line, and `line N` stands for a line.
@@ -79,6 +80,7 @@ fn plain(text: &str) -> String {
     let varies = [
         (r"\b(hash|parent|tip|genesis|root) [0-9a-f]{12}\b", "$1 HASH"),
         (r"(?m)^tip        sha256:[0-9a-f]{64}$", "tip HASH"),
+        (r"(?m)^(begun|tick \d+)  sha256:[0-9a-f]{64}", "$1 HASH"),
         (r"(?m)^when        \d{4}-\d\d-\d\d \d\d:\d\d:\d\d$", "when TIME"),
         (r"(?m)^verifier  dendrer/[0-9a-f]{32}\+[0-9a-f]{8}\+\S{44}$", "verifier KEY"),
         (r"/keys/[0-9a-f]{32}\.key\b", "/keys/KEY"),
@@ -88,9 +90,9 @@ fn plain(text: &str) -> String {
     })
 }
 
-#[test]
-fn the_tutorial_prints_what_it_shows() {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/tutorial.md");
+/// Runs the commands of a page in order. Returns where, and how many there are.
+fn follow(page: &str) -> (Place, usize) {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs").join(page);
     let page = std::fs::read_to_string(page).unwrap();
     let place = Place::new();
     std::fs::create_dir(place.path().join("desk")).unwrap();
@@ -116,6 +118,18 @@ fn the_tutorial_prints_what_it_shows() {
         }
     }
     assert_eq!(last, 0);
+    (place, commands)
+}
+
+#[test]
+fn the_page_on_certainty_prints_what_it_shows() {
+    let (_, commands) = follow("certainty.md");
+    assert!(commands > 12, "{commands} commands were run");
+}
+
+#[test]
+fn the_tutorial_prints_what_it_shows() {
+    let (place, commands) = follow("tutorial.md");
     assert!(commands > 15, "{commands} commands were run");
     let rules = std::fs::read_to_string(place.path().join("desk/desk.yaml")).unwrap();
     assert_eq!(rules.matches("when_type:").count(), 5, "a pack of five rules");

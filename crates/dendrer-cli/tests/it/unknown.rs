@@ -173,6 +173,102 @@ fn an_import_whose_rules_fail_says_which_places_are_unknown() {
     );
 }
 
+#[test]
+fn a_difference_at_an_unknown_place_is_not_certain() {
+    let place = place();
+    let known = LINES.replace("aproved", "approved");
+    place.run_with(&["commit", "--run", "known", "--pack", "p.yaml"], known.as_bytes());
+    place.run(&["reduce", "r", "--pack", "./p.yaml", "--as", "again"]);
+    let word = |answer: &dendrer_object::Value, name: &str| {
+        answer.get(name).and_then(|word| word.as_str()).unwrap_or_default().to_owned()
+    };
+    let outcome = |answer: &dendrer_object::Value| word(answer.get("outcome").unwrap(), "state");
+    let mark = r#"[{"code":"rule_failed","place":"/approved","tick":2}]"#;
+    // Each state has the same value there, and neither is known.
+    let (code, answer) = place.json(&["diff", "r", "again", "--path", "approved"]);
+    assert_eq!(
+        (code, word(&answer, "certainty"), outcome(&answer)),
+        (6, "unavailable".into(), "not known".into())
+    );
+    let both = format!(r#"{{"a":{mark},"b":{mark}}}"#);
+    assert_eq!(answer.get("unknown").map(ToString::to_string), Some(both), "{answer}");
+    // One value is known, and the other is not: the transitions differ, and whether the states do is not known.
+    let (code, answer) = place.json(&["diff", "r", "known", "--path", "approved", "--type", "outcome"]);
+    assert_eq!(
+        (code, word(&answer, "certainty"), outcome(&answer)),
+        (6, "unavailable".into(), "not known".into())
+    );
+    let (code, answer) = place.json(&["diff", "r", "known"]);
+    assert_eq!((code, word(&answer, "certainty")), (0, "unavailable".to_owned()), "{answer}");
+    let text = place.run(&["diff", "r", "known"]).stdout;
+    assert!(text.contains("UNKNOWN   in a: approved (a rule failed at tick 2)\n"), "{text}");
+    assert!(text.contains("false -> true  (unknown)\n"), "{text}");
+    // The answer does not depend on a place that is left out or not asked for.
+    for more in [["--path", "total"], ["--ignore", "state.approved"]] {
+        let (code, answer) = place.json(&[&["diff", "r", "again"][..], &more].concat());
+        assert_eq!((code, word(&answer, "certainty")), (0, "exact".to_owned()), "{more:?}: {answer}");
+    }
+}
+
+#[test]
+fn a_replay_and_a_state_that_is_shown_name_unknown_places() {
+    let place = place();
+    let line = "UNKNOWN    approved (a rule failed at tick 2)\n";
+    for args in [&["replay", "r"][..], &["show", "r@3", "--state", "after"]] {
+        let ran = place.run(args);
+        assert_eq!((ran.code, ran.stdout.ends_with(line)), (0, true), "{args:?}: {}", ran.stdout);
+    }
+    for args in [&["replay", "r", "--to", "1"][..], &["show", "r@2", "--state", "before"], &["show", "r@3"]] {
+        assert!(!place.ok(args).contains("UNKNOWN    "), "{args:?}");
+    }
+    let (_, replayed) = place.json(&["replay", "r"]);
+    let (_, shown) = place.json(&["show", "r@3", "--state", "after"]);
+    let mark = r#"[{"code":"rule_failed","place":"/approved","tick":2}]"#;
+    for found in [replayed.get("unknown"), shown.get("state_unknown")] {
+        assert_eq!(found.map(ToString::to_string).as_deref(), Some(mark));
+    }
+}
+
+#[test]
+fn verify_says_of_each_run_whether_its_state_is_known() {
+    let place = place();
+    place.run_with(
+        &["commit", "--run", "s"],
+        br#"{"type":"memory.write","agent":"a","delta":[{"set":"/m","value":2}]}"#,
+    );
+    place.ok(&["fork", "r@1", "--as", "before"]);
+    place.ok(&["fork", "r@2", "--as", "after"]);
+    place.ok(&["export", "r", "-o", "r.dnd"]);
+    let state = |target: &str| {
+        let ran = place.run(&["verify", target]);
+        let lines = ran.stdout.lines().filter_map(|line| line.strip_prefix("state      ")).map(str::to_owned);
+        (ran.code, lines.collect::<Vec<_>>())
+    };
+    let incomplete = vec!["INCOMPLETE from tick 2: approved (a rule failed at tick 2)".to_owned()];
+    let known = vec!["KNOWN".to_owned()];
+    for (target, lines) in [
+        ("r", &incomplete),
+        ("./r.dnd", &incomplete),
+        ("after", &incomplete),
+        ("before", &known),
+        ("s", &known),
+    ] {
+        assert_eq!(state(target), (0, lines.clone()), "{target}");
+    }
+    let (_, answer) = place.json(&["verify", "r"]);
+    let item = answer.get("items").and_then(|items| items.as_array()).and_then(|items| items.get(0)).unwrap();
+    let word = |name: &str| item.get(name).map(ToString::to_string).unwrap_or_default();
+    assert_eq!(
+        (word("state"), word("incomplete_from")),
+        ("\"incomplete\"".to_owned(), "2".to_owned()),
+        "{answer}"
+    );
+    // A change that cannot be read may have left anything unknown.
+    place.ok(&["export", "s", "--withhold", "/delta", "-o", "s.dnd"]);
+    let (_, lines) = state("./s.dnd");
+    assert_eq!(lines, ["UNAVAILABLE: a change is missing, erased or withheld"]);
+}
+
 /// A string, a null, a missing member: three reasons at three ticks, and none stands for another.
 #[test]
 fn each_tick_that_cannot_be_judged_has_its_own_reason() {
@@ -245,6 +341,19 @@ fn a_merge_copies_unknown_places_that_no_source_has() {
     assert_eq!(verdict_at_the_tip(&place, "again", "state.n > 1"), "uncertain");
     assert_eq!(verdict_at_the_tip(&place, "again", "state.m == 3"), "ok");
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}
+
+#[test]
+fn nothing_at_an_unknown_place_is_no_answer() {
+    let place = dropped();
+    for path in ["n", "deep.k"] {
+        let ran = place.run(&["state", "r", "--path", path]);
+        let line = format!("UNKNOWN    {path} (a delta failed at tick 1)\n");
+        assert_eq!((ran.code, ran.stdout), (6, line), "{}", ran.stderr);
+        let (code, answer) = place.json(&["state", "r", "--path", path]);
+        let word = |name: &str| answer.get(name).map(ToString::to_string).unwrap_or_default();
+        assert_eq!((code, word("value"), word("certainty")), (6, "null".into(), "\"unavailable\"".into()));
+    }
 }
 
 #[test]

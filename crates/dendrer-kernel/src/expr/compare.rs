@@ -28,7 +28,9 @@ impl<'a> Machine<'a, '_> {
     /// Each step asks about one or two forms and no more: a jump by table costs more than all the rest.
     fn compare_field(&mut self, comparison: Comparison, pair: &'a [Node; 2]) -> Option<bool> {
         let Kind::Path(path) = &pair[0].kind else { return None };
-        if self.budget.is_watched() || (self.is_incomplete && matches!(path.base, Base::State)) {
+        if self.budget.is_watched()
+            || (self.is_incomplete && matches!(path.base, Base::State | Base::Counters))
+        {
             return None;
         }
         let field = named(self.base_of(path)?, path)?;

@@ -24,6 +24,7 @@ use super::number::{self, Num, Trouble};
 use super::pattern::Pattern;
 use super::{Budget, Env, names, print};
 use crate::counters;
+use crate::names::COUNTERS;
 use crate::sealed;
 use crate::unknown;
 
@@ -179,7 +180,7 @@ pub(super) struct Machine<'a, 'b> {
     pub(super) locals: Vec<Val<'a>>,
     /// Index of the first variable of the text.
     pub(super) frame: usize,
-    /// Whether the state, or a state beside it, has unknown places.
+    /// Whether the state, or a state beside it, has unknown places, or a counter is unknown.
     pub(super) is_incomplete: bool,
 }
 
@@ -222,7 +223,8 @@ pub(super) fn wrong(node: &Node, found: &View<'_>, symbol: &str, wanted: &str) -
 impl<'a, 'b> Machine<'a, 'b> {
     pub(super) fn new(env: &Env<'a>, budget: &'b mut Budget) -> Machine<'a, 'b> {
         let states = env.others.iter().filter(|(name, _)| is_state_root(name)).map(|(_, state)| *state);
-        let is_incomplete = std::iter::once(env.state).chain(states).any(unknown::is_incomplete);
+        let is_incomplete = std::iter::once(env.state).chain(states).any(unknown::is_incomplete)
+            || env.counters.is_some_and(|counters| counters::unknown_since(counters, None).is_some());
         Machine { env: *env, budget, locals: Vec::new(), frame: 0, is_incomplete }
     }
 
@@ -739,15 +741,28 @@ impl<'a, 'b> Machine<'a, 'b> {
         if !self.is_incomplete {
             return Ok(());
         }
-        let state = match &path.base {
-            Base::State => self.env.state,
-            Base::Root(name) if is_state_root(name) => self.root(path, span)?,
-            _ => return Ok(()),
-        };
         let looked_at = place_of(path, computed);
         let names: Vec<_> = looked_at.tokens().map(|token| token.into_owned()).collect();
-        let looked_at = Pointer::of(names.iter().map(String::as_str).chain(member));
-        match unknown::meets(state, &looked_at) {
+        let mut names = names.iter().map(String::as_str).chain(member);
+        let looked_at = Pointer::of(names.clone());
+        let counter = match &path.base {
+            Base::Counters => Some(names.next()),
+            // `state["counters"]`, which the environment serves as well.
+            Base::State if !path.steps.is_empty() => (names.next() == Some(COUNTERS)).then(|| names.next()),
+            _ => None,
+        };
+        let unknown = match (&path.base, counter) {
+            (_, Some(name)) => {
+                let since = self.env.counters.and_then(|counters| counters::unknown_since(counters, name));
+                since.map(|since| (looked_at, since))
+            }
+            (Base::State, _) => unknown::meets(self.env.state, &looked_at),
+            (Base::Root(name), _) if is_state_root(name) => {
+                unknown::meets(self.root(path, span)?, &looked_at)
+            }
+            _ => return Ok(()),
+        };
+        match unknown {
             None => Ok(()),
             Some((unknown, since)) => {
                 let text = place(path, path.steps.len(), computed);

@@ -133,7 +133,7 @@ impl Diversion {
             false => counters.add(told.type_name.as_str(), &counted(&told.content, &change)),
         }
         watch(head, &told.type_name, &mut change, |_| counters.to_value());
-        mark_policy(head, &told.type_name, &mut change);
+        mark_policy(head, &told.type_name, &mut change, |_| counters.to_value());
         head.counters = counters;
         head.tick = told.tick;
         head.take_state(change.state);

@@ -11,7 +11,7 @@ use dendrer_object::{Digest, Intent, Pointer, TypeName, Value};
 
 use super::{Cause, Change, Reason, RunState, Stage, StartError, cause, reduce};
 use crate::contract::Contracts;
-use crate::counters::Counters;
+use crate::counters::{self, Counters};
 use crate::pack::{self, Pack, extend};
 use crate::predicate::{Monotone, Predicate, Verdict, Window};
 use crate::reduce::Reducer;
@@ -220,8 +220,18 @@ pub(super) fn watch(
 
 /// Marks `/policy` as unknown if a rule or violation cannot be judged because it reads an unknown place: from here on it is
 /// not known whether all rules were kept, until one is known to be broken (design, section 7).
-pub(super) fn mark_policy(head: &RunState, type_name: &TypeName, change: &mut Change) {
-    if !unknown::is_incomplete(&change.state) {
+pub(super) fn mark_policy(
+    head: &RunState,
+    type_name: &TypeName,
+    change: &mut Change,
+    counters: impl Fn(&Change) -> Value,
+) {
+    let watched = head.terms.watched.iter().map(|watched| &watched.predicate);
+    let watched = watched.filter(|predicate| predicate.is_for(Some(type_name)));
+    let counted = watched.clone().any(Predicate::reads_counters).then(|| counters(change));
+    let is_unread =
+        counted.as_ref().is_some_and(|counters| counters::unknown_since(counters, None).is_some());
+    if !unknown::is_incomplete(&change.state) && !is_unread {
         return;
     }
     let (place, mut unknown) = (Pointer::of(["policy"]), UnknownPlaces::of(&change.state));
@@ -233,12 +243,11 @@ pub(super) fn mark_policy(head: &RunState, type_name: &TypeName, change: &mut Ch
         return change.mark(&unknown);
     }
     let is_open = |predicate: &Predicate, state: &Value| {
-        predicate.read_set().iter().any(|read| unknown.meets(read).is_some())
-            && matches!(predicate.verdict(state, None), Verdict::Uncertain(_))
+        let reads_unknown = predicate.read_set().iter().any(|read| unknown.meets(read).is_some());
+        let counted = counted.as_ref().filter(|_| predicate.reads_counters());
+        (reads_unknown || is_unread && counted.is_some())
+            && matches!(predicate.verdict(state, counted), Verdict::Uncertain(_))
     };
-    let watched = head.terms.watched.iter().map(|watched| &watched.predicate);
-    let watched =
-        watched.filter(|predicate| predicate.is_for(Some(type_name)) && !predicate.reads_counters());
     let is_after = |predicate: &&Predicate| predicate.window() == Window::After;
     let is_unknown = head.policy.iter().any(|rule| is_open(rule, &change.state))
         || watched.clone().filter(is_after).any(|predicate| is_open(predicate, &change.state))

@@ -36,6 +36,7 @@ fn intact_log_says_what_it_proves() {
         r#"
         chain      OK    4 of 4 links   genesis 70f725b5139f   tip a272aaefe5af
         replay     OK    4 of 4 states reproduced by the recorded reducer
+        state      KNOWN
         log        OK    5 records   root df0af5b49225   signed
         not checked: a signature: no checkpoint was signed yet
         INTACT   risky.dnd   (proves: unchanged since recording. does not prove: that inputs were true)
@@ -57,6 +58,7 @@ fn required_witness_that_is_missing_makes_a_log_unverifiable() {
         &text(&answer(&outcomes), &Page::WIDE),
         r#"
         chain      OK    4 of 4 links   genesis 70f725b5139f   tip a272aaefe5af
+        state      KNOWN
         log        OK    5 records   root df0af5b49225   signed
         not checked: a signature: no checkpoint was signed yet
         not checked: replay (--replay)
@@ -95,6 +97,7 @@ fn another_tip_is_a_run_that_was_rewritten() {
         &text(&answer(&[outcome(log)]), &Page::WIDE),
         r#"
         chain      OK    4 of 4 links   genesis 70f725b5139f   tip a272aaefe5af
+        state      KNOWN
         log        OK    5 records   root df0af5b49225   signed
         error[E0304]: the record is consistent with itself, but its tip is not the one that was given
           | given     sha256:ae448ac86c4e8e4dec645729708ef41873ae79c6dff84eff73360989487f08e5        found     sha256:a272aaefe5af2661386a4e21cde667c66b371317c855662699dedd232a760029
@@ -116,6 +119,7 @@ fn own_key_that_was_replaced_is_tampered_and_a_given_key_unknown() {
         &text(&answer(&[outcome(log)]), &Page::WIDE),
         r#"
         chain      OK    4 of 4 links   genesis 70f725b5139f   tip a272aaefe5af
+        state      KNOWN
         log        FAIL  5 records   root df0af5b49225   signed
         error[E0308]: the log names another key than the one its store was made with here
           | stored    dendrer/07070707070707070707070707070707+9cd2d6d2+AepKbGPinFIKvvVQexMuxfmVR3auvr57kkIe6mkURtIs        computed  dendrer/08080808080808080808080808080808+d29bc364+AROY9ixtGkV8UbpqS189vS9p/KkyFiGNyJl+QWvRfZPK
@@ -141,6 +145,7 @@ fn two_histories_of_one_log_are_an_equivocation() {
         &text(&answer(&outcomes), &Page::WIDE),
         r#"
         chain      OK    4 of 4 links   genesis 70f725b5139f   tip a272aaefe5af
+        state      KNOWN
         log        FAIL  5 records   root df0af5b49225   signed
         error[E0307]: the same key signed b.dnd, another log of as many records: there are two histories
           | stored    df0af5b49225        computed  9aa51bf61696
@@ -149,6 +154,7 @@ fn two_histories_of_one_log_are_an_equivocation() {
         not checked: whether a.dnd and c.dnd are of one history: their logs end at 5 and 6 records
         EQUIVOCATION   a.dnd
         chain      OK    4 of 4 links   genesis 70f725b5139f   tip 0ecaea078103
+        state      KNOWN
         log        FAIL  5 records   root 9aa51bf61696   signed
         error[E0307]: the same key signed a.dnd, another log of as many records: there are two histories
           | stored    9aa51bf61696        computed  df0af5b49225
@@ -157,6 +163,7 @@ fn two_histories_of_one_log_are_an_equivocation() {
         not checked: whether b.dnd and c.dnd are of one history: their logs end at 5 and 6 records
         EQUIVOCATION   b.dnd
         chain      OK    5 of 5 links   genesis 70f725b5139f   tip b70ea0fa7b0a
+        state      KNOWN
         log        OK    6 records   root 9409419c7d5c   signed
         not checked: a signature: no checkpoint was signed yet
         not checked: whether c.dnd and 2 others of the same log are of one history: their logs end elsewhere

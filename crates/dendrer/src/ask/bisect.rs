@@ -14,6 +14,7 @@ use std::ops::ControlFlow;
 
 use dendrer_kernel::obligation::Standing;
 use dendrer_kernel::predicate::{Monotone, Predicate, Verdict, Window};
+use dendrer_kernel::unknown::{self, Since};
 use dendrer_object::record::{Record, Rel};
 use dendrer_object::{Digest, Pointer, RunName, TypeName};
 
@@ -254,29 +255,6 @@ pub struct BisectReport {
 }
 
 impl BisectReport {
-    /// Turns ok into Uncertain at and behind the first item that could not be read, at tick `gap`.
-    fn behind_gap(&mut self, gap: u64) {
-        let onset = match self.outcome {
-            BisectOutcome::Onset(tick) => Some(tick),
-            BisectOutcome::Never => None,
-            // A range that begins in violation claims no onset, and any other outcome is none already.
-            _ => return,
-        };
-        if onset.is_some_and(|onset| onset <= gap) || gap > self.high.0 {
-            return;
-        }
-        let why = format!("an item of the source could not be read at tick {gap}");
-        let ends = [(self.low.0, &mut self.low.1), (self.high.0, &mut self.high.1)];
-        let probes = self.probes.iter_mut().map(|probe| (probe.tick, &mut probe.verdict));
-        for (tick, verdict) in ends.into_iter().chain(probes) {
-            if tick >= gap && *verdict == Verdict::Ok {
-                *verdict = Verdict::Uncertain(why.clone());
-            }
-        }
-        self.outcome = BisectOutcome::Uncertain(gap.max(self.low.0), why);
-        self.first_certain = onset;
-    }
-
     /// The first violated tick, where there is an answer.
     pub fn onset(&self) -> Option<u64> {
         match self.outcome {
@@ -352,30 +330,8 @@ pub fn bisect_each(
         };
         reports.push(report);
     }
-    passing_on_gaps(trace, questions, &mut reports, range)?;
     confirm(trace, questions, &reports, range.since, are_probed)?;
     Ok(reports)
-}
-
-/// Makes anomalies and flips Uncertain from the first item of an import on that could not be read: it may have been one.
-fn passing_on_gaps(
-    trace: &Trace,
-    questions: &[BisectQuestion],
-    reports: &mut [BisectReport],
-    range: &Range,
-) -> Result<(), Error> {
-    let counts_items = |question: &BisectQuestion| match question {
-        BisectQuestion::PolicyFlip(_) => true,
-        question => question.predicate().is_some_and(Predicate::is_anomaly),
-    };
-    if !questions.iter().any(counts_items) {
-        return Ok(());
-    }
-    let unread = bisect(trace, &BisectQuestion::Predicate(Predicate::unread()), &Range::new(0, range.to))?;
-    let Some(gap) = unread.onset() else { return Ok(()) };
-    let asked = questions.iter().zip(reports).filter(|(question, _)| counts_items(question));
-    asked.for_each(|(_, report)| report.behind_gap(gap));
-    Ok(())
 }
 
 /// Where the range of a predicate begins. For one that an extension brought in with the tick before it, if it held there: then
@@ -443,8 +399,12 @@ fn report(line: &Timeline, lift: bool) -> BisectReport {
 /// Finds the first deny or escalate for a type after an allow for it, by reading every decision.
 fn policy_flip(trace: &Trace, about: &TypeName, range: &Range) -> Result<BisectReport, Error> {
     declared::types(trace, [about.as_str()])?;
-    let (mut allowed, mut flip, mut erased) = (None, None, None);
+    let (mut allowed, mut flip, mut erased, mut unread) = (None, None, None, None);
     trace.for_each(1, range.to, &mut |tick, record| {
+        let noted = record.body().value("/anomalies").filter(|_| unread.is_none());
+        if noted.is_some_and(|noted| unknown::has_unread(&noted)) {
+            unread = Some(tick);
+        }
         match decision(trace, &record, about) {
             Decision::Word(word) if word == "allow" => allowed = Some(tick),
             Decision::Word(_) if allowed.is_some() => flip = Some(tick),
@@ -458,6 +418,14 @@ fn policy_flip(trace: &Trace, about: &TypeName, range: &Range) -> Result<BisectR
         return Err(Error::Hidden { what, tick, pointer });
     }
     let line = Timeline::latched(range.from, range.to, flip.map(|flip| flip.max(range.from)), 0);
+    // A message that could not be read may have been a decision: before it, a flip is exact.
+    let line = match unread.filter(|unread| flip.is_none_or(|flip| *unread < flip)) {
+        Some(tick) => {
+            let cause = Since { tick, code: unknown::NOT_READ.into() };
+            line.unknown_from(tick, format!("a decision may be missing: {}", cause.words()))
+        }
+        None => line,
+    };
     let mut report = report(&line, false);
     report.allowed = allowed;
     report.scan = range.scan.then(|| line.onset());

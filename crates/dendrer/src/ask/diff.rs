@@ -13,6 +13,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 
+use dendrer_kernel::names::UNKNOWN;
 use dendrer_kernel::replay::{self, ReplayError};
 use dendrer_kernel::unknown::{self, Since};
 use dendrer_object::delta::Op;
@@ -320,6 +321,18 @@ impl DiffReport {
     /// Whether there is any difference of a kind that was asked for.
     pub fn differs(&self) -> bool {
         self.counts.iter().any(|count| *count > 0)
+    }
+
+    /// Whether a compared state has unknown places.
+    pub fn has_unknown(&self) -> bool {
+        self.unknown.iter().any(|marks| !marks.is_empty())
+    }
+
+    /// Whether a place of a difference, below `/state`, is unknown in one of the states. Which places are unknown is known.
+    pub fn is_at_unknown(&self, place: &Pointer) -> bool {
+        let is_of_marks = place.tokens().nth(1).is_some_and(|name| name == UNKNOWN);
+        let mut marks = self.unknown.iter().flatten();
+        !is_of_marks && marks.any(|(mark, _)| meaning::in_state(mark).overlaps(place))
     }
 
     /// How many pairs differ in a kind.
@@ -797,22 +810,28 @@ impl Walk<'_, '_> {
             }
         };
         let states = self.states(ticks)?;
-        if let States::Differ(_) = &states {
+        if self.is_touched && !matches!(states, States::Unknown { .. }) {
+            let marks = |trace: &Trace, tick| -> Result<Vec<_>, Error> {
+                let mut marks = unknown::listed(&trace.state(tick)?);
+                marks.retain(|(place, _)| {
+                    let place = meaning::in_state(place);
+                    let is_left_out = self.question.ignore.iter().any(|ignored| ignored.contains(&place));
+                    self.question.lies_in_path(&place) && !is_left_out
+                });
+                Ok(marks)
+            };
+            self.report.unknown = [marks(self.a, ticks.0)?, marks(self.b, ticks.1)?];
+        }
+        // Values at an unknown place do not show whether the states differ there.
+        let is_certain = |change: &DiffChange| !self.report.is_at_unknown(&change.path);
+        if matches!(&states, States::Differ(changes) if changes.iter().any(is_certain)) {
             self.report.counts[DiffKind::Outcome as usize] = 1;
             // The state after the last pair is part of how it came out.
             let of_pair = self.last.filter(|(a, b, differs)| (*a, *b) == ticks && !differs);
             self.report.differ += u64::from(of_pair.is_some());
         }
-        if self.is_touched && !matches!(states, States::Unknown { .. }) {
-            let marks = |trace: &Trace, tick| -> Result<Vec<_>, Error> {
-                let mut marks = unknown::listed(&trace.state(tick)?);
-                marks.retain(|(place, _)| self.question.lies_in_path(place));
-                Ok(marks)
-            };
-            self.report.unknown = [marks(self.a, ticks.0)?, marks(self.b, ticks.1)?];
-        }
         // A difference that was found is one, whatever else is unknown.
-        let is_unknown = self.report.unknown.iter().any(|marks| !marks.is_empty()) && !self.report.differs();
+        let is_unknown = self.report.has_unknown() && !self.report.differs();
         self.report.hidden += u64::from(is_unknown || matches!(states, States::Unknown { .. }));
         self.report.outcome = Some(DiffOutcome { ticks, states });
         Ok(())

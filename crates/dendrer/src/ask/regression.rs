@@ -137,8 +137,8 @@ pub fn regression(
 ) -> Result<BisectQuestion, Error> {
     let readings = readings(trace, metric, range.from, range.to)?;
     let tolerance = metric.tolerance();
-    let mut unknown: Vec<(u64, Verdict)> = Vec::new();
-    let (mut best, mut fell): (Option<(f64, u64)>, _) = (None, None);
+    let mut best: Option<(f64, u64)> = None;
+    let (mut fell, mut unknown) = (None, Vec::new());
     for reading in &readings {
         let mut has_fallen = false;
         match &reading.said {

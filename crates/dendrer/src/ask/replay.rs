@@ -4,7 +4,8 @@ use std::ops::ControlFlow;
 
 use dendrer_kernel::replay::ReplayError;
 use dendrer_kernel::step::RunState;
-use dendrer_object::{Digest, RunName, Value};
+use dendrer_kernel::unknown::{self, Since};
+use dendrer_object::{Digest, Pointer, RunName, Value};
 
 use crate::run::replay::replay_with;
 use crate::{Error, Trace};
@@ -35,6 +36,8 @@ pub struct Replayed {
     pub twice: bool,
     /// The name of the reducer.
     pub reducer: String,
+    /// The places of the last state that was made again that are unknown, each with its cause.
+    pub unknown: Vec<(Pointer, Since)>,
     /// Why the replay ended early.
     pub error: Option<ReplayError>,
 }
@@ -47,7 +50,11 @@ pub fn replay(
     f: &mut dyn FnMut(&RunState) -> ControlFlow<()>,
 ) -> Result<Replayed, Error> {
     let reducer = crate::run::pack::reducer_of(trace)?;
-    let result = replay_with(trace, to, &*reducer, twice, &mut |head, _| f(head))?;
+    let mut last = None;
+    let result = replay_with(trace, to, &*reducer, twice, &mut |head, _| {
+        last = Some(head.state().clone());
+        f(head)
+    })?;
     let ticks = match &result {
         Ok(ticks) => *ticks,
         Err(ReplayError::Divergence(divergence)) => divergence.tick.saturating_sub(1),
@@ -65,6 +72,7 @@ pub fn replay(
         ticks,
         twice,
         reducer: reducer.name().to_string(),
+        unknown: last.map(|state| unknown::listed(&state)).unwrap_or_default(),
         error: result.err(),
     })
 }

@@ -1,7 +1,7 @@
 //! The state of a run at a tick, or one value of it, and the difference between two states.
 
 use dendrer_kernel::predicate::Window;
-use dendrer_kernel::unknown::Since;
+use dendrer_kernel::unknown::{self, Since};
 use dendrer_object::{Digest, Pointer, RunName, Value};
 
 use crate::ask::show::PlaceChange;
@@ -22,7 +22,7 @@ pub struct StateAnswer {
     pub path: Pointer,
     /// The root of the whole state.
     pub root: Digest,
-    /// The value.
+    /// The value; null if the place is unknown and nothing is there.
     pub value: Value,
     /// Whether the value is derived from the record and lies outside the root, as counters do.
     pub derived: bool,
@@ -62,6 +62,22 @@ pub fn value_at(trace: &Trace, tick: u64, state: &Value, path: &Pointer) -> Resu
         return Err(Error::Hidden { what, tick: hidden.tick, pointer });
     }
     Ok(path.get(&Value::record([("counters", counters.to_value())])).cloned())
+}
+
+/// Lists the unknown places that a value meets, each with its cause. A counter is unknown behind a message that could not be read.
+pub fn unknown_at(
+    trace: &Trace,
+    tick: u64,
+    state: &Value,
+    path: &Pointer,
+) -> Result<Vec<(Pointer, Since)>, Error> {
+    if !is_derived(path) {
+        return Ok(unknown::met_by(state, path));
+    }
+    let counters = trace.at(tick)?.counters;
+    let name = path.tokens().nth(1);
+    let since = counters.unknown_since(name.as_deref());
+    Ok(since.map(|since| (path.clone(), since)).into_iter().collect())
 }
 
 /// Whether a path leads to values that are derived from the record.

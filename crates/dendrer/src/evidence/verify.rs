@@ -91,8 +91,9 @@ pub struct RunReport {
     pub part: Option<(u64, u64)>,
     /// Replay: how many transitions were made again, or why not all.
     pub replay: Option<Result<u64, ReplayError>>,
-    /// The places of the last state that are unknown, each with its cause: the state is incomplete from the earliest tick of these on.
-    pub unknown: Vec<(Pointer, Since)>,
+    /// The places of the last state that are unknown, each with its cause: the state is incomplete from the earliest tick of
+    /// these on. `None` if the state cannot be read: a change was erased or withheld.
+    pub unknown: Option<Vec<(Pointer, Since)>>,
 }
 
 /// The answer in one word; the worst of what was found.
@@ -262,6 +263,15 @@ struct Checker<'a> {
     touched: BTreeSet<RunName>,
     /// The runs that are forks.
     forks: BTreeSet<RunName>,
+}
+
+/// Whether a record may have changed which places are unknown: it did, a value that would show it cannot be read, or it begins
+/// a run with unknown places, as a merge does.
+fn may_mark(record: &Record) -> bool {
+    let body = record.body();
+    let place = Pointer::of([if record.header().kind == Kind::Run { "state" } else { "delta" }]);
+    let is_closed = body.fields().iter().any(|one| one.pointer.overlaps(&place) && body.text(one).is_none());
+    is_closed || unknown::is_touched_by(record) || body.value("/state/kernel_unknown").is_some()
 }
 
 impl<'a> Checker<'a> {
@@ -577,12 +587,8 @@ impl<'a> Checker<'a> {
                 self.not_checked.push(format!("{place}: {} (erased or withheld)", names.join(", ")));
             }
         }
-        if let (Some(run), Some(record)) = (&entry.run, record) {
-            // A run that was merged may begin with unknown places.
-            let begins = || {
-                record.header().kind == Kind::Run && record.body().value("/state/kernel_unknown").is_some()
-            };
-            if unknown::is_touched_by(record) || begins() {
+        if let (Some(run), true) = (&entry.run, matches!(entry.kind, Kind::Run | Kind::Transition)) {
+            if record.is_none_or(may_mark) {
                 self.touched.insert(run.clone());
             }
             if entry.kind == Kind::Run && entry.tick.is_none() {
@@ -612,17 +618,18 @@ impl<'a> Checker<'a> {
         }
     }
 
-    /// Lists what is unknown of the last state of a run. The state is read only where a record says that it may be.
-    fn unknown_places(&self, run: &RunName) -> Vec<(Pointer, Since)> {
+    /// Lists what is unknown of the last state of a run; `None` if the state cannot be read. It is read only where a record may
+    /// have marked a place.
+    fn unknown_places(&self, run: &RunName) -> Option<Vec<(Pointer, Since)>> {
         let may_inherit = !self.touched.is_empty() && self.forks.contains(run);
         if !self.touched.contains(run) && !may_inherit {
-            return Vec::new();
+            return Some(Vec::new());
         }
-        let Ok(trace) = Trace::open(&self.store, run) else { return Vec::new() };
+        let trace = Trace::open(&self.store, run).ok()?;
         if !trace.lineage().iter().any(|(owner, _)| self.touched.contains(owner)) {
-            return Vec::new();
+            return Some(Vec::new());
         }
-        trace.state(trace.tip()).map(|state| unknown::listed(&state)).unwrap_or_default()
+        trace.state(trace.tip()).ok().map(|state| unknown::listed(&state))
     }
 
     /// The first record of a log binds its key, so that neither can be exchanged alone.

@@ -59,6 +59,18 @@ impl Timeline {
         Timeline { turns, judged, ..Timeline::new(from, to) }
     }
 
+    /// Returns the line as it is if nothing is known from a tick on but the violation.
+    pub(crate) fn unknown_from(self, tick: u64, why: String) -> Timeline {
+        let (tick, onset) = (tick.max(self.from), self.onset());
+        let mut turns: Vec<(u64, Verdict)> =
+            self.turns.into_iter().filter(|(turn, _)| *turn < tick).collect();
+        if onset != Some(tick) {
+            turns.push((tick, Verdict::Uncertain(why)));
+        }
+        turns.extend(onset.filter(|onset| *onset >= tick).map(|onset| (onset, Verdict::Violation)));
+        Timeline { turns, ..self }
+    }
+
     pub(super) fn push(&mut self, tick: u64, verdict: Verdict) {
         if self.turns.last().is_none_or(|(_, last)| *last != verdict) {
             self.turns.push((tick, verdict));
