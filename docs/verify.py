@@ -98,8 +98,8 @@ def check(data, key=None, tip=None):  # returns the exit code and the lines to p
     lines = map(parse, data.removesuffix(b"\n").split(b"\n"))
     head = next(lines)
     need(type(head["bundle"]) in (int, decimal.Decimal) and data[-1:] == b"\n", "cut short or none")
-    if head["bundle"] != 1: return 6, ["UNVERIFIABLE: a bundle of another format"]
-    _, own_key, count, names, size, store = members(head, "bundle key records runs size store")
+    if head["bundle"] != 1 or head.get("draft") != 2: return 6, ["UNVERIFIABLE: other format"]
+    own, count, names, size, store = members(head, "bundle draft key records runs size store")[2:]
     peaks, entries, at, item = {}, [], 0, {}
     while at < size:
         before, item, end = item, next(lines), at + 1
@@ -129,9 +129,9 @@ def check(data, key=None, tip=None):  # returns the exit code and the lines to p
         check_record(entry, record, blobs, store, missing)
         check_chain(entry, *map(record["header"].get, ("prev", "head", "ts")), runs, ticks, missing)
     root = functools.reduce(lambda r, l: sha(b"\1", l, r), [*peaks.values()][::-1] or [sha()])
-    check_note(*members(next(lines), "checkpoint"), own_key, f"dendrer/{store}", size, root)
+    check_note(*members(next(lines), "checkpoint"), own, f"dendrer/{store}", size, root)
     need(next(lines, None) is None, "something follows the checkpoint")
-    missing += [f"a signature by {key}: the key is {own_key}"] * (key not in (None, own_key))
+    missing += [f"a signature by {key}: the key is {own}"] * (key not in (None, own))
     need(tip in (None, *(runs[name][0] for name in names)), "no run has the tip that was given")
     report = [f"{name} tip {runs[name][0]}" for name in names]
     report += [f"not checked: {item}" for item in missing]

@@ -80,6 +80,7 @@ const ROWS: &[Row] = &[
     Row { name: "replay", asked: 50, run: reading::replay },
     Row { name: "differential", asked: 10_000, run: differential },
     Row { name: "model", asked: 10_000, run: model },
+    Row { name: "unknown", asked: 10_000, run: unknown },
 ];
 
 /// Runs the rows that are named, or all. `kill=100` asks for another number of points.
@@ -218,4 +219,9 @@ fn differential(here: &Here, asked: u64) -> Found {
 fn model(here: &Here, asked: u64) -> Found {
     let cases = [("PROPTEST_CASES", &*asked.to_string()), ("DENDRER_DEEP", "1")];
     tests(here, "model", "dendrer-store", "it", &["model::"], &cases)
+}
+
+fn unknown(here: &Here, asked: u64) -> Found {
+    let histories = [("DENDRER_DEEP", "1"), ("DENDRER_HISTORIES", &*asked.to_string())];
+    tests(here, "unknown", "dendrer", "unknown_model", &[], &histories)
 }

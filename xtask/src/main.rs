@@ -1,5 +1,5 @@
 //! Tasks that `cargo` has no command for: `tidy` holds the rules that no compiler holds, `limits` lowers the limits of its
-//! counts, `vectors` adds test vectors, `deep` tries every fault many times.
+//! counts, `vectors` adds test vectors, `altered` makes them again with other messages, `deep` tries every fault many times.
 //!
 //! `tidy` prints every rule that does not hold, not only the first; exit code 1 if there is any.
 
@@ -12,6 +12,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+mod altered;
 mod deep;
 mod tidy;
 
@@ -23,11 +24,14 @@ fn main() -> ExitCode {
         ["tidy", key] => explain(key),
         ["limits"] => limits(),
         ["vectors"] => vectors(),
+        ["altered"] => altered::altered(),
         ["deep", ref rows @ ..] => {
             deep::run(&root(), &rows.iter().map(|row| (*row).to_owned()).collect::<Vec<_>>())
         }
         _ => {
-            eprintln!("usage: cargo run -p xtask -- tidy [COUNT] | limits | vectors | deep [ROW ...]");
+            eprintln!(
+                "usage: cargo run -p xtask -- tidy [COUNT] | limits | vectors | altered | deep [ROW ...]"
+            );
             ExitCode::from(2)
         }
     }

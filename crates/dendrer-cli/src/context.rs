@@ -110,6 +110,7 @@ pub(crate) fn source(global: &Global, rev: &Address, out: &mut Out) -> Result<So
 pub(crate) fn whole_store(global: &Global, out: &mut Out) -> Result<Source> {
     let (repo, path) = read_repo(global)?;
     warn(repo.warnings(), &path, out);
+    out.reads_from(&path);
     let store = repo.reader()?;
     Ok(Source::Store(repo, store))
 }

@@ -1,10 +1,11 @@
 //! Where answers go: stdout for the answer, stderr for everything else, one document or lines.
 
 use std::io::{self, BufWriter, IsTerminal, Write};
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
+use dendrer::Trace;
 use dendrer::bundle::Opened;
-use dendrer_object::{Code, RunName, Value};
+use dendrer_object::{Code, Object, RunName, Value};
 use dendrer_view::answer::{Answer, ItemAnswer, Line, LinePlace, Page};
 pub(crate) use dendrer_view::answer::{CUT, Style};
 use dendrer_view::fields::Fields;
@@ -63,6 +64,12 @@ pub(crate) struct Out {
     tampered: Option<Value>,
     /// What is wrong with the log that is read.
     incomplete: Option<Code>,
+    /// The store and the bundles that were read, as paths.
+    sources: Vec<String>,
+    /// Whether no store was named, so that every verb finds the same one here.
+    is_usual: bool,
+    /// Whether an answer is about a run of stage 0.
+    at_stage_0: bool,
     /// The files that were read, and the runs in them.
     bundles: Vec<(String, Vec<RunName>)>,
     /// The store, where it was named.
@@ -70,6 +77,22 @@ pub(crate) struct Out {
     /// Whether nothing of the answer was written yet.
     untouched: bool,
 }
+
+/// Documents that say where their runs were read.
+const READ: [&str; 12] = [
+    "backtrack",
+    "bisect",
+    "bisect-all",
+    "contract-check",
+    "diff",
+    "log",
+    "predicate-test",
+    "replay",
+    "show",
+    "state",
+    "state-difference",
+    "why",
+];
 
 enum Sink {
     Stdout(BufWriter<io::Stdout>),
@@ -125,6 +148,10 @@ impl Out {
             after: Vec::new(),
             tampered: None,
             incomplete: None,
+            sources: Vec::new(),
+            is_usual: global.store.is_none()
+                && std::env::var_os("DENDRER_STORE").is_none_or(|name| name.is_empty()),
+            at_stage_0: false,
             bundles: Vec::new(),
             store: global.store.clone(),
             untouched: true,
@@ -171,7 +198,10 @@ impl Out {
     /// Prints an answer as lines or as its document, and returns the exit code.
     pub(crate) fn answer(&mut self, answer: &impl Answer) -> Result {
         match self.is_text() {
-            true => self.print(answer.lines(&self.page()))?,
+            true => {
+                self.print(answer.lines(&self.page()))?;
+                self.caveat()?;
+            }
             false => {
                 answer.notes().iter().for_each(|note| self.say(note));
                 self.document(&answer.document())?;
@@ -236,6 +266,7 @@ impl Out {
             Format::Text => {
                 self.pause(answer)?;
                 self.print(answer.last_lines(&self.page()))?;
+                self.caveat()?;
             }
             Format::Jsonl => self.end_stream(&answer.summary())?,
             Format::Json => {
@@ -270,7 +301,13 @@ impl Out {
 
     /// The page that lines are written for.
     pub(crate) fn page(&self) -> Page {
-        Page { width: self.width, times: self.times.clone(), accessible: accessible() }
+        Page {
+            width: self.width,
+            times: self.times.clone(),
+            accessible: accessible(),
+            sources: self.sources.clone(),
+            is_usual: self.is_usual && self.bundles.is_empty(),
+        }
     }
 
     /// Prints lines, each where it belongs.
@@ -321,22 +358,35 @@ impl Out {
 
     /// Ends a stream with the document that its items are left out of.
     fn end_stream(&mut self, document: &Value) -> Result<()> {
-        let mut summary = document.as_object().cloned().unwrap_or_default();
-        if let Some(warning) = self.tampered.take() {
-            summary.set("tampered", warning);
-        }
+        let mut summary = self.placed(document.as_object().cloned().unwrap_or_default());
         summary.set("items", Value::from(self.items));
         self.json(&Value::record([("summary", Value::Object(summary))]))
     }
 
+    /// Adds to a document about runs where they were read, and what is wrong there.
+    fn placed(&mut self, mut document: Object) -> Object {
+        let schema = document.get("schema").and_then(Value::as_str).unwrap_or_default();
+        let is_answer = schema
+            .strip_prefix("dendrer.")
+            .and_then(|schema| schema.strip_suffix("/1"))
+            .is_some_and(|schema| READ.contains(&schema));
+        if is_answer && !self.sources.is_empty() {
+            let paths = self.sources.iter().map(|path| Value::from(path.as_str()));
+            document.set("read_from", Value::array(paths));
+        }
+        if is_answer && self.at_stage_0 {
+            document.set("caveat", Value::from(dendrer_view::STAGE_0));
+        }
+        if let Some(warning) = self.tampered.take() {
+            document.set("tampered", warning);
+        }
+        document
+    }
+
     /// Writes the one document of the answer: whole, as items and a summary, or the chosen fields for people.
     pub(crate) fn document(&mut self, value: &Value) -> Result<()> {
-        let warned = self.tampered.take().map(|warning| {
-            let mut warned = value.as_object().cloned().unwrap_or_default();
-            warned.set("tampered", warning);
-            Value::Object(warned)
-        });
-        let value = warned.as_ref().unwrap_or(value);
+        let placed = value.as_object().map(|document| Value::Object(self.placed(document.clone())));
+        let value = placed.as_ref().unwrap_or(value);
         match (self.format, &self.fields) {
             (Format::Jsonl, _) => self.stream(value),
             (Format::Json, Some(fields)) => {
@@ -411,7 +461,27 @@ impl Out {
 
     /// Remembers which file an answer is of, so that what helps is asked of that file too.
     pub(crate) fn reads(&mut self, opened: &Opened) {
+        self.reads_from(&opened.path);
         self.bundles.push((opened.path.display().to_string(), opened.runs.clone()));
+    }
+
+    /// Remembers the stage of a run that is asked about: an answer at stage 0 says what it does not claim.
+    pub(crate) fn asks(&mut self, trace: &Trace) {
+        self.at_stage_0 |= trace.start().body().value("/stage") == Some(Value::from(0_u64));
+    }
+
+    /// Says below an answer for people what it does not claim.
+    fn caveat(&mut self) -> Result<()> {
+        if self.at_stage_0 { self.line(format!("stage 0    {}", dendrer_view::STAGE_0)) } else { Ok(()) }
+    }
+
+    /// Remembers where an answer was read: answers say it.
+    pub(crate) fn reads_from(&mut self, path: &Path) {
+        let here = std::env::current_dir().ok();
+        let shown = here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path).display().to_string();
+        if !self.sources.contains(&shown) {
+            self.sources.push(shown);
+        }
     }
 
     /// Says something that is not the answer. On a terminal it is printed below the answer so far.

@@ -125,20 +125,20 @@ fn demo_bytes_are_equal_on_every_machine() {
 }
 
 const TIPS: [&str; 14] = [
-    "trip-planner-a 596586bf9859",
-    "logistics-run-47 61b008fd83ad",
-    "logistics-planner-1 7c0a86d77a26",
-    "planning-run-12 8d9edfb736ec",
-    "financial-agent-A 574ce8649420",
-    "financial-agent-B 625464985cfd",
-    "financial-agent-C 1e1b5f5030d6",
-    "claims-9 25c855e61011",
-    "claims-10 b3b6648acae6",
-    "hostile-1 d4de4e03e195",
-    "trip-planner-b f80d45f97ebd",
-    "trip-planner-c 875355005092",
-    "trip-planner-d c13ee85871f3",
-    "logistics-fix-1 1b52798bb292",
+    "trip-planner-a d413d453f4f5",
+    "logistics-run-47 1eda4c109b92",
+    "logistics-planner-1 54bfd79a7913",
+    "planning-run-12 18d1988874f5",
+    "financial-agent-A c23b5f6a5d18",
+    "financial-agent-B 493dee276d7a",
+    "financial-agent-C dcc56deeb52f",
+    "claims-9 bc7bfa255a3f",
+    "claims-10 c617e3c06f72",
+    "hostile-1 204a11e48f86",
+    "trip-planner-b 4b1fa4291b47",
+    "trip-planner-c 4690d8f4418e",
+    "trip-planner-d 764ba70f6516",
+    "logistics-fix-1 43a82f49aee1",
 ];
 
 #[test]
@@ -435,7 +435,7 @@ fn receipt(trace: &Trace) -> String {
     let mut lines = view::first_lines(&receipt);
     trace
         .for_each(1, trace.tip(), &mut |tick, record| {
-            lines.push(view::record_line(tick, &record));
+            lines.push(view::record_line(&receipt, tick, &record));
             ControlFlow::Continue(())
         })
         .unwrap();

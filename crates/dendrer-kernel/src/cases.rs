@@ -7,7 +7,6 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dendrer_object::record::Seed;
 use dendrer_object::{Pointer, StoreId, Timestamp, TypeName, Value};
 
 use crate::expr::{Budget, Env, Truth};
@@ -15,7 +14,7 @@ use crate::obligation::ObligationCourse;
 use crate::pack::cases::{Case, Step};
 use crate::pack::{Bound, Pack};
 use crate::predicate::{Predicate, Verdict};
-use crate::step::{Inputs, Outcome, RunState, Stage, Start, StepError, begin, step_with};
+use crate::step::{Inputs, Outcome, RunState, Seeds, Stage, Start, StepError, begin, step_with};
 use crate::stopped::Stopped;
 
 /// The outcome of a case.
@@ -56,7 +55,7 @@ pub fn run(pack: &Pack, case: &Case) -> Ran {
         pack: Some(Bound { value: pack.value().clone(), text: "".into() }),
         ..Start::new("test".parse().expect("a run may be called test"))
     };
-    let inputs = Inputs { clock: Timestamp::from_ms(0), seed: Seed([0; 16]) };
+    let inputs = Inputs { clock: Timestamp::from_ms(0), seeds: Seeds::of_secret([0; 16]) };
     let mut head = match begin(StoreId([0; 16]), &start, inputs) {
         Ok((_, head)) => head,
         Err(error) => return fail(error.to_string()),

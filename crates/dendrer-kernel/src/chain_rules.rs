@@ -208,12 +208,13 @@ impl ChainLine {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::step::{Inputs, Outcome, Start, begin, step};
+    use crate::step::{Inputs, Outcome, Seeds, Start, begin, step};
     use dendrer_object::record::{Body, Header, Seed};
     use dendrer_object::{Intent, StoreId, Timestamp};
 
     fn run() -> Vec<Record> {
-        let inputs = |n: u8| Inputs { clock: Timestamp::from_ms(u64::from(n)), seed: Seed([n; 16]) };
+        let inputs =
+            |n: u8| Inputs { clock: Timestamp::from_ms(u64::from(n)), seeds: Seeds::of_secret([n; 16]) };
         let (first, mut head) =
             begin(StoreId([1; 16]), &Start::new("r".parse().unwrap()), inputs(0)).unwrap();
         let mut records = vec![first];

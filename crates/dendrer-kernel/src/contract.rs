@@ -16,7 +16,8 @@ use dendrer_object::pointer::array_index;
 use dendrer_object::record::Seed;
 use dendrer_object::{Code, Digest, Intent, Pointer, TypeName, Value, json};
 
-use crate::expr::{Budget, Env, Expr, Truth};
+use crate::expr::{Budget, Env, EvalError, Expr, Truth};
+use crate::sealed::{Met, article, fact, with_code};
 use crate::unknown;
 
 /// The member of an intent's `intent` in which a model may name further fields that it looked at.
@@ -222,7 +223,50 @@ pub struct Lack {
     /// The field.
     pub name: Arc<str>,
     /// The fault.
-    pub why: Arc<str>,
+    pub why: LackKind,
+}
+
+/// What is wrong with a required field.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum LackKind {
+    /// Its place is unknown.
+    #[error("it is not known")]
+    Unknown,
+    /// It is not in the state.
+    #[error("it is not there")]
+    Missing,
+    /// It is null, and the contract does not let it be.
+    #[error("it is null")]
+    Null,
+    /// It is of another kind.
+    #[error("it is {}, and must be {wanted}", article(.found))]
+    Kind {
+        /// Kind of the value.
+        found: &'static str,
+        /// Kind that the contract requires.
+        wanted: String,
+    },
+}
+
+impl LackKind {
+    /// Returns what is put on record of it ([`crate::sealed`]).
+    pub fn sealed(&self) -> Value {
+        match self {
+            LackKind::Unknown => fact("field_unknown", []),
+            LackKind::Missing => fact("field_missing", []),
+            LackKind::Null => fact("field_null", []),
+            LackKind::Kind { found, wanted } => {
+                fact("field_kind", [("found", Value::from(*found)), ("wanted", Value::from(&**wanted))])
+            }
+        }
+    }
+}
+
+impl Lack {
+    /// Returns what is put on record of it ([`crate::sealed`]).
+    pub fn sealed(&self) -> Value {
+        fact("field", [("name", Value::String(Arc::clone(&self.name))), ("why", self.why.sealed())])
+    }
 }
 
 /// A justification: which values of the state an action was decided on.
@@ -254,16 +298,14 @@ impl Contract {
         let is_incomplete = unknown::is_incomplete(state);
         let lack = |required: &Required| {
             let why = match required.find_in_turn(state, &mut next) {
-                _ if is_incomplete && unknown::meets(state, &required.path).is_some() => {
-                    "it is not known".to_owned()
-                }
-                None => "it is not there".to_owned(),
+                _ if is_incomplete && unknown::meets(state, &required.path).is_some() => LackKind::Unknown,
+                None => LackKind::Missing,
                 Some(Value::Null) if required.nullable => return None,
-                Some(Value::Null) => "it is null".to_owned(),
+                Some(Value::Null) => LackKind::Null,
                 Some(value) if required.kind.takes(value) => return None,
-                Some(value) => format!("it is {}, and must be {}", value.described(), required.kind),
+                Some(value) => LackKind::Kind { found: value.type_name(), wanted: required.kind.to_string() },
             };
-            Some(Lack { name: Arc::clone(&required.name), why: why.into() })
+            Some(Lack { name: Arc::clone(&required.name), why })
         };
         self.required.iter().filter_map(lack).collect()
     }
@@ -470,22 +512,59 @@ pub struct FieldCheck {
     /// Its value in the target.
     pub target: Option<Value>,
     /// The reason why the field does not fit; `None` if it fits.
-    pub wrong: Option<Arc<str>>,
+    pub wrong: Option<FieldFault>,
+}
+
+/// Why a field of the target does not fit an import.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum FieldFault {
+    /// The target lacks it.
+    #[error("{0}")]
+    Lack(LackKind),
+    /// Its place is unknown in the source.
+    #[error("it is not known in the source")]
+    UnknownInSource,
+    /// The values differ.
+    #[error("must match")]
+    Differs,
+    /// The rule of the contract is false.
+    #[error("the rule does not hold")]
+    RuleFalse,
+    /// The rule of the contract cannot be judged.
+    #[error("the rule cannot be judged: {0}")]
+    RuleUnjudged(Met),
+    /// The rule takes too many steps.
+    #[error("the rule takes too many steps")]
+    RuleTooLong,
+}
+
+impl FieldFault {
+    /// Returns what is put on record of it ([`crate::sealed`]).
+    pub fn sealed(&self) -> Value {
+        match self {
+            FieldFault::Lack(lack) => lack.sealed(),
+            FieldFault::UnknownInSource => fact("field_unknown_in_source", []),
+            FieldFault::Differs => fact("field_differs", []),
+            FieldFault::RuleFalse => fact("rule_false", []),
+            FieldFault::RuleUnjudged(met) => fact("rule_unjudged", met.sealed()),
+            FieldFault::RuleTooLong => fact("rule_too_long", []),
+        }
+    }
 }
 
 /// Why a transition is not imported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum ImportRefused {
     /// One of the two sides has no contract for the type, so nothing says what it needs.
-    #[error("{0} has no contract for {1}, so nothing says what an import of it needs")]
+    #[error("the {0} has no contract for {1}, so nothing says what an import of it needs")]
     NoContract(&'static str, TypeName),
     /// The contracts are not the same. Fields were not compared.
     #[error("contracts differ: source {source_contract}, target {target_contract}")]
     ContractsDiffer {
-        /// Name and version at the source.
-        source_contract: String,
-        /// Name and version in the target.
-        target_contract: String,
+        /// The contract of the source.
+        source_contract: ContractSide,
+        /// The contract of the target.
+        target_contract: ContractSide,
     },
     /// The record holds no context: it was recorded at a stage that makes none.
     #[error("the source holds no context hash: contracts are enforced from stage 2 on")]
@@ -501,12 +580,17 @@ pub enum ImportRefused {
     AtTheDoor {
         /// The code.
         code: Code,
-        /// The reason.
+        /// The reason, in words.
         message: String,
+        /// The reason, as it is put on record ([`crate::step::Reason::sealed`]).
+        sealed: Value,
     },
-    /// The hash does not cover what the contract requires, or is not that of the source state.
-    #[error("the context hash of the source does not hold: {0}")]
-    HashUnderspecified(String),
+    /// The hash covers a value that was erased or withheld, or is not that of the source state.
+    #[error("the context hash of the source does not hold: {}", if *.is_hidden { HIDDEN } else { OTHER })]
+    HashUnderspecified {
+        /// Whether a value that it binds is not there.
+        is_hidden: bool,
+    },
     /// The target does not have what the transition was decided on.
     #[error("{type_name} was justified by {}; the target has not the same", list(.fields))]
     ContextViolation {
@@ -517,16 +601,74 @@ pub enum ImportRefused {
     },
 }
 
+/// The contract of one side of an import.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ContractSide {
+    /// Name and version, `NAME/VERSION`; `None` without contracts.
+    pub contract: Option<String>,
+    /// The pack, if the packs were compared; `Some(None)` for a side without one.
+    pub pack: Option<Option<Digest>>,
+}
+
+impl ContractSide {
+    /// Returns what is put on record of it ([`crate::sealed`]).
+    pub fn sealed(&self) -> Value {
+        let contract = self.contract.as_deref().map(|contract| ("contract", Value::from(contract)));
+        let pack = self.pack.map(|pack| ("pack", Value::from(pack)));
+        Value::record(contract.into_iter().chain(pack))
+    }
+}
+
+impl std::fmt::Display for ContractSide {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        let contract = self.contract.as_deref().unwrap_or("none");
+        match self.pack {
+            None => f.write_str(contract),
+            Some(None) => write!(f, "{contract} of pack none"),
+            Some(Some(pack)) => write!(f, "{contract} of pack {}", pack.short()),
+        }
+    }
+}
+
+const HIDDEN: &str = "a value that it binds was erased or withheld";
+const OTHER: &str = "it is not that of the source state";
+
 fn list(names: &[Arc<str>]) -> String {
     names.iter().map(|name| &**name).collect::<Vec<_>>().join(", ")
 }
 
 impl ImportRefused {
+    /// Returns what is put on record of it ([`crate::sealed`]).
+    pub fn sealed(&self) -> Value {
+        let texts =
+            |names: &[Arc<str>]| Value::array(names.iter().map(|name| Value::String(Arc::clone(name))));
+        let sealed = match self {
+            ImportRefused::NoContract(side, name) => {
+                fact("no_contract", [("side", Value::from(*side)), ("type", Value::from(name.as_str()))])
+            }
+            ImportRefused::ContractsDiffer { source_contract, target_contract } => {
+                let sides = [("source", source_contract.sealed()), ("target", target_contract.sealed())];
+                fact("contracts_differ", sides)
+            }
+            ImportRefused::NoContext => fact("no_context", []),
+            ImportRefused::NotEnforced => fact("not_enforced", []),
+            ImportRefused::Violates(names) => fact("would_violate", [("predicates", texts(names))]),
+            ImportRefused::AtTheDoor { sealed, .. } => return sealed.clone(),
+            ImportRefused::HashUnderspecified { is_hidden: true } => fact("context_hidden", []),
+            ImportRefused::HashUnderspecified { is_hidden: false } => fact("context_differs", []),
+            ImportRefused::ContextViolation { type_name, fields } => fact(
+                "context_violation",
+                [("type", Value::from(type_name.as_str())), ("fields", texts(fields))],
+            ),
+        };
+        with_code(sealed, self.code())
+    }
+
     /// The code under which `dendrer explain` knows it.
     pub fn code(&self) -> Code {
         match self {
             ImportRefused::ContextViolation { .. } => Code::E0412,
-            ImportRefused::HashUnderspecified(_) => Code::E0413,
+            ImportRefused::HashUnderspecified { .. } => Code::E0413,
             ImportRefused::ContractsDiffer { .. } => Code::E0414,
             ImportRefused::NoContract(..) => Code::E0415,
             ImportRefused::NoContext | ImportRefused::NotEnforced => Code::E0416,
@@ -563,21 +705,21 @@ fn check_steps(
     };
     // The version comes first: fields of another contract say nothing.
     if checked.contracts[0] != checked.contracts[1] {
-        let text = |(name, version): &(Arc<str>, Arc<str>)| match name.is_empty() {
-            true => "none".to_owned(),
-            false => format!("{name}/{version}"),
+        let side = |(name, version): &(Arc<str>, Arc<str>)| ContractSide {
+            contract: (!name.is_empty()).then(|| format!("{name}/{version}")),
+            pack: None,
         };
-        let [source_contract, target_contract] = [text(&checked.contracts[0]), text(&checked.contracts[1])];
+        let [source_contract, target_contract] = [side(&checked.contracts[0]), side(&checked.contracts[1])];
         return Err(ImportRefused::ContractsDiffer { source_contract, target_contract });
     }
-    let (ours, _) = (contract_of(target, "the target")?, contract_of(source, "the source")?);
+    let (ours, _) = (contract_of(target, "target")?, contract_of(source, "source")?);
     if source.pack != target.pack {
         let (name, version) = &checked.contracts[0];
-        let text = |side: Side<'_>| {
-            let pack = side.pack.map_or_else(|| "none".to_owned(), |pack| pack.short());
-            format!("{name}/{version} of pack {pack}")
+        let contract = |side: Side<'_>| ContractSide {
+            contract: Some(format!("{name}/{version}")),
+            pack: Some(side.pack),
         };
-        let [source_contract, target_contract] = [text(source), text(target)];
+        let [source_contract, target_contract] = [contract(source), contract(target)];
         return Err(ImportRefused::ContractsDiffer { source_contract, target_contract });
     }
     if !target.enforced {
@@ -602,12 +744,11 @@ fn check_steps(
 /// Makes the hash of the source again from the source state, values included.
 fn check_hash(import: &Import<'_>, source: Side<'_>, contract: &Contract) -> Result<Digest, ImportRefused> {
     let context = import.context.ok_or(ImportRefused::NoContext)?;
-    let wrong = |why: String| ImportRefused::HashUnderspecified(why);
-    let seed = import.seed.ok_or_else(|| wrong("a value that it binds was erased or withheld".to_owned()))?;
+    let seed = import.seed.ok_or(ImportRefused::HashUnderspecified { is_hidden: true })?;
     let made = contract.context(source.contracts, import.intent, source.state, seed);
     match context.get("hash").and_then(Value::as_str) == Some(&made.hash.to_string()) {
         true => Ok(made.hash),
-        false => Err(wrong("it is not that of the source state".to_owned())),
+        false => Err(ImportRefused::HashUnderspecified { is_hidden: false }),
     }
 }
 
@@ -616,25 +757,25 @@ fn compare(contract: &Contract, required: &Required, source: Side<'_>, target: S
     let default = if contract.seeds.contains(name) { Match::Equal } else { Match::Present };
     let rule = contract.matches.get(name).unwrap_or(&default);
     let (theirs, ours) = (required.path.get(source.state), required.path.get(target.state));
-    let lack = contract.check(target.state).into_iter().find(|lack| lack.name == *name).map(|lack| lack.why);
-    let wrong = lack.or_else(|| match rule {
+    let lack = contract.check(target.state).into_iter().find(|lack| lack.name == *name);
+    let wrong = lack.map(|lack| FieldFault::Lack(lack.why)).or_else(|| match rule {
         Match::Present => None,
         Match::Equal => {
             if unknown::meets(source.state, &required.path).is_some() {
-                return Some("it is not known in the source".into());
+                return Some(FieldFault::UnknownInSource);
             }
             let same =
                 theirs.map(|value| required.counted(value)) == ours.map(|value| required.counted(value));
-            (!same).then(|| "must match".into())
+            (!same).then_some(FieldFault::Differs)
         }
         Match::Holds(expr) => {
             let others = [("source", source.state), ("target", target.state)];
             let env = Env { state: target.state, counters: None, others: &others };
             match expr.holds(&env, &mut Budget::default()) {
                 Truth::True => None,
-                Truth::False => Some("the rule does not hold".into()),
-                Truth::Uncertain(why) => Some(format!("the rule cannot be judged: {why}").into()),
-                Truth::Exhausted => Some("the rule takes too many steps".into()),
+                Truth::False => Some(FieldFault::RuleFalse),
+                Truth::Uncertain(why) => Some(FieldFault::RuleUnjudged(EvalError::Uncertain(why).into())),
+                Truth::Exhausted => Some(FieldFault::RuleTooLong),
             }
         }
     });

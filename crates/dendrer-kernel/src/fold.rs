@@ -80,8 +80,8 @@ pub(crate) struct Rule {
 /// One thing that is done.
 #[derive(Debug)]
 pub(crate) struct Step {
-    /// The name of the step in messages: `step 2.1`.
-    pub(crate) place: String,
+    /// The number of the step, like `2.1`.
+    pub(crate) number: String,
     pub(crate) condition: Option<Expr>,
     pub(crate) act: Act,
 }
@@ -235,8 +235,8 @@ impl Reducer for FoldReducer {
         run::reduce(&self.0, before, intent, tick, &mut |_| {})
     }
 
-    fn unknown_by_gap(&self, before: &Value, intent: &Intent) -> Vec<Pointer> {
-        run::unknown_by_gap(&self.0, before, intent)
+    fn unknown_by_gap(&self, state: &Value, intent: &Intent) -> Vec<Pointer> {
+        run::unknown_by_gap(&self.0, state, intent)
     }
 
     fn unknown_after_error(&self, before: &Value, intent: &Intent, tick: u64) -> UnknownPlaces {

@@ -16,6 +16,7 @@ pub mod predicate;
 pub mod progress;
 pub mod reduce;
 pub mod replay;
+pub mod sealed;
 pub mod step;
 pub mod stopped;
 pub mod unknown;

@@ -4,7 +4,9 @@ use std::collections::BTreeSet;
 
 use dendrer_object::record::Author;
 use dendrer_object::text::nearest;
-use dendrer_object::{Code, TypeName};
+use dendrer_object::{Code, TypeName, Value};
+
+use crate::sealed::fact;
 
 /// The class of a type, which decides who may author it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -40,6 +42,31 @@ pub const TYPES: &[(&str, Class)] = &[
     ("policy.contract_extension", Class::Governance),
 ];
 
+/// Kinds of anomaly that the kernel and the importers note, and that of a broken invariant, which a runtime notes (dendrer
+/// paper 3.2). A runtime may note other kinds; they are declared by the record that has them.
+pub const ANOMALIES: &[&str] = &[
+    "arguments_not_json",
+    "call_id_not_text",
+    "call_id_repeated",
+    "call_unreadable",
+    "call_without_result",
+    "clock_went_back",
+    "extension_error",
+    "forged_type",
+    "invariant_breach",
+    "kernel.anomaly",
+    "message_unreadable",
+    "message_without_role",
+    "parts_not_read",
+    "reducer_error",
+    "result_ambiguous",
+    "result_name_differs",
+    "result_without_call",
+    "source_cut",
+    "value_too_deep",
+    "value_too_large",
+];
+
 /// Why an author may not write a type. The codes are those of `dendrer explain`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AuthorshipError {
@@ -55,7 +82,7 @@ pub enum AuthorshipError {
     #[error("{0} is written by the runtime, not by an agent")]
     RuntimeOnly(TypeName),
     /// Someone tried to write what only the kernel or the institution may.
-    #[error("{0} cannot be proposed: only {1} writes it")]
+    #[error("{0} cannot be proposed: only the {1} writes it")]
     Forged(TypeName, &'static str),
     /// Someone goes by the name under which the kernel or the institution writes.
     #[error("{0} is the name under which the {0} writes; another agent cannot be called that")]
@@ -81,6 +108,28 @@ impl AuthorshipError {
     }
 }
 
+impl AuthorshipError {
+    /// Returns what is put on record of it ([`crate::sealed`]).
+    pub(crate) fn sealed(&self) -> Value {
+        let type_of = |name: &TypeName| ("type", Value::from(name.as_str()));
+        match self {
+            AuthorshipError::Unknown { type_name, near } => {
+                let near = near.as_deref().map(|near| ("near", Value::from(near)));
+                fact("unknown_type", [type_of(type_name)].into_iter().chain(near))
+            }
+            AuthorshipError::RuntimeOnly(name) => fact("runtime_only", [type_of(name)]),
+            AuthorshipError::Forged(name, writer) => {
+                let writer = ("writer", Value::from(*writer));
+                fact("forged_type", [type_of(name), writer])
+            }
+            AuthorshipError::ForgedName(name) => fact("reserved_name", [("name", Value::from(*name))]),
+            AuthorshipError::ForgedAuthor(name, author) => {
+                fact("forged_author", [type_of(name), ("author", Value::from(author.as_str()))])
+            }
+        }
+    }
+}
+
 /// Returns the class of a type: the ontology's, or [`Class::Agent`] for what a pack registered.
 pub fn class(type_name: &TypeName, registered: &BTreeSet<TypeName>) -> Option<Class> {
     let known = TYPES.iter().find(|(name, _)| *name == type_name.as_str()).map(|(_, class)| *class);
@@ -101,10 +150,10 @@ pub fn is_claimed(author: Author) -> bool {
 const RESERVED: [&str; 2] = [KERNEL, INSTITUTION];
 
 /// Whose transition is one that the kernel makes by itself.
-pub(crate) const KERNEL: &str = "kernel";
+pub const KERNEL: &str = "kernel";
 
 /// Whose transition an extension of the contract is.
-pub(crate) const INSTITUTION: &str = "institution";
+pub const INSTITUTION: &str = "institution";
 
 /// Checks that an agent does not use a reserved name.
 pub fn check_name(agent: &str) -> Result<(), AuthorshipError> {
@@ -126,8 +175,8 @@ pub fn check_authorship(
             let near = nearest(type_name.as_str(), known.chain(registered.iter().map(TypeName::as_str)));
             Err(AuthorshipError::Unknown { type_name: type_name.clone(), near: near.map(str::to_owned) })
         }
-        Some(Class::System) => Err(AuthorshipError::Forged(type_name.clone(), "the kernel")),
-        Some(Class::Governance) => Err(AuthorshipError::Forged(type_name.clone(), "the institution")),
+        Some(Class::System) => Err(AuthorshipError::Forged(type_name.clone(), KERNEL)),
+        Some(Class::Governance) => Err(AuthorshipError::Forged(type_name.clone(), INSTITUTION)),
         _ if is_claimed(author) => Err(AuthorshipError::ForgedAuthor(type_name.clone(), author)),
         Some(Class::Runtime) if author != Author::Runtime => {
             Err(AuthorshipError::RuntimeOnly(type_name.clone()))

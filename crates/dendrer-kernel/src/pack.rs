@@ -19,7 +19,8 @@ use crate::fold::{self, Fold, FoldReducer, Template};
 use crate::ontology;
 use crate::predicate::{Polarity, Predicate};
 use crate::progress::ProgressPlan;
-use crate::reduce::{DeltaReducer, Reducer};
+use crate::reduce::{DeltaReducer, Quantized, Reducer};
+use crate::unknown::UnknownPlaces;
 use modules::{Made, Modules, NotRun};
 
 pub mod cases;
@@ -271,10 +272,16 @@ impl Pack {
 
     /// The reducer that the pack binds.
     pub fn reducer(&self) -> Box<dyn Reducer + Send + Sync> {
+        let decimals = || {
+            let fields = self.fields.iter();
+            fields.filter_map(|field| Some((Arc::clone(&field.name), field.decimals?))).collect::<Vec<_>>()
+        };
         match &self.module {
-            Some(module) => Box::new(Arc::clone(&module.0)),
-            None if self.engine == PackEngine::Delta => Box::new(DeltaReducer),
-            None => Box::new(FoldReducer(Arc::clone(&self.fold))),
+            Some(module) if decimals().is_empty() => Box::new(Arc::clone(&module.0)),
+            Some(module) => Box::new(Quantized::new(Arc::clone(&module.0), decimals())),
+            None if self.engine == PackEngine::Fold => Box::new(FoldReducer(Arc::clone(&self.fold))),
+            None if decimals().is_empty() => Box::new(DeltaReducer),
+            None => Box::new(Quantized::new(DeltaReducer, decimals())),
         }
     }
 
@@ -401,8 +408,8 @@ impl Pack {
         let mut size = 0u64;
         for field in &self.fields {
             let fail = |why: String| InitError { field: Arc::clone(&field.name), why };
-            let mut value =
-                fold::compute(&field.init, &env, &mut budget).map_err(|error| fail(fold::say(error)))?;
+            let mut value = fold::compute(&field.init, &env, &mut budget)
+                .map_err(|error| fail(fold::say(error).message))?;
             if let Some(decimals) = field.decimals {
                 value = fold::quantize(value, decimals).map_err(fail)?;
             }
@@ -414,6 +421,19 @@ impl Pack {
             members.push((Arc::clone(&field.name), value));
         }
         Ok(Value::record(members))
+    }
+
+    /// Returns the fields that begin unknown because their `init` may read an unknown place of s0.
+    pub fn begins_unknown(&self, s0: &UnknownPlaces) -> UnknownPlaces {
+        let mut unknown = UnknownPlaces::default();
+        for field in self.fields.iter().filter(|_| !s0.is_empty()) {
+            field.init.for_each_expr(&mut |expr| {
+                for (_, since) in expr.reads_of("s0").iter().filter_map(|read| s0.meets(read)) {
+                    unknown.mark(Pointer::of([&*field.name]), 0, &since.code);
+                }
+            });
+        }
+        unknown
     }
 }
 

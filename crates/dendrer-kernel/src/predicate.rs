@@ -15,7 +15,7 @@ use crate::expr::{Budget, Env, Expr, ExprError, Scope, Truth};
 use crate::obligation::{Obligation, ObligationLook, unknown_words};
 use crate::progress::{Evaluation, Scored};
 pub use crate::stopped::Stopped;
-use crate::unknown;
+use crate::unknown::{self, UNREAD};
 
 /// Which truth value of the expression is the violation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -308,14 +308,17 @@ impl Predicate {
     /// Returns one of [`BUILT_IN`].
     pub fn built_in(name: &str) -> Option<Predicate> {
         let text = match name {
-            "kernel.anomaly_free" => "has(state.kernel_anomalies) && size(state.kernel_anomalies) > 0",
+            // A note of an anomaly in a transition is counted; counters alone are derived.
+            "kernel.anomaly_free" => {
+                "has(state.kernel_anomalies) && size(state.kernel_anomalies) > 0 || size(state.counters.anomalies) > 0"
+            }
             "kernel.policy_compliant" => {
                 "has(state.policy) && (has(state.policy.violated) || has(state.policy.violations))"
             }
             _ => return None,
         };
         let predicate = Predicate::condition(name, text).expect("a built-in predicate checks");
-        // The kernel appends to the one and sets the other once; it is the only writer.
+        // The kernel appends to the one, sets the other once, and counts upwards; it is the only writer.
         Some(Predicate { monotone: Monotone::ByConstruction, ..predicate })
     }
 
@@ -330,6 +333,19 @@ impl Predicate {
         let predicate =
             Predicate::condition(&format!("anomaly {kind}"), &text).expect("a quoted name checks");
         Predicate { monotone: Monotone::ByConstruction, ..predicate }
+    }
+
+    /// Violated from the first item of an import on that could not be read ([`UNREAD`](crate::unknown::UNREAD)).
+    pub fn unread() -> Predicate {
+        let met = UNREAD.map(|kind| format!("{} in state.counters.anomalies", Value::from(kind)));
+        let predicate = Predicate::condition("unread", &met.join(" || ")).expect("quoted names check");
+        Predicate { monotone: Monotone::ByConstruction, ..predicate }
+    }
+
+    /// Whether this is [`Predicate::anomaly`] of some kind.
+    pub fn is_anomaly(&self) -> bool {
+        let kind = self.name.strip_prefix("anomaly ");
+        kind.is_some_and(|kind| Predicate::anomaly(kind).digest() == self.digest())
     }
 
     /// The name.

@@ -5,8 +5,13 @@ use std::sync::Arc;
 use dendrer_object::delta::{Delta, DeltaError};
 use dendrer_object::{Digest, Intent, Pointer, Value};
 
+use crate::sealed::{self, Met, fact};
 use crate::stopped::Stopped;
 use crate::unknown::{DELTA_FAILED, READS_UNKNOWN, REDUCER_FAILED, UnknownPlaces, written};
+
+pub(crate) use quantized::Quantized;
+
+mod quantized;
 
 /// How it is known that a reducer is a function of its arguments.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -25,12 +30,16 @@ pub enum ReduceError {
     #[error("{0}")]
     Delta(#[from] DeltaError),
     /// A rule of the pack met something it cannot do.
-    #[error("{place}: {why}")]
+    #[error("{place}: {met}")]
     Rule {
         /// Which rule, and which of its steps.
         place: String,
+        /// Number of the rule, from 1; `None` for all of them together.
+        rule: Option<usize>,
+        /// Number of the step, like `2.1`; `None` for the rule as a whole.
+        step: Option<String>,
         /// The value or condition that the rule met.
-        why: String,
+        met: Met,
     },
     /// The intent proposes a change, and the state changes by rules alone.
     #[error("{0} changes the state by the rules of the pack; an intent cannot bring a delta of its own")]
@@ -63,6 +72,31 @@ pub enum ReduceError {
     },
 }
 
+impl ReduceError {
+    /// Returns what is put on record of it ([`sealed`]).
+    pub fn sealed(&self) -> Value {
+        match self {
+            ReduceError::Delta(error) => sealed::of_delta(error),
+            ReduceError::Rule { rule, step, met, .. } => {
+                let rule = rule.map(|rule| ("rule", Value::from(rule as u64)));
+                let step = step.as_deref().map(|step| ("step", Value::from(step)));
+                fact("rule_failed", met.sealed().into_iter().chain(rule).chain(step))
+            }
+            ReduceError::ProposedDelta(name) => fact("proposed_delta", [("reducer", Value::from(&**name))]),
+            ReduceError::Reserved(path) => fact("reserved_path", [("path", Value::from(path.as_str()))]),
+            ReduceError::Module { module, why } => {
+                fact("module_failed", [("module", Value::from(*module)), ("text", Value::from(&**why))])
+            }
+            // It is handed to the caller, and never put on record.
+            ReduceError::Stopped(stopped) => fact("stopped", [("text", Value::from(stopped.to_string()))]),
+            ReduceError::Host(text) => fact("host_failed", [("text", Value::from(&**text))]),
+            ReduceError::NotDeterministic { first, second } => {
+                fact("not_deterministic", [("first", first.clone()), ("second", second.clone())])
+            }
+        }
+    }
+}
+
 /// A change of state, and what is unknown of the state after it.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct ReducedDelta {
@@ -86,6 +120,11 @@ pub trait Reducer {
         true
     }
 
+    /// Whether it rounds the change that an intent proposes. The proposed change is then recorded as well.
+    fn quantizes(&self) -> bool {
+        false
+    }
+
     /// Returns the change that this transition makes of this state.
     fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError>;
 
@@ -104,9 +143,9 @@ pub trait Reducer {
         Ok(ReducedDelta { delta: self.reduce(before, intent)?, unknown })
     }
 
-    /// Returns the places that are unknown because of what is missing in a transition ([`crate::unknown::gap`]): of a program,
-    /// everything. For a reducer that takes deltas there are no such places: a missing transition brings no delta.
-    fn unknown_by_gap(&self, _before: &Value, _intent: &Intent) -> Vec<Pointer> {
+    /// Returns the places that are unknown because of what is missing in a transition ([`crate::unknown::gap`]), given the state
+    /// after it: of a program, everything. For a reducer that takes deltas there are no such places: a missing transition brings no delta.
+    fn unknown_by_gap(&self, _state: &Value, _intent: &Intent) -> Vec<Pointer> {
         if self.takes_delta() { Vec::new() } else { vec![Pointer::root()] }
     }
 
@@ -132,6 +171,10 @@ impl<R: Reducer + ?Sized> Reducer for Arc<R> {
         (**self).takes_delta()
     }
 
+    fn quantizes(&self) -> bool {
+        (**self).quantizes()
+    }
+
     fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
         (**self).reduce(before, intent)
     }
@@ -145,8 +188,8 @@ impl<R: Reducer + ?Sized> Reducer for Arc<R> {
         (**self).reduce_incomplete(before, intent, tick)
     }
 
-    fn unknown_by_gap(&self, before: &Value, intent: &Intent) -> Vec<Pointer> {
-        (**self).unknown_by_gap(before, intent)
+    fn unknown_by_gap(&self, state: &Value, intent: &Intent) -> Vec<Pointer> {
+        (**self).unknown_by_gap(state, intent)
     }
 
     fn unknown_after_error(&self, before: &Value, intent: &Intent, tick: u64) -> UnknownPlaces {

@@ -397,12 +397,25 @@ pub fn retell(
     if let Cause::Proposed(intent) | Cause::Marker(intent) = &mut cause {
         intent.links.iter_mut().for_each(|link| *link = relink(*link));
     }
+    // A delta that did not fit is the source's, like one that did; one that its rules turned down is turned down again.
+    if let Cause::Proposed(intent) = &mut cause
+        && !reducer.takes_delta()
+        && !brought_a_delta_to_rules(record)
+    {
+        intent.delta = None;
+    }
     if matches!(cause, Cause::Violation) {
         return Ok(Vec::new());
     }
     let mut made = vec![step::again(head, &cause, inputs, reducer).map_err(|error| unmade(tick, error))?];
     made.extend(step::settle(head, inputs).map_err(|error| ReplayError::Seal { tick, error })?);
     Ok(made)
+}
+
+/// Whether an intent brought a delta to a reducer that takes none.
+fn brought_a_delta_to_rules(record: &Record) -> bool {
+    let Some(Value::Array(notes)) = record.body().value("/anomalies") else { return false };
+    notes.iter().any(|note| note.get("cause").and_then(Value::as_str) == Some("proposed_delta"))
 }
 
 /// Why a record could not be made again.

@@ -21,6 +21,7 @@ use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, TypeN
 use crate::contract::{CONTEXT, Contract};
 use crate::counters::Counters;
 pub use crate::names::{COUNTERS, KERNEL_PATHS, UNKNOWN};
+pub(crate) use crate::names::{is_counters_path, is_kernel_path};
 use crate::ontology::{AuthorshipError, KERNEL, check_authorship, check_name, is_claimed};
 use crate::pack::Bound;
 use crate::predicate::{Predicate, Verdict};
@@ -37,6 +38,7 @@ mod fork;
 mod import;
 mod outcome;
 mod reads;
+mod rules;
 mod terms;
 
 pub(crate) use cause::{Cause, again, cause};
@@ -48,11 +50,14 @@ use fork::Forked;
 pub use fork::{Fork, fork};
 pub use import::{Pick, Picked, cherrypick, refuse_import};
 pub use outcome::{Outcome, Reason, Refused, StartError, StepError};
+use rules::RuleSet;
+pub use terms::RaisedDoor;
 use terms::Terms;
 
-/// The version of these rules, recorded at the start of each run: a later kernel replays an earlier run by the
-/// rules of its time.
-pub const KERNEL_VERSION: u64 = 1;
+pub use rules::KERNEL_VERSION;
+
+/// Member of a transition with the change that was proposed, if the kernel recorded a rounded one in `delta`.
+const PROPOSED: &str = "proposed";
 
 /// Kinds of anomaly that the kernel notes in a transition's `anomalies`. An intent cannot bring its own.
 const KERNEL_NOTES: [&str; 2] = [CLOCK_WENT_BACK, REDUCER_ERROR];
@@ -96,6 +101,9 @@ pub struct Start {
     pub goal: Option<Arc<str>>,
     /// How it is recorded.
     pub stage: Stage,
+    /// The first tick at which that stage is enforced. Before it the run is recorded as at stage 1 at most: its transitions
+    /// are those of another run, and happened.
+    pub enforced_from: u64,
     /// Name and version of the reducer.
     pub reducer: Arc<str>,
     /// The state before the first transition; an object.
@@ -119,6 +127,7 @@ impl Start {
             run,
             goal: None,
             stage: Stage::Replay,
+            enforced_from: 0,
             reducer: "delta/1".into(),
             state: Value::object(),
             policy: Vec::new(),
@@ -133,11 +142,14 @@ impl Start {
 /// The newest place of a run: all that the next step depends on.
 #[derive(Clone)]
 pub struct RunState {
+    /// The rules by which it was begun.
+    rules: &'static RuleSet,
     store: StoreId,
     run: RunName,
     /// For a fork, where it branched off.
     forked: Option<Forked>,
     stage: Stage,
+    enforced_from: u64,
     policy: Arc<[Predicate]>,
     /// Whether the state is known to keep every policy rule, or to say which it broke.
     is_judged: bool,
@@ -166,8 +178,61 @@ pub struct AgentHead {
 pub struct Inputs {
     /// The time of the clock. A later head holds the time back.
     pub clock: Timestamp,
-    /// The seed of the record's salts. A second record of the same step derives its own from it.
-    pub seed: Seed,
+    /// The seeds of the salts of the records that the step makes.
+    pub seeds: Seeds,
+}
+
+/// Seeds of the salts of the records that one step makes, in order.
+///
+/// A step is given a secret that is on no record: its record `i` has the seed `H(tag | secret | i)`, so nothing about one record
+/// follows from the seed of another (design, section 3). Replay takes the seed that is on record.
+#[derive(Debug, Clone, Copy)]
+pub struct Seeds {
+    from: SeedSource,
+    skipped: u64,
+}
+
+#[derive(Debug, Clone, Copy)]
+enum SeedSource {
+    Secret([u8; 16]),
+    Recorded(Seed),
+}
+
+impl Seeds {
+    /// Derives the seeds from a secret of a new step: 16 bytes of chance that are used for nothing else.
+    pub fn of_secret(secret: [u8; 16]) -> Seeds {
+        Seeds { from: SeedSource::Secret(secret), skipped: 0 }
+    }
+
+    /// Takes the seed of a record that is made again.
+    pub fn recorded(seed: Seed) -> Seeds {
+        Seeds { from: SeedSource::Recorded(seed), skipped: 0 }
+    }
+
+    /// Returns the seed of record `i` of the step, from 0.
+    fn nth(&self, i: u64) -> Seed {
+        match self.from {
+            SeedSource::Secret(secret) => {
+                let number = (self.skipped + i).to_be_bytes();
+                let digest = Digest::of_parts(&[b"dendrer/step-seed/v1\n", &secret, &number]);
+                Seed(digest.0[..16].try_into().expect("16 of 32 bytes"))
+            }
+            // Each record that is made again is made by itself.
+            SeedSource::Recorded(seed) => seed,
+        }
+    }
+
+    /// Returns the seeds behind the first `count` records of the step.
+    fn behind(&self, count: u64) -> Seeds {
+        Seeds { skipped: self.skipped + count, ..*self }
+    }
+}
+
+impl Inputs {
+    /// Returns the inputs of the records behind the first `count` of the step.
+    pub fn behind(self, count: u64) -> Inputs {
+        Inputs { seeds: self.seeds.behind(count), ..self }
+    }
 }
 
 /// Something that the runtime saw and must not pass over (dendrer paper 3.3.2).
@@ -175,10 +240,17 @@ pub struct Inputs {
 pub struct Anomaly {
     /// A word for what it is, like `replay_divergence` or `tool_failure`.
     pub kind: Arc<str>,
-    /// One sentence.
-    pub message: Arc<str>,
+    /// What the runtime says of it: an object whose members are kept as they are, like `{"text": "..."}`.
+    pub about: Value,
     /// The agent it concerns.
     pub agent: Option<Arc<str>>,
+}
+
+impl Anomaly {
+    /// An anomaly that is described by a text of the runtime.
+    pub fn told(kind: &str, text: &str) -> Anomaly {
+        Anomaly { kind: kind.into(), about: Value::record([("text", Value::from(text))]), agent: None }
+    }
 }
 
 /// Returns the state that a run record says the run was given: without what the kernel wrote into it.
@@ -193,6 +265,16 @@ pub fn given_state(content: &Value) -> Value {
 
 /// Begins a run: its `run` record and the head of the first step.
 pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, RunState), StartError> {
+    begin_by(rules::CURRENT, store, start, inputs)
+}
+
+/// As [`begin`], by the rules of a version.
+fn begin_by(
+    rules: &'static RuleSet,
+    store: StoreId,
+    start: &Start,
+    inputs: Inputs,
+) -> Result<(Record, RunState), StartError> {
     let Some(state) = start.state.as_object() else {
         return Err(StartError::StateKind(start.state.described()));
     };
@@ -211,12 +293,16 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, R
         None => given,
     };
     let bound = start.pack.as_ref();
-    let terms = Terms::of(bound.map(|bound| &bound.value), &state, 0, 0, start.stage)?;
-    let mut change = Change { state, delta: Delta::default(), notes: Vec::new() };
+    let value = bound.map(|bound| &bound.value);
+    let mut terms = Terms::of(value, &state, 0, 0, start.stage)?;
+    if start.enforced_from > 0 {
+        terms = Terms::of(value, &state, 0, 0, start.stage.min(Stage::Replay))?;
+    }
+    let mut change = Change { state, delta: Delta::default(), notes: Vec::new(), proposed: None };
     terms::watch_start(&terms, &mut change);
     let state = change.state;
     let mut content: Vec<(&str, Value)> = vec![
-        ("kernel", Value::from(KERNEL_VERSION)),
+        ("kernel", Value::from(rules.version)),
         ("reducer", Value::from(&*start.reducer)),
         ("stage", Value::from(start.stage as u64)),
         ("state", state.clone()),
@@ -224,6 +310,7 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, R
     ];
     let optional = [
         ("goal", start.goal.as_deref().map(Value::from)),
+        ("enforced_from", Some(Value::from(start.enforced_from)).filter(|_| start.enforced_from > 0)),
         ("meta", start.meta.clone()),
         ("inputs", start.inputs.clone()),
     ];
@@ -248,12 +335,14 @@ pub fn begin(store: StoreId, start: &Start, inputs: Inputs) -> Result<(Record, R
         links: Vec::new(),
         pack: terms.digest,
     };
-    let record = seal(header, content, inputs.seed)?;
+    let record = seal(header, content, inputs.seeds.nth(0))?;
     let head = RunState {
+        rules,
         store,
         run: start.run.clone(),
         forked: None,
         stage: start.stage,
+        enforced_from: start.enforced_from,
         policy: policy.into(),
         is_judged: false,
         terms: Arc::new(terms),
@@ -303,7 +392,7 @@ impl RunState {
     /// As [`RunState::at_start`], with the record that beginning the run again makes.
     pub(crate) fn made_at_start(record: &Record) -> Result<(Record, RunState), StartError> {
         let content = record.content();
-        check_version(&content)?;
+        let rules = rules::of(&content)?;
         let text = |name: &str| content.get(name).and_then(Value::as_str).map(Arc::<str>::from);
         let start = Start {
             run: record.header().run.clone().expect("a run record has a run"),
@@ -313,6 +402,7 @@ impl RunState {
                 .and_then(Value::as_u64)
                 .and_then(Stage::from_number)
                 .unwrap_or(Stage::Observe),
+            enforced_from: content.get("enforced_from").and_then(Value::as_u64).unwrap_or(0),
             reducer: text("reducer").unwrap_or_else(|| "delta/1".into()),
             state: given_state(&content),
             policy: content
@@ -328,8 +418,12 @@ impl RunState {
                 .map(|value| Bound { value: value.clone(), text: text("pack_text").unwrap_or_default() }),
         };
         let seed = record.body().seed().unwrap_or(Seed([0; 16]));
-        let (again, mut head) =
-            begin(record.header().store, &start, Inputs { clock: record.header().ts, seed })?;
+        let (again, mut head) = begin_by(
+            rules,
+            record.header().store,
+            &start,
+            Inputs { clock: record.header().ts, seeds: Seeds::recorded(seed) },
+        )?;
         // A record with a closed field cannot be made again, but its id is known.
         head.id = record.id();
         Ok((again, head))
@@ -362,7 +456,7 @@ impl RunState {
 
     /// Returns the contract of a type in the pack in force; `None` before stage 2, where contracts are not enforced.
     fn contract(&self, type_name: &TypeName) -> Option<&Contract> {
-        self.terms.contracts.types.get(type_name).filter(|_| self.stage >= Stage::Contracts)
+        self.terms.contracts.types.get(type_name).filter(|_| self.stage() >= Stage::Contracts)
     }
 
     /// The pack that the run carries.
@@ -395,9 +489,9 @@ impl RunState {
         self.id
     }
 
-    /// The stage the run is recorded at.
+    /// The stage at which the next transition is recorded.
     pub fn stage(&self) -> Stage {
-        self.stage
+        if self.tick + 1 < self.enforced_from { self.stage.min(Stage::Replay) } else { self.stage }
     }
 
     /// The state after the newest transition.
@@ -449,7 +543,7 @@ pub fn step_each(
     let mut prepared = Vec::with_capacity(intents.len());
     let mut failed = Ok(());
     for (intent, inputs) in intents {
-        match prepare(head, intent, *inputs, reducer) {
+        match (head.rules.prepare)(head, intent, *inputs, reducer) {
             Ok(next) => {
                 let (is_forged, is_transition) = (next.is_forged(), next.reason.is_none());
                 prepared.push(next);
@@ -480,7 +574,7 @@ fn step_alone(
     reducer: &dyn Reducer,
 ) -> Result<Record, StepError> {
     let mut outcomes = Vec::with_capacity(1);
-    let mut prepared = vec![prepare(head, intent, inputs, reducer)?];
+    let mut prepared = vec![(head.rules.prepare)(head, intent, inputs, reducer)?];
     seal_each(head, &mut prepared, &mut outcomes);
     match outcomes.pop().expect("one for one") {
         Outcome::Committed(record) | Outcome::Violated { record, .. } => Ok(record),
@@ -502,7 +596,7 @@ fn prepare(
     };
     let mut transition = Transition::of(intent);
     if let Some(contract) = head.contract(&intent.type_name) {
-        let context = contract.context(&head.terms.contracts, intent, &head.state, inputs.seed);
+        let context = contract.context(&head.terms.contracts, intent, &head.state, inputs.seeds.nth(0));
         transition.members.push((CONTEXT.into(), context.to_value(&head.terms.contracts)));
     }
     Ok(draft_transition(head, transition, change, inputs)?)
@@ -521,7 +615,8 @@ fn reduce(
         propose(reducer, head, intent).and_then(|reduced| Ok((reduced.delta.apply(&head.state)?, reduced)));
     let change = match reduced {
         Ok((state, ReducedDelta { delta, unknown })) => {
-            let mut change = Change { state, delta, notes: Vec::new() };
+            let proposed = intent.delta.clone().filter(|proposed| reducer.quantizes() && *proposed != delta);
+            let mut change = Change { state, delta, notes: Vec::new(), proposed };
             if unknown::is_incomplete(&head.state) {
                 change.mark(&unknown);
             }
@@ -529,7 +624,7 @@ fn reduce(
         }
         // Before anything is made of an error: this one is of the engine and not of the intent.
         Err(ReduceError::Stopped(stopped)) => return Err(stopped),
-        Err(error) if head.stage >= Stage::Contracts => Err(Reason::Reduce(error)),
+        Err(error) if head.stage() >= Stage::Contracts => Err(Reason::Reduce(error)),
         // A recorder below stage 2 keeps what happened. The state does not follow, so what it would have written is
         // unknown from here on (design, sections 5 and 7).
         Err(error) => {
@@ -541,7 +636,7 @@ fn reduce(
     Ok(change.map(|mut change| {
         if let Some(code) = unknown::gap(intent) {
             let mut unknown = UnknownPlaces::of(&change.state);
-            for place in reducer.unknown_by_gap(&head.state, intent) {
+            for place in reducer.unknown_by_gap(&change.state, intent) {
                 unknown.mark(place, head.tick + 1, code);
             }
             change.mark(&unknown);
@@ -628,14 +723,12 @@ fn add_forgery(
     outcomes: &mut [Outcome],
 ) -> Result<(), SealError> {
     let Some(Outcome::Refused(refused)) = outcomes.last_mut() else { return Ok(()) };
-    let entry = Value::record([
-        ("agent_id", Value::String(Arc::clone(&intent.agent))),
-        ("kind", Value::from("forged_type")),
-        ("message", Value::from(refused.reason.to_string())),
-        ("refusal", Value::from(refused.refusal.id())),
-        ("type", Value::from(intent.type_name.as_str())),
-    ]);
-    refused.anomaly = Some(make_anomaly(head, entry, Inputs { seed: second_seed(inputs.seed), ..inputs })?);
+    let mut entry = refused.reason.sealed().as_object().cloned().unwrap_or_default();
+    entry.set("agent_id", Value::String(Arc::clone(&intent.agent)));
+    entry.set("kind", Value::from("forged_type"));
+    entry.set("refusal", Value::from(refused.refusal.id()));
+    let entry = Value::Object(entry);
+    refused.anomaly = Some(make_anomaly(head, entry, inputs.behind(1))?);
     Ok(())
 }
 
@@ -655,10 +748,9 @@ fn add_violations(head: &mut RunState, inputs: Inputs, outcomes: &mut [Outcome])
 /// Appends a `predicate.violation` for the newest transition, if it caused one. No other record may
 /// follow it. For what the kernel itself wrote, with the inputs of that; [`step`] does so by itself.
 pub fn settle(head: &mut RunState, inputs: Inputs) -> Result<Vec<Record>, SealError> {
-    let (mut violations, mut seed) = (Vec::new(), inputs.seed);
+    let mut violations = Vec::new();
     while head.owes() {
-        seed = Seed(other_seed(b"dendrer/violation-seed/v1\n", seed));
-        violations.push(make_violation(head, Inputs { seed, ..inputs })?);
+        violations.push(make_violation(head, inputs.behind(1 + violations.len() as u64))?);
     }
     Ok(violations)
 }
@@ -681,18 +773,20 @@ fn make_violation(head: &mut RunState, inputs: Inputs) -> Result<Record, SealErr
 
 fn reducer_note(error: &ReduceError, intent: &Intent) -> Value {
     let delta = intent.delta.as_ref().map(Delta::to_value);
-    Value::record([
-        ("delta", Value::from(delta)),
-        ("kind", Value::from(REDUCER_ERROR)),
-        ("message", Value::from(error.to_string())),
-    ])
+    let mut note = error.sealed().as_object().cloned().unwrap_or_default();
+    note.set("delta", Value::from(delta));
+    note.set("kind", Value::from(REDUCER_ERROR));
+    Value::Object(note)
 }
 
 /// Puts an anomaly that the runtime saw on record: a `kernel.anomaly`, which no agent can author.
 pub fn note_anomaly(head: &mut RunState, anomaly: &Anomaly, inputs: Inputs) -> Result<Record, SealError> {
-    let mut entry = vec![("kind", Value::from(&*anomaly.kind)), ("message", Value::from(&*anomaly.message))];
-    entry.extend(anomaly.agent.as_deref().map(|agent| ("agent_id", Value::from(agent))));
-    make_anomaly(head, Value::record(entry), inputs)
+    let mut entry = anomaly.about.as_object().cloned().unwrap_or_default();
+    entry.set("kind", Value::from(&*anomaly.kind));
+    if let Some(agent) = &anomaly.agent {
+        entry.set("agent_id", Value::String(Arc::clone(agent)));
+    }
+    make_anomaly(head, Value::Object(entry), inputs)
 }
 
 fn make_anomaly(head: &mut RunState, entry: Value, inputs: Inputs) -> Result<Record, SealError> {
@@ -712,11 +806,13 @@ fn make_anomaly(head: &mut RunState, entry: Value, inputs: Inputs) -> Result<Rec
 /// Returns the change of an anomaly: the state lists it from then on.
 fn anomaly_change(head: &RunState, entry: &Value) -> Change {
     let mut in_state = entry.as_object().cloned().unwrap_or_default();
+    // The id of a record is made with chance, and nothing by chance is in the state (design, section 4).
+    in_state.remove("refusal");
     in_state.set("tick", Value::from(head.tick + 1));
     let path = Pointer::of(["kernel_anomalies"]);
     let delta = Delta(vec![Op::append(path, Value::Object(in_state))]);
     let state = delta.apply(&head.state).expect("kernel_anomalies is an array that only the kernel writes");
-    Change { state, delta, notes: Vec::new() }
+    Change { state, delta, notes: Vec::new(), proposed: None }
 }
 
 fn judge(head: &RunState, intent: &Intent) -> Result<(), Reason> {
@@ -753,23 +849,6 @@ fn check_paths(delta: &Delta) -> Result<(), Reason> {
         }
     }
     Ok(())
-}
-
-/// Looks whether the rules by which a run was recorded are these.
-fn check_version(content: &Value) -> Result<(), StartError> {
-    match content.get("kernel").filter(|version| **version != Value::from(KERNEL_VERSION)) {
-        Some(other) => Err(StartError::Kernel(other.to_string())),
-        None => Ok(()),
-    }
-}
-
-fn is_kernel_path(path: &Pointer) -> bool {
-    path.tokens().next().is_some_and(|first| KERNEL_PATHS.contains(&&*first))
-}
-
-/// Tells whether a path lies where expressions read the derived counters.
-pub(crate) fn is_counters_path(path: &Pointer) -> bool {
-    path.tokens().next().is_some_and(|first| first == COUNTERS)
 }
 
 fn kernel_note(anomaly: &Value) -> Option<&str> {
@@ -827,6 +906,7 @@ fn draft_transition(
     content.push((Arc::clone(seq_name), Value::from(seq)));
     content.push((Arc::clone(state_root), Value::from(change.state.digest())));
     content.extend(what.goal.map(|goal| ("goal_id".into(), Value::String(goal))));
+    content.extend(change.proposed.map(|delta| (PROPOSED.into(), delta.to_value())));
     let header = Header {
         store: head.store,
         kind: Kind::Transition,
@@ -841,7 +921,7 @@ fn draft_transition(
         pack: head.terms.digest,
     };
     let content: Object = content.into_iter().collect();
-    let draft = draft(header, &content, inputs.seed)?;
+    let draft = draft(header, &content, inputs.seeds.nth(0))?;
     head.counters.add(what.type_name.as_str(), &Value::Object(content));
     // The id follows when the record is sealed; until then it is not read.
     head.agents.entry(Arc::clone(&what.agent)).or_insert(AgentHead { seq, id: head.id }).seq = seq;
@@ -921,15 +1001,6 @@ fn clamp_clock(head: &RunState, clock: Timestamp, notes: &mut Vec<Value>) -> Tim
     head.ts
 }
 
-/// One step may make two records. Their salts must not be related to each other by anyone who has only one.
-fn second_seed(seed: Seed) -> Seed {
-    Seed(other_seed(b"dendrer/second-seed/v1\n", seed))
-}
-
-fn other_seed(tag: &[u8], seed: Seed) -> [u8; 16] {
-    Digest::of_parts(&[tag, &seed.0]).0[..16].try_into().expect("16 of 32 bytes")
-}
-
 fn draft_refusal(
     head: &RunState,
     intent: &Intent,
@@ -938,11 +1009,13 @@ fn draft_refusal(
 ) -> Result<Prepared, SealError> {
     // The real author is unknown; the claim to be the kernel is certain.
     let claimed = is_claimed(intent.author);
-    let mut why = vec![("code", Value::from(reason.code())), ("message", Value::from(reason.to_string()))];
-    why.extend(claimed.then(|| ("claimed_author", Value::from(intent.author.as_str()))));
-    let (mut header, content) = refusal_of(head, intent, Value::record(why), inputs);
+    let mut why = reason.sealed().as_object().cloned().unwrap_or_default();
+    if claimed {
+        why.set("claimed_author", Value::from(intent.author.as_str()));
+    }
+    let (mut header, content) = refusal_of(head, intent, Value::Object(why), inputs);
     header.author = if claimed { Author::Agent } else { intent.author };
-    let draft = draft(header, &content.into_iter().collect(), inputs.seed)?;
+    let draft = draft(header, &content.into_iter().collect(), inputs.seeds.nth(0))?;
     Ok(Prepared { draft, agent: Arc::clone(&intent.agent), seq: 0, reason: Some(reason) })
 }
 

@@ -35,6 +35,8 @@ pub const REDUCER_FAILED: &str = "reducer_failed";
 pub const NO_RESULT: &str = "no_result";
 /// A part of the source could not be read, and it may have been anything.
 pub const NOT_READ: &str = "not_read";
+/// Kinds of anomalies that an import notes for an item that it could not read, which may have been anything.
+pub const UNREAD: [&str; 4] = ["message_unreadable", "message_without_role", "source_cut", "call_unreadable"];
 /// A rule reads a place that is unknown.
 pub const READS_UNKNOWN: &str = "reads_unknown";
 
@@ -63,9 +65,7 @@ pub(crate) fn gap(intent: &Intent) -> Option<&'static str> {
     let codes: Vec<&str> = kinds.by_ref().collect();
     let has = |kinds: &[&str]| codes.iter().any(|code| kinds.contains(code));
     match () {
-        () if has(&["message_unreadable", "message_without_role", "source_cut", "call_unreadable"]) => {
-            Some(NOT_READ)
-        }
+        () if has(&UNREAD) => Some(NOT_READ),
         () if has(&["call_without_result"]) => Some(NO_RESULT),
         () => None,
     }
@@ -193,6 +193,19 @@ pub fn is_incomplete(state: &Value) -> bool {
 pub fn meets(state: &Value, place: &Pointer) -> Option<(Pointer, Since)> {
     member(state)?;
     entries(state).filter(|(unknown, _)| is_met(unknown, place)).min_by_key(|(_, since)| since.tick)
+}
+
+/// Lists the unknown places of a state that a place meets, each with its cause: what a reader of the place cannot know.
+pub fn met_by(state: &Value, place: &Pointer) -> Vec<(Pointer, Since)> {
+    entries(state).filter(|(unknown, _)| is_met(unknown, place)).collect()
+}
+
+/// Whether a transition changed which places are unknown, by the text of its recorded delta.
+pub fn is_touched_by(record: &Record) -> bool {
+    let body = record.body();
+    let delta = body.fields().iter().find(|field| field.pointer.as_str() == "/delta");
+    let text = delta.and_then(|field| body.text(field)).unwrap_or_default();
+    text.windows(UNKNOWN.len()).any(|part| part == UNKNOWN.as_bytes())
 }
 
 /// Reads the marks of a state as texts, for people: each place with the cause.

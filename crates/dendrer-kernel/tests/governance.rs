@@ -6,10 +6,10 @@ use dendrer_kernel::pack::Bound;
 use dendrer_kernel::reduce::DeltaReducer;
 use dendrer_kernel::replay::{ReplayError, replay_start, replay_step};
 use dendrer_kernel::step::{
-    Approval, Extension, Inputs, Reason, RunState, Stage, Start, begin, extend, settle, step,
+    Approval, Extension, Inputs, Reason, RunState, Seeds, Stage, Start, begin, extend, settle, step,
 };
 use dendrer_object::note::{SignedNote, SigningKey};
-use dendrer_object::record::{Record, Seed};
+use dendrer_object::record::Record;
 use dendrer_object::{Code, Intent, StoreId, Timestamp, Value, json};
 
 fn value(text: &str) -> Value {
@@ -17,7 +17,7 @@ fn value(text: &str) -> Value {
 }
 
 fn inputs(n: u64) -> Inputs {
-    Inputs { clock: Timestamp::from_ms(n), seed: Seed(u128::from(n + 1).to_be_bytes()) }
+    Inputs { clock: Timestamp::from_ms(n), seeds: Seeds::of_secret(u128::from(n + 1).to_be_bytes()) }
 }
 
 /// A pack whose states are written by intents: `pay` needs `limit`, and `paid` must not pass it.

@@ -6,10 +6,10 @@
 use dendrer_kernel::pack::{Bound, Pack};
 use dendrer_kernel::reduce::{DeltaReducer, Reducer};
 use dendrer_kernel::replay::{replay_start, replay_step};
-use dendrer_kernel::step::{Inputs, RunState, Stage, Start, begin, step_with};
+use dendrer_kernel::step::{Inputs, RunState, Seeds, Stage, Start, begin, step_with};
 use dendrer_kernel::unknown::UnknownPlaces;
 use dendrer_kernel::{Outcome, Predicate, Verdict};
-use dendrer_object::record::{Record, Seed};
+use dendrer_object::record::Record;
 use dendrer_object::{Intent, StoreId, Timestamp, Value, json};
 
 fn value(text: &str) -> Value {
@@ -17,7 +17,7 @@ fn value(text: &str) -> Value {
 }
 
 fn inputs(n: u64) -> Inputs {
-    Inputs { clock: Timestamp::from_ms(n), seed: Seed(u128::from(n + 1).to_be_bytes()) }
+    Inputs { clock: Timestamp::from_ms(n), seeds: Seeds::of_secret(u128::from(n + 1).to_be_bytes()) }
 }
 
 /// Records lines under a pack with these rules, or under `delta/1`, and replays them. Returns the chain and its head.

@@ -2,7 +2,7 @@
 //! their store's log, and a signed checkpoint of that log.
 //!
 //! ```text
-//! {"bundle":1,"key":...,"records":n,"runs":[...],"size":N,"store":...}      one header
+//! {"bundle":1,"draft":2,"key":...,"records":n,"runs":[...],"size":N,"store":...}      one header
 //! {"hash":...,"kind":...,"run":...,"tick":...}                              entries, in the order of the log,
 //! {"hashes":[...],"omitted":k}                                              or subtrees for k that are left out
 //! {"header":{...},"seed":...,"values":{...}}                                one record for each entry
@@ -161,17 +161,20 @@ pub struct BundleError {
     pub line: usize,
     /// The fault.
     pub why: String,
-    newer: bool,
+    code: Code,
 }
+
+/// The number of this form of the format, until the format is frozen. A form that was replaced is not read any more.
+pub const DRAFT: u64 = 2;
 
 impl BundleError {
     fn new(line: usize, why: impl Into<String>) -> BundleError {
-        BundleError { line, why: why.into(), newer: false }
+        BundleError { line, why: why.into(), code: Code::E0306 }
     }
 
     /// The code under which `dendrer explain` knows this error.
     pub fn code(&self) -> Code {
-        if self.newer { Code::E0803 } else { Code::E0306 }
+        self.code
     }
 }
 
@@ -300,6 +303,7 @@ impl Bundle {
     pub fn head_lines(&self) -> impl Iterator<Item = Vec<u8>> {
         let head = Value::record([
             ("bundle", Value::from(1u64)),
+            ("draft", Value::from(DRAFT)),
             ("key", Value::from(self.key.as_str())),
             ("records", Value::from(self.positions().count() as u64)),
             ("runs", Value::array(self.runs.iter().map(|run| Value::from(run.as_str())))),
@@ -401,9 +405,17 @@ fn read_head(value: &Value) -> Result<(Bundle, usize), BundleError> {
         Some(version) if version.as_u64() == Some(1) => {}
         Some(version) => {
             let why = format!("the bundle has format version {version}, and this program reads version 1");
-            return Err(BundleError { line: 1, why, newer: true });
+            return Err(BundleError { line: 1, why, code: Code::E0803 });
         }
         None => return Err(error("not the header of a bundle")),
+    }
+    let draft = value.get("draft");
+    if draft.and_then(Value::as_u64) != Some(DRAFT) {
+        let found = draft.map_or_else(|| "none".to_owned(), Value::to_string);
+        let why = format!(
+            "it was made before the format was frozen: draft {found}, and this program reads draft {DRAFT}"
+        );
+        return Err(BundleError { line: 1, why, code: Code::E0811 });
     }
     let text = |name: &str| value.get(name).and_then(Value::as_str);
     let number = |name: &str| value.get(name).and_then(Value::as_u64);
@@ -424,7 +436,7 @@ fn read_head(value: &Value) -> Result<(Bundle, usize), BundleError> {
         Some((bundle, usize::try_from(number("records")?).ok()?))
     };
     match value.as_object() {
-        Some(object) if object.len() == 6 => {
+        Some(object) if object.len() == 7 => {
             let (bundle, records) =
                 read().ok_or_else(|| error("a member of the header is not what it must be"))?;
             // Each run that is named begins with a record. No digest covers the names, so they could be any number.
@@ -434,7 +446,9 @@ fn read_head(value: &Value) -> Result<(Bundle, usize), BundleError> {
             }
             Ok((bundle, records))
         }
-        _ => Err(error("the header has exactly the members bundle, key, records, runs, size and store")),
+        _ => {
+            Err(error("the header has exactly the members bundle, draft, key, records, runs, size and store"))
+        }
     }
 }
 

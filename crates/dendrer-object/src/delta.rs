@@ -93,6 +93,9 @@ pub enum DeltaErrorKind {
     /// `add` with or to something else than a number within 2^53-1.
     #[error("add needs two numbers within 2^53-1, and there is a {0}")]
     NotNumber(&'static str),
+    /// Something else than a number or null, in a field with decimals.
+    #[error("a field with decimals holds a number or null, and not a {0}")]
+    NotDecimal(&'static str),
     /// The sum is not a finite double.
     #[error("the sum is not a number")]
     Overflow,

@@ -4,6 +4,7 @@
 
 use std::path::Path;
 
+use dendrer_object::bundle::DRAFT;
 use dendrer_object::{StoreId, Value, json};
 
 use crate::disk::{self, Disk, Open};
@@ -21,6 +22,7 @@ const SIZE_MAX: u64 = 1 << 16;
 pub(crate) fn text(info: &StoreInfo) -> String {
     Value::record([
         ("dendrer", Value::from(TAG)),
+        ("draft", Value::from(DRAFT)),
         ("format", info.format.into()),
         ("id", info.id.to_string().into()),
         ("key", info.key.to_string().into()),
@@ -28,6 +30,17 @@ pub(crate) fn text(info: &StoreInfo) -> String {
         ("writer", info.writer.into()),
     ])
     .to_string()
+}
+
+/// Returns the draft of a store that was made before the format was frozen, if it is another one than this code reads.
+fn other_draft(draft: Option<&Value>, format: Option<&Value>) -> Option<u64> {
+    // Of a newer format the version is named.
+    let is_newer = format.and_then(Value::as_u64).is_some_and(|format| format > FORMAT);
+    let found = match draft {
+        None => Some(1),
+        Some(draft) => draft.as_u64(),
+    };
+    found.filter(|found| !is_newer && *found != DRAFT)
 }
 
 /// Reads the descriptor of a store, and checks that this code may read or write it.
@@ -55,6 +68,9 @@ pub(crate) fn read(disk: &dyn Disk, dir: &Path, write: bool) -> Result<StoreInfo
     if tag != TAG {
         return Err(damaged("dendrer", TAG, tag.into()));
     }
+    if let Some(found) = other_draft(member("draft"), member("format")) {
+        return Err(StoreError::DraftFormat { path, found, known: DRAFT });
+    }
     let number = |name: &'static str| {
         let found = member(name).and_then(Value::as_u64).filter(|number| *number > 0);
         found.ok_or_else(|| damaged(name, "a number from 1", format!("{:?}", member(name))))
@@ -79,6 +95,11 @@ pub(crate) fn read(disk: &dyn Disk, dir: &Path, write: bool) -> Result<StoreInfo
         reader,
         writer,
     };
+    // A format that older programs may write is none of its own.
+    if format > FORMAT && reader.max(writer) <= FORMAT {
+        let found = format!("format {format}, reader {reader}, writer {writer}");
+        return Err(damaged("descriptor", "a writer as new as its format", found));
+    }
     if format <= FORMAT && reader.max(writer) > format {
         let found = format!("reader {reader}, writer {writer}");
         return Err(damaged("descriptor", "a reader and a writer no newer than its format", found));

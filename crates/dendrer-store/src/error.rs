@@ -94,6 +94,16 @@ pub enum StoreError {
         /// The newest format known here.
         known: u64,
     },
+    /// The store was made before the format was frozen, in a form that is not read any more.
+    #[error("{} was made before the format was frozen: draft {found}, and this version reads draft {known}", .path.display())]
+    DraftFormat {
+        /// Where it says so.
+        path: PathBuf,
+        /// The draft of the store.
+        found: u64,
+        /// The draft that is read here.
+        known: u64,
+    },
     /// No store is there.
     #[error("{} is not a store: {why}", .path.display())]
     NotAStore {
@@ -202,6 +212,7 @@ impl StoreError {
             StoreError::IndexDamaged(_) => Code::E0809,
             StoreError::Locked { .. } => Code::E0802,
             StoreError::NewerFormat { .. } => Code::E0803,
+            StoreError::DraftFormat { .. } => Code::E0811,
             StoreError::SyncFailed { .. } | StoreError::ReadOnly { .. } | StoreError::Forked { .. } => {
                 Code::E0805
             }

@@ -7,7 +7,7 @@
 //! Rule: text of a record enters a [`Line`] only through [`quote`]; test `nothing_that_acts_gets_through`.
 
 use dendrer::ask::show::PlaceChange;
-use dendrer_object::{Code, Timestamp, Value};
+use dendrer_object::{Code, RunName, Timestamp, Value};
 
 use crate::table::Table;
 use crate::text::TimeForm;
@@ -102,6 +102,10 @@ pub struct Page {
     pub times: TimeForm,
     /// Whether a screen reader reads it: lists instead of tables, words instead of marks.
     pub accessible: bool,
+    /// The store and the bundles that were read, as paths, in the order in which they were opened.
+    pub sources: Vec<String>,
+    /// Whether the only source is the store that every verb finds here, so lists and values need not name it.
+    pub is_usual: bool,
 }
 
 /// An emphasis, without red against green alone.
@@ -156,7 +160,19 @@ pub const CUT: &str = "(lines are cut at the width; a larger --width shows more,
 
 impl Page {
     /// A page without a width, with times in UTC.
-    pub const WIDE: Page = Page { width: None, times: TimeForm::Utc, accessible: false };
+    pub const WIDE: Page =
+        Page { width: None, times: TimeForm::Utc, accessible: false, sources: Vec::new(), is_usual: true };
+
+    /// Returns `; RUN, read from PATH` for the last line of a list; empty for the store that every verb finds here.
+    pub fn of_run(&self, run: &RunName) -> String {
+        if self.is_usual { String::new() } else { format!("; {run}{}", self.read_from()) }
+    }
+
+    /// Returns `, read from PATH` for the line that names the run; empty if nothing was opened.
+    pub fn read_from(&self) -> String {
+        let paths: Vec<String> = self.sources.iter().map(|path| quote::escape(path)).collect();
+        if paths.is_empty() { String::new() } else { format!(", read from {}", paths.join(" and ")) }
+    }
 
     /// Returns the line of a text, cut at the width of the page.
     pub fn fit(&self, text: &str) -> Line {

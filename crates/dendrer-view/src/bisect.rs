@@ -1,9 +1,10 @@
 //! A bisect report, and the verdicts of a run, as lines and as documents.
 
-use dendrer::ask::bisect::gather::{BisectAnswer, BisectFound, BisectOrigin, RegressionAnswer};
+use dendrer::ask::bisect::gather::{BisectAnswer, BisectFound, BisectOrigin, RegressionAnswer, violated_at};
 use dendrer::ask::regression::Regression;
 use dendrer::bisect::{BisectOutcome, BisectQuestion, BisectReport, Probe, RunDivergence};
 use dendrer::diagnosis::DiagnosisClass;
+use dendrer::diff::is_marker;
 use dendrer::kernel::obligation::Standing;
 use dendrer::kernel::predicate::{Asked, Monotone, Predicate, Verdict, Window};
 use dendrer::kernel::progress::Evaluation;
@@ -15,12 +16,13 @@ use dendrer_object::{RunName, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::casebook::{recorded_json, recorded_lines};
+use crate::certainty::Certainty;
 use crate::change::change_json;
 use crate::registration::{other_line, registration_line};
 use crate::table::{Align, Table};
-use crate::{EXACT, contributors, count, diff, document, quote, row, thousands, why};
+use crate::{contributors, count, diff, document, quote, row, thousands, why};
 
-pub use crate::verdict::{list, word, words};
+pub use crate::verdict::{intervals_json, list, question_json, sum_up, word, words};
 
 /// Writes what is asked: the name, how it is known to be pure and monotone, its polarity and its digest.
 pub fn question_lines(question: &BisectQuestion, monotone: &str) -> Vec<String> {
@@ -42,6 +44,11 @@ pub fn question_lines(question: &BisectQuestion, monotone: &str) -> Vec<String> 
         );
     }
     lines
+}
+
+/// Writes which run is asked, over which ticks, and where it was read.
+pub fn run_line(run: &RunName, (from, to): (u64, u64), page: &Page) -> Line {
+    Line::from(format!("run        {run}, ticks {from}..{to}{}", page.read_from()))
 }
 
 /// Writes the head of a report: what is asked, and what both ends say.
@@ -140,7 +147,7 @@ pub fn interval_lines(line: &Timeline) -> Vec<String> {
     let width = stretch(line.to, line.to).len() * 2 + 2;
     let mut violated = false;
     let mut lines = Vec::new();
-    for Interval { from, to, verdict } in line.intervals() {
+    for Interval { from, to, verdict } in line.reasons() {
         let (_, mark) = words(&verdict);
         let note = match &verdict {
             Verdict::Ok if violated => "     <- recovered".to_owned(),
@@ -153,48 +160,12 @@ pub fn interval_lines(line: &Timeline) -> Vec<String> {
     lines
 }
 
-/// Sums the verdicts of a range up: the first violation, and what cannot be judged.
-pub fn sum_up(line: &Timeline) -> String {
-    let intervals = line.intervals();
-    let unknown = intervals.iter().filter(|interval| matches!(interval.verdict, Verdict::Uncertain(_)));
-    let unknown: Vec<String> = unknown
-        .map(
-            |&Interval { from, to, .. }| {
-                if from == to { from.to_string() } else { format!("{from} to {to}") }
-            },
-        )
-        .collect();
-    let word = if unknown.len() == 1 && !unknown[0].contains(' ') { "tick" } else { "ticks" };
-    let unknown = list(&unknown, 8).map(|ticks| format!("uncertain at {word} {ticks}"));
-    match (line.onset(), unknown) {
-        (Some(0), None) => "first violated at tick 0 (the initial state)".to_owned(),
-        (Some(tick), None) => format!("first violated at tick {tick}"),
-        (Some(tick), Some(unknown)) if line.may_hide_onset() => {
-            format!("violated at tick {tick}, and perhaps before; {unknown}")
-        }
-        (Some(tick), Some(unknown)) => format!("first violated at tick {tick}; {unknown}"),
-        (None, None) => "never violated".to_owned(),
-        (None, Some(unknown)) => format!("not violated where it can be judged; {unknown}"),
-    }
-}
-
-/// Returns the stretches as `[from, to, word]`.
-pub fn intervals_json(intervals: &[Interval]) -> Value {
-    Value::array(intervals.iter().map(|Interval { from, to, verdict }| {
-        Value::array([Value::from(*from), Value::from(*to), Value::from(word(verdict))])
-    }))
-}
-
 /// Returns the verdicts of a run as `dendrer.predicate-test/1`.
 pub fn timeline_json(run: &str, question: &BisectQuestion, line: &Timeline, at: Option<u64>) -> Value {
     let intervals = line.intervals();
     let judged = !intervals.iter().any(|interval| matches!(interval.verdict, Verdict::Uncertain(_)));
-    let uncertain = intervals.iter().filter_map(|interval| match &interval.verdict {
-        Verdict::Uncertain(why) => {
-            Some(Value::record([("tick", Value::from(interval.from)), ("why", Value::from(why.as_str()))]))
-        }
-        _ => None,
-    });
+    let reasons = line.reasons();
+    let uncertain = reasons_json(&reasons);
     let recovers = intervals
         .iter()
         .skip_while(|interval| interval.verdict != Verdict::Violation)
@@ -210,29 +181,23 @@ pub fn timeline_json(run: &str, question: &BisectQuestion, line: &Timeline, at: 
             ("onset", Value::from(line.onset().filter(|_| !line.may_hide_onset()))),
             ("recovers", Value::from(recovers)),
             ("intervals", intervals_json(&intervals)),
-            ("uncertain", Value::array(uncertain)),
+            ("uncertain", uncertain),
             ("candidates", Value::from(line.judged)),
-            ("certainty", Value::from(if judged { EXACT } else { "unavailable" })),
+            ("certainty", Value::from(if judged { Certainty::Exact } else { Certainty::Unavailable })),
         ],
     )
 }
 
-/// Returns what identifies a question.
-pub fn question_json(question: &BisectQuestion) -> Value {
-    Value::record([
-        ("name", Value::from(question.name())),
-        ("version", Value::from(question.version())),
-        ("words", Value::from(question.words())),
-        ("digest", Value::from(question.digest())),
-        (
-            "monotone",
-            Value::from(match question.monotone() {
-                Monotone::ByConstruction => "by construction",
-                Monotone::Lifted => "lifted",
-                Monotone::Unknown => "checked on this run",
-            }),
-        ),
-    ])
+/// Returns why ticks cannot be judged: each reason with its first and last tick.
+pub fn reasons_json(reasons: &[Interval]) -> Value {
+    Value::array(reasons.iter().filter_map(|interval| match &interval.verdict {
+        Verdict::Uncertain(why) => Some(Value::record([
+            ("tick", Value::from(interval.from)),
+            ("to", Value::from(interval.to)),
+            ("why", Value::from(why.as_str())),
+        ])),
+        _ => None,
+    }))
 }
 
 fn verdict_at(tick: u64, verdict: &Verdict) -> Value {
@@ -251,7 +216,8 @@ fn end((tick, verdict): &(u64, Verdict)) -> String {
 }
 
 /// Writes the probes, one a line, each with what is left afterwards.
-fn probe_lines(report: &BisectReport) -> Vec<Line> {
+/// `said` is what a progress contract says at each probe.
+fn probe_lines(report: &BisectReport, said: &[(u64, Evaluation)]) -> Vec<Line> {
     if report.probes.is_empty() {
         return Vec::new();
     }
@@ -268,7 +234,9 @@ fn probe_lines(report: &BisectReport) -> Vec<Line> {
         };
         let (at, max, tick) = (at + 1, report.probes_max, probe.tick);
         let style = if mark == "FAIL" { Style::Bad } else { Style::Good };
-        let line = format!("  {at}/{max}  tick {tick:>width$}  {word}  {mark:<4}    {left}");
+        let said = said.iter().find(|(at, _)| *at == tick).map(|(_, said)| evaluation_words(said));
+        let said = said.map_or_else(String::new, |said| format!("    {said}"));
+        let line = format!("  {at}/{max}  tick {tick:>width$}  {word}  {mark:<4}    {left}{said}");
         lines.push(Line::styled(style, line));
     }
     lines
@@ -306,7 +274,7 @@ fn found_json(found: &BisectFound) -> Object {
             ("predicate", question_json(question)),
             ("outcome", Value::from(outcome)),
             ("onset", Value::from(report.onset())),
-            ("certainty", Value::from(if exact { EXACT } else { "unavailable" })),
+            ("certainty", Value::from(if exact { Certainty::Exact } else { Certainty::Unavailable })),
             ("ends", Value::array(ends)),
             ("items", Value::array(report.probes.iter().map(probe))),
             ("probes_max", Value::from(u64::from(report.probes_max))),
@@ -393,8 +361,12 @@ impl BisectShown<'_> {
         let mut document = found_json(found);
         document.set("since", Value::from(*since));
         document.set("chain", Value::from(chain.as_ref().map(|chain| why::chain_json(records, chain))));
-        let contributors = contributors.as_ref().map(|found| contributors::to_json(records, found));
+        let BisectAnswer { upstream, allows, .. } = self.answer;
+        let flip = allows.as_ref().zip(found.report.onset());
+        let flip = flip.map(|(allows, onset)| contributors::flip_json(records, onset, allows));
+        let contributors = contributors.as_ref().map(|found| contributors::to_json(records, found)).or(flip);
         document.set("contributors", Value::from(contributors));
+        document.set("upstream", why::upstream_json(records, upstream));
         let offer = offer.as_ref().map(|offer| contributors::diagnosis_json(offer, *decided));
         document.set("diagnosis", Value::from(offer));
         if let Some(said) = &self.answer.evaluations {
@@ -414,8 +386,8 @@ impl BisectShown<'_> {
         document
     }
 
-    fn head(&self) -> Vec<Line> {
-        let BisectFound { question, report, ended, .. } = &self.answer.found;
+    fn head(&self, page: &Page) -> Vec<Line> {
+        let BisectFound { run, question, report, ended, .. } = &self.answer.found;
         let mut head = head_lines(question, report);
         if let Some(other) = self.answer.other_in_pack {
             head.insert(2, other_line(other));
@@ -433,9 +405,16 @@ impl BisectShown<'_> {
         if let Some(standing) = &report.standing {
             head.push(format!("owed       {} (at tick {})", standing_words(standing, *ended), report.high.0));
         }
-        let evaluations = self.answer.evaluations.iter().flatten();
-        head.extend(evaluations.map(|(tick, said)| evaluated_line(*tick, said)));
-        head.into_iter().map(Line::from).chain(probe_lines(report)).collect()
+        let evaluations = self.answer.evaluations.as_deref().unwrap_or_default();
+        let probed: Vec<u64> = report.probes.iter().map(|probe| probe.tick).collect();
+        let shown = evaluations.iter().filter(|(tick, _)| !probed.contains(tick));
+        head.extend(shown.map(|(tick, said)| evaluated_line(*tick, said)));
+        let first = run_line(run, (report.low.0, report.high.0), page);
+        [first]
+            .into_iter()
+            .chain(head.into_iter().map(Line::from))
+            .chain(probe_lines(report, evaluations))
+            .collect()
     }
 
     fn onset_lines(&self, page: &Page) -> Vec<Line> {
@@ -445,9 +424,19 @@ impl BisectShown<'_> {
         if let BisectQuestion::Divergence(found) = &found.question {
             lines.extend(divergence_lines(found, page));
         }
-        let contributors = contributors.iter().flat_map(|found| contributors::lines(records, found));
-        lines.extend(contributors.map(|line| page.fit(&line)));
-        for line in chain.iter().flat_map(|chain| why::chain_lines(records, chain)) {
+        let mut contributors: Vec<String> =
+            contributors.iter().flat_map(|found| contributors::lines(records, found)).collect();
+        let BisectAnswer { upstream, allows, .. } = self.answer;
+        if let (BisectQuestion::PolicyFlip(about), Some(onset), Some(allows)) =
+            (&found.question, found.report.onset(), allows)
+        {
+            contributors.extend(contributors::flip_lines(records, about.as_str(), onset, allows));
+        }
+        lines.extend(contributors.iter().map(|line| page.fit(line)));
+        lines.extend(why::upstream_lines(records, upstream).iter().map(|line| page.fit(line)));
+        for line in
+            chain.iter().flat_map(|chain| why::chain_lines(records, chain, page.width.map(|width| width / 3)))
+        {
             lines.push(page.width.map_or(line.clone(), |width| quote::shorten(&line, width)).into());
         }
         lines.extend(self.diagnosis_lines());
@@ -466,6 +455,12 @@ impl BisectShown<'_> {
                 false => Line::from(line),
             })
             .collect();
+        if let (Some(or), None) = (&offer.or, self.answer.decided) {
+            let evidence = quote::escape(&or.evidence);
+            lines.push(Line::styled(Style::Strong, format!("OR         looks {}: {evidence}", or.class)));
+            let fork = self.answer.fork_for(or.class);
+            lines.extend(fork.map(|argv| Line::from(format!("  {}", quote::shell(&argv)))));
+        }
         if self.answer.class() == Some(DiagnosisClass::Foundational) && !self.command.records {
             lines.push(Line::help(self.command.with(&["--diagnosis", "foundational", "--record"])));
         }
@@ -482,7 +477,7 @@ impl Answer for BisectShown<'_> {
 
     fn lines(&self, page: &Page) -> Vec<Line> {
         let BisectFound { question, report, .. } = &self.answer.found;
-        let mut lines = self.head();
+        let mut lines = self.head(page);
         match &report.outcome {
             BisectOutcome::Onset(_) => lines.extend(self.onset_lines(page)),
             BisectOutcome::Initial if report.low.0 == 0 => {
@@ -552,8 +547,11 @@ fn never_words(question: &BisectQuestion, report: &BisectReport) -> String {
     if let BisectQuestion::Divergence(found) = question {
         let other = &found.from;
         return match &found.first {
+            Some(pair) if pair.b.as_ref().is_some_and(is_marker) => {
+                format!("no divergence up to tick {high}: after it {other} changes the state by a marker")
+            }
             Some(pair) if pair.a.is_none() => {
-                format!("no divergence: only {other} goes on behind tick {high}")
+                format!("no divergence: only {other} goes on after tick {high}")
             }
             _ => format!("no divergence: each transition up to tick {high} is what {other} has beside it"),
         };
@@ -663,6 +661,7 @@ impl Answer for BisectAll {
         let with = |wanted| self.found.iter().filter(|found| code(&found.report) == wanted).count();
         let all = thousands(self.found.len() as u64);
         let sum = format!("{} of {all} violated, {} never, {} refused", with(0), with(1), with(6));
+        let sum = format!("{sum}{}", page.of_run(&self.run));
         table.lines(page.width).0.into_iter().chain([sum]).map(Line::from).collect()
     }
 
@@ -698,6 +697,29 @@ fn answer_words(found: &BisectFound) -> String {
 const HEURISTIC: &str =
     "HEURISTIC  a score says how far along a run seems to be; nothing that is called exact rests on it";
 
+/// Returns the word for an outcome in documents.
+fn outcome_word(is_unknown: bool, report: &BisectReport) -> &'static str {
+    match report.outcome {
+        _ if is_unknown => "uncertain",
+        BisectOutcome::Onset(_) => "onset",
+        BisectOutcome::Never => "never",
+        BisectOutcome::Initial => "initial",
+        BisectOutcome::Recovers(_) | BisectOutcome::Uncertain(..) => "uncertain",
+    }
+}
+
+/// Says what a hard predicate says of a range.
+fn hard_words(report: &BisectReport) -> String {
+    match &report.outcome {
+        BisectOutcome::Onset(tick) => format!("first violated at tick {tick} (exact)"),
+        BisectOutcome::Initial => format!("in violation already at tick {} (exact)", report.low.0),
+        BisectOutcome::Uncertain(tick, why) => {
+            format!("cannot be judged at tick {tick}: {}", quote::escape(why))
+        }
+        BisectOutcome::Never | BisectOutcome::Recovers(_) => "not violated (exact)".to_owned(),
+    }
+}
+
 /// A regression, with the run as it was written.
 #[derive(Debug, Clone, Copy)]
 pub struct RegressionShown<'a> {
@@ -718,48 +740,53 @@ impl RegressionShown<'_> {
 
 impl Answer for RegressionShown<'_> {
     fn document(&self) -> Value {
-        let RegressionAnswer { found: BisectFound { report, .. }, beside, invariant } = self.answer;
+        let report = &self.answer.found.report;
         let mut document = found_json(&self.answer.found);
         let Some(found) = self.regression() else { return Value::Object(document) };
-        if !matches!(report.outcome, BisectOutcome::Uncertain(..)) {
-            document.set("certainty", Value::from(crate::HEURISTIC));
-        }
-        document.set("onset", Value::from(self.answer.decisive().onset()));
+        let (winner, hard) = self.answer.decisive();
+        // The certainty is that of the predicate that won, and not that of the score.
+        let certainty = Certainty::Exact.unless(self.answer.unknown().is_some());
+        document.set("certainty", Value::from(certainty));
+        document.set("outcome", Value::from(outcome_word(self.answer.unknown().is_some(), hard)));
+        document.set("onset", Value::from(hard.onset()));
+        document.set("origin", Value::from(self.answer.origin.as_ref().map(origin_json)));
         let ends = [(report.low.0, &found.first), (report.high.0, &found.last)];
         let fell = found.fell.as_ref().map(|fell| (fell.tick, &fell.said));
         let said = ends.into_iter().chain(fell).map(|(tick, said)| evaluation_json(tick, said));
         document.set("evaluations", Value::array(said));
-        let outcome = match &beside.outcome {
-            BisectOutcome::Onset(_) => "onset",
-            BisectOutcome::Never => "never",
-            BisectOutcome::Initial => "initial",
-            BisectOutcome::Recovers(_) | BisectOutcome::Uncertain(..) => "uncertain",
-        };
+        let asked = self.answer.hard.iter().map(|(predicate, report)| {
+            Value::record([
+                ("name", Value::from(predicate.name())),
+                ("version", Value::from(predicate.version())),
+                ("digest", Value::from(predicate.digest())),
+                ("outcome", Value::from(outcome_word(false, report))),
+                ("onset", Value::from(report.onset())),
+            ])
+        });
         let regression = Value::record([
             ("metric", Value::from(found.metric.as_str())),
             ("tolerance", Value::from(found.tolerance)),
             ("best", Value::from(found.best.map(|(score, _)| score))),
             ("best_tick", Value::from(found.best.map(|(_, tick)| tick))),
-            ("invariant", Value::from(*invariant)),
-            ("invariant_outcome", Value::from(outcome)),
-            ("invariant_onset", Value::from(beside.onset())),
+            ("hard", Value::array(asked)),
             ("agree", Value::from(self.answer.agree())),
             ("score_onset", Value::from(report.onset())),
-            ("takes_precedence", Value::from(*invariant)),
+            ("score_certainty", Value::from(Certainty::Heuristic)),
+            ("takes_precedence", Value::from(winner.name())),
         ]);
         document.set("regression", regression);
         Value::Object(document)
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
-        let RegressionAnswer { found: BisectFound { question, report, origin, .. }, beside, invariant } =
-            self.answer;
+        let BisectFound { run, question, report, origin, .. } = &self.answer.found;
         let Some(found) = self.regression() else { return Vec::new() };
         let mut lines = vec![Line::styled(Style::Warn, HEURISTIC)];
+        lines.push(run_line(run, (report.low.0, report.high.0), page));
         lines.extend(head_lines(question, report).into_iter().map(Line::from));
         let ends = [(report.low.0, &found.first), (report.high.0, &found.last)];
         lines.extend(ends.map(|(tick, said)| Line::from(evaluated_line(tick, said))));
-        lines.extend(probe_lines(report));
+        lines.extend(probe_lines(report, &[]));
         let metric = &found.metric;
         match (&found.fell, &report.outcome) {
             (_, BisectOutcome::Uncertain(tick, why)) => {
@@ -779,37 +806,36 @@ impl Answer for RegressionShown<'_> {
                 lines.push(format!("no regression: {metric} never fell up to tick {high}").into());
             }
         }
-        let said = match (&beside.outcome, beside.onset()) {
-            (_, Some(tick)) => format!("first violated at tick {tick} (exact)"),
-            (BisectOutcome::Initial, None) => {
-                format!("in violation already at tick {} (exact)", beside.low.0)
+        for (predicate, report) in &self.answer.hard {
+            let (name, version) = (quote::escape(predicate.name()), quote::escape(predicate.version()));
+            lines.push(format!("HARD       {name} {version}: {}", hard_words(report)).into());
+        }
+        let (winner, hard) = self.answer.decisive();
+        let name = quote::escape(winner.name());
+        lines.push(match (self.answer.agree(), violated_at(hard)) {
+            (true, Some(tick)) => {
+                format!("AGREE      the score and {name} name tick {tick} (exact, by {name})").into()
             }
-            (BisectOutcome::Uncertain(tick, why), _) => {
-                format!("cannot be judged at tick {tick}: {}", quote::escape(why))
-            }
-            _ => "not violated (exact)".to_owned(),
-        };
-        lines.push(format!("INVARIANT  {invariant} v1: {said}").into());
-        lines.push(match (self.answer.agree(), beside.onset()) {
-            (true, _) => {
-                "AGREE      the score and the invariant name the same tick, or neither names one".into()
-            }
+            (true, None) => "AGREE      the score never fell, and no hard predicate is violated (exact)".into(),
             (false, Some(tick)) => Line::styled(
                 Style::Warn,
-                format!("DISAGREE   the invariant result takes precedence: the onset is tick {tick}"),
+                format!("DISAGREE   {name} takes precedence: the onset is tick {tick} (exact)"),
             ),
+            (false, None) if self.answer.unknown().is_some() => {
+                Line::styled(Style::Warn, "DISAGREE   nothing is known to be violated, and not all can be judged")
+            }
             (false, None) => Line::styled(
                 Style::Warn,
-                "DISAGREE   the invariant result takes precedence: no onset; a score that fell is a hint",
+                "DISAGREE   the hard predicates take precedence: no onset (exact); a score that fell is a hint",
             ),
         });
-        if beside.onset().is_some() {
-            lines.push(Line::help(["dendrer", "bisect", self.run, "--predicate", invariant]));
+        if hard.onset().is_some() {
+            lines.push(Line::help(["dendrer", "bisect", self.run, "--predicate", winner.name()]));
         }
         lines
     }
 
     fn end(&self) -> End {
-        end_of(self.answer.decisive())
+        if self.answer.unknown().is_some() { End::Unknown } else { end_of(&self.answer.decisive().1) }
     }
 }

@@ -96,7 +96,7 @@ impl Answer for CherrypickAnswer<'_> {
         lines.push(format!("source     {}@{}, state before it", pick.run, pick.tick).into());
         if let Some(hash) = checked.hash {
             let fields = count(checked.fields.len() as u64, "required field", "required fields");
-            let hash = if show_hash { hash.to_string() } else { hash.short() };
+            let hash = if show_hash { hash.to_string() } else { format!("sha256:{}", hash.short()) };
             lines.push(ok(format!(
                 "hash       {hash}   made again from the source state, covers {fields}   "
             )));
@@ -154,17 +154,39 @@ impl CherrypickAnswer<'_> {
                     failure = failure.at(&field.name, sides);
                 }
                 failure = failure.note("risk: SILENT_DISASTER_PREVENTED");
-                // Only what is there can be set: to decide again, the target's values are taken to the source.
-                let differing = self.pick.checked.fields.iter().filter(|field| field.wrong.is_some());
-                let sets: Vec<String> = differing
-                    .filter_map(|field| Some(format!("{}={}", field.name, field.target.as_ref()?)))
-                    // A value of a tagged form is not written as it is read.
-                    .filter(|set| !set.contains("\"$"))
-                    .collect();
+                let wrong = || self.pick.checked.fields.iter().filter(|field| field.wrong.is_some());
+                // Only what is there can be set; a value of a tagged form is not written as it is read.
+                let sets = |value: fn(&FieldCheck) -> &Option<Value>| -> Vec<String> {
+                    let set = |field: &FieldCheck| Some(format!("{}={}", field.name, value(field).as_ref()?));
+                    wrong().filter_map(set).filter(|set| !set.contains("\"$")).collect()
+                };
+                let fork = |run: &str, from: &[&str], sets: &[String]| -> Vec<String> {
+                    let argv =
+                        ["dendrer", "fork", "--run", run, "--from"].into_iter().chain(from.iter().copied());
+                    let sets = sets.iter().flat_map(|set| ["--set", set.as_str()]);
+                    argv.chain(sets).map(str::to_owned).collect()
+                };
+                let (decide, write) = (sets(|field| &field.target), sets(|field| &field.source));
                 let before = before.to_string();
-                let mut argv = vec!["dendrer", "fork", "--run", run, "--from", "tick", &before];
-                argv.extend(sets.iter().flat_map(|set| ["--set", set.as_str()]));
-                failure.help(&argv)
+                if !decide.is_empty() {
+                    let argv = fork(run, &["tick", &before], &decide);
+                    failure = failure.help(&argv.iter().map(String::as_str).collect::<Vec<_>>());
+                }
+                for field in wrong().filter(|field| field.target.is_none()) {
+                    let value = field.source.as_ref().map_or_else(|| "a value".to_owned(), Value::to_string);
+                    failure =
+                        failure.note(format!("{} is absent in the target: write {value} there", field.name));
+                }
+                if write.is_empty() {
+                    return failure;
+                }
+                let new = format!("{}-retry", self.into);
+                let mut argv = fork(self.into.as_str(), &["tip"], &write);
+                argv.extend(["--as".to_owned(), new.clone()]);
+                failure
+                    .note("decide again on what the target has, or give the target what the source had and retry")
+                    .help(&argv.iter().map(String::as_str).collect::<Vec<_>>())
+                    .help(&["dendrer", "cherrypick", &format!("{run}@{}", self.pick.tick), "--into", &new])
             }
             ImportRefused::ContractsDiffer { .. } => {
                 let failure = failure.note("fields were not compared; the version is checked first");
@@ -196,7 +218,7 @@ impl CherrypickAnswer<'_> {
                 .note("decide again in the target, where what it would break can be seen")
                 .help(&["dendrer", "contract", "check", self.into.as_str()])
                 .help(&["dendrer", "show", &format!("{run}@{}", self.pick.tick)]),
-            ImportRefused::HashUnderspecified(_) | ImportRefused::AtTheDoor { .. } => failure,
+            ImportRefused::HashUnderspecified { .. } | ImportRefused::AtTheDoor { .. } => failure,
         }
     }
 
@@ -211,7 +233,7 @@ impl CherrypickAnswer<'_> {
                 ("intent", Value::from(type_name.as_str())),
                 risk,
             ]),
-            Some(ImportRefused::HashUnderspecified(_)) => Value::record([
+            Some(ImportRefused::HashUnderspecified { .. }) => Value::record([
                 ("error", Value::from("hash_contract_mismatch")),
                 ("reason", Value::from("hash_underspecified")),
             ]),
@@ -239,7 +261,7 @@ fn field_row(field: &FieldCheck) -> Vec<String> {
     let side = |value: &Option<Value>| value.as_ref().map_or_else(|| "(absent)".to_owned(), quote::value);
     let mark = if field.wrong.is_some() { "FAIL" } else { "OK" };
     let rule = match &field.wrong {
-        Some(wrong) => quote::escape(wrong),
+        Some(wrong) => quote::escape(&wrong.to_string()),
         None => quote::escape(&field.rule),
     };
     vec![
@@ -260,6 +282,6 @@ fn field_json(field: &FieldCheck) -> Value {
         ("target", side(&field.target)),
         ("target_absent", Value::from(field.target.is_none())),
         ("ok", Value::from(field.wrong.is_none())),
-        ("wrong", Value::from(field.wrong.as_deref())),
+        ("wrong", Value::from(field.wrong.as_ref().map(ToString::to_string))),
     ])
 }

@@ -3,12 +3,14 @@
 //! The members are those of the schema `commit`. Text of a record reaches a line only through [`quote`](crate::quote).
 
 use dendrer::kernel::ontology::{Class, TYPES};
-use dendrer::kernel::unknown;
+use dendrer::kernel::sealed;
+use dendrer::kernel::unknown::made_by;
 use dendrer::lines::{FailedLine, LinesTally, Reply};
 use dendrer_object::text::nearest;
-use dendrer_object::{Code, Pointer, Record, RunName, Value};
+use dendrer_object::{Code, Record, RunName, Value};
 
 use crate::answer::{End, ItemAnswer, Line, Page, Style};
+use crate::certainty::{left_unknown, unknown_member};
 use crate::{count, document, quote};
 
 /// Code of a refusal of a type that neither the ontology nor the pack of the run has.
@@ -128,7 +130,7 @@ pub fn item(reply: &Reply) -> Value {
                 members.extend(suggestion(&name, &message).map(|meant| ("meant", Value::from(meant))));
                 members.push(("help", Value::array([Value::record([("argv", argv(&HELP))])])));
             }
-            members.extend(reason.map(|reason| ("reason", reason)));
+            members.extend(reason.map(|reason| ("reason", told(&reason))));
             Value::record(members.into_iter().chain(noted_member(noted)))
         }
         Reply::Failed(failed) => Value::record([
@@ -168,21 +170,19 @@ fn of_record(record: &Record) -> impl Iterator<Item = (&'static str, Value)> {
     ]
     .into_iter()
     .chain(listed)
-    .chain(unknown_member(record))
-}
-
-/// The places that a transition left unknown.
-fn unknown_member(record: &Record) -> Option<(&'static str, Value)> {
-    let made = unknown::made_by(record);
-    let each = made.iter().map(|(place, since)| {
-        Value::record([("place", Value::from(place.as_str())), ("code", Value::from(&*since.code))])
-    });
-    (!made.is_empty()).then(|| ("unknown", Value::array(each)))
+    .chain(unknown_member(&made_by(record)))
 }
 
 fn noted_member(noted: &[Record]) -> Option<(&'static str, Value)> {
     let each = noted.iter().map(|record| Value::record(of_record(record)));
     (!noted.is_empty()).then(|| ("noted", Value::array(each)))
+}
+
+/// The reason of a refusal with its sentence.
+fn told(reason: &Value) -> Value {
+    let kept = ["claimed_author", "code"].map(|name| Some((name, reason.get(name)?.clone())));
+    let message = sealed::words(reason).map(|words| ("message", Value::from(words)));
+    Value::record(kept.into_iter().flatten().chain(message))
 }
 
 fn reason(failed: &FailedLine) -> Value {
@@ -195,9 +195,12 @@ fn reason(failed: &FailedLine) -> Value {
 
 /// Returns the type and the message of a refusal whose type is unknown.
 fn unknown_type(refusal: &Record, reason: Option<&Value>) -> Option<(String, String)> {
-    let part = |name: &str| reason?.get(name)?.as_str().map(str::to_owned);
+    let reason = reason?;
     let name = refusal.header().type_name.as_ref()?.to_string();
-    (UNKNOWN_TYPE == *part("code")?).then_some((name, part("message")?))
+    (UNKNOWN_TYPE == *reason.get("code")?.as_str()?)
+        .then(|| sealed::words(reason))
+        .flatten()
+        .map(|words| (name, words))
 }
 
 /// Returns a reply as a line. A refusal is painted.
@@ -218,7 +221,8 @@ fn line(reply: &Reply, dry_run: bool) -> String {
             let reason = refusal.body().value("/reason").unwrap_or(Value::Null);
             let part =
                 |name: &str| reason.get(name).and_then(Value::as_str).map(quote::escape).unwrap_or_default();
-            let (code, message) = (part("code"), part("message"));
+            let message = sealed::words(&reason).map(|words| quote::escape(&words)).unwrap_or_default();
+            let code = part("code");
             let name = type_name(refusal);
             let hint = unknown_type(refusal, Some(&reason)).map(|(name, message)| {
                 let new = suggestion(&name, &message).filter(|_| !message.contains(DID_YOU_MEAN));
@@ -252,19 +256,7 @@ fn transition(record: &Record) -> String {
 fn listed(record: &Record) -> String {
     let lists = ["/anomalies", "/violations"].into_iter().filter_map(|place| record.body().value(place));
     let lists = lists.map(|list| format!("   WARN {}", quote::value(&list)));
-    lists.chain(unknown_words(record)).collect()
-}
-
-/// The places that a transition left unknown, in words.
-fn unknown_words(record: &Record) -> Option<String> {
-    let made = unknown::made_by(record);
-    let (_, since) = made.first()?;
-    let name = |place: &Pointer| match place.as_str() {
-        "" => "the whole state".to_owned(),
-        _ => quote::escape(&place.dotted()),
-    };
-    let places: Vec<String> = made.iter().map(|(place, _)| name(place)).collect();
-    Some(format!("   UNKNOWN from here on: {} ({})", places.join(", "), since.words()))
+    lists.chain(left_unknown(record).map(|words| format!("   {words}"))).collect()
 }
 
 /// Transitions that the kernel committed because of a line. The anomaly that names a forged type repeats the refusal, so its

@@ -1,13 +1,15 @@
 //! Contributors and diagnoses, as lines and as documents.
 
+use dendrer::ask::bisect::gather::ALLOWS_SHOWN;
 use dendrer::ask::why::gather::Records;
 use dendrer::contributors::{Contributors, ContributorsFound, Proof, Shown};
 use dendrer::diagnosis::{DiagnosisClass, Offer};
 use dendrer_object::Value;
 
+use crate::certainty::Certainty;
 use crate::verdict::{list, word, words};
 use crate::why::{row_of, transition_json};
-use crate::{EXACT, HEURISTIC, count, quote};
+use crate::{count, quote};
 
 /// How many ticks are named in a line.
 const SHOWN: usize = 12;
@@ -59,7 +61,46 @@ pub fn lines(records: &Records, found: &Contributors) -> Vec<String> {
             lines.push(format!("  none found: {tried}   ({matter}, {work})"));
         }
     }
+    if found.takes_deltas && found.found == ContributorsFound::Nothing {
+        lines.push(format!("  why: {WITHOUT_RULES}"));
+    }
     lines
+}
+
+/// Why a run without rules has no contributors.
+const WITHOUT_RULES: &str = "intents bring their changes themselves (delta/1), so leaving one out changes no later one; recorded links say what led there";
+
+/// Writes the decisions that a flip depends on.
+pub fn flip_lines(records: &Records, about: &str, onset: u64, allows: &[u64]) -> Vec<String> {
+    let mut lines = vec!["CONTRIBUTORS (exact for the recorded decisions)".to_owned()];
+    for tick in allows.iter().take(ALLOWS_SHOWN) {
+        let row = row_of(records, *tick);
+        lines.push(format!("  tick {tick}  {}  {}", row.type_name, row.summary));
+    }
+    if allows.len() > ALLOWS_SHOWN {
+        lines.push(format!("  (and {} more)", allows.len() - ALLOWS_SHOWN));
+    }
+    let them = if allows.len() == 1 { "it" } else { "them" };
+    let about = quote::escape(about);
+    lines.push(format!(
+        "  without {them}  tick {onset} is no flip: {about} was never allowed before   smallest"
+    ));
+    lines
+}
+
+/// Returns the decisions that a flip depends on, as a member of `dendrer.bisect/1`.
+pub fn flip_json(records: &Records, onset: u64, allows: &[u64]) -> Value {
+    let items = allows.iter().take(ALLOWS_SHOWN);
+    Value::record([
+        ("certainty", Value::from(Certainty::Exact)),
+        ("of", Value::from("the recorded decisions")),
+        ("counterfactual", Value::from(Certainty::Heuristic)),
+        ("outcome", Value::from("set")),
+        ("shown", Value::from("smallest")),
+        ("items", Value::array(items.map(|tick| Value::record(transition_json(records, *tick))))),
+        ("ticks", Value::array(allows.iter().map(|tick| Value::from(*tick)))),
+        ("earlier", Value::from(onset.saturating_sub(1))),
+    ])
 }
 
 fn proof(onset: u64, proof: &Proof) -> String {
@@ -90,9 +131,9 @@ pub fn to_json(records: &Records, found: &Contributors) -> Value {
     });
     let items = ticks.iter().map(|tick| Value::record(transition_json(records, *tick)));
     Value::record([
-        ("certainty", Value::from(EXACT)),
+        ("certainty", Value::from(Certainty::Exact)),
         ("of", Value::from("the recorded intents")),
-        ("counterfactual", Value::from(HEURISTIC)),
+        ("counterfactual", Value::from(Certainty::Heuristic)),
         ("outcome", Value::from(outcome)),
         ("shown", Value::from(shown)),
         ("items", Value::array(items)),
@@ -102,6 +143,7 @@ pub fn to_json(records: &Records, found: &Contributors) -> Value {
         ("rereductions", Value::from(found.rereductions)),
         ("with", proof_json(&found.with)),
         ("without", without.map_or(Value::Null, proof_json)),
+        ("why", Value::from((found.takes_deltas && outcome == "nothing").then_some(WITHOUT_RULES))),
     ])
 }
 
@@ -124,8 +166,11 @@ pub fn diagnosis_lines(offer: &Offer, decided: Option<DiagnosisClass>, asked: &s
     if decided.unwrap_or(offer.class) == DiagnosisClass::Foundational {
         lines.extend([
             match offer.class {
-                DiagnosisClass::Foundational => {
+                DiagnosisClass::Foundational if offer.or.is_none() => {
                     "  DO NOT fork: no state in this run is from before the problem"
+                }
+                DiagnosisClass::Foundational => {
+                    "  DO NOT fork: the only state from before the problem is the one that the run began with"
                 }
                 _ => "  DO NOT fork: the problem was there before the run",
             }
@@ -142,6 +187,13 @@ pub fn diagnosis_lines(offer: &Offer, decided: Option<DiagnosisClass>, asked: &s
 /// Returns a diagnosis as a member of `dendrer.bisect/1`.
 pub fn diagnosis_json(offer: &Offer, decided: Option<DiagnosisClass>) -> Value {
     let class = decided.unwrap_or(offer.class);
+    let or = |or: &Offer| {
+        Value::record([
+            ("offered", Value::from(or.class.word())),
+            ("words", Value::from(or.class.to_string())),
+            ("evidence", Value::from(or.evidence.as_str())),
+        ])
+    };
     Value::record([
         ("offered", Value::from(offer.class.word())),
         ("words", Value::from(offer.class.to_string())),
@@ -150,6 +202,7 @@ pub fn diagnosis_json(offer: &Offer, decided: Option<DiagnosisClass>) -> Value {
         ("decided", Value::from(decided.map(DiagnosisClass::word))),
         ("may_fork", Value::from(class != DiagnosisClass::Foundational)),
         ("role", Value::from(class.role())),
-        ("certainty", Value::from(HEURISTIC)),
+        ("certainty", Value::from(Certainty::Heuristic)),
+        ("or", Value::from(offer.or.as_deref().map(or))),
     ])
 }

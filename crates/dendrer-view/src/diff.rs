@@ -1,16 +1,20 @@
 //! How two runs differ, as rows, lines and documents.
 
+use dendrer::ask::predicates::PredicateTested;
 use dendrer::diff::{
     DiffAlign, DiffChange, DiffKind, DiffOutcome, DiffQuestion, DiffReport, DiffSides, DiffTally, Marker,
-    Pair, STATE, States,
+    Pair, STATE, States, is_marker,
 };
+use dendrer::timeline::Interval;
 use dendrer_object::record::Record;
 use dendrer_object::{Digest, Pointer, RunName, Value, tag};
 
 use crate::answer::{End, ItemAnswer, Line, Page, Style};
 use crate::casebook::{recorded_json, recorded_lines};
+use crate::certainty::Certainty;
 use crate::table::{Align as Column, Table};
-use crate::{EXACT, count, document, quote, row, thousands, why};
+use crate::verdict::{intervals_json, question_json, sum_up, word};
+use crate::{count, document, quote, row, thousands, why};
 
 /// The words for a side without a value or without a write.
 const ABSENT: &str = "(absent)";
@@ -161,6 +165,10 @@ fn unknown_words(states: &States) -> String {
 pub fn cause_words(pair: &Pair) -> String {
     let type_name = types_of(pair);
     match (&pair.a, &pair.b, pair.changes.first()) {
+        (Some(record), None, Some(change)) | (None, Some(record), Some(change)) if is_marker(record) => {
+            let (a, b) = sides(change);
+            format!("{type_name}, {} {a} -> {b}", quote::path(&change.path))
+        }
         (Some(_), None, _) => {
             format!("b has nothing there, and a goes on with {}", type_name.replace(" | (none)", ""))
         }
@@ -227,6 +235,10 @@ pub fn headline(report: &DiffReport, part: bool) -> String {
             format!("{word} in the final state alone{}", what.unwrap_or_default())
         }
         (_, 0) => of.to_owned(),
+        // What is unknown in a state is one of the values that cannot be compared.
+        (_, 1) if report.unknown.iter().any(|places| !places.is_empty()) => {
+            format!("{of} that can be seen, and the states have unknown places")
+        }
         (_, hidden) => {
             format!("{of} that can be seen, and {} could not be compared", count(hidden, "value", "values"))
         }
@@ -248,9 +260,10 @@ pub fn head_lines(report: &DiffReport, align: DiffAlign) -> Vec<String> {
     let mut skipped = Vec::new();
     for (side, markers) in [("a", &report.markers.0), ("b", &report.markers.1)] {
         if let Some(marker) = markers.iter().find(is_fork) {
-            notes.push(format!("{side} forks there; its tick {} is the fork marker, skipped", marker.tick));
+            let what = if marker.changes_state { "which changes the state" } else { "skipped" };
+            notes.push(format!("{side} forks there; its tick {} is the fork marker, {what}", marker.tick));
         }
-        let others = markers.iter().filter(|marker| !is_fork(marker));
+        let others = markers.iter().filter(|marker| !is_fork(marker) && !marker.changes_state);
         skipped.extend(
             others.map(|marker| format!("{side} {} {}", marker.tick, row::row(&marker.record).type_name)),
         );
@@ -419,6 +432,7 @@ fn markers_json(report: &DiffReport) -> Value {
             ("id", Value::from(row.id.as_str())),
             ("type", Value::from(row.type_name.as_str())),
             ("says", Value::from(marker_words(marker))),
+            ("changes_state", Value::from(marker.changes_state)),
         ])
     };
     let (a, b) = &report.markers;
@@ -494,7 +508,10 @@ pub fn members(
         ("outcome", report.outcome.as_ref().map_or(Value::Null, outcome_json)),
         ("shift", Value::from(shift)),
         ("ignored", ignored_json(report)),
-        ("certainty", Value::from(if report.hidden == 0 { EXACT } else { "unavailable" })),
+        (
+            "certainty",
+            Value::from(if report.hidden == 0 { Certainty::Exact } else { Certainty::Unavailable }),
+        ),
     ]
 }
 
@@ -546,6 +563,8 @@ pub struct DiffFound {
     pub question: DiffQuestion,
     /// The report.
     pub report: DiffReport,
+    /// The verdicts of a predicate on both runs, if they were asked for.
+    pub tested: Option<[PredicateTested; 2]>,
     /// The records in the casebook; `None` if nothing was to be recorded.
     pub recorded: Option<Vec<Record>>,
 }
@@ -605,6 +624,12 @@ impl DiffAnswer {
         self.found = Some(found);
     }
 
+    /// Whether an onset of the predicate that was asked for is not known.
+    fn is_unjudged(&self) -> bool {
+        let tested = self.found.iter().flat_map(|found| &found.tested).flatten();
+        tested.into_iter().any(|tested| tested.line.may_hide_onset())
+    }
+
     /// Counts a pair, and returns whether it is listed.
     fn lists(&mut self) -> bool {
         if self.form.stat || self.form.summary {
@@ -623,6 +648,10 @@ impl DiffAnswer {
             (None, Some(record)) => (record, true),
             _ => return false,
         };
+        // A marker that changes the state is no end of a run.
+        if is_marker(record) {
+            return false;
+        }
         if !pair.kinds.is_empty() {
             let tick = record.header().tick.unwrap_or(0);
             let tail = self.tail.get_or_insert(Tail { in_b, from: tick, to: tick, count: 0 });
@@ -674,6 +703,7 @@ impl ItemAnswer for DiffAnswer {
         let Some(found) = &self.found else { return document("diff", []) };
         let mut members = found.members();
         members.extend(found.recorded.as_ref().map(|recorded| ("recorded", recorded_json(recorded))));
+        members.extend(found.tested.as_ref().map(|tested| ("verdicts", verdicts_json(tested))));
         members.push(("complete", Value::from(self.shown as u64 == self.total)));
         if self.form.stat {
             members.extend([("types", types_json(&found.report)), ("note", Value::from("types only"))]);
@@ -695,10 +725,12 @@ impl ItemAnswer for DiffAnswer {
         if !self.form.only_changes {
             let part = question.is_part(report);
             lines.push(page.fit(&headline(report, part)).paint(Style::Strong));
+            lines.push(page.fit(&format!("runs      a {}, b {}{}", found.a, found.b, page.read_from())));
             lines.extend(head_lines(report, question.align).iter().map(|line| page.fit(line)));
             lines.push(found_line(report, &question.kinds).into());
             lines.extend(ignored_line(report).map(Line::from));
         }
+        lines.extend(found.tested.iter().flat_map(verdict_lines));
         if self.form.stat {
             lines.extend(page.table(&type_table(report)));
         }
@@ -720,11 +752,50 @@ impl ItemAnswer for DiffAnswer {
 
     fn end(&self) -> End {
         match self.found.as_ref().map(|found| &found.report) {
-            Some(report) if report.hidden > 0 => End::Unknown,
+            Some(report) if report.hidden > 0 || self.is_unjudged() => End::Unknown,
             Some(report) if self.form.fails && report.differs() => End::No,
             _ => End::Answered,
         }
     }
+}
+
+/// Writes the verdicts of a predicate on both runs.
+fn verdict_lines(tested: &[PredicateTested; 2]) -> Vec<Line> {
+    let [a, b] = tested;
+    let mut lines = vec![Line::from(format!(
+        "predicate {}   {}   digest {}",
+        quote::escape(&a.question.name()),
+        quote::escape(&a.question.words()),
+        a.question.digest().short()
+    ))];
+    if a.question.digest() != b.question.digest() {
+        let digest = b.question.digest().short();
+        lines.push(Line::note(format!("note: b has another predicate of this name, digest {digest}")));
+    }
+    for (side, tested) in [("a", a), ("b", b)] {
+        let stretch = |one: &Interval| match one.from == one.to {
+            true => format!("{} {}", one.from, word(&one.verdict)),
+            false => format!("{}..{} {}", one.from, one.to, word(&one.verdict)),
+        };
+        let stretches: Vec<String> = tested.line.intervals().iter().map(stretch).collect();
+        let stretches = crate::verdict::list(&stretches, 8).unwrap_or_default();
+        lines.push(format!("          {side} {stretches}   {}", sum_up(&tested.line)).into());
+    }
+    lines
+}
+
+fn verdicts_json(tested: &[PredicateTested; 2]) -> Value {
+    let side = |tested: &PredicateTested| {
+        let line = &tested.line;
+        let is_known = !line.may_hide_onset();
+        Value::record([
+            ("predicate", question_json(&tested.question)),
+            ("onset", Value::from(line.onset().filter(|_| is_known))),
+            ("intervals", intervals_json(&line.intervals())),
+            ("certainty", Value::from(if is_known { Certainty::Exact } else { Certainty::Unavailable })),
+        ])
+    };
+    Value::record([("a", side(&tested[0])), ("b", side(&tested[1]))])
 }
 
 /// Writes places below each other: tick, kind, type, and what differs.

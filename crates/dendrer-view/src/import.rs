@@ -1,8 +1,10 @@
 //! The answer of `import`: a run that was made of a source, or that would be.
 
-use dendrer_object::{Digest, Record, RunName, Value, tag};
+use dendrer::kernel::unknown::Since;
+use dendrer_object::{Digest, Pointer, Record, RunName, Value, tag};
 
 use crate::answer::{Answer, Line, Page, Style};
+use crate::certainty::{unknown_line, unknown_member};
 use crate::reduce::{error_lines, errors_json};
 use crate::{count, document, log, quote};
 
@@ -58,6 +60,8 @@ pub struct ImportAnswer {
     pub pack: Option<Digest>,
     /// The ticks at which a rule of the pack failed.
     pub errors: Vec<(u64, String)>,
+    /// The places of the last state that are unknown, each with its cause.
+    pub unknown: Vec<(Pointer, Since)>,
     /// The first transitions, each with its tick.
     pub first: Vec<(u64, Record)>,
 }
@@ -96,7 +100,7 @@ impl Answer for ImportAnswer {
             ("errors", errors_json(&self.errors)),
             ("items", Value::array(self.first.iter().map(|(_, record)| item(record)))),
         ];
-        document("import", members)
+        document("import", members.into_iter().chain(unknown_member(&self.unknown)))
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -120,6 +124,7 @@ impl ImportAnswer {
         let gaps = count(self.gaps, "gap", "gaps");
         let mut lines = vec![Line::from(format!("imported {run}: {ticks}, {gaps}, tip {}", tip.short()))];
         lines.extend(error_lines(&self.errors));
+        lines.extend(unknown_line(&self.unknown));
         lines.push(Line::note(
             "note: stage 0: the record is what the source says; nothing was enforced when it was made",
         ));

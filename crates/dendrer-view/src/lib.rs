@@ -8,6 +8,7 @@ pub mod backup;
 pub mod bisect;
 pub mod care;
 pub mod casebook;
+pub mod certainty;
 pub mod change;
 pub mod cherrypick;
 pub mod closed;
@@ -58,12 +59,9 @@ pub mod why;
 
 use dendrer_object::Value;
 
-/// How sure an answer is (one of the words of the JSON contract).
-pub const EXACT: &str = "exact";
-/// As [`EXACT`], for what is an aid to thought.
-pub const HEURISTIC: &str = "heuristic";
-/// As [`EXACT`], for what is simply on record.
-pub const RECORDED: &str = "recorded";
+/// What an answer about a run of stage 0 does not claim (design, section 12).
+pub const STAGE_0: &str =
+    "exact for the imported record: at stage 0 no policy, contract or effect class was enforced";
 
 /// Begins a document: `schema` first in meaning, wherever canonical order puts it.
 pub fn document<'k>(schema: &str, members: impl IntoIterator<Item = (&'k str, Value)>) -> Value {
@@ -71,20 +69,9 @@ pub fn document<'k>(schema: &str, members: impl IntoIterator<Item = (&'k str, Va
     Value::record(members.into_iter().chain([schema]))
 }
 
+pub use dendrer_object::text::thousands;
+
 /// Returns "1 tick", "2 ticks".
 pub fn count(n: u64, one: &str, many: &str) -> String {
     format!("{} {}", thousands(n), if n == 1 { one } else { many })
-}
-
-/// Writes an integer with commas between thousands.
-pub fn thousands(n: u64) -> String {
-    let digits = n.to_string();
-    let mut text = String::new();
-    for (at, digit) in digits.chars().enumerate() {
-        if at > 0 && (digits.len() - at).is_multiple_of(3) {
-            text.push(',');
-        }
-        text.push(digit);
-    }
-    text
 }

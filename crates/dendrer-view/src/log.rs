@@ -7,8 +7,9 @@ use dendrer::ask::show::{ShownRecord, ShownWrites};
 use dendrer_object::{RunName, Value};
 
 use crate::answer::{Answer, CUT, ItemAnswer, Line, Page, Style};
+use crate::certainty::Certainty;
 use crate::show::{ShowAnswer, ShowParts};
-use crate::{RECORDED, closed, count, document, quote, thousands};
+use crate::{closed, count, document, quote, thousands};
 
 pub use crate::row::{Row, row};
 
@@ -165,7 +166,7 @@ impl ItemAnswer for LogAnswer {
                     ("closed", closed::to_json(&summary.closed)),
                     ("tip", Value::from(summary.tip)),
                     ("complete", Value::from(!summary.left_out)),
-                    ("certainty", Value::from(RECORDED)),
+                    ("certainty", Value::from(Certainty::Recorded)),
                 ],
             ),
             LogEnd::Followed(total) => document("log", [run, ("total", Value::from(*total))]),
@@ -178,7 +179,7 @@ impl ItemAnswer for LogAnswer {
         legend.into_iter().chain(self.rows_lines(page)).collect()
     }
 
-    fn last_lines(&mut self, _: &Page) -> Vec<Line> {
+    fn last_lines(&mut self, page: &Page) -> Vec<Line> {
         let LogEnd::Summed { summary, found_intact } = &self.ended else { return Vec::new() };
         let mut lines = Vec::new();
         lines.extend((self.whole && summary.shown > 0).then(|| Line::from("")));
@@ -189,12 +190,13 @@ impl ItemAnswer for LogAnswer {
         };
         let more = if summary.left_out { " (use -n 0 for all)" } else { "" };
         let sum = format!(
-            "{} of {}{refused}{more}, {}, {}, {}",
+            "{} of {}{refused}{more}, {}, {}, {}{}",
             thousands(summary.shown - summary.refusals),
             count(summary.total, "transition", "transitions"),
             count(summary.agents, "agent", "agents"),
             count(summary.anomalies, "anomaly", "anomalies"),
             if *found_intact { "found intact here" } else { "not verified yet" },
+            page.of_run(&self.run),
         );
         lines.push(sum.into());
         lines.extend(closed::line(&summary.closed).map(Line::from));

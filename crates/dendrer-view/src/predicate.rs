@@ -10,8 +10,8 @@ use dendrer_object::record::Record;
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::bisect::{
-    candidate_ticks, interval_lines, question_lines, standing_json, standing_words, sum_up, timeline_json,
-    word, words,
+    candidate_ticks, interval_lines, question_lines, run_line, standing_json, standing_words, sum_up,
+    timeline_json, word, words,
 };
 use crate::table::{Align, Table};
 use crate::{count, document, quote, row, thousands};
@@ -134,16 +134,28 @@ impl TickRow {
     /// Reads a row off a record.
     pub fn of(tick: u64, record: &Record, verdict: &Verdict) -> TickRow {
         let row = row::row(record);
-        TickRow { tick, type_name: row.type_name, verdict: verdict.clone(), notes: row.summary }
+        let notes = match verdict {
+            // The reason comes first, because long rows are cut.
+            Verdict::Uncertain(why) => {
+                format!("{}   {}", quote::escape(why), row.summary).trim_end().to_owned()
+            }
+            _ => row.summary,
+        };
+        TickRow { tick, type_name: row.type_name, verdict: verdict.clone(), notes }
     }
 
     fn to_json(&self) -> Value {
-        Value::record([
+        let members = [
             ("tick", Value::from(self.tick)),
             ("transition_type", Value::from(self.type_name.as_str())),
             ("predicate", Value::from(word(&self.verdict))),
             ("notes", Value::from(self.notes.as_str())),
-        ])
+        ];
+        let why = match &self.verdict {
+            Verdict::Uncertain(why) => Some(("why", Value::from(why.as_str()))),
+            _ => None,
+        };
+        Value::record(members.into_iter().chain(why))
     }
 }
 
@@ -182,11 +194,12 @@ impl Answer for PredicateTestAnswer<'_> {
         let registered = self.tested.registered.as_ref();
         head.extend(registered.map(|entry| format!("           {}", registration_line(entry))));
         head.extend(self.tested.other_in_pack.map(other_line));
-        let mut lines: Vec<Line> = head.into_iter().map(Line::from).collect();
+        let mut lines = vec![run_line(&self.tested.run, (line.from, line.to), page)];
+        lines.extend(head.into_iter().map(Line::from));
         match self.rows {
             Some(rows) => lines.extend(tick_table(rows).lines(page.width).0.into_iter().map(Line::from)),
             None => {
-                let intervals = interval_lines(line).into_iter().zip(line.intervals());
+                let intervals = interval_lines(line).into_iter().zip(line.reasons());
                 lines.extend(intervals.map(|(text, at)| Line::styled(style(&at.verdict), text)));
             }
         }
@@ -253,7 +266,7 @@ pub fn sample_lines(predicate: &Predicate, sample: &Sample, line: &Timeline) -> 
         lines.push(format!("  ({} more turns)", thousands(more as u64)).into());
     }
     match sample.turns.len() {
-        0 => lines.push(format!("  {}", sum_up(line)).into()),
+        0 => lines.push(format!("  {}: whether it recovers was not tested there", sum_up(line)).into()),
         1 => lines.push("  does not recover".into()),
         _ => {}
     }
@@ -267,12 +280,14 @@ pub struct RegistrationAnswer {
     pub entry: Registered,
     /// Whether a record was added.
     pub changed: bool,
+    /// Whether it was asked that the predicate cannot recover.
+    pub is_verified: bool,
 }
 
 impl RegistrationAnswer {
-    /// Whether the predicate recovers, so bisect refuses it.
+    /// Whether it was asked that the predicate cannot recover, and it does.
     pub fn is_rejected(&self) -> bool {
-        matches!(self.entry.known, MonotoneEvidence::Recovers(_))
+        self.is_verified && matches!(self.entry.known, MonotoneEvidence::Recovers(_))
     }
 }
 

@@ -5,13 +5,14 @@
 use std::path::Path;
 
 use dendrer::Error;
-use dendrer::error::{AddressError, Limited, NoStore, TrustError};
+use dendrer::error::{AddressError, Limited, NameKind, NoStore, TrustError, Undeclared};
 use dendrer::kernel::expr::{ExprError, Span};
 use dendrer::kernel::replay::ReplayError;
 use dendrer::store::StoreError;
 use dendrer_object::{Code, RunName, Value};
 
 use crate::quote::shell;
+use crate::verdict::list;
 use crate::{codes, document, quote};
 
 /// A problem on its way to the user. At most three help lines are shown; each is a command that can be pasted.
@@ -198,6 +199,7 @@ impl From<Error> for Problem {
                 problem.note(format!("did you mean {near}?")).help(&["dendrer", "log", near.as_str()])
             }
             Error::NoRun { .. } => problem.help(&["dendrer", "runs"]),
+            Error::Undeclared(name) => undeclared(problem, &name),
             Error::NoTick { run, tip, .. } => problem.help(&["dendrer", "show", &format!("{run}@{tip}")]),
             Error::Extension(error) => {
                 let others = error.faults.iter().skip(1);
@@ -271,6 +273,42 @@ impl From<Error> for Problem {
             error => Problem::of_error(&error),
         }
     }
+}
+
+/// Suggests the name that was meant, or lists those that exist.
+fn undeclared(problem: Problem, name: &Undeclared) -> Problem {
+    let run = name.runs.first().map_or("@", String::as_str);
+    let problem = match (&name.near, signal(&name.name).filter(|_| name.kind == NameKind::Anomaly)) {
+        (_, Some((said, verb))) => problem.note(said).help(&[&["dendrer"], verb, &[run]].concat()),
+        (Some(near), None) => problem.note(format!("did you mean {near}?")),
+        (None, None) => match list(&name.known, NAMES_SHOWN) {
+            Some(known) => problem.note(format!("there are {known}")),
+            None => problem,
+        },
+    };
+    match name.kind {
+        NameKind::Place => problem.help(&["dendrer", "state", run, "--depth", "1"]),
+        NameKind::Type | NameKind::Agent => problem.help(&["dendrer", "log", run]),
+        NameKind::Anomaly => problem.help(&["dendrer", "log", run, "--anomalies"]),
+    }
+}
+
+/// Names that a message lists at most.
+const NAMES_SHOWN: usize = 12;
+
+/// The signals of the dendrer paper (4.3) that no transition carries, each with the verb that finds them.
+fn signal(kind: &str) -> Option<(&'static str, &'static [&'static str])> {
+    Some(match kind {
+        "sequence_gap" => ("a gap in the sequence makes no run: verify names the tick", &["verify"]),
+        "schema_mismatch" => {
+            ("an intent that does not fit the schema is refused and in no transition", &["log", "--refusals"])
+        }
+        "replay_divergence" | "reducer_divergence" | "reducer_nondeterminism" => (
+            "a reducer that diverges is found by replaying, and noted in no transition",
+            &["replay", "--detect"],
+        ),
+        _ => return None,
+    })
 }
 
 fn address_problem(problem: Problem, error: &AddressError) -> Problem {

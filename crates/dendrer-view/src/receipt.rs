@@ -3,6 +3,7 @@
 //! Text of a trace is never printed as it is: every character that is not plain ASCII is spelt out.
 
 use dendrer::ask::receipt::Receipt;
+use dendrer::kernel::sealed;
 use dendrer_object::{Record, Value};
 
 use crate::answer::Line;
@@ -23,9 +24,10 @@ pub fn first_lines(receipt: &Receipt) -> Vec<Line> {
     ]
 }
 
-/// Writes the line of a transition.
-pub fn record_line(tick: u64, record: &Record) -> Line {
-    line(tick, record, &record.content()).into()
+/// Writes the line of a transition of the run of a receipt.
+pub fn record_line(receipt: &Receipt, tick: u64, record: &Record) -> Line {
+    let progress = receipt.progress.as_ref().and_then(|progress| progress.get(&tick));
+    line(tick, record, &record.content(), progress.copied()).into()
 }
 
 /// Writes the lines after the last transition.
@@ -37,12 +39,12 @@ pub fn last_lines(receipt: &Receipt) -> Vec<Line> {
     vec![Line::from(""), done.into()]
 }
 
-fn line(tick: u64, record: &Record, content: &Value) -> String {
+fn line(tick: u64, record: &Record, content: &Value, progress: Option<f64>) -> String {
     let type_name = record.header().type_name.as_ref().map_or("", |name| name.as_str());
     let columns: Vec<String> = [
         Some(format!("{type_name:<16}")),
         measure(content).map(|text| format!("{text:<16}")),
-        words(content),
+        words(content, progress),
     ]
     .into_iter()
     .flatten()
@@ -64,9 +66,8 @@ fn measure(content: &Value) -> Option<String> {
 }
 
 /// The third column: how much nearer the goal came, and what came of the step; else what it says.
-fn words(content: &Value) -> Option<String> {
+fn words(content: &Value, progress: Option<f64>) -> Option<String> {
     let says = |name: &str| content.get("intent")?.get(name)?.as_str().map(plain);
-    let progress = content.get("metrics").and_then(|metrics| metrics.get("progress_delta")?.as_f64());
     let noted: Vec<String> =
         progress.map(|by| format!("progress={by:+.2}")).into_iter().chain(says("outcome")).collect();
     if !noted.is_empty() {
@@ -76,8 +77,9 @@ fn words(content: &Value) -> Option<String> {
         let reason = reason.map(|reason| format!(" \"{}\"", plain(reason))).unwrap_or_default();
         return Some(format!("from {}@{tick}{reason}", plain(run)));
     }
-    let anomaly =
-        || content.get("anomalies").and_then(Value::as_array)?.get(0)?.get("message")?.as_str().map(plain);
+    let anomaly = || {
+        sealed::words(content.get("anomalies").and_then(Value::as_array)?.get(0)?).map(|words| plain(&words))
+    };
     let tool = || content.get("action").and_then(|action| action.get("tool")?.as_str()).map(plain);
     says("description").or_else(tool).or_else(anomaly)
 }

@@ -2,9 +2,10 @@
 
 use dendrer::kernel::pack::Pack;
 use dendrer::reduce::{Reduced, Retold};
-use dendrer_object::{RunName, Value};
+use dendrer_object::{Code, RunName, Value};
 
 use crate::answer::{Answer, Line, Page, Style};
+use crate::certainty::{unknown_line, unknown_member};
 use crate::{count, document, quote};
 
 /// How many errors of rules are printed for people; the run has them all.
@@ -25,7 +26,15 @@ pub struct ReduceAnswer<'r> {
 
 impl Answer for ReduceAnswer<'_> {
     fn document(&self) -> Value {
-        let Reduced { ticks, tip, errors, wrote, extensions } = self.reduced;
+        let Reduced { ticks, tip, errors, wrote, extensions, stage, enforced_from, refused, unknown } =
+            self.reduced;
+        let refused = refused.iter().map(|(tick, code, why)| {
+            Value::record([
+                ("tick", Value::from(*tick)),
+                ("code", Value::from(*code)),
+                ("message", Value::from(why.as_str())),
+            ])
+        });
         let members = [
             ("run", Value::from(self.run.as_str())),
             ("source", Value::from(self.source.as_str())),
@@ -35,12 +44,16 @@ impl Answer for ReduceAnswer<'_> {
             ("tip", Value::from(*tip)),
             ("errors", errors_json(errors)),
             ("extensions", Value::array(extensions.iter().map(extension_json))),
+            ("stage", Value::from(*stage as u64)),
+            ("enforced_from", Value::from(*enforced_from)),
+            ("refused", Value::array(refused)),
         ];
-        document("reduce", members)
+        document("reduce", members.into_iter().chain(unknown_member(unknown)))
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        let Reduced { ticks, tip, errors, wrote, extensions } = self.reduced;
+        let Reduced { ticks, tip, errors, wrote, extensions, stage, enforced_from, refused, unknown } =
+            self.reduced;
         let (run, source, ticks) = (self.run, self.source, count(*ticks, "tick", "ticks"));
         let pack = format!("{} {}", self.pack.name, self.pack.version);
         let first = format!(
@@ -50,8 +63,27 @@ impl Answer for ReduceAnswer<'_> {
         lines.extend(extensions.iter().map(|Retold { id, tick, from }| {
             Line::from(format!("extension  {} at tick {tick}, holds from tick {from} on", quote::escape(id)))
         }));
+        if let Some(from) = enforced_from {
+            let stage = *stage as u64;
+            lines.push(
+                format!("stage      {stage}: contracts and violations are enforced from tick {from} on")
+                    .into(),
+            );
+            let line = |(tick, code, why): &(u64, Code, String)| {
+                Line::styled(Style::Warn, format!("{code}      tick {tick}: {}", quote::escape(why)))
+            };
+            lines.extend(refused.iter().take(ERRORS_SHOWN).map(line));
+            lines.push(match refused.len() {
+                0 => "would have refused nothing of what happened".into(),
+                n => {
+                    let transitions = count(n as u64, "transition", "transitions");
+                    format!("would have refused {transitions}; they happened, and are kept").into()
+                }
+            });
+        }
         lines.push(format!("tip        {tip}").into());
         lines.extend(error_lines(errors));
+        lines.extend(unknown_line(unknown));
         lines.push(Line::help(["dendrer", "verify", run.as_str(), "--replay"]));
         lines
     }

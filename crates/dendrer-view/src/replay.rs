@@ -61,7 +61,7 @@ impl ItemAnswer for ReplayAnswer {
     }
 
     /// A replay that fails has no last line: the problem is reported as an error.
-    fn last_lines(&mut self, _: &Page) -> Vec<Line> {
+    fn last_lines(&mut self, page: &Page) -> Vec<Line> {
         let Some(replayed) = &self.replayed else { return Vec::new() };
         let line = match &replayed.error {
             None => {
@@ -69,7 +69,8 @@ impl ItemAnswer for ReplayAnswer {
                 let twice = if replayed.twice { ", two evaluations each" } else { "" };
                 let ticks = count(*ticks, "tick", "ticks");
                 format!(
-                    "replayed   OK    {ticks} of {tip} of {run}, by {reducer}{twice}; no model and no tool was called"
+                    "replayed   OK    {ticks} of {tip} of {run}, by {reducer}{twice}; no model and no tool was called{}",
+                    page.of_run(run)
                 )
             }
             Some(error) if self.detects => {

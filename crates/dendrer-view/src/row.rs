@@ -1,8 +1,11 @@
 //! A record as a row: who, which type, and one line of what it says.
 
+use dendrer::kernel::sealed;
+use dendrer::kernel::unknown::made_by;
 use dendrer_object::Value;
 use dendrer_object::record::{Kind, Record};
 
+use crate::certainty::{left_unknown, unknown_member};
 use crate::quote;
 
 /// One transition or refusal, as a log lists it.
@@ -38,7 +41,11 @@ pub fn row(record: &Record) -> Row {
         agent: quote::escape(agent),
         type_name,
         confidence: content.get("intent").and_then(|intent| intent.get("confidence")).and_then(Value::as_f64),
-        summary: summary(&content),
+        summary: match left_unknown(record) {
+            // In front, because long rows are cut.
+            Some(words) => format!("{words} {}", summary(&content)).trim_end().to_owned(),
+            None => summary(&content),
+        },
         anomalies: content.get("anomalies").and_then(Value::as_array).map_or(0, |list| list.len()),
     }
 }
@@ -47,8 +54,8 @@ pub fn row(record: &Record) -> Row {
 fn summary(content: &Value) -> String {
     let at = |outer: &str, inner: &str| content.get(outer).and_then(|value| value.get(inner));
     let mut parts: Vec<String> = Vec::new();
-    if let Some(message) = at("reason", "message").and_then(Value::as_str) {
-        parts.push(quote::escape(message));
+    if let Some(message) = content.get("reason").and_then(sealed::words) {
+        parts.push(quote::escape(&message));
     }
     if let Some(decision) = at("policy", "decision").and_then(Value::as_str) {
         parts.push(decision.to_owned());
@@ -81,8 +88,7 @@ fn summary(content: &Value) -> String {
     if parts.is_empty() {
         let anomaly = content.get("anomalies").and_then(Value::as_array).and_then(|list| list.get(0));
         let kind = anomaly.and_then(|anomaly| anomaly.get("kind")).and_then(Value::as_str).map(quote::escape);
-        let message =
-            anomaly.and_then(|anomaly| anomaly.get("message")).and_then(Value::as_str).map(quote::quoted);
+        let message = anomaly.and_then(sealed::words).map(|words| quote::quoted(&words));
         parts.extend(kind.into_iter().chain(message));
     }
     parts.join(" ")
@@ -103,7 +109,7 @@ impl Row {
     /// Returns the row as an item of `dendrer.log/1`.
     pub fn to_json(&self, record: &Record) -> Value {
         let header = record.header();
-        Value::record([
+        let members = [
             ("agent", record.body().value("/agent_id").unwrap_or(Value::Null)),
             ("anomalies", Value::from(self.anomalies as u64)),
             ("author", Value::from(header.author.as_str())),
@@ -114,7 +120,8 @@ impl Row {
             ("tick", Value::from(self.tick)),
             ("ts", Value::from(header.ts.to_string())),
             ("type", Value::from(header.type_name.as_ref().map(|name| name.to_string()))),
-        ])
+        ];
+        Value::record(members.into_iter().chain(unknown_member(&made_by(record))))
     }
 
     /// Writes the confidence with two decimals, or a dash.

@@ -3,7 +3,8 @@
 use dendrer::ask::runs::{ListedRun, RunsAnswer};
 use dendrer_object::Value;
 
-use crate::answer::{Answer, Line, Page};
+use crate::answer::{Answer, Line, Page, Style};
+use crate::certainty::{unknown_member, unknown_words};
 use crate::table::{Align, Table};
 use crate::{count, document, quote, thousands};
 
@@ -29,6 +30,17 @@ impl Answer for RunsAnswer {
         let fit = if self.matching < self.total { format!(", {matching} match") } else { String::new() };
         lines.push(format!("{} of {total} runs{fit}{more}", thousands(shown as u64)).into());
         lines.extend(unclear_line(self).map(Line::from));
+        lines.extend(self.runs.iter().filter_map(|run| {
+            let words = unknown_words(run.unknown.as_deref().unwrap_or_default())?;
+            Some(Line::styled(Style::Warn, format!("UNKNOWN    in {}: {words}", run.summary.name)))
+        }));
+        let unread = self.runs.iter().filter(|run| run.unknown.is_none()).count() as u64;
+        lines.extend((unread > 0).then(|| {
+            let runs = count(unread, "run", "runs");
+            Line::note(format!(
+                "note: the states of {runs} were not read, so whether they are complete is not said"
+            ))
+        }));
         lines.extend((self.total == 0).then(|| Line::note("help: dendrer demo")));
         lines
     }
@@ -84,7 +96,7 @@ fn item(run: &ListedRun) -> Value {
         Value::record([("run", Value::from(parent.as_str())), ("tick", Value::from(*tick))])
     });
     let summary = &run.summary;
-    Value::record([
+    let members = [
         ("casebook", Value::from(run.casebook)),
         ("ended", Value::from(summary.ended)),
         ("forked_from", Value::from(parent)),
@@ -97,5 +109,7 @@ fn item(run: &ListedRun) -> Value {
         ("tip", Value::from(summary.head.id)),
         ("updated", Value::from(summary.last_ts.to_string())),
         ("verified_here", Value::from(run.verified)),
-    ])
+        ("state_read", Value::from(run.unknown.is_some())),
+    ];
+    Value::record(members.into_iter().chain(unknown_member(run.unknown.as_deref().unwrap_or_default())))
 }

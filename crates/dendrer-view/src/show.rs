@@ -4,13 +4,15 @@ use dendrer::ask::show::{ShownRecord, ShownWrites};
 use dendrer::closed::closed;
 use dendrer::kernel::pack::modules::without_bytes;
 use dendrer::kernel::predicate::Window;
+use dendrer::kernel::unknown::made_by;
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Pointer, Value, json};
 
 use crate::answer::{Answer, Line, Page, Style, pretty};
+use crate::certainty::{Certainty, left_unknown, unknown_member};
 pub use crate::change::{change_json, change_line};
 use crate::why::op_words;
-use crate::{RECORDED, count, document, provenance, quote};
+use crate::{count, document, provenance, quote};
 
 /// A record, and the parts of it that people asked for. The document has every part.
 #[derive(Debug, Clone, Copy)]
@@ -78,8 +80,9 @@ impl Answer for ShowAnswer<'_> {
             ("content", record.content()),
             ("closed", Value::array(closed(record).iter().map(|place| Value::from(place.as_str())))),
             ("changes", changes),
-            ("certainty", Value::from(RECORDED)),
+            ("certainty", Value::from(Certainty::Recorded)),
         ];
+        members.extend(unknown_member(&made_by(record)));
         members.extend(state.iter().map(|(_, state)| ("state", Value::from(state.clone()))));
         members.extend(provenance.iter().map(|found| ("provenance", provenance::to_json(found))));
         document("show", members)
@@ -93,6 +96,8 @@ impl Answer for ShowAnswer<'_> {
         let mut lines = Vec::new();
         lines.extend(run.iter().filter(|_| self.parts.run).map(|run| Line::from(format!("beside {run}"))));
         lines.extend(title_lines(record, &content, page));
+        let run = run.iter().filter(|_| !self.parts.run && !page.is_usual);
+        lines.extend(run.map(|run| Line::from(format!("run         {run}{}", page.read_from()))));
         if self.parts.intent {
             lines.extend(intent_lines(&content, width));
         }
@@ -112,6 +117,7 @@ impl Answer for ShowAnswer<'_> {
         if self.parts.changes && self.shown.tick.is_some_and(|tick| tick > 0) {
             lines.extend(writes_lines(&self.shown.writes, page));
         }
+        lines.extend(left_unknown(record).map(|words| Line::styled(Style::Warn, words)));
         if self.parts.provenance {
             lines.push("provenance".into());
             let facts = provenance.iter().flat_map(provenance::lines);

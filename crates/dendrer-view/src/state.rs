@@ -4,9 +4,10 @@ use dendrer::ask::state::{StateAnswer, StateDifference};
 use dendrer::kernel::predicate::Window;
 use dendrer_object::Value;
 
-use crate::answer::{Answer, Line, Page, Style, pretty};
+use crate::answer::{Answer, End, Line, Page, Style, pretty};
+use crate::certainty::{Certainty, unknown_line, unknown_member};
 use crate::change::change_json;
-use crate::{RECORDED, count, document};
+use crate::{count, document};
 
 fn window_word(window: Window) -> &'static str {
     match window {
@@ -17,6 +18,8 @@ fn window_word(window: Window) -> &'static str {
 
 impl Answer for StateAnswer {
     fn document(&self) -> Value {
+        let certainty = if self.derived { Certainty::Derived } else { Certainty::Recorded };
+        let certainty = certainty.unless(!self.unknown.is_empty());
         let members = [
             ("run", Value::from(self.run.as_str())),
             ("tick", Value::from(self.tick)),
@@ -24,15 +27,24 @@ impl Answer for StateAnswer {
             ("path", Value::from(self.path.as_str())),
             ("state_root", Value::from(self.root)),
             ("value", self.value.clone()),
-            ("certainty", Value::from(if self.derived { "derived" } else { RECORDED })),
+            ("certainty", Value::from(certainty)),
         ];
-        document("state", members)
+        document("state", members.into_iter().chain(unknown_member(&self.unknown)))
+    }
+
+    fn end(&self) -> End {
+        if self.unknown.is_empty() { End::Answered } else { End::Unknown }
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
         let lines = pretty(&self.value, 0, self.depth);
-        let root = self.path.as_str().is_empty().then(|| Line::note(format!("state root {}", self.root)));
-        lines.iter().map(|line| page.fit(line)).chain(root).collect()
+        let root = self
+            .path
+            .as_str()
+            .is_empty()
+            .then(|| Line::note(format!("state root {}{}", self.root, page.of_run(&self.run))));
+        let lines = lines.iter().map(|line| page.fit(line));
+        lines.chain(unknown_line(&self.unknown)).chain(root).collect()
     }
 }
 
@@ -45,15 +57,22 @@ impl Answer for StateDifference {
             ("window", Value::from(window_word(self.window))),
             ("path", Value::from(self.path.as_str())),
             ("items", Value::array(self.changes.iter().map(change_json))),
-            ("certainty", Value::from(RECORDED)),
+            ("certainty", Value::from(Certainty::Recorded.unless(!self.unknown.is_empty()))),
         ];
-        document("state-difference", place(&self.place).into_iter().chain(members))
+        let members = place(&self.place).into_iter().chain(members);
+        document("state-difference", members.chain(unknown_member(&self.unknown)))
+    }
+
+    fn end(&self) -> End {
+        if self.unknown.is_empty() { End::Answered } else { End::Unknown }
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
         let ((run, tick), (base, from)) = (&self.place, &self.base);
         let number = count(self.changes.len() as u64, "difference", "differences");
         let changes = self.changes.iter().map(|change| page.change(change).paint(Style::Warn));
-        changes.chain([format!("{number} from {base}@{from} to {run}@{tick}").into()]).collect()
+        let read = if page.is_usual { String::new() } else { page.read_from() };
+        let sum = format!("{number} from {base}@{from} to {run}@{tick}{read}");
+        changes.chain(unknown_line(&self.unknown)).chain([sum.into()]).collect()
     }
 }

@@ -5,6 +5,7 @@ use dendrer::verify::{RunReport, VerifyFinding, VerifyReport, VerifyVerdict};
 use dendrer_object::{Code, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
+use crate::certainty::{unknown_member, unknown_words};
 use crate::problem::Problem;
 use crate::{count, document, quote};
 
@@ -122,6 +123,12 @@ fn verified_lines(log: &VerifiedLog) -> Vec<Line> {
             true => Line::styled(Style::Bad, text),
             false => Line::from(text),
         }));
+        if let (Some(words), Some(tick)) =
+            (unknown_words(&run.unknown), run.unknown.iter().map(|(_, since)| since.tick).min())
+        {
+            let text = format!("state      INCOMPLETE from tick {tick}: {words}");
+            lines.push(Line::styled(Style::Warn, text));
+        }
     }
     lines.push(log_line(report).into());
     lines.extend(report.findings.iter().flat_map(|finding| finding_lines(report, finding)));
@@ -273,7 +280,7 @@ fn run_json(run: &RunReport) -> Value {
             ("message", Value::from(error.to_string())),
         ]),
     });
-    Value::record([
+    let members = [
         ("run", Value::from(run.run.as_str())),
         ("genesis", Value::from(line.genesis)),
         ("tip", Value::from(line.tip)),
@@ -290,7 +297,8 @@ fn run_json(run: &RunReport) -> Value {
             ),
         ),
         ("replay", Value::from(replay)),
-    ])
+    ];
+    Value::record(members.into_iter().chain(unknown_member(&run.unknown)))
 }
 
 /// Names the part that was verified, if it is not the whole: `, ticks 20 to 47 alone`.

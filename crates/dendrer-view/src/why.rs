@@ -1,24 +1,26 @@
 //! Writes, trees of inputs and what followed, as lines and as documents.
 
 use dendrer::ask::why::gather::{Backtracked, BacktrackedWrite, Records, WhyAnswer};
-use dendrer::why::{Because, Chain, Stops, WhyNode};
+use dendrer::why::{Because, Chain, Stops, UpstreamRecord, WhyNode};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::{Pointer, Value};
 
 use crate::answer::{Answer, End, Line, Page};
+use crate::certainty::{Certainty, unknown_line, unknown_member};
+use crate::change::{change_json, change_line};
 use crate::verdict::list;
-use crate::{EXACT, HEURISTIC, RECORDED, count, document, quote, row};
+use crate::{count, document, quote, row};
 
 /// The words for a delta without any other record of its inputs.
 pub const UNKNOWN: &str =
     "inputs unknown: a delta says what it wrote, not what it read, and no link says more";
 
 /// How sure it is that something is an input.
-pub fn certainty(because: &Because) -> &'static str {
+pub fn certainty(because: &Because) -> Certainty {
     match because {
-        Because::StoodThere => EXACT,
-        Because::Link(_) => RECORDED,
-        Because::MayRead(_) | Because::MayReadWhole(_) => HEURISTIC,
+        Because::StoodThere => Certainty::Exact,
+        Because::Link(_) => Certainty::Recorded,
+        Because::MayRead(_) | Because::MayReadWhole(_) => Certainty::Heuristic,
     }
 }
 
@@ -160,7 +162,7 @@ pub fn node_json(records: &Records, node: &WhyNode) -> Value {
 }
 
 /// Writes what followed from an onset.
-pub fn chain_lines(records: &Records, chain: &Chain) -> Vec<String> {
+pub fn chain_lines(records: &Records, chain: &Chain, width: Option<usize>) -> Vec<String> {
     let basis = match chain.rules {
         true => "links, and what the rules of the pack may read",
         false => "recorded links alone: what a delta read is not known",
@@ -176,11 +178,46 @@ pub fn chain_lines(records: &Records, chain: &Chain) -> Vec<String> {
             (false, _) => format!("<- {}", how.join(", ")),
         };
         lines.push(format!("  tick {}  {}  {}   {how}", member.tick, row.type_name, row.summary));
+        // The changes of the onset are shown with it.
+        let is_onset = member.tick == chain.members[0].tick;
+        match member.changes.as_ref().filter(|_| !is_onset) {
+            Some(changes) => {
+                lines.extend(changes.iter().map(|one| format!("      {}", change_line(one, width))))
+            }
+            None if is_onset => {}
+            None => lines.push("      changes not known: a value was erased or withheld".to_owned()),
+        }
     }
     if chain.more {
         lines.push("  (more follow; --chain-limit shows more)".to_owned());
     }
     lines
+}
+
+/// Writes what the recorded links of an onset lead back to.
+pub fn upstream_lines(records: &Records, upstream: &[UpstreamRecord]) -> Vec<String> {
+    let mut lines = Vec::new();
+    for one in upstream {
+        let row = row_of(records, one.tick);
+        let by: Vec<String> = one.named_by.iter().map(|(tick, rel)| format!("{rel} of {tick}")).collect();
+        lines.push(format!("  tick {}  {}  {}   {}", one.tick, row.type_name, row.summary, by.join(", ")));
+    }
+    if !lines.is_empty() {
+        lines.insert(0, "UPSTREAM (recorded)  what the links of the onset lead back to".to_owned());
+    }
+    lines
+}
+
+/// Returns what the recorded links of an onset lead back to.
+pub fn upstream_json(records: &Records, upstream: &[UpstreamRecord]) -> Value {
+    Value::array(upstream.iter().map(|one| {
+        let mut members = transition_json(records, one.tick);
+        let named_by = one.named_by.iter().map(|(tick, rel)| {
+            Value::record([("tick", Value::from(*tick)), ("link", Value::from(rel.as_str()))])
+        });
+        members.push(("named_by", Value::array(named_by)));
+        Value::record(members)
+    }))
 }
 
 /// Returns what followed from an onset.
@@ -193,6 +230,8 @@ pub fn chain_json(records: &Records, chain: &Chain) -> Value {
             Value::Object(object)
         });
         members.push(("because", Value::array(because)));
+        let changes = member.changes.as_ref().map(|changes| Value::array(changes.iter().map(change_json)));
+        members.push(("changes", Value::from(changes)));
         members.push((
             "temporal",
             Value::from(member.because.is_empty() && member.tick != chain.members[0].tick),
@@ -200,7 +239,7 @@ pub fn chain_json(records: &Records, chain: &Chain) -> Value {
         Value::record(members)
     });
     Value::record([
-        ("certainty", Value::from(HEURISTIC)),
+        ("certainty", Value::from(Certainty::Heuristic)),
         ("reads", Value::from(if chain.rules { "rules" } else { "unknown" })),
         ("looked_to", Value::from(chain.looked_to)),
         ("more", Value::from(chain.more)),
@@ -232,7 +271,7 @@ fn shortened(page: &Page, line: &str) -> Line {
 impl Answer for WhyAnswer {
     fn document(&self) -> Value {
         let root = self.why.root.as_ref();
-        let certainty = if root.is_some_and(guesses) { HEURISTIC } else { RECORDED };
+        let certainty = if root.is_some_and(guesses) { Certainty::Heuristic } else { Certainty::Recorded };
         let members = [
             ("run", Value::from(self.run.as_str())),
             ("tick", Value::from(self.tick)),
@@ -243,15 +282,16 @@ impl Answer for WhyAnswer {
             ("root", Value::from(root.map(|root| node_json(&self.records, root)))),
             ("hidden", ticks_json(&self.why.hidden)),
             ("reads", Value::from(if self.why.rules { "rules" } else { "unknown" })),
-            ("certainty", Value::from(certainty)),
+            ("certainty", Value::from(certainty.unless(!self.unknown.is_empty()))),
         ];
-        document("why", members)
+        document("why", members.into_iter().chain(unknown_member(&self.unknown)))
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
         let (path, followed) = (quote::path(&self.path), quote::path(&self.followed));
         let shown = self.value.as_ref().map_or_else(|| "(absent)".to_owned(), quote::value);
-        let mut lines = vec![Line::from(format!("{path} at {}@{}   {shown}", self.run, self.tick))];
+        let place = format!("{path} at {}@{}   {shown}{}", self.run, self.tick, page.of_run(&self.run));
+        let mut lines = vec![Line::from(place)];
         match &self.why.root {
             Some(root) => {
                 lines.extend(tree_lines(&self.records, root).iter().map(|line| shortened(page, line)));
@@ -265,6 +305,7 @@ impl Answer for WhyAnswer {
             lines.push(line.into());
         }
         lines.extend(hidden_line(&self.why.hidden));
+        lines.extend(unknown_line(&self.unknown));
         lines.push(Line::note(
             "note: that a transition wrote is exact; what it rested on is as sure as each line says",
         ));
@@ -272,7 +313,8 @@ impl Answer for WhyAnswer {
     }
 
     fn end(&self) -> End {
-        if self.why.hidden.is_empty() { End::Answered } else { End::Unknown }
+        let is_known = self.why.hidden.is_empty() && self.unknown.is_empty();
+        if is_known { End::Answered } else { End::Unknown }
     }
 }
 
@@ -287,10 +329,10 @@ impl Answer for Backtracked {
             ("total", Value::from(self.total as u64)),
             ("hidden", ticks_json(&self.hidden)),
             ("nameless", ticks_json(&self.nameless)),
-            ("certainty", Value::from(EXACT)),
+            ("certainty", Value::from(Certainty::Exact.unless(!self.unknown.is_empty()))),
             ("items", Value::array(self.writes.iter().map(|write| write_json(&self.records, write)))),
         ];
-        document("backtrack", members)
+        document("backtrack", members.into_iter().chain(unknown_member(&self.unknown)))
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -307,7 +349,7 @@ impl Answer for Backtracked {
         };
         let (from, to) = self.range;
         let ticks = count((to + 1).saturating_sub(from), "tick", "ticks");
-        lines.push(format!("{writes} in {ticks}").into());
+        lines.push(format!("{writes} in {ticks}{}", page.of_run(&self.run)).into());
         lines.extend(hidden_line(&self.hidden));
         let nameless: Vec<String> = self.nameless.iter().map(ToString::to_string).collect();
         if let Some(ticks) = list(&nameless, 12) {
@@ -316,11 +358,13 @@ impl Answer for Backtracked {
             );
             lines.push(line.into());
         }
+        lines.extend(unknown_line(&self.unknown));
         lines
     }
 
     fn end(&self) -> End {
-        if self.hidden.is_empty() && self.nameless.is_empty() { End::Answered } else { End::Unknown }
+        let is_known = self.hidden.is_empty() && self.nameless.is_empty() && self.unknown.is_empty();
+        if is_known { End::Answered } else { End::Unknown }
     }
 }
 

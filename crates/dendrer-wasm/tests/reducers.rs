@@ -8,8 +8,8 @@ use dendrer_kernel::pack::{Bound, Pack, modules};
 use dendrer_kernel::predicate::Verdict;
 use dendrer_kernel::reduce::{Purity, ReduceError, Reducer};
 use dendrer_kernel::replay::{ReplayError, replay_refusal, replay_start, replay_step};
-use dendrer_kernel::step::{self, Inputs, Outcome, RunState, Stage, Start, StepError, step_with};
-use dendrer_object::record::Seed;
+use dendrer_kernel::sealed;
+use dendrer_kernel::step::{self, Inputs, Outcome, RunState, Seeds, Stage, Start, StepError, step_with};
 use dendrer_object::{Intent, StoreId, Timestamp, Value, json, tag};
 use dendrer_wasm::{DELTA_SIZE_MAX, Engine, reducer};
 
@@ -150,7 +150,7 @@ fn value(module: &[u8], more: &str) -> Value {
 }
 
 fn inputs(n: u64) -> Inputs {
-    Inputs { clock: Timestamp::from_ms(n), seed: Seed([n as u8; 16]) }
+    Inputs { clock: Timestamp::from_ms(n), seeds: Seeds::of_secret([n as u8; 16]) }
 }
 
 fn begin(pack: &Value, stage: Stage) -> (dendrer_object::record::Record, RunState) {
@@ -216,7 +216,11 @@ fn an_error_of_the_module_is_refused_from_stage_2_on_and_noted_below() {
                     // The state is what it was, and from here on not known.
                     let marks = r#"{"kernel_unknown":{"":{"code":"reducer_failed","tick":1}},"n":0}"#;
                     assert_eq!((before.state(), head.state()), (&v(r#"{"n":0}"#), &v(marks)));
-                    record.content().get("anomalies").unwrap().to_string()
+                    {
+                        let noted = record.content();
+                        let notes = noted.get("anomalies").unwrap().as_array().unwrap();
+                        sealed::words(notes.get(0).unwrap()).unwrap()
+                    }
                 }
                 other => panic!("{other:?}"),
             };

@@ -25,12 +25,12 @@ use std::io::{Read, Seek, SeekFrom};
 use std::sync::Arc;
 
 use dendrer::kernel::reduce::{DeltaReducer, Reducer};
-use dendrer::kernel::step::{self, Inputs, Reason, Stage, Start};
+use dendrer::kernel::step::{self, Inputs, Reason, Seeds, Stage, Start};
 use dendrer::recorder::{Environment, Recorder};
 use dendrer::run::pack::note_errors;
 use dendrer::store::{Shared, Store, StoreError};
 use dendrer_object::json::VALUE_SIZE_MAX;
-use dendrer_object::record::{Link, Record, Rel, Seed};
+use dendrer_object::record::{Link, Record, Rel};
 use dendrer_object::{Digest, Intent, RunName, StoreId, Timestamp, Value};
 
 pub use error::ImportError;
@@ -181,7 +181,7 @@ pub fn plan<R: Read + Seek>(
     let none = BTreeSet::new();
     // Records are made here to find out what the kernel says, and thrown away.
     let store = StoreId([0; 16]);
-    let inputs = || Inputs { clock: Timestamp::from_ms(0), seed: Seed([0; 16]) };
+    let inputs = || Inputs { clock: Timestamp::from_ms(0), seeds: Seeds::of_secret([0; 16]) };
     let mut start = Start { stage: Stage::Observe, ..start };
     let (_, mut head) = step::begin(store, &start, inputs()).map_err(dendrer::Error::from)?;
     let mut first = Vec::new();
@@ -250,7 +250,7 @@ pub fn rehearse<R: Read + Seek>(
     reducer: &dyn Reducer,
 ) -> Result<Vec<(u64, String)>, ImportError> {
     rewind(source)?;
-    let inputs = || Inputs { clock: Timestamp::from_ms(0), seed: Seed([0; 16]) };
+    let inputs = || Inputs { clock: Timestamp::from_ms(0), seeds: Seeds::of_secret([0; 16]) };
     let (_, mut head) = step::begin(StoreId([0; 16]), &plan.start, inputs()).map_err(dendrer::Error::from)?;
     let mut errors = Vec::new();
     let mut judge = |tick: u64, intent: &Intent, _: usize| -> Result<Outcome, ImportError> {

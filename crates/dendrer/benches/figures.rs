@@ -20,10 +20,10 @@ use dendrer::store::Shared;
 use dendrer::store::embedded::{Embedded, Options};
 use dendrer::store::prelude::*;
 use dendrer::{Recorder, verify};
-use dendrer_kernel::step::{Inputs, Outcome, Start, begin, step};
+use dendrer_kernel::step::{Inputs, Outcome, Seeds, Start, begin, step};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::merkle::leaf_hash;
-use dendrer_object::record::{Seed, disclosure};
+use dendrer_object::record::disclosure;
 use dendrer_object::{Digest, Intent, StoreId, Timestamp, Value};
 
 /// The allocator of the program.
@@ -276,7 +276,7 @@ fn delta() {
             ),
         )]);
         let start = Start { state, ..Start::new("bench".parse().expect("a name")) };
-        let inputs = |n: u64| Inputs { clock: Timestamp::from_ms(n), seed: Seed([n as u8; 16]) };
+        let inputs = |n: u64| Inputs { clock: Timestamp::from_ms(n), seeds: Seeds::of_secret([n as u8; 16]) };
         let (_, mut head) = begin(StoreId([7; 16]), &start, inputs(0)).expect("a run");
         let mut times = Vec::new();
         for n in 0..2_000u64 {

@@ -10,6 +10,7 @@
 //! would break one rule: no agent writes here, and no run of an agent has this name.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dendrer_kernel::step::{Finding, FindingKind, Outcome, Start};
 use dendrer_object::delta::{Action, Delta, Op};
@@ -47,7 +48,6 @@ pub fn open(store: &Shared, surroundings: Box<dyn Environment>) -> Result<Record
     }
     let empty = || Value::object();
     let mut start = Start::new(run);
-    start.goal = Some("what people and analyses found about the runs of this store".into());
     start.meta = Some(Value::record([(NAME, Value::from(VERSION))]));
     start.state = Value::record([("labels", empty()), ("notes", Value::array([])), ("onsets", empty())]);
     Recorder::begin_any(store, &start, surroundings)
@@ -193,8 +193,7 @@ pub fn label(
         return Err(refuse("there is such a label already; take it off first"));
     }
     let delta = Delta(vec![Op::set(Pointer::of(["labels", label]), Value::record(at.members()))]);
-    let says = format!("label {label} {}", at.address());
-    propose(&mut recorder, said("memory.write", &says, by, delta, Some(at)))
+    propose(&mut recorder, named("label", label, by, delta, at))
 }
 
 /// Takes a label off.
@@ -212,8 +211,7 @@ pub fn unlabel(
     let mut recorder = open(store, surroundings)?;
     let path = Pointer::of(["labels", label]);
     let delta = Delta(vec![Op { action: Action::Remove, path, value: None }]);
-    let says = format!("take off label {label} {}", at.address());
-    propose(&mut recorder, said("memory.write", &says, by, delta, Some(at)))
+    propose(&mut recorder, named("unlabel", label, by, delta, at))
 }
 
 /// Writes a note down.
@@ -226,14 +224,21 @@ pub fn note(
     let words = [("by", Value::from(note.by.as_str())), ("text", Value::from(note.text.as_str()))];
     let value = Value::record(words.into_iter().chain(note.at.members()));
     let delta = Delta(vec![Op::append(Pointer::of(["notes"]), value)]);
-    propose(&mut recorder, said("observation.add", &note.text, &note.by, delta, Some(&note.at)))
+    let mut intent = Intent::new("observation.add".parse().expect("a type of the ontology"), &note.by)
+        .with("intent", Value::record([("description", Value::from(&*note.text))]))
+        .with_delta(delta);
+    intent.links.push(note.at.link());
+    propose(&mut recorder, intent)
 }
 
-fn said(type_name: &str, says: &str, by: &str, delta: Delta, at: Option<&Place>) -> Intent {
-    let mut intent = Intent::new(type_name.parse().expect("a type of the ontology"), by)
-        .with("intent", Value::record([("description", Value::from(says))]))
+/// A label that is put on or taken off.
+fn named(act: &str, label: &str, by: &str, delta: Delta, at: &Place) -> Intent {
+    let params = Value::record([("at", Value::from(at.address())), ("label", Value::from(label))]);
+    let action = Value::record([("params", params), ("tool", Value::from(act))]);
+    let mut intent = Intent::new("memory.write".parse().expect("a type of the ontology"), by)
+        .with("action", action)
         .with_delta(delta);
-    intent.links.extend(at.map(Place::link));
+    intent.links.push(at.link());
     intent
 }
 
@@ -260,6 +265,39 @@ pub struct Bisected {
     pub chain: Option<Value>,
 }
 
+/// Members of an answer that are sentences of ours, or commands: they follow from the rest, and are made when it is shown.
+const SENTENCES: [&str; 11] = [
+    "caveat",
+    "cause",
+    "evidence",
+    "help",
+    "message",
+    "note",
+    "read_from",
+    "suggestion",
+    "summary",
+    "why",
+    "words",
+];
+
+/// Members of an answer whose values are those of the run, with names that are not ours.
+const OF_THE_RUN: [&str; 6] = ["after", "before", "changes", "ops", "state", "value"];
+
+/// Returns an answer as it is put on record: codes, numbers, places and values (design, section 3).
+fn without_sentences(answer: &Value) -> Value {
+    match answer {
+        Value::Object(members) => {
+            let kept = members.iter().filter(|(name, _)| !SENTENCES.contains(&&***name));
+            Value::record(kept.map(|(name, value)| {
+                let is_of_the_run = OF_THE_RUN.contains(&&**name);
+                (Arc::clone(name), if is_of_the_run { value.clone() } else { without_sentences(value) })
+            }))
+        }
+        Value::Array(items) => Value::array(items.iter().map(without_sentences)),
+        other => other.clone(),
+    }
+}
+
 /// Writes down what a bisect found: `bisect.result`, and `causal.chain` behind it, which links to it.
 pub fn record_bisect(
     store: &Shared,
@@ -272,14 +310,14 @@ pub fn record_bisect(
     let said = Value::record([
         ("at", Value::from(found.run.tick)),
         ("id", Value::from(onset.map(|onset| onset.id.to_string()))),
-        ("predicate", found.answer.get("predicate").cloned().unwrap_or(Value::Null)),
+        ("predicate", found.answer.get("predicate").map_or(Value::Null, without_sentences)),
         ("tick", Value::from(onset.and_then(|onset| onset.tick))),
     ]);
     let mut links: Vec<Link> = onset.into_iter().chain([&found.run]).map(Place::link).collect();
     links.dedup();
     let bisect = Finding {
         kind: FindingKind::Bisect,
-        content: found.answer.clone(),
+        content: without_sentences(&found.answer),
         links,
         delta: Delta(vec![Op::set(place, said)]),
     };
@@ -288,7 +326,7 @@ pub fn record_bisect(
         let mut links = vec![Link { rel: Rel::CausedBy, hash: bisect.id() }];
         links.extend(onset.map(Place::link));
         let (kind, delta) = (FindingKind::Chain, Delta::default());
-        recorder.note_finding(&Finding { kind, content: chain.clone(), links, delta })?;
+        recorder.note_finding(&Finding { kind, content: without_sentences(chain), links, delta })?;
     }
     recorder.commit()
 }
@@ -304,6 +342,6 @@ pub fn record_diff(
     let mut links: Vec<Link> = runs.iter().map(|run| run.link()).collect();
     links.dedup();
     let (kind, delta) = (FindingKind::Diff, Delta::default());
-    recorder.note_finding(&Finding { kind, content: answer.clone(), links, delta })?;
+    recorder.note_finding(&Finding { kind, content: without_sentences(answer), links, delta })?;
     recorder.commit()
 }

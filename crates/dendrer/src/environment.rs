@@ -11,7 +11,7 @@ pub trait Environment: Send {
     /// Returns the time.
     fn now(&mut self) -> Timestamp;
 
-    /// Returns a new seed; never the same one twice.
+    /// Returns 16 bytes of chance, never the same twice: the secret of a step, or the seed of a record that is made by itself.
     fn seed(&mut self) -> Seed;
 }
 

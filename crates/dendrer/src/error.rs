@@ -18,11 +18,13 @@ use crate::limits::{CONTENT_MAX, EARLIER_MAX};
 
 mod address;
 mod merge;
+mod name;
 mod repo;
 mod trust;
 
 pub use address::AddressError;
 pub use merge::MergeError;
+pub use name::{NameKind, Undeclared};
 pub use repo::{LogDiffers, NoStore};
 pub use trust::TrustError;
 
@@ -411,6 +413,9 @@ pub enum Error {
         /// A label that may have been meant.
         near: Option<String>,
     },
+    /// A type, an agent, a kind of anomaly or a place is declared nowhere.
+    #[error(transparent)]
+    Undeclared(Box<Undeclared>),
     /// The index leads elsewhere than the log. Nothing is wrong with the record; the index is to be made anew.
     #[error("the index says something else than the log: {what}")]
     IndexDiffers {
@@ -537,6 +542,7 @@ impl Error {
             Error::Casebook { .. } | Error::OfCasebook { .. } | Error::NotCasebook { .. } => Code::E0424,
             Error::LabelName { .. } => Code::E0210,
             Error::NoLabel { .. } => Code::E0120,
+            Error::Undeclared(name) => name.code(),
             Error::Address(error) => error.code(),
             Error::IdWithoutTick { .. } => Code::E0105,
             Error::EmptyBundle | Error::EmptyStore => Code::E0101,

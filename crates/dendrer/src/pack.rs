@@ -140,6 +140,7 @@ impl Source {
         Ok(Start {
             state,
             inputs,
+            unknown: self.pack.begins_unknown(&start.unknown),
             goal: start.goal.or_else(|| self.pack.goal.clone()),
             reducer: self.pack.engine.as_str().into(),
             pack: Some(Bound { value: self.pack.value().clone(), text: Arc::clone(&self.text) }),

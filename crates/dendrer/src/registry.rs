@@ -74,6 +74,11 @@ impl Sample {
         Ok((Sample { run: trace.name().clone(), ticks: trace.tip(), tip, turns }, line))
     }
 
+    /// Whether the predicate was violated.
+    pub fn is_violated(&self) -> bool {
+        !self.turns.is_empty()
+    }
+
     /// Whether the predicate was ok again after a violation.
     pub fn recovers(&self) -> bool {
         self.turns.len() > 1
@@ -90,13 +95,31 @@ impl MonotoneEvidence {
         }
     }
 
-    /// Returns what follows from the runs a predicate was judged on.
+    /// Returns what follows from the runs a predicate was judged on. A run on which it was never violated tests nothing.
     pub fn of_samples(samples: Vec<Sample>) -> MonotoneEvidence {
-        match samples.iter().any(Sample::recovers) {
-            _ if samples.is_empty() => MonotoneEvidence::Untested,
-            true => MonotoneEvidence::Recovers(samples),
-            false => MonotoneEvidence::Tested(samples),
+        if samples.iter().any(Sample::recovers) {
+            return MonotoneEvidence::Recovers(samples);
         }
+        let tested: Vec<Sample> = samples.into_iter().filter(Sample::is_violated).collect();
+        if tested.is_empty() { MonotoneEvidence::Untested } else { MonotoneEvidence::Tested(tested) }
+    }
+
+    /// Adds what earlier registrations of the same predicate say: one that recovered stays rejected.
+    pub fn after<'r>(self, earlier: impl IntoIterator<Item = &'r Registered>) -> MonotoneEvidence {
+        if !matches!(self, MonotoneEvidence::Tested(_) | MonotoneEvidence::Untested) {
+            return self;
+        }
+        let rejected = earlier.into_iter().filter_map(|entry| match &entry.known {
+            MonotoneEvidence::Recovers(samples) => Some(samples.clone()),
+            _ => None,
+        });
+        let Some(mut samples) = rejected.last() else { return self };
+        for sample in self.samples() {
+            if !samples.contains(sample) {
+                samples.push(sample.clone());
+            }
+        }
+        MonotoneEvidence::Recovers(samples)
     }
 
     /// The word that stands in records.
@@ -229,6 +252,11 @@ impl Registry {
         self.entries.iter().filter(move |entry| entry.predicate.name() == name)
     }
 
+    /// Lists the registrations of a predicate under any name, oldest first.
+    pub fn of_digest(&self, digest: Digest) -> impl Iterator<Item = &Registered> {
+        self.entries.iter().filter(move |entry| entry.predicate.digest() == digest)
+    }
+
     /// Returns a version that the name does not have yet: `v` and a number.
     pub fn next_version(&self, name: &str) -> String {
         let taken = |version: &str| self.versions(name).any(|entry| entry.predicate.version() == version);
@@ -355,7 +383,7 @@ pub struct Registration {
 ///
 /// # Errors
 ///
-/// Nothing is written for a name that is none, for a version that means another predicate, and for a predicate that needs its
+/// Nothing is written for a text that cannot be a name, for a version that means another predicate, and for a predicate that needs its
 /// pack.
 pub fn register(
     store: &Shared,
@@ -373,7 +401,7 @@ pub fn register(
         .version_for(name, predicate, given)
         .map_err(|taken| RegisterError::Taken(Box::new(taken.predicate.clone())))?;
     let predicate = predicate.clone().named(name, &version).monotone_by_text();
-    let known = MonotoneEvidence::of(&predicate, samples);
+    let known = MonotoneEvidence::of(&predicate, samples).after(names.of_digest(predicate.digest()));
     if let Some(entry) = names.registered(&predicate, &known) {
         return Ok(Registration { entry: entry.clone(), changed: false });
     }

@@ -2,6 +2,7 @@
 
 pub(crate) mod casebook_name;
 pub mod closed;
+pub mod declared;
 mod line;
 mod moment;
 pub mod pack;

@@ -92,10 +92,13 @@ fn a_missing_answer_ends_the_replay_with_an_anomaly_on_record() {
     let anomaly = record.content().get("anomalies").unwrap().to_string();
     assert_eq!(
         anomaly,
-        r#"[{"kind":"replay_tool_missing","message":"no recorded answer for call 0 of tick 6 to delete_file"}]"#
+        r#"[{"call":0,"cause":"no_recorded_answer","kind":"replay_tool_missing","tick":6,"tool":"delete_file"}]"#
     );
     let free = Predicate::built_in("kernel.anomaly_free").unwrap();
-    let verdicts = [6, 7].map(|tick| free.verdict(&trace.at(tick).unwrap().state, None).to_string());
+    let verdicts = [6, 7].map(|tick| {
+        let moment = trace.at(tick).unwrap();
+        free.verdict(&moment.state, Some(&moment.counters.to_value())).to_string()
+    });
     assert_eq!(verdicts, ["ok", "violation"]);
     assert_eq!(verify::replay(&again, &name()).unwrap(), Ok(7));
 }

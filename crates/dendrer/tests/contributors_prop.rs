@@ -125,7 +125,7 @@ fn record(case: &Case) -> Shared {
                 assert!(matches!(recorder.propose(&intent).unwrap(), Outcome::Committed(_)));
             }
             Step::Anomaly => {
-                let anomaly = Anomaly { kind: "odd".into(), message: "odd".into(), agent: None };
+                let anomaly = Anomaly::told("odd", "odd");
                 recorder.note_anomaly(&anomaly).unwrap();
             }
         }
@@ -155,6 +155,8 @@ struct Course {
     violated: bool,
     kept: u64,
     failed: Vec<u64>,
+    /// How many anomalies the runtime noted.
+    odd: u64,
     last: Verdict,
 }
 
@@ -179,7 +181,7 @@ impl<'c> Oracle<'c> {
         if case.ruled && oracle.rule.verdict(&state, None) == Verdict::Violation {
             state = oracle.latch(&state, 0);
         }
-        let begin = Course { state, violated: false, kept: 0, failed: Vec::new(), last: Verdict::Ok };
+        let begin = Course { state, violated: false, kept: 0, failed: Vec::new(), odd: 0, last: Verdict::Ok };
         oracle.go(0, oracle.judge(begin, 0), 0);
         oracle
     }
@@ -192,7 +194,10 @@ impl<'c> Oracle<'c> {
 
     /// Judges the state that stands after a tick, whether anything happened there or not.
     fn judge(&self, mut course: Course, tick: u64) -> Course {
-        let counters = Value::record([("transitions", Value::from(course.kept))]);
+        let noted = [("odd", course.odd), ("reducer_error", course.failed.len() as u64)];
+        let noted = noted.into_iter().filter(|(_, count)| *count > 0);
+        let anomalies = Value::record(noted.map(|(kind, count)| (kind, Value::from(count))));
+        let counters = Value::record([("anomalies", anomalies), ("transitions", Value::from(course.kept))]);
         course.last = self.predicate.verdict(&course.state, Some(&counters));
         course.violated |= tick >= self.first && tick < self.at && course.last == Verdict::Violation;
         course
@@ -228,7 +233,8 @@ impl<'c> Oracle<'c> {
                 next.state = with_unknown(&next.state, &unknown);
             }
             Step::Anomaly => {
-                let note = format!(r#"{{"kind":"odd","message":"odd","tick":{tick}}}"#);
+                next.odd += 1;
+                let note = format!(r#"{{"kind":"odd","text":"odd","tick":{tick}}}"#);
                 let path = "/kernel_anomalies".parse().unwrap();
                 next.state = Delta(vec![Op::append(path, parse(&note))]).apply(&next.state).unwrap();
             }

@@ -624,7 +624,7 @@ fn what_the_kernel_writes_of_ticks_and_refusals_makes_no_difference_behind_a_mar
 }
 
 #[test]
-fn a_marker_that_changes_the_state_shows_in_the_outcome_alone() {
+fn a_marker_that_changes_the_state_is_a_pair_of_its_own() {
     let mut scribe = Scribe::new();
     let mut a = scribe.begin("a", STATE);
     scribe.step(&mut a, STEPS[0]);
@@ -632,8 +632,9 @@ fn a_marker_that_changes_the_state_shows_in_the_outcome_alone() {
     scribe.step(&mut a, STEPS[13]);
     scribe.step(&mut b, STEPS[13]);
     let (report, pairs) = ask(&scribe.store(), "a", "b", |_| {});
-    assert!(pairs.is_empty());
-    assert_eq!((report.counts, report.differ), ([0, 0, 0, 1], 1));
+    assert_eq!((pairs.len(), report.alone), (1, (0, 1)));
+    assert_eq!(pairs[0].changes[0].path.as_str(), "/state/a");
+    assert_eq!((report.counts, report.differ), ([1, 0, 0, 1], 1));
     assert_eq!(report.outcome.unwrap().ticks, (2, 3));
 }
 

@@ -156,7 +156,7 @@ fn fork(parent: &Record, run: &str) -> [Record; 2] {
 fn rust(text: &[u8], options: &VerifyQuestion) -> u8 {
     let opened = match open(PathBuf::from("bundle.dnd"), text) {
         Ok(opened) => opened,
-        Err(error) => return if error.code() == "E0803" { 6 } else { 4 },
+        Err(error) => return if error.code() == "E0803" || error.code() == "E0811" { 6 } else { 4 },
     };
     match verify::bundle(&opened, options).map(|report| report.verdict) {
         Ok(VerifyVerdict::Verified | VerifyVerdict::Intact) => 0,
@@ -314,8 +314,7 @@ fn refusals_anomalies_and_a_clock_that_went_back_are_part_of_the_record() {
     ];
     record(&store, "r", r#"{"risk":0}"#, &intents);
     let mut recorder = Recorder::resume(&store, &name("r"), Box::new(Fixed::new("later", 5, 1))).unwrap();
-    let anomaly =
-        Anomaly { kind: "tool_failure".into(), message: "no answer".into(), agent: Some("buyer".into()) };
+    let anomaly = Anomaly { agent: Some("buyer".into()), ..Anomaly::told("tool_failure", "no answer") };
     recorder.note_anomaly(&anomaly).unwrap();
     recorder.commit().unwrap();
     let tip = Trace::open(&store, &name("r")).unwrap().record(4).unwrap();
@@ -540,11 +539,20 @@ fn the_list_of_runs_is_a_label_and_not_evidence() {
 fn what_is_no_bundle_gets_a_verdict_and_no_traceback() {
     let Some(python) = python() else { return };
     let deep = "[".repeat(100_000);
-    let long = format!("{{\"bundle\":1,\"size\":{}}}\n", "9".repeat(10_000));
-    for (at, text) in
-        ["\n", "{}\n", "null\n", "\u{feff}{}\n", "{\"bundle\":1}\n", "[1]\n", &deep, &long, "\0\n"]
-            .iter()
-            .enumerate()
+    let long = format!("{{\"bundle\":1,\"draft\":2,\"size\":{}}}\n", "9".repeat(10_000));
+    for (at, text) in [
+        "\n",
+        "{}\n",
+        "null\n",
+        "\u{feff}{}\n",
+        "{\"bundle\":1,\"draft\":2}\n",
+        "[1]\n",
+        &deep,
+        &long,
+        "\0\n",
+    ]
+    .iter()
+    .enumerate()
     {
         let (code, _) = program(&python, &format!("nonsense-{at}"), text.as_bytes(), &[]);
         assert_eq!(code, 4, "{at}");

@@ -13,6 +13,14 @@ use crate::failure::Failure;
 use crate::failure::Result;
 use crate::out::files;
 
+/// Whether an address means a pack in a file: its name has a `/`, or ends as files of packs do. Any other name is one of a
+/// run, also if a file has that name.
+pub(crate) fn is_file(address: &str) -> bool {
+    let is_named =
+        address.contains('/') || [".yaml", ".yml", ".json"].iter().any(|end| address.ends_with(end));
+    is_named && !address.ends_with(".dnd") && Path::new(address).is_file()
+}
+
 /// Reads a pack; one with problems is a failure.
 pub(crate) fn load(path: &str) -> Result<Source> {
     pack::read_with(&read_file(path)?, beside(path)).map_err(|problems| unsound(path, &problems))

@@ -122,8 +122,8 @@ fn register(store: &Shared) -> Result<(), Error> {
     type Make = fn(&str, &str) -> Result<Predicate, ExprError>;
     const NAMED: [(&str, &str, Make, &str, &str); 4] = [
         (
-            "acme.tax_compliance_v2",
-            "v2.1.3",
+            "acme.quality_floor",
+            "v1",
             Predicate::holds,
             "state.quality_score >= 0.65",
             "logistics-run-47",

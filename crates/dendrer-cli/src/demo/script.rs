@@ -100,7 +100,7 @@ impl Script {
     pub(super) fn anomaly(&mut self, tick: u64, kind: &str, agent: &str, message: &str) -> Result<(), Error> {
         self.check(tick);
         let agent = (!agent.is_empty()).then(|| agent.into());
-        let anomaly = Anomaly { kind: kind.into(), message: message.into(), agent };
+        let anomaly = Anomaly { agent, ..Anomaly::told(kind, message) };
         let record = self.recorder.note_anomaly(&anomaly)?;
         self.took(&record);
         Ok(())
@@ -295,11 +295,6 @@ impl Step {
             Value::record([("error", error), ("output", Value::Null), ("status", Value::from("error"))]);
         self.intent = self.intent.with("result", result);
         self
-    }
-
-    /// Says by how much the goal came nearer. Not in the state: there `progress` belongs to the kernel.
-    pub(super) fn progress(self, by: f64) -> Step {
-        self.metric("progress_delta", by)
     }
 
     /// Adds a measurement.

@@ -4,14 +4,17 @@
 //! 30 to 36 are where the transcripts branch off and compare, so they keep their tools, outputs and confidences.
 //! Steps that its forks take too ([`super::trip_forks`]) are functions of their tick and of what they rest on.
 
-use dendrer::Error;
 use dendrer::store::Shared;
+use dendrer::{Error, pack};
 use dendrer_kernel::step::Start;
 use dendrer_object::RunName;
 
 use super::script::{MORNING_MS, Script, complete, decide, flag, observe, plan, remember, request, v};
 
 const GOAL: &str = "Plan 3-day Basel-Ticino trip under CHF 600";
+
+/// The pack of the journey, by which its progress is computed.
+const PACK: &str = include_str!("trip.yaml");
 
 /// The goal, as intents name it.
 pub(super) const GOAL_ID: &str = "goal-basel-ticino";
@@ -42,6 +45,8 @@ pub(super) fn record(store: &Shared) -> Result<RunName, Error> {
     start.goal = Some(GOAL.into());
     start.state = v(STATE);
     start.policy = vec![v(r#"{"id":"trip.within_budget","holds":"state.budget_remaining >= 0"}"#)];
+    let pack = pack::read(PACK.as_bytes()).expect("the demo's own pack is a pack");
+    let start = pack.bind(start)?;
     let mut s = Script::begin(store, start, GOAL_ID, &AGENTS, "dendrer paper 7", MORNING_MS)?;
     search(&mut s)?;
     flip(&mut s)?;
@@ -59,7 +64,6 @@ fn search(s: &mut Script) -> Result<(), Error> {
             0.91,
             "goal received: three days, one traveller, from Basel to Ticino, at most CHF 600",
         )
-        .progress(0.08)
         .set("/beliefs/days", 3.0)
         .set("/beliefs/travellers", 1.0),
     )?;
@@ -124,7 +128,6 @@ fn search(s: &mut Script) -> Result<(), Error> {
         8,
         s.answer(7)
             .gave(r#"{"class":2,"duration_min":172,"price_chf":48}"#)
-            .progress(0.05)
             .metric("latency_ms", 380.0)
             .set("/fares/outward", 48.0)
             .add("/budget_remaining", -48.0),
@@ -151,14 +154,12 @@ fn search(s: &mut Script) -> Result<(), Error> {
         11,
         s.answer(10)
             .gave(r#"{"class":2,"duration_min":178,"price_chf":52}"#)
-            .progress(0.05)
             .set("/fares/back", 52.0)
             .add("/budget_remaining", -52.0),
     )?;
     s.at(
         12,
         observe("verifier", 0.9, "both fares agree with the operator's tariff of this year")
-            .progress(0.04)
             .rests_on(8)
             .rests_on(11)
             .set("/fares/verified", true),
@@ -237,7 +238,6 @@ fn flip(s: &mut Script) -> Result<(), Error> {
         21,
         plan("coordinator", 0.87, "drop the unverified room and start the hotel search over")
             .because(20)
-            .progress(0.03)
             .remove("/beliefs/hotel_price")
             .remove("/beliefs/fallback")
             .set("/risk_score", 0.41),
@@ -251,7 +251,6 @@ pub(super) fn board(s: &mut Script, tick: u64, because: u64, risk: f64) -> Resul
         tick,
         observe("verifier", 0.92, "the tourist board lists eleven hotels with prices of this week")
             .says("source", "tourist_board")
-            .progress(0.05)
             .because(because)
             .set("/beliefs/hotel_source", "tourist_board")
             .set("/risk_score", risk),
@@ -272,7 +271,6 @@ fn settle(s: &mut Script) -> Result<(), Error> {
     s.at(
         26,
         plan("planner", 0.83, "set aside meals CHF 110, castles CHF 28, boat CHF 20")
-            .progress(0.08)
             .because(25)
             .set("/reserved", v(r#"{"boat":20,"castles":28,"meals":110}"#))
             .add("/budget_remaining", -158.0),
@@ -298,7 +296,6 @@ fn settle(s: &mut Script) -> Result<(), Error> {
     s.at(
         30,
         plan("planner", 0.86, "take the pass; look for a room in the centre of Lugano")
-            .progress(0.06)
             .because(29)
             .set("/reserved/pass", 64.0)
             .add("/budget_remaining", -64.0),
@@ -376,7 +373,6 @@ pub(super) fn take_offer(s: &mut Script, tick: u64, asked: u64, room: &Room) -> 
         tick + 1,
         plan("planner", room.confidence, "take the first offer, if it can be held")
             .because(tick)
-            .progress(0.06)
             .set("/beliefs/offer", 1.0),
     )
 }
@@ -407,7 +403,6 @@ pub(super) fn hold_room(s: &mut Script, tick: u64, room: &Room) -> Result<(), Er
         tick + 1,
         s.answer(tick)
             .gave(r#"{"held":true,"until":"2026-02-23T20:00:00Z"}"#)
-            .progress(0.08)
             .set(
                 "/hotel",
                 v(&format!(
@@ -437,7 +432,6 @@ fn write_up(s: &mut Script) -> Result<(), Error> {
     s.at(
         40,
         plan("planner", 0.88, "each day has its trains, its sights and a way out of the rain")
-            .progress(0.07)
             .rests_on(36)
             .rests_on(39)
             .set("/itinerary/0/trains", v(r#"["08:03 Basel SBB","10:55 Lugano"]"#))
@@ -457,7 +451,7 @@ fn write_up(s: &mut Script) -> Result<(), Error> {
             .rests_on(36)
             .set("/memory/deadline", "2026-02-23T20:00:00Z"),
     )?;
-    hand_over(s, 47, 43, 558, 0.31)
+    hand_over(s, 47, 43, 558)
 }
 
 /// One step: the room that was held is one of those that somebody vouches for.
@@ -480,7 +474,7 @@ pub(super) fn write_plan(s: &mut Script, tick: u64, because: u64, bytes: u32) ->
             .effect("idempotent_write")
             .because(because),
     )?;
-    s.at(tick + 1, s.answer(tick).gave(&artifact).progress(0.04).set("/artifact", v(&artifact)))?;
+    s.at(tick + 1, s.answer(tick).gave(&artifact).set("/artifact", v(&artifact)))?;
     s.at(
         tick + 2,
         observe("verifier", 0.94, "every claim in plan.md rests on a recorded answer").rests_on(tick + 1),
@@ -493,12 +487,10 @@ pub(super) fn hand_over(
     tick: u64,
     written: u64,
     spent: u32,
-    progress: f64,
 ) -> Result<(), Error> {
     s.at(
         tick,
         complete("coordinator", 0.94, &format!("three days planned for CHF {spent}"))
-            .progress(progress)
             .outcome("return condition met")
             .says("artifact", "plan.md")
             .rests_on(written)

@@ -65,13 +65,12 @@ pub(super) fn record_b(store: &Shared) -> Result<RunName, Error> {
         41,
         plan("planner", 0.85, "what is saved pays for a dinner in a grotto on day 2")
             .because(40)
-            .progress(0.05)
             .set("/reserved/grotto", 39.0)
             .set("/itinerary/1/evening", "grotto")
             .add("/budget_remaining", -39.0),
     )?;
     write_plan(&mut s, 42, 41, 2_093)?;
-    hand_over(&mut s, 45, 43, 538, 0.33)?;
+    hand_over(&mut s, 45, 43, 538)?;
     s.end(45)
 }
 
@@ -88,13 +87,12 @@ pub(super) fn record_c(store: &Shared) -> Result<RunName, Error> {
         40,
         plan("planner", 0.89, "showers on day 3: the museum in place of the boat")
             .rests_on(25)
-            .progress(0.07)
             .remove("/reserved/boat")
             .set("/itinerary/2/place", "museum in Lugano")
             .add("/budget_remaining", 20.0),
     )?;
     write_plan(&mut s, 41, 40, 1_876)?;
-    hand_over(&mut s, 44, 42, 538, 0.31)?;
+    hand_over(&mut s, 44, 42, 538)?;
     s.end(44)
 }
 
@@ -118,7 +116,6 @@ pub(super) fn record_d(store: &Shared) -> Result<RunName, Error> {
         18,
         plan("planner", 0.85, "walk while it is dry: a hut on Monte Tamaro, then the castles of Bellinzona")
             .because(17)
-            .progress(0.06)
             .set(
                 "/itinerary",
                 v(r#"[{"day":1,"place":"Monte Tamaro"},{"day":2,"place":"Bellinzona"},{"day":3,"place":"Bellinzona"}]"#),
@@ -140,7 +137,6 @@ pub(super) fn record_d(store: &Shared) -> Result<RunName, Error> {
         20,
         s.answer(19)
             .gave(r#"{"beds":6,"meals":true,"price_chf":68}"#)
-            .progress(0.05)
             .set("/reserved", v(r#"{"hut":68}"#))
             .add("/budget_remaining", -68.0),
     )?;
@@ -151,7 +147,6 @@ pub(super) fn record_d(store: &Shared) -> Result<RunName, Error> {
     s.at(
         27,
         plan("planner", 0.88, "set aside meals CHF 80, castles CHF 28, cable car CHF 31")
-            .progress(0.06)
             .because(20)
             .set("/reserved/cable_car", 31.0)
             .set("/reserved/castles", 28.0)
@@ -159,6 +154,6 @@ pub(super) fn record_d(store: &Shared) -> Result<RunName, Error> {
             .add("/budget_remaining", -139.0),
     )?;
     write_plan(&mut s, 28, 27, 1_702)?;
-    hand_over(&mut s, 31, 29, 403, 0.38)?;
+    hand_over(&mut s, 31, 29, 403)?;
     s.end(31)
 }

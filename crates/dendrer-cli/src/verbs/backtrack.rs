@@ -3,6 +3,7 @@
 use clap::Args;
 use dendrer::address::{Address, Position, state_path};
 use dendrer::ask::why::gather::{self, BacktrackQuestion};
+use dendrer::run::declared;
 use dendrer_object::Code;
 
 use crate::context;
@@ -47,6 +48,7 @@ pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
     let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "backtrack");
     let trace = source.trace_through(&counted, &rev)?;
+    out.asks(&trace);
     let path = state_path(&args.path)?;
     let from = args.from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
@@ -60,12 +62,13 @@ pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
         values: args.values,
         inputs: args.inputs,
     };
-    let answer = gather::backtrack(&trace, &question)?.ok_or_else(|| {
+    let Some(answer) = gather::backtrack(&trace, &question)? else {
+        declared::place(&[&trace], &question.path)?;
         let (run, path) = (trace.name(), question.path.dotted());
-        Failure::new(Code::E0104, format!("no transition of {run} wrote {path}"))
-            .note("nothing stands there, and nothing stood there when the run began")
-            .help(&["dendrer", "state", &format!("{run}@{to}")])
-    })?;
+        return Err(Failure::new(Code::E0104, format!("no transition of {run} wrote {path}"))
+            .note("it has no value, and had none when the run began")
+            .help(&["dendrer", "state", &format!("{run}@{to}")]));
+    };
     drop(progress);
     out.answer(&answer)
 }

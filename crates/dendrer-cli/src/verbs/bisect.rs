@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicU64;
 use dendrer::Trace;
 use dendrer::address::Address;
 use dendrer::ask::bisect::gather::{BisectAnswer, BisectDetails, BisectFound};
-use dendrer::ask::named::{NamedPredicate, expression, resolve};
+use dendrer::ask::named::{NamedPredicate, anomaly, expression, resolve};
 use dendrer::bisect::{BisectOutcome, BisectQuestion, BisectReport, Range, bisect_each};
 use dendrer::casebook::{self, Bisected, Place};
 use dendrer::kernel::predicate::{Polarity, Predicate};
@@ -68,6 +68,7 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let progress = Progress::start(global, "bisect", "records", None);
     let counted = progress.watch().over(source.store());
     let trace = Trace::open(&counted, &run)?;
+    out.asks(&trace);
     let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     ticks::in_order(from, to)?;
@@ -258,7 +259,7 @@ fn question(subject: Subject<'_>, side: Option<WindowChoice>, trace: &Trace) -> 
             })?;
             return Ok(Asked { question: BisectQuestion::PolicyFlip(about), named: None });
         }
-        Subject::Anomaly(kind) => NamedPredicate::plain(Predicate::anomaly(kind)),
+        Subject::Anomaly(kind) => anomaly(trace, kind)?,
         Subject::Holds(text) => NamedPredicate::plain(expression(trace, Polarity::Holds, text)?),
         Subject::Predicate(text) => resolve(trace, text).map_err(not_named)?,
     };

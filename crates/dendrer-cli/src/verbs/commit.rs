@@ -5,7 +5,7 @@ use std::io::{IsTerminal, Read};
 use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::Repo;
-use dendrer::kernel::step::{self, Inputs, Stage, Start};
+use dendrer::kernel::step::{self, Inputs, Seeds, Stage, Start};
 use dendrer::lines::{self, Authors, LineOptions, Recording};
 use dendrer::store::prelude::*;
 use dendrer_object::Code;
@@ -174,7 +174,7 @@ fn began_so(repo: &Repo, start: &Start) -> Result<bool> {
     let recorded = trace.start();
     // Without its seed, of which an erasure leaves none, the record cannot be made again.
     let Some(seed) = recorded.body().seed() else { return Ok(false) };
-    let inputs = Inputs { clock: recorded.header().ts, seed };
+    let inputs = Inputs { clock: recorded.header().ts, seeds: Seeds::recorded(seed) };
     let (again, _) = step::begin(repo.info().id, start, inputs).map_err(dendrer::Error::from)?;
     Ok(again.id() == recorded.id())
 }

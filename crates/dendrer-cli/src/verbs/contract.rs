@@ -12,6 +12,7 @@ use dendrer::contract::suggest::{SuggestQuestion, suggest};
 use dendrer::contract::terms::terms;
 use dendrer::contract::{CheckedContract, check};
 use dendrer::pack::{Files, text_of};
+use dendrer::run::declared;
 use dendrer::store::Store;
 use dendrer_object::text::nearest;
 use dendrer_object::{Code, TypeName};
@@ -22,8 +23,9 @@ use dendrer_view::contract::lint::LintAnswer;
 use dendrer_view::contract::suggest::SuggestAnswer;
 use dendrer_view::forms::{FindingsAnswer, FindingsForm};
 
-use self::find::{is_file, resolve};
+use self::find::resolve;
 use crate::context::keys;
+use crate::context::packs::is_file;
 use crate::context::ticks;
 use crate::context::{self, packs};
 use crate::failure::{Failure, Result};
@@ -101,6 +103,7 @@ fn check_run(
     let rev = rev.resolve(source.store())?;
     let (_progress, counted) = source.watched(global, "contract");
     let trace = source.trace_through(&counted, &rev)?;
+    out.asks(&trace);
     let from = from.map_or(Ok(0), |pos| pos.tick(&trace))?;
     let to = match (to, &rev.pos) {
         (Some(_), Some(_)) => {
@@ -117,8 +120,11 @@ fn check_run(
         && checked.in_force.iter().all(|terms| !terms.contracts.types.contains_key(only))
     {
         let shown = contract.unwrap_or(trace.name().as_str());
-        return Err(Failure::new(Code::E0415, format!("no contract of {} is for {only}", trace.name()))
-            .help(&["dendrer", "contract", "show", shown]));
+        let failure = Failure::new(Code::E0415, format!("no contract of {} is for {only}", trace.name()))
+            .help(&["dendrer", "contract", "show", shown]);
+        let names = checked.in_force.iter().flat_map(|terms| terms.contracts.types.keys());
+        let near = nearest(only.as_str(), names.map(TypeName::as_str));
+        return Err(near.map_or(failure.clone(), |near| failure.note(format!("did you mean {near}?"))));
     }
     Ok(checked)
 }
@@ -159,6 +165,11 @@ fn suggest_fields(global: &Global, runs: &[String], only: Option<&str>, tries: u
             return Err(Failure::new(Code::E0106, format!("{} is named twice", trace.name())));
         }
         traces.push(trace);
+    }
+    if let (Some(only), Some(first)) = (&only, traces.first())
+        && traces.iter().all(|trace| declared::types(trace, [only.as_str()]).is_err())
+    {
+        declared::types(first, [only.as_str()])?;
     }
     let found = suggest(&traces, SuggestQuestion { only: only.as_ref(), tries })?;
     drop(progress);

@@ -73,7 +73,7 @@ fn receipt(store: &impl ReadHandle) -> Result<Vec<String>> {
     let receipt = dendrer::ask::receipt::receipt(&trace)?;
     let mut lines = view::first_lines(&receipt);
     trace.for_each(1, trace.tip(), &mut |tick, record| {
-        lines.push(view::record_line(tick, &record));
+        lines.push(view::record_line(&receipt, tick, &record));
         ControlFlow::Continue(())
     })?;
     lines.extend(view::last_lines(&receipt));

@@ -7,6 +7,8 @@ use std::sync::Arc;
 
 use dendrer::Trace;
 use dendrer::address::{Address, Position, state_path};
+use dendrer::ask::named::resolve;
+use dendrer::ask::predicates::PredicateTested;
 use dendrer::casebook::{self, Place};
 use dendrer::diff::{self, DiffAlign, DiffKind, DiffQuestion, MEMBERS, STATE};
 use dendrer::store::Store;
@@ -14,6 +16,7 @@ use dendrer_object::record::Record;
 use dendrer_object::{Code, Pointer};
 use dendrer_view::diff::{DiffAnswer, DiffForm, DiffFound};
 
+use crate::context::named::not_named;
 use crate::context::ticks;
 use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
@@ -49,6 +52,9 @@ pub(crate) struct Diff {
     /// Only what differs there
     #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
     pub(crate) path: Option<String>,
+    /// Show the verdicts of a predicate on both runs: a name, or an expression that names the violation
+    #[arg(long, value_name = "NAME|EXPR", conflicts_with_all = ["only_changes", "record"], add = ArgValueCompleter::new(offers::predicates))]
+    pub(crate) predicate: Option<String>,
     /// Print the differences alone, without headline and counts
     #[arg(long, conflicts_with_all = ["stat", "summary"])]
     pub(crate) only_changes: bool,
@@ -130,6 +136,8 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
     let rev_b = rev_b.resolve(source_b.store())?;
     let a = Trace::open(&store_a, &rev_a.run_in(source_a.store(), source_a.named())?)?;
     let b = Trace::open(&store_b, &rev_b.run_in(source_b.store(), source_b.named())?)?;
+    out.asks(&a);
+    out.asks(&b);
     let end = |trace: &Trace, rev: &Address| rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(trace));
     let ends = (end(&a, &rev_a)?, end(&b, &rev_b)?);
     let (from, to) = ticks(&a, ends.0, args.from.as_ref(), args.to.as_ref())?;
@@ -148,6 +156,11 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
         ignore: args.ignore.iter().map(|text| ignored_place(text)).collect::<Result<_>>()?,
         path: args.path.as_deref().map(place).transpose()?,
     };
+    question.check(&a, &b)?;
+    let predicate = args.predicate.as_deref();
+    let tested =
+        predicate.map(|text| Ok::<_, Failure>([tested(text, &a, ends.0)?, tested(text, &b, ends.1)?]));
+    let tested = tested.transpose()?;
     let form = DiffForm {
         stat: args.stat,
         summary: args.summary,
@@ -165,12 +178,19 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
     })?;
     taken?;
     drop(progress);
-    let mut found = DiffFound { a: a.name().clone(), b: b.name().clone(), question, report, recorded: None };
+    let (a_name, b_name) = (a.name().clone(), b.name().clone());
+    let mut found = DiffFound { a: a_name, b: b_name, question, report, tested, recorded: None };
     if args.record {
         found.recorded = Some(record(global, (&a, &b), &found)?);
     }
     answer.ends(found);
     out.end(&mut answer)
+}
+
+/// Judges one run up to its end; a name is resolved for each run by itself.
+fn tested(text: &str, trace: &Trace, end: u64) -> Result<PredicateTested> {
+    let named = resolve(trace, text).map_err(not_named)?;
+    Ok(PredicateTested::of(trace, named.predicate, 0, end, None)?)
 }
 
 /// Writes the answer into the casebook, without the pairs.

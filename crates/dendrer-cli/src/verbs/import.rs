@@ -13,6 +13,7 @@ use clap::{Args, ValueEnum};
 use dendrer::Trace;
 use dendrer::kernel::pack::{PackEngine, digest};
 use dendrer::kernel::step::Start;
+use dendrer::kernel::unknown::{self, Since};
 use dendrer::recorder::World;
 use dendrer::run::pack::errors_of_rules;
 use dendrer::store::Store;
@@ -151,7 +152,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
                 rehearsed.map_err(|error| failure(args, &error, 0))?
             }
         };
-        return out.answer(&answer(args, &plan, None, errors));
+        return out.answer(&answer(args, &plan, None, (errors, Vec::new())));
     }
     let repo = context::write_store(global)?;
     let store = repo.writer()?;
@@ -169,11 +170,15 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         _ => failure(args, &error, settled).help(&["dendrer", "log", plan.start.run.as_str()]),
     })?;
     closed?;
-    let errors = match pack {
-        None => Vec::new(),
-        Some(_) => errors_of_rules(&Trace::open(&context::read_store(global)?, &plan.start.run)?)?,
+    let found = match pack {
+        // Without rules nothing is written, and no place is unknown.
+        None => (Vec::new(), Vec::new()),
+        Some(_) => {
+            let trace = Trace::open(&context::read_store(global)?, &plan.start.run)?;
+            (errors_of_rules(&trace)?, unknown::listed(&trace.state(trace.tip())?))
+        }
     };
-    out.answer(&answer(args, &plan, Some(tip), errors))
+    out.answer(&answer(args, &plan, Some(tip), found))
 }
 
 fn choose_kind(args: &Import) -> Result<SourceKind> {
@@ -355,7 +360,12 @@ fn kind_name(plan: &ImportPlan) -> &'static str {
 }
 
 /// The answer on an import; `tip` is `None` if nothing was written.
-fn answer(args: &Import, plan: &ImportPlan, tip: Option<Digest>, errors: Vec<(u64, String)>) -> ImportAnswer {
+fn answer(
+    args: &Import,
+    plan: &ImportPlan,
+    tip: Option<Digest>,
+    (errors, unknown): (Vec<(u64, String)>, Vec<(Pointer, Since)>),
+) -> ImportAnswer {
     let tally = &plan.tally;
     let note = |(tick, note): &(u64, import::ImportNote)| ImportNoteShown {
         tick: *tick,
@@ -383,6 +393,7 @@ fn answer(args: &Import, plan: &ImportPlan, tip: Option<Digest>, errors: Vec<(u6
         tip,
         pack: plan.start.pack.as_ref().map(|bound| digest(&bound.value)),
         errors,
+        unknown,
         first: tally.first.clone(),
     }
 }

@@ -10,6 +10,7 @@ use std::time::Duration;
 use dendrer::Trace;
 use dendrer::ask::log::{self, Lanes, LogDetails, LogFilter, LogQuestion, LoggedRecord, TextMatch};
 use dendrer::ask::receipt;
+use dendrer::run::declared;
 use dendrer_view::log::{LogAnswer, LogEnd};
 use dendrer_view::problem;
 use dendrer_view::receipt as view;
@@ -197,7 +198,7 @@ fn receipt(global: &Global, rev: &Address, out: &mut Out) -> Result {
     out.print(view::first_lines(&receipt))?;
     let mut printed = Ok(());
     trace.for_each(1, trace.tip(), &mut |tick, record| {
-        printed = out.print(vec![view::record_line(tick, &record)]);
+        printed = out.print(vec![view::record_line(&receipt, tick, &record)]);
         if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })?;
     printed?;
@@ -230,6 +231,8 @@ fn follow(global: &Global, address: &str, rev: &Address, followed: &Followed, ou
     let run = rev.run_in(&store, &[])?;
     let mut next = {
         let trace = Trace::open(&store, &run)?;
+        // An agent or a place may still come; a type is declared before it is written.
+        declared::types(&trace, followed.filter.types.iter().map(String::as_str))?;
         followed.from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?.max(1)
     };
     let to = followed.to.as_ref().or(rev.pos.as_ref());

@@ -2,7 +2,6 @@
 
 use dendrer::address::Address;
 use dendrer_object::Code;
-use std::path::Path;
 
 use clap::{Args, Subcommand};
 use dendrer::ask::packs::{PackShown, PackTested};
@@ -11,7 +10,7 @@ use dendrer_view::pack::{PackCheckAnswer, place};
 use dendrer_view::problem;
 
 use crate::context;
-use crate::context::packs::{beside, load, read_file, unsound};
+use crate::context::packs::{beside, is_file, load, read_file, unsound};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::Out;
@@ -61,9 +60,7 @@ pub(crate) fn run(global: &Global, verb: &PackVerb, out: &mut Out) -> Result {
             let checked = pack::read_with(&read_file(file)?, beside(file));
             out.answer(&PackCheckAnswer { file, checked: &checked })
         }
-        PackVerb::Show(PackShow { target, .. })
-            if Path::new(target).is_file() && !target.ends_with(".dnd") =>
-        {
+        PackVerb::Show(PackShow { target, .. }) if is_file(target) => {
             out.answer(&PackShown::of_source(load(target)?))
         }
         PackVerb::Show(PackShow { target, text }) => of_run(global, target, *text, out),

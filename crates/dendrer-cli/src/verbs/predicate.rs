@@ -64,6 +64,7 @@ pub(crate) fn run(global: &Global, verb: &PredicateVerb, out: &mut Out) -> Resul
             let rev = rev.resolve(source.store())?;
             let (progress, counted) = source.watched(global, "predicate");
             let trace = source.trace_through(&counted, &rev)?;
+            out.asks(&trace);
             let named = match args.holds {
                 true => NamedPredicate::plain(expression(&trace, Polarity::Holds, &args.predicate)?),
                 false => resolve(&trace, &args.predicate).map_err(not_named)?,
@@ -121,7 +122,7 @@ fn register(global: &Global, wanted: &Wanted<'_>, out: &mut Out) -> Result {
     let registration = repo.register(&predicate, samples).map_err(not_registered)?;
     let Registration { entry, changed } = registration;
     close(repo, changed)?;
-    let answer = RegistrationAnswer { entry, changed };
+    let answer = RegistrationAnswer { entry, changed, is_verified: wanted.must_be_verified };
     let failure = answer.is_rejected().then(|| {
         let sample = wanted.samples.first().map_or("@", String::as_str);
         let failure = Failure::new(Code::E0503, format!("{name} is not prefix-monotone"))

@@ -3,7 +3,7 @@
 use clap::Args;
 use dendrer::address::Address;
 use dendrer::error::Error;
-use dendrer::kernel::step::ExtensionFault;
+use dendrer::kernel::step::{ExtensionFault, Stage};
 use dendrer::store::prelude::*;
 use dendrer_object::{Code, RunName};
 use dendrer_view::reduce::ReduceAnswer;
@@ -30,6 +30,10 @@ pub(crate) struct Reduce {
     /// A JSON file with the state that the pack's init is given; that of the run if not given
     #[arg(long, value_name = "FILE")]
     pub(crate) state: Option<String>,
+    /// The stage of the new run, 0 to 3: what happened is kept, and the stage is enforced from the tick after it on. That of
+    /// the run if not given, 1 at most
+    #[arg(long, value_name = "N", value_parser = clap::value_parser!(u64).range(0..=3))]
+    pub(crate) stage: Option<u64>,
 }
 
 pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
@@ -52,7 +56,8 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
         return Err(Failure::new(Code::E0111, format!("{name} exists already")).note("nothing was changed"));
     }
     repo.signing_key()?;
-    let reduced = repo.reduce(&trace, &pack, name.clone(), s0);
+    let stage = args.stage.and_then(Stage::from_number);
+    let reduced = repo.reduce(&trace, &pack, name.clone(), s0, stage);
     let reduced = reduced.map_err(|error| not_reduced(error, rev.bundle.is_some(), &args.pack))?;
     context::close(repo)?;
     drop(progress);

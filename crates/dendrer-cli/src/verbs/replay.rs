@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 
 use dendrer::address::{Address, Position, state_path};
 use dendrer::ask::replay::{self, ReplayedTick};
+use dendrer::run::declared;
 use dendrer_object::Value;
 use dendrer_view::problem;
 use dendrer_view::replay::ReplayAnswer;
@@ -65,6 +66,7 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let from = args.from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     let path = args.path.as_deref().map(state_path).transpose()?;
+    path.iter().try_for_each(|path| declared::place(&[&trace], path))?;
     let mut answer = ReplayAnswer::new(args.detect);
     let mut taken = Ok(());
     // Lines that are printed tick by tick show how far the replay has come.

@@ -7,6 +7,7 @@ use std::sync::Arc;
 use dendrer::address::{Address, Position, state_path};
 use dendrer::ask::show::{self, ShowQuestion, ShownRecord, has_tick};
 use dendrer::kernel::predicate::Window;
+use dendrer::run::declared;
 use dendrer::store::Store;
 use dendrer_object::Code;
 use dendrer_object::record::Record;
@@ -96,6 +97,7 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
         return out.answer_as_json(&RawRecordAnswer(&trace.record(tick)?));
     }
     let path = args.path.as_deref().map(state_path).transpose()?;
+    path.iter().try_for_each(|path| declared::place(&[&trace], path))?;
     let question = ShowQuestion { path, state: window, provenance };
     let shown = show::show(&trace, tick, &question).map_err(|error| {
         let looked_at = if window == Some(Window::Before) { tick.saturating_sub(1) } else { tick };

@@ -5,8 +5,9 @@ use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::{Address, Position, state_path};
 use dendrer::ask::state::{StateAnswer, StateDifference, differences, is_derived, value_at};
 use dendrer::kernel::predicate::Window;
-use dendrer_object::text::nearest;
-use dendrer_object::{Code, Pointer, Value};
+use dendrer::kernel::unknown;
+use dendrer::run::declared;
+use dendrer_object::Code;
 
 use crate::context;
 use crate::context::runs::unknown_state;
@@ -58,25 +59,27 @@ pub(crate) fn run(global: &Global, args: &State, out: &mut Out) -> Result {
         let from = rev.pos.as_ref().unwrap_or(&Position::Tip).tick(&other)?;
         let before = other.state(from).map_err(|error| unknown_state(error, &other, &rev, from))?;
         let mut changes = differences(&before, &state);
+        declared::place(&[&trace, &other], &path)?;
         changes.retain(|change| change.path.overlaps(&path));
         let base = (other.name().clone(), from);
-        return out.answer(&StateDifference { place: (run, tick), base, window, path, changes });
+        let mut unknown = unknown::met_by(&before, &path);
+        unknown.extend(
+            unknown::met_by(&state, &path)
+                .into_iter()
+                .filter(|one| !unknown.contains(one))
+                .collect::<Vec<_>>(),
+        );
+        return out.answer(&StateDifference { place: (run, tick), base, window, path, changes, unknown });
     }
     let (root, derived) = (state.digest(), is_derived(&path));
     let found = value_at(&trace, looked_at, &state, &path)?;
-    let value = found.ok_or_else(|| no_value(&args.rev, &path, &state, &format!("{run}@{tick}")))?;
-    out.answer(&StateAnswer { run, tick, window, path, root, value, derived, depth: args.depth })
-}
-
-/// Reports that a state has no value at a path.
-fn no_value(rev: &str, path: &Pointer, state: &Value, place: &str) -> Failure {
-    let failure = Failure::new(Code::E0104, format!("there is nothing at {} in {place}", path.dotted()));
-    let members = state.as_object().into_iter().flat_map(|state| state.iter());
-    let wanted = path.tokens().next().unwrap_or_default().into_owned();
-    match nearest(&wanted, members.map(|(name, _)| &**name)) {
-        Some(near) => {
-            failure.note(format!("did you mean {near}?")).help(&["dendrer", "state", rev, "--path", near])
-        }
-        None => failure.help(&["dendrer", "state", rev, "--depth", "1"]),
-    }
+    let Some(value) = found else {
+        declared::place(&[&trace], &path)?;
+        let what = format!("there is nothing at {} in {run}@{tick}", path.dotted());
+        return Err(Failure::new(Code::E0104, what)
+            .note("it has a value at another tick, or the pack declares it")
+            .help(&["dendrer", "backtrack", run.as_str(), &path.dotted()]));
+    };
+    let unknown = unknown::met_by(&state, &path);
+    out.answer(&StateAnswer { run, tick, window, path, root, value, derived, depth: args.depth, unknown })
 }

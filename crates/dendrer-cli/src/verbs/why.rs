@@ -3,6 +3,7 @@
 use clap::Args;
 use dendrer::address::{Address, Position, state_path};
 use dendrer::ask::why::gather;
+use dendrer::run::declared;
 use dendrer::why::Reach;
 use dendrer_object::Code;
 
@@ -32,14 +33,16 @@ pub(crate) fn run(global: &Global, args: &Why, out: &mut Out) -> Result {
     let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "why");
     let trace = source.trace_through(&counted, &rev)?;
+    out.asks(&trace);
     let tick = rev.pos.as_ref().unwrap_or(&Position::Tip).tick(&trace)?;
     let path = state_path(&args.path)?;
     let reach = Reach { depth: usize::from(args.depth), cross_agent: args.cross_agent };
-    let answer = gather::why(&trace, tick, &path, reach)?.ok_or_else(|| {
+    let Some(answer) = gather::why(&trace, tick, &path, reach)? else {
+        declared::place(&[&trace], &path)?;
         let run = trace.name();
         let what = format!("no transition of {run} up to tick {tick} wrote {}", path.dotted());
-        Failure::new(Code::E0104, what).help(&["dendrer", "state", &format!("{run}@{tick}")])
-    })?;
+        return Err(Failure::new(Code::E0104, what).help(&["dendrer", "state", &format!("{run}@{tick}")]));
+    };
     drop(progress);
     out.answer(&answer)
 }

@@ -128,11 +128,13 @@ fn a_foundational_onset_offers_no_fork() {
     assert_eq!(
         &ran.stdout[at..],
         "DIAGNOSIS  looks foundational (prompt-level): violated from the first commitment on
-  DO NOT fork: no state in this run is from before the problem
+  DO NOT fork: the only state from before the problem is the one that the run began with
   (a) compare the goal text with what kernel.policy_compliant requires
   (b) correct the goal or the task pack, then run again
   (c) keep this run as a post-mortem artifact
   (d) use it as a reference for what to avoid
+OR         looks contingent (state-level): compliant until 0, broken by what was written at 1
+  dendrer fork --run planning-run-12 --from tick 0 --policy 'review each plan.update before it is committed'
 "
     );
     let help = "help: dendrer bisect planning-run-12 --predicate kernel.policy_compliant --diagnosis foundational --record";
@@ -148,6 +150,11 @@ fn a_foundational_onset_offers_no_fork() {
     let ran = place.run(&["bisect", "r", "--predicate", "!has(state.done)"]);
     assert!(
         ran.stdout.contains("foundational (prompt-level): violated in the initial state"),
+        "{}",
+        ran.stdout
+    );
+    assert!(
+        ran.stdout.contains("DO NOT fork: no state in this run is from before the problem"),
         "{}",
         ran.stdout
     );
@@ -231,6 +238,10 @@ fn a_person_decides_and_it_is_written_down() {
     ] {
         assert!(shown.contains(part), "{part}: {shown}");
     }
+    // No sentence is on record: they follow from the rest.
+    for part in ["\"words\":", "\"evidence\":", "\"summary\":", "\"why\":"] {
+        assert!(!shown.contains(part), "{part}: {shown}");
+    }
     // The onset it was about is bound by a link.
     let (_, onset) = place.json(&["log", "spending"]);
     let id = text(&onset, "items.5.id").unwrap().to_owned();
@@ -272,7 +283,7 @@ fn nobody_is_asked_where_there_is_no_terminal() {
     let refused: [(&[&str], i32, &str); 4] = [
         (&["--predicate", "has(state.nothing)", "--diagnosis", "foundational"], 2, "E0106"),
         (&["--holds", "true", "--holds", "true", "--record"], 2, "E0106"),
-        (&["--policy-flip", "action.request", "--contributors"], 2, "error"),
+        (&["--divergence", "planning-run-12", "--contributors"], 2, "error"),
         (&["--divergence", "planning-run-12", "--diagnosis", "ask"], 2, "error"),
     ];
     for (flags, code, word) in refused {
@@ -350,7 +361,10 @@ fn labels_name_moments_wherever_a_run_or_a_place_is_taken() {
     assert_eq!(place.run(&["show", "trips"]).code, 3);
     // What was said stays on record.
     let log = place.ok(&["log", "casebook"]);
-    assert!(log.contains("label trips spending") && log.contains("take off label trips"), "{log}");
+    assert!(
+        log.contains(r#" label {"at":"spending","label":"trips"}"#) && log.contains(" unlabel {"),
+        "{log}"
+    );
 }
 
 #[test]

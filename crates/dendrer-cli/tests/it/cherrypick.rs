@@ -46,13 +46,13 @@ fn a_cherry_pick_is_refused_where_the_target_lacks_what_it_was_decided_on() {
     let pick = ["cherrypick", "--run", "financial-agent-A", "--tick", "2", "--into", "financial-agent-B"];
     let ran = place.run(&pick);
     assert_eq!(ran.code, 5);
-    let hash = ran.stdout.lines().find_map(|line| line.strip_prefix("hash       ")).unwrap();
+    let hash = ran.stdout.lines().find_map(|line| line.strip_prefix("hash       sha256:")).unwrap();
     assert_eq!(
         ran.stdout.replace(&hash[..12], "<hash>"),
         "contract   acme.financial/v1 on both sides   OK\n\
          requires   cash_balance, position_size, risk_limit, risk_score, risk_threshold   (from the contract, not from the model)\n\
          source     financial-agent-A@2, state before it\n\
-         hash       <hash>   made again from the source state, covers 5 required fields   OK\n\
+         hash       sha256:<hash>   made again from the source state, covers 5 required fields   OK\n\
          target     financial-agent-B@1\n\
          OK    cash_balance    source 100000   target 500  present\n\
          OK    position_size   source 5000   target 200    present\n\
@@ -66,8 +66,11 @@ fn a_cherry_pick_is_refused_where_the_target_lacks_what_it_was_decided_on() {
         "error[E0412]: execute_transaction was justified by risk_threshold; the target has not the same\n\
          \x20 | risk_threshold source 0.95   target 0.2\n\
          note: risk: SILENT_DISASTER_PREVENTED\n\
+         note: decide again on what the target has, or give the target what the source had and retry\n\
          note: no state was modified and no transition was committed; the refusal is kept beside the run\n\
          help: dendrer fork --run financial-agent-A --from tick 1 --set risk_threshold=0.2\n\
+         help: dendrer fork --run financial-agent-B --from tip --set risk_threshold=0.95 --as financial-agent-B-retry\n\
+         help: dendrer cherrypick financial-agent-A@2 --into financial-agent-B-retry\n\
          \x20     see: dendrer explain E0412\n"
     );
     let after = place.json(&["log", "financial-agent-B"]).1;
@@ -133,7 +136,7 @@ fn the_traders_of_the_demo_answer_as_printed() {
         "contract   acme.financial/v1 on both sides   OK\n\
          requires   cash_balance, position_size, risk_limit, risk_score, risk_threshold   (from the contract, not from the model)\n\
          source     financial-agent-A@23, state before it\n\
-         hash       6ae155b31f44   made again from the source state, covers 5 required fields   OK\n\
+         hash       sha256:c605a969a841   made again from the source state, covers 5 required fields   OK\n\
          target     financial-agent-B@18\n\
          OK    cash_balance    source 97600   target 460  present\n\
          OK    position_size   source 5040   target 201   present\n\

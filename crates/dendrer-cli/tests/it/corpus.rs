@@ -7,17 +7,20 @@
 
 mod answers;
 mod chain;
+mod damaged;
 mod data;
 mod generic;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;
 use std::io::Write as _;
+use std::path::Path;
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
 use answers::Answer;
 use data::{Case, Domain, Run, corpus};
+use dendrer_object::Value;
 
 use crate::support::Place;
 
@@ -102,10 +105,12 @@ impl Tally {
     }
 }
 
-/// Imports a run, and reduces it under the pack of its domain.
-fn import(place: &Place, domain: Domain, run: &Run, s0: Option<Vec<u8>>) -> Result<(), String> {
-    let source = run.path();
-    place.ok(&["import", source.to_str().unwrap(), "--run", "source", "-q"]);
+/// Imports a file, and reduces it under the pack of a domain. Returns what the program says of the reduction.
+fn import_file(place: &Place, domain: Domain, file: &Path, s0: Option<Vec<u8>>) -> Result<Value, String> {
+    let ran = place.run(&["import", file.to_str().unwrap(), "--run", "source", "-q"]);
+    if ran.code != 0 {
+        return Err(format!("import with exit code {}: {}", ran.code, ran.stderr));
+    }
     let pack = domain.pack();
     let mut args = vec!["reduce", "source", "--pack", pack.to_str().unwrap(), "--as", "run"];
     if let Some(s0) = s0 {
@@ -113,11 +118,17 @@ fn import(place: &Place, domain: Domain, run: &Run, s0: Option<Vec<u8>>) -> Resu
         args.extend(["--state", "s0.json"]);
     }
     let (code, reduced) = place.json(&args);
+    if code == 0 { Ok(reduced) } else { Err(format!("reduced with exit code {code}: {reduced}")) }
+}
+
+/// Imports a run, and reduces it under the pack of its domain.
+fn import(place: &Place, domain: Domain, run: &Run, s0: Option<Vec<u8>>) -> Result<(), String> {
+    let reduced =
+        import_file(place, domain, &run.path(), s0).map_err(|why| format!("{}: {why}", run.file))?;
     let errors = reduced.get("errors").map(ToString::to_string);
-    let whole = code == 0
-        && errors.as_deref() == Some("[]")
-        && reduced.get("ticks").and_then(|n| n.as_u64()) == Some(run.n);
-    if whole { Ok(()) } else { Err(format!("{}: reduced with exit code {code}: {reduced}", run.file)) }
+    let whole =
+        errors.as_deref() == Some("[]") && reduced.get("ticks").and_then(|n| n.as_u64()) == Some(run.n);
+    if whole { Ok(()) } else { Err(format!("{}: {reduced}", run.file)) }
 }
 
 /// Imports a run, reduces it under the pack of its domain, and compares every state and every answer.

@@ -75,18 +75,18 @@ fn a_full_log_shows_each_transition_as_show_does() {
 fn the_parts_of_a_transition() {
     check(
         "show trip-planner-a@9 --provenance --time none",
-        "tick 9  observation.add   hash b19d10fb2d19   parent eb6e3d25f5bd   agent researcher   author agent
+        "tick 9  observation.add   hash 33f4b06bb663   parent abb38f99b677   agent researcher   author agent
 provenance
   author       agent
   agent        researcher, number 6 of its branch
-  evidence     trip-planner-a@8  action.result  researcher  hash eb6e3d25f5bd
+  evidence     trip-planner-a@8  action.result  researcher  hash abb38f99b677
   run          trip-planner-a, recorded at stage 1, reducer delta/1
   log          record 11 of 457, signed
 ",
     );
     check(
         "show trip-planner-a@3 --intent --time none",
-        "tick 3  action.request   hash cfbe8a6b7b35   parent 1f3acf8f8a29   agent researcher   author agent
+        "tick 3  action.request   hash 2fba8db03552   parent 9ae8d64e16f3   agent researcher   author agent
 intent      \"find the fare and a bed for each night\"      confidence 0.610   (quantized 0.001)
   outcome  \"uncertainty high -> exploration spawned\"
 from the trace:
@@ -95,7 +95,7 @@ from the trace:
     );
     check(
         "show trip-planner-a@8 --result --state delta --time utc",
-        "tick 8  action.result   hash eb6e3d25f5bd   parent da1ceec57980   agent researcher   author runtime
+        "tick 8  action.result   hash abb38f99b677   parent da1ceec57980   agent researcher   author runtime
 when        2026-02-23T08:00:12.330Z
 action      http_get
   params  {\"url\":\"https://rail.example/fares?from=basel&to=lugano\"}
@@ -134,7 +134,7 @@ fn a_state_is_compared_with_another() {
     );
     check(
         "state trip-planner-a@13 --base logistics-run-47.dnd@0 --path risk_threshold",
-        "0 differences from logistics-run-47@0 to trip-planner-a@13\n",
+        "0 differences from logistics-run-47@0 to trip-planner-a@13, read from .dendrer and logistics-run-47.dnd\n",
     );
     check("state trip-planner-a@1 --path beliefs", "{\n  \"days\": 3\n  \"travellers\": 1\n}\n");
 }
@@ -193,7 +193,7 @@ fn fields_are_chosen_for_people_and_programs() {
     check(
         "log trip-planner-a --fields tick --to 2 --jsonl",
         &format!(
-            "{{\"tick\":1}}\n{{\"tick\":2}}\n{{\"summary\":{{\"certainty\":\"recorded\",\"closed\":[],\"complete\":true,\"items\":2,\"refusals\":0,\"run\":\"trip-planner-a\",\"schema\":\"dendrer.log/1\",\"tip\":\"{}\",\"total\":2}}}}\n",
+            "{{\"tick\":1}}\n{{\"tick\":2}}\n{{\"summary\":{{\"certainty\":\"recorded\",\"closed\":[],\"complete\":true,\"items\":2,\"read_from\":[\".dendrer\"],\"refusals\":0,\"run\":\"trip-planner-a\",\"schema\":\"dendrer.log/1\",\"tip\":\"{}\",\"total\":2}}}}\n",
             demo().json(&["show", "trip-planner-a@tip"]).1.get("id").unwrap().as_str().unwrap()
         ),
     );
@@ -206,9 +206,11 @@ goal
 name
 refusals
 stage
+state_read
 synthetic
 ticks
 tip
+unknown
 updated
 verified_here
 matching

@@ -112,9 +112,9 @@ fn refusals_say_what_to_do() {
         (&["conflicts", "resolve", "both", "nothing", "--take", "a", "--reason", "r"], "E0445", ""),
         (&["conflicts", "resolve", "both", "risk_score", "--take", "b", "--reason", "r"], "E0446", ""),
         (&["commit", "--run", "three", "--stage", "3", "--goal", "g"], "E0604", ""),
-        (&["contract", "check", "trip-planner-a"], "E0909", "FILE"),
-        (&["contract", "show", "trip-planner-a"], "E0909", "FILE"),
-        (&["pack", "show", "trip-planner-a"], "E0909", "FILE"),
+        (&["contract", "check", "hostile-1"], "E0909", "FILE"),
+        (&["contract", "show", "hostile-1"], "E0909", "FILE"),
+        (&["pack", "show", "hostile-1"], "E0909", "FILE"),
     ];
     for (args, code, missing) in cases {
         let ran = place.run(args);

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 #![expect(clippy::print_stderr, reason = "a test that cannot run here says so")]
 
+mod about;
 mod answers;
 mod attack;
 mod causes;
@@ -12,6 +13,7 @@ mod contract;
 mod corpus;
 mod crash;
 mod diff;
+mod draft;
 mod exec;
 mod extended;
 mod find;

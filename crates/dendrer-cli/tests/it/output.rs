@@ -435,6 +435,9 @@ fn what_is_said_beside_an_answer_stands_below_it() {
         .unwrap();
     assert!(status.success());
     let shown = std::fs::read_to_string(shown).unwrap();
-    assert!(shown.starts_with("predicate  kernel.policy_compliant"), "{shown}");
+    assert!(
+        shown.starts_with("run        logistics-run-47, ticks 0..64, read from .dendrer\npredicate  "),
+        "{shown}"
+    );
     assert!(shown.ends_with("\nhelp: dendrer show logistics-run-47@22\n"), "{shown}");
 }

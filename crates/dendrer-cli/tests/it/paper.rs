@@ -62,7 +62,8 @@ fn the_second_vector_is_refused_and_lifted_it_begins_at_tick_2() {
         &place,
         &["bisect", "r", "--predicate", poor],
         6,
-        r"predicate  expression v1   pure: by construction   monotone: no, it recovers on this run (8 candidate ticks checked)   window: after
+        r"run        r, ticks 0..8, read from .dendrer
+predicate  expression v1   pure: by construction   monotone: no, it recovers on this run (8 candidate ticks checked)   window: after
            violated when state.quality < 0.75   digest 6a2b9162ddc6
 ends       tick 0 compliant OK      tick 8 violation FAIL
   tick 2  violation  FAIL
@@ -85,7 +86,8 @@ help: dendrer predicate test 'state.quality < 0.75' r
         &place,
         &["predicate", "test", poor, "r"],
         0,
-        r"predicate  expression v1   pure: by construction   monotone: seen below   window: after
+        r"run        r, ticks 0..8, read from .dendrer
+predicate  expression v1   pure: by construction   monotone: seen below   window: after
            violated when state.quality < 0.75   digest 6a2b9162ddc6
   0..1  ok         OK
   2     violation  FAIL
@@ -105,7 +107,8 @@ first violated at tick 2   (9 candidate ticks of 9 ticks judged)
         lifted.stdout.lines().take_while(|line| !line.starts_with("ORIGIN")).collect();
     assert_eq!(
         before_origin.join("\n"),
-        r"predicate  expression v1   pure: by construction   monotone: lifted   window: after
+        r"run        r, ticks 0..8, read from .dendrer
+predicate  expression v1   pure: by construction   monotone: lifted   window: after
            violated when state.quality < 0.75   digest b0a476e25993
 ends       tick 0 compliant OK      tick 8 violation FAIL
 lifted     to the first violation; the predicate recovers: not violated at 3, 5, 7
@@ -287,14 +290,14 @@ fn the_reference_run_is_a_table_of_ticks() {
     let ran = demo.run(&args);
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let lines: Vec<&str> = ran.stdout.lines().collect();
-    let row = |tick: u64| lines[3 + usize::try_from(tick).unwrap()];
+    let row = |tick: u64| lines[4 + usize::try_from(tick).unwrap()];
     let wanted: Vec<&str> = [1, 8, 13, 14, 17, 20].map(row).to_vec();
     assert_eq!(
-        lines[2].split_whitespace().collect::<Vec<_>>(),
+        lines[3].split_whitespace().collect::<Vec<_>>(),
         ["tick", "transition_type", "predicate", "notes"]
     );
     assert_eq!(wanted.join("\n"), TABLE);
-    assert_eq!(lines.len(), 2 + 1 + 65 + 1, "two lines of head, the names of columns, every tick, a count");
+    assert_eq!(lines.len(), 3 + 1 + 65 + 1, "three lines of head, the names of columns, every tick, a count");
     let (_, json) = demo.json(&args);
     check_schema(&json, &args);
     let items = json.get("items").and_then(Value::as_array).unwrap();
@@ -494,7 +497,7 @@ fn names_of_the_paper_are_names() {
     let dir = place.path().join("dendrer-demo");
     let store = |args: &[&str]| ran(place.command(args).current_dir(&dir).output().unwrap());
     for (name, version, run, holds, onset) in [
-        ("acme.tax_compliance_v2", "v2.1.3", "logistics-run-47", "state.quality_score >= 0.65", 22),
+        ("acme.quality_floor", "v1", "logistics-run-47", "state.quality_score >= 0.65", 22),
         ("ws.risk_threshold", "v1", "logistics-planner-1", "state.risk_score <= 0.75", 14),
         ("acme.budget_compliance_v1", "v1", "planning-run-12", "state.plan_total <= state.budget_limit", 1),
     ] {
@@ -516,8 +519,8 @@ fn names_of_the_paper_are_names() {
         let found = store(&["bisect", run, "--predicate", name]);
         assert_eq!(found.code, 0, "{name}: {}{}", found.stdout, found.stderr);
         let (head, origin) =
-            (format!("predicate  {name} {version}   "), format!("\nORIGIN (exact)  tick {onset}  "));
-        assert!(found.stdout.starts_with(&head) && found.stdout.contains(&origin), "{}", found.stdout);
+            (format!("\npredicate  {name} {version}   "), format!("\nORIGIN (exact)  tick {onset}  "));
+        assert!(found.stdout.contains(&head) && found.stdout.contains(&origin), "{}", found.stdout);
     }
     for (name, onset) in [("kernel.anomaly_free", 32), ("kernel.policy_compliant", 22)] {
         let found = store(&["bisect", "logistics-run-47", "--predicate", name]);

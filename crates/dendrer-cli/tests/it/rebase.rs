@@ -115,7 +115,7 @@ fn a_merge_keeps_what_differs_until_somebody_decides() {
         (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
         (
             0,
-            "source     a logistics-run-47@64   replayed OK, state 1058e749661c
+            "source     a logistics-run-47@64   replayed OK, state 3cb075127011
 source     b logistics-planner-1@9   replayed OK, state b0574011c7c4
 created    both: a new run, seeded with 1 place of 2 runs. This is not a history merge.
 terms      none: values alone, without pack, policy rules and goal
@@ -202,8 +202,8 @@ fn two_journeys_become_one_with_a_conflict_that_somebody_decides() {
         (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
         (
             0,
-            r#"source     a trip-planner-b@45   replayed OK, state 32610e459a52
-source     b trip-planner-c@44   replayed OK, state 7354ad653ea1
+            r#"source     a trip-planner-b@45   replayed OK, state aff242ff1f1f
+source     b trip-planner-c@44   replayed OK, state 30b1e3986942
 created    trip-merged: a new run, seeded with 2 places of 2 runs. This is not a history merge.
 conflict   itinerary   a [{"day":1,"place":"Lugano"},{"day":2,"evening":"grotto","place":"Bellinzona"},{"day":3,"place":"Lake Lugano"}]   b [{"day":1,"place":"Lugano"},{"day":2,"place":"Bellinzona"},{"day":3,"place":"museum in Lugano"}]   strategy manual: all kept, none taken
 "#,
@@ -223,8 +223,8 @@ conflict   itinerary   a [{"day":1,"place":"Lugano"},{"day":2,"evening":"grotto"
     assert_eq!(
         place.ok(&["conflicts", "list", "trip-merged"]),
         r#"itinerary   b taken at tick 1: "the forecast says showers"
-  a trip-planner-b@45   [{"day":1,"place":"Lugano"},{"day":2,"evening":"grotto","place":"Bellinzona"},{"day":3,"place":"Lake Lugano"}]   written at tick 41, record eacf27d9d66e
-  b trip-planner-c@44   [{"day":1,"place":"Lugano"},{"day":2,"place":"Bellinzona"},{"day":3,"place":"museum in Lugano"}]   written at tick 40, record 1a7a227195e9
+  a trip-planner-b@45   [{"day":1,"place":"Lugano"},{"day":2,"evening":"grotto","place":"Bellinzona"},{"day":3,"place":"Lake Lugano"}]   written at tick 41, record 55c98ab22033
+  b trip-planner-c@44   [{"day":1,"place":"Lugano"},{"day":2,"place":"Bellinzona"},{"day":3,"place":"museum in Lugano"}]   written at tick 40, record 741bd8ac8127
 1 of 1 conflict, 0 open
 "#
     );

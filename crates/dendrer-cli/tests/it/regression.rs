@@ -32,18 +32,19 @@ fn a_regression_is_labelled_and_the_invariant_takes_precedence() {
     for line in [
         "ORIGIN (heuristic)  tick 3  artifact.write",
         "  progress  0.400 at tick 0, then ok, score 0.133",
-        "INVARIANT  kernel.anomaly_free v1: first violated at tick 5 (exact)",
-        "DISAGREE   the invariant result takes precedence: the onset is tick 5",
+        "HARD       kernel.anomaly_free v1: first violated at tick 5 (exact)",
+        "HARD       acme.tax_compliance_v2 v2.1.3: first violated at tick 3 (exact)",
+        "AGREE      the score and acme.tax_compliance_v2 name tick 3 (exact, by acme.tax_compliance_v2)",
     ] {
         assert!(ran.stdout.contains(line), "{line}: {}", ran.stdout);
     }
     assert!(!ran.stdout.contains("ORIGIN (exact)"), "{}", ran.stdout);
     let (code, answer) = place.json(&["bisect", "faulty", "--regression", "skeptic_survival_rate"]);
     check_schema(&answer, &["bisect", "--regression"]);
-    assert_eq!((code, answer.get("onset").unwrap().as_u64()), (0, Some(5)), "what is exact decides");
-    assert_eq!(answer.get("certainty").unwrap().as_str(), Some("heuristic"));
+    assert_eq!((code, answer.get("onset").unwrap().as_u64()), (0, Some(3)), "what is exact decides");
+    assert_eq!(answer.get("certainty").unwrap().as_str(), Some("exact"));
     let beside = answer.get("regression").unwrap();
-    assert_eq!(beside.get("invariant_onset").unwrap().as_u64(), Some(5));
+    assert_eq!(beside.get("takes_precedence").unwrap().as_str(), Some("acme.tax_compliance_v2"));
     assert_eq!(beside.get("score_onset").unwrap().as_u64(), Some(4));
     assert_eq!(beside.get("agree").unwrap().as_bool(), Some(false));
     let (code, answer) =
@@ -61,8 +62,8 @@ fn a_regression_is_labelled_and_the_invariant_takes_precedence() {
     let lifted = place.ok(&["bisect", "faulty", "--predicate", "acme.tax_compliance_v2", "--lift"]);
     assert!(lifted.contains("predicate  acme.tax_compliance_v2 v2.1.3"), "{lifted}");
     assert!(lifted.contains("ORIGIN (exact)  tick 3"), "{lifted}");
-    assert!(lifted.contains("evaluated  tick 3  violation: {\"policy_breach\":0.75"), "{lifted}");
-    for (expected, code) in [("5", 0), ("3", 1)] {
+    assert!(lifted.contains("violation: {\"policy_breach\":0.75"), "{lifted}");
+    for (expected, code) in [("3", 0), ("5", 1)] {
         let asked = ["bisect", "faulty", "--regression", "progress", "--expect-onset", expected];
         assert_eq!(place.run(&asked).code, code, "{expected}");
     }
@@ -86,11 +87,21 @@ fn a_score_that_nobody_declared_points_to_the_invariants() {
     let without = place.run(&["bisect", "desk", "--regression", "progress"]);
     assert_eq!((without.code, without.stderr.contains("there are ws.risk_threshold")), (3, true));
     let fell = place.run(&["bisect", "desk", "--regression", "ws.risk_threshold"]);
-    assert_eq!(fell.code, 1, "nothing is violated, and a score is a hint");
+    assert_eq!(fell.code, 0, "the violation of the contract is a hard predicate");
     let fell = fell.stdout;
     assert!(fell.contains("ORIGIN (heuristic)  tick 1"), "the score falls with the risk: {fell}");
-    assert!(fell.contains("INVARIANT  kernel.anomaly_free v1: not violated (exact)"), "{fell}");
-    assert!(fell.contains("DISAGREE   the invariant result takes precedence: no onset"), "{fell}");
+    assert!(fell.contains("HARD       kernel.anomaly_free v1: not violated (exact)"), "{fell}");
+    assert!(
+        fell.contains("DISAGREE   ws.risk_threshold takes precedence: the onset is tick 2 (exact)"),
+        "{fell}"
+    );
+    let before = place.run(&["bisect", "desk@1", "--regression", "ws.risk_threshold"]);
+    assert_eq!(before.code, 1, "nothing is violated, and a score is a hint");
+    assert!(
+        before.stdout.contains("DISAGREE   the hard predicates take precedence: no onset"),
+        "{}",
+        before.stdout
+    );
     let hard = place.ok(&["bisect", "desk", "--predicate", "ws.desk/ws.risk_threshold"]);
     assert!(hard.contains("ORIGIN (exact)  tick 2"), "{hard}");
     assert!(hard.contains("violation: {\"risk_exceeded\":[0.6,0.5]}"), "{hard}");

@@ -97,3 +97,228 @@ fn a_run_whose_contract_was_violated_is_not_compliant() {
     let ran = place.run(&["bisect", "claims-9", "--predicate", "kernel.policy_compliant", "--no-chain"]);
     assert!(ran.code == 0 && ran.stdout.contains("ORIGIN (exact)  tick 33"), "{}{}", ran.stdout, ran.stderr);
 }
+
+#[test]
+fn every_answer_that_reads_an_unknown_place_passes_it_on() {
+    let place = place();
+    let cause = "approved (a rule failed at tick 2)";
+    // What reads the place ends with 6, and says which and since when.
+    let asked: [&[&str]; 5] = [
+        &["state", "r", "--path", "approved"],
+        &["state", "r"],
+        &["why", "r", "approved"],
+        &["backtrack", "r", "approved"],
+        &["state", "r", "--base", "r@1"],
+    ];
+    for args in asked {
+        let ran = place.run(args);
+        assert_eq!(
+            (ran.code, ran.stdout.contains(cause)),
+            (6, true),
+            "{args:?}: {}{}",
+            ran.stdout,
+            ran.stderr
+        );
+        let (code, answer) = place.json(args);
+        let unknown = answer.get("unknown").map(ToString::to_string);
+        let expected = r#"[{"code":"rule_failed","place":"/approved","tick":2}]"#;
+        assert_eq!((code, unknown.as_deref()), (6, Some(expected)), "{args:?}: {answer}");
+        assert_ne!(answer.get("certainty").and_then(|word| word.as_str()), Some("exact"), "{answer}");
+    }
+    // What does not read it is as sure as ever.
+    for args in [&["state", "r", "--path", "total"][..], &["why", "r", "total"], &["state", "r@1"]] {
+        let ran = place.run(args);
+        assert_eq!((ran.code, ran.stdout.contains("UNKNOWN")), (0, false), "{args:?}: {}", ran.stdout);
+    }
+    // Lists say it in words.
+    for args in [&["log", "r"][..], &["show", "r@2"], &["runs"], &["verify", "r"]] {
+        let ran = place.run(args);
+        assert_eq!((ran.code, ran.stdout.contains(cause)), (0, true), "{args:?}: {}", ran.stdout);
+    }
+    assert!(place.ok(&["verify", "r"]).contains("INCOMPLETE from tick 2"));
+    let list = place.ok(&["log", "r", "--json"]);
+    assert!(list.contains(r#""unknown":[{"code":"rule_failed","place":"/approved","tick":2}]"#), "{list}");
+    // A run that is reduced again has the same rules.
+    let again = place.run(&["reduce", "r", "--pack", "./p.yaml", "--as", "again"]);
+    assert_eq!((again.code, again.stdout.contains(cause)), (0, true), "{}{}", again.stdout, again.stderr);
+    // Two runs of the same lines may differ where nothing is known.
+    let diff = place.run(&["diff", "r", "again"]);
+    assert_eq!(diff.code, 6, "{}{}", diff.stdout, diff.stderr);
+    assert!(
+        diff.stdout.contains("no difference that can be seen, and the states have unknown places"),
+        "{}",
+        diff.stdout
+    );
+    let total = place.run(&["diff", "r", "again", "--path", "total"]);
+    assert_eq!(total.code, 0, "{}{}", total.stdout, total.stderr);
+}
+
+#[test]
+fn an_import_whose_rules_fail_says_which_places_are_unknown() {
+    let place = Place::with_store();
+    std::fs::write(
+        place.path().join("p.yaml"),
+        PACK.replace("order.approve: an approval, order.add: an order", "x: x")
+            .replace("order.approve", "plan.update")
+            .replace("order.add", "memory.write")
+            .replace("t.intent.approved", "t.intent.misspelt"),
+    )
+    .unwrap();
+    std::fs::write(place.path().join("c.json"), r#"[{"role":"assistant","content":"I approve"}]"#).unwrap();
+    let ran = place.run(&["import", "c.json", "--run", "i", "--pack", "./p.yaml"]);
+    assert!(
+        ran.stdout.contains("UNKNOWN    approved (a rule failed at tick 1)"),
+        "{}{}",
+        ran.stdout,
+        ran.stderr
+    );
+}
+
+/// A string, a null, a missing member: three reasons at three ticks, and none stands for another.
+#[test]
+fn each_tick_that_cannot_be_judged_has_its_own_reason() {
+    let place = Place::with_store();
+    let lines = r#"{"type":"plan.update","agent":"ann","delta":[{"set":"/a","value":{"x":"12"}}]}
+{"type":"plan.update","agent":"ann","delta":[{"set":"/a","value":{"x":null}}]}
+{"type":"plan.update","agent":"ann","delta":[{"set":"/a","value":{"y":1}}]}
+{"type":"plan.update","agent":"ann","delta":[{"set":"/a","value":{"x":12}}]}
+"#;
+    place.run_with(&["commit", "--run", "r"], lines.as_bytes());
+    let reasons = [
+        (0, "state.a is missing"),
+        (1, "state.a.x is a string"),
+        (2, "state.a.x is null"),
+        (3, "state.a.x is missing"),
+    ];
+    let text = place.run(&["predicate", "test", "state.a.x > 10", "r"]).stdout;
+    let ticks = place.run(&["predicate", "test", "state.a.x > 10", "r", "--ticks"]).stdout;
+    let (_, answer) = place.json(&["predicate", "test", "state.a.x > 10", "r"]);
+    let listed = answer.get("uncertain").and_then(|list| list.as_array()).unwrap();
+    assert_eq!(listed.len(), reasons.len(), "{answer}");
+    for ((tick, reason), one) in reasons.iter().zip(listed.iter()) {
+        let line = |text: &str| {
+            text.lines().any(|line| line.trim_start().starts_with(&tick.to_string()) && line.contains(reason))
+        };
+        assert!(line(&text) && line(&ticks), "{tick} {reason}:\n{text}\n{ticks}");
+        let why = one.get("why").and_then(|why| why.as_str()).unwrap();
+        assert!(
+            why.starts_with(reason) && one.get("tick").and_then(|tick| tick.as_u64()) == Some(*tick),
+            "{one}"
+        );
+    }
+}
+
+/// A run whose delta failed at tick 1, so that `n` and `deep.k`, which nobody wrote before, are unknown.
+fn dropped() -> Place {
+    let place = Place::with_store();
+    let lines = r#"{"type":"memory.write","agent":"a","delta":[{"set":"/deep/k","value":1},{"add":"/n","value":1}]}
+{"type":"memory.write","agent":"a","delta":[{"set":"/m","value":2},{"set":"/deep/other","value":2}]}
+"#;
+    place.run_with(&["commit", "--run", "r"], lines.as_bytes());
+    place.run_with(
+        &["commit", "--run", "s"],
+        br#"{"type":"memory.write","agent":"a","delta":[{"set":"/m","value":2}]}"#,
+    );
+    place
+}
+
+fn verdict_at_the_tip(place: &Place, run: &str, text: &str) -> String {
+    let (_, tested) = place.json(&["predicate", "test", text, run]);
+    let intervals = tested.get("intervals").and_then(|all| all.as_array()).unwrap();
+    let last = intervals.get(intervals.len() - 1).and_then(|last| last.as_array()).unwrap();
+    last.get(2).and_then(|verdict| verdict.as_str()).unwrap().to_owned()
+}
+
+#[test]
+fn a_merge_copies_unknown_places_that_no_source_has() {
+    let place = dropped();
+    place.ok(&["merge", "--from", "r@2", "--from", "s@1", "--as", "m"]);
+    for text in ["has(state.n)", "has(state.deep.k)"] {
+        assert_eq!(verdict_at_the_tip(&place, "m", text), "uncertain", "{text}");
+    }
+    assert_eq!(verdict_at_the_tip(&place, "m", "state.m == 3"), "ok");
+    std::fs::write(
+        place.path().join("p.yaml"),
+        "name: p\nversion: v1\nstate: {n: {init: \"has(s0.n) ? s0.n : 0\"}, m: {init: s0.m}}\n",
+    )
+    .unwrap();
+    place.ok(&["reduce", "m", "--pack", "./p.yaml", "--as", "again"]);
+    assert_eq!(verdict_at_the_tip(&place, "again", "state.n > 1"), "uncertain");
+    assert_eq!(verdict_at_the_tip(&place, "again", "state.m == 3"), "ok");
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}
+
+#[test]
+fn a_place_that_a_fork_sets_is_known() {
+    let place = dropped();
+    place.ok(&["fork", "r@2", "--as", "f", "--set", "n=7"]);
+    assert_eq!(verdict_at_the_tip(&place, "f", "state.n == 7"), "violation");
+    assert_eq!(verdict_at_the_tip(&place, "f", "has(state.deep.k)"), "uncertain");
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}
+
+#[test]
+fn a_delta_that_failed_is_no_error_of_the_rules_it_is_reduced_under() {
+    let place = dropped();
+    std::fs::write(
+        place.path().join("p.yaml"),
+        "name: p\nversion: v1\nstate: {count: {init: 0}}\nrules: [{when_type: memory.write, steps: [{add: count, value: 1}]}]\n",
+    )
+    .unwrap();
+    place.ok(&["reduce", "r", "--pack", "p.yaml", "--as", "again"]);
+    assert_eq!(verdict_at_the_tip(&place, "again", "state.count == 2"), "violation");
+}
+
+/// The result of an unanswered call would have come when the state was another one than now.
+#[test]
+fn an_unanswered_call_may_have_met_any_later_state() {
+    let place = Place::with_store();
+    std::fs::write(
+        place.path().join("p.yaml"),
+        r#"name: p
+version: v1
+state: {open: {init: "false"}, paid: {init: 0}, asked: {init: 0}}
+rules:
+  - when_type: action.result
+    when: state.open && t.action.tool == 'pay'
+    steps: [{add: paid, value: 1}]
+  - when_type: action.result
+    when: t.action.tool == 'ask'
+    steps: [{add: asked, value: 1}]
+  - when_type: message.user
+    steps: [{set: open, value: "true"}]
+types: {message.user: a message}
+"#,
+    )
+    .unwrap();
+    let messages = r#"[{"role":"user","content":"pay"},
+{"role":"assistant","content":null,"tool_calls":[{"id":"c1","function":{"name":"pay","arguments":"{}"}}]},
+{"role":"user","content":"and?"}]"#;
+    std::fs::write(place.path().join("chat.json"), messages).unwrap();
+    place.run(&["import", "chat.json", "--run", "r", "--pack", "p.yaml"]);
+    assert_eq!(verdict_at_the_tip(&place, "r", "state.paid > 0"), "uncertain");
+    assert_eq!(verdict_at_the_tip(&place, "r", "state.asked > 0"), "ok");
+}
+/// An item that could not be read may have been an anomaly or a decision, so their absence after it is not known.
+#[test]
+fn anomalies_and_flips_after_an_unread_item_are_uncertain() {
+    let place = Place::with_store();
+    let items = r#"[{"role":"user","content":"a"},5,{"role":"assistant","content":"b"}]"#;
+    std::fs::write(place.path().join("c.json"), items).unwrap();
+    place.run(&["import", "c.json", "--run", "i"]);
+    let (_, own) = place.json(&["bisect", "i", "--anomaly", "message_unreadable"]);
+    let gap = own.get("onset").and_then(|tick| tick.as_u64()).unwrap_or_else(|| panic!("{own}"));
+    assert_eq!(own.get("certainty").and_then(|word| word.as_str()), Some("exact"), "{own}");
+    for question in [["--anomaly", "forged_type"], ["--policy-flip", "plan.update"]] {
+        let args = ["bisect", "i", question[0], question[1]];
+        let ran = place.run(&args);
+        let reason = format!("an item of the source could not be read at tick {gap}");
+        assert_eq!((ran.code, ran.stderr.contains(&reason)), (6, true), "{}{}", ran.stdout, ran.stderr);
+        let (code, answer) = place.json(&args);
+        assert_eq!(code, 6, "{answer}");
+        assert_ne!(answer.get("certainty").and_then(|word| word.as_str()), Some("exact"), "{answer}");
+        // A range that ends before the item is as sure as ever.
+        let before = place.run(&[&args[..], &["--to", &(gap - 1).to_string()]].concat());
+        assert_eq!(before.code, 1, "{}{}", before.stdout, before.stderr);
+    }
+}

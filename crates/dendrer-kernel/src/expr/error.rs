@@ -96,7 +96,9 @@ pub struct Uncertain {
     /// The path that could not be judged, as one would write it: `state.items[3].price`. Absent where no path is
     /// involved.
     pub path: Option<String>,
-    /// The value or condition that was met.
+    /// A word for what was met ([`crate::sealed`]). This is what is put on record.
+    pub met: &'static str,
+    /// The value or condition that was met, in words.
     pub message: String,
     /// The text to write instead, if it is known.
     pub hint: Option<String>,

@@ -23,6 +23,7 @@ use super::number::{self, Num, Trouble};
 use super::pattern::Pattern;
 use super::{Budget, Env, names, print};
 use crate::counters;
+use crate::sealed;
 use crate::unknown;
 
 /// A value on the way.
@@ -186,7 +187,7 @@ pub(super) fn one_more(levels: impl Iterator<Item = u8>, span: Span) -> Result<u
     let levels = levels.max().unwrap_or(0);
     if levels >= MADE_DEPTH_MAX {
         let message = format!("the value is nested deeper than {MADE_DEPTH_MAX} levels around data");
-        return Err(uncertain(span, None, message, None));
+        return Err(uncertain_for(sealed::DEEP, span, None, message, None));
     }
     Ok(levels + 1)
 }
@@ -210,7 +211,18 @@ pub(super) fn uncertain(
     message: String,
     hint: Option<String>,
 ) -> EvalError {
-    EvalError::Uncertain(Box::new(Uncertain { path, message, hint, span, unknown: None }))
+    uncertain_for(sealed::VALUE, span, path, message, hint)
+}
+
+/// As [`uncertain`], with the word for what was met.
+pub(super) fn uncertain_for(
+    met: &'static str,
+    span: Span,
+    path: Option<String>,
+    message: String,
+    hint: Option<String>,
+) -> EvalError {
+    EvalError::Uncertain(Box::new(Uncertain { path, met, message, hint, span, unknown: None }))
 }
 
 /// Writes the path of a node that is one.
@@ -227,13 +239,14 @@ pub(super) fn wrong(node: &Node, found: &View<'_>, symbol: &str, wanted: &str) -
         (View::Null, Some(path)) => Some(format!("guard it: {path} != null && ...")),
         _ => None,
     };
-    uncertain(node.span, path, message, hint)
+    let met = if matches!(found, View::Null) { sealed::NULL } else { sealed::KIND };
+    uncertain_for(met, node.span, path, message, hint)
 }
 
 pub(super) fn trouble(trouble: Trouble, operands: &[&Node]) -> EvalError {
     let span = operands[0].span.to(operands[operands.len() - 1].span);
     let path = operands.iter().find_map(|node| path_of(node));
-    uncertain(span, path, trouble.message().to_owned(), trouble.hint().map(str::to_owned))
+    uncertain_for(trouble.word(), span, path, trouble.message().to_owned(), trouble.hint().map(str::to_owned))
 }
 
 impl<'a, 'b> Machine<'a, 'b> {
@@ -308,7 +321,7 @@ impl<'a, 'b> Machine<'a, 'b> {
         value.as_bool().ok_or_else(|| {
             let path = path_of(node);
             let message = format!("the condition gives {}, not true or false", value.view().describe());
-            uncertain(node.span, path, message, None)
+            uncertain_for(sealed::KIND, node.span, path, message, None)
         })
     }
 
@@ -346,7 +359,8 @@ impl<'a, 'b> Machine<'a, 'b> {
         first_error.map_or(Ok(true), Err)
     }
 
-    /// Keeps the first of several errors that may come to nothing. Each is paid for, since it had to be written.
+    /// Keeps the first of several errors that may come to nothing, or the first unknown place: its value may have decided.
+    /// Each is paid for, since it had to be written.
     pub(super) fn absorb(
         &mut self,
         error: EvalError,
@@ -355,7 +369,11 @@ impl<'a, 'b> Machine<'a, 'b> {
         let EvalError::Uncertain(why) = &error else { return Err(error) };
         let texts = [why.path.as_deref(), Some(&*why.message), why.hint.as_deref()];
         self.budget.spend(8 + texts.iter().flatten().map(|text| price(2 * text.len())).sum::<u64>())?;
-        first.get_or_insert(error);
+        let is_known =
+            |error: &EvalError| matches!(error, EvalError::Uncertain(why) if why.unknown.is_none());
+        if first.as_ref().is_none_or(|first| is_known(first) && !is_known(&error)) {
+            *first = Some(error);
+        }
         Ok(())
     }
 
@@ -403,7 +421,7 @@ impl<'a, 'b> Machine<'a, 'b> {
         match value {
             Value::Array(_) | Value::Object(_) if depth == RESULT_DEPTH_MAX => {
                 let message = format!("the value is nested deeper than {RESULT_DEPTH_MAX} levels");
-                Err(uncertain(span, None, message, None))
+                Err(uncertain_for(sealed::DEEP, span, None, message, None))
             }
             Value::Array(list) => {
                 self.budget.spend(ENTERED + list.len() as u64)?;
@@ -444,7 +462,8 @@ impl<'a, 'b> Machine<'a, 'b> {
         Ok(match (left, right) {
             (View::Tagged(_, name), _) | (_, View::Tagged(_, name)) if is_withheld(name) => {
                 let what = if *name == "$gap" { "a gap in the record" } else { "redacted" };
-                return Err(uncertain(span, None, format!("a value that is compared is {what}"), None));
+                let message = format!("a value that is compared is {what}");
+                return Err(uncertain_for(sealed::WITHHELD, span, None, message, None));
             }
             (View::Null, View::Null) => true,
             (View::Bool(a), View::Bool(b)) => a == b,
@@ -654,7 +673,7 @@ impl<'a, 'b> Machine<'a, 'b> {
         {
             let text = place(path, path.steps.len(), &[]);
             let message = format!("{text} is {}", View::Tagged(object, tag).describe());
-            return Err(uncertain(span, Some(text), message, None));
+            return Err(uncertain_for(sealed::WITHHELD, span, Some(text), message, None));
         }
         Ok(found)
     }
@@ -687,11 +706,31 @@ impl<'a, 'b> Machine<'a, 'b> {
     {
         let mut computed = Vec::new();
         let found = self.go_down(base, path, path.steps.len(), &mut computed, span);
-        self.look(path, &computed, span, member)?;
-        found
+        self.looked(found, path, &computed, span, member)
     }
 
-    /// Follows the first steps of a path.
+    /// Notes what a path led to, unless an index of it has no value: then the path has none, whatever is there.
+    fn looked<T>(
+        &mut self,
+        found: Result<T, (usize, EvalError)>,
+        path: &Path,
+        computed: &[Val<'a>],
+        span: Span,
+        member: Option<&str>,
+    ) -> Result<T, EvalError> {
+        let is_computed = |step: &&Step| matches!(step.kind, StepKind::Computed(_));
+        match found {
+            Err((at, error)) if path.steps[..=at].iter().filter(is_computed).count() > computed.len() => {
+                Err(error)
+            }
+            found => {
+                self.look(path, computed, span, member)?;
+                found.map_err(|(_, error)| error)
+            }
+        }
+    }
+
+    /// Follows the first steps of a path. An error has the index of its step.
     fn go_down<'v>(
         &mut self,
         base: &'v Value,
@@ -699,15 +738,15 @@ impl<'a, 'b> Machine<'a, 'b> {
         steps: usize,
         computed: &mut Vec<Val<'a>>,
         span: Span,
-    ) -> Result<&'v Value, EvalError>
+    ) -> Result<&'v Value, (usize, EvalError)>
     where
         'a: 'v,
     {
         let mut value = base;
         for index in 0..steps {
-            value = match self.step(value, path, index, computed)? {
+            value = match self.step(value, path, index, computed).map_err(|error| (index, error))? {
                 Some(value) => value,
-                None => return Err(missing(path, index, computed, span)),
+                None => return Err((index, missing(path, index, computed, span))),
             };
         }
         Ok(value)
@@ -744,7 +783,8 @@ impl<'a, 'b> Machine<'a, 'b> {
                 let text = place(path, path.steps.len(), computed);
                 let message = format!("{text} is unknown: {}", since.words());
                 let unknown = Some((unknown, since));
-                let why = Uncertain { path: Some(text), message, hint: None, span, unknown };
+                let (path, met) = (Some(text), sealed::UNKNOWN);
+                let why = Uncertain { path, met, message, hint: None, span, unknown };
                 Err(EvalError::Uncertain(Box::new(why)))
             }
         }
@@ -767,11 +807,10 @@ impl<'a, 'b> Machine<'a, 'b> {
         };
         let mut computed = Vec::new();
         let found = match self.go_down(value, path, last, &mut computed, span) {
-            Ok(value) => self.step(value, path, last, &mut computed).map(|found| found.is_some()),
+            Ok(value) => self.step(value, path, last, &mut computed).map_err(|error| (last, error)),
             Err(error) => Err(error),
         };
-        self.look(path, &computed, span, None)?;
-        found
+        self.looked(found.map(|found| found.is_some()), path, &computed, span, None)
     }
 
     /// Goes one step down; `None` where there is no such member.
@@ -941,7 +980,7 @@ fn missing(path: &Path, index: usize, computed: &[Val<'_>], span: Span) -> EvalE
         (_, Step { kind: StepKind::Computed(_), .. }) => "guard it with has(...) && ...".to_owned(),
     };
     let message = format!("{text} is missing");
-    uncertain(span.to(path.steps[index].span), Some(text), message, Some(hint))
+    uncertain_for(sealed::MISSING, span.to(path.steps[index].span), Some(text), message, Some(hint))
 }
 
 fn no_members(path: &Path, index: usize, found: &View<'_>) -> EvalError {
@@ -953,7 +992,7 @@ fn no_members(path: &Path, index: usize, found: &View<'_>) -> EvalError {
         _ => " and has no members",
     };
     let message = format!("{text} is {}{wanted}", found.describe());
-    uncertain(step.span, Some(text), message, None)
+    uncertain_for(sealed::KIND, step.span, Some(text), message, None)
 }
 
 fn operands<'n>(first: &'n Node, rest: &'n [(Operator, Node)]) -> impl Iterator<Item = &'n Node> {

@@ -13,10 +13,12 @@ use dendrer_object::{Array, Number, Object, Value, json, tag};
 use super::ast::Node;
 use super::error::EvalError;
 use super::eval::{
-    ENTERED, MADE, Machine, Val, View, path_of, price, tag_of, trouble, uncertain, user_name, wrong,
+    ENTERED, MADE, Machine, Val, View, path_of, price, tag_of, trouble, uncertain, uncertain_for, user_name,
+    wrong,
 };
 use super::functions::Function;
 use super::number::{self, Num};
+use crate::sealed;
 
 /// How many decimals `round` keeps at most.
 const DECIMALS_MAX: i64 = 100;
@@ -80,7 +82,7 @@ impl<'a> Call<'a> {
         let what = path.clone().unwrap_or_else(|| format!("member {index}"));
         let message =
             format!("{what} is {}, and `{}` takes {wanted}", found.describe(), self.function.name());
-        uncertain(self.nodes[at].span, path, message, None)
+        uncertain_for(sealed::KIND, self.nodes[at].span, path, message, None)
     }
 
     fn fail(&self, at: usize, message: String) -> EvalError {

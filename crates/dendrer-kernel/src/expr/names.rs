@@ -3,19 +3,6 @@
 
 use dendrer_object::text::distance;
 
-/// Top-level fields of a state that exist without a declaration (design, section 5).
-pub(super) const BUILT_IN_FIELDS: [&str; 9] = [
-    "beliefs",
-    "context_stack",
-    "counters",
-    "goals",
-    "kernel_anomalies",
-    "kernel_unknown",
-    "memory",
-    "policy",
-    "progress",
-];
-
 /// Words that CEL keeps for itself; after a dot they are names like any other.
 pub(super) const RESERVED: [&str; 17] = [
     "as",

@@ -13,6 +13,7 @@ use dendrer_object::Number;
 use dendrer_object::number::SAFE_INTEGER_MAX;
 
 use super::ast::Operator;
+use crate::sealed;
 
 /// A number on the way.
 #[derive(Debug, Clone)]
@@ -47,6 +48,18 @@ impl Trouble {
             Trouble::DivisionByZero => "division by zero",
             Trouble::Fraction => "a number with a fraction where an integer is needed",
             Trouble::Mixed => "an int and a double do not mix",
+        }
+    }
+
+    /// The word that is put on record.
+    pub(super) fn word(self) -> &'static str {
+        match self {
+            Trouble::Big => sealed::BIG_INTEGER,
+            Trouble::Overflow => sealed::OVERFLOW,
+            Trouble::NotFinite => sealed::NOT_FINITE,
+            Trouble::DivisionByZero => sealed::DIVISION_BY_ZERO,
+            Trouble::Fraction => sealed::FRACTION,
+            Trouble::Mixed => sealed::MIXED,
         }
     }
 

@@ -17,6 +17,7 @@ use super::lex::{self, Kind as Lexeme, Token};
 use super::pattern::{Pattern, PatternError};
 use super::{DEPTH_MAX, NODES_MAX, Scope, names};
 use crate::counters;
+use crate::names::STATE_FIELDS;
 
 /// Parses a whole text in which some variables are known. The tree is returned together with errors that do not end
 /// the parsing; an error of the grammar is the last one, and leaves no tree.
@@ -425,7 +426,7 @@ impl<'t> Parser<'t, '_> {
         }
         let Some(declared) = &self.scope.fields else { return path };
         // Counters are told of the state as it is, and of no other.
-        let built_in = || names::BUILT_IN_FIELDS.into_iter().filter(|name| now || *name != "counters");
+        let built_in = || STATE_FIELDS.into_iter().filter(|name| now || *name != "counters");
         if declared.contains(&key.name) || built_in().any(|name| *name == *key.name) {
             return path;
         }
@@ -708,7 +709,7 @@ impl<'t> Parser<'t, '_> {
         }
         let error = ExprError::new(NAME, span, format!("there is no `{}` here", shown(name)));
         let is_field = self.scope.fields.as_ref().is_some_and(|fields| fields.contains(name));
-        if self.scope.state && (is_field || names::BUILT_IN_FIELDS.contains(&name)) {
+        if self.scope.state && (is_field || STATE_FIELDS.contains(&name)) {
             return error.hint(format!("did you mean state.{name}"));
         }
         if self.scope.state && counters::NAMES.contains(&name) {

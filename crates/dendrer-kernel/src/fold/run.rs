@@ -11,8 +11,10 @@ use super::{
     WRITTEN_SIZE_MAX, Write, kind, quantize, transition,
 };
 use crate::expr::{Budget, Env, EvalError, Expr, Truth};
+use crate::names::UNKNOWN;
 use crate::reduce::{ReduceError, ReducedDelta};
-use crate::unknown::{self, NOT_READ, READS_UNKNOWN, RULE_FAILED, UnknownPlaces};
+use crate::sealed::{self, Met};
+use crate::unknown::{self, NO_RESULT, NOT_READ, READS_UNKNOWN, RULE_FAILED, UnknownPlaces};
 
 /// Returns what the rules write for this transition on this state, and reports each rule that writes by its index.
 ///
@@ -40,7 +42,7 @@ pub(super) fn reduce(
                 }
                 run.show_unknown();
             }
-            Err(error) => return Err(error.within(&rule.place)),
+            Err(error) => return Err(error.within(index, &rule.place)),
         }
         if run.delta.len() > already.0 {
             wrote(index);
@@ -48,8 +50,10 @@ pub(super) fn reduce(
     }
     let size = run.state.size();
     if !run.delta.is_empty() && size > STATE_SIZE_MAX {
-        let why = format!("the state would have {size} bytes; at most {STATE_SIZE_MAX} are allowed");
-        return Err(ReduceError::Rule { place: "the rules".to_owned(), why });
+        let message = format!("the state would have {size} bytes; at most {STATE_SIZE_MAX} are allowed");
+        let met = Met { word: sealed::LARGE, at: Some("state".to_owned()), message };
+        let (place, rule, step) = ("the rules".to_owned(), None, None);
+        return Err(ReduceError::Rule { place, rule, step, met });
     }
     Ok(ReducedDelta { delta: Delta(run.delta), unknown: run.unknown })
 }
@@ -85,26 +89,31 @@ pub(super) fn unknown_after_error(fold: &Fold, before: &Value, intent: &Intent, 
 }
 
 /// Returns the targets of rules that would have applied to what is missing in a transition: to the result of each of its
-/// calls, whatever it was, or to an item that could not be read.
-pub(super) fn unknown_by_gap(fold: &Fold, before: &Value, intent: &Intent) -> Vec<Pointer> {
+/// calls, whatever it was, or to an item that could not be read. `state` is that after the transition.
+///
+/// The state at the tick at which a result would have come is not known, so a `when` that reads the state cannot be judged.
+pub(super) fn unknown_by_gap(fold: &Fold, state: &Value, intent: &Intent) -> Vec<Pointer> {
     if unknown::gap(intent) == Some(NOT_READ) {
-        return fold.rules.iter().flat_map(|rule| targets(rule, before)).collect();
+        return fold.rules.iter().flat_map(|rule| targets(rule, state)).collect();
     }
+    let mut everything = UnknownPlaces::default();
+    everything.mark(Pointer::root(), 0, NO_RESULT);
+    let later = Value::record(everything.to_value().map(|marks| (UNKNOWN, marks)));
     let Some(action) = intent.member("action") else { return Vec::new() };
     let calls = action.get("calls").and_then(Value::as_array);
     let calls: Vec<Value> =
         calls.map_or_else(|| vec![action.clone()], |calls| calls.iter().cloned().collect());
     let result_of = |call: Value| {
         let type_name = "action.result".parse().expect("a type of the ontology");
-        let members = vec![("action".into(), call), ("result".into(), tag::gap("no result", ""))];
+        let members = vec![("action".into(), call), ("result".into(), tag::gap("no_result", ""))];
         Intent { author: Author::Runtime, members, ..Intent::new(type_name, &intent.agent) }
     };
     let mut places = Vec::new();
     for result in calls.into_iter().map(result_of) {
-        let mut run = Run::new(fold, before, &result, Budget::new(EVALUATION_STEPS_MAX));
+        let mut run = Run::new(fold, &later, &result, Budget::new(EVALUATION_STEPS_MAX));
         for (_, rule) in fold.rules_for(&result) {
             if rule.when.as_ref().is_none_or(|when| run.holds(when) != Ok(false)) {
-                places.extend(targets(rule, before));
+                places.extend(targets(rule, state));
             }
         }
     }
@@ -153,27 +162,27 @@ pub(crate) fn reads(fold: &Fold, before: &Value, intent: &Intent, field: Option<
 
 /// Why a step gave nothing, and where.
 struct Failed {
-    place: Option<String>,
-    why: String,
+    step: Option<String>,
+    met: Met,
 }
 
 impl Failed {
-    fn within(self, rule: &str) -> ReduceError {
-        let place = match self.place {
-            Some(step) => format!("{rule}, {step}"),
+    fn within(self, index: usize, rule: &str) -> ReduceError {
+        let place = match &self.step {
+            Some(step) => format!("{rule}, step {step}"),
             None => rule.to_owned(),
         };
-        ReduceError::Rule { place, why: self.why }
+        ReduceError::Rule { place, rule: Some(index + 1), step: self.step, met: self.met }
     }
 
-    fn at(self, place: &str) -> Failed {
-        Failed { place: Some(self.place.unwrap_or_else(|| place.to_owned())), ..self }
+    fn at(self, step: &str) -> Failed {
+        Failed { step: Some(self.step.unwrap_or_else(|| step.to_owned())), ..self }
     }
 }
 
-impl From<String> for Failed {
-    fn from(why: String) -> Failed {
-        Failed { place: None, why }
+impl From<Met> for Failed {
+    fn from(met: Met) -> Failed {
+        Failed { step: None, met }
     }
 }
 
@@ -220,7 +229,7 @@ impl<'a> Run<'a> {
     /// Runs a rule and tells whether it applied.
     fn rule(&mut self, rule: &'a Rule) -> Result<bool, Failed> {
         if let Some(when) = &rule.when
-            && !self.holds(when).map_err(|why| format!("when: {why}"))?
+            && !self.holds(when).map_err(|met| met.within("when"))?
         {
             return Ok(false);
         }
@@ -231,13 +240,13 @@ impl<'a> Run<'a> {
     }
 
     fn steps(&mut self, steps: &'a [Step]) -> Result<(), Failed> {
-        steps.iter().try_for_each(|step| self.step(step).map_err(|error| error.at(&step.place)))
+        steps.iter().try_for_each(|step| self.step(step).map_err(|error| error.at(&step.number)))
     }
 
     fn step(&mut self, step: &'a Step) -> Result<(), Failed> {
         let wanted = match &step.condition {
             None => true,
-            Some(condition) => self.holds(condition).map_err(|why| format!("if: {why}"))?,
+            Some(condition) => self.holds(condition).map_err(|met| met.within("if"))?,
         };
         match &step.act {
             Act::Let(values) => {
@@ -258,12 +267,13 @@ impl<'a> Run<'a> {
     fn each(&mut self, name: &'a str, list: &'a Expr, steps: &'a [Step]) -> Result<(), Failed> {
         let list = self.evaluate(list)?;
         let Some(items) = list.as_array() else {
-            return Err(format!("each goes through a list, and `in` gives {}", kind(&list)).into());
+            let message = format!("each goes through a list, and `in` gives {}", kind(&list));
+            return Err(Met { word: sealed::KIND, at: None, message }.into());
         };
         if items.len() > EACH_ITEMS_MAX {
-            let why =
+            let message =
                 format!("each goes through at most {EACH_ITEMS_MAX} items, and there are {}", items.len());
-            return Err(why.into());
+            return Err(Met { word: sealed::LARGE, at: None, message }.into());
         }
         let outer = self.names.len();
         for item in items.iter() {
@@ -274,8 +284,8 @@ impl<'a> Run<'a> {
         Ok(())
     }
 
-    fn write(&mut self, kind: &'a Write, target: &'a Target, optional: bool) -> Result<(), String> {
-        let missing = |why: String| if optional { Ok(()) } else { Err(why) };
+    fn write(&mut self, kind: &'a Write, target: &'a Target, optional: bool) -> Result<(), Met> {
+        let missing = |why: Met| if optional { Ok(()) } else { Err(why) };
         let place = match self.find(target)? {
             Ok(place) => place,
             Err(why) => return missing(why),
@@ -286,7 +296,7 @@ impl<'a> Run<'a> {
             return Err(self.meet_unknown(&place.pointer));
         }
         let op = |action, value| Op { action, path: place.pointer.clone(), value };
-        let nothing = || format!("there is nothing at {}", place.pointer.dotted());
+        let nothing = || nothing_at(&place.pointer);
         let op = match kind {
             Write::Set(value) => {
                 let value = self.written(value)?;
@@ -306,7 +316,8 @@ impl<'a> Run<'a> {
             Write::Add(value) => {
                 let Some(found) = &place.found else { return missing(nothing()) };
                 let value = self.written(value)?;
-                let plain = sum(found, &value)?;
+                let at = Some(place.pointer.dotted());
+                let plain = sum(found, &value).map_err(|met| Met { at, ..met })?;
                 let rounded = self.quantized(target, plain.clone())?;
                 if rounded == *found {
                     return Ok(());
@@ -327,9 +338,9 @@ impl<'a> Run<'a> {
     }
 
     /// Notes that the rule met an unknown place, and says which.
-    fn meet_unknown(&mut self, place: &Pointer) -> String {
+    fn meet_unknown(&mut self, place: &Pointer) -> Met {
         self.met_unknown = true;
-        format!("{} is unknown", place.dotted())
+        Met::new(sealed::UNKNOWN, place, format!("{} is unknown", place.dotted()))
     }
 
     /// Lets expressions see which places are unknown.
@@ -338,61 +349,84 @@ impl<'a> Run<'a> {
         self.state = change.apply(&self.state).expect("a member that only the kernel writes");
     }
 
-    fn apply(&mut self, op: Op) -> Result<(), String> {
+    fn apply(&mut self, op: Op) -> Result<(), Met> {
         if self.delta.len() == WRITES_MAX {
-            return Err(format!("the rules write at most {WRITES_MAX} times for one transition"));
+            let message = format!("the rules write at most {WRITES_MAX} times for one transition");
+            return Err(Met { word: sealed::STEPS, at: None, message });
         }
-        let place = op.path.dotted();
+        let place = op.path.clone();
         let one = Delta(vec![op]);
-        self.state = one.apply(&self.state).map_err(|error| format!("at {place}: {}", error.why))?;
+        self.state = one.apply(&self.state).map_err(|error| {
+            let word = match error.why {
+                DeltaErrorKind::Missing => sealed::MISSING,
+                DeltaErrorKind::TooDeep => sealed::DEEP,
+                DeltaErrorKind::Overflow => sealed::NOT_FINITE,
+                _ => sealed::KIND,
+            };
+            Met::new(word, &place, format!("at {}: {}", place.dotted(), error.why))
+        })?;
         self.delta.extend(one.0);
         Ok(())
     }
 
-    fn quantized(&self, target: &Target, value: Value) -> Result<Value, String> {
+    fn quantized(&self, target: &Target, value: Value) -> Result<Value, Met> {
         let rule = self.fold.decimals.iter().find(|(field, _)| *field == target.field);
         match rule {
-            Some((_, decimals)) if target.segments.is_empty() => quantize(value, *decimals),
+            Some((_, decimals)) if target.segments.is_empty() => Ok(quantize(value, *decimals)?),
             _ => Ok(value),
         }
     }
 
     /// Follows a target through the state as it is. The inner error is a place that is not there.
-    fn find(&mut self, target: &'a Target) -> Result<Result<Place, String>, String> {
+    fn find(&mut self, target: &'a Target) -> Result<Result<Place, Met>, Met> {
         let mut tokens = vec![target.field.to_string()];
         let mut found = self.state.get(&target.field).cloned();
-        let here = |tokens: &[String]| Pointer::of(tokens.iter().map(String::as_str)).dotted();
+        let place_of = |tokens: &[String]| Pointer::of(tokens.iter().map(String::as_str));
         for segment in &target.segments {
             let (token, next) = match segment {
                 Segment::Name(name) => match &found {
                     Some(Value::Array(_)) => {
-                        return Err(format!("{} is a list; it has no member {name}", here(&tokens)));
+                        let place = place_of(&tokens);
+                        if self.unknown.meets(&place).is_some() {
+                            return Err(self.meet_unknown(&place));
+                        }
+                        let message = format!("{} is a list; it has no member {name}", place.dotted());
+                        return Err(Met::new(sealed::KIND, &place, message));
                     }
                     Some(value) => (name.to_string(), value.get(name).cloned()),
                     None => (name.to_string(), None),
                 },
                 Segment::Index(expr) => {
                     let index = self.evaluate(expr)?;
-                    let place = Pointer::of(tokens.iter().map(String::as_str));
-                    if !matches!(index, Value::String(_)) && self.unknown.meets(&place).is_some() {
+                    let place = place_of(&tokens);
+                    if matches!(index, Value::Number(_)) && self.unknown.meets(&place).is_some() {
                         return Err(self.meet_unknown(&place));
                     }
-                    match self.index(&index, found.as_ref(), &here(&tokens))? {
-                        Ok(step) => step,
-                        Err(why) => return Ok(Err(why)),
+                    match self.index(&index, found.as_ref(), &place) {
+                        Ok(Ok(step)) => step,
+                        Ok(Err(why)) => return Ok(Err(why)),
+                        // The list that is in the way may be a stale one.
+                        Err(_)
+                            if matches!(index, Value::String(_)) && self.unknown.meets(&place).is_some() =>
+                        {
+                            return Err(self.meet_unknown(&place));
+                        }
+                        Err(why) => return Err(why),
                     }
                 }
                 Segment::First { name, condition } => {
-                    let place = Pointer::of(tokens.iter().map(String::as_str));
+                    let place = place_of(&tokens);
                     if self.unknown.meets(&place).is_some() {
                         return Err(self.meet_unknown(&place));
                     }
                     let list = match found {
                         Some(Value::Array(list)) => list,
-                        None => return Ok(Err(format!("there is nothing at {}", here(&tokens)))),
+                        None => return Ok(Err(nothing_at(&place))),
                         Some(other) => {
                             let what = kind(&other);
-                            return Err(format!("{} is {what}; `first` looks through a list", here(&tokens)));
+                            let message =
+                                format!("{} is {what}; `first` looks through a list", place.dotted());
+                            return Err(Met::new(sealed::KIND, &place, message));
                         }
                     };
                     // Which one is the first is known from all before it.
@@ -411,7 +445,8 @@ impl<'a> Run<'a> {
                         Some(step) => step,
                         None => {
                             let text = condition.text().trim();
-                            return Ok(Err(format!("no item of {} has {text}", here(&tokens))));
+                            let message = format!("no item of {} has {text}", place.dotted());
+                            return Ok(Err(Met::new(sealed::MISSING, &place, message)));
                         }
                     }
                 }
@@ -427,65 +462,71 @@ impl<'a> Run<'a> {
         &self,
         index: &Value,
         found: Option<&Value>,
-        here: &str,
-    ) -> Result<Result<(String, Option<Value>), String>, String> {
+        place: &Pointer,
+    ) -> Result<Result<(String, Option<Value>), Met>, Met> {
+        let here = place.dotted();
+        let kind_of = |message: String| Err(Met::new(sealed::KIND, place, message));
         match (index, found) {
             (Value::String(_), Some(Value::Array(_))) => {
-                Err(format!("{here} is a list; its items are found by number or by [first x: ...]"))
+                kind_of(format!("{here} is a list; its items are found by number or by [first x: ...]"))
             }
             (Value::String(name), _) => {
                 Ok(Ok((name.to_string(), found.and_then(|value| value.get(name)).cloned())))
             }
             (Value::Number(_), Some(Value::Array(list))) => {
                 let item = index.as_u64().and_then(|at| list.get(usize::try_from(at).ok()?));
-                match item {
-                    Some(item) => Ok(Ok((index.to_string(), Some(item.clone())))),
-                    None => Ok(Err(format!("{here} has {} items, there is no item {index}", list.len()))),
-                }
+                Ok(match item {
+                    Some(item) => Ok((index.to_string(), Some(item.clone()))),
+                    None => {
+                        let message = format!("{here} has {} items, there is no item {index}", list.len());
+                        Err(Met::new(sealed::MISSING, place, message))
+                    }
+                })
             }
-            (Value::Number(_), None) => Ok(Err(format!("there is nothing at {here}"))),
-            (Value::Number(_), Some(other)) => Err(format!(
+            (Value::Number(_), None) => Ok(Err(nothing_at(place))),
+            (Value::Number(_), Some(other)) => kind_of(format!(
                 "{here} is {}, not a list; a member is named by text, not by {index}",
                 kind(other)
             )),
             (other, _) => {
-                Err(format!("a place below {here} is named by text or a number, not by {}", kind(other)))
+                kind_of(format!("a place below {here} is named by text or a number, not by {}", kind(other)))
             }
         }
     }
 
     /// Computes a value that is to be written. Its size is looked at before anything walks it: a few definitions,
     /// each of which contains the one before it twice, make a value that no memory holds.
-    fn written(&mut self, template: &Template) -> Result<Value, String> {
+    fn written(&mut self, template: &Template) -> Result<Value, Met> {
         let value = self.value(template)?;
         self.written = self.written.saturating_add(value.size());
         if self.written > WRITTEN_SIZE_MAX {
-            return Err(format!("the rules write at most {WRITTEN_SIZE_MAX} bytes for one transition"));
+            let message = format!("the rules write at most {WRITTEN_SIZE_MAX} bytes for one transition");
+            return Err(Met { word: sealed::LARGE, at: None, message });
         }
         Ok(value)
     }
 
-    fn value(&mut self, template: &Template) -> Result<Value, String> {
+    fn value(&mut self, template: &Template) -> Result<Value, Met> {
         let env = env(&self.state, self.before, &self.t, &self.names);
         let value = compute(template, &env.env(), &mut self.budget);
         self.note_unknown(value)
     }
 
-    fn evaluate(&mut self, expr: &Expr) -> Result<Value, String> {
+    fn evaluate(&mut self, expr: &Expr) -> Result<Value, Met> {
         let env = env(&self.state, self.before, &self.t, &self.names);
         let value = expr.evaluate(&env.env(), &mut self.budget);
         self.note_unknown(value)
     }
 
     /// Notes whether an error is that of an unknown place.
-    fn note_unknown<T>(&mut self, found: Result<T, EvalError>) -> Result<T, String> {
+    fn note_unknown<T>(&mut self, found: Result<T, EvalError>) -> Result<T, Met> {
         if let Err(EvalError::Uncertain(why)) = &found {
             self.met_unknown |= why.unknown.is_some();
         }
         found.map_err(say)
     }
 
-    fn holds(&mut self, expr: &Expr) -> Result<bool, String> {
+    fn holds(&mut self, expr: &Expr) -> Result<bool, Met> {
         let env = env(&self.state, self.before, &self.t, &self.names);
         match expr.holds(&env.env(), &mut self.budget) {
             Truth::True => Ok(true),
@@ -530,18 +571,32 @@ pub(crate) fn compute(template: &Template, env: &Env<'_>, budget: &mut Budget) -
     }
 }
 
-pub(crate) fn say(error: EvalError) -> String {
+pub(crate) fn say(error: EvalError) -> Met {
     match error {
-        EvalError::Uncertain(why) => why.to_string(),
-        EvalError::Exhausted => format!("the rules take more than {EVALUATION_STEPS_MAX} evaluation steps"),
+        EvalError::Exhausted => {
+            let message = format!("the rules take more than {EVALUATION_STEPS_MAX} evaluation steps");
+            Met { word: sealed::STEPS, at: None, message }
+        }
+        uncertain => uncertain.into(),
     }
 }
 
+fn nothing_at(place: &Pointer) -> Met {
+    Met::new(sealed::MISSING, place, format!("there is nothing at {}", place.dotted()))
+}
+
 /// One IEEE double addition, as `add` of a delta does it.
-fn sum(a: &Value, b: &Value) -> Result<Value, String> {
+fn sum(a: &Value, b: &Value) -> Result<Value, Met> {
     let number = |value: &Value| {
-        value.as_f64().ok_or_else(|| DeltaErrorKind::NotNumber(value.type_name()).to_string())
+        value.as_f64().ok_or_else(|| {
+            let message = DeltaErrorKind::NotNumber(value.type_name()).to_string();
+            Met { word: sealed::KIND, at: None, message }
+        })
     };
     let sum = number(a)? + number(b)?;
-    Number::from_f64(sum).map(Value::Number).ok_or_else(|| DeltaErrorKind::Overflow.to_string())
+    Number::from_f64(sum).map(Value::Number).ok_or_else(|| Met {
+        word: sealed::NOT_FINITE,
+        at: None,
+        message: DeltaErrorKind::Overflow.to_string(),
+    })
 }

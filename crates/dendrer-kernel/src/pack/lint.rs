@@ -565,7 +565,11 @@ fn never_written(pack: &Pack, required: &Required) -> Option<Value> {
 
 fn lack_of(contract: &Contract, required: &Required, value: &Value) -> Option<Arc<str>> {
     let state = Value::record([(&*required.name, value.clone())]);
-    contract.check(&state).into_iter().find(|lack| lack.name == required.name).map(|lack| lack.why)
+    contract
+        .check(&state)
+        .into_iter()
+        .find(|lack| lack.name == required.name)
+        .map(|lack| lack.why.to_string().into())
 }
 
 /// Returns places of a transition, each with the values that it can have under a rule.

@@ -191,7 +191,7 @@ impl Rules<'_, '_> {
             "each" => self.each(at, inside, &number),
             _ => self.write(act, at, inside),
         }?;
-        Some(Step { place: format!("step {number}"), condition, act })
+        Some(Step { number, condition, act })
     }
 
     fn name(&mut self, at: &At<'_>, name: &str, named: &BTreeSet<String>, at_name: bool) {

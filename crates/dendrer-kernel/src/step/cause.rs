@@ -11,8 +11,8 @@ use super::finding::is_finding;
 use super::fork::{FORK, make_marker};
 use super::import::{PICK, PICK_MEMBER, import_refusal};
 use super::{
-    CLOCK_WENT_BACK, Inputs, RunState, StepError, VIOLATION, is_kernel_path, kernel_note, make_anomaly,
-    make_violation, step_alone,
+    CLOCK_WENT_BACK, Inputs, PROPOSED, RunState, Seeds, StepError, VIOLATION, is_kernel_path, kernel_note,
+    make_anomaly, make_violation, step_alone,
 };
 use crate::contract::CONTEXT;
 use crate::ontology::is_claimed;
@@ -65,12 +65,16 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
             "agent_id" | "goal_id" | "delta" | "seq" | "state_root" | "reason" => {}
             // Made by the kernel, and made again by it.
             CONTEXT => {}
+            PROPOSED if header.kind == Kind::Transition && takes_delta => {
+                delta = Delta::from_value(value).ok()?;
+                has_delta = true;
+            }
             "anomalies" if header.author == Author::Kernel && !is_marker && !is_violation => {
                 let entry = value.as_array()?.get(0)?.clone();
                 if let Some(note) = value.as_array()?.iter().find(|entry| kernel_note(entry).is_some()) {
                     clock = earlier(clock, note);
                 }
-                return Some((Cause::Anomaly(entry), Inputs { clock, seed }));
+                return Some((Cause::Anomaly(entry), Inputs { clock, seeds: Seeds::recorded(seed) }));
             }
             "anomalies" if header.kind == Kind::Transition => {
                 let mut own = Vec::new();
@@ -101,7 +105,7 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
         None if is_extension => Cause::Extension(intent),
         None => Cause::Proposed(intent),
     };
-    Some((cause, Inputs { clock, seed }))
+    Some((cause, Inputs { clock, seeds: Seeds::recorded(seed) }))
 }
 
 fn earlier(ts: Timestamp, note: &Value) -> Timestamp {

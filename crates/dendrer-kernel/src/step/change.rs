@@ -11,12 +11,15 @@ pub(super) struct Change {
     pub(super) state: Value,
     pub(super) delta: Delta,
     pub(super) notes: Vec<Value>,
+    /// The change that was proposed, if it was rounded.
+    pub(super) proposed: Option<Delta>,
 }
 
 impl Change {
     /// No change; where something stood in its way, with a note of that.
     pub(super) fn none(head: &RunState, note: Option<Value>) -> Change {
-        Change { state: head.state.clone(), delta: Delta::default(), notes: note.into_iter().collect() }
+        let notes = note.into_iter().collect();
+        Change { state: head.state.clone(), delta: Delta::default(), notes, proposed: None }
     }
 
     /// Makes these places the unknown ones of the state after.

@@ -19,6 +19,7 @@ use crate::counters::Counters;
 use crate::predicate::Predicate;
 use crate::reduce::Reducer;
 use crate::replay::{self, ReplayError};
+use crate::sealed;
 use crate::stopped::Stopped;
 
 /// A recorded transition, taken apart once so that it can be reduced again many times.
@@ -123,10 +124,8 @@ impl Diversion {
             Cause::Import(..) => unreachable!("the refusal of an import has no tick, so it is not read"),
         };
         let error = change.notes.iter().find(|note| is_reducer_error(note));
-        let failed = error.map(|note| {
-            let why = note.get("message").and_then(Value::as_str);
-            why.unwrap_or("its change cannot be made").to_owned()
-        });
+        let failed =
+            error.map(|note| sealed::words(note).unwrap_or_else(|| "its change cannot be made".to_owned()));
         enforce_policy(head, &mut change);
         let mut counters = head.counters.clone();
         match failed.is_some() == told.failed {

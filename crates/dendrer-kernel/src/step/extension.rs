@@ -14,6 +14,7 @@ use super::{Change, Inputs, RunState, Stage, Transition, draft_transition, seal_
 use crate::ontology::INSTITUTION;
 use crate::pack::extend::{self, EXTENSIONS};
 use crate::pack::{self, Pack};
+use crate::sealed;
 
 /// The type of an extension.
 pub const EXTENSION: &str = "policy.contract_extension";
@@ -352,11 +353,12 @@ pub(super) fn extension_change(head: &RunState, intent: &Intent) -> Change {
         }
         (Ok(_), None) => (Delta::default(), Vec::new()),
         (Err(error), _) => {
+            let codes = Value::array(error.faults.iter().map(|fault| Value::from(fault.code())));
             let note =
-                [("kind", Value::from("extension_error")), ("message", Value::from(error.to_string()))];
-            (Delta::default(), vec![Value::record(note)])
+                sealed::fact("extension_refused", [("codes", codes), ("kind", "extension_error".into())]);
+            (Delta::default(), vec![note])
         }
     };
     let state = delta.apply(&head.state).expect("policy is an object that only the kernel writes");
-    Change { state, delta, notes }
+    Change { state, delta, notes, proposed: None }
 }

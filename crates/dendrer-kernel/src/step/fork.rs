@@ -9,11 +9,12 @@ use dendrer_object::{Digest, Intent, RunName, Value};
 
 use super::terms::{Terms, read_pack};
 use super::{
-    Change, Inputs, KERNEL_VERSION, Reason, RunState, StartError, Transition, check_paths, check_version,
-    draft_transition, read_policy, reducer_note, seal, seal_one, second_seed,
+    Change, Inputs, Reason, RunState, Seeds, StartError, Transition, check_paths, draft_transition,
+    read_policy, reducer_note, seal, seal_one,
 };
 use crate::ontology::KERNEL;
 use crate::pack::{self, Bound, extend};
+use crate::unknown::UnknownPlaces;
 
 /// Terms of a fork, besides the state that it begins with (dendrer paper 4.1).
 #[derive(Debug, Clone)]
@@ -66,8 +67,7 @@ pub fn fork(
     marker.author = Author::Kernel;
     marker.members.push((FORK_MEMBER.into(), Value::Object(fork.about.clone())));
     marker.delta = Some(fork.set.clone());
-    let inputs = Inputs { seed: second_seed(inputs.seed), ..inputs };
-    let marker = make_marker(&mut head, marker, inputs)?;
+    let marker = make_marker(&mut head, marker, inputs.behind(1))?;
     Ok((begin, marker, head))
 }
 
@@ -79,7 +79,7 @@ fn begin_fork(parent: &RunState, fork: &Fork, inputs: Inputs) -> Result<(Record,
         ("tick", Value::from(parent.tick)),
     ]);
     let mut content: Vec<(&str, Value)> = vec![
-        ("kernel", Value::from(KERNEL_VERSION)),
+        ("kernel", Value::from(parent.rules.version)),
         ("parent", at),
         ("stage", Value::from(parent.stage as u64)),
         ("state_root", Value::from(parent.state.digest())),
@@ -102,7 +102,7 @@ fn begin_fork(parent: &RunState, fork: &Fork, inputs: Inputs) -> Result<(Record,
         links: Vec::new(),
         pack: fork.pack.as_ref().map(|bound| pack::digest(&bound.value)).or(parent.terms.digest),
     };
-    let record = seal(header, content, inputs.seed)?;
+    let record = seal(header, content, inputs.seeds.nth(0))?;
     let mut head = parent.clone();
     head.go_on(&record)?;
     head.id = record.id();
@@ -114,7 +114,7 @@ impl RunState {
     /// Takes over the terms of the fork that a `run` record begins; where it says nothing, those before it hold on.
     pub(super) fn go_on(&mut self, begin: &Record) -> Result<(), StartError> {
         let content = begin.content();
-        check_version(&content)?;
+        self.rules = super::rules::of(&content)?;
         let missing = |what: &'static str| StartError::Fork(what);
         let header = begin.header();
         let parent = content.get("parent").ok_or(missing("where it branched off"))?;
@@ -133,6 +133,8 @@ impl RunState {
             self.is_judged = false;
         }
         let tick = self.forked.as_ref().map_or(0, |forked| forked.tick);
+        // What comes after the fork did not happen in another run.
+        self.enforced_from = self.enforced_from.min(tick + 1);
         if let Some(pack) = content.get("pack") {
             self.pack_from = tick + 1;
             let terms = Terms::of(Some(pack), &self.state, tick + 1, self.pack_from, self.stage)?;
@@ -160,7 +162,7 @@ impl RunState {
             ..Fork::new(record.header().run.clone().ok_or(StartError::Fork("its name"))?)
         };
         let seed = record.body().seed().unwrap_or(Seed([0; 16]));
-        begin_fork(self, &fork, Inputs { clock: record.header().ts, seed })
+        begin_fork(self, &fork, Inputs { clock: record.header().ts, seeds: Seeds::recorded(seed) })
     }
 
     /// Whether the next record is the marker of a fork.
@@ -192,11 +194,17 @@ pub(super) fn make_marker(
     Ok(seal_one(head, prepared))
 }
 
-/// Returns the change that a marker makes.
+/// Returns the change that a marker makes. A place that it sets is known from here on.
 pub(super) fn marker_change(head: &RunState, marker: &Intent) -> Change {
     let delta = marker.delta.clone().unwrap_or_default();
     match delta.apply(&head.state) {
-        Ok(state) => Change { state, delta, notes: Vec::new() },
+        Ok(state) => {
+            let mut unknown = UnknownPlaces::of(&state);
+            unknown.clear_set(&delta);
+            let mut change = Change { state, delta, notes: Vec::new(), proposed: None };
+            change.mark(&unknown);
+            change
+        }
         Err(error) => Change::none(head, Some(reducer_note(&error.into(), marker))),
     }
 }

@@ -7,7 +7,7 @@ use dendrer_object::record::{Author, Link, Record, Rel, SealError};
 use dendrer_object::{Digest, Intent, RunName, Value};
 
 use super::fork::make_marker;
-use super::{Inputs, Outcome, Reason, RunState, StepError, refusal_of, seal, second_seed, step_with};
+use super::{Inputs, Outcome, Reason, RunState, StepError, refusal_of, seal, step_with};
 use crate::contract::{Checked, ImportRefused};
 use crate::reduce::Reducer;
 
@@ -63,10 +63,10 @@ pub fn cherrypick(
     marker.links.push(link);
     marker.members.push((PICK_MEMBER.into(), about(pick)));
     let mut behind = head.clone();
-    let marker = make_marker(&mut behind, marker, Inputs { seed: second_seed(inputs.seed), ..inputs })?;
+    let marker = make_marker(&mut behind, marker, inputs)?;
     let mut intent = pick.intent.clone();
     intent.links.push(link);
-    match step_with(&mut behind, &intent, inputs, reducer)? {
+    match step_with(&mut behind, &intent, inputs.behind(1), reducer)? {
         Outcome::Committed(record) => {
             *head = behind;
             Ok(Picked::Imported { marker, record })
@@ -84,9 +84,7 @@ pub fn refuse_import(
     refused: &ImportRefused,
     inputs: Inputs,
 ) -> Result<Record, SealError> {
-    let why =
-        Value::record([("code", Value::from(refused.code())), ("message", Value::from(refused.to_string()))]);
-    import_refusal(head, &pick.intent, about(pick), why, inputs)
+    import_refusal(head, &pick.intent, about(pick), refused.sealed(), inputs)
 }
 
 pub(super) fn import_refusal(
@@ -100,7 +98,7 @@ pub(super) fn import_refusal(
     header.head = Some(head.id);
     content.push((PICK_MEMBER.into(), about));
     let content = content.iter().map(|(name, value)| (&**name, value.clone())).collect();
-    seal(header, content, inputs.seed)
+    seal(header, content, inputs.seeds.nth(0))
 }
 
 /// Says where an import comes from, and what was compared.
@@ -114,7 +112,7 @@ fn about(pick: &Pick) -> Value {
             ("source", side(&field.source)),
             ("target", side(&field.target)),
         ];
-        members.extend(field.wrong.clone().map(|wrong| ("wrong", Value::String(wrong))));
+        members.extend(field.wrong.as_ref().map(|wrong| ("wrong", wrong.sealed())));
         Value::record(members)
     });
     let mut members = vec![

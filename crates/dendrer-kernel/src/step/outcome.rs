@@ -3,12 +3,13 @@
 use std::sync::Arc;
 
 use dendrer_object::record::{Record, SealError};
-use dendrer_object::{Code, Pointer, TypeName};
+use dendrer_object::{Code, Pointer, TypeName, Value};
 
 use super::KERNEL_VERSION;
 use crate::contract::Lack;
 use crate::ontology::AuthorshipError;
 use crate::reduce::ReduceError;
+use crate::sealed::{fact, with_code};
 use crate::stopped::Stopped;
 
 /// The outcome of an intent.
@@ -120,6 +121,27 @@ pub enum Reason {
 }
 
 impl Reason {
+    /// Returns what is put on record of it ([`crate::sealed`]).
+    pub fn sealed(&self) -> Value {
+        let path = |path: &Pointer| [("path", Value::from(path.as_str()))];
+        let sealed = match self {
+            Reason::Authorship(error) => error.sealed(),
+            Reason::Contract { contract, type_name, lacks } => {
+                let lacks = Value::array(lacks.iter().map(Lack::sealed));
+                let type_name = ("type", Value::from(type_name.as_str()));
+                fact("lacks", [("contract", Value::from(&**contract)), ("lacks", lacks), type_name])
+            }
+            Reason::Ungoverned(name) => fact("ungoverned", [("type", Value::from(name.as_str()))]),
+            Reason::UndeclaredTool(tool) => fact("undeclared_tool", [("tool", Value::from(&**tool))]),
+            Reason::UnnamedTool => fact("unnamed_tool", []),
+            Reason::KernelPath(at) => fact("kernel_path", path(at)),
+            Reason::Counters(at) => fact("counters_path", path(at)),
+            Reason::KernelNote(kind) => fact("kernel_note", [("anomaly", Value::from(&**kind))]),
+            Reason::Reduce(error) => error.sealed(),
+        };
+        with_code(sealed, self.code())
+    }
+
     /// The code under which `dendrer explain` knows this refusal.
     pub fn code(&self) -> Code {
         match self {

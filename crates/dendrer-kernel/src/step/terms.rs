@@ -6,13 +6,16 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dendrer_object::delta::{Delta, Op};
+use dendrer_object::record::Record;
 use dendrer_object::{Digest, Intent, Pointer, TypeName, Value};
 
-use super::{Change, Reason, RunState, Stage, StartError};
+use super::{Cause, Change, Reason, RunState, Stage, StartError, cause, reduce};
 use crate::contract::Contracts;
 use crate::counters::Counters;
 use crate::pack::{self, Pack, extend};
 use crate::predicate::{Monotone, Predicate, Verdict, Window};
+use crate::reduce::Reducer;
+use crate::stopped::Stopped;
 use crate::unknown::{self, UnknownPlaces};
 
 /// The member of `/policy` that lists which violations of the contract there were, and when each began.
@@ -68,14 +71,17 @@ impl Terms {
         };
         let in_force = extend::in_force(bound, state, tick);
         let (mut watched, mut gate) = (Vec::new(), None);
-        if full || stage >= Stage::Contracts && in_force.get("violations").is_some() {
+        let watches =
+            ["violations", "progress_contracts"].iter().any(|member| in_force.get(member).is_some());
+        if full || stage >= Stage::Contracts && watches {
             let pack = read_pack(&in_force)?;
             if full {
                 gate = Some(Gate::of(&pack)?);
             }
             let since = |id: &str| extend::added(bound, state, tick, id).unwrap_or(from);
             let violations = pack.predicates.into_iter().filter(|declared| declared.is_violation);
-            watched.extend(violations.map(|declared| Watched {
+            // A progress contract is broken by a state alone, like one of `violations` (dendrer paper 3.3).
+            watched.extend(violations.chain(pack.progress_contracts).map(|declared| Watched {
                 from: since(declared.predicate.name()),
                 predicate: declared.predicate,
             }));
@@ -89,6 +95,11 @@ impl Terms {
             until: extend::next(bound, state, tick),
             bound: Some(bound.clone()),
         })
+    }
+
+    /// Whether nothing comes into force up to a tick.
+    pub(super) fn is_in_force(&self, tick: u64) -> bool {
+        self.until.is_none_or(|until| until > tick)
     }
 
     pub(super) fn bound(&self) -> Option<&Value> {
@@ -153,7 +164,8 @@ impl Gate {
 impl RunState {
     /// Takes up what comes into force at the next tick.
     pub(super) fn turn_to_next(&mut self) {
-        if self.terms.until.is_some_and(|until| until <= self.tick + 1) {
+        let next = self.tick + 1;
+        if next == self.enforced_from || self.terms.until.is_some_and(|until| until <= next) {
             self.read_terms();
         }
     }
@@ -163,7 +175,8 @@ impl RunState {
         let bound = self.terms.bound.clone();
         // On an error the former terms stay: a pack is checked when it is bound, and an extension before it is
         // committed.
-        let terms = Terms::of(bound.as_ref(), &self.state, self.tick + 1, self.pack_from, self.stage);
+        let from = self.pack_from.max(self.enforced_from);
+        let terms = Terms::of(bound.as_ref(), &self.state, self.tick + 1, from, self.stage());
         if let Ok(terms) = terms {
             self.terms = Arc::new(terms);
         }
@@ -327,4 +340,36 @@ fn latch(terms: &Terms, found: Vec<&Watched>, tick: u64, change: &mut Change) {
     let delta = Delta(found.iter().map(entry).collect());
     change.state = delta.apply(&change.state).expect("policy is an object that only the kernel writes");
     change.delta.0.extend(delta.0);
+}
+
+/// The door of the stage of a run, before that stage is enforced: asked about what happened at a lower one (design,
+/// section 12). It makes no record.
+#[derive(Default)]
+pub struct RaisedDoor {
+    terms: Option<Arc<Terms>>,
+}
+
+impl RaisedDoor {
+    /// Returns why the door would refuse a recorded transition as the next one of a run; `None` if it would not, or if the
+    /// kernel wrote it.
+    pub fn refusal(
+        &mut self,
+        head: &RunState,
+        record: &Record,
+        reducer: &dyn Reducer,
+    ) -> Result<Option<Reason>, Stopped> {
+        let Some((Cause::Proposed(intent), _)) = cause(record, reducer.takes_delta()) else {
+            return Ok(None);
+        };
+        let mut raised = RunState { enforced_from: 0, ..head.clone() };
+        let is_in_force = |terms: &&Arc<Terms>| terms.is_in_force(head.tick + 1);
+        match self.terms.as_ref().filter(is_in_force) {
+            Some(terms) => raised.terms = Arc::clone(terms),
+            None => {
+                raised.read_terms();
+                self.terms = Some(Arc::clone(&raised.terms));
+            }
+        }
+        Ok(reduce(&raised, &intent, reducer)?.err())
+    }
 }

@@ -3,11 +3,12 @@ use proptest::prelude::*;
 use super::*;
 use crate::reduce::HostReducer;
 use crate::replay::{Compared, ReplayError, replay_refusal, replay_start, replay_step};
+use crate::sealed;
 use dendrer_object::Code;
 use dendrer_object::json::parse_door;
 
 fn inputs(n: u64) -> Inputs {
-    Inputs { clock: Timestamp::from_ms(1_000_000 + n), seed: Seed([n as u8; 16]) }
+    Inputs { clock: Timestamp::from_ms(1_000_000 + n), seeds: Seeds::of_secret([n as u8; 16]) }
 }
 
 fn value(text: &str) -> Value {
@@ -174,7 +175,12 @@ fn below_stage_2_a_change_that_does_not_fit_is_noted_and_the_state_stays() {
     let anomalies = record.body().value("/anomalies").unwrap().to_string();
     assert_eq!(
         anomalies,
-        r#"["mine",{"delta":[{"add":"/n","value":1}],"kind":"reducer_error","message":"delta operation 0 at n: add needs two numbers within 2^53-1, and there is a string"}]"#
+        r#"["mine",{"cause":"delta_no_number","delta":[{"add":"/n","value":1}],"found":"string","kind":"reducer_error","operation":0,"path":"/n"}]"#
+    );
+    let note = &record.body().value("/anomalies").unwrap();
+    assert_eq!(
+        sealed::words(note.as_array().unwrap().get(1).unwrap()).unwrap(),
+        "delta operation 0 at n: add needs two numbers within 2^53-1, and there is a string"
     );
 }
 
@@ -309,7 +315,7 @@ fn eventful() -> (Record, Vec<Record>, Vec<(u64, Record)>, RunState) {
             }
         }
     }
-    let seen = Anomaly { kind: "tool_failure".into(), message: "timeout".into(), agent: Some("a".into()) };
+    let seen = Anomaly { agent: Some("a".into()), ..Anomaly::told("tool_failure", "timeout") };
     chain.push(note_anomaly(&mut head, &seen, inputs(3)).unwrap());
     (first, chain, beside, head)
 }
@@ -340,8 +346,9 @@ fn a_reducer_that_is_not_a_function_is_caught() {
     let (_, mut head) = start(r#"{"n":0}"#, "[]", Stage::Replay);
     let outcome = step_with(&mut head, &intent(r#"{"type":"plan.update"}"#), inputs(1), &moody).unwrap();
     let Outcome::Committed(record) = outcome else { panic!("stage 1 flags and keeps") };
-    let anomalies = record.body().value("/anomalies").unwrap().to_string();
-    assert!(anomalies.contains("two different changes for the same state"), "{anomalies}");
+    let anomalies = record.body().value("/anomalies").unwrap();
+    let words = sealed::words(anomalies.as_array().unwrap().get(0).unwrap()).unwrap();
+    assert!(words.contains("two different changes for the same state"), "{words}");
 
     let (first, chain, ..) = eventful();
     let mut head = RunState::at_start(&first).unwrap();
@@ -416,7 +423,7 @@ fn replay_begins_with_the_run_record() {
         ("extra", value("1"), false),
         ("state", value("[]"), false),
         ("policy", value(r#"[{"id":"x"}]"#), false),
-        ("kernel", value("2"), true),
+        ("kernel", value("3"), true),
         ("reducer", value(r#""magic/9""#), true),
     ] {
         let error = forged(name, with);
@@ -496,4 +503,35 @@ proptest! {
             prop_assert_eq!(committed(&mut head, n, &text).id(), committed(&mut asked, n, &text).id());
         }
     }
+}
+
+/// Who has the seed of one record of a step cannot derive that of another.
+#[test]
+fn no_seed_follows_from_one_on_record() {
+    let (_, mut head) = start("{}", "[]", Stage::Replay);
+    let outcome = step(&mut head, &intent(r#"{"type":"run.fork"}"#), inputs(7)).unwrap();
+    let Outcome::Refused(refused) = outcome else { panic!("it is forged") };
+    let anomaly = refused.anomaly.unwrap();
+    let (first, second) = (refused.refusal.body().seed().unwrap(), anomaly.body().seed().unwrap());
+    let derived = |seed: Seed, i: u64| Seeds::of_secret(seed.0).nth(i);
+    for i in 0..4 {
+        assert_ne!(derived(first, i), second);
+        assert_ne!(derived(second, i), first);
+    }
+    // Both follow from the secret, which is neither.
+    let secret = inputs(7).seeds;
+    assert_eq!((secret.nth(0), secret.nth(1)), (first, second));
+    assert!(![first.0, second.0].contains(&[7; 16]));
+}
+
+/// Two recordings of the same lines have the same states, whatever the chance that salts them.
+#[test]
+fn a_forged_type_leaves_nothing_by_chance_in_the_state() {
+    let record = |n: u64| {
+        let (_, mut head) = start("{}", "[]", Stage::Replay);
+        step(&mut head, &intent(r#"{"type":"run.fork"}"#), inputs(n)).unwrap();
+        head.state().clone()
+    };
+    assert_eq!(record(7), record(8));
+    assert!(record(7).get("kernel_anomalies").is_some());
 }

@@ -5,7 +5,8 @@ use dendrer::kernel::predicate::{Verdict, Window};
 use dendrer_object::Value;
 
 use crate::answer::{Answer, End, Line, Page, Style};
-use crate::bisect::{intervals_json, standing_json, standing_words};
+use crate::bisect::{intervals_json, reasons_json, standing_json, standing_words};
+use crate::certainty::Certainty;
 use crate::{count, document, quote};
 
 /// How many transitions that lack something are listed for people.
@@ -25,7 +26,10 @@ impl Answer for ContractCheckAnswer<'_> {
         let checked = self.checked;
         let lacking = checked.lacking.iter().map(|lacking| {
             let fields = lacking.lacks.iter().map(|lack| {
-                Value::record([("name", Value::from(&*lack.name)), ("why", Value::from(&*lack.why))])
+                Value::record([
+                    ("name", Value::from(&*lack.name)),
+                    ("why", Value::from(lack.why.to_string())),
+                ])
             });
             Value::record([
                 ("tick", Value::from(lacking.tick)),
@@ -33,7 +37,7 @@ impl Answer for ContractCheckAnswer<'_> {
                 ("fields", Value::array(fields)),
             ])
         });
-        let certainty = if checked.is_uncertain() { "unavailable" } else { "exact" };
+        let certainty = Certainty::Exact.unless(checked.is_uncertain());
         document(
             "contract-check",
             [
@@ -50,7 +54,7 @@ impl Answer for ContractCheckAnswer<'_> {
         )
     }
 
-    fn lines(&self, _: &Page) -> Vec<Line> {
+    fn lines(&self, page: &Page) -> Vec<Line> {
         let checked = self.checked;
         let mut lines: Vec<Line> = checked.in_force.iter().map(|terms| self.terms_line(terms)).collect();
         lines.extend(self.required_lines());
@@ -62,7 +66,8 @@ impl Answer for ContractCheckAnswer<'_> {
             lines.extend(terms.violations.iter().flat_map(|judged| self.violation_lines(judged, width)));
         }
         let violated = checked.violations().filter(|judged| judged.onset().is_some()).count();
-        lines.push(format!("{violated} of {} violated", checked.violations().count()).into());
+        let all = checked.violations().count();
+        lines.push(format!("{violated} of {all} violated{}", page.of_run(&checked.run)).into());
         // Bisect knows the predicates of the pack at the tip.
         let newest = checked.in_force.last().into_iter().flat_map(|terms| &terms.violations);
         let onset = newest.into_iter().find(|judged| judged.onset().is_some());
@@ -153,7 +158,23 @@ impl ContractCheckAnswer<'_> {
             let stretches = judged.intervals.iter().filter(|interval| interval.verdict == Verdict::Violation);
             lines.extend(stretches.map(|one| Line::from(format!("        ticks {}..{}", one.from, one.to))));
         }
+        // Each reason with its ticks, where there is more than the one that the line above names.
+        let unjudged: Vec<_> =
+            judged.reasons.iter().filter_map(|one| reason_of(&one.verdict).map(|why| (one, why))).collect();
+        if unjudged.len() > 1 {
+            lines.extend(unjudged.into_iter().map(|(one, why)| {
+                Line::from(format!("        ticks {}..{}  {}", one.from, one.to, quote::escape(why)))
+            }));
+        }
         lines
+    }
+}
+
+/// Why a tick cannot be judged; `None` for one that can.
+fn reason_of(verdict: &Verdict) -> Option<&str> {
+    match verdict {
+        Verdict::Uncertain(why) => Some(why),
+        _ => None,
     }
 }
 
@@ -187,6 +208,7 @@ fn judged_json(judged: &Judged) -> Value {
         ("onset", Value::from(judged.onset())),
         ("uncertain", uncertain),
         ("intervals", intervals_json(&judged.intervals)),
+        ("reasons", reasons_json(&judged.reasons)),
         ("obligation", standing_json(judged.standing.as_ref(), judged.ended)),
     ])
 }

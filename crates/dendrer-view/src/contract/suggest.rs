@@ -4,7 +4,8 @@ use dendrer::contract::suggest::{LeftOut, SuggestFound, Suggested, field_name};
 use dendrer_object::Value;
 
 use crate::answer::{Answer, Line, Page, Style};
-use crate::{HEURISTIC, count, document, quote};
+use crate::certainty::Certainty;
+use crate::{count, document, quote};
 
 /// How many fields are printed for people.
 const SHOWN: usize = 20;
@@ -67,7 +68,7 @@ impl Answer for SuggestAnswer<'_> {
             "contract-suggest",
             [
                 ("runs", Value::array(self.runs.iter().map(|run| Value::from(run.as_str())))),
-                ("certainty", Value::from(HEURISTIC)),
+                ("certainty", Value::from(Certainty::Heuristic)),
                 ("transitions", Value::from(found.transitions)),
                 ("tries", Value::from(found.tries)),
                 ("silent", Value::from(found.silent)),

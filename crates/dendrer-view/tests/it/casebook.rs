@@ -30,15 +30,15 @@ fn labels_are_listed_by_name() {
         &text(&answer, &Page::WIDE),
         r#"
         label      at       hash
-        before     risky@2  536807c1fb63
-        the-whole  risky    4ee1b8de31bb
+        before     risky@2  3b3e97e9eea9
+        the-whole  risky    70f725b5139f
         2 labels"#,
     );
     check(
         &text(&answer, &HEARD),
         r#"
-        label: before, at: risky@2, hash: 536807c1fb63
-        label: the-whole, at: risky, hash: 4ee1b8de31bb
+        label: before, at: risky@2, hash: 3b3e97e9eea9
+        label: the-whole, at: risky, hash: 70f725b5139f
         2 labels"#,
     );
     check(
@@ -54,7 +54,7 @@ fn labels_are_listed_by_name() {
     check(
         &text(&answer, &Page::WIDE),
         r#"
-        RECORDED   casebook@2  memory.write   hash 49967075e8e0"#,
+        RECORDED   casebook@2  memory.write   hash f095e0dbaeb4"#,
     );
 }
 

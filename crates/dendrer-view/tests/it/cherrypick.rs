@@ -55,14 +55,14 @@ fn an_import_names_the_required_fields_of_both_sides() {
         contract   acme.financial/v1 on both sides   OK
         requires   cash_balance, position_size, risk_limit, risk_score, risk_threshold   (from the contract, not from the model)
         source     trader-a@1, state before it
-        hash       a9a5c66efd56   made again from the source state, covers 5 required fields   OK
+        hash       sha256:c142a5c7cef4   made again from the source state, covers 5 required fields   OK
         target     trader-b@0
         OK  cash_balance    source 9000   target 9000  present
         OK  position_size   source 100   target 100    present
         OK  risk_limit      source 0.9   target 0.9    present
         OK  risk_score      source 0.3   target 0.3    present
         OK  risk_threshold  source 0.95   target 0.95  equal
-        IMPORTED   as trader-b@2, behind its marker run.cherrypick at tick 1   hash 886ed525e568
+        IMPORTED   as trader-b@2, behind its marker run.cherrypick at tick 1   hash 1c137e4ad460
         WARN       advisory dependency market_volatility_index is absent in the target (told, and no reason to refuse)"#,
     );
     assert_eq!((end, problem), (End::Answered, None));
@@ -79,7 +79,7 @@ fn a_refused_import_ends_with_its_problem() {
         contract   acme.financial/v1 on both sides   OK
         requires   cash_balance, position_size, risk_limit, risk_score, risk_threshold   (from the contract, not from the model)
         source     trader-a@1, state before it
-        hash       a9a5c66efd56   made again from the source state, covers 5 required fields   OK
+        hash       sha256:c142a5c7cef4   made again from the source state, covers 5 required fields   OK
         target     trader-b@0
         OK    cash_balance    source 9000   target 9000  present
         OK    position_size   source 100   target 100    present
@@ -95,8 +95,11 @@ fn a_refused_import_ends_with_its_problem() {
         error[E0412]: execute_transaction was justified by risk_threshold; the target has not the same
           | risk_threshold source 0.95   target 0.25
         note: risk: SILENT_DISASTER_PREVENTED
+        note: decide again on what the target has, or give the target what the source had and retry
         note: no state was modified and no transition was committed; the refusal is kept beside the run
         help: dendrer fork --run trader-a --from tick 0 --set risk_threshold=0.25
+        help: dendrer fork --run trader-b --from tip --set risk_threshold=0.95 --as trader-b-retry
+        help: dendrer cherrypick trader-a@1 --into trader-b-retry
               see: dendrer explain E0412"#,
     );
 }

@@ -35,8 +35,8 @@ fn open_conflict_lists_every_value() {
         &text(&answer, &Page::WIDE),
         r#"
         risk   open: all are kept, and nothing stands there
-          a risky@4   0.9   written at tick 4, record a39af0109f27
-          b calm@1   0.3   written at tick 1, record 9834153c37c8
+          a risky@4   0.9   written at tick 4, record a272aaefe5af
+          b calm@1   0.3   written at tick 1, record cb9738d6bd85
         1 of 1 conflict, 1 open"#,
     );
     assert_eq!(answer.document().get("open").and_then(|open| open.as_u64()), Some(1));
@@ -57,15 +57,15 @@ fn decided_conflict_names_the_side_and_the_reason() {
     check(
         &text(&done, &Page::WIDE),
         r#"
-        resolved   risk = 0.3   b taken, as both@1   hash 46be0a84a26d"#,
+        resolved   risk = 0.3   b taken, as both@1   hash 2ab0edc437b8"#,
     );
     let answer = conflicts(&trace(&store, "both"), Some(&path("/risk"))).unwrap();
     check(
         &text(&answer, &Page::WIDE),
         r#"
         risk   b taken at tick 1: "it was measured later"
-          a risky@4   0.9   written at tick 4, record a39af0109f27
-          b calm@1   0.3   written at tick 1, record 9834153c37c8
+          a risky@4   0.9   written at tick 4, record a272aaefe5af
+          b calm@1   0.3   written at tick 1, record cb9738d6bd85
         1 of 1 conflict, 0 open"#,
     );
 }

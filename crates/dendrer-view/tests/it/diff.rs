@@ -17,7 +17,7 @@ fn compared(form: DiffForm, page: &Page) -> (String, End) {
         ControlFlow::Continue(())
     });
     let (a, b, report) = (a.name().clone(), b.name().clone(), report.unwrap());
-    answer.ends(DiffFound { a, b, question, report, recorded: None });
+    answer.ends(DiffFound { a, b, question, report, recorded: None, tested: None });
     (last_text(&mut answer, page), answer.end())
 }
 
@@ -29,6 +29,7 @@ fn differences_are_listed_below_the_headline() {
         &text,
         r#"
         diverged at tick 2, cause: observation.add, state.risk 0.6 -> 0.7
+        runs      a risky, b other
         shared    nothing: the runs begin with different records
         compared  a 0..4 with b 0..3, aligned by tick, floats quantized as declared
         found     structural 1   semantic 1   confidence 0   outcome 1
@@ -50,6 +51,7 @@ fn two_columns_stop_at_the_limit() {
         &text,
         r#"
         diverged at tick 2, cause: observation.ad...
+        runs      a risky, b other
         shared    nothing: the runs begin with di...
         compared  a 0..4 with b 0..3, aligned by ...
         found     structural 1   semantic 1   confidence 0   outcome 1
@@ -72,6 +74,7 @@ fn types_are_counted_instead_of_pairs() {
         &compared(form, &Page::WIDE).0,
         r#"
         diverged at tick 2, cause: observation.add, state.risk 0.6 -> 0.7
+        runs      a risky, b other
         shared    nothing: the runs begin with different records
         compared  a 0..4 with b 0..3, aligned by tick, floats quantized as declared
         found     structural 1   semantic 1   confidence 0   outcome 1

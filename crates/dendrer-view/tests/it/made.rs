@@ -82,6 +82,7 @@ fn import_counts_gaps_and_names_each_once() {
         tip: Some(Digest([2; 32])),
         pack: None,
         errors: Vec::new(),
+        unknown: Vec::new(),
         first: Vec::new(),
     };
     check(

@@ -47,10 +47,12 @@ use dendrer_view::problem::Problem;
 use dendrer_view::text::TimeForm;
 
 /// A page as narrow as a small terminal.
-const NARROW: Page = Page { width: Some(44), ..Page::WIDE };
+const NARROW: Page =
+    Page { width: Some(44), times: TimeForm::Utc, accessible: false, sources: Vec::new(), is_usual: true };
 
 /// A page for a screen reader, without times.
-const HEARD: Page = Page { accessible: true, times: TimeForm::None, ..Page::WIDE };
+const HEARD: Page =
+    Page { width: None, times: TimeForm::None, accessible: true, sources: Vec::new(), is_usual: true };
 
 fn value(text: &str) -> Value {
     json::parse_door(text.as_bytes()).unwrap()

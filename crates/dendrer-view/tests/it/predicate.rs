@@ -20,6 +20,7 @@ fn verdicts_are_stretches_of_ticks() {
     check(
         &text(&answer, &Page::WIDE),
         r#"
+        run        risky, ticks 0..4
         predicate  expression v1   pure: by construction   monotone: seen below   window: after
                    violated when state.risk > 0.75   digest 68b0a3fc50e8
           0..1  ok         OK
@@ -40,6 +41,7 @@ fn rows_have_the_type_and_the_words_of_each_tick() {
     check(
         &text(&answer, &Page::WIDE),
         r#"
+        run        risky, ticks 2..2
         predicate  expression v1   pure: by construction   monotone: seen below   window: after
                    violated when state.risk > 0.75   digest 68b0a3fc50e8
         tick  transition_type  predicate        notes
@@ -54,6 +56,7 @@ fn a_misspelt_field_is_noted() {
     check(
         &text(&PredicateTestAnswer { tested: &tested, rows: None }, &Page::WIDE),
         r#"
+        run        risky, ticks 0..4
         predicate  expression v1   pure: by construction   monotone: seen below   window: after
                    violated when state.rsk > 0.75   digest 05858d3fa3e7
           0..4  uncertain  SKIP   state.rsk is missing

@@ -22,15 +22,16 @@ fn a_run_under_another_pack_names_the_ticks_at_which_a_rule_failed() {
     let store = risky();
     let (source, run) = (trace(&store, "risky"), run_name("again"));
     let pack = pack::read(STEPS.as_bytes()).unwrap();
-    let reduced = repo(&store).reduce(&source, &pack, run.clone(), None).unwrap();
+    let reduced = repo(&store).reduce(&source, &pack, run.clone(), None, None).unwrap();
     let answer = ReduceAnswer { run: &run, source: source.name(), pack: &pack.pack, reduced: &reduced };
     check(
         &text(&answer, &Page::WIDE),
         r#"
         reduced    4 ticks of risky again under steps v2, as again; 2 wrote to the state
-        tip        sha256:477161b0e147c0312c9153180a4f658f1f4530d6a13a65fd18a13b082cfa4627
+        tip        sha256:93d14071e011342c754487af600ca7e14410e1e6bdce1c1119a961cdfaa74f35
         WARN       tick 2: rule 1, step 1: t.intent.size is missing
         (stderr) note: at 1 tick a rule met an error; the state does not change there, and the transition notes it
+        UNKNOWN    steps (a rule failed at tick 2)
         (stderr) help: dendrer verify again --replay"#,
     );
     let errors = r#"[{"message":"rule 1, step 1: t.intent.size is missing","tick":2}]"#;

@@ -51,11 +51,14 @@ fn a_condition_leaves_runs_out_and_says_which_it_cannot_judge() {
         1 of 2 runs, 1 match"#,
     );
     check(
-        &text(&runs(&store, &asks("state.nothing > 1")).unwrap(), &HEARD),
+        &text(&runs(&store, &asks("state.memory > 1")).unwrap(), &HEARD),
         r#"
         0 of 2 runs, 0 match
-        2 runs could not be judged; the first is risky: state.nothing is missing"#,
+        2 runs could not be judged; the first is risky: state.memory is missing"#,
     );
-    let note = "2 runs could not be judged; the first is risky: state.nothing is missing";
-    assert_eq!(runs(&store, &asks("state.nothing > 1")).unwrap().notes(), [note]);
+    let note = "2 runs could not be judged; the first is risky: state.memory is missing";
+    assert_eq!(runs(&store, &asks("state.memory > 1")).unwrap().notes(), [note]);
+    // A place that no run ever had is no condition on runs.
+    let error = runs(&store, &asks("state.nothing > 1")).unwrap_err();
+    assert_eq!(error.code(), dendrer_object::Code::E0104);
 }

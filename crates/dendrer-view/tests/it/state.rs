@@ -20,6 +20,7 @@ fn a_state_ends_at_the_depth_that_was_asked_for() {
         value,
         derived: false,
         depth: Some(1),
+        unknown: Vec::new(),
     };
     check(
         &text(&answer, &Page::WIDE),
@@ -42,6 +43,7 @@ fn a_difference_names_both_places() {
         window: Window::After,
         path: path(""),
         changes: differences(&trace.state(1).unwrap(), &trace.state(3).unwrap()),
+        unknown: Vec::new(),
     };
     check(
         &text(&answer, &Page::WIDE),

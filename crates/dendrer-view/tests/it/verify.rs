@@ -34,9 +34,9 @@ fn intact_log_says_what_it_proves() {
     check(
         &text(&answer(&outcomes), &Page::WIDE),
         r#"
-        chain      OK    4 of 4 links   genesis 4ee1b8de31bb   tip a39af0109f27
+        chain      OK    4 of 4 links   genesis 70f725b5139f   tip a272aaefe5af
         replay     OK    4 of 4 states reproduced by the recorded reducer
-        log        OK    5 records   root 2bc0e2068157   signed
+        log        OK    5 records   root df0af5b49225   signed
         not checked: a signature: no checkpoint was signed yet
         INTACT   risky.dnd   (proves: unchanged since recording. does not prove: that inputs were true)
         UNWITNESSED (a full rewrite by the key holder would not show)"#,
@@ -56,8 +56,8 @@ fn required_witness_that_is_missing_makes_a_log_unverifiable() {
     check(
         &text(&answer(&outcomes), &Page::WIDE),
         r#"
-        chain      OK    4 of 4 links   genesis 4ee1b8de31bb   tip a39af0109f27
-        log        OK    5 records   root 2bc0e2068157   signed
+        chain      OK    4 of 4 links   genesis 70f725b5139f   tip a272aaefe5af
+        log        OK    5 records   root df0af5b49225   signed
         not checked: a signature: no checkpoint was signed yet
         not checked: replay (--replay)
         not checked: a witness, which --require-witness asks for: nothing kept elsewhere is known to agree with all of it (a tip is given with --tip, a key with --verifier)
@@ -76,7 +76,7 @@ fn missing_record_is_tampered_up_to_the_last_good_tick() {
         &text(&answer(&outcomes), &Page::WIDE),
         r#"
         chain      FAIL  at tick 3 of 4   1 finding
-        log        OK    4 records   root 655707868a36   signed
+        log        OK    4 records   root 6ea9fea8049f   signed
         error[E0302]: risky@3: tick 3 stands where tick 2 must
           | last good tick: 1    ticks 4..4 rest on tick 3 and are not trustworthy
               see: dendrer explain E0302
@@ -94,10 +94,10 @@ fn another_tip_is_a_run_that_was_rewritten() {
     check(
         &text(&answer(&[outcome(log)]), &Page::WIDE),
         r#"
-        chain      OK    4 of 4 links   genesis 4ee1b8de31bb   tip a39af0109f27
-        log        OK    5 records   root 2bc0e2068157   signed
+        chain      OK    4 of 4 links   genesis 70f725b5139f   tip a272aaefe5af
+        log        OK    5 records   root df0af5b49225   signed
         error[E0304]: the record is consistent with itself, but its tip is not the one that was given
-          | given     sha256:ae448ac86c4e8e4dec645729708ef41873ae79c6dff84eff73360989487f08e5        found     sha256:a39af0109f2732f2dc70d96d4ccd81ea167bc73a34eb8ee56f563cbe5154cddf
+          | given     sha256:ae448ac86c4e8e4dec645729708ef41873ae79c6dff84eff73360989487f08e5        found     sha256:a272aaefe5af2661386a4e21cde667c66b371317c855662699dedd232a760029
               note: this is what a run looks like that was rewritten with its hashes computed anew
               see: dendrer explain E0304
         not checked: a signature: no checkpoint was signed yet
@@ -115,8 +115,8 @@ fn own_key_that_was_replaced_is_tampered_and_a_given_key_unknown() {
     check(
         &text(&answer(&[outcome(log)]), &Page::WIDE),
         r#"
-        chain      OK    4 of 4 links   genesis 4ee1b8de31bb   tip a39af0109f27
-        log        FAIL  5 records   root 2bc0e2068157   signed
+        chain      OK    4 of 4 links   genesis 70f725b5139f   tip a272aaefe5af
+        log        FAIL  5 records   root df0af5b49225   signed
         error[E0308]: the log names another key than the one its store was made with here
           | stored    dendrer/07070707070707070707070707070707+9cd2d6d2+AepKbGPinFIKvvVQexMuxfmVR3auvr57kkIe6mkURtIs        computed  dendrer/08080808080808080808080808080808+d29bc364+AROY9ixtGkV8UbpqS189vS9p/KkyFiGNyJl+QWvRfZPK
               see: dendrer explain E0308
@@ -140,24 +140,24 @@ fn two_histories_of_one_log_are_an_equivocation() {
     check(
         &text(&answer(&outcomes), &Page::WIDE),
         r#"
-        chain      OK    4 of 4 links   genesis 4ee1b8de31bb   tip a39af0109f27
-        log        FAIL  5 records   root 2bc0e2068157   signed
+        chain      OK    4 of 4 links   genesis 70f725b5139f   tip a272aaefe5af
+        log        FAIL  5 records   root df0af5b49225   signed
         error[E0307]: the same key signed b.dnd, another log of as many records: there are two histories
-          | stored    2bc0e2068157        computed  f3ba9f5dca65
+          | stored    df0af5b49225        computed  9aa51bf61696
               see: dendrer explain E0307
         not checked: a signature: no checkpoint was signed yet
         not checked: whether a.dnd and c.dnd are of one history: their logs end at 5 and 6 records
         EQUIVOCATION   a.dnd
-        chain      OK    4 of 4 links   genesis 4ee1b8de31bb   tip 961f1c06b734
-        log        FAIL  5 records   root f3ba9f5dca65   signed
+        chain      OK    4 of 4 links   genesis 70f725b5139f   tip 0ecaea078103
+        log        FAIL  5 records   root 9aa51bf61696   signed
         error[E0307]: the same key signed a.dnd, another log of as many records: there are two histories
-          | stored    f3ba9f5dca65        computed  2bc0e2068157
+          | stored    9aa51bf61696        computed  df0af5b49225
               see: dendrer explain E0307
         not checked: a signature: no checkpoint was signed yet
         not checked: whether b.dnd and c.dnd are of one history: their logs end at 5 and 6 records
         EQUIVOCATION   b.dnd
-        chain      OK    5 of 5 links   genesis 4ee1b8de31bb   tip a4658b78a67e
-        log        OK    6 records   root cd66265816f6   signed
+        chain      OK    5 of 5 links   genesis 70f725b5139f   tip b70ea0fa7b0a
+        log        OK    6 records   root 9409419c7d5c   signed
         not checked: a signature: no checkpoint was signed yet
         not checked: whether c.dnd and 2 others of the same log are of one history: their logs end elsewhere
         INTACT   c.dnd   (proves: unchanged since recording. does not prove: that inputs were true)

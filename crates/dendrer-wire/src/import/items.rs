@@ -201,7 +201,7 @@ impl Reader<'_> {
         let mut notes = Vec::new();
         for (path, why) in self.left_out.drain(..) {
             let note = note_of(why, pointer(&path));
-            set(&mut meta, &path, tag::gap(&note.message, &note.path));
+            set(&mut meta, &path, tag::gap(note.kind.as_str(), &note.path));
             notes.push(note);
         }
         Ok((Some(meta), notes))
@@ -271,7 +271,7 @@ impl Reader<'_> {
         let mut notes = Vec::new();
         for (name, why) in left_out {
             let note = note_of(why, format!("{at}{}", pointer(std::slice::from_ref(&name))));
-            set(&mut value, &[name], tag::gap(&note.message, &note.path));
+            set(&mut value, &[name], tag::gap(note.kind.as_str(), &note.path));
             notes.push(note);
         }
         let size = self.text.text.len();

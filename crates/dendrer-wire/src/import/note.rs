@@ -112,13 +112,10 @@ impl ImportNote {
         ImportNote { kind, path: path.to_string(), message: message.into() }
     }
 
-    /// Returns the note as an entry of `anomalies`.
+    /// Returns the note as an entry of `anomalies`: kind and place, and no sentence.
     pub fn to_value(&self) -> Value {
-        let mut members = vec![
-            ("kind", Value::from(self.kind.as_str())),
-            ("message", Value::from(self.message.as_str())),
-            ("path", Value::from(self.path.as_str())),
-        ];
+        let mut members =
+            vec![("kind", Value::from(self.kind.as_str())), ("path", Value::from(self.path.as_str()))];
         if self.kind.is_gap() {
             members.push(("gap", Value::from(true)));
         }

@@ -4,8 +4,7 @@ use std::hint::black_box;
 use std::time::Instant;
 
 use dendrer_kernel::pack::{Bound, Pack};
-use dendrer_kernel::step::{Inputs, Outcome, Stage, Start, begin, step};
-use dendrer_object::record::Seed;
+use dendrer_kernel::step::{Inputs, Outcome, Seeds, Stage, Start, begin, step};
 use dendrer_object::{Intent, StoreId, Timestamp, Value};
 
 use crate::common::{intents, median};
@@ -52,7 +51,7 @@ fn run(intents: &[Intent], (has_fields, has_rules): (bool, bool)) -> f64 {
     let inputs = |n: usize| {
         let mut seed = [7; 16];
         seed[..8].copy_from_slice(&(n as u64).to_be_bytes());
-        Inputs { clock: Timestamp::from_ms(1_790_000_000_000 + n as u64), seed: Seed(seed) }
+        Inputs { clock: Timestamp::from_ms(1_790_000_000_000 + n as u64), seeds: Seeds::of_secret(seed) }
     };
     let (_, mut head) = begin(StoreId([1; 16]), &start, inputs(0)).expect("a start that fits");
     let began = Instant::now();

@@ -20,6 +20,7 @@ use dendrer_object::{Digest, Pointer, RunName, TypeName};
 use crate::ask::regression::Regression;
 use crate::diff::{self, DiffKind};
 use crate::error::Error;
+use crate::run::declared;
 use crate::timeline::{self, Interval, Timeline};
 use crate::trace::Trace;
 
@@ -45,14 +46,8 @@ pub struct RunDivergence {
     pub tip: Digest,
     /// The first pair of transitions that differ; `None` if the runs are equal.
     pub first: Option<diff::Pair>,
-}
-
-impl RunDivergence {
-    /// The tick of the run that was asked about; `None` too where only the other run goes on.
-    pub fn tick(&self) -> Option<u64> {
-        let record = self.first.as_ref()?.a.as_ref()?;
-        Some(record.header().tick.unwrap_or(0))
-    }
+    /// The tick of the run that was asked about; `None` if it has no transition there.
+    pub tick: Option<u64>,
 }
 
 /// Finds the first transition that is not what another run has beside it. Whether two that cannot be compared in full
@@ -61,7 +56,7 @@ pub fn divergence(trace: &Trace, other: &Trace) -> Result<BisectQuestion, Error>
     let kinds = vec![DiffKind::Structural, DiffKind::Semantic, DiffKind::Confidence];
     let question = diff::DiffQuestion { kinds, ..diff::DiffQuestion::new(trace, other) };
     let mut first = None;
-    diff::diff(trace, other, &question, &mut |pair| {
+    let report = diff::diff(trace, other, &question, &mut |pair| {
         first = Some(pair.clone());
         ControlFlow::Break(())
     })?;
@@ -74,7 +69,19 @@ pub fn divergence(trace: &Trace, other: &Trace) -> Result<BisectQuestion, Error>
         return Err(Error::Hidden { what, tick, pointer: hidden.path.clone() });
     }
     let (from, tip) = (other.name().clone(), other.summary().head.id);
-    Ok(BisectQuestion::Divergence(Box::new(RunDivergence { from, tip, first })))
+    let tick = first.as_ref().and_then(|pair| match &pair.a {
+        Some(record) => Some(record.header().tick.unwrap_or(0)),
+        // The other run has a marker, so the run differs from its next transition on.
+        None => next_compared(&report).filter(|tick| *tick <= trace.tip()),
+    });
+    Ok(BisectQuestion::Divergence(Box::new(RunDivergence { from, tip, first, tick })))
+}
+
+/// The tick of the left run after those that were compared; markers without a change of state do not count.
+fn next_compared(report: &diff::DiffReport) -> Option<u64> {
+    let last = report.a.map(|(_, last)| last).max(report.shared)?;
+    let passed = |tick: &u64| report.markers.0.iter().any(|one| one.tick == *tick && !one.changes_state);
+    (last + 1..).find(|tick| !passed(tick))
 }
 
 impl BisectQuestion {
@@ -244,6 +251,29 @@ pub struct BisectReport {
 }
 
 impl BisectReport {
+    /// Turns ok into Uncertain at and behind the first item that could not be read, at tick `gap`.
+    fn behind_gap(&mut self, gap: u64) {
+        let onset = match self.outcome {
+            BisectOutcome::Onset(tick) => Some(tick),
+            BisectOutcome::Never => None,
+            // A range that begins in violation claims no onset, and any other outcome is none already.
+            _ => return,
+        };
+        if onset.is_some_and(|onset| onset <= gap) || gap > self.high.0 {
+            return;
+        }
+        let why = format!("an item of the source could not be read at tick {gap}");
+        let ends = [(self.low.0, &mut self.low.1), (self.high.0, &mut self.high.1)];
+        let probes = self.probes.iter_mut().map(|probe| (probe.tick, &mut probe.verdict));
+        for (tick, verdict) in ends.into_iter().chain(probes) {
+            if tick >= gap && *verdict == Verdict::Ok {
+                *verdict = Verdict::Uncertain(why.clone());
+            }
+        }
+        self.outcome = BisectOutcome::Uncertain(gap.max(self.low.0), why);
+        self.first_certain = onset;
+    }
+
     /// The first violated tick, where there is an answer.
     pub fn onset(&self) -> Option<u64> {
         match self.outcome {
@@ -308,7 +338,7 @@ pub fn bisect_each(
             }
             BisectQuestion::PolicyFlip(about) => policy_flip(trace, about, range)?,
             BisectQuestion::Divergence(found) => {
-                let at = found.tick().filter(|at| *at <= range.to).map(|at| at.max(range.from));
+                let at = found.tick.filter(|at| *at <= range.to).map(|at| at.max(range.from));
                 let line = Timeline::latched(range.from, range.to, at, 0);
                 BisectReport { scan: range.scan.then(|| line.onset()), ..report(&line, false) }
             }
@@ -319,8 +349,30 @@ pub fn bisect_each(
         };
         reports.push(report);
     }
+    passing_on_gaps(trace, questions, &mut reports, range)?;
     confirm(trace, questions, &reports, range.since, are_probed)?;
     Ok(reports)
+}
+
+/// Makes anomalies and flips Uncertain from the first item of an import on that could not be read: it may have been one.
+fn passing_on_gaps(
+    trace: &Trace,
+    questions: &[BisectQuestion],
+    reports: &mut [BisectReport],
+    range: &Range,
+) -> Result<(), Error> {
+    let counts_items = |question: &BisectQuestion| match question {
+        BisectQuestion::PolicyFlip(_) => true,
+        question => question.predicate().is_some_and(Predicate::is_anomaly),
+    };
+    if !questions.iter().any(counts_items) {
+        return Ok(());
+    }
+    let unread = bisect(trace, &BisectQuestion::Predicate(Predicate::unread()), &Range::new(0, range.to))?;
+    let Some(gap) = unread.onset() else { return Ok(()) };
+    let asked = questions.iter().zip(reports).filter(|(question, _)| counts_items(question));
+    asked.for_each(|(_, report)| report.behind_gap(gap));
+    Ok(())
 }
 
 /// Where the range of a predicate begins. For one that an extension brought in with the tick before it, if it held there: then
@@ -385,6 +437,7 @@ fn report(line: &Timeline, lift: bool) -> BisectReport {
 
 /// Finds the first deny or escalate for a type after an allow for it, by reading every decision.
 fn policy_flip(trace: &Trace, about: &TypeName, range: &Range) -> Result<BisectReport, Error> {
+    declared::types(trace, [about.as_str()])?;
     let (mut allowed, mut flip, mut erased) = (None, None, None);
     trace.for_each(1, range.to, &mut |tick, record| {
         match decision(&record, about) {
@@ -404,6 +457,18 @@ fn policy_flip(trace: &Trace, about: &TypeName, range: &Range) -> Result<BisectR
     report.allowed = allowed;
     report.scan = range.scan.then(|| line.onset());
     Ok(report)
+}
+
+/// Returns the ticks before a flip at which a type was allowed: without them it is no flip.
+pub fn allows(trace: &Trace, about: &TypeName, flip: u64) -> Result<Vec<u64>, Error> {
+    let mut found = Vec::new();
+    trace.for_each(1, flip.saturating_sub(1), &mut |tick, record| {
+        if matches!(decision(&record, about), Decision::Word(word) if word == "allow") {
+            found.push(tick);
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
 }
 
 enum Decision {

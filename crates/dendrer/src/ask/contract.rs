@@ -101,6 +101,8 @@ pub struct Judged {
     pub predicate: Predicate,
     /// Where it was what, without gaps.
     pub intervals: Vec<Interval>,
+    /// The same, where each reason for which a tick cannot be judged is a stretch of its own.
+    pub reasons: Vec<Interval>,
     /// How an obligation stands at the end of the range.
     pub standing: Option<Standing>,
     /// Whether the run was closed with the last tick.
@@ -222,9 +224,9 @@ pub fn check(
             let lines = timeline::judge_each(trace, &asked, group[0].1, terms.to)?;
             let judged = asked.into_iter().zip(lines);
             terms.violations.extend(judged.map(|(predicate, line)| {
-                let (intervals, standing) = (line.intervals(), line.standing);
+                let (intervals, reasons, standing) = (line.intervals(), line.reasons(), line.standing);
                 let ended = is_last(trace, line.to);
-                Judged { predicate: predicate.clone(), intervals, standing, ended }
+                Judged { predicate: predicate.clone(), intervals, reasons, standing, ended }
             }));
         }
         checked.in_force.push(terms);

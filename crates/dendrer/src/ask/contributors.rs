@@ -58,6 +58,8 @@ pub struct Contributors {
     pub work: u64,
     /// The run as it is recorded, made again.
     pub with: Proof,
+    /// Whether intents bring their changes themselves, so what a change was decided on is not known.
+    pub takes_deltas: bool,
 }
 
 /// What the search found.
@@ -169,6 +171,7 @@ pub fn contributors(
         rereductions: search.rereductions,
         work: search.work,
         with,
+        takes_deltas: course.reducers.iter().all(|reducer| reducer.takes_delta()),
     })
 }
 

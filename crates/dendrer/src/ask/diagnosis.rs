@@ -6,15 +6,20 @@
 
 use std::fmt;
 
+use dendrer_kernel::sealed;
 use dendrer_object::record::{Author, Record, Rel};
 use dendrer_object::{TypeName, Value};
 
 use crate::bisect::{BisectQuestion, BisectReport};
 use crate::error::Error;
 use crate::trace::{Trace, read};
+use crate::why;
 
 /// How many transitions before an onset are looked at for the decision that allowed it.
 const DECISION_REACH: u64 = 1_000;
+
+/// How many transitions that an onset follows from are looked at for the data that entered with one.
+const LINKS_MAX: usize = 32;
 
 /// The classes of dendrer paper 4.5.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -69,6 +74,12 @@ pub struct Offer {
     pub evidence: String,
     /// The tick of the decision that let pass what broke it, where that speaks for the class.
     pub decision: Option<u64>,
+    /// The tick at which the data entered that the onset follows from, by recorded links; that of the onset if it brought it.
+    pub entered: Option<u64>,
+    /// What is missing in the record of the onset: neither data nor policy of the run is known to be at fault.
+    pub gap: Option<String>,
+    /// The other class that the evidence allows.
+    pub or: Option<Box<Offer>>,
 }
 
 /// Offers a class for the onset of a report; `None` where there is no onset, or where the onset is no failure.
@@ -80,48 +91,93 @@ pub fn offer(
     let Some(onset) = report.onset().filter(|_| !matches!(question, BisectQuestion::Divergence(_))) else {
         return Ok(None);
     };
-    let plain = |class, evidence: String| Ok(Some(Offer { class, evidence, decision: None }));
-    if onset <= 1 {
-        let evidence = match onset {
-            0 => "violated in the initial state, before any transition",
-            _ => "violated from the first commitment on",
-        };
-        return plain(DiagnosisClass::Foundational, evidence.to_owned());
-    }
+    let foundational = |evidence: &str, or| Offer {
+        class: DiagnosisClass::Foundational,
+        evidence: evidence.to_owned(),
+        decision: None,
+        entered: None,
+        gap: None,
+        or,
+    };
+    Ok(Some(match onset {
+        0 => foundational("violated in the initial state, before any transition", None),
+        // The state before it is compliant, so what came in at tick 1 may be at fault as well.
+        1 => {
+            let or = Some(Box::new(contingent(trace, onset)?));
+            foundational("violated from the first commitment on", or)
+        }
+        _ => contingent(trace, onset)?,
+    }))
+}
+
+/// Offers a class for an onset that a compliant state comes before, by what was found: a gap in the record; a decision that
+/// lets pass; data that entered at the onset or that it follows from; else what was written.
+fn contingent(trace: &Trace, onset: u64) -> Result<Offer, Error> {
     let record = trace.record(onset)?;
     let type_name = record.header().type_name.as_ref().map_or("", TypeName::as_str);
     let before = format!("compliant until {}", onset - 1);
-    match type_name {
-        "policy.decision" => {
-            let decision = Some(onset);
-            let evidence = format!("{before}, turned by the policy decision at {onset}");
-            Ok(Some(Offer { class: DiagnosisClass::ContingentPolicy, evidence, decision }))
-        }
-        // What came from outside is a fact, whoever allowed to ask for it.
-        "observation.add" | "action.result" => plain(
-            DiagnosisClass::ContingentState,
-            format!("{before}, broken by data that entered at {onset}"),
-        ),
-        _ => match allowed_by(trace, onset, &record)? {
-            Some(decision) => {
-                let at = if decision == onset { String::new() } else { format!(" at {decision}") };
-                let evidence = format!("{before}, broken at {onset} by what policy allowed{at}");
-                Ok(Some(Offer {
-                    class: DiagnosisClass::ContingentPolicy,
-                    evidence,
-                    decision: Some(decision),
-                }))
-            }
-            None if record.header().author == Author::Kernel => plain(
-                DiagnosisClass::ContingentState,
-                format!("{before}; what the kernel wrote at {onset} rests on the state"),
-            ),
-            None => plain(
-                DiagnosisClass::ContingentState,
-                format!("{before}, broken by what was written at {onset}"),
-            ),
-        },
+    let state = |evidence: String| Offer {
+        class: DiagnosisClass::ContingentState,
+        evidence,
+        decision: None,
+        entered: None,
+        gap: None,
+        or: None,
+    };
+    if let Some(gap) = gap(&record) {
+        let evidence = format!("{before}, and something is missing in the record of {onset}: {gap}");
+        return Ok(Offer { gap: Some(gap), ..state(evidence) });
     }
+    let policy = |evidence: String, decision: u64| {
+        let class = DiagnosisClass::ContingentPolicy;
+        Offer { class, decision: Some(decision), ..state(evidence) }
+    };
+    let is_decision = type_name == "policy.decision";
+    // What came from outside is a fact, whoever allowed to ask for it.
+    if is_data(type_name) {
+        let evidence = format!("{before}, broken by data that entered at {onset}");
+        return Ok(Offer { entered: Some(onset), ..state(evidence) });
+    }
+    let lets_pass = allowed_by(trace, onset, &record)?;
+    if let (Some(decision), false) = (lets_pass, is_decision) {
+        let at = if decision == onset { String::new() } else { format!(" at {decision}") };
+        return Ok(policy(format!("{before}, broken at {onset} by what policy allowed{at}"), decision));
+    }
+    // A decision that lets pass is at fault itself; one that denies follows from the data that it was decided on.
+    if lets_pass.is_none()
+        && let Some(entered) = entered(trace, onset)?
+    {
+        let what = if is_decision { "decided on" } else { "that follows from" };
+        let evidence = format!("{before}, broken at {onset} by a {type_name} {what} data that entered at {entered}");
+        return Ok(Offer { entered: Some(entered), ..state(evidence) });
+    }
+    Ok(match record.header().author {
+        _ if is_decision => policy(format!("{before}, turned by the policy decision at {onset}"), onset),
+        Author::Kernel => state(format!("{before}; what the kernel wrote at {onset} follows from the state")),
+        _ => state(format!("{before}, broken by what was written at {onset}")),
+    })
+}
+
+fn is_data(type_name: &str) -> bool {
+    matches!(type_name, "observation.add" | "action.result")
+}
+
+/// Returns what an importer or the kernel noted as missing in a record, in words.
+fn gap(record: &Record) -> Option<String> {
+    let notes = record.body().value("/anomalies")?;
+    let note = notes.as_array()?.iter().find(|note| note.get("gap") == Some(&Value::Bool(true)))?.clone();
+    sealed::words(&note).or_else(|| note.get("kind")?.as_str().map(str::to_owned))
+}
+
+/// Finds the newest data that a transition follows from by recorded links.
+fn entered(trace: &Trace, onset: u64) -> Result<Option<u64>, Error> {
+    for cause in why::upstream(trace, onset, LINKS_MAX)? {
+        let record = trace.record(cause.tick)?;
+        if record.header().type_name.as_ref().is_some_and(|name| is_data(name.as_str())) {
+            return Ok(Some(cause.tick));
+        }
+    }
+    Ok(None)
 }
 
 /// Finds the decision that allowed a transition: its own, one that it links to, or the newest about its type.

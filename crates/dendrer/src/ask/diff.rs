@@ -3,22 +3,25 @@
 //! What both share is found by the ids of their records and skipped: an id binds everything before it, so halving finds the
 //! last record that is the same in both. Behind it each transition of one run is lined up with one of the other, and the
 //! two are compared without what only places, times or measures them: no tick, time, salt, id, link, metric or order of
-//! members makes a difference. Markers (`run.fork`, `run.cherrypick`) stand in one run alone and are passed over.
+//! members makes a difference. Markers (`run.fork`, `run.cherrypick`) are in one run alone and are passed over, but one that
+//! changes the state is a difference of its own.
 //!
 //! A newcomer would break one rule: what was erased or withheld is neither equal nor different. It is named, and whoever
 //! counts differences says beside them what could not be compared.
 
 use std::cmp::Ordering;
-use std::collections::{BTreeMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 
 use dendrer_kernel::replay::{self, ReplayError};
+use dendrer_kernel::unknown::{self, Since};
 use dendrer_object::delta::Op;
 use dendrer_object::record::{Author, Record};
 use dendrer_object::value::differences;
 use dendrer_object::{Digest, Pointer, TypeName, Value};
 
 use crate::error::Error;
+use crate::run::declared;
 use crate::run::pack;
 use crate::run::snapshot::weight;
 use crate::trace::Trace;
@@ -141,6 +144,21 @@ impl DiffQuestion {
         }
     }
 
+    /// Checks that the runs have each place that is named: a place that they do not have would match nothing.
+    pub fn check(&self, a: &Trace, b: &Trace) -> Result<(), Error> {
+        let mut places = self.ignore.iter().chain(&self.path);
+        places.try_for_each(|place| {
+            let traces = [a, b];
+            if let Some(state) = place.as_str().strip_prefix(STATE) {
+                return state.parse().map_or(Ok(()), |state| declared::place(&traces, &state));
+            }
+            let mut names = place.tokens();
+            let is_whole = names.next().is_none_or(|first| first == "delta" || MEMBERS.contains(&&*first))
+                && names.next().is_none();
+            if is_whole { Ok(()) } else { declared::member(&traces, place) }
+        })
+    }
+
     fn asks(&self, kind: DiffKind) -> bool {
         self.kinds.contains(&kind)
     }
@@ -203,6 +221,8 @@ pub struct Marker {
     pub tick: u64,
     /// The whole of it.
     pub record: Record,
+    /// Whether it changes the state, so it is a difference of its own.
+    pub changes_state: bool,
 }
 
 /// How both runs stand in the end.
@@ -267,7 +287,7 @@ pub struct DiffReport {
     pub a: Option<(u64, u64)>,
     /// As `a`.
     pub b: Option<(u64, u64)>,
-    /// The markers behind the shared ticks that were passed over.
+    /// The markers after the shared ticks. Those that change the state are among the pairs as well.
     pub markers: (Vec<Marker>, Vec<Marker>),
     /// How many pairs there are, shared ones included.
     pub pairs: u64,
@@ -291,6 +311,9 @@ pub struct DiffReport {
     pub shift: Option<Shift>,
     /// The places that were to be left out, and whether anything that was compared stood there.
     pub ignored: Vec<(Pointer, bool)>,
+    /// The unknown places of the left and of the right state, if a run made some behind the shared ticks. Whether they are the same is
+    /// not known.
+    pub unknown: [Vec<(Pointer, Since)>; 2],
 }
 
 impl DiffReport {
@@ -325,8 +348,17 @@ pub fn diff(
     let packs = [pack::of_run(a)?, pack::of_run(b)?];
     let rules = Rules::new(packs.iter().flatten(), &question.ignore);
     let shared = shared(a, b, question.ends.0.min(question.ends.1))?;
-    let mut walk =
-        Walk { a, b, question, rules, f, report: DiffReport::new(shared), last: None, shifting: None };
+    let mut walk = Walk {
+        a,
+        b,
+        question,
+        rules,
+        f,
+        report: DiffReport::new(shared),
+        last: None,
+        shifting: None,
+        is_touched: false,
+    };
     let flow = walk.beginning()?;
     let flow = match (flow, question.align) {
         (ControlFlow::Break(()), _) => flow,
@@ -360,10 +392,20 @@ fn shared(a: &Trace, b: &Trace, last: u64) -> Result<Option<u64>, Error> {
 }
 
 /// Tells whether a transition is a marker of the kernel.
-fn is_marker(record: &Record) -> bool {
+pub fn is_marker(record: &Record) -> bool {
     let header = record.header();
     let name = header.type_name.as_ref().map(|name| name.as_str());
     header.author == Author::Kernel && matches!(name, Some("run.fork" | "run.cherrypick"))
+}
+
+/// Whether the state after a marker differs from the state before it. If a root cannot be read, the marker counts as a change.
+fn changes_state(trace: &Trace, marker: &Record) -> Result<bool, Error> {
+    let delta = Pointer::of(["delta"]);
+    if !marker.body().fields().iter().any(|field| delta.contains(&field.pointer)) {
+        return Ok(false);
+    }
+    let before = replay::state_root(&trace.record(tick_of(marker).saturating_sub(1))?);
+    Ok(before.is_none() || before != replay::state_root(marker))
 }
 
 fn tick_of(record: &Record) -> u64 {
@@ -393,6 +435,7 @@ impl DiffReport {
             types: BTreeMap::new(),
             shift: None,
             ignored: Vec::new(),
+            unknown: Default::default(),
         }
     }
 }
@@ -407,18 +450,25 @@ struct Ahead<'t> {
     next: u64,
     end: u64,
     waiting: VecDeque<Record>,
+    /// Whether a transition changed which places are unknown.
+    is_touched: bool,
 }
 
 impl<'t> Ahead<'t> {
     fn new(trace: &'t Trace, next: u64, end: u64) -> Ahead<'t> {
-        Ahead { trace, next, end, waiting: VecDeque::new() }
+        Ahead { trace, next, end, waiting: VecDeque::new(), is_touched: false }
     }
 
+    /// Returns the next transition. A marker is returned if it changes the state.
     fn take(&mut self, markers: &mut Vec<Marker>) -> Result<Option<Record>, Error> {
         loop {
             match self.waiting.pop_front() {
                 Some(record) if is_marker(&record) => {
-                    markers.push(Marker { tick: tick_of(&record), record });
+                    let changes_state = changes_state(self.trace, &record)?;
+                    markers.push(Marker { tick: tick_of(&record), record: record.clone(), changes_state });
+                    if changes_state {
+                        return Ok(Some(record));
+                    }
                 }
                 Some(record) => return Ok(Some(record)),
                 None if self.next > self.end => return Ok(None),
@@ -429,9 +479,10 @@ impl<'t> Ahead<'t> {
 
     fn read(&mut self) -> Result<(), Error> {
         let (mut size, last) = (0, self.end.min(self.next + AHEAD - 1));
-        let (waiting, next) = (&mut self.waiting, &mut self.next);
+        let (waiting, next, is_touched) = (&mut self.waiting, &mut self.next, &mut self.is_touched);
         self.trace.for_each(*next, last, &mut |tick, record| {
             *next = tick + 1;
+            *is_touched |= unknown::is_touched_by(&record);
             size += weight(&record);
             waiting.push_back(record);
             if size < AHEAD_SIZE { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
@@ -451,6 +502,8 @@ struct Walk<'q, 't> {
     last: Option<(u64, u64, bool)>,
     /// From the first structural difference on, the meanings of both sides.
     shifting: Option<Shifting>,
+    /// Whether a transition that was read changed which places are unknown.
+    is_touched: bool,
 }
 
 struct Shifting {
@@ -493,19 +546,28 @@ impl Walk<'_, '_> {
         let (from, to) = (self.first_tick(), self.last_tick());
         let mut a = Ahead::new(self.a, behind, to);
         let mut b = Ahead::new(self.b, behind, self.question.ends.1);
+        let mut left = a.take(&mut self.report.markers.0)?;
+        let mut right = b.take(&mut self.report.markers.1)?;
         loop {
-            let left = a.take(&mut self.report.markers.0)?;
-            if left.is_none() && self.question.to.is_some() {
+            self.is_touched |= a.is_touched || b.is_touched;
+            if left.is_none() && (right.is_none() || self.question.to.is_some()) {
                 return Ok(ControlFlow::Continue(()));
             }
-            let right = b.take(&mut self.report.markers.1)?;
-            if left.is_none() && right.is_none() {
-                return Ok(ControlFlow::Continue(()));
+            let is_before = left.as_ref().is_some_and(|left| tick_of(left) < from);
+            // A marker of one side has nothing beside it; what follows is lined up as if it were not there.
+            let marks = |side: &Option<Record>| side.as_ref().is_some_and(is_marker);
+            let (of_a, of_b) = match (marks(&left), marks(&right)) {
+                (true, false) => (left.take(), None),
+                (false, true) => (None, right.take()),
+                _ => (left.take(), right.take()),
+            };
+            if of_a.is_some() || left.is_none() {
+                left = a.take(&mut self.report.markers.0)?;
             }
-            if left.as_ref().is_some_and(|left| tick_of(left) < from) {
-                continue;
+            if of_b.is_some() || right.is_none() {
+                right = b.take(&mut self.report.markers.1)?;
             }
-            if self.pair(left, right).is_break() {
+            if !is_before && self.pair(of_a, of_b).is_break() {
                 return Ok(ControlFlow::Break(()));
             }
         }
@@ -517,6 +579,7 @@ impl Walk<'_, '_> {
         let ((a_end, b_end), rules) = (self.question.ends, &self.rules);
         let a = Sequence::read(self.a, behind, a_end, &mut self.report.markers.0, rules)?;
         let b = Sequence::read(self.b, behind, b_end, &mut self.report.markers.1, rules)?;
+        self.is_touched |= a.is_touched || b.is_touched;
         let (left, right) = (self.a.name().clone(), self.b.name().clone());
         let pairs = line_up(&a, &b).map_err(|TooFarApart| Error::TooFarApart { a: left, b: right })?;
         let (from, to, open) = (self.first_tick(), self.last_tick(), self.question.to.is_none());
@@ -561,8 +624,19 @@ impl Walk<'_, '_> {
 
     /// Compares two transitions, or takes in one without a counterpart.
     fn pair(&mut self, a: Option<Record>, b: Option<Record>) -> ControlFlow<()> {
-        self.look_for_shift(a.as_ref(), b.as_ref());
-        let pair = self.compare(a, b);
+        let marks = [&a, &b].into_iter().flatten().all(is_marker);
+        let pair = match marks {
+            true => self.compare_markers(a, b),
+            false => {
+                self.look_for_shift(a.as_ref(), b.as_ref());
+                self.compare(a, b)
+            }
+        };
+        // A marker whose changes were all left out is passed over like any other.
+        if marks && pair.kinds.is_empty() && pair.hidden.is_empty() && (pair.a.is_none() || pair.b.is_none())
+        {
+            return ControlFlow::Continue(());
+        }
         self.count(&pair);
         if pair.kinds.is_empty() && pair.hidden.is_empty() {
             return ControlFlow::Continue(());
@@ -600,6 +674,35 @@ impl Walk<'_, '_> {
         });
         let kinds: Vec<DiffKind> = pair.changes.iter().map(|change| kind_of(change.kind)).collect();
         pair.kinds.extend(DiffKind::ALL.into_iter().filter(|kind| kinds.contains(kind)));
+        pair
+    }
+
+    /// Compares what markers did to the state, and nothing else: why a run was forked is no difference.
+    fn compare_markers(&self, a: Option<Record>, b: Option<Record>) -> Pair {
+        let question = self.question;
+        let kind = if a.is_some() && b.is_some() { DiffKind::Semantic } else { DiffKind::Structural };
+        let mut pair = Pair { a, b, kinds: Vec::new(), changes: Vec::new(), hidden: Vec::new() };
+        if !question.asks(kind) {
+            return pair;
+        }
+        let [writes_a, writes_b] =
+            [&pair.a, &pair.b].map(|side| side.as_ref().map(|record| meaning::writes(record, &self.rules)));
+        let is_hidden = |side: &Option<Option<Vec<Op>>>| matches!(side, Some(None));
+        let (in_a, in_b) = (is_hidden(&writes_a), is_hidden(&writes_b));
+        if in_a || in_b {
+            pair.hidden.push(DiffHidden { path: Pointer::of(["delta"]), in_a, in_b });
+            return pair;
+        }
+        let [of_a, of_b] = [writes_a, writes_b].map(|writes| writes.flatten().unwrap_or_default());
+        let places: BTreeSet<&Pointer> = of_a.iter().chain(&of_b).map(|op| &op.path).collect();
+        for place in places {
+            let at = |ops: &[Op]| ops.iter().filter(|op| op.path == *place).cloned().collect::<Vec<Op>>();
+            let (path, ops) = (meaning::in_state(place), (at(&of_a), at(&of_b)));
+            if ops.0 != ops.1 && question.lies_in_path(&path) {
+                pair.changes.push(DiffChange { path, kind, sides: DiffSides::Writes(ops.0, ops.1) });
+            }
+        }
+        pair.kinds.extend((!pair.changes.is_empty()).then_some(kind));
         pair
     }
 
@@ -700,7 +803,17 @@ impl Walk<'_, '_> {
             let of_pair = self.last.filter(|(a, b, differs)| (*a, *b) == ticks && !differs);
             self.report.differ += u64::from(of_pair.is_some());
         }
-        self.report.hidden += u64::from(matches!(states, States::Unknown { .. }));
+        if self.is_touched && !matches!(states, States::Unknown { .. }) {
+            let marks = |trace: &Trace, tick| -> Result<Vec<_>, Error> {
+                let mut marks = unknown::listed(&trace.state(tick)?);
+                marks.retain(|(place, _)| self.question.lies_in_path(place));
+                Ok(marks)
+            };
+            self.report.unknown = [marks(self.a, ticks.0)?, marks(self.b, ticks.1)?];
+        }
+        // A difference that was found is one, whatever else is unknown.
+        let is_unknown = self.report.unknown.iter().any(|marks| !marks.is_empty()) && !self.report.differs();
+        self.report.hidden += u64::from(is_unknown || matches!(states, States::Unknown { .. }));
         self.report.outcome = Some(DiffOutcome { ticks, states });
         Ok(())
     }
@@ -767,6 +880,8 @@ struct Sequence {
     /// What each means; `None` for what is equal to nothing, since it cannot be read.
     contents: Vec<Option<Digest>>,
     types: Vec<TypeName>,
+    /// Whether a transition changed which places are unknown.
+    is_touched: bool,
 }
 
 impl Sequence {
@@ -788,6 +903,7 @@ impl Sequence {
             sequence.contents.push(meaning::content_digest(&record, rules));
             sequence.types.push(type_name.clone());
         }
+        sequence.is_touched = ahead.is_touched;
         Ok(sequence)
     }
 }

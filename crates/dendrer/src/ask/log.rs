@@ -14,6 +14,7 @@ use dendrer_object::{Digest, Pointer, RunName, Value};
 use crate::ask::show::ShownWrites;
 use crate::closed::Closed;
 use crate::provenance::{LinkedRecord, linked_record};
+use crate::run::declared;
 use crate::{Error, Trace};
 
 /// Decides whether a text is one that was searched for.
@@ -102,6 +103,13 @@ pub struct LogSummary {
 }
 
 impl LogFilter {
+    /// Checks that each name of the filter is declared: a name that is not would match nothing.
+    pub fn check(&self, trace: &Trace) -> Result<(), Error> {
+        declared::types(trace, self.types.iter().map(String::as_str))?;
+        declared::agents(trace, self.agents.iter().map(String::as_str))?;
+        self.path.iter().try_for_each(|path| declared::place(&[trace], path))
+    }
+
     /// Whether a log lists a record.
     pub fn takes(&self, record: &Record) -> bool {
         let type_name = record.header().type_name.as_ref().map(|name| name.as_str());
@@ -158,6 +166,7 @@ pub fn log<E: From<Error>>(
     question: LogQuestion,
     f: &mut dyn FnMut(LoggedRecord) -> Result<(), E>,
 ) -> Result<LogSummary, E> {
+    question.filter.check(trace)?;
     let LogQuestion { from, to, reverse, .. } = question;
     let mut refusals = if question.refusals { trace.refusals()? } else { BTreeMap::new() };
     let at_start = refusals.remove(&trace.start().id()).unwrap_or_default();

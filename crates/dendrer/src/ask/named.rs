@@ -11,6 +11,7 @@ use dendrer_object::text::nearest;
 use dendrer_object::{Digest, Pointer, Value};
 
 use crate::registry::{self, Registered, Registry, Unfit};
+use crate::run::declared;
 use crate::{Error, Trace};
 
 /// The predicate that a text resolved to.
@@ -132,7 +133,12 @@ pub fn resolve(trace: &Trace, text: &str) -> Result<NamedPredicate, NotNamed> {
             return Ok(NamedPredicate { since, ..NamedPredicate::plain(added.clone()) });
         }
     }
-    if registry::is_name(text) || text.starts_with("kernel.") {
+    // One word is no condition, unless the pack has a constant or a definition of that name.
+    let is_word = text.bytes().all(|c| c.is_ascii_alphanumeric() || b"._-/".contains(&c))
+        && text != "state"
+        && !text.starts_with("state.");
+    let is_unread = || expression(trace, Polarity::Condition, text).is_err();
+    if registry::is_name(text) || text.starts_with("kernel.") || is_word && is_unread() {
         let unreadable = registry.unreadable.len() as u64;
         return Err(match found {
             Some(_) => NotNamed::Retired { name: text.to_owned(), unreadable },
@@ -140,6 +146,12 @@ pub fn resolve(trace: &Trace, text: &str) -> Result<NamedPredicate, NotNamed> {
         });
     }
     Ok(NamedPredicate::plain(expression(trace, Polarity::Condition, text)?))
+}
+
+/// Returns the predicate that is violated from the first anomaly of a kind on. The kind must be declared.
+pub fn anomaly(trace: &Trace, kind: &str) -> Result<NamedPredicate, Error> {
+    declared::anomaly(trace, kind)?;
+    Ok(NamedPredicate::plain(Predicate::anomaly(kind)))
 }
 
 /// Returns what is known of a name that no predicate has.
@@ -150,7 +162,7 @@ pub fn unknown(name: &str, registry: &Registry, pack: Option<&Pack>) -> UnknownP
         BUILT_IN.iter().copied().chain(live.map(|entry| entry.predicate.name())).chain(declared).collect();
     UnknownPredicate {
         name: name.to_owned(),
-        near: nearest(name, known.iter().copied()).map(str::to_owned),
+        near: declared::near(name, known.iter().copied()).map(str::to_owned),
         known: known.into_iter().map(str::to_owned).collect(),
         unreadable: registry.unreadable.len() as u64,
     }

@@ -6,10 +6,12 @@ use std::sync::Arc;
 
 use dendrer_kernel::counters::Counters;
 use dendrer_kernel::expr::{Budget, Env, Expr, Scope, Truth};
-use dendrer_object::{Digest, Value};
+use dendrer_kernel::unknown::{self, Since};
+use dendrer_object::{Digest, Pointer, RunName, Value};
 use dendrer_store::{RunSummary, Store};
 
 use crate::casebook;
+use crate::run::declared;
 use crate::trace::{ReadHandle, all_runs};
 use crate::{Error, Trace};
 
@@ -77,6 +79,8 @@ pub struct ListedRun {
     pub casebook: bool,
     /// How many forks lie between it and the first run of its line, in a tree.
     pub depth: usize,
+    /// The places of its last state that are unknown, each with its cause; `None` if the state was not read.
+    pub unknown: Option<Vec<(Pointer, Since)>>,
 }
 
 /// Lists runs.
@@ -103,6 +107,11 @@ pub fn runs(store: &impl ReadHandle, question: &RunsQuestion) -> Result<RunsAnsw
             Err(why) => unclear.push((name(), why)),
         }
     }
+    if runs.is_empty()
+        && let Some(condition) = &condition
+    {
+        condition.check(store)?;
+    }
     let matching = runs.len();
     match question.order {
         RunsOrder::Updated => runs.sort_by_key(|run| Reverse(run.summary.head_position)),
@@ -118,7 +127,24 @@ pub fn runs(store: &impl ReadHandle, question: &RunsQuestion) -> Result<RunsAnsw
     if question.limit > 0 {
         runs.truncate(question.limit);
     }
+    let mut left = FOLDED_MAX;
+    for run in &mut runs {
+        run.unknown = unknown_of(store, &run.summary.name, &mut left);
+    }
     Ok(RunsAnswer { runs, matching, total, unclear, tree: question.tree })
+}
+
+/// How many transitions are folded at most to see which states have unknown places.
+const FOLDED_MAX: u64 = 20_000;
+
+/// Lists the unknown places of the last state of a run; `None` if the state cannot be read, or not with the transitions that are
+/// left to be folded.
+fn unknown_of(store: &Arc<dyn Store>, run: &RunName, left: &mut u64) -> Option<Vec<(Pointer, Since)>> {
+    let trace = Trace::open(store, run).ok()?;
+    // A snapshot is never far from the end.
+    let cost = if trace.is_cheaper_by_ticks(trace.tip()) { 100 } else { trace.tip() };
+    *left = left.checked_sub(cost)?;
+    Some(unknown::listed(&trace.state(trace.tip()).ok()?))
 }
 
 impl ListedRun {
@@ -141,7 +167,17 @@ impl ListedRun {
         let casebook = casebook::is_of(store, &summary.name)?;
         let stage = start.get("stage").cloned();
         let synthetic = meta.and_then(|meta| meta.get("synthetic").cloned());
-        Ok(ListedRun { summary, goal, stage, synthetic, forked_from, verified, casebook, depth: 0 })
+        Ok(ListedRun {
+            summary,
+            goal,
+            stage,
+            synthetic,
+            forked_from,
+            verified,
+            casebook,
+            depth: 0,
+            unknown: None,
+        })
     }
 }
 
@@ -168,6 +204,18 @@ impl Condition {
         let expr = Expr::parse_condition(text, &scope)?;
         let reads_state = !expr.read_set().is_empty() || expr.reads_counters();
         Ok(Condition { expr, reads_state })
+    }
+
+    /// Checks that each place of the state that is read is declared by a pack, or was in the state of a run.
+    fn check(&self, store: &Arc<dyn Store>) -> Result<(), Error> {
+        let of_runs = all_runs(&**store)?.into_iter().map(|run| Trace::open(store, &run.name));
+        let traces = of_runs.collect::<Result<Vec<Trace>, Error>>()?;
+        let traces: Vec<&Trace> = traces.iter().collect();
+        for path in self.expr.read_set() {
+            let first: Vec<String> = path.tokens().take(1).map(|name| name.into_owned()).collect();
+            declared::place(&traces, &Pointer::of(first.iter().map(String::as_str)))?;
+        }
+        Ok(())
     }
 
     /// Judges a run; the inner error is the reason why it cannot be judged.

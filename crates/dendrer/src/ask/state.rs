@@ -1,6 +1,7 @@
 //! The state of a run at a tick, or one value of it, and the difference between two states.
 
 use dendrer_kernel::predicate::Window;
+use dendrer_kernel::unknown::Since;
 use dendrer_object::{Digest, Pointer, RunName, Value};
 
 use crate::ask::show::PlaceChange;
@@ -27,6 +28,8 @@ pub struct StateAnswer {
     pub derived: bool,
     /// How many levels are printed; `None` for all.
     pub depth: Option<usize>,
+    /// The unknown places that the value meets, each with its cause.
+    pub unknown: Vec<(Pointer, Since)>,
 }
 
 /// The difference between the states of two places.
@@ -42,6 +45,8 @@ pub struct StateDifference {
     pub path: Pointer,
     /// Each place that differs, the base as the side before.
     pub changes: Vec<PlaceChange>,
+    /// The unknown places of both states that the comparison meets, each with its cause.
+    pub unknown: Vec<(Pointer, Since)>,
 }
 
 /// Finds the value at a path of a state that was read at a tick; `None` if there is none.

@@ -16,6 +16,7 @@ use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::{Record, Rel};
 use dendrer_object::{Pointer, Value};
 
+use crate::ask::show::{PlaceChange, changes};
 use crate::error::Error;
 use crate::timeline;
 pub use crate::timeline::ValueSides;
@@ -119,6 +120,8 @@ pub struct Follower {
     pub tick: u64,
     /// What it rests on, by tick; empty for what only comes after.
     pub because: Vec<(u64, Because)>,
+    /// What it changed in the state; `None` if a value was erased or withheld, so that is not known.
+    pub changes: Option<Vec<PlaceChange>>,
 }
 
 /// What followed from an onset, as far as it is known.
@@ -414,6 +417,36 @@ fn links(trace: &Trace, record: &Record) -> Result<Vec<(u64, Rel)>, Error> {
     Ok(found)
 }
 
+/// A transition before an onset, and who links to it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct UpstreamRecord {
+    /// Its tick.
+    pub tick: u64,
+    /// The later ticks that link to it, each with its link.
+    pub named_by: Vec<(u64, Rel)>,
+}
+
+/// Follows the recorded links of an onset back, the newest transition first; at most `limit` of them.
+pub fn upstream(trace: &Trace, onset: u64, limit: usize) -> Result<Vec<UpstreamRecord>, Error> {
+    let mut waiting: BTreeMap<u64, Vec<(u64, Rel)>> = BTreeMap::new();
+    let mut found = Vec::new();
+    let of = |tick: u64, waiting: &mut BTreeMap<u64, Vec<(u64, Rel)>>| -> Result<(), Error> {
+        for (cause, rel) in links(trace, &trace.record(tick)?)? {
+            waiting.entry(cause).or_default().push((tick, rel));
+        }
+        Ok(())
+    };
+    if onset > 0 {
+        of(onset, &mut waiting)?;
+    }
+    // A link leads to an earlier record, so the newest that waits was named by all that name it.
+    while let Some((tick, named_by)) = waiting.pop_last().filter(|_| found.len() < limit) {
+        of(tick, &mut waiting)?;
+        found.push(UpstreamRecord { tick, named_by });
+    }
+    Ok(found)
+}
+
 /// Follows an onset forward: a transition joins if it is known to rest on a member. Denials and anomalies that only
 /// come after are listed too, and nothing follows from them.
 pub fn chain(trace: &Trace, onset: u64, to: u64, limit: usize) -> Result<Chain, Error> {
@@ -423,17 +456,23 @@ pub fn chain(trace: &Trace, onset: u64, to: u64, limit: usize) -> Result<Chain, 
     let mut chain = Chain { members: Vec::new(), looked_to, more: false, rules };
     let mut members: BTreeMap<u64, Vec<Pointer>> = BTreeMap::new();
     let mut failed = None;
-    // The state is needed only where rules look at it; what was erased leaves it unknown from there on.
-    let mut state = match rules && onset > 0 {
-        true => trace.state(onset - 1).ok(),
-        false => None,
-    };
+    // A value that was erased leaves the state unknown from there on.
+    let mut state = if onset > 0 { trace.state(onset - 1).ok() } else { None };
     trace.for_each(onset, looked_to, &mut |tick, record| {
         let change = delta(&record);
         let before = state.take();
         state = before.as_ref().zip(change.as_ref()).and_then(|(before, change)| change.apply(before).ok());
         let wrote = change.unwrap_or_default();
-        let because = match rests_on(trace, pack.as_ref(), before.as_ref(), &record, &wrote, &members) {
+        let changed =
+            before.as_ref().zip(state.as_ref()).map(|(before, after)| changes(&record, before, after));
+        let because = match rests_on(
+            trace,
+            pack.as_ref(),
+            before.as_ref().filter(|_| rules),
+            &record,
+            &wrote,
+            &members,
+        ) {
             Ok(because) => because,
             Err(error) => {
                 failed = Some(error);
@@ -449,7 +488,7 @@ pub fn chain(trace: &Trace, onset: u64, to: u64, limit: usize) -> Result<Chain, 
                 chain.more = true;
                 return ControlFlow::Break(());
             }
-            chain.members.push(Follower { tick, because });
+            chain.members.push(Follower { tick, because, changes: changed });
         }
         ControlFlow::Continue(())
     })?;

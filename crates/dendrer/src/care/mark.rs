@@ -1,5 +1,6 @@
 //! Words for the mark of a backup, in a backup and in a store.
 
+use dendrer_object::text::thousands;
 use dendrer_store::Mark;
 
 use super::MARK_FILE;
@@ -34,5 +35,5 @@ pub fn unfinished(mark: &Mark) -> Option<String> {
 }
 
 fn count(number: u64, unit: &str) -> String {
-    format!("{number} {unit}{}", if number == 1 { "" } else { "s" })
+    format!("{} {unit}{}", thousands(number), if number == 1 { "" } else { "s" })
 }

@@ -145,8 +145,8 @@ pub fn import(
         let here = |error: Error| error.stopped_at(&pick.run, pick.tick);
         match recorder.pick(pick).map_err(here)? {
             Picked::Refused(reason) => {
-                let (code, message) = (reason.code(), reason.to_string());
-                pick.checked.refused = Some(ImportRefused::AtTheDoor { code, message });
+                let (code, message, sealed) = (reason.code(), reason.to_string(), reason.sealed());
+                pick.checked.refused = Some(ImportRefused::AtTheDoor { code, message, sealed });
             }
             Picked::Violates(broken) => pick.checked.refused = Some(ImportRefused::Violates(broken)),
             Picked::Imported { marker, record } => {

@@ -32,6 +32,7 @@ use crate::pack;
 use crate::recorder::{Environment, Recorder};
 use crate::repo::Repo;
 use crate::run::casebook_name;
+use crate::run::declared;
 use crate::run::replay::replay_range;
 use crate::trace::Trace;
 
@@ -185,6 +186,7 @@ pub fn fork(
     surroundings: Box<dyn Environment>,
 ) -> Result<(Recorder, Forked), Error> {
     casebook_name::refuse_source(parent)?;
+    declared::agents(parent, terms.restored.as_deref())?;
     let head = parent.head(tick)?;
     if store.find(&head.id())?.is_none() {
         return Err(Error::MissingPrefix { run: parent.name().clone(), parent: head.id() });

@@ -221,7 +221,7 @@ pub fn merge(
     }
     let Merging { seeded, conflicts, state, .. } = merging;
     start.state = Value::Object(state);
-    start.unknown = unknown_of(&sides, &seeded, &conflicts);
+    start.unknown = unknown_of(&sides, &places);
     let open = conflicts.iter().filter(|conflict| conflict.taken.is_none()).map(|conflict| &conflict.path);
     let open: Vec<Pointer> = open.cloned().collect();
     if let Some(bound) = &start.pack {
@@ -230,7 +230,13 @@ pub fn merge(
         if let (PackEngine::Fold | PackEngine::Wasm, Some(path)) = (pack.engine, open.first()) {
             return Err(MergeError::OpenUnderRules(path.clone()).into());
         }
-        start.state = filled(&pack, &start.state, &open)?;
+        let seeded = std::mem::replace(&mut start.state, Value::Null);
+        start.state = filled(&pack, &seeded, &open)?;
+        for (place, since) in pack.begins_unknown(&start.unknown).iter() {
+            if place.get(&seeded).is_none() {
+                start.unknown.mark_as(place.clone(), since);
+            }
+        }
         start.reducer = pack.engine.as_str().into();
     }
     let named = sides.iter().map(|side| side.named.clone()).collect();
@@ -243,14 +249,17 @@ pub fn merge(
     Ok((recorder, merged))
 }
 
-/// The places of a merged state that are unknown: those of its sources, as far as a place was taken that they meet. What was
-/// unknown in a source is unknown from the beginning of the merged run.
-fn unknown_of(sides: &[Side<'_>], seeded: &[Seeded], conflicts: &[Conflict]) -> UnknownPlaces {
+/// The places of a merged state that are unknown: those of its sources, as far as they lie in `places`, which is empty for all.
+/// What was unknown in a source is unknown from the beginning of the merged run, also if no source has a value there.
+fn unknown_of(sides: &[Side<'_>], places: &[Pointer]) -> UnknownPlaces {
     let mut unknown = UnknownPlaces::default();
-    let taken = || seeded.iter().map(|one| &one.path).chain(conflicts.iter().map(|one| &one.path));
+    let is_kernels = |place: &Pointer| place.tokens().next().is_some_and(|top| is_reserved(&top));
     for side in sides.iter().map(|side| UnknownPlaces::of(&side.state)) {
-        for (place, since) in side.iter() {
-            for path in taken().filter(|path| path.overlaps(place)) {
+        for (place, since) in side.iter().filter(|(place, _)| !is_kernels(place)) {
+            if places.is_empty() {
+                unknown.mark(place.clone(), 0, &since.code);
+            }
+            for path in places.iter().filter(|path| path.overlaps(place)) {
                 let inner = if place.contains(path) { path } else { place };
                 unknown.mark(inner.clone(), 0, &since.code);
             }

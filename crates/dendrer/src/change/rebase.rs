@@ -19,6 +19,7 @@ use dendrer_kernel::contract::{
 use dendrer_kernel::pack::{Effect, Pack, extend};
 use dendrer_kernel::predicate::Predicate;
 use dendrer_kernel::replay;
+use dendrer_kernel::sealed;
 use dendrer_kernel::step::{Outcome, RunState, Stage};
 use dendrer_object::record::{LINKS_MAX, Link, Record, Rel};
 use dendrer_object::{Code, Digest, Intent, Pointer, RunName, TypeName, Value};
@@ -752,5 +753,5 @@ fn rule_error(record: &Record) -> String {
     let note = notes.and_then(|notes| {
         notes.iter().find(|note| note.get("kind").and_then(Value::as_str) == Some("reducer_error"))
     });
-    note.and_then(|note| note.get("message")?.as_str()).unwrap_or_default().to_owned()
+    note.and_then(sealed::words).unwrap_or_default()
 }

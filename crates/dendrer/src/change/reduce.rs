@@ -6,9 +6,10 @@ use std::sync::Arc;
 
 use dendrer_kernel::ontology::check_authorship;
 use dendrer_kernel::pack::{Pack, extend};
-use dendrer_kernel::step::{Extension, Stage, Start, given_state};
+use dendrer_kernel::step::{Extension, RaisedDoor, Stage, Start, VIOLATION, given_state};
+use dendrer_kernel::unknown::{self, Since, UnknownPlaces};
 use dendrer_object::record::{Author, Link, Record};
-use dendrer_object::{Digest, RunName, TypeName, Value};
+use dendrer_object::{Code, Digest, Pointer, RunName, TypeName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
@@ -40,6 +41,14 @@ pub struct Reduced {
     pub wrote: u64,
     /// The extensions of the contract of the source, judged again.
     pub extensions: Vec<Retold>,
+    /// The stage of the new run.
+    pub stage: Stage,
+    /// The first tick at which contracts and violations are enforced; `None` below stage 2.
+    pub enforced_from: Option<u64>,
+    /// What the door of that stage would have refused: the tick, the code and the reason.
+    pub refused: Vec<(u64, Code, String)>,
+    /// The places of the last state that are unknown, each with its cause.
+    pub unknown: Vec<(Pointer, Since)>,
 }
 
 /// An extension that was judged again.
@@ -61,14 +70,16 @@ impl Repo {
         pack: &Source,
         name: RunName,
         s0: Option<Value>,
+        stage: Option<Stage>,
     ) -> Result<Reduced, Error> {
-        reduce(source, self.writer()?, pack, name, s0, self.environment())
+        reduce(source, self.writer()?, pack, name, s0, stage, self.environment())
     }
 }
 
 /// Reduces a recorded run again under a pack, into a new run: the same transitions at the same ticks, with states by the rules
 /// of the pack. If contracts are enforced, the violations found here replace each `predicate.violation` of the source. `s0` is
-/// the state that the pack's `init` is given; `None` for that of the source.
+/// the state that the pack's `init` is given; `None` for that of the source. `stage` is that of the new run: what happened is
+/// kept, and the stage is enforced from the tick after it on. `None` is the stage of the source, 1 at most.
 ///
 /// Checks everything that can stop it before the first record is written, an extension that the new pack refuses included. Under
 /// a module, which a limit may end, nothing is written before all of the run was reduced. A rule that meets an error changes
@@ -79,16 +90,30 @@ pub fn reduce(
     pack: &Source,
     name: RunName,
     s0: Option<Value>,
+    stage: Option<Stage>,
     surroundings: Box<dyn Environment>,
 ) -> Result<Reduced, Error> {
     casebook_name::refuse_source(source)?;
     let plan = check_source(source, &pack.pack)?;
-    let start = pack.bind(begin_again(source, name, s0)?)?;
+    let start = pack.bind(begin_again(source, name, s0, stage)?)?;
     plan.rehearse(source, store.info().id, &start, pack)?;
     let mut recorder = Recorder::begin(store, &start, surroundings)?;
     let mut renamed: BTreeMap<Digest, Digest> = BTreeMap::from([(source.start().id(), recorder.head().id())]);
     let tip = recorder.head().id();
-    let mut reduced = Reduced { ticks: 0, tip, errors: Vec::new(), wrote: 0, extensions: Vec::new() };
+    let enforced_from = Some(start.enforced_from).filter(|from| *from > 0);
+    let mut reduced = Reduced {
+        ticks: 0,
+        tip,
+        errors: Vec::new(),
+        wrote: 0,
+        extensions: Vec::new(),
+        stage: start.stage,
+        enforced_from,
+        refused: Vec::new(),
+        unknown: Vec::new(),
+    };
+    let mut door = RaisedDoor::default();
+    let reducer = pack.pack.reducer();
     let mut result = Ok(());
     source.for_each(1, source.tip(), &mut |tick, record| {
         let relink =
@@ -101,9 +126,17 @@ pub fn reduce(
                     reduced.extensions.extend(retold_as(&extension, &made));
                     vec![made]
                 }
-                false => recorder
-                    .retell(&record, &relink)
-                    .map_err(|error| error.stopped_at(source.name(), tick))?,
+                false => {
+                    if enforced_from.is_some()
+                        && let Some(reason) = door.refusal(recorder.head(), &record, &*reducer)?
+                    {
+                        let at = recorder.head().tick() + 1;
+                        reduced.refused.push((at, reason.code(), reason.to_string()));
+                    }
+                    recorder
+                        .retell(&record, &relink)
+                        .map_err(|error| error.stopped_at(source.name(), tick))?
+                }
             };
             if recorder.may_append() && tick % GROUP == 0 {
                 recorder.append()?;
@@ -125,6 +158,7 @@ pub fn reduce(
     })?;
     result?;
     recorder.commit()?;
+    reduced.unknown = unknown::listed(recorder.head().state());
     Ok(reduced)
 }
 
@@ -173,7 +207,12 @@ fn check_record(
 }
 
 /// What a run that is reduced again begins with: what its source began with, and where that is.
-fn begin_again(source: &Trace, name: RunName, s0: Option<Value>) -> Result<Start, Error> {
+fn begin_again(
+    source: &Trace,
+    name: RunName,
+    s0: Option<Value>,
+    wanted: Option<Stage>,
+) -> Result<Start, Error> {
     let content = source.start().content();
     let stage = content.get("stage").and_then(Value::as_u64).and_then(Stage::from_number);
     let from = Value::record([
@@ -182,10 +221,27 @@ fn begin_again(source: &Trace, name: RunName, s0: Option<Value>) -> Result<Start
         ("ticks", Value::from(source.tip())),
         ("tip", Value::from(source.record(source.tip())?.id())),
     ]);
+    let mut enforced_from = 0;
+    if wanted.is_some_and(|stage| stage >= Stage::Contracts) {
+        // The violations that the kernel named are not told again.
+        let mut named = 0;
+        source.for_each(1, source.tip(), &mut |_, record| {
+            let type_name = record.header().type_name.as_ref().map(TypeName::as_str);
+            named += u64::from(record.header().author == Author::Kernel && type_name == Some(VIOLATION));
+            ControlFlow::Continue(())
+        })?;
+        enforced_from = source.tip() - named + 1;
+    }
     Ok(Start {
         goal: content.get("goal").and_then(Value::as_str).map(Arc::from),
         // Nothing is enforced while a record is reduced again: what happened has happened.
-        stage: stage.unwrap_or(Stage::Observe).min(Stage::Replay),
+        stage: wanted.unwrap_or(stage.unwrap_or(Stage::Observe).min(Stage::Replay)),
+        enforced_from,
+        // The run of a merge may begin with unknown places.
+        unknown: match &s0 {
+            None => content.get("state").map(UnknownPlaces::of).unwrap_or_default(),
+            Some(_) => UnknownPlaces::default(),
+        },
         state: s0.unwrap_or_else(|| given_state(&content)),
         meta: content.get("meta").cloned(),
         inputs: Some(with_member(content.get("inputs").cloned(), "reduced_from", from)),

@@ -201,9 +201,13 @@ pub fn export(store: &impl ReadHandle, runs: &[RunName], checkpoint: &SignedNote
 }
 
 impl Export {
-    /// Leaves out the fields at and below some places: their commitments stay.
+    /// Leaves out the fields at and below some places: their commitments stay. With a delta goes the delta that was proposed.
     #[must_use]
-    pub fn without(self, withheld: Vec<Pointer>) -> Self {
+    pub fn without(self, mut withheld: Vec<Pointer>) -> Self {
+        let [delta, proposed] = [["delta"], ["proposed"]].map(Pointer::of);
+        if withheld.iter().any(|place| place.overlaps(&delta)) {
+            withheld.push(proposed);
+        }
         Export { withheld, ..self }
     }
 

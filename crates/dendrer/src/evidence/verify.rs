@@ -10,10 +10,11 @@ use std::sync::Arc;
 use dendrer_kernel::chain_rules::{ChainFault, ChainLine, Chains};
 use dendrer_kernel::replay::ReplayError;
 use dendrer_kernel::step::RunState;
+use dendrer_kernel::unknown::{self, Since};
 use dendrer_object::merkle::{Peaks, leaf_hash, leaf_hashes};
 use dendrer_object::note::{Checkpoint, SignedNote, VerifierKey};
 use dendrer_object::record::{Entry, Kind, Record};
-use dendrer_object::{Code, Digest, RunName};
+use dendrer_object::{Code, Digest, Pointer, RunName};
 use dendrer_store::{Store, StoreError};
 
 use crate::bundle::Opened;
@@ -90,6 +91,8 @@ pub struct RunReport {
     pub part: Option<(u64, u64)>,
     /// Replay: how many transitions were made again, or why not all.
     pub replay: Option<Result<u64, ReplayError>>,
+    /// The places of the last state that are unknown, each with its cause: the state is incomplete from the earliest tick of these on.
+    pub unknown: Vec<(Pointer, Since)>,
 }
 
 /// The answer in one word; the worst of what was found.
@@ -255,6 +258,10 @@ struct Checker<'a> {
     not_checked: Vec<String>,
     unknown_key: bool,
     is_bundle: bool,
+    /// The runs with a transition that changed which places are unknown.
+    touched: BTreeSet<RunName>,
+    /// The runs that are forks.
+    forks: BTreeSet<RunName>,
 }
 
 impl<'a> Checker<'a> {
@@ -278,6 +285,8 @@ impl<'a> Checker<'a> {
             not_checked: Vec::new(),
             unknown_key: false,
             is_bundle: false,
+            touched: BTreeSet::new(),
+            forks: BTreeSet::new(),
         }
     }
 
@@ -568,6 +577,18 @@ impl<'a> Checker<'a> {
                 self.not_checked.push(format!("{place}: {} (erased or withheld)", names.join(", ")));
             }
         }
+        if let (Some(run), Some(record)) = (&entry.run, record) {
+            // A run that was merged may begin with unknown places.
+            let begins = || {
+                record.header().kind == Kind::Run && record.body().value("/state/kernel_unknown").is_some()
+            };
+            if unknown::is_touched_by(record) || begins() {
+                self.touched.insert(run.clone());
+            }
+            if entry.kind == Kind::Run && entry.tick.is_none() {
+                self.forks.insert(run.clone());
+            }
+        }
         self.check_key(position, entry, record);
         let store = Arc::clone(&self.store);
         let place_of = |id: &Digest| {
@@ -589,6 +610,19 @@ impl<'a> Checker<'a> {
                 self.found(Code::E0302, Some((position, entry)), sides, fault.to_string());
             }
         }
+    }
+
+    /// Lists what is unknown of the last state of a run. The state is read only where a record says that it may be.
+    fn unknown_places(&self, run: &RunName) -> Vec<(Pointer, Since)> {
+        let may_inherit = !self.touched.is_empty() && self.forks.contains(run);
+        if !self.touched.contains(run) && !may_inherit {
+            return Vec::new();
+        }
+        let Ok(trace) = Trace::open(&self.store, run) else { return Vec::new() };
+        if !trace.lineage().iter().any(|(owner, _)| self.touched.contains(owner)) {
+            return Vec::new();
+        }
+        trace.state(trace.tip()).map(|state| unknown::listed(&state)).unwrap_or_default()
     }
 
     /// The first record of a log binds its key, so that neither can be exchanged alone.
@@ -707,7 +741,8 @@ impl<'a> Checker<'a> {
             let replay = (self.options.replay && !line.broken).then(|| self.replay(&run)).transpose()?;
             let passed = self.options.from.saturating_sub(1).min(line.transitions);
             let part = (passed > 0).then_some((self.options.from, line.tick));
-            runs.push(RunReport { run, line, passed, part, replay });
+            let unknown = self.unknown_places(&run);
+            runs.push(RunReport { run, line, passed, part, replay, unknown });
         }
         let witnesses = self.witnesses(&runs);
         // What stands before damage is sound because the signed root covers it, and for no other reason.

@@ -12,7 +12,7 @@ use dendrer_kernel::pack::modules;
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{
-    self, Anomaly, Extension, Finding, Inputs, Outcome, Pick, Picked, RunState, Start,
+    self, Anomaly, Extension, Finding, Inputs, Outcome, Pick, Picked, RunState, Seeds, Start,
 };
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, cut};
 use dendrer_object::{Intent, RunName, Value};
@@ -109,7 +109,7 @@ impl Recorder {
         if store.run(&start.run)?.is_some() {
             return Err(StoreError::RunExists(start.run.clone()).into());
         }
-        let inputs = Inputs { clock: surroundings.now(), seed: surroundings.seed() };
+        let inputs = Inputs { clock: surroundings.now(), seeds: Seeds::of_secret(surroundings.seed().0) };
         let reducer = pack::reducer_for(start)?;
         let (record, head) = step::begin(store.info().id, start, inputs)?;
         let (settled, snapshots) = (head.clone(), Snapshots::default());
@@ -127,14 +127,14 @@ impl Recorder {
         mut surroundings: Box<dyn Environment>,
     ) -> Result<(Recorder, Record), Error> {
         casebook_name::refuse_name(&fork.run)?;
-        let inputs = Inputs { clock: surroundings.now(), seed: surroundings.seed() };
+        let inputs = Inputs { clock: surroundings.now(), seeds: Seeds::of_secret(surroundings.seed().0) };
         let (begin, marker, head) = step::fork(parent, fork, inputs)?;
         let (settled, snapshots) = (head.clone(), Snapshots::default());
         let (pending, under_way) = (vec![begin, marker.clone()], VecDeque::new());
         let store = store.clone();
         let mut recorder =
             Recorder { store, surroundings, reducer, settled, head, pending, under_way, snapshots };
-        recorder.follow(inputs)?;
+        recorder.follow(inputs.behind(1))?;
         Ok((recorder, marker))
     }
 
@@ -259,8 +259,10 @@ impl Recorder {
         // What is judged together is committed together, so it has one time.
         let clock = self.surroundings.now();
         let surroundings = &mut self.surroundings;
-        let items: Vec<(&Intent, Inputs)> =
-            intents.iter().map(|intent| (intent, Inputs { clock, seed: surroundings.seed() })).collect();
+        let items: Vec<(&Intent, Inputs)> = intents
+            .iter()
+            .map(|intent| (intent, Inputs { clock, seeds: Seeds::of_secret(surroundings.seed().0) }))
+            .collect();
         let mut outcomes = Vec::with_capacity(intents.len());
         for items in items.chunks(WEIGHED) {
             let before = outcomes.len();
@@ -369,7 +371,7 @@ impl Recorder {
     }
 
     fn inputs(&mut self) -> Inputs {
-        Inputs { clock: self.surroundings.now(), seed: self.surroundings.seed() }
+        Inputs { clock: self.surroundings.now(), seeds: Seeds::of_secret(self.surroundings.seed().0) }
     }
 
     /// Takes the gathered group back: what would have been committed. The head stands where the store does, or will once what

@@ -8,6 +8,7 @@
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use dendrer_kernel::sealed::fact;
 use dendrer_kernel::step::Anomaly;
 use dendrer_object::record::{Link, Rel};
 use dendrer_object::{Code, Digest, Value, json};
@@ -41,7 +42,13 @@ impl MissingAnswer {
 
     /// The anomaly that a runtime puts on record for it (dendrer paper 3.3.2).
     pub fn anomaly(&self) -> Anomaly {
-        Anomaly { kind: "replay_tool_missing".into(), message: self.to_string().into(), agent: None }
+        let CallKey { tick, index, tool, .. } = &self.0;
+        let values = [
+            ("call", Value::from(*index as u64)),
+            ("tick", Value::from(*tick)),
+            ("tool", Value::from(&**tool)),
+        ];
+        Anomaly { kind: "replay_tool_missing".into(), about: fact("no_recorded_answer", values), agent: None }
     }
 }
 

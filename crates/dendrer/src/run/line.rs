@@ -87,11 +87,18 @@ impl Timeline {
         uncertain.is_some_and(|tick| self.onset().is_none_or(|onset| tick < onset))
     }
 
-    /// Lists the stretches of one verdict, ends included. They cover the range without gaps.
+    /// Lists the stretches of one verdict, ends included; what cannot be judged is one stretch whatever the reasons. They cover
+    /// the range without gaps.
     pub fn intervals(&self) -> Vec<Interval> {
-        let same = |a: &Verdict, b: &Verdict| {
-            a == b || matches!((a, b), (Verdict::Uncertain(_), Verdict::Uncertain(_)))
-        };
+        self.stretches(|a, b| a == b || matches!((a, b), (Verdict::Uncertain(_), Verdict::Uncertain(_))))
+    }
+
+    /// As [`Timeline::intervals`], where each reason for which a tick cannot be judged is a stretch of its own.
+    pub fn reasons(&self) -> Vec<Interval> {
+        self.stretches(|a, b| a == b)
+    }
+
+    fn stretches(&self, same: impl Fn(&Verdict, &Verdict) -> bool) -> Vec<Interval> {
         let mut found: Vec<Interval> = Vec::new();
         for (tick, verdict) in &self.turns {
             match found.last_mut() {

@@ -9,6 +9,7 @@ use dendrer_kernel::pack::Declared;
 use dendrer_kernel::pack::{Pack, PackFault, extend};
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::reduce::{DeltaReducer, Reducer};
+use dendrer_kernel::sealed;
 use dendrer_kernel::step::{RunState, Start};
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, RunName, TypeName, Value};
@@ -156,8 +157,7 @@ pub fn note_errors(errors: &mut Vec<(u64, String)>, tick: u64, made: &Record) {
     let Some(Value::Array(anomalies)) = made.body().value("/anomalies") else { return };
     for anomaly in anomalies.iter() {
         if anomaly.get("kind").and_then(Value::as_str) == Some("reducer_error") {
-            let why = anomaly.get("message").and_then(Value::as_str).unwrap_or_default();
-            errors.push((tick, why.to_owned()));
+            errors.push((tick, sealed::words(anomaly).unwrap_or_default()));
         }
     }
 }

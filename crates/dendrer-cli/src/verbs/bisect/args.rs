@@ -63,8 +63,8 @@ pub(crate) struct Bisect {
     #[arg(long, value_name = "N")]
     pub(crate) expect_onset: Option<u64>,
     /// Find the smallest set of earlier transitions without which it would not come about, by reducing the run again
-    /// without them
-    #[arg(long, conflicts_with_all = ["all_of", "policy_flip", "divergence"])]
+    /// without them; for a policy flip the decisions that allowed it before
+    #[arg(long, conflicts_with_all = ["all_of", "divergence"])]
     pub(crate) contributors: bool,
     /// What you take the failure for, whatever is offered
     #[arg(long, value_enum, value_name = "CLASS", conflicts_with_all = ["all_of", "divergence"])]

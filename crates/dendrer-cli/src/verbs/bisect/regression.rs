@@ -1,10 +1,9 @@
-//! `dendrer bisect --regression`: where a score fell, compared with what an invariant says (dendrer paper, appendix D).
+//! `dendrer bisect --regression`: where a score fell, compared with the hard predicates (dendrer paper, appendix D).
 
 use dendrer::Trace;
-use dendrer::ask::bisect::gather::{BisectFound, RegressionAnswer};
-use dendrer::ask::regression::{Metric, regression};
-use dendrer::bisect::{BisectOutcome, BisectQuestion, Range, bisect_each};
-use dendrer::kernel::predicate::Predicate;
+use dendrer::ask::bisect::gather::RegressionAnswer;
+use dendrer::ask::regression::Metric;
+use dendrer::bisect::Range;
 use dendrer_object::Code;
 use dendrer_object::text::nearest;
 use dendrer_view::bisect::RegressionShown;
@@ -14,7 +13,7 @@ use crate::failure::{Failure, Result};
 use crate::out::Out;
 use crate::progress::Progress;
 
-/// The invariant that is asked with every score, and that counts if they differ.
+/// The question that is offered where there is no score.
 const INVARIANT: &str = "kernel.anomaly_free";
 
 pub(super) fn run(
@@ -40,26 +39,23 @@ pub(super) fn run(
         };
         return Err(without(run, failure));
     };
-    let invariant = Predicate::built_in(INVARIANT).expect("it is built in");
-    let questions = [regression(trace, &pack, &metric, range)?, BisectQuestion::Predicate(invariant)];
-    let mut reports = bisect_each(trace, &questions, range)?.into_iter();
-    let [report, beside] = [reports.next(), reports.next()].map(|report| report.expect("one for each"));
-    let [question, _] = questions;
-    let found = BisectFound::of(trace, question, report)?;
-    let answer = RegressionAnswer { found, invariant: INVARIANT, beside };
+    let answer = RegressionAnswer::of(trace, &pack, &metric, range)?;
     drop(progress);
-    let failure = unexpected(expected, answer.decisive());
-    let unknown = match &answer.found.report.outcome {
-        BisectOutcome::Uncertain(tick, why) if expected.is_none() && out.is_text() => {
-            let what = format!("{name} cannot be said at tick {tick} of {}", trace.name());
-            let note = format!("what is sound is what {INVARIANT} says above");
-            Some(Failure::new(Code::E0509, what).at("why", why.clone()).note(note))
-        }
-        _ => None,
-    };
+    let (hard, report) = answer.decisive();
+    let failure = unexpected(expected, report);
+    let unknown = answer.unknown().filter(|_| expected.is_none()).map(|(name, tick, why)| {
+        let what = format!("{name} cannot be judged at tick {tick} of {}", trace.name());
+        Failure::new(Code::E0509, what).at("why", why.to_owned()).help(&[
+            "dendrer",
+            "bisect",
+            run,
+            "--predicate",
+            hard.name(),
+        ])
+    });
     let code = out.answer_or(&RegressionShown { answer: &answer, run }, failure.or(unknown))?;
     // An onset that was expected is the answer, whatever the score says.
-    Ok(if expected.is_some() && expected == answer.decisive().onset() { 0 } else { code })
+    Ok(if expected.is_some() && expected == report.onset() { 0 } else { code })
 }
 
 /// Offers the question that needs no score.

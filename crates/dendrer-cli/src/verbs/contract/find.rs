@@ -1,22 +1,16 @@
 //! Contracts that are named on the command line.
 
-use std::path::Path;
-
 use dendrer::address::Address;
 use dendrer::contract::find::{FoundContract, list};
 use dendrer_object::text::nearest;
 use dendrer_object::{Code, RunName};
 use dendrer_view::problem;
 
+use crate::context::packs::is_file;
 use crate::context::{self, packs};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::Out;
-
-/// Whether an address means a pack in a file.
-pub(super) fn is_file(address: &str) -> bool {
-    Path::new(address).is_file() && !address.ends_with(".dnd")
-}
 
 /// Finds the contract that an address means: a pack file, NAME/VERSION, or that of a run, with or without its extensions.
 pub(super) fn resolve(

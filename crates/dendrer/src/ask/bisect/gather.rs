@@ -1,17 +1,25 @@
 //! A bisect with everything that is said beside its onset: the transition, its causes and what followed.
 
+use dendrer_kernel::names::KERNEL_PATHS;
+use dendrer_kernel::pack::Pack;
+use dendrer_kernel::predicate::{BUILT_IN, Predicate};
 use dendrer_kernel::progress::Evaluation;
 use dendrer_object::record::Record;
-use dendrer_object::{Digest, RunName};
+use dendrer_object::{Digest, Pointer, RunName};
 
+use crate::ask::regression::{Metric, regression};
 use crate::ask::show::{PlaceChange, changes};
 use crate::ask::why::gather::{Records, add_records};
-use crate::bisect::{BisectOutcome, BisectQuestion, BisectReport};
+use crate::bisect;
+use crate::bisect::{BisectOutcome, BisectQuestion, BisectReport, Range, bisect_each};
 use crate::contributors::{Contributors, ContributorsFound, WORK_MAX, contributors};
 use crate::diagnosis::{self, DiagnosisClass, Offer};
 use crate::registry::Registered;
-use crate::why::{self, Chain};
+use crate::why::{self, Chain, UpstreamRecord};
 use crate::{Error, Trace};
+
+/// How many decisions of a flip are shown.
+pub const ALLOWS_SHOWN: usize = 12;
 
 /// The onset of one question in a run.
 #[derive(Debug, Clone)]
@@ -61,17 +69,23 @@ pub struct BisectAnswer {
     pub other_in_pack: Option<Digest>,
     /// The tick from which on the predicate is part of the contract, if the range begins with it.
     pub since: Option<u64>,
-    /// What a progress contract says at both ends and at the onset.
+    /// What a progress contract says at both ends, at each probe and at the onset.
     pub evaluations: Option<Vec<(u64, Evaluation)>>,
     /// The contributors, if they were searched.
     pub contributors: Option<Contributors>,
     /// The class of failure that the onset looks like.
     pub offer: Option<Offer>,
+    /// The record that brought the data which the offer names.
+    pub source: Option<Record>,
     /// The class that a person decided on.
     pub decided: Option<DiagnosisClass>,
     /// What followed from the onset.
     pub chain: Option<Chain>,
-    /// The records of chain and contributors.
+    /// What the recorded links of the onset lead back to.
+    pub upstream: Vec<UpstreamRecord>,
+    /// For a policy flip: the ticks of the decisions without which it is no flip, if they were asked for.
+    pub allows: Option<Vec<u64>>,
+    /// The records of chain, contributors and links.
     pub records: Records,
     /// Whether a fork of the run can be suggested.
     pub may_fork: bool,
@@ -124,6 +138,8 @@ impl BisectAnswer {
             add_records(trace, ticks.iter().copied(), &mut records)?;
         }
         let offer = diagnosis::offer(trace, question, report)?;
+        let entered = |offer: &Offer| offer.entered.or_else(|| offer.or.as_ref()?.entered);
+        let source = offer.as_ref().and_then(entered).map(|tick| trace.record(tick)).transpose()?;
         let chain = match report.outcome {
             BisectOutcome::Onset(tick) if details.chain_limit > 0 => {
                 Some(why::chain(trace, tick, report.high.0, details.chain_limit)?)
@@ -132,8 +148,23 @@ impl BisectAnswer {
         };
         let members = chain.iter().flat_map(|chain| chain.members.iter().map(|member| member.tick));
         add_records(trace, members, &mut records)?;
+        let upstream = match report.outcome {
+            BisectOutcome::Onset(tick) => why::upstream(trace, tick, details.chain_limit)?,
+            _ => Vec::new(),
+        };
+        add_records(trace, upstream.iter().map(|one| one.tick), &mut records)?;
+        let allows = match (details.contributors, question, report.onset()) {
+            (true, BisectQuestion::PolicyFlip(about), Some(onset)) => {
+                let allows = bisect::allows(trace, about, onset)?;
+                add_records(trace, allows.iter().copied().take(ALLOWS_SHOWN), &mut records)?;
+                Some(allows)
+            }
+            _ => None,
+        };
         let evaluations = evaluations(trace, question, report)?;
         Ok(BisectAnswer {
+            upstream,
+            allows,
             found,
             registered: None,
             other_in_pack: None,
@@ -141,6 +172,7 @@ impl BisectAnswer {
             evaluations,
             contributors,
             offer,
+            source,
             decided: None,
             chain,
             records,
@@ -155,36 +187,71 @@ impl BisectAnswer {
 
     /// Returns the command that forks the run before the onset.
     ///
-    /// `None` if the problem was there before the first transition, because then no state of the run is from before it; nor
-    /// for a run that cannot be forked.
+    /// `None` if the run began with the problem, because then no state of it is from before; nor for a run that cannot be
+    /// forked.
     pub fn suggestion(&self) -> Option<Vec<String>> {
-        let origin = self.found.origin.as_ref().filter(|origin| origin.tick > 1 && self.may_fork)?;
         // A divergence has no class: it is no failure of either run.
-        let class = self.class().filter(|class| *class != DiagnosisClass::Foundational)?;
-        let type_name = origin.record.header().type_name.as_ref().map_or("", |name| name.as_str());
-        let (flag, words) = match (class, type_name) {
-            (DiagnosisClass::ContingentPolicy, "policy.decision") => {
-                ("--policy", "review each policy.decision before it is committed".to_owned())
-            }
-            (DiagnosisClass::ContingentPolicy, other) => {
-                ("--policy", format!("review what policy allows for {other}"))
-            }
-            (_, "observation.add") => {
+        self.fork_for(self.class()?)
+    }
+
+    /// Returns the command that forks the run before the onset, for a class; `None` for what no fork helps. It follows from what
+    /// was found: before the data entered that the onset follows from, with what to look at.
+    pub fn fork_for(&self, class: DiagnosisClass) -> Option<Vec<String>> {
+        let origin = self.found.origin.as_ref().filter(|origin| origin.tick > 0 && self.may_fork)?;
+        if class == DiagnosisClass::Foundational {
+            return None;
+        }
+        let offers = self.offer.iter().flat_map(|offer| [Some(offer), offer.or.as_deref()]).flatten();
+        let offer = offers.into_iter().find(|offer| offer.class == class);
+        let type_of =
+            |record: &Record| record.header().type_name.as_ref().map_or("", |name| name.as_str()).to_owned();
+        let (onset, type_name) = (origin.tick, type_of(&origin.record));
+        let entered = offer.and_then(|offer| offer.entered).filter(|_| class == DiagnosisClass::ContingentState);
+        let source = entered.and_then(|tick| match tick == onset {
+            true => Some(&origin.record),
+            false => self.source.as_ref(),
+        });
+        let decision = offer.and_then(|offer| offer.decision);
+        let (flag, words) = match (offer.and_then(|offer| offer.gap.as_deref()), source) {
+            (Some(gap), _) => ("--reason", format!("something is missing at tick {onset}: {gap}")),
+            (None, Some(source)) if type_of(source) == "observation.add" => {
                 ("--tool-policy", "require source verification before observation.add".to_owned())
             }
-            (_, "action.request" | "action.result") => {
-                ("--tool-policy", "review each call before it is made".to_owned())
+            (None, Some(source)) => {
+                let tool = source.body().value("/action/tool").and_then(|tool| tool.as_str().map(str::to_owned));
+                let call = tool.map_or_else(|| "each call".to_owned(), |tool| format!("each call of {tool}"));
+                ("--tool-policy", format!("review {call} before it is made"))
             }
-            (_, other) => ("--policy", format!("review each {other} before it is committed")),
+            (None, None) if class == DiagnosisClass::ContingentPolicy => {
+                let words = match decision {
+                    Some(at) if at != onset => format!("review what the decision at tick {at} allows for {type_name}"),
+                    _ if type_name == "policy.decision" => "review each policy.decision before it is committed".to_owned(),
+                    _ => format!("review what policy allows for {type_name}"),
+                };
+                ("--policy", words)
+            }
+            (None, None) => match self.place_that_broke(origin) {
+                Some(place) => ("--policy", format!("review what {type_name} writes to {place}")),
+                None => ("--policy", format!("review each {type_name} before it is committed")),
+            },
         };
-        let before = (origin.tick - 1).to_string();
+        let before = (entered.unwrap_or(onset) - 1).to_string();
         let run = self.found.run.as_str();
         let argv = ["dendrer", "fork", "--run", run, "--from", "tick", &before, flag, &words];
         Some(argv.map(str::to_owned).to_vec())
     }
+
+    /// The first place that the onset wrote and that the predicate reads.
+    fn place_that_broke(&self, origin: &BisectOrigin) -> Option<String> {
+        let reads = self.found.question.predicate()?.read_set();
+        // A latch of the kernel says that something broke, and not what.
+        let is_kernels = |path: &Pointer| path.tokens().next().is_some_and(|top| KERNEL_PATHS.contains(&&*top));
+        let is_read = |path: &Pointer| !is_kernels(path) && reads.iter().any(|read| read.overlaps(path));
+        origin.changes.iter().map(|change| &change.path).find(|path| is_read(path)).map(Pointer::dotted)
+    }
 }
 
-/// Reads what a progress contract says at both ends of the range and at the onset; `None` for any other question.
+/// Reads what a progress contract says at both ends of the range, at each probe and at the onset; `None` for any other question.
 fn evaluations(
     trace: &Trace,
     question: &BisectQuestion,
@@ -192,8 +259,10 @@ fn evaluations(
 ) -> Result<Option<Vec<(u64, Evaluation)>>, Error> {
     let Some(contract) = question.predicate().filter(|one| one.progress().is_some()) else { return Ok(None) };
     let mut ticks = vec![report.low.0, report.high.0];
-    ticks.extend(report.onset().filter(|onset| !ticks.contains(onset)));
+    ticks.extend(report.probes.iter().map(|probe| probe.tick));
+    ticks.extend(report.onset());
     ticks.sort_unstable();
+    ticks.dedup();
     let said = ticks.into_iter().map(|tick| {
         let counters = match contract.reads_counters() {
             true => Some(trace.at(tick)?.counters.to_value()),
@@ -204,26 +273,80 @@ fn evaluations(
     Ok(Some(said.collect::<Result<_, Error>>()?))
 }
 
-/// Where a score fell first, and what an invariant says of the same range.
+/// Where a score fell first, and what each hard predicate says of the same range.
 #[derive(Debug, Clone)]
 pub struct RegressionAnswer {
     /// Where the score fell.
     pub found: BisectFound,
-    /// The name of the invariant.
-    pub invariant: &'static str,
-    /// What the invariant says, which is exact.
-    pub beside: BisectReport,
+    /// The hard predicates: the built-in ones, and all of the pack that is no score. There is at least one.
+    pub hard: Vec<(Predicate, BisectReport)>,
+    /// The transition at the onset that counts.
+    pub origin: Option<BisectOrigin>,
 }
 
 impl RegressionAnswer {
-    /// Whether score and invariant name the same tick, or neither names one.
-    pub fn agree(&self) -> bool {
-        self.found.report.onset() == self.beside.onset()
-            && !matches!(self.found.report.outcome, BisectOutcome::Uncertain(..))
+    /// Asks where a metric fell first, and all hard predicates with it.
+    pub fn of(
+        trace: &Trace,
+        pack: &Pack,
+        metric: &Metric<'_>,
+        range: &Range,
+    ) -> Result<RegressionAnswer, Error> {
+        let declared = pack.declared().map(|declared| &declared.predicate);
+        let hard = BUILT_IN.iter().filter_map(|name| Predicate::built_in(name));
+        // The first violation counts, whatever came after it.
+        // At one tick the pack's own predicate says more than that the run is not compliant.
+        let hard: Vec<Predicate> = declared.cloned().chain(hard).map(Predicate::lifted).collect();
+        let score = regression(trace, pack, metric, range)?;
+        let questions: Vec<BisectQuestion> =
+            [score].into_iter().chain(hard.iter().cloned().map(BisectQuestion::Predicate)).collect();
+        let mut reports = bisect_each(trace, &questions, range)?.into_iter();
+        let (Some(score), Some(report)) = (questions.into_iter().next(), reports.next()) else {
+            unreachable!("one report for each question")
+        };
+        let found = BisectFound::of(trace, score, report)?;
+        let mut answer =
+            RegressionAnswer { found, hard: hard.into_iter().zip(reports).collect(), origin: None };
+        let onset = answer.decisive().1.onset();
+        answer.origin = onset.map(|onset| BisectOrigin::read(trace, onset)).transpose()?;
+        Ok(answer)
     }
 
-    /// The report that counts: that of the invariant, if they do not agree.
-    pub fn decisive(&self) -> &BisectReport {
-        if self.agree() { &self.found.report } else { &self.beside }
+    /// The hard predicate that counts: the first one that is violated, else the first that cannot be judged, else the first.
+    pub fn decisive(&self) -> &(Predicate, BisectReport) {
+        let violated = self.hard.iter().filter(|(_, report)| violated_at(report).is_some());
+        let first = violated.min_by_key(|(_, report)| violated_at(report));
+        let is_unknown = |report: &BisectReport| matches!(report.outcome, BisectOutcome::Uncertain(..));
+        let unknown = || self.hard.iter().find(|(_, report)| is_unknown(report));
+        first.or_else(unknown).unwrap_or_else(|| &self.hard[0])
+    }
+
+    /// Whether the score and the hard predicates name the same tick, or neither names one.
+    pub fn agree(&self) -> bool {
+        let (score, hard) = (&self.found.report, &self.decisive().1);
+        let is_unknown = |report: &BisectReport| matches!(report.outcome, BisectOutcome::Uncertain(..));
+        score.onset() == violated_at(hard) && !is_unknown(score) && !is_unknown(hard)
+    }
+
+    /// Why the answer is not known: no hard predicate is violated, and one of them, or the score, cannot be judged.
+    pub fn unknown(&self) -> Option<(String, u64, &str)> {
+        let (predicate, hard) = self.decisive();
+        if violated_at(hard).is_some() {
+            return None;
+        }
+        let named = [(predicate.name().to_owned(), hard), (self.found.question.name(), &self.found.report)];
+        named.into_iter().find_map(|(name, report)| match &report.outcome {
+            BisectOutcome::Uncertain(tick, why) => Some((name, *tick, why.as_str())),
+            _ => None,
+        })
+    }
+}
+
+/// The first violated tick of a range; that of a range that begins in violation is its first.
+pub fn violated_at(report: &BisectReport) -> Option<u64> {
+    match report.outcome {
+        BisectOutcome::Onset(tick) => Some(tick),
+        BisectOutcome::Initial => Some(report.low.0),
+        _ => None,
     }
 }

@@ -21,7 +21,8 @@ use super::{DiffChange, DiffHidden, DiffKind, DiffSides, STATE};
 
 /// Members of the content that say where, when and how expensively something was done, or under which id: never what. The
 /// commitments in `context`, which an import is checked against, are salted, and two of one value are not equal.
-const NOT_COMPARED: [&str; 7] = ["context", "goal_id", "inputs", "metrics", "pack_text", "seq", "state_root"];
+const NOT_COMPARED: [&str; 8] =
+    ["context", "goal_id", "inputs", "metrics", "pack_text", "proposed", "seq", "state_root"];
 
 const CONFIDENCE: &str = "/intent/confidence";
 const DELTA: &str = "/delta";
@@ -266,6 +267,12 @@ impl Meaning {
         let content = rules.cut(Value::Object(members), 0).unwrap_or_else(Value::object);
         Meaning { content, confidence, writes: rules.writes(delta.unwrap_or_default().0) }
     }
+}
+
+/// Returns what a marker wrote, as it is compared; `None` if it was erased or withheld.
+pub(super) fn writes(marker: &Record, rules: &Rules) -> Option<Vec<Op>> {
+    let delta = marker.body().value(DELTA)?;
+    Some(rules.writes(Delta::from_value(&delta).ok()?.0))
 }
 
 fn pointer(text: &str) -> Pointer {

@@ -5,11 +5,13 @@
 use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
 
+use dendrer_kernel::unknown::{self, Since};
 use dendrer_object::delta::Op;
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, RunName, Value};
 
 use crate::closed::closed;
+use crate::run::declared;
 use crate::why::{self, Chain, Reach, WhyNode, WhyTree};
 use crate::{Error, Trace};
 
@@ -33,14 +35,21 @@ pub struct WhyAnswer {
     pub why: WhyTree,
     /// The records of the tree.
     pub records: Records,
+    /// The unknown places that the place meets, each with its cause.
+    pub unknown: Vec<(Pointer, Since)>,
 }
 
 /// Finds the last write of a place up to a tick; `None` if nothing ever was at the place.
 pub fn why(trace: &Trace, tick: u64, path: &Pointer, reach: Reach) -> Result<Option<WhyAnswer>, Error> {
     let followed = why::followed(trace, path, tick)?;
     let found = why::why(trace, tick, path, reach)?;
-    let value = path.get(&trace.state(tick)?).cloned();
-    if value.is_none() && found.hidden.is_empty() && !why::ever_stood(trace, path, &followed, tick)? {
+    let state = trace.state(tick)?;
+    let (value, unknown) = (path.get(&state).cloned(), unknown::met_by(&state, path));
+    if value.is_none()
+        && unknown.is_empty()
+        && found.hidden.is_empty()
+        && !why::ever_stood(trace, path, &followed, tick)?
+    {
         return Ok(None);
     }
     let mut records = Records::new();
@@ -48,7 +57,7 @@ pub fn why(trace: &Trace, tick: u64, path: &Pointer, reach: Reach) -> Result<Opt
         tree_records(trace, root, &mut records)?;
     }
     let (run, path) = (trace.name().clone(), path.clone());
-    Ok(Some(WhyAnswer { run, tick, path, followed, value, why: found, records }))
+    Ok(Some(WhyAnswer { run, tick, path, followed, value, why: found, records, unknown }))
 }
 
 /// What is asked about the writes of a place.
@@ -91,6 +100,8 @@ pub struct Backtracked {
     pub nameless: Vec<u64>,
     /// The records of the writes and of their inputs.
     pub records: Records,
+    /// The unknown places that the place meets at the last tick, each with its cause: what should have been written there.
+    pub unknown: Vec<(Pointer, Since)>,
 }
 
 /// One write of a place.
@@ -109,6 +120,7 @@ pub struct BacktrackedWrite {
 /// Lists the writes of a place, newest first; `None` if nothing ever was at the place.
 pub fn backtrack(trace: &Trace, question: &BacktrackQuestion) -> Result<Option<Backtracked>, Error> {
     let &BacktrackQuestion { ref path, from, to, .. } = question;
+    declared::agents(trace, question.agent.as_deref())?;
     let followed = why::followed(trace, path, to)?;
     let found = why::writes(trace, &followed, from, to)?;
     let (mut writes, mut nameless, mut total) = (Vec::new(), Vec::new(), 0);
@@ -132,7 +144,8 @@ pub fn backtrack(trace: &Trace, question: &BacktrackQuestion) -> Result<Option<B
         }
     }
     nameless.sort_unstable();
-    let known = found.hidden.is_empty() && nameless.is_empty();
+    let unknown = unknown::met_by(&trace.state(to)?, path);
+    let known = found.hidden.is_empty() && nameless.is_empty() && unknown.is_empty();
     if known && !why::ever_stood(trace, path, &followed, to)? {
         return Ok(None);
     }
@@ -158,6 +171,7 @@ pub fn backtrack(trace: &Trace, question: &BacktrackQuestion) -> Result<Option<B
         hidden: found.hidden,
         nameless,
         records,
+        unknown,
     }))
 }
 

@@ -8,8 +8,8 @@ use std::ops::ControlFlow;
 
 use dendrer_kernel::pack::extend::{EFFECTIVE_FROM, effective_from};
 use dendrer_kernel::replay;
-use dendrer_kernel::step::{self, EXTENSION, Extension, Inputs, RunState, Start, VIOLATION};
-use dendrer_object::record::{Record, Seed};
+use dendrer_kernel::step::{self, EXTENSION, Extension, Inputs, RunState, Seeds, Start, VIOLATION};
+use dendrer_object::record::Record;
 use dendrer_object::{StoreId, Timestamp, Value};
 
 use crate::error::Error;
@@ -83,7 +83,7 @@ impl Plan {
         let Some(last) = self.last else { return Ok(()) };
         let reducer = reducer_for(start)?;
         // What is kept of nothing may have any time.
-        let inputs = Inputs { clock: Timestamp::from_ms(0), seed: Seed([0; 16]) };
+        let inputs = Inputs { clock: Timestamp::from_ms(0), seeds: Seeds::of_secret([0; 16]) };
         let (_, mut head) = step::begin(store, start, inputs)?;
         let mut result = Ok(());
         source.for_each(1, last, &mut |tick, record| {

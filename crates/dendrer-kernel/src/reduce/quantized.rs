@@ -1,0 +1,93 @@
+//! Decimals that a pack declares, under a reducer that does not round by itself: `delta/1` and modules.
+//!
+//! The change is rounded and not the state, so that a reader of the record needs no pack. A transition keeps what was
+//! proposed in `proposed` ([`step`](crate::step)), because an `add` that was rounded became a `set`.
+
+use std::sync::Arc;
+
+use dendrer_object::delta::{Delta, DeltaError, DeltaErrorKind, Op};
+use dendrer_object::{Intent, Pointer, Value};
+
+use super::{Purity, ReduceError, ReducedDelta, Reducer};
+use crate::fold::{kind, quantize};
+use crate::unknown::UnknownPlaces;
+
+/// A reducer whose changes are kept to the decimals of the fields of a pack.
+pub(crate) struct Quantized<R> {
+    reducer: R,
+    decimals: Vec<(Arc<str>, u8)>,
+}
+
+impl<R: Reducer> Quantized<R> {
+    /// Rounds what a reducer writes to these members of the state.
+    pub(crate) fn new(reducer: R, decimals: Vec<(Arc<str>, u8)>) -> Quantized<R> {
+        Quantized { reducer, decimals }
+    }
+
+    /// Returns a change whose numbers have the declared decimals. Rounding again changes nothing.
+    fn kept(&self, before: &Value, mut delta: Delta) -> Result<Delta, ReduceError> {
+        let mut after = None;
+        for (name, decimals) in &self.decimals {
+            let place = Pointer::of([&**name]);
+            if !delta.paths().any(|path| path.overlaps(&place)) {
+                continue;
+            }
+            let after = match &after {
+                Some(after) => after,
+                None => after.insert(delta.apply(before)?),
+            };
+            let Some(value) = place.get(after) else { continue };
+            let fault = |_| {
+                let why = DeltaErrorKind::NotDecimal(kind(value));
+                ReduceError::Delta(DeltaError { index: None, path: Some(place.clone()), why })
+            };
+            let rounded = quantize(value.clone(), *decimals).map_err(fault)?;
+            if rounded != *value {
+                delta.0.retain(|op| op.path != place);
+                delta.0.push(Op::set(place, rounded));
+            }
+        }
+        Ok(delta)
+    }
+}
+
+impl<R: Reducer> Reducer for Quantized<R> {
+    fn name(&self) -> &str {
+        self.reducer.name()
+    }
+
+    fn purity(&self) -> Purity {
+        self.reducer.purity()
+    }
+
+    fn takes_delta(&self) -> bool {
+        self.reducer.takes_delta()
+    }
+
+    fn quantizes(&self) -> bool {
+        true
+    }
+
+    fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
+        self.kept(before, self.reducer.reduce(before, intent)?)
+    }
+
+    fn reduce_incomplete(
+        &self,
+        before: &Value,
+        intent: &Intent,
+        tick: u64,
+    ) -> Result<ReducedDelta, ReduceError> {
+        // What was proposed decides what is known: the sum of an unknown number stays unknown when it is rounded.
+        let ReducedDelta { delta, unknown } = self.reducer.reduce_incomplete(before, intent, tick)?;
+        Ok(ReducedDelta { delta: self.kept(before, delta)?, unknown })
+    }
+
+    fn unknown_by_gap(&self, state: &Value, intent: &Intent) -> Vec<Pointer> {
+        self.reducer.unknown_by_gap(state, intent)
+    }
+
+    fn unknown_after_error(&self, before: &Value, intent: &Intent, tick: u64) -> UnknownPlaces {
+        self.reducer.unknown_after_error(before, intent, tick)
+    }
+}

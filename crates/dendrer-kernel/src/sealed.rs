@@ -1,0 +1,360 @@
+//! Codes that are put on record, and the sentences that are shown for them (design, section 3).
+//!
+//! A record holds codes, numbers, places and values, and none of our sentences: a sentence is made when it is shown, so another
+//! wording changes no id. What is sealed is an object with a `cause`, a word of this module, and values; [`words`] makes the
+//! sentence. Text of a module, a host or a caller is data, and is kept as `text`.
+//!
+//! Rule: every sentence about what is on record is made here, or by `Display` of an error that is not sealed; test
+//! `no_sentence_is_sealed`, and `cargo run -p xtask -- altered`, which replays all vectors with other messages.
+
+use std::fmt;
+
+use dendrer_object::delta::{DeltaError, DeltaErrorKind};
+use dendrer_object::{Code, Digest, Pointer, Value};
+
+use crate::expr::EvalError;
+
+/// A member that is not there.
+pub const MISSING: &str = "missing";
+/// A value that is null.
+pub const NULL: &str = "null";
+/// A value of another kind than the operation takes.
+pub const KIND: &str = "kind";
+/// A place of the state that is unknown.
+pub const UNKNOWN: &str = "unknown";
+/// A value that was erased, withheld, or never accepted.
+pub const WITHHELD: &str = "withheld";
+/// A value that the operation does not take.
+pub const VALUE: &str = "value";
+/// A value that is nested too deep.
+pub const DEEP: &str = "deep";
+/// A value, or the state after it, that is too large.
+pub const LARGE: &str = "large";
+/// More steps or writes than a transition may take.
+pub const STEPS: &str = "steps";
+/// An integer beyond 2^53-1 in a calculation.
+pub const BIG_INTEGER: &str = "big_integer";
+/// A result beyond 64 bits.
+pub const OVERFLOW: &str = "overflow";
+/// A result that is no finite number.
+pub const NOT_FINITE: &str = "not_finite";
+/// A division by zero.
+pub const DIVISION_BY_ZERO: &str = "division_by_zero";
+/// A number with a fraction where an integer is needed.
+pub const FRACTION: &str = "fraction";
+/// An int and a double.
+pub const MIXED: &str = "mixed";
+
+/// What a computation met and could not use.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Met {
+    /// A word of this module: what is put on record.
+    pub word: &'static str,
+    /// The place, as an expression writes it, if there is one.
+    pub at: Option<String>,
+    /// The sentence for whoever sees it happen. It is never put on record.
+    pub message: String,
+}
+
+impl Met {
+    pub(crate) fn new(word: &'static str, at: &Pointer, message: String) -> Met {
+        Met { word, at: Some(at.dotted()), message }
+    }
+
+    /// Names the part that met it.
+    pub(crate) fn within(self, part: &str) -> Met {
+        Met { message: format!("{part}: {}", self.message), ..self }
+    }
+
+    /// Returns the members that are put on record.
+    pub fn sealed(&self) -> Vec<(&'static str, Value)> {
+        let at = self.at.as_deref().map(|at| ("at", Value::from(at)));
+        [("met", Value::from(self.word))].into_iter().chain(at).collect()
+    }
+}
+
+impl fmt::Display for Met {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl From<String> for Met {
+    fn from(message: String) -> Met {
+        Met { word: VALUE, at: None, message }
+    }
+}
+
+impl From<EvalError> for Met {
+    fn from(error: EvalError) -> Met {
+        let message = error.to_string();
+        match error {
+            EvalError::Uncertain(why) => Met { word: why.met, at: why.path.clone(), message },
+            EvalError::Exhausted => Met { word: STEPS, at: None, message },
+        }
+    }
+}
+
+/// Makes what is put on record: a cause with its values.
+pub fn fact(cause: &str, values: impl IntoIterator<Item = (&'static str, Value)>) -> Value {
+    Value::record([("cause", Value::from(cause))].into_iter().chain(values))
+}
+
+/// Adds the code under which `dendrer explain` knows it.
+pub(crate) fn with_code(sealed: Value, code: Code) -> Value {
+    let mut members = sealed.as_object().cloned().unwrap_or_default();
+    members.set("code", Value::from(code));
+    Value::Object(members)
+}
+
+/// Returns what is put on record of a delta that does not fit.
+pub(crate) fn of_delta(error: &DeltaError) -> Value {
+    let found = |kind: &'static str| vec![("found", Value::from(kind))];
+    let (cause, mut values) = match &error.why {
+        DeltaErrorKind::Shape => ("delta_shape", Vec::new()),
+        DeltaErrorKind::Path => ("delta_path", Vec::new()),
+        DeltaErrorKind::Missing => ("delta_missing", Vec::new()),
+        DeltaErrorKind::TagName => ("delta_tag", Vec::new()),
+        DeltaErrorKind::NotContainer(kind) => ("delta_no_members", found(kind)),
+        DeltaErrorKind::NotArray(kind) => ("delta_no_list", found(kind)),
+        DeltaErrorKind::NotNumber(kind) => ("delta_no_number", found(kind)),
+        DeltaErrorKind::Overflow => ("delta_overflow", Vec::new()),
+        _ => ("delta_deep", Vec::new()),
+    };
+    values.extend(error.index.map(|index| ("operation", Value::from(index as u64))));
+    values.extend(error.path.as_ref().map(|path| ("path", Value::from(path.as_str()))));
+    fact(cause, values)
+}
+
+/// Returns the sentence for what is on record: a refusal's `reason`, an anomaly, or what is wrong with a field. Without a cause
+/// that is known here, the `text` that a caller gave, or nothing.
+pub fn words(sealed: &Value) -> Option<String> {
+    let text = |name: &str| sealed.get(name).and_then(Value::as_str);
+    let known = text("cause").and_then(|cause| sentence(cause, sealed));
+    known.or_else(|| text("text").map(str::to_owned)).or_else(|| Some(of_note(text("kind")?)?.to_owned()))
+}
+
+/// Values of what is on record, as a sentence shows them.
+struct Shown<'v>(&'v Value);
+
+impl Shown<'_> {
+    fn text(&self, name: &str) -> String {
+        match self.0.get(name) {
+            Some(Value::String(text)) if name == "path" => {
+                text.parse::<Pointer>().map_or_else(|_| text.to_string(), |path| path.dotted())
+            }
+            Some(Value::String(text)) => text.to_string(),
+            Some(Value::Array(list)) => {
+                let items = list.iter().map(|item| match item.as_str() {
+                    Some(text) => text.to_owned(),
+                    None => words(item).unwrap_or_else(|| item.to_string()),
+                });
+                items.collect::<Vec<_>>().join(", ")
+            }
+            Some(value) => value.to_string(),
+            None => "?".to_owned(),
+        }
+    }
+
+    fn digest(&self, name: &str) -> String {
+        let text = self.text(name);
+        text.parse::<Digest>().map_or(text, |digest| digest.short())
+    }
+}
+
+fn sentence(cause: &str, sealed: &Value) -> Option<String> {
+    let shown = Shown(sealed);
+    let text = |name: &str| shown.text(name);
+    Some(match cause {
+        "unknown_type" => match sealed.get("near") {
+            None => format!("there is no transition type {}", text("type")),
+            Some(_) => {
+                format!("there is no transition type {}; did you mean {}?", text("type"), text("near"))
+            }
+        },
+        "runtime_only" => format!("{} is written by the runtime, not by an agent", text("type")),
+        "forged_type" => {
+            format!("{} cannot be proposed: only the {} writes it", text("type"), text("writer"))
+        }
+        "reserved_name" => {
+            let name = text("name");
+            format!("{name} is the name under which the {name} writes; another agent cannot be called that")
+        }
+        "forged_author" => format!(
+            "{} is not yours to propose as the {}: only agents and their runtime propose",
+            text("type"),
+            text("author")
+        ),
+        "lacks" => format!(
+            "{} requires for {} what the state does not have: {}",
+            text("contract"),
+            text("type"),
+            text("lacks")
+        ),
+        "field" => {
+            let why = sealed.get("why").and_then(words).unwrap_or_default();
+            format!("{} ({why})", text("name"))
+        }
+        "field_unknown" => "it is not known".to_owned(),
+        "field_missing" => "it is not there".to_owned(),
+        "field_null" => "it is null".to_owned(),
+        "field_kind" => format!("it is {}, and must be {}", article(&text("found")), text("wanted")),
+        "field_unknown_in_source" => "it is not known in the source".to_owned(),
+        "field_differs" => "must match".to_owned(),
+        "rule_false" => "the rule does not hold".to_owned(),
+        "rule_unjudged" => format!("the rule cannot be judged: {}", met(sealed)),
+        "rule_too_long" => "the rule takes too many steps".to_owned(),
+        "ungoverned" => {
+            format!("the pack says nothing about {}, and at stage 3 nothing else is committed", text("type"))
+        }
+        "undeclared_tool" => {
+            format!("the pack declares no tool {}, so nothing says what it does to the world", text("tool"))
+        }
+        "unnamed_tool" => {
+            "a call does not name its tool, so nothing says what it does to the world".to_owned()
+        }
+        "kernel_path" => format!("{} is written by the kernel; a delta cannot change it", text("path")),
+        "counters_path" => format!(
+            "{} cannot be written: state.counters stands beside the state; choose another name",
+            text("path")
+        ),
+        "kernel_note" => format!("an anomaly of kind {} is noted by the kernel alone", text("anomaly")),
+        "rule_failed" => match (sealed.get("rule"), sealed.get("step")) {
+            (Some(rule), Some(_)) => format!("rule {rule}, step {}: {}", text("step"), met(sealed)),
+            (Some(rule), None) => format!("rule {rule}: {}", met(sealed)),
+            _ => format!("the rules: {}", met(sealed)),
+        },
+        "proposed_delta" => format!(
+            "{} changes the state by the rules of the pack; an intent cannot bring a delta of its own",
+            text("reducer")
+        ),
+        "reserved_path" => format!("{} cannot be written by a reducer: it is the kernel's", text("path")),
+        "module_failed" => format!("module {}: {}", shown.digest("module"), text("text")),
+        "host_failed" => text("text"),
+        "not_deterministic" => format!(
+            "the reducer gave two different changes for the same state and transition: {} and {}",
+            text("first"),
+            text("second")
+        ),
+        "no_contract" => format!(
+            "the {} has no contract for {}, so nothing says what an import of it needs",
+            text("side"),
+            text("type")
+        ),
+        "contracts_differ" => {
+            let side = |name: &str| sealed.get(name).map(contract).unwrap_or_default();
+            format!("contracts differ: source {}, target {}", side("source"), side("target"))
+        }
+        "no_context" => "the source holds no context hash: contracts are enforced from stage 2 on".to_owned(),
+        "not_enforced" => {
+            "the target enforces no contract: contracts are enforced from stage 2 on".to_owned()
+        }
+        "would_violate" => format!("it would violate {} in the target", text("predicates")),
+        "context_hidden" => "the context hash of the source does not hold: a value that it binds was erased \
+                             or withheld"
+            .to_owned(),
+        "context_differs" => {
+            "the context hash of the source does not hold: it is not that of the source state".to_owned()
+        }
+        "context_violation" => {
+            format!("{} was justified by {}; the target has not the same", text("type"), text("fields"))
+        }
+        "no_recorded_answer" => format!(
+            "no recorded answer for call {} of tick {} to {}",
+            text("call"),
+            text("tick"),
+            text("tool")
+        ),
+        "extension_refused" => format!("the extension does not check: {}", text("codes")),
+        _ => return of_delta_cause(cause, &shown),
+    })
+}
+
+fn of_delta_cause(cause: &str, shown: &Shown<'_>) -> Option<String> {
+    let found = || shown.text("found");
+    let why = match cause {
+        "delta_shape" => "a delta is a list of operations like {\"set\":\"/path\",\"value\":1}".to_owned(),
+        "delta_path" => "the path is a JSON pointer below the state, like \"/risk_score\"".to_owned(),
+        "delta_missing" => "there is nothing at this path".to_owned(),
+        "delta_tag" => {
+            "a name with one `$` in front belongs to tagged values; a user's own is stored with two"
+                .to_owned()
+        }
+        "delta_no_members" => format!("a {} has no members", found()),
+        "delta_no_list" => format!("append needs an array, and there is a {}", found()),
+        "delta_no_number" => format!("add needs two numbers within 2^53-1, and there is a {}", found()),
+        "delta_overflow" => "the sum is not a number".to_owned(),
+        "delta_deep" => "the state would be nested too deep".to_owned(),
+        _ => return None,
+    };
+    Some(match (shown.0.get("operation"), shown.0.get("path")) {
+        (Some(at), Some(_)) => format!("delta operation {at} at {}: {why}", shown.text("path")),
+        (Some(at), None) => format!("delta operation {at}: {why}"),
+        _ => why,
+    })
+}
+
+/// Says what a computation met, from what is on record.
+fn met(sealed: &Value) -> String {
+    let at = sealed.get("at").and_then(Value::as_str);
+    let it = at.unwrap_or("a value");
+    match sealed.get("met").and_then(Value::as_str).unwrap_or(VALUE) {
+        MISSING => format!("{it} is missing"),
+        NULL => format!("{it} is null"),
+        KIND => format!("{it} is of a kind that is not taken here"),
+        UNKNOWN => format!("{it} is unknown"),
+        WITHHELD => format!("{it} is not there to be read"),
+        DEEP => format!("{it} is nested too deep"),
+        LARGE => format!("{it} is too large"),
+        STEPS => "the rules take more steps than a transition may".to_owned(),
+        BIG_INTEGER => "an integer beyond 2^53-1 can be compared but not calculated with".to_owned(),
+        OVERFLOW => "the result is beyond 64 bits".to_owned(),
+        NOT_FINITE => "the result is not a finite number".to_owned(),
+        DIVISION_BY_ZERO => "division by zero".to_owned(),
+        FRACTION => "a number with a fraction where an integer is needed".to_owned(),
+        MIXED => "an int and a double do not mix".to_owned(),
+        _ => format!("{it} is not taken here"),
+    }
+}
+
+/// A kind of value with its article.
+pub(crate) fn article(kind: &str) -> String {
+    match kind {
+        "null" => kind.to_owned(),
+        _ if kind.starts_with(['a', 'e', 'i', 'o', 'u']) => format!("an {kind}"),
+        _ => format!("a {kind}"),
+    }
+}
+
+/// A contract as an import compares it.
+fn contract(side: &Value) -> String {
+    let shown = Shown(side);
+    let name = if side.get("contract").is_some() { shown.text("contract") } else { "none".to_owned() };
+    match side.get("pack") {
+        None => name,
+        Some(Value::Null) => format!("{name} of pack none"),
+        Some(_) => format!("{name} of pack {}", shown.digest("pack")),
+    }
+}
+
+/// What a note of the kernel or of an import says by its kind alone.
+fn of_note(kind: &str) -> Option<&'static str> {
+    Some(match kind {
+        "clock_went_back" => "the clock went back; the time of the record before it is kept",
+        "message_unreadable" => "this item is not a message that can be read",
+        "message_without_role" => "this message does not say who speaks",
+        "value_too_large" => "a value has more than 64 MiB, and was left out",
+        "value_too_deep" => "a value is nested beyond 128 levels, and was left out",
+        "source_cut" => "the source ends inside this item",
+        "call_unreadable" => "a call cannot be read",
+        "call_without_result" => "a call has no result",
+        "result_without_call" => "a result answers no open call",
+        "result_ambiguous" => "a result may answer several open calls",
+        "result_name_differs" => "a result names another tool than its call",
+        "call_id_not_text" => "the id of a call is not text",
+        "arguments_not_json" => "the arguments are not JSON; they stay text",
+        "call_id_repeated" => "a call has the id of one that is still open",
+        "parts_not_read" => "content in parts is kept and not read",
+        _ => return None,
+    })
+}

@@ -1,0 +1,142 @@
+//! Versions of the kernel's rules (design, section 3).
+//!
+//! A run records the version it was made by, and each step of it, also one that is made again, goes by that version: another
+//! version of the evaluator, of the limits or of the steps themselves is a row of this table beside the old one, and changes no
+//! run that is recorded.
+//!
+//! Rule: nothing in `step` or `replay` judges or reduces an intent but through [`RuleSet::prepare`]; test
+//! `a_run_goes_by_the_rules_of_its_version`.
+
+use dendrer_object::{Intent, Value};
+
+use super::{Inputs, Prepared, RunState, StartError, StepError};
+use crate::reduce::Reducer;
+
+/// The version of the rules by which new runs are made.
+pub const KERNEL_VERSION: u64 = 1;
+
+/// Judges and reduces one intent.
+type Prepare = fn(&mut RunState, &Intent, Inputs, &dyn Reducer) -> Result<Prepared, StepError>;
+
+/// The rules of one version.
+pub(super) struct RuleSet {
+    /// The version.
+    pub(super) version: u64,
+    /// Judges and reduces an intent, and drafts the record that it becomes.
+    pub(super) prepare: Prepare,
+}
+
+/// The rules by which new runs are made.
+pub(super) const CURRENT: &RuleSet = &RuleSet { version: KERNEL_VERSION, prepare: super::prepare };
+
+/// Every version that this kernel knows.
+const KNOWN: &[&RuleSet] = &[
+    CURRENT,
+    #[cfg(test)]
+    tests::SECOND,
+];
+
+/// Returns the rules by which a run was recorded.
+pub(super) fn of(content: &Value) -> Result<&'static RuleSet, StartError> {
+    let Some(version) = content.get("kernel") else { return Ok(CURRENT) };
+    let known = KNOWN.iter().copied().find(|rules| *version == Value::from(rules.version));
+    known.ok_or_else(|| StartError::Kernel(version.to_string()))
+}
+
+#[cfg(test)]
+mod tests {
+    use dendrer_object::record::Record;
+    use dendrer_object::{Code, Delta, Timestamp, delta::Op};
+
+    use super::*;
+    use crate::reduce::DeltaReducer;
+    use crate::replay::{replay_start, replay_step};
+    use crate::step::{Fork, Outcome, Seeds, Start, begin_by, fork, step};
+
+    /// A version that exists in tests alone: it writes every value that is set twice as large.
+    pub(super) const SECOND: &RuleSet = &RuleSet { version: 2, prepare: doubled };
+
+    fn doubled(
+        head: &mut RunState,
+        intent: &Intent,
+        inputs: Inputs,
+        reducer: &dyn Reducer,
+    ) -> Result<Prepared, StepError> {
+        super::super::prepare(head, intent, inputs, &Doubling(reducer))
+    }
+
+    struct Doubling<'r>(&'r dyn Reducer);
+
+    impl Reducer for Doubling<'_> {
+        fn name(&self) -> &str {
+            self.0.name()
+        }
+
+        fn purity(&self) -> crate::reduce::Purity {
+            self.0.purity()
+        }
+
+        fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, crate::reduce::ReduceError> {
+            let mut delta = self.0.reduce(before, intent)?;
+            for op in &mut delta.0 {
+                let number = op.value.as_ref().and_then(Value::as_u64).unwrap_or_default();
+                // What replay brings is what came out: it is written as it is.
+                if number < 100 {
+                    op.value = Some(Value::from(number + 100));
+                }
+            }
+            Ok(delta)
+        }
+    }
+
+    fn inputs(n: u8) -> Inputs {
+        Inputs { clock: Timestamp::from_ms(u64::from(n)), seeds: Seeds::of_secret([n; 16]) }
+    }
+
+    fn set(value: u64) -> Intent {
+        let delta = Delta(vec![Op::set("/x".parse().unwrap(), Value::from(value))]);
+        Intent::new("memory.write".parse().unwrap(), "a").with_delta(delta)
+    }
+
+    fn made(rules: &'static RuleSet) -> (Vec<Record>, RunState) {
+        let start = Start::new("r".parse().unwrap());
+        let (record, mut head) =
+            begin_by(rules, dendrer_object::StoreId([7; 16]), &start, inputs(1)).unwrap();
+        let mut records = vec![record];
+        for n in 2..5 {
+            let outcome = step(&mut head, &set(u64::from(n)), inputs(n)).unwrap();
+            let Outcome::Committed(record) = outcome else { panic!("refused") };
+            records.push(record);
+        }
+        (records, head)
+    }
+
+    #[test]
+    fn a_run_goes_by_the_rules_of_its_version() {
+        let (first, one) = made(CURRENT);
+        let (second, two) = made(SECOND);
+        assert_eq!(one.state().get("x"), Some(&Value::from(4u64)));
+        assert_eq!(two.state().get("x"), Some(&Value::from(104u64)));
+        for records in [&first, &second] {
+            let mut head = replay_start(&records[0], &DeltaReducer).unwrap();
+            for record in &records[1..] {
+                replay_step(&mut head, record, &DeltaReducer, true).unwrap();
+            }
+            assert_eq!(head.id(), records[3].id());
+        }
+        // A record of one version does not pass for one of the other.
+        let mut head = replay_start(&second[0], &DeltaReducer).unwrap();
+        assert!(replay_step(&mut head, &first[1], &DeltaReducer, false).is_err());
+        // A fork goes on by the rules of its parent.
+        let (_, _, mut forked) = fork(&two, &Fork::new("f".parse().unwrap()), inputs(9)).unwrap();
+        step(&mut forked, &set(7), inputs(10)).unwrap();
+        assert_eq!(forked.state().get("x"), Some(&Value::from(107u64)));
+    }
+
+    #[test]
+    fn a_run_of_an_unknown_version_is_named_so() {
+        let content = Value::record([("kernel", Value::from(3u64))]);
+        let error = of(&content).err().unwrap();
+        assert_eq!((error.code(), error.to_string().contains("version 3")), (Code::E0602, true));
+    }
+}

@@ -1,0 +1,83 @@
+//! How sure an answer is: one word in a document, and one line about the places that are unknown (design, section 7).
+
+use dendrer::kernel::unknown::{Since, made_by};
+use dendrer_object::{Pointer, Record, Value};
+
+use crate::answer::{Line, Style};
+use crate::quote;
+
+/// How sure an answer is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Certainty {
+    /// It follows from what is on record, and nothing it rests on is unknown.
+    Exact,
+    /// It is an aid to thought.
+    Heuristic,
+    /// It is what is on record.
+    Recorded,
+    /// It is derived from what is on record, and no root covers it.
+    Derived,
+    /// Something that it rests on is unknown, or not there to be read.
+    Unavailable,
+}
+
+impl Certainty {
+    /// Returns the word of a document.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Certainty::Exact => "exact",
+            Certainty::Heuristic => "heuristic",
+            Certainty::Recorded => "recorded",
+            Certainty::Derived => "derived",
+            Certainty::Unavailable => "unavailable",
+        }
+    }
+
+    /// Returns this, unless something that the answer rests on is unknown.
+    pub fn unless(self, is_unknown: bool) -> Certainty {
+        if is_unknown { Certainty::Unavailable } else { self }
+    }
+}
+
+impl From<Certainty> for Value {
+    fn from(certainty: Certainty) -> Value {
+        Value::from(certainty.as_str())
+    }
+}
+
+/// Unknown places, each with its cause.
+pub type Places = [(Pointer, Since)];
+
+/// Returns the member `unknown` of a document; `None` where every place is known.
+pub fn unknown_member(places: &Places) -> Option<(&'static str, Value)> {
+    let each = places.iter().map(|(place, since)| {
+        Value::record([
+            ("place", Value::from(place.as_str())),
+            ("code", Value::from(&*since.code)),
+            ("tick", Value::from(since.tick)),
+        ])
+    });
+    (!places.is_empty()).then(|| ("unknown", Value::array(each)))
+}
+
+/// Names the places and the first cause: `approved, total (a rule failed at tick 2)`. `None` where every place is known.
+pub fn unknown_words(places: &Places) -> Option<String> {
+    let (_, first) = places.iter().min_by_key(|(_, since)| since.tick)?;
+    let name = |(place, _): &(Pointer, Since)| match place.as_str() {
+        "" => "the whole state".to_owned(),
+        _ => quote::escape(&place.dotted()),
+    };
+    let names: Vec<String> = places.iter().map(name).collect();
+    let names = crate::verdict::list(&names, 8).unwrap_or_default();
+    Some(format!("{names} ({})", first.words()))
+}
+
+/// Returns the line of an answer that reads unknown places; `None` where every place is known.
+pub fn unknown_line(places: &Places) -> Option<Line> {
+    unknown_words(places).map(|words| Line::styled(Style::Warn, format!("UNKNOWN    {words}")))
+}
+
+/// Returns what a transition left unknown, in words for a row: `UNKNOWN from here on: approved (a rule failed at tick 2)`.
+pub fn left_unknown(record: &Record) -> Option<String> {
+    unknown_words(&made_by(record)).map(|words| format!("UNKNOWN from here on: {words}"))
+}
