@@ -114,7 +114,8 @@ impl<'t> Writer<'t> {
         let mut contract = Object::default();
         contract.set("id", text("contract").unwrap_or_else(|| id.map_or(Value::Null, Value::String)));
         contract.set("pack", Value::from(digest));
-        contract.set("version", text("version").unwrap_or_else(|| version.map_or(Value::Null, Value::String)));
+        contract
+            .set("version", text("version").unwrap_or_else(|| version.map_or(Value::Null, Value::String)));
         for (name, value) in context.and_then(Value::as_object).into_iter().flat_map(Object::iter) {
             if !["contract", "hash", "version"].contains(&&**name) {
                 contract.set(name, value.clone());
@@ -147,7 +148,8 @@ fn touched(record: &Record, before: &Value, after: &Value) -> Vec<Arc<str>> {
 fn restore(event: &mut Object) {
     let Some(Value::Array(anomalies)) = event.get("anomalies").cloned() else { return };
     let is_kept = |note: &&Value| note.get("kind").and_then(Value::as_str) == Some(KEPT);
-    let kept: Vec<Value> = anomalies.iter().filter(is_kept).filter_map(|note| note.get(EVENT).cloned()).collect();
+    let kept: Vec<Value> =
+        anomalies.iter().filter(is_kept).filter_map(|note| note.get(EVENT).cloned()).collect();
     event.set("anomalies", Value::array(anomalies.iter().filter(|note| !is_kept(note)).cloned()));
     for (name, value) in kept.iter().filter_map(Value::as_object).flat_map(Object::iter) {
         event.set(name, value.clone());

@@ -259,8 +259,8 @@ fn without(value: &Value, name: &str) -> Value {
 mod tests {
     use super::*;
     use dendrer::kernel::step::Start;
-    use dendrer_object::delta::Delta;
     use dendrer::recorder::{Fixed, Recorder};
+    use dendrer_object::delta::Delta;
     use dendrer_object::note::SigningKey;
     use dendrer_object::{Intent, StoreId};
     use dendrer_store::{Memory, Shared, StoreInfo};

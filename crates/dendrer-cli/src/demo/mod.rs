@@ -121,13 +121,7 @@ fn tell(store: &Shared, stories: &[Story]) -> Result<Vec<DemoRun>, Error> {
 fn register(store: &Shared) -> Result<(), Error> {
     type Make = fn(&str, &str) -> Result<Predicate, ExprError>;
     const NAMED: [(&str, &str, Make, &str, &str); 4] = [
-        (
-            "acme.quality_floor",
-            "v1",
-            Predicate::holds,
-            "state.quality_score >= 0.65",
-            "logistics-run-47",
-        ),
+        ("acme.quality_floor", "v1", Predicate::holds, "state.quality_score >= 0.65", "logistics-run-47"),
         ("ws.risk_threshold", "v1", Predicate::holds, "state.risk_score <= 0.75", "logistics-planner-1"),
         (
             "acme.budget_compliance_v1",

@@ -482,12 +482,7 @@ pub(super) fn write_plan(s: &mut Script, tick: u64, because: u64, bytes: u32) ->
 }
 
 /// One step: the goal is met, with the plan that was written at a tick and checked at the next.
-pub(super) fn hand_over(
-    s: &mut Script,
-    tick: u64,
-    written: u64,
-    spent: u32,
-) -> Result<(), Error> {
+pub(super) fn hand_over(s: &mut Script, tick: u64, written: u64, spent: u32) -> Result<(), Error> {
     s.at(
         tick,
         complete("coordinator", 0.94, &format!("three days planned for CHF {spent}"))

@@ -20,6 +20,7 @@ mod find;
 mod flags;
 mod flips;
 mod fork;
+mod forms;
 mod full;
 mod governance;
 mod heads;

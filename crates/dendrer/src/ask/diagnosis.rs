@@ -148,7 +148,8 @@ fn contingent(trace: &Trace, onset: u64) -> Result<Offer, Error> {
         && let Some(entered) = entered(trace, onset)?
     {
         let what = if is_decision { "decided on" } else { "that follows from" };
-        let evidence = format!("{before}, broken at {onset} by a {type_name} {what} data that entered at {entered}");
+        let evidence =
+            format!("{before}, broken at {onset} by a {type_name} {what} data that entered at {entered}");
         return Ok(Offer { entered: Some(entered), ..state(evidence) });
     }
     Ok(match record.header().author {

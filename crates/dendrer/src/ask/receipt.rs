@@ -41,7 +41,8 @@ pub fn receipt(trace: &Trace) -> Result<Receipt, Error> {
         if !agent.is_empty() && agent != "kernel" && known.insert(agent.to_owned()) {
             agents.push(agent.to_owned());
         }
-        let is_written = record.header().type_name.as_ref().is_some_and(|name| name.as_str() == "artifact.write");
+        let is_written =
+            record.header().type_name.as_ref().is_some_and(|name| name.as_str() == "artifact.write");
         let says = |name: &str| content.get("intent")?.get(name)?.as_str();
         // An artifact that is written is named by its path if it has no other name.
         let named = says("artifact").or_else(|| says("path").filter(|_| is_written));

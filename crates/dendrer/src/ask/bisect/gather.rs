@@ -206,7 +206,8 @@ impl BisectAnswer {
         let type_of =
             |record: &Record| record.header().type_name.as_ref().map_or("", |name| name.as_str()).to_owned();
         let (onset, type_name) = (origin.tick, type_of(&origin.record));
-        let entered = offer.and_then(|offer| offer.entered).filter(|_| class == DiagnosisClass::ContingentState);
+        let entered =
+            offer.and_then(|offer| offer.entered).filter(|_| class == DiagnosisClass::ContingentState);
         let source = entered.and_then(|tick| match tick == onset {
             true => Some(&origin.record),
             false => self.source.as_ref(),
@@ -218,14 +219,19 @@ impl BisectAnswer {
                 ("--tool-policy", "require source verification before observation.add".to_owned())
             }
             (None, Some(source)) => {
-                let tool = source.body().value("/action/tool").and_then(|tool| tool.as_str().map(str::to_owned));
+                let tool =
+                    source.body().value("/action/tool").and_then(|tool| tool.as_str().map(str::to_owned));
                 let call = tool.map_or_else(|| "each call".to_owned(), |tool| format!("each call of {tool}"));
                 ("--tool-policy", format!("review {call} before it is made"))
             }
             (None, None) if class == DiagnosisClass::ContingentPolicy => {
                 let words = match decision {
-                    Some(at) if at != onset => format!("review what the decision at tick {at} allows for {type_name}"),
-                    _ if type_name == "policy.decision" => "review each policy.decision before it is committed".to_owned(),
+                    Some(at) if at != onset => {
+                        format!("review what the decision at tick {at} allows for {type_name}")
+                    }
+                    _ if type_name == "policy.decision" => {
+                        "review each policy.decision before it is committed".to_owned()
+                    }
                     _ => format!("review what policy allows for {type_name}"),
                 };
                 ("--policy", words)
@@ -245,7 +251,8 @@ impl BisectAnswer {
     fn place_that_broke(&self, origin: &BisectOrigin) -> Option<String> {
         let reads = self.found.question.predicate()?.read_set();
         // A latch of the kernel says that something broke, and not what.
-        let is_kernels = |path: &Pointer| path.tokens().next().is_some_and(|top| KERNEL_PATHS.contains(&&*top));
+        let is_kernels =
+            |path: &Pointer| path.tokens().next().is_some_and(|top| KERNEL_PATHS.contains(&&*top));
         let is_read = |path: &Pointer| !is_kernels(path) && reads.iter().any(|read| read.overlaps(path));
         origin.changes.iter().map(|change| &change.path).find(|path| is_read(path)).map(Pointer::dotted)
     }
