@@ -181,3 +181,29 @@ fn a_pack_has_a_policy_and_is_shown_whole() {
         .unwrap();
     assert_eq!(place.run(&["pack", "check", "./spend.yaml"]).code, 1);
 }
+
+/// Dendrer paper, appendix E.1: in replay a tool that reads may be asked again; one that acts never is.
+#[test]
+fn only_a_tool_that_reads_is_executed_again() {
+    let place = Place::with_demo();
+    let before = place.ok(&["log", "financial-agent-A", "--jsonl"]);
+    let same = "broker.quote=cat > params.json; echo '{\"price\":60,\"symbol\":\"BSL\"}'";
+    let (code, answer) = place.json(&["replay", "financial-agent-A", "--exec-read", same, "--to", "5"]);
+    let made = answer.get("reread").and_then(Value::as_array).unwrap();
+    assert_eq!((code, made.len()), (0, 1), "{answer}");
+    assert_eq!(made.get(0).and_then(|one| one.get("same")), Some(&Value::from(true)), "{answer}");
+    assert_eq!(std::fs::read_to_string(place.path().join("params.json")).unwrap(), "{\"symbol\":\"BSL\"}");
+    let ran = place.run(&["replay", "financial-agent-A", "--exec-read", "broker.quote=echo 61"]);
+    assert_eq!(ran.code, 1, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("DIFFERS  tick 4  broker.quote"), "{}", ran.stdout);
+    let ran = place.run(&["replay", "financial-agent-A", "--exec-read", "broker.quote=exit 3"]);
+    assert!(ran.code == 1 && ran.stdout.contains("FAILED"), "{}", ran.stdout);
+    // Effectful, and not declared at all.
+    for tool in ["broker.order", "broker.quotes"] {
+        let command = format!("{tool}=touch acted");
+        let (code, answer) = place.json(&["replay", "financial-agent-A", "--exec-read", &command]);
+        assert_eq!((code, text(&answer, &["code"])), (2, "E0704"), "{answer}");
+    }
+    assert!(!place.path().join("acted").exists());
+    assert_eq!(before, place.ok(&["log", "financial-agent-A", "--jsonl"]));
+}
