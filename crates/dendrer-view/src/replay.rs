@@ -1,7 +1,7 @@
 //! A replay: the states as they were made again, and whether they are those on record.
 
 use dendrer::ask::replay::{Replayed, ReplayedTick};
-use dendrer::ask::reread::Reread;
+use dendrer::reread::Reread;
 use dendrer_object::Value;
 
 use crate::answer::{End, ItemAnswer, Line, Page};

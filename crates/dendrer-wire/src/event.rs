@@ -32,6 +32,9 @@ const OTHERWISE: [&str; 5] = ["agent_id", "context", "delta", "seq", "state_root
 /// The members that every event has from the content of a record; null if the record has none.
 const ALWAYS: [&str; 6] = ["goal_id", "intent", "action", "result", "policy", "metrics"];
 
+/// Name and version of a pack.
+type NameAndVersion = (Arc<str>, Arc<str>);
+
 /// Writes the events of one run.
 #[derive(Debug)]
 pub(crate) struct Writer<'t> {
@@ -39,7 +42,7 @@ pub(crate) struct Writer<'t> {
     /// Whether the run was imported from events.
     is_imported: bool,
     /// Name and version of each pack that was looked up.
-    packs: BTreeMap<Digest, Option<(Arc<str>, Arc<str>)>>,
+    packs: BTreeMap<Digest, Option<NameAndVersion>>,
 }
 
 impl<'t> Writer<'t> {

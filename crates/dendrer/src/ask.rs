@@ -17,7 +17,6 @@ pub mod provenance;
 pub mod receipt;
 pub mod regression;
 pub mod replay;
-pub mod reread;
 pub mod runs;
 pub mod show;
 pub mod state;

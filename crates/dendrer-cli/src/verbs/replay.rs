@@ -7,7 +7,7 @@ use std::ops::ControlFlow;
 
 use dendrer::address::{Address, Position, state_path};
 use dendrer::ask::replay::{self, ReplayedTick};
-use dendrer::ask::reread;
+use dendrer::reread;
 use dendrer::run::declared;
 use dendrer_object::{Code, Value};
 use dendrer_view::problem;

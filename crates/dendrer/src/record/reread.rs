@@ -26,7 +26,7 @@ pub struct Reread {
     pub params: Value,
     /// The tick and the output of the recorded answer; `None` if there is no answer.
     pub recorded: Option<(u64, Value)>,
-    /// The new output, or the reason that there is none.
+    /// The new output, or why the call has no output.
     pub now: Result<Value, String>,
 }
 
