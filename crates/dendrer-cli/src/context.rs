@@ -45,6 +45,7 @@ pub(crate) mod named;
 pub(crate) mod packs;
 pub(crate) mod replies;
 pub(crate) mod runs;
+pub(crate) mod shell;
 pub(crate) mod ticks;
 
 pub(crate) use dendrer::repo::locate::STORE_DIR;

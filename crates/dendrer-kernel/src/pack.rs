@@ -70,6 +70,8 @@ pub struct Pack {
     pub words: Option<Arc<str>>,
     /// The goal of a run that is begun with it and does not say another.
     pub goal: Option<Arc<str>>,
+    /// The policy rules that every state of a run under it must keep.
+    pub policy: Vec<Value>,
     /// The engine that changes the state.
     pub engine: PackEngine,
     /// The members of the state, by name.

@@ -26,6 +26,12 @@ pub const DECIMALS: u8 = 3;
 /// The longest window of challenges.
 pub const LAST_MAX: u64 = 10_000;
 
+/// The reason of a contract whose `uncertain` is true of a state.
+pub const CANNOT_TELL: &str = "the contract cannot tell";
+
+/// The end of the reason of a contract whose score is out of range.
+pub const NO_SCORE: &str = "which is no number from 0 to 1";
+
 /// The types with which a sub-goal is reached (dendrer paper 9.5).
 pub const REACHES: [&str; 2] = ["artifact.write", "goal.complete"];
 
@@ -101,9 +107,7 @@ impl Scored {
         match (score, doubtful) {
             (Err(why), _) => Evaluation::Uncertain(None, why),
             (Ok(score), Truth::False) => Evaluation::Ok(score),
-            (Ok(score), Truth::True) => {
-                Evaluation::Uncertain(Some(score), "the contract cannot tell".to_owned())
-            }
+            (Ok(score), Truth::True) => Evaluation::Uncertain(Some(score), CANNOT_TELL.to_owned()),
             (Ok(score), unknown) => {
                 Evaluation::Uncertain(Some(score), unknown_words(&unknown).unwrap_or_default())
             }
@@ -122,7 +126,7 @@ fn score(expr: &Expr, env: &Env<'_>) -> Result<f64, String> {
     let value = value(expr, env)?;
     match value.as_f64() {
         Some(score) if (0.0..=1.0).contains(&score) => Ok(round_half_even(score, DECIMALS)),
-        _ => Err(format!("the score is {value}, which is no number from 0 to 1")),
+        _ => Err(format!("the score is {value}, {NO_SCORE}")),
     }
 }
 

@@ -144,6 +144,7 @@ codes! {
     E0701 "divergence",
     E0702 "answer_missing",
     E0703 "cannot_replay",
+    E0704 "not_a_read",
     E0801 "io",
     E0802 "locked",
     E0803 "newer_format",

@@ -346,6 +346,9 @@ E0702 7 "A recorded answer that replay needs is not there."
 "In replay no tool is called. The call is keyed by tick, place, tool and parameters."
 E0703 7 "A recorded change does not fit the state before it."
 "The record cannot have been made by the kernel of its version."
+E0704 2 "Only a tool that reads is executed again."
+"A tool that writes or acts would change the world a second time. The pack of the run says which tools read; every other one counts \
+as effectful. The recorded answer is used."
 E0801 8 "The system refused to read or write."
 "Disk full, permissions, a device that is gone. Nothing acknowledged is lost; what was not acknowledged was not \
 recorded."

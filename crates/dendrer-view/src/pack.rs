@@ -166,6 +166,11 @@ impl Answer for PackShown {
             lines.push(format!("text        WARN  {differs}"));
         }
         lines.extend(pack.goal.as_ref().map(|goal| format!("goal        {}", quote::escape(goal))));
+        lines.extend(pack.policy.iter().map(|rule| {
+            let [id, holds] =
+                ["id", "holds"].map(|name| rule.get(name).and_then(Value::as_str).unwrap_or_default());
+            format!("policy      {}  {}", quote::escape(id), quote::escape(holds))
+        }));
         let rules = match pack.engine {
             PackEngine::Fold => format!(", {}", count(pack.rules() as u64, "rule", "rules")),
             PackEngine::Delta | PackEngine::Wasm => String::new(),

@@ -1,6 +1,7 @@
 //! A replay: the states as they were made again, and whether they are those on record.
 
 use dendrer::ask::replay::{Replayed, ReplayedTick};
+use dendrer::reread::Reread;
 use dendrer_object::Value;
 
 use crate::answer::{End, ItemAnswer, Line, Page};
@@ -14,12 +15,14 @@ pub struct ReplayAnswer {
     pub detects: bool,
     /// The result of the replay, after it has ended.
     pub replayed: Option<Replayed>,
+    /// The calls that were made once more; `None` if no tool was to be called.
+    pub reread: Option<Vec<Reread>>,
 }
 
 impl ReplayAnswer {
     /// Begins a replay.
     pub fn new(detects: bool) -> ReplayAnswer {
-        ReplayAnswer { detects, replayed: None }
+        ReplayAnswer { detects, replayed: None, reread: None }
     }
 }
 
@@ -54,7 +57,8 @@ impl ItemAnswer for ReplayAnswer {
                 Value::from(replayed.error.as_ref().map(|error| problem::replay(error).to_json())),
             ),
         ];
-        document("replay", members.into_iter().chain(unknown_member(&replayed.unknown)))
+        let reread = self.reread.as_ref().map(|made| ("reread", Value::array(made.iter().map(reread_json))));
+        document("replay", members.into_iter().chain(unknown_member(&replayed.unknown)).chain(reread))
     }
 
     fn kept_lines(&mut self, _: &Page) -> Vec<Line> {
@@ -69,8 +73,12 @@ impl ItemAnswer for ReplayAnswer {
                 let Replayed { run, tip, ticks, reducer, .. } = replayed;
                 let twice = if replayed.twice { ", two evaluations each" } else { "" };
                 let ticks = count(*ticks, "tick", "ticks");
+                let called = match &self.reread {
+                    None => "no model and no tool was called",
+                    Some(_) => "no model was called, and no tool but those below",
+                };
                 format!(
-                    "replayed   OK    {ticks} of {tip} of {run}, by {reducer}{twice}; no model and no tool was called{}",
+                    "replayed   OK    {ticks} of {tip} of {run}, by {reducer}{twice}; {called}{}",
                     page.of_run(run)
                 )
             }
@@ -79,13 +87,46 @@ impl ItemAnswer for ReplayAnswer {
             }
             Some(_) => return Vec::new(),
         };
-        [line.into()].into_iter().chain(unknown_line(&replayed.unknown)).collect()
+        let made = self.reread.iter().flatten().map(|made| reread_line(made).into());
+        [line.into()].into_iter().chain(unknown_line(&replayed.unknown)).chain(made).collect()
     }
 
     fn end(&self) -> End {
         match self.replayed.as_ref().and_then(|replayed| replayed.error.as_ref()) {
             Some(error) if !self.detects => End::Problem(error.code()),
+            _ if self.reread.iter().flatten().any(|made| !made.is_same()) => End::No,
             _ => End::Answered,
         }
+    }
+}
+
+fn reread_json(made: &Reread) -> Value {
+    let (recorded_at, recorded) = made.recorded.clone().unzip();
+    let (now, error) = match &made.now {
+        Ok(now) => (Some(("now", now.clone())), None),
+        Err(why) => (None, Some(("error", Value::from(why.as_str())))),
+    };
+    let members = [
+        ("tick", Value::from(made.tick)),
+        ("index", Value::from(made.index)),
+        ("tool", Value::from(made.tool.as_str())),
+        ("params", made.params.clone()),
+        ("recorded_at", Value::from(recorded_at)),
+        ("same", Value::from(made.is_same())),
+    ];
+    let recorded = recorded.map(|recorded| ("recorded", recorded));
+    Value::record(members.into_iter().chain(recorded).chain(now).chain(error))
+}
+
+fn reread_line(made: &Reread) -> String {
+    let call = format!("tick {}  {} {}", made.tick, quote::escape(&made.tool), quote::value(&made.params));
+    let recorded = match &made.recorded {
+        None => "no answer recorded".to_owned(),
+        Some((tick, output)) => format!("recorded at tick {tick} {}", quote::value(output)),
+    };
+    match &made.now {
+        Ok(_) if made.is_same() => format!("read again  same     {call}  {recorded}"),
+        Ok(now) => format!("read again  DIFFERS  {call}  {recorded}, now {}", quote::value(now)),
+        Err(why) => format!("read again  FAILED   {call}  {recorded}; {}", quote::escape(why)),
     }
 }

@@ -16,6 +16,7 @@ mod items;
 mod layout;
 mod map;
 mod note;
+mod paper;
 mod scan;
 mod skim;
 
@@ -67,6 +68,8 @@ pub enum SourceKind {
     Chat,
     /// Objects, read by a mapping.
     Mapped(Map),
+    /// Events of the dendrer paper.
+    Paper,
 }
 
 impl SourceKind {
@@ -75,6 +78,7 @@ impl SourceKind {
         match self {
             SourceKind::Chat => "openai-chat/1",
             SourceKind::Mapped(_) => "jsonl/1",
+            SourceKind::Paper => crate::event::KIND,
         }
     }
 }
@@ -119,9 +123,9 @@ pub struct ImportPlan {
 }
 
 impl ImportPlan {
-    /// Whether the items are read by a mapping.
-    pub fn is_mapped(&self) -> bool {
-        matches!(self.options.kind, SourceKind::Mapped(_))
+    /// The kind of the source, without its version.
+    pub fn kind_name(&self) -> &'static str {
+        self.options.kind.name().trim_end_matches("/1")
     }
 }
 
@@ -183,6 +187,16 @@ pub fn plan<R: Read + Seek>(
     let store = StoreId([0; 16]);
     let inputs = || Inputs { clock: Timestamp::from_ms(0), seeds: Seeds::of_secret([0; 16]) };
     let mut start = Start { stage: Stage::Observe, ..start };
+    let mut about = Vec::new();
+    if matches!(options.kind, SourceKind::Paper) {
+        let mut before = paper::Before::default();
+        rewind(source)?;
+        items::read(&mut *source, &layout, Sizes::default(), &mut |item| before.take(&item.value, item.at))?;
+        if start.state == Value::object() {
+            start.state = before.state();
+            about.extend(before.note());
+        }
+    }
     let (_, mut head) = step::begin(store, &start, inputs()).map_err(dendrer::Error::from)?;
     let mut first = Vec::new();
     let mut judge = |tick: u64, intent: &Intent, size: usize| -> Result<Outcome, ImportError> {
@@ -200,7 +214,8 @@ pub fn plan<R: Read + Seek>(
     };
     let mut walk = Walk { is_plan: true, ..Walk::new(&options, &none, &mut judge) };
     rewind(source)?;
-    let around = items::read(&mut *source, &layout, sizes, &mut |item| walk.take(item))?;
+    let mut around = items::read(&mut *source, &layout, sizes, &mut |item| walk.take(item))?;
+    around.notes.extend(about);
     let Ended { mut tally, preamble, unanswered } = walk.end(&layout, &around.notes)?;
     // The path of the items comes from the first reading of the source; the digest covers this reading.
     if around.fingerprint != fingerprint {
@@ -298,7 +313,7 @@ fn rewind<R: Seek>(source: &mut R) -> Result<(), ImportError> {
 
 fn inputs_of(options: &ImportOptions, layout: &Layout, sha256: Digest, bytes: u64) -> Value {
     let map = match &options.kind {
-        SourceKind::Chat => None,
+        SourceKind::Chat | SourceKind::Paper => None,
         SourceKind::Mapped(map) => Some(map.to_value().clone()),
     };
     let list = (!layout.path.is_empty()).then(|| Value::from(layout::pointer(&layout.path)));
@@ -378,6 +393,7 @@ impl<'a> Walk<'a> {
             _ if is_lost => chat::lost(Value::Null),
             SourceKind::Chat => chat::read(&value, at, &mut self.calls),
             SourceKind::Mapped(map) => map.read(&value, at, &mut self.calls)?,
+            SourceKind::Paper => paper::read(&value, at)?,
         };
         self.is_cut_marked |= notes.iter().any(|note| note.kind == NoteKind::SourceCut);
         let tick = self.tally.ticks + 1;

@@ -14,12 +14,16 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use dendrer::{Error, Trace};
-use dendrer_object::delta::Delta;
 use dendrer_object::record::{Record, Rel};
 use dendrer_object::{Digest, Value, json};
 
+use crate::event::Writer;
+
 /// The version of the node schema that CFD hashes name.
 pub const CFD_VERSION: &str = "v2.0.0";
+
+/// The member of an event with its hash (dendrer paper 3.1).
+pub(crate) const CHAIN_HASH: &str = "chain_hash";
 
 /// Whose hashes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,13 +53,14 @@ impl Profile {
     ) -> Result<(), E> {
         let mut chain = None;
         let mut nodes = Nodes::default();
+        let mut writer = Writer::new(trace);
         each(trace, &mut |record, before, after| {
             f(match self {
                 Profile::Paper => {
-                    let event = event(trace, record, before, after);
+                    let event = writer.event(record, before, after);
                     let hash = chain_hash(&event, chain);
                     chain = Some(hash);
-                    with(&event, "chain_hash", Value::from(hash.hex()))
+                    with(&event, CHAIN_HASH, Value::from(hash.hex()))
                 }
                 Profile::Cfd => nodes.node(record),
             })
@@ -88,51 +93,10 @@ fn each<E: From<Error>>(
     told
 }
 
-/// Hands over the events of a run as the paper spells them (appendix B), with what it left out (D-195).
+/// Hands over the events of a run as the paper spells them (appendix B), without the hash of 3.1.
 pub fn events<E: From<Error>>(trace: &Trace, f: &mut dyn FnMut(Value) -> Result<(), E>) -> Result<(), E> {
-    each(trace, &mut |record, before, after| f(event(trace, record, before, after)))
-}
-
-fn event(trace: &Trace, record: &Record, before: &Value, after: &Value) -> Value {
-    let header = record.header();
-    let content = record.content();
-    let member = |name: &str| content.get(name).cloned().unwrap_or(Value::Null);
-    // The paper prints the members of the state that the transition touched, before and after it.
-    let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
-    let mut touched: Vec<String> = delta
-        .iter()
-        .flat_map(Delta::paths)
-        .filter_map(|path| path.tokens().next().map(|name| name.into_owned()))
-        .collect();
-    touched.sort();
-    touched.dedup();
-    let side = |state: &Value| {
-        Value::record(touched.iter().filter_map(|name| Some((name.as_str(), state.get(name)?.clone()))))
-    };
-    let anomalies = content.get("anomalies").cloned().unwrap_or_else(|| Value::array([]));
-    Value::record([
-        ("tick", Value::from(header.tick)),
-        ("ts", Value::from(header.ts.to_string())),
-        ("agent_id", member("agent_id")),
-        ("goal_id", member("goal_id")),
-        ("run_id", Value::from(trace.name().as_str())),
-        ("transition_type", Value::from(header.type_name.as_ref().map(|name| name.to_string()))),
-        ("state_before", side(before)),
-        ("state_after", side(after)),
-        ("intent", member("intent")),
-        ("action", member("action")),
-        ("result", member("result")),
-        ("policy", member("policy")),
-        ("metrics", member("metrics")),
-        ("anomalies", anomalies),
-        ("author", Value::from(header.author.as_str())),
-        ("seq", member("seq")),
-        ("state_root", member("state_root")),
-        ("intent_context_hash", member("intent_context_hash")),
-        ("contract", Value::from(header.pack)),
-        ("id", Value::from(record.id())),
-        ("prev", Value::from(header.prev)),
-    ])
+    let mut writer = Writer::new(trace);
+    each(trace, &mut |record, before, after| f(writer.event(record, before, after)))
 }
 
 fn chain_hash(payload: &Value, previous: Option<Digest>) -> Digest {
@@ -141,19 +105,32 @@ fn chain_hash(payload: &Value, previous: Option<Digest>) -> Digest {
 }
 
 fn check_chain(lines: &[Value]) -> Result<(), ProfileFault> {
-    let mut previous = None;
-    for (line, event) in (1..).zip(lines) {
-        let fault = |why: String| ProfileFault { line, why };
-        let Some(said) = event.get("chain_hash").and_then(Value::as_str) else {
+    let mut chain = Chain::default();
+    lines.iter().try_for_each(|event| chain.check(event))
+}
+
+/// The hash of the events so far (dendrer paper 3.1).
+#[derive(Debug, Default)]
+pub(crate) struct Chain {
+    line: usize,
+    previous: Option<Digest>,
+}
+
+impl Chain {
+    /// Checks the `chain_hash` of the next event.
+    pub(crate) fn check(&mut self, event: &Value) -> Result<(), ProfileFault> {
+        self.line += 1;
+        let fault = |why: String| ProfileFault { line: self.line, why };
+        let Some(said) = event.get(CHAIN_HASH).and_then(Value::as_str) else {
             return Err(fault("it has no chain_hash".to_owned()));
         };
-        let hash = chain_hash(&without(event, "chain_hash"), previous);
+        let hash = chain_hash(&without(event, CHAIN_HASH), self.previous);
         if hash.hex() != said {
             return Err(fault(format!("its chain_hash is {said}, and its payload gives {}", hash.hex())));
         }
-        previous = Some(hash);
+        self.previous = Some(hash);
+        Ok(())
     }
-    Ok(())
 }
 
 /// The nodes so far: each record's hash in this profile, and the newest of each agent.
@@ -283,6 +260,7 @@ mod tests {
     use super::*;
     use dendrer::kernel::step::Start;
     use dendrer::recorder::{Fixed, Recorder};
+    use dendrer_object::delta::Delta;
     use dendrer_object::note::SigningKey;
     use dendrer_object::{Intent, StoreId};
     use dendrer_store::{Memory, Shared, StoreInfo};

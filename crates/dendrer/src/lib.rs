@@ -66,7 +66,7 @@ pub use change::{cherrypick, fork, merge, rebase, reduce};
 pub use error::Error;
 pub use evidence::{bundle, verify};
 pub use record::recorder::Recorder;
-pub use record::{lines, recorder, tools};
+pub use record::{lines, recorder, reread, tools};
 pub use repo::Repo;
 pub use run::trace::Trace;
 pub use run::{closed, timeline, trace};

@@ -137,9 +137,13 @@ impl Source {
             None => start.inputs,
             Some(digest) => Some(with_member(start.inputs, "s0", Value::from(digest))),
         };
+        // A run that is made again has the rules of its pack already.
+        let given_rules = start.policy.into_iter().filter(|rule| !self.pack.policy.contains(rule));
+        let policy = self.pack.policy.iter().cloned().chain(given_rules).collect();
         Ok(Start {
             state,
             inputs,
+            policy,
             unknown: self.pack.begins_unknown(&start.unknown),
             goal: start.goal.or_else(|| self.pack.goal.clone()),
             reducer: self.pack.engine.as_str().into(),

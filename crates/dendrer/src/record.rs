@@ -2,4 +2,5 @@
 
 pub mod lines;
 pub mod recorder;
+pub mod reread;
 pub mod tools;

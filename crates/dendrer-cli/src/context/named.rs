@@ -61,6 +61,9 @@ pub(crate) fn with_hint(failure: Failure, trace: &Trace, predicate: &Predicate, 
         Some(UnjudgedHint::Score) => {
             failure.note("a score is a number from 0 to 1: mend the expression of the progress contract")
         }
+        Some(UnjudgedHint::Own) => {
+            failure.note("`uncertain` of the progress contract is true of this state, so there is no verdict")
+        }
         Some(UnjudgedHint::Missing(places)) => {
             let asked: Vec<String> = places.iter().map(|place| format!("has({})", place.dotted())).collect();
             failure.note(format!("say what a missing field means, like: {} && ...", asked.join(" && ")))

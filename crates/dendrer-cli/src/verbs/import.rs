@@ -88,6 +88,8 @@ pub(crate) enum ImportKind {
     OpenaiChat,
     /// One JSON object a line, read by --map.
     Jsonl,
+    /// Events of the dendrer paper, as export --format paper writes them.
+    Paper,
 }
 
 /// What to do about gaps.
@@ -124,7 +126,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         choice: Choice {
             index: args.index,
             list: args.messages.as_deref().map(names_of).transpose()?,
-            any_items: matches!(kind, SourceKind::Mapped(_)),
+            any_items: !matches!(kind, SourceKind::Chat),
         },
         kind,
         on_gap: if args.on_gap == GapChoice::Stop { OnGap::Stop } else { OnGap::Mark },
@@ -192,7 +194,13 @@ fn choose_kind(args: &Import) -> Result<SourceKind> {
         (ImportKind::Jsonl, None) => {
             Err(Failure::new(Code::E0106, "--kind jsonl needs --map FILE, which says what stands where"))
         }
-        (ImportKind::OpenaiChat, Some(_)) => Err(Failure::new(Code::E0106, "--map is for --kind jsonl")),
+        (ImportKind::Paper, None) if args.pack.is_some() => {
+            Err(Failure::new(Code::E0106, "events bring their changes of state; leave --pack out"))
+        }
+        (ImportKind::Paper, None) => Ok(SourceKind::Paper),
+        (ImportKind::OpenaiChat | ImportKind::Paper, Some(_)) => {
+            Err(Failure::new(Code::E0106, "--map is for --kind jsonl"))
+        }
     }
 }
 
@@ -355,10 +363,6 @@ fn why(plan: &ImportPlan, args: &Import) -> String {
     format!("{chosen}{place}{run}")
 }
 
-fn kind_name(plan: &ImportPlan) -> &'static str {
-    if plan.is_mapped() { "jsonl" } else { "openai-chat" }
-}
-
 /// The answer on an import; `tip` is `None` if nothing was written.
 fn answer(
     args: &Import,
@@ -378,7 +382,7 @@ fn answer(
     ImportAnswer {
         run: plan.start.run.clone(),
         dry_run: args.dry_run,
-        kind: kind_name(plan),
+        kind: plan.kind_name(),
         why: why(plan, args),
         ticks: tally.ticks,
         gaps: tally.gaps(),

@@ -2,17 +2,20 @@
 
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use dendrer::address::{Address, Position, state_path};
 use dendrer::ask::replay::{self, ReplayedTick};
+use dendrer::reread;
 use dendrer::run::declared;
-use dendrer_object::Value;
+use dendrer_object::{Code, Value};
 use dendrer_view::problem;
 use dendrer_view::replay::ReplayAnswer;
 
 use crate::context;
-use crate::failure::Result;
+use crate::context::shell;
+use crate::failure::{Failure, Result};
 use crate::global::{Global, tick_arg};
 use crate::offers;
 use crate::out::Out;
@@ -45,6 +48,9 @@ pub(crate) struct Replay {
     /// With --print state: one path of it
     #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
     pub(crate) path: Option<String>,
+    /// Call this reading tool again, by a command: JSON parameters in, JSON answer out
+    #[arg(long, value_name = "TOOL=CMD")]
+    pub(crate) exec_read: Vec<String>,
 }
 
 /// What to print for each tick.
@@ -67,6 +73,7 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     let path = args.path.as_deref().map(state_path).transpose()?;
     path.iter().try_for_each(|path| declared::place(&[&trace], path))?;
+    let commands = args.exec_read.iter().map(|text| command(text)).collect::<Result<BTreeMap<_, _>>>()?;
     let mut answer = ReplayAnswer::new(args.detect);
     let mut taken = Ok(());
     // Lines that are printed tick by tick show how far the replay has come.
@@ -89,7 +96,21 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     })?;
     drop(progress);
     taken?;
+    if !commands.is_empty() && replayed.error.is_none() {
+        let tools: Vec<&str> = commands.keys().copied().collect();
+        let call = &mut |tool: &str, params: &Value| shell::ask(commands[tool], tool, params);
+        let made = reread::reread(&trace, &tools, to, call).map_err(|error| {
+            Failure::new(error.code(), error.to_string()).note("no command was run, and nothing was written")
+        })?;
+        answer.reread = Some(made);
+    }
     let failure = replayed.error.as_ref().filter(|_| !args.detect).map(problem::replay);
     answer.replayed = Some(replayed);
     out.end_or(&mut answer, failure)
+}
+
+/// Splits TOOL=CMD.
+fn command(text: &str) -> Result<(&str, &str)> {
+    let pair = text.split_once('=').filter(|(tool, command)| !tool.is_empty() && !command.trim().is_empty());
+    pair.ok_or_else(|| Failure::new(Code::E0106, format!("--exec-read takes TOOL=CMD, not {text:?}")))
 }

@@ -21,6 +21,7 @@ mod find;
 mod flags;
 mod flips;
 mod fork;
+mod forms;
 mod full;
 mod governance;
 mod heads;

@@ -19,11 +19,12 @@ const fn member(name: &'static str, in_terms: bool, in_comparison: bool) -> Memb
 }
 
 /// All members, in the order of the documentation.
-pub const MEMBERS: [Member; 20] = [
+pub const MEMBERS: [Member; 21] = [
     member("name", true, true),
     member("version", true, true),
     member("words", true, true),
-    member("goal", true, false),
+    member("goal", false, false),
+    member("policy", false, false),
     member("reducer", true, true),
     member("module", true, true),
     member("constants", true, true),
@@ -66,9 +67,9 @@ mod tests {
         }
         let rest: Vec<&str> =
             MEMBERS.iter().filter(|member| !member.in_comparison).map(|member| member.name).collect();
-        assert_eq!(rest, ["goal", "approvers", "obligations", "progress_contracts", "progress"]);
+        assert_eq!(rest, ["goal", "policy", "approvers", "obligations", "progress_contracts", "progress"]);
         let others: Vec<&str> =
             MEMBERS.iter().filter(|member| !member.in_terms).map(|member| member.name).collect();
-        assert_eq!(others, ["approvers", "progress_contracts", "progress"]);
+        assert_eq!(others, ["goal", "policy", "approvers", "progress_contracts", "progress"]);
     }
 }

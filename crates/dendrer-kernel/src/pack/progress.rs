@@ -17,7 +17,7 @@ const CONTRACT: [&str; 8] =
 const PLAN: [&str; 5] = ["goals", "constraints", "challenges", "weights", "tolerance"];
 const WEIGHTS: [&str; 3] = ["structural_completion", "constraint_satisfaction", "skeptic_survival_rate"];
 
-/// The most that anything weighs.
+/// The most that a constraint weighs.
 const WEIGHT_MAX: f64 = 1_000_000.0;
 
 /// Reads the progress contracts, each of which is a predicate as well, and reports all that is wrong with them.
@@ -166,19 +166,33 @@ fn read_weights(reader: &mut Reader, plan: &At<'_>) -> [f64; 3] {
     if reader.object(&at, "weights", &WEIGHTS).is_none() {
         return [0.0; 3];
     }
-    WEIGHTS.map(|name| {
+    let weights = WEIGHTS.map(|name| {
         if at.member(name).is_none() {
             reader.missing(&at, format!("there is no weight of {name}"), "0 is one, too");
         }
-        read_weight(reader, &at, name).unwrap_or(0.0)
-    })
+        read_number(reader, &at, name, 1.0).unwrap_or(0.0)
+    });
+    // Decimal fractions that make 1 on paper may make a little more as doubles.
+    let most = weights[0] + weights[1];
+    if most > 1.0 + f64::EPSILON {
+        let message = format!(
+            "{} and {} weigh {most} together: a score is a number from 0 to 1",
+            WEIGHTS[0], WEIGHTS[1]
+        );
+        reader.fault(Code::E0902, &at, message, "let both together weigh 1 or less");
+    }
+    weights
 }
 
 fn read_weight(reader: &mut Reader, parent: &At<'_>, name: &str) -> Option<f64> {
+    read_number(reader, parent, name, WEIGHT_MAX)
+}
+
+fn read_number(reader: &mut Reader, parent: &At<'_>, name: &str, most: f64) -> Option<f64> {
     let at = parent.member(name)?;
-    let weight = at.value.as_f64().filter(|weight| (0.0..=WEIGHT_MAX).contains(weight));
+    let weight = at.value.as_f64().filter(|weight| (0.0..=most).contains(weight));
     if weight.is_none() {
-        let message = format!("{name} is a number from 0 to {WEIGHT_MAX}, not {}", at.value);
+        let message = format!("{name} is a number from 0 to {most}, not {}", at.value);
         reader.fault(Code::E0902, &at, message, "");
     }
     weight

@@ -253,6 +253,37 @@ impl Reader {
     }
 }
 
+/// Reads the policy rules, which every state must keep. They are recorded as they are written, so they read the state alone.
+fn read_policy(reader: &mut Reader, root: &At<'_>) -> Vec<Value> {
+    let mut rules: Vec<Value> = Vec::new();
+    for at in reader.list(root, "policy") {
+        if reader.object(&at, "a policy rule", &["id", "holds"]).is_none() {
+            continue;
+        }
+        let (id, holds) = (reader.text(&at, "id"), reader.text(&at, "holds"));
+        let (Some(id), Some(holds)) = (id, holds) else {
+            let hint = "like `{id: within_budget, holds: state.spent <= 600}`";
+            reader.fault(Code::E0902, &at, "a policy rule has an `id` and a `holds`".to_owned(), hint);
+            continue;
+        };
+        match Predicate::holds(id, holds) {
+            Err(error) => {
+                reader.fault(Code::E0902, &at, error.to_string(), "a policy rule reads the state alone")
+            }
+            Ok(rule) if rule.reads_counters() => {
+                let message =
+                    "a policy rule reads the state alone, and state.counters is beside it".to_owned();
+                reader.fault(Code::E0902, &at, message, "");
+            }
+            Ok(_) if rules.iter().any(|rule| rule.get("id").and_then(Value::as_str) == Some(id)) => {
+                reader.fault(Code::E0903, &at, format!("there is another policy rule {id}"), "");
+            }
+            Ok(_) => rules.push(at.value.clone()),
+        }
+    }
+    rules
+}
+
 pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<PackFault>> {
     let mut reader = Reader::default();
     let mut modules = Reading::new(modules);
@@ -263,6 +294,7 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Pac
     let name = read_name(&mut reader, &root);
     let version = read_version(&mut reader, &root);
     let (words, goal) = (reader.shared(&root, "words"), reader.shared(&root, "goal"));
+    let policy = read_policy(&mut reader, &root);
     let (engine, module) = read_engine(&mut reader, &root, &mut modules);
     let mut taken: BTreeSet<String> = RESERVED.iter().map(|name| (*name).to_owned()).collect();
     let constants = read_constants(&mut reader, &root, &mut taken);
@@ -335,6 +367,7 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Pac
             version,
             words,
             goal,
+            policy,
             engine,
             module,
             fields,

@@ -93,7 +93,8 @@ impl<'p> ProgressCourse<'p> {
                 let structural = part(w1, self.structural_completion())?;
                 let satisfied = part(w2, self.constraint_satisfaction())?;
                 let survived = if w3 == 0.0 { 1.0 } else { self.skeptic_survival_rate()? };
-                Ok(rounded(w1 * structural + w2 * satisfied - w3 * (1.0 - survived)))
+                // A score is a number from 0 to 1 (dendrer paper 4.6); lost challenges alone could push it below 0.
+                Ok(rounded(w1 * structural + w2 * satisfied - w3 * (1.0 - survived)).clamp(0.0, 1.0))
             }
         }
     }

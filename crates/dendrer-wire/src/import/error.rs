@@ -81,6 +81,14 @@ pub enum ImportError {
         /// Which item, as a JSON pointer.
         at: String,
     },
+    /// The hash of an event is not that of its text and the hashes before it.
+    #[error("{why}")]
+    Chain {
+        /// The fault.
+        why: String,
+        /// Which item, as a JSON pointer.
+        at: String,
+    },
     /// A limit ended the module that reduces at an item.
     #[error("{error}")]
     Stopped {
@@ -147,6 +155,7 @@ impl ImportError {
             ImportError::Map { .. } => Code::E0215,
             ImportError::Stopped { .. } => Code::E0521,
             ImportError::Changed => Code::E0216,
+            ImportError::Chain { .. } => Code::E0213,
             ImportError::Repository(error) => error.code(),
         }
     }
@@ -174,7 +183,7 @@ impl ImportError {
             ImportError::Gap(note) => vec![("path", note.path.clone())],
             ImportError::Intent { error, at } => vec![("path", at.clone()), ("member", error.path.clone())],
             ImportError::Refused { at, .. } | ImportError::Stopped { at, .. } => vec![("path", at.clone())],
-            ImportError::Map { at, .. } => vec![("path", at.clone())],
+            ImportError::Map { at, .. } | ImportError::Chain { at, .. } => vec![("path", at.clone())],
             _ => Vec::new(),
         }
     }

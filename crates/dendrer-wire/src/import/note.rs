@@ -35,6 +35,10 @@ pub enum NoteKind {
     CallIdRepeated,
     /// Content in parts, among them calls or results that are kept and not read as such.
     PartsNotRead,
+    /// Members of an event that this store did not make: they are kept as text.
+    KeptFromSource,
+    /// Events that do not have the whole state.
+    StateIncomplete,
 }
 
 impl NoteKind {
@@ -55,6 +59,8 @@ impl NoteKind {
             NoteKind::ArgumentsNotJson => "arguments_not_json",
             NoteKind::CallIdRepeated => "call_id_repeated",
             NoteKind::PartsNotRead => "parts_not_read",
+            NoteKind::KeptFromSource => crate::event::KEPT,
+            NoteKind::StateIncomplete => "state_incomplete",
         }
     }
 
@@ -62,7 +68,9 @@ impl NoteKind {
     pub fn is_gap(self) -> bool {
         !matches!(
             self,
-            NoteKind::ArgumentsNotJson
+            NoteKind::KeptFromSource
+                | NoteKind::StateIncomplete
+                | NoteKind::ArgumentsNotJson
                 | NoteKind::CallIdNotText
                 | NoteKind::CallIdRepeated
                 | NoteKind::PartsNotRead
@@ -105,11 +113,18 @@ pub struct ImportNote {
     pub path: String,
     /// One sentence.
     pub message: String,
+    /// One more member of its entry of `anomalies`.
+    member: Option<(&'static str, Value)>,
 }
 
 impl ImportNote {
     pub(super) fn new(kind: NoteKind, path: impl fmt::Display, message: impl Into<String>) -> ImportNote {
-        ImportNote { kind, path: path.to_string(), message: message.into() }
+        ImportNote { kind, path: path.to_string(), message: message.into(), member: None }
+    }
+
+    /// Adds a member to its entry of `anomalies`.
+    pub(super) fn with(self, name: &'static str, value: Value) -> ImportNote {
+        ImportNote { member: Some((name, value)), ..self }
     }
 
     /// Returns the note as an entry of `anomalies`: kind and place, and no sentence.
@@ -119,6 +134,7 @@ impl ImportNote {
         if self.kind.is_gap() {
             members.push(("gap", Value::from(true)));
         }
+        members.extend(self.member.clone());
         Value::record(members)
     }
 }

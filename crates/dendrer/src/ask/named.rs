@@ -7,6 +7,7 @@ use dendrer_kernel::counters;
 use dendrer_kernel::expr::ExprError;
 use dendrer_kernel::pack::{Pack, extend};
 use dendrer_kernel::predicate::{BUILT_IN, Polarity, Predicate, Window};
+use dendrer_kernel::progress::{CANNOT_TELL, NO_SCORE};
 use dendrer_object::text::nearest;
 use dendrer_object::{Digest, Pointer, Value};
 
@@ -80,6 +81,8 @@ pub enum UnjudgedHint {
     Module,
     /// This field or counter was probably meant.
     Near(String),
+    /// The progress contract itself says that it cannot tell.
+    Own,
     /// The score of a progress contract must be a number from 0 to 1.
     Score,
     /// The expression must say what these missing places mean, the outermost first.
@@ -220,7 +223,10 @@ pub fn unjudged_hint(trace: &Trace, predicate: &Predicate, why: &str) -> Option<
         return Some(UnjudgedHint::Near(near));
     }
     let path = predicate.read_set().first()?.clone();
-    if predicate.progress().is_some() {
+    if predicate.progress().is_some() && why.ends_with(CANNOT_TELL) {
+        return Some(UnjudgedHint::Own);
+    }
+    if predicate.progress().is_some() && why.ends_with(NO_SCORE) {
         return Some(UnjudgedHint::Score);
     }
     // `has` helps only if something is missing.

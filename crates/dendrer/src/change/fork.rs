@@ -233,7 +233,12 @@ pub fn fork(
     let reducer = match &kernel_terms.pack {
         None => reducer,
         Some(bound) => {
-            let other = crate::run::pack::read_recorded(&terms.run, &bound.value)?.reducer();
+            let pack = crate::run::pack::read_recorded(&terms.run, &bound.value)?;
+            // Another pack brings its own policy; without one, the rules of the parent stay in force.
+            if terms.pack.is_some() && !pack.policy.is_empty() {
+                kernel_terms.policy = Some(pack.policy.clone());
+            }
+            let other = pack.reducer();
             // What recorded intents bring means something else to another engine.
             if other.name() != reducer.name() {
                 let (own, other) = (reducer.name().to_owned(), other.name().to_owned());

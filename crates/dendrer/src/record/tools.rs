@@ -104,7 +104,7 @@ impl<'t> Executor<'t> {
 }
 
 /// Lists the calls that a request asks for.
-fn calls(tick: u64, content: &Value) -> Vec<CallKey> {
+pub(crate) fn calls(tick: u64, content: &Value) -> Vec<CallKey> {
     let Some(action) = content.get("action") else { return Vec::new() };
     let key = |(index, call): (usize, &Value)| CallKey {
         tick,
@@ -118,9 +118,20 @@ fn calls(tick: u64, content: &Value) -> Vec<CallKey> {
     }
 }
 
+/// Returns the parameters of a call of a request; null if it has none.
+pub(crate) fn params_of(content: &Value, index: u64) -> Value {
+    let action = content.get("action");
+    let listed = action.and_then(|action| action.get("calls")).and_then(Value::as_array);
+    let call = match listed {
+        Some(calls) => usize::try_from(index).ok().and_then(|index| calls.get(index)),
+        None => action,
+    };
+    call.and_then(|call| call.get("params")).cloned().unwrap_or(Value::Null)
+}
+
 /// Finds the open call that a result answers. A result that names another tool or other parameters than any open
 /// call answers none of them: a wrong answer would be worse than a missing one.
-fn answered(open: &[(Digest, CallKey)], links: &[Link], content: &Value) -> Option<usize> {
+pub(crate) fn answered(open: &[(Digest, CallKey)], links: &[Link], content: &Value) -> Option<usize> {
     let caused_by =
         |request: &Digest| links.iter().any(|link| link.rel == Rel::CausedBy && link.hash == *request);
     let is_linked = open.iter().any(|(request, _)| caused_by(request));

@@ -1,6 +1,6 @@
 //! `fork --exec`: a fork is gone on with live, by a command that proposes intents and is told what became of them.
 //!
-//! Nothing else in dendrer runs a command. It speaks as it would to `dendrer commit`: what it prints are intents, a JSON
+//! It speaks as it would to `dendrer commit`: what it prints are intents, a JSON
 //! line each, and what it reads are the acknowledgements, after a first line with the document of the fork.
 //!
 //! Rule: the program never waits for the command while the command may wait for the program. So the input of the command is
@@ -8,7 +8,7 @@
 
 use std::io::Write;
 use std::path::Path;
-use std::process::{ChildStdin, Command, ExitStatus, Stdio};
+use std::process::{ChildStdin, ExitStatus, Stdio};
 use std::sync::mpsc::{Sender, channel};
 
 use dendrer::lines::{self, LineOptions, Recording};
@@ -18,6 +18,7 @@ use dendrer_object::Value;
 use dendrer_view::fork::{ExecStatus, ForkAnswer};
 
 use crate::context::replies::{self, Heard};
+use crate::context::shell::shell;
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::out::Out;
@@ -61,22 +62,6 @@ pub(super) fn go_on(
         Failure::new(Code::E0808, "how the command ended is not known").at("cause", error.to_string())
     })?;
     Ok((ExecStatus { code: status.code(), signal: signal(status) }, stopped))
-}
-
-#[cfg(not(windows))]
-fn shell(command: &str) -> Command {
-    let mut shell = Command::new("sh");
-    shell.args(["-c", command]);
-    shell
-}
-
-#[cfg(windows)]
-fn shell(command: &str) -> Command {
-    use std::os::windows::process::CommandExt;
-    let mut shell = Command::new("cmd");
-    // `/S` takes away the outer quotes alone; ours would be escaped as no shell reads them.
-    shell.raw_arg(format!("/S /C \"{command}\""));
-    shell
 }
 
 /// Writes to the command from a thread of its own, in order, until it is to be told no more or reads no more.
