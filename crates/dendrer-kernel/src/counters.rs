@@ -27,7 +27,7 @@ pub const NAMES: &[&str] = &[
 /// The member of the counters' value that says from which transition on they are lower bounds.
 const UNREAD: &str = "unread";
 
-/// Why a counter is unknown; `None` if it is known. `name` is `None` for all counters together.
+/// Why a counter is unknown; `None` if it is known. Without a `name`, of all counters together.
 pub(crate) fn unknown_since(counters: &Value, name: Option<&str>) -> Option<Since> {
     since_unread(counters.get(UNREAD)?.as_u64()?, name)
 }

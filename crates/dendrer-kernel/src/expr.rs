@@ -57,10 +57,8 @@ use crate::counters::{Counters, Hidden};
 use check::Checker;
 pub use error::{EvalError, ExprError, Span, Uncertain};
 pub use inspect::{Literal, NamedComparison, NamedPlace};
+pub use lex::TEXT_SIZE_MAX;
 pub use turns::Way;
-
-/// How many bytes a text may have.
-pub const TEXT_SIZE_MAX: usize = 64 << 10;
 
 /// How deep the tree of an expression, and the parentheses of its text, may be nested.
 pub const DEPTH_MAX: usize = 64;

@@ -50,7 +50,7 @@ pub struct Met {
     pub word: &'static str,
     /// The place, as an expression writes it, if there is one.
     pub at: Option<String>,
-    /// The sentence for whoever sees it happen. It is never put on record.
+    /// The sentence for the caller of this step. It is never put on record.
     pub message: String,
 }
 

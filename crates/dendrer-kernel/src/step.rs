@@ -30,6 +30,7 @@ use crate::reduce::{DeltaReducer, ReduceError, ReducedDelta, Reducer};
 use crate::stopped::Stopped;
 use crate::unknown::{self, UnknownPlaces};
 
+mod anomaly;
 mod cause;
 mod change;
 mod diversion;
@@ -43,7 +44,10 @@ mod reads;
 mod rules;
 mod seeds;
 mod terms;
+mod version;
 
+pub use anomaly::{Anomaly, note_anomaly};
+use anomaly::{anomaly_change, make_anomaly};
 pub(crate) use cause::{Cause, again, cause};
 use change::Change;
 pub use diversion::{Diversion, RecordedStep, Taken};
@@ -59,7 +63,7 @@ pub use seeds::{Inputs, Seeds};
 pub use terms::RaisedDoor;
 use terms::Terms;
 
-pub use rules::KERNEL_VERSION;
+pub use version::KERNEL_VERSION;
 
 /// Member of a transition with the change that was proposed, if the kernel recorded a rounded one in `delta`.
 const PROPOSED: &str = "proposed";
@@ -176,24 +180,6 @@ pub struct AgentHead {
     pub seq: u64,
     /// Its id.
     pub id: Digest,
-}
-
-/// Something that the runtime saw and must not pass over (dendrer paper 3.3.2).
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Anomaly {
-    /// A word for what it is, like `replay_divergence` or `tool_failure`.
-    pub kind: Arc<str>,
-    /// What the runtime says of it: an object whose members are kept as they are, like `{"text": "..."}`.
-    pub about: Value,
-    /// The agent it concerns.
-    pub agent: Option<Arc<str>>,
-}
-
-impl Anomaly {
-    /// An anomaly that is described by a text of the runtime.
-    pub fn told(kind: &str, text: &str) -> Anomaly {
-        Anomaly { kind: kind.into(), about: Value::record([("text", Value::from(text))]), agent: None }
-    }
 }
 
 /// Returns the state that a run record says the run was given: without what the kernel wrote into it.
@@ -571,7 +557,7 @@ fn reduce(
         // A recorder below stage 2 keeps what happened. The state does not follow, so what it would have written is
         // unknown from here on (design, sections 5 and 7).
         Err(error) => {
-            let mut change = Change::none(head, Some(reducer_note(&error, intent)));
+            let mut change = Change::none(&head.state, Some(reducer_note(&error, intent)));
             change.mark(&reducer.unknown_after_error(&head.state, intent, head.tick + 1));
             Ok(change)
         }
@@ -714,7 +700,7 @@ fn make_violation(head: &mut RunState, inputs: Inputs) -> Result<Record, SealErr
         members: vec![("violations".into(), violations)],
         links: vec![Link { rel: Rel::CausedBy, hash: head.id }],
     };
-    let change = Change::none(head, None);
+    let change = Change::none(&head.state, None);
     let prepared = draft_transition(head, transition, change, inputs)?;
     Ok(seal_one(head, prepared))
 }
@@ -725,42 +711,6 @@ fn reducer_note(error: &ReduceError, intent: &Intent) -> Value {
     note.set("delta", Value::from(delta));
     note.set("kind", Value::from(REDUCER_ERROR));
     Value::Object(note)
-}
-
-/// Puts an anomaly that the runtime saw on record: a `kernel.anomaly`, which no agent can author.
-pub fn note_anomaly(head: &mut RunState, anomaly: &Anomaly, inputs: Inputs) -> Result<Record, SealError> {
-    let mut entry = anomaly.about.as_object().cloned().unwrap_or_default();
-    entry.set("kind", Value::from(&*anomaly.kind));
-    if let Some(agent) = &anomaly.agent {
-        entry.set("agent_id", Value::String(Arc::clone(agent)));
-    }
-    make_anomaly(head, Value::Object(entry), inputs)
-}
-
-fn make_anomaly(head: &mut RunState, entry: Value, inputs: Inputs) -> Result<Record, SealError> {
-    let change = anomaly_change(head, &entry);
-    let transition = Transition {
-        type_name: "kernel.anomaly".parse().expect("a type of the ontology"),
-        author: Author::Kernel,
-        agent: KERNEL.into(),
-        goal: None,
-        members: vec![("anomalies".into(), Value::array([entry]))],
-        links: Vec::new(),
-    };
-    let prepared = draft_transition(head, transition, change, inputs)?;
-    Ok(seal_one(head, prepared))
-}
-
-/// Returns the change of an anomaly: the state lists it from then on.
-fn anomaly_change(head: &RunState, entry: &Value) -> Change {
-    let mut in_state = entry.as_object().cloned().unwrap_or_default();
-    // The id of a record is made with chance, and nothing by chance is in the state (design, section 4).
-    in_state.remove("refusal");
-    in_state.set("tick", Value::from(head.tick + 1));
-    let path = Pointer::of(["kernel_anomalies"]);
-    let delta = Delta(vec![Op::append(path, Value::Object(in_state))]);
-    let state = delta.apply(&head.state).expect("kernel_anomalies is an array that only the kernel writes");
-    Change { state, delta, notes: Vec::new(), proposed: None }
 }
 
 fn judge(head: &RunState, intent: &Intent) -> Result<(), Reason> {

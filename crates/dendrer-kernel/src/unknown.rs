@@ -68,7 +68,9 @@ pub(crate) fn gap(intent: &Intent) -> Option<&'static str> {
 }
 
 fn notes_any<'a>(noted: impl IntoIterator<Item = &'a Value>, kinds: &[&str]) -> bool {
-    noted.into_iter().any(|note| note.get("kind").and_then(Value::as_str).is_some_and(|kind| kinds.contains(&kind)))
+    noted
+        .into_iter()
+        .any(|note| note.get("kind").and_then(Value::as_str).is_some_and(|kind| kinds.contains(&kind)))
 }
 
 /// Whether these anomalies of a transition note that its message could not be read: it may have been anything.

@@ -1,6 +1,6 @@
 //! The hashes of the source documents, made from our records on request and checked on request.
 //!
-//! Nothing rests on them: both leave fields uncovered and put no separators between what they join, so two different
+//! They prove nothing: both leave fields uncovered and put no separators between what they join, so two different
 //! texts can have one hash (design, section 3). What protects a record is its id. They are here so that a program that
 //! was written from one of those documents can read a run and see for itself.
 //!
@@ -311,7 +311,7 @@ mod tests {
             let mut gap = lines.clone();
             gap.remove(2);
             assert_eq!(profile.check(&gap).unwrap_err().line, 3, "{profile:?}");
-            // F-44: what the formula leaves out can be changed unseen, which is why nothing rests on it.
+            // F-44: what the formula leaves out can be changed unseen, which is why it proves nothing.
             if let Some(uncovered) = uncovered {
                 let mut edited = lines;
                 edited[2] = with(&edited[2], uncovered, Value::from("anything"));

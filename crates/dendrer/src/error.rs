@@ -222,7 +222,7 @@ pub enum Error {
     /// Runs cannot be merged, or a conflict not be resolved.
     #[error(transparent)]
     Merge(#[from] MergeError),
-    /// A tick is none that can be imported.
+    /// A tick cannot be imported.
     #[error("tick {tick} of {run} cannot be imported: {why}")]
     NotImportable {
         /// The run.

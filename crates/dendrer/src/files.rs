@@ -129,7 +129,7 @@ fn partial<T>(path: &Path, take: &mut dyn FnMut(&Path) -> io::Result<T>) -> io::
     Err(io::ErrorKind::AlreadyExists.into())
 }
 
-/// Removes what programs left that were stopped while they wrote a file. Nobody may be writing it.
+/// Removes what programs left that were stopped while they wrote a file. No program may be writing it then.
 pub fn remove_partial(path: &Path) {
     let stem = stem_of(path);
     let is_left = |name: &str| name.starts_with(&stem) && name.ends_with(PARTIAL);

@@ -268,7 +268,7 @@ fn question(subject: Subject<'_>, side: Option<WindowChoice>, trace: &Trace) -> 
     Ok(Asked { question: BisectQuestion::Predicate(named.predicate.clone()), named: Some(named) })
 }
 
-/// Reports why there is no onset that can be relied on.
+/// Reports why the onset cannot be relied on.
 fn refusal(command: &BisectCommand, trace: &Trace, answer: &BisectAnswer) -> Option<Failure> {
     let BisectFound { question, report, .. } = &answer.found;
     match &report.outcome {

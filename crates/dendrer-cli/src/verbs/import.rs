@@ -154,7 +154,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
                 rehearsed.map_err(|error| failure(args, &error, 0))?
             }
         };
-        return out.answer(&answer(args, &plan, None, (errors, Vec::new())));
+        return out.answer(&answer(args, &plan, None, RuleFaults { errors, ..RuleFaults::default() }));
     }
     let repo = context::write_store(global)?;
     let store = repo.writer()?;
@@ -174,10 +174,13 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     closed?;
     let found = match pack {
         // Without rules nothing is written, and no place is unknown.
-        None => (Vec::new(), Vec::new()),
+        None => RuleFaults::default(),
         Some(_) => {
             let trace = Trace::open(&context::read_store(global)?, &plan.start.run)?;
-            (errors_of_rules(&trace)?, unknown::listed(&trace.state(trace.tip())?))
+            RuleFaults {
+                errors: errors_of_rules(&trace)?,
+                unknown: unknown::listed(&trace.state(trace.tip())?),
+            }
         }
     };
     out.answer(&answer(args, &plan, Some(tip), found))
@@ -363,13 +366,15 @@ fn why(plan: &ImportPlan, args: &Import) -> String {
     format!("{chosen}{place}{run}")
 }
 
+/// What the rules of the pack met: errors with their ticks, and the places that are unknown at the end.
+#[derive(Default)]
+struct RuleFaults {
+    errors: Vec<(u64, String)>,
+    unknown: Vec<(Pointer, Since)>,
+}
+
 /// The answer on an import; `tip` is `None` if nothing was written.
-fn answer(
-    args: &Import,
-    plan: &ImportPlan,
-    tip: Option<Digest>,
-    (errors, unknown): (Vec<(u64, String)>, Vec<(Pointer, Since)>),
-) -> ImportAnswer {
+fn answer(args: &Import, plan: &ImportPlan, tip: Option<Digest>, faults: RuleFaults) -> ImportAnswer {
     let tally = &plan.tally;
     let note = |(tick, note): &(u64, import::ImportNote)| ImportNoteShown {
         tick: *tick,
@@ -396,8 +401,8 @@ fn answer(
         bytes: plan.bytes,
         tip,
         pack: plan.start.pack.as_ref().map(|bound| digest(&bound.value)),
-        errors,
-        unknown,
+        errors: faults.errors,
+        unknown: faults.unknown,
         first: tally.first.clone(),
     }
 }

@@ -45,11 +45,11 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
         return Err(Failure::new(Code::E0110, format!("{} is a store already", path.display()))
             .note("nothing was changed"));
     }
-    // Whoever goes on with the restore has a store.
+    // The restore may continue: a store is there.
     if let Some(failure) = context::cut_off(files::dir_of(&path)) {
         return Err(failure.note("nothing was made"));
     }
-    // Whoever copies the store, or hands it over, must not hand over its key.
+    // A copy of the store must not contain its key.
     let key_dir = |file: &str| Path::new(file).parent().map(std::path::absolute);
     if let Some(Ok(near)) = global.key.as_deref().and_then(key_dir)
         && std::path::absolute(&path).is_ok_and(|path| near.starts_with(path))

@@ -846,7 +846,7 @@ impl<'a, 'b> Machine<'a, 'b> {
                 member(object, &name, &Digest::of(name.as_bytes()), path, index)
             }
             (Value::Array(array), View::Num(num)) => {
-                let at = exact_index(&num).ok_or_else(|| trouble(Trouble::Fraction, &[node]))?;
+                let at = number::exact_index(&num).ok_or_else(|| trouble(Trouble::Fraction, &[node]))?;
                 Ok(usize::try_from(at).ok().and_then(|at| array.get(at)))
             }
             (Value::Object(_), other) => Err(wrong(node, &other, "[]", "a string here")),
@@ -902,16 +902,6 @@ fn member<'v>(
             None => Ok(None),
             Some(tag) => Err(no_members(path, index, &View::Tagged(object, tag))),
         },
-    }
-}
-
-/// Returns the integer that an index is, if it is one.
-fn exact_index(num: &Num) -> Option<i64> {
-    match num {
-        Num::Int(value) => Some(*value),
-        Num::Double(value) => (value.fract() == 0.0).then(|| number::to_int(num).unwrap_or(-1)),
-        Num::Data(number) if number.is_big() => Some(-1),
-        Num::Data(number) => number.as_i64(),
     }
 }
 

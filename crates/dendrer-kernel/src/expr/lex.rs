@@ -29,6 +29,9 @@ pub(super) enum Kind<'t> {
 /// Operators of other languages, and what each is here.
 const MISTAKEN: [(&str, &str); 5] = [("=<", "<="), ("=>", ">="), ("<>", "!="), ("===", "=="), ("!==", "!=")];
 
+/// How many bytes a text may have.
+pub const TEXT_SIZE_MAX: usize = 64 << 10;
+
 /// Longer symbols come before those they begin with.
 const SYMBOLS: [&str; 24] = [
     "&&", "||", "==", "!=", "<=", ">=", "<", ">", "!", "+", "-", "*", "/", "%", "?", ":", ".", ",", "(", ")",
@@ -37,9 +40,9 @@ const SYMBOLS: [&str; 24] = [
 
 /// Cuts the whole text.
 pub(super) fn tokens(text: &str) -> Result<Vec<Token<'_>>, ExprError> {
-    if text.len() > super::TEXT_SIZE_MAX {
+    if text.len() > TEXT_SIZE_MAX {
         let message =
-            format!("{} bytes are more than the {} an expression may have", text.len(), super::TEXT_SIZE_MAX);
+            format!("{} bytes are more than the {} an expression may have", text.len(), TEXT_SIZE_MAX);
         return Err(ExprError::new(LIMIT, Span::new(0, 0), message));
     }
     let mut lexer = Lexer { text, at: 0 };

@@ -241,3 +241,13 @@ fn doubles(operator: Operator, x: f64, y: f64) -> Result<f64, Trouble> {
         Operator::Remainder => Err(Trouble::Fraction),
     }
 }
+
+/// Returns the integer that an index is, if it is one.
+pub(super) fn exact_index(num: &Num) -> Option<i64> {
+    match num {
+        Num::Int(value) => Some(*value),
+        Num::Double(value) => (value.fract() == 0.0).then(|| to_int(num).unwrap_or(-1)),
+        Num::Data(number) if number.is_big() => Some(-1),
+        Num::Data(number) => number.as_i64(),
+    }
+}

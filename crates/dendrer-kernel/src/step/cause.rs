@@ -89,7 +89,7 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
                         None => own.push(entry.clone()),
                     }
                 }
-                // Whoever noted them, they are on record beside what the author said.
+                // Notes of an import or a runtime are on record beside what the author said.
                 intent.noted = own;
             }
             _ => intent.members.push((Arc::clone(name), value.clone())),

@@ -3,7 +3,6 @@
 use dendrer_object::Value;
 use dendrer_object::delta::Delta;
 
-use super::RunState;
 use crate::unknown::UnknownPlaces;
 
 /// The change that a transition makes.
@@ -16,10 +15,10 @@ pub(super) struct Change {
 }
 
 impl Change {
-    /// No change; where something stood in its way, with a note of that.
-    pub(super) fn none(head: &RunState, note: Option<Value>) -> Change {
+    /// No change of a state, with a note of what made it impossible.
+    pub(super) fn none(state: &Value, note: Option<Value>) -> Change {
         let notes = note.into_iter().collect();
-        Change { state: head.state.clone(), delta: Delta::default(), notes, proposed: None }
+        Change { state: state.clone(), delta: Delta::default(), notes, proposed: None }
     }
 
     /// Makes these places the unknown ones of the state after.

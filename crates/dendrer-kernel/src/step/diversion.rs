@@ -113,7 +113,7 @@ impl Diversion {
             Cause::Violation if head.owed().is_empty() => {
                 return Ok(Taken { delta: Delta::default(), failed: None });
             }
-            Cause::Violation => Change::none(head, None),
+            Cause::Violation => Change::none(&head.state, None),
             Cause::Proposed(intent) => match reduce(head, intent, reducer)? {
                 Ok(change) => change,
                 // A refused intent is no transition: nothing counts it.

@@ -5,7 +5,8 @@ use std::sync::Arc;
 use dendrer_object::record::{Record, SealError};
 use dendrer_object::{Code, Pointer, TypeName, Value};
 
-use super::{KERNEL_VERSION, MemberFault};
+use super::MemberFault;
+use super::version::KERNEL_VERSION;
 use crate::contract::Lack;
 use crate::ontology::AuthorshipError;
 use crate::reduce::ReduceError;

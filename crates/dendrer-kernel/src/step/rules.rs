@@ -9,11 +9,9 @@
 
 use dendrer_object::{Intent, Value};
 
+use super::version::KERNEL_VERSION;
 use super::{Inputs, Prepared, RunState, StartError, StepError};
 use crate::reduce::Reducer;
-
-/// The version of the rules by which new runs are made.
-pub const KERNEL_VERSION: u64 = 1;
 
 /// Judges and reduces one intent.
 type Prepare = fn(&mut RunState, &Intent, Inputs, &dyn Reducer) -> Result<Prepared, StepError>;
@@ -127,7 +125,7 @@ mod tests {
         // A record of one version does not pass for one of the other.
         let mut head = replay_start(&second[0], &DeltaReducer).unwrap();
         assert!(replay_step(&mut head, &first[1], &DeltaReducer, false).is_err());
-        // A fork goes on by the rules of its parent.
+        // A fork keeps the rules of its parent.
         let (_, _, mut forked) = fork(&two, &Fork::new("f".parse().unwrap()), inputs(9)).unwrap();
         step(&mut forked, &set(7), inputs(10)).unwrap();
         assert_eq!(forked.state().get("x"), Some(&Value::from(107u64)));

@@ -52,7 +52,7 @@ pub struct RunDivergence {
 }
 
 /// Finds the first transition that is not what another run has beside it. Whether two that cannot be compared in full
-/// are the same is not known, so from the first such pair on nobody can say.
+/// are the same is not known, so the answer is not known from the first such pair on.
 pub fn divergence(trace: &Trace, other: &Trace) -> Result<BisectQuestion, Error> {
     let kinds = vec![DiffKind::Structural, DiffKind::Semantic, DiffKind::Confidence];
     let question = diff::DiffQuestion { kinds, ..diff::DiffQuestion::new(trace, other) };
@@ -553,7 +553,7 @@ fn confirm(
             }
         }
     }
-    // Whoever asks for the onset asks for its state next.
+    // The state at the onset is the next question of most callers.
     trace.learn_from(fresh);
     Ok(())
 }

@@ -133,7 +133,7 @@ fn contingent(trace: &Trace, onset: u64) -> Result<Offer, Error> {
         Offer { class, decision: Some(decision), ..state(evidence) }
     };
     let is_decision = type_name == "policy.decision";
-    // What came from outside is a fact, whoever allowed to ask for it.
+    // Data that came from outside is a fact; who allowed the request does not matter.
     if is_data(type_name) {
         let evidence = format!("{before}, broken by data that entered at {onset}");
         return Ok(Offer { entered: Some(onset), ..state(evidence) });

@@ -6,8 +6,8 @@
 //! members makes a difference. Markers (`run.fork`, `run.cherrypick`) are in one run alone and are passed over, but one that
 //! changes the state is a difference of its own.
 //!
-//! A newcomer would break one rule: what was erased or withheld is neither equal nor different. It is named, and whoever
-//! counts differences says beside them what could not be compared.
+//! Rule: what was erased or withheld is neither equal nor different. It is named, and a count of differences comes with
+//! what could not be compared.
 
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
@@ -304,7 +304,7 @@ pub struct DiffReport {
     pub hidden: u64,
     /// The first pair that differs.
     pub first: Option<Pair>,
-    /// The states in the end; `None` if nobody asked.
+    /// The states in the end; `None` if the question left them out.
     pub outcome: Option<DiffOutcome>,
     /// The pairs behind the shared ticks by type; both types where they differ.
     pub types: BTreeMap<String, DiffTally>,

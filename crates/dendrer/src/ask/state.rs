@@ -49,7 +49,7 @@ pub struct StateDifference {
     pub unknown: Vec<(Pointer, Since)>,
 }
 
-/// Finds the value at a path of a state that was read at a tick; `None` if there is none.
+/// Finds the value at a path of a state that was read at a tick; `None` if the path leads nowhere.
 ///
 /// `counters` is derived and lies outside the state, but is found like any other member.
 pub fn value_at(trace: &Trace, tick: u64, state: &Value, path: &Pointer) -> Result<Option<Value>, Error> {

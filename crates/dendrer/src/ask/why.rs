@@ -51,7 +51,7 @@ pub struct Writes {
 pub enum Because {
     /// A change built on the value that stood there: certain.
     StoodThere,
-    /// A recorded link says so, as whoever recorded it understood things.
+    /// A recorded link says so, as the recorder of the line understood it.
     Link(Rel),
     /// A rule of the pack looked there when it was run again, and may rest on it.
     MayRead(Pointer),

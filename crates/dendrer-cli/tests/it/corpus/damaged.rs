@@ -114,7 +114,8 @@ fn damage(place: &Place, run: &Run, at: usize) -> Damaged {
     if damage == Damage::Cut {
         let last = messages[index].to_string();
         let end = written.rfind(&last).unwrap() + last.len() / 2;
-        written.truncate(written.floor_char_boundary(end));
+        let end = (0..=end).rev().find(|end| written.is_char_boundary(*end)).unwrap();
+        written.truncate(end);
     }
     std::fs::write(&file, written).unwrap();
     Damaged { damage, file, result: tick(index), from }
