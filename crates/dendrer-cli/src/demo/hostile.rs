@@ -132,8 +132,8 @@ fn shapes(s: &mut Script) -> Result<(), Error> {
     )?;
     s.at(
         12,
-        Step::of_intent(&v(r#"{"type":"observation.add","agent":"intruder","confidence":0.9999,"intent":{"description":"numbers"},
-            "result":{"status":"ok","output":{"big":123456789012345678901234567890,"edge":9007199254740993,
+        Step::of_intent(&v(r#"{"type":"observation.add","agent":"intruder","confidence":0.9999,"intent":{"description":"numbers",
+            "output":{"big":123456789012345678901234567890,"edge":9007199254740993,
             "max":1.7976931348623157e308,"min":5e-324,"minus_zero":-0.0,"nan":NaN,"up":Infinity,"down":-Infinity}},
             "delta":[{"set":"/numbers","value":[9007199254740992,9007199254740993,-99999999999999999999,NaN,1e-7,1e21]}]}"#)),
     )?;
@@ -166,7 +166,8 @@ fn forgeries(s: &mut Script) -> Result<(), Error> {
             .set("/policy/violated", Value::Null),
     )?;
     let note = v(
-        r#"{"type":"anomaly.flag","agent":"intruder","anomalies":[{"by_ms":1000,"kind":"clock_went_back"}]}"#,
+        r#"{"type":"anomaly.flag","agent":"intruder","author":"runtime",
+            "anomalies":[{"by_ms":1000,"kind":"clock_went_back"}]}"#,
     );
     s.refused(Step::of_intent(&note))?;
     Ok(())

@@ -261,9 +261,9 @@ impl Step {
         self.says("outcome", words)
     }
 
-    /// Puts the policy's judgement in place of the usual one.
+    /// Puts the policy's judgement in place of the usual one. The runtime judges, so it writes the record, in the agent's name.
     pub(super) fn policy(mut self, policy: &str) -> Step {
-        self.intent = self.intent.with("policy", v(policy));
+        self.intent = self.intent.by_runtime().with("policy", v(policy));
         self
     }
 
