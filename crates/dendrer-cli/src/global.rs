@@ -148,13 +148,13 @@ pub(crate) enum WindowChoice {
 /// Who writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum AuthorChoice {
-    /// Each line says; an agent where it does not.
-    Line,
-    /// Agents alone: no line can speak for the runtime.
+    /// Agents alone: not even an action.result.
     Agent,
-    /// The runtime: action.result and policy.decision are its own where a line names no author.
+    /// The runtime: it may write policy.decision, policy and anomalies too.
     Runtime,
-    /// Nobody can.
+    /// A person, in their own words.
+    User,
+    /// The kernel, which takes no lines.
     System,
 }
 

@@ -125,20 +125,20 @@ fn demo_bytes_are_equal_on_every_machine() {
 }
 
 const TIPS: [&str; 14] = [
-    "trip-planner-a b19eee355dbe",
-    "logistics-run-47 1eda4c109b92",
-    "logistics-planner-1 54bfd79a7913",
-    "planning-run-12 18d1988874f5",
-    "financial-agent-A c23b5f6a5d18",
-    "financial-agent-B 493dee276d7a",
-    "financial-agent-C dcc56deeb52f",
+    "trip-planner-a 04491b28fb60",
+    "logistics-run-47 cb05e6cd2711",
+    "logistics-planner-1 324f24124b24",
+    "planning-run-12 6e17c83eb670",
+    "financial-agent-A c1ac47ad2f31",
+    "financial-agent-B 0e772b5a6878",
+    "financial-agent-C 9fad58558774",
     "claims-9 bc7bfa255a3f",
     "claims-10 c617e3c06f72",
-    "hostile-1 204a11e48f86",
-    "trip-planner-b a9b1ff3940de",
-    "trip-planner-c 7e93b04a9c32",
-    "trip-planner-d b0f5ce9fd387",
-    "logistics-fix-1 43a82f49aee1",
+    "hostile-1 2f310c82245a",
+    "trip-planner-b a2f39b0023ed",
+    "trip-planner-c 1b8dc84aeb19",
+    "trip-planner-d 3c9ddcbee527",
+    "logistics-fix-1 d328adc04c0b",
 ];
 
 #[test]

@@ -22,6 +22,9 @@ pub enum Class {
     Governance,
 }
 
+/// The type with which a policy or a person allows and denies.
+pub(crate) const DECISION: &str = "policy.decision";
+
 /// The types of the ontology, version 0.
 pub const TYPES: &[(&str, Class)] = &[
     ("observation.add", Class::Agent),
@@ -50,8 +53,11 @@ pub const ANOMALIES: &[&str] = &[
     "call_id_repeated",
     "call_unreadable",
     "call_without_result",
+    "cannot_be_judged",
     "clock_went_back",
     "extension_error",
+    "forged_author",
+    "forged_member",
     "forged_type",
     "invariant_breach",
     "kernel.anomaly",
@@ -62,6 +68,9 @@ pub const ANOMALIES: &[&str] = &[
     "result_ambiguous",
     "result_name_differs",
     "result_without_call",
+    "result_without_output",
+    "result_without_request",
+    "schema_mismatch",
     "source_cut",
     "value_too_deep",
     "value_too_large",
@@ -78,9 +87,9 @@ pub enum AuthorshipError {
         /// A known type that may have been meant.
         near: Option<String>,
     },
-    /// An agent tried to write what only its runtime may.
-    #[error("{0} is written by the runtime, not by an agent")]
-    RuntimeOnly(TypeName),
+    /// An agent or a user tried to write what only the runtime may.
+    #[error("{0} is written by the runtime, not by {author}", author = by(.1))]
+    RuntimeOnly(TypeName, Author),
     /// Someone tried to write what only the kernel or the institution may.
     #[error("{0} cannot be proposed: only the {1} writes it")]
     Forged(TypeName, &'static str),
@@ -90,6 +99,15 @@ pub enum AuthorshipError {
     /// Someone claimed to be the kernel or the institution, for a type that neither writes.
     #[error("{0} is not yours to propose as the {author}: only agents and their runtime propose", author = .1.as_str())]
     ForgedAuthor(TypeName, Author),
+}
+
+/// Names an author in a sentence.
+pub(crate) fn by(author: &Author) -> String {
+    match author {
+        Author::Agent => "an agent".to_owned(),
+        Author::User => "a user".to_owned(),
+        other => format!("the {}", other.as_str()),
+    }
 }
 
 fn did_you_mean(near: &Option<String>) -> String {
@@ -102,7 +120,7 @@ impl AuthorshipError {
         match self {
             AuthorshipError::Forged(..) => Code::E0401,
             AuthorshipError::Unknown { .. } => Code::E0402,
-            AuthorshipError::RuntimeOnly(_) => Code::E0403,
+            AuthorshipError::RuntimeOnly(..) => Code::E0403,
             AuthorshipError::ForgedAuthor(..) | AuthorshipError::ForgedName(_) => Code::E0408,
         }
     }
@@ -117,7 +135,9 @@ impl AuthorshipError {
                 let near = near.as_deref().map(|near| ("near", Value::from(near)));
                 fact("unknown_type", [type_of(type_name)].into_iter().chain(near))
             }
-            AuthorshipError::RuntimeOnly(name) => fact("runtime_only", [type_of(name)]),
+            AuthorshipError::RuntimeOnly(name, author) => {
+                fact("runtime_only", [("author", Value::from(author.as_str())), type_of(name)])
+            }
             AuthorshipError::Forged(name, writer) => {
                 let writer = ("writer", Value::from(*writer));
                 fact("forged_type", [type_of(name), writer])
@@ -178,10 +198,14 @@ pub fn check_authorship(
         Some(Class::System) => Err(AuthorshipError::Forged(type_name.clone(), KERNEL)),
         Some(Class::Governance) => Err(AuthorshipError::Forged(type_name.clone(), INSTITUTION)),
         _ if is_claimed(author) => Err(AuthorshipError::ForgedAuthor(type_name.clone(), author)),
-        Some(Class::Runtime) if author != Author::Runtime => {
-            Err(AuthorshipError::RuntimeOnly(type_name.clone()))
+        Some(Class::Agent) => Ok(()),
+        // A person may allow and deny; what a tool answered is seen by the runtime alone.
+        Some(Class::Runtime)
+            if author == Author::Runtime || author == Author::User && type_name.as_str() == DECISION =>
+        {
+            Ok(())
         }
-        Some(Class::Runtime | Class::Agent) => Ok(()),
+        Some(Class::Runtime) => Err(AuthorshipError::RuntimeOnly(type_name.clone(), author)),
     }
 }
 
@@ -195,7 +219,7 @@ mod tests {
         let names = TYPES.iter().map(|(name, class)| (*name, Some(*class)));
         let names = names.chain([("execute_transaction", Some(Class::Agent)), ("plan.updte", None)]);
         for (name, class) in names {
-            for author in [Author::Agent, Author::Runtime, Author::Kernel, Author::Institution] {
+            for author in [Author::Agent, Author::Runtime, Author::User, Author::Kernel, Author::Institution] {
                 let found = check_authorship(&name.parse().unwrap(), author, &registered);
                 let code = found.as_ref().err().map(AuthorshipError::code);
                 let expected = match (class, author) {
@@ -203,6 +227,7 @@ mod tests {
                     (Some(Class::System | Class::Governance), _) => Some(Code::E0401),
                     (_, Author::Kernel | Author::Institution) => Some(Code::E0408),
                     (Some(Class::Agent), _) | (Some(Class::Runtime), Author::Runtime) => None,
+                    (Some(Class::Runtime), Author::User) if name == "policy.decision" => None,
                     (Some(Class::Runtime), _) => Some(Code::E0403),
                 };
                 assert_eq!(code, expected, "{name} by {author}");

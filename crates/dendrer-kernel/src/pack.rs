@@ -449,6 +449,15 @@ pub(crate) fn contracts_of(value: &Value) -> Contracts {
     contracts::of_checked(value)
 }
 
+/// Returns the class of each tool that a recorded pack declares, without checking the rest of it.
+pub(crate) fn effects_of(value: &Value) -> impl Iterator<Item = (Arc<str>, Effect)> {
+    let tools = value.get("tools").and_then(Value::as_object);
+    tools
+        .into_iter()
+        .flat_map(|tools| tools.iter())
+        .filter_map(|(name, tool)| Some((Arc::clone(name), Effect::parse(tool.get("effect")?.as_str()?)?)))
+}
+
 /// Returns the transition types that a recorded pack registers, without checking the rest of it.
 pub(crate) fn registered(value: &Value) -> impl Iterator<Item = TypeName> {
     let types = value.get("types").and_then(Value::as_object);

@@ -12,9 +12,10 @@ use std::sync::{Arc, LazyLock};
 use dendrer_object::{Digest, Pointer, TypeName, Value};
 
 use crate::counters;
-use crate::expr::{Budget, Env, Expr, ExprError, Scope, Truth};
+use crate::expr::{Budget, Env, EvalError, Expr, ExprError, Scope, Truth};
 use crate::obligation::{Obligation, ObligationLook, unknown_words};
 use crate::progress::{Evaluation, Scored};
+use crate::sealed::Met;
 pub use crate::stopped::Stopped;
 use crate::unknown;
 
@@ -109,6 +110,8 @@ pub struct Predicate {
     owed: Option<Arc<Obligation>>,
     /// How good a state is, where the expression is the violation of a progress contract.
     scored: Option<Arc<Scored>>,
+    /// Whether the door refuses what would newly violate it, from stage 2 on.
+    is_enforced: bool,
 }
 
 /// The predicates that are always there.
@@ -143,6 +146,7 @@ impl Predicate {
             scope: Arc::default(),
             owed: None,
             scored: None,
+            is_enforced: false,
         }
     }
 
@@ -173,6 +177,7 @@ impl Predicate {
             scope: Arc::default(),
             owed: None,
             scored: None,
+            is_enforced: false,
         }
     }
 
@@ -294,6 +299,27 @@ impl Predicate {
             (Some(expr), Polarity::Condition) => expr.only_rises(),
             (Some(expr), Polarity::Holds) => expr.only_falls(),
             (None, _) => false,
+        }
+    }
+
+    /// Has the door refuse what would newly violate it, from stage 2 on (design, section 4).
+    #[must_use]
+    pub(crate) fn enforced(self, is_enforced: bool) -> Predicate {
+        Predicate { is_enforced, ..self }
+    }
+
+    /// Whether the door refuses what would newly violate it, from stage 2 on.
+    pub fn is_enforced(&self) -> bool {
+        self.is_enforced
+    }
+
+    /// Returns what keeps a state from being judged, as it is put on record ([`crate::sealed`]).
+    pub(crate) fn met(&self, state: &Value, counters: Option<&Value>) -> Met {
+        let env = Env { counters, ..Env::of(state) };
+        match self.expr().map(|expr| truth(expr, &env)) {
+            Some(Truth::Uncertain(why)) => EvalError::Uncertain(why).into(),
+            Some(Truth::Exhausted) => EvalError::Exhausted.into(),
+            _ => Met::from("its value cannot be computed".to_owned()),
         }
     }
 

@@ -434,7 +434,12 @@ pub fn intent(record: &Record, takes_delta: bool) -> Result<Option<Intent>, Repl
     }
     match step::cause(record, takes_delta).ok_or(ReplayError::Malformed { tick })?.0 {
         Cause::Proposed(intent) => Ok(Some(*intent)),
-        Cause::Marker(_) | Cause::Anomaly(_) | Cause::Violation | Cause::Extension(_) | Cause::Import(..) => {
+        Cause::Marker(_)
+        | Cause::Anomaly(_)
+        | Cause::Violation
+        | Cause::Extension(_)
+        | Cause::Line(..)
+        | Cause::Import(..) => {
             Ok(None)
         }
     }

@@ -10,7 +10,9 @@
 use std::fmt;
 
 use dendrer_object::delta::{DeltaError, DeltaErrorKind};
-use dendrer_object::{Code, Digest, Pointer, Value};
+use dendrer_object::{Code, Digest, Intent, Pointer, Value};
+
+use crate::ontology::by;
 
 /// A member that is not there.
 pub const MISSING: &str = "missing";
@@ -122,6 +124,14 @@ pub fn words(sealed: &Value) -> Option<String> {
     known.or_else(|| text("text").map(str::to_owned)).or_else(|| Some(of_note(text("kind")?)?.to_owned()))
 }
 
+/// Makes the sentence on a refusal from its content. What is wrong with a line that is no intent shows in the line itself.
+pub fn refused(content: &Value) -> Option<String> {
+    let reason = content.get("reason")?;
+    let is_line = reason.get("cause").and_then(Value::as_str) == Some("schema_mismatch");
+    let error = content.get("line").filter(|_| is_line).and_then(|line| Intent::from_value(line, None).err());
+    error.map(|error| error.message).or_else(|| words(reason))
+}
+
 /// Values of what is on record, as a sentence shows them.
 struct Shown<'v>(&'v Value);
 
@@ -160,15 +170,30 @@ fn sentence(cause: &str, sealed: &Value) -> Option<String> {
                 format!("there is no transition type {}; did you mean {}?", text("type"), text("near"))
             }
         },
-        "runtime_only" => format!("{} is written by the runtime, not by an agent", text("type")),
+        "runtime_only" => {
+            format!("{} is written by the runtime, not by {}", text("type"), writer(&text("author")))
+        }
+        "schema_mismatch" => match &*text("path") {
+            "" => "the line is no intent".to_owned(),
+            _ => format!("the line is no intent: {} is not what its name says", text("path")),
+        },
+        "author_not_given" => {
+            let may = sealed.get("may").and_then(Value::as_array).into_iter().flat_map(|may| may.iter());
+            let may: Vec<String> = may.filter_map(Value::as_str).map(writer).collect();
+            let author = writer(&text("author"));
+            format!("this line speaks for {author}, and only {} may write here", may.join(" or "))
+        }
+        "effect" => format!(
+            "the pack says of {} that it is {}, and the line says {}",
+            text("tool"),
+            text("declared"),
+            text("said")
+        ),
         "forged_type" => {
             format!("{} cannot be proposed: only the {} writes it", text("type"), text("writer"))
         }
         "member_not_yours" => {
-            let author = match &*text("author") {
-                "agent" => "an agent".to_owned(),
-                other => format!("the {other}"),
-            };
+            let author = writer(&text("author"));
             format!("{} is written by the kernel and the runtime, not by {author}", text("member"))
         }
         "no_result_here" => "result belongs to an action.result".to_owned(),
@@ -202,6 +227,8 @@ fn sentence(cause: &str, sealed: &Value) -> Option<String> {
         "rule_false" => "the rule does not hold".to_owned(),
         "rule_unjudged" => format!("the rule cannot be judged: {}", met(sealed)),
         "rule_too_long" => "the rule takes too many steps".to_owned(),
+        "violates" => format!("it would violate {}", ids(sealed, "violations", |_| None)),
+        "unjudged" => format!("it cannot be judged: {}", ids(sealed, "rules", |rule| Some(met(rule)))),
         "ungoverned" => {
             format!("the pack says nothing about {}, and at stage 3 nothing else is committed", text("type"))
         }
@@ -266,6 +293,21 @@ fn sentence(cause: &str, sealed: &Value) -> Option<String> {
         "extension_refused" => format!("the extension does not check: {}", text("codes")),
         _ => return of_delta_cause(cause, &shown),
     })
+}
+
+/// Lists the ids of what is on record, each with a remark.
+fn ids(sealed: &Value, name: &str, remark: impl Fn(&Value) -> Option<String>) -> String {
+    let listed = sealed.get(name).and_then(Value::as_array).into_iter().flat_map(|listed| listed.iter());
+    let shown = listed.filter_map(|one| {
+        let id = one.get("id")?.as_str()?;
+        Some(remark(one).map_or_else(|| id.to_owned(), |remark| format!("{id} ({remark})")))
+    });
+    shown.collect::<Vec<_>>().join(", ")
+}
+
+/// Names an author in a sentence, from the word on record.
+fn writer(word: &str) -> String {
+    word.parse().map_or_else(|_| word.to_owned(), |author| by(&author))
 }
 
 fn of_delta_cause(cause: &str, shown: &Shown<'_>) -> Option<String> {

@@ -25,6 +25,7 @@ pub use crate::names::{COUNTERS, KERNEL_PATHS, UNKNOWN};
 pub(crate) use crate::names::{is_counters_path, is_kernel_path};
 use crate::ontology::{AuthorshipError, KERNEL, check_authorship, check_name, is_claimed};
 use crate::pack::Bound;
+use crate::policy::PolicyRules;
 use crate::predicate::{Predicate, Verdict};
 use crate::reduce::{DeltaReducer, ReduceError, ReducedDelta, Reducer};
 use crate::stopped::Stopped;
@@ -33,11 +34,12 @@ use crate::unknown::{self, UnknownPlaces};
 mod anomaly;
 mod cause;
 mod change;
-mod diversion;
+pub mod diversion;
 mod extension;
 mod finding;
 mod fork;
 mod import;
+mod line;
 mod members;
 mod outcome;
 mod reads;
@@ -50,12 +52,12 @@ pub use anomaly::{Anomaly, note_anomaly};
 use anomaly::{anomaly_change, make_anomaly};
 pub(crate) use cause::{Cause, again, cause};
 use change::Change;
-pub use diversion::{Diversion, RecordedStep, Taken};
 pub use extension::{Approval, EXTENSION, Extension, ExtensionFault, NotExtended, approval_text, extend};
 pub use finding::{Finding, FindingKind, note_finding};
 use fork::Forked;
 pub use fork::{Fork, fork};
 pub use import::{Pick, Picked, cherrypick, refuse_import};
+pub use line::{LineFault, refuse_line};
 pub use members::MemberFault;
 pub use outcome::{Outcome, Reason, Refused, StartError, StepError};
 use rules::RuleSet;
@@ -68,8 +70,12 @@ pub use version::KERNEL_VERSION;
 /// Member of a transition with the change that was proposed, if the kernel recorded a rounded one in `delta`.
 const PROPOSED: &str = "proposed";
 
+/// The member that names the violations that began earlier and that a transition leaves as they are.
+pub const STILL_VIOLATED: &str = "still_violated";
+
 /// Kinds of anomaly that the kernel notes in a transition's `anomalies`. An intent cannot bring its own.
-const KERNEL_NOTES: [&str; 2] = [CLOCK_WENT_BACK, REDUCER_ERROR];
+const KERNEL_NOTES: [&str; 3] = [CANNOT_BE_JUDGED, CLOCK_WENT_BACK, REDUCER_ERROR];
+const CANNOT_BE_JUDGED: &str = "cannot_be_judged";
 const CLOCK_WENT_BACK: &str = "clock_went_back";
 const REDUCER_ERROR: &str = "reducer_error";
 
@@ -159,7 +165,7 @@ pub struct RunState {
     forked: Option<Forked>,
     stage: Stage,
     enforced_from: u64,
-    policy: Arc<[Predicate]>,
+    policy: Arc<PolicyRules>,
     /// Whether the state is known to keep every policy rule, or to say which it broke.
     is_judged: bool,
     terms: Arc<Terms>,
@@ -216,8 +222,8 @@ fn begin_by(
     let policy = read_policy(&start.policy)?;
     let marks = start.unknown.change_of(&start.state);
     let given = marks.apply(&start.state).expect("a member that only the kernel writes");
-    let latch = first_violated(&policy, &given);
-    let state = match latch.map(|rule| latch_violated(rule, 0).apply(&given)) {
+    let latch = first_violated(&policy.states, &given);
+    let state = match latch.map(|rule| latch_violated(rule.name(), 0).apply(&given)) {
         Some(latched) => latched.expect("policy is an object that only the kernel writes"),
         None => given,
     };
@@ -286,30 +292,8 @@ fn begin_by(
     Ok((record, head))
 }
 
-fn read_policy(rules: &[Value]) -> Result<Vec<Predicate>, StartError> {
-    let id_of = |rule: &'_ Value| rule.get("id").and_then(Value::as_str).map(str::to_owned);
-    let read = |(index, rule): (usize, &Value)| {
-        let fail = |why: String| StartError::Policy { index, why };
-        let (Some(id), Some(holds)) = (id_of(rule), rule.get("holds").and_then(Value::as_str)) else {
-            return Err(fail("a rule has a text `id` and a text `holds`".to_owned()));
-        };
-        let mut names = rule.as_object().into_iter().flat_map(|rule| rule.iter()).map(|(name, _)| &**name);
-        if let Some(other) = names.find(|name| !matches!(*name, "id" | "holds")) {
-            return Err(fail(format!("a rule has `id` and `holds`, and no \"{other}\"")));
-        }
-        if let Some(same) = rules[..index].iter().position(|rule| id_of(rule).as_deref() == Some(&*id)) {
-            return Err(fail(format!("rule {same} has the id \"{id}\" already")));
-        }
-        let id = id.as_str();
-        let rule = Predicate::holds(id, holds).map_err(|error| fail(error.to_string()))?;
-        if rule.reads_counters() {
-            return Err(fail(
-                "a policy rule reads the state alone, and state.counters is beside it".to_owned(),
-            ));
-        }
-        Ok(rule)
-    };
-    rules.iter().enumerate().map(read).collect()
+fn read_policy(rules: &[Value]) -> Result<PolicyRules, StartError> {
+    PolicyRules::read(rules).map_err(|(index, why)| StartError::Policy { index, why })
 }
 
 impl RunState {
@@ -395,7 +379,7 @@ impl RunState {
 
     /// The policy rules that every state must keep.
     pub fn policy(&self) -> &[Predicate] {
-        &self.policy
+        &self.policy.states
     }
 
     /// The store.
@@ -554,6 +538,8 @@ fn reduce(
         // Before anything is made of an error: this one is of the engine and not of the intent.
         Err(ReduceError::Stopped(stopped)) => return Err(stopped),
         Err(error) if head.stage() >= Stage::Contracts => Err(Reason::Reduce(error)),
+        // Nothing happened yet that this change would be the record of.
+        Err(error @ ReduceError::Delta(_)) if head.stage() >= Stage::Replay => Err(Reason::Reduce(error)),
         // A recorder below stage 2 keeps what happened. The state does not follow, so what it would have written is
         // unknown from here on (design, sections 5 and 7).
         Err(error) => {
@@ -562,7 +548,7 @@ fn reduce(
             Ok(change)
         }
     };
-    Ok(change.map(|mut change| {
+    Ok(change.and_then(|mut change| {
         if let Some(code) = unknown::gap(intent) {
             let mut unknown = UnknownPlaces::of(&change.state);
             for place in reducer.unknown_by_gap(&change.state, intent) {
@@ -570,7 +556,8 @@ fn reduce(
             }
             change.mark(&unknown);
         }
-        change
+        terms::enforce(head, intent, &mut change)?;
+        Ok(change)
     }))
 }
 
@@ -717,6 +704,7 @@ fn judge(head: &RunState, intent: &Intent) -> Result<(), Reason> {
     check_authorship(&intent.type_name, intent.author, &head.terms.registered)?;
     check_name(&intent.agent)?;
     members::check(intent)?;
+    head.terms.check_effect(intent)?;
     head.terms.admit(intent)?;
     if let Some(contract) = head.contract(&intent.type_name) {
         let lacks = contract.check(&head.state);
@@ -797,8 +785,10 @@ fn draft_transition(
     let ts = clamp_clock(head, inputs.clock, &mut change.notes);
     terms::watch(head, &what.type_name, &mut change, |change| counted(head, &what, change));
     terms::mark_policy(head, &what.type_name, &mut change, |change| counted(head, &what, change));
+    let still = terms::still_violated(head, &what.type_name, &change);
     let seq = head.agents.get(&what.agent).map_or(1, |last| last.seq + 1);
     let mut content = what.members;
+    content.extend(still.map(|still| (STILL_VIOLATED.into(), still)));
     add_anomalies(&mut content, change.notes);
     let [agent_id, delta, seq_name, state_root] = &*NAMES;
     content.push((Arc::clone(agent_id), Value::String(Arc::clone(&what.agent))));
@@ -854,16 +844,16 @@ fn draft(header: Header, content: &Object, seed: Seed) -> Result<Draft, SealErro
 /// touches what it reads (design, section 4).
 fn enforce_policy(head: &RunState, change: &mut Change) {
     let latched = |state: &Value| state.get("policy").is_some_and(|policy| policy.get("violated").is_some());
-    if head.policy.is_empty() || latched(&change.state) {
+    if head.policy.states.is_empty() || latched(&change.state) {
         return;
     }
     // A rule that reads nothing of the change is not judged again: its last verdict stays true.
-    let asked = head.policy.iter().filter(|rule| !head.is_judged || terms::touches(rule, &change.delta));
+    let asked = head.policy.states.iter().filter(|rule| !head.is_judged || terms::touches(rule, &change.delta));
     let judged = asked.map(|rule| (rule, rule.verdict(&change.state, None)));
     let Some((rule, _)) = judged.into_iter().find(|(_, verdict)| *verdict == Verdict::Violation) else {
         return;
     };
-    let delta = latch_violated(rule, head.tick + 1);
+    let delta = latch_violated(rule.name(), head.tick + 1);
     change.state = delta.apply(&change.state).expect("policy is an object that only the kernel writes");
     change.delta.0.extend(delta.0);
 }
@@ -875,8 +865,8 @@ fn first_violated<'p>(policy: &'p [Predicate], state: &Value) -> Option<&'p Pred
 }
 
 /// The change that says for good which rule was broken first, and when.
-fn latch_violated(rule: &Predicate, tick: u64) -> Delta {
-    let violated = [("rule", Value::from(rule.name())), ("tick", Value::from(tick))];
+fn latch_violated(rule: &str, tick: u64) -> Delta {
+    let violated = [("rule", Value::from(rule)), ("tick", Value::from(tick))];
     Delta(vec![Op::set(Pointer::of(["policy", "violated"]), Value::record(violated))])
 }
 

@@ -109,6 +109,8 @@ codes! {
     E0425 "ungoverned",
     E0426 "undeclared_tool",
     E0427 "member",
+    E0428 "unjudged",
+    E0429 "would_violate",
     E0431 "no_such_contract",
     E0432 "ambiguous_contract",
     E0441 "not_seedable",

@@ -131,6 +131,12 @@ impl Intent {
         self
     }
 
+    /// Makes a person the author.
+    pub fn by_user(mut self) -> Intent {
+        self.author = Author::User;
+        self
+    }
+
     /// Adds a member that is committed as it is. Panics on a name that is not one of [`Intent::members`].
     pub fn with(mut self, name: &str, value: Value) -> Intent {
         let known = ["intent", "action", "result", "policy", "metrics", "anomalies", "effect", "fork_type"];
@@ -184,7 +190,7 @@ impl Intent {
                 None => {
                     return error(
                         "/author",
-                        format!("an intent is written by \"agent\" or \"runtime\", not {value}"),
+                        format!("an intent is written by \"agent\", \"runtime\" or \"user\", not {value}"),
                     );
                 }
             },

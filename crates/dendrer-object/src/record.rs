@@ -142,6 +142,8 @@ words! {
         Agent = "agent",
         /// The program that runs the agents: tool results, policy decisions.
         Runtime = "runtime",
+        /// A person, in their own words.
+        User = "user",
         /// dendrer itself.
         Kernel = "kernel",
         /// People, with an approval.

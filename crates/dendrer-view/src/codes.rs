@@ -256,8 +256,15 @@ E0426 5 "The pack declares no such tool."
 "At stage 3 each tool is declared under `tools` with its effect: read, idempotent_write or effectful. The intent is kept as a refusal."
 E0427 5 "The author of a line may not write one of its members."
 "What is on record as judged was judged: `policy` and `anomalies` are written by kernel and runtime, `result` belongs to an \
-action.result, metrics are numbers of 0 or more, and a policy.decision has a decision. The line is kept as a refusal, and a \
+action.result, metrics are numbers of 0 or more, a policy.decision has a decision, and the class of a tool is the one that the pack declares. The line is kept as a refusal, and a \
 kernel.anomaly names what an agent tried. The types are listed by `dendrer schema intent`, the members in docs/recording.md."
+E0428 5 "A rule of the contract cannot be judged after this proposal."
+"At stage 3 a proposal is refused if it changes what a violation or policy rule reads, and the rule can then not be judged: a place is \
+missing, of another kind, or unknown. What happened already is committed with the anomaly cannot_be_judged. Write the missing place \
+first, or guard it in the rule with has(...) or `in`; `dendrer contract lint` finds such places."
+E0429 5 "The proposal would violate what the contract enforces."
+"A violation or policy rule with `enforce: true` is judged on the state that would follow, at stages 2 and 3. The refusal names the \
+rule and the values that it reads. What happened already is never refused: it is committed, and the violation is put on record."
 E0431 3 "No run of the store is under a contract of that name and version."
 "`dendrer contract list` lists those that are there. A pack in a file is named by its path, the contract in force at a tick of a \
 run by RUN@TICK."

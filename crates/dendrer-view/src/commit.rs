@@ -4,6 +4,7 @@
 
 use dendrer::kernel::ontology::{Class, TYPES};
 use dendrer::kernel::sealed;
+use dendrer::kernel::step::STILL_VIOLATED;
 use dendrer::kernel::unknown::made_by;
 use dendrer::lines::{FailedLine, LinesTally, Reply};
 use dendrer_object::text::nearest;
@@ -130,7 +131,7 @@ pub fn item(reply: &Reply) -> Value {
                 members.extend(suggestion(&name, &message).map(|meant| ("meant", Value::from(meant))));
                 members.push(("help", Value::array([Value::record([("argv", argv(&HELP))])])));
             }
-            members.extend(reason.map(|reason| ("reason", told(&reason))));
+            members.extend(reason.map(|reason| ("reason", told(&reason, refusal))));
             Value::record(members.into_iter().chain(noted_member(noted)))
         }
         Reply::Failed(failed) => Value::record([
@@ -160,7 +161,7 @@ fn members(what: &str, line: Option<u64>, record: &Record) -> Vec<(&'static str,
 /// The members that every record has in a reply.
 fn of_record(record: &Record) -> impl Iterator<Item = (&'static str, Value)> {
     let header = record.header();
-    let listed = ["anomalies", "violations"]
+    let listed = ["anomalies", STILL_VIOLATED, "violations"]
         .into_iter()
         .filter_map(|name| Some((name, record.body().value(&format!("/{name}"))?)));
     [
@@ -179,9 +180,9 @@ fn noted_member(noted: &[Record]) -> Option<(&'static str, Value)> {
 }
 
 /// The reason of a refusal with its sentence.
-fn told(reason: &Value) -> Value {
-    let kept = ["claimed_author", "code"].map(|name| Some((name, reason.get(name)?.clone())));
-    let message = sealed::words(reason).map(|words| ("message", Value::from(words)));
+fn told(reason: &Value, refusal: &Record) -> Value {
+    let kept = ["claimed_author", "code", "path"].map(|name| Some((name, reason.get(name)?.clone())));
+    let message = sealed::refused(&refusal.content()).map(|words| ("message", Value::from(words)));
     Value::record(kept.into_iter().flatten().chain(message))
 }
 
@@ -221,7 +222,8 @@ fn line(reply: &Reply, dry_run: bool) -> String {
             let reason = refusal.body().value("/reason").unwrap_or(Value::Null);
             let part =
                 |name: &str| reason.get(name).and_then(Value::as_str).map(quote::escape).unwrap_or_default();
-            let message = sealed::words(&reason).map(|words| quote::escape(&words)).unwrap_or_default();
+            let message = sealed::refused(&refusal.content()).map(|words| quote::escape(&words));
+            let message = message.unwrap_or_default();
             let code = part("code");
             let name = type_name(refusal);
             let hint = unknown_type(refusal, Some(&reason)).map(|(name, message)| {
@@ -244,7 +246,7 @@ fn line(reply: &Reply, dry_run: bool) -> String {
 }
 
 fn type_name(record: &Record) -> String {
-    record.header().type_name.as_ref().map(|name| name.to_string()).unwrap_or_default()
+    record.header().type_name.as_ref().map_or_else(|| "-".to_owned(), |name| name.to_string())
 }
 
 fn transition(record: &Record) -> String {
@@ -256,7 +258,17 @@ fn transition(record: &Record) -> String {
 fn listed(record: &Record) -> String {
     let lists = ["/anomalies", "/violations"].into_iter().filter_map(|place| record.body().value(place));
     let lists = lists.map(|list| format!("   WARN {}", quote::value(&list)));
-    lists.chain(left_unknown(record).map(|words| format!("   {words}"))).collect()
+    lists.chain(still_violated(record)).chain(left_unknown(record).map(|words| format!("   {words}"))).collect()
+}
+
+/// Violations that began earlier and that a transition leaves as they are.
+fn still_violated(record: &Record) -> Option<String> {
+    let still = record.body().value(&format!("/{STILL_VIOLATED}"))?;
+    let each = still.as_array()?.iter().map(|one| {
+        let id = one.get("id").and_then(Value::as_str).map(quote::escape).unwrap_or_default();
+        format!("{id} (since tick {})", one.get("since").unwrap_or(&Value::Null))
+    });
+    Some(format!("   WARN still violated: {}", each.collect::<Vec<_>>().join(", ")))
 }
 
 /// Transitions that the kernel committed because of a line. The anomaly that names a forged type repeats the refusal, so its

@@ -54,7 +54,7 @@ pub fn row(record: &Record) -> Row {
 fn summary(content: &Value) -> String {
     let at = |outer: &str, inner: &str| content.get(outer).and_then(|value| value.get(inner));
     let mut parts: Vec<String> = Vec::new();
-    if let Some(message) = content.get("reason").and_then(sealed::words) {
+    if let Some(message) = sealed::refused(content) {
         parts.push(quote::escape(&message));
     }
     if let Some(decision) = at("policy", "decision").and_then(Value::as_str) {

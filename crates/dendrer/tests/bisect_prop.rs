@@ -104,14 +104,13 @@ fn record(store: &Shared, initial: &str, steps: &[Step]) {
             // A decision about something else, which says nothing about requests.
             _ => ("policy.decision", Some("memory.write")),
         };
+        // A decision decides something, and a judgement on a request is the runtime's.
+        let name = if step.decision.is_none() { "plan.update" } else { name };
         let mut intent = Intent::new(name.parse().unwrap(), "agent").with_delta(delta);
         if let Some(decision) = step.decision {
             let about = about.map(|about| ("transition_type", Value::from(about)));
             let policy = Value::record([("decision", Value::from(decision))].into_iter().chain(about));
-            intent = intent.with("policy", policy);
-        }
-        if name == "policy.decision" {
-            intent = intent.by_runtime();
+            intent = intent.with("policy", policy).by_runtime();
         }
         recorder.propose(&intent).unwrap();
     }

@@ -634,8 +634,8 @@ fn a_marker_that_changes_the_state_is_a_pair_of_its_own() {
     let mut a = scribe.begin("a", STATE);
     scribe.step(&mut a, STEPS[0]);
     let mut b = scribe.fork(&a, 1, "b", r#""fork":{},"delta":[{"set":"/a","value":9}]"#);
-    scribe.step(&mut a, STEPS[13]);
-    scribe.step(&mut b, STEPS[13]);
+    scribe.step(&mut a, STEPS[16]);
+    scribe.step(&mut b, STEPS[16]);
     let (report, pairs) = ask(&scribe.store(), "a", "b", |_| {});
     assert_eq!((pairs.len(), report.alone), (1, (0, 1)));
     assert_eq!(pairs[0].changes[0].path.as_str(), "/state/a");
@@ -649,8 +649,8 @@ fn a_part_of_the_left_run_is_compared_with_what_stands_beside_it() {
     let mut a = scribe.begin("a", STATE);
     (0..4).for_each(|_| scribe.step(&mut a, STEPS[0]));
     let mut b = scribe.fork(&a, 2, "b", r#""fork":{}"#);
-    [8, 0, 1, 4].iter().for_each(|step| scribe.step(&mut a, STEPS[*step]));
-    [0, 0, 8, 1, 1, 6, 7].iter().for_each(|step| scribe.step(&mut b, STEPS[*step]));
+    [11, 0, 1, 7].iter().for_each(|step| scribe.step(&mut a, STEPS[*step]));
+    [0, 0, 11, 1, 1, 9, 10].iter().for_each(|step| scribe.step(&mut b, STEPS[*step]));
     let store = scribe.store();
     let range = |from: Option<u64>, to: Option<u64>| {
         let (report, pairs) = ask(&store, "a", "b", |question| (question.from, question.to) = (from, to));
@@ -671,7 +671,7 @@ fn a_part_of_the_left_run_is_compared_with_what_stands_beside_it() {
 
 #[test]
 fn a_run_has_no_ticks_behind_its_end() {
-    let store = pair_of(&[STEPS[0]], &[STEPS[0], STEPS[5]]);
+    let store = pair_of(&[STEPS[0]], &[STEPS[0], STEPS[8]]);
     let open = |name| Trace::open(&store, &run_name(name)).unwrap();
     let (a, b) = (open("a"), open("b"));
     let question = DiffQuestion { ends: (1, 9), to: Some(7), ..DiffQuestion::new(&a, &b) };
@@ -684,8 +684,8 @@ fn a_run_has_no_ticks_behind_its_end() {
 
 #[test]
 fn an_inserted_step_is_seen_and_content_lines_up_what_follows() {
-    let same: Vec<&str> = [0, 5, 13, 8, 11, 4].iter().map(|step| STEPS[*step]).collect();
-    for (inserted, shift) in [(vec![STEPS[12]], 1), (vec![STEPS[12], STEPS[7]], 2)] {
+    let same: Vec<&str> = [0, 8, 16, 11, 14, 7].iter().map(|step| STEPS[*step]).collect();
+    for (inserted, shift) in [(vec![STEPS[15]], 1), (vec![STEPS[15], STEPS[10]], 2)] {
         let longer: Vec<&str> = [&same[..2], &inserted, &same[2..]].concat();
         let store = pair_of(&same, &longer);
         let (report, _) = ask(&store, "a", "b", |_| {});
@@ -697,7 +697,7 @@ fn an_inserted_step_is_seen_and_content_lines_up_what_follows() {
         let (report, _) = ask(&store, "b", "a", |_| {});
         assert!(!report.shift.unwrap().in_b);
     }
-    let (report, _) = ask(&pair_of(&[STEPS[0], STEPS[5]], &[STEPS[13], STEPS[8]]), "a", "b", |_| {});
+    let (report, _) = ask(&pair_of(&[STEPS[0], STEPS[8]], &[STEPS[16], STEPS[11]]), "a", "b", |_| {});
     assert_eq!(report.shift, None);
 }
 
@@ -709,7 +709,7 @@ fn a_shared_beginning_is_not_read() {
     let mut a = scribe.begin("a", STATE);
     (0..2000).for_each(|_| scribe.step(&mut a, STEPS[0]));
     let mut b = scribe.fork(&a, 1990, "b", r#""fork":{}"#);
-    scribe.step(&mut b, STEPS[4]);
+    scribe.step(&mut b, STEPS[7]);
     let (mut low, mut high) = (0u64, 1992);
     let mut looked_at = vec![1992];
     while high - low > 1 {

@@ -83,7 +83,7 @@ fn risky() -> Start {
 const LINES: [&str; 6] = [
     r#"{"type":"observation.add","intent":{"says":"calm"},"delta":[{"set":"/risk","value":2}]}"#,
     r#"{"type":"plan.update","intent":{"description":"go"},"delta":[{"set":"/plan","value":"go"}]}"#,
-    r#"{"type":"observation.add","result":{"output":"storm","status":"ok"},"delta":[{"set":"/risk","value":9}]}"#,
+    r#"{"type":"action.result","author":"runtime","result":{"output":"storm","status":"ok"},"delta":[{"set":"/risk","value":9}]}"#,
     r#"{"type":"memory.write","delta":[{"append":"/seen","value":"storm"}]}"#,
     r#"{"type":"policy.decision","author":"runtime","policy":{"decision":"deny"}}"#,
     r#"{"type":"plan.update","intent":{"description":"stay"},"delta":[{"set":"/plan","value":"stay"}]}"#,

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::io;
 use std::sync::mpsc::{Receiver, sync_channel};
 
-use dendrer::lines::{Authors, IntentLine, LineOptions, LinesStopped, Recording, Reply, read};
+use dendrer::lines::{Authors, IntentLine, LineOptions, LineRead, LinesStopped, Recording, Reply, read};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer_kernel::step::Start;
 use dendrer_store::prelude::*;
@@ -139,17 +139,18 @@ fn who_may_write_decides_the_author_of_a_line() {
     let author = |authors: Authors, text: &str| {
         let reading = LineOptions { authors, ..LineOptions::default() };
         let line = IntentLine { number: 1, text: text.as_bytes().to_vec() };
-        match reading.intent(&line) {
-            Ok(intent) => intent.expect("it is not blank").author.as_str().to_owned(),
-            Err(error) => error.code().to_string(),
+        match reading.read(&line).unwrap().expect("it is not blank") {
+            LineRead::Intent(intent) => intent.author.as_str().to_owned(),
+            LineRead::Fault(_, fault) => fault.code().to_string(),
         }
     };
     let (result, plan) = (r#"{"type":"action.result"}"#, r#"{"type":"plan.update"}"#);
     let named = r#"{"type":"plan.update","author":"runtime"}"#;
     for (authors, expected) in [
-        (Authors::Line, ["agent", "agent", "runtime"]),
+        (Authors::Pipe, ["runtime", "agent", "E0408"]),
         (Authors::Agent, ["agent", "agent", "E0408"]),
         (Authors::Runtime, ["runtime", "agent", "runtime"]),
+        (Authors::User, ["user", "user", "E0408"]),
     ] {
         assert_eq!([result, plan, named].map(|text| author(authors, text)), expected, "{authors:?}");
     }

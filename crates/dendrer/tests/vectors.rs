@@ -510,7 +510,7 @@ fn bundles() -> Vec<Value> {
     ];
     run(&store, "example", &intents);
     let long = format!(
-        r#"{{"type":"observation.add","result":{{"text":"{0}","again":"{0}"}}}}"#,
+        r#"{{"type":"observation.add","intent":{{"text":"{0}","again":"{0}"}}}}"#,
         "word ".repeat(240)
     );
     run(&store, "large", &[&long]);

@@ -87,16 +87,13 @@ fn failure(stopped: LinesStopped, run: &RunName, shows_text: bool) -> Failure {
             Failure::new(Code::E0801, "cannot read the intents").at("cause", error.to_string())
         }
         LinesStopped::Line { line, error } => {
-            let mut failure = Failure::new(error.code(), error.to_string());
-            if let Some(byte) = error.byte() {
-                failure = failure.at("byte", byte.to_string());
-            }
-            failure = failure.at("line", line.number.to_string());
+            let mut failure = Failure::new(error.code(), error.kind.to_string());
+            failure = failure.at("byte", error.offset.to_string()).at("line", line.number.to_string());
             if shows_text {
                 let text = quote::shorten(&String::from_utf8_lossy(&line.text), TEXT_SHOWN);
                 failure = failure.at("text", text);
             }
-            if error.path().is_empty() { failure } else { failure.at("path", error.path()) }
+            if error.path.is_empty() { failure } else { failure.at("path", error.path) }
         }
         LinesStopped::Intent { line, error } => {
             let ended_by_limit = error.code() == Code::E0521;

@@ -37,9 +37,9 @@ pub(crate) struct Commit {
     /// The agent of lines that do not name one
     #[arg(long)]
     pub(crate) agent: Option<String>,
-    /// Who writes: each line for itself, agents alone, the runtime, or the system (which is refused)
-    #[arg(long = "as", value_enum, default_value = "line")]
-    pub(crate) author: AuthorChoice,
+    /// Who writes. Without it: agents, and an action.result is by the runtime
+    #[arg(long = "as", value_enum)]
+    pub(crate) author: Option<AuthorChoice>,
     /// Names that begin with $ are dendrer's tagged forms
     #[arg(long)]
     pub(crate) tagged: bool,
@@ -67,7 +67,7 @@ pub(crate) struct Commit {
 }
 
 pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
-    if args.author == AuthorChoice::System {
+    if args.author == Some(AuthorChoice::System) {
         return Err(Failure::new(Code::E0408, "system transitions are made by the kernel alone")
             .note("nothing was committed"));
     }
@@ -179,11 +179,12 @@ fn began_so(repo: &Repo, start: &Start) -> Result<bool> {
     Ok(again.id() == recorded.id())
 }
 
-fn authors(choice: AuthorChoice) -> Authors {
+fn authors(choice: Option<AuthorChoice>) -> Authors {
     match choice {
-        AuthorChoice::Line | AuthorChoice::System => Authors::Line,
-        AuthorChoice::Agent => Authors::Agent,
-        AuthorChoice::Runtime => Authors::Runtime,
+        None | Some(AuthorChoice::System) => Authors::Pipe,
+        Some(AuthorChoice::Agent) => Authors::Agent,
+        Some(AuthorChoice::Runtime) => Authors::Runtime,
+        Some(AuthorChoice::User) => Authors::User,
     }
 }
 

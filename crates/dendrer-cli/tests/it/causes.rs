@@ -26,12 +26,12 @@ const SPENDING: &str = r#"{"type":"plan.update","agent":"a","intent":{"descripti
 {"type":"memory.write","agent":"a","intent":{"description":"a note"},"delta":[{"set":"/note","value":"x"}]}
 {"type":"memory.write","agent":"a","intent":{"description":"a second trip"},"delta":[{"add":"/spent","value":4},{"append":"/trips","value":2}]}
 {"type":"memory.write","agent":"a","intent":{"description":"coffee"},"delta":[{"add":"/spent","value":1}]}
-{"type":"action.request","agent":"a","action":{"tool":"book"},"policy":{"decision":"allow"},"intent":{"description":"a hotel"},"delta":[{"add":"/spent","value":8}]}
+{"type":"action.request","agent":"a","author":"runtime","action":{"tool":"book"},"policy":{"decision":"allow"},"intent":{"description":"a hotel"},"delta":[{"add":"/spent","value":8}]}
 "#;
 
 fn spending() -> Place {
     let place = Place::with_store();
-    let ran = place.run_with(&["commit", "--run", "spending"], SPENDING.as_bytes());
+    let ran = place.run_with(&["commit", "--run", "spending", "--as", "runtime"], SPENDING.as_bytes());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     place
 }
@@ -171,7 +171,7 @@ fn the_suggestion_is_a_command_that_works_when_pasted() {
     ];
     for (run, flags, flag) in cases {
         let place = Place::with_demo();
-        assert_eq!(place.run_with(&["commit", "--run", "spending"], SPENDING.as_bytes()).code, 0);
+        assert_eq!(place.run_with(&["commit", "--run", "spending", "--as", "runtime"], SPENDING.as_bytes()).code, 0);
         let out = place.ok(&[&["bisect", run], flags].concat());
         let line = out.lines().find_map(|line| line.strip_prefix("SUGGESTION  "));
         let line = line.unwrap_or_else(|| panic!("{out}"));

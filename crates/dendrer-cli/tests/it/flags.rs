@@ -75,11 +75,11 @@ fn a_full_log_shows_each_transition_as_show_does() {
 fn the_parts_of_a_transition() {
     check(
         "show trip-planner-a@9 --provenance --time none",
-        "tick 9  observation.add   hash 72be0e507eea   parent 1aa78cbd44ff   agent researcher   author agent
+        "tick 9  observation.add   hash 0afa69763138   parent 8d7c336ce2f2   agent researcher   author agent
 provenance
   author       agent
   agent        researcher, number 6 of its branch
-  evidence     trip-planner-a@8  action.result  researcher  hash 1aa78cbd44ff
+  evidence     trip-planner-a@8  action.result  researcher  hash 8d7c336ce2f2
   run          trip-planner-a, recorded at stage 1, reducer delta/1
   pack         c2e51b7c637e
   log          record 11 of 457, signed

@@ -255,8 +255,8 @@ fn a_registration_is_shown_by_its_id() {
 #[test]
 fn show_prints_every_member_of_a_record() {
     let place = Place::with_store();
-    let line = r#"{"type":"plan.update","intent":{"foo":"bar","nested":{"deep":1}},"policy":{"decision":"allow","own":7}}"#;
-    let ran = place.run_with(&["commit", "--run", "r"], line.as_bytes());
+    let line = r#"{"type":"plan.update","author":"runtime","intent":{"foo":"bar","nested":{"deep":1}},"policy":{"decision":"allow","own":7}}"#;
+    let ran = place.run_with(&["commit", "--run", "r", "--as", "runtime"], line.as_bytes());
     assert_eq!(ran.code, 0, "{}", ran.stderr);
     let shown = place.ok(&["show", "r@1"]);
     for part in ["foo  \"bar\"", "nested  {\"deep\":1}", "own  7"] {

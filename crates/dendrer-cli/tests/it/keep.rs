@@ -699,8 +699,8 @@ fn the_report_for_others_says_nothing_of_what_was_recorded() {
         command
     };
     assert!(home(&["init"]).output().unwrap().status.success());
-    let line = r#"{"type":"observation.add","agent":"canary-agent","goal":"canary-goal","intent":{"description":"canary-intent"},"action":{"tool":"canary-tool"},"result":{"text":"canary-result"},"policy":{"canary-policy":1},"metrics":{"canary-metric":1},"anomalies":["canary-anomaly"],"delta":[{"set":"/canary-path","value":"canary-value"}]}"#;
-    let mut child = home(&["commit", "--run", "canary-run", "--goal", "canary-aim"])
+    let line = r#"{"type":"plan.update","agent":"canary-agent","goal":"canary-goal","intent":{"description":"canary-intent"},"author":"runtime","action":{"tool":"canary-tool"},"policy":{"canary-policy":1},"metrics":{"canary-metric":1},"anomalies":["canary-anomaly"],"delta":[{"set":"/canary-path","value":"canary-value"}]}"#;
+    let mut child = home(&["commit", "--run", "canary-run", "--goal", "canary-aim", "--as", "runtime"])
         .stdin(Stdio::piped())
         .stdout(Stdio::null())
         .spawn()

@@ -223,8 +223,8 @@ conflict   itinerary   a [{"day":1,"place":"Lugano"},{"day":2,"evening":"grotto"
     assert_eq!(
         place.ok(&["conflicts", "list", "trip-merged"]),
         r#"itinerary   b taken at tick 1: "the forecast says showers"
-  a trip-planner-b@45   [{"day":1,"place":"Lugano"},{"day":2,"evening":"grotto","place":"Bellinzona"},{"day":3,"place":"Lake Lugano"}]   written at tick 41, record 55c98ab22033
-  b trip-planner-c@44   [{"day":1,"place":"Lugano"},{"day":2,"place":"Bellinzona"},{"day":3,"place":"museum in Lugano"}]   written at tick 40, record 741bd8ac8127
+  a trip-planner-b@45   [{"day":1,"place":"Lugano"},{"day":2,"evening":"grotto","place":"Bellinzona"},{"day":3,"place":"Lake Lugano"}]   written at tick 41, record 1197c5b80324
+  b trip-planner-c@44   [{"day":1,"place":"Lugano"},{"day":2,"place":"Bellinzona"},{"day":3,"place":"museum in Lugano"}]   written at tick 40, record 462703808aa3
 1 of 1 conflict, 0 open
 "#
     );
@@ -358,10 +358,10 @@ fn a_run_with_an_open_conflict_is_merged_no_further() {
     let ran = place.run(&again);
     assert_eq!((ran.code, ran.stderr.contains("error[E0447]")), (5, true), "{}", ran.stderr);
     // A decision that names no side decides nothing.
-    let odd = "{\"type\":\"policy.decision\",\"author\":\"runtime\",\"intent\":{\"conflict\":{\"path\":\"/x\",\
+    let odd = "{\"type\":\"policy.decision\",\"author\":\"runtime\",\"policy\":{\"decision\":\"allow\"},\"intent\":{\"conflict\":{\"path\":\"/x\",\
                \"take\":\"zz\",\"reason\":\"r\"}},\"delta\":[{\"set\":\"/x\",\"value\":3}]}\n";
     place.ok(&["merge", "--as", "odd", "--from", "a", "--from", "b"]);
-    assert_eq!(place.run_with(&["commit", "--run", "odd"], odd.as_bytes()).code, 0);
+    assert_eq!(place.run_with(&["commit", "--run", "odd", "--as", "runtime"], odd.as_bytes()).code, 0);
     let listed = place.ok(&["conflicts", "list", "odd"]);
     assert!(listed.contains("written at tick 1") && !listed.contains("zz"), "{listed}");
     place.ok(&["conflicts", "resolve", "m", "x", "--take", "-5", "--reason", "neither is right"]);

@@ -21,7 +21,7 @@ search     64 ticks, at most 6 probes
   4/6  tick 20  compliant  OK      left 21..24
   5/6  tick 22  violation  FAIL    left 21..22
   6/6  tick 21  compliant  OK      left 22
-ORIGIN (exact)  tick 22  observation.add  by feed-reader   hash 81945f91c999
+ORIGIN (exact)  tick 22  observation.add  by feed-reader   hash 6dfbad97176b
   intent "unverified source introduced: a private feed offers barges at half the price"
   confidence 0.310
   uncertainty "nobody knows who runs this feed"

@@ -64,9 +64,9 @@ fn a_flip_before_an_unread_message_is_exact_and_one_behind_it_is_not() {
             r#"{{"type":"policy.decision","agent":"p","author":"runtime","policy":{{"transition_type":"action.request","decision":"{word}"}}}}"#
         )
     };
-    let gap = r#"{"type":"observation.add","agent":"u","anomalies":[{"kind":"source_cut","at":"/3"}]}"#;
+    let gap = r#"{"type":"observation.add","agent":"u","author":"runtime","anomalies":[{"kind":"source_cut","at":"/3"}]}"#;
     let record = |run: &str, lines: &[&str]| {
-        let ran = place.run_with(&["commit", "--run", run], (lines.join("\n") + "\n").as_bytes());
+        let ran = place.run_with(&["commit", "--run", run, "--as", "runtime"], (lines.join("\n") + "\n").as_bytes());
         assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     };
     let (allow, deny) = (decision("allow"), decision("deny"));
@@ -114,9 +114,9 @@ fn a_violation_that_reads_a_counter_leaves_compliance_unknown() {
     let pack = "name: acme.p\nversion: v1\nviolations:\n  - {id: calls, condition: state.counters.tool_errors > 1}\n";
     std::fs::write(place.path().join("p.yaml"), pack).unwrap();
     let lines = r#"{"type":"plan.update","agent":"u"}
-{"type":"observation.add","agent":"u","anomalies":[{"kind":"source_cut","at":"/3"}]}
+{"type":"observation.add","agent":"u","author":"runtime","anomalies":[{"kind":"source_cut","at":"/3"}]}
 "#;
-    let args = ["commit", "--run", "r", "--pack", "./p.yaml", "--stage", "2"];
+    let args = ["commit", "--run", "r", "--pack", "./p.yaml", "--stage", "2", "--as", "runtime"];
     let ran = place.run_with(&args, lines.as_bytes());
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     assert_eq!(outcome(&place, &["--predicate", "kernel.policy_compliant"]), uncertain(2, None));

@@ -238,7 +238,7 @@ impl<'p> Linter<'p> {
         let known: [(&[&str], &str, Vec<&str>); 4] = [
             (&["type"], "transition type", types),
             (&["action", "tool"], "tool", tools),
-            (&["author"], "author", vec!["agent", "runtime"]),
+            (&["author"], "author", vec!["agent", "runtime", "user"]),
             (&["effect"], "effect", effects),
         ];
         for (path, one) in self.comparisons(|_| true) {
@@ -575,7 +575,7 @@ fn lack_of(contract: &Contract, required: &Required, value: &Value) -> Option<Ar
 /// Returns places of a transition, each with the values that it can have under a rule.
 fn given(rule: &Rule) -> Vec<(NamedPlace, Vec<Value>)> {
     let place = |name: &str| NamedPlace { root: "t".into(), names: vec![name.into()] };
-    let mut given = vec![(place("author"), vec![Value::from("agent"), Value::from("runtime")])];
+    let mut given = vec![(place("author"), ["agent", "runtime", "user"].map(Value::from).to_vec())];
     if let Some(types) = &rule.types {
         given.push((place("type"), types.iter().map(|name| Value::from(name.as_str())).collect()));
     }

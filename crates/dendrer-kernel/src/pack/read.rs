@@ -20,6 +20,7 @@ use crate::expr::{Expr, ExprError, Span};
 use crate::fold::{Fold, kind};
 use crate::names::{COUNTERS, KERNEL_PATHS};
 use crate::ontology;
+use crate::policy::PolicyRules;
 use crate::predicate::{Asked, BUILT_IN, Polarity, Predicate, Window};
 use dendrer_object::note::VerifierKey;
 
@@ -253,32 +254,15 @@ impl Reader {
     }
 }
 
-/// Reads the policy rules, which every state must keep. They are recorded as they are written, so they read the state alone.
+/// Reads the policy rules. They are recorded as they are written, so they use no name that the pack defines.
 fn read_policy(reader: &mut Reader, root: &At<'_>) -> Vec<Value> {
     let mut rules: Vec<Value> = Vec::new();
     for at in reader.list(root, "policy") {
-        if reader.object(&at, "a policy rule", &["id", "holds"]).is_none() {
-            continue;
-        }
-        let (id, holds) = (reader.text(&at, "id"), reader.text(&at, "holds"));
-        let (Some(id), Some(holds)) = (id, holds) else {
+        rules.push(at.value.clone());
+        if let Err((_, why)) = PolicyRules::read(&rules) {
             let hint = "like `{id: within_budget, holds: state.spent <= 600}`";
-            reader.fault(Code::E0902, &at, "a policy rule has an `id` and a `holds`".to_owned(), hint);
-            continue;
-        };
-        match Predicate::holds(id, holds) {
-            Err(error) => {
-                reader.fault(Code::E0902, &at, error.to_string(), "a policy rule reads the state alone")
-            }
-            Ok(rule) if rule.reads_counters() => {
-                let message =
-                    "a policy rule reads the state alone, and state.counters is beside it".to_owned();
-                reader.fault(Code::E0902, &at, message, "");
-            }
-            Ok(_) if rules.iter().any(|rule| rule.get("id").and_then(Value::as_str) == Some(id)) => {
-                reader.fault(Code::E0903, &at, format!("there is another policy rule {id}"), "");
-            }
-            Ok(_) => rules.push(at.value.clone()),
+            reader.fault(Code::E0902, &at, why, hint);
+            rules.pop();
         }
     }
     rules
@@ -661,10 +645,11 @@ fn note_writers(fields: &mut [PackField], fold: &Fold) {
     }
 }
 
-/// The members of a predicate. In a list it has an `id` and a `scope` besides, and no module.
-const PREDICATE: [&str; 13] = [
+/// The members of a predicate. In a list it has an `id`, a `scope` and `enforce` besides, and no module.
+const PREDICATE: [&str; 14] = [
     "id",
     "scope",
+    "enforce",
     "monotone",
     "words",
     "holds",
@@ -838,7 +823,7 @@ fn read_predicate(
     }
     let (what, known) = match entry.id {
         Some(_) => ("a violation", &PREDICATE[..PREDICATE.len() - 1]),
-        None => ("a predicate", &PREDICATE[2..]),
+        None => ("a predicate", &PREDICATE[3..]),
     };
     reader.object(at, what, known)?;
     let words = reader.shared(at, "words");
@@ -895,6 +880,7 @@ fn read_predicate(
     }
     let claimed = at.member("monotone").is_some();
     let predicate = if claimed { predicate.monotone_by_text() } else { predicate };
+    let predicate = predicate.enforced(read_enforce(reader, at));
     Some(Declared { predicate, words, is_violation: entry.id.is_some() })
 }
 
@@ -919,6 +905,15 @@ pub(super) fn read_lift(reader: &mut Reader, predicate: &At<'_>) -> bool {
         reader.fault(Code::E0902, &at, message, "without it, bisect refuses a predicate that recovers");
     }
     is_lift
+}
+
+/// Whether the door refuses what would newly violate it.
+fn read_enforce(reader: &mut Reader, predicate: &At<'_>) -> bool {
+    let Some(at) = predicate.member("enforce") else { return false };
+    at.value.as_bool().unwrap_or_else(|| {
+        reader.fault(Code::E0902, &at, format!("enforce is true or false, not {}", at.value), "");
+        false
+    })
 }
 
 fn read_window(reader: &mut Reader, predicate: &At<'_>) -> Window {

@@ -10,8 +10,9 @@ use super::extension::{EXTENSION, make_extension};
 use super::finding::is_finding;
 use super::fork::{FORK, make_marker};
 use super::import::{PICK, PICK_MEMBER, import_refusal};
+use super::line::{LINE, line_refusal};
 use super::{
-    CLOCK_WENT_BACK, Inputs, PROPOSED, RunState, Seeds, StepError, VIOLATION, is_kernel_path, kernel_note,
+    CLOCK_WENT_BACK, Inputs, STILL_VIOLATED, PROPOSED, RunState, Seeds, StepError, VIOLATION, is_kernel_path, kernel_note,
     make_anomaly, make_violation, step_alone,
 };
 use crate::contract::CONTEXT;
@@ -30,6 +31,8 @@ pub(crate) enum Cause {
     Extension(Box<Intent>),
     /// The refusal of an import: what was to be imported, from where, and why not. It was judged by a state of another run.
     Import(Box<Intent>, Value, Value),
+    /// The refusal of a line that is no intent: whose it was, the line, and why.
+    Line(Arc<str>, Value, Value),
 }
 
 /// Takes a recorded transition or refusal apart into what the kernel was given. Where the reducer takes no delta, the
@@ -39,6 +42,11 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
     let content = record.content();
     let seed = record.body().seed()?;
     let mut clock = header.ts;
+    if let Some(line) = content.get(LINE).filter(|_| header.kind == Kind::Refusal) {
+        let agent = content.get("agent_id")?.as_str()?.into();
+        let cause = Cause::Line(agent, line.clone(), content.get("reason")?.clone());
+        return Some((cause, Inputs { clock, seeds: Seeds::recorded(seed) }));
+    }
     let mut intent = Intent::new(header.type_name.clone()?, content.get("agent_id")?.as_str()?);
     intent.author = header.author;
     intent.goal = content.get("goal_id").and_then(Value::as_str).map(Arc::from);
@@ -64,7 +72,7 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
             PICK_MEMBER if header.kind == Kind::Refusal => {}
             "agent_id" | "goal_id" | "delta" | "seq" | "state_root" | "reason" => {}
             // Made by the kernel, and made again by it.
-            CONTEXT => {}
+            CONTEXT | STILL_VIOLATED => {}
             PROPOSED if header.kind == Kind::Transition && takes_delta => {
                 delta = Delta::from_value(value).ok()?;
                 has_delta = true;
@@ -122,6 +130,7 @@ pub(crate) fn again(
     let made = match cause {
         Cause::Anomaly(entry) => make_anomaly(head, entry.clone(), inputs),
         Cause::Import(intent, about, why) => import_refusal(head, intent, about.clone(), why.clone(), inputs),
+        Cause::Line(agent, line, why) => line_refusal(head, agent, line.clone(), why.clone(), inputs),
         Cause::Violation => make_violation(head, inputs),
         Cause::Extension(intent) => make_extension(head, intent, inputs),
         Cause::Marker(marker) => make_marker(head, Intent::clone(marker), inputs),

@@ -68,7 +68,7 @@ impl RecordedStep {
     pub fn delta(&self) -> Option<&Delta> {
         match &self.cause {
             Cause::Proposed(intent) | Cause::Marker(intent) => intent.delta.as_ref(),
-            Cause::Anomaly(_) | Cause::Violation | Cause::Extension(_) | Cause::Import(..) => None,
+            Cause::Anomaly(_) | Cause::Violation | Cause::Extension(_) | Cause::Line(..) | Cause::Import(..) => None,
         }
     }
 }
@@ -121,7 +121,7 @@ impl Diversion {
                     return Ok(Taken { delta: Delta::default(), failed: Some(reason.to_string()) });
                 }
             },
-            Cause::Import(..) => unreachable!("the refusal of an import has no tick, so it is not read"),
+            Cause::Import(..) | Cause::Line(..) => unreachable!("a refusal has no tick, so it is not read"),
         };
         let error = change.notes.iter().find(|note| is_reducer_error(note));
         let failed =
@@ -155,7 +155,7 @@ impl Diversion {
 
     /// The policy rules in force.
     pub fn policy(&self) -> &[Predicate] {
-        &self.head.policy
+        self.head.policy()
     }
 
     /// The stage at which the run was recorded.

@@ -129,7 +129,7 @@ impl RunState {
         });
         self.run = header.run.clone().ok_or(missing("its name"))?;
         if let Some(rules) = content.get("policy").and_then(Value::as_array) {
-            self.policy = read_policy(&rules.iter().cloned().collect::<Vec<_>>())?.into();
+            self.policy = Arc::new(read_policy(&rules.iter().cloned().collect::<Vec<_>>())?);
             self.is_judged = false;
         }
         let tick = self.forked.as_ref().map_or(0, |forked| forked.tick);

@@ -3,13 +3,14 @@
 use dendrer_object::record::Author;
 use dendrer_object::{Intent, Value};
 
+use crate::ontology::{DECISION, by};
 use crate::sealed::fact;
 
 /// Why a member of a line may not be as it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum MemberFault {
     /// Its author may not write it: kernel and runtime do.
-    #[error("{name} is written by the kernel and the runtime, not by {}", article(.author))]
+    #[error("{name} is written by the kernel and the runtime, not by {}", by(.author))]
     NotYours {
         /// The member.
         name: &'static str,
@@ -25,13 +26,16 @@ pub enum MemberFault {
     /// A decision that decides nothing.
     #[error("a policy.decision has a decision: allow, deny or escalate")]
     NoDecision,
-}
-
-fn article(author: &Author) -> String {
-    match author {
-        Author::Agent => "an agent".to_owned(),
-        other => format!("the {}", other.as_str()),
-    }
+    /// A class of a tool that is not the one of the pack.
+    #[error("the pack says of {tool} that it is {declared}, and the line says {said}")]
+    Effect {
+        /// The tool.
+        tool: String,
+        /// The class that the pack declares.
+        declared: &'static str,
+        /// The class that the line claims.
+        said: String,
+    },
 }
 
 impl MemberFault {
@@ -50,6 +54,14 @@ impl MemberFault {
             MemberFault::NoResultHere => fact("no_result_here", []),
             MemberFault::Metric(name) => fact("metric", [("metric", Value::from(&**name))]),
             MemberFault::NoDecision => fact("no_decision", []),
+            MemberFault::Effect { tool, declared, said } => fact(
+                "effect",
+                [
+                    ("declared", Value::from(*declared)),
+                    ("said", Value::from(&**said)),
+                    ("tool", Value::from(&**tool)),
+                ],
+            ),
         }
     }
 }
@@ -60,19 +72,23 @@ const JUDGED: [&str; 2] = ["policy", "anomalies"];
 /// Checks that each member of an intent is its author's to write, and that it is what its name says.
 pub(super) fn check(intent: &Intent) -> Result<(), MemberFault> {
     let has = |name: &str| intent.member(name).is_some();
-    if intent.author == Author::Agent
-        && let Some(name) = JUDGED.into_iter().find(|name| has(name))
-    {
+    let type_name = intent.type_name.as_str();
+    let is_judged = |name: &&str| match intent.author {
+        Author::Agent => has(name),
+        // A person decides in a decision.
+        Author::User => has(name) && !(*name == "policy" && type_name == DECISION),
+        _ => false,
+    };
+    if let Some(name) = JUDGED.into_iter().find(is_judged) {
         return Err(MemberFault::NotYours { name, author: intent.author });
     }
-    let type_name = intent.type_name.as_str();
     if has("result") && type_name != "action.result" {
         return Err(match intent.author {
-            Author::Agent => MemberFault::NotYours { name: "result", author: intent.author },
+            Author::Agent | Author::User => MemberFault::NotYours { name: "result", author: intent.author },
             _ => MemberFault::NoResultHere,
         });
     }
-    if type_name == "policy.decision" {
+    if type_name == DECISION {
         let decision = intent.member("policy").and_then(|policy| policy.get("decision"));
         if decision.and_then(Value::as_str).is_none() {
             return Err(MemberFault::NoDecision);

@@ -5,12 +5,13 @@ use std::sync::Arc;
 use dendrer_object::record::{Record, SealError};
 use dendrer_object::{Code, Pointer, TypeName, Value};
 
-use super::MemberFault;
+use super::{LineFault, MemberFault};
 use super::version::KERNEL_VERSION;
 use crate::contract::Lack;
 use crate::ontology::AuthorshipError;
 use crate::reduce::ReduceError;
-use crate::sealed::{fact, with_code};
+use crate::predicate::Predicate;
+use crate::sealed::{Met, fact, with_code};
 use crate::stopped::Stopped;
 
 /// The outcome of an intent.
@@ -91,6 +92,9 @@ pub enum Reason {
     /// A member is not its author's to write, or not what its name says.
     #[error("{0}")]
     Member(#[from] MemberFault),
+    /// A line is no intent, or speaks for another author.
+    #[error("{0}")]
+    Line(#[from] LineFault),
     /// The state does not have what a contract of the pack requires for it.
     #[error("{contract} requires for {type_name} what the state does not have: {}", lacking(.lacks))]
     Contract {
@@ -119,6 +123,12 @@ pub enum Reason {
     /// It carries an anomaly of a kind that only the kernel notes.
     #[error("an anomaly of kind {0} is noted by the kernel alone")]
     KernelNote(String),
+    /// It would newly violate what the door enforces.
+    #[error("it would violate {}", names(.0.iter().map(|broken| &broken.predicate)))]
+    WouldViolate(Vec<Broken>),
+    /// What it changes is read by rules that can then not be judged, at a stage where that matters.
+    #[error("it cannot be judged: {}", unjudged(.0))]
+    CannotBeJudged(Vec<(Arc<str>, Met)>),
     /// Its change of state could not be computed, at a stage where that matters.
     #[error("{0}")]
     Reduce(ReduceError),
@@ -131,6 +141,7 @@ impl Reason {
         let sealed = match self {
             Reason::Authorship(error) => error.sealed(),
             Reason::Member(fault) => fault.sealed(),
+            Reason::Line(fault) => fault.sealed(),
             Reason::Contract { contract, type_name, lacks } => {
                 let lacks = Value::array(lacks.iter().map(Lack::sealed));
                 let type_name = ("type", Value::from(type_name.as_str()));
@@ -142,6 +153,24 @@ impl Reason {
             Reason::KernelPath(at) => fact("kernel_path", path(at)),
             Reason::Counters(at) => fact("counters_path", path(at)),
             Reason::KernelNote(kind) => fact("kernel_note", [("anomaly", Value::from(&**kind))]),
+            Reason::WouldViolate(broken) => {
+                let broken = broken.iter().map(|broken| {
+                    let values = broken.values.iter().map(|(path, value)| {
+                        let path = ("path", Value::from(path.as_str()));
+                        Value::record([path].into_iter().chain(value.clone().map(|value| ("value", value))))
+                    });
+                    let id = ("id", Value::String(Arc::clone(&broken.predicate)));
+                    Value::record([id, ("values", Value::array(values))])
+                });
+                fact("violates", [("violations", Value::array(broken))])
+            }
+            Reason::CannotBeJudged(rules) => {
+                let rules = rules.iter().map(|(id, met)| {
+                    let id = ("id", Value::String(Arc::clone(id)));
+                    Value::record([id].into_iter().chain(met.sealed()))
+                });
+                fact("unjudged", [("rules", Value::array(rules))])
+            }
             Reason::Reduce(error) => error.sealed(),
         };
         with_code(sealed, self.code())
@@ -152,13 +181,51 @@ impl Reason {
         match self {
             Reason::Authorship(error) => error.code(),
             Reason::Member(_) => Code::E0427,
+            Reason::Line(fault) => fault.code(),
             Reason::KernelPath(_) | Reason::Counters(_) | Reason::KernelNote(_) => Code::E0405,
+            Reason::WouldViolate(_) => Code::E0429,
+            Reason::CannotBeJudged(_) => Code::E0428,
             Reason::Reduce(_) => Code::E0404,
             Reason::Contract { .. } => Code::E0411,
             Reason::Ungoverned(_) => Code::E0425,
             Reason::UndeclaredTool(_) | Reason::UnnamedTool => Code::E0426,
         }
     }
+}
+
+/// A predicate that a proposal would violate, with the values that decide.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Broken {
+    /// The predicate or policy rule.
+    pub predicate: Arc<str>,
+    /// Places that it reads, each with the value that would be there; without it if the value is large or absent.
+    pub values: Vec<(Pointer, Option<Value>)>,
+}
+
+/// Places that a refusal names for one predicate, at most.
+const VALUES_MAX: usize = 8;
+
+/// Bytes of a value that a refusal repeats, at most.
+const VALUE_SIZE_MAX: usize = 256;
+
+impl Broken {
+    /// Reads the values that decide from the state that would follow.
+    pub(super) fn of(predicate: &Predicate, state: &Value) -> Broken {
+        let value = |place: &Pointer| {
+            let value = place.get(state).filter(|value| value.to_string().len() <= VALUE_SIZE_MAX);
+            (place.clone(), value.cloned())
+        };
+        let values = predicate.read_set().iter().take(VALUES_MAX).map(value).collect();
+        Broken { predicate: predicate.name().into(), values }
+    }
+}
+
+fn names<'n>(names: impl Iterator<Item = &'n Arc<str>>) -> String {
+    names.map(|name| &**name).collect::<Vec<_>>().join(", ")
+}
+
+fn unjudged(rules: &[(Arc<str>, Met)]) -> String {
+    rules.iter().map(|(id, met)| format!("{id} ({met})")).collect::<Vec<_>>().join(", ")
 }
 
 fn lacking(lacks: &[Lack]) -> String {

@@ -23,6 +23,7 @@ impl Pack {
             | Cause::Marker(_)
             | Cause::Violation
             | Cause::Extension(_)
+            | Cause::Line(..)
             | Cause::Import(..) => Some(Vec::new()),
             Cause::Proposed(intent) => {
                 Some(Pointer::outermost(fold::reads(&self.fold, before, &intent, field)))

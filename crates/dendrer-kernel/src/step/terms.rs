@@ -2,21 +2,31 @@
 //! (dendrer paper 4.4). All of them follow from the `run` record and the state, so that a trace alone gives the
 //! contract at any tick.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dendrer_object::delta::{Delta, Op};
-use dendrer_object::record::Record;
+use dendrer_object::record::{Author, Record};
 use dendrer_object::{Digest, Intent, Pointer, TypeName, Value};
 
-use super::{Cause, Change, Reason, RunState, Stage, StartError, cause, reduce};
+use super::outcome::Broken;
+use super::{
+    CANNOT_BE_JUDGED, Cause, Change, MemberFault, Reason, RunState, Stage, StartError, Transition, cause, latch_violated,
+    reduce,
+};
 use crate::contract::Contracts;
 use crate::counters::{self, Counters};
-use crate::pack::{self, Pack, extend};
+use crate::pack::{self, Effect, Pack, extend};
+use crate::expr::{EvalError, Truth};
+use crate::ontology::DECISION;
 use crate::predicate::{Monotone, Predicate, Verdict, Window};
 use crate::reduce::Reducer;
+use crate::sealed::Met;
 use crate::stopped::Stopped;
 use crate::unknown::{self, UnknownPlaces};
+
+/// The type with which an agent asks for a call.
+const REQUEST: &str = "action.request";
 
 /// The member of `/policy` that lists which violations of the contract there were, and when each began.
 pub(super) const VIOLATIONS: &str = "violations";
@@ -31,6 +41,8 @@ pub(super) struct Terms {
     pub(super) registered: BTreeSet<TypeName>,
     pub(super) contracts: Contracts,
     watched: Vec<Watched>,
+    /// The class of each tool that the pack declares.
+    effects: BTreeMap<Arc<str>, Effect>,
     /// At stage 3: the types and tools that the pack lets through.
     gate: Option<Gate>,
     /// The first tick at which an extension comes into force that is not here yet.
@@ -88,6 +100,7 @@ impl Terms {
         }
         Ok(Terms {
             digest: Some(pack::digest(bound)),
+            effects: pack::effects_of(&in_force).collect(),
             registered: pack::registered(bound).collect(),
             contracts: pack::contracts_of(&in_force),
             watched,
@@ -104,6 +117,26 @@ impl Terms {
 
     pub(super) fn bound(&self) -> Option<&Value> {
         self.bound.as_ref()
+    }
+
+    /// The tools that an action calls: one, or several under `calls`.
+    fn tools(action: &Value) -> impl Iterator<Item = &str> {
+        let calls = action.get("calls").and_then(Value::as_array);
+        let calls = calls.into_iter().flat_map(|calls| calls.iter()).chain([action]);
+        calls.filter_map(|call| call.get("tool")?.as_str())
+    }
+
+    /// Checks that the class that an intent claims of its tools is the one of the pack (design, section 4).
+    pub(super) fn check_effect(&self, intent: &Intent) -> Result<(), MemberFault> {
+        let Some(said) = intent.member("effect").filter(|_| !self.effects.is_empty()) else { return Ok(()) };
+        let tools = intent.member("action").into_iter().flat_map(Terms::tools);
+        for (tool, declared) in tools.filter_map(|tool| Some((tool, self.effects.get(tool)?))) {
+            if said.as_str() != Some(declared.as_str()) {
+                let said = said.as_str().map_or_else(|| said.to_string(), str::to_owned);
+                return Err(MemberFault::Effect { tool: tool.to_owned(), declared: declared.as_str(), said });
+            }
+        }
+        Ok(())
     }
 
     /// Looks whether the pack lets an intent through, where it gates all transitions.
@@ -249,13 +282,122 @@ pub(super) fn mark_policy(
             && matches!(predicate.verdict(state, counted), Verdict::Uncertain(_))
     };
     let is_after = |predicate: &&Predicate| predicate.window() == Window::After;
-    let is_unknown = head.policy.iter().any(|rule| is_open(rule, &change.state))
+    let is_unknown = head.policy.states.iter().any(|rule| is_open(rule, &change.state))
         || watched.clone().filter(is_after).any(|predicate| is_open(predicate, &change.state))
         || watched.filter(|one| !is_after(one)).any(|predicate| is_open(predicate, &head.state));
     if is_unknown {
         unknown.mark(place, head.tick + 1, unknown::READS_UNKNOWN);
         change.mark(&unknown);
     }
+}
+
+/// Types of what has happened already, which no predicate refuses: the world has changed (design, section 4).
+const HAPPENED: [&str; 3] = ["action.result", "observation.add", DECISION];
+
+/// Whether an intent says what happened, and proposes nothing.
+fn has_happened(intent: &Intent) -> bool {
+    intent.author == Author::User || HAPPENED.contains(&intent.type_name.as_str())
+}
+
+/// Judges what a transition would bring about, from stage 2 on: a proposal is refused that would newly violate what is
+/// enforced, and at stage 3 one that changes what a rule reads that can then not be judged. Anything else that cannot be
+/// judged is noted (design, section 4). A request that breaks a policy rule which is not enforced is latched at every stage.
+pub(super) fn enforce(head: &RunState, intent: &Intent, change: &mut Change) -> Result<(), Reason> {
+    let happened = has_happened(intent);
+    let (mut broken, mut unjudged) = (Vec::new(), Vec::new());
+    let enforces = head.stage() >= Stage::Contracts;
+    let mut violated = None;
+    if intent.type_name.as_str() == REQUEST {
+        for rule in &head.policy.requests {
+            match rule.judge(intent, &head.state) {
+                Truth::True => {}
+                Truth::False if enforces && rule.is_enforced && !happened => {
+                    broken.push(Broken { predicate: rule.id.as_str().into(), values: Vec::new() });
+                }
+                Truth::False => violated = violated.or(Some(&*rule.id)),
+                Truth::Uncertain(why) => unjudged.push((&*rule.id, Met::from(EvalError::Uncertain(why)))),
+                Truth::Exhausted => unjudged.push((&*rule.id, Met::from(EvalError::Exhausted))),
+            }
+        }
+    }
+    if enforces {
+        let watched = head.terms.watched.iter().map(|watched| &watched.predicate);
+        for predicate in watched.chain(&head.policy.states).filter(|one| one.is_for(Some(&intent.type_name))) {
+            let is_after = predicate.window() == Window::After;
+            if is_after && !predicate.reads_counters() && !touches(predicate, &change.delta) {
+                continue;
+            }
+            let counters = predicate.reads_counters().then(|| counters_after(head, intent, change));
+            let state = if is_after { &change.state } else { &head.state };
+            match predicate.verdict(state, counters.as_ref()) {
+                Verdict::Ok => {}
+                Verdict::Violation => {
+                    let was = || predicate.verdict(&head.state, Some(&head.counters.to_value()));
+                    let is_new = !is_after || !predicate.scope().is_empty() || was() != Verdict::Violation;
+                    if predicate.is_enforced() && !happened && is_new {
+                        broken.push(Broken::of(predicate, state));
+                    }
+                }
+                Verdict::Uncertain(_) => {
+                    unjudged.push((predicate.name(), predicate.met(state, counters.as_ref())));
+                }
+            }
+        }
+    }
+    if !broken.is_empty() {
+        return Err(Reason::WouldViolate(broken));
+    }
+    if !unjudged.is_empty() && enforces {
+        let unjudged = unjudged.into_iter().map(|(name, met)| (name.into(), met)).collect::<Vec<_>>();
+        if head.stage() >= Stage::Full && !happened {
+            return Err(Reason::CannotBeJudged(unjudged));
+        }
+        let listed = Reason::CannotBeJudged(unjudged).sealed();
+        let mut note = listed.as_object().cloned().unwrap_or_default();
+        note.set("kind", Value::from(CANNOT_BE_JUDGED));
+        change.notes.push(Value::Object(note));
+    }
+    let is_latched = change.state.get("policy").is_some_and(|policy| policy.get("violated").is_some());
+    if let Some(rule) = violated.filter(|_| !is_latched) {
+        let delta = latch_violated(rule, head.tick + 1);
+        change.state = delta.apply(&change.state).expect("policy is an object that only the kernel writes");
+        change.delta.0.extend(delta.0);
+    }
+    Ok(())
+}
+
+/// The counters as they would be behind an intent.
+fn counters_after(head: &RunState, intent: &Intent, change: &Change) -> Value {
+    super::counted(head, &Transition::of(intent), change)
+}
+
+/// Lists the violations that began before this transition, which changes what they read and leaves them violated.
+pub(super) fn still_violated(head: &RunState, type_name: &TypeName, change: &Change) -> Option<Value> {
+    let latched_by = |id: &str| {
+        let is_it = |entry: &&Value| entry.get("id").and_then(Value::as_str) == Some(id);
+        latched(&head.state).find(is_it)?.get("tick").cloned()
+    };
+    let watched = head.terms.watched.iter().map(|watched| &watched.predicate);
+    let watched = watched.filter(|predicate| predicate.window() == Window::After && predicate.scope().is_empty());
+    let watched = watched.filter_map(|predicate| Some((predicate, latched_by(predicate.name())?)));
+    let rule = head.state.get("policy").and_then(|policy| policy.get("violated"));
+    let broken = rule.and_then(|rule| {
+        let id = rule.get("rule")?.as_str()?;
+        let predicate = head.policy.states.iter().find(|predicate| predicate.name() == id)?;
+        Some((predicate, rule.get("tick")?.clone()))
+    });
+    let is_still = |(predicate, _): &(&Predicate, Value)| {
+        predicate.is_for(Some(type_name))
+            && !predicate.reads_counters()
+            && touches(predicate, &change.delta)
+            && predicate.verdict(&change.state, None) == Verdict::Violation
+    };
+    let still: Vec<Value> = watched
+        .chain(broken)
+        .filter(is_still)
+        .map(|(predicate, since)| Value::record([("id", Value::from(predicate.name())), ("since", since)]))
+        .collect();
+    (!still.is_empty()).then(|| Value::array(still))
 }
 
 /// As [`watch`], for the state with which a run begins.

@@ -1,5 +1,5 @@
 use dendrer::kernel::step::Start;
-use dendrer::lines::{LineOptions, Recording, Reply, read};
+use dendrer::lines::{Authors, LineOptions, Recording, Reply, read};
 use dendrer_testkit::{memory, run_name};
 use dendrer_view::answer::{End, ItemAnswer, Page, plain};
 use dendrer_view::commit::CommitAnswer;
@@ -9,7 +9,7 @@ use super::{check, last_text, repo};
 const LINES: &str = r#"{"type":"observation.add","agent":"a","intent":{"description":"hi"}}
 {"type":"tool.call","agent":"a","intent":{"description":"no such type"}}
 
-{"type":"plan.update","agent":"a","anomalies":[{"kind":"late","message":"slow"}]}
+{"type":"plan.update","agent":"a","author":"runtime","anomalies":[{"kind":"late","message":"slow"}]}
 "#;
 
 /// Hides ids: lines that come together are recorded at one time, and how many do depends on the machine.
@@ -23,7 +23,8 @@ fn replies(dry_run: bool) -> Vec<Reply> {
     let store = memory(7);
     let mut recorder = repo(&store).begin(&Start::new(run_name("r"))).unwrap();
     let lines = read(LINES.as_bytes()).unwrap();
-    let mut recording = Recording::new(&mut recorder, lines, LineOptions::default(), dry_run);
+    let reading = LineOptions { authors: Authors::Runtime, ..LineOptions::default() };
+    let mut recording = Recording::new(&mut recorder, lines, reading, dry_run);
     let replies = recording.by_ref().flatten().collect();
     recording.end().unwrap();
     replies

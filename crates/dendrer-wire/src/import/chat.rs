@@ -84,7 +84,10 @@ impl<'m> Step<'m> {
         match self.says {
             Says::Intent(intent) => intent,
             Says::Words(type_name, message) => {
-                Intent::new(name_of(type_name), message.speaker()).with("intent", words(message, &[]))
+                let intent = Intent::new(name_of(type_name), message.speaker());
+                let is_person = PEOPLE.iter().any(|role| role.eq_ignore_ascii_case(message.role()));
+                let intent = if is_person { intent.by_user() } else { intent };
+                intent.with("intent", words(message, &[]))
             }
             Says::Request(request) => request.intent(),
             Says::Result(answered) => answered.intent(),
@@ -94,6 +97,9 @@ impl<'m> Step<'m> {
 
 /// Roles of what reaches an agent from outside. Any other role is an agent that speaks.
 const OUTSIDE: &[&str] = &["user", "human", "system", "developer", "environment"];
+
+/// Roles of a person, whose words are their own (design, section 4).
+const PEOPLE: &[&str] = &["user", "human"];
 
 /// Roles of messages that bring the result of a call.
 const RESULT: &[&str] = &["tool", "function"];

@@ -180,11 +180,13 @@ fn keep(kept: &mut Object, event: &Value, name: &str) {
     kept.set(name, event.get(name).cloned().unwrap_or(Value::Null));
 }
 
-/// Whether an author may propose a member: only the runtime brings policies and anomalies, and only the result of a call is one.
+/// Whether an author may propose a member: only the runtime brings policies and anomalies, a user
+/// a decision, and only the result of a call is one.
 fn may_bring(name: &str, type_name: &TypeName, author: Author) -> bool {
     match name {
         "result" => type_name.as_str() == "action.result",
-        "policy" | "anomalies" => author != Author::Agent,
+        "policy" if type_name.as_str() == "policy.decision" => author != Author::Agent,
+        "policy" | "anomalies" => author == Author::Runtime,
         _ => true,
     }
 }

@@ -279,7 +279,7 @@ fn look_at_each(
         let header = record.header();
         let terms = checked.in_force.iter().find(|terms| tick <= terms.to);
         let type_name = header.type_name.as_ref().filter(|name| only.is_none_or(|only| only == *name));
-        let proposed = matches!(header.author, Author::Agent | Author::Runtime);
+        let proposed = matches!(header.author, Author::Agent | Author::Runtime | Author::User);
         let contract = type_name.filter(|_| proposed).and_then(|name| terms?.at(tick).types.get(name));
         if let Some((type_name, lacks)) = contract.map(|found| (found.type_name.clone(), found.check(&state)))
         {

@@ -22,7 +22,8 @@ use std::ops::ControlFlow;
 use dendrer_kernel::predicate::{Predicate, Verdict, Window};
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
-use dendrer_kernel::step::{Diversion, RecordedStep, Stage};
+use dendrer_kernel::step::Stage;
+use dendrer_kernel::step::diversion::{Diversion, RecordedStep};
 use dendrer_object::Digest;
 
 use crate::error::Error;

@@ -556,12 +556,17 @@ enum Basis {
 
 /// Puts another answer in the place of the recorded one.
 pub(crate) fn replace(intent: &mut Intent, answer: &ReplacedAnswer) {
-    let mut result = intent.member("result").and_then(Value::as_object).cloned().unwrap_or_default();
-    result.remove("error");
-    result.set("output", answer.output.clone());
-    result.set("status", Value::from("ok"));
-    intent.members.retain(|(name, _)| &**name != "result");
-    intent.members.push(("result".into(), Value::Object(result)));
+    // What an agent says that it saw is in its own words, and no result of a call.
+    let is_result = intent.type_name.as_str() == "action.result";
+    let member = if is_result { "result" } else { "intent" };
+    let mut said = intent.member(member).and_then(Value::as_object).cloned().unwrap_or_default();
+    said.set("output", answer.output.clone());
+    if is_result {
+        said.remove("error");
+        said.set("status", Value::from("ok"));
+    }
+    intent.members.retain(|(name, _)| &**name != member);
+    intent.members.push((member.into(), Value::Object(said)));
     intent.members.sort_by(|a, b| a.0.cmp(&b.0));
     if answer.delta.is_some() {
         intent.delta.clone_from(&answer.delta);

@@ -14,7 +14,8 @@ use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 use dendrer_object::intent::IntentError;
 use dendrer_object::json::{self, JsonError};
 use dendrer_object::record::{Author, Kind, Record};
-use dendrer_object::{Code, Delta, Intent};
+use dendrer_kernel::step::LineFault;
+use dendrer_object::{Code, Delta, Intent, Value};
 
 use crate::error::Error;
 use crate::recorder::Recorder;
@@ -72,18 +73,43 @@ pub fn read(input: impl Read + Send + 'static) -> io::Result<Receiver<io::Result
 /// Who may write through a stream of lines.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub enum Authors {
-    /// Each line names its author; an agent if it names none.
+    /// Agents and the tools that answer them: an `action.result` is by the runtime, any other line by an agent.
     #[default]
-    Line,
-    /// Agents alone: a line that speaks for the runtime ends the recording.
+    Pipe,
+    /// Agents alone.
     Agent,
     /// The runtime: a line that names no author is by the runtime if its type is `action.result` or `policy.decision`, and by
     /// an agent otherwise.
     Runtime,
+    /// A person, in their own words.
+    User,
 }
 
-/// Types that the runtime writes on behalf of an agent.
-const BY_RUNTIME: [&str; 2] = ["action.result", "policy.decision"];
+/// The type with which the runtime says what a tool answered.
+const RESULT: &str = "action.result";
+
+/// The type with which the runtime says what a policy decided.
+const DECISION: &str = "policy.decision";
+
+impl Authors {
+    /// The author of a line of a type that names none.
+    fn of(self, type_name: &str) -> Author {
+        match (self, type_name) {
+            (Authors::User, _) => Author::User,
+            (Authors::Pipe | Authors::Runtime, RESULT) | (Authors::Runtime, DECISION) => Author::Runtime,
+            _ => Author::Agent,
+        }
+    }
+
+    /// The authors that a line of a type may name.
+    fn may(self, type_name: &str) -> &'static [Author] {
+        match (self, type_name) {
+            (Authors::User, _) => &[Author::User],
+            (Authors::Pipe, RESULT) | (Authors::Runtime, _) => &[Author::Agent, Author::Runtime],
+            _ => &[Author::Agent],
+        }
+    }
+}
 
 /// How lines are read as intents.
 #[derive(Debug, Clone, Default)]
@@ -97,8 +123,8 @@ pub struct LineOptions {
 }
 
 impl LineOptions {
-    /// Reads a line as an intent; `None` if the line is blank.
-    pub fn intent(&self, line: &IntentLine) -> Result<Option<Intent>, LineError> {
+    /// Reads a line; `None` if the line is blank. Fails if it is not JSON.
+    pub fn read(&self, line: &IntentLine) -> Result<Option<LineRead>, JsonError> {
         let text = match line.number {
             1 => line.text.strip_prefix(BYTE_ORDER_MARK).unwrap_or(&line.text),
             _ => &line.text,
@@ -107,75 +133,39 @@ impl LineOptions {
             return Ok(None);
         }
         let value = if self.tagged { json::parse_tagged(text) } else { json::parse_door(text) }?;
-        let mut intent = Intent::from_value(&value, self.agent.as_deref())?;
+        Ok(Some(match self.intent(&value) {
+            Ok(intent) => LineRead::Intent(Box::new(intent)),
+            Err(fault) => LineRead::Fault(value, fault),
+        }))
+    }
+
+    fn intent(&self, value: &Value) -> Result<Intent, LineFault> {
+        let schema = |IntentError { code, path, message }| LineFault::Schema { code, path, message };
+        let mut intent = Intent::from_value(value, self.agent.as_deref()).map_err(schema)?;
         if !self.tagged {
             intent.delta = intent.delta.map(Delta::through_the_door);
         }
-        match self.authors {
-            Authors::Agent if intent.author == Author::Runtime => return Err(LineError::ForRuntime),
-            Authors::Runtime
-                if value.get("author").is_none() && BY_RUNTIME.contains(&intent.type_name.as_str()) =>
-            {
-                intent.author = Author::Runtime;
-            }
-            _ => {}
+        let type_name = intent.type_name.as_str();
+        if value.get("author").is_none() {
+            intent.author = self.authors.of(type_name);
         }
-        Ok(Some(intent))
+        let may = self.authors.may(type_name);
+        // Who says to be the kernel or the institution is refused by the kernel, which keeps the claim.
+        match intent.author {
+            Author::Kernel | Author::Institution => Ok(intent),
+            author if may.contains(&author) => Ok(intent),
+            author => Err(LineFault::Author(author, may)),
+        }
     }
 }
 
-/// Why a line is no intent.
-#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum LineError {
-    /// The line is not JSON.
-    #[error("{}", .0.kind)]
-    Json(JsonError),
-    /// The line is JSON and no intent.
-    #[error("{}", .0.message)]
-    Intent(IntentError),
-    /// The line speaks for the runtime, and only agents may write.
-    #[error("only agents write here, and this line speaks for the runtime")]
-    ForRuntime,
-}
-
-impl From<JsonError> for LineError {
-    fn from(error: JsonError) -> LineError {
-        LineError::Json(error)
-    }
-}
-
-impl From<IntentError> for LineError {
-    fn from(error: IntentError) -> LineError {
-        LineError::Intent(error)
-    }
-}
-
-impl LineError {
-    /// The code under which `dendrer explain` knows this error.
-    pub fn code(&self) -> Code {
-        match self {
-            LineError::Json(error) => error.code(),
-            LineError::Intent(error) => error.code,
-            LineError::ForRuntime => Code::E0408,
-        }
-    }
-
-    /// The member that is wrong, as a JSON pointer; empty for the whole line.
-    pub fn path(&self) -> &str {
-        match self {
-            LineError::Json(error) => &error.path,
-            LineError::Intent(error) => &error.path,
-            LineError::ForRuntime => "",
-        }
-    }
-
-    /// The byte of the line at which JSON ends; `None` if the line is JSON.
-    pub fn byte(&self) -> Option<usize> {
-        match self {
-            LineError::Json(error) => Some(error.offset),
-            _ => None,
-        }
-    }
+/// What a line is.
+#[derive(Debug, Clone)]
+pub enum LineRead {
+    /// An intent.
+    Intent(Box<Intent>),
+    /// JSON that is no intent, or one that speaks for another author. The refusal of it is kept.
+    Fault(Value, LineFault),
 }
 
 /// What became of a line. Each line that is not blank has exactly one reply, up to the line at which a recording stops.
@@ -226,9 +216,9 @@ impl FailedLine {
         FailedLine { line, code, message, path: String::new(), byte: None }
     }
 
-    fn of_line(line: u64, error: &LineError) -> FailedLine {
-        let (code, message, byte) = (error.code(), error.to_string(), error.byte());
-        FailedLine { line, code, message, path: error.path().to_owned(), byte }
+    fn of_line(line: u64, error: &JsonError) -> FailedLine {
+        let (code, message) = (error.code(), error.kind.to_string());
+        FailedLine { line, code, message, path: error.path.clone(), byte: Some(error.offset) }
     }
 }
 
@@ -293,12 +283,12 @@ pub enum LinesStopped {
     #[error("cannot read the intents")]
     Input(#[source] io::Error),
     /// A line is no intent.
-    #[error("line {}: {error}", .line.number)]
+    #[error("line {}: {}", .line.number, .error.kind)]
     Line {
         /// The line.
         line: IntentLine,
         /// Why it is none.
-        error: LineError,
+        error: JsonError,
     },
     /// A line is an intent and cannot be judged or sealed.
     #[error("line {line}: {error}")]
@@ -333,6 +323,8 @@ pub struct Recording<'r> {
 struct Group {
     numbers: Vec<u64>,
     intents: Vec<Intent>,
+    /// Lines that are no intents, each with the number of intents that precede it in the group.
+    faults: VecDeque<(usize, Value, LineFault)>,
     /// Whether no line follows.
     closed: bool,
     stopped: Option<LinesStopped>,
@@ -390,17 +382,24 @@ impl<'r> Recording<'r> {
                 Err(TryRecvError::Empty) => return group,
                 Err(TryRecvError::Disconnected) => group.closed = true,
                 Ok(Err(error)) => group.stopped = Some(LinesStopped::Input(error)),
-                Ok(Ok(line)) => match self.reading.intent(&line) {
+                Ok(Ok(line)) => match self.reading.read(&line) {
                     Ok(None) => {}
-                    Ok(Some(intent)) => {
+                    Ok(Some(read)) => {
                         bytes += line.text.len();
                         group.numbers.push(line.number);
-                        group.intents.push(intent);
+                        match read {
+                            LineRead::Intent(intent) => group.intents.push(*intent),
+                            LineRead::Fault(value, fault) => {
+                                group.faults.push_back((group.intents.len(), value, fault));
+                            }
+                        }
                     }
-                    Err(error) => group.stopped = Some(LinesStopped::Line { line, error }),
+                    Err(error) => {
+                        group.stopped = Some(LinesStopped::Line { line, error });
+                    }
                 },
             }
-            let full = group.intents.len() == GROUP_LINES || bytes > GROUP_BYTES;
+            let full = group.numbers.len() == GROUP_LINES || bytes > GROUP_BYTES;
             if full || group.closed || group.stopped.is_some() {
                 return group;
             }
@@ -437,7 +436,7 @@ impl<'r> Recording<'r> {
 
     /// Judges and seals the lines of a group. Keeps the numbers of those that became records.
     fn propose(&mut self, group: &mut Group) {
-        if let Err((at, error)) = self.recorder.propose_each(&group.intents) {
+        if let Err((at, error)) = self.take_each(group) {
             // Lines are taken in order: those before a bad line count, those after it do not.
             let line = group.numbers[at];
             group.numbers.truncate(at);
@@ -448,6 +447,20 @@ impl<'r> Recording<'r> {
             self.recorder.discard();
             self.begins = false;
         }
+    }
+
+    /// Takes the lines of a group in their order. Fails with the index of the line that cannot be taken.
+    fn take_each(&mut self, group: &mut Group) -> Result<(), (usize, Error)> {
+        let (mut taken, mut refused) = (0, 0);
+        let place = |refused: usize| move |(at, error)| (at + refused, error);
+        while let Some((at, line, fault)) = group.faults.pop_front() {
+            let intents = &group.intents[taken..at];
+            self.recorder.propose_each(intents).map_err(place(taken + refused))?;
+            self.recorder.refuse_line(&line, fault).map_err(|error| (at + refused, error))?;
+            (taken, refused) = (at, refused + 1);
+        }
+        self.recorder.propose_each(&group.intents[taken..]).map_err(place(taken + refused))?;
+        Ok(())
     }
 
     /// Hands a group to the store, or waits for the oldest one if there is none to hand over.
@@ -500,8 +513,14 @@ impl<'r> Recording<'r> {
             true => self.recorder.discard(),
             false => Vec::new(),
         };
-        for (line, intent) in group.numbers.iter().zip(&group.intents) {
-            match self.recorder.propose(intent) {
+        let mut intents = group.intents.iter().enumerate().peekable();
+        for line in &group.numbers {
+            let at = intents.peek().map_or(group.intents.len(), |(at, _)| *at);
+            let outcome = match group.faults.pop_front_if(|(place, ..)| *place == at) {
+                Some((_, value, fault)) => self.recorder.refuse_line(&value, fault),
+                None => self.recorder.propose(intents.next().expect("a line is an intent or a fault").1),
+            };
+            match outcome {
                 Ok(outcome) => {
                     begun.extend(outcome.records().into_iter().cloned());
                     answer(vec![*line], std::mem::take(&mut begun), replies);

@@ -12,7 +12,7 @@ use dendrer_kernel::pack::modules;
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{
-    self, Anomaly, Extension, Finding, Inputs, Outcome, Pick, Picked, RunState, Seeds, Start,
+    self, Anomaly, Extension, Finding, Inputs, LineFault, Outcome, Pick, Picked, RunState, Seeds, Start,
 };
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, cut};
 use dendrer_object::{Intent, RunName, Value};
@@ -311,6 +311,15 @@ impl Recorder {
         made.iter().for_each(|record| self.gather(record.clone()));
         self.weigh();
         Ok(made)
+    }
+
+    /// Puts the refusal of a line on record that is no intent, or that speaks for an author who did not write it.
+    pub fn refuse_line(&mut self, line: &Value, fault: LineFault) -> Result<Outcome, Error> {
+        let inputs = self.inputs();
+        let outcome = step::refuse_line(&mut self.head, line, fault, inputs)?;
+        outcome.records().into_iter().for_each(|record| self.gather(record.clone()));
+        self.follow(inputs)?;
+        Ok(outcome)
     }
 
     /// Puts an anomaly that the runtime saw on record.

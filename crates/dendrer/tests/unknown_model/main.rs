@@ -91,10 +91,8 @@ fn intent_of(event: &Event) -> Intent {
         let ops: Vec<String> = event.delta.iter().map(oracle::Op::text).collect();
         members.push(format!("\"delta\":[{}]", ops.join(",")));
     }
-    members.extend(
-        event.note.iter().map(|kind| format!("\"anomalies\":[{{\"gap\":true,\"kind\":\"{kind}\"}}]")),
-    );
     let mut intent = Intent::from_value(&value(&format!("{{{}}}", members.join(","))), Some("a")).unwrap();
+    intent.noted.extend(event.note.iter().map(|kind| value(&format!("{{\"gap\":true,\"kind\":\"{kind}\"}}"))));
     for (name, _) in t.iter().filter(|(_, v)| **v == V::Gap) {
         intent.members.push((name.as_str().into(), tag::gap("lost", "")));
     }
