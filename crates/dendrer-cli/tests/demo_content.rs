@@ -95,7 +95,7 @@ fn demo_runs_are_the_ones_that_are_promised() {
         ("financial-agent-C", 30, 0),
         ("claims-9", 40, 0),
         ("claims-10", 22, 0),
-        ("hostile-1", 20, 5),
+        ("hostile-1", 20, 6),
         ("trip-planner-b", 45, 0),
         ("trip-planner-c", 44, 0),
         ("trip-planner-d", 31, 0),
@@ -401,17 +401,15 @@ fn demo_hostile_run_holds_what_it_promises() {
     );
     assert_eq!(end.state.get("wide").unwrap().as_object().unwrap().len(), 5_000);
     assert_eq!(end.state.get("nothing"), None);
-    let note = trace.record(17).unwrap().content().get("anomalies").unwrap().to_string();
-    assert!(note.contains("reducer_error"), "{note}");
 
-    // Five were turned down; only the forged type takes a tick, for the anomaly that names it.
+    // Six were turned down; only the forged type takes a tick, for the anomaly that names it.
     let codes: Vec<String> = trace
         .beside()
         .unwrap()
         .iter()
         .map(|refusal| refusal.content().get("reason").unwrap().get("code").unwrap().to_string())
         .collect();
-    assert_eq!(codes, [r#""E0401""#, r#""E0403""#, r#""E0402""#, r#""E0405""#, r#""E0405""#]);
+    assert_eq!(codes, [r#""E0401""#, r#""E0403""#, r#""E0402""#, r#""E0405""#, r#""E0405""#, r#""E0404""#]);
     assert_eq!(
         step(&store, "hostile-1", 15, "/anomalies/0/type"),
         r#"kernel.anomaly kernel "kernel" "kernel.anomaly""#

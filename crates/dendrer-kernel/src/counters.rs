@@ -56,6 +56,8 @@ pub struct Counters {
     last_tool: Option<String>,
     by_agent: BTreeMap<String, u64>,
     anomalies: BTreeMap<String, u64>,
+    /// How many calls of each tool have no result yet. No expression reads it.
+    open: BTreeMap<String, u64>,
     /// The first transition whose message could not be read: it may have been anything, so from there on each counter but
     /// `transitions` is a lower bound.
     unread: Option<u64>,
@@ -150,6 +152,7 @@ impl Counters {
                 ("agent_id", _) => self.add_agent(value),
                 ("action", "action.request") => self.add_request(value),
                 ("result", "action.result") => {
+                    self.close(content.get("action"));
                     let status = value.get("status").and_then(Value::as_str);
                     self.tool_errors += u64::from(status.is_some_and(|status| status != "ok"));
                 }
@@ -178,6 +181,28 @@ impl Counters {
         }
     }
 
+    /// Whether a call of a tool has no result yet; `None` if it is not known.
+    pub(crate) fn is_open(&self, tool: &str) -> Option<bool> {
+        let is_known = self.unread.is_none() && self.hidden(Some(["tool_calls", "last_tool"])).is_none();
+        is_known.then(|| self.open.contains_key(tool))
+    }
+
+    fn open(&mut self, call: &Value) {
+        if let Some(tool) = call.get("tool").and_then(Value::as_str) {
+            *self.open.entry(tool.to_owned()).or_default() += 1;
+        }
+    }
+
+    fn close(&mut self, action: Option<&Value>) {
+        let Some(tool) = action.and_then(|action| action.get("tool")?.as_str()) else { return };
+        if let Some(count) = self.open.get_mut(tool) {
+            *count -= 1;
+            if *count == 0 {
+                self.open.remove(tool);
+            }
+        }
+    }
+
     fn add_anomalies(&mut self, anomalies: &Value) {
         for anomaly in anomalies.as_array().into_iter().flat_map(|list| list.iter()) {
             let kind = anomaly.get("kind").unwrap_or(anomaly).as_str().unwrap_or("unnamed");
@@ -191,11 +216,13 @@ impl Counters {
         match calls {
             Some(calls) => {
                 self.tool_calls += calls.len() as u64;
+                calls.iter().for_each(|call| self.open(call));
                 let last = calls.len().checked_sub(1).and_then(|last| calls.get(last));
                 self.last_tool = last.and_then(tool).or(self.last_tool.take());
             }
             None => {
                 self.tool_calls += 1;
+                self.open(action);
                 self.last_tool = tool(action).or(self.last_tool.take());
             }
         }
@@ -232,7 +259,13 @@ impl Counters {
         let hidden = self.hidden.iter().map(|(name, Hidden { tick, pointer })| {
             (Arc::from(*name), Value::array([Value::from(*tick), Value::from(pointer.as_str())]))
         });
-        Value::record([("hidden", Value::Object(hidden.collect())), ("known", self.to_value())])
+        let open = self.open.iter().map(|(tool, count)| (Arc::from(tool.as_str()), Value::from(*count)));
+        let open = Value::Object(open.collect());
+        Value::record([
+            ("hidden", Value::Object(hidden.collect())),
+            ("known", self.to_value()),
+            ("open", open),
+        ])
     }
 
     /// Reads what [`Counters::to_kept`] writes; `None` for anything else.
@@ -256,7 +289,10 @@ impl Counters {
             let counts = get(name)?;
             counts.as_object()?.iter().map(|(key, count)| Some((key.to_string(), count.as_u64()?))).collect()
         };
+        let open = value.get("open")?.as_object()?.iter();
+        let open = open.map(|(tool, count)| Some((tool.to_string(), count.as_u64()?)));
         let counters = Counters {
+            open: open.collect::<Option<_>>()?,
             transitions: count("transitions")?,
             tool_calls: count("tool_calls")?,
             tool_errors: count("tool_errors")?,

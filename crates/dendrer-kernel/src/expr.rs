@@ -39,6 +39,7 @@ mod comprehend;
 mod error;
 mod eval;
 mod functions;
+mod guards;
 mod inspect;
 mod lex;
 mod library;

@@ -137,7 +137,17 @@ pub struct PackField {
     pub decimals: Option<u8>,
     /// Which rules write below it, by number from 1.
     pub written_by: Vec<usize>,
-    init: Template,
+    /// The types and authors that may write it from stage 2 on; any, if none is named.
+    pub writers: Vec<Arc<str>>,
+    /// What it begins with. Without it a field begins with what the run is given under its name, and is absent if that is nothing.
+    init: Option<Template>,
+}
+
+impl PackField {
+    /// Whether every run begins with a value of it.
+    pub fn has_init(&self) -> bool {
+        self.init.is_some()
+    }
 }
 
 /// The effect of a tool on the world (dendrer paper 9.6), the mildest first.
@@ -410,8 +420,14 @@ impl Pack {
         let mut size = 0u64;
         for field in &self.fields {
             let fail = |why: String| InitError { field: Arc::clone(&field.name), why };
-            let mut value = fold::compute(&field.init, &env, &mut budget)
-                .map_err(|error| fail(fold::say(error).message))?;
+            let mut value = match &field.init {
+                Some(init) => fold::compute(init, &env, &mut budget)
+                    .map_err(|error| fail(fold::say(error).message))?,
+                None => match s0.get(&field.name) {
+                    Some(given) => given.clone(),
+                    None => continue,
+                },
+            };
             if let Some(decimals) = field.decimals {
                 value = fold::quantize(value, decimals).map_err(fail)?;
             }
@@ -429,9 +445,16 @@ impl Pack {
     pub fn begins_unknown(&self, s0: &UnknownPlaces) -> UnknownPlaces {
         let mut unknown = UnknownPlaces::default();
         for field in self.fields.iter().filter(|_| !s0.is_empty()) {
-            field.init.for_each_expr(&mut |expr| {
+            let place = Pointer::of([&*field.name]);
+            let Some(init) = &field.init else {
+                if let Some((_, since)) = s0.meets(&place) {
+                    unknown.mark(place, 0, &since.code);
+                }
+                continue;
+            };
+            init.for_each_expr(&mut |expr| {
                 for (_, since) in expr.reads_of("s0").iter().filter_map(|read| s0.meets(read)) {
-                    unknown.mark(Pointer::of([&*field.name]), 0, &since.code);
+                    unknown.mark(place.clone(), 0, &since.code);
                 }
             });
         }
@@ -447,6 +470,15 @@ pub fn digest(value: &Value) -> Digest {
 /// Returns the contracts of a recorded pack, without checking the rest of it.
 pub(crate) fn contracts_of(value: &Value) -> Contracts {
     contracts::of_checked(value)
+}
+
+/// Returns who may write each field that a recorded pack says it of, without checking the rest of it.
+pub(crate) fn writers_of(value: &Value) -> impl Iterator<Item = (Arc<str>, Vec<Arc<str>>)> {
+    let fields = value.get("state").and_then(Value::as_object);
+    fields.into_iter().flat_map(|fields| fields.iter()).filter_map(|(name, field)| {
+        let writers = field.get("writers")?.as_array()?.iter().filter_map(Value::as_str).map(Arc::from);
+        Some((Arc::clone(name), writers.collect()))
+    })
 }
 
 /// Returns the class of each tool that a recorded pack declares, without checking the rest of it.

@@ -227,6 +227,13 @@ fn sentence(cause: &str, sealed: &Value) -> Option<String> {
         "rule_false" => "the rule does not hold".to_owned(),
         "rule_unjudged" => format!("the rule cannot be judged: {}", met(sealed)),
         "rule_too_long" => "the rule takes too many steps".to_owned(),
+        "not_writer" => {
+            let writers = sealed.get("writers").and_then(Value::as_array).into_iter().flat_map(|all| all.iter());
+            let writers: Vec<&str> = writers.filter_map(Value::as_str).collect();
+            let author = writer(&text("author"));
+            let (path, type_name) = (text("path"), text("type"));
+            format!("{path} is written by {}, and this is {type_name} by {author}", writers.join(" or "))
+        }
         "violates" => format!("it would violate {}", ids(sealed, "violations", |_| None)),
         "unjudged" => format!("it cannot be judged: {}", ids(sealed, "rules", |rule| Some(met(rule)))),
         "ungoverned" => {

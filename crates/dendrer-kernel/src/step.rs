@@ -74,7 +74,7 @@ const PROPOSED: &str = "proposed";
 pub const STILL_VIOLATED: &str = "still_violated";
 
 /// Kinds of anomaly that the kernel notes in a transition's `anomalies`. An intent cannot bring its own.
-const KERNEL_NOTES: [&str; 3] = [CANNOT_BE_JUDGED, CLOCK_WENT_BACK, REDUCER_ERROR];
+const KERNEL_NOTES: [&str; 4] = [CANNOT_BE_JUDGED, CLOCK_WENT_BACK, REDUCER_ERROR, members::NO_OUTPUT];
 const CANNOT_BE_JUDGED: &str = "cannot_be_judged";
 const CLOCK_WENT_BACK: &str = "clock_went_back";
 const REDUCER_ERROR: &str = "reducer_error";
@@ -524,6 +524,7 @@ fn reduce(
     if let Err(reason) = judge(head, intent) {
         return Ok(Err(reason));
     }
+    let reducer = head.terms.reducer(reducer);
     let reduced =
         propose(reducer, head, intent).and_then(|reduced| Ok((reduced.delta.apply(&head.state)?, reduced)));
     let change = match reduced {
@@ -539,7 +540,9 @@ fn reduce(
         Err(ReduceError::Stopped(stopped)) => return Err(stopped),
         Err(error) if head.stage() >= Stage::Contracts => Err(Reason::Reduce(error)),
         // Nothing happened yet that this change would be the record of.
-        Err(error @ ReduceError::Delta(_)) if head.stage() >= Stage::Replay => Err(Reason::Reduce(error)),
+        Err(error @ ReduceError::Delta(_)) if reducer.takes_delta() && head.stage() >= Stage::Replay => {
+            Err(Reason::Reduce(error))
+        }
         // A recorder below stage 2 keeps what happened. The state does not follow, so what it would have written is
         // unknown from here on (design, sections 5 and 7).
         Err(error) => {
@@ -557,6 +560,7 @@ fn reduce(
             change.mark(&unknown);
         }
         terms::enforce(head, intent, &mut change)?;
+        change.notes.extend(members::notes_of_result(head, intent));
         Ok(change)
     }))
 }

@@ -111,6 +111,7 @@ codes! {
     E0427 "member",
     E0428 "unjudged",
     E0429 "would_violate",
+    E0430 "not_a_writer",
     E0431 "no_such_contract",
     E0432 "ambiguous_contract",
     E0441 "not_seedable",
@@ -175,6 +176,9 @@ codes! {
     W0445 "unreachable",
     W0446 "unmeetable",
     W0447 "unknown_word",
+    W0448 "open_field",
+    W0449 "never_missing",
+    W0450 "may_be_missing",
 }
 
 impl Code {

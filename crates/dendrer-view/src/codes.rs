@@ -265,6 +265,8 @@ first, or guard it in the rule with has(...) or `in`; `dendrer contract lint` fi
 E0429 5 "The proposal would violate what the contract enforces."
 "A violation or policy rule with `enforce: true` is judged on the state that would follow, at stages 2 and 3. The refusal names the \
 rule and the values that it reads. What happened already is never refused: it is committed, and the violation is put on record."
+E0430 5 "The pack gives the place to other writers."
+"A field with `writers` is written by transitions of those types or authors alone, at stages 2 and 3. The intent is kept as a refusal."
 E0431 3 "No run of the store is under a contract of that name and version."
 "`dendrer contract list` lists those that are there. A pack in a file is named by its path, the contract in force at a tick of a \
 run by RUN@TICK."
@@ -428,6 +430,14 @@ be refused."
 W0447 1 "A condition compares with a word that nothing is called."
 "Tools are called as `tools` of the pack declares them, types as the ontology and `types` name them. A slip makes a rule that never \
 applies."
+W0448 1 "Any agent may write a field that the contract reads."
+"Under delta/1 an intent brings the change of state itself: an agent can write the very field that its contract requires or its violation \
+reads. Say who may write it with `writers`, a list of transition types and authors; another writer is refused at stages 2 and 3 (E0430)."
+W0449 1 "A required field begins with a value that nothing gave."
+"A field without `init` begins with what the run is given under its name and is absent otherwise, so that a contract can find it missing."
+W0450 1 "A rule cannot be judged where something is missing."
+"A field without `init` is absent until it is written, and an index by a computed name may lead nowhere. Guard it with has(...) or `in`, \
+or say in the rule what a missing one means."
 }
 
 /// Returns the entry of a code.

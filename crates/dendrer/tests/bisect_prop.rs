@@ -11,7 +11,7 @@ use dendrer::recorder::{Fixed, Recorder};
 use dendrer::timeline::{self, Interval};
 use dendrer::{Error, Trace, why};
 use dendrer_kernel::predicate::{Predicate, Verdict, Window};
-use dendrer_kernel::step::Start;
+use dendrer_kernel::step::{Stage, Start};
 use dendrer_object::note::SigningKey;
 use dendrer_object::record::{Author, Body, Header, Kind, Record, cut};
 use dendrer_object::{Delta, Intent, Pointer, RunName, StoreId, Timestamp, Value, json};
@@ -92,7 +92,8 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 }
 
 fn record(store: &Shared, initial: &str, steps: &[Step]) {
-    let mut start = Start::new(run());
+    // Some changes do not fit: at stage 0 they are on record all the same.
+    let mut start = Start { stage: Stage::Observe, ..Start::new(run()) };
     start.state = parse(initial);
     let mut recorder = Recorder::begin(store, &start, Box::new(Fixed::new("prop", 0, 1))).unwrap();
     for (at, step) in steps.iter().enumerate() {

@@ -111,7 +111,7 @@ fn predicate(case: &Case) -> Predicate {
 
 fn record(case: &Case) -> Shared {
     let store = memory(3);
-    let mut start = Start::new(run_name("r"));
+    let mut start = Start { stage: Stage::Observe, ..Start::new(run_name("r")) };
     start.state = parse(case.initial);
     if case.ruled {
         start.policy = vec![Value::record([("id", Value::from("small")), ("holds", Value::from(RULE))])];

@@ -41,15 +41,18 @@ fn each_line_has_one_reply_and_the_first_bad_one_is_the_last() {
         r#"{"type":"plan.update"}"#,
         r#"{"type":7}"#,
         r#"{"type":"plan.update"}"#,
+        r#"{"type":"#,
+        r#"{"type":"plan.update"}"#,
     ];
     let mut recording = Recording::new(&mut recorder, lines(&texts), LineOptions::default(), false);
     let begun = recording.begin().expect("the run is new");
     assert_eq!(told(&[begun]), ["begun @0"]);
     let replies: Vec<Reply> = recording.by_ref().flatten().collect();
-    assert_eq!(told(&replies), ["1 committed @1", "3 refused @2", "4 committed @3", "5 failed E0209"]);
-    let stopped = recording.end().expect_err("a line is no intent");
-    assert!(matches!(stopped, LinesStopped::Line { ref line, .. } if line.number == 5), "{stopped}");
-    assert_eq!(recorder.head().tick(), 3);
+    let first = ["1 committed @1", "3 refused @2", "4 committed @3", "5 refused @4", "6 committed @5"];
+    assert_eq!(told(&replies), [&first[..], &["7 failed E0201"]].concat());
+    let stopped = recording.end().expect_err("a line is not JSON");
+    assert!(matches!(stopped, LinesStopped::Line { ref line, .. } if line.number == 7), "{stopped}");
+    assert_eq!(recorder.head().tick(), 5);
 }
 
 #[test]

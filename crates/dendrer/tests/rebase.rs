@@ -303,9 +303,11 @@ rules:
 "#;
 
 fn call(tool: &str, tick: u64) -> [String; 2] {
+    // The class of a declared tool is the pack's; of another one a line may say anything.
+    let class = if matches!(tool, "store" | "send") { "" } else { r#""effect":"read","# };
     [
         format!(
-            r#"{{"type":"action.request","effect":"read","action":{{"tool":"{tool}","params":{{"n":{tick}}}}}}}"#
+            r#"{{"type":"action.request",{class}"action":{{"tool":"{tool}","params":{{"n":{tick}}}}}}}"#
         ),
         format!(
             r#"{{"type":"action.result","author":"runtime","because":[{tick}],"action":{{"tool":"{tool}","params":{{"n":{tick}}}}},"result":{{"status":"ok","output":{tick}}}}}"#
@@ -554,6 +556,8 @@ fn random_runs_come_out_as_the_slow_definition_says() {
         }
         let start = |name: &str, state: &Value| {
             let mut start = risky(&format!("{name}{case}"), "{}");
+            // Changes that do not fit are on record at stage 0.
+            start.stage = Stage::Observe;
             start.state = state.clone();
             start
         };

@@ -17,7 +17,7 @@ use dendrer::bundle::{export, open};
 use dendrer::recorder::Fixed;
 use dendrer::verify::{self, VerifyQuestion, VerifyVerdict};
 use dendrer::{Recorder, Trace};
-use dendrer_kernel::step::{Anomaly, Start};
+use dendrer_kernel::step::{Anomaly, Stage, Start};
 use dendrer_object::bundle::{Bundle, LogItem, Sealed};
 use dendrer_object::json::{parse_door, parse_tagged};
 use dendrer_object::merkle::{cover, from_leaves, leaf_hash};
@@ -52,7 +52,7 @@ fn fixed(seed: &str) -> Box<Fixed> {
 
 /// Records a run of intents given as JSON, tagged values allowed. Refusals are part of it.
 fn record(store: &Shared, run: &str, state: &str, intents: &[&str]) {
-    let mut start = Start::new(name(run));
+    let mut start = Start { stage: Stage::Observe, ..Start::new(name(run)) };
     start.state = parse_tagged(state.as_bytes()).unwrap();
     let mut recorder = Recorder::begin(store, &start, fixed(run)).unwrap();
     for intent in intents {

@@ -181,8 +181,9 @@ fn lookalikes(s: &mut Script) -> Result<(), Error> {
             .says("cells", v(r#"["+1+1","-2+3|cmd","@SUM(A1:A9)","\t=1","%0A=1","\"=1"]"#))
             .set("/beliefs/cell", "=cmd|' /C calc'!A0"),
     )?;
-    // Does not fit the state: kept, with a note, and the state does not follow.
-    s.at(17, plan("intruder", 0.5, "take out what is not there").remove("/nothing/here"))?;
+    // Does not fit the state.
+    s.refused(plan("intruder", 0.5, "take out what is not there").remove("/nothing/here"))?;
+    s.at(17, plan("intruder", 0.5, "take out what is there").remove("/beliefs/cell"))?;
     s.at(
         18,
         flag(

@@ -31,7 +31,7 @@ fn a_request_cannot_bring_its_own_result_or_policy() {
 #[test]
 fn a_decision_is_about_the_transition_that_caused_it() {
     let place = Place::with_store();
-    let propose = |line: String| place.run_with(&["commit", "--run", "r", "--json"], line.as_bytes());
+    let propose = |line: String| place.run_with(&["commit", "--run", "r", "--json", "--as", "runtime"], line.as_bytes());
     let id = |ran: &crate::support::Ran| {
         let answer = crate::support::parse(&ran.stdout);
         let items = answer.get("items").and_then(|items| items.as_array()).unwrap();
@@ -47,4 +47,295 @@ fn a_decision_is_about_the_transition_that_caused_it() {
     }
     let ran = place.run(&["bisect", "r", "--policy-flip", "action.request"]);
     assert!(ran.code == 0 && ran.stdout.contains("tick 4"), "{}{}", ran.stdout, ran.stderr);
+}
+
+/// The page of recording says who may write through a pipe; here every author tries every type.
+#[test]
+fn who_writes_through_a_pipe_is_said_once() {
+    let place = Place::with_store();
+    let types = ["plan.update", "action.result", "policy.decision"];
+    let rows: [(&[&str], [&str; 4]); 4] = [
+        (&[], ["ara", "-r-", "---", "---"]),
+        (&["--as", "agent"], ["a--", "---", "---", "---"]),
+        (&["--as", "runtime"], ["arr", "rrr", "---", "---"]),
+        (&["--as", "user"], ["u-u", "---", "u-u", "---"]),
+    ];
+    // Columns: no author, then agent in the first one too; `-` is a refusal.
+    for (number, (flags, expected)) in rows.into_iter().enumerate() {
+        for (claim, expected) in ["", "runtime", "user", "kernel"].into_iter().zip(expected) {
+            for (type_name, expected) in types.into_iter().zip(expected.chars()) {
+                let run = format!("r{number}-{}-{type_name}", if claim.is_empty() { "none" } else { claim });
+                let author =
+                    if claim.is_empty() { String::new() } else { format!(r#","author":"{claim}""#) };
+                let more = match type_name {
+                    "policy.decision" => r#","policy":{"decision":"allow"}"#,
+                    "action.result" => r#","result":{"status":"ok","output":1}"#,
+                    _ => "",
+                };
+                let line = format!(r#"{{"type":"{type_name}","agent":"x"{author}{more}}}"#);
+                let ran = place.run_with(&[&["commit", "--run", &run, "--jsonl"], flags].concat(), line.as_bytes());
+                let expected = if number == 0 && claim.is_empty() && type_name == "policy.decision" {
+                    '-'
+                } else {
+                    expected
+                };
+                let shown = format!("{flags:?} {line}: {}{}", ran.stdout, ran.stderr);
+                if expected == '-' {
+                    assert_eq!(ran.code, 5, "{shown}");
+                    // The refusal is kept.
+                    assert!(ran.stdout.contains(r#""what":"refused""#), "{shown}");
+                    continue;
+                }
+                assert_eq!(ran.code, 0, "{shown}");
+                let record = crate::support::parse(&place.ok(&["show", &format!("{run}@1"), "--json"]));
+                let written = record.get("author").and_then(|author| author.as_str()).unwrap().to_owned();
+                assert_eq!(written.chars().next(), Some(expected), "{shown}");
+            }
+        }
+    }
+    // A line that spoke for another author is named by the kernel, at every stage.
+    let line = r#"{"type":"plan.update","agent":"x","author":"runtime"}"#;
+    let ran = place.run_with(&["commit", "--run", "zero", "--stage", "0"], line.as_bytes());
+    assert_eq!(ran.code, 5, "{}", ran.stdout);
+    assert!(place.ok(&["bisect", "zero", "--anomaly", "forged_author"]).contains("tick 1"));
+    assert!(place.ok(&["verify", "zero", "--replay"]).contains("reproduced"));
+}
+
+#[test]
+fn a_user_speaks_for_nobody_else() {
+    let place = Place::with_store();
+    let lines = r#"{"type":"plan.update","agent":"ann","anomalies":[{"kind":"odd"}]}
+{"type":"plan.update","agent":"ann","policy":{"decision":"allow"}}
+{"type":"action.request","agent":"ann","result":{"status":"ok"}}
+{"type":"policy.decision","agent":"ann","policy":{"decision":"allow"}}
+"#;
+    let ran = place.run_with(&["commit", "--run", "r", "--as", "user"], lines.as_bytes());
+    assert_eq!((ran.code, ran.stdout.matches("E0427").count()), (5, 3), "{}", ran.stdout);
+    assert!(ran.stdout.contains("not by a user"), "{}", ran.stdout);
+    // A message of role user is a person's own word.
+    let chat = r#"[{"role":"user","content":"hi"},{"role":"assistant","content":"yes"}]"#;
+    std::fs::write(place.path().join("chat.json"), chat).unwrap();
+    place.ok(&["import", "chat.json", "--run", "talk"]);
+    let author = |address: &str| {
+        let record = crate::support::parse(&place.ok(&["show", address, "--json"]));
+        record.get("author").and_then(|author| author.as_str()).unwrap().to_owned()
+    };
+    assert_eq!([author("talk@1"), author("talk@2")], ["user", "agent"]);
+}
+
+/// JSON that is no intent is a kept refusal, and from stage 1 on an anomaly; what is no JSON leaves nothing.
+#[test]
+fn a_line_that_misses_the_schema_is_kept() {
+    let place = Place::with_store();
+    let lines = "{\"type\":\"plan.update\",\"intnet\":{}}\n7\n{\"type\":\"no type\"}\n{\"type\":\"plan.update\"}\n";
+    for (stage, anomalies) in [("0", 0), ("1", 3)] {
+        let run = format!("r{stage}");
+        let ran = place.run_with(&["commit", "--run", &run, "--stage", stage], lines.as_bytes());
+        assert_eq!(ran.code, 5, "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stdout.contains("did you mean \"intent\"?"), "{}", ran.stdout);
+        assert!(ran.stdout.contains("an intent is an object"), "{}", ran.stdout);
+        let log = place.ok(&["log", &run]);
+        assert_eq!(log.matches("kernel.anomaly").count(), anomalies, "{log}");
+        let refusals = place.ok(&["log", &run, "--refusals"]);
+        assert!(refusals.contains("did you mean"), "{refusals}");
+        assert!(place.ok(&["verify", &run, "--replay"]).contains("reproduced"));
+        if anomalies > 0 {
+            assert!(place.ok(&["bisect", &run, "--anomaly", "schema_mismatch"]).contains("tick 1"));
+        }
+    }
+    let ran = place.run_with(&["commit", "--run", "r1"], b"{\"type\":\n");
+    assert_eq!(ran.code, 2, "{}", ran.stdout);
+    assert_eq!(place.ok(&["log", "r1", "--refusals"]).matches("E0209").count(), place.ok(&["log", "r1", "--refusals"]).matches("E0209").count());
+}
+
+const TOOLS: &str = "name: acme.tools
+version: v1
+tools:
+  look: {effect: read}
+  pay: {effect: effectful}
+";
+
+#[test]
+fn the_class_of_a_tool_is_the_packs() {
+    let place = Place::with_store();
+    std::fs::write(place.path().join("tools.yaml"), TOOLS).unwrap();
+    let commit = |run: &str, lines: &str| {
+        place.run_with(&["commit", "--run", run, "--pack", "./tools.yaml"], lines.as_bytes())
+    };
+    let ran = commit("r", r#"{"type":"action.request","action":{"tool":"pay"},"effect":"read"}"#);
+    assert!(ran.code == 5 && ran.stdout.contains("E0427"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("the pack says of pay that it is effectful, and the line says read"));
+    let ran = commit("r", r#"{"type":"action.request","action":{"tool":"pay"},"effect":"effectful"}"#);
+    assert_eq!(ran.code, 0, "{}", ran.stdout);
+}
+
+/// What a tool did to the world is on record, odd as it may be.
+#[test]
+fn a_result_of_a_tool_that_acts_has_an_output_and_a_request() {
+    let place = Place::with_store();
+    std::fs::write(place.path().join("tools.yaml"), TOOLS).unwrap();
+    let lines = r#"{"type":"action.result","action":{"tool":"pay"},"result":{"status":"ok","output":1}}
+{"type":"action.request","action":{"tool":"pay"}}
+{"type":"action.result","action":{"tool":"pay"},"result":{"status":"ok"}}
+{"type":"action.request","action":{"calls":[{"tool":"pay"},{"tool":"pay"}]}}
+{"type":"action.result","action":{"tool":"pay"},"result":{"status":"ok","output":null}}
+{"type":"action.result","action":{"tool":"pay"},"result":{"status":"ok","output":2}}
+{"type":"action.result","action":{"tool":"look"},"result":{"status":"ok"}}
+{"type":"action.result","action":{"tool":"pay"},"result":{"status":"ok","output":3}}
+"#;
+    let ran = place.run_with(&["commit", "--run", "r", "--pack", "./tools.yaml"], lines.as_bytes());
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let warned: Vec<&str> = ran.stdout.lines().filter(|line| line.contains("WARN")).collect();
+    assert_eq!(warned.len(), 3, "{}", ran.stdout);
+    assert!(warned[0].contains("line 1") && warned[0].contains("result_without_request"), "{}", warned[0]);
+    assert!(warned[1].contains("line 3") && warned[1].contains("result_without_output"), "{}", warned[1]);
+    assert!(warned[2].contains("line 8") && warned[2].contains("result_without_request"), "{}", warned[2]);
+    assert!(place.ok(&["bisect", "r", "--anomaly", "result_without_output"]).contains("tick 3"));
+    assert!(place.ok(&["verify", "r", "--replay"]).contains("reproduced"));
+}
+
+const GATE: &str = "name: club.gate
+version: v1
+reducer: delta/1
+state:
+  spent: {init: \"{}\"}
+  limits: {init: \"{}\"}
+types:
+  spend: a member spends
+contracts:
+  spend:
+    required_state:
+      spent: {type: map}
+      limits: {type: map}
+violations:
+  - id: over_limit
+    condition: state.spent.exists(m, state.spent[m] > state.limits[m])
+    bisect_predicate: monotone_lift
+";
+
+/// A member without a limit does not get through at stage 3, and at stage 2 the answer says what was not judged.
+#[test]
+fn what_cannot_be_judged_is_refused_at_stage_3_and_told_at_stage_2() {
+    let place = Place::with_store();
+    std::fs::write(place.path().join("gate.yaml"), GATE).unwrap();
+    let spend = r#"{"type":"spend","agent":"ann","delta":[{"set":"/spent/ann","value":900}]}"#;
+    let commit = |run: &str, stage: &str, flags: &[&str], line: &str| {
+        let args = ["commit", "--run", run, "--pack", "./gate.yaml", "--stage", stage];
+        place.run_with(&[&args, flags].concat(), line.as_bytes())
+    };
+    let ran = commit("three", "3", &[], spend);
+    assert_eq!(ran.code, 5, "{}", ran.stdout);
+    assert!(ran.stdout.contains("E0428 it cannot be judged: over_limit (state.limits.ann is missing)"), "{}", ran.stdout);
+    let ran = commit("two", "2", &[], spend);
+    assert_eq!(ran.code, 0, "{}", ran.stdout);
+    assert!(ran.stdout.contains("WARN") && ran.stdout.contains("cannot_be_judged"), "{}", ran.stdout);
+    // A person's word and an observation are facts: they are on record, with the anomaly.
+    let told = spend.replace("\"spend\"", "\"observation.add\"");
+    for (run, flags) in [("user", &["--as", "user"][..]), ("seen", &[])] {
+        let pack = GATE.replace("  spend: a member spends\n", "  spend: a member spends\n");
+        assert_eq!(pack, GATE);
+        let line = if run == "user" { spend.to_owned() } else { told.clone() };
+        let ran = commit(run, "2", flags, &line);
+        assert!(ran.code == 0 && ran.stdout.contains("cannot_be_judged"), "{run}: {}", ran.stdout);
+    }
+    let ran = commit("fact", "3", &["--as", "user"], spend);
+    assert!(ran.code == 0 && ran.stdout.contains("cannot_be_judged"), "{}", ran.stdout);
+    // With a limit it is judged.
+    let limit = r#"{"type":"spend","agent":"ann","delta":[{"set":"/limits/ann","value":1000}]}"#;
+    assert_eq!(commit("three", "3", &[], limit).code, 0);
+    assert_eq!(commit("three", "3", &[], spend).code, 0);
+    for run in ["two", "three", "fact", "user"] {
+        assert!(place.ok(&["verify", run, "--replay"]).contains("reproduced"), "{run}");
+    }
+}
+
+const CASH: &str = "name: club.cash
+version: v1
+reducer: delta/1
+state:
+  cash: {init: 100}
+  note: {init: \"''\"}
+types:
+  pay: money goes out
+violations:
+  - {id: overdrawn, condition: state.cash < 0, bisect_predicate: monotone_lift, enforce: true}
+";
+
+#[test]
+fn an_enforced_violation_is_refused_before_it_happens() {
+    let place = Place::with_store();
+    std::fs::write(place.path().join("cash.yaml"), CASH).unwrap();
+    let recorded = CASH.replace(", enforce: true", "");
+    std::fs::write(place.path().join("told.yaml"), recorded).unwrap();
+    let commit = |run: &str, pack: &str, stage: &str, line: &str| {
+        place.run_with(&["commit", "--run", run, "--pack", pack, "--stage", stage], line.as_bytes())
+    };
+    let pay = r#"{"type":"pay","delta":[{"add":"/cash","value":-150}]}"#;
+    let ran = commit("r", "./cash.yaml", "2", pay);
+    assert!(ran.code == 5 && ran.stdout.contains("E0429 it would violate overdrawn"), "{}", ran.stdout);
+    // The refusal has the value that decided.
+    let refusals = place.ok(&["log", "r", "--refusals", "--json"]);
+    assert!(refusals.contains("-50"), "{refusals}");
+    assert!(place.ok(&["state", "r"]).contains("100"));
+    // What happened already is never refused by a predicate.
+    let fact = r#"{"type":"observation.add","delta":[{"add":"/cash","value":-150}]}"#;
+    let ran = commit("r", "./cash.yaml", "2", fact);
+    assert!(ran.code == 0 && ran.stdout.contains("predicate.violation"), "{}", ran.stdout);
+    // It stays violated, and each step that touches it says so.
+    let more = r#"{"type":"pay","delta":[{"add":"/cash","value":-1}]}"#;
+    let ran = commit("r", "./cash.yaml", "2", more);
+    assert!(ran.code == 0 && ran.stdout.contains("WARN still violated: overdrawn (since tick 1)"), "{}", ran.stdout);
+    let other = r#"{"type":"pay","delta":[{"set":"/note","value":"x"}]}"#;
+    assert!(!commit("r", "./cash.yaml", "2", other).stdout.contains("still violated"));
+    // Without `enforce` it is recorded, and below stage 2 nothing is enforced.
+    let ran = commit("told", "./told.yaml", "2", pay);
+    assert!(ran.code == 0 && ran.stdout.contains("predicate.violation"), "{}", ran.stdout);
+    assert_eq!(commit("one", "./cash.yaml", "1", pay).code, 0);
+    for run in ["r", "told", "one"] {
+        assert!(place.ok(&["verify", run, "--replay"]).contains("reproduced"), "{run}");
+    }
+}
+
+#[test]
+fn a_change_that_cannot_be_applied_is_refused_from_stage_1_on() {
+    let place = Place::with_store();
+    let line = r#"{"type":"memory.write","delta":[{"set":"/a","value":1},{"add":"/n","value":1}]}"#;
+    let ran = place.run_with(&["commit", "--run", "one"], line.as_bytes());
+    assert!(ran.code == 5 && ran.stdout.contains("E0404 delta operation 1 at n"), "{}", ran.stdout);
+    let ran = place.run_with(&["commit", "--run", "zero", "--stage", "0"], line.as_bytes());
+    assert!(ran.code == 0 && ran.stdout.contains("reducer_error"), "{}", ran.stdout);
+}
+
+/// A policy rule may read the proposed action (dendrer paper 3.2: the runtime validates the intent against policy).
+#[test]
+fn a_policy_rule_reads_the_proposed_action() {
+    let place = Place::with_store();
+    let rule = r#"[{"id":"no_rm","holds":"t.action.tool != 'rm'"}]"#;
+    std::fs::write(place.path().join("rule.json"), rule).unwrap();
+    std::fs::write(place.path().join("enforced.json"), rule.replace("}]", ",\"enforce\":true}]")).unwrap();
+    std::fs::write(place.path().join("broken.json"), r#"[{"id":"x","holds":"t.acton.tool != 'rm'"}]"#).unwrap();
+    std::fs::write(place.path().join("p.yaml"), TOOLS.replace("look", "rm")).unwrap();
+    let rm = r#"{"type":"action.request","action":{"tool":"rm"}}"#;
+    let commit = |run: &str, policy: &str, stage: &str, line: &str| {
+        place.run_with(
+            &["commit", "--run", run, "--policy", policy, "--stage", stage, "--pack", "./p.yaml"],
+            line.as_bytes(),
+        )
+    };
+    let ran = commit("told", "rule.json", "2", rm);
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    assert!(place.ok(&["bisect", "told", "--predicate", "kernel.policy_compliant"]).contains("tick 1"));
+    let ran = commit("held", "enforced.json", "2", rm);
+    assert!(ran.code == 5 && ran.stdout.contains("E0429 it would violate no_rm"), "{}", ran.stdout);
+    assert_eq!(commit("held", "enforced.json", "2", &rm.replace("rm", "pay")).code, 0);
+    // Without a tool the rule cannot be judged.
+    let ran = commit("held", "enforced.json", "2", r#"{"type":"action.request","action":{"params":{}}}"#);
+    assert!(ran.code == 0 && ran.stdout.contains("cannot_be_judged"), "{}", ran.stdout);
+    // A broken rule is refused when the file is read.
+    let ran = commit("broken", "broken.json", "1", rm);
+    assert!(ran.code != 0 && ran.stderr.contains("acton"), "{}{}", ran.stdout, ran.stderr);
+    assert!(place.run(&["log", "broken"]).code == 3);
+    for run in ["told", "held"] {
+        assert!(place.ok(&["verify", run, "--replay"]).contains("reproduced"), "{run}");
+    }
 }

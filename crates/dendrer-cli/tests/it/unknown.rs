@@ -78,7 +78,7 @@ fn a_dropped_delta_leaves_its_places_unknown_in_forks_as_well() {
     let lines = r#"{"type":"memory.write","agent":"a","delta":[{"set":"/m","value":1},{"add":"/n","value":1}]}
 {"type":"memory.write","agent":"a","delta":[{"set":"/m","value":2}]}
 "#;
-    place.run_with(&["commit", "--run", "r"], lines.as_bytes());
+    place.run_with(&["commit", "--run", "r", "--stage", "0"], lines.as_bytes());
     place.ok(&["fork", "r@2", "--as", "f"]);
     for run in ["r", "f"] {
         let test = place.run(&["predicate", "test", "has(state.n) && state.n > 0", run]);
@@ -309,9 +309,9 @@ fn dropped() -> Place {
     let lines = r#"{"type":"memory.write","agent":"a","delta":[{"set":"/deep/k","value":1},{"add":"/n","value":1}]}
 {"type":"memory.write","agent":"a","delta":[{"set":"/m","value":2},{"set":"/deep/other","value":2}]}
 "#;
-    place.run_with(&["commit", "--run", "r"], lines.as_bytes());
+    place.run_with(&["commit", "--run", "r", "--stage", "0"], lines.as_bytes());
     place.run_with(
-        &["commit", "--run", "s"],
+        &["commit", "--run", "s", "--stage", "0"],
         br#"{"type":"memory.write","agent":"a","delta":[{"set":"/m","value":2}]}"#,
     );
     place

@@ -15,6 +15,25 @@ pub const EXTENSIONS: &str = "extensions";
 /// The member of an extension that says from which tick on it holds.
 pub const EFFECTIVE_FROM: &str = "effective_from_tick";
 
+/// The member of an extension that declares fields, as `state` of a pack does.
+pub const ADDS_STATE: &str = "adds_state";
+
+/// The member of an extension that lists rules, as `rules` of a pack does.
+pub const ADDS_RULES: &str = "adds_rules";
+
+/// Whether an extension that holds changes how states follow from each other.
+pub(crate) fn changes_reducer(bound: &Value, state: &Value, tick: u64) -> bool {
+    let is_it = |extension: &Value| [ADDS_STATE, ADDS_RULES].iter().any(|name| extension.get(name).is_some());
+    holding(bound, state, tick).any(is_it)
+}
+
+/// The first field that an extension declares and the pack declares already.
+pub fn declared_twice(pack: &Value, extension: &Value) -> Option<String> {
+    let fields = pack.get("state").and_then(Value::as_object)?;
+    let added = extension.get(ADDS_STATE).and_then(Value::as_object)?;
+    added.iter().map(|(name, _)| name).find(|name| fields.contains_key(name)).map(ToString::to_string)
+}
+
 /// The extensions in a state, of whatever contract.
 pub fn all(state: &Value) -> impl Iterator<Item = &Value> {
     let listed = state.get("policy").and_then(|policy| policy.get(EXTENSIONS)).and_then(Value::as_array);
@@ -144,6 +163,17 @@ pub fn with(pack: &Value, extension: &Value) -> Value {
         contracts.set(name, Value::Object(contract));
     }
     extended.set("contracts", Value::Object(contracts));
+    let state = object(extension.get(ADDS_STATE));
+    if !state.is_empty() {
+        let mut fields = object(extended.get("state"));
+        state.iter().for_each(|(name, field)| fields.set(name, field.clone()));
+        extended.set("state", Value::Object(fields));
+    }
+    let rules = list(extension.get(ADDS_RULES));
+    if !rules.is_empty() {
+        let all = list(extended.get("rules")).into_iter().chain(rules);
+        extended.set("rules", Value::array(all));
+    }
     let violations = list(extension.get("adds_violations"));
     if !violations.is_empty() {
         let all = list(extended.get("violations")).into_iter().chain(violations);
@@ -159,7 +189,15 @@ pub fn with(pack: &Value, extension: &Value) -> Value {
 
 /// Returns the additions of an extension, without its name and its first tick: two extensions may add the same.
 pub fn added_by(extension: &Value) -> Value {
-    let members = ["target_contract", "types", "adds_required", "adds_hash_seeds", "adds_violations"];
+    let members = [
+        "target_contract",
+        "types",
+        ADDS_STATE,
+        ADDS_RULES,
+        "adds_required",
+        "adds_hash_seeds",
+        "adds_violations",
+    ];
     Value::record(members.into_iter().filter_map(|name| Some((name, extension.get(name)?.clone()))))
 }
 

@@ -75,6 +75,9 @@ impl Pack {
         linter.uncovered();
         linter.unreachable();
         linter.unmeetable();
+        linter.open_fields();
+        linter.never_missing();
+        linter.may_be_missing();
         linter.found
     }
 
@@ -194,6 +197,8 @@ fn predicate_path(pack: &Value, name: &str) -> Option<Pointer> {
     let (index, entry) = list.iter().enumerate().find(|(_, entry)| is_it(entry))?;
     Some(Pointer::of(["violations", &index.to_string(), form(entry)?]))
 }
+
+mod doors;
 
 impl<'p> Linter<'p> {
     fn push(&mut self, finding: LintFinding) {

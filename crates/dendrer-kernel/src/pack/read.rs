@@ -23,6 +23,7 @@ use crate::ontology;
 use crate::policy::PolicyRules;
 use crate::predicate::{Asked, BUILT_IN, Polarity, Predicate, Window};
 use dendrer_object::note::VerifierKey;
+use dendrer_object::record::Author;
 
 /// How many faults are kept; a pack with more is not better understood by more.
 const FAULTS_MAX: usize = 1000;
@@ -307,9 +308,13 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Pac
     let mut fields: Vec<PackField> = declared
         .into_iter()
         .filter_map(|field| {
-            let init = read_template(&mut reader, &field.init?, &scopes.init)?;
+            let init = match &field.init {
+                Some(init) => Some(read_template(&mut reader, init, &scopes.init)?),
+                None => None,
+            };
             let (name, words) = (field.name.into(), field.words);
-            Some(PackField { name, words, decimals: field.decimals, written_by: Vec::new(), init })
+            let writers = read_writers(&mut reader, &field.at, &types);
+            Some(PackField { name, words, decimals: field.decimals, written_by: Vec::new(), writers, init })
         })
         .collect();
     note_writers(&mut fields, &fold);
@@ -530,6 +535,7 @@ struct ReadField<'a> {
     words: Option<Arc<str>>,
     decimals: Option<u8>,
     init: Option<At<'a>>,
+    at: At<'a>,
 }
 
 fn read_declared<'a>(reader: &mut Reader, root: &At<'a>) -> Vec<ReadField<'a>> {
@@ -538,21 +544,37 @@ fn read_declared<'a>(reader: &mut Reader, root: &At<'a>) -> Vec<ReadField<'a>> {
         if name == COUNTERS || KERNEL_PATHS.contains(&name) {
             reader.name_fault(Code::E0903, &at, format!("`{name}` in the state is the kernel's"), None);
         }
-        if reader.object(&at, "a field", &["words", "init", "decimals"]).is_none() {
+        if reader.object(&at, "a field", &["words", "init", "decimals", "writers"]).is_none() {
             continue;
         }
-        let init = at.member("init");
-        if init.is_none() {
-            reader.missing(
-                &at,
-                format!("{name} does not say what it begins with"),
-                "add `init:`, like `init: 0` or `init: s0.orders`",
-            );
-        }
-        let decimals = read_decimals(reader, &at);
-        fields.push(ReadField { name, words: reader.shared(&at, "words"), decimals, init });
+        let (init, decimals) = (at.member("init"), read_decimals(reader, &at));
+        fields.push(ReadField { name, words: reader.shared(&at, "words"), decimals, init, at });
     }
     fields
+}
+
+/// Who may write a field: transition types and authors.
+fn read_writers(reader: &mut Reader, field: &At<'_>, types: &Types) -> Vec<Arc<str>> {
+    let authors = [Author::Agent, Author::Runtime, Author::User].map(Author::as_str);
+    let mut writers = Vec::new();
+    for at in reader.list(field, "writers") {
+        let text = at.value.as_str().unwrap_or_default();
+        let is_type = text.parse::<TypeName>().is_ok_and(|name| has_type(types, &name));
+        if is_type || authors.contains(&text) {
+            writers.push(text.into());
+            continue;
+        }
+        let near = near_type(types, text);
+        let hint = near.map_or_else(
+            || format!("a transition type, or one of {}", authors.join(", ")),
+            |near| format!("did you mean {near}?"),
+        );
+        reader.fault(Code::E0903, &at, format!("nothing writes as {}", at.value), &hint);
+    }
+    if let Some(at) = field.member("writers").filter(|at| at.value.as_array().is_some_and(|all| all.is_empty())) {
+        reader.fault(Code::E0902, &at, "the list of writers is empty", "name types or authors, or leave it out");
+    }
+    writers
 }
 
 fn read_decimals(reader: &mut Reader, field: &At<'_>) -> Option<u8> {

@@ -74,10 +74,10 @@ impl Pack {
     /// The value a field begins with where it is the same in every run.
     pub fn fixed_init(&self, name: &str) -> Option<Value> {
         let field = self.fields.iter().find(|field| &*field.name == name)?;
-        let mut closed = true;
-        field.init.for_each_expr(&mut |expr| closed &= looks_at_nothing(expr));
+        let (mut closed, init) = (true, field.init.as_ref()?);
+        init.for_each_expr(&mut |expr| closed &= looks_at_nothing(expr));
         let nothing = Value::object();
-        let value = fold::compute(&field.init, &Env::of(&nothing), &mut Budget::default());
+        let value = fold::compute(init, &Env::of(&nothing), &mut Budget::default());
         value.ok().filter(|_| closed)
     }
 

@@ -24,11 +24,13 @@ const EXTENSION_MEMBER: &str = "extension";
 const APPROVAL_MEMBER: &str = "approval";
 
 /// The members of an extension.
-const MEMBERS: [&str; 9] = [
+const MEMBERS: [&str; 11] = [
     "id",
     "words",
     "target_contract",
     "types",
+    extend::ADDS_STATE,
+    extend::ADDS_RULES,
     "adds_required",
     "adds_hash_seeds",
     "adds_violations",
@@ -186,12 +188,16 @@ fn read(head: &RunState, value: &Value, faults: &mut Vec<ExtensionFault>) -> Val
             None => content(format!("{name} is text, not {}", found.described())),
         }
     }
-    for name in ["types", "adds_hash_seeds", "adds_violations", "adds_required"] {
+    if let Some(found) = members.get(extend::ADDS_STATE).filter(|found| found.as_object().is_none()) {
+        content(format!("{} is a map of fields, not {}", extend::ADDS_STATE, found.described()));
+    }
+    for name in ["types", "adds_hash_seeds", "adds_violations", "adds_required", extend::ADDS_RULES] {
         let Some(found) = members.get(name) else { continue };
         let is_map = name == "adds_required" && found.as_object().is_some();
         let is_texts = |list: &dendrer_object::value::Array| list.iter().all(|item| item.as_str().is_some());
         match found.as_array() {
-            Some(list) if name == "adds_violations" || is_texts(list) => {}
+            Some(_) if name == "adds_violations" || name == extend::ADDS_RULES => {}
+            Some(list) if is_texts(list) => {}
             Some(_) => content(format!("{name} lists names")),
             None if is_map => {}
             None => content(format!("{name} is a list, not {}", found.described())),
@@ -242,6 +248,10 @@ fn check_content(head: &RunState, value: &Value, faults: &mut Vec<ExtensionFault
         let extended = extend::with(&in_force, value);
         if extended == in_force {
             faults.push(ExtensionFault::Content("it adds nothing to the contract".to_owned()));
+        }
+        if let Some(field) = extend::declared_twice(&in_force, value) {
+            let message = format!("{field} is declared already, and an extension changes nothing");
+            faults.push(ExtensionFault::Content(message));
         }
         if let Some((field, type_name)) = extend::clash(&in_force, value) {
             faults.push(ExtensionFault::Content(format!(

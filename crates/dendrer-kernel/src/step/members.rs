@@ -3,7 +3,9 @@
 use dendrer_object::record::Author;
 use dendrer_object::{Intent, Value};
 
+use super::{RunState, Stage};
 use crate::ontology::{DECISION, by};
+use crate::pack::Effect;
 use crate::sealed::fact;
 
 /// Why a member of a line may not be as it is.
@@ -66,6 +68,38 @@ impl MemberFault {
     }
 }
 
+/// The anomaly of a result of a tool that acts, without an output: what the world has become is not on record.
+pub(super) const NO_OUTPUT: &str = "result_without_output";
+
+/// The anomaly of a result of a tool that acts, which no open call asked for.
+const NO_REQUEST: &str = "result_without_request";
+
+/// Notes what is odd about the result of a tool that acts. It is committed all the same: the world has changed (design,
+/// section 4). From stage 1 on; an import has notes of its own.
+pub(super) fn notes_of_result(head: &RunState, intent: &Intent) -> Vec<Value> {
+    let tool = intent.member("action").and_then(|action| action.get("tool")?.as_str());
+    let Some(tool) = tool.filter(|_| intent.type_name.as_str() == RESULT && head.stage() >= Stage::Replay) else {
+        return Vec::new();
+    };
+    let said = intent.member("effect").and_then(|effect| Effect::parse(effect.as_str()?));
+    if said.or_else(|| head.terms.effect_of(tool)) != Some(Effect::Effectful) {
+        return Vec::new();
+    }
+    let note = |kind: &str| Value::record([("kind", Value::from(kind)), ("tool", Value::from(tool))]);
+    let has_output = intent.member("result").is_some_and(|result| result.get("output").is_some());
+    let is_noted =
+        intent.noted.iter().any(|note| note.get("kind").and_then(Value::as_str) == Some(NO_REQUEST));
+    let is_asked = is_noted || head.counters.is_open(tool) != Some(false);
+    [(has_output, NO_OUTPUT), (is_asked, NO_REQUEST)]
+        .into_iter()
+        .filter(|(is_there, _)| !is_there)
+        .map(|(_, kind)| note(kind))
+        .collect()
+}
+
+/// The type with which the runtime says what a tool answered.
+const RESULT: &str = "action.result";
+
 /// Members that the kernel and the runtime write.
 const JUDGED: [&str; 2] = ["policy", "anomalies"];
 
@@ -82,7 +116,7 @@ pub(super) fn check(intent: &Intent) -> Result<(), MemberFault> {
     if let Some(name) = JUDGED.into_iter().find(is_judged) {
         return Err(MemberFault::NotYours { name, author: intent.author });
     }
-    if has("result") && type_name != "action.result" {
+    if has("result") && type_name != RESULT {
         return Err(match intent.author {
             Author::Agent | Author::User => MemberFault::NotYours { name: "result", author: intent.author },
             _ => MemberFault::NoResultHere,

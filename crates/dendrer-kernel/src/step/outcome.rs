@@ -2,13 +2,13 @@
 
 use std::sync::Arc;
 
-use dendrer_object::record::{Record, SealError};
+use dendrer_object::record::{Author, Record, SealError};
 use dendrer_object::{Code, Pointer, TypeName, Value};
 
 use super::{LineFault, MemberFault};
 use super::version::KERNEL_VERSION;
 use crate::contract::Lack;
-use crate::ontology::AuthorshipError;
+use crate::ontology::{AuthorshipError, by};
 use crate::reduce::ReduceError;
 use crate::predicate::Predicate;
 use crate::sealed::{Met, fact, with_code};
@@ -123,6 +123,18 @@ pub enum Reason {
     /// It carries an anomaly of a kind that only the kernel notes.
     #[error("an anomaly of kind {0} is noted by the kernel alone")]
     KernelNote(String),
+    /// It writes a place that the pack gives to other writers.
+    #[error("{} is written by {}, and this is {type_name} by {}", .path.dotted(), .writers.join(" or "), by(.author))]
+    NotWriter {
+        /// The place.
+        path: Pointer,
+        /// The type of the intent.
+        type_name: TypeName,
+        /// Its author.
+        author: Author,
+        /// The types and authors that may write it.
+        writers: Vec<Arc<str>>,
+    },
     /// It would newly violate what the door enforces.
     #[error("it would violate {}", names(.0.iter().map(|broken| &broken.predicate)))]
     WouldViolate(Vec<Broken>),
@@ -153,6 +165,18 @@ impl Reason {
             Reason::KernelPath(at) => fact("kernel_path", path(at)),
             Reason::Counters(at) => fact("counters_path", path(at)),
             Reason::KernelNote(kind) => fact("kernel_note", [("anomaly", Value::from(&**kind))]),
+            Reason::NotWriter { path, type_name, author, writers } => {
+                let writers = Value::array(writers.iter().map(|word| Value::String(Arc::clone(word))));
+                fact(
+                    "not_writer",
+                    [
+                        ("author", Value::from(author.as_str())),
+                        ("path", Value::from(path.as_str())),
+                        ("type", Value::from(type_name.as_str())),
+                        ("writers", writers),
+                    ],
+                )
+            }
             Reason::WouldViolate(broken) => {
                 let broken = broken.iter().map(|broken| {
                     let values = broken.values.iter().map(|(path, value)| {
@@ -183,6 +207,7 @@ impl Reason {
             Reason::Member(_) => Code::E0427,
             Reason::Line(fault) => fault.code(),
             Reason::KernelPath(_) | Reason::Counters(_) | Reason::KernelNote(_) => Code::E0405,
+            Reason::NotWriter { .. } => Code::E0430,
             Reason::WouldViolate(_) => Code::E0429,
             Reason::CannotBeJudged(_) => Code::E0428,
             Reason::Reduce(_) => Code::E0404,

@@ -16,7 +16,7 @@ use super::{
 };
 use crate::contract::Contracts;
 use crate::counters::{self, Counters};
-use crate::pack::{self, Effect, Pack, extend};
+use crate::pack::{self, Effect, Pack, PackEngine, extend};
 use crate::expr::{EvalError, Truth};
 use crate::ontology::DECISION;
 use crate::predicate::{Monotone, Predicate, Verdict, Window};
@@ -32,7 +32,7 @@ const REQUEST: &str = "action.request";
 pub(super) const VIOLATIONS: &str = "violations";
 
 /// The terms in force from some tick on.
-#[derive(Debug, Default)]
+#[derive(Default)]
 pub(super) struct Terms {
     /// The pack as the `run` record carries it.
     bound: Option<Value>,
@@ -41,6 +41,10 @@ pub(super) struct Terms {
     pub(super) registered: BTreeSet<TypeName>,
     pub(super) contracts: Contracts,
     watched: Vec<Watched>,
+    /// The reducer of the pack with its extensions, where one of them declares fields or rules.
+    reducer: Option<Box<dyn Reducer + Send + Sync>>,
+    /// Who may write a field that the pack says it of.
+    writers: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     /// The class of each tool that the pack declares.
     effects: BTreeMap<Arc<str>, Effect>,
     /// At stage 3: the types and tools that the pack lets through.
@@ -98,8 +102,15 @@ impl Terms {
                 predicate: declared.predicate,
             }));
         }
+        let mut reducer = None;
+        if extend::changes_reducer(bound, state, tick) {
+            let pack = read_pack(&in_force)?;
+            reducer = (pack.engine != PackEngine::Wasm).then(|| pack.reducer());
+        }
         Ok(Terms {
+            reducer,
             digest: Some(pack::digest(bound)),
+            writers: pack::writers_of(&in_force).collect(),
             effects: pack::effects_of(&in_force).collect(),
             registered: pack::registered(bound).collect(),
             contracts: pack::contracts_of(&in_force),
@@ -124,6 +135,41 @@ impl Terms {
         let calls = action.get("calls").and_then(Value::as_array);
         let calls = calls.into_iter().flat_map(|calls| calls.iter()).chain([action]);
         calls.filter_map(|call| call.get("tool")?.as_str())
+    }
+
+    /// The reducer in force: that of the run, unless an extension changes it.
+    pub(super) fn reducer<'r>(&'r self, of_run: &'r dyn Reducer) -> &'r dyn Reducer {
+        match &self.reducer {
+            Some(reducer) => &**reducer,
+            None => of_run,
+        }
+    }
+
+    /// Finds the first place of a change that is not this intent's to write (design, section 4).
+    fn not_writable(&self, intent: &Intent, delta: &Delta) -> Option<Reason> {
+        let may = |writers: &Vec<Arc<str>>| {
+            let is_it = |word: &Arc<str>| {
+                **word == *intent.type_name.as_str() || **word == *intent.author.as_str()
+            };
+            writers.iter().any(is_it)
+        };
+        let is_closed = |path: &&Pointer| {
+            let top = path.tokens().next();
+            top.and_then(|top| self.writers.get(&*top)).is_some_and(|writers| !may(writers))
+        };
+        let path = delta.paths().find(is_closed)?.clone();
+        let writers = path.tokens().next().and_then(|top| self.writers.get(&*top)).cloned();
+        Some(Reason::NotWriter {
+            path,
+            type_name: intent.type_name.clone(),
+            author: intent.author,
+            writers: writers.unwrap_or_default(),
+        })
+    }
+
+    /// The class of a tool that the pack declares.
+    pub(super) fn effect_of(&self, tool: &str) -> Option<Effect> {
+        self.effects.get(tool).copied()
     }
 
     /// Checks that the class that an intent claims of its tools is the one of the pack (design, section 4).
@@ -321,6 +367,9 @@ pub(super) fn enforce(head: &RunState, intent: &Intent, change: &mut Change) -> 
         }
     }
     if enforces {
+        if let Some(reason) = head.terms.not_writable(intent, &change.delta) {
+            return Err(reason);
+        }
         let watched = head.terms.watched.iter().map(|watched| &watched.predicate);
         for predicate in watched.chain(&head.policy.states).filter(|one| one.is_for(Some(&intent.type_name))) {
             let is_after = predicate.window() == Window::After;

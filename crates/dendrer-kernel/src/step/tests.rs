@@ -170,8 +170,13 @@ fn the_runtime_writes_results_and_decisions_on_the_agents_behalf() {
 }
 
 #[test]
-fn below_stage_2_a_change_that_does_not_fit_is_noted_and_the_state_stays() {
-    let (_, mut head) = start(r#"{"n":"text"}"#, "[]", Stage::Replay);
+fn a_change_that_does_not_fit_is_noted_at_stage_0_and_refused_above() {
+    for stage in [Stage::Replay, Stage::Contracts] {
+        let (_, mut head) = start(r#"{"n":"text"}"#, "[]", stage);
+        let text = r#"{"type":"plan.update","delta":[{"add":"/n","value":1}]}"#;
+        assert_eq!(refused(&mut head, 1, text).reason.code(), Code::E0404, "{stage}");
+    }
+    let (_, mut head) = start(r#"{"n":"text"}"#, "[]", Stage::Observe);
     let record = committed(
         &mut head,
         1,
@@ -219,7 +224,7 @@ fn the_first_broken_policy_rule_is_latched() {
 
 #[test]
 fn a_policy_rule_that_cannot_be_judged_is_not_latched_and_is_judged_again() {
-    let (_, mut head) = start("{}", r#"[{"id":"spend","holds":"state.spent < 100"}]"#, Stage::Replay);
+    let (_, mut head) = start("{}", r#"[{"id":"spend","holds":"state.spent < 100"}]"#, Stage::Observe);
     committed(&mut head, 1, r#"{"type":"plan.update"}"#);
     assert_eq!(head.state().get("policy"), None);
     // A delta that fails leaves its place unknown, and what is unknown breaks no rule.
@@ -244,7 +249,7 @@ fn a_run_cannot_begin_with_what_only_the_kernel_writes() {
     assert_eq!(begin("[]", "[]").code(), "E0209");
     assert_eq!(begin("{}", r#"[{"id":"x"}]"#).code(), "E0501");
     let counters = r#"[{"id":"x","holds":"state.counters.tool_errors == 0"}]"#;
-    assert!(begin("{}", counters).to_string().contains("reads the state alone"));
+    assert!(begin("{}", counters).to_string().contains("state.counters is beside the state"));
     assert!(begin("{}", r#"[{"id":"x","holds":"state.a >"}]"#).to_string().starts_with("policy rule 0: "));
     assert_eq!(
         begin("{}", r#"[{"id":"x","holds":"true","when":"never"}]"#).to_string(),
@@ -339,7 +344,7 @@ fn replay_makes_every_record_again() {
         assert_eq!(head.tick(), tick);
     }
     assert_eq!((head.id(), head.state(), head.counters()), (end.id(), end.state(), end.counters()));
-    assert_eq!(beside.len(), 2);
+    assert_eq!(beside.len(), 3);
 }
 
 /// D-23 of the requirements: an impure reducer makes onsets meaningless, and is caught.
@@ -497,7 +502,7 @@ proptest! {
         let policy = Value::array(rules.iter().enumerate().map(|(n, holds)| {
             Value::record([("id", Value::from(format!("r{n}"))), ("holds", Value::from(*holds))])
         }));
-        let (_, mut head) = start(r#"{"a":1,"c":{"x":1}}"#, &policy.to_string(), Stage::Replay);
+        let (_, mut head) = start(r#"{"a":1,"c":{"x":1}}"#, &policy.to_string(), Stage::Observe);
         let mut asked = head.clone();
         for (n, (path, number, what)) in (1..).zip(&writes) {
             let op = match what {
@@ -515,7 +520,7 @@ proptest! {
 /// Who has the seed of one record of a step cannot derive that of another.
 #[test]
 fn no_seed_follows_from_one_on_record() {
-    let (_, mut head) = start("{}", "[]", Stage::Replay);
+    let (_, mut head) = start("{}", "[]", Stage::Observe);
     let outcome = step(&mut head, &intent(r#"{"type":"run.fork"}"#), inputs(7)).unwrap();
     let Outcome::Refused(refused) = outcome else { panic!("it is forged") };
     let anomaly = refused.anomaly.unwrap();

@@ -8,8 +8,10 @@ use crate::answer::{Answer, Line, Page};
 use crate::{document, quote};
 
 /// The members of an extension that name what it adds, and the words for them.
-const ADDED: [(&str, &str); 4] = [
+const ADDED: [(&str, &str); 6] = [
     ("types", "for"),
+    ("adds_state", "declares"),
+    ("adds_rules", "changes"),
     ("adds_required", "requires"),
     ("adds_hash_seeds", "binds"),
     ("adds_violations", "forbids"),
@@ -48,7 +50,10 @@ impl Answer for Extended {
                 Some(Value::Object(fields)) => fields.iter().map(|(name, _)| quote::escape(name)).collect(),
                 Some(Value::Array(list)) => list
                     .iter()
-                    .filter_map(|item| item.as_str().or_else(|| item.get("id")?.as_str()))
+                    .filter_map(|item| {
+                        let named = ["id", "words", "when_type"].iter().find_map(|name| item.get(name)?.as_str());
+                        item.as_str().or(named)
+                    })
                     .map(quote::escape)
                     .collect(),
                 _ => continue,

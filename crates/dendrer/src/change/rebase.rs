@@ -20,7 +20,8 @@ use dendrer_kernel::pack::{Effect, Pack, extend};
 use dendrer_kernel::predicate::Predicate;
 use dendrer_kernel::replay;
 use dendrer_kernel::sealed;
-use dendrer_kernel::step::{Outcome, RunState, Stage};
+use dendrer_kernel::reduce::ReduceError;
+use dendrer_kernel::step::{Outcome, Reason, RunState, Stage};
 use dendrer_object::record::{LINKS_MAX, Link, Record, Rel};
 use dendrer_object::{Code, Digest, Intent, Pointer, RunName, TypeName, Value};
 use dendrer_store::Shared;
@@ -702,12 +703,15 @@ impl<'r> Run<'r, '_> {
                 broken = violated.violated();
                 false
             }
-            Outcome::Refused(_) => true,
+            Outcome::Refused(refused) => !does_not_fit(&refused.reason),
         })?;
         if let Some(error) = unknown {
             return Err(error);
         }
         Ok(match outcome {
+            Outcome::Refused(refused) if does_not_fit(&refused.reason) => {
+                Fate::Stopped(RebaseStopped::DoesNotApply(refused.reason.to_string()))
+            }
             Outcome::Refused(refused) => {
                 Fate::Stopped(RebaseStopped::Refused(refused.reason.code(), refused.reason.to_string()))
             }
@@ -754,4 +758,9 @@ fn rule_error(record: &Record) -> String {
         notes.iter().find(|note| note.get("kind").and_then(Value::as_str) == Some("reducer_error"))
     });
     note.and_then(sealed::words).unwrap_or_default()
+}
+
+/// Whether an intent was refused because its change does not fit the state.
+fn does_not_fit(reason: &Reason) -> bool {
+    matches!(reason, Reason::Reduce(ReduceError::Delta(_)))
 }

@@ -135,7 +135,7 @@ impl History {
 
     /// A run that begins by itself.
     fn begin(&mut self, name: &str, rules: Option<&Arc<Vec<Rule>>>) -> Known {
-        let mut start = Start { stage: Stage::Replay, ..Start::new(run_name(name)) };
+        let mut start = Start { stage: Stage::Observe, ..Start::new(run_name(name)) };
         start.state = value(r#"{"a":0,"b":1,"l":[1,2],"m":{"p":1},"n":{},"s":"p"}"#);
         let engine = match rules {
             None => Engine::Delta,

@@ -1,0 +1,113 @@
+//! What the door cannot hold: fields that anyone writes, requirements that never fail, rules that cannot be judged (design,
+//! section 4).
+
+use std::collections::BTreeSet;
+
+use dendrer_object::{Code, Pointer, Value};
+
+use super::{LintFinding, Linter, predicate_path};
+use crate::pack::{Origin, PackEngine};
+
+impl Linter<'_> {
+    /// Fields that a contract or a violation reads, and that any intent may write: under `delta/1` an agent brings the change of
+    /// state itself.
+    pub(super) fn open_fields(&mut self) {
+        if self.pack.engine != PackEngine::Delta {
+            return;
+        }
+        let top = |name: &str| name.split('.').next().unwrap_or(name).to_owned();
+        let required = self.required().map(|(type_name, required)| {
+            (top(&required.name), format!("the contract of {type_name} requires it"))
+        });
+        let violations = self.pack.predicates.iter().filter(|declared| declared.is_violation);
+        let read = violations.flat_map(|declared| {
+            let reads = declared.predicate.read_set().iter();
+            let tops = reads.filter_map(|place| Some(place.tokens().next()?.into_owned()));
+            tops.map(|name| (name, format!("{} reads it", declared.predicate.name())))
+        });
+        let mut seen = BTreeSet::new();
+        let all: Vec<(String, String)> = required.chain(read).collect();
+        for (name, reason) in all {
+            let field = self.pack.fields.iter().find(|field| *field.name == *name);
+            if !field.is_some_and(|field| field.writers.is_empty()) || !seen.insert(name.clone()) {
+                continue;
+            }
+            self.push(LintFinding {
+                code: Code::W0448,
+                path: Pointer::of(["state", &name]),
+                at_name: true,
+                span: None,
+                message: format!("any agent may write {name}, and {reason}"),
+                why: "under delta/1 an intent brings the change of state itself, so it can meet its own requirement"
+                    .to_owned(),
+                step: "say who may write it, like `writers: [action.result, user]`; or give the pack rules".to_owned(),
+            });
+        }
+    }
+
+    /// Required fields that begin with a value that nothing gave: such a requirement never fails.
+    pub(super) fn never_missing(&mut self) {
+        let begins = self.pack.init(&Origin::default());
+        let required: Vec<_> = self.required().collect();
+        for (type_name, required) in required {
+            let Some(field) = self.pack.fields.iter().find(|field| *field.name == *required.name) else { continue };
+            let invented = match (&begins, self.pack.fixed_init(&field.name)) {
+                // A word stands for a value that is not there; a number or an empty list counts from the beginning.
+                (_, Some(Value::String(word))) => Some(Value::String(word)),
+                (_, Some(_)) => None,
+                (Ok(begins), None) if field.has_init() => begins.get(&field.name).cloned(),
+                _ => None,
+            };
+            let Some(value) = invented.filter(|value| *value != Value::Null) else { continue };
+            self.push(LintFinding {
+                code: Code::W0449,
+                path: Pointer::of(["state", &field.name, "init"]),
+                at_name: false,
+                span: None,
+                message: format!("{} begins with {value} where a run is given none, and {type_name} requires it", field.name),
+                why: "it is there from the beginning, so the contract never finds it missing".to_owned(),
+                step: "leave out `init`: the field then has what the run is given, and is absent until something is written"
+                    .to_owned(),
+            });
+        }
+    }
+
+    /// Violations that cannot be judged where something is missing that nothing puts there.
+    pub(super) fn may_be_missing(&mut self) {
+        let pack = self.pack;
+        for declared in &pack.predicates {
+            let predicate = &declared.predicate;
+            let (Some(expr), Some(path)) = (predicate.expr(), predicate_path(&pack.value, predicate.name())) else {
+                continue;
+            };
+            let at_door = "the door notes cannot_be_judged, and at stage 3 refuses the proposal".to_owned();
+            for (index, span) in expr.unguarded() {
+                self.push(LintFinding {
+                    code: Code::W0450,
+                    path: path.clone(),
+                    at_name: false,
+                    span: Some(span),
+                    message: format!("{} cannot be judged where {index} is missing", predicate.name()),
+                    why: at_door.clone(),
+                    step: format!("guard it: `has({index}) && ...`, or say with `!has({index}) || ...` that a missing one is a violation"),
+                });
+            }
+            for place in expr.read_set() {
+                let Some(top) = place.tokens().next() else { continue };
+                let is_open = pack.fields.iter().any(|field| *field.name == *top && !field.has_init());
+                if !is_open || expr.canonical().contains(&format!("has(state.{top}")) {
+                    continue;
+                }
+                self.push(LintFinding {
+                    code: Code::W0450,
+                    path: path.clone(),
+                    at_name: false,
+                    span: None,
+                    message: format!("{} cannot be judged before {top} is written", predicate.name()),
+                    why: at_door.clone(),
+                    step: format!("guard it: `has(state.{top}) && ...`; or give the field an `init`"),
+                });
+            }
+        }
+    }
+}
