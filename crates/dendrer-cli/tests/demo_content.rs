@@ -153,6 +153,8 @@ fn demo_results_and_decisions_are_written_by_the_runtime() {
                 "action.result" | "policy.decision" => Author::Runtime,
                 "kernel.anomaly" | "predicate.violation" | "run.fork" => Author::Kernel,
                 "policy.contract_extension" => Author::Institution,
+                // A judgement on a request is the runtime's.
+                _ if record.body().value("/policy/decision").is_some() => Author::Runtime,
                 _ => Author::Agent,
             };
             assert_eq!(record.header().author, expected, "{}@{tick}", run.name);
@@ -201,7 +203,7 @@ fn demo_ticks_are_as_printed() {
     assert_eq!(at(22, "/intent/confidence"), r#"observation.add agent "feed-reader" 0.31"#);
     assert_eq!(at(22, "/intent/source"), r#"observation.add agent "feed-reader" "unverified_feed_3""#);
     assert_eq!(at(23, "/policy/decision"), r#"policy.decision runtime "compliance" "deny""#);
-    assert_eq!(at(27, "/policy/decision"), r#"action.request agent "dispatcher" "deny""#);
+    assert_eq!(at(27, "/policy/decision"), r#"action.request runtime "dispatcher" "deny""#);
     assert_eq!(at(32, "/anomalies/0/kind"), r#"kernel.anomaly kernel "kernel" "invariant_breach""#);
     let risk = |tick| state(&store, "logistics-run-47", tick, "/risk_score");
     assert_eq!([risk(20), risk(21), risk(22)], ["0.64", "0.71", "0.83"]);
@@ -218,7 +220,7 @@ fn demo_ticks_are_as_printed() {
         at(14, "/policy/notes"),
         r#"policy.decision runtime "gate" "risk_score=0.82 > threshold=0.75""#
     );
-    assert_eq!(at(17, "/policy/decision"), r#"action.request agent "planner" "deny""#);
+    assert_eq!(at(17, "/policy/decision"), r#"action.request runtime "planner" "deny""#);
     assert_eq!(at(20, "/anomalies/0/kind"), r#"kernel.anomaly kernel "kernel" "invariant_breach""#);
 
     assert_eq!(
@@ -229,7 +231,7 @@ fn demo_ticks_are_as_printed() {
     let at = |tick, path| step(&store, "trip-planner-a", tick, path);
     assert_eq!(at(12, "/type"), r#"observation.add agent "verifier" null"#);
     assert_eq!(at(30, "/type"), r#"plan.update agent "planner" null"#);
-    assert_eq!(at(31, "/action/params/max_price_chf"), r#"action.request agent "planner" 120"#);
+    assert_eq!(at(31, "/action/params/max_price_chf"), r#"action.request runtime "planner" 120"#);
     assert_eq!(at(32, "/result/output/hotel"), r#"action.result runtime "planner" "Hotel Krone""#);
     assert_eq!(at(33, "/intent/confidence"), r#"plan.update agent "planner" 0.84"#);
     assert_eq!(at(34, "/policy/decision"), r#"policy.decision runtime "budgeter" "allow""#);
@@ -261,7 +263,7 @@ fn demo_forks_go_on_from_where_they_say() {
 
     let at = |tick, path| step(&store, "trip-planner-b", tick, path);
     assert_eq!(at(31, "/fork/parent_tick"), r#"run.fork kernel "kernel" 30"#);
-    assert_eq!(at(32, "/action/params/max_price_chf"), r#"action.request agent "planner" 90"#);
+    assert_eq!(at(32, "/action/params/max_price_chf"), r#"action.request runtime "planner" 90"#);
     assert_eq!(at(33, "/result/output/hotel"), r#"action.result runtime "planner" "Hostel Basel""#);
     assert_eq!(at(34, "/intent/confidence"), r#"plan.update agent "planner" 0.79"#);
     assert_eq!(at(35, "/type"), r#"observation.add agent "verifier" null"#);

@@ -219,7 +219,8 @@ mod tests {
         let names = TYPES.iter().map(|(name, class)| (*name, Some(*class)));
         let names = names.chain([("execute_transaction", Some(Class::Agent)), ("plan.updte", None)]);
         for (name, class) in names {
-            for author in [Author::Agent, Author::Runtime, Author::User, Author::Kernel, Author::Institution] {
+            for author in [Author::Agent, Author::Runtime, Author::User, Author::Kernel, Author::Institution]
+            {
                 let found = check_authorship(&name.parse().unwrap(), author, &registered);
                 let code = found.as_ref().err().map(AuthorshipError::code);
                 let expected = match (class, author) {

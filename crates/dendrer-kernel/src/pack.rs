@@ -421,8 +421,9 @@ impl Pack {
         for field in &self.fields {
             let fail = |why: String| InitError { field: Arc::clone(&field.name), why };
             let mut value = match &field.init {
-                Some(init) => fold::compute(init, &env, &mut budget)
-                    .map_err(|error| fail(fold::say(error).message))?,
+                Some(init) => {
+                    fold::compute(init, &env, &mut budget).map_err(|error| fail(fold::say(error).message))?
+                }
                 None => match s0.get(&field.name) {
                     Some(given) => given.clone(),
                     None => continue,

@@ -81,7 +81,9 @@ fn read_rule(rule: &Value, before: &[Value]) -> Result<PolicyRule, String> {
     let scope = Scope::new().root_of(PROPOSED, TRANSITION_MEMBERS);
     let expr = Expr::parse_condition(holds, &scope).map_err(|error| error.to_string())?;
     if expr.reads_counters() {
-        return Err("a policy rule reads the state and `t`, and state.counters is beside the state".to_owned());
+        return Err(
+            "a policy rule reads the state and `t`, and state.counters is beside the state".to_owned()
+        );
     }
     if expr.roots().any(|root| root == PROPOSED) {
         return Ok(PolicyRule::Request(RequestRule { id, is_enforced, holds: expr }));

@@ -439,9 +439,7 @@ pub fn intent(record: &Record, takes_delta: bool) -> Result<Option<Intent>, Repl
         | Cause::Violation
         | Cause::Extension(_)
         | Cause::Line(..)
-        | Cause::Import(..) => {
-            Ok(None)
-        }
+        | Cause::Import(..) => Ok(None),
     }
 }
 

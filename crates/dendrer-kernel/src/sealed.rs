@@ -228,7 +228,8 @@ fn sentence(cause: &str, sealed: &Value) -> Option<String> {
         "rule_unjudged" => format!("the rule cannot be judged: {}", met(sealed)),
         "rule_too_long" => "the rule takes too many steps".to_owned(),
         "not_writer" => {
-            let writers = sealed.get("writers").and_then(Value::as_array).into_iter().flat_map(|all| all.iter());
+            let writers =
+                sealed.get("writers").and_then(Value::as_array).into_iter().flat_map(|all| all.iter());
             let writers: Vec<&str> = writers.filter_map(Value::as_str).collect();
             let author = writer(&text("author"));
             let (path, type_name) = (text("path"), text("type"));

@@ -560,7 +560,7 @@ fn reduce(
             change.mark(&unknown);
         }
         terms::enforce(head, intent, &mut change)?;
-        change.notes.extend(members::notes_of_result(head, intent));
+        change.notes.splice(0..0, members::notes_of_result(head, intent));
         Ok(change)
     }))
 }
@@ -852,7 +852,8 @@ fn enforce_policy(head: &RunState, change: &mut Change) {
         return;
     }
     // A rule that reads nothing of the change is not judged again: its last verdict stays true.
-    let asked = head.policy.states.iter().filter(|rule| !head.is_judged || terms::touches(rule, &change.delta));
+    let asked =
+        head.policy.states.iter().filter(|rule| !head.is_judged || terms::touches(rule, &change.delta));
     let judged = asked.map(|rule| (rule, rule.verdict(&change.state, None)));
     let Some((rule, _)) = judged.into_iter().find(|(_, verdict)| *verdict == Verdict::Violation) else {
         return;

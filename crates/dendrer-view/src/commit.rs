@@ -258,7 +258,10 @@ fn transition(record: &Record) -> String {
 fn listed(record: &Record) -> String {
     let lists = ["/anomalies", "/violations"].into_iter().filter_map(|place| record.body().value(place));
     let lists = lists.map(|list| format!("   WARN {}", quote::value(&list)));
-    lists.chain(still_violated(record)).chain(left_unknown(record).map(|words| format!("   {words}"))).collect()
+    lists
+        .chain(still_violated(record))
+        .chain(left_unknown(record).map(|words| format!("   {words}")))
+        .collect()
 }
 
 /// Violations that began earlier and that a transition leaves as they are.

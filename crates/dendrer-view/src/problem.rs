@@ -300,9 +300,6 @@ const NAMES_SHOWN: usize = 12;
 fn signal(kind: &str) -> Option<(&'static str, &'static [&'static str])> {
     Some(match kind {
         "sequence_gap" => ("a gap in the sequence makes no run: verify names the tick", &["verify"]),
-        "schema_mismatch" => {
-            ("an intent that does not fit the schema is refused and in no transition", &["log", "--refusals"])
-        }
         "replay_divergence" | "reducer_divergence" | "reducer_nondeterminism" => (
             "a reducer that diverges is found by replaying, and noted in no transition",
             &["replay", "--detect"],

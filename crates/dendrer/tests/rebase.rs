@@ -306,9 +306,7 @@ fn call(tool: &str, tick: u64) -> [String; 2] {
     // The class of a declared tool is the pack's; of another one a line may say anything.
     let class = if matches!(tool, "store" | "send") { "" } else { r#""effect":"read","# };
     [
-        format!(
-            r#"{{"type":"action.request",{class}"action":{{"tool":"{tool}","params":{{"n":{tick}}}}}}}"#
-        ),
+        format!(r#"{{"type":"action.request",{class}"action":{{"tool":"{tool}","params":{{"n":{tick}}}}}}}"#),
         format!(
             r#"{{"type":"action.result","author":"runtime","because":[{tick}],"action":{{"tool":"{tool}","params":{{"n":{tick}}}}},"result":{{"status":"ok","output":{tick}}}}}"#
         ),

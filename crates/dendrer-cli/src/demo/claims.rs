@@ -33,10 +33,17 @@ pub(super) fn record_9(store: &Shared) -> Result<RunName, Error> {
 
 /// Records claim 10, under the next version of the contract.
 pub(super) fn record_10(store: &Shared) -> Result<RunName, Error> {
-    let text = PACK.replace("version: v1", "version: v2").replace(
-        "      payout_amount: {type: float, precision: 2}\n",
-        "      payout_amount: {type: float, precision: 2}\n      payee_kyc_status: {type: string}\n",
-    );
+    let text = PACK
+        .replace("version: v1", "version: v2")
+        .replace("\ntypes:\n", "\n  payee_kyc_status: {words: whether it is known who is paid}\ntypes:\n")
+        .replace(
+            "\n  - words: what was asked for",
+            "\n      - {set: payee_kyc_status, value: t.intent.payee_kyc_status, if: has(t.intent.payee_kyc_status)}\n  - words: what was asked for",
+        )
+        .replace(
+            "\n      total_paid_to_date: {type",
+            "\n      payee_kyc_status: {type: string}\n      total_paid_to_date: {type",
+        );
     let state = r#"{"claim_id":"c-10","policy_limit":25000}"#;
     let ticks = "pooiodmopdmxmopmoipmpm";
     let mut s = begin(store, "claims-10", &text, state)?;
@@ -62,36 +69,38 @@ fn extension(s: &Script) -> Extension {
     Extension::check(s.head(), &value, None).expect("the demo's own extension is in order")
 }
 
-/// What comes in at a tick: a member of the observation and its value.
-fn said_of_9(tick: u64) -> Option<(&'static str, Value)> {
+/// What comes in at a tick: members of the observation with their values.
+fn said_of_9(tick: u64) -> Vec<(&'static str, Value)> {
     match tick {
-        2 => Some(("proof_of_loss_url", Value::from("https://example.org/proof/9"))),
-        5 => Some(("deductible_confirmed_at", Value::from("2026-02-26T14:30:00+01:00"))),
-        8 => Some(("payout_amount", Value::from(6000_u64))),
-        29 => Some(("payee_kyc_status", Value::from("verified"))),
-        30 => Some(("payout_amount", Value::from(4400_u64))),
-        _ => None,
+        2 => vec![("proof_of_loss_url", "https://example.org/proof/9".into())],
+        3 | 17 | 24 => vec![("missing_field_name", "deductible_confirmed_at".into())],
+        5 => vec![("deductible_confirmed_at", "2026-02-26T14:30:00+01:00".into())],
+        8 => vec![("payout_amount", Value::from(6000_u64))],
+        29 => vec![("payee_kyc_status", "verified".into())],
+        30 => vec![("payout_amount", Value::from(4400_u64))],
+        _ => Vec::new(),
     }
 }
 
-fn said_of_10(tick: u64) -> Option<(&'static str, Value)> {
+fn said_of_10(tick: u64) -> Vec<(&'static str, Value)> {
     match tick {
-        2 => Some(("proof_of_loss_url", Value::from("https://example.org/proof/10"))),
-        3 => Some(("payee_kyc_status", Value::from("verified"))),
-        5 => Some(("deductible_confirmed_at", Value::from("2026-02-27T09:00:00+01:00"))),
-        8 => Some(("payout_amount", Value::from(8000_u64))),
-        _ => None,
+        2 => vec![("proof_of_loss_url", "https://example.org/proof/10".into())],
+        3 => vec![
+            ("payee_kyc_status", "verified".into()),
+            ("missing_field_name", "deductible_confirmed_at".into()),
+        ],
+        5 => vec![("deductible_confirmed_at", "2026-02-27T09:00:00+01:00".into())],
+        8 => vec![("payout_amount", Value::from(8000_u64))],
+        17 => vec![("missing_field_name", "payee_kyc_proof_url".into())],
+        _ => Vec::new(),
     }
 }
 
-fn step_at(tick: u64, letter: char, said: Option<(&'static str, Value)>) -> Step {
+fn step_at(tick: u64, letter: char, said: Vec<(&'static str, Value)>) -> Step {
     match letter {
         'o' => {
             let step = observe("desk", 0.9, "what came in for the claim");
-            match said {
-                Some((name, value)) => step.says(name, value),
-                None => step,
-            }
+            said.into_iter().fold(step, |step, (name, value)| step.says(name, value))
         }
         'p' => plan("adjuster", 0.8, "what is to be done next"),
         'd' => {
@@ -99,8 +108,7 @@ fn step_at(tick: u64, letter: char, said: Option<(&'static str, Value)>) -> Step
         }
         'i' => Step::of_intent(&v(r#"{"type":"request_info","agent":"adjuster"}"#))
             .says("description", "ask the insured for what is missing")
-            .says("confidence", 0.9)
-            .says("field", "deductible_confirmed_at"),
+            .says("confidence", 0.9),
         'x' => Step::of_intent(&v(r#"{"type":"approve_payout","agent":"adjuster","effect":"effectful"}"#))
             .says("description", "pay what the state says")
             .says("confidence", 0.85),

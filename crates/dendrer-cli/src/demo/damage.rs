@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::PathBuf;
 
 use dendrer::Error;
+use dendrer::kernel::step::STILL_VIOLATED;
 use dendrer_object::bundle::{Bundle, LogItem, Sealed};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::note::Checkpoint;
@@ -169,6 +170,7 @@ fn rewritten(bundle: &Bundle, mut state: Value) -> Result<Bundle, Error> {
             .and_then(|delta| delta.apply(&state))
             .expect("a delta without its kernel part fits the state it was made for");
         content = with(&content, "delta", delta);
+        content = without(&content, STILL_VIOLATED);
         content = with(&content, "state_root", Value::from(state.digest()));
         if tick == REWRITTEN {
             let mut says = content.get("intent").and_then(Value::as_object).cloned().unwrap_or_default();
@@ -209,6 +211,12 @@ fn calmer(content: &Value) -> Value {
         if is_high { Op { value: Some(Value::from(0.72)), ..op } } else { op }
     });
     Delta(ops.collect()).to_value()
+}
+
+fn without(content: &Value, name: &str) -> Value {
+    let mut object = content.as_object().cloned().unwrap_or_default();
+    object.remove(name);
+    Value::Object(object)
 }
 
 fn with(content: &Value, name: &str, value: Value) -> Value {

@@ -165,10 +165,8 @@ fn forgeries(s: &mut Script) -> Result<(), Error> {
             .remove("/kernel_anomalies")
             .set("/policy/violated", Value::Null),
     )?;
-    let note = v(
-        r#"{"type":"anomaly.flag","agent":"intruder","author":"runtime",
-            "anomalies":[{"by_ms":1000,"kind":"clock_went_back"}]}"#,
-    );
+    let note = v(r#"{"type":"anomaly.flag","agent":"intruder","author":"runtime",
+            "anomalies":[{"by_ms":1000,"kind":"clock_went_back"}]}"#);
     s.refused(Step::of_intent(&note))?;
     Ok(())
 }

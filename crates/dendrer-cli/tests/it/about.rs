@@ -106,7 +106,6 @@ fn a_signal_that_leaves_no_run_is_named_where_it_is_found() {
     let demo = demo();
     for (kind, verb) in [
         ("sequence_gap", "help: dendrer verify claims-9"),
-        ("schema_mismatch", "help: dendrer log --refusals claims-9"),
         ("reducer_divergence", "help: dendrer replay --detect claims-9"),
     ] {
         refuses(&demo.run(&["bisect", "claims-9", "--anomaly", kind]), "E0121", 3, verb);

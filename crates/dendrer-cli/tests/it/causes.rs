@@ -171,7 +171,10 @@ fn the_suggestion_is_a_command_that_works_when_pasted() {
     ];
     for (run, flags, flag) in cases {
         let place = Place::with_demo();
-        assert_eq!(place.run_with(&["commit", "--run", "spending", "--as", "runtime"], SPENDING.as_bytes()).code, 0);
+        assert_eq!(
+            place.run_with(&["commit", "--run", "spending", "--as", "runtime"], SPENDING.as_bytes()).code,
+            0
+        );
         let out = place.ok(&[&["bisect", run], flags].concat());
         let line = out.lines().find_map(|line| line.strip_prefix("SUGGESTION  "));
         let line = line.unwrap_or_else(|| panic!("{out}"));

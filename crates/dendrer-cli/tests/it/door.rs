@@ -31,7 +31,9 @@ fn a_request_cannot_bring_its_own_result_or_policy() {
 #[test]
 fn a_decision_is_about_the_transition_that_caused_it() {
     let place = Place::with_store();
-    let propose = |line: String| place.run_with(&["commit", "--run", "r", "--json", "--as", "runtime"], line.as_bytes());
+    let propose = |line: String| {
+        place.run_with(&["commit", "--run", "r", "--json", "--as", "runtime"], line.as_bytes())
+    };
     let id = |ran: &crate::support::Ran| {
         let answer = crate::support::parse(&ran.stdout);
         let items = answer.get("items").and_then(|items| items.as_array()).unwrap();
@@ -65,15 +67,15 @@ fn who_writes_through_a_pipe_is_said_once() {
         for (claim, expected) in ["", "runtime", "user", "kernel"].into_iter().zip(expected) {
             for (type_name, expected) in types.into_iter().zip(expected.chars()) {
                 let run = format!("r{number}-{}-{type_name}", if claim.is_empty() { "none" } else { claim });
-                let author =
-                    if claim.is_empty() { String::new() } else { format!(r#","author":"{claim}""#) };
+                let author = if claim.is_empty() { String::new() } else { format!(r#","author":"{claim}""#) };
                 let more = match type_name {
                     "policy.decision" => r#","policy":{"decision":"allow"}"#,
                     "action.result" => r#","result":{"status":"ok","output":1}"#,
                     _ => "",
                 };
                 let line = format!(r#"{{"type":"{type_name}","agent":"x"{author}{more}}}"#);
-                let ran = place.run_with(&[&["commit", "--run", &run, "--jsonl"], flags].concat(), line.as_bytes());
+                let ran =
+                    place.run_with(&[&["commit", "--run", &run, "--jsonl"], flags].concat(), line.as_bytes());
                 let expected = if number == 0 && claim.is_empty() && type_name == "policy.decision" {
                     '-'
                 } else {
@@ -127,7 +129,8 @@ fn a_user_speaks_for_nobody_else() {
 #[test]
 fn a_line_that_misses_the_schema_is_kept() {
     let place = Place::with_store();
-    let lines = "{\"type\":\"plan.update\",\"intnet\":{}}\n7\n{\"type\":\"no type\"}\n{\"type\":\"plan.update\"}\n";
+    let lines =
+        "{\"type\":\"plan.update\",\"intnet\":{}}\n7\n{\"type\":\"no type\"}\n{\"type\":\"plan.update\"}\n";
     for (stage, anomalies) in [("0", 0), ("1", 3)] {
         let run = format!("r{stage}");
         let ran = place.run_with(&["commit", "--run", &run, "--stage", stage], lines.as_bytes());
@@ -145,7 +148,10 @@ fn a_line_that_misses_the_schema_is_kept() {
     }
     let ran = place.run_with(&["commit", "--run", "r1"], b"{\"type\":\n");
     assert_eq!(ran.code, 2, "{}", ran.stdout);
-    assert_eq!(place.ok(&["log", "r1", "--refusals"]).matches("E0209").count(), place.ok(&["log", "r1", "--refusals"]).matches("E0209").count());
+    assert_eq!(
+        place.ok(&["log", "r1", "--refusals"]).matches("E0209").count(),
+        place.ok(&["log", "r1", "--refusals"]).matches("E0209").count()
+    );
 }
 
 const TOOLS: &str = "name: acme.tools
@@ -225,7 +231,11 @@ fn what_cannot_be_judged_is_refused_at_stage_3_and_told_at_stage_2() {
     };
     let ran = commit("three", "3", &[], spend);
     assert_eq!(ran.code, 5, "{}", ran.stdout);
-    assert!(ran.stdout.contains("E0428 it cannot be judged: over_limit (state.limits.ann is missing)"), "{}", ran.stdout);
+    assert!(
+        ran.stdout.contains("E0428 it cannot be judged: over_limit (state.limits.ann is missing)"),
+        "{}",
+        ran.stdout
+    );
     let ran = commit("two", "2", &[], spend);
     assert_eq!(ran.code, 0, "{}", ran.stdout);
     assert!(ran.stdout.contains("WARN") && ran.stdout.contains("cannot_be_judged"), "{}", ran.stdout);
@@ -274,8 +284,11 @@ fn an_enforced_violation_is_refused_before_it_happens() {
     let ran = commit("r", "./cash.yaml", "2", pay);
     assert!(ran.code == 5 && ran.stdout.contains("E0429 it would violate overdrawn"), "{}", ran.stdout);
     // The refusal has the value that decided.
-    let refusals = place.ok(&["log", "r", "--refusals", "--json"]);
-    assert!(refusals.contains("-50"), "{refusals}");
+    let refusals = crate::support::parse(&place.ok(&["log", "r", "--refusals", "--json"]));
+    let items = refusals.get("items").and_then(|items| items.as_array()).unwrap();
+    let id = items.get(0).and_then(|item| item.get("id")?.as_str()).unwrap();
+    let shown = place.ok(&["show", id]);
+    assert!(shown.contains("-50") && shown.contains("/cash"), "{shown}");
     assert!(place.ok(&["state", "r"]).contains("100"));
     // What happened already is never refused by a predicate.
     let fact = r#"{"type":"observation.add","delta":[{"add":"/cash","value":-150}]}"#;
@@ -284,7 +297,11 @@ fn an_enforced_violation_is_refused_before_it_happens() {
     // It stays violated, and each step that touches it says so.
     let more = r#"{"type":"pay","delta":[{"add":"/cash","value":-1}]}"#;
     let ran = commit("r", "./cash.yaml", "2", more);
-    assert!(ran.code == 0 && ran.stdout.contains("WARN still violated: overdrawn (since tick 1)"), "{}", ran.stdout);
+    assert!(
+        ran.code == 0 && ran.stdout.contains("WARN still violated: overdrawn (since tick 1)"),
+        "{}",
+        ran.stdout
+    );
     let other = r#"{"type":"pay","delta":[{"set":"/note","value":"x"}]}"#;
     assert!(!commit("r", "./cash.yaml", "2", other).stdout.contains("still violated"));
     // Without `enforce` it is recorded, and below stage 2 nothing is enforced.
@@ -313,7 +330,8 @@ fn a_policy_rule_reads_the_proposed_action() {
     let rule = r#"[{"id":"no_rm","holds":"t.action.tool != 'rm'"}]"#;
     std::fs::write(place.path().join("rule.json"), rule).unwrap();
     std::fs::write(place.path().join("enforced.json"), rule.replace("}]", ",\"enforce\":true}]")).unwrap();
-    std::fs::write(place.path().join("broken.json"), r#"[{"id":"x","holds":"t.acton.tool != 'rm'"}]"#).unwrap();
+    std::fs::write(place.path().join("broken.json"), r#"[{"id":"x","holds":"t.acton.tool != 'rm'"}]"#)
+        .unwrap();
     std::fs::write(place.path().join("p.yaml"), TOOLS.replace("look", "rm")).unwrap();
     let rm = r#"{"type":"action.request","action":{"tool":"rm"}}"#;
     let commit = |run: &str, policy: &str, stage: &str, line: &str| {

@@ -82,7 +82,7 @@ provenance
   evidence     trip-planner-a@8  action.result  researcher  hash 8d7c336ce2f2
   run          trip-planner-a, recorded at stage 1, reducer delta/1
   pack         c2e51b7c637e
-  log          record 11 of 457, signed
+  log          record 11 of 458, signed
 ",
     );
     check(
@@ -288,7 +288,7 @@ fn answers_can_be_ascii_alone_and_go_to_a_file() {
 fn what_was_opened_is_said_when_asked_for() {
     let ran = demo().run(&["log", "trip-planner-a", "-v", "-n", "1"]);
     let lines: Vec<&str> = ran.stderr.lines().collect();
-    assert!(lines[0].starts_with("store ") && lines[0].contains(": 457 records, root "), "{}", ran.stderr);
+    assert!(lines[0].starts_with("store ") && lines[0].contains(": 458 records, root "), "{}", ran.stderr);
     assert!(lines[1].starts_with("took 0."), "{}", ran.stderr);
     assert_eq!(demo().run(&["log", "trip-planner-a", "-n", "1"]).stderr, "");
 }

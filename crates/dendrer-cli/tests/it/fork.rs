@@ -49,7 +49,7 @@ stopped    before parent tick 23: it was decided on risk_score 0.83, here it is 
         r#"  tick  agent        type             conf  summary
     21  router       plan.update      0.77  "take the night lock for three barges at once"
     22  kernel       run.fork            -  from logistics-run-47@21 "use the verified feed"
-    23  feed-reader  observation.add  0.31  ok "unverified source introduced: a private feed offers barges at half the price" {"barges":2,"source":"port_api"}
+    23  feed-reader  observation.add  0.31  "unverified source introduced: a private feed offers barges at half the price"
 3 of 3 transitions, 3 agents, 0 anomalies, not verified yet
 "#
     );

@@ -565,7 +565,7 @@ fn every_hard_signal_can_be_asked_for() {
 {"type":"kernel.anomaly"}
 {"type":"plan.update","delta":[{"add":"/nothing","value":1}]}
 "#;
-    place.run_with(&["commit", "--run", "own", "--as", "runtime"], lines.as_bytes());
+    place.run_with(&["commit", "--run", "own", "--as", "runtime", "--stage", "0"], lines.as_bytes());
     for (question, onset) in [
         (["--anomaly", "kernel.anomaly"], 4_u64),
         (["--anomaly", "forged_type"], 4),

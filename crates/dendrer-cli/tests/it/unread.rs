@@ -66,7 +66,8 @@ fn a_flip_before_an_unread_message_is_exact_and_one_behind_it_is_not() {
     };
     let gap = r#"{"type":"observation.add","agent":"u","author":"runtime","anomalies":[{"kind":"source_cut","at":"/3"}]}"#;
     let record = |run: &str, lines: &[&str]| {
-        let ran = place.run_with(&["commit", "--run", run, "--as", "runtime"], (lines.join("\n") + "\n").as_bytes());
+        let ran = place
+            .run_with(&["commit", "--run", run, "--as", "runtime"], (lines.join("\n") + "\n").as_bytes());
         assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     };
     let (allow, deny) = (decision("allow"), decision("deny"));

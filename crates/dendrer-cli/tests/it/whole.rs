@@ -486,7 +486,7 @@ fn a_tip_is_no_witness_of_a_refusal_that_came_behind_it() {
     assert!(place.ok(&["verify", "r", "--tip", tip, "--require-witness"]).contains("the tip given for r"));
     let elsewhere = place.path().join("elsewhere");
     std::fs::create_dir(&elsewhere).unwrap();
-    std::fs::write(place.path().join("line"), "{\"type\":\"action.result\",\"agent\":\"m\"}\n").unwrap();
+    std::fs::write(place.path().join("line"), "{\"type\":\"policy.decision\",\"agent\":\"m\"}\n").unwrap();
     let mut stranger = place.command(&["commit", "--run", "r", "--file", "line"]);
     at_home(&mut stranger, &elsewhere).output().unwrap();
     assert_eq!(

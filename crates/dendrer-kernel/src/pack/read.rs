@@ -295,7 +295,7 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Pac
     let scopes = Scopes::new(&mut reader, constants, &decimals, definitions);
     let types = read_types(&mut reader, &root);
     let tools = read_tools(&mut reader, &root);
-    let rules = read_rules(&mut reader, &root, &scopes.rules, &decimals, &types, &taken);
+    let rules = read_rules(&mut reader, &root, &scopes.rules, &declared, &types, &taken);
     if engine != PackEngine::Fold && !rules.is_empty() {
         let at = root.member("rules").unwrap_or_else(|| root.clone());
         let message = format!("a pack of {} has no rules", engine.as_str());
@@ -530,11 +530,11 @@ fn split_signature(signature: &str) -> Option<(String, Vec<String>)> {
 }
 
 /// A field before its initial value is understood.
-struct ReadField<'a> {
-    name: &'a str,
+pub(super) struct ReadField<'a> {
+    pub(super) name: &'a str,
     words: Option<Arc<str>>,
     decimals: Option<u8>,
-    init: Option<At<'a>>,
+    pub(super) init: Option<At<'a>>,
     at: At<'a>,
 }
 
@@ -571,8 +571,15 @@ fn read_writers(reader: &mut Reader, field: &At<'_>, types: &Types) -> Vec<Arc<s
         );
         reader.fault(Code::E0903, &at, format!("nothing writes as {}", at.value), &hint);
     }
-    if let Some(at) = field.member("writers").filter(|at| at.value.as_array().is_some_and(|all| all.is_empty())) {
-        reader.fault(Code::E0902, &at, "the list of writers is empty", "name types or authors, or leave it out");
+    if let Some(at) =
+        field.member("writers").filter(|at| at.value.as_array().is_some_and(|all| all.is_empty()))
+    {
+        reader.fault(
+            Code::E0902,
+            &at,
+            "the list of writers is empty",
+            "name types or authors, or leave it out",
+        );
     }
     writers
 }

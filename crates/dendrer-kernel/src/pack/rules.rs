@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dendrer_object::text::nearest;
 use dendrer_object::{Code, TypeName, Value};
 
-use super::read::{At, Reader, Types, has_type, near_type};
+use super::read::{At, ReadField, Reader, Types, has_type, near_type};
 use super::scopes::{Place, is_variable};
 use super::{DECLARATIONS_MAX, EACH_DEPTH_MAX, STEPS_MAX};
 use crate::expr::Expr;
@@ -46,7 +46,7 @@ fn is_literal(value: &Value) -> bool {
 
 struct Rules<'r, 'f> {
     reader: &'r mut Reader,
-    fields: &'f [(String, Option<u8>)],
+    fields: &'f [ReadField<'f>],
     types: &'f Types,
     /// The names that constants and definitions have.
     taken: &'f BTreeSet<String>,
@@ -67,7 +67,7 @@ pub(super) fn read_rules(
     reader: &mut Reader,
     root: &At<'_>,
     place: &Place,
-    fields: &[(String, Option<u8>)],
+    fields: &[ReadField<'_>],
     types: &Types,
     taken: &BTreeSet<String>,
 ) -> Vec<Rule> {
@@ -311,13 +311,14 @@ impl Rules<'_, '_> {
             _ => Write::Add(value?),
         };
         let target = target?;
-        if matches!(kind, Write::Remove) && target.segments.is_empty() {
+        let has_init = || self.fields.iter().any(|f| *f.name == *target.field && f.init.is_some());
+        if matches!(kind, Write::Remove) && target.segments.is_empty() && has_init() {
             let at = step.member(act)?;
             self.reader.fault(
                 Code::E0902,
                 &at,
-                "a declared field is always there",
-                "set it to null, or remove what is in it",
+                "a field with an `init` is always there",
+                "set it to null, remove what is in it, or declare it without `init`",
             );
         }
         Some(Act::Write { kind, target, optional: optional? })
@@ -362,10 +363,10 @@ impl Rules<'_, '_> {
     }
 
     fn check_field(&mut self, at: &At<'_>, name: &str) {
-        if self.fields.iter().any(|(field, _)| field == name) {
+        if self.fields.iter().any(|field| field.name == name) {
             return;
         }
-        let hint = match nearest(name, self.fields.iter().map(|(field, _)| &**field)) {
+        let hint = match nearest(name, self.fields.iter().map(|field| field.name)) {
             _ if name == "state" => "a path begins below the state: leave out `state.`".to_owned(),
             Some(near) => format!("did you mean {near}?"),
             None => "declare it under `state`, with what it begins with".to_owned(),

@@ -213,7 +213,6 @@ E0903 constants.state: `state` has a meaning already
 E0903 define["f(x"]: this is not a name with parameters
 E0902 define.limit: a definition is an expression, written as text, not a number
 E0903 state.counters: `counters` in the state is the kernel's
-E0902 state.x: x does not say what it begins with
 E0902 state.y.decimals: decimals is a number from 0 to 15, not 20
 E0903 define.g: `g` needs itself, by way of `h`
 E0903 define.h: `h` needs itself, by way of `g`
@@ -229,7 +228,7 @@ E0903 rules[0].steps[1].set: the pack declares no field z
 E0902 rules[0].steps[2]: a step is exactly one of let, each, set, remove, append, add
 E0903 rules[1].when_type[0]: there is no transition type plan.updat
 E0502 rules[1].when: a condition is true or false, and this is an int
-E0902 rules[1].steps[0].remove: a declared field is always there
+E0902 rules[1].steps[0].remove: a field with an `init` is always there
 E0902 rules[1].steps[1]: a step with `append` has a value
 E0902 rules[1].steps[2]: a step has named members, and this is a number
 E0903 rules[2].steps[0].each.as: `t` has a meaning already

@@ -12,8 +12,8 @@ use super::fork::{FORK, make_marker};
 use super::import::{PICK, PICK_MEMBER, import_refusal};
 use super::line::{LINE, line_refusal};
 use super::{
-    CLOCK_WENT_BACK, Inputs, STILL_VIOLATED, PROPOSED, RunState, Seeds, StepError, VIOLATION, is_kernel_path, kernel_note,
-    make_anomaly, make_violation, step_alone,
+    CLOCK_WENT_BACK, Inputs, PROPOSED, RunState, STILL_VIOLATED, Seeds, StepError, VIOLATION, is_kernel_path,
+    kernel_note, make_anomaly, make_violation, step_alone,
 };
 use crate::contract::CONTEXT;
 use crate::ontology::is_claimed;

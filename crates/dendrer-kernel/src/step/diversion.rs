@@ -68,7 +68,11 @@ impl RecordedStep {
     pub fn delta(&self) -> Option<&Delta> {
         match &self.cause {
             Cause::Proposed(intent) | Cause::Marker(intent) => intent.delta.as_ref(),
-            Cause::Anomaly(_) | Cause::Violation | Cause::Extension(_) | Cause::Line(..) | Cause::Import(..) => None,
+            Cause::Anomaly(_)
+            | Cause::Violation
+            | Cause::Extension(_)
+            | Cause::Line(..)
+            | Cause::Import(..) => None,
         }
     }
 }

@@ -78,19 +78,21 @@ const NO_REQUEST: &str = "result_without_request";
 /// section 4). From stage 1 on; an import has notes of its own.
 pub(super) fn notes_of_result(head: &RunState, intent: &Intent) -> Vec<Value> {
     let tool = intent.member("action").and_then(|action| action.get("tool")?.as_str());
-    let Some(tool) = tool.filter(|_| intent.type_name.as_str() == RESULT && head.stage() >= Stage::Replay) else {
+    let Some(tool) = tool.filter(|_| intent.type_name.as_str() == RESULT && head.stage() >= Stage::Replay)
+    else {
         return Vec::new();
     };
     let said = intent.member("effect").and_then(|effect| Effect::parse(effect.as_str()?));
     if said.or_else(|| head.terms.effect_of(tool)) != Some(Effect::Effectful) {
         return Vec::new();
     }
+    // First the note that a runtime may have made by itself: it comes in front of the kernel's.
     let note = |kind: &str| Value::record([("kind", Value::from(kind)), ("tool", Value::from(tool))]);
     let has_output = intent.member("result").is_some_and(|result| result.get("output").is_some());
     let is_noted =
         intent.noted.iter().any(|note| note.get("kind").and_then(Value::as_str) == Some(NO_REQUEST));
     let is_asked = is_noted || head.counters.is_open(tool) != Some(false);
-    [(has_output, NO_OUTPUT), (is_asked, NO_REQUEST)]
+    [(is_asked, NO_REQUEST), (has_output, NO_OUTPUT)]
         .into_iter()
         .filter(|(is_there, _)| !is_there)
         .map(|(_, kind)| note(kind))

@@ -5,12 +5,12 @@ use std::sync::Arc;
 use dendrer_object::record::{Author, Record, SealError};
 use dendrer_object::{Code, Pointer, TypeName, Value};
 
-use super::{LineFault, MemberFault};
 use super::version::KERNEL_VERSION;
+use super::{LineFault, MemberFault};
 use crate::contract::Lack;
 use crate::ontology::{AuthorshipError, by};
-use crate::reduce::ReduceError;
 use crate::predicate::Predicate;
+use crate::reduce::ReduceError;
 use crate::sealed::{Met, fact, with_code};
 use crate::stopped::Stopped;
 

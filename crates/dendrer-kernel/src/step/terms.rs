@@ -11,14 +11,14 @@ use dendrer_object::{Digest, Intent, Pointer, TypeName, Value};
 
 use super::outcome::Broken;
 use super::{
-    CANNOT_BE_JUDGED, Cause, Change, MemberFault, Reason, RunState, Stage, StartError, Transition, cause, latch_violated,
-    reduce,
+    CANNOT_BE_JUDGED, Cause, Change, MemberFault, Reason, RunState, Stage, StartError, Transition, cause,
+    latch_violated, reduce,
 };
 use crate::contract::Contracts;
 use crate::counters::{self, Counters};
-use crate::pack::{self, Effect, Pack, PackEngine, extend};
 use crate::expr::{EvalError, Truth};
 use crate::ontology::DECISION;
+use crate::pack::{self, Effect, Pack, PackEngine, extend};
 use crate::predicate::{Monotone, Predicate, Verdict, Window};
 use crate::reduce::Reducer;
 use crate::sealed::Met;
@@ -148,9 +148,8 @@ impl Terms {
     /// Finds the first place of a change that is not this intent's to write (design, section 4).
     fn not_writable(&self, intent: &Intent, delta: &Delta) -> Option<Reason> {
         let may = |writers: &Vec<Arc<str>>| {
-            let is_it = |word: &Arc<str>| {
-                **word == *intent.type_name.as_str() || **word == *intent.author.as_str()
-            };
+            let is_it =
+                |word: &Arc<str>| **word == *intent.type_name.as_str() || **word == *intent.author.as_str();
             writers.iter().any(is_it)
         };
         let is_closed = |path: &&Pointer| {
@@ -371,7 +370,8 @@ pub(super) fn enforce(head: &RunState, intent: &Intent, change: &mut Change) -> 
             return Err(reason);
         }
         let watched = head.terms.watched.iter().map(|watched| &watched.predicate);
-        for predicate in watched.chain(&head.policy.states).filter(|one| one.is_for(Some(&intent.type_name))) {
+        for predicate in watched.chain(&head.policy.states).filter(|one| one.is_for(Some(&intent.type_name)))
+        {
             let is_after = predicate.window() == Window::After;
             if is_after && !predicate.reads_counters() && !touches(predicate, &change.delta) {
                 continue;
@@ -427,7 +427,8 @@ pub(super) fn still_violated(head: &RunState, type_name: &TypeName, change: &Cha
         latched(&head.state).find(is_it)?.get("tick").cloned()
     };
     let watched = head.terms.watched.iter().map(|watched| &watched.predicate);
-    let watched = watched.filter(|predicate| predicate.window() == Window::After && predicate.scope().is_empty());
+    let watched =
+        watched.filter(|predicate| predicate.window() == Window::After && predicate.scope().is_empty());
     let watched = watched.filter_map(|predicate| Some((predicate, latched_by(predicate.name())?)));
     let rule = head.state.get("policy").and_then(|policy| policy.get("violated"));
     let broken = rule.and_then(|rule| {

@@ -253,7 +253,7 @@ fn a_run_cannot_begin_with_what_only_the_kernel_writes() {
     assert!(begin("{}", r#"[{"id":"x","holds":"state.a >"}]"#).to_string().starts_with("policy rule 0: "));
     assert_eq!(
         begin("{}", r#"[{"id":"x","holds":"true","when":"never"}]"#).to_string(),
-        "policy rule 0: a rule has `id` and `holds`, and no \"when\""
+        "policy rule 0: a rule has `id`, `holds` and perhaps `enforce`, and no \"when\""
     );
     assert_eq!(
         begin("{}", r#"[{"id":"x","holds":"true"},{"id":"y","holds":"true"},{"id":"x","holds":"false"}]"#)

@@ -51,7 +51,8 @@ impl Answer for Extended {
                 Some(Value::Array(list)) => list
                     .iter()
                     .filter_map(|item| {
-                        let named = ["id", "words", "when_type"].iter().find_map(|name| item.get(name)?.as_str());
+                        let named =
+                            ["id", "words", "when_type"].iter().find_map(|name| item.get(name)?.as_str());
                         item.as_str().or(named)
                     })
                     .map(quote::escape)

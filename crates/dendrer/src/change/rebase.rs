@@ -18,9 +18,9 @@ use dendrer_kernel::contract::{
 };
 use dendrer_kernel::pack::{Effect, Pack, extend};
 use dendrer_kernel::predicate::Predicate;
+use dendrer_kernel::reduce::ReduceError;
 use dendrer_kernel::replay;
 use dendrer_kernel::sealed;
-use dendrer_kernel::reduce::ReduceError;
 use dendrer_kernel::step::{Outcome, Reason, RunState, Stage};
 use dendrer_object::record::{LINKS_MAX, Link, Record, Rel};
 use dendrer_object::{Code, Digest, Intent, Pointer, RunName, TypeName, Value};

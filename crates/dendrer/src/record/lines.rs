@@ -11,10 +11,10 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
+use dendrer_kernel::step::LineFault;
 use dendrer_object::intent::IntentError;
 use dendrer_object::json::{self, JsonError};
 use dendrer_object::record::{Author, Kind, Record};
-use dendrer_kernel::step::LineFault;
 use dendrer_object::{Code, Delta, Intent, Value};
 
 use crate::error::Error;

@@ -92,7 +92,9 @@ fn intent_of(event: &Event) -> Intent {
         members.push(format!("\"delta\":[{}]", ops.join(",")));
     }
     let mut intent = Intent::from_value(&value(&format!("{{{}}}", members.join(","))), Some("a")).unwrap();
-    intent.noted.extend(event.note.iter().map(|kind| value(&format!("{{\"gap\":true,\"kind\":\"{kind}\"}}"))));
+    intent
+        .noted
+        .extend(event.note.iter().map(|kind| value(&format!("{{\"gap\":true,\"kind\":\"{kind}\"}}"))));
     for (name, _) in t.iter().filter(|(_, v)| **v == V::Gap) {
         intent.members.push((name.as_str().into(), tag::gap("lost", "")));
     }

@@ -50,7 +50,9 @@ impl Linter<'_> {
         let begins = self.pack.init(&Origin::default());
         let required: Vec<_> = self.required().collect();
         for (type_name, required) in required {
-            let Some(field) = self.pack.fields.iter().find(|field| *field.name == *required.name) else { continue };
+            let Some(field) = self.pack.fields.iter().find(|field| *field.name == *required.name) else {
+                continue;
+            };
             let invented = match (&begins, self.pack.fixed_init(&field.name)) {
                 // A word stands for a value that is not there; a number or an empty list counts from the beginning.
                 (_, Some(Value::String(word))) => Some(Value::String(word)),
@@ -77,7 +79,8 @@ impl Linter<'_> {
         let pack = self.pack;
         for declared in &pack.predicates {
             let predicate = &declared.predicate;
-            let (Some(expr), Some(path)) = (predicate.expr(), predicate_path(&pack.value, predicate.name())) else {
+            let (Some(expr), Some(path)) = (predicate.expr(), predicate_path(&pack.value, predicate.name()))
+            else {
                 continue;
             };
             let at_door = "the door notes cannot_be_judged, and at stage 3 refuses the proposal".to_owned();
