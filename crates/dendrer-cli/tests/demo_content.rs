@@ -126,19 +126,19 @@ fn demo_bytes_are_equal_on_every_machine() {
 
 const TIPS: [&str; 14] = [
     "trip-planner-a 04491b28fb60",
-    "logistics-run-47 cb05e6cd2711",
-    "logistics-planner-1 324f24124b24",
-    "planning-run-12 6e17c83eb670",
-    "financial-agent-A c1ac47ad2f31",
-    "financial-agent-B 0e772b5a6878",
-    "financial-agent-C 9fad58558774",
-    "claims-9 bc7bfa255a3f",
-    "claims-10 c617e3c06f72",
-    "hostile-1 2f310c82245a",
+    "logistics-run-47 a9e641f863e6",
+    "logistics-planner-1 72fc16f95773",
+    "planning-run-12 1fdbd7df6c20",
+    "financial-agent-A df087783bfc0",
+    "financial-agent-B 018a56fdefe4",
+    "financial-agent-C d98eb000af70",
+    "claims-9 de4608d7eb0a",
+    "claims-10 686d92d6531c",
+    "hostile-1 5365e65035b8",
     "trip-planner-b a2f39b0023ed",
     "trip-planner-c 1b8dc84aeb19",
     "trip-planner-d 3c9ddcbee527",
-    "logistics-fix-1 d328adc04c0b",
+    "logistics-fix-1 138b6d7a4ef0",
 ];
 
 #[test]
@@ -154,7 +154,7 @@ fn demo_results_and_decisions_are_written_by_the_runtime() {
                 "kernel.anomaly" | "predicate.violation" | "run.fork" => Author::Kernel,
                 "policy.contract_extension" => Author::Institution,
                 // A judgement on a request is the runtime's.
-                _ if record.body().value("/policy/decision").is_some() => Author::Runtime,
+                _ if record.body().value("/policy").is_some() => Author::Runtime,
                 _ => Author::Agent,
             };
             assert_eq!(record.header().author, expected, "{}@{tick}", run.name);
@@ -284,7 +284,7 @@ fn demo_forks_go_on_from_where_they_say() {
     assert_eq!(state(&store, "trip-planner-d", 31, "/beliefs/hotel_price"), "null");
 
     assert_eq!(
-        step(&store, "logistics-fix-1", 23, "/result/output/source"),
+        step(&store, "logistics-fix-1", 23, "/intent/output/source"),
         r#"observation.add agent "feed-reader" "port_api""#
     );
     assert_eq!(state(&store, "logistics-fix-1", 23, "/risk_score"), "0.64");

@@ -213,9 +213,16 @@ fn field_line(field: &FieldTerms<'_>, engine: PackEngine) -> String {
         false => format!("written by {}", by.join(", ")),
     };
     let decimals = field.decimals.map(|decimals| format!(", {decimals} decimals")).unwrap_or_default();
+    let may = match field.writers {
+        [] => String::new(),
+        writers => {
+            let named: Vec<&str> = writers.iter().map(|writer| &**writer).collect();
+            format!("; only {} may change it", quote::escape(&named.join(", ")))
+        }
+    };
     let since = field.since.map(|id| format!("; declared {}", since(id))).unwrap_or_default();
     let name = quote::escape(field.name);
-    format!("field     state.{name}   {begins}{decimals}; {by}{since}{}", words(field.words))
+    format!("field     state.{name}   {begins}{decimals}; {by}{may}{since}{}", words(field.words))
 }
 
 /// Writes what a contract says as members of `dendrer.contract/1`.
@@ -323,6 +330,7 @@ fn field_json(field: &FieldTerms<'_>) -> Value {
         ("begins_fixed", Value::from(field.begins.is_some())),
         ("init", field.init.cloned().unwrap_or(Value::Null)),
         ("writes", Value::array(writes)),
+        ("writers", Value::array(field.writers.iter().map(|writer| Value::from(&**writer)))),
         ("since", Value::from(field.since)),
     ])
 }

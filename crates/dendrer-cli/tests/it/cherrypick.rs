@@ -210,16 +210,11 @@ fn what_cannot_be_checked_is_not_imported() {
             .contains("fields were not compared")
     );
     // Layer 1: without what the contract requires, the door is closed whatever the model says.
-    std::fs::write(place.path().join("poor.json"), r#"{"cash_balance":1}"#).unwrap();
-    let broken = text.replace(
-        "risk_limit: {init: \"has(s0.risk_limit) ? s0.risk_limit : 0\"",
-        "risk_limit: {init: \"has(s0.risk_limit) ? s0.risk_limit : null\"",
-    );
-    std::fs::write(place.path().join("null.yaml"), broken).unwrap();
-    let args = ["commit", "--run", "poor", "--stage", "2", "--pack", "null.yaml", "--state", "poor.json"];
+    std::fs::write(place.path().join("poor.json"), r#"{"cash_balance":1,"risk_limit":null}"#).unwrap();
+    let args = ["commit", "--run", "poor", "--stage", "2", "--pack", &pack, "--state", "poor.json"];
     let ran = place.run_with(&args, TRADE);
     assert_eq!(ran.code, 5);
-    assert!(ran.stdout.contains("E0411 acme.financial/v1 requires for execute_transaction what the state does not have: risk_limit (it is null)"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("E0411 acme.financial/v1 requires for execute_transaction what the state does not have: position_size (it is not there), risk_limit (it is null), risk_score (it is not there), risk_threshold (it is not there)"), "{}", ran.stdout);
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
 }
 
@@ -245,9 +240,9 @@ fn claims() -> Place {
     }
     let lines: &[&[u8]] = &[
         br#"{"type":"approve_payout","agent":"clerk","intent":{"description":"first part"}}"#,
-        br#"{"type":"observation.add","agent":"clerk","intent":{"payout_amount":4400}}"#,
+        br#"{"type":"observation.add","agent":"clerk","intent":{"payout_amount":4400,"missing_field_name":"receipt"}}"#,
         br#"{"type":"approve_payout","agent":"clerk","intent":{"description":"the rest"}}"#,
-        br#"{"type":"request_info","agent":"clerk","intent":{"field":"receipt"}}"#,
+        br#"{"type":"request_info","agent":"clerk"}"#,
     ];
     assert_eq!(place.run_with(&["commit", "--run", "claims-9"], &lines.join(&b'\n')).code, 0);
     place
@@ -276,7 +271,7 @@ fn a_payout_over_the_limit_is_found_at_its_tick() {
         checked.stdout,
         "contract  insurance.claims/v1 (in force for ticks 0..6)\n\
          required  OK    0 of 3 transitions lacked what they require   enforced when it was recorded, at stage 2\n\
-         \x20 FAIL  over_limit_payout         from tick 4   violated when state.total_paid_to_date > state.policy_limit  (after)\n\
+         \x20 FAIL  over_limit_payout         from tick 4   violated when has(state.policy_limit) && state.total_paid_to_date > state.policy_limit  (after)\n\
          \x20 OK    unverified_payout\n\
          \x20 OK    deductible_not_confirmed\n\
          1 of 3 violated\n"
@@ -303,13 +298,11 @@ fn a_payout_over_the_limit_is_found_at_its_tick() {
 #[test]
 fn what_a_contract_would_have_refused_is_told() {
     let place = Place::with_store();
-    let text = std::fs::read_to_string(pack("financial.yaml")).unwrap();
-    let nullable =
-        text.replace(": 0\", decimals: 4}\n  risk_threshold", ": null\", decimals: 4}\n  risk_threshold");
-    assert_ne!(nullable, text);
-    std::fs::write(place.path().join("p.yaml"), nullable).unwrap();
-    std::fs::write(place.path().join("s0.json"), r#"{"cash_balance":100,"risk_threshold":0.5}"#).unwrap();
-    let args = ["commit", "--run", "loose", "--pack", "p.yaml", "--state", "s0.json"];
+    let state =
+        r#"{"cash_balance":100,"position_size":1,"risk_limit":null,"risk_score":0.1,"risk_threshold":0.5}"#;
+    std::fs::write(place.path().join("s0.json"), state).unwrap();
+    let pack = pack("financial.yaml");
+    let args = ["commit", "--run", "loose", "--pack", &pack, "--state", "s0.json"];
     assert_eq!(place.run_with(&args, TRADE).code, 0);
     let checked = place.run(&["contract", "check", "loose"]);
     assert_eq!(checked.code, 1);
@@ -429,7 +422,7 @@ fn a_fork_under_other_terms_is_checked_by_those_of_each_tick() {
     let place = claims();
     let pack = std::fs::read_to_string(pack("insurance-claims.yaml")).unwrap();
     let lax = pack.replace(
-        "condition: state.total_paid_to_date > state.policy_limit",
+        "condition: has(state.policy_limit) && state.total_paid_to_date > state.policy_limit",
         "condition: state.total_paid_to_date > 1000000",
     );
     assert_ne!(lax, pack);

@@ -37,7 +37,7 @@ fn an_auditor_reads_what_could_not_have_happened() {
 digest    <digest>
 reducer   fold/1, 3 rules
 enforced  in financial-agent-A at tick 30, recorded at stage 2: what follows was asked before each commit
-type      execute_transaction   written by agents and the runtime, registered by the pack   A trade is decided on what the account has, and on how much risk it may take.
+type      execute_transaction   written by agents, the runtime and users, registered by the pack   A trade is decided on what the account has, and on how much risk it may take.
   needs     cash_balance    number, counted to 2 decimals, seeds the hash, an import finds it there
             position_size   number, counted to 0 decimals, seeds the hash, an import finds it there
             risk_limit      number, counted to 4 decimals, an import finds it there
@@ -50,11 +50,11 @@ type      execute_transaction   written by agents and the runtime, registered by
     let whole = demo.run(&["contract", "show", "acme.financial/v1"]).stdout;
     for line in [
         "enforced  from stage 2 on: what a type needs is looked at in the state before each commit",
-        "type      policy.decision   written by the runtime",
-        "never     negative_balance   violated when state.cash_balance < 0   (after each transition)",
+        "type      policy.decision   written by the runtime and users",
+        "never     negative_balance   violated when has(state.cash_balance) && state.cash_balance < 0   (after each transition)",
         "          sound: its first violation counts, whatever comes after (lifted)",
         "          reads state.cash_balance (required by execute_transaction)",
-        "field     state.policy_decision   begins as \"none\"; written by set of policy.decision (rule 2)   what was decided last",
+        "field     state.policy_decision   begins as the run says; written by set of policy.decision (rule 2); only policy.decision may change it   what was decided last",
         "field     state.kernel_anomalies, policy, progress   written by the kernel alone",
         "tool      broker.order   effectful   buys or sells",
     ] {
@@ -169,7 +169,7 @@ fn a_refusal_names_what_the_contract_requires_and_the_state_lacks() {
     assert_eq!(text(reason, "code"), "E0411");
     let listed = text(reason, "message").split_once("does not have: ").expect("a list").1;
     let named: Vec<&str> = listed.split("), ").map(|one| one.split(" (").next().expect("a name")).collect();
-    assert_eq!(expected.len(), 3);
+    assert_eq!(expected.len(), 4);
     assert_eq!(named, expected, "{listed}");
 }
 
@@ -187,11 +187,14 @@ fn what_another_version_asks_is_told_where_an_import_is_refused() {
         .replace("proof_of_loss_url: {type: string, nullable: true}", "proof_of_loss_url: {type: string}")
         .replace("missing_field_name: {type: string}\n", "missing_field_name: {type: any}\n");
     std::fs::write(place.path().join("v2.yaml"), &new).unwrap();
-    std::fs::write(place.path().join("s0.json"), r#"{"claim_id":"c","policy_limit":10,"payout_amount":1}"#)
-        .unwrap();
+    std::fs::write(
+        place.path().join("s0.json"),
+        r#"{"claim_id":"c","policy_limit":10,"payout_amount":1,"missing_field_name":"proof_of_loss_url"}"#,
+    )
+    .unwrap();
     for (run, file) in [("claims-9", pack("insurance-claims.yaml")), ("claims-10", "v2.yaml".to_owned())] {
         let args = ["commit", "--run", run, "--stage", "2", "--pack", &file, "--state", "s0.json"];
-        let ask = br#"{"type":"request_info","intent":{"field":"proof_of_loss_url"}}"#;
+        let ask = br#"{"type":"request_info"}"#;
         assert_eq!(place.run_with(&args, ask).code, 0);
     }
     let refused = place.run(&["cherrypick", "--run", "claims-9", "--tick", "1", "--into", "claims-10"]);
@@ -204,7 +207,7 @@ fn what_another_version_asks_is_told_where_an_import_is_refused() {
         lines,
         [
             "STRICTER  contracts.approve_payout.required_state.proof_of_loss_url   proof_of_loss_url may not be null",
-            "STRICTER  violations.over_limit_payout   over_limit_payout is violated when state.total_paid_to_date >= state.policy_limit, and was violated when state.total_paid_to_date > state.policy_limit",
+            "STRICTER  violations.over_limit_payout   over_limit_payout is violated when has(state.policy_limit) && state.total_paid_to_date >= state.policy_limit, and was violated when has(state.policy_limit) && state.total_paid_to_date > state.policy_limit",
             "LOOSER    contracts.request_info.required_state.missing_field_name   missing_field_name is any, and was string",
             "OTHER     name   insurance.claims/v1 becomes insurance.claims/v2: nothing is imported from the one into the other",
             "2 stricter, 1 looser, 1 that cannot be ranked",
@@ -259,9 +262,12 @@ fn the_faults_of_the_papers_contracts_are_found() {
     let place = Place::new();
     let financial = std::fs::read_to_string(pack("financial.yaml")).unwrap();
     let as_printed = financial.replace("      risk_score: {type: number, precision: 4}\n", "").replace(
-        "state.risk_score > state.risk_threshold\n    bisect_predicate: monotone_lift",
+        "has(state.risk_score) && has(state.risk_threshold) && state.risk_score > state.risk_threshold\n    bisect_predicate: monotone_lift",
         "state.risk_score > 0.8500\n    monotone: true",
     );
+    let (before, after) = as_printed.split_once("progress_contracts:").expect("the contract of progress");
+    let as_printed =
+        before.replace("has(state.risk_score) && ", "") + &after[after.find("tests:").expect("tests")..];
     std::fs::write(place.path().join("paper.yaml"), &as_printed).unwrap();
     let ran = place.run(&["contract", "lint", "paper.yaml"]);
     assert_eq!(ran.code, 1, "{}", ran.stderr);
@@ -272,6 +278,9 @@ fn the_faults_of_the_papers_contracts_are_found() {
         [
             format!(
                 "paper.yaml:{line}:16: warning[W0443]: risk_exceeded reads state.risk_score, which no contract requires"
+            ),
+            format!(
+                "paper.yaml:{line}:16: warning[W0450]: risk_exceeded cannot be judged before risk_score is written"
             ),
             format!(
                 "paper.yaml:{line}:35: warning[W0442]: 0.85 is a threshold at the last of the 4 decimals of state.risk_score"
@@ -288,10 +297,10 @@ fn the_faults_of_the_papers_contracts_are_found() {
         "{}",
         ran.stdout
     );
-    assert!(ran.stdout.ends_with("4 findings\n"));
+    assert!(ran.stdout.ends_with("5 findings\n"));
     let (code, json) = place.json(&["contract", "lint", "paper.yaml"]);
     check_schema(&json, &["contract", "lint"]);
-    assert_eq!((code, items(&json).len(), json.get("complete").and_then(Value::as_bool)), (1, 4, Some(true)));
+    assert_eq!((code, items(&json).len(), json.get("complete").and_then(Value::as_bool)), (1, 5, Some(true)));
     for item in items(&json) {
         place.ok(&["explain", text(&item, "code")]);
     }
@@ -471,7 +480,7 @@ fn a_check_speaks_sarif_github_and_junit() {
     assert_eq!(
         check("github").lines().next(),
         Some(
-            "::error title=insurance.claims/v1/over_limit_payout::claims-9@2: over_limit_payout from tick 2 to tick 2: violated when state.total_paid_to_date > state.policy_limit"
+            "::error title=insurance.claims/v1/over_limit_payout::claims-9@2: over_limit_payout from tick 2 to tick 2: violated when has(state.policy_limit) && state.total_paid_to_date > state.policy_limit"
         )
     );
     let junit = check("junit");

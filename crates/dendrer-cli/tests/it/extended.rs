@@ -399,5 +399,5 @@ fn the_claim_of_the_demo_is_reduced_with_its_extension() {
     assert!(show("claims-9@27").contains(
         "coming    e1   written at tick 27, holds from tick 28 on   approved by j.doe, not signed"
     ));
-    assert!(show("claims-9").contains("never     unverified_payee   at approve_payout: violated when state.payee_kyc_status != 'verified'   (after each transition, since extension e1)"));
+    assert!(show("claims-9").contains("never     unverified_payee   at approve_payout: violated when !has(state.payee_kyc_status) || state.payee_kyc_status != 'verified'   (after each transition, since extension e1)"));
 }

@@ -87,7 +87,7 @@ provenance
     );
     check(
         "show trip-planner-a@3 --intent --time none",
-        "tick 3  action.request   hash 2fba8db03552   parent 9ae8d64e16f3   agent researcher   author agent
+        "tick 3  action.request   hash e27f76c8d039   parent b90a6ca41cf3   agent researcher   author runtime
 intent      \"find the fare and a bed for each night\"      confidence 0.610   (quantized 0.001)
   outcome  \"uncertainty high -> exploration spawned\"
 from the trace:
@@ -96,7 +96,7 @@ from the trace:
     );
     check(
         "show trip-planner-a@8 --result --state delta --time utc",
-        "tick 8  action.result   hash abb38f99b677   parent 95b4b5b46f6e   agent researcher   author runtime
+        "tick 8  action.result   hash 8d7c336ce2f2   parent 013f113a850d   agent researcher   author runtime
 when        2026-02-23T08:00:12.330Z
 action      http_get
   params  {\"url\":\"https://rail.example/fares?from=basel&to=lugano\"}

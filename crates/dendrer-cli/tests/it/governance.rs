@@ -18,7 +18,7 @@ fn a_contract_check_tells_the_contract_with_its_extension_and_where_it_was_broke
         ran.stdout,
         "contract  insurance.claims/v1 (in force for ticks 0..40), + extension e1 from tick 28\n\
          required  OK    0 of 5 transitions lacked what they require   enforced when it was recorded, at stage 2\n  \
-           FAIL  over_limit_payout         from tick 33   violated when state.total_paid_to_date > state.policy_limit  (after)\n  \
+           FAIL  over_limit_payout         from tick 33   violated when has(state.policy_limit) && state.total_paid_to_date > state.policy_limit  (after)\n  \
            OK    unverified_payout\n  \
            OK    deductible_not_confirmed\n  \
            OK    unverified_payee\n\

@@ -35,7 +35,7 @@ CAUSAL CHAIN (heuristic)  by recorded links alone: what a delta read is not know
       + bookings_open  false
   tick 25  plan.update  "use the half price if any carrier accepts it"   <- 22 caused_by (recorded)
       + quotes.unverified_feed_3  2740
-  tick 27  action.request  deny call_carrier "book the cheap barges by telephone instead"   <- 25 caused_by (recorded), 23 caused_by (recorded)
+  tick 27  action.request  deny call_carrier "book the cheap barges by telephone instead"   <- 23 caused_by (recorded), 25 caused_by (recorded)
   tick 29  observation.add  "the private feed now offers six barges"   <- 22 evidence (recorded)
       ~ risk_score  0.83 -> 0.86
   tick 30  anomaly.flag  "the offer names barges that no register knows"   <- 29 caused_by (recorded)

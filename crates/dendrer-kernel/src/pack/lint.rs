@@ -192,10 +192,16 @@ fn predicate_path(pack: &Value, name: &str) -> Option<Pointer> {
     if let Some(entry) = pack.get("predicates").and_then(|map| map.get(name)) {
         return Some(Pointer::of(["predicates", name, form(entry)?]));
     }
-    let list = pack.get("violations")?.as_array()?;
-    let is_it = |entry: &Value| entry.get("id").and_then(Value::as_str) == Some(name);
-    let (index, entry) = list.iter().enumerate().find(|(_, entry)| is_it(entry))?;
-    Some(Pointer::of(["violations", &index.to_string(), form(entry)?]))
+    let listed = |member: &str| {
+        let list = pack.get(member)?.as_array()?;
+        let is_it = |entry: &Value| entry.get("id").and_then(Value::as_str) == Some(name);
+        list.iter().enumerate().find(|(_, entry)| is_it(entry))
+    };
+    if let Some((index, entry)) = listed("violations") {
+        return Some(Pointer::of(["violations", &index.to_string(), form(entry)?]));
+    }
+    let (index, _) = listed("progress_contracts")?;
+    Some(Pointer::of(["progress_contracts", &index.to_string(), "violation"]))
 }
 
 mod doors;
@@ -204,6 +210,7 @@ impl<'p> Linter<'p> {
     fn push(&mut self, finding: LintFinding) {
         let same = |other: &LintFinding| {
             (other.code, &other.path, other.span) == (finding.code, &finding.path, finding.span)
+                && (other.span.is_some() || other.message == finding.message)
         };
         if self.found.len() < FINDINGS_MAX && !self.found.iter().any(same) {
             self.found.push(finding);

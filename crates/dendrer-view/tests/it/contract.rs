@@ -167,7 +167,7 @@ fn contract_in_a_run_names_the_place_and_the_stage() {
         digest    sha256:2d3ca764a7f0a085cff319883b10fe55ddd5985293ff253e7e9524322a80edb9
         reducer   fold/1, 1 rule
         enforced  not in observed (tick 2), recorded at stage 1: contracts are enforced from stage 2 on
-        type      observation.add   written by agents and the runtime
+        type      observation.add   written by agents, the runtime and users
           needs     limit  number, an import finds it there
           changes   risk (set, rule 1)
         never     too_risky   violated when state.risk > 0.75   (after each transition)
@@ -190,7 +190,7 @@ fn contract_by_itself_shows_one_type() {
         digest    sha256:2d3ca764a7f0a085cff319883b10fe55ddd5985293ff253e7e9524322a80edb9
         reducer   fold/1, 1 rule
         enforced  from stage 2 on: what a type needs is looked at in the state before each commit
-        type      observation.add   written by agents and the runtime
+        type      observation.add   written by agents, the runtime and users
           needs     limit  number, an import finds it there
           changes   risk (set, rule 1)"#,
     );

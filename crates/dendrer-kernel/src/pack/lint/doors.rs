@@ -74,10 +74,12 @@ impl Linter<'_> {
         }
     }
 
-    /// Violations that cannot be judged where something is missing that nothing puts there.
+    /// Violations and progress contracts that cannot be judged where something is missing that nothing puts there.
     pub(super) fn may_be_missing(&mut self) {
         let pack = self.pack;
-        for declared in &pack.predicates {
+        let violations = pack.predicates.iter().filter(|declared| declared.is_violation);
+        // What the door judges, as `Terms` collects it.
+        for declared in violations.chain(&pack.progress_contracts) {
             let predicate = &declared.predicate;
             let (Some(expr), Some(path)) = (predicate.expr(), predicate_path(&pack.value, predicate.name()))
             else {

@@ -130,6 +130,8 @@ pub struct FieldTerms<'p> {
     pub init: Option<&'p Value>,
     /// The writes that rules make, each with the types of the rule; `None` for every type.
     pub writes: Vec<(Written, Option<Vec<TypeName>>)>,
+    /// The types and authors that may write it from stage 2 on; any, if none is named.
+    pub writers: &'p [Arc<str>],
     /// The extension that declared it.
     pub since: Option<&'p str>,
 }
@@ -140,8 +142,9 @@ fn authors(name: &TypeName) -> &'static str {
     match class {
         Some(Class::System) => "the kernel",
         Some(Class::Governance) => "the institution",
+        Some(Class::Runtime) if name.as_str() == "policy.decision" => "the runtime and users",
         Some(Class::Runtime) => "the runtime",
-        Some(Class::Agent) | None => "agents and the runtime",
+        Some(Class::Agent) | None => "agents, the runtime and users",
     }
 }
 
@@ -240,6 +243,7 @@ fn of_field<'p>(
             .map(|write| (write.clone(), types(write.rule)))
             .filter(|(_, types)| types.as_ref().is_none_or(|types| !types.is_empty()))
             .collect(),
+        writers: &field.writers,
         since: marks.fields.get(&*field.name).map(|id| &**id),
     }
 }
