@@ -560,7 +560,13 @@ fn reduce(
             change.mark(&unknown);
         }
         terms::enforce(head, intent, &mut change)?;
-        change.notes.splice(0..0, members::notes_of_result(head, intent));
+        // An import, at stage 0, has notes of its own.
+        if head.stage() >= Stage::Replay {
+            let (terms, counters) = (&head.terms, &head.counters);
+            let is_open = |tool: &str| counters.is_open(tool);
+            let notes = members::notes_of_result(intent, |tool| terms.effect_of(tool), is_open);
+            change.notes.splice(0..0, notes);
+        }
         Ok(change)
     }))
 }

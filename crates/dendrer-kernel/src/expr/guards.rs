@@ -13,11 +13,7 @@ impl Expr {
         let mut found = Found::default();
         found.walk(&self.0.tree);
         let Found { guards, indexes } = found;
-        indexes
-            .into_iter()
-            .filter(|(index, _)| !guards.contains(index))
-            .map(|(index, span)| (index, span))
-            .collect()
+        indexes.into_iter().filter(|(index, _)| !guards.contains(index)).collect()
     }
 }
 

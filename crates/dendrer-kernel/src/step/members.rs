@@ -3,7 +3,6 @@
 use dendrer_object::record::Author;
 use dendrer_object::{Intent, Value};
 
-use super::{RunState, Stage};
 use crate::ontology::{DECISION, by};
 use crate::pack::Effect;
 use crate::sealed::fact;
@@ -75,15 +74,16 @@ pub(super) const NO_OUTPUT: &str = "result_without_output";
 const NO_REQUEST: &str = "result_without_request";
 
 /// Notes what is odd about the result of a tool that acts. It is committed all the same: the world has changed (design,
-/// section 4). From stage 1 on; an import has notes of its own.
-pub(super) fn notes_of_result(head: &RunState, intent: &Intent) -> Vec<Value> {
+/// section 4). The caller says which class the pack declares for a tool, and whether a call of it is open.
+pub(super) fn notes_of_result(
+    intent: &Intent,
+    declared: impl FnOnce(&str) -> Option<Effect>,
+    is_open: impl FnOnce(&str) -> Option<bool>,
+) -> Vec<Value> {
     let tool = intent.member("action").and_then(|action| action.get("tool")?.as_str());
-    let Some(tool) = tool.filter(|_| intent.type_name.as_str() == RESULT && head.stage() >= Stage::Replay)
-    else {
-        return Vec::new();
-    };
+    let Some(tool) = tool.filter(|_| intent.type_name.as_str() == RESULT) else { return Vec::new() };
     let said = intent.member("effect").and_then(|effect| Effect::parse(effect.as_str()?));
-    if said.or_else(|| head.terms.effect_of(tool)) != Some(Effect::Effectful) {
+    if said.or_else(|| declared(tool)) != Some(Effect::Effectful) {
         return Vec::new();
     }
     // First the note that a runtime may have made by itself: it comes in front of the kernel's.
@@ -91,7 +91,7 @@ pub(super) fn notes_of_result(head: &RunState, intent: &Intent) -> Vec<Value> {
     let has_output = intent.member("result").is_some_and(|result| result.get("output").is_some());
     let is_noted =
         intent.noted.iter().any(|note| note.get("kind").and_then(Value::as_str) == Some(NO_REQUEST));
-    let is_asked = is_noted || head.counters.is_open(tool) != Some(false);
+    let is_asked = is_noted || is_open(tool) != Some(false);
     [(is_asked, NO_REQUEST), (has_output, NO_OUTPUT)]
         .into_iter()
         .filter(|(is_there, _)| !is_there)

@@ -516,7 +516,8 @@ impl<'r> Recording<'r> {
         let mut intents = group.intents.iter().enumerate().peekable();
         for line in &group.numbers {
             let at = intents.peek().map_or(group.intents.len(), |(at, _)| *at);
-            let outcome = match group.faults.pop_front_if(|(place, ..)| *place == at) {
+            let is_fault = group.faults.front().is_some_and(|(place, ..)| *place == at);
+            let outcome = match is_fault.then(|| group.faults.pop_front()).flatten() {
                 Some((_, value, fault)) => self.recorder.refuse_line(&value, fault),
                 None => self.recorder.propose(intents.next().expect("a line is an intent or a fault").1),
             };

@@ -126,7 +126,7 @@ pub struct FieldTerms<'p> {
     pub decimals: Option<u8>,
     /// What it begins with where that is the same in every run.
     pub begins: Option<Value>,
-    /// What it begins with, as it stands in the pack.
+    /// What it begins with, as the pack writes it.
     pub init: Option<&'p Value>,
     /// The writes that rules make, each with the types of the rule; `None` for every type.
     pub writes: Vec<(Written, Option<Vec<TypeName>>)>,
