@@ -125,19 +125,19 @@ fn demo_bytes_are_equal_on_every_machine() {
 }
 
 const TIPS: [&str; 14] = [
-    "trip-planner-a 04491b28fb60",
+    "trip-planner-a 8919216266b9",
     "logistics-run-47 a9e641f863e6",
     "logistics-planner-1 72fc16f95773",
     "planning-run-12 1fdbd7df6c20",
-    "financial-agent-A df087783bfc0",
-    "financial-agent-B 018a56fdefe4",
-    "financial-agent-C d98eb000af70",
+    "financial-agent-A 0cdfbc6c4d8c",
+    "financial-agent-B 4181120c2155",
+    "financial-agent-C 01afb1fe4276",
     "claims-9 de4608d7eb0a",
     "claims-10 686d92d6531c",
     "hostile-1 5365e65035b8",
-    "trip-planner-b a2f39b0023ed",
-    "trip-planner-c 1b8dc84aeb19",
-    "trip-planner-d 3c9ddcbee527",
+    "trip-planner-b 8f9dfa17ad79",
+    "trip-planner-c 070b255f6468",
+    "trip-planner-d 5c41b4f91385",
     "logistics-fix-1 138b6d7a4ef0",
 ];
 

@@ -503,10 +503,13 @@ fn prepare(
     reducer: &dyn Reducer,
 ) -> Result<Prepared, StepError> {
     head.turn_to_next();
-    let change = match reduce(head, intent, reducer)? {
+    let with_effect = head.terms.with_effect(intent);
+    let change = match reduce(head, with_effect.as_ref().unwrap_or(intent), reducer)? {
         Ok(change) => change,
+        // A refusal keeps what was proposed.
         Err(reason) => return Ok(draft_refusal(head, intent, reason, inputs)?),
     };
+    let intent = with_effect.as_ref().unwrap_or(intent);
     let mut transition = Transition::of(intent);
     if let Some(contract) = head.contract(&intent.type_name) {
         let context = contract.context(&head.terms.contracts, intent, &head.state, inputs.seeds.nth(0));

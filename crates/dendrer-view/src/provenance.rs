@@ -1,6 +1,6 @@
 //! The recorded origin of a transition as lines and as a document.
 
-use dendrer::provenance::Provenance;
+use dendrer::provenance::{DECISION_REACH, Provenance};
 use dendrer_object::Value;
 
 use crate::{quote, thousands};
@@ -30,6 +30,29 @@ pub fn lines(found: &Provenance) -> Vec<String> {
     if let Some(pack) = found.pack {
         lines.push(format!("pack         {}", pack.short()));
     }
+    if let Some(contract) = &found.contract {
+        lines.push(format!(
+            "contract     {}, whose required state was there before it",
+            quote::escape(contract)
+        ));
+    }
+    if !found.rules.is_empty() {
+        lines.push(format!("policy       {}, judged by the kernel", quote::escape(&found.rules.join(", "))));
+    }
+    lines.push(match &found.decided {
+        Some(decided) => {
+            let version = decided.version.as_deref();
+            let version = version.map(|version| format!(", policy {}", quote::escape(version)));
+            let decision = quote::escape(&decided.decision);
+            format!(
+                "decided      {decision} at {}@{}{}",
+                decided.run,
+                decided.tick,
+                version.unwrap_or_default()
+            )
+        }
+        None => format!("decided      no decision about it within {} ticks", thousands(DECISION_REACH)),
+    });
     if let Some(position) = found.position {
         let signed = if found.signed { "signed" } else { "not signed yet" };
         lines.push(format!(
@@ -62,6 +85,19 @@ pub fn to_json(found: &Provenance) -> Value {
         ("stage", Value::from(found.stage)),
         ("reducer", Value::from(found.reducer.clone())),
         ("pack", Value::from(found.pack)),
+        ("contract", Value::from(found.contract.clone())),
+        (
+            "decided",
+            found.decided.as_ref().map_or(Value::Null, |decided| {
+                Value::record([
+                    ("run", Value::from(decided.run.as_str())),
+                    ("tick", Value::from(decided.tick)),
+                    ("decision", Value::from(decided.decision.as_str())),
+                    ("version", Value::from(decided.version.clone())),
+                ])
+            }),
+        ),
+        ("rules", Value::array(found.rules.iter().map(|rule| Value::from(rule.as_str())))),
         ("position", Value::from(found.position)),
         ("log", Value::from(found.log)),
         ("signed", Value::from(found.signed)),

@@ -355,3 +355,92 @@ fn a_policy_rule_reads_the_proposed_action() {
         assert!(place.ok(&["verify", run, "--replay"]).contains("reproduced"), "{run}");
     }
 }
+
+/// D-199: each change of state traces to its intent and to the policy that allowed it.
+#[test]
+fn provenance_names_the_policy_that_allowed_a_change() {
+    let place = Place::with_store();
+    std::fs::write(
+        place.path().join("rules.json"),
+        r#"[{"id":"kept","holds":"!has(state.spent) || state.spent < 100"}]"#,
+    )
+    .unwrap();
+    let begin = ["commit", "--run", "r", "--json", "--as", "runtime", "--policy", "rules.json"];
+    let id = |lines: &str| {
+        let ran = place.run_with(&begin, lines.as_bytes());
+        assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+        let answer = crate::support::parse(&ran.stdout);
+        let items = answer.get("items").and_then(|items| items.as_array()).unwrap();
+        items.get(items.len() - 1).and_then(|item| item.get("id")?.as_str()).unwrap().to_owned()
+    };
+    let asked = id(r#"{"type":"action.request","agent":"x","action":{"tool":"pay"}}"#);
+    let link = format!(r#""links":[{{"rel":"caused_by","hash":"{asked}"}}]"#);
+    id(&format!(
+        r#"{{"type":"policy.decision","agent":"x","policy":{{"decision":"allow","policy_version":"v7"}},{link}}}"#
+    ));
+    id(&format!(
+        r#"{{"type":"action.result","agent":"x","action":{{"tool":"pay"}},"result":{{"status":"ok","output":1}},"delta":[{{"set":"/spent","value":5}}],{link}}}"#
+    ));
+    id(r#"{"type":"plan.update","agent":"x"}"#);
+    for tick in ["1", "3"] {
+        let shown = place.ok(&["show", &format!("r@{tick}"), "--provenance"]);
+        assert!(shown.contains("  policy       kept, judged by the kernel\n"), "{shown}");
+        assert!(shown.contains("  decided      allow at r@2, policy v7\n"), "{shown}");
+    }
+    let shown = place.ok(&["show", "r@4", "--provenance"]);
+    assert!(shown.contains("  decided      no decision about it within 1,000 ticks\n"), "{shown}");
+    let (_, shown) = place.json(&["show", "r@3", "--provenance"]);
+    let found = shown.get("provenance").unwrap();
+    assert_eq!(found.get("rules").unwrap().to_string(), r#"["kept"]"#);
+    assert_eq!(
+        found.get("decided").unwrap().to_string(),
+        r#"{"decision":"allow","run":"r","tick":2,"version":"v7"}"#
+    );
+}
+
+/// X-8: the record carries the class of a tool without the pack.
+#[test]
+fn the_class_of_a_tool_is_sealed() {
+    let place = Place::with_store();
+    let pack = "name: club.tools\nversion: v1\nreducer: delta/1\ntools:\n  pay: {effect: effectful}\n  look: {effect: read}\n";
+    std::fs::write(place.path().join("p.yaml"), pack).unwrap();
+    let lines = r#"{"type":"action.request","agent":"x","action":{"tool":"pay"}}
+{"type":"action.request","agent":"x","action":{"calls":[{"tool":"look"},{"tool":"look"}]}}
+{"type":"action.request","agent":"x","action":{"calls":[{"tool":"look"},{"tool":"pay"}]}}
+{"type":"action.request","agent":"x","action":{"tool":"other"}}
+"#;
+    let ran = place.run_with(&["commit", "--run", "r", "--pack", "p.yaml"], lines.as_bytes());
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    for (tick, class) in [(1, Some("effectful")), (2, Some("read")), (3, None), (4, None)] {
+        let (_, shown) = place.json(&["show", &format!("r@{tick}")]);
+        let sealed =
+            shown.get("content").and_then(|content| content.get("effect")?.as_str().map(str::to_owned));
+        assert_eq!(sealed.as_deref(), class, "{tick}");
+    }
+    assert!(place.ok(&["verify", "r", "--replay"]).contains("reproduced"));
+}
+
+/// D-16: two recordings of the same lines have the same states, also where the kernel noted something.
+#[test]
+fn two_recordings_of_the_same_lines_have_the_same_roots() {
+    let place = Place::with_store();
+    let lines = r#"{"type":"memory.write","agent":"x","delta":[{"set":"/a","value":{"b":1,"a":2}}]}
+{"type":"kernel.anomaly","agent":"x"}
+{"type":"plan.update","agent":"x","intnet":{}}
+{"type":"plan.update","agent":"x","policy":{"decision":"allow"}}
+{"type":"memory.write","agent":"x","delta":[{"set":"/c","value":1}]}
+"#;
+    let turned = lines.replace(r#"{"b":1,"a":2}"#, r#"{"a":2,"b":1}"#);
+    let roots = |run: &str, lines: &str| {
+        assert_eq!(place.run_with(&["commit", "--run", run], lines.as_bytes()).code, 5);
+        let tip = place.json(&["log", run]).1.get("total").unwrap().as_u64().unwrap();
+        assert_eq!(tip, 5, "three refusals with their anomalies, and two transitions");
+        let root = |tick: u64| {
+            let (_, shown) = place.json(&["show", &format!("{run}@{tick}")]);
+            shown.get("content").and_then(|content| content.get("state_root")).unwrap().to_string()
+        };
+        (1..=tip).map(root).collect::<Vec<_>>()
+    };
+    assert_eq!(roots("one", lines), roots("two", &turned));
+    assert!(place.ok(&["diff", "one", "two"]).contains("no difference"));
+}

@@ -75,13 +75,15 @@ fn a_full_log_shows_each_transition_as_show_does() {
 fn the_parts_of_a_transition() {
     check(
         "show trip-planner-a@9 --provenance --time none",
-        "tick 9  observation.add   hash 0afa69763138   parent 8d7c336ce2f2   agent researcher   author agent
+        "tick 9  observation.add   hash 8d2b777a1455   parent 43fd24f08d29   agent researcher   author agent
 provenance
   author       agent
   agent        researcher, number 6 of its branch
-  evidence     trip-planner-a@8  action.result  researcher  hash 8d7c336ce2f2
+  evidence     trip-planner-a@8  action.result  researcher  hash 43fd24f08d29
   run          trip-planner-a, recorded at stage 1, reducer delta/1
   pack         c2e51b7c637e
+  policy       trip.within_budget, judged by the kernel
+  decided      no decision about it within 1,000 ticks
   log          record 11 of 458, signed
 ",
     );
@@ -96,7 +98,7 @@ from the trace:
     );
     check(
         "show trip-planner-a@8 --result --state delta --time utc",
-        "tick 8  action.result   hash 8d7c336ce2f2   parent 013f113a850d   agent researcher   author runtime
+        "tick 8  action.result   hash 43fd24f08d29   parent 3f23c0f9c5e1   agent researcher   author runtime
 when        2026-02-23T08:00:12.330Z
 action      http_get
   params  {\"url\":\"https://rail.example/fares?from=basel&to=lugano\"}

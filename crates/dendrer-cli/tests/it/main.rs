@@ -37,6 +37,7 @@ mod obligations;
 mod output;
 mod packs;
 mod paper;
+mod pillars;
 mod reasons;
 mod rebase;
 mod recording;

@@ -184,6 +184,18 @@ impl Terms {
         Ok(())
     }
 
+    /// Returns the intent with the class that the pack declares of its tools, where it claims none: the record then says it
+    /// without the pack. Several tools have a class together if it is the same for all.
+    pub(super) fn with_effect(&self, intent: &Intent) -> Option<Intent> {
+        if self.effects.is_empty() || intent.member("effect").is_some() {
+            return None;
+        }
+        let mut classes = Terms::tools(intent.member("action")?).map(|tool| self.effect_of(tool));
+        let first = classes.next()??;
+        let is_same = classes.all(|class| class == Some(first));
+        is_same.then(|| intent.clone().with("effect", Value::from(first.as_str())))
+    }
+
     /// Looks whether the pack lets an intent through, where it gates all transitions.
     pub(super) fn admit(&self, intent: &Intent) -> Result<(), Reason> {
         let Some(gate) = &self.gate else { return Ok(()) };

@@ -7,16 +7,14 @@
 use std::fmt;
 
 use dendrer_kernel::sealed;
-use dendrer_object::record::{Author, Record, Rel};
+use dendrer_object::record::{Author, Record};
 use dendrer_object::{TypeName, Value};
 
 use crate::bisect::{BisectQuestion, BisectReport};
 use crate::error::Error;
-use crate::trace::{Trace, read};
+use crate::provenance::decided;
+use crate::trace::Trace;
 use crate::why;
-
-/// How many transitions before an onset are looked at for the decision that allowed it.
-const DECISION_REACH: u64 = 1_000;
 
 /// How many transitions that an onset follows from are looked at for the data that entered with one.
 const LINKS_MAX: usize = 32;
@@ -181,36 +179,8 @@ fn entered(trace: &Trace, onset: u64) -> Result<Option<u64>, Error> {
     Ok(None)
 }
 
-/// Finds the decision that allowed a transition: its own, one that it links to, or the newest about its type.
+/// Finds the decision that allowed a transition.
 fn allowed_by(trace: &Trace, tick: u64, record: &Record) -> Result<Option<u64>, Error> {
-    if said(record, "decision").as_deref() == Some("allow") {
-        return Ok(Some(tick));
-    }
-    let causes =
-        record.header().links.iter().filter(|link| matches!(link.rel, Rel::CausedBy | Rel::Evidence));
-    for link in causes {
-        let Some(position) = trace.store().find(&link.hash)? else { continue };
-        let linked = read(&**trace.store(), position)?;
-        if is_decision(&linked) && said(&linked, "decision").as_deref() == Some("allow") {
-            return Ok(linked.header().tick);
-        }
-    }
-    let about = record.header().type_name.as_ref().map(TypeName::as_str);
-    for before in (tick.saturating_sub(DECISION_REACH).max(1)..tick).rev() {
-        let decision = trace.record(before)?;
-        if is_decision(&decision) && said(&decision, "transition_type").as_deref() == about {
-            let allows = said(&decision, "decision").as_deref() == Some("allow");
-            return Ok(allows.then_some(before));
-        }
-    }
-    Ok(None)
-}
-
-fn is_decision(record: &Record) -> bool {
-    record.header().type_name.as_ref().is_some_and(|name| name.as_str() == "policy.decision")
-}
-
-fn said(record: &Record, name: &str) -> Option<String> {
-    let content = record.content();
-    content.get("policy")?.get(name).and_then(Value::as_str).map(str::to_owned)
+    let decided = decided(trace, tick, record)?.filter(|decided| decided.decision == "allow");
+    Ok(decided.map(|decided| decided.tick))
 }
