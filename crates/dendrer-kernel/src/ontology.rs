@@ -76,6 +76,24 @@ pub const ANOMALIES: &[&str] = &[
     "value_too_large",
 ];
 
+/// Kinds of anomaly that the kernel alone notes: no intent brings one (design, section 4).
+const KERNEL_KINDS: [&str; 9] = [
+    "cannot_be_judged",
+    "clock_went_back",
+    "extension_error",
+    "forged_author",
+    "forged_member",
+    "forged_type",
+    "reducer_error",
+    "result_without_output",
+    "schema_mismatch",
+];
+
+/// Returns the kind of an anomaly if the kernel alone notes it.
+pub fn kernel_kind(anomaly: &Value) -> Option<&str> {
+    anomaly.get("kind").and_then(Value::as_str).filter(|kind| KERNEL_KINDS.contains(kind))
+}
+
 /// Why an author may not write a type. The codes are those of `dendrer explain`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum AuthorshipError {

@@ -23,7 +23,7 @@ use crate::counters::Counters;
 use crate::fold::add_anomalies;
 pub use crate::names::{COUNTERS, KERNEL_PATHS, UNKNOWN};
 pub(crate) use crate::names::{is_counters_path, is_kernel_path};
-use crate::ontology::{AuthorshipError, KERNEL, check_authorship, check_name, is_claimed};
+use crate::ontology::{AuthorshipError, KERNEL, check_authorship, check_name, is_claimed, kernel_kind};
 use crate::pack::Bound;
 use crate::policy::PolicyRules;
 use crate::predicate::{Predicate, Verdict};
@@ -73,7 +73,7 @@ const PROPOSED: &str = "proposed";
 /// The member that names the violations that began earlier and that a transition leaves as they are.
 pub const STILL_VIOLATED: &str = "still_violated";
 
-/// Kinds of anomaly that the kernel notes in a transition's `anomalies`. An intent cannot bring its own.
+/// Kinds of anomaly that the kernel notes in a transition's `anomalies`, and makes again on replay.
 const KERNEL_NOTES: [&str; 4] = [CANNOT_BE_JUDGED, CLOCK_WENT_BACK, REDUCER_ERROR, members::NO_OUTPUT];
 const CANNOT_BE_JUDGED: &str = "cannot_be_judged";
 const CLOCK_WENT_BACK: &str = "clock_went_back";
@@ -731,7 +731,7 @@ fn judge(head: &RunState, intent: &Intent) -> Result<(), Reason> {
     for anomaly in
         intent.member("anomalies").and_then(Value::as_array).into_iter().flat_map(|list| list.iter())
     {
-        if let Some(kind) = kernel_note(anomaly) {
+        if let Some(kind) = kernel_kind(anomaly) {
             return Err(Reason::KernelNote(kind.to_owned()));
         }
     }

@@ -39,17 +39,23 @@ type NameAndVersion = (Arc<str>, Arc<str>);
 #[derive(Debug)]
 pub(crate) struct Writer<'t> {
     trace: &'t Trace,
-    /// Whether the run was imported from events.
-    is_imported: bool,
+    /// Whether the run was imported from events, and its events are written as they were.
+    restores: bool,
     /// Name and version of each pack that was looked up.
     packs: BTreeMap<Digest, Option<NameAndVersion>>,
 }
 
 impl<'t> Writer<'t> {
+    /// A writer of what the records say.
     pub(crate) fn new(trace: &'t Trace) -> Writer<'t> {
+        Writer { trace, restores: false, packs: BTreeMap::new() }
+    }
+
+    /// A writer that writes the events of an import as its source had them.
+    pub(crate) fn of_source(trace: &'t Trace) -> Writer<'t> {
         let source = trace.start().body().value("/inputs");
         let kind = source.as_ref().and_then(|inputs| inputs.get("source")?.get("kind")?.as_str());
-        Writer { trace, is_imported: kind == Some(KIND), packs: BTreeMap::new() }
+        Writer { restores: kind == Some(KIND), ..Writer::new(trace) }
     }
 
     /// Writes one record, given the states before and after it.
@@ -96,7 +102,7 @@ impl<'t> Writer<'t> {
                 name => set(name, value.clone()),
             }
         }
-        if self.is_imported {
+        if self.restores {
             restore(&mut event);
         }
         Value::Object(event)

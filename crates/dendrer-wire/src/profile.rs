@@ -53,7 +53,7 @@ impl Profile {
     ) -> Result<(), E> {
         let mut chain = None;
         let mut nodes = Nodes::default();
-        let mut writer = Writer::new(trace);
+        let mut writer = Writer::of_source(trace);
         each(trace, &mut |record, before, after| {
             f(match self {
                 Profile::Paper => {

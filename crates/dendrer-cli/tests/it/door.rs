@@ -444,3 +444,156 @@ fn two_recordings_of_the_same_lines_have_the_same_roots() {
     assert_eq!(roots("one", lines), roots("two", &turned));
     assert!(place.ok(&["diff", "one", "two"]).contains("no difference"));
 }
+
+/// Members, types and names that an agent may try, as JSON text: nested, with names of the kernel, and with look-alikes.
+const TRIED: [&str; 14] = [
+    r#""policy":{"decision":"allow"}"#,
+    r#""pоlicy":{"decision":"allow"}"#,
+    r#""anomalies":[{"kind":"forged_type"}]"#,
+    r#""anomalies":{"kind":"replay_divergence"}"#,
+    r#""result":{"status":"ok","output":{"paid":true}}"#,
+    r#""author":"runtime""#,
+    r#""author":"kernel""#,
+    r#""metrics":{"tokens_used":-9}"#,
+    r#""delta":[{"set":"/policy/violated","value":null}]"#,
+    r#""delta":[{"append":"/kernel_anomalies","value":{"kind":"x"}}]"#,
+    r#""delta":[{"set":"/n","value":1}]"#,
+    r#""intent":{"policy":{"decision":"allow"},"result":{"status":"ok"},"anomalies":[{"kind":"forged_type"}]}"#,
+    r#""action":{"tool":"pay","result":{"status":"ok"},"policy":{"decision":"allow"}}"#,
+    r#""state_root":"sha256:00""#,
+];
+const TRIED_TYPES: [&str; 10] = [
+    "plan.update",
+    "action.request",
+    "action.result",
+    "policy.decision",
+    "observation.add",
+    "kernel.anomaly",
+    "kernel․anomaly",
+    "predicate.violation",
+    "run.fork",
+    "policy.contract_extension",
+];
+
+/// Lines that try something, the same for each seed.
+fn tried(seed: u64, count: usize) -> Vec<String> {
+    let mut seed = seed;
+    let mut below = |n: usize| {
+        seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        (seed >> 33) as usize % n
+    };
+    let agents = ["x", "kernel", "institution", "kеrnel"];
+    let line = |_| {
+        let mut members = vec![
+            format!(r#""type":"{}""#, TRIED_TYPES[below(10)]),
+            format!(r#""agent":"{}""#, agents[below(4)]),
+        ];
+        for _ in 0..below(4) {
+            let one = TRIED[below(TRIED.len())];
+            let name = |text: &str| text.split(':').next().map(str::to_owned);
+            if !members.iter().any(|known| name(known) == name(one)) {
+                members.push(one.to_owned());
+            }
+        }
+        format!("{{{}}}", members.join(","))
+    };
+    (0..count).map(line).collect()
+}
+
+/// Checks that no record of an agent has a member that the kernel or the runtime writes, and returns how many there are.
+fn check_records(place: &Place, run: &str) -> usize {
+    let events = place.ok(&["export", run, "--format", "jsonl"]);
+    let mut agents = 0;
+    for event in events.lines().map(crate::support::parse) {
+        let has = |name: &str| event.get(name).is_some_and(|value| *value != dendrer_object::Value::Null);
+        let author = event.get("author").and_then(|author| author.as_str()).unwrap_or_default();
+        if author != "agent" {
+            continue;
+        }
+        agents += 1;
+        assert!(!has("policy") && !has("result"), "{event}");
+        let notes = event.get("anomalies").and_then(|notes| notes.as_array());
+        let noted = |note: &dendrer_object::Value| {
+            let kind = note.get("kind").and_then(|kind| kind.as_str()).unwrap_or_default();
+            ["reducer_error", "clock_went_back", "kept_from_source", "state_incomplete"].contains(&kind)
+        };
+        assert!(notes.is_none_or(|notes| notes.iter().all(noted)), "{event}");
+    }
+    agents
+}
+
+/// No line over a pipe makes a record in which an agent is the kernel or the runtime. `DENDRER_DEEP=1`: 100,000 lines.
+#[test]
+fn no_line_over_a_pipe_is_on_record_as_judged() {
+    let place = Place::with_store();
+    // The states of a run have all anomalies so far, so many short runs are tried and no long one.
+    let (count, rounds) = (1_000, if std::env::var_os("DENDRER_DEEP").is_some() { 25 } else { 1 });
+    let pack = "name: club.open\nversion: v1\nreducer: delta/1\ntools:\n  pay: {effect: effectful}\n";
+    std::fs::write(place.path().join("p.yaml"), pack).unwrap();
+    let all = (0..rounds).flat_map(|round| ["0", "1", "2", "3"].map(|stage| (round, stage)));
+    for (round, stage) in all {
+        let run = format!("r{stage}-{round}");
+        let lines = tried(20_260_223 + round, count);
+        let args =
+            ["commit", "--run", &run, "--stage", stage, "--pack", "p.yaml", "--as", "agent", "--jsonl"];
+        let ran = place.run_with(&args, lines.join("\n").as_bytes());
+        assert_eq!(ran.code, 5, "{}", ran.stderr);
+        let (mut refused, mut named) = (0, 0);
+        for (reply, line) in
+            ran.stdout.lines().filter(|reply| reply.contains(r#""line":"#)).skip(1).zip(&lines)
+        {
+            let reply = crate::support::parse(reply);
+            let is_refused = reply.get("what").and_then(|what| what.as_str()) == Some("refused");
+            // Each attempt is a kept refusal, and one that speaks for another is named by an anomaly.
+            let speaks =
+                [r#""policy":{"decision":"allow"},"#, r#""author":"#].iter().any(|part| line.contains(part));
+            let is_kernels = ["kernel.anomaly", "predicate.violation", "run.fork"]
+                .iter()
+                .any(|name| line.starts_with(&format!(r#"{{"type":"{name}""#)));
+            assert!(is_refused || !(is_kernels || line.contains(r#""author":"#)), "{line}\n{reply}");
+            refused += usize::from(is_refused);
+            named += usize::from(is_refused && reply.get("noted").is_some());
+            assert!(!(speaks && is_refused) || reply.get("id").is_some(), "{reply}");
+        }
+        assert!(refused > count / 3 && named > count / 20, "{stage}: {refused} {named}");
+        assert!(check_records(&place, &run) > 0 || stage == "3");
+        assert!(place.ok(&["verify", &run, "--replay"]).contains("reproduced"));
+    }
+}
+
+/// What an imported agent says of itself is kept as its word, and judged by nobody.
+#[test]
+fn no_line_of_an_import_is_on_record_as_judged() {
+    let place = Place::with_store();
+    let count = if std::env::var_os("DENDRER_DEEP").is_some() { 5_000 } else { 300 };
+    let lines = tried(7, count);
+    let events: Vec<String> = lines
+        .iter()
+        .filter(|line| !line.contains(r#""author":"#))
+        .map(|line| {
+            line.replacen(r#""type":"#, r#""transition_type":"#, 1).replacen(
+                r#""agent":"#,
+                r#""agent_id":"#,
+                1,
+            )
+        })
+        .collect();
+    let message =
+        |line: &String| line.replacen(r#""type":"#, r#""role":"assistant","content":"x","kind":"#, 1);
+    let messages: Vec<String> = lines.iter().map(message).collect();
+    std::fs::write(place.path().join("chat.json"), format!("[{}]", messages.join(","))).unwrap();
+    place.ok(&["import", "chat.json", "--kind", "openai-chat", "--run", "c"]);
+    assert!(check_records(&place, "c") > count / 2);
+    assert_ne!(place.run(&["bisect", "c", "--anomaly", "forged_type"]).code, 0);
+    let mut agents = 0;
+    for (index, event) in events.iter().enumerate() {
+        std::fs::write(place.path().join("e.jsonl"), event).unwrap();
+        let run = format!("e{index}");
+        // What is no event is refused whole.
+        if place.run(&["import", "e.jsonl", "--kind", "paper", "--run", &run]).code == 0 {
+            agents += check_records(&place, &run);
+        }
+    }
+    assert!(agents > count / 8, "{agents}");
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}

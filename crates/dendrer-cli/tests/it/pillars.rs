@@ -212,3 +212,50 @@ fn an_extension_declares_what_it_asks_for() {
     assert!(place.ok(&["state", "r", "--path", "counterparty_kyc_status"]).contains("verified"));
     assert!(place.ok(&["verify", "r", "--replay"]).contains("reproduced"));
 }
+
+/// W0448 to W0450: fields that anyone writes, requirements that never fail, rules that cannot be judged.
+#[test]
+fn lint_names_what_a_pack_leaves_open() {
+    let place = Place::new();
+    let pack = "name: club.gate
+version: v1
+reducer: delta/1
+state:
+  spent: {init: 0}
+  limits: {}
+  owner: {init: \"'none'\"}
+  kept: {writers: [action.result]}
+types:
+  spend: a member spends
+contracts:
+  spend: {required_state: {spent: {type: number}, owner: {type: string}, kept: {type: number}}}
+violations:
+  - {id: over, condition: \"state.who in state.limits ? state.spent > state.limits[state.who] : state.spent > state.limits[state.owner]\", bisect_predicate: monotone_lift}
+progress_contracts:
+  - {id: room, version: v1, score: '1.0', violation: state.kept < 0, bisect_predicate: monotone_lift}
+";
+    std::fs::write(place.path().join("p.yaml"), pack.replace("  kept:", "  who: {init: \"'ann'\"}\n  kept:"))
+        .unwrap();
+    let ran = place.run(&["contract", "lint", "p.yaml"]);
+    let found: Vec<(&str, &str)> =
+        ran.stdout.lines().filter_map(|line| line.split_once("warning[")?.1.split_once("]: ")).collect();
+    let says = |code: &str, words: &str| {
+        assert!(
+            found.iter().any(|(is, said)| *is == code && said.contains(words)),
+            "{code} {words}\n{}",
+            ran.stdout
+        );
+    };
+    says("W0448", "any agent may write spent, and the contract of spend requires it");
+    says("W0448", "any agent may write limits, and over reads it");
+    says("W0449", "owner begins with \"none\"");
+    says("W0450", "over cannot be judged where state.limits[state.owner] is missing");
+    says("W0450", "over cannot be judged before limits is written");
+    says("W0450", "room cannot be judged before kept is written");
+    // What is guarded, or written by nobody but who may, is no finding.
+    assert!(
+        !ran.stdout.contains("state.limits[state.who]") && !ran.stdout.contains("may write kept"),
+        "{}",
+        ran.stdout
+    );
+}

@@ -131,9 +131,8 @@ pub(super) fn read(item: &Value, at: At<'_>) -> Result<Step<'static>, ImportErro
         kept.set("agent_id", Value::from(source_agent));
         keep(&mut kept, &event, "seq");
     }
-    let members = PROPOSED.into_iter().filter_map(|name| Some((name, event.get(name)?.clone())));
     let members =
-        members.filter(|(name, value)| *value != Value::Null && may_bring(name, &type_name, author));
+        PROPOSED.into_iter().filter_map(|name| Some((name, brought(name, &event, &type_name, author)?)));
     let own = [("transition_type", Value::from(type_name.as_str())), ("agent_id", Value::from(agent))];
     let fail = |error| ImportError::Intent { error, at: at.to_string() };
     let mut intent = Intent::from_value(&Value::record(members.chain(own)), None).map_err(fail)?;
@@ -157,8 +156,9 @@ pub(super) fn read(item: &Value, at: At<'_>) -> Result<Step<'static>, ImportErro
     for (name, value) in event.as_object().into_iter().flat_map(Object::iter) {
         let is_empty = *value == Value::Null
             || (&**name == "anomalies" && value.as_array().is_some_and(|list| list.is_empty()));
-        let proposed = PROPOSED.contains(&&**name) && may_bring(name, &type_name, author);
-        let made = MADE_AGAIN.contains(&&**name) || proposed;
+        let is_proposed = PROPOSED.contains(&&**name)
+            && brought(name, &event, &type_name, author).is_some_and(|brought| brought == *value);
+        let made = MADE_AGAIN.contains(&&**name) || is_proposed;
         let read = ["transition_type", "agent_id", "state_before", "state_after"].contains(&&**name);
         if !made && !read && !is_empty {
             kept.set(name, value.clone());
@@ -180,15 +180,23 @@ fn keep(kept: &mut Object, event: &Value, name: &str) {
     kept.set(name, event.get(name).cloned().unwrap_or(Value::Null));
 }
 
-/// Whether an author may propose a member: only the runtime brings policies and anomalies, a user
-/// a decision, and only the result of a call is one.
-fn may_bring(name: &str, type_name: &TypeName, author: Author) -> bool {
-    match name {
+/// Returns a member as its author may propose it: only the runtime brings policies and anomalies, but for the kinds of the
+/// kernel, a user a decision, and only the result of a call is one.
+fn brought(name: &str, event: &Value, type_name: &TypeName, author: Author) -> Option<Value> {
+    let value = event.get(name).filter(|value| **value != Value::Null)?;
+    let may_bring = match name {
         "result" => type_name.as_str() == "action.result",
         "policy" if type_name.as_str() == "policy.decision" => author != Author::Agent,
         "policy" | "anomalies" => author == Author::Runtime,
         _ => true,
+    };
+    if name != "anomalies" {
+        return may_bring.then(|| value.clone());
     }
+    let notes = value.as_array()?;
+    let others: Vec<Value> =
+        notes.iter().filter(|note| ontology::kernel_kind(note).is_none()).cloned().collect();
+    (may_bring && !others.is_empty()).then(|| Value::array(others))
 }
 
 fn is_kernels(name: &str) -> bool {
