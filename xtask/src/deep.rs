@@ -71,6 +71,7 @@ const ROWS: &[Row] = &[
     Row { name: "disk-full", asked: 500, run: outside::disk_full },
     Row { name: "full-loop", asked: 50, run: machine::full_loop },
     Row { name: "memory", asked: 50, run: machine::memory },
+    Row { name: "door", asked: 100_000, run: door },
     Row { name: "power-loss", asked: 200_000, run: power_loss },
     Row { name: "bit-flips", asked: 100_000, run: bit_flips },
     Row { name: "flips-two-readers", asked: 200, run: reading::flips_two_readers },
@@ -192,6 +193,11 @@ fn tests(here: &Here, row: &str, krate: &str, program: &str, names: &[&str], env
         found.wrong(|| format!("a test of {krate} failed:\n{}", tail.join("\n")));
     }
     found
+}
+
+/// Lines of an adversary, over a pipe.
+fn door(here: &Here, _: u64) -> Found {
+    tests(here, "door", "dendrer-cli", "it", &["door::no_line_over"], &[("DENDRER_DEEP", "1")])
 }
 
 fn power_loss(here: &Here, _: u64) -> Found {

@@ -559,6 +559,7 @@ fn no_line_over_a_pipe_is_on_record_as_judged() {
         assert!(check_records(&place, &run) > 0 || stage == "3");
         assert!(place.ok(&["verify", &run, "--replay"]).contains("reproduced"));
     }
+    println!("deep: door {}", 4 * count * rounds as usize);
 }
 
 /// What an imported agent says of itself is kept as its word, and judged by nobody.
