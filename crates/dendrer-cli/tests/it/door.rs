@@ -524,6 +524,7 @@ fn check_records(place: &Place, run: &str) -> usize {
 
 /// No line over a pipe makes a record in which an agent is the kernel or the runtime. `DENDRER_DEEP=1`: 100,000 lines.
 #[test]
+#[expect(clippy::print_stdout, reason = "the deep run adds up what it says")]
 fn no_line_over_a_pipe_is_on_record_as_judged() {
     let place = Place::with_store();
     // The states of a run have all anomalies so far, so many short runs are tried and no long one.
