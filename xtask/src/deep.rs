@@ -71,6 +71,7 @@ const ROWS: &[Row] = &[
     Row { name: "disk-full", asked: 500, run: outside::disk_full },
     Row { name: "full-loop", asked: 50, run: machine::full_loop },
     Row { name: "memory", asked: 50, run: machine::memory },
+    Row { name: "merge", asked: 10_500, run: merge },
     Row { name: "door", asked: 100_000, run: door },
     Row { name: "power-loss", asked: 200_000, run: power_loss },
     Row { name: "bit-flips", asked: 100_000, run: bit_flips },
@@ -193,6 +194,11 @@ fn tests(here: &Here, row: &str, krate: &str, program: &str, names: &[&str], env
         found.wrong(|| format!("a test of {krate} failed:\n{}", tail.join("\n")));
     }
     found
+}
+
+/// Random histories, merged by git and by the slow definition as well.
+fn merge(here: &Here, _: u64) -> Found {
+    tests(here, "merge", "dendrer", "merge_git", &[], &[("DENDRER_DEEP", "1")])
 }
 
 /// Lines of an adversary, over a pipe.

@@ -30,7 +30,8 @@ impl Answer for ConflictsAnswer {
             let text = format!("{}   {}", quote::path(&conflict.path), merge::standing(standing));
             lines.push(Line::styled(style, text));
             lines.extend(conflict.values.iter().map(|(from, value)| {
-                let (source, value) = (merge::source(&self.merged, &from.source), quote::value(value));
+                let (source, value) =
+                    (merge::source(&self.merged, &from.source), merge::value(value.as_ref()));
                 let record = from.record.short();
                 Line::from(format!("  {source}   {value}   written at tick {}, record {record}", from.tick))
             }));

@@ -1,6 +1,6 @@
 //! A run that was seeded from others: its sources, the places that were taken, and the conflicts.
 
-use dendrer::merge::{Conflict, ConflictStanding, MergeSource, Merged, Strategy};
+use dendrer::merge::{Conflict, ConflictStanding, MergeSource, Merged, Seeded, Strategy};
 use dendrer_object::{Digest, RunName, Value};
 
 use crate::answer::{Answer, Line, Page, Style};
@@ -34,7 +34,9 @@ impl Answer for MergeAnswer<'_> {
             ("seed_only", Value::from(merged.seed_only)),
             ("state_root", Value::from(state_root)),
             ("begin", Value::from(begin)),
-            ("seeded", seeded(merged)),
+            ("base", base(merged)),
+            ("seeded", seeded(&merged.seeded)),
+            ("removed", seeded(&merged.removed)),
             ("items", Value::array(conflicts)),
             ("open", Value::from(open as u64)),
             ("dry_run", Value::from(begin.is_none())),
@@ -63,6 +65,21 @@ impl Answer for MergeAnswer<'_> {
         );
         if merged.seed_only {
             lines.push("terms      none: values alone, without pack, policy rules and goal".into());
+        }
+        lines.push(match &merged.base[..] {
+            [] => "base       none: the runs share no record, so a place that some of them lack is taken from the others".into(),
+            moments => {
+                let moments = moments.iter().map(|one| format!("{}@{}", one.run, one.tick));
+                format!("base       {}, the last record in all histories", moments.collect::<Vec<_>>().join(", ")).into()
+            }
+        });
+        for place in &merged.removed {
+            let by = place
+                .from
+                .iter()
+                .map(|from| format!("{} at tick {}", quote::escape(&from.source), from.tick));
+            let by = by.collect::<Vec<_>>().join(", ");
+            lines.push(format!("removed    {}   by {by}", quote::path(&place.path)).into());
         }
         lines.extend(merged.conflicts.iter().map(|conflict| conflict_line(merged, conflict)));
         if begin.is_none() {
@@ -105,10 +122,15 @@ pub fn source(merged: &Merged, name: &str) -> String {
     }
 }
 
+/// Writes a value of a conflict; a source may have removed it.
+pub fn value(value: Option<&Value>) -> String {
+    value.map_or_else(|| "removed it".to_owned(), quote::value)
+}
+
 /// Writes the values of a conflict in one line.
 pub fn values(conflict: &Conflict) -> String {
-    let value = |(from, value): &(MergeSource, Value)| {
-        format!("{} {}", quote::escape(&from.source), quote::value(value))
+    let value = |(from, value): &(MergeSource, Option<Value>)| {
+        format!("{} {}", quote::escape(&from.source), self::value(value.as_ref()))
     };
     conflict.values.iter().map(value).collect::<Vec<_>>().join("   ")
 }
@@ -146,9 +168,20 @@ fn from(from: &MergeSource) -> Vec<(&'static str, Value)> {
     ]
 }
 
-/// Writes what the sources agreed on.
-pub fn seeded(merged: &Merged) -> Value {
-    Value::array(merged.seeded.iter().map(|seeded| {
+/// Writes the last common records.
+fn base(merged: &Merged) -> Value {
+    Value::array(merged.base.iter().map(|moment| {
+        Value::record([
+            ("run", Value::from(moment.run.as_str())),
+            ("tick", Value::from(moment.tick)),
+            ("record", Value::from(moment.record)),
+        ])
+    }))
+}
+
+/// Writes places, each with the sources that they are from.
+fn seeded(places: &[Seeded]) -> Value {
+    Value::array(places.iter().map(|seeded| {
         Value::record([
             ("path", Value::from(seeded.path.as_str())),
             ("from", Value::array(seeded.from.iter().map(|side| Value::record(from(side))))),
@@ -164,11 +197,14 @@ pub fn conflict(conflict: &Conflict, standing: &ConflictStanding) -> Value {
         ConflictStanding::Resolved(tick, take, reason) => ("resolved", Some(*tick), Some(take), Some(reason)),
         ConflictStanding::Written(tick) => ("written", Some(*tick), None, None),
     };
-    let side = |(side, value): &(MergeSource, Value)| {
-        Value::record(from(side).into_iter().chain([("value", value.clone())]))
+    let side = |(side, value): &(MergeSource, Option<Value>)| {
+        let shown = value.clone().unwrap_or(Value::Null);
+        let members = [("value", shown), ("removed", Value::from(value.is_none()))];
+        Value::record(from(side).into_iter().chain(members))
     };
     Value::record([
         ("path", Value::from(conflict.path.as_str())),
+        ("base", conflict.base.clone().unwrap_or(Value::Null)),
         ("values", Value::array(conflict.values.iter().map(side))),
         ("status", Value::from(status)),
         ("tick", Value::from(tick)),

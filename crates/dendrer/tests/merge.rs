@@ -167,14 +167,14 @@ fn a_merge_is_a_new_run_that_says_of_each_value_where_it_is_from() {
         assert_eq!((moment.id, moment.state.digest()), (source.record, source.state_root));
         for conflict in &made.conflicts {
             let (from, value) = conflict.values.iter().find(|(from, _)| from.source == source.name).unwrap();
-            assert_eq!(conflict.path.get(&moment.state), Some(value));
+            assert_eq!(conflict.path.get(&moment.state), value.as_ref());
             assert_eq!(trace.record(from.tick).unwrap().id(), from.record);
         }
     }
     // An earlier tick counts as it stood, and a chosen place is all that is taken.
     let made =
         place.merge(&[("x", 0), ("y", 2)], &terms("n", &["/budget", "/map/same"], Strategy::Manual)).unwrap();
-    assert_eq!(made.conflicts[0].values[0].1, Value::from(600.0));
+    assert_eq!(made.conflicts[0].values[0].1, Some(Value::from(600.0)));
     assert_eq!(place.state("n"), r#"{"map":{"same":[1,2]}}"#);
     // It travels: what the bundle says is what the record says.
     place.with("n", |trace| assert_eq!(merged(trace).unwrap(), made));
@@ -192,7 +192,7 @@ fn a_strategy_takes_what_it_can_tell_apart() {
     // /budget was written at x@1 and y@1, /map/mine at x@0 and y@2; nobody said how sure they were of the latter.
     assert_eq!(taken("lww", Strategy::Lww), [b.clone(), b]);
     assert_eq!(taken("sure", Strategy::Confidence), [a.clone(), None]);
-    assert_eq!(taken("first", Strategy::Policy), [a.clone(), a]);
+    assert_eq!(taken("first", Strategy::First), [a.clone(), a]);
     let sure = v(&place.state("sure"));
     assert_eq!((sure.get("budget"), p("/map/mine").get(&sure)), (Some(&Value::from(131.0)), None));
     assert_eq!(place.standings("sure"), [ConflictStanding::Taken("a".into()), ConflictStanding::Open]);

@@ -28,7 +28,7 @@ pub(crate) struct Merge {
     #[arg(long, value_name = "PATH")]
     pub(crate) artifact: Vec<String>,
     /// Who decides where values differ: manual (somebody, later), lww (the value committed last), confidence (the surest
-    /// author), policy (the run named first)
+    /// author), first (the run named first)
     #[arg(long, value_enum, default_value = "manual", hide_possible_values = true)]
     pub(crate) strategy: StrategyChoice,
     /// Take values alone; otherwise pack, policy rules and goal hold on, and must be the same in all runs
@@ -49,7 +49,7 @@ pub(crate) enum StrategyChoice {
     /// The surest author.
     Confidence,
     /// The run named first.
-    Policy,
+    First,
 }
 
 pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
@@ -84,7 +84,7 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
             StrategyChoice::Manual => Strategy::Manual,
             StrategyChoice::Lww => Strategy::Lww,
             StrategyChoice::Confidence => Strategy::Confidence,
-            StrategyChoice::Policy => Strategy::Policy,
+            StrategyChoice::First => Strategy::First,
         },
         seed_only: args.seed_only,
     };

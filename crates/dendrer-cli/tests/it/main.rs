@@ -47,6 +47,7 @@ mod support;
 mod terminal;
 mod tour;
 mod tutorial;
+mod twice;
 mod unknown;
 mod unread;
 mod values;

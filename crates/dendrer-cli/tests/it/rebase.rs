@@ -119,6 +119,7 @@ fn a_merge_keeps_what_differs_until_somebody_decides() {
 source     b logistics-planner-1@9   replayed OK, state b0574011c7c4
 created    both: a new run, seeded with 1 place of 2 runs. This is not a history merge.
 terms      none: values alone, without pack, policy rules and goal
+base       none: the runs share no record, so a place that some of them lack is taken from the others
 conflict   risk_score   a 0.79   b 0.58   strategy manual: all kept, none taken
 ",
             "help: dendrer conflicts resolve both risk_score --take a --reason ...\n"
@@ -205,6 +206,7 @@ fn two_journeys_become_one_with_a_conflict_that_somebody_decides() {
             r#"source     a trip-planner-b@45   replayed OK, state aff242ff1f1f
 source     b trip-planner-c@44   replayed OK, state 30b1e3986942
 created    trip-merged: a new run, seeded with 2 places of 2 runs. This is not a history merge.
+base       trip-planner-a@30, the last record in all histories
 conflict   itinerary   a [{"day":1,"place":"Lugano"},{"day":2,"evening":"grotto","place":"Bellinzona"},{"day":3,"place":"Lake Lugano"}]   b [{"day":1,"place":"Lugano"},{"day":2,"place":"Bellinzona"},{"day":3,"place":"museum in Lugano"}]   strategy manual: all kept, none taken
 "#,
             "help: dendrer conflicts resolve trip-merged itinerary --take a --reason ...\n"

@@ -57,7 +57,7 @@ fn decided_conflict_names_the_side_and_the_reason() {
     check(
         &text(&done, &Page::WIDE),
         r#"
-        resolved   risk = 0.3   b taken, as both@1   hash 2ab0edc437b8"#,
+        resolved   risk = 0.3   b taken, as both@1   hash 72121f1c30e1"#,
     );
     let answer = conflicts(&trace(&store, "both"), Some(&path("/risk"))).unwrap();
     check(

@@ -34,6 +34,7 @@ fn a_conflict_keeps_all_values_until_it_is_decided() {
         source     a risky@2   replayed OK, state 819b063820a3
         source     b calm@2   replayed OK, state 0056aff1774e
         created    both: a new run, seeded with 1 place of 2 runs. This is not a history merge.
+        base       none: the runs share no record, so a place that some of them lack is taken from the others
         conflict   risk   a 0.6   b 0.2   strategy manual: all kept, none taken
         (stderr) help: dendrer conflicts resolve both risk --take a --reason ..."#,
     );
@@ -50,6 +51,7 @@ fn a_strategy_takes_one_value() {
         source     b calm@2   replayed OK, state 0056aff1774e
         would make both: a new run, seeded with 1 place of 2 runs. This is not a history merge.
         terms      none: values alone, without pack, policy rules and goal
+        base       none: the runs share no record, so a place that some of them lack is taken from the others
         conflict   risk   a 0.6   b 0.2   strategy lww: b taken
         (stderr) nothing was written (dry run)"#,
     );

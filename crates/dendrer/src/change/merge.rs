@@ -54,7 +54,7 @@ pub enum Strategy {
     /// The value whose author was surest is taken.
     Confidence,
     /// The value of the run that is named first is taken.
-    Policy,
+    First,
 }
 
 impl Strategy {
@@ -64,7 +64,7 @@ impl Strategy {
             Strategy::Manual => "manual",
             Strategy::Lww => "lww",
             Strategy::Confidence => "confidence",
-            Strategy::Policy => "policy",
+            Strategy::First => "first",
         }
     }
 }
@@ -93,7 +93,18 @@ pub struct MergeSource {
     pub record: Digest,
 }
 
-/// A place that every source which has it agrees on.
+/// A record that the histories of all sources have.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct BaseMoment {
+    /// The run that owns it.
+    pub run: RunName,
+    /// Its tick.
+    pub tick: u64,
+    /// Its id.
+    pub record: Digest,
+}
+
+/// A place whose value was taken, with the sources that have it so.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Seeded {
     /// The place.
@@ -102,13 +113,15 @@ pub struct Seeded {
     pub from: Vec<MergeSource>,
 }
 
-/// A place with different values.
+/// A place that several sources changed in different ways; without a common record, a place with different values.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Conflict {
     /// The place.
     pub path: Pointer,
-    /// The values, in the order of the sources.
-    pub values: Vec<(MergeSource, Value)>,
+    /// The value at the last common record, where there is one and only one.
+    pub base: Option<Value>,
+    /// The values, in the order of the sources; `None` where a source removed it.
+    pub values: Vec<(MergeSource, Option<Value>)>,
     /// The source whose value the strategy took.
     pub taken: Option<Arc<str>>,
 }
@@ -137,9 +150,15 @@ pub struct Merged {
     pub strategy: Arc<str>,
     /// Whether values alone were taken.
     pub seed_only: bool,
-    /// What they agreed on.
+    /// Whether the states were taken whole, so that the history of the run includes those of its sources.
+    pub is_whole: bool,
+    /// The last common records of the sources; none where they share no record, and the merge is two-way.
+    pub base: Vec<BaseMoment>,
+    /// What they agreed on, and what one of them alone changed.
     pub seeded: Vec<Seeded>,
-    /// What they did not.
+    /// What was there at the last common record, and a source removed.
+    pub removed: Vec<Seeded>,
+    /// What they did not agree on.
     pub conflicts: Vec<Conflict>,
 }
 
@@ -198,28 +217,32 @@ pub fn merge(
         true => Start::new(terms.run.clone()),
         false => begin_with(sources, &terms.run)?,
     };
+    let bases = last_common(sources)?;
+    let states: Vec<Value> = bases.iter().map(|(_, state)| state.clone()).collect();
     let mut merging = Merging {
         sides: &sides,
+        bases: &states,
         strategy: terms.strategy,
         seeded: Vec::new(),
+        removed: Vec::new(),
         conflicts: Vec::new(),
         state: Object::default(),
     };
     if places.is_empty() {
-        let names: BTreeSet<&str> = sides
-            .iter()
-            .filter_map(|side| side.state.as_object())
-            .flat_map(Object::iter)
-            .map(|(name, _)| &**name)
-            .collect();
+        let states = sides.iter().map(|side| &side.state).chain(&states);
+        let members = states.filter_map(Value::as_object).flat_map(Object::iter);
+        let names: BTreeSet<&str> = members.map(|(name, _)| &**name).collect();
         for name in names.into_iter().filter(|name| !is_reserved(name)) {
             merging.place(&Pointer::of([name]))?;
         }
     }
     for path in &places {
+        if sides.iter().all(|side| path.get(&side.state).is_none()) {
+            return Err(MergeError::Nothing(path.clone()).into());
+        }
         merging.place(path)?;
     }
-    let Merging { seeded, conflicts, state, .. } = merging;
+    let Merging { seeded, removed, conflicts, state, .. } = merging;
     start.state = Value::Object(state);
     start.unknown = unknown_of(&sides, &places);
     let open = conflicts.iter().filter(|conflict| conflict.taken.is_none()).map(|conflict| &conflict.path);
@@ -241,7 +264,16 @@ pub fn merge(
     }
     let named = sides.iter().map(|side| side.named.clone()).collect();
     let strategy = terms.strategy.as_str().into();
-    let merged = Merged { sources: named, strategy, seed_only: terms.seed_only, seeded, conflicts };
+    let merged = Merged {
+        sources: named,
+        strategy,
+        seed_only: terms.seed_only,
+        is_whole: places.is_empty() && !terms.seed_only,
+        base: bases.into_iter().map(|(moment, _)| moment).collect(),
+        seeded,
+        removed,
+        conflicts,
+    };
     // What was seeded from made-up runs is made up, too.
     let synthetic = sources.iter().find_map(|source| is_synthetic(source.trace));
     start.meta = Some(Value::record([(MEMBER, merged.to_value())].into_iter().chain(synthetic)));
@@ -358,55 +390,117 @@ fn last_write(writes: &BTreeMap<String, u64>, path: &Pointer) -> u64 {
 /// A merge on its way.
 struct Merging<'m, 't> {
     sides: &'m [Side<'t>],
+    /// The states at the last common records.
+    bases: &'m [Value],
     strategy: Strategy,
     seeded: Vec<Seeded>,
+    removed: Vec<Seeded>,
     conflicts: Vec<Conflict>,
     state: Object,
 }
 
-impl Merging<'_, '_> {
-    /// Compares a place in all sources. Maps are compared member by member, anything else as a whole.
+/// What all sources began from at a place.
+enum BaseValue<'m> {
+    /// They share no record.
+    Nothing,
+    /// The value, or that there was none.
+    Agreed(Option<&'m Value>),
+    /// Several last common records differ.
+    Differ,
+}
+
+impl<'m> Merging<'m, '_> {
+    fn base(&self, path: &Pointer) -> BaseValue<'m> {
+        let mut values = self.bases.iter().map(|state| path.get(state));
+        match values.next() {
+            None => BaseValue::Nothing,
+            Some(first) if values.all(|value| value == first) => BaseValue::Agreed(first),
+            Some(_) => BaseValue::Differ,
+        }
+    }
+
+    /// Merges a place (design, section 4): maps leaf by leaf, anything else as a whole. What one source alone changed is taken
+    /// from it; what several changed in the same way, from them. Without a common record a place that some sources lack is
+    /// taken from those that have it.
     fn place(&mut self, path: &Pointer) -> Result<(), Error> {
         let sides = self.sides;
-        let there: Vec<(&Side<'_>, &Value)> =
-            sides.iter().filter_map(|side| Some((side, path.get(&side.state)?))).collect();
-        let Some((_, first)) = there.first() else { return Err(MergeError::Nothing(path.clone()).into()) };
         if sides.iter().any(|side| is_in_list(path, &side.state)) {
             return Err(MergeError::Place(path.clone(), "it stands in a list; name the list").into());
         }
-        if there.iter().all(|(_, value)| value == first) {
-            let from =
-                there.iter().map(|(side, _)| Ok(side.origin(path)?.0)).collect::<Result<_, Error>>()?;
-            self.seeded.push(Seeded { path: path.clone(), from });
-            put(&mut self.state, path, (*first).clone());
-        } else if there.iter().all(|(_, value)| value.as_object().is_some()) {
+        let values: Vec<Option<&Value>> = sides.iter().map(|side| path.get(&side.state)).collect();
+        let base = self.base(path);
+        // The sources whose value counts: those that have one, or those that changed it.
+        let counts: Vec<usize> = match &base {
+            BaseValue::Nothing => (0..sides.len()).filter(|at| values[*at].is_some()).collect(),
+            BaseValue::Agreed(base) => (0..sides.len()).filter(|at| values[*at] != *base).collect(),
+            BaseValue::Differ => (0..sides.len()).collect(),
+        };
+        let first = counts.first().map_or(values[0], |at| values[*at]);
+        if counts.iter().all(|at| values[*at] == first) {
+            self.take(path, first)?;
+        } else if self.goes_into(path, &base, &values) {
             put(&mut self.state, path, Value::object());
-            let members = there.iter().filter_map(|(_, value)| value.as_object());
-            let names: BTreeSet<&str> = members.flat_map(Object::iter).map(|(name, _)| &**name).collect();
+            let states = sides.iter().map(|side| &side.state).chain(self.bases);
+            let members = states.filter_map(|state| path.get(state)?.as_object()).flat_map(Object::iter);
+            let names: BTreeSet<&str> = members.map(|(name, _)| &**name).collect();
             for name in names {
                 let tokens: Vec<_> = path.tokens().collect();
                 self.place(&Pointer::of(tokens.iter().map(|token| &**token).chain([name])))?;
             }
         } else {
-            let mut values = Vec::with_capacity(there.len());
-            let mut ranks = Vec::with_capacity(there.len());
-            for (side, value) in &there {
-                let (from, record) = side.origin(path)?;
-                // The log has one order for all runs, also within a millisecond.
-                let position = side.trace.store().find(&record.id())?;
-                ranks.push((position, confidence(&record)));
-                values.push((from, (*value).clone()));
-            }
-            let taken = self.taken(&ranks).map(|at| Arc::clone(&values[at].0.source));
-            if let Some((_, value)) = values.iter().find(|(from, _)| Some(&from.source) == taken.as_ref()) {
-                put(&mut self.state, path, value.clone());
-            }
-            self.conflicts.push(Conflict { path: path.clone(), values, taken });
+            let base = match base {
+                BaseValue::Agreed(base) => base.cloned(),
+                _ => None,
+            };
+            self.conflict(path, base, &counts)?;
         }
-        match self.seeded.len() + self.conflicts.len() > PLACES_MAX {
+        match self.seeded.len() + self.removed.len() + self.conflicts.len() > PLACES_MAX {
             true => Err(MergeError::TooMany.into()),
             false => Ok(()),
         }
+    }
+
+    /// Whether a place is merged member by member: all that is there is a map, and no source removed it.
+    fn goes_into(&self, path: &Pointer, base: &BaseValue<'_>, values: &[Option<&Value>]) -> bool {
+        let are_maps = values.iter().flatten().all(|value| value.as_object().is_some());
+        let bases = || self.bases.iter().filter_map(|state| path.get(state));
+        let was_map = bases().all(|value| value.as_object().is_some());
+        let is_removed = values.iter().any(Option::is_none) && bases().next().is_some();
+        are_maps && was_map && (matches!(base, BaseValue::Nothing) || !is_removed)
+    }
+
+    /// Takes a value, or that there is none.
+    fn take(&mut self, path: &Pointer, value: Option<&Value>) -> Result<(), Error> {
+        let have = self.sides.iter().filter(|side| path.get(&side.state) == value);
+        let from = have.map(|side| Ok(side.origin(path)?.0)).collect::<Result<_, Error>>()?;
+        let place = Seeded { path: path.clone(), from };
+        match value {
+            Some(value) => {
+                put(&mut self.state, path, value.clone());
+                self.seeded.push(place);
+            }
+            None => self.removed.push(place),
+        }
+        Ok(())
+    }
+
+    fn conflict(&mut self, path: &Pointer, base: Option<Value>, counts: &[usize]) -> Result<(), Error> {
+        let mut values = Vec::with_capacity(counts.len());
+        let mut ranks = Vec::with_capacity(counts.len());
+        for side in counts.iter().map(|at| &self.sides[*at]) {
+            let (from, record) = side.origin(path)?;
+            // The log has one order for all runs, also within a millisecond.
+            let position = side.trace.store().find(&record.id())?;
+            ranks.push((position, confidence(&record)));
+            values.push((from, path.get(&side.state).cloned()));
+        }
+        let taken = self.taken(&ranks).map(|at| Arc::clone(&values[at].0.source));
+        let value = values.iter().find(|(from, _)| Some(&from.source) == taken.as_ref());
+        if let Some((_, Some(value))) = value {
+            put(&mut self.state, path, value.clone());
+        }
+        self.conflicts.push(Conflict { path: path.clone(), base, values, taken });
+        Ok(())
     }
 
     /// Which of several values the strategy takes; none where it does not tell them apart.
@@ -418,7 +512,7 @@ impl Merging<'_, '_> {
         };
         match self.strategy {
             Strategy::Manual => None,
-            Strategy::Policy => Some(0),
+            Strategy::First => Some(0),
             Strategy::Lww => best(&|at| ranks[at].0),
             Strategy::Confidence => best(&|at| ranks[at].1),
         }
@@ -456,16 +550,74 @@ fn put_at(state: &mut Object, tokens: &[String], value: Value) {
     }
 }
 
+/// For each run of a history, up to which tick it is part of it.
+type History = BTreeMap<RunName, u64>;
+
+/// Adds what is in the history of a moment: its run, what that was forked from, and the sources of a merge.
+fn add_history(history: &mut History, trace: &Trace, tick: u64) -> Result<(), Error> {
+    let lineage = &trace.lineage()[..=trace.segment(tick)];
+    for (run, end) in lineage {
+        let upto = history.entry(run.clone()).or_default();
+        *upto = tick.min(*end).max(*upto);
+    }
+    let Some(merged) = merge_of(trace).filter(|merged| merged.is_whole) else { return Ok(()) };
+    for source in merged.sources {
+        let is_known = history.get(&source.run).is_some_and(|upto| *upto >= source.tick);
+        // What is not in this store any more is named by the record and cannot be read.
+        let Some(trace) = Trace::open(trace.store(), &source.run).ok().filter(|_| !is_known) else {
+            continue;
+        };
+        add_history(history, &trace, source.tick)?;
+    }
+    Ok(())
+}
+
+/// Returns what a run was merged from, if its lineage begins with a merge.
+fn merge_of(trace: &Trace) -> Option<Merged> {
+    trace.start().body().value("/meta").and_then(|meta| Merged::of(meta.get(MEMBER)?))
+}
+
+/// Finds the last records that are in the histories of all sources, each with its state: those that no other one follows.
+fn last_common(sources: &[MergeInput<'_>]) -> Result<Vec<(BaseMoment, Value)>, Error> {
+    let mut histories = Vec::with_capacity(sources.len());
+    for source in sources {
+        let mut history = History::new();
+        add_history(&mut history, source.trace, source.tick)?;
+        histories.push(history);
+    }
+    let store = sources[0].trace.store();
+    let (first, others) = histories.split_first().expect("two sources at least");
+    let mut common: Vec<(RunName, u64)> = Vec::new();
+    for (run, upto) in first {
+        let upto = others.iter().map(|other| other.get(run).copied()).chain([Some(*upto)]).min().flatten();
+        common.extend(upto.map(|upto| (run.clone(), upto)));
+    }
+    let mut moments = Vec::with_capacity(common.len());
+    for (run, tick) in &common {
+        let known = sources.iter().find(|source| source.trace.name() == run);
+        let opened = known.is_none().then(|| Trace::open(store, run)).transpose()?;
+        let trace = opened.as_ref().or(known.map(|source| source.trace)).expect("one of both");
+        let mut history = History::new();
+        add_history(&mut history, trace, *tick)?;
+        let moment = BaseMoment { run: run.clone(), tick: *tick, record: trace.record(*tick)?.id() };
+        moments.push((moment, history, trace.state(*tick)?));
+    }
+    let is_followed = |moment: &BaseMoment| {
+        moments.iter().any(|(other, history, _)| {
+            other.run != moment.run && history.get(&moment.run).is_some_and(|upto| *upto >= moment.tick)
+        })
+    };
+    let last = moments.iter().filter(|(moment, ..)| !is_followed(moment));
+    Ok(last.map(|(moment, _, state)| (moment.clone(), state.clone())).collect())
+}
+
 /// The first conflict of a source that another merge left open, and that nobody decided up to there.
 fn open_conflict(source: &MergeInput<'_>) -> Result<Option<Pointer>, Error> {
     let MergeInput { trace, tick } = source;
-    let Some(merged) = trace.start().body().value("/meta").and_then(|meta| Merged::of(meta.get(MEMBER)?))
-    else {
-        return Ok(None);
-    };
-    let state = trace.state(*tick)?;
-    let is_open = |conflict: &Conflict| conflict.taken.is_none() && conflict.path.get(&state).is_none();
-    Ok(merged.conflicts.into_iter().find(is_open).map(|conflict| conflict.path))
+    let Some(merged) = merge_of(trace) else { return Ok(None) };
+    let standings = standings_at(trace, &merged, *tick)?;
+    let open = merged.conflicts.into_iter().zip(standings).find(|(_, how)| *how == ConflictStanding::Open);
+    Ok(open.map(|(conflict, _)| conflict.path))
 }
 
 /// The mark of a run that was made up, where it has one.
@@ -573,16 +725,29 @@ impl Merged {
             ])
         };
         let conflict = |conflict: &Conflict| {
-            let side = |(from, value): &(MergeSource, Value)| {
-                Value::record(from.to_value().into_iter().chain([("value", value.clone())]))
+            let side = |(from, value): &(MergeSource, Option<Value>)| {
+                let value = value.iter().map(|value| ("value", value.clone()));
+                Value::record(from.to_value().into_iter().chain(value))
             };
-            Value::record([
+            let base = conflict.base.iter().map(|base| ("base", base.clone()));
+            let members = [
                 ("path", Value::from(conflict.path.as_str())),
                 ("taken", Value::from(conflict.taken.as_deref())),
                 ("values", Value::array(conflict.values.iter().map(side))),
+            ];
+            Value::record(members.into_iter().chain(base))
+        };
+        let base = |moment: &BaseMoment| {
+            Value::record([
+                ("record", Value::from(moment.record)),
+                ("run", Value::from(moment.run.as_str())),
+                ("tick", Value::from(moment.tick)),
             ])
         };
         Value::record([
+            ("base", Value::array(self.base.iter().map(base))),
+            ("removed", Value::array(self.removed.iter().map(seeded))),
+            ("whole", Value::from(self.is_whole)),
             ("conflicts", Value::array(self.conflicts.iter().map(conflict))),
             ("seed_only", Value::from(self.seed_only)),
             ("seeded", Value::array(self.seeded.iter().map(seeded))),
@@ -610,15 +775,25 @@ impl Merged {
             Some(Seeded { path: path(value)?, from })
         };
         let conflict = |value: &Value| {
-            let side = |value: &Value| Some((MergeSource::of(value)?, value.get("value")?.clone()));
+            let side = |value: &Value| Some((MergeSource::of(value)?, value.get("value").cloned()));
             let taken = match value.get("taken")? {
                 Value::Null => None,
                 taken => Some(taken.as_str()?.into()),
             };
             let values = list(value, "values")?.iter().map(side).collect::<Option<_>>()?;
-            Some(Conflict { path: path(value)?, values, taken })
+            Some(Conflict { path: path(value)?, base: value.get("base").cloned(), values, taken })
+        };
+        let base = |value: &Value| {
+            Some(BaseMoment {
+                run: value.get("run")?.as_str()?.parse().ok()?,
+                tick: value.get("tick")?.as_u64()?,
+                record: value.get("record")?.as_str()?.parse().ok()?,
+            })
         };
         Some(Merged {
+            is_whole: value.get("whole")?.as_bool()?,
+            base: list(value, "base")?.iter().map(base).collect::<Option<_>>()?,
+            removed: list(value, "removed")?.iter().map(seeded).collect::<Option<_>>()?,
             sources: list(value, "sources")?.iter().map(source).collect::<Option<_>>()?,
             strategy: value.get("strategy")?.as_str()?.into(),
             seed_only: value.get("seed_only")?.as_bool()?,
@@ -651,34 +826,52 @@ pub enum ConflictStanding {
 
 /// Says how each conflict of a run stands at its last tick, in the order of the record.
 pub fn standings(trace: &Trace, merged: &Merged) -> Result<Vec<ConflictStanding>, Error> {
-    let state = trace.state(trace.tip())?;
+    standings_at(trace, merged, trace.tip())
+}
+
+fn standings_at(trace: &Trace, merged: &Merged, tick: u64) -> Result<Vec<ConflictStanding>, Error> {
+    let state = trace.state(tick)?;
     let mut writes = BTreeMap::new();
-    trace.for_each(1, trace.tip(), &mut |tick, record| {
+    let mut decisions = BTreeMap::new();
+    trace.for_each(1, tick, &mut |tick, record| {
         note_writes(&mut writes, tick, &record);
+        if let Some(said) = record.body().value("/intent/conflict") {
+            let text = |name: &str| said.get(name)?.as_str().map(Arc::<str>::from);
+            if let (Some(path), Some(take), Some(reason)) = (text("path"), text("take"), text("reason")) {
+                decisions.insert((path, tick), (take, reason));
+            }
+        }
         ControlFlow::Continue(())
     })?;
     let standing = |conflict: &Conflict| {
         if let Some(taken) = &conflict.taken {
-            return Ok(ConflictStanding::Taken(Arc::clone(taken)));
+            return ConflictStanding::Taken(Arc::clone(taken));
         }
+        let path: Arc<str> = conflict.path.as_str().into();
         if conflict.path.get(&state).is_none() {
-            return Ok(ConflictStanding::Open);
+            // Resolved to a source that removed it, nothing stands there either.
+            let removes = |take: &str| {
+                conflict.values.iter().any(|(from, value)| value.is_none() && &*from.source == take)
+            };
+            let all = decisions.range((Arc::clone(&path), 0)..=(path, tick)).rev();
+            let found = all.map(|((_, at), (take, reason))| (*at, take, reason));
+            return match found.into_iter().find(|(_, take, _)| removes(take)) {
+                Some((at, take, reason)) => {
+                    ConflictStanding::Resolved(at, Arc::clone(take), Arc::clone(reason))
+                }
+                None => ConflictStanding::Open,
+            };
         }
-        let tick = last_write(&writes, &conflict.path);
-        let said = trace.record(tick)?.body().value("/intent/conflict");
-        let said = said
-            .as_ref()
-            .filter(|said| said.get("path").and_then(Value::as_str) == Some(conflict.path.as_str()));
-        let text = |name: &str| said.and_then(|said| said.get(name)?.as_str()).map(Arc::<str>::from);
-        Ok(match (text("take"), text("reason")) {
+        let at = last_write(&writes, &conflict.path);
+        match decisions.get(&(path, at)) {
             // A decision that names no side was not made by resolving.
-            (Some(take), Some(reason)) if is_side(conflict, &take) => {
-                ConflictStanding::Resolved(tick, take, reason)
+            Some((take, reason)) if is_side(conflict, take) => {
+                ConflictStanding::Resolved(at, Arc::clone(take), Arc::clone(reason))
             }
-            _ => ConflictStanding::Written(tick),
-        })
+            _ => ConflictStanding::Written(at),
+        }
     };
-    merged.conflicts.iter().map(standing).collect()
+    Ok(merged.conflicts.iter().map(standing).collect())
 }
 
 /// Whether a decision takes something that a conflict can be resolved to: a side, or another value.
@@ -739,7 +932,7 @@ pub fn resolve(
         (merged.conflicts[at].clone(), merged.sources, trace.tip())
     };
     let (taken, value, record) = match take {
-        Take::Value(value) => (VALUE.into(), value.clone(), None),
+        Take::Value(value) => (VALUE.into(), Some(value.clone()), None),
         Take::Side(name) => {
             let letter = sources.iter().find(|source| &*source.name == name || source.run.as_str() == name);
             let side =
@@ -766,7 +959,9 @@ pub fn resolve(
             Value::record([("decision", Value::from("allow")), ("notes", Value::String(Arc::clone(reason)))]),
         ),
     ];
-    intent.delta = Some(Delta(vec![Op::set(path.clone(), value)]));
+    // What a source removed is not there already.
+    let is_there = value.is_some();
+    intent.delta = value.map(|value| Delta(vec![Op::set(path.clone(), value)]));
     intent.links.extend(record.map(|hash| Link { rel: Rel::Evidence, hash }));
     let mut recorder = Recorder::resume(store, run, surroundings)?;
     if recorder.head().tick() != tip {
@@ -774,7 +969,7 @@ pub fn resolve(
     }
     let outcome = recorder.propose_if(&intent, |outcome, _, head| {
         // Below stage 2 a change that does not fit is noted and not made; a conflict is not resolved by that.
-        matches!(outcome, Outcome::Refused(_)) || path.get(head.state()).is_some()
+        matches!(outcome, Outcome::Refused(_)) || path.get(head.state()).is_some() == is_there
     })?;
     let refused = |reason: &Reason| MergeError::Refused { code: reason.code(), reason: reason.to_string() };
     let made = match outcome {

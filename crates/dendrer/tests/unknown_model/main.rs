@@ -208,7 +208,7 @@ impl History {
         };
         let strategy = match &sides[0].engine {
             Engine::Delta if self.dice.below(2) == 0 => Strategy::Manual,
-            _ => Strategy::Policy,
+            _ => Strategy::First,
         };
         let terms =
             MergeTerms { run: run_name(name), artifacts: artifacts.clone(), strategy, seed_only: false };
