@@ -214,7 +214,7 @@ table! {
     /// Import a transition into a run that has what it was decided on
     #[command(
         visible_alias = "cherry-pick",
-        after_help = "Examples:\n  dendrer cherrypick --run financial-agent-A --tick 23 --into financial-agent-C\n  dendrer cherrypick financial-agent-A@23 --into financial-agent-C -n --show-hash"
+        after_help = "Examples:\n  dendrer cherrypick financial-agent-A@23 --into financial-agent-C -n --show-hash\n  dendrer cherrypick --run financial-agent-A --tick 23 --into financial-agent-C"
     )]
     Cherrypick(cherrypick::Cherrypick): |_| flows("cherrypick", "cherrypick") => cherrypick::run;
     /// Propose the intents of a run again on the state of another, as a new run

@@ -138,7 +138,7 @@ const TIPS: [&str; 14] = [
     "trip-planner-b 8f9dfa17ad79",
     "trip-planner-c 070b255f6468",
     "trip-planner-d 5c41b4f91385",
-    "logistics-fix-1 138b6d7a4ef0",
+    "logistics-fix-1 9489310711bb",
 ];
 
 #[test]

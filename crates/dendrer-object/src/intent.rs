@@ -10,6 +10,7 @@ use std::sync::Arc;
 
 use crate::Code;
 use crate::delta::{Delta, DeltaError};
+use crate::digest::Digest;
 use crate::name::TypeName;
 use crate::number::{Number, round_half_even};
 use crate::record::{Author, LINKS_MAX, Link, Rel};
@@ -94,8 +95,12 @@ const KNOWN: &[&str] = &[
     "links",
 ];
 
+/// The member of a transition that was proposed again, with the id of the record that was first (design, section 4).
+pub const ORIGIN: &str = "origin";
+
 /// The members of the paper's event that the kernel sets.
 const SET_BY_KERNEL: &[&str] = &[
+    ORIGIN,
     "tick",
     "ts",
     "run_id",
@@ -144,6 +149,15 @@ impl Intent {
         self.members.retain(|(known, _)| **known != *name);
         self.members.push((name.into(), value));
         self.members.sort_by(|a, b| a.0.cmp(&b.0));
+        self
+    }
+
+    /// Says of which record it is a repetition, unless it says so already: the record that was first.
+    pub fn of_origin(mut self, first: Digest) -> Intent {
+        if self.member(ORIGIN).is_none() {
+            self.members.push((ORIGIN.into(), Value::from(first)));
+            self.members.sort_by(|a, b| a.0.cmp(&b.0));
+        }
         self
     }
 

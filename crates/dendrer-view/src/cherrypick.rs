@@ -46,6 +46,15 @@ impl Answer for CherrypickAnswer<'_> {
             _ if self.dry_run => (None, None, None),
             Imported::Done { marker, record } => (Some(marker), Some(record), None),
             Imported::Refused(refusal) => (None, None, Some(refusal)),
+            Imported::Already(_) => (None, None, None),
+        };
+        let already = match self.imported {
+            Imported::Already(taken) => Value::record([
+                ("run", Value::from(taken.run.as_str())),
+                ("tick", Value::from(taken.tick)),
+                ("record", Value::from(taken.record)),
+            ]),
+            _ => Value::Null,
         };
         let refused = checked.refused.as_ref().map_or(Value::Null, |refused| {
             let (code, message) = (refused.code(), refused.to_string());
@@ -64,9 +73,10 @@ impl Answer for CherrypickAnswer<'_> {
                 ("hash", Value::from(checked.hash)),
                 ("fields", Value::array(checked.fields.iter().map(field_json))),
                 ("advisory_missing", Value::array(checked.advisory.iter().map(|name| Value::from(&**name)))),
-                ("allowed", Value::from(checked.refused.is_none())),
+                ("allowed", Value::from(checked.refused.is_none() && already == Value::Null)),
                 ("refused", refused),
                 ("validation", self.validation()),
+                ("already", already),
                 ("marker", record(marker)),
                 ("transition", record(transition)),
                 ("refusal", refusal.map_or(Value::Null, |refusal| Value::from(refusal.id()))),
@@ -102,6 +112,13 @@ impl Answer for CherrypickAnswer<'_> {
             )));
         }
         lines.push(format!("target     {into}@{tip}").into());
+        if let Imported::Already(taken) = imported {
+            let (run, tick) = (&taken.run, taken.tick);
+            lines.push(
+                format!("ALREADY    in the history of {into}: {run}@{tick}; nothing was imported").into(),
+            );
+            return lines;
+        }
         lines.extend(field_lines(&checked.fields, page.width));
         if let Some(refused) = &checked.refused {
             let violation = matches!(refused, ImportRefused::ContextViolation { .. });
@@ -118,7 +135,7 @@ impl Answer for CherrypickAnswer<'_> {
                 let behind = format!("behind its marker run.cherrypick at tick {before}");
                 lines.push(format!("IMPORTED   as {into}@{tick}, {behind}   hash {id}").into());
             }
-            Imported::Refused(_) => {}
+            Imported::Refused(_) | Imported::Already(_) => {}
         }
         lines.extend(checked.advisory.iter().map(|name| {
             let name = quote::escape(name);
@@ -129,6 +146,9 @@ impl Answer for CherrypickAnswer<'_> {
     }
 
     fn end(&self) -> End {
+        if matches!(self.imported, Imported::Already(_)) {
+            return End::No;
+        }
         self.pick.checked.refused.as_ref().map_or(End::Answered, |refused| End::Problem(refused.code()))
     }
 }
@@ -136,6 +156,9 @@ impl Answer for CherrypickAnswer<'_> {
 impl CherrypickAnswer<'_> {
     /// Returns why the transition was not imported, with help; `None` if it was.
     pub fn problem(&self) -> Option<Problem> {
+        if matches!(self.imported, Imported::Already(_)) {
+            return None;
+        }
         let problem = self.refused(self.pick.checked.refused.as_ref()?);
         let kept = if self.dry_run { "" } else { "; the refusal is kept beside the run" };
         Some(problem.note(format!("no state was modified and no transition was committed{kept}")))

@@ -42,7 +42,9 @@ impl Answer for RebaseAnswer<'_> {
             ("state_root", Value::from(rebased.forked.state_root)),
             ("reason", Value::from(reason)),
             ("items", Value::array(rebased.steps.iter().map(item))),
+            ("outcome", Value::from(self.outcome())),
             ("carried", Value::from(rebased.carried() as u64)),
+            ("already", Value::from(rebased.already() as u64)),
             ("unseen", Value::from(rebased.unseen())),
             ("marker", Value::from(tip.map(|_| rebased.forked.marker.id()))),
             ("tip", Value::from(tip)),
@@ -58,6 +60,9 @@ impl Answer for RebaseAnswer<'_> {
         let mut lines = if plan { Vec::new() } else { self.head_lines() };
         lines.extend(step_lines(rebased, page.width));
         let mut sum = vec![count(rebased.carried() as u64, "intent carries over", "intents carry over")];
+        if rebased.already() > 0 {
+            sum.push(format!("{} there already", rebased.already()));
+        }
         sum.extend(rebased.stopped().map(|_| "1 needs a decision".to_owned()));
         if rebased.unseen() > 0 {
             sum.push(format!("{} behind it not looked at", rebased.unseen()));
@@ -84,6 +89,16 @@ impl Answer for RebaseAnswer<'_> {
 }
 
 impl RebaseAnswer<'_> {
+    /// `stopped`, `already` if nothing was left to carry over, or `carried`.
+    fn outcome(&self) -> &'static str {
+        let rebased = self.rebased;
+        match () {
+            () if rebased.stopped().is_some() => "stopped",
+            () if rebased.carried() == 0 && rebased.already() > 0 => "already",
+            () => "carried",
+        }
+    }
+
     fn head_lines(&self) -> Vec<Line> {
         let RebaseAnswer { rebased, run, onto, tick, reason, tip, .. } = *self;
         let source = &rebased.source;
@@ -131,6 +146,7 @@ fn words(rebased: &Rebased, step: &Step) -> String {
             format!("stays: the institution wrote it for {}", rebased.source)
         }
         Fate::Left => format!("stays: the kernel wrote it about {}", rebased.source),
+        Fate::Already(taken) => format!("passed over: it is there already, as {}@{}", taken.run, taken.tick),
         Fate::Stopped(why) => stopped(why),
         Fate::Carried { tick, basis, answer } => {
             let how = match (answer, basis) {
@@ -219,8 +235,13 @@ fn stopped(why: &RebaseStopped) -> String {
 fn item(step: &Step) -> Value {
     let null = |value: Option<&Value>| value.cloned().unwrap_or(Value::Null);
     let (mut fate, mut tick, mut basis, mut answer, mut stop) = ("left", None, None, None, Value::Null);
+    let mut already = Value::Null;
     match &step.fate {
         Fate::Left => {}
+        Fate::Already(taken) => {
+            (fate, tick) = ("already", Some(taken.tick));
+            already = Value::from(taken.run.as_str());
+        }
         Fate::Carried { tick: here, basis: known, answer: from } => {
             (fate, tick) = ("carried", Some(*here));
             basis = Some(match known {
@@ -270,6 +291,7 @@ fn item(step: &Step) -> Value {
         ("effect", Value::from(step.class.map(|class| class.effect.as_str()))),
         ("declared", Value::from(step.class.map(|class| class.is_declared))),
         ("fate", Value::from(fate)),
+        ("already_in", already),
         ("tick", Value::from(tick)),
         ("basis", Value::from(basis)),
         ("answer", Value::from(answer)),

@@ -5,7 +5,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dendrer::cherrypick::{Candidate, Imported, import};
+use dendrer::cherrypick::{Candidate, Imported, PickTerms, import};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::store::Shared;
 use dendrer::store::embedded::{Embedded, Options};
@@ -282,7 +282,8 @@ fn one_case(
     let candidate = Candidate::read(&Trace::open(&reader, &run_name(&from))?, 2)?;
     let mut pick = candidate.check(&Trace::open(&reader, &run_name(&into))?, 1)?;
     let before = writer.tree().size;
-    let imported = import(writer, &run_name(&into), &mut pick, 1, surroundings("import"), false)?;
+    let imported =
+        import(writer, &run_name(&into), &mut pick, 1, surroundings("import"), PickTerms::default())?;
     let tip = |writer: &Shared| writer.run(&run_name(&into)).map(|run| run.expect("a run").head.tick);
     let violated = violated(&fields, &source, &target);
     match (&pick.checked.refused, imported) {

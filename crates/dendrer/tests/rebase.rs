@@ -156,7 +156,7 @@ fn check_again(place: &Place, run: &str) -> usize {
             ours.links.sort();
             // What an answer counts as, and that it was got by asking again, is said where the source did not say it.
             let is_asked = ours.member("fork_type") != theirs.member("fork_type");
-            let added = |name: &str| matches!(name, "effect" | "fork_type");
+            let added = |name: &str| matches!(name, "effect" | "fork_type" | "origin");
             ours.members.retain(|(name, _)| !added(name) && (!is_asked || &**name != "result"));
             theirs.members.retain(|(name, _)| !added(name) && (!is_asked || &**name != "result"));
             if is_asked {

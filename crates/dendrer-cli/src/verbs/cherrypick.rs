@@ -3,7 +3,7 @@
 use clap::Args;
 use dendrer::address::Address;
 use dendrer::address::Position;
-use dendrer::cherrypick::Candidate;
+use dendrer::cherrypick::{Candidate, PickTerms};
 use dendrer_object::Code;
 use dendrer_view::cherrypick::CherrypickAnswer;
 
@@ -36,6 +36,9 @@ pub(crate) struct Cherrypick {
     /// Print the context hash in full
     #[arg(long)]
     pub(crate) show_hash: bool,
+    /// Take it in once more, also if the target has it already
+    #[arg(long)]
+    pub(crate) again: bool,
     /// Check only: write nothing, no refusal either
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
@@ -74,7 +77,8 @@ pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
     let (into, tip) = (target.name(), target.tip());
     // A dry run asks the door as well, and nothing is written.
     let repo = context::target(global, &source, args.dry_run)?;
-    let imported = repo.cherrypick(into, &mut pick, tip, args.dry_run)?;
+    let imported =
+        repo.cherrypick(into, &mut pick, tip, PickTerms { dry: args.dry_run, again: args.again })?;
     context::close(repo)?;
     drop(progress);
     let (show_hash, dry_run) = (args.show_hash, args.dry_run);

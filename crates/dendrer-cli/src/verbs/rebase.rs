@@ -38,6 +38,9 @@ pub(crate) struct Rebase {
     /// on; what is known not to hold ends it in any case
     #[arg(long, value_enum, value_name = "WHAT")]
     pub(crate) stop_on: Vec<StopOn>,
+    /// Take in once more what is in the history of the base already
+    #[arg(long)]
+    pub(crate) again: bool,
     /// Say what would be made, but write nothing
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
@@ -85,6 +88,7 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
     terms.stop_on_effectful = args.stop_on.contains(&StopOn::Effectful);
     terms.stop_on_context = args.stop_on.contains(&StopOn::Context);
     terms.keep = !is_dry;
+    terms.again = args.again;
     let repo = context::target(global, &reader, is_dry)?;
     let (mut recorder, rebased) = repo.rebase(&source, &base, tick, &terms, None)?;
     // A run that has nothing but its origin is of no use.

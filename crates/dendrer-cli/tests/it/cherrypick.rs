@@ -434,7 +434,7 @@ fn a_fork_under_other_terms_is_checked_by_those_of_each_tick() {
     assert!(checked.stdout.contains("ticks 0..6\n  FAIL  over_limit_payout"), "{}", checked.stdout);
     assert!(checked.stdout.contains("ticks 7..7\n  OK    over_limit_payout"), "{}", checked.stdout);
     // The same name and version with other words is another contract.
-    let ran = place.run(&["cherrypick", "claims-9@2", "--into", "lax"]);
+    let ran = place.run(&["cherrypick", "claims-9@2", "--into", "lax", "--again"]);
     assert_eq!((ran.code, ran.stderr.contains("E0414")), (5, true), "{}", ran.stderr);
     // A pack of another engine is no pack to go on under, and a type without a contract is none to ask for.
     std::fs::write(place.path().join("delta.yaml"), "name: d\nversion: v1\nreducer: delta/1\n").unwrap();

@@ -53,7 +53,7 @@ reason     \"why\"
     let items = again.get("items").unwrap().as_array().unwrap();
     assert_eq!(
         items.get(2).unwrap().to_string(),
-        r#"{"advisory_missing":[],"answer":null,"basis":null,"declared":false,"effect":"effectful","fate":"stopped","source_tick":3,"stopped":{"fields":[],"kind":"decided_on","now":0.58,"path":"/risk_score","then":0.52,"why":"it was decided on risk_score 0.52, here it is 0.58"},"tick":null,"type":"action.request"}"#
+        r#"{"advisory_missing":[],"already_in":null,"answer":null,"basis":null,"declared":false,"effect":"effectful","fate":"stopped","source_tick":3,"stopped":{"fields":[],"kind":"decided_on","now":0.58,"path":"/risk_score","then":0.52,"why":"it was decided on risk_score 0.52, here it is 0.58"},"tick":null,"type":"action.request"}"#
     );
 }
 

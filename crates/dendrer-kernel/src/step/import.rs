@@ -64,7 +64,7 @@ pub fn cherrypick(
     marker.members.push((PICK_MEMBER.into(), about(pick)));
     let mut behind = head.clone();
     let marker = make_marker(&mut behind, marker, inputs)?;
-    let mut intent = pick.intent.clone();
+    let mut intent = pick.intent.clone().of_origin(pick.id);
     intent.links.push(link);
     match step_with(&mut behind, &intent, inputs.behind(1), reducer)? {
         Outcome::Committed(record) => {

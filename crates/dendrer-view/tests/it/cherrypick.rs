@@ -1,6 +1,6 @@
 use std::path::Path;
 
-use dendrer::cherrypick::Candidate;
+use dendrer::cherrypick::{Candidate, PickTerms};
 use dendrer::kernel::step::{Stage, Start};
 use dendrer::pack;
 use dendrer::store::Shared;
@@ -39,7 +39,8 @@ fn imported(threshold: f64, dry_run: bool) -> (String, End, Option<String>) {
     let (source, into) = (trace(&store, "trader-a"), run_name("trader-b"));
     let candidate = Candidate::read(&source, 1).unwrap();
     let mut pick = candidate.check(&trace(&store, "trader-b"), 0).unwrap();
-    let imported = repo(&store).cherrypick(&into, &mut pick, 0, dry_run).unwrap();
+    let imported =
+        repo(&store).cherrypick(&into, &mut pick, 0, PickTerms { dry: dry_run, again: false }).unwrap();
     let answer =
         CherrypickAnswer { pick: &pick, into: &into, tip: 0, imported: &imported, show_hash: false, dry_run };
     let problem = answer.problem().map(|problem| problem.lines(&|text| text.to_owned()).join("\n"));
@@ -62,7 +63,7 @@ fn an_import_names_the_required_fields_of_both_sides() {
         OK  risk_limit      source 0.9   target 0.9    present
         OK  risk_score      source 0.3   target 0.3    present
         OK  risk_threshold  source 0.95   target 0.95  equal
-        IMPORTED   as trader-b@2, behind its marker run.cherrypick at tick 1   hash 783864a12228
+        IMPORTED   as trader-b@2, behind its marker run.cherrypick at tick 1   hash 6fc4c2eb0034
         WARN       advisory dependency market_volatility_index is absent in the target (told, and no reason to refuse)"#,
     );
     assert_eq!((end, problem), (End::Answered, None));

@@ -8,16 +8,19 @@ use dendrer_kernel::pack::Pack;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{Pick, Picked, RunState, Stage};
 use dendrer_object::record::{LINKS_MAX, Record, Rel};
-use dendrer_object::{Intent, RunName, TypeName, Value};
+use dendrer_object::{Digest, Intent, ORIGIN, RunName, TypeName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
+use crate::change::history::origins;
 use crate::error::Error;
 use crate::recorder::{Environment, Recorder};
 use crate::repo::Repo;
 use crate::run::casebook_name;
 use crate::run::pack;
 use crate::trace::Trace;
+
+pub use crate::change::history::AlreadyThere;
 
 /// A transition that may be imported, and what it was decided on.
 #[derive(Debug)]
@@ -31,9 +34,20 @@ pub struct Candidate {
     pack: Option<Pack>,
 }
 
+/// How a transition is imported.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct PickTerms {
+    /// Asks the door and writes nothing.
+    pub dry: bool,
+    /// Takes in once more what is in the history of the target already.
+    pub again: bool,
+}
+
 /// What became of an import.
 #[derive(Debug, Clone)]
 pub enum Imported {
+    /// It is in the history of the target already, and nothing was done.
+    Already(AlreadyThere),
     /// It was refused: the refusal is beside the target, if anything is written.
     Refused(Record),
     /// It is in the target, behind its marker.
@@ -113,25 +127,30 @@ impl Repo {
         target: &RunName,
         pick: &mut Pick,
         at: u64,
-        dry: bool,
+        how: PickTerms,
     ) -> Result<Imported, Error> {
-        import(self.writer()?, target, pick, at, self.environment(), dry)
+        import(self.writer()?, target, pick, at, self.environment(), how)
     }
 }
 
-/// Imports what was checked, or puts its refusal on record; with `dry`, asks the door and writes nothing. What refuses it in
-/// the end is in `pick`. Fails with `Moved` where the target has moved on since: then it is to be checked again.
+/// Imports what was checked, or puts its refusal on record, unless it is in the history of the target already. What refuses it
+/// in the end is in `pick`. Fails with `Moved` where the target has moved on since: then it is to be checked again.
 pub fn import(
     store: &Shared,
     target: &RunName,
     pick: &mut Pick,
     at: u64,
     surroundings: Box<dyn Environment>,
-    dry: bool,
+    how: PickTerms,
 ) -> Result<Imported, Error> {
     let predicates = {
         store.clone().refresh()?;
         let trace = Trace::open(store, target)?;
+        let first = origin_of_pick(pick);
+        let taken = if how.again { None } else { origins(&trace, trace.tip(), Some(first))?.remove(&first) };
+        if let Some(taken) = taken {
+            return Ok(Imported::Already(taken));
+        }
         let head = trace.head(trace.tip())?;
         in_force_where_it_lands(&trace, &head)?.map(|pack| pack.predicates).unwrap_or_default()
     };
@@ -169,9 +188,15 @@ pub fn import(
         (None, Some(refused)) => Imported::Refused(recorder.refuse_import(pick, refused)?),
         (None, None) => unreachable!("what is not imported was refused"),
     };
-    match dry {
+    match how.dry {
         true => drop(recorder.discard()),
         false => drop(recorder.commit()?),
     }
     Ok(imported)
+}
+
+/// The record that a picked transition repeats.
+fn origin_of_pick(pick: &Pick) -> Digest {
+    let origin = pick.intent.member(ORIGIN).and_then(|origin| origin.as_str()?.parse().ok());
+    origin.unwrap_or(pick.id)
 }

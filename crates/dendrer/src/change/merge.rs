@@ -21,6 +21,7 @@ use dendrer_object::{Code, Digest, Intent, Object, Pointer, RunName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
+use crate::change::history::{History, add_history};
 use crate::error::Error;
 use crate::recorder::{Environment, Recorder};
 use crate::repo::Repo;
@@ -58,7 +59,7 @@ pub enum Strategy {
 }
 
 impl Strategy {
-    /// The word that stands in the record.
+    /// The word in the record.
     pub fn as_str(self) -> &'static str {
         match self {
             Strategy::Manual => "manual",
@@ -469,7 +470,7 @@ impl<'m> Merging<'m, '_> {
         are_maps && was_map && (matches!(base, BaseValue::Nothing) || !is_removed)
     }
 
-    /// Takes a value, or that there is none.
+    /// Takes a value into the new state, or leaves the place out.
     fn take(&mut self, path: &Pointer, value: Option<&Value>) -> Result<(), Error> {
         let have = self.sides.iter().filter(|side| path.get(&side.state) == value);
         let from = have.map(|side| Ok(side.origin(path)?.0)).collect::<Result<_, Error>>()?;
@@ -550,30 +551,8 @@ fn put_at(state: &mut Object, tokens: &[String], value: Value) {
     }
 }
 
-/// For each run of a history, up to which tick it is part of it.
-type History = BTreeMap<RunName, u64>;
-
-/// Adds what is in the history of a moment: its run, what that was forked from, and the sources of a merge.
-fn add_history(history: &mut History, trace: &Trace, tick: u64) -> Result<(), Error> {
-    let lineage = &trace.lineage()[..=trace.segment(tick)];
-    for (run, end) in lineage {
-        let upto = history.entry(run.clone()).or_default();
-        *upto = tick.min(*end).max(*upto);
-    }
-    let Some(merged) = merge_of(trace).filter(|merged| merged.is_whole) else { return Ok(()) };
-    for source in merged.sources {
-        let is_known = history.get(&source.run).is_some_and(|upto| *upto >= source.tick);
-        // What is not in this store any more is named by the record and cannot be read.
-        let Some(trace) = Trace::open(trace.store(), &source.run).ok().filter(|_| !is_known) else {
-            continue;
-        };
-        add_history(history, &trace, source.tick)?;
-    }
-    Ok(())
-}
-
 /// Returns what a run was merged from, if its lineage begins with a merge.
-fn merge_of(trace: &Trace) -> Option<Merged> {
+pub(super) fn merge_of(trace: &Trace) -> Option<Merged> {
     trace.start().body().value("/meta").and_then(|meta| Merged::of(meta.get(MEMBER)?))
 }
 
@@ -814,7 +793,7 @@ pub fn merged(trace: &Trace) -> Result<Merged, Error> {
 /// How a conflict stands.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum ConflictStanding {
-    /// Nobody decided yet, and nothing stands in its place.
+    /// It is undecided, and its place is empty.
     Open,
     /// The strategy of the merge took the value of this source.
     Taken(Arc<str>),

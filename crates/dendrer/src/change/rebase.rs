@@ -26,6 +26,7 @@ use dendrer_object::record::{LINKS_MAX, Link, Record, Rel};
 use dendrer_object::{Code, Digest, Intent, Pointer, RunName, TypeName, Value};
 use dendrer_store::Shared;
 
+use crate::change::history::{AlreadyThere, origin_of, origins};
 use crate::error::Error;
 use crate::fork::{self, Forked, GROUP, ReplacedAnswer, has_rule_error, replace};
 use crate::recorder::{Environment, Recorder};
@@ -65,12 +66,21 @@ pub struct RebaseTerms {
     pub stop_on_context: bool,
     /// Appends groups on the way; otherwise all of it stays gathered.
     pub keep: bool,
+    /// Takes in once more what is in the history of the base already.
+    pub again: bool,
 }
 
 impl RebaseTerms {
     /// A rebase that only stops where it must.
     pub fn new(run: RunName) -> RebaseTerms {
-        RebaseTerms { run, reason: None, stop_on_effectful: false, stop_on_context: false, keep: true }
+        RebaseTerms {
+            run,
+            reason: None,
+            stop_on_effectful: false,
+            stop_on_context: false,
+            keep: true,
+            again: false,
+        }
     }
 }
 
@@ -93,6 +103,11 @@ impl Rebased {
     /// How many intents went through.
     pub fn carried(&self) -> usize {
         self.steps.iter().filter(|step| matches!(step.fate, Fate::Carried { .. })).count()
+    }
+
+    /// How many are in the history of the base already.
+    pub fn already(&self) -> usize {
+        self.steps.iter().filter(|step| matches!(step.fate, Fate::Already(_))).count()
     }
 
     /// Where it ended before the last tick, and why.
@@ -146,6 +161,8 @@ impl fmt::Display for EffectClass {
 pub enum Fate {
     /// The kernel wrote it about the source run, and it stays there.
     Left,
+    /// It is in the history of the base already.
+    Already(AlreadyThere),
     /// It went through the door.
     Carried {
         /// Its tick in the new run.
@@ -330,6 +347,10 @@ pub fn rebase(
         lacks: None,
         here: BTreeMap::new(),
         left: BTreeSet::new(),
+        there_already: match terms.again {
+            true => BTreeMap::new(),
+            false => origins(onto, tick, None)?,
+        },
         ask,
     };
     let mut steps = Vec::new();
@@ -395,6 +416,8 @@ struct Run<'r, 'a> {
     here: BTreeMap<Digest, (Digest, u64, bool)>,
     /// The ids of what stays in the source.
     left: BTreeSet<Digest>,
+    /// What the history of the base has, by the record that was first.
+    there_already: BTreeMap<Digest, AlreadyThere>,
     ask: Option<&'r mut Ask<'a>>,
 }
 
@@ -417,6 +440,11 @@ impl<'r> Run<'r, '_> {
         };
         let class = self.class(&intent);
         self.extend(tick, there, recorder.head())?;
+        if let Some(taken) = self.there_already.get(&origin_of(record)).cloned() {
+            self.here.insert(record.id(), (taken.record, tick, false));
+            let fate = Fate::Already(taken);
+            return Ok(Step { tick, type_name, class, advisory: Vec::new(), fate });
+        }
         let mut advisory = Vec::new();
         let fate = match self.basis(record, &intent, there, recorder.head(), &mut advisory)? {
             Err(why) => Fate::Stopped(why),
@@ -683,6 +711,7 @@ impl<'r> Run<'r, '_> {
             }
         }
         intent.links.push(Link { rel: Rel::PickedFrom, hash: record.id() });
+        let intent = intent.of_origin(record.id());
         // The kernel may add the link of the agent's own branch.
         if intent.links.len() >= LINKS_MAX {
             return Ok(Fate::Stopped(RebaseStopped::Links));
