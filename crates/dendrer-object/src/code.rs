@@ -114,6 +114,7 @@ codes! {
     E0430 "not_a_writer",
     E0431 "no_such_contract",
     E0432 "ambiguous_contract",
+    E0433 "key_used",
     E0441 "not_seedable",
     E0442 "terms_differ",
     E0443 "open_under_rules",

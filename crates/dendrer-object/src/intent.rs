@@ -43,6 +43,8 @@ pub struct Intent {
     /// Anomalies that the program which records noted beside it, such as a gap of an import. They are not the author's: a line that
     /// an agent writes has no way to bring one.
     pub noted: Vec<Value>,
+    /// The tick that it was decided on; it is not sealed.
+    pub base: Option<u64>,
 }
 
 /// Why a value is not an intent.
@@ -93,10 +95,21 @@ const KNOWN: &[&str] = &[
     "effect",
     "fork_type",
     "links",
+    BASE,
+    KEY,
 ];
 
 /// The member of a transition that was proposed again, with the id of the record that was first (design, section 4).
 pub const ORIGIN: &str = "origin";
+
+/// The member of a line with the tick that it was decided on. It is not sealed.
+pub const BASE: &str = "base";
+
+/// The member of a line with its own name, once in a run. It is sealed.
+pub const KEY: &str = "key";
+
+/// Bytes of a key, at most.
+const KEY_SIZE_MAX: usize = 200;
 
 /// The members of the paper's event that the kernel sets.
 const SET_BY_KERNEL: &[&str] = &[
@@ -127,6 +140,7 @@ impl Intent {
             delta: None,
             links: Vec::new(),
             noted: Vec::new(),
+            base: None,
         }
     }
 
@@ -152,8 +166,9 @@ impl Intent {
         self
     }
 
-    /// Says of which record it is a repetition, unless it says so already: the record that was first.
+    /// Says of which record it is a repetition, unless it says so already: the record that was first. It has no key of its own.
     pub fn of_origin(mut self, first: Digest) -> Intent {
+        self.members.retain(|(name, _)| &**name != KEY);
         if self.member(ORIGIN).is_none() {
             self.members.push((ORIGIN.into(), Value::from(first)));
             self.members.sort_by(|a, b| a.0.cmp(&b.0));
@@ -211,8 +226,17 @@ impl Intent {
         };
         let delta = object.get("delta").map(read_delta).transpose()?;
         let links = object.get("links").map(read_links).transpose()?.unwrap_or_default();
-        let members = read_members(object)?;
-        Ok(Intent { type_name, author, agent, goal, members, delta, links, noted: Vec::new() })
+        let mut members = read_members(object)?;
+        if let Some(value) = object.get(KEY) {
+            members.push((KEY.into(), Value::String(text(value, "/key", KEY_SIZE_MAX)?)));
+            members.sort_by(|a, b| a.0.cmp(&b.0));
+        }
+        let base = match object.get(BASE).map(Value::as_u64) {
+            None => None,
+            Some(Some(tick)) => Some(tick),
+            Some(None) => return error("/base", "this is the tick that the line was decided on, like 12"),
+        };
+        Ok(Intent { type_name, author, agent, goal, members, delta, links, noted: Vec::new(), base })
     }
 }
 

@@ -273,6 +273,9 @@ run by RUN@TICK."
 E0432 2 "A name and version stand for several contracts."
 "Two packs that say different things carry one name and version. Name a run instead: RUN or RUN@TICK means the one in force there. \
 Whoever changes a pack gives it another version."
+E0433 5 "The key of the line is the key of another transition of the run."
+"A key stands for one line, so that a line can be sent again after a lost answer: the same line is answered with the tick of the first one, and a line \
+that says something else is not taken. Nothing of it is on record. Give it a key of its own."
 E0441 2 "These runs, or this place, cannot be merged."
 "A merge takes 2 to 16 runs, none of them twice at one tick, and seeds at most 10,000 places. What the kernel writes, and what stands in a list, is not seeded by itself."
 E0442 5 "The runs are under different packs or policy rules."

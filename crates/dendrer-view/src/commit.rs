@@ -6,7 +6,7 @@ use dendrer::kernel::ontology::{Class, TYPES};
 use dendrer::kernel::sealed;
 use dendrer::kernel::step::STILL_VIOLATED;
 use dendrer::kernel::unknown::made_by;
-use dendrer::lines::{FailedLine, LinesTally, Reply};
+use dendrer::lines::{FailedLine, LinesTally, Reply, TurnedLine};
 use dendrer_object::text::nearest;
 use dendrer_object::{Code, Record, RunName, Value};
 
@@ -47,12 +47,14 @@ pub struct CommitAnswer {
     run: RunName,
     tally: LinesTally,
     dry_run: bool,
+    /// The last tick of the run.
+    head: u64,
 }
 
 impl CommitAnswer {
-    /// Begins the replies to lines for a run.
-    pub fn new(run: RunName, dry_run: bool) -> CommitAnswer {
-        CommitAnswer { run, tally: LinesTally::default(), dry_run }
+    /// Begins the replies to lines for a run, given its last tick.
+    pub fn new(run: RunName, head: u64, dry_run: bool) -> CommitAnswer {
+        CommitAnswer { run, tally: LinesTally::default(), dry_run, head }
     }
 
     /// The counts so far.
@@ -66,7 +68,14 @@ impl ItemAnswer for CommitAnswer {
 
     fn item(&mut self, reply: &Reply) -> Option<Value> {
         self.tally.count(reply);
-        Some(item(reply))
+        let ticks = reply.records().filter_map(|record| record.header().tick);
+        self.head = ticks.chain([self.head]).max().unwrap_or(0);
+        if let Reply::Turned { why: TurnedLine::Stale { head, .. }, .. } = reply {
+            self.head = *head;
+        }
+        let mut item = item(reply).as_object().cloned().unwrap_or_default();
+        item.set("head", Value::from(self.head));
+        Some(Value::Object(item))
     }
 
     fn item_lines(&mut self, reply: &Reply, _: &Page) -> Vec<Line> {
@@ -79,6 +88,8 @@ impl ItemAnswer for CommitAnswer {
             ("run", Value::from(self.run.as_str())),
             ("committed", Value::from(self.tally.committed)),
             ("refused", Value::from(self.tally.refused)),
+            ("repeated", Value::from(self.tally.repeated)),
+            ("stale", Value::from(self.tally.turned)),
             ("dry_run", Value::from(self.dry_run)),
         ];
         document("commit", members)
@@ -94,7 +105,7 @@ impl ItemAnswer for CommitAnswer {
     }
 
     fn end(&self) -> End {
-        if self.tally.refused > 0 { End::Refused } else { End::Answered }
+        if self.tally.refused + self.tally.turned > 0 { End::Refused } else { End::Answered }
     }
 }
 
@@ -133,6 +144,31 @@ pub fn item(reply: &Reply) -> Value {
             }
             members.extend(reason.map(|reason| ("reason", told(&reason, refusal))));
             Value::record(members.into_iter().chain(noted_member(noted)))
+        }
+        Reply::Repeated { line, record } => Value::record(members("repeated", Some(*line), record)),
+        Reply::Turned { line, why } => {
+            let (what, mut reason) = match why {
+                TurnedLine::Stale { base, head, changed } => {
+                    let changed = changed.iter().map(|path| Value::from(path.as_str()));
+                    let members = [
+                        ("base", Value::from(*base)),
+                        ("head", Value::from(*head)),
+                        ("changed", Value::array(changed)),
+                    ];
+                    ("stale", members.to_vec())
+                }
+                TurnedLine::KeyUsed(tick) => ("key_used", vec![("tick", Value::from(*tick))]),
+            };
+            reason.push(("code", Value::from(why.code())));
+            reason.push(("message", Value::from(turned(why))));
+            Value::record([
+                ("what", Value::from(what)),
+                ("line", Value::from(*line)),
+                ("tick", Value::Null),
+                ("id", Value::Null),
+                ("type", Value::Null),
+                ("reason", Value::record(reason)),
+            ])
         }
         Reply::Failed(failed) => Value::record([
             ("what", Value::from("failed")),
@@ -207,7 +243,7 @@ fn unknown_type(refusal: &Record, reason: Option<&Value>) -> Option<(String, Str
 /// Returns a reply as a line. A refusal is painted.
 pub(crate) fn styled_line(reply: &Reply, dry_run: bool) -> Line {
     let line = Line::from(line(reply, dry_run));
-    if matches!(reply, Reply::Refused { .. }) { line.paint(Style::Bad) } else { line }
+    if matches!(reply, Reply::Refused { .. } | Reply::Turned { .. }) { line.paint(Style::Bad) } else { line }
 }
 
 /// Returns a reply as a line of text. In a dry run no line begins with `tick`: scripts take such lines as acknowledgements.
@@ -238,9 +274,31 @@ fn line(reply: &Reply, dry_run: bool) -> String {
                 noted_text(noted)
             )
         }
+        Reply::Repeated { line, record } => format!("repeated  {}  line {line}", transition(record)),
+        Reply::Turned { line, why } => {
+            let what = if matches!(why, TurnedLine::Stale { .. }) { "stale" } else { "key_used" };
+            format!("{what}  line {line}  {} {}", why.code(), turned(why))
+        }
         Reply::Failed(failed) => {
             let FailedLine { line, code, message, .. } = failed;
             format!("failed  line {line}  {code} {}", quote::escape(message))
+        }
+    }
+}
+
+/// Why a line with a `base` or a `key` was not taken.
+fn turned(why: &TurnedLine) -> String {
+    match why {
+        TurnedLine::Stale { base, head, changed } => {
+            let places: Vec<String> = changed.iter().map(quote::path).collect();
+            let places = match places.is_empty() {
+                true => String::new(),
+                false => format!("; written since: {}", places.join(", ")),
+            };
+            format!("it was decided on tick {base}, and the run is at tick {head}{places}")
+        }
+        TurnedLine::KeyUsed(tick) => {
+            format!("its key is that of tick {tick}, which says something else")
         }
     }
 }
@@ -288,11 +346,14 @@ fn noted_text(noted: &[Record]) -> String {
 
 /// Returns the counts of a recording as text.
 pub(crate) fn words(tally: &LinesTally) -> String {
+    let more = [(tally.repeated, "repeated"), (tally.turned, "stale")].into_iter();
+    let more = more.filter(|(number, _)| *number > 0).map(|(number, word)| format!(", {number} {word}"));
     format!(
-        "{}, {} refused, {}",
+        "{}, {} refused, {}{}",
         count(tally.committed, "transition", "transitions"),
         tally.refused,
-        count(tally.anomalies, "anomaly", "anomalies")
+        count(tally.anomalies, "anomaly", "anomalies"),
+        more.collect::<String>()
     )
 }
 

@@ -22,6 +22,8 @@ fn told(replies: &[Reply]) -> Vec<String> {
             Reply::Begun(_) => "begun".to_owned(),
             Reply::Committed { line, .. } => format!("{line} committed"),
             Reply::Refused { line, .. } => format!("{line} refused"),
+            Reply::Repeated { line, .. } => format!("{line} repeated"),
+            Reply::Turned { line, .. } => format!("{line} turned"),
             Reply::Failed(failed) => format!("{} failed {}", failed.line, failed.code),
         };
         let ticks = reply.records().filter_map(|record| record.header().tick);

@@ -120,7 +120,7 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
             begun.map_err(|error| begun_meanwhile(args.new, &name, not_begun(&name, given, error)))?
         }
     };
-    let mut answer = CommitAnswer::new(name.clone(), args.dry_run);
+    let mut answer = CommitAnswer::new(name.clone(), recorder.head().tick(), args.dry_run);
     // Acknowledgements on the same terminal say the same, and better.
     let progress = (!std::io::stdout().is_terminal() || global.output.is_some())
         .then(|| Progress::start(global, "commit", "intents", None));

@@ -167,3 +167,92 @@ fn a_rebase_passes_over_what_is_there() {
     assert_eq!(paid(&place, "again"), r#"["lee","lee"]"#);
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
 }
+
+/// Two agents decide on the same free seat; the answer to the first is lost, and it sends its line again.
+#[test]
+fn a_line_says_what_it_was_decided_on() {
+    let place = Place::with_store();
+    commit(
+        &place,
+        "hall",
+        r#"{"type":"plan.update","agent":"seed","delta":[{"set":"/seats_left","value":1}]}"#,
+    );
+    let take = |agent: &str, key: &str| {
+        format!(
+            r#"{{"type":"plan.update","agent":"{agent}","base":1,"key":"{key}","delta":[{{"add":"/seats_left","value":-1}}]}}"#
+        )
+    };
+    let send = |line: &str| {
+        let ran = place.run_with(&["commit", "--run", "hall", "--json"], line.as_bytes());
+        let answer = crate::support::parse(&ran.stdout);
+        let item = answer.get("items").and_then(|items| items.as_array()?.get(0).cloned()).unwrap();
+        let what = item.get("what").and_then(|what| what.as_str()).unwrap().to_owned();
+        (ran.code, what, item)
+    };
+    let (code, what, item) = send(&take("ann", "r-17"));
+    assert_eq!((code, what.as_str(), item.get("head").unwrap().as_u64()), (0, "committed", Some(2)));
+    let (code, what, item) = send(&take("bob", "r-18"));
+    assert_eq!((code, what.as_str()), (5, "stale"));
+    let reason = item.get("reason").unwrap();
+    let told = ["base", "changed", "code", "head"].map(|name| reason.get(name).unwrap().to_string());
+    assert_eq!(told, ["1", r#"["/seats_left"]"#, r#""E0407""#, "2"]);
+    // The same line again, whatever the run is at; also in a fork, which has it from its parent.
+    for _ in 0..2 {
+        let (code, what, item) = send(&take("ann", "r-17"));
+        assert_eq!((code, what.as_str(), item.get("tick").unwrap().as_u64()), (0, "repeated", Some(2)));
+    }
+    place.ok(&["fork", "hall", "--from", "tip", "--as", "branch"]);
+    let ran = place.run_with(&["commit", "--run", "branch"], take("ann", "r-17").as_bytes());
+    assert!(ran.code == 0 && ran.stdout.starts_with("repeated  tick 2  "), "{}", ran.stdout);
+    // Another line with the key is not taken. A line that was not taken has not used its key.
+    let (code, what, item) = send(&take("cid", "r-17"));
+    assert_eq!((code, what.as_str()), (5, "key_used"));
+    assert_eq!(item.get("reason").and_then(|reason| reason.get("tick")?.as_u64()), Some(2));
+    let (code, what, _) = send(&take("bob", "r-18").replace(r#""base":1"#, r#""base":2"#));
+    assert_eq!((code, what.as_str()), (0, "committed"));
+    assert_eq!(
+        place.json(&["state", "hall", "--path", "seats_left"]).1.get("value").unwrap().as_f64(),
+        Some(-1.0)
+    );
+    // In one stream, with lines that say neither; a line behind one that is not taken is read.
+    let lines = [
+        r#"{"type":"plan.update","agent":"a"}"#,
+        r#"{"type":"plan.update","agent":"a","base":9}"#,
+        r#"{"type":"plan.update","agent":"a","base":4,"key":"k"}"#,
+        r#"{"type":"plan.update","agent":"a","key":"k"}"#,
+        r#"{"type":"plan.update","agent":"a"}"#,
+    ];
+    let ran = place.run_with(&["commit", "--run", "hall"], lines.join("\n").as_bytes());
+    let words: Vec<&str> = ran.stdout.lines().map(|line| line.split(' ').next().unwrap()).collect();
+    assert_eq!((ran.code, words), (5, vec!["tick", "stale", "tick", "repeated", "tick"]), "{}", ran.stdout);
+    for bad in [r#"{"type":"plan.update","base":-1}"#, r#"{"type":"plan.update","key":""}"#] {
+        let ran = place.run_with(&["commit", "--run", "hall"], bad.as_bytes());
+        assert!(ran.code == 5 && ran.stdout.contains("E0209"), "{}", ran.stdout);
+    }
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}
+
+/// Eight writers send the same lines, each of them twice: each key is on record once.
+#[test]
+fn each_key_is_on_record_once() {
+    let place = Place::with_store();
+    commit(&place, "hall", r#"{"type":"plan.update","agent":"seed","delta":[{"set":"/n","value":0}]}"#);
+    let line = |key: usize| {
+        format!(r#"{{"type":"plan.update","agent":"a","key":"k{key}","delta":[{{"add":"/n","value":1}}]}}"#)
+    };
+    std::thread::scope(|scope| {
+        for writer in 0..8 {
+            let (place, line) = (&place, &line);
+            scope.spawn(move || {
+                let lines: Vec<String> =
+                    (0..20).flat_map(|at| [line((at + writer) % 20), line((at + writer) % 20)]).collect();
+                let ran = place.run_with(&["commit", "--run", "hall"], lines.join("\n").as_bytes());
+                assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+                assert_eq!(ran.stdout.lines().count(), 40, "{}", ran.stdout);
+            });
+        }
+    });
+    assert_eq!(place.json(&["state", "hall", "--path", "n"]).1.get("value").unwrap().as_u64(), Some(20));
+    assert_eq!(place.json(&["log", "hall"]).1.get("total").unwrap().as_u64(), Some(21));
+    assert!(place.ok(&["verify", "hall", "--replay"]).contains("reproduced"));
+}

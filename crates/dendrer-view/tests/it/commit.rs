@@ -32,7 +32,7 @@ fn replies(dry_run: bool) -> Vec<Reply> {
 
 #[test]
 fn each_line_has_its_reply_and_the_counts_come_last() {
-    let mut answer = CommitAnswer::new(run_name("r"), false);
+    let mut answer = CommitAnswer::new(run_name("r"), 0, false);
     let lines =
         replies(false).iter().flat_map(|reply| answer.item_lines(reply, &Page::WIDE)).collect::<Vec<_>>();
     check(
@@ -49,7 +49,7 @@ fn each_line_has_its_reply_and_the_counts_come_last() {
 
 #[test]
 fn a_dry_run_acknowledges_nothing() {
-    let mut answer = CommitAnswer::new(run_name("r"), true);
+    let mut answer = CommitAnswer::new(run_name("r"), 0, true);
     let lines =
         replies(true).iter().flat_map(|reply| answer.item_lines(reply, &Page::WIDE)).collect::<Vec<_>>();
     check(
@@ -61,6 +61,6 @@ fn a_dry_run_acknowledges_nothing() {
         would be tick 2  sha256:ID  plan.update  line 4   WARN [{"kind":"late","message":"slow"}]
         (stderr) nothing was written (dry run): 2 transitions, 1 refused, 1 anomaly"#,
     );
-    let summary = r#"{"committed":2,"dry_run":true,"refused":1,"run":"r","schema":"dendrer.commit/1"}"#;
+    let summary = r#"{"committed":2,"dry_run":true,"refused":1,"repeated":0,"run":"r","schema":"dendrer.commit/1","stale":0}"#;
     assert_eq!(answer.summary().to_string(), summary);
 }

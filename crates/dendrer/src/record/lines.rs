@@ -15,10 +15,10 @@ use dendrer_kernel::step::LineFault;
 use dendrer_object::intent::IntentError;
 use dendrer_object::json::{self, JsonError};
 use dendrer_object::record::{Author, Kind, Record};
-use dendrer_object::{Code, Delta, Intent, Value};
+use dendrer_object::{Code, Delta, Intent, KEY, Pointer, Value};
 
 use crate::error::Error;
-use crate::recorder::Recorder;
+use crate::recorder::{Guarded, Recorder};
 
 /// Lines in one group, at most. A group is acknowledged while the next one is judged: in a larger group a durable line
 /// would wait longer for its reply, and throughput would hardly rise.
@@ -191,8 +191,48 @@ pub enum Reply {
         /// The `kernel.anomaly` that names a forged type.
         noted: Vec<Record>,
     },
+    /// The line is on record already: a line with its key was committed before.
+    Repeated {
+        /// The number of the line.
+        line: u64,
+        /// The transition.
+        record: Record,
+    },
+    /// The line was not taken, and nothing of it is on record: it was decided on another tick, or its key is another line's.
+    Turned {
+        /// The number of the line.
+        line: u64,
+        /// Why.
+        why: TurnedLine,
+    },
     /// Nothing of the line is on record, or it is unknown whether the disk has it.
     Failed(FailedLine),
+}
+
+/// Why a line with a `base` or a `key` was not taken.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum TurnedLine {
+    /// It was decided on another tick than the last one.
+    Stale {
+        /// The tick that it was decided on.
+        base: u64,
+        /// The last tick of the run.
+        head: u64,
+        /// Places that were written since, some of them.
+        changed: Vec<Pointer>,
+    },
+    /// Its key is that of the transition at this tick, which says something else.
+    KeyUsed(u64),
+}
+
+impl TurnedLine {
+    /// The code under which `dendrer explain` knows it.
+    pub fn code(&self) -> Code {
+        match self {
+            TurnedLine::Stale { .. } => Code::E0407,
+            TurnedLine::KeyUsed(_) => Code::E0433,
+        }
+    }
 }
 
 /// A line of which no record is acknowledged.
@@ -227,7 +267,10 @@ impl Reply {
     pub fn line(&self) -> Option<u64> {
         match self {
             Reply::Begun(_) => None,
-            Reply::Committed { line, .. } | Reply::Refused { line, .. } => Some(*line),
+            Reply::Committed { line, .. }
+            | Reply::Refused { line, .. }
+            | Reply::Repeated { line, .. }
+            | Reply::Turned { line, .. } => Some(*line),
             Reply::Failed(failed) => Some(failed.line),
         }
     }
@@ -238,7 +281,8 @@ impl Reply {
             Reply::Begun(record) => (Some(record), &[]),
             Reply::Committed { record, noted, .. } => (Some(record), noted),
             Reply::Refused { refusal, noted, .. } => (Some(refusal), noted),
-            Reply::Failed(_) => (None, &[]),
+            // A repetition acknowledges what was acknowledged before.
+            Reply::Failed(_) | Reply::Repeated { .. } | Reply::Turned { .. } => (None, &[]),
         };
         first.into_iter().chain(noted)
     }
@@ -253,11 +297,17 @@ pub struct LinesTally {
     pub refused: u64,
     /// Anomalies in the transitions.
     pub anomalies: u64,
+    /// Lines that are on record already.
+    pub repeated: u64,
+    /// Lines with a `base` or a `key` that were not taken.
+    pub turned: u64,
 }
 
 impl LinesTally {
     /// Counts the records of a reply.
     pub fn count(&mut self, reply: &Reply) {
+        self.repeated += u64::from(matches!(reply, Reply::Repeated { .. }));
+        self.turned += u64::from(matches!(reply, Reply::Turned { .. }));
         for record in reply.records() {
             match record.header().kind {
                 Kind::Transition => self.committed += 1,
@@ -325,9 +375,16 @@ struct Group {
     intents: Vec<Intent>,
     /// Lines that are no intents, each with the number of intents that precede it in the group.
     faults: VecDeque<(usize, Value, LineFault)>,
+    /// The line that ends the group, which has a `base` or a `key`: it is judged alone, behind all others.
+    guarded: Option<(u64, Box<Intent>)>,
     /// Whether no line follows.
     closed: bool,
     stopped: Option<LinesStopped>,
+}
+
+/// Whether a line is judged alone.
+fn is_guarded(intent: &Intent) -> bool {
+    intent.base.is_some() || intent.member(KEY).is_some()
 }
 
 impl<'r> Recording<'r> {
@@ -386,7 +443,13 @@ impl<'r> Recording<'r> {
                     Ok(None) => {}
                     Ok(Some(read)) => {
                         bytes += line.text.len();
-                        group.numbers.push(line.number);
+                        match read {
+                            LineRead::Intent(intent) if is_guarded(&intent) => {
+                                group.guarded = Some((line.number, intent));
+                                return group;
+                            }
+                            _ => group.numbers.push(line.number),
+                        }
                         match read {
                             LineRead::Intent(intent) => group.intents.push(*intent),
                             LineRead::Fault(value, fault) => {
@@ -414,7 +477,15 @@ impl<'r> Recording<'r> {
             self.judge(&mut group, replies);
         } else {
             self.propose(&mut group);
-            self.submit(group.numbers, replies);
+            self.submit(std::mem::take(&mut group.numbers), replies);
+        }
+        if let Some((line, intent)) = group.guarded.take().filter(|_| self.stopped.is_none()) {
+            while !self.groups.is_empty() {
+                self.settle(replies);
+            }
+            if self.stopped.is_none() && group.stopped.is_none() {
+                self.guard(line, &intent, &mut group, replies);
+            }
         }
         let ends = group.closed || group.stopped.is_some() || self.stopped.is_some();
         if !ends {
@@ -432,6 +503,43 @@ impl<'r> Recording<'r> {
             self.recorder.discard();
         }
         self.ended = true;
+    }
+
+    /// Takes a line that has a `base` or a `key`, alone. Where another process moves the run on meanwhile, it is judged again.
+    fn guard(&mut self, line: u64, intent: &Intent, group: &mut Group, replies: &mut Vec<Reply>) {
+        loop {
+            let begun = match std::mem::take(&mut self.begins) {
+                true if self.dry_run => self.recorder.discard(),
+                true => match self.recorder.commit() {
+                    Ok(records) => records,
+                    Err(error) => return self.fail(vec![line], error, replies),
+                },
+                false => Vec::new(),
+            };
+            answer(Vec::new(), begun, replies);
+            let error = match self.recorder.propose_guarded(intent, self.dry_run) {
+                Ok(Guarded::Proposed(outcome)) if self.dry_run => {
+                    return answer(vec![line], outcome.records().into_iter().cloned().collect(), replies);
+                }
+                Ok(Guarded::Proposed(_)) => match self.recorder.commit() {
+                    Ok(records) => return answer(vec![line], records, replies),
+                    Err(error) if error.code() == Code::E0407 => continue,
+                    Err(error) => return self.fail(vec![line], error, replies),
+                },
+                Ok(Guarded::Repeated(record)) => return replies.push(Reply::Repeated { line, record }),
+                Ok(Guarded::KeyUsed(first)) => {
+                    let why = TurnedLine::KeyUsed(first.header().tick.unwrap_or(0));
+                    return replies.push(Reply::Turned { line, why });
+                }
+                Ok(Guarded::Stale { base, head, changed }) => {
+                    let why = TurnedLine::Stale { base, head, changed };
+                    return replies.push(Reply::Turned { line, why });
+                }
+                Err(error) => error,
+            };
+            group.stopped = Some(LinesStopped::Intent { line, error: Box::new(error) });
+            return;
+        }
     }
 
     /// Judges and seals the lines of a group. Keeps the numbers of those that became records.

@@ -4,8 +4,10 @@
 //! gathered durable. Nothing is acknowledged before that. If a group cannot be appended, the recorder stands
 //! again where the store stands, and nothing retries by itself.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt;
+use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use dendrer_kernel::contract::ImportRefused;
 use dendrer_kernel::pack::modules;
@@ -15,7 +17,7 @@ use dendrer_kernel::step::{
     self, Anomaly, Extension, Finding, Inputs, LineFault, Outcome, Pick, Picked, RunState, Seeds, Start,
 };
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, cut};
-use dendrer_object::{Intent, RunName, Value};
+use dendrer_object::{Delta, Intent, KEY, Pointer, RunName, Value};
 use dendrer_store::prelude::*;
 use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
 
@@ -39,6 +41,7 @@ pub struct Recorder {
     under_way: VecDeque<Submitted>,
     pending: Vec<Record>,
     snapshots: Snapshots,
+    keys: Keys,
 }
 
 impl fmt::Debug for Recorder {
@@ -88,6 +91,52 @@ struct Submitted {
     after: RunState,
 }
 
+/// What became of an intent that has a `base` or a `key`.
+#[derive(Debug, Clone)]
+pub enum Guarded {
+    /// It was judged; what comes out is gathered.
+    Proposed(Box<Outcome>),
+    /// It is on record already, as this transition.
+    Repeated(Record),
+    /// Its key is that of this transition, which says something else.
+    KeyUsed(Record),
+    /// It was decided on another tick than the last one.
+    Stale {
+        /// The tick that it was decided on.
+        base: u64,
+        /// The last tick.
+        head: u64,
+        /// Places that were written between them.
+        changed: Vec<Pointer>,
+    },
+}
+
+/// How many places a stale line is told, at most.
+const CHANGED_MAX: usize = 20;
+
+/// The keys of the transitions of a run.
+#[derive(Debug, Default)]
+struct Keys {
+    ticks: HashMap<Arc<str>, u64>,
+    /// Up to which tick they were read.
+    upto: u64,
+}
+
+/// Whether a recorded transition is what an intent proposes: what the kernel added does not count.
+fn is_repetition(first: &Record, intent: &Intent, takes_delta: bool) -> Result<bool, Error> {
+    let Some(mut recorded) = replay::intent(first, takes_delta)? else { return Ok(false) };
+    // The class of the tool is the pack's, where the line claimed none.
+    if intent.member("effect").is_none() {
+        recorded.members.retain(|(name, _)| &**name != "effect");
+    }
+    let bare = |intent: &Intent| {
+        let mut bare = Intent { base: None, noted: Vec::new(), ..intent.clone() };
+        bare.links.sort();
+        bare
+    };
+    Ok(bare(&recorded) == bare(intent))
+}
+
 impl Recorder {
     /// Begins a new run. Its `run` record is part of the first group.
     pub fn begin(
@@ -115,7 +164,17 @@ impl Recorder {
         let (settled, snapshots) = (head.clone(), Snapshots::default());
         let (pending, under_way) = (vec![record], VecDeque::new());
         let store = store.clone();
-        Ok(Recorder { store, surroundings, reducer, settled, head, pending, under_way, snapshots })
+        Ok(Recorder {
+            store,
+            surroundings,
+            reducer,
+            settled,
+            head,
+            pending,
+            under_way,
+            snapshots,
+            keys: Keys::default(),
+        })
     }
 
     /// Begins a fork. Its `run` record and its marker are the beginning of the first group; returns the marker, too.
@@ -132,8 +191,17 @@ impl Recorder {
         let (settled, snapshots) = (head.clone(), Snapshots::default());
         let (pending, under_way) = (vec![begin, marker.clone()], VecDeque::new());
         let store = store.clone();
-        let mut recorder =
-            Recorder { store, surroundings, reducer, settled, head, pending, under_way, snapshots };
+        let mut recorder = Recorder {
+            store,
+            surroundings,
+            reducer,
+            settled,
+            head,
+            pending,
+            under_way,
+            snapshots,
+            keys: Keys::default(),
+        };
         recorder.follow(inputs.behind(1))?;
         Ok((recorder, marker))
     }
@@ -172,7 +240,17 @@ impl Recorder {
         let snapshots = Snapshots { records, ..Snapshots::default() };
         let settled = head.clone();
         let (pending, under_way) = (Vec::new(), VecDeque::new());
-        Ok(Recorder { store, surroundings, reducer, settled, head, pending, under_way, snapshots })
+        Ok(Recorder {
+            store,
+            surroundings,
+            reducer,
+            settled,
+            head,
+            pending,
+            under_way,
+            snapshots,
+            keys: Keys::default(),
+        })
     }
 
     /// Where the run stands, with what is gathered.
@@ -200,6 +278,73 @@ impl Recorder {
     pub fn propose(&mut self, intent: &Intent) -> Result<Outcome, Error> {
         let outcomes = self.propose_each(std::slice::from_ref(intent));
         Ok(outcomes.map_err(|(_, error)| error)?.pop().expect("one for one"))
+    }
+
+    /// Judges an intent that has a `base` or a `key` (design, section 4), alone: nothing may be gathered or on its way. First the
+    /// run is read on to its end in the store, unless the recording is a dry run. The key is looked at before the base.
+    pub fn propose_guarded(&mut self, intent: &Intent, dry: bool) -> Result<Guarded, Error> {
+        if !dry {
+            self.catch_up()?;
+        }
+        if let Some(key) = intent.member(KEY).and_then(Value::as_str)
+            && let Some(tick) = self.tick_of_key(key)?
+        {
+            let trace = Trace::open(&self.store, self.head.run())?;
+            let first = trace.record(tick)?;
+            let is_same = is_repetition(&first, intent, self.takes_delta())?;
+            return Ok(if is_same { Guarded::Repeated(first) } else { Guarded::KeyUsed(first) });
+        }
+        let head = self.head.tick();
+        if let Some(base) = intent.base.filter(|base| *base != head) {
+            return Ok(Guarded::Stale { base, head, changed: self.changed_since(base)? });
+        }
+        Ok(Guarded::Proposed(Box::new(self.propose(intent)?)))
+    }
+
+    /// Reads the run on to its end in the store.
+    fn catch_up(&mut self) -> Result<(), Error> {
+        self.store.refresh()?;
+        // A run that only begins is not in the store yet.
+        if !self.pending.is_empty() || self.store.run(self.head.run())?.is_none() {
+            return Ok(());
+        }
+        let trace = Trace::open(&self.store, self.head.run())?;
+        if trace.tip() != self.head.tick() {
+            let (head, records) = trace.fold_head(trace.tip())?;
+            self.snapshots = Snapshots { records, ..Snapshots::default() };
+            self.settled = head.clone();
+            self.head = head;
+        }
+        Ok(())
+    }
+
+    /// The tick of the transition with a key. The keys of a run are read once, and those of later ticks when they are asked for.
+    fn tick_of_key(&mut self, key: &str) -> Result<Option<u64>, Error> {
+        if self.store.run(self.head.run())?.is_some() {
+            let trace = Trace::open(&self.store, self.head.run())?;
+            let (from, to) = (self.keys.upto + 1, trace.tip().min(self.head.tick()));
+            let known = &mut self.keys.ticks;
+            trace.for_each(from, to, &mut |tick, record| {
+                let place = format!("/{KEY}");
+                let key = record.body().value(&place).and_then(|key| key.as_str().map(Arc::<str>::from));
+                known.extend(key.map(|key| (key, tick)));
+                ControlFlow::Continue(())
+            })?;
+            self.keys.upto = to.max(self.keys.upto);
+        }
+        Ok(self.keys.ticks.get(key).copied())
+    }
+
+    /// The places that were written behind a tick, at most [`CHANGED_MAX`] of them.
+    fn changed_since(&self, base: u64) -> Result<Vec<Pointer>, Error> {
+        let trace = Trace::open(&self.store, self.head.run())?;
+        let mut changed = BTreeSet::new();
+        trace.for_each(base.saturating_add(1), trace.tip(), &mut |_, record| {
+            let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+            changed.extend(delta.iter().flat_map(Delta::paths).cloned());
+            if changed.len() < CHANGED_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(changed.into_iter().take(CHANGED_MAX).collect())
     }
 
     /// As [`Recorder::propose`], but what comes out is taken back where `keep`, which is given the head before and after, does
