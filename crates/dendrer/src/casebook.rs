@@ -169,12 +169,13 @@ pub fn find(store: &impl ReadHandle, label: &str) -> Result<Option<Place>, Error
     Ok(labels_of(store)?.remove(label))
 }
 
-/// Puts a label on a moment. Its name is that of no run and no other label.
+/// Puts a label on a moment. Its name is that of no run; with `moves` it is put from one moment on another.
 pub fn label(
     store: &Shared,
     label: &str,
     at: &Place,
     by: &str,
+    moves: bool,
     surroundings: Box<dyn Environment>,
 ) -> Result<Record, Error> {
     let refuse = |why| Error::LabelName { name: label.to_owned(), why };
@@ -189,8 +190,14 @@ pub fn label(
         return Err(refuse("a run is called that"));
     }
     let mut recorder = open(store, surroundings)?;
-    if labels(recorder.head().state()).contains_key(label) {
-        return Err(refuse("there is such a label already; take it off first"));
+    let known = labels(recorder.head().state());
+    match known.contains_key(label) {
+        true if !moves => return Err(refuse("there is such a label already; move it, or take it off first")),
+        false if moves => {
+            let near = nearest(label, known.keys().map(String::as_str)).map(str::to_owned);
+            return Err(Error::NoLabel { name: label.to_owned(), near });
+        }
+        _ => {}
     }
     let delta = Delta(vec![Op::set(Pointer::of(["labels", label]), Value::record(at.members()))]);
     propose(&mut recorder, named("label", label, by, delta, at))

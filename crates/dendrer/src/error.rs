@@ -405,6 +405,12 @@ pub enum Error {
         /// Why not.
         why: &'static str,
     },
+    /// A new run would have the name of a label.
+    #[error("{run} is the name of a label: take it off first, or give the run another name")]
+    NameOfLabel {
+        /// The name.
+        run: RunName,
+    },
     /// No label has this name.
     #[error("there is no label {name}{}", did_you_mean(near))]
     NoLabel {
@@ -540,7 +546,7 @@ impl Error {
             Error::NotImportable { .. } => Code::E0418,
             Error::Moved { .. } => Code::E0407,
             Error::Casebook { .. } | Error::OfCasebook { .. } | Error::NotCasebook { .. } => Code::E0424,
-            Error::LabelName { .. } => Code::E0210,
+            Error::LabelName { .. } | Error::NameOfLabel { .. } => Code::E0210,
             Error::NoLabel { .. } => Code::E0120,
             Error::Undeclared(name) => name.code(),
             Error::Address(error) => error.code(),

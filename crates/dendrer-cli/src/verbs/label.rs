@@ -20,6 +20,9 @@ pub(crate) struct Label {
     /// What it is put on: RUN or RUN@TICK
     #[arg(conflicts_with = "remove", add = ArgValueCompleter::new(offers::runs))]
     pub(crate) rev: Option<String>,
+    /// Put it on another moment
+    #[arg(long, requires = "rev")]
+    pub(crate) r#move: bool,
     /// Take it off
     #[arg(long, requires = "name")]
     pub(crate) remove: bool,
@@ -37,7 +40,9 @@ pub(crate) fn run(global: &Global, args: &Label, out: &mut Out) -> Result {
         }
         (Some(name), Some(rev)) => {
             let at = context::runs::moment(global, rev, out)?;
-            Some(context::write_down(global, |store, world| casebook::label(store, name, &at, by, world))?)
+            Some(context::write_down(global, |store, world| {
+                casebook::label(store, name, &at, by, args.r#move, world)
+            })?)
         }
         (Some(name), None) => {
             let failure =

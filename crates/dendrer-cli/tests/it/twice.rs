@@ -256,3 +256,34 @@ fn each_key_is_on_record_once() {
     assert_eq!(place.json(&["log", "hall"]).1.get("total").unwrap().as_u64(), Some(21));
     assert!(place.ok(&["verify", "hall", "--replay"]).contains("reproduced"));
 }
+
+/// Runs and labels share one space of names, from both sides.
+#[test]
+fn a_name_keeps_its_meaning() {
+    let place = Place::with_store();
+    commit(&place, "job", "{\"type\":\"plan.update\"}\n{\"type\":\"plan.update\"}\n");
+    place.ok(&["label", "good", "job@1"]);
+    for args in [
+        &["commit", "--run", "good"][..],
+        &["fork", "job@1", "--as", "good"],
+        &["merge", "--as", "good", "--from", "job@1", "--from", "job@2"],
+        &["rebase", "job", "--onto", "job@1", "--as", "good"],
+    ] {
+        let ran = place.run_with(args, br#"{"type":"plan.update"}"#);
+        assert!(
+            ran.code != 0 && ran.stderr.contains("good is the name of a label"),
+            "{args:?} {}",
+            ran.stderr
+        );
+    }
+    let refused = place.run(&["label", "job", "job@1"]);
+    assert!(refused.code != 0 && refused.stderr.contains("a run is called that"), "{}", refused.stderr);
+    // A label is moved as a recorded act.
+    assert_ne!(place.run(&["label", "good", "job@2"]).code, 0);
+    place.ok(&["label", "good", "job@2", "--move"]);
+    assert!(place.ok(&["show", "good"]).starts_with("tick 2 "));
+    assert_eq!(place.run(&["label", "better", "job@2", "--move"]).code, 3);
+    place.ok(&["label", "good", "--remove"]);
+    commit(&place, "good", r#"{"type":"plan.update"}"#);
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}

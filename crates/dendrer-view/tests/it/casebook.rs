@@ -23,8 +23,8 @@ fn labels_are_listed_by_name() {
         r#"
         0 labels"#,
     );
-    casebook::label(&store, "the-whole", &at(&store, None), "ann", world(10)).unwrap();
-    let record = casebook::label(&store, "before", &at(&store, Some(2)), "ann", world(20)).unwrap();
+    casebook::label(&store, "the-whole", &at(&store, None), "ann", false, world(10)).unwrap();
+    let record = casebook::label(&store, "before", &at(&store, Some(2)), "ann", false, world(20)).unwrap();
     let mut answer = LabelsAnswer { labels: casebook::labels_of(&store).unwrap(), recorded: None };
     check(
         &text(&answer, &Page::WIDE),

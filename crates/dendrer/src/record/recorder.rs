@@ -145,6 +145,7 @@ impl Recorder {
         surroundings: Box<dyn Environment>,
     ) -> Result<Recorder, Error> {
         casebook_name::refuse_name(&start.run)?;
+        casebook_name::refuse_label(store, &start.run)?;
         Recorder::begin_any(store, start, surroundings)
     }
 
@@ -186,6 +187,7 @@ impl Recorder {
         mut surroundings: Box<dyn Environment>,
     ) -> Result<(Recorder, Record), Error> {
         casebook_name::refuse_name(&fork.run)?;
+        casebook_name::refuse_label(store, &fork.run)?;
         let inputs = Inputs { clock: surroundings.now(), seeds: Seeds::of_secret(surroundings.seed().0) };
         let (begin, marker, head) = step::fork(parent, fork, inputs)?;
         let (settled, snapshots) = (head.clone(), Snapshots::default());

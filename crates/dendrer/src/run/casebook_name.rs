@@ -17,6 +17,24 @@ pub(crate) fn refuse_name(run: &RunName) -> Result<(), Error> {
     }
 }
 
+/// Refuses the name of a label for a new run: an address with it would mean another moment from then on.
+pub(crate) fn refuse_label(store: &impl ReadHandle, run: &RunName) -> Result<(), Error> {
+    let casebook: RunName = NAME.parse().expect("the name of a run");
+    let store = store.to_handle();
+    if *run == casebook || store.run(&casebook)?.is_none() {
+        return Ok(());
+    }
+    let trace = Trace::open(&store, &casebook)?;
+    if !is_casebook(&trace) {
+        return Ok(());
+    }
+    let state = trace.state(trace.tip())?;
+    match state.get("labels").and_then(|labels| labels.get(run.as_str())).is_some() {
+        true => Err(Error::NameOfLabel { run: run.clone() }),
+        false => Ok(()),
+    }
+}
+
 /// Whether a run is the casebook of its store. A run of this name without the mark is an ordinary run.
 pub fn is_casebook(trace: &Trace) -> bool {
     trace.name().as_str() == NAME && is_marked(trace.start())
