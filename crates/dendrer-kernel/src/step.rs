@@ -928,19 +928,29 @@ fn refusal_of(
     links.sort_unstable();
     links.dedup();
     let header = Header {
+        type_name: Some(intent.type_name.clone()),
+        author: intent.author,
+        links,
+        ..refusal_header(head, inputs)
+    };
+    (header, content)
+}
+
+/// The header of a refusal, of an agent's line without a type. It has no head yet.
+fn refusal_header(head: &RunState, inputs: Inputs) -> Header {
+    Header {
         store: head.store,
         kind: Kind::Refusal,
         run: Some(head.run.clone()),
         tick: None,
         prev: None,
         head: None,
-        type_name: Some(intent.type_name.clone()),
-        author: intent.author,
+        type_name: None,
+        author: Author::Agent,
         ts: inputs.clock.max(head.ts),
-        links,
+        links: Vec::new(),
         pack: head.terms.digest,
-    };
-    (header, content)
+    }
 }
 
 fn seal(header: Header, content: Vec<(&str, Value)>, seed: Seed) -> Result<Record, SealError> {

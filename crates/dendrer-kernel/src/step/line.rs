@@ -2,10 +2,10 @@
 
 use std::sync::Arc;
 
-use dendrer_object::record::{Author, Header, Kind, Record, SealError};
+use dendrer_object::record::{Author, Header, Record, SealError};
 use dendrer_object::{Code, Value};
 
-use super::{Inputs, Outcome, Reason, Refused, RunState, Stage, make_anomaly, seal};
+use super::{Inputs, Outcome, Reason, Refused, RunState, Stage, make_anomaly, refusal_header, seal};
 use crate::ontology::{by, check_name};
 use crate::sealed::fact;
 
@@ -112,18 +112,6 @@ pub(super) fn line_refusal(
     why: Value,
     inputs: Inputs,
 ) -> Result<Record, SealError> {
-    let header = Header {
-        store: head.store,
-        kind: Kind::Refusal,
-        run: Some(head.run.clone()),
-        tick: None,
-        prev: None,
-        head: Some(head.id),
-        type_name: None,
-        author: Author::Agent,
-        ts: inputs.clock.max(head.ts),
-        links: Vec::new(),
-        pack: head.terms.digest,
-    };
+    let header = Header { head: Some(head.id), ..refusal_header(head, inputs) };
     seal(header, vec![("agent_id", Value::from(agent)), (LINE, line), ("reason", why)], inputs.seeds.nth(0))
 }

@@ -27,7 +27,6 @@ use dendrer_object::{Code, Digest, Pointer, RunName, TypeName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
-use crate::change::history::origin_of;
 use crate::error::Error;
 use crate::pack;
 use crate::recorder::{Environment, Recorder};
@@ -483,7 +482,7 @@ impl Next<'_> {
                 link.hash = *id;
             }
         }
-        let intent = intent.of_origin(origin_of(self.record));
+        let intent = intent.of_origin(self.record.id());
         let tick = recorder.head().tick() + 1;
         match recorder.propose(&intent)? {
             Outcome::Committed(record) | Outcome::Violated { record, .. } => {

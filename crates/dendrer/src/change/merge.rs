@@ -566,28 +566,32 @@ fn last_common(sources: &[MergeInput<'_>]) -> Result<Vec<(BaseMoment, Value)>, E
     }
     let store = sources[0].trace.store();
     let (first, others) = histories.split_first().expect("two sources at least");
-    let mut common: Vec<(RunName, u64)> = Vec::new();
+    let mut common: Vec<(RunName, u64, Option<Trace>)> = Vec::new();
     for (run, upto) in first {
         let upto = others.iter().map(|other| other.get(run).copied()).chain([Some(*upto)]).min().flatten();
-        common.extend(upto.map(|upto| (run.clone(), upto)));
+        let Some(upto) = upto else { continue };
+        let is_source = sources.iter().any(|source| source.trace.name() == run);
+        let opened = (!is_source).then(|| Trace::open(store, run)).transpose()?;
+        common.push((run.clone(), upto, opened));
     }
     let mut moments = Vec::with_capacity(common.len());
-    for (run, tick) in &common {
-        let known = sources.iter().find(|source| source.trace.name() == run);
-        let opened = known.is_none().then(|| Trace::open(store, run)).transpose()?;
-        let trace = opened.as_ref().or(known.map(|source| source.trace)).expect("one of both");
+    for (run, tick, opened) in &common {
+        let source = sources.iter().map(|source| source.trace).find(|trace| trace.name() == run);
+        let trace = opened.as_ref().or(source).expect("it was opened, or is a source");
         let mut history = History::new();
         add_history(&mut history, trace, *tick)?;
-        let moment = BaseMoment { run: run.clone(), tick: *tick, record: trace.record(*tick)?.id() };
-        moments.push((moment, history, trace.state(*tick)?));
+        moments.push((run, *tick, trace, history));
     }
-    let is_followed = |moment: &BaseMoment| {
-        moments.iter().any(|(other, history, _)| {
-            other.run != moment.run && history.get(&moment.run).is_some_and(|upto| *upto >= moment.tick)
-        })
+    let is_followed = |run: &RunName, tick: u64| {
+        let others = moments.iter().filter(|(other, ..)| *other != run);
+        others.map(|(.., history)| history).any(|history| history.get(run).is_some_and(|upto| *upto >= tick))
     };
-    let last = moments.iter().filter(|(moment, ..)| !is_followed(moment));
-    Ok(last.map(|(moment, _, state)| (moment.clone(), state.clone())).collect())
+    let last = moments.iter().filter(|(run, tick, ..)| !is_followed(run, *tick));
+    last.map(|(run, tick, trace, _)| {
+        let moment = BaseMoment { run: (*run).clone(), tick: *tick, record: trace.record(*tick)?.id() };
+        Ok((moment, trace.state(*tick)?))
+    })
+    .collect()
 }
 
 /// The first conflict of a source that another merge left open, and that nobody decided up to there.

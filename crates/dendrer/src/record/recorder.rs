@@ -162,20 +162,28 @@ impl Recorder {
         let inputs = Inputs { clock: surroundings.now(), seeds: Seeds::of_secret(surroundings.seed().0) };
         let reducer = pack::reducer_for(start)?;
         let (record, head) = step::begin(store.info().id, start, inputs)?;
-        let (settled, snapshots) = (head.clone(), Snapshots::default());
-        let (pending, under_way) = (vec![record], VecDeque::new());
-        let store = store.clone();
-        Ok(Recorder {
+        Ok(Recorder::at(store.clone(), surroundings, reducer, head, vec![record]))
+    }
+
+    /// A recorder of a run whose head is known, with what is gathered of it.
+    fn at(
+        store: Shared,
+        surroundings: Box<dyn Environment>,
+        reducer: Box<dyn Reducer + Send + Sync>,
+        head: RunState,
+        pending: Vec<Record>,
+    ) -> Recorder {
+        Recorder {
             store,
             surroundings,
             reducer,
-            settled,
+            settled: head.clone(),
             head,
+            under_way: VecDeque::new(),
             pending,
-            under_way,
-            snapshots,
+            snapshots: Snapshots::default(),
             keys: Keys::default(),
-        })
+        }
     }
 
     /// Begins a fork. Its `run` record and its marker are the beginning of the first group; returns the marker, too.
@@ -190,20 +198,8 @@ impl Recorder {
         casebook_name::refuse_label(store, &fork.run)?;
         let inputs = Inputs { clock: surroundings.now(), seeds: Seeds::of_secret(surroundings.seed().0) };
         let (begin, marker, head) = step::fork(parent, fork, inputs)?;
-        let (settled, snapshots) = (head.clone(), Snapshots::default());
-        let (pending, under_way) = (vec![begin, marker.clone()], VecDeque::new());
-        let store = store.clone();
-        let mut recorder = Recorder {
-            store,
-            surroundings,
-            reducer,
-            settled,
-            head,
-            pending,
-            under_way,
-            snapshots,
-            keys: Keys::default(),
-        };
+        let mut recorder =
+            Recorder::at(store.clone(), surroundings, reducer, head, vec![begin, marker.clone()]);
         recorder.follow(inputs.behind(1))?;
         Ok((recorder, marker))
     }
@@ -238,21 +234,10 @@ impl Recorder {
         let (head, records) = trace.fold_head(trace.tip())?;
         let reducer = pack::reducer_of(&trace)?;
         drop(trace);
+        let mut recorder = Recorder::at(store, surroundings, reducer, head, Vec::new());
         // How large the state is shows when it is written out.
-        let snapshots = Snapshots { records, ..Snapshots::default() };
-        let settled = head.clone();
-        let (pending, under_way) = (Vec::new(), VecDeque::new());
-        Ok(Recorder {
-            store,
-            surroundings,
-            reducer,
-            settled,
-            head,
-            pending,
-            under_way,
-            snapshots,
-            keys: Keys::default(),
-        })
+        recorder.snapshots.records = records;
+        Ok(recorder)
     }
 
     /// Where the run stands, with what is gathered.
