@@ -563,7 +563,7 @@ fn no_line_over_a_pipe_is_on_record_as_judged() {
     println!("deep: door {}", 4 * count * rounds as usize);
 }
 
-/// What an imported agent says of itself is kept as its word, and judged by nobody.
+/// What an imported agent says of itself is kept as its word, and is no judgement.
 #[test]
 fn no_line_of_an_import_is_on_record_as_judged() {
     let place = Place::with_store();

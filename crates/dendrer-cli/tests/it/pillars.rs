@@ -252,7 +252,7 @@ progress_contracts:
     says("W0450", "over cannot be judged where state.limits[state.owner] is missing");
     says("W0450", "over cannot be judged before limits is written");
     says("W0450", "room cannot be judged before kept is written");
-    // What is guarded, or written by nobody but who may, is no finding.
+    // A guarded index and a field with writers are no findings.
     assert!(
         !ran.stdout.contains("state.limits[state.who]") && !ran.stdout.contains("may write kept"),
         "{}",

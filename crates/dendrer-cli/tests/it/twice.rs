@@ -46,7 +46,7 @@ fn a_merge_brings_nothing_back() {
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
 }
 
-/// Both changed one place: one removed it. All is kept until somebody decides, also for the removal.
+/// Both changed one place: one removed it. The conflict keeps all sides until it is decided, the removal too.
 #[test]
 fn a_removal_beside_a_change_is_a_conflict() {
     let place = Place::with_store();

@@ -1,6 +1,7 @@
 use std::path::Path;
 
-use dendrer::cherrypick::{Candidate, PickTerms};
+use dendrer::cherrypick::{Candidate, Imported, PickTerms};
+use dendrer::kernel::contract::ImportRefused;
 use dendrer::kernel::step::{Stage, Start};
 use dendrer::pack;
 use dendrer::store::Shared;
@@ -102,5 +103,29 @@ fn a_refused_import_ends_with_its_problem() {
         help: dendrer fork --run trader-b --from tip --set risk_threshold=0.95 --as trader-b-retry
         help: dendrer cherrypick trader-a@1 --into trader-b-retry
               see: dendrer explain E0412"#,
+    );
+}
+
+/// D-166: a context that the source state does not give is the third answer of `validate_import` (appendix E.2).
+#[test]
+fn a_context_of_another_state_is_refused_in_the_shape_of_the_paper() {
+    let store = traders(0.95);
+    let (source, into) = (trace(&store, "trader-a"), run_name("trader-b"));
+    let mut pick = Candidate::read(&source, 1).unwrap().check(&trace(&store, "trader-b"), 0).unwrap();
+    pick.checked.refused = Some(ImportRefused::HashUnderspecified { is_hidden: false });
+    let imported = repo(&store).cherrypick(&into, &mut pick, 0, PickTerms::default()).unwrap();
+    let answer = CherrypickAnswer {
+        pick: &pick,
+        into: &into,
+        tip: 0,
+        imported: &imported,
+        show_hash: false,
+        dry_run: false,
+    };
+    assert!(matches!(imported, Imported::Refused(_)));
+    assert_eq!(answer.end(), End::Problem(Code::E0413));
+    assert_eq!(
+        answer.document().get("validation").unwrap().to_string(),
+        r#"{"error":"hash_contract_mismatch","reason":"hash_underspecified"}"#
     );
 }
