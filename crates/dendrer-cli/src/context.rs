@@ -39,6 +39,7 @@ use crate::out::files;
 use crate::progress::Progress;
 
 pub(crate) mod care;
+pub(crate) mod choice;
 pub(crate) mod keys;
 pub(crate) mod mark;
 pub(crate) mod named;

@@ -295,6 +295,14 @@ fn carried_lines(carried: &Carried, tip: u64) -> Vec<Line> {
         None => format!("reached    the parent's last tick, {tip}").into(),
         Some((tick, why)) => format!("stopped    before parent tick {tick}: {}", stopped(why)).into(),
     });
+    let left_out = carried.left_out.iter().take(TICKS_SHOWN).map(|(tick, why)| {
+        Line::styled(Style::Warn, format!("left out   parent tick {tick}: {}", stopped(why)))
+    });
+    lines.extend(left_out);
+    if carried.left_out.len() > TICKS_SHOWN {
+        let more = carried.left_out.len() - TICKS_SHOWN;
+        lines.push(Line::note(format!("note: {more} more were left out; --format json lists all of them")));
+    }
     for (ticks, what) in [
         (&carried.errors, "a rule met an error here, and the state does not follow, at parent"),
         (&carried.unmoved, "another answer changed nothing in the state at parent"),
@@ -332,6 +340,8 @@ fn stopped(why: &ForkStopped) -> String {
         ForkStopped::Kernel(type_name) => {
             format!("the kernel wrote {type_name} about the parent; here it writes what happens here")
         }
+        ForkStopped::LeftOut(tick) => format!("it rests on parent tick {tick}, which is left out"),
+        ForkStopped::NotChosen => "its type is not one of --only".to_owned(),
         ForkStopped::Refused(code, reason) => {
             format!("it is refused here ({code}): {}", quote::escape(reason))
         }
@@ -342,30 +352,31 @@ fn carried_json(carried: &Carried) -> Value {
     let ticks = carried.ticks.iter().map(|(parent, here)| {
         Value::record([("parent", Value::from(*parent)), ("tick", Value::from(*here))])
     });
-    let stop = carried.stopped.as_ref().map(|(tick, why)| {
-        let (kind, path, then, now) = match why {
-            ForkStopped::Rests(_) => ("rests_on", None, None, None),
-            ForkStopped::DecidedOn(path, then, now) => {
-                ("decided_on", Some(path), then.as_ref(), now.as_ref())
-            }
-            ForkStopped::Kernel(_) => ("kernel", None, None, None),
-            ForkStopped::Refused(..) => ("refused", None, None, None),
-        };
-        let value = |value: Option<&Value>| value.cloned().unwrap_or(Value::Null);
-        Value::record([
-            ("parent", Value::from(*tick)),
-            ("kind", Value::from(kind)),
-            ("why", Value::from(stopped(why))),
-            ("path", Value::from(path.map(|path| path.as_str()))),
-            ("then", value(then)),
-            ("now", value(now)),
-        ])
-    });
+    let stop = carried.stopped.as_ref().map(|(tick, why)| not_carried(*tick, why));
+    let left_out = carried.left_out.iter().map(|(tick, why)| not_carried(*tick, why));
     Value::record([
         ("ticks", Value::array(ticks)),
         ("unsaid", Value::array(carried.silent.iter().map(|tick| Value::from(*tick)))),
         ("errors", Value::array(carried.errors.iter().map(|tick| Value::from(*tick)))),
         ("unmoved", Value::array(carried.unmoved.iter().map(|tick| Value::from(*tick)))),
+        ("left_out", Value::array(left_out)),
         ("stopped", stop.unwrap_or(Value::Null)),
+    ])
+}
+
+/// An intent of the parent that was not carried on, and why.
+fn not_carried(tick: u64, why: &ForkStopped) -> Value {
+    let (path, then, now) = match why {
+        ForkStopped::DecidedOn(path, then, now) => (Some(path), then.as_ref(), now.as_ref()),
+        _ => (None, None, None),
+    };
+    let value = |value: Option<&Value>| value.cloned().unwrap_or(Value::Null);
+    Value::record([
+        ("parent", Value::from(tick)),
+        ("kind", Value::from(why.kind())),
+        ("why", Value::from(stopped(why))),
+        ("path", Value::from(path.map(|path| path.as_str()))),
+        ("then", value(then)),
+        ("now", value(now)),
     ])
 }

@@ -45,6 +45,7 @@ impl Answer for RebaseAnswer<'_> {
             ("outcome", Value::from(self.outcome())),
             ("carried", Value::from(rebased.carried() as u64)),
             ("already", Value::from(rebased.already() as u64)),
+            ("left_out", Value::from(rebased.left_out() as u64)),
             ("unseen", Value::from(rebased.unseen())),
             ("marker", Value::from(tip.map(|_| rebased.forked.marker.id()))),
             ("tip", Value::from(tip)),
@@ -62,6 +63,9 @@ impl Answer for RebaseAnswer<'_> {
         let mut sum = vec![count(rebased.carried() as u64, "intent carries over", "intents carry over")];
         if rebased.already() > 0 {
             sum.push(format!("{} there already", rebased.already()));
+        }
+        if rebased.left_out() > 0 {
+            sum.push(format!("{} left out", rebased.left_out()));
         }
         sum.extend(rebased.stopped().map(|_| "1 needs a decision".to_owned()));
         if rebased.unseen() > 0 {
@@ -118,6 +122,7 @@ fn step_lines(rebased: &Rebased, width: Option<usize>) -> Vec<Line> {
     for step in &rebased.steps {
         let class = match (&step.fate, step.class) {
             (Fate::Stopped(_), _) => "STOP".to_owned(),
+            (Fate::LeftOut(_), _) => "SKIP".to_owned(),
             (_, Some(class)) => class.to_string(),
             _ => "-".to_owned(),
         };
@@ -133,6 +138,7 @@ fn step_lines(rebased: &Rebased, width: Option<usize>) -> Vec<Line> {
         let line = format!("  {line}");
         match &step.fate {
             Fate::Stopped(_) => Line::styled(Style::Bad, line),
+            Fate::LeftOut(_) => Line::styled(Style::Warn, line),
             _ => line.into(),
         }
     };
@@ -148,6 +154,7 @@ fn words(rebased: &Rebased, step: &Step) -> String {
         Fate::Left => format!("stays: the kernel wrote it about {}", rebased.source),
         Fate::Already(taken) => format!("passed over: it is there already, as {}@{}", taken.run, taken.tick),
         Fate::Stopped(why) => stopped(why),
+        Fate::LeftOut(why) => format!("left out: {}", stopped(why)),
         Fate::Carried { tick, basis, answer } => {
             let how = match (answer, basis) {
                 (Some(AnswerSource::Record), _) if acts => "recorded output only, never asked again",
@@ -226,6 +233,8 @@ fn stopped(why: &RebaseStopped) -> String {
             format!("it would violate {} here", quote::escape(&names))
         }
         RebaseStopped::Links => "it has as many links as a record may have".to_owned(),
+        RebaseStopped::LeftOut(tick) => format!("it rests on tick {tick}, which is left out"),
+        RebaseStopped::NotChosen => "its type is not one of --only".to_owned(),
         RebaseStopped::Refused(code, reason) => {
             format!("it is refused here ({code}): {}", quote::escape(reason))
         }
@@ -255,8 +264,8 @@ fn item(step: &Step) -> Value {
                 AnswerSource::AskedOther => "asked_other",
             });
         }
-        Fate::Stopped(why) => {
-            fate = "stopped";
+        Fate::Stopped(why) | Fate::LeftOut(why) => {
+            fate = if matches!(step.fate, Fate::LeftOut(_)) { "left_out" } else { "stopped" };
             let (path, then, now) = match why {
                 RebaseStopped::DecidedOn(path, then, now) => {
                     (Some(path.as_str()), then.as_ref(), now.as_ref())

@@ -11,3 +11,4 @@ pub mod merge;
 pub mod rebase;
 pub mod reduce;
 pub mod register;
+pub mod selection;

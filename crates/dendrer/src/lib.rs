@@ -62,7 +62,7 @@ pub mod trust;
 pub mod watch;
 
 pub use ask::{bisect, contract, contributors, diagnosis, diff, provenance, why};
-pub use change::{cherrypick, fork, merge, rebase, reduce};
+pub use change::{cherrypick, fork, merge, rebase, reduce, selection};
 pub use error::Error;
 pub use evidence::{bundle, verify};
 pub use record::recorder::Recorder;

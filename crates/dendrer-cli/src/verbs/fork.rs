@@ -10,12 +10,14 @@ use dendrer::address::Position;
 use dendrer::address::state_path;
 use dendrer::fork::{self, ForkTerms, ReplacedAnswer};
 use dendrer::kernel::pack::Bound;
+use dendrer::selection::Selection;
 use dendrer::{Repo, Trace};
 use dendrer_object::Code;
 use dendrer_object::{Delta, Pointer, Value, json};
 use dendrer_view::fork::{ForkAnswer, ForkExec};
 
 use crate::context;
+use crate::context::choice::Choice;
 use crate::context::packs::load;
 use crate::context::replies;
 use crate::context::runs::new_name;
@@ -71,6 +73,8 @@ pub(crate) struct Fork {
     /// Let the parent's later intents go through the door again, until one was decided on something else
     #[arg(long)]
     pub(crate) replay_rest: bool,
+    #[command(flatten)]
+    pub(crate) choice: Choice,
     /// Go on with it live: a command whose standard output is intents, a JSON line each, and which reads what became of them
     #[arg(long, value_name = "CMD")]
     pub(crate) exec: Option<String>,
@@ -126,6 +130,11 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
     refuse_two_values(&terms)?;
     if args.exec.as_ref().is_some_and(|command| command.trim().is_empty()) {
         return Err(Failure::new(Code::E0106, "--exec names no command").note("nothing was changed"));
+    }
+    terms.selection = args.choice.selection();
+    if terms.selection != Selection::default() && !args.replay_rest {
+        return Err(Failure::new(Code::E0106, "--skip and --only choose what --replay-rest takes")
+            .note("nothing was changed"));
     }
     let repo = context::target(global, &source, args.dry_run)?;
     let (mut recorder, forked) = repo.fork(&parent, tick, &terms)?;

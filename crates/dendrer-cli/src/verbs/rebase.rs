@@ -7,6 +7,7 @@ use dendrer_object::Code;
 use dendrer_view::rebase::RebaseAnswer;
 
 use crate::context;
+use crate::context::choice::Choice;
 use crate::context::runs::new_name;
 use crate::failure::Failure;
 use crate::failure::Result;
@@ -41,6 +42,8 @@ pub(crate) struct Rebase {
     /// Take in once more what is in the history of the base already
     #[arg(long)]
     pub(crate) again: bool,
+    #[command(flatten)]
+    pub(crate) choice: Choice,
     /// Say what would be made, but write nothing
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
@@ -89,6 +92,7 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
     terms.stop_on_context = args.stop_on.contains(&StopOn::Context);
     terms.keep = !is_dry;
     terms.again = args.again;
+    terms.selection = args.choice.selection();
     let repo = context::target(global, &reader, is_dry)?;
     let (mut recorder, rebased) = repo.rebase(&source, &base, tick, &terms, None)?;
     // A run that has nothing but its origin is of no use.

@@ -287,3 +287,100 @@ fn a_name_keeps_its_meaning() {
     commit(&place, "good", r#"{"type":"plan.update"}"#);
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
 }
+
+/// What does not fit is left out, and the facts behind it go on (case B22).
+#[test]
+fn an_intent_that_does_not_fit_is_left_out() {
+    let place = Place::with_store();
+    std::fs::write(
+        place.path().join("fund.yaml"),
+        FUND.replace("state:\n", "state:\n  limit: {init: 50}\n").replacen(
+            "  limit: {init: 50}\n  paid",
+            "  paid",
+            1,
+        ),
+    )
+    .unwrap();
+    let moved = r#"{"type":"observation.add","agent":"desk","intent":{"description":"kim moved"}}"#;
+    let lines = format!("{SEEN}\n{PAY}\n{moved}\n");
+    let args = ["commit", "--run", "main", "--pack", "fund.yaml", "--stage", "2"];
+    assert_eq!(place.run_with(&args, lines.as_bytes()).code, 0);
+    for (n, choice) in [&["--skip"][..], &["--only", "observation.add"]].into_iter().enumerate() {
+        let run = format!("retry-{n}");
+        let fork = ["fork", "main@1", "--set", "limit=40", "--replay-rest", "--as", &run];
+        let (code, made) = place.json(&[&fork[..], choice].concat());
+        assert_eq!(code, 0, "{made}");
+        let carried = made.get("carried").unwrap();
+        assert_eq!(carried.get("ticks").unwrap().to_string(), r#"[{"parent":3,"tick":3}]"#);
+        let left = carried.get("left_out").unwrap().as_array().unwrap().get(0).unwrap();
+        let kind = left.get("kind").unwrap().as_str().unwrap();
+        assert_eq!((left.get("parent").unwrap().as_u64(), kind), (Some(2), ["decided_on", "not_chosen"][n]));
+        // The marker names it, too.
+        let (_, marker) = place.json(&["show", &format!("{run}@2")]);
+        let sealed = marker.get("content").unwrap().get("fork").unwrap().get("left_out").unwrap().to_string();
+        assert_eq!(sealed, format!(r#"[{{"from_tick":2,"to_tick":2,"why":"{kind}"}}]"#));
+    }
+    // The same in a rebase, which is refused here by the contract.
+    let rebase = ["rebase", "main", "--onto", "retry-0@2", "--again", "--skip", "--as", "moved"];
+    let (code, made) = place.json(&rebase);
+    assert_eq!((code, made.get("left_out").unwrap().as_u64()), (0, Some(1)), "{made}");
+    assert_eq!(place.run(&["fork", "main@1", "--skip"]).code, 2);
+    assert_eq!(place.run(&["rebase", "main", "--onto", "retry-0", "--only", "observaton.add"]).code, 3);
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}
+
+/// What is left out takes its results along, by link, by call id and by what was asked, and what names any of it.
+#[test]
+fn what_is_left_out_takes_along_what_came_of_it() {
+    let place = Place::with_store();
+    let lines = [
+        r#"{"type":"plan.update","agent":"a","intent":{"description":"one"}}"#,
+        r#"{"type":"action.request","agent":"a","action":{"tool":"pay","call_id":"c1","params":{"n":1}}}"#,
+        r#"{"type":"action.request","agent":"b","action":{"tool":"pay","call_id":"c1","params":{"n":2}}}"#,
+        r#"{"type":"action.result","agent":"a","action":{"call_id":"c1","tool":"pay"},"result":{"output":1,"status":"ok"}}"#,
+        r#"{"type":"action.result","agent":"b","action":{"call_id":"c1","tool":"pay"},"result":{"output":2,"status":"ok"}}"#,
+        r#"{"type":"observation.add","agent":"c","links":[{"rel":"evidence","tick":4}],"intent":{"description":"it says 1"}}"#,
+        r#"{"type":"observation.add","agent":"c","links":[{"rel":"evidence","tick":6}],"intent":{"description":"I heard so"}}"#,
+        r#"{"type":"observation.add","agent":"c","links":[{"rel":"evidence","tick":5}],"intent":{"description":"it says 2"}}"#,
+        r#"{"type":"action.request","agent":"a","action":{"tool":"look","params":{}}}"#,
+        r#"{"type":"action.result","agent":"a","action":{"tool":"look","params":{}},"result":{"output":3,"status":"ok"}}"#,
+    ];
+    for line in lines {
+        // A link names a record by its id.
+        let linked = line.split_once(r#""tick":"#).map(|(before, after)| {
+            let (tick, after) = after.split_at(1);
+            let (_, named) = place.json(&["show", &format!("main@{tick}")]);
+            format!(r#"{before}"hash":{}{after}"#, named.get("id").unwrap())
+        });
+        commit(&place, "main", linked.as_deref().unwrap_or(line));
+    }
+    let left = |made: &dendrer_object::Value, name: &str| -> String {
+        let left = made.get("carried").unwrap().get("left_out").unwrap().as_array().unwrap();
+        left.iter().map(|one| format!("{}:{} ", one.get("parent").unwrap(), one.get(name).unwrap())).collect()
+    };
+    // Facts alone: each that came of a request goes with it.
+    let facts = ["fork", "main@1", "--replay-rest", "--only", "action.result,observation.add", "--as"];
+    let (_, made) = place.json(&[&facts[..], &["facts", "--skip"]].concat());
+    assert_eq!(
+        left(&made, "kind"),
+        "2:\"not_chosen\" 3:\"not_chosen\" 4:\"left_out\" 5:\"left_out\" 6:\"left_out\" 7:\"left_out\" 8:\"left_out\" 9:\"not_chosen\" 10:\"left_out\" "
+    );
+    // Without --skip it ends at the first that names something left out.
+    let (_, made) = place.json(&[&facts[..], &["ends"]].concat());
+    let stopped = made.get("carried").unwrap().get("stopped").unwrap();
+    assert_eq!(stopped.get("why").unwrap().as_str(), Some("it rests on parent tick 2, which is left out"));
+    // One request alone: an id is one agent's own.
+    place.ok(&["fork", "main@1", "--as", "base"]);
+    let only = ["rebase", "main", "--onto", "base@0", "--again", "--only"];
+    let (_, made) = place.json(&[&only[..], &["plan.update,observation.add", "--skip", "--plan"]].concat());
+    let fates: String = made
+        .get("items")
+        .unwrap()
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|item| item.get("fate").unwrap().as_str().unwrap().chars().next().unwrap())
+        .collect();
+    assert_eq!(fates, "clllllllll");
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}

@@ -63,6 +63,7 @@ fn a_fork_names_its_branch_point_and_its_changes() {
 #[test]
 fn intents_that_were_applied_again_end_with_the_reason() {
     let carried = Carried {
+        left_out: Vec::new(),
         ticks: vec![(3, 4), (4, 5)],
         silent: (3..13).collect(),
         errors: vec![3],

@@ -34,6 +34,7 @@ use crate::repo::Repo;
 use crate::run::casebook_name;
 use crate::run::declared;
 use crate::run::replay::replay_range;
+use crate::selection::{LeftBehind, Selection, sealed_ranges};
 use crate::trace::Trace;
 
 /// How many transitions are appended together while intents are carried on.
@@ -59,8 +60,12 @@ pub struct ForkTerms {
     pub replace: BTreeMap<u64, ReplacedAnswer>,
     /// The agent that went wrong, where the fork is its restoration from before that (dendrer paper 7).
     pub restored: Option<Arc<str>>,
+    /// Which of the parent's later intents go on, where they are carried on.
+    pub selection: Selection,
     /// What the marker says of the run whose intents go on here, where this is a rebase.
     pub(crate) rebased: Option<Value>,
+    /// What the marker says was left out, where there was a choice.
+    pub(crate) left_out: Option<Value>,
 }
 
 impl ForkTerms {
@@ -75,7 +80,21 @@ impl ForkTerms {
             pack: None,
             replace: BTreeMap::new(),
             restored: None,
+            selection: Selection::default(),
             rebased: None,
+            left_out: None,
+        }
+    }
+}
+
+impl ForkTerms {
+    /// Whether an intent is left out for this reason, in place of ending there.
+    fn leaves_out(&self, why: &ForkStopped) -> bool {
+        match why {
+            ForkStopped::NotChosen => true,
+            // A record of the kernel has no intent.
+            ForkStopped::Kernel(_) => self.selection.is_choice(),
+            _ => self.selection.skip,
         }
     }
 }
@@ -124,6 +143,9 @@ pub struct Forked {
     pub changed: Vec<Changed>,
     /// The marker.
     pub marker: Record,
+    /// The ticks of the parent that are not carried on, each with the reason, as the marker names them; `None` where there was no
+    /// choice.
+    pub(crate) left_out: Option<BTreeMap<u64, ForkStopped>>,
 }
 
 /// What became of the parent's later intents.
@@ -137,6 +159,8 @@ pub struct Carried {
     pub errors: Vec<u64>,
     /// The ticks of the parent whose answer was replaced, and whose change of the state is the same all the same.
     pub unmoved: Vec<u64>,
+    /// The ticks of the parent that were left out, and why.
+    pub left_out: Vec<(u64, ForkStopped)>,
     /// Where it stopped, and why; nothing where all of the parent was carried on.
     pub stopped: Option<(u64, ForkStopped)>,
 }
@@ -153,6 +177,24 @@ pub enum ForkStopped {
     Kernel(TypeName),
     /// The door turned it down: the code and the reason.
     Refused(Code, String),
+    /// It names a tick of the parent that was left out, or answers what was asked there.
+    LeftOut(u64),
+    /// Its type is not one that is taken.
+    NotChosen,
+}
+
+impl ForkStopped {
+    /// A word for programs.
+    pub fn kind(&self) -> &'static str {
+        match self {
+            ForkStopped::Rests(_) => "rests_on",
+            ForkStopped::DecidedOn(..) => "decided_on",
+            ForkStopped::Kernel(_) => "kernel",
+            ForkStopped::Refused(..) => "refused",
+            ForkStopped::LeftOut(_) => "left_out",
+            ForkStopped::NotChosen => "not_chosen",
+        }
+    }
 }
 
 impl Forked {
@@ -178,7 +220,30 @@ impl Repo {
 
 /// Forks a run at a tick. The run is read through one handle and the fork is written through another, of the same store.
 /// What is gathered is the caller's to commit, or to discard.
+///
+/// Where intents may be left out, they are carried on once without writing, because the marker, which comes first, names them.
 pub fn fork(
+    parent: &Trace,
+    store: &Shared,
+    tick: u64,
+    terms: &ForkTerms,
+    surroundings: Box<dyn Environment>,
+) -> Result<(Recorder, Forked), Error> {
+    if !terms.selection.is_choice() {
+        return fork_as_told(parent, store, tick, terms, surroundings);
+    }
+    terms.selection.check(parent)?;
+    let (mut plan, forked) = fork_as_told(parent, store, tick, terms, surroundings)?;
+    let carried = carry_on(&mut plan, parent, &forked, terms, false)?;
+    let ranges = sealed_ranges(carried.left_out.iter().map(|(tick, why)| (*tick, why.kind())));
+    let terms = &ForkTerms { left_out: Some(ranges), ..terms.clone() };
+    let (recorder, mut forked) = fork_as_told(parent, store, tick, terms, plan.into_surroundings())?;
+    forked.left_out = Some(carried.left_out.into_iter().collect());
+    Ok((recorder, forked))
+}
+
+/// Makes a fork whose marker says what the terms say.
+pub(super) fn fork_as_told(
     parent: &Trace,
     store: &Shared,
     tick: u64,
@@ -249,7 +314,7 @@ pub fn fork(
     };
     let (recorder, marker) = Recorder::fork(store, &head, &kernel_terms, reducer, surroundings)?;
     let state_root = head.state().digest();
-    Ok((recorder, Forked { tick, replayed_from, state_root, changed, marker }))
+    Ok((recorder, Forked { tick, replayed_from, state_root, changed, marker, left_out: None }))
 }
 
 /// The values that are to be set, as the fields that the pack declares hold them.
@@ -337,6 +402,10 @@ fn about(terms: &ForkTerms, changed: &[Changed]) -> Object {
     if let Some(rebased) = &terms.rebased {
         about.set("rebased", rebased.clone());
     }
+    if let Some(left_out) = &terms.left_out {
+        about.set("left_out", left_out.clone());
+        about.set("selection", terms.selection.sealed());
+    }
     about
 }
 
@@ -386,7 +455,8 @@ fn enforced(
 }
 
 /// Lets the parent's intents after the fork go through the door of the fork, in order, until one was decided on something
-/// that is different here. With `keep`, groups are appended on the way; otherwise all of it stays gathered.
+/// that is different here, or leaves out what the fork's terms say. With `keep`, groups are appended on the way; otherwise all of
+/// it stays gathered.
 pub fn carry_on(
     recorder: &mut Recorder,
     parent: &Trace,
@@ -396,6 +466,7 @@ pub fn carry_on(
 ) -> Result<Carried, Error> {
     let takes_delta = recorder.takes_delta();
     let mut carried = Carried::default();
+    let mut behind = LeftBehind::default();
     // What the ids of the parent's later records are here, and whether they say the same.
     let mut here: BTreeMap<Digest, (Digest, u64)> = BTreeMap::new();
     let mut there = parent.state(forked.tick)?;
@@ -420,15 +491,31 @@ pub fn carry_on(
             }
             // What the parent's contract found there; what it finds here is found again.
             if record.header().type_name.as_ref().is_some_and(|name| name.as_str() == VIOLATION) {
-                return Ok(Some(recorder.head().id()));
+                return Ok(Ok(recorder.head().id()));
+            }
+            let named = terms.selection.is_choice().then(|| behind.named_by(tick, &record)).flatten();
+            if let Some(why) = forked.left_out.as_ref().and_then(|left_out| left_out.get(&tick)) {
+                return Ok(Err(why.clone()));
+            }
+            if let Some(named) = named {
+                return Ok(Err(ForkStopped::LeftOut(named)));
             }
             let (record, there, here, contracts) = (&record, &there, &here, [&theirs, &ours]);
             Next { tick, record, there, here, terms, contracts, takes_delta }.take(recorder, &mut carried)
         };
         let made = take().map_err(|error| error.stopped_at(parent.name(), tick));
         let step = made.and_then(|made| {
-            let Some(id) = made else { return Ok(ControlFlow::Break(())) };
-            here.insert(record.id(), (id, tick));
+            match made {
+                Ok(id) => drop(here.insert(record.id(), (id, tick))),
+                Err(why) if terms.leaves_out(&why) => {
+                    behind.leave(tick, &record);
+                    carried.left_out.push((tick, why));
+                }
+                Err(why) => {
+                    carried.stopped = Some((tick, why));
+                    return Ok(ControlFlow::Break(()));
+                }
+            }
             there = replay::recorded_state(&there, &record)?;
             if keep && recorder.may_append() && recorder.pending() >= GROUP {
                 recorder.append()?;
@@ -457,22 +544,27 @@ struct Next<'a> {
 }
 
 impl Next<'_> {
-    /// Takes it through the door, and returns its id here; nothing where that is the end.
-    fn take(&self, recorder: &mut Recorder, carried: &mut Carried) -> Result<Option<Digest>, Error> {
+    /// Takes it through the door, and returns its id here, or why it is not taken.
+    fn take(
+        &self,
+        recorder: &mut Recorder,
+        carried: &mut Carried,
+    ) -> Result<Result<Digest, ForkStopped>, Error> {
+        let type_name = self.record.header().type_name.clone().expect("a transition has a type");
         let Some(mut intent) = replay::intent(self.record, self.takes_delta)? else {
-            let type_name = self.record.header().type_name.clone().expect("a transition has a type");
-            carried.stopped = Some((self.tick, ForkStopped::Kernel(type_name)));
-            return Ok(None);
+            return Ok(Err(ForkStopped::Kernel(type_name)));
         };
+        if !self.terms.selection.takes(&type_name) {
+            return Ok(Err(ForkStopped::NotChosen));
+        }
         let replaced = self.terms.replace.get(&self.tick);
-        match self.decided_on(&intent, recorder) {
-            // Another answer was asked for, whatever this one came of.
-            Basis::Differs(why) if replaced.is_none() => {
-                carried.stopped = Some((self.tick, why));
-                return Ok(None);
-            }
-            Basis::Unsaid => carried.silent.push(self.tick),
-            _ => {}
+        let basis = self.decided_on(&intent, recorder);
+        let is_unsaid = matches!(basis, Basis::Unsaid);
+        // Another answer was asked for, whatever this one came of.
+        if let Basis::Differs(why) = basis
+            && replaced.is_none()
+        {
+            return Ok(Err(why));
         }
         if let Some(answer) = replaced {
             replace(&mut intent, answer);
@@ -493,13 +585,14 @@ impl Next<'_> {
                 if has_rule_error(&record) {
                     carried.errors.push(self.tick);
                 }
+                if is_unsaid {
+                    carried.silent.push(self.tick);
+                }
                 carried.ticks.push((self.tick, tick));
-                Ok(Some(record.id()))
+                Ok(Ok(record.id()))
             }
             Outcome::Refused(refused) => {
-                let why = ForkStopped::Refused(refused.reason.code(), refused.reason.to_string());
-                carried.stopped = Some((self.tick, why));
-                Ok(None)
+                Ok(Err(ForkStopped::Refused(refused.reason.code(), refused.reason.to_string())))
             }
         }
     }

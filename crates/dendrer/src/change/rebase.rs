@@ -34,6 +34,7 @@ use crate::repo::Repo;
 use crate::run::casebook_name;
 use crate::run::pack;
 use crate::run::replay::replay_range;
+use crate::selection::{LeftBehind, Selection, sealed_ranges};
 use crate::trace::{Trace, read};
 
 /// Asks a tool again. An error ends the rebase and is told.
@@ -68,6 +69,10 @@ pub struct RebaseTerms {
     pub keep: bool,
     /// Takes in once more what is in the history of the base already.
     pub again: bool,
+    /// Which intents are taken.
+    pub selection: Selection,
+    /// What the marker names as left out, by tick of the source.
+    left_out: Option<BTreeMap<u64, RebaseStopped>>,
 }
 
 impl RebaseTerms {
@@ -80,6 +85,8 @@ impl RebaseTerms {
             stop_on_context: false,
             keep: true,
             again: false,
+            selection: Selection::default(),
+            left_out: None,
         }
     }
 }
@@ -108,6 +115,11 @@ impl Rebased {
     /// How many are in the history of the base already.
     pub fn already(&self) -> usize {
         self.steps.iter().filter(|step| matches!(step.fate, Fate::Already(_))).count()
+    }
+
+    /// How many were left out.
+    pub fn left_out(&self) -> usize {
+        self.steps.iter().filter(|step| matches!(step.fate, Fate::LeftOut(_))).count()
     }
 
     /// Where it ended before the last tick, and why.
@@ -172,6 +184,8 @@ pub enum Fate {
         /// Where its answer is from, if it is one.
         answer: Option<AnswerSource>,
     },
+    /// It was left out, and what follows went on.
+    LeftOut(RebaseStopped),
     /// It ended the rebase.
     Stopped(RebaseStopped),
 }
@@ -235,6 +249,10 @@ pub enum RebaseStopped {
     Links,
     /// The door turned it down: the code and the reason. The refusal is beside the new run.
     Refused(Code, String),
+    /// It names a tick of the source that was left out, or answers what was asked there.
+    LeftOut(u64),
+    /// Its type is not one that is taken.
+    NotChosen,
 }
 
 impl RebaseStopped {
@@ -258,6 +276,8 @@ impl RebaseStopped {
             RebaseStopped::Violates(_) => "violates",
             RebaseStopped::Links => "links",
             RebaseStopped::Refused(..) => "refused",
+            RebaseStopped::LeftOut(_) => "left_out",
+            RebaseStopped::NotChosen => "not_chosen",
         }
     }
 }
@@ -281,7 +301,39 @@ impl Repo {
 ///
 /// Both are replayed first, the base up to the tick and the source where it owns its ticks; where replay disagrees with the
 /// record, nothing is made.
+///
+/// Where intents may be left out, they are proposed once without writing, because the marker, which comes first, names them. A tool
+/// that is asked again is asked once all the same.
 pub fn rebase(
+    source: &Trace,
+    onto: &Trace,
+    tick: u64,
+    store: &Shared,
+    terms: &RebaseTerms,
+    ask: Option<&mut Ask<'_>>,
+    surroundings: Box<dyn Environment>,
+) -> Result<(Recorder, Rebased), Error> {
+    if !terms.selection.is_choice() {
+        return rebase_as_told(source, onto, tick, store, terms, ask, surroundings);
+    }
+    terms.selection.check(source)?;
+    let mut answers: BTreeMap<u64, Result<ReplacedAnswer, String>> = BTreeMap::new();
+    let mut once =
+        ask.map(|ask| move |call: &Call<'_>| answers.entry(call.tick).or_insert_with(|| ask(call)).clone());
+    let plan = RebaseTerms { keep: false, ..terms.clone() };
+    let asked = once.as_mut().map(|once| once as &mut Ask<'_>);
+    let (planned, rebased) = rebase_as_told(source, onto, tick, store, &plan, asked, surroundings)?;
+    let left_out = rebased.steps.into_iter().filter_map(|step| match step.fate {
+        Fate::LeftOut(why) => Some((step.tick, why)),
+        _ => None,
+    });
+    let terms = RebaseTerms { left_out: Some(left_out.collect()), ..terms.clone() };
+    let asked = once.as_mut().map(|once| once as &mut Ask<'_>);
+    rebase_as_told(source, onto, tick, store, &terms, asked, planned.into_surroundings())
+}
+
+/// Makes a rebase whose marker says what the terms say.
+fn rebase_as_told(
     source: &Trace,
     onto: &Trace,
     tick: u64,
@@ -327,7 +379,12 @@ pub fn rebase(
         ("tip", Value::from(source.record(to)?.id())),
         ("to_tick", Value::from(to)),
     ]));
-    let (mut recorder, forked) = fork::fork(onto, store, tick, &fork_terms, surroundings)?;
+    let ranges = |left: &BTreeMap<u64, RebaseStopped>| {
+        sealed_ranges(left.iter().map(|(tick, why)| (*tick, why.kind())))
+    };
+    fork_terms.left_out = terms.left_out.as_ref().map(ranges);
+    fork_terms.selection = terms.selection.clone();
+    let (mut recorder, forked) = fork::fork_as_told(onto, store, tick, &fork_terms, surroundings)?;
     let ours = pack::of_segment(onto, onto.segment(tick))?;
     let theirs = pack::of_run(source)?;
     let rules = source.head(if is_fork { from } else { 0 })?.policy().to_vec();
@@ -347,6 +404,7 @@ pub fn rebase(
         lacks: None,
         here: BTreeMap::new(),
         left: BTreeSet::new(),
+        behind: LeftBehind::default(),
         there_already: match terms.again {
             true => BTreeMap::new(),
             false => origins(onto, tick, None)?,
@@ -416,6 +474,8 @@ struct Run<'r, 'a> {
     here: BTreeMap<Digest, (Digest, u64, bool)>,
     /// The ids of what stays in the source.
     left: BTreeSet<Digest>,
+    /// What was left out.
+    behind: LeftBehind,
     /// What the history of the base has, by the record that was first.
     there_already: BTreeMap<Digest, AlreadyThere>,
     ask: Option<&'r mut Ask<'a>>,
@@ -429,7 +489,25 @@ impl<'r> Run<'r, '_> {
         there: &Value,
         recorder: &mut Recorder,
     ) -> Result<Step, Error> {
+        let mut step = self.judge(tick, record, there, recorder)?;
+        if let Fate::Stopped(why) = &step.fate
+            && (self.terms.selection.skip || *why == RebaseStopped::NotChosen)
+        {
+            self.behind.leave(tick, record);
+            step.fate = Fate::LeftOut(why.clone());
+        }
+        Ok(step)
+    }
+
+    fn judge(
+        &mut self,
+        tick: u64,
+        record: &Record,
+        there: &Value,
+        recorder: &mut Recorder,
+    ) -> Result<Step, Error> {
         let type_name = record.header().type_name.clone().expect("a transition has a type");
+        let named = self.terms.selection.is_choice().then(|| self.behind.named_by(tick, record)).flatten();
         let Some(mut intent) = replay::intent(record, self.takes_delta)? else {
             self.left.insert(record.id());
             let fate = match type_name.as_str() {
@@ -446,6 +524,14 @@ impl<'r> Run<'r, '_> {
             return Ok(Step { tick, type_name, class, advisory: Vec::new(), fate });
         }
         let mut advisory = Vec::new();
+        let not_taken = match (self.terms.left_out.as_ref().and_then(|left| left.get(&tick)), named) {
+            (Some(why), _) => Some(why.clone()),
+            (None, _) if !self.terms.selection.takes(&type_name) => Some(RebaseStopped::NotChosen),
+            (None, named) => named.map(RebaseStopped::LeftOut),
+        };
+        if let Some(why) = not_taken {
+            return Ok(Step { tick, type_name, class, advisory, fate: Fate::Stopped(why) });
+        }
         let fate = match self.basis(record, &intent, there, recorder.head(), &mut advisory)? {
             Err(why) => Fate::Stopped(why),
             Ok(Basis::Unsaid) if self.terms.stop_on_context => Fate::Stopped(RebaseStopped::Unsaid),

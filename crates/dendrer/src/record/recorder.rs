@@ -523,6 +523,11 @@ impl Recorder {
         std::mem::take(&mut self.pending)
     }
 
+    /// Takes back what was gathered, and returns where times and seeds come from.
+    pub(crate) fn into_surroundings(self) -> Box<dyn Environment> {
+        self.surroundings
+    }
+
     /// Where the run stands behind everything that was handed to the store.
     fn submitted(&mut self) -> &mut RunState {
         self.under_way.back_mut().map_or(&mut self.settled, |last| &mut last.after)

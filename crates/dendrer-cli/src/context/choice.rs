@@ -1,0 +1,24 @@
+//! Flags that choose which intents are proposed again.
+
+use clap::Args;
+use dendrer::selection::Selection;
+use dendrer_object::TypeName;
+
+/// Which intents are proposed again.
+#[derive(Debug, Args)]
+pub(crate) struct Choice {
+    /// Leave out an intent that does not fit and go on behind it; its results and what names it are left out as well
+    #[arg(long)]
+    pub(crate) skip: bool,
+    /// Take intents of these types alone; ends at one that names something left out, unless --skip
+    #[arg(long, value_name = "TYPE", value_delimiter = ',')]
+    pub(crate) only: Vec<TypeName>,
+}
+
+impl Choice {
+    /// The choice as the library takes it.
+    pub(crate) fn selection(&self) -> Selection {
+        let only = self.only.iter().cloned().collect();
+        Selection { skip: self.skip, only: Some(only).filter(|_| !self.only.is_empty()) }
+    }
+}
