@@ -189,6 +189,38 @@ fn unknown_verb(word: &str) -> Failure {
     };
     let turned = names.iter().copied().find(|name| sorted(name) == sorted(word));
     let begun = || names.iter().copied().find(|name| word.len() >= 2 && name.starts_with(word));
+    // What other version control calls it. Nothing on record is taken back: what follows goes on beside it.
+    let instead: Option<(&str, &[&str])> = match word {
+        "undo" => Some((
+            "nothing on record is taken back; go on from an earlier tick, or leave a run out of lists",
+            &["fork", "runs"],
+        )),
+        "reset" | "checkout" | "switch" => {
+            Some(("a run is not set back; go on from an earlier tick beside it", &["fork", "state"]))
+        }
+        "amend" => Some((
+            "a record is not changed; go on from the tick before it with something else in its place",
+            &["fork"],
+        )),
+        "revert" => Some((
+            "a record is not undone; commit what makes up for it, or go on without it",
+            &["commit", "fork"],
+        )),
+        "rm" | "delete" | "drop" => Some(("a run is not removed; it is left out of lists", &["runs"])),
+        "tag" | "branch" => {
+            Some(("a name for a moment is a label; a run beside another is a fork", &["label", "fork"]))
+        }
+        "status" => Some((
+            "what is on record is listed by `runs`, and what is sound by `verify`",
+            &["runs", "verify"],
+        )),
+        _ => None,
+    };
+    if let Some((why, verbs)) = instead {
+        return verbs
+            .iter()
+            .fold(failure.note(why), |failure, verb| failure.help(&["dendrer", verb, "--help"]));
+    }
     match turned.or_else(|| dendrer_object::text::nearest(word, names.iter().copied())).or_else(begun) {
         Some(near) => failure.note(format!("did you mean {near}?")).help(&["dendrer", near, "--help"]),
         None => failure,

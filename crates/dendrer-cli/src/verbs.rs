@@ -119,9 +119,12 @@ table! {
         after_help = "Examples:\n  dendrer import chat.json -n\n  dendrer import chat.json --run support-call\n  dendrer import steps.jsonl --map map.json"
     )]
     Import(import::Import): |_| flows("import", "import") => import::run;
-    /// List runs
+    /// List runs, or leave one out of lists
     #[command(visible_alias = "ls", after_help = "Examples:\n  dendrer runs\n  dendrer runs --sort ticks")]
-    Runs(runs::Runs): |_| pages("runs", "runs").again() => runs::run;
+    Runs(runs::Runs): |verb| match verb.act {
+        None => pages("runs", "runs").again(),
+        Some(_) => flows("runs drop", "dropped"),
+    } => runs::run;
     /// List transitions
     #[command(
         after_help = "Examples:\n  dendrer log logistics-run-47\n  dendrer log logistics-run-47 --from tick 20 --to tick 24"

@@ -139,6 +139,8 @@ pub struct PackField {
     pub written_by: Vec<usize>,
     /// The types and authors that may write it from stage 2 on; any, if none is named.
     pub writers: Vec<Arc<str>>,
+    /// How a merge makes one list of two in it; without it a list is one value.
+    pub combine: Option<Combine>,
     /// What it begins with. Without it a field begins with what the run is given under its name, and is absent if that is nothing.
     init: Option<Template>,
 }
@@ -147,6 +149,30 @@ impl PackField {
     /// Whether every run begins with a value of it.
     pub fn has_init(&self) -> bool {
         self.init.is_some()
+    }
+}
+
+/// How a merge makes one list of those that several sources changed (design, section 4).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Combine {
+    /// As a set: what any source added is in it, what any source removed is not.
+    Set,
+    /// As a journal: what each source appended behind the last common record follows it.
+    Append,
+}
+
+impl Combine {
+    /// The word in a pack.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            Combine::Set => "set",
+            Combine::Append => "append",
+        }
+    }
+
+    /// Reads the word of a pack.
+    pub fn parse(text: &str) -> Option<Combine> {
+        [Combine::Set, Combine::Append].into_iter().find(|combine| combine.as_str() == text)
     }
 }
 

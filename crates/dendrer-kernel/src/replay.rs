@@ -380,12 +380,14 @@ pub fn replay_refusal(head: &RunState, record: &Record, reducer: &dyn Reducer) -
 }
 
 /// Makes what a record of another run says the next record of this one, under this reducer, with what that brings about
-/// here. `relink` says where a link of the record leads here. The chain, the state and what the kernel noted are this run's
+/// here. `relink` says where a link of the record leads here; with `keeps_origin`, a transition names the record that was first
+/// (design, section 4). The chain, the state and what the kernel noted are this run's
 /// own, so of what that run's contract found nothing is told.
 pub fn retell(
     head: &mut RunState,
     record: &Record,
     relink: &dyn Fn(Link) -> Link,
+    keeps_origin: bool,
     inputs: Inputs,
     reducer: &dyn Reducer,
 ) -> Result<Vec<Record>, ReplayError> {
@@ -396,6 +398,11 @@ pub fn retell(
     };
     if let Cause::Proposed(intent) | Cause::Marker(intent) = &mut cause {
         intent.links.iter_mut().for_each(|link| *link = relink(*link));
+    }
+    if let Cause::Proposed(intent) = &mut cause
+        && keeps_origin
+    {
+        **intent = (**intent).clone().of_origin(record.id());
     }
     // A delta that did not fit is the source's, like one that did; one that its rules turned down is turned down again.
     if let Cause::Proposed(intent) = &mut cause

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 
 use dendrer::casebook::{self, CasebookNote, Place};
 use dendrer_object::record::{Kind, Record};
-use dendrer_object::{TypeName, Value};
+use dendrer_object::{RunName, TypeName, Value};
 
 use crate::answer::{Answer, Line, Page};
 use crate::table::{Align, Table};
@@ -48,6 +48,42 @@ impl Answer for LabelsAnswer {
         let mut lines = if self.labels.is_empty() { Vec::new() } else { page.table(&table) };
         lines.push(count(self.labels.len() as u64, "label", "labels").into());
         lines
+    }
+}
+
+/// A run that was dropped, or taken back.
+#[derive(Debug, Clone, Copy)]
+pub struct DroppedAnswer<'d> {
+    /// The run.
+    pub run: &'d RunName,
+    /// Why.
+    pub reason: Option<&'d str>,
+    /// Whether it is left out of lists now.
+    pub is_dropped: bool,
+    /// The record of the act.
+    pub recorded: &'d Record,
+}
+
+impl Answer for DroppedAnswer<'_> {
+    fn document(&self) -> Value {
+        let members = [
+            ("run", Value::from(self.run.as_str())),
+            ("dropped", Value::from(self.is_dropped)),
+            ("reason", Value::from(self.reason)),
+            ("recorded", recorded_json(std::slice::from_ref(self.recorded))),
+        ];
+        document("dropped", members)
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let run = self.run.as_str();
+        let what = match self.is_dropped {
+            true => format!("dropped {run}: `runs` leaves it out, and nothing was removed"),
+            false => format!("{run} is in `runs` again"),
+        };
+        let recorded = recorded_lines(std::slice::from_ref(self.recorded)).into_iter().map(Line::from);
+        let back = self.is_dropped.then(|| Line::help(["dendrer", "runs", "drop", run, "--undo"]));
+        [Line::from(what)].into_iter().chain(recorded).chain(back).collect()
     }
 }
 

@@ -126,6 +126,8 @@ bisect of the run with --record."
 E0121 3 "No type, agent or kind of anomaly has this name."
 "A name is declared by the kernel, by the pack in force, or by a record of the run that is asked. A name that none of them has \
 would match nothing, and an empty answer would read like a result. The message names what was probably meant."
+E0122 2 "The run is dropped already, or is not dropped."
+"A dropped run is left out of `dendrer runs`, and nothing else: every verb reads it by its name, and `verify` checks it. `dendrer runs --all` shows which runs are dropped; `dendrer runs drop RUN --undo` takes one back."
 E0201 2 "A text is not JSON."
 "The message names the byte. One intent stands on each line. NaN, Infinity and lone surrogates are accepted and kept."
 E0202 2 "A name stands twice in one object."

@@ -163,7 +163,10 @@ mod tests {
     #[test]
     fn fields_are_those_of_the_schema_and_a_slip_is_named() {
         let (items, top) = available("runs");
-        assert!(items.contains(&"ticks".to_owned()) && top == ["matching", "tampered", "total", "unclear"]);
+        assert!(
+            items.contains(&"ticks".to_owned())
+                && top == ["hidden", "matching", "tampered", "total", "unclear"]
+        );
         assert_eq!(available("version").0, Vec::<String>::new());
         let near = Some("ticks".to_owned());
         assert_eq!(choose("name,tick"), Err(Unknown { field: "tick".to_owned(), near }));

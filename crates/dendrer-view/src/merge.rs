@@ -1,6 +1,7 @@
 //! A run that was seeded from others: its sources, the places that were taken, and the conflicts.
 
-use dendrer::merge::{Conflict, ConflictStanding, MergeSource, Merged, Seeded, Strategy};
+use dendrer::kernel::pack::Combine;
+use dendrer::merge::{Conflict, ConflictStanding, MergeSource, Merged, PlannedPlace, Seeded, Strategy};
 use dendrer_object::{Digest, RunName, Value};
 
 use crate::answer::{Answer, Line, Page, Style};
@@ -17,11 +18,13 @@ pub struct MergeAnswer<'m> {
     pub state_root: Digest,
     /// Id of its first record; `None` if nothing was written.
     pub begin: Option<Digest>,
+    /// What is decided, place by place; `None` if that was not asked for.
+    pub plan: Option<&'m [PlannedPlace]>,
 }
 
 impl Answer for MergeAnswer<'_> {
     fn document(&self) -> Value {
-        let MergeAnswer { run, merged, state_root, begin } = *self;
+        let MergeAnswer { run, merged, state_root, begin, plan } = *self;
         let conflicts = merged.conflicts.iter().map(|one| {
             let standing = one.taken.clone().map_or(ConflictStanding::Open, ConflictStanding::Taken);
             conflict(one, &standing)
@@ -40,6 +43,12 @@ impl Answer for MergeAnswer<'_> {
             ("items", Value::array(conflicts)),
             ("open", Value::from(open as u64)),
             ("dry_run", Value::from(begin.is_none())),
+            (
+                "plan",
+                plan.map_or(Value::Null, |plan| {
+                    Value::array(plan.iter().map(|place| planned(merged, place)))
+                }),
+            ),
         ];
         document("merge", members)
     }
@@ -73,6 +82,16 @@ impl Answer for MergeAnswer<'_> {
                 format!("base       {}, the last record in all histories", moments.collect::<Vec<_>>().join(", ")).into()
             }
         });
+        lines.extend(
+            self.plan.iter().flat_map(|plan| plan.iter()).flat_map(|place| plan_lines(merged, place)),
+        );
+        for place in &merged.seeded {
+            let Some(combine) = place.combined else { continue };
+            let from =
+                place.from.iter().map(|from| quote::escape(&from.source)).collect::<Vec<_>>().join(", ");
+            let how = combine.as_str();
+            lines.push(format!("combined   {}   of {from}, as {how}", quote::path(&place.path)).into());
+        }
         for place in &merged.removed {
             let by = place
                 .from
@@ -92,6 +111,42 @@ impl Answer for MergeAnswer<'_> {
         }
         lines
     }
+}
+
+/// What a place had at the last common record, what it has in each source, and what the new run begins with.
+fn plan_lines(merged: &Merged, place: &PlannedPlace) -> Vec<Line> {
+    let shown = |value: &Option<Value>| value.as_ref().map_or_else(|| "(absent)".to_owned(), quote::value);
+    let mut lines = vec![format!("place      {}", quote::path(&place.path)).into()];
+    for (value, moment) in place.base.iter().zip(&merged.base) {
+        lines.push(format!("  base     {}   {}@{}", shown(value), moment.run, moment.tick).into());
+    }
+    for (value, source) in place.sides.iter().zip(&merged.sources) {
+        let name = quote::escape(&source.name);
+        lines.push(format!("  {name:<8} {}   {}@{}", shown(value), source.run, source.tick).into());
+    }
+    let is_open = |one: &&Conflict| one.path == place.path && one.taken.is_none();
+    lines.push(match merged.conflicts.iter().find(is_open) {
+        Some(_) => Line::styled(Style::Warn, "  merged   (conflict, open)".to_owned()),
+        None => format!("  merged   {}", shown(&place.after)).into(),
+    });
+    lines
+}
+
+fn planned(merged: &Merged, place: &PlannedPlace) -> Value {
+    let side = |value: &Option<Value>| {
+        Value::record([
+            ("absent", Value::from(value.is_none())),
+            ("value", value.clone().unwrap_or(Value::Null)),
+        ])
+    };
+    let is_open = merged.conflicts.iter().any(|one| one.path == place.path && one.taken.is_none());
+    Value::record([
+        ("path", Value::from(place.path.as_str())),
+        ("base", Value::array(place.base.iter().map(side))),
+        ("sides", Value::array(place.sides.iter().map(side))),
+        ("merged", side(&place.after)),
+        ("open", Value::from(is_open)),
+    ])
 }
 
 fn conflict_line(merged: &Merged, conflict: &Conflict) -> Line {
@@ -184,6 +239,7 @@ fn seeded(places: &[Seeded]) -> Value {
     Value::array(places.iter().map(|seeded| {
         Value::record([
             ("path", Value::from(seeded.path.as_str())),
+            ("combined", Value::from(seeded.combined.map(Combine::as_str))),
             ("from", Value::array(seeded.from.iter().map(|side| Value::record(from(side))))),
         ])
     }))

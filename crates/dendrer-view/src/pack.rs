@@ -3,7 +3,7 @@
 use dendrer::ask::packs::{PackShown, PackTested};
 use dendrer::kernel::contract::{Contract, Required};
 use dendrer::kernel::pack::modules;
-use dendrer::kernel::pack::{Effect, PackEngine};
+use dendrer::kernel::pack::{Combine, Effect, PackEngine};
 use dendrer::pack::{PackProblem, Source, TextMark};
 use dendrer_object::{Pointer, Value};
 
@@ -102,6 +102,7 @@ impl Answer for PackShown {
                 ("name", Value::from(&*field.name)),
                 ("words", Value::from(field.words.as_deref())),
                 ("decimals", Value::from(field.decimals.map(u64::from))),
+                ("combine", Value::from(field.combine.map(Combine::as_str))),
                 ("written_by", numbers(&field.written_by)),
             ])
         });
@@ -184,7 +185,8 @@ impl Answer for PackShown {
             let decimals = field.decimals.map(|decimals| format!("  {decimals} decimals"));
             let (name, by) =
                 (quote::escape(&field.name), by_rules(&field.written_by, writer_words(pack.engine)));
-            let decimals = decimals.unwrap_or_default();
+            let combine = field.combine.map(|combine| format!("  merged as {}", combine.as_str()));
+            let decimals = decimals.unwrap_or_default() + &combine.unwrap_or_default();
             lines
                 .push(format!("field       state.{name}  {by}{decimals}{}", meaning(field.words.as_deref())));
         }

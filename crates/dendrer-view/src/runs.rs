@@ -17,6 +17,7 @@ impl Answer for RunsAnswer {
             ("items", Value::array(self.runs.iter().map(item))),
             ("matching", Value::from(self.matching as u64)),
             ("total", Value::from(self.total as u64)),
+            ("hidden", Value::from(self.dropped as u64)),
             ("unclear", Value::array(unclear)),
         ];
         document("runs", members)
@@ -27,8 +28,16 @@ impl Answer for RunsAnswer {
         let shown = self.runs.len();
         let more = if shown < self.matching { " (use -n 0 for all)" } else { "" };
         let (matching, total) = (thousands(self.matching as u64), thousands(self.total as u64));
-        let fit = if self.matching < self.total { format!(", {matching} match") } else { String::new() };
-        lines.push(format!("{} of {total} runs{fit}{more}", thousands(shown as u64)).into());
+        let fit = if self.matching + self.dropped < self.total {
+            format!(", {matching} match")
+        } else {
+            String::new()
+        };
+        let hidden = match self.dropped {
+            0 => String::new(),
+            hidden => format!(", {} dropped (--all shows them)", thousands(hidden as u64)),
+        };
+        lines.push(format!("{} of {total} runs{fit}{hidden}{more}", thousands(shown as u64)).into());
         lines.extend(unclear_line(self).map(Line::from));
         lines.extend(self.runs.iter().filter_map(|run| {
             let words = unknown_words(run.unknown.as_deref().unwrap_or_default())?;
@@ -68,6 +77,7 @@ fn table(answer: &RunsAnswer, page: &Page) -> Table {
         let fork = match &run.forked_from {
             Some((parent, tick)) if answer.tree => format!("  (from {parent}@{tick})"),
             _ if run.casebook => "  (casebook)".to_owned(),
+            _ if run.dropped => "  (dropped)".to_owned(),
             _ => String::new(),
         };
         let summary = &run.summary;
@@ -98,6 +108,7 @@ fn item(run: &ListedRun) -> Value {
     let summary = &run.summary;
     let members = [
         ("casebook", Value::from(run.casebook)),
+        ("dropped", Value::from(run.dropped)),
         ("ended", Value::from(summary.ended)),
         ("forked_from", Value::from(parent)),
         ("goal", Value::from(run.goal.clone())),

@@ -25,6 +25,7 @@ pub const SCHEMAS: &[(&str, &str)] = &[
     ("demo", include_str!("../schemas/demo.json")),
     ("diff", include_str!("../schemas/diff.json")),
     ("doctor", include_str!("../schemas/doctor.json")),
+    ("dropped", include_str!("../schemas/dropped.json")),
     ("error", include_str!("../schemas/error.json")),
     ("event", include_str!("../schemas/event.json")),
     ("exit-codes", include_str!("../schemas/exit-codes.json")),

@@ -127,11 +127,33 @@ pub struct CasebookNote {
     pub by: String,
 }
 
+/// A run that lists leave out. Its records stay, and every verb reads it by its name.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct DroppedRun {
+    /// The run, up to the tick that it had.
+    pub at: Place,
+    /// Why.
+    pub reason: Option<String>,
+    /// Who says so, in his own words.
+    pub by: String,
+}
+
 /// The labels of a casebook, by name.
 pub fn labels(state: &Value) -> BTreeMap<String, Place> {
     let labels = state.get("labels").and_then(Value::as_object);
     let labels = labels.into_iter().flat_map(|labels| labels.iter());
     labels.filter_map(|(name, value)| Some((name.to_string(), Place::read(value)?))).collect()
+}
+
+/// The runs that lists leave out, each with the act that says so.
+pub fn dropped(state: &Value) -> BTreeMap<RunName, DroppedRun> {
+    let dropped = state.get("dropped").and_then(Value::as_object);
+    let read = |(name, value): (&Arc<str>, &Value)| {
+        let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        let run = DroppedRun { by: text("by")?, reason: text("reason"), at: Place::read(value)? };
+        Some((name.parse().ok()?, run))
+    };
+    dropped.into_iter().flat_map(|dropped| dropped.iter()).filter_map(read).collect()
 }
 
 /// The notes of a casebook, in order.
@@ -200,7 +222,7 @@ pub fn label(
         _ => {}
     }
     let delta = Delta(vec![Op::set(Pointer::of(["labels", label]), Value::record(at.members()))]);
-    propose(&mut recorder, named("label", label, by, delta, at))
+    propose(&mut recorder, named("label", ("label", label), by, delta, at))
 }
 
 /// Takes a label off.
@@ -218,7 +240,39 @@ pub fn unlabel(
     let mut recorder = open(store, surroundings)?;
     let path = Pointer::of(["labels", label]);
     let delta = Delta(vec![Op { action: Action::Remove, path, value: None }]);
-    propose(&mut recorder, named("unlabel", label, by, delta, at))
+    propose(&mut recorder, named("unlabel", ("label", label), by, delta, at))
+}
+
+/// Leaves a run out of lists, as a recorded act.
+pub fn drop_run(
+    store: &Shared,
+    run: &DroppedRun,
+    surroundings: Box<dyn Environment>,
+) -> Result<Record, Error> {
+    let mut recorder = open(store, surroundings)?;
+    let name = run.at.run.as_str();
+    if dropped(recorder.head().state()).contains_key(&run.at.run) {
+        return Err(Error::AlreadyDropped { run: run.at.run.clone() });
+    }
+    let said = [("by", Value::from(run.by.as_str())), ("reason", Value::from(run.reason.as_deref()))];
+    let said = Value::record(said.into_iter().chain(run.at.members()));
+    let delta = Delta(vec![Op::set(Pointer::of(["dropped", name]), said)]);
+    propose(&mut recorder, named("drop", ("run", name), &run.by, delta, &run.at))
+}
+
+/// Takes a dropped run back into lists.
+pub fn undrop_run(
+    store: &Shared,
+    run: &RunName,
+    by: &str,
+    surroundings: Box<dyn Environment>,
+) -> Result<Record, Error> {
+    let known = read(store)?.map(|state| dropped(&state)).unwrap_or_default();
+    let Some(dropped) = known.get(run) else { return Err(Error::NotDropped { run: run.clone() }) };
+    let mut recorder = open(store, surroundings)?;
+    let path = Pointer::of(["dropped", run.as_str()]);
+    let delta = Delta(vec![Op { action: Action::Remove, path, value: None }]);
+    propose(&mut recorder, named("undrop", ("run", run.as_str()), by, delta, &dropped.at))
 }
 
 /// Writes a note down.
@@ -238,9 +292,9 @@ pub fn note(
     propose(&mut recorder, intent)
 }
 
-/// A label that is put on or taken off.
-fn named(act: &str, label: &str, by: &str, delta: Delta, at: &Place) -> Intent {
-    let params = Value::record([("at", Value::from(at.address())), ("label", Value::from(label))]);
+/// What is said of a name: a label that is put on or taken off, a run that is dropped or taken back.
+fn named(act: &str, (what, name): (&str, &str), by: &str, delta: Delta, at: &Place) -> Intent {
+    let params = Value::record([("at", Value::from(at.address())), (what, Value::from(name))]);
     let action = Value::record([("params", params), ("tool", Value::from(act))]);
     let mut intent = Intent::new("memory.write".parse().expect("a type of the ontology"), by)
         .with("action", action)

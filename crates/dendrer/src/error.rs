@@ -17,12 +17,14 @@ use dendrer_store::StoreError;
 use crate::limits::{CONTENT_MAX, EARLIER_MAX};
 
 mod address;
+mod causal;
 mod merge;
 mod name;
 mod repo;
 mod trust;
 
 pub use address::AddressError;
+pub use causal::CausalRefused;
 pub use merge::MergeError;
 pub use name::{NameKind, Undeclared};
 pub use repo::{LogDiffers, NoStore};
@@ -219,6 +221,21 @@ pub enum Error {
         /// The run.
         run: RunName,
     },
+    /// A run is left out of lists already.
+    #[error("{run} is dropped already")]
+    AlreadyDropped {
+        /// The run.
+        run: RunName,
+    },
+    /// A run is not left out of lists.
+    #[error("{run} is not dropped")]
+    NotDropped {
+        /// The run.
+        run: RunName,
+    },
+    /// The causal graph of a run has no answer.
+    #[error(transparent)]
+    Causal(#[from] CausalRefused),
     /// Runs cannot be merged, or a conflict not be resolved.
     #[error(transparent)]
     Merge(#[from] MergeError),
@@ -538,8 +555,10 @@ impl Error {
             Error::NothingEnforces { .. } => Code::E0116,
             Error::NoAnswer { .. } => Code::E0117,
             Error::OtherEngine { .. } | Error::EnginesDiffer { .. } => Code::E0118,
+            Error::Causal(error) => error.code(),
             Error::Merge(error) => error.code(),
             Error::NothingOfItsOwn { .. } => Code::E0119,
+            Error::AlreadyDropped { .. } | Error::NotDropped { .. } => Code::E0122,
             Error::UndeclaredField { .. } => Code::E0505,
             Error::NoContracts { .. } => Code::E0909,
             Error::Extension(error) => error.faults.first().map_or(Code::E0420, |fault| fault.code()),

@@ -34,6 +34,9 @@ pub(crate) struct Merge {
     /// Take values alone; otherwise pack, policy rules and goal hold on, and must be the same in all runs
     #[arg(long)]
     pub(crate) seed_only: bool,
+    /// Print for each place on which they differ what it was, what each run has, and what is taken; write nothing
+    #[arg(long, conflicts_with = "dry_run")]
+    pub(crate) plan: bool,
     /// Say what would be made, but write nothing
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
@@ -88,21 +91,29 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
         },
         seed_only: args.seed_only,
     };
-    let repo = context::target(global, &source, args.dry_run)?;
+    let is_dry = args.dry_run || args.plan;
+    let repo = context::target(global, &source, is_dry)?;
     let made = repo.merge(&sources, &terms);
     let (mut recorder, merged) =
         made.map_err(|error| not_merged(error, &args.new, &args.from, &args.artifact))?;
     let head = recorder.head();
     let (unjudged, state_root) = (merge::unjudged(head, &merged), head.state().digest());
-    let begin = (!args.dry_run).then(|| head.id());
-    match args.dry_run {
+    let begin = (!is_dry).then(|| head.id());
+    let plan = args.plan.then(|| merge::plan(&sources, &merged, head.state())).transpose()?;
+    match is_dry {
         true => drop(recorder.discard()),
         false => drop(recorder.commit()?),
     }
     drop(recorder);
     context::close(repo)?;
     drop(progress);
-    let code = out.answer(&MergeAnswer { run: &terms.run, merged: &merged, state_root, begin })?;
+    let code = out.answer(&MergeAnswer {
+        run: &terms.run,
+        merged: &merged,
+        state_root,
+        begin,
+        plan: plan.as_deref(),
+    })?;
     // Notes beside the document as well: the rules count from the first transition on.
     out.print(unjudged_notes(&unjudged))?;
     Ok(code)

@@ -191,7 +191,7 @@ fn fields_are_chosen_for_people_and_programs() {
     check("version --fields version,kernel", "version  0.1.0\nkernel   1\n");
     check(
         "runs --fields name -n 1 --json",
-        "{\"items\":[{\"name\":\"logistics-fix-1\"}],\"matching\":14,\"schema\":\"dendrer.runs/1\",\"total\":14,\"unclear\":[]}\n",
+        "{\"hidden\":0,\"items\":[{\"name\":\"logistics-fix-1\"}],\"matching\":14,\"schema\":\"dendrer.runs/1\",\"total\":14,\"unclear\":[]}\n",
     );
     check(
         "log trip-planner-a --fields tick --to 2 --jsonl",
@@ -203,6 +203,7 @@ fn fields_are_chosen_for_people_and_programs() {
     check(
         "runs --fields list",
         "casebook
+dropped
 ended
 forked_from
 goal
@@ -216,6 +217,7 @@ tip
 unknown
 updated
 verified_here
+hidden
 matching
 tampered
 total

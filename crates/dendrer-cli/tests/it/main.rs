@@ -33,6 +33,7 @@ mod key;
 mod lies;
 mod module_packs;
 mod modules;
+mod museum;
 mod obligations;
 mod output;
 mod packs;

@@ -384,3 +384,166 @@ fn what_is_left_out_takes_along_what_came_of_it() {
     assert_eq!(fates, "clllllllll");
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
 }
+
+/// Lists that a pack combines: as a set, and as a journal behind the last common record.
+#[test]
+fn a_pack_says_how_lists_are_merged() {
+    let place = Place::with_store();
+    let pack = "name: club
+version: v1
+reducer: delta/1
+state:
+  guests: {init: \"['ivy', 'max']\", combine: set}
+  journal: {init: \"['opened']\", combine: append}
+  order: {init: \"[1]\"}
+";
+    std::fs::write(place.path().join("club.yaml"), pack).unwrap();
+    let begun = r#"{"type":"observation.add","intent":{"description":"opened"}}"#;
+    assert_eq!(place.run_with(&["commit", "--run", "base", "--pack", "club.yaml"], begun.as_bytes()).code, 0);
+    for (run, delta) in [
+        (
+            "left",
+            r#"[{"set":"/guests","value":["ivy","uma"]},{"append":"/journal","value":"max left"},{"append":"/order","value":2}]"#,
+        ),
+        (
+            "right",
+            r#"[{"set":"/guests","value":["max","ivy","zoe","uma"]},{"append":"/journal","value":"zoe came"}]"#,
+        ),
+    ] {
+        place.ok(&["fork", "base@1", "--as", run]);
+        commit(&place, run, &format!(r#"{{"type":"plan.update","delta":{delta}}}"#));
+    }
+    for (n, pair) in [["left", "right"], ["right", "left"]].into_iter().enumerate() {
+        let run = format!("both-{n}");
+        let made = place.ok(&["merge", "--as", &run, "--from", pair[0], "--from", pair[1]]);
+        assert!(
+            made.contains("combined   guests   of a, b, as set\ncombined   journal   of a, b, as append\n"),
+            "{made}"
+        );
+        let (_, state) = place.json(&["state", &run]);
+        assert_eq!(
+            state.get("value").unwrap().to_string(),
+            r#"{"guests":["ivy","uma","zoe"],"journal":["opened","max left","zoe came"],"order":[1,2]}"#
+        );
+    }
+    // The plan has all sides of what they differ on, and nothing is written.
+    let plan = ["merge", "--as", "planned", "--from", "left", "--from", "right", "--plan"];
+    let shown = place.ok(&plan);
+    let rows = r#"place      order
+  base     [1]   base@1
+  a        [1,2]   left@3
+  b        [1]   right@3
+  merged   [1,2]
+"#;
+    assert!(shown.contains(rows), "{shown}");
+    assert_eq!(place.run(&["log", "planned"]).code, 3);
+    // A journal that one side rewrote is a conflict.
+    commit(&place, "right", r#"{"type":"plan.update","delta":[{"set":"/journal","value":[]}]}"#);
+    let shown = place.ok(&["merge", "--as", "planned", "--from", "left", "--from", "right", "--plan"]);
+    assert!(shown.contains("  merged   (conflict, open)\n"), "{shown}");
+    assert!(place.ok(&["pack", "show", "./club.yaml"]).contains("merged as append"));
+    std::fs::write(place.path().join("bad.yaml"), pack.replace("append", "first")).unwrap();
+    assert!(
+        place.run(&["pack", "check", "bad.yaml"]).stdout.contains("combine is set or append, not \"first\"")
+    );
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}
+
+/// A run that was made by mistake is left out of lists by a recorded act, and nothing else happens to it.
+#[test]
+fn a_run_is_dropped_from_lists_and_taken_back() {
+    let place = desks();
+    place.ok(&["runs", "drop", "desk-b", "--reason", "made by mistake"]);
+    let listed = place.ok(&["runs"]);
+    assert!(!listed.contains("desk-b") && listed.contains("1 dropped (--all shows them)"), "{listed}");
+    assert!(place.ok(&["runs", "--all"]).contains("desk-b  (dropped)"));
+    let (_, runs) = place.json(&["runs"]);
+    assert_eq!(runs.get("hidden").unwrap().as_u64(), Some(1));
+    place.ok(&["log", "desk-b"]);
+    assert!(place.ok(&["verify", "--all"]).contains("desk-b"));
+    assert_eq!(place.run(&["runs", "drop", "desk-b"]).code, 2);
+    assert_eq!(place.run(&["runs", "drop", "desk-c"]).code, 3);
+    place.ok(&["runs", "drop", "desk-b", "--undo"]);
+    assert!(place.ok(&["runs"]).contains("desk-b"));
+    assert_eq!(place.run(&["runs", "drop", "desk-b", "--undo"]).code, 2);
+    assert!(place.ok(&["log", "casebook"]).contains("drop"));
+}
+
+/// The words of other version control answer with the verb to use.
+#[test]
+fn undo_reset_amend_and_revert_name_the_verb_to_use() {
+    let place = Place::with_store();
+    for (word, help) in [("undo", "fork"), ("reset", "fork"), ("amend", "fork"), ("revert", "commit")] {
+        let ran = place.run(&[word]);
+        assert_eq!(ran.code, 2);
+        assert!(ran.stderr.contains(&format!("help: dendrer {help} --help")), "{}", ran.stderr);
+    }
+}
+
+/// What a source that did not change a place has unknown there is known where another one wrote it.
+#[test]
+fn a_place_is_unknown_where_the_side_is_that_it_is_taken_from() {
+    let place = Place::with_store();
+    let pack = "name: orders
+version: v1
+state: {approved: {init: 'false'}}
+types: {order.approve: an approval}
+rules:
+  - {when_type: order.approve, steps: [{set: approved, value: t.intent.approved}]}
+";
+    std::fs::write(place.path().join("p.yaml"), pack).unwrap();
+    let begun = r#"{"type":"observation.add","intent":{"description":"opened"}}"#;
+    assert_eq!(place.run_with(&["commit", "--run", "base", "--pack", "p.yaml"], begun.as_bytes()).code, 0);
+    for (run, said) in [("left", r#"{"approved":true}"#), ("right", r#"{"aproved":true}"#), ("idle", "{}")] {
+        place.ok(&["fork", "base@1", "--as", run]);
+        if run != "idle" {
+            commit(&place, run, &format!(r#"{{"type":"order.approve","intent":{said}}}"#));
+        }
+    }
+    for (run, sources, known) in [("a", ["left", "right"], true), ("b", ["idle", "right"], false)] {
+        place.ok(&["merge", "--as", run, "--from", sources[0], "--from", sources[1]]);
+        let (_, state) = place.json(&["state", run]);
+        assert_eq!(state.get("unknown").is_none(), known, "{state}");
+    }
+}
+
+/// Eight writers that are killed at random and repeat all their lines: each key is on record exactly once.
+#[test]
+fn a_key_is_on_record_once_whatever_is_killed_and_repeated() {
+    const KILLS: u64 = 13;
+    const LINES: usize = 40;
+    let place = Place::with_store();
+    commit(&place, "shared", r#"{"type":"observation.add","intent":{"description":"begun"}}"#);
+    std::thread::scope(|scope| {
+        for writer in 0..8u64 {
+            let place = &place;
+            scope.spawn(move || {
+                let lines: String = (0..LINES)
+                    .map(|n| format!("{{\"type\":\"observation.add\",\"agent\":\"w{writer}\",\"key\":\"{writer}-{n}\",\"intent\":{{\"n\":{n}}}}}\n"))
+                    .collect();
+                let file = format!("lines-{writer}.jsonl");
+                std::fs::write(place.path().join(&file), lines).unwrap();
+                let spawn = || {
+                    let mut command = place.command(&["commit", "--run", "shared", "--file", &file]);
+                    command.stdout(std::process::Stdio::null()).stderr(std::process::Stdio::null()).spawn().unwrap()
+                };
+                for kill in 0..KILLS {
+                    let mut child = spawn();
+                    // Some are killed before they open the store, some while they write, some behind their last line.
+                    std::thread::sleep(std::time::Duration::from_millis((writer * 7 + kill * 11) % 60));
+                    let _ = child.kill();
+                    child.wait().unwrap();
+                }
+                assert!(spawn().wait().unwrap().success(), "writer {writer}");
+            });
+        }
+    });
+    let (_, log) = place.json(&["log", "shared", "-n", "0"]);
+    assert_eq!(log.get("items").unwrap().as_array().unwrap().len(), 1 + 8 * LINES);
+    let exported = place.ok(&["export", "shared", "--format", "jsonl", "-o", "-"]);
+    let keys: Vec<&str> =
+        exported.lines().filter_map(|line| line.split("\"key\":\"").nth(1)?.split('"').next()).collect();
+    let once: std::collections::BTreeSet<&str> = keys.iter().copied().collect();
+    assert_eq!((keys.len(), once.len()), (8 * LINES, 8 * LINES));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}

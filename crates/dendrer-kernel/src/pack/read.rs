@@ -12,8 +12,8 @@ use super::modules::{self, Made, Modules, Reading};
 use super::rules::{read_rules, read_template};
 use super::scopes::{Constant, Definition, Place, RESERVED, Scopes, is_variable};
 use super::{
-    DECIMALS_MAX, DECLARATIONS_MAX, Declared, Effect, MONOTONE_LIFT, Pack, PackEngine, PackFault, PackField,
-    Tool, cases, contracts, digest, obligations, progress,
+    Combine, DECIMALS_MAX, DECLARATIONS_MAX, Declared, Effect, MONOTONE_LIFT, Pack, PackEngine, PackFault,
+    PackField, Tool, cases, contracts, digest, obligations, progress,
 };
 use crate::contract::Contracts;
 use crate::expr::{Expr, ExprError, Span};
@@ -314,7 +314,16 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Pac
             };
             let (name, words) = (field.name.into(), field.words);
             let writers = read_writers(&mut reader, &field.at, &types);
-            Some(PackField { name, words, decimals: field.decimals, written_by: Vec::new(), writers, init })
+            let combine = read_combine(&mut reader, &field.at);
+            Some(PackField {
+                name,
+                words,
+                decimals: field.decimals,
+                written_by: Vec::new(),
+                writers,
+                combine,
+                init,
+            })
         })
         .collect();
     note_writers(&mut fields, &fold);
@@ -544,7 +553,7 @@ fn read_declared<'a>(reader: &mut Reader, root: &At<'a>) -> Vec<ReadField<'a>> {
         if name == COUNTERS || KERNEL_PATHS.contains(&name) {
             reader.name_fault(Code::E0903, &at, format!("`{name}` in the state is the kernel's"), None);
         }
-        if reader.object(&at, "a field", &["words", "init", "decimals", "writers"]).is_none() {
+        if reader.object(&at, "a field", &["words", "init", "decimals", "writers", "combine"]).is_none() {
             continue;
         }
         let (init, decimals) = (at.member("init"), read_decimals(reader, &at));
@@ -582,6 +591,17 @@ fn read_writers(reader: &mut Reader, field: &At<'_>, types: &Types) -> Vec<Arc<s
         );
     }
     writers
+}
+
+/// How a merge combines the lists of a field.
+fn read_combine(reader: &mut Reader, field: &At<'_>) -> Option<Combine> {
+    let at = field.member("combine")?;
+    let combine = at.value.as_str().and_then(Combine::parse);
+    if combine.is_none() {
+        let message = format!("combine is set or append, not {}", at.value);
+        reader.fault(Code::E0902, &at, message, "leave it out where a list is one value");
+    }
+    combine
 }
 
 fn read_decimals(reader: &mut Reader, field: &At<'_>) -> Option<u8> {

@@ -21,7 +21,7 @@ fn merged(strategy: Strategy, is_written: bool) -> (String, String) {
     let (state_root, id) = (recorder.head().state().digest(), recorder.head().id());
     recorder.discard();
     let begin = is_written.then_some(id);
-    let answer = MergeAnswer { run: &terms.run, merged: &merged, state_root, begin };
+    let answer = MergeAnswer { run: &terms.run, merged: &merged, state_root, begin, plan: None };
     (text(&answer, &Page::WIDE), answer.document().get("open").unwrap().to_string())
 }
 

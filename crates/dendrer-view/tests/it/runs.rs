@@ -12,6 +12,7 @@ fn question() -> RunsQuestion {
         unverified: false,
         order: RunsOrder::Name,
         tree: false,
+        all: false,
         limit: 50,
         verified: BTreeMap::new(),
     }

@@ -28,6 +28,8 @@ pub struct RunsQuestion {
     pub order: RunsOrder,
     /// Whether forks follow the run they were forked from.
     pub tree: bool,
+    /// Whether dropped runs are listed as well.
+    pub all: bool,
     /// How many runs are listed at most; 0 for all.
     pub limit: usize,
     /// The tip at which each run was found intact.
@@ -54,6 +56,8 @@ pub struct RunsAnswer {
     pub matching: usize,
     /// How many runs the store has.
     pub total: usize,
+    /// How many runs were left out because they are dropped.
+    pub dropped: usize,
     /// Runs that the condition cannot be judged for, with the reason.
     pub unclear: Vec<(String, String)>,
     /// Whether forks are listed after the run they were forked from.
@@ -77,6 +81,8 @@ pub struct ListedRun {
     pub verified: bool,
     /// Whether it is the casebook of the store, and no run of an agent.
     pub casebook: bool,
+    /// Whether it was dropped.
+    pub dropped: bool,
     /// How many forks lie between it and the first run of its line, in a tree.
     pub depth: usize,
     /// The places of its last state that are unknown, each with its cause; `None` if the state was not read.
@@ -90,8 +96,16 @@ pub fn runs(store: &impl ReadHandle, question: &RunsQuestion) -> Result<RunsAnsw
     let total = all.len();
     let condition = question.filter.as_deref().map(Condition::parse).transpose()?;
     let (mut runs, mut unclear) = (Vec::new(), Vec::new());
+    let hidden = casebook::read(store)?.map(|state| casebook::dropped(&state)).unwrap_or_default();
+    let mut dropped = 0;
     for summary in all {
-        let run = ListedRun::read(store, summary, &question.verified)?;
+        let is_dropped = hidden.contains_key(&summary.name);
+        if is_dropped && !question.all {
+            dropped += 1;
+            continue;
+        }
+        let mut run = ListedRun::read(store, summary, &question.verified)?;
+        run.dropped = is_dropped;
         let stage = run.stage.as_ref().and_then(Value::as_u64);
         let other_stage = question.stage.is_some_and(|wanted| stage != Some(wanted));
         if other_stage || (question.unverified && run.verified) {
@@ -131,7 +145,7 @@ pub fn runs(store: &impl ReadHandle, question: &RunsQuestion) -> Result<RunsAnsw
     for run in &mut runs {
         run.unknown = unknown_of(store, &run.summary.name, &mut left);
     }
-    Ok(RunsAnswer { runs, matching, total, unclear, tree: question.tree })
+    Ok(RunsAnswer { runs, matching, total, dropped, unclear, tree: question.tree })
 }
 
 /// How many transitions are folded at most to see which states have unknown places.
@@ -175,6 +189,7 @@ impl ListedRun {
             forked_from,
             verified,
             casebook,
+            dropped: false,
             depth: 0,
             unknown: None,
         })

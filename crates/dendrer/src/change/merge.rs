@@ -11,13 +11,13 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_kernel::pack::{Bound, Origin, Pack, PackEngine, extend};
+use dendrer_kernel::pack::{Bound, Combine, Origin, Pack, PackEngine, extend};
 use dendrer_kernel::predicate::Verdict;
 use dendrer_kernel::step::{COUNTERS, KERNEL_PATHS, Outcome, Reason, RunState, Start};
 use dendrer_kernel::unknown::UnknownPlaces;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::{Author, Link, Record, Rel};
-use dendrer_object::{Code, Digest, Intent, Object, Pointer, RunName, Value};
+use dendrer_object::{Array, Code, Digest, Intent, Object, Pointer, RunName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
@@ -112,6 +112,8 @@ pub struct Seeded {
     pub path: Pointer,
     /// Every source that has it, in order.
     pub from: Vec<MergeSource>,
+    /// How the pack combined the lists of these sources, where none has the value as it was taken.
+    pub combined: Option<Combine>,
 }
 
 /// A place that several sources changed in different ways; without a common record, a place with different values.
@@ -161,6 +163,44 @@ pub struct Merged {
     pub removed: Vec<Seeded>,
     /// What they did not agree on.
     pub conflicts: Vec<Conflict>,
+}
+
+/// A place of a merge where a source differs from another one, or from what they began with.
+#[derive(Debug, Clone, PartialEq)]
+pub struct PlannedPlace {
+    /// The place.
+    pub path: Pointer,
+    /// The value at each last common record; `None` where it had none.
+    pub base: Vec<Option<Value>>,
+    /// The value in each source, in order.
+    pub sides: Vec<Option<Value>>,
+    /// The value that the new run begins with.
+    pub after: Option<Value>,
+}
+
+/// Lists what a merge decides, place by place, in the order of places: what was there at the last common record, what each source has,
+/// and what the new run begins with. What is the same everywhere is left out.
+pub fn plan(sources: &[MergeInput<'_>], merged: &Merged, after: &Value) -> Result<Vec<PlannedPlace>, Error> {
+    let store = sources[0].trace.store();
+    let bases = merged.base.iter().map(|moment| Trace::open(store, &moment.run)?.state(moment.tick));
+    let bases = bases.collect::<Result<Vec<Value>, Error>>()?;
+    let sides = sources.iter().map(|source| source.trace.state(source.tick));
+    let sides = sides.collect::<Result<Vec<Value>, Error>>()?;
+    let taken = merged.seeded.iter().chain(&merged.removed).map(|place| &place.path);
+    let mut places: Vec<&Pointer> = taken.chain(merged.conflicts.iter().map(|one| &one.path)).collect();
+    places.sort();
+    let at = |path: &Pointer, states: &[Value]| -> Vec<Option<Value>> {
+        states.iter().map(|state| path.get(state).cloned()).collect()
+    };
+    let place = |path: &Pointer| PlannedPlace {
+        path: path.clone(),
+        base: at(path, &bases),
+        sides: at(path, &sides),
+        after: path.get(after).cloned(),
+    };
+    let differs =
+        |place: &PlannedPlace| place.base.iter().chain(&place.sides).any(|one| *one != place.sides[0]);
+    Ok(places.into_iter().map(place).filter(differs).collect())
 }
 
 /// Returns the rules that cannot be judged because no value was taken for what they read, with the reason. A rule that reads an
@@ -220,10 +260,12 @@ pub fn merge(
     };
     let bases = last_common(sources)?;
     let states: Vec<Value> = bases.iter().map(|(_, state)| state.clone()).collect();
+    let pack = start.pack.as_ref().map(|bound| pack::read_recorded(&terms.run, &bound.value)).transpose()?;
     let mut merging = Merging {
         sides: &sides,
         bases: &states,
         strategy: terms.strategy,
+        pack: pack.as_ref(),
         seeded: Vec::new(),
         removed: Vec::new(),
         conflicts: Vec::new(),
@@ -245,17 +287,16 @@ pub fn merge(
     }
     let Merging { seeded, removed, conflicts, state, .. } = merging;
     start.state = Value::Object(state);
-    start.unknown = unknown_of(&sides, &places);
+    start.unknown = unknown_of(&sides, &places, [&seeded, &removed], &conflicts);
     let open = conflicts.iter().filter(|conflict| conflict.taken.is_none()).map(|conflict| &conflict.path);
     let open: Vec<Pointer> = open.cloned().collect();
-    if let Some(bound) = &start.pack {
-        let pack = pack::read_recorded(&terms.run, &bound.value)?;
+    if let Some(pack) = &pack {
         // Where intents bring no change of their own, nobody could decide it later.
         if let (PackEngine::Fold | PackEngine::Wasm, Some(path)) = (pack.engine, open.first()) {
             return Err(MergeError::OpenUnderRules(path.clone()).into());
         }
         let seeded = std::mem::replace(&mut start.state, Value::Null);
-        start.state = filled(&pack, &seeded, &open)?;
+        start.state = filled(pack, &seeded, &open)?;
         for (place, since) in pack.begins_unknown(&start.unknown).iter() {
             if place.get(&seeded).is_none() {
                 start.unknown.mark_as(place.clone(), since);
@@ -282,13 +323,26 @@ pub fn merge(
     Ok((recorder, merged))
 }
 
-/// The places of a merged state that are unknown: those of its sources, as far as they lie in `places`, which is empty for all.
-/// What was unknown in a source is unknown from the beginning of the merged run, also if no source has a value there.
-fn unknown_of(sides: &[Side<'_>], places: &[Pointer]) -> UnknownPlaces {
+/// The places of a merged state that are unknown: those of its sources, as far as they lie in `places`, which is empty for all, and
+/// in what was taken from them. They are unknown from the beginning of the merged run, also if no source has a value there.
+fn unknown_of(
+    sides: &[Side<'_>],
+    places: &[Pointer],
+    taken: [&Vec<Seeded>; 2],
+    conflicts: &[Conflict],
+) -> UnknownPlaces {
     let mut unknown = UnknownPlaces::default();
     let is_kernels = |place: &Pointer| place.tokens().next().is_some_and(|top| is_reserved(&top));
-    for side in sides.iter().map(|side| UnknownPlaces::of(&side.state)) {
-        for (place, since) in side.iter().filter(|(place, _)| !is_kernels(place)) {
+    for side in sides {
+        let name = &side.named.name;
+        let is_from_others = |place: &Pointer| {
+            let mut seeded = taken.into_iter().flatten().filter(|seeded| seeded.path.contains(place));
+            let mut decided = conflicts.iter().filter(|conflict| conflict.path.contains(place));
+            seeded.any(|seeded| !seeded.from.iter().any(|from| from.source == *name))
+                || decided.any(|conflict| conflict.taken.as_ref().is_some_and(|taken| taken != name))
+        };
+        let marks = UnknownPlaces::of(&side.state);
+        for (place, since) in marks.iter().filter(|(place, _)| !is_kernels(place) && !is_from_others(place)) {
             if places.is_empty() {
                 unknown.mark(place.clone(), 0, &since.code);
             }
@@ -398,6 +452,8 @@ struct Merging<'m, 't> {
     removed: Vec<Seeded>,
     conflicts: Vec<Conflict>,
     state: Object,
+    /// The pack that holds on.
+    pack: Option<&'m Pack>,
 }
 
 /// What all sources began from at a place.
@@ -439,6 +495,11 @@ impl<'m> Merging<'m, '_> {
         let first = counts.first().map_or(values[0], |at| values[*at]);
         if counts.iter().all(|at| values[*at] == first) {
             self.take(path, first)?;
+        } else if let Some((combine, list)) = self.combined(path, &base, &counts) {
+            put(&mut self.state, path, list);
+            let from = counts.iter().map(|at| Ok(sides[*at].origin(path)?.0));
+            let from = from.collect::<Result<_, Error>>()?;
+            self.seeded.push(Seeded { path: path.clone(), from, combined: Some(combine) });
         } else if self.goes_into(path, &base, &values) {
             put(&mut self.state, path, Value::object());
             let states = sides.iter().map(|side| &side.state).chain(self.bases);
@@ -461,6 +522,58 @@ impl<'m> Merging<'m, '_> {
         }
     }
 
+    /// Makes one list of those that the sources in `counts` have at a place, as the pack says for its field.
+    fn combined(&self, path: &Pointer, base: &BaseValue<'_>, counts: &[usize]) -> Option<(Combine, Value)> {
+        let top = path.tokens().next()?;
+        let field = self.pack?.fields.iter().find(|field| *field.name == *top)?;
+        let combine = field.combine?;
+        let empty = Array::default();
+        let base = match base {
+            BaseValue::Nothing | BaseValue::Agreed(None) => &empty,
+            BaseValue::Agreed(Some(base)) => base.as_array()?,
+            BaseValue::Differ => return None,
+        };
+        let mut sides = Vec::with_capacity(counts.len());
+        for side in counts.iter().map(|at| &self.sides[*at]) {
+            let list = path.get(&side.state)?.as_array()?;
+            let (_, record) = side.origin(path).ok()?;
+            // The log has one order for all runs, whatever the sources are called.
+            sides.push((side.trace.store().find(&record.id()).ok()?, list));
+        }
+        sides.sort_by_key(|(position, _)| *position);
+        let mut list: Vec<Value> = Vec::new();
+        match combine {
+            Combine::Set => {
+                let ids = |list: &Array| list.iter().map(Value::digest).collect::<BTreeSet<Digest>>();
+                let (began, having): (_, Vec<_>) =
+                    (ids(base), sides.iter().map(|(_, side)| ids(side)).collect());
+                let stays = |id: &Digest| !began.contains(id) || having.iter().all(|side| side.contains(id));
+                let mut there = BTreeSet::new();
+                for value in sides.iter().fold(base.iter().collect::<Vec<_>>(), |mut all, (_, side)| {
+                    all.extend(side.iter());
+                    all
+                }) {
+                    let id = value.digest();
+                    if stays(&id) && there.insert(id) {
+                        list.push(value.clone());
+                    }
+                }
+            }
+            Combine::Append => {
+                list.extend(base.iter().cloned());
+                for (_, side) in &sides {
+                    let is_longer =
+                        side.len() >= base.len() && side.iter().zip(base.iter()).all(|(a, b)| a == b);
+                    if !is_longer {
+                        return None;
+                    }
+                    list.extend(side.iter().skip(base.len()).cloned());
+                }
+            }
+        }
+        Some((combine, Value::array(list)))
+    }
+
     /// Whether a place is merged member by member: all that is there is a map, and no source removed it.
     fn goes_into(&self, path: &Pointer, base: &BaseValue<'_>, values: &[Option<&Value>]) -> bool {
         let are_maps = values.iter().flatten().all(|value| value.as_object().is_some());
@@ -474,7 +587,7 @@ impl<'m> Merging<'m, '_> {
     fn take(&mut self, path: &Pointer, value: Option<&Value>) -> Result<(), Error> {
         let have = self.sides.iter().filter(|side| path.get(&side.state) == value);
         let from = have.map(|side| Ok(side.origin(path)?.0)).collect::<Result<_, Error>>()?;
-        let place = Seeded { path: path.clone(), from };
+        let place = Seeded { path: path.clone(), from, combined: None };
         match value {
             Some(value) => {
                 put(&mut self.state, path, value.clone());
@@ -702,10 +815,12 @@ impl Merged {
             ])
         };
         let seeded = |seeded: &Seeded| {
-            Value::record([
+            let members = [
                 ("from", Value::array(seeded.from.iter().map(|from| Value::record(from.to_value())))),
                 ("path", Value::from(seeded.path.as_str())),
-            ])
+            ];
+            let combined = seeded.combined.map(|combine| ("combined", Value::from(combine.as_str())));
+            Value::record(members.into_iter().chain(combined))
         };
         let conflict = |conflict: &Conflict| {
             let side = |(from, value): &(MergeSource, Option<Value>)| {
@@ -755,7 +870,11 @@ impl Merged {
         };
         let seeded = |value: &Value| {
             let from = list(value, "from")?.iter().map(MergeSource::of).collect::<Option<_>>()?;
-            Some(Seeded { path: path(value)?, from })
+            let combined = match value.get("combined") {
+                Some(word) => Some(Combine::parse(word.as_str()?)?),
+                None => None,
+            };
+            Some(Seeded { path: path(value)?, from, combined })
         };
         let conflict = |value: &Value| {
             let side = |value: &Value| Some((MergeSource::of(value)?, value.get("value").cloned()));

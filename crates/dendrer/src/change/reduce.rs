@@ -114,6 +114,8 @@ pub fn reduce(
     };
     let mut door = RaisedDoor::default();
     let reducer = pack.pack.reducer();
+    // A source of another store, like a file that is being imported, is not there to be named.
+    let keeps_origin = store.find(&source.start().id())?.is_some();
     let mut result = Ok(());
     source.for_each(1, source.tip(), &mut |tick, record| {
         let relink =
@@ -134,7 +136,7 @@ pub fn reduce(
                         reduced.refused.push((at, reason.code(), reason.to_string()));
                     }
                     recorder
-                        .retell(&record, &relink)
+                        .retell(&record, &relink, keeps_origin)
                         .map_err(|error| error.stopped_at(source.name(), tick))?
                 }
             };

@@ -437,9 +437,14 @@ impl Recorder {
 
     /// Takes what a transition of another run says as the next one of this run, under the reducer of this run.
     /// `relink` says where a link of the record leads here. Returns what was made: nothing, where that run's contract spoke.
-    pub fn retell(&mut self, record: &Record, relink: &dyn Fn(Link) -> Link) -> Result<Vec<Record>, Error> {
+    pub fn retell(
+        &mut self,
+        record: &Record,
+        relink: &dyn Fn(Link) -> Link,
+        keeps_origin: bool,
+    ) -> Result<Vec<Record>, Error> {
         let inputs = self.inputs();
-        let made = replay::retell(&mut self.head, record, relink, inputs, &*self.reducer)?;
+        let made = replay::retell(&mut self.head, record, relink, keeps_origin, inputs, &*self.reducer)?;
         made.iter().for_each(|record| self.gather(record.clone()));
         self.weigh();
         Ok(made)

@@ -216,10 +216,22 @@ impl History {
         let ticks = sides.map(|side| self.dice.below(side.tip() + 1));
         let inputs = [0, 1].map(|at| MergeInput { trace: &traces[at], tick: ticks[at] });
         // Two names of one record, or artifacts that neither has.
-        let (mut recorder, _) = self.repo.merge(&inputs, &terms).ok()?;
+        let (mut recorder, merged) = self.repo.merge(&inputs, &terms).ok()?;
         let mut first = Model { marks: Vec::new(), ..model_of(recorder.head().state()) };
-        for (side, tick) in sides.iter().zip(ticks) {
+        // A place is unknown if a side that it is taken from has it unknown.
+        let is_from_others = |mark: &oracle::Place, name: &str| {
+            let path = Pointer::of(mark.iter().map(String::as_str));
+            let mut taken =
+                merged.seeded.iter().chain(&merged.removed).filter(|one| one.path.contains(&path));
+            let mut decided = merged.conflicts.iter().filter(|one| one.path.contains(&path));
+            taken.any(|one| one.from.iter().all(|from| &*from.source != name))
+                || decided.any(|one| one.taken.as_deref().is_some_and(|taken| taken != name))
+        };
+        for ((side, tick), name) in sides.iter().zip(ticks).zip(["a", "b"]) {
             for (mark, _) in &side.states[tick as usize].marks {
+                if is_from_others(mark, name) {
+                    continue;
+                }
                 if artifacts.is_empty() {
                     first.mark(mark.clone(), 0);
                 }

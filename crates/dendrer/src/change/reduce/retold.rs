@@ -92,7 +92,7 @@ impl Plan {
                     .extension(source, tick, &record, pack, &head)
                     .and_then(|extension| Ok(step::extend(&mut head, &extension, inputs)?))
                     .map(drop),
-                false => replay::retell(&mut head, &record, &|link| link, inputs, &*reducer)
+                false => replay::retell(&mut head, &record, &|link| link, false, inputs, &*reducer)
                     .map(drop)
                     .map_err(Error::from),
             };
