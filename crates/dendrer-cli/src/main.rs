@@ -189,7 +189,7 @@ fn unknown_verb(word: &str) -> Failure {
     };
     let turned = names.iter().copied().find(|name| sorted(name) == sorted(word));
     let begun = || names.iter().copied().find(|name| word.len() >= 2 && name.starts_with(word));
-    // What other version control calls it. Nothing on record is taken back: what follows goes on beside it.
+    // Verbs of other version control.
     let instead: Option<(&str, &[&str])> = match word {
         "undo" => Some((
             "nothing on record is taken back; go on from an earlier tick, or leave a run out of lists",

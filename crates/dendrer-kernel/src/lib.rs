@@ -3,6 +3,7 @@
 //! Pure: no clock, randomness, I/O or hash order. The kernel does not know that stores exist.
 
 pub mod cases;
+pub mod causal;
 pub mod chain_rules;
 pub mod contract;
 pub mod counters;

@@ -1,6 +1,7 @@
 //! A run as a reader sees it: its records, its states, the verdicts along it.
 
 pub(crate) mod casebook_name;
+pub mod causal;
 pub mod closed;
 pub mod declared;
 mod line;

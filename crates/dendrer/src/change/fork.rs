@@ -60,7 +60,7 @@ pub struct ForkTerms {
     pub replace: BTreeMap<u64, ReplacedAnswer>,
     /// The agent that went wrong, where the fork is its restoration from before that (dendrer paper 7).
     pub restored: Option<Arc<str>>,
-    /// Which of the parent's later intents go on, where they are carried on.
+    /// Which of the parent's later intents are carried on, where that is asked.
     pub selection: Selection,
     /// What the marker says of the run whose intents go on here, where this is a rebase.
     pub(crate) rebased: Option<Value>,

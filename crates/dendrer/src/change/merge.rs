@@ -13,13 +13,12 @@ use std::sync::Arc;
 
 use dendrer_kernel::pack::{Bound, Combine, Origin, Pack, PackEngine, extend};
 use dendrer_kernel::predicate::Verdict;
-use dendrer_kernel::step::{COUNTERS, KERNEL_PATHS, Outcome, Reason, RunState, Start};
+use dendrer_kernel::step::{COUNTERS, KERNEL_PATHS, RunState, Start};
 use dendrer_kernel::unknown::UnknownPlaces;
-use dendrer_object::delta::{Delta, Op};
-use dendrer_object::record::{Author, Link, Record, Rel};
-use dendrer_object::{Array, Code, Digest, Intent, Object, Pointer, RunName, Value};
+use dendrer_object::delta::Delta;
+use dendrer_object::record::Record;
+use dendrer_object::{Array, Digest, Object, Pointer, RunName, Value};
 use dendrer_store::Shared;
-use dendrer_store::prelude::*;
 
 use crate::change::history::{History, add_history};
 use crate::error::Error;
@@ -29,6 +28,12 @@ use crate::run::casebook_name;
 use crate::run::pack;
 use crate::run::replay::replay_range;
 use crate::trace::Trace;
+
+mod resolve;
+
+pub use resolve::{ConflictStanding, Resolution, Take, resolve, standings};
+
+use resolve::standings_at;
 
 pub use crate::error::MergeError;
 pub use crate::limits::{PLACES_MAX, SOURCES_MAX};
@@ -911,181 +916,4 @@ pub fn merged(trace: &Trace) -> Result<Merged, Error> {
     let meta = trace.start().body().value("/meta").ok_or_else(not)?;
     let value = meta.get(MEMBER).ok_or_else(not)?;
     Ok(Merged::of(value).ok_or_else(|| MergeError::Malformed(trace.name().clone()))?)
-}
-
-/// How a conflict stands.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum ConflictStanding {
-    /// It is undecided, and its place is empty.
-    Open,
-    /// The strategy of the merge took the value of this source.
-    Taken(Arc<str>),
-    /// It was resolved at a tick: what was taken, and why.
-    Resolved(u64, Arc<str>, Arc<str>),
-    /// Something else wrote the place, at a tick.
-    Written(u64),
-}
-
-/// Says how each conflict of a run stands at its last tick, in the order of the record.
-pub fn standings(trace: &Trace, merged: &Merged) -> Result<Vec<ConflictStanding>, Error> {
-    standings_at(trace, merged, trace.tip())
-}
-
-fn standings_at(trace: &Trace, merged: &Merged, tick: u64) -> Result<Vec<ConflictStanding>, Error> {
-    let state = trace.state(tick)?;
-    let mut writes = BTreeMap::new();
-    let mut decisions = BTreeMap::new();
-    trace.for_each(1, tick, &mut |tick, record| {
-        note_writes(&mut writes, tick, &record);
-        if let Some(said) = record.body().value("/intent/conflict") {
-            let text = |name: &str| said.get(name)?.as_str().map(Arc::<str>::from);
-            if let (Some(path), Some(take), Some(reason)) = (text("path"), text("take"), text("reason")) {
-                decisions.insert((path, tick), (take, reason));
-            }
-        }
-        ControlFlow::Continue(())
-    })?;
-    let standing = |conflict: &Conflict| {
-        if let Some(taken) = &conflict.taken {
-            return ConflictStanding::Taken(Arc::clone(taken));
-        }
-        let path: Arc<str> = conflict.path.as_str().into();
-        if conflict.path.get(&state).is_none() {
-            // Resolved to a source that removed it, nothing stands there either.
-            let removes = |take: &str| {
-                conflict.values.iter().any(|(from, value)| value.is_none() && &*from.source == take)
-            };
-            let all = decisions.range((Arc::clone(&path), 0)..=(path, tick)).rev();
-            let found = all.map(|((_, at), (take, reason))| (*at, take, reason));
-            return match found.into_iter().find(|(_, take, _)| removes(take)) {
-                Some((at, take, reason)) => {
-                    ConflictStanding::Resolved(at, Arc::clone(take), Arc::clone(reason))
-                }
-                None => ConflictStanding::Open,
-            };
-        }
-        let at = last_write(&writes, &conflict.path);
-        match decisions.get(&(path, at)) {
-            // A decision that names no side was not made by resolving.
-            Some((take, reason)) if is_side(conflict, take) => {
-                ConflictStanding::Resolved(at, Arc::clone(take), Arc::clone(reason))
-            }
-            _ => ConflictStanding::Written(at),
-        }
-    };
-    Ok(merged.conflicts.iter().map(standing).collect())
-}
-
-/// Whether a decision takes something that a conflict can be resolved to: a side, or another value.
-fn is_side(conflict: &Conflict, take: &str) -> bool {
-    take == VALUE || conflict.values.iter().any(|(from, _)| &*from.source == take)
-}
-
-/// What a conflict is resolved to.
-#[derive(Debug, Clone, PartialEq)]
-pub enum Take {
-    /// The value of a source: its name in the merge, or its run.
-    Side(String),
-    /// Another value.
-    Value(Value),
-}
-
-/// What a decision says it takes, where it is no side.
-const VALUE: &str = "value";
-
-/// What somebody decided about a conflict.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Resolution {
-    /// The place.
-    pub path: Pointer,
-    /// What is put there.
-    pub take: Take,
-    /// Why.
-    pub reason: Arc<str>,
-    /// Who decided, as the record names it.
-    pub agent: Arc<str>,
-}
-
-/// Resolves an open conflict: a decision by the runtime, with its reason, that puts a value in its place. With `dry`, asks
-/// the door and writes nothing.
-pub fn resolve(
-    store: &Shared,
-    run: &RunName,
-    resolution: &Resolution,
-    surroundings: Box<dyn Environment>,
-    dry: bool,
-) -> Result<Record, Error> {
-    let Resolution { path, take, reason, agent } = resolution;
-    let (conflict, sources, tip) = {
-        store.clone().refresh()?;
-        let trace = Trace::open(store, run)?;
-        let merged = merged(&trace)?;
-        let at = merged.conflicts.iter().position(|conflict| conflict.path == *path);
-        let at = at.ok_or_else(|| MergeError::NoConflict { run: run.clone(), path: path.clone() })?;
-        let how = match &standings(&trace, &merged)?[at] {
-            ConflictStanding::Open => None,
-            ConflictStanding::Taken(source) => Some(format!("the merge took {source}")),
-            ConflictStanding::Resolved(tick, take, _) => Some(format!("tick {tick} took {take}")),
-            ConflictStanding::Written(tick) => Some(format!("tick {tick} wrote it")),
-        };
-        if let Some(how) = how {
-            return Err(MergeError::Settled { path: path.clone(), how }.into());
-        }
-        (merged.conflicts[at].clone(), merged.sources, trace.tip())
-    };
-    let (taken, value, record) = match take {
-        Take::Value(value) => (VALUE.into(), Some(value.clone()), None),
-        Take::Side(name) => {
-            let letter = sources.iter().find(|source| &*source.name == name || source.run.as_str() == name);
-            let side =
-                letter.and_then(|letter| conflict.values.iter().find(|(from, _)| from.source == letter.name));
-            let (from, value) = side.ok_or_else(|| MergeError::NoSide {
-                take: name.clone(),
-                sides: conflict.values.iter().map(|(from, _)| &*from.source).collect::<Vec<_>>().join(", "),
-            })?;
-            (Arc::clone(&from.source), value.clone(), Some(from.record))
-        }
-    };
-    let mut intent = Intent::new("policy.decision".parse().expect("a type of the ontology"), agent);
-    intent.author = Author::Runtime;
-    let said = Value::record([
-        ("path", Value::from(path.as_str())),
-        ("reason", Value::String(Arc::clone(reason))),
-        ("take", Value::String(Arc::clone(&taken))),
-    ]);
-    let words = format!("conflict at {} resolved: {taken} is taken", path.dotted());
-    intent.members = vec![
-        ("intent".into(), Value::record([("conflict", said), ("description", Value::from(words))])),
-        (
-            "policy".into(),
-            Value::record([("decision", Value::from("allow")), ("notes", Value::String(Arc::clone(reason)))]),
-        ),
-    ];
-    // What a source removed is not there already.
-    let is_there = value.is_some();
-    intent.delta = value.map(|value| Delta(vec![Op::set(path.clone(), value)]));
-    intent.links.extend(record.map(|hash| Link { rel: Rel::Evidence, hash }));
-    let mut recorder = Recorder::resume(store, run, surroundings)?;
-    if recorder.head().tick() != tip {
-        return Err(Error::Moved { run: run.clone(), tick: recorder.head().tick() });
-    }
-    let outcome = recorder.propose_if(&intent, |outcome, _, head| {
-        // Below stage 2 a change that does not fit is noted and not made; a conflict is not resolved by that.
-        matches!(outcome, Outcome::Refused(_)) || path.get(head.state()).is_some() == is_there
-    })?;
-    let refused = |reason: &Reason| MergeError::Refused { code: reason.code(), reason: reason.to_string() };
-    let made = match outcome {
-        Outcome::Committed(record) if record.header().tick == Some(recorder.head().tick()) => Ok(record),
-        Outcome::Violated { record, .. } => Ok(record),
-        Outcome::Committed(_) => Err(MergeError::Refused {
-            code: Code::E0404,
-            reason: format!("nothing can be put at {} any more", path.dotted()),
-        }),
-        Outcome::Refused(refusal) => Err(refused(&refusal.reason)),
-    };
-    match dry {
-        true => drop(recorder.discard()),
-        false => drop(recorder.commit()?),
-    }
-    Ok(made?)
 }

@@ -13,7 +13,7 @@ use crate::trace::Trace;
 /// Which intents are taken. Without a choice, all are, up to the first that does not fit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Selection {
-    /// Leaves out an intent that does not fit, and goes on behind it.
+    /// Leaves out an intent that does not fit, and takes the next one.
     pub skip: bool,
     /// The types that are taken; `None` for all.
     pub only: Option<BTreeSet<TypeName>>,

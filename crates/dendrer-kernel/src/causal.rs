@@ -1,0 +1,689 @@
+//! The causal graph of a run: one node a transition, a branch an agent, parents as links, and the state of an agent along the
+//! causal ancestors of a node (forensic debugger specification, 1.1 and 3).
+//!
+//! A *unit* is `/top/key` where `top` is an object, else `/top`. A write below a unit is a write of it, and the initial state of
+//! the run is a write of all of it at tick 0. The value of a unit at a node is that of the newest writes among its causal
+//! ancestors: those that no other such write follows. So each change counts once, by whatever ways it is reached, and a value
+//! never comes back that was written over. Where several newest writes differ, the unit is in conflict at the first node that
+//! sees both, the *sync node*: a strategy decides there, and that counts as a write.
+//!
+//! Nothing is computed for a node but what differs between its parents. Ancestors are found by vector clocks: a branch is a
+//! chain, so a node is an ancestor if the clock of the other has its place in its branch. Nodes that see the same of other
+//! branches share one clock.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use dendrer_object::delta::{Action, Delta, Op};
+use dendrer_object::{Object, Pointer, Value};
+
+use crate::names::{COUNTERS, KERNEL_PATHS};
+use crate::unknown::{Since, UnknownPlaces};
+
+/// How many entries the clocks of a graph may have together: some 2 GB.
+const CLOCKS_MAX: usize = 500_000_000;
+
+/// The cause of a place that is unknown because a change does not fit what the causal ancestors left there.
+pub const NOT_CAUSAL: &str = "not_causal";
+
+/// Why a graph cannot be made.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CausalError {
+    /// A parent is no node before it.
+    #[error("tick {tick} has a parent, tick {parent}, that does not stand before it")]
+    Parent {
+        /// The node.
+        tick: u64,
+        /// The parent.
+        parent: u64,
+    },
+    /// So many agents saw each other that their clocks do not fit.
+    #[error("at tick {tick} the clocks of {agents} agents do not fit in memory")]
+    TooManyAgents {
+        /// The node.
+        tick: u64,
+        /// How many agents there are.
+        agents: usize,
+    },
+}
+
+/// How a unit in conflict is decided (forensic debugger specification, 3.3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+pub enum SyncStrategy {
+    /// All values are kept, as `{"__conflict": true, "values": [...]}`.
+    #[default]
+    Manual,
+    /// The write with the greatest tick.
+    Lww,
+    /// The write that is said to be surest; ties as [`SyncStrategy::Lww`].
+    Confidence,
+    /// The write of the agent with the highest number in the pack's `roles`; ties as [`SyncStrategy::Lww`].
+    Policy,
+}
+
+impl SyncStrategy {
+    const ALL: [SyncStrategy; 4] =
+        [SyncStrategy::Manual, SyncStrategy::Lww, SyncStrategy::Confidence, SyncStrategy::Policy];
+
+    /// The word in a record and in a pack.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            SyncStrategy::Manual => "manual",
+            SyncStrategy::Lww => "lww",
+            SyncStrategy::Confidence => "confidence",
+            SyncStrategy::Policy => "policy",
+        }
+    }
+
+    /// Reads the word of a record or a pack.
+    pub fn parse(text: &str) -> Option<SyncStrategy> {
+        SyncStrategy::ALL.into_iter().find(|strategy| strategy.as_str() == text)
+    }
+}
+
+/// Which strategy decides which unit, as a sync node or a pack says.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct MergeRules {
+    /// The strategy of units that are not named.
+    pub strategy: Option<SyncStrategy>,
+    /// The strategy of a unit, by its dotted path.
+    pub keys: BTreeMap<Arc<str>, SyncStrategy>,
+    /// The priority of agents. Only a pack gives it.
+    pub roles: BTreeMap<Arc<str>, f64>,
+}
+
+impl MergeRules {
+    /// Reads the `merge` of an intent or a pack. What is no strategy is passed over: a record is read as it is.
+    pub fn of(value: Option<&Value>) -> MergeRules {
+        let strategy = |value: &Value| value.as_str().and_then(SyncStrategy::parse);
+        let members = |name: &str| value.and_then(|value| value.get(name)?.as_object());
+        let each = |name| members(name).into_iter().flat_map(Object::iter);
+        MergeRules {
+            strategy: value.and_then(|value| strategy(value.get("strategy")?)),
+            keys: each("keys").filter_map(|(unit, word)| Some((Arc::clone(unit), strategy(word)?))).collect(),
+            roles: each("roles")
+                .filter_map(|(agent, rank)| Some((Arc::clone(agent), rank.as_f64()?)))
+                .collect(),
+        }
+    }
+
+    fn of_unit(&self, unit: &str) -> [Option<SyncStrategy>; 2] {
+        [self.keys.get(unit).copied(), self.strategy]
+    }
+}
+
+/// What a transition adds to the graph.
+#[derive(Debug, Clone)]
+pub struct CausalNode {
+    /// The agent.
+    pub agent: Arc<str>,
+    /// The ticks of its parents besides the transition of the same agent before it; 0 is the beginning of the run.
+    pub parents: Vec<u64>,
+    /// Its change of the state.
+    pub delta: Delta,
+    /// Places that it made unknown.
+    pub unknown: Vec<(Pointer, Since)>,
+    /// How sure its author says to be; 0 where nothing is said.
+    pub confidence: f64,
+    /// How it decides units in conflict.
+    pub merge: MergeRules,
+}
+
+/// What is at a unit.
+#[derive(Debug, Clone, PartialEq)]
+enum Content {
+    Absent,
+    /// An object whose members are units.
+    Members,
+    Value(Value),
+}
+
+/// A write of a unit.
+#[derive(Debug, Clone)]
+struct Write {
+    /// The place of the node in its branch, from 1; 0 for the beginning of the run.
+    index: u32,
+    tick: u64,
+    content: Content,
+    /// Unknown places at or below the unit, behind this write.
+    unknown: Vec<(Pointer, Since)>,
+    confidence: f64,
+}
+
+/// A unit: a member of the state, or a member of one of these.
+#[derive(Debug)]
+struct Unit {
+    path: Pointer,
+    first: Write,
+    /// The writes of each agent, in the order of its branch.
+    writes: BTreeMap<usize, Vec<Write>>,
+}
+
+/// A unit that several newest writes give different values, and how the sync node decided.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SyncConflict {
+    /// The tick of the sync node.
+    pub at: u64,
+    /// The unit.
+    pub path: Pointer,
+    /// The writes in the order of ticks: the tick, the agent (`None` for the beginning of the run), and the value, if it left one.
+    pub values: Vec<(u64, Option<Arc<str>>, Option<Value>)>,
+    /// The strategy that decided.
+    pub strategy: SyncStrategy,
+    /// The tick of the write that was taken; `None` where all are kept.
+    pub taken: Option<u64>,
+}
+
+/// A node of the graph.
+#[derive(Debug)]
+struct Node {
+    agent: usize,
+    index: u32,
+    parents: Vec<u64>,
+    /// Up to which place it sees the branch of each other agent.
+    others: Arc<[u32]>,
+    /// The units that it writes, decided conflicts included.
+    written: Vec<usize>,
+}
+
+/// The causal graph of a run, with what is needed for the state of any agent at any node.
+#[derive(Debug)]
+pub struct CausalGraph {
+    rules: MergeRules,
+    /// By tick; the first is the beginning of the run and has no agent.
+    nodes: Vec<Node>,
+    agents: Vec<Arc<str>>,
+    by_name: BTreeMap<Arc<str>, usize>,
+    /// The ticks of each agent's transitions, in order.
+    branches: Vec<Vec<u64>>,
+    units: Vec<Unit>,
+    by_path: BTreeMap<Pointer, usize>,
+    /// The members of each member of the state, as units.
+    below: BTreeMap<usize, Vec<usize>>,
+    conflicts: Vec<SyncConflict>,
+    clocks: usize,
+}
+
+/// The agent of the beginning of the run.
+const NOBODY: usize = usize::MAX;
+
+/// The member of a unit that was kept in conflict.
+const CONFLICT: &str = "__conflict";
+
+/// The member of a removal among the values of a conflict.
+const REMOVED: &str = "__removed";
+
+fn is_kernels(top: &str) -> bool {
+    KERNEL_PATHS.contains(&top) || top == COUNTERS
+}
+
+impl CausalGraph {
+    /// The graph of a run that begins with a state. `rules` are those of its pack.
+    pub fn new(initial: &Value, rules: MergeRules) -> CausalGraph {
+        let others: Arc<[u32]> = Arc::new([]);
+        let begin = Node { agent: NOBODY, index: 0, parents: Vec::new(), others, written: Vec::new() };
+        let mut graph = CausalGraph {
+            rules,
+            nodes: vec![begin],
+            agents: Vec::new(),
+            by_name: BTreeMap::new(),
+            branches: Vec::new(),
+            units: Vec::new(),
+            by_path: BTreeMap::new(),
+            below: BTreeMap::new(),
+            conflicts: Vec::new(),
+            clocks: 0,
+        };
+        let unknown = UnknownPlaces::of(initial);
+        for (top, value) in initial.as_object().into_iter().flat_map(Object::iter) {
+            if is_kernels(top) {
+                continue;
+            }
+            let whole = graph.unit(Pointer::of([&**top]));
+            match value.as_object() {
+                None => graph.units[whole].first.content = Content::Value(value.clone()),
+                Some(members) => {
+                    graph.units[whole].first.content = Content::Members;
+                    for (key, value) in members.iter() {
+                        let unit = graph.unit(Pointer::of([&**top, key]));
+                        graph.units[unit].first.content = Content::Value(value.clone());
+                    }
+                }
+            }
+        }
+        for (place, since) in unknown.iter() {
+            let unit = graph.unit(unit_of(place));
+            graph.units[unit].first.unknown.push((place.clone(), since.clone()));
+        }
+        graph
+    }
+
+    /// How many transitions there are.
+    pub fn tip(&self) -> u64 {
+        self.nodes.len() as u64 - 1
+    }
+
+    /// The agents, in the order in which they appeared.
+    pub fn agents(&self) -> impl Iterator<Item = &Arc<str>> {
+        self.agents.iter()
+    }
+
+    /// The ticks of an agent's branch, in order; empty for an agent that is not there.
+    pub fn branch(&self, agent: &str) -> &[u64] {
+        self.by_name.get(agent).map_or(&[], |at| &self.branches[*at])
+    }
+
+    /// The agent of a transition; `None` for the beginning of the run.
+    pub fn agent(&self, tick: u64) -> Option<&Arc<str>> {
+        self.agents.get(self.nodes[index(tick)].agent)
+    }
+
+    /// The parents of a node, in order of ticks.
+    pub fn parents(&self, tick: u64) -> &[u64] {
+        &self.nodes[index(tick)].parents
+    }
+
+    /// The children of each node, by tick.
+    pub fn children(&self) -> Vec<Vec<u64>> {
+        let mut children = vec![Vec::new(); self.nodes.len()];
+        for (tick, node) in (0..).zip(&self.nodes) {
+            node.parents.iter().for_each(|parent| children[index(*parent)].push(tick));
+        }
+        children
+    }
+
+    /// The conflicts that sync nodes decided, in order of ticks.
+    pub fn conflicts(&self) -> &[SyncConflict] {
+        &self.conflicts
+    }
+
+    /// Up to which place a node sees the branch of an agent, itself included.
+    fn seen(&self, tick: u64, agent: usize) -> u32 {
+        let node = &self.nodes[index(tick)];
+        if node.agent == agent { node.index } else { node.others.get(agent).copied().unwrap_or(0) }
+    }
+
+    /// Whether a node is another one or a causal ancestor of it.
+    pub fn reaches(&self, ancestor: u64, tick: u64) -> bool {
+        let node = &self.nodes[index(ancestor)];
+        node.agent == NOBODY || self.seen(tick, node.agent) >= node.index
+    }
+
+    /// The causal ancestors of a node, itself included and the beginning of the run not, in order of ticks.
+    pub fn ancestors(&self, tick: u64) -> Vec<u64> {
+        self.extension(tick, 0)
+    }
+
+    /// The causal ancestors of a node, itself included, that are not those of another one; in order of ticks.
+    pub fn extension(&self, tick: u64, of: u64) -> Vec<u64> {
+        let mut ticks = Vec::new();
+        for (agent, branch) in self.branches.iter().enumerate() {
+            let (from, to) = (self.seen(of, agent) as usize, self.seen(tick, agent) as usize);
+            ticks.extend(branch.get(from.min(to)..to).unwrap_or_default());
+        }
+        ticks.sort_unstable();
+        ticks
+    }
+
+    /// All lowest common ancestors of two nodes, in order of ticks: those that no other common ancestor follows.
+    pub fn lowest_common(&self, a: u64, b: u64) -> Vec<u64> {
+        let tops = self.branches.iter().enumerate().filter_map(|(agent, branch)| {
+            let upto = self.seen(a, agent).min(self.seen(b, agent)) as usize;
+            upto.checked_sub(1).map(|at| branch[at])
+        });
+        let mut tops: Vec<u64> = tops.collect();
+        let all = tops.clone();
+        tops.retain(|top| !all.iter().any(|other| other != top && self.reaches(*top, *other)));
+        tops.sort_unstable();
+        if tops.is_empty() { vec![0] } else { tops }
+    }
+
+    /// Adds the next transition.
+    pub fn push(&mut self, node: CausalNode) -> Result<(), CausalError> {
+        let tick = self.nodes.len() as u64;
+        let agent = self.agent_of(&node.agent);
+        let mut parents = node.parents.clone();
+        parents.extend(self.branches[agent].last());
+        parents.sort_unstable();
+        parents.dedup();
+        if parents.is_empty() {
+            parents.push(0);
+        }
+        if let Some(parent) = parents.iter().find(|parent| **parent >= tick) {
+            return Err(CausalError::Parent { tick, parent: *parent });
+        }
+        let others = self.joined(agent, &parents);
+        if !parents.iter().any(|parent| Arc::ptr_eq(&self.nodes[index(*parent)].others, &others)) {
+            self.clocks += others.len();
+        }
+        if self.clocks > CLOCKS_MAX {
+            return Err(CausalError::TooManyAgents { tick, agents: self.agents.len() });
+        }
+        self.branches[agent].push(tick);
+        let place = u32::try_from(self.branches[agent].len()).unwrap_or(u32::MAX);
+        self.nodes.push(Node { agent, index: place, parents, others, written: Vec::new() });
+        self.synchronize(tick, &node);
+        for op in &node.delta.0 {
+            self.change(tick, op, node.confidence);
+        }
+        for (place, since) in node.unknown {
+            let unit = self.unit(unit_of(&place));
+            let content = self.content(unit, tick);
+            let mut unknown = self.unknown_in(unit, tick);
+            unknown.retain(|(known, _)| *known != place);
+            unknown.push((place, since));
+            self.write(unit, tick, content, unknown, node.confidence);
+        }
+        Ok(())
+    }
+
+    fn agent_of(&mut self, name: &Arc<str>) -> usize {
+        if let Some(at) = self.by_name.get(name) {
+            return *at;
+        }
+        self.agents.push(Arc::clone(name));
+        self.branches.push(Vec::new());
+        self.by_name.insert(Arc::clone(name), self.agents.len() - 1);
+        self.agents.len() - 1
+    }
+
+    /// What a node with these parents sees of the branches of other agents.
+    fn joined(&self, agent: usize, parents: &[u64]) -> Arc<[u32]> {
+        if let [only] = parents
+            && self.nodes[index(*only)].agent == agent
+        {
+            return Arc::clone(&self.nodes[index(*only)].others);
+        }
+        let mut joined: Vec<u32> = Vec::new();
+        for parent in parents.iter().map(|tick| &self.nodes[index(*tick)]) {
+            let own = if parent.agent == NOBODY { 0 } else { parent.agent + 1 };
+            joined.resize(joined.len().max(parent.others.len()).max(own), 0);
+            for (seen, more) in joined.iter_mut().zip(parent.others.iter()) {
+                *seen = (*seen).max(*more);
+            }
+            if parent.agent != NOBODY {
+                joined[parent.agent] = joined[parent.agent].max(parent.index);
+            }
+        }
+        joined.into()
+    }
+
+    fn unit(&mut self, path: Pointer) -> usize {
+        if let Some(at) = self.by_path.get(&path) {
+            return *at;
+        }
+        let first =
+            Write { index: 0, tick: 0, content: Content::Absent, unknown: Vec::new(), confidence: 0.0 };
+        self.units.push(Unit { path: path.clone(), first, writes: BTreeMap::new() });
+        let at = self.units.len() - 1;
+        self.by_path.insert(path.clone(), at);
+        if path.tokens().count() == 2 {
+            let top = path.tokens().next().unwrap_or_default().into_owned();
+            let whole = self.unit(Pointer::of([&*top]));
+            self.below.entry(whole).or_default().push(at);
+        }
+        at
+    }
+
+    /// The newest writes of a unit among the causal ancestors of a node, itself included, in order of ticks.
+    fn newest(&self, unit: usize, tick: u64) -> Vec<&Write> {
+        let unit = &self.units[unit];
+        let mut found: Vec<&Write> = Vec::new();
+        for (agent, writes) in &unit.writes {
+            let upto = writes.partition_point(|write| write.index <= self.seen(tick, *agent));
+            found.extend(upto.checked_sub(1).map(|at| &writes[at]));
+        }
+        if found.is_empty() {
+            return vec![&unit.first];
+        }
+        let all = found.clone();
+        let is_followed = |write: &Write| {
+            all.iter().any(|other| other.tick != write.tick && self.reaches(write.tick, other.tick))
+        };
+        found.retain(|write| !is_followed(write));
+        found.sort_unstable_by_key(|write| write.tick);
+        found
+    }
+
+    /// What is at a unit; where several newest writes agree, what they agree on.
+    fn content(&self, unit: usize, tick: u64) -> Content {
+        self.newest(unit, tick).first().map_or(Content::Absent, |write| write.content.clone())
+    }
+
+    /// The places at or below a unit that are unknown.
+    fn unknown_in(&self, unit: usize, tick: u64) -> Vec<(Pointer, Since)> {
+        let mut found: Vec<(Pointer, Since)> = Vec::new();
+        for write in self.newest(unit, tick) {
+            for (place, since) in &write.unknown {
+                if !found.iter().any(|(known, _)| known == place) {
+                    found.push((place.clone(), since.clone()));
+                }
+            }
+        }
+        found
+    }
+
+    fn write(
+        &mut self,
+        unit: usize,
+        tick: u64,
+        content: Content,
+        unknown: Vec<(Pointer, Since)>,
+        confidence: f64,
+    ) {
+        let node = &mut self.nodes[index(tick)];
+        let write = Write { index: node.index, tick, content, unknown, confidence };
+        let writes = self.units[unit].writes.entry(node.agent).or_default();
+        match writes.last_mut() {
+            Some(last) if last.tick == tick => *last = write,
+            _ => {
+                writes.push(write);
+                node.written.push(unit);
+            }
+        }
+    }
+
+    /// Decides the units on which the parents of a node differ.
+    fn synchronize(&mut self, tick: u64, node: &CausalNode) {
+        let parents = self.nodes[index(tick)].parents.clone();
+        let [first, others @ ..] = &parents[..] else { return };
+        // What another parent saw, and the first did not.
+        let mut units = BTreeSet::new();
+        for other in others {
+            for seen in self.extension(*other, *first) {
+                units.extend(&self.nodes[index(seen)].written);
+            }
+        }
+        for unit in units {
+            let newest = self.newest(unit, tick);
+            if newest.iter().all(|write| write.content == newest[0].content) {
+                continue;
+            }
+            let (path, dotted) = (self.units[unit].path.clone(), self.units[unit].path.dotted());
+            let said = node.merge.of_unit(&dotted).into_iter().chain(self.rules.of_unit(&dotted)).flatten();
+            let strategy = said.into_iter().next().unwrap_or_default();
+            let values = newest
+                .iter()
+                .map(|write| (write.tick, self.agent(write.tick).cloned(), shown(&write.content)));
+            let values: Vec<_> = values.collect();
+            let taken = self.taken(strategy, &newest).map(|at| newest[at].clone());
+            // What one parent does not know is not known behind the node, whatever is taken.
+            let unknown = self.unknown_in(unit, tick);
+            let (content, at, confidence) = match taken {
+                Some(write) => (write.content, Some(write.tick), write.confidence),
+                None => {
+                    let kept = values.iter().map(|(.., value)| {
+                        value.clone().unwrap_or_else(|| Value::record([(REMOVED, Value::from(true))]))
+                    });
+                    let members = [(CONFLICT, Value::from(true)), ("values", Value::array(kept))];
+                    (Content::Value(Value::record(members)), None, node.confidence)
+                }
+            };
+            self.write(unit, tick, content, unknown, confidence);
+            self.conflicts.push(SyncConflict { at: tick, path, values, strategy, taken: at });
+        }
+    }
+
+    /// Which of several writes a strategy takes; `None` to keep all.
+    fn taken(&self, strategy: SyncStrategy, writes: &[&Write]) -> Option<usize> {
+        let rank = |write: &Write| match strategy {
+            SyncStrategy::Manual | SyncStrategy::Lww => 0.0,
+            SyncStrategy::Confidence => match &write.content {
+                Content::Value(value) => value.get("confidence").and_then(Value::as_f64),
+                _ => None,
+            }
+            .unwrap_or(write.confidence),
+            SyncStrategy::Policy => {
+                self.agent(write.tick).and_then(|agent| self.rules.roles.get(agent)).copied().unwrap_or(0.0)
+            }
+        };
+        let best = |a: &usize, b: &usize| {
+            rank(writes[*a]).total_cmp(&rank(writes[*b])).then_with(|| writes[*a].tick.cmp(&writes[*b].tick))
+        };
+        let best = (0..writes.len()).max_by(best);
+        best.filter(|_| strategy != SyncStrategy::Manual)
+    }
+
+    /// Makes one change of the state of a node.
+    fn change(&mut self, tick: u64, op: &Op, confidence: f64) {
+        let tokens: Vec<String> = op.path.tokens().map(|token| token.into_owned()).collect();
+        let [top, below @ ..] = &tokens[..] else { return };
+        if is_kernels(top) {
+            return;
+        }
+        let whole = self.unit(Pointer::of([&**top]));
+        let is_object = self.content(whole, tick) == Content::Members;
+        match (below, op.action, &op.value) {
+            ([], Action::Set, Some(value)) if value.as_object().is_some() => {
+                let members = value.as_object().cloned().unwrap_or_default();
+                self.write(whole, tick, Content::Members, Vec::new(), confidence);
+                for unit in self.below.get(&whole).cloned().unwrap_or_default() {
+                    let key = self.units[unit].path.tokens().nth(1).unwrap_or_default().into_owned();
+                    if members.get(&key).is_none() && self.content(unit, tick) != Content::Absent {
+                        self.write(unit, tick, Content::Absent, Vec::new(), confidence);
+                    }
+                }
+                for (key, value) in members.iter() {
+                    let unit = self.unit(Pointer::of([&**top, key]));
+                    self.write(unit, tick, Content::Value(value.clone()), Vec::new(), confidence);
+                }
+            }
+            ([], action @ (Action::Set | Action::Remove), value) => {
+                let content = match (action, value) {
+                    (Action::Set, Some(value)) => Content::Value(value.clone()),
+                    _ => Content::Absent,
+                };
+                self.write(whole, tick, content, Vec::new(), confidence);
+                for unit in self.below.get(&whole).cloned().unwrap_or_default() {
+                    if self.content(unit, tick) != Content::Absent {
+                        self.write(unit, tick, Content::Absent, Vec::new(), confidence);
+                    }
+                }
+            }
+            ([key, ..], ..) if is_object || self.content(whole, tick) == Content::Absent => {
+                let unit = self.unit(Pointer::of([&**top, &**key]));
+                self.change_below(tick, op, unit, confidence);
+                if !is_object && self.content(unit, tick) != Content::Absent {
+                    let unknown = self.unknown_in(whole, tick);
+                    self.write(whole, tick, Content::Members, unknown, confidence);
+                }
+            }
+            _ => self.change_below(tick, op, whole, confidence),
+        }
+    }
+
+    /// Makes a change at or below a unit. One that does not fit what the ancestors left there makes its place unknown.
+    fn change_below(&mut self, tick: u64, op: &Op, unit: usize, confidence: f64) {
+        let path = self.units[unit].path.clone();
+        let before = match self.content(unit, tick) {
+            Content::Value(value) => Delta(vec![Op::set(path.clone(), value)]).apply(&Value::object()),
+            Content::Members => Delta(vec![Op::set(path.clone(), Value::object())]).apply(&Value::object()),
+            Content::Absent => Ok(Value::object()),
+        };
+        let mut unknown = self.unknown_in(unit, tick);
+        let after = before.and_then(|before| Delta(vec![op.clone()]).apply(&before));
+        let content = match after {
+            Ok(after) => path.get(&after).map_or(Content::Absent, |value| Content::Value(value.clone())),
+            // What is to be gone is gone.
+            Err(_) if op.action == Action::Remove => self.content(unit, tick),
+            Err(_) => {
+                let since = Since { tick, code: NOT_CAUSAL.into() };
+                unknown.retain(|(known, _)| *known != op.path);
+                unknown.push((op.path.clone(), since));
+                self.content(unit, tick)
+            }
+        };
+        if op.action == Action::Set && !unknown.iter().any(|(_, since)| since.tick == tick) {
+            unknown.retain(|(place, _)| !op.path.contains(place));
+        }
+        self.write(unit, tick, content, unknown, confidence);
+    }
+
+    /// The state of the agent of a node, behind it: that of its causal ancestors, each counted once.
+    pub fn state(&self, tick: u64) -> Value {
+        let mut state = Object::default();
+        for (whole, unit) in self.units.iter().enumerate().filter(|(_, unit)| unit.path.tokens().count() == 1)
+        {
+            let top = unit.path.tokens().next().unwrap_or_default();
+            let mut members = Object::default();
+            for below in self.below.get(&whole).into_iter().flatten() {
+                if let Content::Value(value) = self.content(*below, tick) {
+                    members.set(&self.units[*below].path.tokens().nth(1).unwrap_or_default(), value);
+                }
+            }
+            match (self.content(whole, tick), members.is_empty()) {
+                (Content::Absent, true) => {}
+                (Content::Members, _) | (Content::Absent, false) => state.set(&top, Value::Object(members)),
+                (Content::Value(value), true) => state.set(&top, value),
+                // One branch made it a value while another one wrote a member of it.
+                (Content::Value(value), false) => {
+                    let kept = Value::array([value, Value::Object(members)]);
+                    state.set(&top, Value::record([(CONFLICT, Value::from(true)), ("values", kept)]));
+                }
+            }
+        }
+        Value::Object(state)
+    }
+
+    /// The places of the state of a node that are unknown, each with its cause.
+    pub fn unknown(&self, tick: u64) -> Vec<(Pointer, Since)> {
+        let mut unknown: Vec<_> =
+            (0..self.units.len()).flat_map(|unit| self.unknown_in(unit, tick)).collect();
+        unknown.sort_by(|a, b| a.0.cmp(&b.0));
+        unknown.dedup_by(|a, b| a.0 == b.0);
+        unknown
+    }
+
+    /// The units that a node writes, decided conflicts included.
+    pub fn written(&self, tick: u64) -> impl Iterator<Item = &Pointer> {
+        self.nodes[index(tick)].written.iter().map(|unit| &self.units[*unit].path)
+    }
+
+    /// How many units differ between the states of several nodes.
+    pub fn differing(&self, ticks: &[u64]) -> u64 {
+        let differs = |unit: &usize| {
+            let mut contents = ticks.iter().map(|tick| self.content(*unit, *tick));
+            let first = contents.next();
+            contents.any(|content| Some(content) != first)
+        };
+        (0..self.units.len()).filter(differs).count() as u64
+    }
+}
+
+fn index(tick: u64) -> usize {
+    usize::try_from(tick).expect("a tick of a graph in memory")
+}
+
+/// The unit that a place of an object lies in.
+fn unit_of(place: &Pointer) -> Pointer {
+    let tokens: Vec<_> = place.tokens().take(2).map(|token| token.into_owned()).collect();
+    Pointer::of(tokens.iter().map(String::as_str))
+}
+
+fn shown(content: &Content) -> Option<Value> {
+    match content {
+        Content::Absent => None,
+        Content::Members => Some(Value::object()),
+        Content::Value(value) => Some(value.clone()),
+    }
+}

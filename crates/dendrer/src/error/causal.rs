@@ -1,0 +1,42 @@
+//! Why the causal graph of a run has no answer.
+
+use dendrer_kernel::causal::CausalError;
+use dendrer_object::{Code, RunName};
+
+/// Why the causal graph of a run has no answer.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum CausalRefused {
+    /// An agent has no transition up to a tick.
+    #[error("{agent} has no transition in {run} up to tick {tick}")]
+    NoTransition {
+        /// The run.
+        run: RunName,
+        /// The agent.
+        agent: String,
+        /// The tick.
+        tick: u64,
+    },
+    /// The graph cannot be made.
+    #[error(transparent)]
+    Graph(#[from] CausalError),
+    /// Agents of two runs have no graph together.
+    #[error("{a} and {b} are two runs; agents of one run are compared")]
+    TwoRuns {
+        /// One run.
+        a: RunName,
+        /// The other.
+        b: RunName,
+    },
+}
+
+impl CausalRefused {
+    /// The code under which `dendrer explain` knows this error.
+    pub fn code(&self) -> Code {
+        match self {
+            CausalRefused::NoTransition { .. } => Code::E0102,
+            CausalRefused::Graph(CausalError::Parent { .. }) => Code::E0301,
+            CausalRefused::Graph(CausalError::TooManyAgents { .. }) => Code::E0601,
+            CausalRefused::TwoRuns { .. } => Code::E0106,
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The causal graph of a recorded run, as its records and links say (forensic debugger specification, 1.1 and 3).
+//!
+//! The parents of a transition are the same agent's transition before it, the targets of its `merges` links and, if its agent has
+//! none before it, those of `caused_by`, else the beginning of the run. No other link carries state.
+
+use std::collections::HashMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use dendrer_kernel::causal::{CausalGraph, CausalNode, MergeRules};
+use dendrer_kernel::unknown::{self, Since};
+use dendrer_object::delta::Delta;
+use dendrer_object::record::{Record, Rel};
+use dendrer_object::{Digest, Pointer, Value};
+
+use crate::error::CausalRefused;
+use crate::run::{declared, pack};
+use crate::{Error, Trace};
+
+/// The member of an imported node's `intent` with the whole node of its source.
+pub const CFD: &str = "cfd";
+
+/// The causal graph of a run up to a tick.
+#[derive(Debug)]
+pub struct Causal {
+    /// The graph.
+    pub graph: CausalGraph,
+    /// The name of each node by tick: the `node_id` of an imported one, else 12 digits of its id.
+    names: Vec<Arc<str>>,
+    /// The id of each record by tick.
+    ids: Vec<Digest>,
+}
+
+/// The cause of what is unknown because its text was erased or withheld.
+const ERASED: &str = "erased";
+
+impl Causal {
+    /// Reads the graph of a run up to a tick.
+    pub fn of(trace: &Trace, upto: u64) -> Result<Causal, Error> {
+        let pack = pack::of_segment(trace, trace.segment(upto))?;
+        let rules = MergeRules::of(pack.as_ref().and_then(|pack| pack.value().get("merge")));
+        let begin = trace.start().id();
+        let mut causal = Causal {
+            graph: CausalGraph::new(&trace.state(0)?, rules),
+            names: vec![begin.short().into()],
+            ids: vec![begin],
+        };
+        let mut ticks = HashMap::from([(begin, 0)]);
+        let mut result = Ok(());
+        trace.for_each(1, upto, &mut |tick, record| {
+            let node = node(&record, tick, &ticks, &causal.graph);
+            ticks.insert(record.id(), tick);
+            causal.names.push(name(&record));
+            causal.ids.push(record.id());
+            match causal.graph.push(node) {
+                Ok(()) => ControlFlow::Continue(()),
+                Err(error) => {
+                    result = Err(Error::Causal(error.into()));
+                    ControlFlow::Break(())
+                }
+            }
+        })?;
+        result.map(|()| causal)
+    }
+
+    /// What a node is called for people.
+    pub fn name(&self, tick: u64) -> &Arc<str> {
+        &self.names[usize::try_from(tick).expect("a tick in memory")]
+    }
+
+    /// The id of the record of a node.
+    pub fn id(&self, tick: u64) -> Digest {
+        self.ids[usize::try_from(tick).expect("a tick in memory")]
+    }
+
+    /// The newest transition of an agent up to a tick.
+    pub fn head(&self, trace: &Trace, agent: &str, upto: u64) -> Result<u64, Error> {
+        let branch = self.graph.branch(agent);
+        if let Some(at) = branch.partition_point(|tick| *tick <= upto).checked_sub(1) {
+            return Ok(branch[at]);
+        }
+        declared::agents(trace, [agent])?;
+        let (run, agent) = (trace.name().clone(), agent.to_owned());
+        Err(CausalRefused::NoTransition { run, agent, tick: upto }.into())
+    }
+}
+
+/// Finds the agent and the tick that `AGENT` or `AGENT@TICK` means. An agent whose name has an `@` is taken first.
+pub fn agent_of<'t>(trace: &Trace, text: &'t str) -> Result<(&'t str, Option<&'t str>), Error> {
+    match text.rsplit_once('@') {
+        Some((agent, place)) if declared::agents(trace, [text]).is_err() => Ok((agent, Some(place))),
+        _ => Ok((text, None)),
+    }
+}
+
+fn name(record: &Record) -> Arc<str> {
+    let imported = record.body().value(&format!("/intent/{CFD}/node_id"));
+    imported.and_then(|name| name.as_str().map(Arc::from)).unwrap_or_else(|| record.id().short().into())
+}
+
+/// Returns what a record adds to the graph. `ticks` are those of the records before it.
+fn node(record: &Record, tick: u64, ticks: &HashMap<Digest, u64>, graph: &CausalGraph) -> CausalNode {
+    let body = record.body();
+    let agent: Arc<str> =
+        body.value("/agent_id").and_then(|agent| agent.as_str().map(Arc::from)).unwrap_or_default();
+    let to = |rel: Rel| {
+        let links = record.header().links.iter().filter(move |link| link.rel == rel);
+        links.filter_map(|link| ticks.get(&link.hash).copied()).collect::<Vec<u64>>()
+    };
+    let mut parents = to(Rel::Merges);
+    if graph.branch(&agent).is_empty() {
+        parents.extend(to(Rel::CausedBy));
+    }
+    let erased =
+        body.fields().iter().any(|field| field.pointer.as_str() == "/delta" && body.text(field).is_none());
+    let mut unknown = unknown::made_by(record);
+    if erased {
+        unknown.push((Pointer::root(), Since { tick, code: ERASED.into() }));
+    }
+    let confidence = body.value("/intent/confidence").and_then(|value| value.as_f64());
+    CausalNode {
+        agent,
+        parents,
+        delta: body.value("/delta").and_then(|delta| Delta::from_value(&delta).ok()).unwrap_or_default(),
+        unknown,
+        confidence: confidence.unwrap_or(0.0),
+        merge: MergeRules {
+            roles: Default::default(),
+            ..MergeRules::of(body.value("/intent/merge").as_ref())
+        },
+    }
+}
+
+/// The state of an agent behind its newest transition up to a tick.
+#[derive(Debug, Clone)]
+pub struct AgentState {
+    /// The tick of the transition.
+    pub tick: u64,
+    /// The state along its causal ancestors.
+    pub state: Value,
+    /// The unknown places, each with its cause.
+    pub unknown: Vec<(Pointer, Since)>,
+}
+
+/// Reads the state of an agent at its newest transition up to a tick.
+pub fn state_of(trace: &Trace, agent: &str, upto: u64) -> Result<AgentState, Error> {
+    let causal = Causal::of(trace, upto)?;
+    let tick = causal.head(trace, agent, upto)?;
+    Ok(AgentState { tick, state: causal.graph.state(tick), unknown: causal.graph.unknown(tick) })
+}
+
+impl Causal {
+    /// Makes the state of a node again from its ancestors alone: a graph of them and of nothing else.
+    pub fn again(&self, trace: &Trace, tick: u64) -> Result<Value, Error> {
+        let pack = pack::of_segment(trace, trace.segment(tick))?;
+        let rules = MergeRules::of(pack.as_ref().and_then(|pack| pack.value().get("merge")));
+        let mut graph = CausalGraph::new(&trace.state(0)?, rules);
+        // Ticks are other places in the smaller graph, in the same order.
+        let ancestors = self.graph.ancestors(tick);
+        let mut places = HashMap::from([(self.id(0), 0)]);
+        for (place, ancestor) in (1..).zip(&ancestors) {
+            let record = trace.record(*ancestor)?;
+            let mut node = node(&record, *ancestor, &places, &graph);
+            node.unknown.clear();
+            places.insert(record.id(), place);
+            graph.push(node).map_err(|error| Error::Causal(error.into()))?;
+        }
+        Ok(graph.state(ancestors.len() as u64))
+    }
+}
