@@ -7,6 +7,7 @@ mod backup;
 mod bisect;
 mod cherrypick;
 mod commit;
+mod compare;
 mod completions;
 mod conflicts;
 mod contract;
@@ -18,6 +19,7 @@ mod export;
 mod fork;
 mod fsck;
 mod gc;
+mod heatmap;
 mod help;
 mod import;
 mod init;
@@ -149,6 +151,7 @@ table! {
     /// Check that the record is what was committed
     #[command(after_help = "Examples:\n  dendrer verify logistics-run-47 --replay\n  dendrer verify --all")]
     Verify(verify::Verify): |args| match (&args.suite, args.profile) {
+        _ if args.branches => pages("verify", "branches").again(),
         (Some(_), _) => pages("verify", "suite").again(),
         (None, Some(_)) => pages("verify", "profile").again(),
         (None, None) => pages("verify", "verify").again(),
@@ -240,6 +243,16 @@ table! {
         ConflictsVerb::Show { .. } => pages("conflicts show", "conflicts"),
         ConflictsVerb::Resolve(_) => flows("conflicts resolve", "resolved"),
     } => conflicts::run;
+    /// How two agents of a run parted: common ancestor, what each did since, what differs
+    #[command(
+        after_help = "Examples:\n  dendrer compare logistics-run-47:planner logistics-run-47:feed-reader\n  dendrer compare logistics-run-47:planner logistics-run-47:feed-reader --profile cfd"
+    )]
+    Compare(compare::Compare): |_| pages("compare", "compare") => compare::run;
+    /// Where the agents of runs branch, diverge, note anomalies or are unsure
+    #[command(
+        after_help = "Examples:\n  dendrer heatmap logistics-run-47\n  dendrer heatmap logistics-run-47 --metric confidence"
+    )]
+    Heatmap(heatmap::Heatmap): |_| pages("heatmap", "heatmap") => heatmap::run;
     /// Contracts of packs: list, show, compare and mend them, and check a run against them
     #[command(
         subcommand,

@@ -509,17 +509,18 @@ impl CausalGraph {
             let taken = self.taken(strategy, &newest).map(|at| newest[at].clone());
             // What one parent does not know is not known behind the node, whatever is taken.
             let unknown = self.unknown_in(unit, tick);
-            let (content, at, confidence) = match taken {
-                Some(write) => (write.content, Some(write.tick), write.confidence),
+            let (content, at) = match taken {
+                Some(write) => (write.content, Some(write.tick)),
                 None => {
                     let kept = values.iter().map(|(.., value)| {
                         value.clone().unwrap_or_else(|| Value::record([(REMOVED, Value::from(true))]))
                     });
                     let members = [(CONFLICT, Value::from(true)), ("values", Value::array(kept))];
-                    (Content::Value(Value::record(members)), None, node.confidence)
+                    (Content::Value(Value::record(members)), None)
                 }
             };
-            self.write(unit, tick, content, unknown, confidence);
+            // The decision is the node's own write, as sure as it is.
+            self.write(unit, tick, content, unknown, node.confidence);
             self.conflicts.push(SyncConflict { at: tick, path, values, strategy, taken: at });
         }
     }
@@ -657,6 +658,12 @@ impl CausalGraph {
     /// The units that a node writes, decided conflicts included.
     pub fn written(&self, tick: u64) -> impl Iterator<Item = &Pointer> {
         self.nodes[index(tick)].written.iter().map(|unit| &self.units[*unit].path)
+    }
+
+    /// The units that a node writes, each with its value behind the node: `None` where it is absent.
+    pub fn writes(&self, tick: u64) -> impl Iterator<Item = (&Pointer, Option<Value>)> {
+        let written = self.nodes[index(tick)].written.iter();
+        written.map(move |unit| (&self.units[*unit].path, shown(&self.content(*unit, tick))))
     }
 
     /// How many units differ between the states of several nodes.

@@ -6,6 +6,7 @@
 pub mod answer;
 pub mod backup;
 pub mod bisect;
+pub mod branches;
 pub mod care;
 pub mod casebook;
 pub mod certainty;
@@ -14,6 +15,7 @@ pub mod cherrypick;
 pub mod closed;
 pub mod codes;
 pub mod commit;
+pub mod compare;
 pub mod conflicts;
 pub mod contract;
 pub mod contributors;

@@ -247,12 +247,7 @@ fn seeded(places: &[Seeded]) -> Value {
 
 /// Returns a conflict with its standing.
 pub fn conflict(conflict: &Conflict, standing: &ConflictStanding) -> Value {
-    let (status, tick, taken, reason) = match standing {
-        ConflictStanding::Open => ("open", None, None, None),
-        ConflictStanding::Taken(source) => ("taken", None, Some(source), None),
-        ConflictStanding::Resolved(tick, take, reason) => ("resolved", Some(*tick), Some(take), Some(reason)),
-        ConflictStanding::Written(tick) => ("written", Some(*tick), None, None),
-    };
+    let (status, tick, taken, reason) = standing_members(standing);
     let side = |(side, value): &(MergeSource, Option<Value>)| {
         let shown = value.clone().unwrap_or(Value::Null);
         let members = [("value", shown), ("removed", Value::from(value.is_none()))];
@@ -262,9 +257,21 @@ pub fn conflict(conflict: &Conflict, standing: &ConflictStanding) -> Value {
         ("path", Value::from(conflict.path.as_str())),
         ("base", conflict.base.clone().unwrap_or(Value::Null)),
         ("values", Value::array(conflict.values.iter().map(side))),
-        ("status", Value::from(status)),
-        ("tick", Value::from(tick)),
-        ("taken", Value::from(taken.map(|taken| &**taken))),
-        ("reason", Value::from(reason.map(|reason| &**reason))),
+        ("status", status),
+        ("tick", tick),
+        ("taken", taken),
+        ("reason", reason),
     ])
+}
+
+/// Returns status, tick, what was taken and why, as values.
+pub fn standing_members(standing: &ConflictStanding) -> (Value, Value, Value, Value) {
+    let (status, tick, taken, reason) = match standing {
+        ConflictStanding::Open => ("open", None, None, None),
+        ConflictStanding::Taken(source) => ("taken", None, Some(source), None),
+        ConflictStanding::Resolved(tick, take, reason) => ("resolved", Some(*tick), Some(take), Some(reason)),
+        ConflictStanding::Written(tick) => ("written", Some(*tick), None, None),
+    };
+    let text = |text: Option<&std::sync::Arc<str>>| Value::from(text.map(|text| &**text));
+    (Value::from(status), Value::from(tick), text(taken), text(reason))
 }

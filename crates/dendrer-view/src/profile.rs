@@ -3,9 +3,11 @@
 //! A file that passes is what those documents call verified. That is less than INTACT: their formulas leave fields
 //! uncovered, so the word is never used here.
 
+use dendrer::evidence::branches::BranchReport;
 use dendrer_object::{Code, Value};
 
 use crate::answer::{End, ItemAnswer, Line, Page};
+use crate::branches::{branch_lines, branches_json};
 use crate::{document, quote};
 
 /// The code of a line whose hash does not fit.
@@ -20,6 +22,8 @@ pub struct ProfileFile {
     pub lines: u64,
     /// The first line that does not fit, from 1, and why; `None` if all do.
     pub fault: Option<(u64, String)>,
+    /// The branches of a file of nodes, and the members that its formula does not cover.
+    pub branches: Option<(Vec<BranchReport>, &'static [&'static str])>,
 }
 
 /// The check of some files: counts those that fail.
@@ -42,17 +46,31 @@ impl ItemAnswer for ProfileAnswer {
     fn item(&mut self, item: &ProfileFile) -> Option<Value> {
         self.failed += u64::from(item.fault.is_some());
         let fault = item.fault.as_ref();
-        Some(Value::record([
+        let members = [
             ("file", Value::from(item.file.as_str())),
             ("lines", Value::from(item.lines)),
             ("ok", Value::from(fault.is_none())),
             ("line", Value::from(fault.map(|(line, _)| *line))),
             ("why", Value::from(fault.map(|(_, why)| why.as_str()))),
-        ]))
+        ];
+        let branches = item.branches.iter().flat_map(|(branches, uncovered)| {
+            let uncovered = Value::array(uncovered.iter().map(|name| Value::from(*name)));
+            [("branches", branches_json(branches, "line")), ("uncovered", uncovered)]
+        });
+        Some(Value::record(members.into_iter().chain(branches)))
     }
 
     fn item_lines(&mut self, item: &ProfileFile, _: &Page) -> Vec<Line> {
         self.failed += u64::from(item.fault.is_some());
+        if let Some((branches, uncovered)) = &item.branches {
+            let mut lines: Vec<Line> = vec![
+                "=== CORTEX FORENSIC DEBUGGER (CFD) v2.0.0 ===".into(),
+                format!("Loaded {} trace nodes from DATG.", item.lines).into(),
+            ];
+            lines.extend(branch_lines(branches));
+            lines.push(format!("not covered by the formula: {}", uncovered.join(", ")).into());
+            return lines;
+        }
         let file = quote::escape(&item.file);
         vec![Line::from(match &item.fault {
             None => format!("OK    {file}: {} lines bear out their {} hashes", item.lines, self.name),

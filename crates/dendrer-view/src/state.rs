@@ -7,7 +7,7 @@ use dendrer_object::{Pointer, Value};
 use crate::answer::{Answer, End, Line, Page, Style, pretty};
 use crate::certainty::{Certainty, Places, unknown_line, unknown_member};
 use crate::change::change_json;
-use crate::{count, document};
+use crate::{count, document, quote};
 
 fn window_word(window: Window) -> &'static str {
     match window {
@@ -27,6 +27,7 @@ impl Answer for StateAnswer {
         let certainty = certainty.unless(!self.unknown.is_empty());
         let members = [
             ("run", Value::from(self.run.as_str())),
+            ("agent", Value::from(self.agent.as_deref())),
             ("tick", Value::from(self.tick)),
             ("window", Value::from(window_word(self.window))),
             ("path", Value::from(self.path.as_str())),
@@ -45,11 +46,13 @@ impl Answer for StateAnswer {
         // Nothing is at the place, and what should be there is unknown.
         let is_missing = self.value == Value::Null && !self.unknown.is_empty();
         let lines = if is_missing { Vec::new() } else { pretty(&self.value, 0, self.depth) };
-        let root = self
-            .path
-            .as_str()
-            .is_empty()
-            .then(|| Line::note(format!("state root {}{}", self.root, page.of_run(&self.run))));
+        let root = self.path.as_str().is_empty().then(|| {
+            let of = self.agent.as_ref().map(|agent| {
+                format!(", of {} at tick {} along its causal ancestors", quote::escape(agent), self.tick)
+            });
+            let of = of.unwrap_or_default();
+            Line::note(format!("state root {}{}{of}", self.root, page.of_run(&self.run)))
+        });
         let lines = lines.iter().map(|line| page.fit(line));
         lines.chain(unknown_line(&self.unknown)).chain(root).collect()
     }

@@ -10,6 +10,7 @@
 
 mod beside;
 mod calls;
+mod cfd;
 mod chat;
 mod error;
 mod items;
@@ -70,6 +71,8 @@ pub enum SourceKind {
     Mapped(Map),
     /// Events of the dendrer paper.
     Paper,
+    /// Nodes of the forensic debugger specification.
+    Cfd,
 }
 
 impl SourceKind {
@@ -79,6 +82,7 @@ impl SourceKind {
             SourceKind::Chat => "openai-chat/1",
             SourceKind::Mapped(_) => "jsonl/1",
             SourceKind::Paper => crate::event::KIND,
+            SourceKind::Cfd => "cfd/1",
         }
     }
 }
@@ -214,7 +218,8 @@ pub fn plan<R: Read + Seek>(
     };
     let mut walk = Walk { is_plan: true, ..Walk::new(&options, &none, &mut judge) };
     rewind(source)?;
-    let mut around = items::read(&mut *source, &layout, sizes, &mut |item| walk.take(item))?;
+    let kind = &options.kind;
+    let mut around = each_item(&mut *source, kind, &layout, sizes, &mut |item| walk.take(item))?;
     around.notes.extend(about);
     let Ended { mut tally, preamble, unanswered } = walk.end(&layout, &around.notes)?;
     // The path of the items comes from the first reading of the source; the digest covers this reading.
@@ -243,7 +248,8 @@ pub fn record<R: Read + Seek>(
         Groups { recorder: Recorder::begin(store, &plan.start, surroundings)?, bytes: 0, settled };
     let mut judge = |_: u64, intent: &Intent, size: usize| groups.take(intent, size);
     let mut walk = Walk::new(&plan.options, &plan.unanswered, &mut judge);
-    let read = items::read(&mut *source, &plan.layout, Sizes::default(), &mut |item| walk.take(item));
+    let kind = &plan.options.kind;
+    let read = each_item(&mut *source, kind, &plan.layout, Sizes::default(), &mut |item| walk.take(item));
     drop(walk);
     let around = match read {
         Ok(around) => around,
@@ -279,9 +285,38 @@ pub fn rehearse<R: Read + Seek>(
         })
     };
     let mut walk = Walk::new(&plan.options, &plan.unanswered, &mut judge);
-    items::read(&mut *source, &plan.layout, Sizes::default(), &mut |item| walk.take(item))?;
+    let kind = &plan.options.kind;
+    each_item(&mut *source, kind, &plan.layout, Sizes::default(), &mut |item| walk.take(item))?;
     drop(walk);
     Ok(errors)
+}
+
+/// Hands over the items in the order in which they are recorded. The nodes of a graph are held, checked and sorted first.
+fn each_item<R: Read>(
+    source: R,
+    kind: &SourceKind,
+    layout: &Layout,
+    hints: Sizes,
+    visit: &mut dyn FnMut(Item<'_>) -> Result<(), ImportError>,
+) -> Result<items::Around, ImportError> {
+    if !matches!(kind, SourceKind::Cfd) {
+        return items::read(source, layout, hints, visit);
+    }
+    let (mut values, mut sizes) = (Vec::new(), Vec::new());
+    let around = items::read(source, layout, hints, &mut |item| {
+        if let Some(note) = item.notes.into_iter().next() {
+            return Err(ImportError::Gap(note));
+        }
+        values.push(item.value);
+        sizes.push(item.size);
+        Ok(())
+    })?;
+    let list = &layout::pointer(&layout.path);
+    for at in cfd::order(&values, list)? {
+        let (value, number) = (values[at].clone(), at as u64);
+        visit(Item { value, at: At { list, number }, size: sizes[at], notes: Vec::new(), is_lost: false })?;
+    }
+    Ok(around)
 }
 
 /// Finds a run that was imported from the same place of the same bytes.
@@ -313,7 +348,7 @@ fn rewind<R: Seek>(source: &mut R) -> Result<(), ImportError> {
 
 fn inputs_of(options: &ImportOptions, layout: &Layout, sha256: Digest, bytes: u64) -> Value {
     let map = match &options.kind {
-        SourceKind::Chat | SourceKind::Paper => None,
+        SourceKind::Chat | SourceKind::Paper | SourceKind::Cfd => None,
         SourceKind::Mapped(map) => Some(map.to_value().clone()),
     };
     let list = (!layout.path.is_empty()).then(|| Value::from(layout::pointer(&layout.path)));
@@ -362,6 +397,7 @@ struct Walk<'a> {
     /// Whether nothing is recorded, so that only what may be refused needs to be judged.
     is_plan: bool,
     calls: Calls,
+    nodes: cfd::Recorded,
     tally: ImportTally,
     preamble: Vec<Value>,
     preamble_size: usize,
@@ -376,6 +412,7 @@ impl<'a> Walk<'a> {
             judge,
             is_plan: false,
             calls: Calls::default(),
+            nodes: cfd::Recorded::default(),
             tally: ImportTally::default(),
             preamble: Vec::new(),
             preamble_size: 0,
@@ -394,6 +431,7 @@ impl<'a> Walk<'a> {
             SourceKind::Chat => chat::read(&value, at, &mut self.calls),
             SourceKind::Mapped(map) => map.read(&value, at, &mut self.calls)?,
             SourceKind::Paper => paper::read(&value, at)?,
+            SourceKind::Cfd => self.nodes.step(&value, at)?,
         };
         self.is_cut_marked |= notes.iter().any(|note| note.kind == NoteKind::SourceCut);
         let tick = self.tally.ticks + 1;
@@ -417,6 +455,7 @@ impl<'a> Walk<'a> {
             })?
         };
         self.calls.ask(tick, id, calls);
+        self.nodes.note(id);
         Ok(())
     }
 

@@ -6,21 +6,20 @@
 //!
 //! * [`Profile::Paper`]: the events of the dendrer paper, appendix B, with the chain hash of 3.1. The payload is the
 //!   canonical JSON of the event without `chain_hash`; the previous hash follows as 64 hex digits.
-//! * [`Profile::Cfd`]: the trace nodes of CFD 1.1 with the hash of 1.2. `seq` is written in decimal, `schema_version` is
-//!   [`CFD_VERSION`], `bundle` joins the sorted ids of the parents with commas, and a branch begins with an empty
-//!   `prev_hash`.
+//! * [`Profile::Cfd`]: the trace nodes of CFD 1.1 with the hash of 1.2 ([`crate::cfd`]). An imported node is written as it was.
+//!   Another one has 12 digits of its id as `node_id`, the parents of the causal graph, and the changes of its units as `state_delta`.
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use dendrer::kernel::causal::CausalGraph;
+use dendrer::run::causal::{CFD, Causal};
 use dendrer::{Error, Trace};
-use dendrer_object::record::{Record, Rel};
-use dendrer_object::{Digest, Value, json};
+use dendrer_object::record::Record;
+use dendrer_object::{Digest, Object, Value, json};
 
+use crate::cfd::{CFD_VERSION, CfdFile, CfdTerms, REMOVE, as_written, node_hash};
 use crate::event::Writer;
-
-/// The version of the node schema that CFD hashes name.
-pub const CFD_VERSION: &str = "v2.0.0";
 
 /// The member of an event with its hash (dendrer paper 3.1).
 pub(crate) const CHAIN_HASH: &str = "chain_hash";
@@ -52,17 +51,20 @@ impl Profile {
         f: &mut dyn FnMut(Value) -> Result<(), E>,
     ) -> Result<(), E> {
         let mut chain = None;
-        let mut nodes = Nodes::default();
+        let mut nodes = match self {
+            Profile::Paper => None,
+            Profile::Cfd => Some(Nodes::of(trace)?),
+        };
         let mut writer = Writer::of_source(trace);
         each(trace, &mut |record, before, after| {
-            f(match self {
-                Profile::Paper => {
+            f(match &mut nodes {
+                None => {
                     let event = writer.event(record, before, after);
                     let hash = chain_hash(&event, chain);
                     chain = Some(hash);
                     with(&event, CHAIN_HASH, Value::from(hash.hex()))
                 }
-                Profile::Cfd => nodes.node(record),
+                Some(nodes) => nodes.node(record),
             })
         })
     }
@@ -133,42 +135,59 @@ impl Chain {
     }
 }
 
-/// The nodes so far: each record's hash in this profile, and the newest of each agent.
-#[derive(Default)]
+/// The nodes so far.
 struct Nodes {
-    hashes: BTreeMap<Digest, String>,
-    newest: BTreeMap<String, String>,
+    causal: Causal,
+    /// Name and hash of each node, by tick; empty for the beginning of the run.
+    written: Vec<(String, String)>,
+    /// The place of the newest node of each agent.
+    newest: BTreeMap<String, u64>,
 }
 
 impl Nodes {
+    fn of(trace: &Trace) -> Result<Nodes, Error> {
+        let causal = Causal::of(trace, trace.tip())?;
+        Ok(Nodes { causal, written: vec![(String::new(), String::new())], newest: BTreeMap::new() })
+    }
+
     fn node(&mut self, record: &Record) -> Value {
-        let header = record.header();
+        let tick = self.written.len() as u64;
+        if let Some(imported) = record.body().value(&format!("/intent/{CFD}"))
+            && let Ok(file) = CfdFile::read([&imported])
+            && let [node] = &file.nodes[..]
+        {
+            self.newest.insert(node.agent.clone(), node.seq);
+            self.written.push((node.node_id.clone(), node.hash.clone()));
+            return as_written(&imported);
+        }
         let content = record.content();
-        let text = |name: &str| content.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
-        let agent = text("agent_id");
+        let agent = content.get("agent_id").and_then(Value::as_str).unwrap_or_default().to_owned();
         let named = ["intent", "action", "result", "policy", "anomalies", "goal_id"];
-        let members = named.iter().filter_map(|name| Some((*name, content.get(name)?.clone())));
-        let type_name = header.type_name.as_ref().map_or("", |name| name.as_str());
+        let members = named.iter().filter_map(|name| Some((*name, as_written(content.get(name)?))));
+        let type_name = record.header().type_name.as_ref().map_or("", |name| name.as_str());
         let event = Value::record(members.chain([("transition_type", Value::from(type_name))]));
-        let prev = self.newest.get(&agent).cloned().unwrap_or_default();
-        let causal = [Rel::Merges, Rel::ForkOf, Rel::PickedFrom];
-        let linked = header.links.iter().filter(|link| causal.contains(&link.rel)).map(|link| link.hash);
+        let graph = &self.causal.graph;
+        let at = |tick: u64| usize::try_from(tick).expect("a tick in memory");
+        let ticks: Vec<u64> = graph.parents(tick).iter().copied().filter(|parent| *parent > 0).collect();
+        let own = ticks.iter().rev().find(|parent| graph.agent(**parent) == graph.agent(tick));
+        let linked = own.or(ticks.last()).map(|parent| self.written[at(*parent)].1.clone());
+        let prev = linked.unwrap_or_default();
         let mut parents: Vec<String> =
-            linked.chain(header.prev).filter_map(|id| self.hashes.get(&id).cloned()).collect();
-        parents.extend((!prev.is_empty()).then(|| prev.clone()));
+            ticks.iter().map(|parent| self.written[at(*parent)].0.clone()).collect();
         parents.sort();
-        parents.dedup();
-        let seq = content.get("seq").and_then(Value::as_u64).unwrap_or_default();
+        // A branch that an imported node begins goes on from its number.
+        let seq = self.newest.get(&agent).map_or(1, |seq| seq.saturating_add(1));
+        let node_id = self.causal.name(tick).to_string();
         let hash = node_hash(&prev, &event, seq, &agent, CFD_VERSION, &parents);
-        self.hashes.insert(record.id(), hash.clone());
-        self.newest.insert(agent.clone(), hash.clone());
+        self.newest.insert(agent.clone(), seq);
+        self.written.push((node_id.clone(), hash.clone()));
         Value::record([
-            ("node_id", Value::from(hash.clone())),
+            ("node_id", Value::from(node_id)),
             ("agent_id", Value::from(agent)),
             ("seq", Value::from(seq)),
-            ("timestamp", seconds(header.ts.ms())),
+            ("timestamp", seconds(record.header().ts.ms())),
             ("event", event),
-            ("state_delta", content.get("delta").cloned().unwrap_or(Value::Null)),
+            ("state_delta", state_delta(graph, tick)),
             ("prev_hash", Value::from(prev)),
             ("hash", Value::from(hash)),
             ("parents", Value::array(parents.into_iter().map(Value::from))),
@@ -178,19 +197,40 @@ impl Nodes {
     }
 }
 
-/// `SHA256(prev_hash || event_str || seq || agent_id || schema_version || bundle(parents))`, in hex (CFD 1.2).
-pub fn node_hash(
-    prev: &str,
-    event: &Value,
-    seq: u64,
-    agent: &str,
-    version: &str,
-    parents: &[String],
-) -> String {
-    let (event, seq, bundle) = (json::to_vec(event), seq.to_string(), parents.join(","));
-    let parts =
-        [prev.as_bytes(), &event, seq.as_bytes(), agent.as_bytes(), version.as_bytes(), bundle.as_bytes()];
-    Digest::of_parts(&parts).hex()
+/// The changes of a node in the form of the document: values by unit, and what is removed in a list `__remove`.
+fn state_delta(graph: &CausalGraph, tick: u64) -> Value {
+    let mut delta = Object::default();
+    let remove = |object: &mut Object, name: &str| {
+        let mut removed: Vec<Value> = object
+            .get(REMOVE)
+            .and_then(Value::as_array)
+            .map(|list| list.iter().cloned().collect())
+            .unwrap_or_default();
+        removed.push(Value::from(name));
+        object.set(REMOVE, Value::array(removed));
+    };
+    for (path, value) in graph.writes(tick) {
+        let tokens: Vec<String> = path.tokens().map(|token| token.into_owned()).collect();
+        match (&tokens[..], value) {
+            ([top], None) => remove(&mut delta, top),
+            ([top], Some(value)) if delta.get(top).is_none() || value.as_object().is_none() => {
+                delta.set(top, as_written(&value));
+            }
+            ([top, key], value) => {
+                let mut members = delta.get(top).and_then(Value::as_object).cloned().unwrap_or_default();
+                match value {
+                    Some(value) => members.set(
+                        key.strip_prefix('$').filter(|rest| rest.starts_with('$')).unwrap_or(key),
+                        as_written(&value),
+                    ),
+                    None => remove(&mut members, key),
+                }
+                delta.set(top, Value::Object(members));
+            }
+            _ => {}
+        }
+    }
+    Value::Object(delta)
 }
 
 /// Milliseconds as the seconds of a float epoch (CFD 1.1).
@@ -198,50 +238,15 @@ fn seconds(ms: u64) -> Value {
     Value::from(ms as f64 / 1000.0)
 }
 
-/// The hashes, and the three rules of CFD 2 for each branch.
+/// The rules of CFD 2 for each branch.
 fn check_nodes(lines: &[Value]) -> Result<(), ProfileFault> {
-    let mut newest: BTreeMap<&str, (u64, &str)> = BTreeMap::new();
-    for (line, node) in (1..).zip(lines) {
-        let fault = |why: String| ProfileFault { line, why };
-        let text = |name: &str| {
-            let found = node.get(name).and_then(Value::as_str);
-            found.ok_or_else(|| fault(format!("it has no text {name}")))
-        };
-        let (agent, prev, hash, version) =
-            (text("agent_id")?, text("prev_hash")?, text("hash")?, text("schema_version")?);
-        let Some(seq) = node.get("seq").and_then(Value::as_u64) else {
-            return Err(fault("it has no seq".to_owned()));
-        };
-        let parents = node.get("parents").and_then(Value::as_array);
-        let parents: Option<Vec<String>> =
-            parents.and_then(|list| list.iter().map(|id| id.as_str().map(str::to_owned)).collect());
-        let Some(mut parents) = parents else { return Err(fault("it has no list of parents".to_owned())) };
-        parents.sort();
-        let event = node.get("event").cloned().unwrap_or(Value::Null);
-        let computed = node_hash(prev, &event, seq, agent, version, &parents);
-        if computed != hash {
-            return Err(fault(format!("its hash is {hash}, and it gives {computed}")));
-        }
-        if let Some((before, id)) = newest.insert(agent, (seq, hash)) {
-            if seq != before + 1 {
-                return Err(fault(format!(
-                    "seq {seq} stands where {} must in the branch of {agent}",
-                    before + 1
-                )));
-            }
-            if prev != id {
-                return Err(fault(format!(
-                    "it names another node than the one before it in the branch of {agent}"
-                )));
-            }
-            if !parents.iter().any(|parent| parent == id) {
-                return Err(fault(format!(
-                    "the node before it in the branch of {agent} is none of its parents"
-                )));
-            }
-        }
-    }
-    Ok(())
+    let file = CfdFile::read(lines).map_err(|error| ProfileFault { line: error.line, why: error.why })?;
+    let reports = file.verify(&CfdTerms::default());
+    let first = reports.iter().flat_map(|report| &report.faults).min_by_key(|fault| fault.tick);
+    first.map_or(Ok(()), |fault| {
+        let why = format!("{}: expected {}, got {}", fault.rule.as_str(), fault.expected, fault.got);
+        Err(ProfileFault { line: usize::try_from(fault.tick).unwrap_or(usize::MAX), why })
+    })
 }
 
 fn with(value: &Value, name: &str, member: Value) -> Value {
@@ -328,12 +333,5 @@ mod tests {
         assert_eq!(lines[0].get("chain_hash"), Some(&Value::from(first.clone())));
         let second = Digest::of(format!("{}{first}", payload(1)).as_bytes()).hex();
         assert_eq!(lines[1].get("chain_hash"), Some(&Value::from(second)));
-
-        let event = Value::record([("b", Value::from(1u64)), ("a", Value::from("x"))]);
-        let parents = ["n0".to_owned(), "n1".to_owned()];
-        assert_eq!(
-            node_hash("n1", &event, 7, "agent_a", "v1.1", &parents),
-            Digest::of(br#"n1{"a":"x","b":1}7agent_av1.1n0,n1"#).hex()
-        );
     }
 }

@@ -57,6 +57,18 @@ impl Address {
         Ok(Address { bundle, run: (!run.is_empty()).then(|| run.to_owned()), pos })
     }
 
+    /// Reads `RUN:AGENT` or `RUN:AGENT@POSITION`: the address of the run, and what follows the colon. `None` for any other address.
+    pub fn of_agent(text: &str) -> Result<Option<(Address, &str)>, AddressError> {
+        let begin = bundle_end(text).filter(|end| *end < text.len()).unwrap_or(0);
+        let Some(colon) = text[begin..].find(':').map(|at| begin + at) else { return Ok(None) };
+        let (run, agent) = (&text[..colon], &text[colon + 1..]);
+        match run[begin..].contains('@') {
+            true => Ok(None),
+            false if agent.is_empty() => Err(AddressError::NotAnAddress(text.to_owned())),
+            false => Ok(Some((Address::parse(run)?, agent))),
+        }
+    }
+
     /// The address of a run, or of a tick of it.
     pub fn of(run: &RunName, tick: Option<u64>) -> Address {
         Address { bundle: None, run: Some(run.to_string()), pos: tick.map(Position::Tick) }
@@ -189,6 +201,18 @@ mod tests {
         check("r@x y", "E0105");
         check("r@3x:", "E0105");
         check("", "E0105");
+    }
+
+    #[test]
+    fn an_agent_stands_behind_a_colon() {
+        let found =
+            |text| Address::of_agent(text).unwrap().map(|(address, agent)| (address.run.unwrap(), agent));
+        assert_eq!(found("r:ann"), Some(("r".to_owned(), "ann")));
+        assert_eq!(found("r:ann@x@3"), Some(("r".to_owned(), "ann@x@3")));
+        assert_eq!(found("a.dnd#r:a:b"), Some(("r".to_owned(), "a:b")));
+        assert_eq!(found("r@tick:3"), None);
+        assert_eq!(found("r"), None);
+        assert_eq!(Address::of_agent("r:").unwrap_err().code(), "E0105");
     }
 
     #[test]

@@ -1,4 +1,5 @@
 //! What a record proves: verification, and bundles that prove themselves elsewhere.
 
+pub mod branches;
 pub mod bundle;
 pub mod verify;

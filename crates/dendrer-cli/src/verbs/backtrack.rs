@@ -2,8 +2,8 @@
 
 use clap::Args;
 use dendrer::address::{Address, Position, state_path};
-use dendrer::ask::why::gather::{self, BacktrackQuestion};
-use dendrer::run::declared;
+use dendrer::ask::why::gather::{self, BacktrackQuestion, CausalPath};
+use dendrer::run::{causal, declared};
 use dendrer_object::Code;
 
 use crate::context;
@@ -15,7 +15,7 @@ use crate::out::Out;
 /// `backtrack`
 #[derive(Debug, Args)]
 pub(crate) struct Backtrack {
-    /// The run
+    /// The run, or RUN:AGENT[@TICK] for the writes among the causal ancestors of an agent's newest transition
     pub(crate) run: String,
     /// The place: a.b[2] or /a/b/2
     pub(crate) path: String,
@@ -43,7 +43,17 @@ pub(crate) struct Backtrack {
 }
 
 pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
-    let rev = Address::parse(&args.run)?;
+    let (rev, agent) = match Address::of_agent(&args.run)? {
+        Some((rev, agent)) => (rev, Some(agent)),
+        None => (Address::parse(&args.run)?, None),
+    };
+    if agent.is_some() && (args.values || args.inputs) {
+        return Err(Failure::new(
+            Code::E0106,
+            "--values and --inputs are of the state of the run, and not of an agent's",
+        )
+        .note("the state of an agent at one of its ticks is that of: dendrer state RUN:AGENT@TICK"));
+    }
     let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let (progress, counted) = source.watched(global, "backtrack");
@@ -52,12 +62,21 @@ pub(crate) fn run(global: &Global, args: &Backtrack, out: &mut Out) -> Result {
     let path = state_path(&args.path)?;
     let from = args.from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
+    let (along, to) = match agent {
+        None => (None, to),
+        Some(text) => {
+            let (agent, upto) = causal::agent_of(&trace, text)?;
+            let to = upto.min(to);
+            (Some(CausalPath::of(&trace, agent, to)?), to)
+        }
+    };
     ticks::in_order(from, to)?;
     let question = BacktrackQuestion {
         path,
         from,
         to,
         agent: args.agent.clone(),
+        along,
         limit: if args.last { 1 } else { args.limit },
         values: args.values,
         inputs: args.inputs,

@@ -90,6 +90,8 @@ pub(crate) enum ImportKind {
     Jsonl,
     /// Events of the dendrer paper, as export --format paper writes them.
     Paper,
+    /// Nodes of the forensic debugger specification, as export --format cfd writes them.
+    Cfd,
 }
 
 /// What to do about gaps.
@@ -114,6 +116,15 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         && args.map.as_deref().map(files::json).transpose()?.is_some_and(|map| map.get("delta").is_some())
     {
         return Err(Failure::new(Code::E0106, "the pack makes the states; leave `delta` out of the map"));
+    }
+    if let (Some(pack), SourceKind::Cfd) = (&pack, &kind)
+        && pack.pack.engine != PackEngine::Delta
+    {
+        return Err(Failure::new(
+            Code::E0106,
+            "nodes bring their changes of state, and the rules of the pack make others",
+        )
+        .note("a pack with `reducer: delta/1` says how its agents are merged"));
     }
     let mut source = Source::open(&args.file)?;
     let start = Start {
@@ -201,7 +212,8 @@ fn choose_kind(args: &Import) -> Result<SourceKind> {
             Err(Failure::new(Code::E0106, "events bring their changes of state; leave --pack out"))
         }
         (ImportKind::Paper, None) => Ok(SourceKind::Paper),
-        (ImportKind::OpenaiChat | ImportKind::Paper, Some(_)) => {
+        (ImportKind::Cfd, None) => Ok(SourceKind::Cfd),
+        (ImportKind::OpenaiChat | ImportKind::Paper | ImportKind::Cfd, Some(_)) => {
             Err(Failure::new(Code::E0106, "--map is for --kind jsonl"))
         }
     }

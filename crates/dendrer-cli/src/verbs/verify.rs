@@ -20,6 +20,7 @@ use dendrer::verify::{VerifyQuestion, VerifyReport};
 use dendrer_object::note::{NoteError, VerifierKey};
 use dendrer_object::{Code, Digest, RunName};
 use dendrer_view::verify::{VerifyAnswer, VerifyOutcome};
+use dendrer_wire::cfd::CfdTerms;
 
 use crate::context;
 use crate::context::care::Follower;
@@ -58,6 +59,15 @@ pub(crate) struct Verify {
     /// Check files of `export --format paper` or `cfd` against the hashes of that document
     #[arg(long, value_name = "paper|cfd", requires = "targets", conflicts_with_all = ["replay", "tip", "verifier", "require_witness", "from"])]
     pub(crate) profile: Option<profile::ProfileChoice>,
+    /// The first `seq` of a branch that --profile cfd demands; 0 or 1 without it
+    #[arg(long, value_name = "N", requires = "profile")]
+    pub(crate) s0: Option<u64>,
+    /// The `prev_hash` that --profile cfd demands of a node without parents; empty without it
+    #[arg(long, value_name = "TEXT", requires = "profile")]
+    pub(crate) genesis: Option<String>,
+    /// Check the branches of the agents of one run: places without gaps, links to the node before, parents that exist
+    #[arg(long, requires = "targets", conflicts_with_all = ["replay", "tip", "verifier", "require_witness", "from", "profile", "suite"])]
+    pub(crate) branches: bool,
     /// Open the records from this tick on, and take what stands before it as it is
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true, requires = "targets")]
     pub(crate) from: Option<Position>,
@@ -84,7 +94,11 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
         return suite::verify(global, path, out);
     }
     if let Some(choice) = args.profile {
-        return profile::check(choice, &args.targets, out);
+        let terms = CfdTerms { s0: args.s0, genesis: args.genesis.clone().unwrap_or_default() };
+        return profile::check(choice, &args.targets, &terms, out);
+    }
+    if args.branches {
+        return branches(global, &args.targets, out);
     }
     let options = VerifyQuestion {
         replay: args.replay,
@@ -110,6 +124,20 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
     compare_histories(&mut logs);
     logs.into_iter().for_each(|log| log.report.close(args.replay, args.require_witness));
     out.answer(&VerifyAnswer { outcomes: &outcomes, is_list: out.format() == Format::Jsonl })
+}
+
+/// Checks the branches of the agents of a run.
+fn branches(global: &Global, targets: &[String], out: &mut Out) -> Result {
+    let [target] = targets else {
+        return Err(Failure::new(Code::E0106, "--branches is of one run: name one"));
+    };
+    let rev = Address::parse(target)?;
+    let source = context::source(global, &rev, out)?;
+    let (progress, counted) = source.watched(global, "verify");
+    let trace = source.trace_through(&counted, &rev.resolve(source.store())?)?;
+    let answer = dendrer::evidence::branches::branches(&trace)?;
+    drop(progress);
+    out.answer(&answer)
 }
 
 /// Returns the bundles that are named, and the runs of the store.

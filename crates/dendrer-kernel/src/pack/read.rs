@@ -15,6 +15,7 @@ use super::{
     Combine, DECIMALS_MAX, DECLARATIONS_MAX, Declared, Effect, MONOTONE_LIFT, Pack, PackEngine, PackFault,
     PackField, Tool, cases, contracts, digest, obligations, progress,
 };
+use crate::causal::SyncStrategy;
 use crate::contract::Contracts;
 use crate::expr::{Expr, ExprError, Span};
 use crate::fold::{Fold, kind};
@@ -327,6 +328,7 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Pac
         })
         .collect();
     note_writers(&mut fields, &fold);
+    check_merge(&mut reader, &root);
     let digest = digest(value);
     let known = Known { place: &scopes.state, version: version.as_deref(), pack: digest, types: &types };
     let predicates = read_predicates(&mut reader, &root, &known, &mut modules);
@@ -602,6 +604,32 @@ fn read_combine(reader: &mut Reader, field: &At<'_>) -> Option<Combine> {
         reader.fault(Code::E0902, &at, message, "leave it out where a list is one value");
     }
     combine
+}
+
+/// Checks how agents of a run are merged: `strategy`, `keys` by unit, and `roles` by agent.
+fn check_merge(reader: &mut Reader, root: &At<'_>) {
+    let Some(merge) = root.member("merge") else { return };
+    if reader.object(&merge, "how agents are merged", &["strategy", "keys", "roles"]).is_none() {
+        return;
+    }
+    let keys: Vec<At<'_>> = merge.member("keys").iter().flat_map(At::members).map(|(_, at)| at).collect();
+    for at in merge.member("strategy").into_iter().chain(keys) {
+        if at.value.as_str().and_then(SyncStrategy::parse).is_none() {
+            let message = format!("a strategy is manual, lww, confidence or policy, not {}", at.value);
+            reader.fault(Code::E0902, &at, message, "leave it out for manual");
+        }
+    }
+    for (_, at) in merge.member("roles").iter().flat_map(At::members) {
+        if at.value.as_f64().is_none() {
+            let message = format!("the priority of an agent is a number, not {}", at.value);
+            reader.fault(Code::E0902, &at, message, "the highest number wins");
+        }
+    }
+    for name in ["keys", "roles"] {
+        if let Some(at) = merge.member(name).filter(|at| at.value.as_object().is_none()) {
+            reader.fault(Code::E0902, &at, format!("{name} is an object, not {}", at.value.described()), "");
+        }
+    }
 }
 
 fn read_decimals(reader: &mut Reader, field: &At<'_>) -> Option<u8> {

@@ -89,6 +89,14 @@ pub enum ImportError {
         /// Which item, as a JSON pointer.
         at: String,
     },
+    /// A node breaks a rule of its document.
+    #[error("{why}")]
+    Branch {
+        /// The rule, what it asks for, and what is there.
+        why: String,
+        /// Which item, as a JSON pointer.
+        at: String,
+    },
     /// A limit ended the module that reduces at an item.
     #[error("{error}")]
     Stopped {
@@ -156,6 +164,7 @@ impl ImportError {
             ImportError::Stopped { .. } => Code::E0521,
             ImportError::Changed => Code::E0216,
             ImportError::Chain { .. } => Code::E0213,
+            ImportError::Branch { .. } => Code::E0303,
             ImportError::Repository(error) => error.code(),
         }
     }
@@ -183,7 +192,9 @@ impl ImportError {
             ImportError::Gap(note) => vec![("path", note.path.clone())],
             ImportError::Intent { error, at } => vec![("path", at.clone()), ("member", error.path.clone())],
             ImportError::Refused { at, .. } | ImportError::Stopped { at, .. } => vec![("path", at.clone())],
-            ImportError::Map { at, .. } | ImportError::Chain { at, .. } => vec![("path", at.clone())],
+            ImportError::Map { at, .. } | ImportError::Chain { at, .. } | ImportError::Branch { at, .. } => {
+                vec![("path", at.clone())]
+            }
             _ => Vec::new(),
         }
     }

@@ -62,7 +62,8 @@ pub fn compare(trace: &Trace, agents: [(&str, u64); 2], checks: bool) -> Result<
     let extensions = [graph.extension(heads[0], heads[1]), graph.extension(heads[1], heads[0])];
     let states = heads.map(|head| graph.state(head));
     let variance = differences(&states[0], &states[1]).into_iter();
-    let variance = variance.map(|change| (change.path, change.before, change.after)).collect();
+    let mut variance: Vec<_> = variance.map(|change| (change.path, change.before, change.after)).collect();
+    variance.sort_by(|a, b| a.0.cmp(&b.0));
     let mut unknown = graph.unknown(heads[0]);
     unknown
         .extend(graph.unknown(heads[1]).into_iter().filter(|one| !unknown.contains(one)).collect::<Vec<_>>());

@@ -14,6 +14,8 @@ pub use crate::ask::difference::differences;
 pub struct StateAnswer {
     /// The run.
     pub run: RunName,
+    /// The agent, if the state is that along its causal ancestors.
+    pub agent: Option<String>,
     /// The tick.
     pub tick: u64,
     /// Whether the state before or after the tick is meant.

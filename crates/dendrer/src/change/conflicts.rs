@@ -8,7 +8,7 @@ use dendrer_object::record::Record;
 use dendrer_object::{Pointer, RunName, Value};
 use dendrer_store::Shared;
 
-use super::merge::{self, Conflict, ConflictStanding, MergeError, Merged, Resolution};
+use super::merge::{self, Conflict, ConflictStanding, MergeError, Merged, Resolution, SyncItem};
 use crate::recorder::Environment;
 use crate::{Error, Trace};
 
@@ -19,26 +19,41 @@ pub struct ConflictsAnswer {
     pub run: RunName,
     /// Its last tick.
     pub tick: u64,
-    /// The merge that the run begins with.
-    pub merged: Merged,
+    /// The merge that the run begins with, if it was made by one.
+    pub merged: Option<Merged>,
     /// How many of all conflicts are open.
     pub open: u64,
     /// The conflicts that were asked for, in the order of the record, and how each is decided.
     pub items: Vec<(Conflict, ConflictStanding)>,
+    /// Conflicts that sync nodes of the run kept, as far as they were asked for.
+    pub sync: Vec<SyncItem>,
+    /// How many conflicts there are in all.
+    pub total: u64,
 }
 
-/// Lists the conflicts of a merged run, or the one at a place. A place without a conflict is
-/// [`MergeError::NoConflict`].
+/// Lists the conflicts of a run, or those at a place: between the runs that it was merged from, and those that its sync nodes kept.
+/// A place without a conflict is [`MergeError::NoConflict`], a run that has neither [`MergeError::NotMerged`].
 pub fn conflicts(trace: &Trace, only: Option<&Pointer>) -> Result<ConflictsAnswer, Error> {
-    let merged = merge::merged(trace)?;
-    let standings = merge::standings(trace, &merged)?;
-    let open = standings.iter().filter(|standing| **standing == ConflictStanding::Open).count() as u64;
-    let all = merged.conflicts.iter().cloned().zip(standings);
-    let items: Vec<_> = all.filter(|(conflict, _)| only.is_none_or(|path| conflict.path == *path)).collect();
-    if let (Some(path), []) = (only, &items[..]) {
+    let mut sync = merge::sync_conflicts(trace)?;
+    let merged = match merge::merged(trace) {
+        Ok(merged) => Some(merged),
+        Err(Error::Merge(MergeError::NotMerged(_))) if !sync.is_empty() => None,
+        Err(error) => return Err(error),
+    };
+    let standings =
+        merged.as_ref().map(|merged| merge::standings(trace, merged)).transpose()?.unwrap_or_default();
+    let is_open = |standing: &&ConflictStanding| **standing == ConflictStanding::Open;
+    let open = standings.iter().chain(sync.iter().map(|item| &item.standing)).filter(is_open).count() as u64;
+    let all = merged.iter().flat_map(|merged| merged.conflicts.iter().cloned()).zip(standings);
+    let all: Vec<_> = all.collect();
+    let total = (all.len() + sync.len()) as u64;
+    let is_asked = |path: &Pointer| only.is_none_or(|only| only == path);
+    let items: Vec<_> = all.into_iter().filter(|(conflict, _)| is_asked(&conflict.path)).collect();
+    sync.retain(|item| is_asked(&item.conflict.path));
+    if let (Some(path), true) = (only, items.is_empty() && sync.is_empty()) {
         return Err(MergeError::NoConflict { run: trace.name().clone(), path: path.clone() }.into());
     }
-    Ok(ConflictsAnswer { run: trace.name().clone(), tick: trace.tip(), merged, open, items })
+    Ok(ConflictsAnswer { run: trace.name().clone(), tick: trace.tip(), merged, open, items, sync, total })
 }
 
 /// A conflict that was decided, or would be.

@@ -30,8 +30,11 @@ use crate::run::replay::replay_range;
 use crate::trace::Trace;
 
 mod resolve;
+mod sync;
 
 pub use resolve::{ConflictStanding, Resolution, Take, resolve, standings};
+
+pub use sync::{SyncItem, sync_conflicts};
 
 use resolve::standings_at;
 

@@ -13,7 +13,8 @@ use dendrer_object::delta::Delta;
 use dendrer_object::record::{Record, Rel};
 use dendrer_object::{Digest, Pointer, Value};
 
-use crate::error::CausalRefused;
+use crate::address::Position;
+use crate::error::{AddressError, CausalRefused};
 use crate::run::{declared, pack};
 use crate::{Error, Trace};
 
@@ -85,17 +86,26 @@ impl Causal {
     }
 }
 
-/// Finds the agent and the tick that `AGENT` or `AGENT@TICK` means. An agent whose name has an `@` is taken first.
-pub fn agent_of<'t>(trace: &Trace, text: &'t str) -> Result<(&'t str, Option<&'t str>), Error> {
+/// Finds the agent and the tick that `AGENT` or `AGENT@POSITION` means; the tip of the run without a position. An agent whose name
+/// has an `@` is taken first.
+pub fn agent_of<'t>(trace: &Trace, text: &'t str) -> Result<(&'t str, u64), Error> {
     match text.rsplit_once('@') {
-        Some((agent, place)) if declared::agents(trace, [text]).is_err() => Ok((agent, Some(place))),
-        _ => Ok((text, None)),
+        Some((agent, place)) if declared::agents(trace, [text]).is_err() => {
+            let place = Position::parse(place).ok_or_else(|| AddressError::NotAnAddress(text.to_owned()))?;
+            declared::agents(trace, [agent])?;
+            Ok((agent, place.tick(trace)?))
+        }
+        _ => {
+            declared::agents(trace, [text])?;
+            Ok((text, trace.tip()))
+        }
     }
 }
 
 fn name(record: &Record) -> Arc<str> {
-    let imported = record.body().value(&format!("/intent/{CFD}/node_id"));
-    imported.and_then(|name| name.as_str().map(Arc::from)).unwrap_or_else(|| record.id().short().into())
+    let imported = record.body().value(&format!("/intent/{CFD}"));
+    let imported = imported.as_ref().and_then(|node| node.get("node_id")?.as_str().map(Arc::from));
+    imported.unwrap_or_else(|| record.id().short().into())
 }
 
 /// Returns what a record adds to the graph. `ticks` are those of the records before it.

@@ -9,8 +9,9 @@ use dendrer::verify::suite::{SuiteCase, SuiteResult};
 use dendrer_object::Code;
 use dendrer_object::json;
 use dendrer_view::suite::SuiteAnswer;
+use dendrer_wire::cfd::CfdTerms;
 
-use super::{Asked, parse_tip, verify_bundle};
+use super::{Asked, parse_tip, profile, verify_bundle};
 use crate::context::keys;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
@@ -44,6 +45,13 @@ fn judge(global: &Global, dir: &Path, case: SuiteCase) -> Result<SuiteResult> {
     let tip = case.tip.as_deref().map(parse_tip).transpose()?;
     let options = VerifyQuestion { replay: true, tip, ..VerifyQuestion::default() };
     let file = dir.join(&case.file).display().to_string();
+    if case.profile.is_some() {
+        return match profile::nodes(&file, &CfdTerms::default()) {
+            Ok(checked) => Ok(case.judge_profile(checked.fault.map(|_| Code::E0303))),
+            Err(failure) if failure.code == Code::E0108 => Err(failure),
+            Err(failure) => Ok(case.reject(failure.code)),
+        };
+    }
     let whole = Address { bundle: Some(file), run: None, pos: None };
     match verify_bundle(None, &whole, &Asked { options, from: None, trust: keys::trust(global) }) {
         Ok(log) => Ok(case.judge(&log.report)),

@@ -2,15 +2,16 @@
 //!
 //! The answers contain the record of each tick they name, so they are shown without the run.
 
-use std::collections::BTreeMap;
 use std::collections::btree_map::Entry;
+use std::collections::{BTreeMap, BTreeSet};
 
 use dendrer_kernel::unknown::{self, Since};
-use dendrer_object::delta::Op;
+use dendrer_object::delta::{Action, Op};
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, RunName, Value};
 
 use crate::closed::closed;
+use crate::run::causal::Causal;
 use crate::run::declared;
 use crate::why::{self, Chain, Reach, WhyNode, WhyTree};
 use crate::{Error, Trace};
@@ -71,12 +72,43 @@ pub struct BacktrackQuestion {
     pub to: u64,
     /// The only agent whose writes are listed.
     pub agent: Option<String>,
+    /// The causal path along which writes are listed; `None` for all transitions.
+    pub along: Option<CausalPath>,
     /// How many writes are listed at most; 0 for all.
     pub limit: usize,
     /// Whether the values before and after each write are read.
     pub values: bool,
     /// Whether the inputs of each write are looked up, one step down.
     pub inputs: bool,
+}
+
+/// The causal ancestors of a node.
+#[derive(Debug, Clone)]
+pub struct CausalPath {
+    /// The agent of the node.
+    pub agent: String,
+    /// The ticks of the ancestors, the node included.
+    pub ticks: BTreeSet<u64>,
+    /// Units that sync nodes among them decided, with the value that they left.
+    pub decided: Vec<(u64, Pointer, Option<Value>)>,
+    /// The unknown places of the state behind the node.
+    pub unknown: Vec<(Pointer, Since)>,
+}
+
+impl CausalPath {
+    /// The path to the newest transition of an agent up to a tick.
+    pub fn of(trace: &Trace, agent: &str, upto: u64) -> Result<CausalPath, Error> {
+        let causal = Causal::of(trace, upto)?;
+        let head = causal.head(trace, agent, upto)?;
+        let ticks: BTreeSet<u64> = causal.graph.ancestors(head).into_iter().collect();
+        let decided = causal.graph.conflicts().iter().filter(|conflict| ticks.contains(&conflict.at));
+        let decided = decided.map(|conflict| {
+            let value = causal.graph.writes(conflict.at).find(|(unit, _)| **unit == conflict.path);
+            (conflict.at, conflict.path.clone(), value.and_then(|(_, value)| value))
+        });
+        let (decided, unknown) = (decided.collect(), causal.graph.unknown(head));
+        Ok(CausalPath { agent: agent.to_owned(), ticks, decided, unknown })
+    }
 }
 
 /// The writes of a place.
@@ -122,7 +154,22 @@ pub fn backtrack(trace: &Trace, question: &BacktrackQuestion) -> Result<Option<B
     let &BacktrackQuestion { ref path, from, to, .. } = question;
     declared::agents(trace, question.agent.as_deref())?;
     let followed = why::followed(trace, path, to)?;
-    let found = why::writes(trace, &followed, from, to)?;
+    let mut found = why::writes(trace, &followed, from, to)?;
+    if let Some(along) = &question.along {
+        found.writes.retain(|write| along.ticks.contains(&write.tick));
+        found.hidden.retain(|tick| along.ticks.contains(tick));
+        // What a sync node decided is its write.
+        for (tick, unit, value) in along.decided.iter().filter(|(_, unit, _)| unit.overlaps(&followed)) {
+            let op = match value {
+                Some(value) => Op::set(unit.clone(), value.clone()),
+                None => Op { action: Action::Remove, path: unit.clone(), value: None },
+            };
+            match found.writes.binary_search_by_key(tick, |write| write.tick) {
+                Ok(at) => found.writes[at].ops.insert(0, op),
+                Err(at) => found.writes.insert(at, why::Write { tick: *tick, ops: vec![op] }),
+            }
+        }
+    }
     let (mut writes, mut nameless, mut total) = (Vec::new(), Vec::new(), 0);
     let mut records = Records::new();
     let agent_path = Pointer::of(["agent_id"]);
@@ -144,7 +191,10 @@ pub fn backtrack(trace: &Trace, question: &BacktrackQuestion) -> Result<Option<B
         }
     }
     nameless.sort_unstable();
-    let unknown = unknown::met_by(&trace.state(to)?, path);
+    let unknown = match &question.along {
+        None => unknown::met_by(&trace.state(to)?, path),
+        Some(along) => along.unknown.iter().filter(|(place, _)| place.overlaps(path)).cloned().collect(),
+    };
     let known = found.hidden.is_empty() && nameless.is_empty() && unknown.is_empty();
     if known && !why::ever_stood(trace, path, &followed, to)? {
         return Ok(None);

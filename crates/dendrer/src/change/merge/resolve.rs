@@ -11,6 +11,7 @@ use dendrer_object::{Code, Intent, Pointer, RunName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
+use super::sync::resolve_sync;
 use super::{Conflict, Merged, last_write, merged, note_writes};
 use crate::error::{Error, MergeError};
 use crate::recorder::{Environment, Recorder};
@@ -34,7 +35,11 @@ pub fn standings(trace: &Trace, merged: &Merged) -> Result<Vec<ConflictStanding>
     standings_at(trace, merged, trace.tip())
 }
 
-pub(super) fn standings_at(trace: &Trace, merged: &Merged, tick: u64) -> Result<Vec<ConflictStanding>, Error> {
+pub(super) fn standings_at(
+    trace: &Trace,
+    merged: &Merged,
+    tick: u64,
+) -> Result<Vec<ConflictStanding>, Error> {
     let state = trace.state(tick)?;
     let mut writes = BTreeMap::new();
     let mut decisions = BTreeMap::new();
@@ -94,7 +99,7 @@ pub enum Take {
 }
 
 /// What a decision says it takes, where it is no side.
-const VALUE: &str = "value";
+pub(super) const VALUE: &str = "value";
 
 /// What somebody decided about a conflict.
 #[derive(Debug, Clone, PartialEq)]
@@ -122,7 +127,14 @@ pub fn resolve(
     let (conflict, sources, tip) = {
         store.clone().refresh()?;
         let trace = Trace::open(store, run)?;
-        let merged = merged(&trace)?;
+        let merged = match merged(&trace) {
+            Ok(merged) if merged.conflicts.iter().any(|conflict| conflict.path == *path) => merged,
+            // Agents of the run may be in conflict there.
+            Ok(_) | Err(Error::Merge(MergeError::NotMerged(_))) => {
+                return resolve_sync(store, run, resolution, surroundings, dry);
+            }
+            Err(error) => return Err(error),
+        };
         let at = merged.conflicts.iter().position(|conflict| conflict.path == *path);
         let at = at.ok_or_else(|| MergeError::NoConflict { run: run.clone(), path: path.clone() })?;
         let how = match &standings(&trace, &merged)?[at] {
@@ -149,12 +161,26 @@ pub fn resolve(
             (Arc::clone(&from.source), value.clone(), Some(from.record))
         }
     };
+    let mut intent = decision(path, reason, &taken, agent);
+    // What a source removed is not there already.
+    let is_there = value.is_some();
+    intent.delta = value.map(|value| Delta(vec![Op::set(path.clone(), value)]));
+    intent.links.extend(record.map(|hash| Link { rel: Rel::Evidence, hash }));
+    let mut recorder = Recorder::resume(store, run, surroundings)?;
+    if recorder.head().tick() != tip {
+        return Err(Error::Moved { run: run.clone(), tick: recorder.head().tick() });
+    }
+    propose(&mut recorder, &intent, path, Some(is_there), dry)
+}
+
+/// The decision of a conflict, without the change that it makes.
+pub(super) fn decision(path: &Pointer, reason: &Arc<str>, taken: &Arc<str>, agent: &str) -> Intent {
     let mut intent = Intent::new("policy.decision".parse().expect("a type of the ontology"), agent);
     intent.author = Author::Runtime;
     let said = Value::record([
         ("path", Value::from(path.as_str())),
         ("reason", Value::String(Arc::clone(reason))),
-        ("take", Value::String(Arc::clone(&taken))),
+        ("take", Value::String(Arc::clone(taken))),
     ]);
     let words = format!("conflict at {} resolved: {taken} is taken", path.dotted());
     intent.members = vec![
@@ -164,17 +190,21 @@ pub fn resolve(
             Value::record([("decision", Value::from("allow")), ("notes", Value::String(Arc::clone(reason)))]),
         ),
     ];
-    // What a source removed is not there already.
-    let is_there = value.is_some();
-    intent.delta = value.map(|value| Delta(vec![Op::set(path.clone(), value)]));
-    intent.links.extend(record.map(|hash| Link { rel: Rel::Evidence, hash }));
-    let mut recorder = Recorder::resume(store, run, surroundings)?;
-    if recorder.head().tick() != tip {
-        return Err(Error::Moved { run: run.clone(), tick: recorder.head().tick() });
-    }
-    let outcome = recorder.propose_if(&intent, |outcome, _, head| {
+    intent
+}
+
+/// Lets a decision through the door. `is_there` says whether something is at the place behind it, if that must be so.
+pub(super) fn propose(
+    recorder: &mut Recorder,
+    intent: &Intent,
+    path: &Pointer,
+    is_there: Option<bool>,
+    dry: bool,
+) -> Result<Record, Error> {
+    let outcome = recorder.propose_if(intent, |outcome, _, head| {
         // Below stage 2 a change that does not fit is noted and not made; a conflict is not resolved by that.
-        matches!(outcome, Outcome::Refused(_)) || path.get(head.state()).is_some() == is_there
+        matches!(outcome, Outcome::Refused(_))
+            || is_there.is_none_or(|is_there| path.get(head.state()).is_some() == is_there)
     })?;
     let refused = |reason: &Reason| MergeError::Refused { code: reason.code(), reason: reason.to_string() };
     let made = match outcome {

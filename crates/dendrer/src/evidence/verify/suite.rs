@@ -20,6 +20,8 @@ pub struct SuiteCase {
     pub code: Option<String>,
     /// A tip kept elsewhere.
     pub tip: Option<String>,
+    /// The document whose rules the file is held against: `cfd`; `None` for a bundle.
+    pub profile: Option<String>,
 }
 
 /// A case with the verdict on its trace.
@@ -60,6 +62,15 @@ impl SuiteCase {
                 good,
                 code: text("code"),
                 tip: text("tip"),
+                profile: match text("profile").as_deref() {
+                    None | Some("cfd") => text("profile"),
+                    Some(other) => {
+                        return Err(format!(
+                            "case {} has the profile \"{other}\", and cfd is the only one",
+                            at + 1
+                        ));
+                    }
+                },
             })
         };
         cases.iter().enumerate().map(case).collect()
@@ -75,6 +86,11 @@ impl SuiteCase {
             VerifyVerdict::Diverged | VerifyVerdict::Tampered | VerifyVerdict::Equivocation => Some(false),
         };
         self.result(Some(report.verdict), codes, accepted)
+    }
+
+    /// Judges a file by the rules of a document.
+    pub fn judge_profile(self, fault: Option<Code>) -> SuiteResult {
+        self.result(None, fault.map(|code| code.to_string()).into_iter().collect(), Some(fault.is_none()))
     }
 
     /// Rejects a file that is no bundle.

@@ -1,0 +1,375 @@
+//! One history, many agents: trace files of the forensic debugger specification, branches, states along causal ancestors, merges,
+//! comparisons.
+
+use dendrer_object::{Digest, Value, json};
+
+use crate::support::Place;
+
+/// A node of the document, with its hash.
+fn node(id: &str, agent: &str, seq: u64, prev: &Value, parents: &[&str], event: &str, delta: &str) -> Value {
+    versioned(id, agent, seq, prev, parents, event, delta, "2.0.0")
+}
+
+#[expect(clippy::too_many_arguments, reason = "the members of a node")]
+fn versioned(
+    id: &str,
+    agent: &str,
+    seq: u64,
+    prev: &Value,
+    parents: &[&str],
+    event: &str,
+    delta: &str,
+    version: &str,
+) -> Value {
+    let prev = prev.get("hash").and_then(Value::as_str).unwrap_or_default();
+    let mut sorted = parents.to_vec();
+    sorted.sort_unstable();
+    // The formula of 1.2, over an event that is written canonically above.
+    let text = format!("{prev}{event}{seq}{agent}{version}{}", sorted.join(","));
+    let value = |text: &str| json::parse_door(text.as_bytes()).unwrap();
+    Value::record([
+        ("node_id", Value::from(id)),
+        ("agent_id", Value::from(agent)),
+        ("seq", Value::from(seq)),
+        ("timestamp", value("1.5")),
+        ("event", value(event)),
+        ("state_delta", value(delta)),
+        ("prev_hash", Value::from(prev)),
+        ("hash", Value::from(Digest::of(text.as_bytes()).hex())),
+        ("parents", Value::array(parents.iter().map(|id| Value::from(*id)))),
+        ("fork_type", Value::from("natural")),
+        ("schema_version", Value::from(version)),
+    ])
+}
+
+fn with(node: &Value, name: &str, member: Value) -> Value {
+    let mut members = node.as_object().unwrap().clone();
+    members.set(name, member);
+    Value::Object(members)
+}
+
+fn write(place: &Place, name: &str, nodes: &[&Value]) {
+    let lines: String = nodes.iter().map(|node| format!("{node}\n")).collect();
+    std::fs::write(place.path().join(name), lines).unwrap();
+}
+
+/// The four nodes of the document's fixture.
+fn four(version: &str) -> [Value; 4] {
+    let none = Value::Null;
+    let n0 = versioned(
+        "n0",
+        "system",
+        0,
+        &none,
+        &[],
+        r#"{"action":"start"}"#,
+        r#"{"memory":{"x":0,"y":1}}"#,
+        version,
+    );
+    let n1_a = versioned(
+        "n1_a",
+        "agent_a",
+        0,
+        &n0,
+        &["n0"],
+        r#"{"action":"inspect"}"#,
+        r#"{"memory":{"x":1}}"#,
+        version,
+    );
+    let n1_b = versioned(
+        "n1_b",
+        "agent_b",
+        0,
+        &n0,
+        &["n0"],
+        r#"{"action":"guess","confidence":0.4}"#,
+        r#"{"beliefs":{"sure":false},"goals":["g"],"memory":{"x":2}}"#,
+        version,
+    );
+    let n2 = versioned(
+        "n2",
+        "agent_a",
+        1,
+        &n1_a,
+        &["n1_a"],
+        r#"{"action":"act"}"#,
+        r#"{"memory":{"__remove":["y"]}}"#,
+        version,
+    );
+    [n0, n1_a, n2, n1_b]
+}
+
+/// F-32, F-34, F-41: the fixture of the document prints its lines.
+#[test]
+fn the_fixture_of_the_document_verifies_and_prints_its_lines() {
+    let place = Place::with_store();
+    for version in ["1.0", "1.1", "2.0.0", "v1.0", "v1.1", "v2.0.0"] {
+        write(&place, "t.jsonl", &four(version).each_ref());
+        assert_eq!(
+            place.ok(&["verify", "t.jsonl", "--profile", "cfd"]),
+            "=== CORTEX FORENSIC DEBUGGER (CFD) v2.0.0 ===
+Loaded 4 trace nodes from DATG.
+  Branch 'system': VALID
+  Branch 'agent_a': VALID
+  Branch 'agent_b': VALID
+[SUCCESS] All branches verified successfully.
+not covered by the formula: timestamp, state_delta, fork_type
+",
+            "{version}"
+        );
+    }
+    place.ok(&["import", "t.jsonl", "--kind", "cfd", "--run", "r"]);
+    // F-33.
+    assert_eq!(
+        place.ok(&["compare", "r:agent_a", "r:agent_b", "--profile", "cfd"]),
+        "--- COMPARING AGENTS: agent_a vs agent_b ---
+Lowest Common Ancestor (LCA): n0
+Agent agent_a sub-path extensions: ['n1_a', 'n2']
+Agent agent_b sub-path extensions: ['n1_b']
+[SUCCESS] Multi-Agent CFD Verification Complete. 100% congruent.
+"
+    );
+    let (code, compared) = place.json(&["compare", "r:agent_a", "r:agent_b"]);
+    assert_eq!(code, 0);
+    assert_eq!(compared.get("ancestors").unwrap().to_string(), r#"[{"node":"n0","tick":1}]"#);
+    assert_eq!(
+        compared.get("a_extension").unwrap().to_string(),
+        r#"[{"node":"n1_a","tick":2},{"node":"n2","tick":3}]"#
+    );
+    assert_eq!(compared.get("congruent").unwrap().as_f64(), Some(100.0));
+    assert_eq!(
+        compared.get("variance").unwrap().to_string(),
+        r#"[{"b":{"sure":false},"path":"/beliefs"},{"b":["g"],"path":"/goals"},{"a":1,"b":2,"path":"/memory/x"},{"b":1,"path":"/memory/y"}]"#
+    );
+    // Each branch is valid natively, too, and what this does not show is said.
+    let branches = place.ok(&["verify", "r", "--branches"]);
+    assert!(branches.contains("  Branch 'agent_a': VALID\n") && branches.contains("[SUCCESS]"), "{branches}");
+    let (_, branches) = place.json(&["verify", "r", "--branches"]);
+    assert_eq!(branches.get("branches").unwrap().as_array().unwrap().len(), 3);
+    assert!(!branches.get("open").unwrap().as_array().unwrap().is_empty());
+    // Imported nodes go out as they came.
+    let out = place.ok(&["export", "r", "--format", "cfd"]);
+    let expected: String = four("v2.0.0").iter().map(|node| format!("{node}\n")).collect();
+    assert_eq!(out, expected);
+    // A run that was recorded here has nodes that verify.
+    let lines = r#"{"type":"plan.update","agent":"a","delta":[{"set":"/memory/k","value":1}]}
+{"type":"plan.update","agent":"b","delta":[{"set":"/memory/k","value":2}]}
+{"type":"plan.update","agent":"a","delta":[{"remove":"/memory/k"}]}
+"#;
+    assert_eq!(place.run_with(&["commit", "--run", "own"], lines.as_bytes()).code, 0);
+    std::fs::write(place.path().join("own.jsonl"), place.ok(&["export", "own", "--format", "cfd"])).unwrap();
+    place.ok(&["verify", "own.jsonl", "--profile", "cfd"]);
+    place.ok(&["import", "own.jsonl", "--kind", "cfd", "--run", "again"]);
+    for agent in ["a", "b"] {
+        let of = |run: &str| place.json(&["state", &format!("{run}:{agent}")]).1.get("value").cloned();
+        assert_eq!(of("own"), of("again"));
+    }
+}
+
+/// F-35 to F-40, F-44: the five cases of the document, as a suite, and what the formula does not cover.
+#[test]
+fn the_corruption_suite_of_the_document() {
+    let place = Place::with_store();
+    let [n0, n1_a, n2, n1_b] = &four("v1.1");
+    let n3 = node("n3", "agent_a", 2, n2, &["n2"], r#"{"action":"end"}"#, "{}");
+    write(&place, "valid.jsonl", &[n0, n1_a, n2, n1_b]);
+    let payload = with(n1_a, "event", Value::record([("action", Value::from("other"))]));
+    write(&place, "payload.jsonl", &[n0, &payload, n2, n1_b]);
+    write(&place, "gap.jsonl", &[n0, n1_a, &n3, n1_b]);
+    write(&place, "swap.jsonl", &[n0, n2, n1_a, n1_b]);
+    let metadata = with(n1_a, "agent_id", Value::from("agent_c"));
+    write(&place, "metadata.jsonl", &[n0, &metadata, n2, n1_b]);
+    let cases = [
+        ("Valid Trace", "valid", "verified"),
+        ("Payload Corruption", "payload", "rejected"),
+        ("Sequence Gap", "gap", "rejected"),
+        ("Event Swap", "swap", "rejected"),
+        ("Metadata Corruption", "metadata", "rejected"),
+    ];
+    let suite = cases.map(|(case, file, expect)| {
+        format!(r#"{{"case":"{case}","file":"{file}.jsonl","expect":"{expect}","profile":"cfd"}}"#)
+    });
+    std::fs::write(place.path().join("suite.json"), format!(r#"{{"cases":[{}]}}"#, suite.join(","))).unwrap();
+    let ran = place.ok(&["verify", "--suite", "suite.json"]);
+    for line in [
+        "--- RUNNING Valid Trace ---\n[PASS] Replay CLI successfully verified the trace (Valid Trace).\n",
+        "--- RUNNING Payload Corruption ---\n[PASS] Replay CLI correctly rejected the corrupted trace (Payload Corruption).\n",
+        "--- RUNNING Event Swap ---\n[PASS] Replay CLI correctly rejected the corrupted trace (Event Swap).\n",
+        "--- ALL TESTS PASSED ---\n",
+    ] {
+        assert!(ran.contains(line), "{ran}");
+    }
+    // Each breaks the rule that it is about, and is not imported.
+    for (_, file, expect) in cases.into_iter().skip(1) {
+        let path = format!("{file}.jsonl");
+        let (code, answer) = place.json(&["verify", &path, "--profile", "cfd"]);
+        assert_eq!((code, expect), (4, "rejected"));
+        let items = answer.get("items").unwrap().as_array().unwrap();
+        let branches = items.get(0).unwrap().get("branches").unwrap().as_array().unwrap();
+        let rules: Vec<String> = branches
+            .iter()
+            .flat_map(|branch| {
+                branch.get("faults").unwrap().as_array().unwrap().iter().cloned().collect::<Vec<_>>()
+            })
+            .map(|fault| fault.get("rule").unwrap().as_str().unwrap().to_owned())
+            .collect();
+        let expected: &[&str] = match file {
+            "payload" => &["hash"],
+            "gap" => &["monotonicity", "lineage", "containment", "exists"],
+            "swap" => &["monotonicity", "lineage", "containment"],
+            _ => &["hash"],
+        };
+        for rule in expected {
+            assert!(rules.iter().any(|found| found == rule), "{file}: {rules:?}");
+        }
+        assert_eq!(place.run(&["import", &path, "--kind", "cfd", "--run", file]).code, 4);
+    }
+    // What the formula leaves out can be changed unseen; natively every byte is covered.
+    let unseen = with(n1_a, "state_delta", json::parse_door(br#"{"memory":{"x":99}}"#).unwrap());
+    write(&place, "unseen.jsonl", &[n0, &unseen, n2, n1_b]);
+    let shown = place.ok(&["verify", "unseen.jsonl", "--profile", "cfd"]);
+    assert!(shown.contains("not covered by the formula: timestamp, state_delta, fork_type"), "{shown}");
+    // The same place twice, a parent that is not there, a circle, an unknown version, a first place of 5.
+    let twice = node("n1_x", "agent_a", 0, n0, &["n0"], r#"{"action":"lie"}"#, "{}");
+    let orphan = node("o", "agent_o", 0, n0, &["n0", "nobody"], "{}", "{}");
+    let ring = node("k", "agent_k", 0, n0, &["n0", "k"], "{}", "{}");
+    let odd = versioned("v", "agent_v", 0, n0, &["n0"], "{}", "{}", "3.0");
+    let late = node("l", "agent_l", 5, n0, &["n0"], "{}", "{}");
+    for (node, rule) in [
+        (twice, "equivocation"),
+        (orphan, "exists"),
+        (ring, "acyclic"),
+        (odd, "version"),
+        (late, "monotonicity"),
+    ] {
+        write(&place, "odd.jsonl", &[n0, n1_a, &node]);
+        let ran = place.run(&["verify", "odd.jsonl", "--profile", "cfd"]);
+        assert!(ran.code == 4 && ran.stdout.contains(&format!("  {rule}: ")), "{}", ran.stdout);
+    }
+    let s0 = ["verify", "valid.jsonl", "--profile", "cfd", "--s0", "1"];
+    assert_eq!(place.run(&s0).code, 4);
+}
+
+fn state(place: &Place, of: &str) -> String {
+    place.json(&["state", of]).1.get("value").unwrap().to_string()
+}
+
+/// F-18 to F-28: agents that saw each other, by each strategy.
+#[test]
+fn a_sync_node_merges_what_its_parents_left() {
+    let place = Place::with_store();
+    let [n0, n1_a, n2, n1_b] = &four("2.0.0");
+    for (strategy, x) in [
+        ("", r#"{"__conflict":true,"values":[1,2]}"#),
+        (r#","merge":{"strategy":"lww"}"#, "2"),
+        (r#","merge":{"strategy":"confidence"}"#, "2"),
+        (r#","merge":{"strategy":"policy"}"#, "1"),
+        (r#","merge":{"keys":{"memory.x":"lww"},"strategy":"manual"}"#, "2"),
+    ] {
+        let event = format!(r#"{{"action":"sync"{strategy}}}"#);
+        let n3 = node("n3", "agent_b", 1, n1_b, &["n1_b", "n2"], &event, r#"{"context_stack":["c"]}"#);
+        write(&place, "t.jsonl", &[n0, n1_a, n2, n1_b, &n3]);
+        std::fs::write(
+            place.path().join("roles.yaml"),
+            "name: team\nversion: v1\nreducer: delta/1\nstate: {memory: {}, beliefs: {}, goals: {}, context_stack: {}}\nmerge: {roles: {agent_a: 2, agent_b: 1}}\n",
+        )
+        .unwrap();
+        let run = format!("r-{}", Digest::of(strategy.as_bytes()).short());
+        let import = ["import", "t.jsonl", "--kind", "cfd", "--run", &run, "--pack", "roles.yaml"];
+        place.ok(&import);
+        // What one of them alone wrote or removed is there; x is decided; y was removed by agent_a alone.
+        assert_eq!(
+            state(&place, &format!("{run}:agent_b")),
+            format!(
+                r#"{{"beliefs":{{"sure":false}},"context_stack":["c"],"goals":["g"],"memory":{{"x":{x}}}}}"#
+            ),
+            "{strategy}"
+        );
+        assert_eq!(
+            state(&place, &format!("{run}:agent_b@4")),
+            r#"{"beliefs":{"sure":false},"goals":["g"],"memory":{"x":2,"y":1}}"#
+        );
+        assert_eq!(state(&place, &format!("{run}:agent_a")), r#"{"memory":{"x":1}}"#);
+    }
+    // A conflict that was kept is listed; in a fork it is resolved.
+    let kept = format!("r-{}", Digest::of(b"").short());
+    let listed = place.ok(&["conflicts", "list", &kept]);
+    assert!(
+        listed.contains("memory.x   at tick 5   open")
+            && listed.contains("  agent_a   1   written at tick 2\n"),
+        "{listed}"
+    );
+    assert_eq!(
+        place.run(&["conflicts", "resolve", &kept, "memory.x", "--take", "agent_a", "--reason", "r"]).code,
+        5
+    );
+    place.ok(&["fork", &kept, "--from", "tip", "--as", "live"]);
+    place.ok(&[
+        "conflicts",
+        "resolve",
+        "live",
+        "memory.x",
+        "--take",
+        "agent_a",
+        "--reason",
+        "it was measured",
+    ]);
+    let listed = place.ok(&["conflicts", "list", "live"]);
+    assert!(
+        listed.contains(r#"agent_a taken at tick 7: "it was measured""#) && listed.contains("0 open"),
+        "{listed}"
+    );
+    assert_eq!(
+        state(&place, "live:operator"),
+        r#"{"beliefs":{"sure":false},"context_stack":["c"],"goals":["g"],"memory":{"x":1}}"#
+    );
+    // F-29: each write of a key along the causal path of one agent, and no other.
+    let (_, writes) = place.json(&["backtrack", &format!("{kept}:agent_a"), "memory.x"]);
+    let ticks = |writes: &Value| -> Vec<u64> {
+        writes
+            .get("items")
+            .unwrap()
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item.get("tick").unwrap().as_u64().unwrap())
+            .collect()
+    };
+    assert_eq!(ticks(&writes), [2, 1]);
+    let (_, writes) = place.json(&["backtrack", &format!("{kept}:agent_b"), "memory.x"]);
+    assert_eq!(ticks(&writes), [5, 4, 2, 1]);
+    // F-30: where branches part, and by how much they differ.
+    let (_, heat) = place.json(&["heatmap", &kept]);
+    assert_eq!(
+        heat.get("items").unwrap().as_array().unwrap().get(0).unwrap().get("node").unwrap().as_str(),
+        Some("n0")
+    );
+    let (_, heat) = place.json(&["heatmap", &kept, "--metric", "confidence"]);
+    assert_eq!(
+        heat.get("items").unwrap().as_array().unwrap().get(0).unwrap().get("value").unwrap().as_f64(),
+        Some(0.6)
+    );
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}
+
+/// Nodes in any order of lines become ticks with parents before children.
+#[test]
+fn nodes_are_sorted_where_children_come_first() {
+    let place = Place::with_store();
+    let [n0, n1_a, n2, n1_b] = &four("2.0.0");
+    write(&place, "t.jsonl", &[n1_b, n1_a, n2, n0]);
+    place.ok(&["import", "t.jsonl", "--kind", "cfd", "--run", "r"]);
+    let names = |run: &str| {
+        let out = place.ok(&["export", run, "--format", "cfd"]);
+        let name = |line: &str| {
+            json::parse_door(line.as_bytes()).unwrap().get("node_id").unwrap().as_str().unwrap().to_owned()
+        };
+        out.lines().map(name).collect::<Vec<_>>()
+    };
+    assert_eq!(names("r"), ["n0", "n1_a", "n1_b", "n2"]);
+    for (line, code) in [("{\"seq\":0}", 2), ("[]", 2), ("{", 2)] {
+        std::fs::write(place.path().join("bad.jsonl"), format!("{line}\n{n0}\n")).unwrap();
+        assert_eq!(place.run(&["verify", "bad.jsonl", "--profile", "cfd"]).code, code, "{line}");
+        assert_ne!(place.run(&["import", "bad.jsonl", "--kind", "cfd", "--run", "bad"]).code, 0, "{line}");
+    }
+}

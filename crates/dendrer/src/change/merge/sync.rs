@@ -1,0 +1,119 @@
+//! Conflicts that sync nodes kept: agents of one run left different values in one unit, and no strategy took one (forensic debugger
+//! specification, 3.3).
+
+use std::sync::Arc;
+
+use dendrer_kernel::causal::{SyncConflict, SyncStrategy};
+use dendrer_object::delta::{Action, Delta, Op};
+use dendrer_object::record::{Link, Record, Rel};
+use dendrer_object::{RunName, Value};
+use dendrer_store::Shared;
+
+use super::resolve::{ConflictStanding, Resolution, Take, VALUE, decision, propose};
+use crate::error::{Error, MergeError};
+use crate::recorder::{Environment, Recorder};
+use crate::run::causal::Causal;
+use crate::trace::Trace;
+
+/// A conflict that a sync node kept, and how it is decided now.
+#[derive(Debug, Clone, PartialEq)]
+pub struct SyncItem {
+    /// The conflict.
+    pub conflict: SyncConflict,
+    /// How it is decided. A taken one is none of these: the strategy decided it.
+    pub standing: ConflictStanding,
+}
+
+/// Lists the conflicts that sync nodes of a run kept, in order of ticks. One is settled by the first transition that saw it and
+/// wrote the unit.
+pub fn sync_conflicts(trace: &Trace) -> Result<Vec<SyncItem>, Error> {
+    let causal = Causal::of(trace, trace.tip())?;
+    let kept = causal.graph.conflicts().iter().filter(|conflict| conflict.strategy == SyncStrategy::Manual);
+    let mut items = Vec::new();
+    for conflict in kept {
+        let settles = |tick: &u64| {
+            causal.graph.reaches(conflict.at, *tick)
+                && causal.graph.written(*tick).any(|unit| *unit == conflict.path)
+        };
+        let standing = match (conflict.at + 1..=causal.graph.tip()).find(settles) {
+            None => ConflictStanding::Open,
+            Some(tick) => standing(&trace.record(tick)?, tick, conflict),
+        };
+        items.push(SyncItem { conflict: conflict.clone(), standing });
+    }
+    Ok(items)
+}
+
+fn standing(record: &Record, tick: u64, conflict: &SyncConflict) -> ConflictStanding {
+    let said = record.body().value("/intent/conflict");
+    let text = |name: &str| said.as_ref()?.get(name)?.as_str().map(Arc::<str>::from);
+    match (text("path"), text("take"), text("reason")) {
+        (Some(path), Some(take), Some(reason)) if *path == *conflict.path.as_str() => {
+            ConflictStanding::Resolved(tick, take, reason)
+        }
+        _ => ConflictStanding::Written(tick),
+    }
+}
+
+/// Resolves the newest open conflict that a sync node kept at a place. The decision merges
+/// the sync node and puts a value there. With `dry`, asks the door and writes nothing.
+pub(super) fn resolve_sync(
+    store: &Shared,
+    run: &RunName,
+    resolution: &Resolution,
+    surroundings: Box<dyn Environment>,
+    dry: bool,
+) -> Result<Record, Error> {
+    let Resolution { path, take, reason, agent } = resolution;
+    let trace = Trace::open(store, run)?;
+    let here = sync_conflicts(&trace)?.into_iter().filter(|item| item.conflict.path == *path);
+    let Some(item) = here.max_by_key(|item| (item.standing == ConflictStanding::Open, item.conflict.at))
+    else {
+        return Err(MergeError::NoConflict { run: run.clone(), path: path.clone() }.into());
+    };
+    let how = match &item.standing {
+        ConflictStanding::Open => None,
+        ConflictStanding::Resolved(tick, take, _) => Some(format!("tick {tick} took {take}")),
+        ConflictStanding::Written(tick) => Some(format!("tick {tick} wrote it")),
+        ConflictStanding::Taken(source) => Some(format!("the strategy took {source}")),
+    };
+    if let Some(how) = how {
+        return Err(MergeError::Settled { path: path.clone(), how }.into());
+    }
+    let conflict = &item.conflict;
+    let (taken, value): (Arc<str>, Option<Value>) = match take {
+        Take::Value(value) => (VALUE.into(), Some(value.clone())),
+        Take::Side(name) => {
+            let side = conflict.values.iter().find(|(_, agent, _)| agent.as_deref() == Some(name));
+            let (_, _, value) = side.ok_or_else(|| MergeError::NoSide {
+                take: name.clone(),
+                sides: agents(conflict).join(", "),
+            })?;
+            (name.as_str().into(), value.clone())
+        }
+    };
+    let mut intent = decision(path, reason, &taken, agent);
+    let op = |value: Option<Value>| match value {
+        Some(value) => Op::set(path.clone(), value),
+        None => Op { action: Action::Remove, path: path.clone(), value: None },
+    };
+    // The state of the run may have nothing there, where one agent removed it.
+    let is_there = path.get(&trace.state(trace.tip())?).is_some();
+    let ops = match value {
+        None if !is_there => vec![op(Some(Value::Null)), op(None)],
+        value => vec![op(value)],
+    };
+    intent.delta = Some(Delta(ops));
+    let at = trace.record(conflict.at)?.id();
+    intent.links.push(Link { rel: Rel::Merges, hash: at });
+    let mut recorder = Recorder::resume(store, run, surroundings)?;
+    if recorder.head().tick() != trace.tip() {
+        return Err(Error::Moved { run: run.clone(), tick: recorder.head().tick() });
+    }
+    propose(&mut recorder, &intent, path, None, dry)
+}
+
+/// The agents whose values are in conflict.
+fn agents(conflict: &SyncConflict) -> Vec<String> {
+    conflict.values.iter().filter_map(|(_, agent, _)| agent.as_deref().map(str::to_owned)).collect()
+}

@@ -1,0 +1,258 @@
+//! Causal graphs beside a slow definition: sets of ancestors, and for each unit the writes that no other write follows.
+//!
+//! 2,000 random graphs of up to five agents; 100,000 with `DENDRER_DEEP=1`.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use dendrer_kernel::causal::{CausalGraph, CausalNode, MergeRules, SyncStrategy};
+use dendrer_object::delta::{Action, Delta, Op};
+use dendrer_object::json::parse_door;
+use dendrer_object::{Pointer, Value};
+use dendrer_testkit::Dice;
+
+const KEYS: [&str; 3] = ["x", "y", "z"];
+
+fn v(text: &str) -> Value {
+    parse_door(text.as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}"))
+}
+
+fn units() -> Vec<Pointer> {
+    let keys = KEYS.iter().map(|key| Pointer::of(["memory", key]));
+    keys.chain([Pointer::of(["goals"])]).collect()
+}
+
+struct Drawn {
+    agent: String,
+    parents: Vec<u64>,
+    ops: Vec<Op>,
+    confidence: f64,
+    merge: MergeRules,
+}
+
+fn strategy(dice: &mut Dice) -> SyncStrategy {
+    let all = [SyncStrategy::Manual, SyncStrategy::Lww, SyncStrategy::Confidence, SyncStrategy::Policy];
+    all[dice.below(4) as usize]
+}
+
+fn rules(dice: &mut Dice) -> MergeRules {
+    let mut rules = MergeRules::default();
+    if dice.below(2) == 0 {
+        rules.strategy = Some(strategy(dice));
+    }
+    if dice.below(3) == 0 {
+        rules.keys.insert("memory.x".into(), strategy(dice));
+    }
+    rules
+}
+
+fn draw(dice: &mut Dice) -> Vec<Drawn> {
+    let agents = 1 + dice.below(5);
+    let count = 1 + dice.below(24);
+    let mut branches: BTreeMap<String, u64> = BTreeMap::new();
+    let mut drawn = Vec::new();
+    for tick in 1..=count {
+        let agent = format!("agent-{}", dice.below(agents));
+        let own = branches.get(&agent).copied();
+        let mut parents = BTreeSet::new();
+        if tick > 1 && (own.is_none() || dice.below(3) == 0) {
+            for _ in 0..=dice.below(4) {
+                parents.insert(1 + dice.below(tick - 1));
+            }
+        }
+        let mut ops = Vec::new();
+        for _ in 0..dice.below(3) {
+            let key = KEYS[dice.below(3) as usize];
+            let value = Value::from(dice.below(4));
+            let at = Pointer::of(["memory", key]);
+            ops.push(match dice.below(7) {
+                0..=2 => Op::set(at, value),
+                3 => Op { action: Action::Remove, path: at, value: None },
+                4 => Op::set(Pointer::of(["memory", key, "deep"]), value),
+                5 => Op::append(Pointer::of(["goals"]), value),
+                _ => Op::set(Pointer::of(["memory"]), Value::record([(key, value)])),
+            });
+        }
+        branches.insert(agent.clone(), tick);
+        let confidence = dice.below(4) as f64 / 4.0;
+        drawn.push(Drawn {
+            agent,
+            parents: parents.into_iter().collect(),
+            ops,
+            confidence,
+            merge: rules(dice),
+        });
+    }
+    drawn
+}
+
+/// The slow definition.
+struct Model {
+    /// The ancestors of each node, itself included.
+    seen: Vec<BTreeSet<u64>>,
+    writes: Vec<BTreeMap<Pointer, Option<Value>>>,
+    agents: Vec<Option<String>>,
+    confidence: Vec<f64>,
+}
+
+impl Model {
+    fn newest(&self, unit: &Pointer, seen: &BTreeSet<u64>) -> Vec<u64> {
+        let all: Vec<u64> =
+            seen.iter().copied().filter(|tick| self.writes[*tick as usize].contains_key(unit)).collect();
+        let is_followed =
+            |tick: &u64| all.iter().any(|other| other != tick && self.seen[*other as usize].contains(tick));
+        all.iter().copied().filter(|tick| !is_followed(tick)).collect()
+    }
+
+    fn value(&self, unit: &Pointer, seen: &BTreeSet<u64>) -> Option<Value> {
+        let newest = self.newest(unit, seen);
+        newest.first().and_then(|tick| self.writes[*tick as usize][unit].clone())
+    }
+
+    fn push(&mut self, node: &Drawn, own: Option<u64>, rules: &MergeRules) {
+        let tick = self.seen.len() as u64;
+        let mut parents = node.parents.clone();
+        parents.extend(own);
+        let mut seen: BTreeSet<u64> = BTreeSet::from([0]);
+        parents.iter().for_each(|parent| seen.extend(&self.seen[*parent as usize]));
+        let mut writes = BTreeMap::new();
+        for unit in units() {
+            let newest = self.newest(&unit, &seen);
+            let value = |tick: &u64| self.writes[*tick as usize][&unit].clone();
+            if newest.iter().all(|tick| value(tick) == value(&newest[0])) {
+                continue;
+            }
+            let name = unit.dotted();
+            let said = [&node.merge, rules].into_iter();
+            let said =
+                said.flat_map(|rules| [rules.keys.get(&*name).copied(), rules.strategy]).flatten().next();
+            let rank = |tick: &u64| match said.unwrap_or_default() {
+                SyncStrategy::Manual | SyncStrategy::Lww => 0.0,
+                SyncStrategy::Confidence => self.confidence[*tick as usize],
+                SyncStrategy::Policy => {
+                    let agent = self.agents[*tick as usize].as_deref().unwrap_or_default();
+                    rules.roles.get(agent).copied().unwrap_or(0.0)
+                }
+            };
+            let decided = match said.unwrap_or_default() {
+                SyncStrategy::Manual => {
+                    let removed = || v(r#"{"__removed":true}"#);
+                    let values = newest.iter().map(|tick| value(tick).unwrap_or_else(removed));
+                    Some(Value::record([("__conflict", Value::from(true)), ("values", Value::array(values))]))
+                }
+                _ => {
+                    let most = newest.iter().map(rank).fold(f64::MIN, f64::max);
+                    value(newest.iter().filter(|tick| rank(tick) == most).max().unwrap())
+                }
+            };
+            writes.insert(unit, decided);
+        }
+        for op in &node.ops {
+            self.apply(op, &seen, &mut writes);
+        }
+        seen.insert(tick);
+        self.seen.push(seen);
+        self.writes.push(writes);
+        self.agents.push(Some(node.agent.clone()));
+        self.confidence.push(node.confidence);
+    }
+
+    fn apply(&self, op: &Op, seen: &BTreeSet<u64>, writes: &mut BTreeMap<Pointer, Option<Value>>) {
+        let tokens: Vec<String> = op.path.tokens().map(|token| token.into_owned()).collect();
+        if tokens == ["memory"] {
+            let members = op.value.clone().unwrap();
+            for unit in units().into_iter().filter(|unit| op.path.contains(unit)) {
+                let before = writes.get(&unit).cloned().unwrap_or_else(|| self.value(&unit, seen));
+                let key = unit.tokens().nth(1).unwrap().into_owned();
+                match members.get(&key) {
+                    Some(value) => drop(writes.insert(unit, Some(value.clone()))),
+                    None if before.is_some() => drop(writes.insert(unit, None)),
+                    None => {}
+                }
+            }
+            return;
+        }
+        let unit = units().into_iter().find(|unit| unit.contains(&op.path)).unwrap();
+        let before = writes.get(&unit).cloned().unwrap_or_else(|| self.value(&unit, seen));
+        let state = match before.clone() {
+            Some(value) => Delta(vec![Op::set(unit.clone(), value)]).apply(&Value::object()).unwrap(),
+            None => Value::object(),
+        };
+        let after = match Delta(vec![op.clone()]).apply(&state) {
+            Ok(after) => unit.get(&after).cloned(),
+            Err(_) => before,
+        };
+        writes.insert(unit, after);
+    }
+
+    fn state(&self, tick: u64) -> Value {
+        let mut memory = Vec::new();
+        let mut state = Vec::new();
+        for unit in units() {
+            let Some(value) = self.value(&unit, &self.seen[tick as usize]) else { continue };
+            match unit.tokens().nth(1) {
+                Some(key) => memory.push((Arc::<str>::from(&*key), value)),
+                None => state.push((Arc::<str>::from("goals"), value)),
+            }
+        }
+        state.push((Arc::from("memory"), Value::record(memory)));
+        Value::record(state)
+    }
+
+    fn lowest_common(&self, a: u64, b: u64) -> Vec<u64> {
+        let common: Vec<u64> = self.seen[a as usize].intersection(&self.seen[b as usize]).copied().collect();
+        let is_followed = |tick: &u64| {
+            common.iter().any(|other| other != tick && self.seen[*other as usize].contains(tick))
+        };
+        common.iter().copied().filter(|tick| !is_followed(tick)).collect()
+    }
+}
+
+#[test]
+fn each_state_and_ancestor_is_that_of_the_slow_definition() {
+    let count = if std::env::var_os("DENDRER_DEEP").is_some() { 100_000 } else { 2_000 };
+    let mut conflicts = 0;
+    for number in 0..count {
+        let mut dice = Dice(number);
+        let mut of_pack = rules(&mut dice);
+        for agent in 0..dice.below(4) {
+            of_pack.roles.insert(format!("agent-{agent}").into(), dice.below(3) as f64);
+        }
+        let initial = v(r#"{"goals":[0],"memory":{"x":0,"y":0}}"#);
+        let mut graph = CausalGraph::new(&initial, of_pack.clone());
+        let first = units().into_iter().map(|unit| (unit.clone(), unit.get(&initial).cloned()));
+        let first = first.filter(|(_, value)| value.is_some()).collect();
+        let mut model = Model {
+            seen: vec![BTreeSet::from([0])],
+            writes: vec![first],
+            agents: vec![None],
+            confidence: vec![0.0],
+        };
+        let mut own: BTreeMap<String, u64> = BTreeMap::new();
+        let drawn = draw(&mut dice);
+        for (tick, node) in (1..).zip(&drawn) {
+            let added = CausalNode {
+                agent: node.agent.as_str().into(),
+                parents: node.parents.clone(),
+                delta: Delta(node.ops.clone()),
+                unknown: Vec::new(),
+                confidence: node.confidence,
+                merge: node.merge.clone(),
+            };
+            graph.push(added).unwrap();
+            model.push(node, own.insert(node.agent.clone(), tick), &of_pack);
+        }
+        conflicts += graph.conflicts().len();
+        let tip = drawn.len() as u64;
+        for tick in 0..=tip {
+            assert_eq!(graph.state(tick), model.state(tick), "graph {number}, tick {tick}");
+            let ancestors: BTreeSet<u64> = graph.ancestors(tick).into_iter().chain([0]).collect();
+            assert_eq!(ancestors, model.seen[tick as usize], "graph {number}, tick {tick}");
+        }
+        for _ in 0..5 {
+            let (a, b) = (1 + dice.below(tip), 1 + dice.below(tip));
+            assert_eq!(graph.lowest_common(a, b), model.lowest_common(a, b), "graph {number}: {a} {b}");
+        }
+    }
+    assert!(conflicts > count as usize / 2, "{conflicts}");
+}
