@@ -28,6 +28,7 @@ pub mod fork;
 pub mod forms;
 pub mod fsck;
 pub mod gc;
+pub mod graph;
 pub mod help;
 pub mod import;
 pub mod init;

@@ -10,7 +10,10 @@ use std::time::Duration;
 use dendrer::Trace;
 use dendrer::ask::log::{self, Lanes, LogDetails, LogFilter, LogQuestion, LoggedRecord, TextMatch};
 use dendrer::ask::receipt;
+use dendrer::run::causal::Causal;
 use dendrer::run::declared;
+use dendrer_view::answer::Line;
+use dendrer_view::graph::{ONE_BY_ONE_MAX, SVG_MAX, dot, folded_lines, svg};
 use dendrer_view::log::{LogAnswer, LogEnd};
 use dendrer_view::problem;
 use dendrer_view::receipt as view;
@@ -125,6 +128,9 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
         }
         return receipt(global, &rev, out);
     }
+    if let Some(form @ ("dot" | "svg")) = global.format.as_deref() {
+        return graph(global, args, &rev, form, out);
+    }
     if args.graph && !out.is_text() {
         return Err(Failure::new(
             Code::E0106,
@@ -144,6 +150,14 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
     let to_tick = to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     if from.is_some() {
         ticks::in_order(from_tick, to_tick)?;
+    }
+    let filters = !args.types.is_empty() || !args.agent.is_empty() || args.anomalies || args.path.is_some() || args.grep.is_some();
+    let in_part = from.is_some() || args.limit.is_some() || args.refusals || whole || filters;
+    if args.graph && to_tick > ONE_BY_ONE_MAX && !in_part {
+        let causal = Causal::of(&trace, to_tick)?;
+        let lines = folded_lines(trace.name(), &causal, &out.page());
+        out.print(lines)?;
+        return Ok(0);
     }
     // A screen reader cannot read strokes.
     let draws = args.graph && !accessible();
@@ -169,6 +183,31 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
     let summary = log::log(&trace, question, &mut |item| out.take(&mut answer, &item))?;
     answer.ends(LogEnd::Summed { summary, found_intact });
     out.end(&mut answer)
+}
+
+/// Prints the causal graph of a run as DOT or SVG.
+fn graph(global: &Global, args: &Log, rev: &Address, form: &str, out: &mut Out) -> Result {
+    if !args.graph {
+        return Err(Failure::new(Code::E0106, format!("--format {form} is of the graph: log RUN --graph --format {form}")));
+    }
+    let source = context::source(global, rev, out)?;
+    let rev = rev.clone().resolve(source.store())?;
+    let (progress, counted) = source.watched(global, "log");
+    let trace = source.trace_through(&counted, &rev)?;
+    let tick = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
+    let causal = Causal::of(&trace, tick)?;
+    drop(progress);
+    let text = match form {
+        "dot" => dot(trace.name(), &causal),
+        _ => svg(&causal).ok_or_else(|| {
+            let what = format!("{} has {tick} nodes, and a drawing has {SVG_MAX} at most", trace.name());
+            Failure::new(Code::E0601, what)
+                .note("DOT has no limit, and --to tick N ends the drawing earlier")
+                .help(&["dendrer", "log", trace.name().as_str(), "--graph", "--format", "dot"])
+        })?,
+    };
+    out.print(text.lines().map(Line::from).collect())?;
+    Ok(0)
 }
 
 fn text_match(text: &str) -> Result<TextMatch> {
