@@ -66,8 +66,8 @@ const OWNED: &[(&str, &[(u32, u32)])] = &[
             (192, 195),
         ],
     ),
-    ("F", &[(29, 29), (35, 41)]),
-    ("X", &[(4, 6)]),
+    ("F", &[(1, 62)]),
+    ("X", &[(4, 6), (9, 12)]),
 ];
 
 /// What the pure crates may not touch, so that it cannot be forgotten in their `clippy.toml`.

@@ -245,7 +245,7 @@ table! {
     } => conflicts::run;
     /// How two agents of a run parted: common ancestor, what each did since, what differs
     #[command(
-        after_help = "Examples:\n  dendrer compare logistics-run-47:planner logistics-run-47:feed-reader\n  dendrer compare logistics-run-47:planner logistics-run-47:feed-reader --profile cfd"
+        after_help = "Examples:\n  dendrer compare logistics-run-47:router logistics-run-47:feed-reader\n  dendrer compare logistics-run-47:router logistics-run-47:feed-reader --profile cfd"
     )]
     Compare(compare::Compare): |_| pages("compare", "compare") => compare::run;
     /// Where the agents of runs branch, diverge, note anomalies or are unsure

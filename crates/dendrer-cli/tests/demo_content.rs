@@ -100,6 +100,7 @@ fn demo_runs_are_the_ones_that_are_promised() {
         ("trip-planner-c", 44, 0),
         ("trip-planner-d", 31, 0),
         ("logistics-fix-1", 23, 0),
+        ("shop-team", 10, 0),
     ];
     assert_eq!(listed, expected);
     for run in &runs {
@@ -124,7 +125,7 @@ fn demo_bytes_are_equal_on_every_machine() {
     assert_eq!(tips, TIPS);
 }
 
-const TIPS: [&str; 14] = [
+const TIPS: [&str; 15] = [
     "trip-planner-a 8919216266b9",
     "logistics-run-47 a9e641f863e6",
     "logistics-planner-1 72fc16f95773",
@@ -139,6 +140,7 @@ const TIPS: [&str; 14] = [
     "trip-planner-c 070b255f6468",
     "trip-planner-d 5c41b4f91385",
     "logistics-fix-1 9489310711bb",
+    "shop-team 962988a48819",
 ];
 
 #[test]

@@ -172,6 +172,8 @@ pub struct SyncConflict {
     pub strategy: SyncStrategy,
     /// The tick of the write that was taken; `None` where all are kept.
     pub taken: Option<u64>,
+    /// Whether the sync node wrote the unit itself, over what was decided.
+    pub is_written: bool,
 }
 
 /// A node of the graph.
@@ -362,7 +364,11 @@ impl CausalGraph {
         self.branches[agent].push(tick);
         let place = u32::try_from(self.branches[agent].len()).unwrap_or(u32::MAX);
         self.nodes.push(Node { agent, index: place, parents, others, written: Vec::new() });
+        let conflicts = self.conflicts.len();
         self.synchronize(tick, &node);
+        for conflict in &mut self.conflicts[conflicts..] {
+            conflict.is_written = node.delta.paths().any(|path| path.overlaps(&conflict.path));
+        }
         for op in &node.delta.0 {
             self.change(tick, op, node.confidence);
         }
@@ -521,7 +527,7 @@ impl CausalGraph {
             };
             // The decision is the node's own write, as sure as it is.
             self.write(unit, tick, content, unknown, node.confidence);
-            self.conflicts.push(SyncConflict { at: tick, path, values, strategy, taken: at });
+            self.conflicts.push(SyncConflict { at: tick, path, values, strategy, taken: at, is_written: false });
         }
     }
 

@@ -28,6 +28,7 @@ mod contracts;
 pub mod extend;
 pub mod lint;
 pub mod members;
+mod merging;
 pub mod modules;
 mod obligations;
 mod progress;

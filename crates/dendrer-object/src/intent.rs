@@ -13,6 +13,7 @@ use crate::delta::{Delta, DeltaError};
 use crate::digest::Digest;
 use crate::name::TypeName;
 use crate::number::{Number, round_half_even};
+use crate::pointer::Pointer;
 use crate::record::{Author, LINKS_MAX, Link, Rel};
 use crate::value::{Object, Value};
 
@@ -45,6 +46,8 @@ pub struct Intent {
     pub noted: Vec<Value>,
     /// The tick that it was decided on; it is not sealed.
     pub base: Option<u64>,
+    /// Places that were read for it; they are not sealed.
+    pub reads: Vec<Pointer>,
 }
 
 /// Why a value is not an intent.
@@ -97,6 +100,7 @@ const KNOWN: &[&str] = &[
     "links",
     BASE,
     KEY,
+    READS,
 ];
 
 /// The member of a transition that was proposed again, with the id of the record that was first (design, section 4).
@@ -104,6 +108,9 @@ pub const ORIGIN: &str = "origin";
 
 /// The member of a line with the tick that it was decided on. It is not sealed.
 pub const BASE: &str = "base";
+
+/// The member of a line with the places that were read for it, where agents record concurrently. It is not sealed.
+pub const READS: &str = "reads";
 
 /// The member of a line with its own name, once in a run. It is sealed.
 pub const KEY: &str = "key";
@@ -141,6 +148,7 @@ impl Intent {
             links: Vec::new(),
             noted: Vec::new(),
             base: None,
+            reads: Vec::new(),
         }
     }
 
@@ -236,7 +244,8 @@ impl Intent {
             Some(Some(tick)) => Some(tick),
             Some(None) => return error("/base", "this is the tick that the line was decided on, like 12"),
         };
-        Ok(Intent { type_name, author, agent, goal, members, delta, links, noted: Vec::new(), base })
+        let reads = object.get(READS).map(read_places).transpose()?.unwrap_or_default();
+        Ok(Intent { type_name, author, agent, goal, members, delta, links, noted: Vec::new(), base, reads })
     }
 }
 
@@ -278,6 +287,21 @@ fn read_delta(value: &Value) -> Result<Delta, IntentError> {
         path: delta.index.map_or("/delta".into(), |index| format!("/delta/{index}")),
         message: delta.why.to_string(),
     })
+}
+
+fn read_places(value: &Value) -> Result<Vec<Pointer>, IntentError> {
+    let Some(items) = value.as_array() else { return error("/reads", "reads is a list of places") };
+    let read = |(index, item): (usize, &Value)| {
+        let place = item.as_str().and_then(|text| match text.strip_prefix("state.").unwrap_or(text) {
+            pointer if pointer.starts_with('/') => pointer.parse().ok(),
+            dotted => Some(Pointer::of(dotted.split('.'))),
+        });
+        place.map_or_else(
+            || error(&format!("/reads/{index}"), "a place is a text like \"a.b\" or \"/a/b\""),
+            Ok,
+        )
+    };
+    items.iter().enumerate().map(read).collect()
 }
 
 fn read_links(value: &Value) -> Result<Vec<Link>, IntentError> {

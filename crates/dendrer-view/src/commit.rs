@@ -149,10 +149,12 @@ pub fn item(reply: &Reply) -> Value {
         Reply::Turned { line, why } => {
             let (what, mut reason) = match why {
                 TurnedLine::Stale { base, head, changed } => {
+                    let path = changed.first().map(|path| path.as_str());
                     let changed = changed.iter().map(|path| Value::from(path.as_str()));
                     let members = [
                         ("base", Value::from(*base)),
                         ("head", Value::from(*head)),
+                        ("path", Value::from(path)),
                         ("changed", Value::array(changed)),
                     ];
                     ("stale", members.to_vec())

@@ -39,7 +39,8 @@ fn stretches(graph: &CausalGraph) -> Vec<Stretch> {
     let mut of = vec![0; at(graph.tip()) + 1];
     for tick in 1..=graph.tip() {
         let parents = graph.parents(tick);
-        let own = parents.iter().copied().find(|parent| *parent > 0 && graph.agent(*parent) == graph.agent(tick));
+        let own =
+            parents.iter().copied().find(|parent| *parent > 0 && graph.agent(*parent) == graph.agent(tick));
         match (parents, own) {
             ([only], Some(own)) if *only == own && children[at(own)].len() == 1 => {
                 let stretch = of[at(own)];
@@ -51,7 +52,13 @@ fn stretches(graph: &CausalGraph) -> Vec<Stretch> {
             _ => {
                 of[at(tick)] = found.len();
                 let from = parents.iter().copied().filter(|parent| Some(*parent) != own).collect();
-                found.push(Stretch { first: tick, last: tick, nodes: 1, from, children: children[at(tick)].len() });
+                found.push(Stretch {
+                    first: tick,
+                    last: tick,
+                    nodes: 1,
+                    from,
+                    children: children[at(tick)].len(),
+                });
             }
         }
     }
@@ -94,7 +101,8 @@ pub fn folded_lines(run: &RunName, causal: &Causal, page: &Page) -> Vec<Line> {
 
 /// Writes the graph as DOT: a line for each node, and one with `->` for each parent.
 pub fn dot(run: &RunName, causal: &Causal) -> String {
-    let quoted = |text: &str| format!("\"{}\"", quote::escape(text).replace('\\', "\\\\").replace('"', "\\\""));
+    let quoted =
+        |text: &str| format!("\"{}\"", quote::escape(text).replace('\\', "\\\\").replace('"', "\\\""));
     let graph = &causal.graph;
     let name = |tick: u64| quoted(&format!("{tick} {}", causal.name(tick)));
     let mut out = format!("digraph {} {{\n  rankdir=TB;\n  node [shape=box];\n", quoted(run.as_str()));
@@ -128,7 +136,12 @@ pub fn svg(causal: &Causal) -> Option<String> {
         let text = quote::escape(&label(causal, tick, agent));
         let size = Point::new(20.0 + 9.0 * text.chars().count() as f64, 30.0);
         let shape = ShapeKind::new_box(&text);
-        handles.push(drawn.add_node(Element::create(shape, StyleAttr::simple(), Orientation::TopToBottom, size)));
+        handles.push(drawn.add_node(Element::create(
+            shape,
+            StyleAttr::simple(),
+            Orientation::TopToBottom,
+            size,
+        )));
     }
     let at = |tick: u64| usize::try_from(tick).expect("a tick in memory");
     for tick in 1..=graph.tip() {

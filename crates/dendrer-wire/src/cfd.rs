@@ -70,7 +70,7 @@ pub struct CfdNode {
     pub value: Value,
 }
 
-/// What the document leaves to whoever verifies.
+/// What the document leaves open, as a verification is asked for.
 #[derive(Debug, Clone, Default)]
 pub struct CfdTerms {
     /// The first `seq` of a branch; 0 or 1 if it is not given.
@@ -176,10 +176,10 @@ fn with_doubles(value: &Value) -> Value {
         Value::Object(members) => {
             Value::record(members.iter().map(|(name, value)| (Arc::clone(name), with_doubles(value))))
         }
-        Value::Number(number) => match number.as_f64() {
-            Some(double) if double.abs() > DOUBLE_MAX => tag::float(double),
-            _ => value.clone(),
-        },
+        // A number that no double holds exactly is kept as its digits.
+        Value::Number(number) if number.as_f64().is_none_or(|double| double.abs() > DOUBLE_MAX) => {
+            number.to_string().parse().map_or_else(|_| value.clone(), tag::float)
+        }
         other => other.clone(),
     }
 }

@@ -2,7 +2,7 @@
 //! measured in the same run. Prints; never judges.
 //!
 //! `cargo bench -p dendrer` runs it; `-- record`, `-- sync`, `-- verify`, `-- delta`, `-- fold`,
-//! `-- contract`, `-- causes` or `-- lift` runs a part.
+//! `-- contract`, `-- causes`, `-- agents` or `-- lift` runs a part.
 
 #![expect(clippy::print_stdout, reason = "figures are printed, nothing else is done with them")]
 
@@ -32,6 +32,7 @@ static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
 
 use common::{cpu, intents, key, lines, median, new_store, read, record_steps, record_synced};
 
+mod agents;
 mod causes;
 mod common;
 mod desk;
@@ -68,6 +69,9 @@ fn main() {
     }
     if wanted("causes") {
         causes::contributors_of_long_runs();
+    }
+    if wanted("agents") {
+        agents::states_and_comparisons(dir.path());
     }
     if wanted("lift") {
         lifted::lift(dir.path());

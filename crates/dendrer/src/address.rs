@@ -62,7 +62,8 @@ impl Address {
         let begin = bundle_end(text).filter(|end| *end < text.len()).unwrap_or(0);
         let Some(colon) = text[begin..].find(':').map(|at| begin + at) else { return Ok(None) };
         let (run, agent) = (&text[..colon], &text[colon + 1..]);
-        match run[begin..].contains('@') {
+        match run[begin..].contains('@') || run == "sha256" {
+            // A place, or the id of a record.
             true => Ok(None),
             false if agent.is_empty() => Err(AddressError::NotAnAddress(text.to_owned())),
             false => Ok(Some((Address::parse(run)?, agent))),
@@ -212,6 +213,7 @@ mod tests {
         assert_eq!(found("a.dnd#r:a:b"), Some(("r".to_owned(), "a:b")));
         assert_eq!(found("r@tick:3"), None);
         assert_eq!(found("r"), None);
+        assert_eq!(found("sha256:0a1b"), None);
         assert_eq!(Address::of_agent("r:").unwrap_err().code(), "E0105");
     }
 

@@ -2,6 +2,8 @@
 //!
 //! 2,000 random graphs of up to five agents; 100,000 with `DENDRER_DEEP=1`.
 
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 

@@ -24,6 +24,7 @@ mod logistics;
 mod planner;
 mod planning;
 mod script;
+mod shops;
 mod sized;
 mod trip;
 mod trip_forks;
@@ -79,7 +80,7 @@ pub(crate) fn fill(store: &Shared) -> Result<Vec<DemoRun>, Error> {
         (claims::record_10, "another claim, under the next version of the contract"),
         (hostile::record, "markup, terminal escapes, fake verdicts, huge and deep values, all kept as data"),
     ];
-    let forks: [Story; 4] = [
+    let forks: [Story; 5] = [
         (
             trip_forks::record_b,
             "a fork of trip-planner-a at tick 30: a cheaper room, and what it costs after all",
@@ -96,10 +97,11 @@ pub(crate) fn fill(store: &Shared) -> Result<Vec<DemoRun>, Error> {
             logistics::record_fix,
             "a fork of logistics-run-47 at tick 21: another answer of the feed at tick 22",
         ),
+        (shops::record, "three agents at once: two prices in conflict, and who decided"),
     ];
     let mut told = tell(store, &runs)?;
     register(store)?;
-    // Behind all else, so that what stood in the log before there were forks stands where it stood.
+    // Behind all else, so that what was in the log before there were forks keeps its place.
     told.extend(tell(store, &forks)?);
     Ok(told)
 }

@@ -335,6 +335,12 @@ impl Step {
         self
     }
 
+    /// Takes in what another agent did up to a tick.
+    pub(super) fn merges(mut self, tick: u64) -> Step {
+        self.links.push((Rel::Merges, tick));
+        self
+    }
+
     /// Links to the tick that this rests on.
     pub(super) fn rests_on(mut self, tick: u64) -> Step {
         self.links.push((Rel::Evidence, tick));

@@ -4,9 +4,9 @@ use std::io::{IsTerminal, Read};
 
 use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::Repo;
+use dendrer::{Recorder, Repo};
 use dendrer::kernel::step::{self, Inputs, Seeds, Stage, Start};
-use dendrer::lines::{self, Authors, LineOptions, Recording};
+use dendrer::lines::{self, Authors, LineOptions, LinesTally, Recording, Reply};
 use dendrer::store::prelude::*;
 use dendrer_object::Code;
 use dendrer_object::{RunName, Value};
@@ -43,6 +43,10 @@ pub(crate) struct Commit {
     /// Names that begin with $ are dendrer's tagged forms
     #[arg(long)]
     pub(crate) tagged: bool,
+    /// Several agents record into the run: a line is stale only if another agent wrote, behind its base, at, above or below a
+    /// place that it writes or has in `reads`. Without `base` that is the newest tick that this process has read
+    #[arg(long)]
+    pub(crate) causal: bool,
     /// Judge, but write nothing
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
@@ -116,21 +120,44 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
                 ("--policy", args.policy.as_deref()),
                 ("--file", Some(args.file.as_str()).filter(|file| *file != "-")),
             ];
-            let begun = repo.begin(&start()?);
-            begun.map_err(|error| begun_meanwhile(args.new, &name, not_begun(&name, given, error)))?
+            let must_be_so = for_new.iter().any(|given| given.is_some());
+            match repo.begin(&start()?) {
+                Ok(recorder) => recorder,
+                Err(error) if error.code() == Code::E0111 && !args.new => {
+                    goes_on(&repo, &name, &start()?, must_be_so)?
+                }
+                Err(error) => return Err(not_begun(&name, given, error)),
+            }
         }
     };
+    // A client of a pipe may wait for `begun` before it writes a line, so the run begins now. Another process may have begun it.
+    let is_file = is_whole_file(&args.file);
+    let mut begun = None;
+    if !exists && !is_file && !args.dry_run {
+        match recorder.commit() {
+            Ok(records) => begun = records.into_iter().next().map(Reply::Begun),
+            Err(error) if error.code() == Code::E0111 && !args.new => {
+                recorder = goes_on(&repo, &name, &start()?, for_new.iter().any(|given| given.is_some()))?;
+            }
+            Err(error) => return Err(Failure::from(error)),
+        }
+    }
     let mut answer = CommitAnswer::new(name.clone(), recorder.head().tick(), args.dry_run);
     // Acknowledgements on the same terminal say the same, and better.
     let progress = (!std::io::stdout().is_terminal() || global.output.is_some())
         .then(|| Progress::start(global, "commit", "intents", None));
     let heard = Heard { progress: progress.as_ref().map(Progress::counter), ..Heard::default() };
-    let reading =
-        LineOptions { agent: args.agent.clone(), authors: authors(args.author), tagged: args.tagged };
+    let reading = LineOptions {
+        agent: args.agent.clone(),
+        authors: authors(args.author),
+        tagged: args.tagged,
+        causal: args.causal,
+    };
     let mut recording = Recording::new(&mut recorder, lines, reading, args.dry_run);
-    // A client of a pipe may wait for `begun` before it writes a line. A file is read first, so that a file whose first line
-    // is no intent leaves no run.
-    let begun = if is_whole_file(&args.file) { None } else { recording.begin() };
+    // A file is read first, so that a file whose first line is no intent leaves no run.
+    if begun.is_none() && !is_file {
+        begun = recording.begin();
+    }
     let result = begun.iter().try_for_each(|begun| {
         replies::print_one(begun, &mut answer, &heard, out)?;
         out.flush()
@@ -139,12 +166,28 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     drop(recorder);
     drop(progress);
     let closed = if args.dry_run { Ok(()) } else { context::close(repo) };
+    let is_late = |failure: &Failure| failure.code == Code::E0111 && !args.new && is_file;
+    if result.as_ref().err().is_some_and(is_late) && answer.tally() == &LinesTally::default() {
+        // Nothing was committed or said: the run is there now, and the file is read again.
+        closed?;
+        return run(global, args, out);
+    }
     // The first error is the cause: lines that were not taken may keep the log from being signed, too.
     result.map_err(|failure| {
         replies::precede(begun_meanwhile(args.new, &name, failure), answer.tally(), args.dry_run, out)
     })?;
     closed?;
     out.end(&mut answer)
+}
+
+/// Goes on with a run that another process began meanwhile, if it began as it was to begin here.
+fn goes_on(repo: &Repo, name: &RunName, start: &Start, must_be_so: bool) -> Result<Recorder> {
+    repo.writer()?.clone().refresh().map_err(dendrer::Error::from)?;
+    if must_be_so && !began_so(repo, start)? {
+        let what = format!("{name} was begun by another process meanwhile, and otherwise");
+        return Err(Failure::new(Code::E0106, what).note("nothing was committed"));
+    }
+    Ok(repo.recorder(name)?)
 }
 
 /// Reports E0407 (moved), not E0111 (exists), if another process began the run first.

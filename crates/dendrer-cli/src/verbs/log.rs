@@ -151,7 +151,11 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
     if from.is_some() {
         ticks::in_order(from_tick, to_tick)?;
     }
-    let filters = !args.types.is_empty() || !args.agent.is_empty() || args.anomalies || args.path.is_some() || args.grep.is_some();
+    let filters = !args.types.is_empty()
+        || !args.agent.is_empty()
+        || args.anomalies
+        || args.path.is_some()
+        || args.grep.is_some();
     let in_part = from.is_some() || args.limit.is_some() || args.refusals || whole || filters;
     if args.graph && to_tick > ONE_BY_ONE_MAX && !in_part {
         let causal = Causal::of(&trace, to_tick)?;
@@ -188,7 +192,10 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
 /// Prints the causal graph of a run as DOT or SVG.
 fn graph(global: &Global, args: &Log, rev: &Address, form: &str, out: &mut Out) -> Result {
     if !args.graph {
-        return Err(Failure::new(Code::E0106, format!("--format {form} is of the graph: log RUN --graph --format {form}")));
+        return Err(Failure::new(
+            Code::E0106,
+            format!("--format {form} is of the graph: log RUN --graph --format {form}"),
+        ));
     }
     let source = context::source(global, rev, out)?;
     let rev = rev.clone().resolve(source.store())?;

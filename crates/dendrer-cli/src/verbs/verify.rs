@@ -77,7 +77,7 @@ pub(crate) struct Verify {
     /// A verifier key kept elsewhere, under which the log must be signed
     #[arg(long, value_name = "KEY")]
     pub(crate) verifier: Option<String>,
-    /// Not to be called intact where nobody outside agrees
+    /// Fail unless a log outside agrees
     #[arg(long)]
     pub(crate) require_witness: bool,
 }

@@ -6,7 +6,15 @@ use dendrer_object::{Digest, Value, json};
 use crate::support::Place;
 
 /// A node of the document, with its hash.
-fn node(id: &str, agent: &str, seq: u64, prev: &Value, parents: &[&str], event: &str, delta: &str) -> Value {
+pub(crate) fn node(
+    id: &str,
+    agent: &str,
+    seq: u64,
+    prev: &Value,
+    parents: &[&str],
+    event: &str,
+    delta: &str,
+) -> Value {
     versioned(id, agent, seq, prev, parents, event, delta, "2.0.0")
 }
 
@@ -372,4 +380,185 @@ fn nodes_are_sorted_where_children_come_first() {
         assert_eq!(place.run(&["verify", "bad.jsonl", "--profile", "cfd"]).code, code, "{line}");
         assert_ne!(place.run(&["import", "bad.jsonl", "--kind", "cfd", "--run", "bad"]).code, 0, "{line}");
     }
+}
+
+/// D-146: agents on disjoint places do not wait for each other; one on the same place is told.
+#[test]
+fn agents_on_disjoint_places_do_not_wait_for_each_other() {
+    let place = Place::with_store();
+    let begun = r#"{"type":"plan.update","agent":"a","delta":[{"set":"/memory","value":{"x":0,"y":0}}]}"#;
+    assert_eq!(place.run_with(&["commit", "--run", "r"], begun.as_bytes()).code, 0);
+    let line = |agent: &str, more: &str| format!(r#"{{"type":"plan.update","agent":"{agent}",{more}}}"#);
+    let commit = |lines: &[String]| {
+        let ran = place
+            .run_with(&["commit", "--run", "r", "--causal", "--jsonl"], (lines.join("\n") + "\n").as_bytes());
+        let replies: Vec<Value> =
+            ran.stdout.lines().map(|line| json::parse_door(line.as_bytes()).unwrap()).collect();
+        (ran.code, replies)
+    };
+    let what = |reply: &Value| reply.get("what").unwrap().as_str().unwrap().to_owned();
+    // b decided on tick 1 and writes y; a wrote x meanwhile: b is taken.
+    assert_eq!(commit(&[line("a", r#""base":1,"delta":[{"set":"/memory/x","value":1}]"#)]).0, 0);
+    assert_eq!(commit(&[line("b", r#""base":1,"delta":[{"set":"/memory/y","value":1}]"#)]).0, 0);
+    // c decided on tick 1 and writes x, or read it, or a place above or below it: stale. What follows is taken.
+    for more in [
+        r#""base":1,"delta":[{"set":"/memory/x","value":2}]"#,
+        r#""base":1,"reads":["memory.x"],"delta":[{"set":"/memory/z","value":2}]"#,
+        r#""base":1,"reads":["/memory"]"#,
+        r#""base":1,"delta":[{"set":"/memory/x/deep","value":2}]"#,
+    ] {
+        let (code, replies) =
+            commit(&[line("c", more), line("c", r#""delta":[{"set":"/memory/w","value":1}]"#)]);
+        assert_eq!(
+            (code, what(&replies[0]), what(&replies[1])),
+            (5, "stale".to_owned(), "committed".to_owned()),
+            "{replies:?}"
+        );
+        let reason = replies[0].get("reason").unwrap();
+        assert_eq!(reason.get("code").unwrap().as_str(), Some("E0407"));
+        assert!(reason.get("head").unwrap().as_u64() > Some(2));
+        assert!(
+            ["/memory/x", "/memory/y"].contains(&reason.get("path").unwrap().as_str().unwrap()),
+            "{reason}"
+        );
+    }
+    // Its own writes never make it stale, nor what nobody else touched.
+    assert_eq!(commit(&[line("a", r#""base":1,"delta":[{"set":"/memory/x","value":3}]"#)]).0, 0);
+    // Without --causal the member has no meaning, and is refused.
+    let ran = place.run_with(&["commit", "--run", "r"], line("c", r#""reads":["memory.x"]"#).as_bytes());
+    assert_eq!(ran.code, 5, "{}", ran.stdout);
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}
+
+/// One process holds its proposal for a second; others on disjoint places commit meanwhile, one on the same place is stale.
+#[test]
+fn a_proposal_that_is_held_stops_nobody_elsewhere() {
+    use std::io::Write as _;
+    let place = Place::with_store();
+    let begun = r#"{"type":"plan.update","agent":"a","delta":[{"set":"/memory","value":{"x":0,"y":0}}]}"#;
+    assert_eq!(place.run_with(&["commit", "--run", "r"], begun.as_bytes()).code, 0);
+    let mut held = place
+        .command(&["commit", "--run", "r", "--causal", "--jsonl"])
+        .stdin(std::process::Stdio::piped())
+        .stdout(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    // It has read tick 1 and thinks for a second.
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    let asked = std::time::Instant::now();
+    for (agent, key) in [("b", "y"), ("c", "z"), ("d", "x")] {
+        let line = format!(
+            r#"{{"type":"plan.update","agent":"{agent}","delta":[{{"set":"/memory/{key}","value":1}}]}}"#
+        );
+        assert_eq!(place.run_with(&["commit", "--run", "r", "--causal"], line.as_bytes()).code, 0);
+    }
+    assert!(asked.elapsed() < std::time::Duration::from_millis(900), "{:?}", asked.elapsed());
+    let mut input = held.stdin.take().unwrap();
+    input
+        .write_all(
+            b"{\"type\":\"plan.update\",\"agent\":\"a2\",\"delta\":[{\"set\":\"/memory/x\",\"value\":5}]}\n",
+        )
+        .unwrap();
+    input.write_all(b"{\"type\":\"plan.update\",\"agent\":\"a2\",\"delta\":[{\"set\":\"/memory/own\",\"value\":5}]}\n").unwrap();
+    drop(input);
+    let out = held.wait_with_output().unwrap();
+    let replies: Vec<Value> = String::from_utf8(out.stdout)
+        .unwrap()
+        .lines()
+        .map(|line| json::parse_door(line.as_bytes()).unwrap())
+        .collect();
+    assert_eq!(out.status.code(), Some(5), "{replies:?}");
+    assert_eq!(replies[0].get("what").unwrap().as_str(), Some("stale"));
+    assert_eq!(replies[0].get("reason").unwrap().get("path").unwrap().as_str(), Some("/memory/x"));
+    assert_eq!(replies[1].get("what").unwrap().as_str(), Some("committed"));
+}
+
+/// Several processes that begin one new run at once all succeed, and the order that was recorded replays exactly.
+#[test]
+fn writers_that_begin_one_run_at_once_all_succeed() {
+    const WRITERS: usize = 16;
+    const LINES: usize = 20;
+    let place = Place::with_store();
+    std::thread::scope(|scope| {
+        for writer in 0..WRITERS {
+            let place = &place;
+            scope.spawn(move || {
+                let lines: String = (0..LINES)
+                    .map(|n| format!("{{\"type\":\"plan.update\",\"agent\":\"w{writer}\",\"delta\":[{{\"set\":\"/memory/w{writer}\",\"value\":{n}}}]}}\n"))
+                    .collect();
+                let ran = place.run_with(&["commit", "--run", "shared", "--causal"], lines.as_bytes());
+                assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+            });
+        }
+    });
+    let (_, log) = place.json(&["log", "shared", "-n", "0"]);
+    assert_eq!(log.get("items").unwrap().as_array().unwrap().len(), WRITERS * LINES);
+    for writer in 0..WRITERS {
+        let last = (LINES - 1).to_string();
+        assert_eq!(
+            state(&place, &format!("shared:w{writer}")),
+            format!(r#"{{"memory":{{"w{writer}":{last}}}}}"#)
+        );
+    }
+    assert!(place.ok(&["verify", "shared", "--branches"]).contains("[SUCCESS]"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}
+
+/// F-1: the graph as DOT, one line for each parent, and as SVG; a long one is folded.
+#[test]
+fn the_graph_is_drawn() {
+    let place = Place::with_store();
+    write(&place, "t.jsonl", &four("2.0.0").each_ref());
+    place.ok(&["import", "t.jsonl", "--kind", "cfd", "--run", "r"]);
+    let dot = place.ok(&["log", "r", "--graph", "--format", "dot"]);
+    assert!(
+        dot.contains("  \"1 n0\" -> \"2 n1_a\";\n") && dot.contains("  \"2 n1_a\" -> \"3 n2\";\n"),
+        "{dot}"
+    );
+    assert_eq!(dot.matches("->").count(), 4, "{dot}");
+    let svg = place.ok(&["log", "r", "--graph", "--format", "svg"]);
+    assert!(svg.contains("</svg>") && svg.contains("agent_b n1_b"), "{svg}");
+    assert_eq!(place.run(&["log", "r", "--format", "svg"]).code, 2);
+    let lines: String = (0..1000)
+        .map(|n| {
+            format!("{{\"type\":\"plan.update\",\"agent\":\"<a{}>\",\"intent\":{{\"n\":{n}}}}}\n", n % 3)
+        })
+        .collect();
+    assert_eq!(place.run_with(&["commit", "--run", "long"], lines.as_bytes()).code, 0);
+    let folded = place.ok(&["log", "long", "--graph"]);
+    assert!(folded.contains("1,000 nodes of long in 3 stretches") && folded.lines().count() < 10, "{folded}");
+    let ran = place.run(&["log", "long", "--graph", "--format", "svg"]);
+    assert!(ran.code != 0 && ran.stderr.contains("--format dot"), "{}", ran.stderr);
+    let svg = place.ok(&["log", "long", "--to", "tick", "30", "--graph", "--format", "svg"]);
+    assert!(svg.contains("&lt;a1&gt;"), "{svg}");
+}
+
+/// The page shows what the program prints.
+#[test]
+fn the_page_shows_what_is_printed() {
+    let page = include_str!("../../../../docs/agents.md");
+    let place = Place::with_store();
+    let blocks: Vec<&str> = page.split("```").skip(1).step_by(2).collect();
+    let mut tried = 0;
+    for block in blocks {
+        if let Some(nodes) = block.strip_prefix("jsonl\n") {
+            std::fs::write(place.path().join("team.jsonl"), nodes).unwrap();
+        }
+        let Some(console) = block.strip_prefix("console\n") else { continue };
+        for shown in console.split("$ dendrer ").skip(1) {
+            let (command, expected) = shown.split_once('\n').unwrap();
+            // Words between quotes are one argument.
+            let mut args: Vec<&str> = Vec::new();
+            for (at, part) in command.split('"').enumerate() {
+                if at % 2 == 1 { args.push(part) } else { args.extend(part.split_whitespace()) }
+            }
+            let printed = place.ok(&args);
+            tried += 1;
+            // A command that is shown alone prints ids.
+            if !expected.trim().is_empty() {
+                assert_eq!(printed, expected, "{command}");
+            }
+        }
+    }
+    assert!(tried >= 10, "{tried}");
 }

@@ -10,6 +10,7 @@ mod chain;
 mod damaged;
 mod data;
 mod generic;
+mod teams;
 
 use std::collections::BTreeMap;
 use std::fmt::Write as _;

@@ -139,7 +139,7 @@ help: dendrer help show
         (
             &["log", "--format", "receit"],
             "error[E0106]: log has no form \"receit\"
-  | forms    text, json, jsonl, receipt
+  | forms    text, json, jsonl, receipt, dot, svg
 note: did you mean receipt?
       see: dendrer explain E0106
 ",

@@ -8,14 +8,14 @@ use dendrer_object::value::Object;
 use dendrer_object::{Code, Digest, Pointer, TypeName, Value};
 
 use super::members::MEMBERS;
+use super::merging::{check_merge, read_combine};
 use super::modules::{self, Made, Modules, Reading};
 use super::rules::{read_rules, read_template};
 use super::scopes::{Constant, Definition, Place, RESERVED, Scopes, is_variable};
 use super::{
-    Combine, DECIMALS_MAX, DECLARATIONS_MAX, Declared, Effect, MONOTONE_LIFT, Pack, PackEngine, PackFault,
-    PackField, Tool, cases, contracts, digest, obligations, progress,
+    DECIMALS_MAX, DECLARATIONS_MAX, Declared, Effect, MONOTONE_LIFT, Pack, PackEngine, PackFault, PackField,
+    Tool, cases, contracts, digest, obligations, progress,
 };
-use crate::causal::SyncStrategy;
 use crate::contract::Contracts;
 use crate::expr::{Expr, ExprError, Span};
 use crate::fold::{Fold, kind};
@@ -593,43 +593,6 @@ fn read_writers(reader: &mut Reader, field: &At<'_>, types: &Types) -> Vec<Arc<s
         );
     }
     writers
-}
-
-/// How a merge combines the lists of a field.
-fn read_combine(reader: &mut Reader, field: &At<'_>) -> Option<Combine> {
-    let at = field.member("combine")?;
-    let combine = at.value.as_str().and_then(Combine::parse);
-    if combine.is_none() {
-        let message = format!("combine is set or append, not {}", at.value);
-        reader.fault(Code::E0902, &at, message, "leave it out where a list is one value");
-    }
-    combine
-}
-
-/// Checks how agents of a run are merged: `strategy`, `keys` by unit, and `roles` by agent.
-fn check_merge(reader: &mut Reader, root: &At<'_>) {
-    let Some(merge) = root.member("merge") else { return };
-    if reader.object(&merge, "how agents are merged", &["strategy", "keys", "roles"]).is_none() {
-        return;
-    }
-    let keys: Vec<At<'_>> = merge.member("keys").iter().flat_map(At::members).map(|(_, at)| at).collect();
-    for at in merge.member("strategy").into_iter().chain(keys) {
-        if at.value.as_str().and_then(SyncStrategy::parse).is_none() {
-            let message = format!("a strategy is manual, lww, confidence or policy, not {}", at.value);
-            reader.fault(Code::E0902, &at, message, "leave it out for manual");
-        }
-    }
-    for (_, at) in merge.member("roles").iter().flat_map(At::members) {
-        if at.value.as_f64().is_none() {
-            let message = format!("the priority of an agent is a number, not {}", at.value);
-            reader.fault(Code::E0902, &at, message, "the highest number wins");
-        }
-    }
-    for name in ["keys", "roles"] {
-        if let Some(at) = merge.member(name).filter(|at| at.value.as_object().is_none()) {
-            reader.fault(Code::E0902, &at, format!("{name} is an object, not {}", at.value.described()), "");
-        }
-    }
 }
 
 fn read_decimals(reader: &mut Reader, field: &At<'_>) -> Option<u8> {

@@ -162,7 +162,7 @@ pub fn branches(trace: &Trace) -> Result<BranchesAnswer, Error> {
                     None if store.find(&target)?.is_none() => {
                         fault(BranchRule::Exists, target.short(), "no such record".to_owned());
                     }
-                    None if newest.get(&agent).is_none() => {
+                    None if !newest.contains_key(&agent) => {
                         fault(BranchRule::ForkLink, "a record of this run".to_owned(), target.short());
                     }
                     None => {}

@@ -15,7 +15,7 @@ use dendrer_kernel::step::LineFault;
 use dendrer_object::intent::IntentError;
 use dendrer_object::json::{self, JsonError};
 use dendrer_object::record::{Author, Kind, Record};
-use dendrer_object::{Code, Delta, Intent, KEY, Pointer, Value};
+use dendrer_object::{Code, Delta, Intent, KEY, Pointer, READS, Value};
 
 use crate::error::Error;
 use crate::recorder::{Guarded, Recorder};
@@ -120,6 +120,8 @@ pub struct LineOptions {
     pub authors: Authors,
     /// Whether names that begin with `$` are tagged forms of the format, not names of the user.
     pub tagged: bool,
+    /// Whether a line waits only for what other agents wrote at places that it writes or read.
+    pub causal: bool,
 }
 
 impl LineOptions {
@@ -142,6 +144,10 @@ impl LineOptions {
     fn intent(&self, value: &Value) -> Result<Intent, LineFault> {
         let schema = |IntentError { code, path, message }| LineFault::Schema { code, path, message };
         let mut intent = Intent::from_value(value, self.agent.as_deref()).map_err(schema)?;
+        if !self.causal && value.get(READS).is_some() {
+            let (path, message) = ("/reads".to_owned(), "reads is of a recording with --causal".to_owned());
+            return Err(LineFault::Schema { code: Code::E0209, path, message });
+        }
         if !self.tagged {
             intent.delta = intent.delta.map(Delta::through_the_door);
         }
@@ -444,7 +450,7 @@ impl<'r> Recording<'r> {
                     Ok(Some(read)) => {
                         bytes += line.text.len();
                         match read {
-                            LineRead::Intent(intent) if is_guarded(&intent) => {
+                            LineRead::Intent(intent) if self.reading.causal || is_guarded(&intent) => {
                                 group.guarded = Some((line.number, intent));
                                 return group;
                             }
@@ -507,6 +513,8 @@ impl<'r> Recording<'r> {
 
     /// Takes a line that has a `base` or a `key`, alone. Where another process moves the run on meanwhile, it is judged again.
     fn guard(&mut self, line: u64, intent: &Intent, group: &mut Group, replies: &mut Vec<Reply>) {
+        // The newest tick that was read when the line came, however often it is judged.
+        let causal = self.reading.causal.then(|| self.recorder.head().tick());
         loop {
             let begun = match std::mem::take(&mut self.begins) {
                 true if self.dry_run => self.recorder.discard(),
@@ -517,7 +525,7 @@ impl<'r> Recording<'r> {
                 false => Vec::new(),
             };
             answer(Vec::new(), begun, replies);
-            let error = match self.recorder.propose_guarded(intent, self.dry_run) {
+            let error = match self.recorder.propose_guarded(intent, self.dry_run, causal) {
                 Ok(Guarded::Proposed(outcome)) if self.dry_run => {
                     return answer(vec![line], outcome.records().into_iter().cloned().collect(), replies);
                 }

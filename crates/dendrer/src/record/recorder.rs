@@ -10,6 +10,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_kernel::contract::ImportRefused;
+use dendrer_kernel::names::KERNEL_PATHS;
 use dendrer_kernel::pack::modules;
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
@@ -130,7 +131,7 @@ fn is_repetition(first: &Record, intent: &Intent, takes_delta: bool) -> Result<b
         recorded.members.retain(|(name, _)| &**name != "effect");
     }
     let bare = |intent: &Intent| {
-        let mut bare = Intent { base: None, noted: Vec::new(), ..intent.clone() };
+        let mut bare = Intent { base: None, noted: Vec::new(), reads: Vec::new(), ..intent.clone() };
         bare.links.sort();
         bare
     };
@@ -269,7 +270,15 @@ impl Recorder {
 
     /// Judges an intent that has a `base` or a `key` (design, section 4), alone: nothing may be gathered or on its way. First the
     /// run is read on to its end in the store, unless the recording is a dry run. The key is looked at before the base.
-    pub fn propose_guarded(&mut self, intent: &Intent, dry: bool) -> Result<Guarded, Error> {
+    ///
+    /// With `causal`, it is stale only if another agent wrote behind its base at, above or below a place that it writes or read;
+    /// `causal` is the base of an intent that has none.
+    pub fn propose_guarded(
+        &mut self,
+        intent: &Intent,
+        dry: bool,
+        causal: Option<u64>,
+    ) -> Result<Guarded, Error> {
         if !dry {
             self.catch_up()?;
         }
@@ -282,10 +291,40 @@ impl Recorder {
             return Ok(if is_same { Guarded::Repeated(first) } else { Guarded::KeyUsed(first) });
         }
         let head = self.head.tick();
+        if let Some(known) = causal {
+            return self.propose_causal(intent, intent.base.unwrap_or(known), head);
+        }
         if let Some(base) = intent.base.filter(|base| *base != head) {
-            return Ok(Guarded::Stale { base, head, changed: self.changed_since(base)? });
+            return Ok(Guarded::Stale { base, head, changed: self.changed_since(base, None)? });
         }
         Ok(Guarded::Proposed(Box::new(self.propose(intent)?)))
+    }
+
+    /// Judges an intent whose agent does not wait for agents that write elsewhere.
+    fn propose_causal(&mut self, intent: &Intent, base: u64, head: u64) -> Result<Guarded, Error> {
+        let others = match base < head {
+            true => self.changed_since(base, Some(&intent.agent))?,
+            false => Vec::new(),
+        };
+        let changed = |places: &[&Pointer]| -> Vec<Pointer> {
+            let is_met = |other: &&Pointer| places.iter().any(|place| place.overlaps(other));
+            others.iter().filter(is_met).take(CHANGED_MAX).cloned().collect()
+        };
+        let own = intent.delta.iter().flat_map(Delta::paths).chain(&intent.reads);
+        let met = changed(&own.collect::<Vec<_>>());
+        if !met.is_empty() || base > head {
+            return Ok(Guarded::Stale { base, head, changed: met });
+        }
+        let outcome = self.propose(intent)?;
+        // What rules wrote for it is known now.
+        let delta = outcome.records().into_iter().filter_map(|record| record.body().value("/delta"));
+        let deltas: Vec<Delta> = delta.filter_map(|delta| Delta::from_value(&delta).ok()).collect();
+        let met = changed(&deltas.iter().flat_map(Delta::paths).collect::<Vec<_>>());
+        if !met.is_empty() {
+            self.discard();
+            return Ok(Guarded::Stale { base, head, changed: met });
+        }
+        Ok(Guarded::Proposed(Box::new(outcome)))
     }
 
     /// Reads the run on to its end in the store.
@@ -322,16 +361,31 @@ impl Recorder {
         Ok(self.keys.ticks.get(key).copied())
     }
 
-    /// The places that were written behind a tick, at most [`CHANGED_MAX`] of them.
-    fn changed_since(&self, base: u64) -> Result<Vec<Pointer>, Error> {
+    /// The places that were written behind a tick, at most [`CHANGED_MAX`] of them; with `besides`, all that other agents wrote, but
+    /// for what the kernel writes.
+    fn changed_since(&self, base: u64, besides: Option<&str>) -> Result<Vec<Pointer>, Error> {
         let trace = Trace::open(&self.store, self.head.run())?;
         let mut changed = BTreeSet::new();
+        let is_kernels =
+            |path: &&Pointer| path.tokens().next().is_some_and(|top| KERNEL_PATHS.contains(&&*top));
         trace.for_each(base.saturating_add(1), trace.tip(), &mut |_, record| {
+            if let Some(besides) = besides {
+                let agent = record.body().value("/agent_id");
+                if agent.as_ref().and_then(Value::as_str) != Some(besides) {
+                    let delta =
+                        record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+                    changed.extend(
+                        delta.iter().flat_map(Delta::paths).filter(|path| !is_kernels(path)).cloned(),
+                    );
+                }
+                return ControlFlow::Continue(());
+            }
             let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
             changed.extend(delta.iter().flat_map(Delta::paths).cloned());
             if changed.len() < CHANGED_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        Ok(changed.into_iter().take(CHANGED_MAX).collect())
+        let most = if besides.is_some() { usize::MAX } else { CHANGED_MAX };
+        Ok(changed.into_iter().take(most).collect())
     }
 
     /// As [`Recorder::propose`], but what comes out is taken back where `keep`, which is given the head before and after, does
@@ -801,7 +855,7 @@ mod tests {
             recorder.submit().unwrap();
             assert_eq!(recorder.head().tick(), tick);
         }
-        // What is gathered now stands on what is on its way, but nobody promised it anything.
+        // What is gathered now follows what is on its way.
         recorder.propose(&step()).unwrap();
         assert_eq!(recorder.wait().unwrap_err().code(), "E0801");
         assert_eq!((recorder.wait().unwrap().unwrap().len(), recorder.pending()), (1, 0));

@@ -103,7 +103,7 @@ pub fn agent_of<'t>(trace: &Trace, text: &'t str) -> Result<(&'t str, u64), Erro
 }
 
 fn name(record: &Record) -> Arc<str> {
-    let imported = record.body().value(&format!("/intent/{CFD}"));
+    let imported = has_intent(record).then(|| record.body().value(&format!("/intent/{CFD}"))).flatten();
     let imported = imported.as_ref().and_then(|node| node.get("node_id")?.as_str().map(Arc::from));
     imported.unwrap_or_else(|| record.id().short().into())
 }
@@ -121,24 +121,30 @@ fn node(record: &Record, tick: u64, ticks: &HashMap<Digest, u64>, graph: &Causal
     if graph.branch(&agent).is_empty() {
         parents.extend(to(Rel::CausedBy));
     }
-    let erased =
-        body.fields().iter().any(|field| field.pointer.as_str() == "/delta" && body.text(field).is_none());
-    let mut unknown = unknown::made_by(record);
-    if erased {
+    let field = |name: &str| body.fields().iter().find(|field| field.pointer.as_str() == name);
+    let is_erased = field("/delta").is_some_and(|field| body.text(field).is_none());
+    let mut unknown = match unknown::is_touched_by(record) {
+        true => unknown::made_by(record),
+        false => Vec::new(),
+    };
+    if is_erased {
         unknown.push((Pointer::root(), Since { tick, code: ERASED.into() }));
     }
-    let confidence = body.value("/intent/confidence").and_then(|value| value.as_f64());
+    let merge = has_intent(record).then(|| body.value("/intent/merge")).flatten();
+    let confidence = has_intent(record).then(|| body.value("/intent/confidence")).flatten();
     CausalNode {
         agent,
         parents,
         delta: body.value("/delta").and_then(|delta| Delta::from_value(&delta).ok()).unwrap_or_default(),
         unknown,
-        confidence: confidence.unwrap_or(0.0),
-        merge: MergeRules {
-            roles: Default::default(),
-            ..MergeRules::of(body.value("/intent/merge").as_ref())
-        },
+        confidence: confidence.and_then(|value| value.as_f64()).unwrap_or(0.0),
+        merge: MergeRules { roles: Default::default(), ..MergeRules::of(merge.as_ref()) },
     }
+}
+
+/// Whether a record has an `intent`: most have none, and what is not there is not looked for.
+fn has_intent(record: &Record) -> bool {
+    record.body().fields().iter().any(|field| field.pointer.as_str().starts_with("/intent"))
 }
 
 /// The state of an agent behind its newest transition up to a tick.

@@ -20,7 +20,7 @@ use crate::trace::Trace;
 pub struct SyncItem {
     /// The conflict.
     pub conflict: SyncConflict,
-    /// How it is decided. A taken one is none of these: the strategy decided it.
+    /// How it is decided.
     pub standing: ConflictStanding,
 }
 
@@ -35,6 +35,10 @@ pub fn sync_conflicts(trace: &Trace) -> Result<Vec<SyncItem>, Error> {
             causal.graph.reaches(conflict.at, *tick)
                 && causal.graph.written(*tick).any(|unit| *unit == conflict.path)
         };
+        if conflict.is_written {
+            items.push(SyncItem { conflict: conflict.clone(), standing: ConflictStanding::Written(conflict.at) });
+            continue;
+        }
         let standing = match (conflict.at + 1..=causal.graph.tip()).find(settles) {
             None => ConflictStanding::Open,
             Some(tick) => standing(&trace.record(tick)?, tick, conflict),

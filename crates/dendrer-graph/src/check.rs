@@ -1,0 +1,321 @@
+//! The compiler: refuses a graph whose result could depend on anything that is neither an argument nor a recorded edge, with the
+//! place, the rule, and what would differ between two replays.
+
+use std::collections::{BTreeMap, BTreeSet};
+
+use dendrer_object::Code;
+
+use crate::functions::{Functions, words};
+use crate::{Argument, Body, Graph, Reference, Statement, last_node};
+
+/// A rule of the compiler.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum GraphRule {
+    /// A clock is read that is no edge.
+    AmbientClock,
+    /// An environment is read.
+    AmbientEnvironment,
+    /// Chance is asked that is no edge.
+    AmbientChance,
+    /// A file is read that is no edge.
+    AmbientFile,
+    /// The last line is missing.
+    NoContract,
+    /// The value of an edge is not recorded.
+    NoRec,
+    /// The place in the frontier is missing or another one.
+    FrontierIndex,
+    /// A statement is named that is not there.
+    UndefinedArgument,
+    /// A statement is named that comes later.
+    ForwardArgument,
+    /// A function is called that the pack does not define.
+    UndefinedFunction,
+    /// A pure statement calls an effect.
+    ImpureNode,
+    /// An effect has no class.
+    NoEffectClass,
+    /// A repeat has no ceiling.
+    UnboundedLoop,
+    /// The text is no graph.
+    Syntax,
+}
+
+impl GraphRule {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            GraphRule::NoContract => "no_contract",
+            GraphRule::NoRec => "no_rec",
+            GraphRule::FrontierIndex => "frontier_index",
+            GraphRule::UndefinedArgument => "undefined_argument",
+            GraphRule::ForwardArgument => "forward_argument",
+            GraphRule::UndefinedFunction => "undefined_function",
+            GraphRule::ImpureNode => "impure_node",
+            GraphRule::NoEffectClass => "no_effect_class",
+            GraphRule::UnboundedLoop => "unbounded_loop",
+            GraphRule::AmbientClock => "ambient_clock",
+            GraphRule::AmbientEnvironment => "ambient_environment",
+            GraphRule::AmbientChance => "ambient_chance",
+            GraphRule::AmbientFile => "ambient_file",
+            GraphRule::Syntax => "syntax",
+        }
+    }
+
+    /// The code under which `dendrer explain` knows it.
+    pub fn code(self) -> Code {
+        match self {
+            GraphRule::Syntax => Code::E0920,
+            GraphRule::NoContract => Code::E0921,
+            GraphRule::NoRec => Code::E0922,
+            GraphRule::FrontierIndex => Code::E0923,
+            GraphRule::UndefinedArgument => Code::E0924,
+            GraphRule::ForwardArgument => Code::E0925,
+            GraphRule::UndefinedFunction => Code::E0926,
+            GraphRule::ImpureNode => Code::E0927,
+            GraphRule::NoEffectClass => Code::E0928,
+            GraphRule::UnboundedLoop => Code::E0929,
+            GraphRule::AmbientClock => Code::E0930,
+            GraphRule::AmbientEnvironment => Code::E0931,
+            GraphRule::AmbientChance => Code::E0932,
+            GraphRule::AmbientFile => Code::E0933,
+        }
+    }
+
+    /// What would differ between two replays, in one sentence.
+    pub fn bug(self) -> &'static str {
+        match self {
+            GraphRule::Syntax => "nothing can be replayed that cannot be read",
+            GraphRule::NoContract => "a run that is never replayed may give another output the next time, and is called good all the same",
+            GraphRule::NoRec => "the value is not recorded, so a replay would have to ask the world again, which answers otherwise",
+            GraphRule::FrontierIndex => "two edges would claim one place in the frontier, or a replay would look in the wrong one",
+            GraphRule::UndefinedArgument => "the value would come from nowhere, so each replay could take another one",
+            GraphRule::ForwardArgument => "the value is not there yet when it is needed, so the result would depend on which came first",
+            GraphRule::UndefinedFunction => "what the function does is not part of the record, so a later one could do something else",
+            GraphRule::ImpureNode => "the effect would be called again at each replay, and its value is in no frontier",
+            GraphRule::NoEffectClass => "nobody knows whether the effect may be called twice, so a replay that asks again could act again",
+            GraphRule::UnboundedLoop => "how often it runs is bounded by nothing on record, so a replay may never end",
+            GraphRule::AmbientClock => "the clock has moved on at the replay, so the value is another one",
+            GraphRule::AmbientEnvironment => "another machine has another environment, so the value is another one there",
+            GraphRule::AmbientChance => "chance gives another value each time",
+            GraphRule::AmbientFile => "the file may have changed or be gone at the replay",
+        }
+    }
+}
+
+/// One thing that a graph is refused or warned for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GraphFinding {
+    /// The rule.
+    pub rule: GraphRule,
+    /// The line, from 1; 0 where the graph was not text.
+    pub line: u32,
+    /// The column, from 1.
+    pub column: u32,
+    /// The id of the statement; empty for the whole graph.
+    pub statement: String,
+    /// What is wrong.
+    pub message: String,
+}
+
+/// What is legal and brittle.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GraphWarning {
+    /// The line, from 1.
+    pub line: u32,
+    /// The id of the statement.
+    pub statement: String,
+    /// What is brittle.
+    pub message: String,
+}
+
+/// The rule that a name breaks by reading the world around.
+pub fn ambient(name: &str) -> Option<GraphRule> {
+    let (first, is_member) = name.split_once('.').map_or((name, false), |(first, _)| (first, true));
+    match first {
+        "now" | "today" => Some(GraphRule::AmbientClock),
+        "clock" if is_member => Some(GraphRule::AmbientClock),
+        "getenv" | "argv" | "cwd" | "host" => Some(GraphRule::AmbientEnvironment),
+        "env" if is_member => Some(GraphRule::AmbientEnvironment),
+        "random" | "rand" | "uuid" => Some(GraphRule::AmbientChance),
+        "chance" if is_member => Some(GraphRule::AmbientChance),
+        "open" | "read_file" => Some(GraphRule::AmbientFile),
+        "file" if is_member => Some(GraphRule::AmbientFile),
+        _ => None,
+    }
+}
+
+/// The kinds of effects: the first word of their names.
+pub const KINDS: [&str; 6] = ["model", "tool", "clock", "chance", "file", "graph"];
+
+/// The first ambient name in the definitions of a pack, by function, as they are written.
+pub fn ambient_definition<'t>(texts: &[(&str, &'t str)]) -> Option<(String, &'t str, GraphRule)> {
+    texts.iter().find_map(|(name, text)| {
+        let word = words(text).into_iter().find(|word| ambient(word).is_some())?;
+        Some(((*name).to_owned(), word, ambient(word)?))
+    })
+}
+
+/// Checks a graph under the functions of its pack. Findings come in the order of lines, an ambient one before any other of its line.
+pub fn check(
+    graph: &Graph,
+    functions: &Functions,
+    children: &BTreeMap<String, Graph>,
+) -> (Vec<GraphFinding>, Vec<GraphWarning>) {
+    let mut checker = Checker { functions, children, findings: Vec::new(), used: BTreeSet::new() };
+    let all: BTreeSet<&str> = graph.each().into_iter().map(|statement| &*statement.id).collect();
+    checker.list(&graph.statements, "", &BTreeSet::new(), &all);
+    let last = graph.statements.last().map_or((1, 1), |last| (last.line, last.column));
+    if !graph.is_contract {
+        checker.findings.push(GraphFinding {
+            rule: GraphRule::NoContract,
+            line: last.0,
+            column: last.1,
+            statement: String::new(),
+            message: "the last line is missing: replay(graph, frontier) == output required".to_owned(),
+        });
+    }
+    if graph.output().is_none() {
+        checker.findings.push(GraphFinding {
+            rule: GraphRule::UndefinedArgument,
+            line: last.0,
+            column: last.1,
+            statement: String::new(),
+            message: "there is no node, so there is no output".to_owned(),
+        });
+    }
+    let Checker { mut findings, used, .. } = checker;
+    findings.sort_by_key(|finding| (finding.line, finding.rule));
+    let mut warnings = Vec::new();
+    let output = graph.output();
+    for statement in &graph.statements {
+        if !used.contains(&statement.id) && Some(&*statement.id) != output {
+            let message = match statement.body {
+                Body::Edge { .. } => "its value is recorded and nothing uses it",
+                _ => "nothing uses its value",
+            };
+            warnings.push(GraphWarning { line: statement.line, statement: statement.id.clone(), message: message.to_owned() });
+        }
+    }
+    (findings, warnings)
+}
+
+struct Checker<'c> {
+    functions: &'c Functions,
+    children: &'c BTreeMap<String, Graph>,
+    findings: Vec<GraphFinding>,
+    used: BTreeSet<String>,
+}
+
+impl Checker<'_> {
+    fn fault(&mut self, statement: &Statement, rule: GraphRule, message: String) {
+        let (line, column) = (statement.line, statement.column);
+        self.findings.push(GraphFinding { rule, line, column, statement: statement.id.clone(), message });
+    }
+
+    /// Checks the statements of a graph or of a round. `prefix` is the place of the list in the frontier, `above` what is known from
+    /// around it, `all` every id of the graph.
+    fn list(&mut self, statements: &[Statement], prefix: &str, above: &BTreeSet<String>, all: &BTreeSet<&str>) {
+        let mut known = above.clone();
+        let mut place = 0;
+        for statement in statements {
+            if known.contains(&statement.id) && !above.contains(&statement.id) || all.is_empty() {
+                self.fault(statement, GraphRule::Syntax, format!("{} stands twice", statement.id));
+            }
+            match &statement.body {
+                Body::Node { call, args } => {
+                    self.arguments(statement, args, &known, all);
+                    self.function(statement, call, args.len());
+                }
+                Body::Edge { call, args, is_recorded, index } => {
+                    place += 1;
+                    self.arguments(statement, args, &known, all);
+                    let due = format!("{prefix}{place}");
+                    if !is_recorded {
+                        self.fault(statement, GraphRule::NoRec, format!("the value of {call} is not recorded: -> rec frontier[{due}]"));
+                    } else if index.as_deref() != Some(&due) {
+                        let got = index.as_deref().unwrap_or("no place");
+                        self.fault(statement, GraphRule::FrontierIndex, format!("its place is frontier[{due}], and it names {got}"));
+                    }
+                    match call.strip_prefix("graph.") {
+                        Some(child) if !self.children.contains_key(child) => {
+                            self.fault(statement, GraphRule::UndefinedFunction, format!("there is no graph {child}: --child FILE brings it"));
+                        }
+                        Some(_) => {}
+                        None if self.functions.effect(call).is_none() => {
+                            self.fault(statement, GraphRule::NoEffectClass, format!("`tools` of the pack does not say what {call} does to the world"));
+                        }
+                        None => {}
+                    }
+                }
+                Body::Repeat { from, max, until, statements } => {
+                    place += 1;
+                    self.arguments(statement, std::slice::from_ref(from), &known, all);
+                    if max.is_none() {
+                        self.fault(statement, GraphRule::UnboundedLoop, "a repeat has a ceiling: max N".to_owned());
+                    }
+                    let mut inner = known.clone();
+                    inner.insert(statement.id.clone());
+                    self.list(statements, &format!("{prefix}{place}.*."), &inner, all);
+                    if !statements.iter().any(|inner| inner.id == *until) {
+                        self.fault(statement, GraphRule::UndefinedArgument, format!("{until} is no statement of its round"));
+                    }
+                    self.used.insert(until.clone());
+                    self.used.extend(last_node(statements).map(str::to_owned));
+                    if last_node(statements).is_none() {
+                        self.fault(statement, GraphRule::UndefinedArgument, "a round has no node, so it has no value".to_owned());
+                    }
+                }
+            }
+            if let Some(condition) = &statement.condition {
+                self.reference(statement, condition, &known, all);
+            }
+            known.insert(statement.id.clone());
+        }
+    }
+
+    fn arguments(&mut self, statement: &Statement, args: &[Argument], known: &BTreeSet<String>, all: &BTreeSet<&str>) {
+        for arg in args {
+            if let Argument::Reference(reference) = arg {
+                self.reference(statement, reference, known, all);
+            }
+        }
+    }
+
+    fn reference(&mut self, statement: &Statement, reference: &Reference, known: &BTreeSet<String>, all: &BTreeSet<&str>) {
+        let name = &reference.name;
+        if !reference.is_statement() {
+            if let Some(rule) = ambient(&reference.text()) {
+                self.fault(statement, rule, format!("{} is read beside the record; make it an edge", reference.text()));
+            }
+            return;
+        }
+        self.used.insert(name.clone());
+        if known.contains(name) {
+            return;
+        }
+        match all.contains(&**name) {
+            true => self.fault(statement, GraphRule::ForwardArgument, format!("{name} has no value here yet")),
+            false => self.fault(statement, GraphRule::UndefinedArgument, format!("there is no statement {name}")),
+        }
+    }
+
+    fn function(&mut self, statement: &Statement, call: &str, arity: usize) {
+        if let Some(rule) = ambient(call) {
+            return self.fault(statement, rule, format!("{call} reads the world around; make it an edge"));
+        }
+        let kind = call.split('.').next().unwrap_or_default();
+        if self.functions.effect(call).is_some() || (call.contains('.') && KINDS.contains(&kind)) {
+            return self.fault(statement, GraphRule::ImpureNode, format!("{call} is an effect; make it an edge: -> rec frontier[...]"));
+        }
+        if !self.functions.has(call) {
+            return self.fault(statement, GraphRule::UndefinedFunction, format!("`define` of the pack has no function {call}"));
+        }
+        if let Some((name, word, rule)) = ambient_definition(&self.functions.texts_of(call)) {
+            return self.fault(statement, rule, format!("{name} reads {word}; make it an edge"));
+        }
+        if let Err(why) = self.functions.clone().prepare(call, arity) {
+            self.fault(statement, GraphRule::UndefinedFunction, why);
+        }
+    }
+}
