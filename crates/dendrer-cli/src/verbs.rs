@@ -19,6 +19,7 @@ mod export;
 mod fork;
 mod fsck;
 mod gc;
+mod graph;
 mod heatmap;
 mod help;
 mod import;
@@ -49,6 +50,7 @@ use dendrer_view::codes::EXITS;
 
 use self::conflicts::ConflictsVerb;
 use self::contract::ContractVerb;
+use self::graph::GraphVerb;
 use self::pack::PackVerb;
 use self::predicate::PredicateVerb;
 use self::shape::{Shape, flows, pages};
@@ -200,7 +202,7 @@ table! {
         after_help = "Examples:\n  dendrer export logistics-run-47 -o run.dnd\n  dendrer export logistics-run-47 --format jsonl"
     )]
     Export(export::Export):
-        |_| Shape::bytes("export", &["bundle", "jsonl", "paper", "cfd"]).again()
+        |_| Shape::bytes("export", &["bundle", "jsonl", "paper", "cfd", "frontier"]).again()
         => export::run;
     /// Check a pack, show what it declares, run its tests
     #[command(
@@ -270,6 +272,18 @@ table! {
         ContractVerb::Suggest(_) => pages("contract suggest", "contract-suggest"),
     }
         => contract::run;
+    /// Execution graphs: check, show, run, list and test what they recorded
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  dendrer graph check note.graph\n  dendrer graph show note.graph"
+    )]
+    Graph(graph::GraphVerb): |verb| match verb {
+        GraphVerb::Check(_) => pages("graph check", "graph-check"),
+        GraphVerb::Show(_) => pages("graph show", "graph"),
+        GraphVerb::Run(_) => flows("graph run", "graph-run"),
+        GraphVerb::Frontier { .. } => pages("graph frontier", "frontier"),
+        GraphVerb::Test(_) => pages("graph test", "graph-test"),
+    } => graph::run;
     /// Reduce a recorded run again under another pack, into a new run
     #[command(
         after_help = "Examples:\n  dendrer reduce logistics-run-47 --pack orders.yaml --as logistics-run-47.orders\n  dendrer reduce trip-planner-a --pack orders.yaml --as trip-planner-a.orders --json"

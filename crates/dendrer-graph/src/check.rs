@@ -86,17 +86,37 @@ impl GraphRule {
     pub fn bug(self) -> &'static str {
         match self {
             GraphRule::Syntax => "nothing can be replayed that cannot be read",
-            GraphRule::NoContract => "a run that is never replayed may give another output the next time, and is called good all the same",
-            GraphRule::NoRec => "the value is not recorded, so a replay would have to ask the world again, which answers otherwise",
-            GraphRule::FrontierIndex => "two edges would claim one place in the frontier, or a replay would look in the wrong one",
-            GraphRule::UndefinedArgument => "the value would come from nowhere, so each replay could take another one",
-            GraphRule::ForwardArgument => "the value is not there yet when it is needed, so the result would depend on which came first",
-            GraphRule::UndefinedFunction => "what the function does is not part of the record, so a later one could do something else",
-            GraphRule::ImpureNode => "the effect would be called again at each replay, and its value is in no frontier",
-            GraphRule::NoEffectClass => "nobody knows whether the effect may be called twice, so a replay that asks again could act again",
-            GraphRule::UnboundedLoop => "how often it runs is bounded by nothing on record, so a replay may never end",
+            GraphRule::NoContract => {
+                "a run that is never replayed may give another output the next time, and is called good all the same"
+            }
+            GraphRule::NoRec => {
+                "the value is not recorded, so a replay would have to ask the world again, which answers otherwise"
+            }
+            GraphRule::FrontierIndex => {
+                "two edges would claim one place in the frontier, or a replay would look in the wrong one"
+            }
+            GraphRule::UndefinedArgument => {
+                "the value would come from nowhere, so each replay could take another one"
+            }
+            GraphRule::ForwardArgument => {
+                "the value is not there yet when it is needed, so the result would depend on which came first"
+            }
+            GraphRule::UndefinedFunction => {
+                "what the function does is not part of the record, so a later one could do something else"
+            }
+            GraphRule::ImpureNode => {
+                "the effect would be called again at each replay, and its value is in no frontier"
+            }
+            GraphRule::NoEffectClass => {
+                "nobody knows whether the effect may be called twice, so a replay that asks again could act again"
+            }
+            GraphRule::UnboundedLoop => {
+                "how often it runs is bounded by nothing on record, so a replay may never end"
+            }
             GraphRule::AmbientClock => "the clock has moved on at the replay, so the value is another one",
-            GraphRule::AmbientEnvironment => "another machine has another environment, so the value is another one there",
+            GraphRule::AmbientEnvironment => {
+                "another machine has another environment, so the value is another one there"
+            }
             GraphRule::AmbientChance => "chance gives another value each time",
             GraphRule::AmbientFile => "the file may have changed or be gone at the replay",
         }
@@ -194,7 +214,11 @@ pub fn check(
                 Body::Edge { .. } => "its value is recorded and nothing uses it",
                 _ => "nothing uses its value",
             };
-            warnings.push(GraphWarning { line: statement.line, statement: statement.id.clone(), message: message.to_owned() });
+            warnings.push(GraphWarning {
+                line: statement.line,
+                statement: statement.id.clone(),
+                message: message.to_owned(),
+            });
         }
     }
     (findings, warnings)
@@ -215,7 +239,13 @@ impl Checker<'_> {
 
     /// Checks the statements of a graph or of a round. `prefix` is the place of the list in the frontier, `above` what is known from
     /// around it, `all` every id of the graph.
-    fn list(&mut self, statements: &[Statement], prefix: &str, above: &BTreeSet<String>, all: &BTreeSet<&str>) {
+    fn list(
+        &mut self,
+        statements: &[Statement],
+        prefix: &str,
+        above: &BTreeSet<String>,
+        all: &BTreeSet<&str>,
+    ) {
         let mut known = above.clone();
         let mut place = 0;
         for statement in statements {
@@ -232,18 +262,34 @@ impl Checker<'_> {
                     self.arguments(statement, args, &known, all);
                     let due = format!("{prefix}{place}");
                     if !is_recorded {
-                        self.fault(statement, GraphRule::NoRec, format!("the value of {call} is not recorded: -> rec frontier[{due}]"));
+                        self.fault(
+                            statement,
+                            GraphRule::NoRec,
+                            format!("the value of {call} is not recorded: -> rec frontier[{due}]"),
+                        );
                     } else if index.as_deref() != Some(&due) {
                         let got = index.as_deref().unwrap_or("no place");
-                        self.fault(statement, GraphRule::FrontierIndex, format!("its place is frontier[{due}], and it names {got}"));
+                        self.fault(
+                            statement,
+                            GraphRule::FrontierIndex,
+                            format!("its place is frontier[{due}], and it names {got}"),
+                        );
                     }
                     match call.strip_prefix("graph.") {
                         Some(child) if !self.children.contains_key(child) => {
-                            self.fault(statement, GraphRule::UndefinedFunction, format!("there is no graph {child}: --child FILE brings it"));
+                            self.fault(
+                                statement,
+                                GraphRule::UndefinedFunction,
+                                format!("there is no graph {child}: --child FILE brings it"),
+                            );
                         }
                         Some(_) => {}
-                        None if self.functions.effect(call).is_none() => {
-                            self.fault(statement, GraphRule::NoEffectClass, format!("`tools` of the pack does not say what {call} does to the world"));
+                        None if self.functions.effect(call).is_none() && !self.functions.is_open() => {
+                            self.fault(
+                                statement,
+                                GraphRule::NoEffectClass,
+                                format!("`tools` of the pack does not say what {call} does to the world"),
+                            );
                         }
                         None => {}
                     }
@@ -252,18 +298,30 @@ impl Checker<'_> {
                     place += 1;
                     self.arguments(statement, std::slice::from_ref(from), &known, all);
                     if max.is_none() {
-                        self.fault(statement, GraphRule::UnboundedLoop, "a repeat has a ceiling: max N".to_owned());
+                        self.fault(
+                            statement,
+                            GraphRule::UnboundedLoop,
+                            "a repeat has a ceiling: max N".to_owned(),
+                        );
                     }
                     let mut inner = known.clone();
                     inner.insert(statement.id.clone());
                     self.list(statements, &format!("{prefix}{place}.*."), &inner, all);
                     if !statements.iter().any(|inner| inner.id == *until) {
-                        self.fault(statement, GraphRule::UndefinedArgument, format!("{until} is no statement of its round"));
+                        self.fault(
+                            statement,
+                            GraphRule::UndefinedArgument,
+                            format!("{until} is no statement of its round"),
+                        );
                     }
                     self.used.insert(until.clone());
                     self.used.extend(last_node(statements).map(str::to_owned));
                     if last_node(statements).is_none() {
-                        self.fault(statement, GraphRule::UndefinedArgument, "a round has no node, so it has no value".to_owned());
+                        self.fault(
+                            statement,
+                            GraphRule::UndefinedArgument,
+                            "a round has no node, so it has no value".to_owned(),
+                        );
                     }
                 }
             }
@@ -274,7 +332,13 @@ impl Checker<'_> {
         }
     }
 
-    fn arguments(&mut self, statement: &Statement, args: &[Argument], known: &BTreeSet<String>, all: &BTreeSet<&str>) {
+    fn arguments(
+        &mut self,
+        statement: &Statement,
+        args: &[Argument],
+        known: &BTreeSet<String>,
+        all: &BTreeSet<&str>,
+    ) {
         for arg in args {
             if let Argument::Reference(reference) = arg {
                 self.reference(statement, reference, known, all);
@@ -282,11 +346,21 @@ impl Checker<'_> {
         }
     }
 
-    fn reference(&mut self, statement: &Statement, reference: &Reference, known: &BTreeSet<String>, all: &BTreeSet<&str>) {
+    fn reference(
+        &mut self,
+        statement: &Statement,
+        reference: &Reference,
+        known: &BTreeSet<String>,
+        all: &BTreeSet<&str>,
+    ) {
         let name = &reference.name;
         if !reference.is_statement() {
             if let Some(rule) = ambient(&reference.text()) {
-                self.fault(statement, rule, format!("{} is read beside the record; make it an edge", reference.text()));
+                self.fault(
+                    statement,
+                    rule,
+                    format!("{} is read beside the record; make it an edge", reference.text()),
+                );
             }
             return;
         }
@@ -295,8 +369,12 @@ impl Checker<'_> {
             return;
         }
         match all.contains(&**name) {
-            true => self.fault(statement, GraphRule::ForwardArgument, format!("{name} has no value here yet")),
-            false => self.fault(statement, GraphRule::UndefinedArgument, format!("there is no statement {name}")),
+            true => {
+                self.fault(statement, GraphRule::ForwardArgument, format!("{name} has no value here yet"))
+            }
+            false => {
+                self.fault(statement, GraphRule::UndefinedArgument, format!("there is no statement {name}"))
+            }
         }
     }
 
@@ -306,13 +384,24 @@ impl Checker<'_> {
         }
         let kind = call.split('.').next().unwrap_or_default();
         if self.functions.effect(call).is_some() || (call.contains('.') && KINDS.contains(&kind)) {
-            return self.fault(statement, GraphRule::ImpureNode, format!("{call} is an effect; make it an edge: -> rec frontier[...]"));
+            return self.fault(
+                statement,
+                GraphRule::ImpureNode,
+                format!("{call} is an effect; make it an edge: -> rec frontier[...]"),
+            );
         }
         if !self.functions.has(call) {
-            return self.fault(statement, GraphRule::UndefinedFunction, format!("`define` of the pack has no function {call}"));
+            return self.fault(
+                statement,
+                GraphRule::UndefinedFunction,
+                format!("`define` of the pack has no function {call}"),
+            );
         }
         if let Some((name, word, rule)) = ambient_definition(&self.functions.texts_of(call)) {
             return self.fault(statement, rule, format!("{name} reads {word}; make it an edge"));
+        }
+        if self.functions.is_open() {
+            return;
         }
         if let Err(why) = self.functions.clone().prepare(call, arity) {
             self.fault(statement, GraphRule::UndefinedFunction, why);

@@ -95,7 +95,10 @@ impl Scope<'_> {
         let whole = match reference.is_statement() {
             true => self.known.get(&reference.name).cloned().flatten(),
             false => Some(
-                self.inputs.get(&reference.name).cloned().ok_or_else(|| fault(format!("there is no input {}", reference.name)))?,
+                self.inputs
+                    .get(&reference.name)
+                    .cloned()
+                    .ok_or_else(|| fault(format!("there is no input {}", reference.name)))?,
             ),
         };
         let Some(mut value) = whole else { return Ok(None) };
@@ -132,7 +135,13 @@ struct Walk<'w> {
 }
 
 impl Walk<'_> {
-    fn list(&mut self, statements: &[Statement], path: &str, index: &str, scope: &mut Scope<'_>) -> Result<(), NodeFault> {
+    fn list(
+        &mut self,
+        statements: &[Statement],
+        path: &str,
+        index: &str,
+        scope: &mut Scope<'_>,
+    ) -> Result<(), NodeFault> {
         let mut place = 0;
         for statement in statements {
             let here = format!("{path}{}", statement.id);
@@ -149,32 +158,36 @@ impl Walk<'_> {
                     })?),
                 },
             };
-            let value = match (holds, &statement.body) {
-                (None, _) => None,
-                (Some(false), _) => Some(Value::Null),
-                (_, Body::Node { call, args }) => match scope.arguments(args, &here)? {
-                    None => None,
-                    Some(args) => {
-                        let made = self.functions.call(call, &args);
-                        Some(made.map_err(|why| NodeFault { path: here.clone(), why: format!("{call}: {why}") })?)
-                    }
-                },
-                (_, Body::Edge { call, args, .. }) => match scope.arguments(args, &here)? {
-                    None => None,
-                    Some(args) => self.edge(call, args, &here, &format!("{index}{place}"))?,
-                },
-                (_, Body::Repeat { from, max, until, statements }) => {
-                    let first = scope.arguments(std::slice::from_ref(from), &here)?;
-                    match first.and_then(|mut values| values.pop()) {
+            let value =
+                match (holds, &statement.body) {
+                    (None, _) => None,
+                    (Some(false), _) => Some(Value::Null),
+                    (_, Body::Node { call, args }) => match scope.arguments(args, &here)? {
                         None => None,
-                        Some(first) => {
-                            let most = max.unwrap_or(ROUNDS_MAX).min(ROUNDS_MAX);
-                            let repeat = Repeat { id: &statement.id, most, until, statements };
-                            self.repeat(&repeat, first, &here, &format!("{index}{place}"), scope)?
+                        Some(args) => {
+                            let made = self.functions.call(call, &args);
+                            Some(made.map_err(|why| NodeFault {
+                                path: here.clone(),
+                                why: format!("{call}: {why}"),
+                            })?)
+                        }
+                    },
+                    (_, Body::Edge { call, args, .. }) => match scope.arguments(args, &here)? {
+                        None => None,
+                        Some(args) => self.edge(call, args, &here, &format!("{index}{place}"))?,
+                    },
+                    (_, Body::Repeat { from, max, until, statements }) => {
+                        let first = scope.arguments(std::slice::from_ref(from), &here)?;
+                        match first.and_then(|mut values| values.pop()) {
+                            None => None,
+                            Some(first) => {
+                                let most = max.unwrap_or(ROUNDS_MAX).min(ROUNDS_MAX);
+                                let repeat = Repeat { id: &statement.id, most, until, statements };
+                                self.repeat(&repeat, first, &here, &format!("{index}{place}"), scope)?
+                            }
                         }
                     }
-                }
-            };
+                };
             if let (Body::Node { .. }, Some(value)) = (&statement.body, &value) {
                 self.found.nodes.push((here, value.clone()));
             }
@@ -183,10 +196,19 @@ impl Walk<'_> {
         Ok(())
     }
 
-    fn edge(&mut self, call: &str, args: Vec<Value>, path: &str, index: &str) -> Result<Option<Value>, NodeFault> {
+    fn edge(
+        &mut self,
+        call: &str,
+        args: Vec<Value>,
+        path: &str,
+        index: &str,
+    ) -> Result<Option<Value>, NodeFault> {
         if let Some(name) = call.strip_prefix("graph.") {
             let child = self.children.get(name);
-            let child = child.ok_or_else(|| NodeFault { path: path.to_owned(), why: format!("there is no graph {name}") })?;
+            let child = child.ok_or_else(|| NodeFault {
+                path: path.to_owned(),
+                why: format!("there is no graph {name}"),
+            })?;
             let names = child.inputs();
             if names.len() != args.len() {
                 let why = format!("{name} takes {} inputs, and not {}", names.len(), args.len());
@@ -221,7 +243,12 @@ impl Walk<'_> {
         for round in 1..=repeat.most {
             let mut inner = Scope { inputs: scope.inputs, known: scope.known.clone() };
             inner.known.insert(repeat.id.to_owned(), Some(value));
-            self.list(repeat.statements, &format!("{path}.{round}."), &format!("{index}.{round}."), &mut inner)?;
+            self.list(
+                repeat.statements,
+                &format!("{path}.{round}."),
+                &format!("{index}.{round}."),
+                &mut inner,
+            )?;
             let of = |id: &str| inner.known.get(id).cloned().flatten();
             let Some(made) = last_node(repeat.statements).and_then(of) else { return Ok(None) };
             value = made;

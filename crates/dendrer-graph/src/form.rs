@@ -15,7 +15,8 @@ pub fn to_value(graph: &Graph, children: &BTreeMap<String, Graph>) -> Value {
         ("statements", Value::array(graph.statements.iter().map(statement))),
     ];
     if !children.is_empty() {
-        let children = children.iter().map(|(name, child)| (name.as_str(), to_value(child, &BTreeMap::new())));
+        let children =
+            children.iter().map(|(name, child)| (name.as_str(), to_value(child, &BTreeMap::new())));
         members.push(("children", Value::record(children)));
     }
     Value::record(members)
@@ -126,7 +127,10 @@ fn read_statements(value: Option<&Value>, depth: usize) -> Result<Vec<Statement>
                 statements: read_statements(one.get("statements"), depth + 1)?,
             },
             None => {
-                let call = one.get("call").and_then(Value::as_str).ok_or_else(|| fault("a statement has a \"call\""))?;
+                let call = one
+                    .get("call")
+                    .and_then(Value::as_str)
+                    .ok_or_else(|| fault("a statement has a \"call\""))?;
                 let args = one.get("args").and_then(Value::as_array);
                 let args = args.and_then(|args| args.iter().map(argument).collect::<Option<Vec<_>>>());
                 let args = args.ok_or_else(|| fault("an argument is {\"ref\":...} or {\"value\":...}"))?;

@@ -157,7 +157,10 @@ pub fn replay(
     if let Some(edge) = frontier.edges.iter().find(|edge| !met.contains(&edge.path)) {
         let kind = DivergenceKind::Surplus;
         let expected = request(&edge.call, &edge.args);
-        return Ok((found, Some(FrontierDivergence { kind, path: edge.path.clone(), expected, got: Value::Null })));
+        return Ok((
+            found,
+            Some(FrontierDivergence { kind, path: edge.path.clone(), expected, got: Value::Null }),
+        ));
     }
     let differs = found.nodes.iter().find(|(path, value)| {
         frontier.nodes.get(path).map_or(!frontier.nodes.is_empty(), |recorded| recorded != value)
@@ -165,7 +168,10 @@ pub fn replay(
     if let Some((path, value)) = differs {
         let expected = frontier.nodes.get(path).cloned().unwrap_or(Value::Null);
         let kind = DivergenceKind::ChangedNode;
-        return Ok((found.clone(), Some(FrontierDivergence { kind, path: path.clone(), expected, got: value.clone() })));
+        return Ok((
+            found.clone(),
+            Some(FrontierDivergence { kind, path: path.clone(), expected, got: value.clone() }),
+        ));
     }
     if let Some(recorded) = &frontier.output
         && found.output.as_ref() != Some(recorded)
@@ -202,7 +208,8 @@ pub fn substitute(
     frontier: &Frontier,
     others: &BTreeMap<String, Value>,
 ) -> Result<Substituted, NodeFault> {
-    let by_path: BTreeMap<&str, &RecordedEdge> = frontier.edges.iter().map(|edge| (&*edge.path, edge)).collect();
+    let by_path: BTreeMap<&str, &RecordedEdge> =
+        frontier.edges.iter().map(|edge| (&*edge.path, edge)).collect();
     let mut unknown = Vec::new();
     let found = evaluate(graph, children, functions, &frontier.inputs, &mut |asked: &Asked| {
         if let Some(other) = others.get(&asked.path) {
@@ -230,8 +237,10 @@ pub fn substitute(
     let waits = frontier.nodes.keys().filter(|path| !made.contains_key(&***path)).cloned();
     answer.unknown.extend(waits);
     let asked: BTreeSet<&str> = found.edges.iter().map(|(asked, _)| &*asked.path).collect();
-    let unasked = frontier.edges.iter().filter(|edge| !asked.contains(&*edge.path) && !found.edges.is_empty());
-    let unasked: Vec<String> = unasked.map(|edge| edge.path.clone()).filter(|path| !answer.unknown.contains(path)).collect();
+    let unasked =
+        frontier.edges.iter().filter(|edge| !asked.contains(&*edge.path) && !found.edges.is_empty());
+    let unasked: Vec<String> =
+        unasked.map(|edge| edge.path.clone()).filter(|path| !answer.unknown.contains(path)).collect();
     if !answer.unknown.is_empty() {
         answer.unknown.extend(unasked);
     }

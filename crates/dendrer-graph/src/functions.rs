@@ -16,8 +16,12 @@ pub struct Functions {
     functions: BTreeMap<String, Vec<String>>,
     /// The text of each function, as it is written.
     texts: BTreeMap<String, String>,
+    /// What is wrong with a function that cannot be called.
+    faults: BTreeMap<String, String>,
     /// The class of each effect.
     effects: BTreeMap<String, String>,
+    /// Whether no pack was given, so that every function and every effect counts as known.
+    is_open: bool,
     prepared: BTreeMap<(String, usize), Expr>,
 }
 
@@ -25,24 +29,37 @@ pub struct Functions {
 pub const BUILT_IN: [&str; 2] = ["select", "switch"];
 
 impl Functions {
-    /// The functions and effects of a pack without rules, contracts and everything else in it.
-    pub fn of(pack: &Value) -> Result<Functions, String> {
-        let members = |name: &str| pack.get(name).and_then(Value::as_object).into_iter().flat_map(Object::iter);
+    /// Any function and any effect: where a graph is looked at without its pack.
+    pub fn open() -> Functions {
+        Functions { is_open: true, ..Functions::of(&Value::object()) }
+    }
+
+    /// The functions and effects of a pack, whatever else is in it. A function that cannot be read is known and cannot be called.
+    pub fn of(pack: &Value) -> Functions {
+        let members =
+            |name: &str| pack.get(name).and_then(Value::as_object).into_iter().flat_map(Object::iter);
         let mut scope = Scope::without_state();
         for (name, value) in members("constants") {
             scope = scope.constant(name, value.clone());
         }
         let (mut functions, mut texts, mut pending) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
+        let mut faults = BTreeMap::new();
         for (head, body) in members("define") {
             let (name, parameters) = head_of(head);
-            let text = body.as_str().ok_or_else(|| format!("define.{head}: a function is an expression; modules as functions are not run yet"))?;
             functions.insert(name.clone(), parameters.clone());
+            let Some(text) = body.as_str() else {
+                faults.insert(
+                    name,
+                    "a function is an expression; modules as functions are not run yet".to_owned(),
+                );
+                continue;
+            };
             texts.insert(name.clone(), text.to_owned());
             pending.push((name, parameters, text.to_owned()));
         }
         // Their order in a pack means nothing, so each is taken once all that it calls are there.
         while !pending.is_empty() {
-            let (before, mut first) = (pending.len(), None);
+            let (before, mut found) = (pending.len(), BTreeMap::new());
             pending.retain(|(name, parameters, text)| {
                 let names: Vec<&str> = parameters.iter().map(String::as_str).collect();
                 match scope.clone().define(name, &names, text) {
@@ -51,18 +68,20 @@ impl Functions {
                         false
                     }
                     Err(error) => {
-                        first.get_or_insert_with(|| format!("define.{name}: {}", error.message));
+                        found.insert(name.clone(), error.message.to_string());
                         true
                     }
                 }
             });
             if pending.len() == before {
-                return Err(first.unwrap_or_default());
+                faults.extend(found);
+                break;
             }
         }
-        let class = |tool: &Value| tool.get("effect").and_then(Value::as_str).unwrap_or("effectful").to_owned();
+        let class =
+            |tool: &Value| tool.get("effect").and_then(Value::as_str).unwrap_or("effectful").to_owned();
         let effects = members("tools").map(|(name, tool)| (name.to_string(), class(tool))).collect();
-        Ok(Functions { scope, functions, texts, effects, prepared: BTreeMap::new() })
+        Functions { scope, functions, texts, faults, effects, is_open: false, prepared: BTreeMap::new() }
     }
 
     /// The class of an effect; `None` if the pack does not name it.
@@ -70,9 +89,14 @@ impl Functions {
         self.effects.get(call).map(String::as_str)
     }
 
+    /// Whether no pack was given.
+    pub fn is_open(&self) -> bool {
+        self.is_open
+    }
+
     /// Whether there is a pure function of this name.
     pub fn has(&self, name: &str) -> bool {
-        BUILT_IN.contains(&name) || self.functions.contains_key(name)
+        self.is_open || BUILT_IN.contains(&name) || self.functions.contains_key(name)
     }
 
     /// The texts of functions that a function uses, its own included.
@@ -82,7 +106,9 @@ impl Functions {
         while let Some(name) = pending.pop() {
             let Some((name, text)) = self.texts.get_key_value(name) else { continue };
             if found.insert(name) {
-                pending.extend(words(text).into_iter().filter_map(|word| Some(&**self.texts.get_key_value(word)?.0)));
+                pending.extend(
+                    words(text).into_iter().filter_map(|word| Some(&**self.texts.get_key_value(word)?.0)),
+                );
             }
         }
         found.into_iter().filter_map(|name| Some((name, self.texts.get(name)?.as_str()))).collect()
@@ -94,7 +120,11 @@ impl Functions {
         if BUILT_IN.contains(&name) || self.prepared.contains_key(&key) {
             return Ok(());
         }
-        let parameters = self.functions.get(name).ok_or_else(|| format!("the pack defines no function {name}"))?;
+        if let Some(why) = self.faults.get(name) {
+            return Err(format!("{name}: {why}"));
+        }
+        let parameters =
+            self.functions.get(name).ok_or_else(|| format!("the pack defines no function {name}"))?;
         if parameters.len() != arity {
             return Err(format!("{name} takes {} arguments, and not {arity}", parameters.len()));
         }

@@ -129,7 +129,9 @@ fn without_comment(line: &str) -> &str {
 fn statement(line: &Line<'_>) -> Result<Statement, SyntaxFault> {
     let (id, rest) = line.text.split_once(char::is_whitespace).unwrap_or((line.text, ""));
     if !crate::is_id(id) {
-        return Err(line.fault(format!("a statement begins with its id (n, e or r and digits), and not with {id}")));
+        return Err(
+            line.fault(format!("a statement begins with its id (n, e or r and digits), and not with {id}"))
+        );
     }
     let rest = rest.trim();
     let open = rest.find('(').ok_or_else(|| line.fault("a statement calls something: NAME(ARGUMENTS)"))?;
@@ -254,7 +256,11 @@ fn argument(text: &str, line: &Line<'_>) -> Result<Argument, SyntaxFault> {
         return value.map(Argument::Literal).map_err(|error| line.fault(format!("{text}: {}", error.kind)));
     }
     let found = reference(text).map(Argument::Reference);
-    found.ok_or_else(|| line.fault(format!("\"{text}\" is no argument: an id, a member of one, JSON, or the name of an input")))
+    found.ok_or_else(|| {
+        line.fault(format!(
+            "\"{text}\" is no argument: an id, a member of one, JSON, or the name of an input"
+        ))
+    })
 }
 
 /// Reads `e1`, `e1.kind` or `e1.items[0]`.

@@ -527,7 +527,14 @@ impl CausalGraph {
             };
             // The decision is the node's own write, as sure as it is.
             self.write(unit, tick, content, unknown, node.confidence);
-            self.conflicts.push(SyncConflict { at: tick, path, values, strategy, taken: at, is_written: false });
+            self.conflicts.push(SyncConflict {
+                at: tick,
+                path,
+                values,
+                strategy,
+                taken: at,
+                is_written: false,
+            });
         }
     }
 

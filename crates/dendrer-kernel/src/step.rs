@@ -131,6 +131,8 @@ pub struct Start {
     pub inputs: Option<Value>,
     /// The pack that is in force.
     pub pack: Option<Bound>,
+    /// The graph that the run is of, in its JSON form (Mynd Labs research note R-001).
+    pub graph: Option<Value>,
     /// Places of the state that are unknown from the beginning: those of the sources of a merge (design, section 7).
     pub unknown: UnknownPlaces,
 }
@@ -149,6 +151,7 @@ impl Start {
             meta: None,
             inputs: None,
             pack: None,
+            graph: None,
             unknown: UnknownPlaces::default(),
         }
     }
@@ -248,6 +251,7 @@ fn begin_by(
         ("enforced_from", Some(Value::from(start.enforced_from)).filter(|_| start.enforced_from > 0)),
         ("meta", start.meta.clone()),
         ("inputs", start.inputs.clone()),
+        ("graph", start.graph.clone()),
     ];
     content.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value?))));
     if let Some(bound) = bound {
@@ -325,6 +329,7 @@ impl RunState {
                 .unwrap_or_default(),
             meta: content.get("meta").cloned(),
             inputs: content.get("inputs").cloned(),
+            graph: content.get("graph").cloned(),
             unknown: content.get("state").map(UnknownPlaces::of).unwrap_or_default(),
             pack: content
                 .get("pack")

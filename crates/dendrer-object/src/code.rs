@@ -190,6 +190,7 @@ codes! {
     E0936 "graph_edge",
     E0937 "graph_diverged",
     E0938 "no_graph",
+    E0939 "graph_run_exists",
     W0441 "precision",
     W0442 "guard_band",
     W0443 "not_required",

@@ -106,6 +106,9 @@ const KNOWN: &[&str] = &[
 /// The member of a transition that was proposed again, with the id of the record that was first (design, section 4).
 pub const ORIGIN: &str = "origin";
 
+/// The member of the request and the result of an edge of a graph: `path`, `index` and `asked`. `graph run` alone brings it.
+pub const EDGE: &str = "edge";
+
 /// The member of a line with the tick that it was decided on. It is not sealed.
 pub const BASE: &str = "base";
 
@@ -181,6 +184,14 @@ impl Intent {
             self.members.push((ORIGIN.into(), Value::from(first)));
             self.members.sort_by(|a, b| a.0.cmp(&b.0));
         }
+        self
+    }
+
+    /// Says of which edge of a graph this is the request or the result.
+    pub fn of_edge(mut self, edge: Value) -> Intent {
+        self.members.retain(|(name, _)| &**name != EDGE);
+        self.members.push((EDGE.into(), edge));
+        self.members.sort_by(|a, b| a.0.cmp(&b.0));
         self
     }
 

@@ -453,6 +453,8 @@ E0937 7 "A graph and its frontier part."
 "Replay evaluates the graph over the recorded values, and something came out otherwise. The answer names the first place with what was recorded and what was made."
 E0938 2 "The run is not that of a graph."
 "Only `graph run` records a graph and its frontier. `dendrer replay RUN` makes any run again from its ticks."
+E0939 5 "A run of this name exists, so the graph was not run."
+"Nothing was called, and nothing was recorded. `--as` gives the run another name; `dendrer replay RUN` makes the one that is there again."
 W0441 1 "Something is compared more finely than its field is kept."
 "A field is rounded to its decimals whenever it is written, and a contract counts a number to its precision. What is finer than that is \
 no place where a value can be. Write both with the same number of decimals."

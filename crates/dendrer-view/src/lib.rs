@@ -29,6 +29,7 @@ pub mod forms;
 pub mod fsck;
 pub mod gc;
 pub mod graph;
+pub mod graphs;
 pub mod help;
 pub mod import;
 pub mod init;

@@ -48,6 +48,7 @@ impl ItemAnswer for ReplayAnswer {
         let Some(replayed) = &self.replayed else { return document("replay", []) };
         let members = [
             ("run", Value::from(replayed.run.as_str())),
+            ("made", Value::from("ticks")),
             ("to", Value::from(replayed.to)),
             ("ticks", Value::from(replayed.ticks)),
             ("ok", Value::from(replayed.error.is_none())),

@@ -6,6 +6,7 @@ pub mod cherrypick;
 pub mod conflicts;
 pub mod extend;
 pub mod fork;
+pub mod graph;
 pub(crate) mod history;
 pub mod merge;
 pub mod rebase;

@@ -18,6 +18,7 @@ use crate::limits::{CONTENT_MAX, EARLIER_MAX};
 
 mod address;
 mod causal;
+mod graph;
 mod merge;
 mod name;
 mod repo;
@@ -25,6 +26,7 @@ mod trust;
 
 pub use address::AddressError;
 pub use causal::CausalRefused;
+pub use graph::GraphRefused;
 pub use merge::MergeError;
 pub use name::{NameKind, Undeclared};
 pub use repo::{LogDiffers, NoStore};
@@ -233,6 +235,9 @@ pub enum Error {
         /// The run.
         run: RunName,
     },
+    /// A graph is not run or replayed.
+    #[error(transparent)]
+    Graph(#[from] GraphRefused),
     /// The causal graph of a run has no answer.
     #[error(transparent)]
     Causal(#[from] CausalRefused),
@@ -555,6 +560,7 @@ impl Error {
             Error::NothingEnforces { .. } => Code::E0116,
             Error::NoAnswer { .. } => Code::E0117,
             Error::OtherEngine { .. } | Error::EnginesDiffer { .. } => Code::E0118,
+            Error::Graph(error) => error.code(),
             Error::Causal(error) => error.code(),
             Error::Merge(error) => error.code(),
             Error::NothingOfItsOwn { .. } => Code::E0119,

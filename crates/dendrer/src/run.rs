@@ -4,6 +4,7 @@ pub(crate) mod casebook_name;
 pub mod causal;
 pub mod closed;
 pub mod declared;
+pub mod frontier;
 mod line;
 mod moment;
 pub mod pack;

@@ -4,10 +4,10 @@ use std::io::{IsTerminal, Read};
 
 use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::{Recorder, Repo};
 use dendrer::kernel::step::{self, Inputs, Seeds, Stage, Start};
 use dendrer::lines::{self, Authors, LineOptions, LinesTally, Recording, Reply};
 use dendrer::store::prelude::*;
+use dendrer::{Recorder, Repo};
 use dendrer_object::Code;
 use dendrer_object::{RunName, Value};
 use dendrer_view::commit::CommitAnswer;

@@ -7,9 +7,11 @@ use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::Address;
 use dendrer::care::export::{ExportError, ExportTerms, plan};
+use dendrer::run::frontier::graph_run;
 use dendrer_object::pointer::PointerError;
 use dendrer_object::{Code, Pointer, Value};
 use dendrer_view::export::ExportAnswer;
+use dendrer_view::graphs::frontier_file;
 use dendrer_view::quote;
 use dendrer_wire::profile::{self, Profile};
 
@@ -44,6 +46,8 @@ enum Form {
     Jsonl,
     /// One transition a line, in the spelling of a source document and with its hashes.
     Profile(Profile),
+    /// The recorded edge values of a graph's run.
+    Frontier,
 }
 
 pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
@@ -51,6 +55,7 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
         Some("jsonl") => Form::Jsonl,
         Some("paper") => Form::Profile(Profile::Paper),
         Some("cfd") => Form::Profile(Profile::Cfd),
+        Some("frontier") => Form::Frontier,
         _ => Form::Bundle,
     };
     if global.output.is_none() {
@@ -112,6 +117,16 @@ fn write(
         Form::Bundle => bundle(global, revs, withhold, out, sink),
         Form::Jsonl => lines(global, revs, None, out, sink),
         Form::Profile(profile) => lines(global, revs, Some(profile), out, sink),
+        Form::Frontier => {
+            let [rev] = revs else {
+                return Err(Failure::new(Code::E0106, "a frontier is that of one run: export one at a time"));
+            };
+            let source = context::sound(global, rev, out)?;
+            let run = graph_run(&source.trace(rev)?)?;
+            frontier_file(&run)
+                .iter()
+                .try_for_each(|line| sink(out, format!("{}\n", quote::json(line)).as_bytes()))
+        }
     }
 }
 

@@ -5,20 +5,26 @@ use clap_complete::engine::ArgValueCompleter;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use dendrer::Trace;
 use dendrer::address::{Address, Position, state_path};
 use dendrer::ask::replay::{self, ReplayedTick};
+use dendrer::change::graph::inject;
+use dendrer::graph::eval::NodeFault;
+use dendrer::graph::frontier::{replay as replayed, substitute};
 use dendrer::reread;
-use dendrer::run::declared;
+use dendrer::run::{declared, frontier};
 use dendrer_object::{Code, Value};
+use dendrer_view::graphs::GraphReplayAnswer;
 use dendrer_view::problem;
 use dendrer_view::replay::ReplayAnswer;
 
 use crate::context;
+use crate::context::runs::new_name;
 use crate::context::shell;
 use crate::failure::{Failure, Result};
 use crate::global::{Global, tick_arg};
 use crate::offers;
-use crate::out::Out;
+use crate::out::{Out, files};
 use crate::progress::Progress;
 
 /// `replay`
@@ -48,6 +54,12 @@ pub(crate) struct Replay {
     /// With --print state: one path of it
     #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
     pub(crate) path: Option<String>,
+    /// Of a graph's run: another value of an edge, by its path and a JSON file; says what follows from it
+    #[arg(long, value_name = "ID=FILE", conflicts_with_all = ["from", "to", "twice", "exec_read"])]
+    pub(crate) set: Vec<String>,
+    /// With --set: make a fork with these values
+    #[arg(long = "as", value_name = "NEW", requires = "set")]
+    pub(crate) new: Option<String>,
     /// Call this reading tool again, by a command: JSON parameters in, JSON answer out
     #[arg(long, value_name = "TOOL=CMD")]
     pub(crate) exec_read: Vec<String>,
@@ -69,6 +81,15 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let source = context::sound(global, &rev, out)?;
     let rev = rev.resolve(source.store())?;
     let trace = source.trace(&rev)?;
+    let is_in_part = args.from.is_some() || args.to.is_some() || rev.pos.is_some() || args.twice;
+    let is_in_part = is_in_part || args.print != PrintChoice::None || !args.exec_read.is_empty();
+    if frontier::is_graph(&trace) && !is_in_part {
+        return graph(global, args, &trace, out);
+    }
+    if !args.set.is_empty() {
+        let what = format!("{} is not the run of a graph, so it has no edges", trace.name());
+        return Err(Failure::new(Code::E0938, what));
+    }
     let from = args.from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?;
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     let path = args.path.as_deref().map(state_path).transpose()?;
@@ -107,6 +128,58 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let failure = replayed.error.as_ref().filter(|_| !args.detect).map(problem::replay);
     answer.replayed = Some(replayed);
     out.end_or(&mut answer, failure)
+}
+
+/// Evaluates the graph of a run again over its recorded frontier, and with --set over other values.
+fn graph(global: &Global, args: &Replay, trace: &Trace, out: &mut Out) -> Result {
+    let run = frontier::graph_run(trace)?;
+    let node = |fault: NodeFault| Failure::new(Code::E0935, fault.to_string());
+    let (found, divergence) =
+        replayed(&run.graph, &run.children, &run.functions, &run.frontier).map_err(node)?;
+    let mut answer = GraphReplayAnswer {
+        run: &run,
+        nodes: found.nodes.len() as u64,
+        output: found.output.as_ref(),
+        divergence: divergence.as_ref(),
+        substituted: None,
+        fork: None,
+    };
+    if args.set.is_empty() || divergence.is_some() {
+        return out.answer(&answer);
+    }
+    let mut others = BTreeMap::new();
+    for text in &args.set {
+        let pair = text.split_once('=').filter(|(id, file)| !id.is_empty() && !file.is_empty());
+        let (id, file) =
+            pair.ok_or_else(|| Failure::new(Code::E0106, format!("--set takes ID=FILE, not {text:?}")))?;
+        if !run.frontier.edges.iter().any(|edge| edge.path == id) {
+            let what = format!("{} has no edge {id}", trace.name());
+            return Err(Failure::new(Code::E0938, what).help(&[
+                "dendrer",
+                "graph",
+                "frontier",
+                trace.name().as_str(),
+            ]));
+        }
+        others.insert(id.to_owned(), files::json(file)?);
+    }
+    let substituted =
+        substitute(&run.graph, &run.children, &run.functions, &run.frontier, &others).map_err(node)?;
+    answer.substituted = Some(&substituted);
+    answer.nodes = substituted.found.nodes.len() as u64;
+    answer.output = substituted.found.output.as_ref();
+    let fork = match &args.new {
+        None => None,
+        Some(name) => {
+            let repo = context::write_store(global)?;
+            let name = new_name(Some(name), "", repo.writer()?)?;
+            inject(&repo, trace, name.clone(), &others)?;
+            context::close(repo)?;
+            Some(name)
+        }
+    };
+    answer.fork = fork.as_ref();
+    out.answer(&answer)
 }
 
 /// Splits TOOL=CMD.

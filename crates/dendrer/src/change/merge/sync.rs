@@ -36,7 +36,10 @@ pub fn sync_conflicts(trace: &Trace) -> Result<Vec<SyncItem>, Error> {
                 && causal.graph.written(*tick).any(|unit| *unit == conflict.path)
         };
         if conflict.is_written {
-            items.push(SyncItem { conflict: conflict.clone(), standing: ConflictStanding::Written(conflict.at) });
+            items.push(SyncItem {
+                conflict: conflict.clone(),
+                standing: ConflictStanding::Written(conflict.at),
+            });
             continue;
         }
         let standing = match (conflict.at + 1..=causal.graph.tip()).find(settles) {

@@ -1,0 +1,446 @@
+//! `dendrer graph`: execution graphs, which are refused unless they can be replayed.
+
+use std::collections::BTreeMap;
+use std::io::Write as _;
+use std::path::Path;
+use std::process::Stdio;
+
+use clap::{Args, Subcommand};
+use dendrer::Trace;
+use dendrer::address::Address;
+use dendrer::ask::runs::{self, RunsOrder, RunsQuestion};
+use dendrer::change::graph::GraphTerms;
+use dendrer::graph::check::{GraphFinding, GraphRule, GraphWarning, check};
+use dendrer::graph::eval::Asked;
+use dendrer::graph::frontier::replay;
+use dendrer::graph::functions::Functions;
+use dendrer::graph::text::TEXT_SIZE_MAX;
+use dendrer::graph::{Body, Graph, form, text};
+use dendrer::pack::yaml::Document;
+use dendrer::run::frontier::{self, GraphRun, graph_run};
+use dendrer::store::prelude::*;
+use dendrer_object::{Code, Digest, RunName, Value, json};
+use dendrer_view::graphs::{
+    FrontierAnswer, GraphAnswer, GraphCheckAnswer, GraphRunAnswer, GraphTestAnswer, GraphTested,
+};
+use dendrer_view::quote;
+
+use crate::context;
+use crate::context::packs;
+use crate::context::shell::shell;
+use crate::failure::{Failure, Result};
+use crate::global::Global;
+use crate::out::{Out, files};
+
+/// `graph`
+#[derive(Debug, Subcommand)]
+pub(crate) enum GraphVerb {
+    /// Refuse a graph whose result could depend on anything that is neither an argument nor a recorded edge
+    #[command(
+        after_help = "Examples:\n  dendrer graph check note.graph --pack note.yaml\n  dendrer graph check note.graph --json"
+    )]
+    Check(GraphCheck),
+    /// Print a graph, of a file or of a run
+    #[command(
+        after_help = "Examples:\n  dendrer graph show note.graph\n  dendrer graph show note.graph --json"
+    )]
+    Show(GraphShow),
+    /// Run a graph: each edge asks its executor, is recorded, and a replay closes the run
+    #[command(
+        after_help = "Examples:\n  dendrer graph check note.graph\n  dendrer graph run note.graph --pack note.yaml --input request=request.json --exec model.call='cat' --exec tool.cal_read='cat' --as noted"
+    )]
+    Run(GraphRunArgs),
+    /// List the recorded edge values of a run: all that was impure in it
+    #[command(
+        after_help = "Examples:\n  dendrer graph show note.graph\n  dendrer graph show note.graph --json"
+    )]
+    Frontier {
+        /// The run of a graph
+        run: String,
+    },
+    /// Replay recorded frontiers, also against another graph or pack: the regression suite that traffic leaves behind
+    #[command(
+        after_help = "Examples:\n  dendrer graph test --runs 'ticks > 1000000'\n  dendrer graph test --runs 'ticks > 1000000' --json"
+    )]
+    Test(GraphTest),
+}
+
+/// `graph check`
+#[derive(Debug, Args)]
+pub(crate) struct GraphCheck {
+    /// The graph, as text or in its JSON form
+    pub(crate) file: String,
+    #[command(flatten)]
+    pub(crate) with: With,
+}
+
+/// What a graph needs beside its text.
+#[derive(Debug, Args)]
+pub(crate) struct With {
+    /// The pack that defines the pure functions and says what each effect does to the world
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pack: Option<String>,
+    /// A graph that the graph runs, by its own name
+    #[arg(long, value_name = "FILE")]
+    pub(crate) child: Vec<String>,
+}
+
+/// `graph show`
+#[derive(Debug, Args)]
+pub(crate) struct GraphShow {
+    /// The graph in a file, or the run of one
+    pub(crate) what: String,
+}
+
+/// `graph run`
+#[derive(Debug, Args)]
+pub(crate) struct GraphRunArgs {
+    /// The graph, as text or in its JSON form
+    pub(crate) file: String,
+    #[command(flatten)]
+    pub(crate) with: With,
+    /// The value of an input: a JSON file
+    #[arg(long, value_name = "NAME=FILE")]
+    pub(crate) input: Vec<String>,
+    /// Who answers an effect: a command that reads a JSON line with `args`, `call` and `path`, and prints a JSON value or text
+    #[arg(long, value_name = "CALL=CMD")]
+    pub(crate) exec: Vec<String>,
+    /// What the run is called; the name of the graph if not given
+    #[arg(long = "as", value_name = "RUN")]
+    pub(crate) new: Option<String>,
+}
+
+/// `graph test`
+#[derive(Debug, Args)]
+pub(crate) struct GraphTest {
+    /// Frontier files, or directories with *.frontier in them
+    #[arg(required_unless_present = "runs", conflicts_with = "runs")]
+    pub(crate) files: Vec<String>,
+    /// Runs of the store, by a condition as `runs --where` takes it
+    #[arg(long, value_name = "EXPR")]
+    pub(crate) runs: Option<String>,
+    /// Another graph to evaluate over the recorded values
+    #[arg(long, value_name = "FILE")]
+    pub(crate) graph: Option<String>,
+    /// Another pack to evaluate with
+    #[arg(long, value_name = "FILE")]
+    pub(crate) pack: Option<String>,
+}
+
+pub(crate) fn run(global: &Global, verb: &GraphVerb, out: &mut Out) -> Result {
+    match verb {
+        GraphVerb::Check(args) => {
+            let checked = Checked::of(&args.file, &args.with)?;
+            out.answer(&checked.answer(&args.file))
+        }
+        GraphVerb::Show(args) => show(global, args, out),
+        GraphVerb::Run(args) => run_graph(global, args, out),
+        GraphVerb::Frontier { run } => {
+            let run = recorded(global, run, out)?;
+            out.answer(&FrontierAnswer(&run))
+        }
+        GraphVerb::Test(args) => test(global, args, out),
+    }
+}
+
+/// A graph that was read and checked.
+struct Checked {
+    text: String,
+    graph: Option<Graph>,
+    children: BTreeMap<String, Graph>,
+    digest: Option<Digest>,
+    findings: Vec<GraphFinding>,
+    warnings: Vec<GraphWarning>,
+    has_pack: bool,
+}
+
+impl Checked {
+    fn of(file: &str, with: &With) -> Result<Checked> {
+        let text = read_text(file)?;
+        let mut children = BTreeMap::new();
+        for path in &with.child {
+            let (child, _) = read_graph(&read_text(path)?).map_err(|finding| unread(path, &finding))?;
+            children.insert(child.name.clone(), child);
+        }
+        let functions = match &with.pack {
+            None => Functions::open(),
+            Some(path) => {
+                let read = Document::read(&packs::read_file(path)?);
+                Functions::of(&read.map_err(|problems| packs::unsound(path, &problems))?.value)
+            }
+        };
+        let has_pack = with.pack.is_some();
+        let (graph, own) = match read_graph(&text) {
+            Ok(read) => read,
+            Err(finding) => {
+                let (findings, warnings) = (vec![finding], Vec::new());
+                return Ok(Checked {
+                    text,
+                    graph: None,
+                    children,
+                    digest: None,
+                    findings,
+                    warnings,
+                    has_pack,
+                });
+            }
+        };
+        children.extend(own);
+        let (mut findings, mut warnings) = check(&graph, &functions, &children);
+        for child in children.values() {
+            let (more, brittle) = check(child, &functions, &children);
+            findings.extend(more);
+            warnings.extend(brittle);
+        }
+        let digest = Some(form::digest(&form::to_value(&graph, &children)));
+        Ok(Checked { text, graph: Some(graph), children, digest, findings, warnings, has_pack })
+    }
+
+    fn answer<'c>(&'c self, file: &'c str) -> GraphCheckAnswer<'c> {
+        GraphCheckAnswer {
+            file,
+            text: if self.text.trim_start().starts_with('{') { "" } else { &self.text },
+            graph: self.graph.as_ref(),
+            digest: self.digest,
+            findings: &self.findings,
+            warnings: &self.warnings,
+            has_pack: self.has_pack,
+        }
+    }
+}
+
+fn read_text(path: &str) -> Result<String> {
+    let bytes = files::read(path, TEXT_SIZE_MAX)?;
+    String::from_utf8(bytes).map_err(|_| Failure::new(Code::E0206, "a graph is UTF-8").at("file", path))
+}
+
+/// Reads a graph in either form, with the graphs that it brings.
+fn read_graph(written: &str) -> std::result::Result<(Graph, BTreeMap<String, Graph>), GraphFinding> {
+    let finding = |fault: text::SyntaxFault| GraphFinding {
+        rule: GraphRule::Syntax,
+        line: fault.line,
+        column: fault.column,
+        statement: fault.statement.split_whitespace().next().unwrap_or_default().to_owned(),
+        message: fault.message,
+    };
+    if !written.trim_start().starts_with('{') {
+        return text::parse(written).map(|graph| (graph, BTreeMap::new())).map_err(finding);
+    }
+    let value = json::parse_door(written.as_bytes()).map_err(|error| GraphFinding {
+        rule: GraphRule::Syntax,
+        line: 0,
+        column: 0,
+        statement: String::new(),
+        message: error.to_string(),
+    })?;
+    form::read(&value).map_err(finding)
+}
+
+fn unread(path: &str, finding: &GraphFinding) -> Failure {
+    Failure::new(finding.rule.code(), finding.message.clone())
+        .at("file", path)
+        .at("line", finding.line.to_string())
+}
+
+/// Reads the graph of a run with its frontier.
+fn recorded(global: &Global, text: &str, out: &mut Out) -> Result<GraphRun> {
+    let rev = Address::parse(text)?;
+    let source = context::sound(global, &rev, out)?;
+    let trace = source.trace(&rev.resolve(source.store())?)?;
+    Ok(graph_run(&trace)?)
+}
+
+fn show(global: &Global, args: &GraphShow, out: &mut Out) -> Result {
+    if Path::new(&args.what).is_file() {
+        let written = read_text(&args.what)?;
+        let (graph, children) = read_graph(&written).map_err(|finding| unread(&args.what, &finding))?;
+        let form = form::to_value(&graph, &children);
+        let digest = form::digest(&form);
+        return out.answer(&GraphAnswer { graph: &graph, form: &form, digest });
+    }
+    let run = recorded(global, &args.what, out)?;
+    out.answer(&GraphAnswer { graph: &run.graph, form: &run.form, digest: run.digest })
+}
+
+fn pair<'t>(flag: &str, form: &str, text: &'t str) -> Result<(&'t str, &'t str)> {
+    let pair = text.split_once('=').filter(|(name, value)| !name.is_empty() && !value.trim().is_empty());
+    pair.ok_or_else(|| Failure::new(Code::E0106, format!("{flag} takes {form}, and not \"{text}\"")))
+}
+
+fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
+    let nothing = "nothing was called, and nothing was recorded";
+    let Some(pack) = &args.with.pack else {
+        return Err(Failure::new(Code::E0934, "a graph runs with a pack: --pack FILE").note(nothing));
+    };
+    let checked = Checked::of(&args.file, &args.with)?;
+    let Some(graph) = checked.graph.as_ref().filter(|_| checked.findings.is_empty()) else {
+        let first = &checked.findings[0];
+        let many = checked.findings.len();
+        return Err(Failure::new(first.rule.code(), format!("{}: {}", first.rule.as_str(), first.message))
+            .at("line", first.line.to_string())
+            .at("findings", many.to_string())
+            .note(nothing)
+            .help(&["dendrer", "graph", "check", &args.file, "--pack", pack]));
+    };
+    let source = packs::load(pack)?;
+    let mut inputs = BTreeMap::new();
+    for text in &args.input {
+        let (name, file) = pair("--input", "NAME=FILE", text)?;
+        inputs.insert(name.to_owned(), files::json(file)?);
+    }
+    let missing = graph.inputs().into_iter().find(|name| !inputs.contains_key(name));
+    if let Some(name) = missing {
+        return Err(Failure::new(Code::E0934, format!("the graph has an input {name}: --input {name}=FILE"))
+            .note(nothing));
+    }
+    if let Some(name) = inputs.keys().find(|name| !graph.inputs().contains(name)) {
+        return Err(Failure::new(Code::E0934, format!("the graph has no input {name}")).note(nothing));
+    }
+    let commands: BTreeMap<&str, &str> =
+        args.exec.iter().map(|text| pair("--exec", "CALL=CMD", text)).collect::<Result<_>>()?;
+    let calls = std::iter::once(graph).chain(checked.children.values()).flat_map(Graph::each);
+    let unanswered = calls.filter_map(|statement| match &statement.body {
+        Body::Edge { call, .. } if !call.starts_with("graph.") => Some(call),
+        _ => None,
+    });
+    if let Some(call) = unanswered.into_iter().find(|call| !commands.contains_key(&***call)) {
+        return Err(
+            Failure::new(Code::E0934, format!("nothing answers {call}: --exec {call}=CMD")).note(nothing)
+        );
+    }
+    let name = args.new.as_deref().unwrap_or(&graph.name);
+    let name: RunName = name.parse().map_err(|error: dendrer_object::name::NameError| {
+        Failure::new(error.code(), error.to_string()).note("--as gives the run a name")
+    })?;
+    let repo = context::write_store(global)?;
+    if repo.writer()?.run(&name)?.is_some() {
+        return Err(Failure::new(Code::E0939, format!("{name} exists already"))
+            .note(nothing)
+            .note("--as gives the run another name"));
+    }
+    context::say_no_key(&repo, out)?;
+    let terms = GraphTerms { run: name.clone(), graph, children: &checked.children, pack: &source, inputs };
+    let executor = |asked: &Asked| answer(commands[&*asked.call], asked);
+    let made = repo.run_graph(&terms, &executor);
+    context::close(repo)?;
+    let made = made.map_err(|error| {
+        Failure::from(error).note("what was recorded stays").help(&["dendrer", "log", name.as_str()])
+    })?;
+    out.answer(&GraphRunAnswer {
+        run: &name,
+        graph: &graph.name,
+        digest: made.digest,
+        nodes: made.found.nodes.len() as u64,
+        edges: made.found.edges.len() as u64,
+        output: made.found.output.clone().unwrap_or(Value::Null),
+    })
+}
+
+/// Asks a command for the value of an edge.
+fn answer(command: &str, asked: &Asked) -> std::result::Result<Value, String> {
+    let line = Value::record([
+        ("args", Value::array(asked.args.iter().cloned())),
+        ("call", Value::from(asked.call.as_str())),
+        ("path", Value::from(asked.path.as_str())),
+    ]);
+    let mut child = shell(command)
+        .stdin(Stdio::piped())
+        .stdout(Stdio::piped())
+        .spawn()
+        .map_err(|error| format!("the command cannot be run: {error}"))?;
+    let stdin = child.stdin.take();
+    let line = format!("{}\n", quote::json(&line));
+    // Written by a thread of its own: the command may answer before it has read all.
+    let output = std::thread::scope(|scope| {
+        scope.spawn(move || {
+            // Ignored: a command need not read what it is asked.
+            let _ = stdin.map(|mut stdin| stdin.write_all(line.as_bytes()));
+        });
+        child.wait_with_output()
+    });
+    let output = output.map_err(|error| format!("the answer of the command cannot be read: {error}"))?;
+    if !output.status.success() {
+        return Err(format!("the command failed: {}", output.status));
+    }
+    match json::parse_door(&output.stdout) {
+        Ok(value) => Ok(value),
+        Err(_) => {
+            let text = String::from_utf8(output.stdout)
+                .map_err(|_| "the answer is neither JSON nor UTF-8".to_owned())?;
+            Ok(Value::from(text.strip_suffix('\n').unwrap_or(&text)))
+        }
+    }
+}
+
+fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
+    let mut found: Vec<(String, bool, GraphRun)> = Vec::new();
+    for path in paths(&args.files)? {
+        let lines = files::read(&path, json::DOCUMENT_SIZE_MAX)?;
+        let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+        let values = lines.map(json::parse_door).collect::<std::result::Result<Vec<Value>, _>>();
+        let values = values
+            .map_err(|error| Failure::new(error.code(), error.to_string()).at("file", path.as_str()))?;
+        let run = frontier::read_file(&values)
+            .map_err(|why| Failure::new(Code::E0203, why).at("file", path.as_str()))?;
+        found.push((path, true, run));
+    }
+    if let Some(filter) = &args.runs {
+        let store = context::read_store(global)?;
+        let question = RunsQuestion {
+            filter: Some(filter.clone()),
+            stage: None,
+            unverified: false,
+            all: false,
+            order: RunsOrder::Name,
+            tree: false,
+            limit: 0,
+            verified: BTreeMap::new(),
+        };
+        for run in runs::runs(&store, &question)?.runs {
+            let trace = Trace::open(&store, &run.summary.name)?;
+            if frontier::is_graph(&trace) {
+                found.push((run.summary.name.to_string(), false, graph_run(&trace)?));
+            }
+        }
+    }
+    let graph = match &args.graph {
+        None => None,
+        Some(path) => Some(read_graph(&read_text(path)?).map_err(|finding| unread(path, &finding))?),
+    };
+    let functions =
+        args.pack.as_ref().map(|path| Ok::<_, Failure>(Functions::of(packs::load(path)?.pack.value())));
+    let functions = functions.transpose()?;
+    let mut tested = Vec::with_capacity(found.len());
+    for (name, is_file, run) in found {
+        let functions = functions.as_ref().unwrap_or(&run.functions);
+        let (graph, children) = match &graph {
+            Some((graph, children)) => (graph, children),
+            None => (&run.graph, &run.children),
+        };
+        let (_, divergence) = replay(graph, children, functions, &run.frontier).map_err(|fault| {
+            Failure::new(Code::E0935, fault.to_string())
+                .at(if is_file { "file" } else { "run" }, name.as_str())
+        })?;
+        tested.push(GraphTested { name, is_file, divergence });
+    }
+    out.answer(&GraphTestAnswer(tested))
+}
+
+/// Frontier files that are named, and those of directories.
+fn paths(named: &[String]) -> Result<Vec<String>> {
+    let mut paths = Vec::new();
+    for path in named {
+        if !Path::new(path).is_dir() {
+            paths.push(path.clone());
+            continue;
+        }
+        let read = std::fs::read_dir(path).map_err(|error| files::cannot_read(path, &error))?;
+        let mut inside: Vec<String> = read
+            .filter_map(|entry| Some(entry.ok()?.path().to_str()?.to_owned()))
+            .filter(|path| path.ends_with(".frontier"))
+            .collect();
+        inside.sort();
+        paths.extend(inside);
+    }
+    Ok(paths)
+}

@@ -1,0 +1,269 @@
+//! Running a graph: every edge value goes through the door, and the run is closed good only after its replay gave the same output
+//! (Mynd Labs research note R-001).
+
+use std::collections::BTreeMap;
+use std::sync::mpsc;
+
+use dendrer_graph::eval::{Asked, Evaluation, evaluate};
+use dendrer_graph::frontier::replay;
+use dendrer_graph::functions::Functions;
+use dendrer_graph::{Graph, form};
+use dendrer_kernel::step::{Outcome, Start};
+use dendrer_object::delta::{Delta, Op};
+use dendrer_object::record::{Author, Link, Record, Rel};
+use dendrer_object::{Digest, EDGE, Intent, Object, Pointer, RunName, Value};
+use dendrer_store::Shared;
+
+use crate::error::{Error, GraphRefused};
+use crate::pack::Source;
+use crate::recorder::{Environment, Recorder};
+use crate::repo::Repo;
+use crate::run::frontier::graph_run;
+use crate::trace::Trace;
+
+/// Asks an effect for the value of an edge. The error is a sentence.
+pub type Executor<'e> = dyn Fn(&Asked) -> Result<Value, String> + Sync + 'e;
+
+/// How a graph is run.
+#[derive(Debug)]
+pub struct GraphTerms<'t> {
+    /// The new run's id.
+    pub run: RunName,
+    /// The graph.
+    pub graph: &'t Graph,
+    /// The graphs that it runs, by name.
+    pub children: &'t BTreeMap<String, Graph>,
+    /// The pack.
+    pub pack: &'t Source,
+    /// The inputs, by name.
+    pub inputs: BTreeMap<String, Value>,
+}
+
+/// A graph that was run.
+#[derive(Debug, Clone)]
+pub struct GraphOutcome {
+    /// The run.
+    pub run: RunName,
+    /// The digest of the graph.
+    pub digest: Digest,
+    /// What was evaluated.
+    pub found: Evaluation,
+    /// The last record.
+    pub tip: Digest,
+}
+
+impl Repo {
+    /// Runs a graph, and records its frontier.
+    pub fn run_graph(&self, terms: &GraphTerms<'_>, executor: &Executor<'_>) -> Result<GraphOutcome, Error> {
+        run_graph(self.writer()?, terms, executor, self.environment())
+    }
+}
+
+/// Runs a graph: begins a run with it, asks each edge's effect once, records request and value, and closes the run after a replay
+/// from the record. Edges that do not wait for each other are asked at once. Where an effect fails, that is on record and the run
+/// stays open.
+pub fn run_graph(
+    store: &Shared,
+    terms: &GraphTerms<'_>,
+    executor: &Executor<'_>,
+    surroundings: Box<dyn Environment>,
+) -> Result<GraphOutcome, Error> {
+    for input in terms.graph.inputs() {
+        if !terms.inputs.contains_key(&input) {
+            return Err(GraphRefused::NoInput(input).into());
+        }
+    }
+    let functions = Functions::of(terms.pack.pack.value());
+    let form = form::to_value(terms.graph, terms.children);
+    let mut start = with_places(terms.pack)?.bind(Start::new(terms.run.clone()))?;
+    start.graph = Some(form.clone());
+    let given = terms.inputs.iter().map(|(name, value)| (name.as_str(), value.clone()));
+    start.meta = Some(Value::record([("inputs", Value::record(given))]));
+    let mut recorder = Recorder::begin(store, &start, surroundings)?;
+    recorder.commit()?;
+    let mut known: BTreeMap<String, Value> = BTreeMap::new();
+    let found = loop {
+        let found = evaluate(terms.graph, terms.children, &functions, &terms.inputs, &mut |asked: &Asked| {
+            known.get(&asked.path).cloned()
+        })
+        .map_err(GraphRefused::Node)?;
+        let due: Vec<&Asked> = found.due().collect();
+        if due.is_empty() {
+            break found;
+        }
+        known.extend(ask(&mut recorder, terms, &due, executor)?);
+    };
+    // Closed good only if the record alone gives the same.
+    let trace = Trace::open(store, &terms.run)?;
+    let recorded = graph_run(&trace)?;
+    let (again, divergence) =
+        replay(&recorded.graph, &recorded.children, &recorded.functions, &recorded.frontier)
+            .map_err(GraphRefused::Node)?;
+    let differs = divergence.map(|divergence| divergence.path).or_else(|| {
+        let same = again.nodes == found.nodes && again.output == found.output;
+        (!same).then(|| "output".to_owned())
+    });
+    if let Some(path) = differs {
+        return Err(GraphRefused::Diverged { run: terms.run.clone(), path }.into());
+    }
+    let mut ops: Vec<Op> = Vec::with_capacity(found.nodes.len() + 1);
+    ops.extend(found.nodes.iter().map(|(path, value)| Op::set(Pointer::of(["nodes", path]), value.clone())));
+    let output = found.output.clone().unwrap_or(Value::Null);
+    ops.push(Op::set(Pointer::of(["output"]), output.clone()));
+    let mut done = Intent::new("goal.complete".parse().expect("a type of the ontology"), &terms.graph.name);
+    done.author = Author::Runtime;
+    let words =
+        format!("{} nodes of {}; its replay gave the same output", found.nodes.len(), terms.graph.name);
+    let said = [("description", Value::from(words)), ("output", output)];
+    let done = done.with("intent", Value::record(said)).with_delta(Delta(ops));
+    let record = propose(&mut recorder, &done, "the end of the run")?;
+    recorder.commit()?;
+    Ok(GraphOutcome { run: terms.run.clone(), digest: form::digest(&form), found, tip: record.id() })
+}
+
+/// The places of the state that a graph writes.
+const PLACES: [&str; 3] = ["edges", "nodes", "output"];
+
+/// A pack under which a graph brings the changes of state itself, and which declares what it writes.
+fn with_places(pack: &Source) -> Result<Source, Error> {
+    let mut value = pack.pack.value().as_object().cloned().unwrap_or_default();
+    let has_rules = value.get("rules").and_then(Value::as_array).is_some_and(|rules| !rules.is_empty());
+    if has_rules || value.get("reducer").is_some_and(|reducer| reducer.as_str() != Some("delta/1")) {
+        return Err(GraphRefused::Rules.into());
+    }
+    value.set("reducer", Value::from("delta/1"));
+    let mut state = value.get("state").and_then(Value::as_object).cloned().unwrap_or_else(Object::default);
+    for place in PLACES.into_iter().filter(|place| !state.contains_key(place)).collect::<Vec<_>>() {
+        state.set(place, Value::object());
+    }
+    value.set("state", Value::Object(state));
+    let text = crate::pack::text_of(&Value::Object(value));
+    let read = crate::pack::read(text.as_bytes());
+    read.map_err(|problems| {
+        GraphRefused::Pack(problems.first().map(|one| one.message.clone()).unwrap_or_default()).into()
+    })
+}
+
+fn propose(recorder: &mut Recorder, intent: &Intent, path: &str) -> Result<Record, Error> {
+    match recorder.propose(intent)? {
+        Outcome::Committed(record) | Outcome::Violated { record, .. } => Ok(record),
+        Outcome::Refused(refused) => {
+            recorder.commit()?;
+            let (code, why) = (refused.reason.code(), refused.reason.to_string());
+            Err(GraphRefused::Turned { path: path.to_owned(), code, why }.into())
+        }
+    }
+}
+
+/// Records what some edges ask, asks their effects at once, and records each value as it comes.
+fn ask(
+    recorder: &mut Recorder,
+    terms: &GraphTerms<'_>,
+    due: &[&Asked],
+    executor: &Executor<'_>,
+) -> Result<Vec<(String, Value)>, Error> {
+    let members = |asked: &Asked, type_name: &str| {
+        let action = Value::record([
+            ("params", Value::array(asked.args.iter().cloned())),
+            ("tool", Value::from(asked.call.as_str())),
+        ]);
+        let edge = Value::record([
+            ("asked", Value::from(asked.asked)),
+            ("index", Value::from(asked.index.as_str())),
+            ("path", Value::from(asked.path.as_str())),
+        ]);
+        let intent = Intent::new(type_name.parse().expect("a type of the ontology"), &terms.graph.name);
+        intent.with("action", action).of_edge(edge)
+    };
+    let mut requests = Vec::with_capacity(due.len());
+    for asked in due {
+        requests.push(propose(recorder, &members(asked, "action.request"), &asked.path)?.id());
+    }
+    recorder.commit()?;
+    let (sender, answers) = mpsc::channel();
+    let mut made: Vec<(String, Value)> = Vec::with_capacity(due.len());
+    let mut failed: Option<Error> = None;
+    std::thread::scope(|scope| {
+        for (at, asked) in due.iter().enumerate() {
+            let (sender, asked) = (sender.clone(), *asked);
+            let work = move || drop(sender.send((at, executor(asked))));
+            // If the system has no thread left, the edges are asked one after the other.
+            if std::thread::Builder::new().spawn_scoped(scope, work.clone()).is_err() {
+                work();
+            }
+        }
+        drop(sender);
+        for (at, answer) in answers {
+            let asked = due[at];
+            let mut intent = members(asked, "action.result");
+            intent.author = Author::Runtime;
+            intent.links.push(Link { rel: Rel::CausedBy, hash: requests[at] });
+            let recorded = match &answer {
+                Ok(value) => {
+                    let result = [("output", value.clone()), ("status", Value::from("ok"))];
+                    let set = Op::set(Pointer::of(["edges", &asked.path]), value.clone());
+                    intent.with("result", Value::record(result)).with_delta(Delta(vec![set]))
+                }
+                Err(why) => {
+                    let error = Value::record([("message", Value::from(why.as_str()))]);
+                    intent.with("result", Value::record([("error", error), ("status", Value::from("error"))]))
+                }
+            };
+            let kept = propose(recorder, &recorded, &asked.path).and_then(|_| Ok(recorder.commit()?));
+            match (kept, answer) {
+                (Err(error), _) => drop(failed.get_or_insert(error)),
+                (Ok(_), Ok(value)) => made.push((asked.path.clone(), value)),
+                (Ok(_), Err(why)) => {
+                    let (path, call) = (asked.path.clone(), asked.call.clone());
+                    failed.get_or_insert(GraphRefused::Edge { path, call, why }.into());
+                }
+            }
+        }
+    });
+    failed.map_or(Ok(made), Err)
+}
+
+/// Forks the run of a graph before the first of some edges, with another value of each: an injection.
+pub fn inject(
+    repo: &Repo,
+    trace: &Trace,
+    name: RunName,
+    others: &BTreeMap<String, Value>,
+) -> Result<Record, Error> {
+    let recorded = graph_run(trace)?;
+    let mut ticks = Vec::with_capacity(others.len());
+    for path in others.keys() {
+        let tick = recorded.ticks.get(path).copied();
+        ticks.push(
+            tick.ok_or_else(|| GraphRefused::NoEdge { run: trace.name().clone(), path: path.clone() })?,
+        );
+    }
+    ticks.sort_unstable();
+    let first = ticks.first().copied().unwrap_or(trace.tip());
+    let mut terms = crate::fork::ForkTerms::new(name);
+    terms.reason = Some("other values of edges".into());
+    let (mut recorder, _) = repo.fork(trace, first - 1, &terms)?;
+    let mut last = None;
+    for tick in ticks {
+        let content = trace.record(tick)?.content();
+        let path = content
+            .get(EDGE)
+            .and_then(|edge| edge.get("path")?.as_str().map(str::to_owned))
+            .unwrap_or_default();
+        let value = others.get(&path).cloned().unwrap_or(Value::Null);
+        let agent = content.get("agent_id").and_then(Value::as_str).unwrap_or_default().to_owned();
+        let mut intent = Intent::new("action.result".parse().expect("a type of the ontology"), &agent);
+        intent.author = Author::Runtime;
+        let member = |name: &str| content.get(name).cloned().unwrap_or(Value::Null);
+        let set = Op::set(Pointer::of(["edges", &path]), value.clone());
+        let intent = intent
+            .with("action", member("action"))
+            .of_edge(member(EDGE))
+            .with("fork_type", Value::from("injection"))
+            .with("result", Value::record([("output", value), ("status", Value::from("ok"))]))
+            .with_delta(Delta(vec![set]));
+        last = Some(propose(&mut recorder, &intent, &path)?);
+    }
+    recorder.commit()?;
+    last.ok_or_else(|| GraphRefused::NoEdge { run: trace.name().clone(), path: String::new() }.into())
+}

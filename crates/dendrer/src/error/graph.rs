@@ -1,0 +1,84 @@
+//! Why a graph is not run or replayed.
+
+use dendrer_graph::eval::NodeFault;
+use dendrer_object::{Code, RunName};
+
+/// Why a graph is not run or replayed.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum GraphRefused {
+    /// A run was not recorded by a graph.
+    #[error("{0} is not the run of a graph")]
+    NotGraph(RunName),
+    /// What the record of a run says of its graph cannot be read.
+    #[error("what {run} says of its graph cannot be read: {why}")]
+    Malformed {
+        /// The run.
+        run: RunName,
+        /// Why not.
+        why: String,
+    },
+    /// The pack has rules or another engine, and a graph brings the changes of state itself.
+    #[error("the pack of a graph has no rules and no module: its nodes and edges are all that is written")]
+    Rules,
+    /// The pack cannot declare what a graph writes.
+    #[error("the pack cannot declare `edges`, `nodes` and `output`: {0}")]
+    Pack(String),
+    /// An input has no value.
+    #[error("the graph has an input {0}, and no value for it was given")]
+    NoInput(String),
+    /// A node cannot be computed.
+    #[error(transparent)]
+    Node(#[from] NodeFault),
+    /// An effect failed.
+    #[error("{path} {call} failed: {why}")]
+    Edge {
+        /// The path of the edge.
+        path: String,
+        /// The effect.
+        call: String,
+        /// Why.
+        why: String,
+    },
+    /// The closing replay gave something else.
+    #[error("the replay of {run} differs at {path}")]
+    Diverged {
+        /// The run.
+        run: RunName,
+        /// Where.
+        path: String,
+    },
+    /// An intent of the run was refused.
+    #[error("{path} was refused: {why}")]
+    Turned {
+        /// The path of the edge, or the end of the run.
+        path: String,
+        /// The code of the refusal.
+        code: Code,
+        /// Why.
+        why: String,
+    },
+    /// A path names no edge of the run.
+    #[error("{run} has no edge {path}")]
+    NoEdge {
+        /// The run.
+        run: RunName,
+        /// The path.
+        path: String,
+    },
+}
+
+impl GraphRefused {
+    /// The code under which `dendrer explain` knows this error.
+    pub fn code(&self) -> Code {
+        match self {
+            GraphRefused::NotGraph(_) | GraphRefused::NoEdge { .. } => Code::E0938,
+            GraphRefused::Malformed { .. } => Code::E0301,
+            GraphRefused::Rules | GraphRefused::Pack(_) => Code::E0905,
+            GraphRefused::NoInput(_) => Code::E0934,
+            GraphRefused::Node(_) => Code::E0935,
+            GraphRefused::Edge { .. } => Code::E0936,
+            GraphRefused::Diverged { .. } => Code::E0937,
+            GraphRefused::Turned { code, .. } => *code,
+        }
+    }
+}
