@@ -25,6 +25,7 @@ mod fork;
 mod forms;
 mod full;
 mod governance;
+mod graphs;
 mod heads;
 mod help;
 mod honest;

@@ -102,6 +102,9 @@ pub(super) fn notes_of_result(
 /// The type with which the runtime says what a tool answered.
 const RESULT: &str = "action.result";
 
+/// The type with which a goal is completed.
+const COMPLETE: &str = "goal.complete";
+
 /// Members that the kernel and the runtime write.
 const JUDGED: [&str; 2] = ["policy", "anomalies"];
 
@@ -118,7 +121,9 @@ pub(super) fn check(intent: &Intent) -> Result<(), MemberFault> {
     if let Some(name) = JUDGED.into_iter().find(is_judged) {
         return Err(MemberFault::NotYours { name, author: intent.author });
     }
-    if has("result") && type_name != RESULT {
+    // The runtime says with what a goal was completed: the output of a graph.
+    let is_output = intent.author == Author::Runtime && type_name == COMPLETE;
+    if has("result") && type_name != RESULT && !is_output {
         return Err(match intent.author {
             Author::Agent | Author::User => MemberFault::NotYours { name: "result", author: intent.author },
             _ => MemberFault::NoResultHere,

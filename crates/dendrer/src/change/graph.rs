@@ -114,8 +114,9 @@ pub fn run_graph(
     done.author = Author::Runtime;
     let words =
         format!("{} nodes of {}; its replay gave the same output", found.nodes.len(), terms.graph.name);
-    let said = [("description", Value::from(words)), ("output", output)];
-    let done = done.with("intent", Value::record(said)).with_delta(Delta(ops));
+    let result = [("output", output), ("status", Value::from("ok"))];
+    let done = done.with("intent", Value::record([("description", Value::from(words))]));
+    let done = done.with("result", Value::record(result)).with_delta(Delta(ops));
     let record = propose(&mut recorder, &done, "the end of the run")?;
     recorder.commit()?;
     Ok(GraphOutcome { run: terms.run.clone(), digest: form::digest(&form), found, tip: record.id() })

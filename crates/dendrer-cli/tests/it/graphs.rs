@@ -1,0 +1,341 @@
+//! Execution graphs: refused unless they can be replayed, run through executors, replayed from the record alone.
+
+use dendrer_object::{Value, json};
+
+use crate::support::Place;
+
+fn block<'p>(page: &'p str, kind: &str) -> &'p str {
+    page.split("```").find_map(|block| block.strip_prefix(kind)?.strip_prefix('\n')).unwrap()
+}
+
+const PAGE: &str = include_str!("../../../../docs/graphs.md");
+
+/// The graph and the pack of the page, with answers for its effects.
+fn note() -> Place {
+    let place = Place::with_store();
+    for (name, text) in [
+        ("note.graph", block(PAGE, "graph")),
+        ("note.yaml", block(PAGE, "yaml")),
+        ("request.json", r#"{"text":"what is on friday?"}"#),
+        ("model.json", r#"{"day":"friday"}"#),
+        ("calendar.json", r#"{"items":["dentist","lunch"]}"#),
+        ("free.json", r#"{"items":[]}"#),
+        ("monday.json", r#"{"day":"monday"}"#),
+        ("late.graph", "graph late\nn0 parse(today) pure\nreplay(graph, frontier) == output required\n"),
+    ] {
+        std::fs::write(place.path().join(name), text).unwrap();
+    }
+    place
+}
+
+const RUN: [&str; 10] = [
+    "graph",
+    "run",
+    "note.graph",
+    "--pack",
+    "note.yaml",
+    "--input",
+    "request=request.json",
+    "--exec",
+    "model.call=cat model.json",
+    "--exec=tool.cal_read=cat calendar.json",
+];
+
+/// The page shows what the program prints.
+#[test]
+fn the_page_shows_what_is_printed() {
+    let place = note();
+    let mut tried = 0;
+    for block in PAGE.split("```").filter_map(|block| block.strip_prefix("console\n")) {
+        for shown in block.split("$ dendrer ").skip(1) {
+            let (command, expected) = shown.split_once('\n').unwrap();
+            let mut args: Vec<&str> = Vec::new();
+            for (at, part) in command.split('"').enumerate() {
+                if at % 2 == 1 { args.push(part) } else { args.extend(part.split_whitespace()) }
+            }
+            let ran = place.run(&args);
+            assert_eq!(ran.stdout, expected, "{command}: {}", ran.stderr);
+            tried += 1;
+        }
+    }
+    assert!(tried >= 8, "{tried}");
+    // The contract's sentence: from the bundle alone, in another home, with nothing to ask.
+    place.ok(&["export", "run-84f2", "-o", "run.dnd"]);
+    let elsewhere = Place::new();
+    std::fs::copy(place.path().join("run.dnd"), elsewhere.path().join("run.dnd")).unwrap();
+    let again = elsewhere.ok(&["replay", "run.dnd"]);
+    assert!(again.contains("replay(graph, frontier) == output   OK"), "{again}");
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}
+
+/// Y-18, Y-19: each rule, with its place, and nothing is run.
+#[test]
+fn a_graph_that_could_not_be_replayed_is_refused() {
+    let place = note();
+    let check = |text: &str| {
+        std::fs::write(place.path().join("t.graph"), text).unwrap();
+        let (code, answer) = place.json(&["graph", "check", "t.graph", "--pack", "note.yaml"]);
+        let items = answer.get("items").unwrap().as_array().unwrap();
+        let of = |item: &Value| {
+            let text = |name: &str| item.get(name).unwrap().as_str().unwrap().to_owned();
+            assert!(!text("bug").is_empty() && !text("message").is_empty());
+            format!("{}@{}", text("rule"), item.get("line").unwrap())
+        };
+        (code, items.iter().map(of).collect::<Vec<_>>())
+    };
+    let end = "replay(graph, frontier) == output required\n";
+    for (line, rule) in [
+        ("n0 parse(request) pure", "no_contract@2"),
+        ("e1 model.call(request)\nn0 parse(e1) pure\n{end}", "no_rec@2"),
+        ("e1 model.call(request) -> rec frontier[2]\nn0 parse(e1) pure\n{end}", "frontier_index@2"),
+        ("n0 parse(n7) pure\n{end}", "undefined_argument@2"),
+        ("n0 parse(n1) pure\nn1 parse(request) pure\nn2 brief(n0, n1) pure\n{end}", "forward_argument@2"),
+        ("n0 polish(request) pure\n{end}", "undefined_function@2"),
+        ("n0 model.call(request) pure\n{end}", "impure_node@2"),
+        ("e1 tool.mail(request) -> rec frontier[1]\nn0 parse(e1) pure\n{end}", "no_effect_class@2"),
+        (
+            "n0 parse(request) pure\nr1 repeat(n0) until n1\nn1 parse(r1) pure\nend r1\nn2 parse(r1) pure\n{end}",
+            "unbounded_loop@3",
+        ),
+        ("n0 parse(now) pure\n{end}", "ambient_clock@2"),
+        ("n0 today() pure\n{end}", "ambient_clock@2"),
+        ("n0 parse(env.HOME) pure\n{end}", "ambient_environment@2"),
+        ("n0 brief(request, uuid) pure\n{end}", "ambient_chance@2"),
+        ("n0 read_file(\"a\") pure\n{end}", "ambient_file@2"),
+    ] {
+        let (code, found) = check(&format!("graph t\n{}", line.replace("{end}", end)));
+        assert_eq!((code, found.first().map(String::as_str)), (1, Some(rule)), "{line}: {found:?}");
+    }
+    // An ambient name inside a definition that a pure statement uses.
+    let pack = block(PAGE, "yaml")
+        .replace("request.text", "helper(request)")
+        .replace("define:\n", "define:\n  helper(r): now()\n");
+    std::fs::write(place.path().join("ambient.yaml"), pack).unwrap();
+    let (code, answer) = place.json(&["graph", "check", "note.graph", "--pack", "ambient.yaml"]);
+    let first = answer.get("items").unwrap().as_array().unwrap().get(0).unwrap().clone();
+    assert_eq!((code, first.get("rule").unwrap().as_str()), (1, Some("ambient_clock")));
+    // What is refused is not run.
+    std::fs::write(place.path().join("note.graph"), "graph t\nn0 parse(now) pure\n").unwrap();
+    assert_eq!(place.run(&RUN).code, 2);
+    assert_eq!(place.run(&["log", "t"]).code, 3);
+    for text in [
+        "",
+        "n0 parse(x) pure\n",
+        "graph t\nx parse(a) pure\n",
+        "graph t\nn0 parse(a pure\n",
+        "graph t\nr1 repeat(a) max 2 until n1\n",
+    ] {
+        assert_eq!(check(text).0, 1, "{text}");
+    }
+}
+
+/// Y-6, Y-7, Y-23: each way in which a frontier and a graph can part is found at the right edge, with both sides.
+#[test]
+fn each_change_of_a_frontier_is_found_where_it_is() {
+    let place = note();
+    place.ok(&RUN);
+    let text = place.ok(&["export", "run-84f2", "--format", "frontier"]);
+    let lines: Vec<Value> = text.lines().map(|line| json::parse_door(line.as_bytes()).unwrap()).collect();
+    let with = |value: &Value, path: &[&str], new: Value| {
+        fn set(value: &Value, path: &[&str], new: Value) -> Value {
+            let Some((first, rest)) = path.split_first() else { return new };
+            let mut members = value.as_object().unwrap().clone();
+            let inner = set(value.get(first).unwrap_or(&Value::Null), rest, new);
+            members.set(first, inner);
+            Value::Object(members)
+        }
+        set(value, path, new)
+    };
+    let test = |lines: &[Value]| {
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+        std::fs::write(place.path().join("x.frontier"), text).unwrap();
+        let (code, answer) = place.json(&["graph", "test", "x.frontier"]);
+        let divergence = answer
+            .get("items")
+            .unwrap()
+            .as_array()
+            .unwrap()
+            .get(0)
+            .unwrap()
+            .get("divergence")
+            .unwrap()
+            .clone();
+        let text = |name: &str| divergence.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+        (code, text("kind"), text("path"))
+    };
+    assert_eq!(test(&lines), (0, String::new(), String::new()));
+    let [header, e1, e2] = &lines[..] else { panic!("{lines:?}") };
+    let other = json::parse_door(br#"{"day":"monday"}"#).unwrap();
+    let redigested = |edge: &Value, value: &Value| {
+        with(&with(edge, &["value"], value.clone()), &["digest"], Value::from(value.digest()))
+    };
+    let renamed = |edge: &Value, path: &str| with(edge, &["path"], Value::from(path));
+    for (name, changed, kind, path) in [
+        ("removed", vec![header.clone(), e1.clone()], "missing", "e2"),
+        ("added", vec![header.clone(), e1.clone(), e2.clone(), renamed(e2, "e9")], "surplus", "e9"),
+        ("doubled", vec![header.clone(), e1.clone(), e2.clone(), e2.clone()], "duplicate", "e2"),
+        ("swapped", vec![header.clone(), e2.clone(), e1.clone()], "reordered", "e1"),
+        (
+            "value",
+            vec![header.clone(), with(e1, &["value"], other.clone()), e2.clone()],
+            "changed_value",
+            "e1",
+        ),
+        (
+            "value and digest",
+            vec![header.clone(), redigested(e1, &other), e2.clone()],
+            "changed_request",
+            "e2",
+        ),
+        (
+            "arguments",
+            vec![header.clone(), with(e1, &["args"], Value::array([Value::from("x")])), e2.clone()],
+            "changed_request",
+            "e1",
+        ),
+        (
+            "call",
+            vec![header.clone(), with(e1, &["call"], Value::from("tool.cal_read")), e2.clone()],
+            "changed_request",
+            "e1",
+        ),
+        (
+            "node",
+            vec![with(header, &["nodes", "n1"], Value::from("x")), e1.clone(), e2.clone()],
+            "changed_node",
+            "n1",
+        ),
+        (
+            "output",
+            vec![with(header, &["output"], Value::from("x")), e1.clone(), e2.clone()],
+            "changed_output",
+            "output",
+        ),
+        (
+            "input",
+            vec![with(header, &["inputs", "request", "text"], Value::from("x")), e1.clone(), e2.clone()],
+            "changed_request",
+            "e1",
+        ),
+    ] {
+        assert_eq!(test(&changed), (7, kind.to_owned(), path.to_owned()), "{name}");
+    }
+    // A changed pack: the same frontiers are the regression suite.
+    std::fs::write(
+        place.path().join("new.yaml"),
+        block(PAGE, "yaml").replace("size(calendar.items)", "size(calendar.items) + 1"),
+    )
+    .unwrap();
+    let ran = place.run(&["graph", "test", "--runs", "ticks > 0", "--pack", "new.yaml"]);
+    assert!(ran.code == 7 && ran.stdout.contains("FAIL  changed_node at n2: run-84f2\n"), "{}", ran.stdout);
+}
+
+/// A repeat, a condition, a choice, a child, and edges that are asked at once.
+#[test]
+fn repeats_conditions_and_children_are_recorded_and_replayed() {
+    let place = Place::with_store();
+    let graph = "graph counting
+n0 start(request) pure
+r1 repeat(n0) max 5 until n3   # a round is one look at the counter
+e1 tool.add(r1) -> rec frontier[1.*.1]
+n2 keep(e1) pure
+n3 enough(n2) pure
+n4 keep(n2) pure
+end r1
+n5 enough(r1) pure
+e2 model.praise(r1) if n5 -> rec frontier[2]
+e3 clock.now() -> rec frontier[3]
+e4 graph.greet(e2, \"world\") -> rec frontier[4]
+e5 model.praise(r1) if n0 -> rec frontier[5]
+n6 select(n5, e4, \"too little\") pure
+n7 switch(r1, 7, \"seven\", 8, \"eight\", \"more\") pure
+n8 result(n6, n7, e3) pure
+replay(graph, frontier) == output required
+";
+    let child = "graph greet
+n0 join(words, whom) pure
+e1 tool.add(1) -> rec frontier[1]
+n1 join(n0, e1) pure
+replay(graph, frontier) == output required
+";
+    let pack = "name: counting
+version: v1
+define:
+  start(request): request.from
+  keep(n): n
+  enough(n): n >= 7
+  join(a, b): string(a) + ' ' + string(b)
+  \"result(words, n, at)\": \"{'words': words, 'n': n, 'at': at}\"
+tools:
+  tool.add: {effect: read}
+  model.praise: {effect: read}
+  clock.now: {effect: read}
+";
+    for (name, text) in [
+        ("g.graph", graph.replace("if n0", "if n5")),
+        ("c.graph", child.to_owned()),
+        ("p.yaml", pack.to_owned()),
+        ("r.json", r#"{"from":1}"#.to_owned()),
+    ] {
+        std::fs::write(place.path().join(name), text).unwrap();
+    }
+    // Adds 3 to what it is given; needs no other program than the shell's.
+    let add = r#"--exec=tool.add=read l; n=${l#*[}; n=${n%%]*}; echo $((n+3))"#;
+    let run = [
+        "graph",
+        "run",
+        "g.graph",
+        "--pack",
+        "p.yaml",
+        "--child",
+        "c.graph",
+        "--input",
+        "request=r.json",
+        add,
+        "--exec=model.praise=echo well done",
+        "--exec=clock.now=date +%s",
+    ];
+    place.ok(&run);
+    let (_, frontier) = place.json(&["graph", "frontier", "counting"]);
+    let items = frontier.get("items").unwrap().as_array().unwrap();
+    let of = |item: &Value, name: &str| item.get(name).unwrap().as_str().unwrap().to_owned();
+    let places: Vec<String> =
+        items.iter().map(|item| format!("{} {}", of(item, "index"), of(item, "path"))).collect();
+    assert_eq!(places, ["1.1.1 r1.1.e1", "1.2.1 r1.2.e1", "2 e2", "3 e3", "4.1 e4.e1", "5 e5"]);
+    let (_, replayed) = place.json(&["replay", "counting"]);
+    assert_eq!(
+        (replayed.get("made").unwrap().as_str(), replayed.get("ok").unwrap().as_bool()),
+        (Some("graph"), Some(true))
+    );
+    let output = replayed.get("output").unwrap();
+    assert_eq!((of(output, "words"), of(output, "n")), ("well done world 4".to_owned(), "seven".to_owned()));
+    // Both forms of a graph have one digest.
+    let (_, shown) = place.json(&["graph", "show", "counting"]);
+    std::fs::write(place.path().join("g.json"), shown.get("graph").unwrap().to_string()).unwrap();
+    let (_, checked) = place.json(&["graph", "check", "g.json", "--pack", "p.yaml"]);
+    assert_eq!(
+        (checked.get("ok").unwrap().as_bool(), checked.get("digest")),
+        (Some(true), shown.get("digest")),
+        "{checked}"
+    );
+    // A name that is taken, an executor and an input that are missing: nothing is called or recorded.
+    assert_eq!(place.run(&run).code, 5);
+    let without: Vec<&str> =
+        run.iter().copied().filter(|arg| !arg.contains("clock.now")).chain(["--as", "other"]).collect();
+    assert_eq!(place.run(&without).code, 2);
+    assert_eq!(place.run(&["log", "other"]).code, 3);
+    // An effect that fails is on record, and the run stays open.
+    let mut fails = run.to_vec();
+    fails[10] = "--exec=model.praise=exit 3";
+    fails.extend(["--as", "broken"]);
+    let ran = place.run(&fails);
+    assert_eq!(ran.code, 8, "{}", ran.stderr);
+    assert!(place.ok(&["log", "broken"]).contains("error model.praise"), "{}", place.ok(&["log", "broken"]));
+    assert_eq!(place.run(&["replay", "broken"]).code, 7);
+    // Another value, as a fork.
+    std::fs::write(place.path().join("v.json"), "\"fine\"").unwrap();
+    place.ok(&["replay", "counting", "--set", "e2=v.json", "--as", "injected"]);
+    let (_, injected) = place.json(&["show", "injected@tip"]);
+    assert_eq!(injected.get("content").unwrap().get("fork_type").unwrap().as_str(), Some("injection"));
+    assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}
