@@ -6,7 +6,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dendrer_object::Code;
 
 use crate::functions::{Functions, words};
-use crate::{Argument, Body, Graph, Reference, Statement, last_node};
+use crate::{Argument, Graph, Reference, Statement, StatementBody, last_node};
 
 /// A rule of the compiler.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -211,7 +211,7 @@ pub fn check(
     for statement in &graph.statements {
         if !used.contains(&statement.id) && Some(&*statement.id) != output {
             let message = match statement.body {
-                Body::Edge { .. } => "its value is recorded and nothing uses it",
+                StatementBody::Edge { .. } => "its value is recorded and nothing uses it",
                 _ => "nothing uses its value",
             };
             warnings.push(GraphWarning {
@@ -253,11 +253,11 @@ impl Checker<'_> {
                 self.fault(statement, GraphRule::Syntax, format!("{} stands twice", statement.id));
             }
             match &statement.body {
-                Body::Node { call, args } => {
+                StatementBody::Node { call, args } => {
                     self.arguments(statement, args, &known, all);
                     self.function(statement, call, args.len());
                 }
-                Body::Edge { call, args, is_recorded, index } => {
+                StatementBody::Edge { call, args, is_recorded, index } => {
                     place += 1;
                     self.arguments(statement, args, &known, all);
                     let due = format!("{prefix}{place}");
@@ -294,7 +294,7 @@ impl Checker<'_> {
                         None => {}
                     }
                 }
-                Body::Repeat { from, max, until, statements } => {
+                StatementBody::Repeat { from, max, until, statements } => {
                     place += 1;
                     self.arguments(statement, std::slice::from_ref(from), &known, all);
                     if max.is_none() {

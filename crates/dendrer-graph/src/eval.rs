@@ -1,4 +1,4 @@
-//! Evaluation: the values of all nodes from inputs and edge values, and what the edges ask.
+//! GraphValues: the values of all nodes from inputs and edge values, and what the edges ask.
 //!
 //! The same walk serves a run and its replay: a run brings values as its effects answer, a replay those that were recorded.
 
@@ -7,14 +7,14 @@ use std::collections::BTreeMap;
 use dendrer_object::{Digest, Value, json};
 
 use crate::functions::Functions;
-use crate::{Argument, Body, Graph, Reference, Statement, last_node};
+use crate::{Argument, Graph, Reference, Statement, StatementBody, last_node};
 
 /// How many rounds a repeat may have, whatever its text says.
 pub const ROUNDS_MAX: u64 = 100_000;
 
 /// What an edge asks.
 #[derive(Debug, Clone, PartialEq)]
-pub struct Asked {
+pub struct EdgeRequest {
     /// The ids on the way to it: `e1`, `r1.3.e2`, `e3.e1`.
     pub path: String,
     /// Its place in the frontier: `1`, `2.3.1`, `3.1`.
@@ -25,6 +25,17 @@ pub struct Asked {
     pub args: Vec<Value>,
     /// The digest of both.
     pub asked: Digest,
+}
+
+impl EdgeRequest {
+    /// The line that an executor reads.
+    pub fn to_value(&self) -> Value {
+        Value::record([
+            ("args", Value::array(self.args.iter().cloned())),
+            ("call", Value::from(self.call.as_str())),
+            ("path", Value::from(self.path.as_str())),
+        ])
+    }
 }
 
 /// The digest of what an edge asks.
@@ -45,18 +56,18 @@ pub struct NodeFault {
 
 /// What an evaluation found.
 #[derive(Debug, Clone, Default)]
-pub struct Evaluation {
+pub struct GraphValues {
     /// The value of each node, by path, in canonical order.
     pub nodes: Vec<(String, Value)>,
     /// What each edge asked that was reached, in canonical order, and whether a value was there for it.
-    pub edges: Vec<(Asked, bool)>,
+    pub edges: Vec<(EdgeRequest, bool)>,
     /// The output, once every value is there.
     pub output: Option<Value>,
 }
 
-impl Evaluation {
+impl GraphValues {
     /// The edges whose value is not there yet.
-    pub fn due(&self) -> impl Iterator<Item = &Asked> {
+    pub fn due(&self) -> impl Iterator<Item = &EdgeRequest> {
         self.edges.iter().filter(|(_, is_there)| !is_there).map(|(asked, _)| asked)
     }
 }
@@ -67,16 +78,16 @@ pub fn evaluate(
     children: &BTreeMap<String, Graph>,
     functions: &Functions,
     inputs: &BTreeMap<String, Value>,
-    values: &mut dyn FnMut(&Asked) -> Option<Value>,
-) -> Result<Evaluation, NodeFault> {
+    values: &mut dyn FnMut(&EdgeRequest) -> Option<Value>,
+) -> Result<GraphValues, NodeFault> {
     let mut functions = functions.clone();
     for statement in graph.each().into_iter().chain(children.values().flat_map(|child| child.each())) {
-        if let Body::Node { call, args } = &statement.body {
+        if let StatementBody::Node { call, args } = &statement.body {
             let fault = |why| NodeFault { path: statement.id.clone(), why };
             functions.prepare(call, args.len()).map_err(fault)?;
         }
     }
-    let mut walk = Walk { children, functions: &functions, values, found: Evaluation::default() };
+    let mut walk = Walk { children, functions: &functions, values, found: GraphValues::default() };
     let mut scope = Scope { inputs, known: BTreeMap::new() };
     walk.list(&graph.statements, "", "", &mut scope)?;
     walk.found.output = graph.output().and_then(|id| scope.known.get(id).cloned().flatten());
@@ -130,8 +141,8 @@ impl Scope<'_> {
 struct Walk<'w> {
     children: &'w BTreeMap<String, Graph>,
     functions: &'w Functions,
-    values: &'w mut dyn FnMut(&Asked) -> Option<Value>,
-    found: Evaluation,
+    values: &'w mut dyn FnMut(&EdgeRequest) -> Option<Value>,
+    found: GraphValues,
 }
 
 impl Walk<'_> {
@@ -145,7 +156,7 @@ impl Walk<'_> {
         let mut place = 0;
         for statement in statements {
             let here = format!("{path}{}", statement.id);
-            if !matches!(statement.body, Body::Node { .. }) {
+            if !matches!(statement.body, StatementBody::Node { .. }) {
                 place += 1;
             }
             let holds = match &statement.condition {
@@ -162,7 +173,7 @@ impl Walk<'_> {
                 match (holds, &statement.body) {
                     (None, _) => None,
                     (Some(false), _) => Some(Value::Null),
-                    (_, Body::Node { call, args }) => match scope.arguments(args, &here)? {
+                    (_, StatementBody::Node { call, args }) => match scope.arguments(args, &here)? {
                         None => None,
                         Some(args) => {
                             let made = self.functions.call(call, &args);
@@ -172,11 +183,11 @@ impl Walk<'_> {
                             })?)
                         }
                     },
-                    (_, Body::Edge { call, args, .. }) => match scope.arguments(args, &here)? {
+                    (_, StatementBody::Edge { call, args, .. }) => match scope.arguments(args, &here)? {
                         None => None,
                         Some(args) => self.edge(call, args, &here, &format!("{index}{place}"))?,
                     },
-                    (_, Body::Repeat { from, max, until, statements }) => {
+                    (_, StatementBody::Repeat { from, max, until, statements }) => {
                         let first = scope.arguments(std::slice::from_ref(from), &here)?;
                         match first.and_then(|mut values| values.pop()) {
                             None => None,
@@ -188,7 +199,7 @@ impl Walk<'_> {
                         }
                     }
                 };
-            if let (Body::Node { .. }, Some(value)) = (&statement.body, &value) {
+            if let (StatementBody::Node { .. }, Some(value)) = (&statement.body, &value) {
                 self.found.nodes.push((here, value.clone()));
             }
             scope.known.insert(statement.id.clone(), value);
@@ -219,7 +230,7 @@ impl Walk<'_> {
             self.list(&child.statements, &format!("{path}."), &format!("{index}."), &mut scope)?;
             return Ok(child.output().and_then(|id| scope.known.get(id).cloned().flatten()));
         }
-        let asked = Asked {
+        let asked = EdgeRequest {
             path: path.to_owned(),
             index: index.to_owned(),
             call: call.to_owned(),

@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use dendrer_object::{Digest, Object, Value, json};
 
 use crate::text::{DEPTH_MAX, SyntaxFault, reference};
-use crate::{Argument, Body, Graph, Statement, is_id};
+use crate::{Argument, Graph, Statement, StatementBody, is_id};
 
 /// Writes a graph, with the graphs that it runs.
 pub fn to_value(graph: &Graph, children: &BTreeMap<String, Graph>) -> Value {
@@ -44,11 +44,11 @@ fn statement(statement: &Statement) -> Value {
         members.push(("if", Value::from(condition.text())));
     }
     match &statement.body {
-        Body::Node { .. } => members.push(("pure", Value::from(true))),
-        Body::Edge { is_recorded, index, .. } => {
+        StatementBody::Node { .. } => members.push(("pure", Value::from(true))),
+        StatementBody::Edge { is_recorded, index, .. } => {
             members.extend(is_recorded.then(|| ("rec", Value::from(index.as_deref().unwrap_or("")))));
         }
-        Body::Repeat { from, max, until, statements } => {
+        StatementBody::Repeat { from, max, until, statements } => {
             let repeat = [
                 ("from", argument(from)),
                 ("max", Value::from(*max)),
@@ -61,7 +61,7 @@ fn statement(statement: &Statement) -> Value {
     Value::record(members)
 }
 
-/// Reads a graph, and the graphs that it runs. The contract's line has no place in this form: whoever writes it asks for it.
+/// Reads a graph, and the graphs that it runs. This form has no line for the contract: it is always asked for.
 pub fn read(value: &Value) -> Result<(Graph, BTreeMap<String, Graph>), SyntaxFault> {
     let fault = |message: &str| SyntaxFault {
         line: 0,
@@ -116,7 +116,7 @@ fn read_statements(value: Option<&Value>, depth: usize) -> Result<Vec<Statement>
             }
         };
         let body = match one.get("repeat") {
-            Some(repeat) => Body::Repeat {
+            Some(repeat) => StatementBody::Repeat {
                 from: repeat.get("from").and_then(argument).ok_or_else(|| fault("a repeat has \"from\""))?,
                 max: repeat.get("max").and_then(Value::as_u64),
                 until: repeat
@@ -136,8 +136,8 @@ fn read_statements(value: Option<&Value>, depth: usize) -> Result<Vec<Statement>
                 let args = args.ok_or_else(|| fault("an argument is {\"ref\":...} or {\"value\":...}"))?;
                 let (call, rec) = (call.to_owned(), one.get("rec").and_then(Value::as_str));
                 match one.get("pure").and_then(Value::as_bool) {
-                    Some(true) if id.starts_with('n') => Body::Node { call, args },
-                    _ if id.starts_with('e') => Body::Edge {
+                    Some(true) if id.starts_with('n') => StatementBody::Node { call, args },
+                    _ if id.starts_with('e') => StatementBody::Edge {
                         call,
                         args,
                         is_recorded: rec.is_some(),

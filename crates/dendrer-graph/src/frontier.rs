@@ -5,7 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dendrer_object::{Digest, Value};
 
 use crate::Graph;
-use crate::eval::{Asked, Evaluation, NodeFault, evaluate};
+use crate::eval::{EdgeRequest, GraphValues, NodeFault, evaluate};
 use crate::functions::Functions;
 
 /// A recorded edge value.
@@ -104,7 +104,7 @@ pub fn replay(
     children: &BTreeMap<String, Graph>,
     functions: &Functions,
     frontier: &Frontier,
-) -> Result<(Evaluation, Option<FrontierDivergence>), NodeFault> {
+) -> Result<(GraphValues, Option<FrontierDivergence>), NodeFault> {
     let mut by_path: BTreeMap<&str, &RecordedEdge> = BTreeMap::new();
     let mut twice = BTreeSet::new();
     for edge in &frontier.edges {
@@ -118,7 +118,7 @@ pub fn replay(
     let mut note = |found: FrontierDivergence| {
         first.get_or_insert(found);
     };
-    let mut values = |asked: &Asked| -> Option<Value> {
+    let mut values = |asked: &EdgeRequest| -> Option<Value> {
         let own = request(&asked.call, &asked.args);
         met.insert(asked.path.clone());
         let part = |kind, expected, got| FrontierDivergence { kind, path: asked.path.clone(), expected, got };
@@ -196,7 +196,7 @@ pub struct Substituted {
     /// Edges that are asked something else now, and everything that depends on them.
     pub unknown: Vec<String>,
     /// What was evaluated.
-    pub found: Evaluation,
+    pub found: GraphValues,
 }
 
 /// Evaluates a graph over a frontier in which some edges have another value. A recorded value is not given to an edge that is asked
@@ -211,7 +211,7 @@ pub fn substitute(
     let by_path: BTreeMap<&str, &RecordedEdge> =
         frontier.edges.iter().map(|edge| (&*edge.path, edge)).collect();
     let mut unknown = Vec::new();
-    let found = evaluate(graph, children, functions, &frontier.inputs, &mut |asked: &Asked| {
+    let found = evaluate(graph, children, functions, &frontier.inputs, &mut |asked: &EdgeRequest| {
         if let Some(other) = others.get(&asked.path) {
             return Some(other.clone());
         }
@@ -233,7 +233,7 @@ pub fn substitute(
             }
         }
     }
-    // What was there and is not computed now waits for an edge that nobody asked.
+    // What was there and is not computed now waits for an edge without a value.
     let waits = frontier.nodes.keys().filter(|path| !made.contains_key(&***path)).cloned();
     answer.unknown.extend(waits);
     let asked: BTreeSet<&str> = found.edges.iter().map(|(asked, _)| &*asked.path).collect();

@@ -2,7 +2,7 @@
 //! research note R-001).
 //!
 //! A graph is read ([`text`], [`form`]), checked before it runs ([`check`]), and evaluated over recorded edge values ([`eval`]).
-//! Nothing here calls an effect: whoever evaluates a graph is told what each edge asks, and brings the value.
+//! Nothing here calls an effect: the caller of an evaluation is told what each edge asks, and brings the value.
 //!
 //! Pure: no clock, chance, environment or I/O; equal graphs, inputs and edge values give equal bytes.
 
@@ -32,7 +32,7 @@ pub struct Statement {
     /// Its id: `n`, `e` or `r` and digits.
     pub id: String,
     /// What it does.
-    pub body: Body,
+    pub body: StatementBody,
     /// The statement whose value it needs to be true; otherwise its value is null.
     pub condition: Option<Reference>,
     /// Where it is in the text; 0 where it was not text.
@@ -43,7 +43,7 @@ pub struct Statement {
 
 /// What a statement does.
 #[derive(Debug, Clone, PartialEq)]
-pub enum Body {
+pub enum StatementBody {
     /// Computes a value from its arguments alone.
     Node {
         /// The function.
@@ -119,8 +119,8 @@ impl Statement {
     /// The call and the arguments of a node or an edge.
     pub fn call(&self) -> Option<(&str, &[Argument])> {
         match &self.body {
-            Body::Node { call, args } | Body::Edge { call, args, .. } => Some((call, args)),
-            Body::Repeat { .. } => None,
+            StatementBody::Node { call, args } | StatementBody::Edge { call, args, .. } => Some((call, args)),
+            StatementBody::Repeat { .. } => None,
         }
     }
 }
@@ -136,7 +136,7 @@ impl Graph {
         fn walk<'g>(statements: &'g [Statement], found: &mut Vec<&'g Statement>) {
             for statement in statements {
                 found.push(statement);
-                if let Body::Repeat { statements, .. } = &statement.body {
+                if let StatementBody::Repeat { statements, .. } = &statement.body {
                     walk(statements, found);
                 }
             }
@@ -156,7 +156,7 @@ impl Graph {
         };
         for statement in self.each() {
             let from = match &statement.body {
-                Body::Repeat { from: Argument::Reference(reference), .. } => Some(reference),
+                StatementBody::Repeat { from: Argument::Reference(reference), .. } => Some(reference),
                 _ => None,
             };
             let args = statement.call().map_or(&[][..], |(_, args)| args);
@@ -172,6 +172,6 @@ impl Graph {
 
 /// The id of the last `n` statement of a list.
 pub(crate) fn last_node(statements: &[Statement]) -> Option<&str> {
-    let nodes = statements.iter().filter(|statement| matches!(statement.body, Body::Node { .. }));
-    nodes.last().map(|statement| &*statement.id)
+    let is_node = |statement: &&Statement| matches!(statement.body, StatementBody::Node { .. });
+    statements.iter().rev().find(is_node).map(|statement| &*statement.id)
 }

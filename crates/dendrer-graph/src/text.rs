@@ -2,7 +2,7 @@
 
 use dendrer_object::json;
 
-use crate::{Argument, Body, Graph, Reference, Statement};
+use crate::{Argument, Graph, Reference, Statement, StatementBody};
 
 /// Why a text is no graph.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -83,10 +83,10 @@ pub fn parse(text: &str) -> Result<Graph, SyntaxFault> {
         }
         let statement = statement(&line)?;
         match statement.body {
-            Body::Repeat { .. } if open.len() == DEPTH_MAX => {
+            StatementBody::Repeat { .. } if open.len() == DEPTH_MAX => {
                 return Err(line.fault(format!("repeats are nested {DEPTH_MAX} deep at most")));
             }
-            Body::Repeat { .. } => open.push(statement),
+            StatementBody::Repeat { .. } => open.push(statement),
             _ => place(&mut graph, &mut open, statement),
         }
     }
@@ -99,7 +99,7 @@ pub fn parse(text: &str) -> Result<Graph, SyntaxFault> {
 
 fn place(graph: &mut Graph, open: &mut [Statement], statement: Statement) {
     match open.last_mut().map(|repeat| &mut repeat.body) {
-        Some(Body::Repeat { statements, .. }) => statements.push(statement),
+        Some(StatementBody::Repeat { statements, .. }) => statements.push(statement),
         _ => graph.statements.push(statement),
     }
 }
@@ -111,7 +111,7 @@ fn is_contract(text: &str) -> bool {
     joined.strip_prefix(CONTRACT).is_some_and(|rest| matches!(rest, "" | " required"))
 }
 
-/// Cuts a comment off; a `#` in a text is none.
+/// Cuts a comment off. A `#` in quotes is part of the text.
 fn without_comment(line: &str) -> &str {
     let (mut quoted, mut escaped) = (false, false);
     for (at, c) in line.char_indices() {
@@ -154,14 +154,14 @@ fn statement(line: &Line<'_>) -> Result<Statement, SyntaxFault> {
         }
     };
     let body = match (id.as_bytes()[0], tail) {
-        (b'n', "pure") => Body::Node { call: call.to_owned(), args },
+        (b'n', "pure") => StatementBody::Node { call: call.to_owned(), args },
         (b'n', _) => return Err(line.fault("a node is `n0 NAME(ARGUMENTS) pure`")),
         (_, tail) => edge(line, call, args, tail)?,
     };
     Ok(Statement { id: id.to_owned(), body, condition, line: line.number, column: line.column })
 }
 
-fn edge(line: &Line<'_>, call: &str, args: Vec<Argument>, tail: &str) -> Result<Body, SyntaxFault> {
+fn edge(line: &Line<'_>, call: &str, args: Vec<Argument>, tail: &str) -> Result<StatementBody, SyntaxFault> {
     let recorded = tail.strip_prefix("->").map(str::trim);
     if recorded.is_none() && !tail.is_empty() {
         return Err(line.fault("an edge is `e1 NAME(ARGUMENTS) -> rec frontier[1]`"));
@@ -172,7 +172,7 @@ fn edge(line: &Line<'_>, call: &str, args: Vec<Argument>, tail: &str) -> Result<
         return Err(line.fault("an edge is `e1 NAME(ARGUMENTS) -> rec frontier[1]`"));
     }
     let (call, index) = (call.to_owned(), index.map(str::to_owned));
-    Ok(Body::Edge { call, args, is_recorded: place.is_some(), index })
+    Ok(StatementBody::Edge { call, args, is_recorded: place.is_some(), index })
 }
 
 fn repeat(
@@ -191,7 +191,7 @@ fn repeat(
     };
     let mut args = args.into_iter();
     let (Some(from), None, "repeat") = (args.next(), args.next(), call) else { return Err(line.fault(FORM)) };
-    let body = Body::Repeat { from, max, until: until.to_owned(), statements: Vec::new() };
+    let body = StatementBody::Repeat { from, max, until: until.to_owned(), statements: Vec::new() };
     Ok(Statement { id: id.to_owned(), body, condition: None, line: line.number, column: line.column })
 }
 

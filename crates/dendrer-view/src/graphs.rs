@@ -16,7 +16,7 @@ pub struct GraphCheckAnswer<'g> {
     pub file: &'g str,
     /// The text, to show places in; empty for the JSON form.
     pub text: &'g str,
-    /// The graph; `None` if the text is none.
+    /// The graph; `None` if the text cannot be read.
     pub graph: Option<&'g Graph>,
     /// The digest of the graph.
     pub digest: Option<Digest>,

@@ -11,11 +11,11 @@ use dendrer::address::Address;
 use dendrer::ask::runs::{self, RunsOrder, RunsQuestion};
 use dendrer::change::graph::GraphTerms;
 use dendrer::graph::check::{GraphFinding, GraphRule, GraphWarning, check};
-use dendrer::graph::eval::Asked;
+use dendrer::graph::eval::EdgeRequest;
 use dendrer::graph::frontier::replay;
 use dendrer::graph::functions::Functions;
 use dendrer::graph::text::TEXT_SIZE_MAX;
-use dendrer::graph::{Body, Graph, form, text};
+use dendrer::graph::{Graph, StatementBody, form, text};
 use dendrer::pack::yaml::Document;
 use dendrer::run::frontier::{self, GraphRun, graph_run};
 use dendrer::store::prelude::*;
@@ -300,7 +300,7 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
         args.exec.iter().map(|text| pair("--exec", "CALL=CMD", text)).collect::<Result<_>>()?;
     let calls = std::iter::once(graph).chain(checked.children.values()).flat_map(Graph::each);
     let unanswered = calls.filter_map(|statement| match &statement.body {
-        Body::Edge { call, .. } if !call.starts_with("graph.") => Some(call),
+        StatementBody::Edge { call, .. } if !call.starts_with("graph.") => Some(call),
         _ => None,
     });
     if let Some(call) = unanswered.into_iter().find(|call| !commands.contains_key(&***call)) {
@@ -320,7 +320,7 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
     }
     context::say_no_key(&repo, out)?;
     let terms = GraphTerms { run: name.clone(), graph, children: &checked.children, pack: &source, inputs };
-    let executor = |asked: &Asked| answer(commands[&*asked.call], asked);
+    let executor = |asked: &EdgeRequest| answer(commands[&*asked.call], asked);
     let made = repo.run_graph(&terms, &executor);
     context::close(repo)?;
     let made = made.map_err(|error| {
@@ -337,19 +337,14 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
 }
 
 /// Asks a command for the value of an edge.
-fn answer(command: &str, asked: &Asked) -> std::result::Result<Value, String> {
-    let line = Value::record([
-        ("args", Value::array(asked.args.iter().cloned())),
-        ("call", Value::from(asked.call.as_str())),
-        ("path", Value::from(asked.path.as_str())),
-    ]);
+fn answer(command: &str, asked: &EdgeRequest) -> std::result::Result<Value, String> {
     let mut child = shell(command)
         .stdin(Stdio::piped())
         .stdout(Stdio::piped())
         .spawn()
         .map_err(|error| format!("the command cannot be run: {error}"))?;
     let stdin = child.stdin.take();
-    let line = format!("{}\n", quote::json(&line));
+    let line = format!("{}\n", quote::json(&asked.to_value()));
     // Written by a thread of its own: the command may answer before it has read all.
     let output = std::thread::scope(|scope| {
         scope.spawn(move || {

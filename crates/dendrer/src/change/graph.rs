@@ -4,7 +4,7 @@
 use std::collections::BTreeMap;
 use std::sync::mpsc;
 
-use dendrer_graph::eval::{Asked, Evaluation, evaluate};
+use dendrer_graph::eval::{EdgeRequest, GraphValues, evaluate};
 use dendrer_graph::frontier::replay;
 use dendrer_graph::functions::Functions;
 use dendrer_graph::{Graph, form};
@@ -22,7 +22,7 @@ use crate::run::frontier::graph_run;
 use crate::trace::Trace;
 
 /// Asks an effect for the value of an edge. The error is a sentence.
-pub type Executor<'e> = dyn Fn(&Asked) -> Result<Value, String> + Sync + 'e;
+pub type AskEdge<'e> = dyn Fn(&EdgeRequest) -> Result<Value, String> + Sync + 'e;
 
 /// How a graph is run.
 #[derive(Debug)]
@@ -47,14 +47,14 @@ pub struct GraphOutcome {
     /// The digest of the graph.
     pub digest: Digest,
     /// What was evaluated.
-    pub found: Evaluation,
+    pub found: GraphValues,
     /// The last record.
     pub tip: Digest,
 }
 
 impl Repo {
     /// Runs a graph, and records its frontier.
-    pub fn run_graph(&self, terms: &GraphTerms<'_>, executor: &Executor<'_>) -> Result<GraphOutcome, Error> {
+    pub fn run_graph(&self, terms: &GraphTerms<'_>, executor: &AskEdge<'_>) -> Result<GraphOutcome, Error> {
         run_graph(self.writer()?, terms, executor, self.environment())
     }
 }
@@ -65,7 +65,7 @@ impl Repo {
 pub fn run_graph(
     store: &Shared,
     terms: &GraphTerms<'_>,
-    executor: &Executor<'_>,
+    executor: &AskEdge<'_>,
     surroundings: Box<dyn Environment>,
 ) -> Result<GraphOutcome, Error> {
     for input in terms.graph.inputs() {
@@ -83,11 +83,12 @@ pub fn run_graph(
     recorder.commit()?;
     let mut known: BTreeMap<String, Value> = BTreeMap::new();
     let found = loop {
-        let found = evaluate(terms.graph, terms.children, &functions, &terms.inputs, &mut |asked: &Asked| {
-            known.get(&asked.path).cloned()
-        })
-        .map_err(GraphRefused::Node)?;
-        let due: Vec<&Asked> = found.due().collect();
+        let found =
+            evaluate(terms.graph, terms.children, &functions, &terms.inputs, &mut |asked: &EdgeRequest| {
+                known.get(&asked.path).cloned()
+            })
+            .map_err(GraphRefused::Node)?;
+        let due: Vec<&EdgeRequest> = found.due().collect();
         if due.is_empty() {
             break found;
         }
@@ -160,10 +161,10 @@ fn propose(recorder: &mut Recorder, intent: &Intent, path: &str) -> Result<Recor
 fn ask(
     recorder: &mut Recorder,
     terms: &GraphTerms<'_>,
-    due: &[&Asked],
-    executor: &Executor<'_>,
+    due: &[&EdgeRequest],
+    executor: &AskEdge<'_>,
 ) -> Result<Vec<(String, Value)>, Error> {
-    let members = |asked: &Asked, type_name: &str| {
+    let members = |asked: &EdgeRequest, type_name: &str| {
         let action = Value::record([
             ("params", Value::array(asked.args.iter().cloned())),
             ("tool", Value::from(asked.call.as_str())),
@@ -210,7 +211,7 @@ fn ask(
                     intent.with("result", Value::record([("error", error), ("status", Value::from("error"))]))
                 }
             };
-            let kept = propose(recorder, &recorded, &asked.path).and_then(|_| Ok(recorder.commit()?));
+            let kept = propose(recorder, &recorded, &asked.path).and_then(|_| recorder.commit());
             match (kept, answer) {
                 (Err(error), _) => drop(failed.get_or_insert(error)),
                 (Ok(_), Ok(value)) => made.push((asked.path.clone(), value)),
