@@ -1,0 +1,302 @@
+//! Random graphs beside a slow interpreter, and random changes of their frontiers.
+//!
+//! 1,000 graphs; 10,000 with `DENDRER_DEEP=1`. The interpreter walks the text with a table of values and asks a world that answers
+//! otherwise each time; ambient names are traps in it. The compiler accepts no graph on which a trap fires.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::cell::RefCell;
+use std::collections::BTreeMap;
+
+use dendrer_graph::check::{GraphRule, ambient, check};
+use dendrer_graph::eval::{EdgeRequest, evaluate};
+use dendrer_graph::frontier::{DivergenceKind, Frontier, RecordedEdge, replay};
+use dendrer_graph::functions::Functions;
+use dendrer_graph::{form, text};
+use dendrer_object::{Value, json};
+
+/// A sequence of numbers that is the same everywhere (SplitMix64).
+struct Dice(u64);
+
+impl Dice {
+    fn below(&mut self, n: u64) -> u64 {
+        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
+        let mut z = self.0;
+        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
+        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
+        (z ^ (z >> 31)) % n
+    }
+}
+
+fn functions() -> Functions {
+    let pack = r#"{"define":{"same(a)":"a","pair(a, b)":"[a, b]","wrap(a)":"{'w': a}","is_seven(a)":"a == 7","sneaky(a)":"now()"},"tools":{"model.call":{"effect":"read"},"tool.look":{"effect":"read"},"clock.now":{"effect":"read"}}}"#;
+    Functions::of(&json::parse_door(pack.as_bytes()).unwrap())
+}
+
+/// A statement of a drawn graph, as the slow interpreter reads it.
+struct Drawn {
+    id: String,
+    call: String,
+    args: Vec<String>,
+    is_edge: bool,
+}
+
+/// Draws a graph as text. `fault` breaks one rule in it.
+fn draw(dice: &mut Dice, fault: Option<GraphRule>) -> (String, Vec<Drawn>) {
+    let count = 3 + dice.below(10);
+    let mut drawn: Vec<Drawn> = Vec::new();
+    let mut lines = vec!["graph g".to_owned()];
+    let mut edges = 0;
+    let broken = dice.below(count - 1);
+    for at in 0..count {
+        let is_edge = at + 1 < count && dice.below(3) == 0;
+        let arity = if is_edge { 1 + dice.below(2) } else { 1 };
+        let mut args: Vec<String> = (0..arity)
+            .map(|_| match dice.below(4) {
+                0 => "request".to_owned(),
+                1 => dice.below(100).to_string(),
+                _ if drawn.is_empty() => "\"text\"".to_owned(),
+                _ => drawn[dice.below(drawn.len() as u64) as usize].id.clone(),
+            })
+            .collect();
+        let mut call = match is_edge {
+            true => ["model.call", "tool.look", "clock.now"][dice.below(3) as usize],
+            false => ["same", "wrap", "is_seven"][dice.below(3) as usize],
+        }
+        .to_owned();
+        if !is_edge && dice.below(4) == 0 {
+            call = "pair".to_owned();
+            args.push("request".to_owned());
+        }
+        let id = format!("{}{at}", if is_edge { "e" } else { "n" });
+        let mut tail = if is_edge {
+            edges += 1;
+            format!("-> rec frontier[{edges}]")
+        } else {
+            "pure".to_owned()
+        };
+        if at == broken {
+            let name =
+                |names: &[&str], dice: &mut Dice| names[dice.below(names.len() as u64) as usize].to_owned();
+            match fault {
+                Some(GraphRule::AmbientClock) if !is_edge && dice.below(2) == 0 => call = "sneaky".to_owned(),
+                Some(GraphRule::AmbientClock) => args[0] = name(&["now", "today", "clock.time"], dice),
+                Some(GraphRule::AmbientEnvironment) => {
+                    args[0] = name(&["env.HOME", "argv", "cwd", "host"], dice)
+                }
+                Some(GraphRule::AmbientChance) => args[0] = name(&["random", "uuid", "chance.dice"], dice),
+                Some(GraphRule::AmbientFile) => args[0] = name(&["file.text", "open"], dice),
+                Some(GraphRule::UndefinedArgument) => args[0] = "n99".to_owned(),
+                Some(GraphRule::ForwardArgument) => args[0] = format!("n{}", count - 1),
+                Some(GraphRule::NoRec) if is_edge => tail = String::new(),
+                Some(GraphRule::FrontierIndex) if is_edge => tail = "-> rec frontier[77]".to_owned(),
+                Some(GraphRule::NoEffectClass) if is_edge => call = "tool.mail".to_owned(),
+                Some(GraphRule::UndefinedFunction) if !is_edge => call = "polish".to_owned(),
+                Some(GraphRule::ImpureNode) if !is_edge => call = "model.call".to_owned(),
+                _ => {}
+            }
+        }
+        lines.push(format!("{id} {call}({}) {tail}", args.join(", ")));
+        drawn.push(Drawn { id, call, args, is_edge });
+    }
+    lines.push("replay(graph, frontier) == output required".to_owned());
+    (lines.join("\n") + "\n", drawn)
+}
+
+/// The slow interpreter: a table of values, an answer of the world for each edge. The error is a trap that fired, or a name that has
+/// no value.
+fn interpret(
+    drawn: &[Drawn],
+    request: &Value,
+    answer: &mut dyn FnMut(&str, &str, &[Value]) -> Value,
+) -> Result<BTreeMap<String, Value>, String> {
+    let mut table: BTreeMap<String, Value> = BTreeMap::new();
+    for one in drawn {
+        let mut args = Vec::new();
+        for arg in &one.args {
+            args.push(match arg.as_str() {
+                "request" => request.clone(),
+                name if ambient(name).is_some() => return Err(format!("trap: {name}")),
+                literal if literal.starts_with('"') || literal.bytes().all(|c| c.is_ascii_digit()) => {
+                    json::parse_door(literal.as_bytes()).unwrap()
+                }
+                name => table.get(name).cloned().ok_or_else(|| format!("no value: {name}"))?,
+            });
+        }
+        let value = match one.call.as_str() {
+            call if one.is_edge => answer(&one.id, call, &args),
+            "same" => args[0].clone(),
+            "pair" => Value::array(args.clone()),
+            "wrap" => Value::record([("w", args[0].clone())]),
+            "is_seven" => Value::from(args[0] == Value::from(7u64)),
+            "sneaky" => return Err("trap: now".to_owned()),
+            other => return Err(format!("no function: {other}")),
+        };
+        table.insert(one.id.clone(), value);
+    }
+    Ok(table)
+}
+
+fn deep(few: u64, many: u64) -> u64 {
+    if std::env::var_os("DENDRER_DEEP").is_some() { many } else { few }
+}
+
+#[test]
+fn what_the_compiler_accepts_is_what_the_slow_interpreter_computes() {
+    let functions = functions();
+    let request = Value::from("what is on friday?");
+    let rules = [
+        GraphRule::AmbientClock,
+        GraphRule::AmbientEnvironment,
+        GraphRule::AmbientChance,
+        GraphRule::AmbientFile,
+        GraphRule::UndefinedArgument,
+        GraphRule::ForwardArgument,
+        GraphRule::NoRec,
+        GraphRule::FrontierIndex,
+        GraphRule::NoEffectClass,
+        GraphRule::UndefinedFunction,
+        GraphRule::ImpureNode,
+    ];
+    let mut refused: BTreeMap<GraphRule, u64> = BTreeMap::new();
+    let mut accepted = 0;
+    let count = deep(1_000, 10_000);
+    for number in 0..count {
+        let mut dice = Dice(number);
+        let fault = (number % 3 > 0).then(|| rules[dice.below(rules.len() as u64) as usize]);
+        let (written, drawn) = draw(&mut dice, fault);
+        let graph = text::parse(&written).unwrap_or_else(|error| panic!("{error}\n{written}"));
+        let (findings, _) = check(&graph, &functions, &BTreeMap::new());
+        for finding in &findings {
+            *refused.entry(finding.rule).or_default() += 1;
+        }
+        let world = RefCell::new(Dice(number + 1));
+        let answers = RefCell::new(BTreeMap::new());
+        let table = interpret(&drawn, &request, &mut |id, call, args| {
+            let value = Value::record([
+                ("call", Value::from(call)),
+                ("n", Value::from(world.borrow_mut().below(1000))),
+            ]);
+            answers.borrow_mut().insert(id.to_owned(), (call.to_owned(), args.to_vec(), value.clone()));
+            value
+        });
+        if !findings.is_empty() {
+            continue;
+        }
+        accepted += 1;
+        let table = table.unwrap_or_else(|why| panic!("accepted, and {why}\n{written}"));
+        let inputs = BTreeMap::from([("request".to_owned(), request.clone())]);
+        let answers = answers.into_inner();
+        let found = evaluate(&graph, &BTreeMap::new(), &functions, &inputs, &mut |asked: &EdgeRequest| {
+            answers.get(&asked.path).map(|(_, args, value)| {
+                assert_eq!(*args, asked.args, "{written}");
+                value.clone()
+            })
+        })
+        .unwrap_or_else(|fault| panic!("{fault}\n{written}"));
+        for (path, value) in &found.nodes {
+            assert_eq!(Some(value), table.get(path), "{path}\n{written}");
+        }
+        assert_eq!(found.output, graph.output().and_then(|id| table.get(id).cloned()));
+        // Both forms are the same graph.
+        let value = form::to_value(&graph, &BTreeMap::new());
+        let (again, _) = form::read(&json::parse_door(value.to_string().as_bytes()).unwrap()).unwrap();
+        assert_eq!(form::digest(&form::to_value(&again, &BTreeMap::new())), form::digest(&value));
+    }
+    assert!(accepted * 4 > count, "{accepted}");
+    // Each rule is broken by 1 in 50 of all at least; each refused graph holds what it is refused for.
+    for rule in rules {
+        assert!(refused.get(&rule).copied().unwrap_or(0) * 50 > count / 3, "{rule:?}: {refused:?}");
+    }
+}
+
+#[test]
+fn no_change_of_a_frontier_passes() {
+    let functions = functions();
+    let request = Value::from("what is on friday?");
+    let (mut tried, mut number) = (0, 0);
+    let mut kinds: BTreeMap<&str, u64> = BTreeMap::new();
+    while tried < deep(1_000, 10_000) {
+        number += 1;
+        let mut dice = Dice(number);
+        let (written, _) = draw(&mut dice, None);
+        let graph = text::parse(&written).unwrap();
+        let inputs = BTreeMap::from([("request".to_owned(), request.clone())]);
+        let mut edges = Vec::new();
+        let found = evaluate(&graph, &BTreeMap::new(), &functions, &inputs, &mut |asked: &EdgeRequest| {
+            let value = Value::record([("n", Value::from(dice.below(1000)))]);
+            edges.push(RecordedEdge {
+                path: asked.path.clone(),
+                index: asked.index.clone(),
+                call: asked.call.clone(),
+                args: asked.args.clone(),
+                asked: asked.asked,
+                digest: value.digest(),
+                value: value.clone(),
+            });
+            Some(value)
+        })
+        .unwrap();
+        let whole = Frontier {
+            inputs,
+            edges,
+            nodes: found.nodes.iter().cloned().collect(),
+            output: found.output.clone(),
+            is_ordered: true,
+        };
+        let of = |frontier: &Frontier| {
+            let (_, divergence) = replay(&graph, &BTreeMap::new(), &functions, frontier).unwrap();
+            divergence
+        };
+        assert_eq!(of(&whole), None, "{written}");
+        if whole.edges.is_empty() {
+            continue;
+        }
+        tried += 1;
+        let at = dice.below(whole.edges.len() as u64) as usize;
+        let path = whole.edges[at].path.clone();
+        let mut changed = whole.clone();
+        let (kind, place) = match dice.below(8) {
+            0 => {
+                changed.edges.remove(at);
+                // In a file with an order, the next line is in the place of the one that is gone.
+                (DivergenceKind::Missing, Some(path))
+            }
+            1 => {
+                let mut more = whole.edges[at].clone();
+                more.path = "e77".to_owned();
+                changed.edges.push(more);
+                (DivergenceKind::Surplus, Some("e77".to_owned()))
+            }
+            2 => {
+                changed.edges.insert(at, whole.edges[at].clone());
+                (DivergenceKind::Duplicate, Some(path))
+            }
+            3 if at > 0 => {
+                changed.edges.swap(at, at - 1);
+                (DivergenceKind::Reordered, Some(whole.edges[at - 1].path.clone()))
+            }
+            4 => {
+                changed.edges[at].value = Value::from("other");
+                (DivergenceKind::ChangedValue, Some(path))
+            }
+            5 => {
+                changed.edges[at].args.push(Value::Null);
+                (DivergenceKind::ChangedRequest, Some(path))
+            }
+            6 => {
+                let (node, _) = &found.nodes[dice.below(found.nodes.len() as u64) as usize];
+                changed.nodes.insert(node.clone(), Value::from("other"));
+                (DivergenceKind::ChangedNode, Some(node.clone()))
+            }
+            _ => {
+                changed.output = Some(Value::from("other"));
+                (DivergenceKind::ChangedOutput, Some("output".to_owned()))
+            }
+        };
+        let divergence = of(&changed).unwrap_or_else(|| panic!("passed: {kind:?}\n{written}"));
+        *kinds.entry(divergence.kind.as_str()).or_default() += 1;
+        assert_eq!((divergence.kind, Some(divergence.path)), (kind, place), "{written}");
+    }
+    assert_eq!(kinds.len(), 8, "{kinds:?}");
+}
