@@ -1,0 +1,132 @@
+//! Recorded graph runs replay to identical bytes, in whatever order their effects answered.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use std::collections::BTreeMap;
+use std::sync::{Condvar, Mutex};
+
+use dendrer::change::graph::{GraphTerms, run_graph};
+use dendrer::graph::eval::EdgeRequest;
+use dendrer::graph::frontier::replay;
+use dendrer::graph::text;
+use dendrer::recorder::Fixed;
+use dendrer::run::frontier::{GraphRun, graph_run};
+use dendrer::store::Shared;
+use dendrer::{Trace, pack};
+use dendrer_object::{Value, json};
+use dendrer_testkit::{Dice, memory_with_key, run_name};
+
+const GRAPH: &str = "graph fan
+n0 same(request) pure
+e1 tool.look(n0, 1) -> rec frontier[1]
+e2 tool.look(n0, 2) -> rec frontier[2]
+e3 tool.look(n0, 3) -> rec frontier[3]
+e4 tool.look(n0, 4) -> rec frontier[4]
+n1 pair(e1, e2) pure
+n2 pair(e3, e4) pure
+e5 model.call(n1, n2) -> rec frontier[5]
+n3 pair(n1, e5) pure
+replay(graph, frontier) == output required
+";
+
+const PACK: &str = "name: fan
+version: v1
+define:
+  same(a): a
+  \"pair(a, b)\": \"[a, b]\"
+tools:
+  tool.look: {effect: read}
+  model.call: {effect: read}
+";
+
+/// Lets effects answer in one order, as far as they are asked at once.
+struct Order {
+    order: Vec<&'static str>,
+    turn: Mutex<usize>,
+    moved: Condvar,
+}
+
+impl Order {
+    fn wait(&self, path: &str) {
+        let Some(mine) = self.order.iter().position(|one| *one == path) else { return };
+        let mut turn = self.turn.lock().unwrap();
+        while *turn < mine {
+            turn = self.moved.wait(turn).unwrap();
+        }
+        *turn += 1;
+        self.moved.notify_all();
+    }
+}
+
+fn orders(paths: &[&'static str]) -> Vec<Vec<&'static str>> {
+    match paths {
+        [] => vec![Vec::new()],
+        _ => (0..paths.len())
+            .flat_map(|at| {
+                let mut rest = paths.to_vec();
+                let first = rest.remove(at);
+                orders(&rest).into_iter().map(move |tail| [vec![first], tail].concat())
+            })
+            .collect(),
+    }
+}
+
+fn record(store: &Shared, name: &str, order: Vec<&'static str>, request: &Value, seed: u64) -> GraphRun {
+    let graph = text::parse(GRAPH).unwrap();
+    let pack = pack::read(PACK.as_bytes()).unwrap();
+    let terms = GraphTerms {
+        run: run_name(name),
+        graph: &graph,
+        children: &BTreeMap::new(),
+        pack: &pack,
+        inputs: BTreeMap::from([("request".to_owned(), request.clone())]),
+    };
+    let order = Order { order, turn: Mutex::new(0), moved: Condvar::new() };
+    let executor = |asked: &EdgeRequest| {
+        order.wait(&asked.path);
+        // Values whose bytes are easily lost: doubles, text, nested and null.
+        let mut dice = Dice(seed + asked.index.len() as u64 + asked.path.bytes().map(u64::from).sum::<u64>());
+        let number = dice.below(1 << 50) as f64 / 3.0;
+        Ok(Value::record([
+            ("at", json::parse_door(number.to_string().as_bytes()).unwrap()),
+            ("nothing", Value::Null),
+            ("text", Value::from(format!("\u{1f980} {}", dice.below(10)))),
+        ]))
+    };
+    run_graph(store, &terms, &executor, Box::new(Fixed::new(name, 0, 1))).unwrap();
+    graph_run(&Trace::open(store, &run_name(name)).unwrap()).unwrap()
+}
+
+/// Y-8, Y-23, Y-27.
+#[test]
+fn re_evaluating_the_graph_against_a_recorded_frontier_reproduces_the_run_bit_for_bit_on_any_machine_at_any_later_date()
+ {
+    let store = memory_with_key(1);
+    let seeds = if std::env::var_os("DENDRER_DEEP").is_some() { 42 } else { 5 };
+    let mut runs = 0;
+    for seed in 0..seeds {
+        let request = Value::record([("n", Value::from(seed))]);
+        let mut first: Option<Vec<u8>> = None;
+        for order in orders(&["e1", "e2", "e3", "e4"]) {
+            let name = format!("fan-{seed}-{}", order.join(""));
+            let run = record(&store, &name, order, &request, seed);
+            let (again, divergence) =
+                replay(&run.graph, &run.children, &run.functions, &run.frontier).unwrap();
+            assert_eq!(divergence, None, "{name}");
+            // The bytes of everything that was made, in canonical order.
+            let edges = run
+                .edges()
+                .into_iter()
+                .map(|edge| Value::array([Value::from(edge.path.as_str()), edge.value.clone()]));
+            let nodes = again
+                .nodes
+                .iter()
+                .map(|(path, value)| Value::array([Value::from(path.as_str()), value.clone()]));
+            let bytes = json::to_vec(&Value::array(edges.chain(nodes).chain(again.output.clone())));
+            assert_eq!(*first.get_or_insert_with(|| bytes.clone()), bytes, "{name}");
+            assert_eq!(run.frontier.output, again.output);
+            runs += 1;
+        }
+    }
+    assert!(runs >= 100, "{runs}");
+}
