@@ -72,6 +72,9 @@ const ROWS: &[Row] = &[
     Row { name: "full-loop", asked: 50, run: machine::full_loop },
     Row { name: "memory", asked: 50, run: machine::memory },
     Row { name: "merge", asked: 10_500, run: merge },
+    Row { name: "causal", asked: 100_000, run: causal },
+    Row { name: "graphs", asked: 20_000, run: graphs },
+    Row { name: "graph-runs", asked: 1_000, run: graph_runs },
     Row { name: "door", asked: 100_000, run: door },
     Row { name: "power-loss", asked: 200_000, run: power_loss },
     Row { name: "bit-flips", asked: 100_000, run: bit_flips },
@@ -199,6 +202,21 @@ fn tests(here: &Here, row: &str, krate: &str, program: &str, names: &[&str], env
 /// Random histories, merged by git and by the slow definition as well.
 fn merge(here: &Here, _: u64) -> Found {
     tests(here, "merge", "dendrer", "merge_git", &[], &[("DENDRER_DEEP", "1")])
+}
+
+/// Random causal graphs, beside sets of ancestors.
+fn causal(here: &Here, _: u64) -> Found {
+    tests(here, "causal", "dendrer", "causal_model", &[], &[("DENDRER_DEEP", "1")])
+}
+
+/// Random execution graphs beside a slow interpreter, and changes of their frontiers.
+fn graphs(here: &Here, _: u64) -> Found {
+    tests(here, "graphs", "dendrer-graph", "graphs_prop", &[], &[("DENDRER_DEEP", "1")])
+}
+
+/// Runs of a graph, whose effects answer in every order.
+fn graph_runs(here: &Here, _: u64) -> Found {
+    tests(here, "graph-runs", "dendrer", "graph_runs", &[], &[("DENDRER_DEEP", "1")])
 }
 
 /// Lines of an adversary, over a pipe.

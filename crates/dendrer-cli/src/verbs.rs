@@ -273,9 +273,12 @@ table! {
     }
         => contract::run;
     /// Execution graphs: check, show, run, list and test what they recorded
+    ///
+    /// Re-evaluating the graph against a recorded frontier must reproduce the run bit-for-bit, on any machine, at any later date
+    /// (Mynd Labs research note R-001).
     #[command(
         subcommand,
-        after_help = "Examples:\n  dendrer graph check note.graph\n  dendrer graph show note.graph"
+        after_help = "Examples:\n  dendrer graph check note.graph --pack note.yaml\n  dendrer graph frontier run-84f2"
     )]
     Graph(graph::GraphVerb): |verb| match verb {
         GraphVerb::Check(_) => pages("graph check", "graph-check"),

@@ -3,6 +3,7 @@
 //! 1,000 graphs; 10,000 with `DENDRER_DEEP=1`. The interpreter walks the text with a table of values and asks a world that answers
 //! otherwise each time; ambient names are traps in it. The compiler accepts no graph on which a trap fires.
 
+#![expect(clippy::print_stdout, clippy::disallowed_macros, reason = "the deep run adds it up")]
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::cell::RefCell;
@@ -208,6 +209,7 @@ fn what_the_compiler_accepts_is_what_the_slow_interpreter_computes() {
     for rule in rules {
         assert!(refused.get(&rule).copied().unwrap_or(0) * 50 > count / 3, "{rule:?}: {refused:?}");
     }
+    println!("deep: graphs {count}");
 }
 
 #[test]
@@ -299,4 +301,5 @@ fn no_change_of_a_frontier_passes() {
         assert_eq!((divergence.kind, Some(divergence.path)), (kind, place), "{written}");
     }
     assert_eq!(kinds.len(), 8, "{kinds:?}");
+    println!("deep: graphs {tried}");
 }

@@ -1,5 +1,6 @@
 //! Recorded graph runs replay to identical bytes, in whatever order their effects answered.
 
+#![expect(clippy::print_stdout, reason = "the deep run adds it up")]
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::collections::BTreeMap;
@@ -129,4 +130,5 @@ fn re_evaluating_the_graph_against_a_recorded_frontier_reproduces_the_run_bit_fo
         }
     }
     assert!(runs >= 100, "{runs}");
+    println!("deep: graph-runs {runs}");
 }

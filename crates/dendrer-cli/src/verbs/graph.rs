@@ -37,7 +37,7 @@ use crate::out::{Out, files};
 pub(crate) enum GraphVerb {
     /// Refuse a graph whose result could depend on anything that is neither an argument nor a recorded edge
     #[command(
-        after_help = "Examples:\n  dendrer graph check note.graph --pack note.yaml\n  dendrer graph check note.graph --json"
+        after_help = "Examples:\n  dendrer graph check note.graph --pack note.yaml\n  dendrer graph check note.graph --pack note.yaml --json"
     )]
     Check(GraphCheck),
     /// Print a graph, of a file or of a run
@@ -47,12 +47,12 @@ pub(crate) enum GraphVerb {
     Show(GraphShow),
     /// Run a graph: each edge asks its executor, is recorded, and a replay closes the run
     #[command(
-        after_help = "Examples:\n  dendrer graph check note.graph\n  dendrer graph run note.graph --pack note.yaml --input request=request.json --exec model.call='cat' --exec tool.cal_read='cat' --as noted"
+        after_help = "Examples:\n  dendrer graph run day.graph --pack day.yaml --exec \"clock.now=date +%s\"\n  dendrer graph run day.graph --pack day.yaml --exec \"clock.now=date +%s\" --as monday"
     )]
     Run(GraphRunArgs),
     /// List the recorded edge values of a run: all that was impure in it
     #[command(
-        after_help = "Examples:\n  dendrer graph show note.graph\n  dendrer graph show note.graph --json"
+        after_help = "Examples:\n  dendrer graph frontier run-84f2\n  dendrer graph frontier run-84f2 --json"
     )]
     Frontier {
         /// The run of a graph
@@ -60,7 +60,7 @@ pub(crate) enum GraphVerb {
     },
     /// Replay recorded frontiers, also against another graph or pack: the regression suite that traffic leaves behind
     #[command(
-        after_help = "Examples:\n  dendrer graph test --runs 'ticks > 1000000'\n  dendrer graph test --runs 'ticks > 1000000' --json"
+        after_help = "Examples:\n  dendrer graph test --runs 'name == \"run-84f2\"'\n  dendrer graph test --runs 'name == \"run-84f2\"' --graph note.graph --pack note.yaml"
     )]
     Test(GraphTest),
 }

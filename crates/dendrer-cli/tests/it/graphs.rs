@@ -1,5 +1,7 @@
 //! Execution graphs: refused unless they can be replayed, run through executors, replayed from the record alone.
 
+use std::path::Path;
+
 use dendrer_object::{Value, json};
 
 use crate::support::Place;
@@ -13,6 +15,11 @@ const PAGE: &str = include_str!("../../../../docs/graphs.md");
 /// The graph and the pack of the page, with answers for its effects.
 fn note() -> Place {
     let place = Place::with_store();
+    write_note(place.path());
+    place
+}
+
+pub(crate) fn write_note(dir: &Path) {
     for (name, text) in [
         ("note.graph", block(PAGE, "graph")),
         ("note.yaml", block(PAGE, "yaml")),
@@ -23,12 +30,11 @@ fn note() -> Place {
         ("monday.json", r#"{"day":"monday"}"#),
         ("late.graph", "graph late\nn0 parse(today) pure\nreplay(graph, frontier) == output required\n"),
     ] {
-        std::fs::write(place.path().join(name), text).unwrap();
+        std::fs::write(dir.join(name), text).unwrap();
     }
-    place
 }
 
-const RUN: [&str; 10] = [
+pub(crate) const RUN: [&str; 10] = [
     "graph",
     "run",
     "note.graph",

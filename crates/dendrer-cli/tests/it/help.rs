@@ -3,6 +3,8 @@
 #[cfg(unix)]
 use std::process::{Command, Stdio};
 
+#[cfg(unix)]
+use crate::graphs;
 use crate::support::{Place, demo, ran};
 
 /// The verbs that the help lists, as a user reads them off.
@@ -34,9 +36,22 @@ fn the_examples_of_the_help_work() {
     write("steps.jsonl", r#"{"kind":"plan.update"}"#);
     write("map.json", r#"{"type":"/kind"}"#);
     write("orders.yaml", include_str!("../../../../examples/packs/order-desk.yaml"));
+    write(
+        "day.graph",
+        "graph day\ne1 clock.now() -> rec frontier[1]\nn0 day(e1) pure\nreplay(graph, frontier) == output required\n",
+    );
+    write(
+        "day.yaml",
+        "name: day\nversion: v1\ndefine:\n  day(at): at\ntools:\n  clock.now: {effect: read}\n",
+    );
+    graphs::write_note(&dir);
+    let ran =
+        Command::new(env!("CARGO_BIN_EXE_dendrer")).args(graphs::RUN).current_dir(&dir).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     let verbs = verbs(&place);
     assert!(verbs.len() >= 17, "{verbs:?}");
-    let helps = verbs.iter().map(|verb| place.ok(&[verb, "--help"]));
+    let graph = ["check", "show", "run", "frontier", "test"].map(|verb| place.ok(&["graph", verb, "--help"]));
+    let helps = verbs.iter().map(|verb| place.ok(&[verb, "--help"])).chain(graph);
     for help in std::iter::once(place.ok(&["--help"])).chain(helps) {
         let examples = examples(&help);
         assert!(examples.len() >= 2, "{help}");
