@@ -3,7 +3,12 @@
 //! 1,000 graphs; 10,000 with `DENDRER_DEEP=1`. The interpreter walks the text with a table of values and asks a world that answers
 //! otherwise each time; ambient names are traps in it. The compiler accepts no graph on which a trap fires.
 
-#![expect(clippy::print_stdout, clippy::disallowed_macros, reason = "the deep run adds it up")]
+#![expect(
+    clippy::print_stdout,
+    clippy::disallowed_macros,
+    clippy::disallowed_types,
+    reason = "the deep run adds it up"
+)]
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use std::cell::RefCell;
