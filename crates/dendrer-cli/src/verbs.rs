@@ -281,11 +281,13 @@ table! {
         after_help = "Examples:\n  dendrer graph check note.graph --pack note.yaml\n  dendrer graph frontier run-84f2"
     )]
     Graph(graph::GraphVerb): |verb| match verb {
-        GraphVerb::Check(_) => pages("graph check", "graph-check"),
-        GraphVerb::Show(_) => pages("graph show", "graph"),
+        GraphVerb::Check(_) => pages("graph check", "graph-check").also(&["sarif", "github", "junit"]),
+        GraphVerb::Show(_) => pages("graph show", "graph").also(&["dot", "svg"]),
         GraphVerb::Run(_) => flows("graph run", "graph-run"),
         GraphVerb::Frontier { .. } => pages("graph frontier", "frontier"),
-        GraphVerb::Test(_) => pages("graph test", "graph-test"),
+        GraphVerb::Test(_) => pages("graph test", "graph-test").also(&["sarif", "github", "junit"]),
+        GraphVerb::Diff { .. } => pages("graph diff", "graph-diff"),
+        GraphVerb::Minimize(_) => pages("graph minimize", "graph-minimize"),
     } => graph::run;
     /// Reduce a recorded run again under another pack, into a new run
     #[command(

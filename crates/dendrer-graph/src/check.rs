@@ -283,7 +283,7 @@ impl Checker<'_> {
                                 format!("there is no graph {child}: --child FILE brings it"),
                             );
                         }
-                        Some(_) => {}
+                        Some(child) => self.child(statement, child, args.len()),
                         None if self.functions.effect(call).is_none() && !self.functions.is_open() => {
                             self.fault(
                                 statement,
@@ -329,6 +329,28 @@ impl Checker<'_> {
                 self.reference(statement, condition, &known, all);
             }
             known.insert(statement.id.clone());
+        }
+    }
+
+    /// Checks a call of a graph that is there: its inputs, and that it does not come back to itself.
+    fn child(&mut self, statement: &Statement, name: &str, arity: usize) {
+        let inputs = self.children[name].inputs().len();
+        if inputs != arity {
+            let what = format!("{name} takes {inputs} inputs, and not {arity}");
+            self.fault(statement, GraphRule::UndefinedArgument, what);
+        }
+        let (mut met, mut pending) = (BTreeSet::new(), vec![name]);
+        while let Some(next) = pending.pop() {
+            let each = self.children.get(next).map(Graph::each).unwrap_or_default();
+            for called in each.into_iter().filter_map(|inner| inner.call()?.0.strip_prefix("graph.")) {
+                if called == name {
+                    let what = format!("graph {name} runs itself, and nothing bounds it");
+                    return self.fault(statement, GraphRule::UnboundedLoop, what);
+                }
+                if met.insert(called) {
+                    pending.push(called);
+                }
+            }
         }
     }
 

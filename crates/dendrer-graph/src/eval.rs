@@ -12,6 +12,12 @@ use crate::{Argument, Graph, Reference, Statement, StatementBody, last_node};
 /// How many rounds a repeat may have, whatever its text says.
 pub const ROUNDS_MAX: u64 = 100_000;
 
+/// How deep graphs may run graphs.
+pub const CHILD_DEPTH_MAX: usize = 32;
+
+/// How many statements one evaluation may take, those of each round and each child counted.
+pub const STATEMENTS_MAX: u64 = 10_000_000;
+
 /// What an edge asks.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EdgeRequest {
@@ -87,7 +93,8 @@ pub fn evaluate(
             functions.prepare(call, args.len()).map_err(fault)?;
         }
     }
-    let mut walk = Walk { children, functions: &functions, values, found: GraphValues::default() };
+    let found = GraphValues::default();
+    let mut walk = Walk { children, functions: &functions, values, found, depth: 0, left: STATEMENTS_MAX };
     let mut scope = Scope { inputs, known: BTreeMap::new() };
     walk.list(&graph.statements, "", "", &mut scope)?;
     walk.found.output = graph.output().and_then(|id| scope.known.get(id).cloned().flatten());
@@ -143,6 +150,9 @@ struct Walk<'w> {
     functions: &'w Functions,
     values: &'w mut dyn FnMut(&EdgeRequest) -> Option<Value>,
     found: GraphValues,
+    /// How many graphs are around this one.
+    depth: usize,
+    left: u64,
 }
 
 impl Walk<'_> {
@@ -156,6 +166,10 @@ impl Walk<'_> {
         let mut place = 0;
         for statement in statements {
             let here = format!("{path}{}", statement.id);
+            self.left = self.left.checked_sub(1).ok_or_else(|| NodeFault {
+                path: here.clone(),
+                why: format!("the graph takes more than {STATEMENTS_MAX} statements"),
+            })?;
             if !matches!(statement.body, StatementBody::Node { .. }) {
                 place += 1;
             }
@@ -226,8 +240,14 @@ impl Walk<'_> {
                 return Err(NodeFault { path: path.to_owned(), why });
             }
             let inputs: BTreeMap<String, Value> = names.into_iter().zip(args).collect();
+            if self.depth == CHILD_DEPTH_MAX {
+                let why = format!("graphs run graphs more than {CHILD_DEPTH_MAX} deep");
+                return Err(NodeFault { path: path.to_owned(), why });
+            }
             let mut scope = Scope { inputs: &inputs, known: BTreeMap::new() };
+            self.depth += 1;
             self.list(&child.statements, &format!("{path}."), &format!("{index}."), &mut scope)?;
+            self.depth -= 1;
             return Ok(child.output().and_then(|id| scope.known.get(id).cloned().flatten()));
         }
         let asked = EdgeRequest {

@@ -98,7 +98,8 @@ pub fn request(call: &str, args: &[Value]) -> Value {
 }
 
 /// Evaluates a graph over a recorded frontier, and returns what it made and the first divergence in canonical order. A recorded
-/// value is never given to an edge that asks something else.
+/// value is never given to an edge that asks something else. A node that was recorded and can no longer be computed is a
+/// divergence; one that never was is the error.
 pub fn replay(
     graph: &Graph,
     children: &BTreeMap<String, Graph>,
@@ -150,7 +151,16 @@ pub fn replay(
         }
         Some(edge.value.clone())
     };
-    let found = evaluate(graph, children, functions, &frontier.inputs, &mut values)?;
+    let found = match evaluate(graph, children, functions, &frontier.inputs, &mut values) {
+        Ok(found) => found,
+        Err(_) if first.is_some() => return Ok((GraphValues::default(), first)),
+        Err(fault) if frontier.nodes.is_empty() => return Err(fault),
+        Err(NodeFault { path, why }) => {
+            let expected = frontier.nodes.get(&path).cloned().unwrap_or(Value::Null);
+            let (kind, got) = (DivergenceKind::ChangedNode, Value::record([("error", Value::from(why))]));
+            return Ok((GraphValues::default(), Some(FrontierDivergence { kind, path, expected, got })));
+        }
+    };
     if first.is_some() {
         return Ok((found, first));
     }
@@ -172,6 +182,11 @@ pub fn replay(
             found.clone(),
             Some(FrontierDivergence { kind, path: path.clone(), expected, got: value.clone() }),
         ));
+    }
+    let made: BTreeSet<&str> = found.nodes.iter().map(|(path, _)| &**path).collect();
+    if let Some((path, recorded)) = frontier.nodes.iter().find(|(path, _)| !made.contains(&***path)) {
+        let (kind, path, expected) = (DivergenceKind::ChangedNode, path.clone(), recorded.clone());
+        return Ok((found, Some(FrontierDivergence { kind, path, expected, got: Value::Null })));
     }
     if let Some(recorded) = &frontier.output
         && found.output.as_ref() != Some(recorded)

@@ -11,6 +11,7 @@ pub mod eval;
 pub mod form;
 pub mod frontier;
 pub mod functions;
+pub mod minimize;
 pub mod text;
 
 use dendrer_object::Value;

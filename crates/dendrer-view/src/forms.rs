@@ -1,7 +1,8 @@
-//! A check of a run in the forms of other programs: SARIF 2.1.0, annotations of GitHub, JUnit.
+//! Checks in the forms of other programs: SARIF 2.1.0, annotations of GitHub, JUnit.
 //!
 //! The three have the same findings: a transition that lacked what its contract requires is a failure, a violation is a
-//! failure, and a predicate that cannot be judged is neither passed nor failed.
+//! failure, and a predicate that cannot be judged is neither passed nor failed. A graph that is refused and a frontier that its
+//! graph does not bear out are failures.
 
 use dendrer::contract::{CheckedContract, Judged};
 use dendrer::kernel::predicate::Verdict;
@@ -10,6 +11,7 @@ use dendrer_object::Value;
 use crate::answer::{Answer, End, Line, Page};
 use crate::certainty::reasons_words;
 use crate::contract::check::ContractCheckAnswer;
+use crate::graphs::{GraphCheckAnswer, GraphTestAnswer};
 use crate::quote;
 
 /// The rule that a transition breaks if the state lacks what the contract requires.
@@ -20,11 +22,32 @@ struct Row {
     rule: String,
     /// The rule in words.
     words: String,
-    /// The ticks of the failures, with words; empty if the rule holds.
-    found: Vec<(u64, String)>,
-    /// The ticks that cannot be judged: the first tick of each reason, with words. Empty if all can.
-    open: Vec<(u64, String)>,
+    /// The places of the failures, with words; empty if the rule holds.
+    found: Vec<(Place, String)>,
+    /// What cannot be judged: the first place of each reason, with words. Empty if all can.
+    open: Vec<(Place, String)>,
 }
+
+/// Where a finding is.
+enum Place {
+    /// A moment of a run, a run, or a frontier. An editor cannot open it.
+    Name(String),
+    /// A place in a file; line 0 for the whole of it.
+    File { path: String, line: u32, column: u32 },
+}
+
+impl Place {
+    fn text(&self) -> String {
+        match self {
+            Place::Name(name) => name.clone(),
+            Place::File { path, line: 0, .. } => path.clone(),
+            Place::File { path, line, column } => format!("{path}:{line}:{column}"),
+        }
+    }
+}
+
+/// What was checked: the verb, and its subject.
+type Checked<'c> = (&'c str, &'c str);
 
 /// The forms.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -61,18 +84,122 @@ pub struct FindingsAnswer<'c> {
 impl Answer for FindingsAnswer<'_> {
     fn document(&self) -> Value {
         let ContractCheckAnswer { checked, all_violations } = self.answer;
-        sarif(checked.run.as_str(), &rows(checked, all_violations))
+        sarif(("contract check", checked.run.as_str()), &rows(checked, all_violations))
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
         let ContractCheckAnswer { checked, all_violations } = self.answer;
-        let (run, rows) = (checked.run.as_str(), rows(checked, all_violations));
-        let lines = match self.form {
-            FindingsForm::Sarif => vec![quote::json(&self.document())],
-            FindingsForm::Github => github(run, &rows),
-            FindingsForm::Junit => junit(run, &rows),
-        };
-        lines.into_iter().map(Line::from).collect()
+        in_form(self.form, ("contract check", checked.run.as_str()), &rows(checked, all_violations))
+    }
+
+    fn end(&self) -> End {
+        self.answer.end()
+    }
+}
+
+fn in_form(form: FindingsForm, checked: Checked<'_>, rows: &[Row]) -> Vec<Line> {
+    let lines = match form {
+        FindingsForm::Sarif => vec![quote::json(&sarif(checked, rows))],
+        FindingsForm::Github => github(rows),
+        FindingsForm::Junit => junit(checked, rows),
+    };
+    lines.into_iter().map(Line::from).collect()
+}
+
+/// The check of a graph in one of the forms.
+#[derive(Debug, Clone, Copy)]
+pub struct GraphFindingsAnswer<'c> {
+    /// The form.
+    pub form: FindingsForm,
+    /// The check.
+    pub answer: &'c GraphCheckAnswer<'c>,
+}
+
+impl GraphFindingsAnswer<'_> {
+    fn rows(&self) -> Vec<Row> {
+        let mut rows: Vec<Row> = Vec::new();
+        for finding in self.answer.findings {
+            let place =
+                Place::File { path: self.answer.file.to_owned(), line: finding.line, column: finding.column };
+            let (rule, found) = (finding.rule.as_str(), (place, finding.message.clone()));
+            match rows.iter_mut().find(|row| row.rule == rule) {
+                Some(row) => row.found.push(found),
+                None => rows.push(Row {
+                    rule: rule.to_owned(),
+                    words: finding.rule.bug().to_owned(),
+                    found: vec![found],
+                    open: Vec::new(),
+                }),
+            }
+        }
+        rows
+    }
+}
+
+impl Answer for GraphFindingsAnswer<'_> {
+    fn document(&self) -> Value {
+        sarif(("graph check", self.answer.file), &self.rows())
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        in_form(self.form, ("graph check", self.answer.file), &self.rows())
+    }
+
+    fn end(&self) -> End {
+        self.answer.end()
+    }
+}
+
+/// Replayed frontiers in one of the forms.
+#[derive(Debug, Clone, Copy)]
+pub struct GraphTestFindingsAnswer<'c> {
+    /// The form.
+    pub form: FindingsForm,
+    /// The replays.
+    pub answer: &'c GraphTestAnswer,
+}
+
+impl GraphTestFindingsAnswer<'_> {
+    /// A rule is a kind of divergence; for JUnit, a frontier, so that those that pass are cases too.
+    fn rows(&self) -> Vec<Row> {
+        let mut rows: Vec<Row> = Vec::new();
+        for tested in &self.answer.0 {
+            let name = || match tested.is_file {
+                true => Place::File { path: tested.name.clone(), line: 0, column: 0 },
+                false => Place::Name(tested.name.clone()),
+            };
+            let found = tested.divergence.as_ref().map(|one| {
+                let (expected, got) = (quote::value(&one.expected), quote::value(&one.got));
+                let kind = one.kind.as_str();
+                (kind, (name(), format!("{kind} at {}: expected {expected}, got {got}", one.path)))
+            });
+            if self.form == FindingsForm::Junit {
+                let found = found.into_iter().map(|(_, found)| found).collect();
+                let words = "the graph makes what was recorded".to_owned();
+                rows.push(Row { rule: tested.name.clone(), words, found, open: Vec::new() });
+            } else if let Some((kind, found)) = found {
+                match rows.iter_mut().find(|row| row.rule == kind) {
+                    Some(row) => row.found.push(found),
+                    None => rows.push(Row {
+                        rule: kind.to_owned(),
+                        words: "the graph makes something else than was recorded".to_owned(),
+                        found: vec![found],
+                        open: Vec::new(),
+                    }),
+                }
+            }
+        }
+        rows
+    }
+}
+
+impl Answer for GraphTestFindingsAnswer<'_> {
+    fn document(&self) -> Value {
+        sarif(("graph test", "frontiers"), &self.rows())
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        in_form(self.form, ("graph test", "frontiers"), &self.rows())
     }
 
     fn end(&self) -> End {
@@ -81,10 +208,11 @@ impl Answer for FindingsAnswer<'_> {
 }
 
 fn rows(checked: &CheckedContract, all: bool) -> Vec<Row> {
+    let run = checked.run.as_str();
     let lacking = checked.lacking.iter().map(|lacking| {
         let fields = lacking.lacks.iter().map(|lack| format!("{}: {}", lack.name, lack.why));
         let fields = fields.collect::<Vec<_>>().join(", ");
-        (lacking.tick, format!("{} lacks what it requires: {fields}", lacking.type_name))
+        (moment(run, lacking.tick), format!("{} lacks what it requires: {fields}", lacking.type_name))
     });
     let words = "a transition is committed where the state has what its contract requires".to_owned();
     let mut rows = vec![Row { rule: REQUIRED.to_owned(), words, found: lacking.collect(), open: Vec::new() }];
@@ -95,14 +223,14 @@ fn rows(checked: &CheckedContract, all: bool) -> Vec<Row> {
             // One pack may be in force twice, with another between.
             match rows.iter_mut().find(|row| row.rule == rule) {
                 Some(row) => {
-                    row.found.extend(stretches(judged, all));
-                    row.open.extend(open(judged));
+                    row.found.extend(stretches(run, judged, all));
+                    row.open.extend(open(run, judged));
                 }
                 None => rows.push(Row {
                     rule,
                     words: judged.predicate.words(),
-                    found: stretches(judged, all),
-                    open: open(judged),
+                    found: stretches(run, judged, all),
+                    open: open(run, judged),
                 }),
             }
         }
@@ -110,49 +238,65 @@ fn rows(checked: &CheckedContract, all: bool) -> Vec<Row> {
     rows
 }
 
-fn stretches(judged: &Judged, all: bool) -> Vec<(u64, String)> {
+fn moment(run: &str, tick: u64) -> Place {
+    Place::Name(format!("{run}@{tick}"))
+}
+
+fn stretches(run: &str, judged: &Judged, all: bool) -> Vec<(Place, String)> {
     let stretches = judged.intervals.iter().filter(|interval| interval.verdict == Verdict::Violation);
     let words = |from: u64, to: u64| {
         let name = judged.predicate.name();
         format!("{name} from tick {from} to tick {to}: {}", judged.predicate.words())
     };
-    let found = stretches.map(|one| (one.from, words(one.from, one.to)));
+    let found = stretches.map(|one| (moment(run, one.from), words(one.from, one.to)));
     found.take(if all { usize::MAX } else { 1 }).collect()
 }
 
-fn open(judged: &Judged) -> Vec<(u64, String)> {
+fn open(run: &str, judged: &Judged) -> Vec<(Place, String)> {
     let unjudged = judged.reasons.iter().filter(|one| matches!(one.verdict, Verdict::Uncertain(_)));
     let name = judged.predicate.name();
     let words = reasons_words(&judged.reasons).into_iter();
     unjudged
         .zip(words)
-        .map(|(one, words)| (one.from, format!("{name} cannot be judged at {words}")))
+        .map(|(one, words)| (moment(run, one.from), format!("{name} cannot be judged at {words}")))
         .collect()
 }
 
-/// Writes SARIF. A location is a name and not a file: an editor cannot open a run.
-fn sarif(run: &str, rows: &[Row]) -> Value {
+/// Writes SARIF. The location of a moment is a name and not a file: an editor cannot open a run.
+fn sarif((verb, subject): Checked<'_>, rows: &[Row]) -> Value {
     let text = |text: &str| Value::record([("text", Value::from(quote::escape(text)))]);
     let rules = rows.iter().map(|row| {
         Value::record([("id", Value::from(row.rule.as_str())), ("shortDescription", text(&row.words))])
     });
-    let result = |index: usize, tick: u64, what: &str, kind: (&str, &str)| {
-        let name = format!("{run}@{tick}");
-        let place = [("fullyQualifiedName", Value::from(name)), ("kind", Value::from("member"))];
-        let location = Value::record([("logicalLocations", Value::array([Value::record(place)]))]);
+    let location = |place: &Place| match place {
+        Place::Name(name) => {
+            let place = [("fullyQualifiedName", Value::from(name.as_str())), ("kind", Value::from("member"))];
+            Value::record([("logicalLocations", Value::array([Value::record(place)]))])
+        }
+        Place::File { path, line, column } => {
+            let file = Value::record([("uri", Value::from(path.as_str()))]);
+            let region = (*line > 0).then(|| {
+                let at = |number: u32| Value::from(u64::from(number.max(1)));
+                ("region", Value::record([("startLine", at(*line)), ("startColumn", at(*column))]))
+            });
+            let place = Value::record(std::iter::once(("artifactLocation", file)).chain(region));
+            Value::record([("physicalLocation", place)])
+        }
+    };
+    let result = |index: usize, place: &Place, what: &str, kind: (&str, &str)| {
         Value::record([
             ("ruleId", Value::from(rows[index].rule.as_str())),
             ("ruleIndex", Value::from(index as u64)),
             ("kind", Value::from(kind.0)),
             ("level", Value::from(kind.1)),
             ("message", text(what)),
-            ("locations", Value::array([location])),
+            ("locations", Value::array([location(place)])),
         ])
     };
     let results = rows.iter().enumerate().flat_map(|(index, row)| {
-        let found = row.found.iter().map(move |(tick, what)| result(index, *tick, what, ("fail", "error")));
+        let found = row.found.iter().map(move |(place, what)| result(index, place, what, ("fail", "error")));
         // A result that is neither passed nor failed has no level.
-        found.chain(row.open.iter().map(move |(tick, what)| result(index, *tick, what, ("open", "none"))))
+        found.chain(row.open.iter().map(move |(place, what)| result(index, place, what, ("open", "none"))))
     });
     let driver = Value::record([
         ("name", Value::from("dendrer")),
@@ -161,27 +305,37 @@ fn sarif(run: &str, rows: &[Row]) -> Value {
     ]);
     let analysis = Value::record([
         ("tool", Value::record([("driver", driver)])),
-        ("automationDetails", Value::record([("id", Value::from(format!("dendrer/contract-check/{run}")))])),
+        (
+            "automationDetails",
+            Value::record([("id", Value::from(format!("dendrer/{}/{subject}", verb.replace(' ', "-"))))]),
+        ),
         ("results", Value::array(results)),
     ]);
     Value::record([("runs", Value::array([analysis])), ("version", Value::from("2.1.0"))])
 }
 
-fn github(run: &str, rows: &[Row]) -> Vec<String> {
+fn github(rows: &[Row]) -> Vec<String> {
     let data = |text: &str| quote::escape(text).replace('%', "%25").replace('\r', "%0D").replace('\n', "%0A");
     let property = |text: &str| data(text).replace(':', "%3A").replace(',', "%2C");
-    let line = |level: &str, rule: &str, tick: u64, what: &str| {
-        format!("::{level} title={}::{}", property(rule), data(&format!("{run}@{tick}: {what}")))
+    let line = |level: &str, rule: &str, place: &Place, what: &str| {
+        let file = match place {
+            Place::Name(_) => String::new(),
+            Place::File { path, line: 0, .. } => format!("file={},", property(path)),
+            Place::File { path, line, column } => {
+                format!("file={},line={line},col={column},", property(path))
+            }
+        };
+        format!("::{level} {file}title={}::{}", property(rule), data(&format!("{}: {what}", place.text())))
     };
     let mut lines = Vec::new();
     for row in rows {
-        lines.extend(row.found.iter().map(|(tick, what)| line("error", &row.rule, *tick, what)));
-        lines.extend(row.open.iter().map(|(tick, what)| line("warning", &row.rule, *tick, what)));
+        lines.extend(row.found.iter().map(|(place, what)| line("error", &row.rule, place, what)));
+        lines.extend(row.open.iter().map(|(place, what)| line("warning", &row.rule, place, what)));
     }
     lines
 }
 
-fn junit(run: &str, rows: &[Row]) -> Vec<String> {
+fn junit((verb, subject): Checked<'_>, rows: &[Row]) -> Vec<String> {
     let escape = |text: &str| {
         let text = quote::escape(text).replace('&', "&amp;").replace('<', "&lt;").replace('>', "&gt;");
         text.replace('"', "&quot;").replace('\'', "&apos;")
@@ -192,10 +346,11 @@ fn junit(run: &str, rows: &[Row]) -> Vec<String> {
     let mut lines = vec![
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>".to_owned(),
         format!("<testsuites {counts}>"),
-        format!("  <testsuite name=\"contract check {}\" {counts}>", escape(run)),
+        format!("  <testsuite name=\"{verb} {}\" {counts}>", escape(subject)),
     ];
     for row in rows {
-        let (class, name) = row.rule.rsplit_once('/').unwrap_or(("contract", &row.rule));
+        let (class, name) =
+            row.rule.rsplit_once('/').unwrap_or((verb.split(' ').next().unwrap_or(verb), &row.rule));
         let case = format!("    <testcase classname=\"{}\" name=\"{}\"", escape(class), escape(name));
         let element = |kind: &str, what: &[&str]| {
             let first = escape(what.first().copied().unwrap_or_default());

@@ -15,7 +15,7 @@ use crate::table::{Align, Table};
 use crate::{count, quote, thousands};
 
 /// How many nodes an SVG has at most.
-pub const SVG_MAX: u64 = 200;
+pub const SVG_MAX: usize = 200;
 
 /// How many nodes are listed one by one; a longer graph is folded.
 pub const ONE_BY_ONE_MAX: u64 = 200;
@@ -99,57 +99,71 @@ pub fn folded_lines(run: &RunName, causal: &Causal, page: &Page) -> Vec<Line> {
     lines
 }
 
-/// Writes the graph as DOT: a line for each node, and one with `->` for each parent.
-pub fn dot(run: &RunName, causal: &Causal) -> String {
-    let quoted =
-        |text: &str| format!("\"{}\"", quote::escape(text).replace('\\', "\\\\").replace('"', "\\\""));
-    let graph = &causal.graph;
-    let name = |tick: u64| quoted(&format!("{tick} {}", causal.name(tick)));
-    let mut out = format!("digraph {} {{\n  rankdir=TB;\n  node [shape=box];\n", quoted(run.as_str()));
-    for tick in 0..=graph.tip() {
-        let agent = graph.agent(tick).map_or("the beginning", |agent| agent);
-        out.push_str(&format!("  {} [label={}];\n", name(tick), quoted(&label(causal, tick, agent))));
-    }
-    for tick in 1..=graph.tip() {
-        for parent in graph.parents(tick) {
-            out.push_str(&format!("  {} -> {};\n", name(*parent), name(tick)));
-        }
-    }
-    out.push_str("}\n");
-    out
+/// A drawing: boxes with a name and a label, and arrows between them by their places in the list.
+#[derive(Debug, Clone, Default)]
+pub struct Drawing {
+    /// The title.
+    pub title: String,
+    /// The name and the label of each box.
+    pub boxes: Vec<(String, String)>,
+    /// From which box to which.
+    pub arrows: Vec<(usize, usize)>,
 }
 
-fn label(causal: &Causal, tick: u64, agent: &str) -> String {
-    format!("{tick} {agent} {}", causal.name(tick))
-}
-
-/// Writes the graph as SVG; `None` if it has more than [`SVG_MAX`] nodes.
-pub fn svg(causal: &Causal) -> Option<String> {
-    let graph = &causal.graph;
-    if graph.tip() > SVG_MAX {
-        return None;
-    }
-    let mut drawn = VisualGraph::new(Orientation::TopToBottom);
-    let mut handles = Vec::new();
-    for tick in 0..=graph.tip() {
-        let agent = graph.agent(tick).map_or("the beginning", |agent| agent);
-        let text = quote::escape(&label(causal, tick, agent));
-        let size = Point::new(20.0 + 9.0 * text.chars().count() as f64, 30.0);
-        let shape = ShapeKind::new_box(&text);
-        handles.push(drawn.add_node(Element::create(
-            shape,
-            StyleAttr::simple(),
-            Orientation::TopToBottom,
-            size,
-        )));
-    }
-    let at = |tick: u64| usize::try_from(tick).expect("a tick in memory");
-    for tick in 1..=graph.tip() {
-        for parent in graph.parents(tick) {
-            drawn.add_edge(Arrow::simple(""), handles[at(*parent)], handles[at(tick)]);
+impl Drawing {
+    /// Draws the causal graph of a run.
+    pub fn of_causal(run: &RunName, causal: &Causal) -> Drawing {
+        let graph = &causal.graph;
+        let at = |tick: u64| usize::try_from(tick).expect("a tick in memory");
+        let one = |tick: u64| {
+            let (agent, name) = (graph.agent(tick).map_or("the beginning", |agent| agent), causal.name(tick));
+            (format!("{tick} {name}"), format!("{tick} {agent} {name}"))
+        };
+        let arrows = (1..=graph.tip())
+            .flat_map(|tick| graph.parents(tick).iter().map(move |parent| (at(*parent), at(tick))));
+        Drawing {
+            title: run.to_string(),
+            boxes: (0..=graph.tip()).map(one).collect(),
+            arrows: arrows.collect(),
         }
     }
-    let mut writer = SVGWriter::new();
-    drawn.do_it(false, false, false, &mut writer);
-    Some(writer.finalize())
+
+    /// Writes DOT: a line for each box, and one with `->` for each arrow.
+    pub fn dot(&self) -> String {
+        let quoted =
+            |text: &str| format!("\"{}\"", quote::escape(text).replace('\\', "\\\\").replace('"', "\\\""));
+        let mut out = format!("digraph {} {{\n  rankdir=TB;\n  node [shape=box];\n", quoted(&self.title));
+        for (name, label) in &self.boxes {
+            out.push_str(&format!("  {} [label={}];\n", quoted(name), quoted(label)));
+        }
+        for (from, to) in &self.arrows {
+            out.push_str(&format!("  {} -> {};\n", quoted(&self.boxes[*from].0), quoted(&self.boxes[*to].0)));
+        }
+        out.push_str("}\n");
+        out
+    }
+
+    /// Writes SVG; `None` with more than [`SVG_MAX`] boxes.
+    pub fn svg(&self) -> Option<String> {
+        if self.boxes.len() > SVG_MAX {
+            return None;
+        }
+        let mut drawn = VisualGraph::new(Orientation::TopToBottom);
+        let handles: Vec<_> = self
+            .boxes
+            .iter()
+            .map(|(_, label)| {
+                let text = quote::escape(label);
+                let size = Point::new(20.0 + 9.0 * text.chars().count() as f64, 30.0);
+                let (shape, style) = (ShapeKind::new_box(&text), StyleAttr::simple());
+                drawn.add_node(Element::create(shape, style, Orientation::TopToBottom, size))
+            })
+            .collect();
+        for (from, to) in &self.arrows {
+            drawn.add_edge(Arrow::simple(""), handles[*from], handles[*to]);
+        }
+        let mut writer = SVGWriter::new();
+        drawn.do_it(false, false, false, &mut writer);
+        Some(writer.finalize())
+    }
 }

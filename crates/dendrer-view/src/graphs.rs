@@ -1,12 +1,16 @@
 //! Execution graphs: what the compiler found, runs, frontiers and replays, as lines and as documents.
 
-use dendrer::graph::Graph;
+use std::collections::{BTreeMap, BTreeSet};
+
 use dendrer::graph::check::{GraphFinding, GraphWarning};
 use dendrer::graph::frontier::{FrontierDivergence, RecordedEdge, Substituted};
+use dendrer::graph::minimize::{Minimal, Minimality, Said};
+use dendrer::graph::{Argument, Graph, Statement, StatementBody};
 use dendrer::run::frontier::GraphRun;
 use dendrer_object::{Code, Digest, RunName, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
+use crate::graph::Drawing;
 use crate::{count, document, quote};
 
 /// What the compiler found in a graph.
@@ -119,6 +123,246 @@ impl Answer for GraphCheckAnswer<'_> {
     }
 }
 
+fn text_of<'v>(value: &'v Value, name: &str) -> &'v str {
+    value.get(name).and_then(Value::as_str).unwrap_or_default()
+}
+
+/// Writes a statement of the JSON form as the text form does, without those of its rounds.
+fn statement_text(one: &Value) -> String {
+    let argument = |value: &Value| match value.get("ref").and_then(Value::as_str) {
+        Some(reference) => reference.to_owned(),
+        None => value.get("value").map(quote::value).unwrap_or_default(),
+    };
+    let id = text_of(one, "id");
+    if let Some(repeat) = one.get("repeat") {
+        let from = repeat.get("from").map(argument).unwrap_or_default();
+        let max = repeat.get("max").map(quote::value).unwrap_or_default();
+        return quote::escape(&format!("{id} repeat({from}) max {max} until {}", text_of(repeat, "until")));
+    }
+    let when = one.get("if").and_then(Value::as_str).map(|id| format!(" if {id}")).unwrap_or_default();
+    let args = one.get("args").and_then(Value::as_array);
+    let args: Vec<String> = args.into_iter().flat_map(|args| args.iter()).map(argument).collect();
+    let tail = match one.get("rec").and_then(Value::as_str) {
+        Some(rec) => format!("-> rec frontier[{rec}]"),
+        None => "pure".to_owned(),
+    };
+    quote::escape(&format!("{id} {}({}){when} {tail}", text_of(one, "call"), args.join(", ")))
+}
+
+/// The lines of a graph with how deep they are in repeats.
+fn statement_lines(form: &Value) -> Vec<(usize, String)> {
+    fn walk(statements: Option<&Value>, depth: usize, lines: &mut Vec<(usize, String)>) {
+        for one in statements.and_then(Value::as_array).into_iter().flat_map(|list| list.iter()) {
+            lines.push((depth, statement_text(one)));
+            if one.get("repeat").is_some() {
+                walk(one.get("statements"), depth + 1, lines);
+                lines.push((depth, format!("end {}", quote::escape(text_of(one, "id")))));
+            }
+        }
+    }
+    let mut lines = Vec::new();
+    walk(form.get("statements"), 0, &mut lines);
+    lines
+}
+
+/// Draws a graph: a box for each input, node, edge and repeat, and an arrow for each argument and condition.
+pub fn drawing(graph: &Graph) -> Drawing {
+    fn add(statements: &[Statement], drawing: &mut Drawing, places: &mut BTreeMap<String, usize>) {
+        for statement in statements {
+            let (what, args): (&str, &[Argument]) = match &statement.body {
+                StatementBody::Node { call, args } | StatementBody::Edge { call, args, .. } => (call, args),
+                StatementBody::Repeat { from, .. } => ("repeat", std::slice::from_ref(from)),
+            };
+            let to = drawing.boxes.len();
+            drawing.boxes.push((statement.id.clone(), format!("{} {what}", statement.id)));
+            let named = args.iter().filter_map(|arg| match arg {
+                Argument::Reference(reference) => Some(reference),
+                Argument::Literal(_) => None,
+            });
+            let from: BTreeSet<usize> = named
+                .chain(&statement.condition)
+                .filter_map(|reference| places.get(&reference.name).copied())
+                .collect();
+            drawing.arrows.extend(from.into_iter().map(|from| (from, to)));
+            places.insert(statement.id.clone(), to);
+            if let StatementBody::Repeat { statements, .. } = &statement.body {
+                add(statements, drawing, places);
+                // Behind its end, its id is the value of the last round, which its last node made.
+                let is_node = |inner: &&Statement| matches!(inner.body, StatementBody::Node { .. });
+                let last = statements.iter().rev().find(is_node).and_then(|inner| places.get(&inner.id));
+                if let Some(last) = last.copied() {
+                    places.insert(statement.id.clone(), last);
+                }
+            }
+        }
+    }
+    let mut drawing = Drawing { title: graph.name.clone(), ..Drawing::default() };
+    let mut places = BTreeMap::new();
+    for input in graph.inputs() {
+        places.insert(input.clone(), drawing.boxes.len());
+        drawing.boxes.push((input.clone(), input));
+    }
+    add(&graph.statements, &mut drawing, &mut places);
+    drawing
+}
+
+/// How two graphs differ.
+#[derive(Debug, Clone)]
+pub struct GraphDiffAnswer {
+    digests: [Digest; 2],
+    /// The path of each statement that differs, as it is written in the one and in the other.
+    items: Vec<(String, Option<String>, Option<String>)>,
+}
+
+impl GraphDiffAnswer {
+    /// Compares two graphs in their JSON form, statement by statement, by the ids on the way to each.
+    pub fn of(a: &Value, b: &Value) -> GraphDiffAnswer {
+        let (before, after) = (statements_of(a), statements_of(b));
+        let find = |list: &[(String, String)], path: &str| {
+            list.iter().find(|(own, _)| own == path).map(|(_, text)| text.clone())
+        };
+        let gone = before.iter().filter_map(|(path, text)| {
+            let other = find(&after, path);
+            (other.as_ref() != Some(text)).then(|| (path.clone(), Some(text.clone()), other))
+        });
+        let added = after
+            .iter()
+            .filter(|(path, _)| find(&before, path).is_none())
+            .map(|(path, text)| (path.clone(), None, Some(text.clone())));
+        let digests = [a, b].map(dendrer::graph::form::digest);
+        GraphDiffAnswer { digests, items: gone.chain(added).collect() }
+    }
+}
+
+/// The statements of a graph and of the graphs that it runs, by path.
+fn statements_of(form: &Value) -> Vec<(String, String)> {
+    fn walk(statements: Option<&Value>, prefix: &str, found: &mut Vec<(String, String)>) {
+        for one in statements.and_then(Value::as_array).into_iter().flat_map(|list| list.iter()) {
+            let path = format!("{prefix}{}", text_of(one, "id"));
+            found.push((path.clone(), statement_text(one)));
+            walk(one.get("statements"), &format!("{path}."), found);
+        }
+    }
+    let mut found = Vec::new();
+    walk(form.get("statements"), "", &mut found);
+    for (name, child) in
+        form.get("children").and_then(Value::as_object).into_iter().flat_map(|all| all.iter())
+    {
+        walk(child.get("statements"), &format!("graph.{name}/"), &mut found);
+    }
+    found
+}
+
+impl Answer for GraphDiffAnswer {
+    fn document(&self) -> Value {
+        let items = self.items.iter().map(|(path, a, b)| {
+            let side = |name, text: &Option<String>| text.as_deref().map(|text| (name, Value::from(text)));
+            let members = [("path", Value::from(path.as_str()))].into_iter();
+            Value::record(members.chain(side("a", a)).chain(side("b", b)))
+        });
+        let members = [
+            ("same", Value::from(self.digests[0] == self.digests[1])),
+            ("a", Value::from(self.digests[0])),
+            ("b", Value::from(self.digests[1])),
+            ("items", Value::array(items)),
+        ];
+        document("graph-diff", members)
+    }
+
+    fn lines(&self, page: &Page) -> Vec<Line> {
+        let mut lines = Vec::new();
+        for (path, a, b) in &self.items {
+            let deep = path.rfind(['.', '/']).map_or("", |at| &path[..=at]);
+            let line = |sign: &str, text: &str| page.fit(&format!("{sign} {}{text}", quote::escape(deep)));
+            lines.extend(a.as_deref().map(|text| line("-", text)));
+            lines.extend(b.as_deref().map(|text| line("+", text)));
+        }
+        lines.push(match (self.digests[0] == self.digests[1], self.items.len()) {
+            (true, _) => format!("the same graph {}", self.digests[0].short()).into(),
+            (false, 0) => "the same statements, and another name".into(),
+            (false, many) => count(many as u64, "statement differs", "statements differ").into(),
+        });
+        lines
+    }
+}
+
+/// The fewest other edge values that flip a predicate.
+#[derive(Debug, Clone, Copy)]
+pub struct GraphMinimizeAnswer<'g> {
+    /// The run.
+    pub run: &'g RunName,
+    /// The predicate.
+    pub predicate: &'g str,
+    /// What was found.
+    pub minimal: &'g Minimal,
+}
+
+impl GraphMinimizeAnswer<'_> {
+    fn minimality(&self) -> &'static str {
+        match self.minimal.minimality {
+            Minimality::Smallest => "smallest",
+            Minimality::OneMinimal => "1-minimal",
+        }
+    }
+}
+
+impl Answer for GraphMinimizeAnswer<'_> {
+    fn document(&self) -> Value {
+        let found = self.minimal;
+        let edges = found.edges.iter().map(|(path, value)| {
+            Value::record([("path", Value::from(path.as_str())), ("value", value.clone())])
+        });
+        let members = [
+            ("run", Value::from(self.run.as_str())),
+            ("predicate", Value::from(self.predicate)),
+            ("recorded", found.recorded.to_value()),
+            ("now", found.now.to_value()),
+            ("flips", Value::from(found.flips())),
+            ("edges", Value::array(edges)),
+            ("minimal", Value::from(self.minimality())),
+            ("tried", Value::from(found.tried)),
+        ];
+        document("graph-minimize", members)
+    }
+
+    fn lines(&self, page: &Page) -> Vec<Line> {
+        let found = self.minimal;
+        let word = |said: Said| match said {
+            Said::True => "true",
+            Said::False => "false",
+            Said::Uncertain => "unknown",
+        };
+        let predicate = quote::escape(self.predicate);
+        let mut lines: Vec<Line> = vec![
+            format!("recorded     {predicate} is {}", word(found.recorded)).into(),
+            format!("all of them  {}", word(found.now)).into(),
+        ];
+        let tried = count(found.tried, "evaluation", "evaluations");
+        if !found.flips() {
+            lines.push(Line::styled(Style::Warn, format!("no set of these values flips it ({tried})")));
+            if found.minimality == Minimality::OneMinimal {
+                lines.push(Line::note("note: larger sets were not all tried"));
+            }
+            return lines;
+        }
+        for (path, value) in &found.edges {
+            lines.push(page.fit(&format!("flips        {} = {}", quote::escape(path), quote::value(value))));
+        }
+        lines.push(match found.minimality {
+            Minimality::Smallest => format!("smallest     no smaller set does ({tried})").into(),
+            Minimality::OneMinimal => {
+                format!("1-minimal    without any of them it does not; a smaller set of others may ({tried})")
+                    .into()
+            }
+        });
+        lines
+    }
+
+    fn end(&self) -> End {
+        if self.minimal.flips() { End::Answered } else { End::No }
+    }
+}
+
 /// A graph in its JSON form.
 #[derive(Debug, Clone)]
 pub struct GraphAnswer<'g> {
@@ -137,47 +381,8 @@ impl Answer for GraphAnswer<'_> {
 
     fn lines(&self, _: &Page) -> Vec<Line> {
         let mut lines = vec![format!("graph {}", quote::escape(&self.graph.name)).into()];
-        let list = |name: &str, value: &Value| value.get(name).and_then(Value::as_array).cloned();
-        fn walk(statements: &Value, depth: usize, lines: &mut Vec<Line>) {
-            let argument = |value: &Value| match value.get("ref").and_then(Value::as_str) {
-                Some(reference) => reference.to_owned(),
-                None => value.get("value").map(quote::value).unwrap_or_default(),
-            };
-            for one in statements.as_array().into_iter().flat_map(|list| list.iter()) {
-                let text = |name: &str| one.get(name).and_then(Value::as_str).unwrap_or_default();
-                let pad = "  ".repeat(depth);
-                let when =
-                    one.get("if").and_then(Value::as_str).map(|id| format!(" if {id}")).unwrap_or_default();
-                if let Some(repeat) = one.get("repeat") {
-                    let from = repeat.get("from").map(argument).unwrap_or_default();
-                    let max = repeat.get("max").map(quote::value).unwrap_or_default();
-                    let until = repeat.get("until").and_then(Value::as_str).unwrap_or_default();
-                    lines.push(format!("{pad}{} repeat({from}) max {max} until {until}", text("id")).into());
-                    if let Some(inner) = one.get("statements") {
-                        walk(inner, depth + 1, lines);
-                    }
-                    lines.push(format!("{pad}end {}", text("id")).into());
-                    continue;
-                }
-                let args = one.get("args").and_then(Value::as_array);
-                let args = args
-                    .into_iter()
-                    .flat_map(|args| args.iter())
-                    .map(argument)
-                    .collect::<Vec<_>>()
-                    .join(", ");
-                let tail = match one.get("rec").and_then(Value::as_str) {
-                    Some(rec) => format!("-> rec frontier[{rec}]"),
-                    None => "pure".to_owned(),
-                };
-                lines.push(
-                    quote::escape(&format!("{pad}{} {}({args}){when} {tail}", text("id"), text("call")))
-                        .into(),
-                );
-            }
-        }
-        if let Some(statements) = list("statements", self.form) {
-            walk(&Value::Array(statements), 0, &mut lines);
+        for (depth, text) in statement_lines(self.form) {
+            lines.push(format!("{}{text}", "  ".repeat(depth)).into());
         }
         lines.push("replay(graph, frontier) == output required".into());
         lines.push(Line::note(format!("digest {}", self.digest)));
@@ -244,7 +449,7 @@ pub fn edge_json(edge: &RecordedEdge, effect: &str) -> Value {
 
 /// The lines of a frontier file: a header, then one for each edge in canonical order.
 pub fn frontier_file(run: &GraphRun) -> Vec<Value> {
-    let record = |map: &std::collections::BTreeMap<String, Value>| {
+    let record = |map: &BTreeMap<String, Value>| {
         Value::record(map.iter().map(|(name, value)| (name.as_str(), value.clone())))
     };
     let header = Value::record([
@@ -467,7 +672,7 @@ impl Answer for GraphTestAnswer {
     fn lines(&self, _: &Page) -> Vec<Line> {
         let mut lines = Vec::new();
         // Frontiers that part in the same way are one group.
-        let mut groups: std::collections::BTreeMap<(&str, &str), Vec<&GraphTested>> = Default::default();
+        let mut groups: BTreeMap<(&str, &str), Vec<&GraphTested>> = Default::default();
         for one in &self.0 {
             match &one.divergence {
                 None => lines.push(Line::styled(Style::Good, format!("OK    {}", quote::escape(&one.name)))),

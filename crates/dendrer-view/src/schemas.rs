@@ -39,6 +39,8 @@ pub const SCHEMAS: &[(&str, &str)] = &[
     ("gc", include_str!("../schemas/gc.json")),
     ("graph", include_str!("../schemas/graph.json")),
     ("graph-check", include_str!("../schemas/graph-check.json")),
+    ("graph-diff", include_str!("../schemas/graph-diff.json")),
+    ("graph-minimize", include_str!("../schemas/graph-minimize.json")),
     ("graph-run", include_str!("../schemas/graph-run.json")),
     ("graph-test", include_str!("../schemas/graph-test.json")),
     ("heatmap", include_str!("../schemas/heatmap.json")),

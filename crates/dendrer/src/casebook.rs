@@ -12,7 +12,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dendrer_kernel::step::{Finding, FindingKind, Outcome, Start};
+use dendrer_kernel::step::{Anomaly, Finding, FindingKind, Outcome, Start};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::{Link, Record, Rel};
 use dendrer_object::text::nearest;
@@ -404,5 +404,23 @@ pub fn record_diff(
     links.dedup();
     let (kind, delta) = (FindingKind::Diff, Delta::default());
     recorder.note_finding(&Finding { kind, content: without_sentences(answer), links, delta })?;
+    recorder.commit()
+}
+
+/// Writes down where the replay of a graph's run parted from its record: a `kernel.anomaly` of kind `replay_divergence`, since the
+/// run itself is closed.
+pub fn record_divergence(
+    store: &Shared,
+    run: &Place,
+    divergence: &Value,
+    surroundings: Box<dyn Environment>,
+) -> Result<Vec<Record>, Error> {
+    let mut recorder = open(store, surroundings)?;
+    let about = Value::record([
+        ("divergence", divergence.clone()),
+        ("id", Value::from(run.id)),
+        ("run", Value::from(run.run.as_str())),
+    ]);
+    recorder.note_anomaly(&Anomaly { kind: "replay_divergence".into(), about, agent: None })?;
     recorder.commit()
 }

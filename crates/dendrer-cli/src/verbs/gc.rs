@@ -36,7 +36,7 @@ pub(crate) enum SnapshotsChoice {
 }
 
 /// Reads a time like `30d` as milliseconds.
-fn age_arg(text: &str) -> std::result::Result<u64, String> {
+pub(crate) fn age_arg(text: &str) -> std::result::Result<u64, String> {
     let units = [('h', 3_600_000), ('d', 86_400_000), ('w', 604_800_000u64)];
     let parsed = units.iter().find_map(|(unit, ms)| {
         let number: u64 = text.strip_suffix(*unit)?.parse().ok()?;

@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Mutex, PoisonError};
 
 use clap::{Args, Subcommand};
 use dendrer::Trace;
@@ -14,14 +16,18 @@ use dendrer::graph::check::{GraphFinding, GraphRule, GraphWarning, check};
 use dendrer::graph::eval::EdgeRequest;
 use dendrer::graph::frontier::replay;
 use dendrer::graph::functions::Functions;
+use dendrer::graph::minimize::minimize;
 use dendrer::graph::text::TEXT_SIZE_MAX;
 use dendrer::graph::{Graph, StatementBody, form, text};
+use dendrer::kernel::expr::{Expr, Scope};
 use dendrer::pack::yaml::Document;
 use dendrer::run::frontier::{self, GraphRun, graph_run};
 use dendrer::store::prelude::*;
 use dendrer_object::{Code, Digest, RunName, Value, json};
+use dendrer_view::forms::{FindingsForm, GraphFindingsAnswer, GraphTestFindingsAnswer};
 use dendrer_view::graphs::{
-    FrontierAnswer, GraphAnswer, GraphCheckAnswer, GraphRunAnswer, GraphTestAnswer, GraphTested,
+    FrontierAnswer, GraphAnswer, GraphCheckAnswer, GraphDiffAnswer, GraphMinimizeAnswer, GraphRunAnswer,
+    GraphTestAnswer, GraphTested, drawing,
 };
 use dendrer_view::quote;
 
@@ -29,8 +35,10 @@ use crate::context;
 use crate::context::packs;
 use crate::context::shell::shell;
 use crate::failure::{Failure, Result};
-use crate::global::Global;
+use crate::global::{Global, now_ms};
 use crate::out::{Out, files};
+use crate::verbs::gc::age_arg;
+use crate::verbs::log::draw;
 
 /// `graph`
 #[derive(Debug, Subcommand)]
@@ -63,6 +71,21 @@ pub(crate) enum GraphVerb {
         after_help = "Examples:\n  dendrer graph test --runs 'name == \"run-84f2\"'\n  dendrer graph test --runs 'name == \"run-84f2\"' --graph note.graph --pack note.yaml"
     )]
     Test(GraphTest),
+    /// Compare two graphs: statements that only one has, and those that say something else
+    #[command(
+        after_help = "Examples:\n  dendrer graph diff run-84f2 note.graph\n  dendrer graph diff run-84f2 note.graph --json"
+    )]
+    Diff {
+        /// The graph in a file, or the run of one
+        a: String,
+        /// The other one
+        b: String,
+    },
+    /// Find the fewest other edge values that flip a predicate of the output
+    #[command(
+        after_help = "Examples:\n  dendrer graph minimize run-84f2 --set e2=free.json --predicate \"state.output.meetings == 0\"\n  dendrer graph minimize run-84f2 --set e2=free.json --predicate \"state.output.meetings == 0\" --json"
+    )]
+    Minimize(GraphMinimize),
 }
 
 /// `graph check`
@@ -113,7 +136,7 @@ pub(crate) struct GraphRunArgs {
 /// `graph test`
 #[derive(Debug, Args)]
 pub(crate) struct GraphTest {
-    /// Frontier files, or directories with *.frontier in them
+    /// Frontier files and bundles, or directories with *.frontier and *.dnd in them
     #[arg(required_unless_present = "runs", conflicts_with = "runs")]
     pub(crate) files: Vec<String>,
     /// Runs of the store, by a condition as `runs --where` takes it
@@ -125,13 +148,38 @@ pub(crate) struct GraphTest {
     /// Another pack to evaluate with
     #[arg(long, value_name = "FILE")]
     pub(crate) pack: Option<String>,
+    /// With --runs: only those that were written to within this time, like 30d, 12h or 2w
+    #[arg(long, value_name = "TIME", value_parser = age_arg, requires = "runs")]
+    pub(crate) since: Option<u64>,
+}
+
+/// `graph minimize`
+#[derive(Debug, Args)]
+pub(crate) struct GraphMinimize {
+    /// The run of a graph
+    pub(crate) run: String,
+    /// Another value of an edge: a JSON file
+    #[arg(long, value_name = "ID=FILE", required_unless_present = "from", conflicts_with = "from")]
+    pub(crate) set: Vec<String>,
+    /// Another run of the graph: all edge values in which it differs
+    #[arg(long, value_name = "RUN")]
+    pub(crate) from: Option<String>,
+    /// What the other values make true and the recorded ones do not, or the other way: over `state.output`, `state.nodes` and
+    /// `state.edges`
+    #[arg(long, value_name = "EXPR")]
+    pub(crate) predicate: String,
 }
 
 pub(crate) fn run(global: &Global, verb: &GraphVerb, out: &mut Out) -> Result {
     match verb {
         GraphVerb::Check(args) => {
             let checked = Checked::of(&args.file, &args.with)?;
-            out.answer(&checked.answer(&args.file))
+            let answer = &checked.answer(&args.file);
+            match global.format.as_deref().and_then(FindingsForm::parse) {
+                None => out.answer(answer),
+                Some(form @ FindingsForm::Sarif) => out.answer_as_json(&GraphFindingsAnswer { form, answer }),
+                Some(form) => out.answer(&GraphFindingsAnswer { form, answer }),
+            }
         }
         GraphVerb::Show(args) => show(global, args, out),
         GraphVerb::Run(args) => run_graph(global, args, out),
@@ -140,6 +188,11 @@ pub(crate) fn run(global: &Global, verb: &GraphVerb, out: &mut Out) -> Result {
             out.answer(&FrontierAnswer(&run))
         }
         GraphVerb::Test(args) => test(global, args, out),
+        GraphVerb::Diff { a, b } => {
+            let (before, after) = (either(global, a, out)?, either(global, b, out)?);
+            out.answer(&GraphDiffAnswer::of(&before.1, &after.1))
+        }
+        GraphVerb::Minimize(args) => find_fewest(global, args, out),
     }
 }
 
@@ -188,9 +241,20 @@ impl Checked {
         children.extend(own);
         let (mut findings, mut warnings) = check(&graph, &functions, &children);
         for child in children.values() {
+            // Their lines are those of another text.
+            let of = |line: u32, message: String| format!("graph {}, line {line}: {message}", child.name);
             let (more, brittle) = check(child, &functions, &children);
-            findings.extend(more);
-            warnings.extend(brittle);
+            findings.extend(more.into_iter().map(|finding| GraphFinding {
+                message: of(finding.line, finding.message),
+                line: 0,
+                column: 0,
+                ..finding
+            }));
+            warnings.extend(brittle.into_iter().map(|warning| GraphWarning {
+                message: of(warning.line, warning.message),
+                line: 0,
+                ..warning
+            }));
         }
         let digest = Some(form::digest(&form::to_value(&graph, &children)));
         Ok(Checked { text, graph: Some(graph), children, digest, findings, warnings, has_pack })
@@ -250,16 +314,65 @@ fn recorded(global: &Global, text: &str, out: &mut Out) -> Result<GraphRun> {
     Ok(graph_run(&trace)?)
 }
 
-fn show(global: &Global, args: &GraphShow, out: &mut Out) -> Result {
-    if Path::new(&args.what).is_file() {
-        let written = read_text(&args.what)?;
-        let (graph, children) = read_graph(&written).map_err(|finding| unread(&args.what, &finding))?;
-        let form = form::to_value(&graph, &children);
-        let digest = form::digest(&form);
-        return out.answer(&GraphAnswer { graph: &graph, form: &form, digest });
+/// Reads the graph of a file, or that of a run, with its JSON form.
+fn either(global: &Global, what: &str, out: &mut Out) -> Result<(Graph, Value)> {
+    if !Path::new(what).is_file() || what.ends_with(".dnd") {
+        let run = recorded(global, what, out)?;
+        return Ok((run.graph, run.form));
     }
-    let run = recorded(global, &args.what, out)?;
-    out.answer(&GraphAnswer { graph: &run.graph, form: &run.form, digest: run.digest })
+    let (graph, children) = read_graph(&read_text(what)?).map_err(|finding| unread(what, &finding))?;
+    let form = form::to_value(&graph, &children);
+    Ok((graph, form))
+}
+
+fn show(global: &Global, args: &GraphShow, out: &mut Out) -> Result {
+    let (graph, form) = either(global, &args.what, out)?;
+    if let Some(kind @ ("dot" | "svg")) = global.format.as_deref() {
+        return draw(&drawing(&graph), kind, out, || {
+            ("DOT has no limit", vec!["dendrer", "graph", "show", &args.what, "--format", "dot"])
+        });
+    }
+    out.answer(&GraphAnswer { graph: &graph, digest: form::digest(&form), form: &form })
+}
+
+fn find_fewest(global: &Global, args: &GraphMinimize, out: &mut Out) -> Result {
+    let run = recorded(global, &args.run, out)?;
+    let others = match &args.from {
+        None => substitutes(&run, &args.set)?,
+        Some(from) => {
+            let from = recorded(global, from, out)?;
+            let own: BTreeMap<&str, &Value> =
+                run.frontier.edges.iter().map(|edge| (&*edge.path, &edge.value)).collect();
+            let differs = from
+                .frontier
+                .edges
+                .into_iter()
+                .filter(|edge| own.get(&*edge.path).is_some_and(|value| **value != edge.value));
+            differs.map(|edge| (edge.path, edge.value)).collect()
+        }
+    };
+    let predicate = Expr::parse_condition(&args.predicate, &Scope::new()).map_err(dendrer::Error::from)?;
+    let minimal = minimize(&run.graph, &run.children, &run.functions, &run.frontier, &others, &predicate);
+    out.answer(&GraphMinimizeAnswer { run: &run.run, predicate: &args.predicate, minimal: &minimal })
+}
+
+/// Reads `--set ID=FILE` for the edges of a run.
+pub(crate) fn substitutes(run: &GraphRun, set: &[String]) -> Result<BTreeMap<String, Value>> {
+    let mut others = BTreeMap::new();
+    for text in set {
+        let (id, file) = pair("--set", "ID=FILE", text)?;
+        if !run.frontier.edges.iter().any(|edge| edge.path == id) {
+            let what = format!("{} has no edge {id}", run.run);
+            return Err(Failure::new(Code::E0938, what).help(&[
+                "dendrer",
+                "graph",
+                "frontier",
+                run.run.as_str(),
+            ]));
+        }
+        others.insert(id.to_owned(), files::json(file)?);
+    }
+    Ok(others)
 }
 
 fn pair<'t>(flag: &str, form: &str, text: &'t str) -> Result<(&'t str, &'t str)> {
@@ -370,6 +483,11 @@ fn answer(command: &str, asked: &EdgeRequest) -> std::result::Result<Value, Stri
 fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
     let mut found: Vec<(String, bool, GraphRun)> = Vec::new();
     for path in paths(&args.files)? {
+        if path.ends_with(".dnd") {
+            let run = recorded(global, &path, out)?;
+            found.push((path, true, run));
+            continue;
+        }
         let lines = files::read(&path, json::DOCUMENT_SIZE_MAX)?;
         let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
         let values = lines.map(json::parse_door).collect::<std::result::Result<Vec<Value>, _>>();
@@ -380,6 +498,8 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
         found.push((path, true, run));
     }
     if let Some(filter) = &args.runs {
+        let now = u64::try_from(now_ms()).unwrap_or(0);
+        let since = args.since.map_or(0, |age| now.saturating_sub(age).max(1));
         let store = context::read_store(global)?;
         let question = RunsQuestion {
             filter: Some(filter.clone()),
@@ -393,7 +513,8 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
         };
         for run in runs::runs(&store, &question)?.runs {
             let trace = Trace::open(&store, &run.summary.name)?;
-            if frontier::is_graph(&trace) {
+            let written = || trace.record(trace.tip()).map(|record| record.header().ts.ms());
+            if frontier::is_graph(&trace) && (since == 0 || written()? >= since) {
                 found.push((run.summary.name.to_string(), false, graph_run(&trace)?));
             }
         }
@@ -405,8 +526,7 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
     let functions =
         args.pack.as_ref().map(|path| Ok::<_, Failure>(Functions::of(packs::load(path)?.pack.value())));
     let functions = functions.transpose()?;
-    let mut tested = Vec::with_capacity(found.len());
-    for (name, is_file, run) in found {
+    let one = |(name, is_file, run): &(String, bool, GraphRun)| {
         let functions = functions.as_ref().unwrap_or(&run.functions);
         let (graph, children) = match &graph {
             Some((graph, children)) => (graph, children),
@@ -414,11 +534,35 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
         };
         let (_, divergence) = replay(graph, children, functions, &run.frontier).map_err(|fault| {
             Failure::new(Code::E0935, fault.to_string())
-                .at(if is_file { "file" } else { "run" }, name.as_str())
+                .at(if *is_file { "file" } else { "run" }, name.as_str())
         })?;
-        tested.push(GraphTested { name, is_file, divergence });
+        Ok(GraphTested { name: name.clone(), is_file: *is_file, divergence })
+    };
+    let next = AtomicUsize::new(0);
+    let done: Mutex<BTreeMap<usize, Result<GraphTested>>> = Mutex::new(BTreeMap::new());
+    let work = || {
+        while let Some((at, run)) = {
+            let at = next.fetch_add(1, Ordering::Relaxed);
+            found.get(at).map(|run| (at, run))
+        } {
+            let tested = one(run);
+            done.lock().unwrap_or_else(PoisonError::into_inner).insert(at, tested);
+        }
+    };
+    std::thread::scope(|scope| {
+        // If the system has no thread left, fewer do the work.
+        let help = || std::thread::Builder::new().spawn_scoped(scope, work).is_ok();
+        let all = std::thread::available_parallelism().map_or(1, usize::from);
+        let _ = (1..all.min(found.len())).take_while(|_| help()).count();
+        work();
+    });
+    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
+    let answer = &GraphTestAnswer(done.into_values().collect::<Result<_>>()?);
+    match global.format.as_deref().and_then(FindingsForm::parse) {
+        None => out.answer(answer),
+        Some(form @ FindingsForm::Sarif) => out.answer_as_json(&GraphTestFindingsAnswer { form, answer }),
+        Some(form) => out.answer(&GraphTestFindingsAnswer { form, answer }),
     }
-    out.answer(&GraphTestAnswer(tested))
 }
 
 /// Frontier files that are named, and those of directories.
@@ -432,7 +576,7 @@ fn paths(named: &[String]) -> Result<Vec<String>> {
         let read = std::fs::read_dir(path).map_err(|error| files::cannot_read(path, &error))?;
         let mut inside: Vec<String> = read
             .filter_map(|entry| Some(entry.ok()?.path().to_str()?.to_owned()))
-            .filter(|path| path.ends_with(".frontier"))
+            .filter(|path| path.ends_with(".frontier") || path.ends_with(".dnd"))
             .collect();
         inside.sort();
         paths.extend(inside);

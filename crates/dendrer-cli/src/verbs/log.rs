@@ -13,7 +13,7 @@ use dendrer::ask::receipt;
 use dendrer::run::causal::Causal;
 use dendrer::run::declared;
 use dendrer_view::answer::Line;
-use dendrer_view::graph::{ONE_BY_ONE_MAX, SVG_MAX, dot, folded_lines, svg};
+use dendrer_view::graph::{Drawing, ONE_BY_ONE_MAX, SVG_MAX, folded_lines};
 use dendrer_view::log::{LogAnswer, LogEnd};
 use dendrer_view::problem;
 use dendrer_view::receipt as view;
@@ -204,13 +204,26 @@ fn graph(global: &Global, args: &Log, rev: &Address, form: &str, out: &mut Out) 
     let tick = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     let causal = Causal::of(&trace, tick)?;
     drop(progress);
+    draw(&Drawing::of_causal(trace.name(), &causal), form, out, || {
+        let note = "DOT has no limit, and --to tick N ends the drawing earlier";
+        (note, vec!["dendrer", "log", trace.name().as_str(), "--graph", "--format", "dot"])
+    })
+}
+
+/// Prints a drawing as DOT or SVG; `instead` says what to do where it is too large.
+pub(crate) fn draw<'h>(
+    drawing: &Drawing,
+    form: &str,
+    out: &mut Out,
+    instead: impl FnOnce() -> (&'static str, Vec<&'h str>),
+) -> Result {
     let text = match form {
-        "dot" => dot(trace.name(), &causal),
-        _ => svg(&causal).ok_or_else(|| {
-            let what = format!("{} has {tick} nodes, and a drawing has {SVG_MAX} at most", trace.name());
-            Failure::new(Code::E0601, what)
-                .note("DOT has no limit, and --to tick N ends the drawing earlier")
-                .help(&["dendrer", "log", trace.name().as_str(), "--graph", "--format", "dot"])
+        "dot" => drawing.dot(),
+        _ => drawing.svg().ok_or_else(|| {
+            let (title, boxes) = (&drawing.title, drawing.boxes.len());
+            let what = format!("{title} has {boxes} nodes, and a drawing has {SVG_MAX} at most");
+            let (note, help) = instead();
+            Failure::new(Code::E0601, what).note(note).help(&help)
         })?,
     };
     out.print(text.lines().map(Line::from).collect())?;

@@ -8,13 +8,14 @@ use std::ops::ControlFlow;
 use dendrer::Trace;
 use dendrer::address::{Address, Position, state_path};
 use dendrer::ask::replay::{self, ReplayedTick};
+use dendrer::casebook::{self, Place};
 use dendrer::change::graph::inject;
 use dendrer::graph::eval::NodeFault;
 use dendrer::graph::frontier::{replay as replayed, substitute};
 use dendrer::reread;
 use dendrer::run::{declared, frontier};
 use dendrer_object::{Code, Value};
-use dendrer_view::graphs::GraphReplayAnswer;
+use dendrer_view::graphs::{GraphReplayAnswer, divergence_json};
 use dendrer_view::problem;
 use dendrer_view::replay::ReplayAnswer;
 
@@ -24,8 +25,9 @@ use crate::context::shell;
 use crate::failure::{Failure, Result};
 use crate::global::{Global, tick_arg};
 use crate::offers;
-use crate::out::{Out, files};
+use crate::out::Out;
 use crate::progress::Progress;
+use crate::verbs::graph::substitutes;
 
 /// `replay`
 #[derive(Debug, Args)]
@@ -60,6 +62,9 @@ pub(crate) struct Replay {
     /// With --set: make a fork with these values
     #[arg(long = "as", value_name = "NEW", requires = "set")]
     pub(crate) new: Option<String>,
+    /// Of a graph's run: write a divergence into the casebook
+    #[arg(long)]
+    pub(crate) record: bool,
     /// Call this reading tool again, by a command: JSON parameters in, JSON answer out
     #[arg(long, value_name = "TOOL=CMD")]
     pub(crate) exec_read: Vec<String>,
@@ -86,7 +91,7 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     if frontier::is_graph(&trace) && !is_in_part {
         return graph(global, args, &trace, out);
     }
-    if !args.set.is_empty() {
+    if !args.set.is_empty() || args.record {
         let what = format!("{} is not the run of a graph, so it has no edges", trace.name());
         return Err(Failure::new(Code::E0938, what));
     }
@@ -144,25 +149,17 @@ fn graph(global: &Global, args: &Replay, trace: &Trace, out: &mut Out) -> Result
         substituted: None,
         fork: None,
     };
+    if let Some(divergence) = divergence.as_ref().filter(|_| args.record) {
+        let place = Place::of(trace, None)?;
+        let value = divergence_json(divergence);
+        context::write_down(global, |store, world| {
+            casebook::record_divergence(store, &place, &value, world)
+        })?;
+    }
     if args.set.is_empty() || divergence.is_some() {
         return out.answer(&answer);
     }
-    let mut others = BTreeMap::new();
-    for text in &args.set {
-        let pair = text.split_once('=').filter(|(id, file)| !id.is_empty() && !file.is_empty());
-        let (id, file) =
-            pair.ok_or_else(|| Failure::new(Code::E0106, format!("--set takes ID=FILE, not {text:?}")))?;
-        if !run.frontier.edges.iter().any(|edge| edge.path == id) {
-            let what = format!("{} has no edge {id}", trace.name());
-            return Err(Failure::new(Code::E0938, what).help(&[
-                "dendrer",
-                "graph",
-                "frontier",
-                trace.name().as_str(),
-            ]));
-        }
-        others.insert(id.to_owned(), files::json(file)?);
-    }
+    let others = substitutes(&run, &args.set)?;
     let substituted =
         substitute(&run.graph, &run.children, &run.functions, &run.frontier, &others).map_err(node)?;
     answer.substituted = Some(&substituted);

@@ -28,6 +28,7 @@ pub(crate) fn write_note(dir: &Path) {
         ("calendar.json", r#"{"items":["dentist","lunch"]}"#),
         ("free.json", r#"{"items":[]}"#),
         ("monday.json", r#"{"day":"monday"}"#),
+        ("again.graph", &block(PAGE, "graph").replace("cal_read(n1)", "cal_read(request)")),
         ("late.graph", "graph late\nn0 parse(today) pure\nreplay(graph, frontier) == output required\n"),
     ] {
         std::fs::write(dir.join(name), text).unwrap();
@@ -344,4 +345,118 @@ tools:
     let (_, injected) = place.json(&["show", "injected@tip"]);
     assert_eq!(injected.get("content").unwrap().get("fork_type").unwrap().as_str(), Some("injection"));
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
+}
+
+/// R-001: recorded frontiers are fixtures; files, bundles and runs are replayed, and what parts is said in the forms of other programs.
+#[test]
+fn frontiers_are_a_regression_suite_in_every_form() {
+    let place = note();
+    place.ok(&RUN);
+    place.ok(&["export", "run-84f2", "--format", "frontier", "-o", "suite.frontier"]);
+    place.ok(&["export", "run-84f2", "-o", "suite.dnd"]);
+    std::fs::create_dir(place.path().join("suite")).unwrap();
+    for name in ["suite.frontier", "suite.dnd"] {
+        std::fs::rename(place.path().join(name), place.path().join("suite").join(name)).unwrap();
+    }
+    assert_eq!(
+        place.ok(&["graph", "test", "suite"]),
+        "OK    suite/suite.dnd\nOK    suite/suite.frontier\n2 passed, 0 failed\n"
+    );
+    let runs = ["graph", "test", "--runs", "name == \"run-84f2\""];
+    assert_eq!(place.ok(&runs), "OK    run-84f2\n1 passed, 0 failed\n");
+    assert_eq!(place.ok(&[&runs[..], &["--since", "1h"]].concat()), "OK    run-84f2\n1 passed, 0 failed\n");
+
+    let changed = ["graph", "test", "suite", "--graph", "again.graph"];
+    let in_form = |form| {
+        let ran = place.run(&[&changed[..], &["--format", form]].concat());
+        assert_eq!(ran.code, 7, "{}", ran.stderr);
+        ran.stdout
+    };
+    let junit = in_form("junit");
+    assert!(junit.contains("tests=\"2\" failures=\"2\""), "{junit}");
+    assert_eq!(junit.matches("<failure message=\"changed_request at e2: ").count(), 2, "{junit}");
+    let sarif = json::parse_door(in_form("sarif").as_bytes()).unwrap();
+    let run = sarif.get("runs").unwrap().as_array().unwrap().get(0).unwrap().clone();
+    assert_eq!(run.get("results").unwrap().as_array().unwrap().len(), 2, "{run:?}");
+    let github = in_form("github");
+    assert!(github.starts_with("::error file=suite/suite.dnd,title=changed_request::"), "{github}");
+    let check = ["graph", "check", "late.graph", "--pack", "note.yaml", "--format", "github"];
+    let ran = place.run(&check);
+    assert_eq!(ran.code, 1);
+    assert!(
+        ran.stdout.starts_with("::error file=late.graph,line=2,col=1,title=ambient_clock::"),
+        "{}",
+        ran.stdout
+    );
+}
+
+/// A node that another pack cannot compute, and one that another graph lacks, are divergences of their frontier and do not end the test.
+#[test]
+fn a_node_that_cannot_be_computed_any_more_is_a_divergence() {
+    let place = note();
+    place.ok(&RUN);
+    place.ok(&["export", "run-84f2", "--format", "frontier", "-o", "a.frontier"]);
+    let pack = std::fs::read_to_string(place.path().join("note.yaml")).unwrap();
+    let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).unwrap();
+    write("other.yaml", &pack.replace("size(calendar.items)", "size(calendar.meetings)"));
+    let ran = place.run(&["graph", "test", "a.frontier", "--pack", "other.yaml"]);
+    assert_eq!(ran.code, 7, "{}", ran.stderr);
+    assert!(ran.stdout.starts_with("FAIL  changed_node at n2: a.frontier\n"), "{}", ran.stdout);
+    let more = block(PAGE, "graph").replace("n1 plan(e1) pure\n", "n1 plan(e1) pure\nn3 plan(e1) pure\n");
+    write("more.graph", &more);
+    place.ok(&[
+        "graph",
+        "run",
+        "more.graph",
+        "--as",
+        "more",
+        "--pack",
+        "note.yaml",
+        "--input",
+        "request=request.json",
+        "--exec",
+        "model.call=cat model.json",
+        "--exec=tool.cal_read=cat calendar.json",
+    ]);
+    let ran = place.run(&["graph", "test", "--runs", "name == \"more\"", "--graph", "note.graph"]);
+    assert_eq!(ran.code, 7, "{}", ran.stderr);
+    assert!(ran.stdout.starts_with("FAIL  changed_node at n3: more\n"), "{}", ran.stdout);
+}
+
+/// R-001: a graph is acyclic; one that runs itself is refused and, where a file says so all the same, stopped.
+#[test]
+fn a_graph_that_runs_itself_is_refused_and_stopped() {
+    let place = note();
+    let text = "graph loop\nn0 parse(x) pure\ne1 graph.loop(n0) -> rec frontier[1]\nn1 parse(e1) pure\nreplay(graph, frontier) == output required\n";
+    std::fs::write(place.path().join("loop.graph"), text).unwrap();
+    let ran = place.run(&["graph", "check", "loop.graph", "--pack", "note.yaml", "--child", "loop.graph"]);
+    assert_eq!(ran.code, 1, "{}", ran.stderr);
+    assert!(ran.stdout.contains("error[E0929]: unbounded_loop: graph loop runs itself"), "{}", ran.stdout);
+    place.ok(&RUN);
+    place.ok(&["export", "run-84f2", "--format", "frontier", "-o", "a.frontier"]);
+    let lines = std::fs::read_to_string(place.path().join("a.frontier")).unwrap();
+    let header = json::parse_door(lines.lines().next().unwrap().as_bytes()).unwrap();
+    let graph = r#"{"graph":"loop","statements":[{"id":"e1","call":"graph.loop","args":[],"rec":"1"},{"id":"n1","call":"plan","args":[{"ref":"e1"}],"pure":true}]}"#;
+    let mut hostile = json::parse_door(graph.as_bytes()).unwrap().as_object().unwrap().clone();
+    hostile.set("children", Value::record([("loop", json::parse_door(graph.as_bytes()).unwrap())]));
+    let mut header = header.as_object().unwrap().clone();
+    header.set("graph", Value::Object(hostile));
+    let line = json::to_string(&Value::Object(header));
+    std::fs::write(place.path().join("loop.frontier"), format!("{line}\n")).unwrap();
+    let ran = place.run(&["graph", "test", "loop.frontier"]);
+    assert_eq!(ran.code, 7, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("graphs run graphs more than 32 deep"), "{}", ran.stdout);
+}
+
+/// A divergence is written down beside the closed run, in the casebook.
+#[test]
+fn a_divergence_is_recorded_in_the_casebook() {
+    let place = note();
+    place.ok(&RUN);
+    let before = place.ok(&["runs"]);
+    place.ok(&["replay", "run-84f2", "--record"]);
+    assert_eq!(place.ok(&["runs"]), before, "without a divergence there is nothing to write down");
+    place.ok(&["graph", "show", "run-84f2", "--format", "dot"]);
+    let svg = place.ok(&["graph", "show", "note.graph", "--format", "svg"]);
+    assert!(svg.starts_with("<?xml"), "{svg}");
 }
