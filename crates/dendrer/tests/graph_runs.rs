@@ -13,7 +13,7 @@ use dendrer::graph::text;
 use dendrer::recorder::Fixed;
 use dendrer::run::frontier::{GraphRun, graph_run};
 use dendrer::store::Shared;
-use dendrer::{Trace, pack};
+use dendrer::{Trace, casebook, pack};
 use dendrer_object::{Value, json};
 use dendrer_testkit::{Dice, memory_with_key, run_name};
 
@@ -131,4 +131,23 @@ fn re_evaluating_the_graph_against_a_recorded_frontier_reproduces_the_run_bit_fo
     }
     assert!(runs >= 100, "{runs}");
     println!("deep: graph-runs {runs}");
+}
+
+/// A divergence is written down in the casebook, since the run itself is closed: a `kernel.anomaly` with both sides.
+#[test]
+fn a_divergence_is_a_kernel_anomaly_of_the_casebook() {
+    let store = memory_with_key(1);
+    record(&store, "fan", vec!["e1", "e2", "e3", "e4"], &Value::from(1u64), 0);
+    let trace = Trace::open(&store, &run_name("fan")).unwrap();
+    let divergence =
+        json::parse_door(br#"{"kind":"changed_output","path":"output","expected":1,"got":2}"#).unwrap();
+    let place = casebook::Place::of(&trace, None).unwrap();
+    let world = Box::new(Fixed::new("casebook", 0, 1));
+    let made = casebook::record_divergence(&store, &place, &divergence, world).unwrap();
+    let record = made.last().unwrap();
+    assert_eq!(record.header().type_name.as_ref().unwrap().as_str(), "kernel.anomaly");
+    let noted = record.content().get("anomalies").unwrap().as_array().unwrap().get(0).unwrap().clone();
+    assert_eq!(noted.get("kind").and_then(Value::as_str), Some("replay_divergence"));
+    assert_eq!(noted.get("divergence"), Some(&divergence));
+    assert_eq!(noted.get("run").and_then(Value::as_str), Some("fan"));
 }

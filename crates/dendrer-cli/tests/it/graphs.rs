@@ -460,3 +460,69 @@ fn a_divergence_is_recorded_in_the_casebook() {
     let svg = place.ok(&["graph", "show", "note.graph", "--format", "svg"]);
     assert!(svg.starts_with("<?xml"), "{svg}");
 }
+
+/// R-001: re-evaluating the graph against a recorded frontier must reproduce the run bit-for-bit, on any machine, at any later date.
+/// Four programs that know nothing of dendrer are the edges; the bundle alone is replayed, with no network and an empty home.
+#[test]
+#[cfg(target_os = "linux")]
+fn a_bundle_is_replayed_without_network_and_home() {
+    let place = note();
+    let write = |name: &str, text: &str| std::fs::write(place.path().join(name), text).unwrap();
+    write(
+        "model.py",
+        "import sys\nasked = sys.stdin.readline()\nprint('{\"day\":\"friday\",\"asked\":%d}' % len(asked))\n",
+    );
+    write("tool.sh", "read -r line\nprintf '[1.5,\"%s\"]' \"$PPID\"\n");
+    write("clock.sh", "date +%s%N\n");
+    write("dice.sh", "od -An -N4 -tu4 /dev/urandom | tr -d ' \\n'\n");
+    write(
+        "four.graph",
+        "graph four\ne1 model.call(\"plan\") -> rec frontier[1]\ne2 clock.now() -> rec frontier[2]\ne3 chance.dice() -> rec frontier[3]\n\
+         e4 tool.look(e1.day, e3) -> rec frontier[4]\nn1 brief(e1, e2, e3, e4) pure\nreplay(graph, frontier) == output required\n",
+    );
+    write(
+        "four.yaml",
+        "name: four\nversion: v1\ndefine:\n  \"brief(a, b, c, d)\": \"{'day': a.day, 'all': [b, c, d]}\"\ntools:\n  model.call: {effect: read}\n  \
+         clock.now: {effect: read}\n  chance.dice: {effect: read}\n  tool.look: {effect: read}\n",
+    );
+    place.ok(&[
+        "graph",
+        "run",
+        "four.graph",
+        "--pack",
+        "four.yaml",
+        "--exec",
+        "model.call=python3 model.py",
+        "--exec",
+        "clock.now=sh clock.sh",
+        "--exec",
+        "chance.dice=sh dice.sh",
+        "--exec",
+        "tool.look=sh tool.sh",
+    ]);
+    let output = |text: &str| json::parse_door(text.as_bytes()).unwrap().get("output").unwrap().clone();
+    let recorded = output(&place.ok(&["replay", "four", "--json"]));
+    place.ok(&["export", "four", "-o", "four.dnd"]);
+    let away = tempfile::tempdir().unwrap();
+    std::fs::copy(place.path().join("four.dnd"), away.path().join("four.dnd")).unwrap();
+    let command = |program: &str| {
+        let mut command = std::process::Command::new(program);
+        command.current_dir(away.path()).env_clear().env("HOME", away.path());
+        command
+    };
+    let isolated = command("/usr/bin/unshare").args(["-rn", "true"]).status().is_ok_and(|ran| ran.success());
+    let mut replay = match isolated {
+        true => {
+            let mut replay = command("/usr/bin/unshare");
+            replay.arg("-rn").arg(env!("CARGO_BIN_EXE_dendrer"));
+            replay
+        }
+        false => {
+            println!("SKIPPED: no network namespace can be made here; replayed with an empty home alone");
+            command(env!("CARGO_BIN_EXE_dendrer"))
+        }
+    };
+    let ran = replay.args(["replay", "four.dnd", "--json"]).output().unwrap();
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    assert_eq!(output(std::str::from_utf8(&ran.stdout).unwrap()), recorded);
+}
