@@ -197,6 +197,16 @@ pub(crate) fn now_ms() -> i64 {
     SystemTime::UNIX_EPOCH.elapsed().map_or_else(|before| -ms(before.duration()), ms)
 }
 
+/// Reads a time like `30d` as milliseconds.
+pub(crate) fn age_arg(text: &str) -> std::result::Result<u64, String> {
+    let units = [('h', 3_600_000), ('d', 86_400_000), ('w', 604_800_000u64)];
+    let parsed = units.iter().find_map(|(unit, ms)| {
+        let number: u64 = text.strip_suffix(*unit)?.parse().ok()?;
+        number.checked_mul(*ms)
+    });
+    parsed.ok_or_else(|| "a number of hours, days or weeks, like 12h, 30d or 2w".to_owned())
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -22,6 +22,7 @@ use crate::global::ColorChoice;
 use crate::global::Format;
 use crate::global::Global;
 
+pub(crate) mod drawing;
 pub(crate) mod files;
 mod pager;
 

@@ -159,7 +159,7 @@ pub fn minimize(
             break;
         }
     }
-    // All smaller sets were tried if there are none but those.
+    // Then every smaller set was tried.
     let is_smallest = is_exhaustive && taken.len() == EXHAUSTIVE_MAX + 1;
     let minimality = if is_smallest { Minimality::Smallest } else { Minimality::OneMinimal };
     found(&taken, minimality, tried)

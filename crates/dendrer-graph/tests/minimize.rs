@@ -1,7 +1,5 @@
 //! The fewest values that flip a predicate, beside a search through all sets.
 
-#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
-
 use std::collections::BTreeMap;
 
 use dendrer_graph::eval::{asked, evaluate};

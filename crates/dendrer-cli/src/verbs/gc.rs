@@ -8,8 +8,7 @@ use dendrer::store::embedded::Options;
 use crate::context;
 use crate::context::care::Follower;
 use crate::failure::Result;
-use crate::global::Global;
-use crate::global::now_ms;
+use crate::global::{Global, age_arg, now_ms};
 use crate::out::Out;
 
 /// `gc`
@@ -33,16 +32,6 @@ pub(crate) enum SnapshotsChoice {
     All,
     /// Where they outweigh it 32 times.
     Thin,
-}
-
-/// Reads a time like `30d` as milliseconds.
-pub(crate) fn age_arg(text: &str) -> std::result::Result<u64, String> {
-    let units = [('h', 3_600_000), ('d', 86_400_000), ('w', 604_800_000u64)];
-    let parsed = units.iter().find_map(|(unit, ms)| {
-        let number: u64 = text.strip_suffix(*unit)?.parse().ok()?;
-        number.checked_mul(*ms)
-    });
-    parsed.ok_or_else(|| "a number of hours, days or weeks, like 12h, 30d or 2w".to_owned())
 }
 
 pub(crate) fn run(global: &Global, args: &Gc, out: &mut Out) -> Result {

@@ -32,13 +32,13 @@ use dendrer_view::graphs::{
 use dendrer_view::quote;
 
 use crate::context;
+use crate::context::edges::{pair, substitutes};
 use crate::context::packs;
 use crate::context::shell::shell;
 use crate::failure::{Failure, Result};
-use crate::global::{Global, now_ms};
+use crate::global::{Global, age_arg, now_ms};
+use crate::out::drawing::draw;
 use crate::out::{Out, files};
-use crate::verbs::gc::age_arg;
-use crate::verbs::log::draw;
 
 /// `graph`
 #[derive(Debug, Subcommand)]
@@ -354,30 +354,6 @@ fn find_fewest(global: &Global, args: &GraphMinimize, out: &mut Out) -> Result {
     let predicate = Expr::parse_condition(&args.predicate, &Scope::new()).map_err(dendrer::Error::from)?;
     let minimal = minimize(&run.graph, &run.children, &run.functions, &run.frontier, &others, &predicate);
     out.answer(&GraphMinimizeAnswer { run: &run.run, predicate: &args.predicate, minimal: &minimal })
-}
-
-/// Reads `--set ID=FILE` for the edges of a run.
-pub(crate) fn substitutes(run: &GraphRun, set: &[String]) -> Result<BTreeMap<String, Value>> {
-    let mut others = BTreeMap::new();
-    for text in set {
-        let (id, file) = pair("--set", "ID=FILE", text)?;
-        if !run.frontier.edges.iter().any(|edge| edge.path == id) {
-            let what = format!("{} has no edge {id}", run.run);
-            return Err(Failure::new(Code::E0938, what).help(&[
-                "dendrer",
-                "graph",
-                "frontier",
-                run.run.as_str(),
-            ]));
-        }
-        others.insert(id.to_owned(), files::json(file)?);
-    }
-    Ok(others)
-}
-
-fn pair<'t>(flag: &str, form: &str, text: &'t str) -> Result<(&'t str, &'t str)> {
-    let pair = text.split_once('=').filter(|(name, value)| !name.is_empty() && !value.trim().is_empty());
-    pair.ok_or_else(|| Failure::new(Code::E0106, format!("{flag} takes {form}, and not \"{text}\"")))
 }
 
 fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {

@@ -12,8 +12,7 @@ use dendrer::ask::log::{self, Lanes, LogDetails, LogFilter, LogQuestion, LoggedR
 use dendrer::ask::receipt;
 use dendrer::run::causal::Causal;
 use dendrer::run::declared;
-use dendrer_view::answer::Line;
-use dendrer_view::graph::{Drawing, ONE_BY_ONE_MAX, SVG_MAX, folded_lines};
+use dendrer_view::graph::{Drawing, ONE_BY_ONE_MAX, folded_lines};
 use dendrer_view::log::{LogAnswer, LogEnd};
 use dendrer_view::problem;
 use dendrer_view::receipt as view;
@@ -25,6 +24,7 @@ use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
 use crate::offers;
+use crate::out::drawing::draw;
 use crate::out::{Out, accessible};
 use crate::progress::Progress;
 
@@ -208,26 +208,6 @@ fn graph(global: &Global, args: &Log, rev: &Address, form: &str, out: &mut Out) 
         let note = "DOT has no limit, and --to tick N ends the drawing earlier";
         (note, vec!["dendrer", "log", trace.name().as_str(), "--graph", "--format", "dot"])
     })
-}
-
-/// Prints a drawing as DOT or SVG; `instead` says what to do where it is too large.
-pub(crate) fn draw<'h>(
-    drawing: &Drawing,
-    form: &str,
-    out: &mut Out,
-    instead: impl FnOnce() -> (&'static str, Vec<&'h str>),
-) -> Result {
-    let text = match form {
-        "dot" => drawing.dot(),
-        _ => drawing.svg().ok_or_else(|| {
-            let (title, boxes) = (&drawing.title, drawing.boxes.len());
-            let what = format!("{title} has {boxes} nodes, and a drawing has {SVG_MAX} at most");
-            let (note, help) = instead();
-            Failure::new(Code::E0601, what).note(note).help(&help)
-        })?,
-    };
-    out.print(text.lines().map(Line::from).collect())?;
-    Ok(0)
 }
 
 fn text_match(text: &str) -> Result<TextMatch> {

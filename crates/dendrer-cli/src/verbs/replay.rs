@@ -20,6 +20,7 @@ use dendrer_view::problem;
 use dendrer_view::replay::ReplayAnswer;
 
 use crate::context;
+use crate::context::edges::substitutes;
 use crate::context::runs::new_name;
 use crate::context::shell;
 use crate::failure::{Failure, Result};
@@ -27,7 +28,6 @@ use crate::global::{Global, tick_arg};
 use crate::offers;
 use crate::out::Out;
 use crate::progress::Progress;
-use crate::verbs::graph::substitutes;
 
 /// `replay`
 #[derive(Debug, Args)]

@@ -518,7 +518,7 @@ fn a_bundle_is_replayed_without_network_and_home() {
             replay
         }
         false => {
-            println!("SKIPPED: no network namespace can be made here; replayed with an empty home alone");
+            eprintln!("SKIPPED: no network namespace can be made here; replayed with an empty home alone");
             command(env!("CARGO_BIN_EXE_dendrer"))
         }
     };
