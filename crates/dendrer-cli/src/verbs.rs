@@ -202,7 +202,7 @@ table! {
         after_help = "Examples:\n  dendrer export logistics-run-47 -o run.dnd\n  dendrer export logistics-run-47 --format jsonl"
     )]
     Export(export::Export):
-        |_| Shape::bytes("export", &["bundle", "jsonl", "paper", "cfd", "frontier"]).again()
+        |_| Shape::bytes("export", &["bundle", "jsonl", "paper", "cfd", "frontier", "pytest"]).again()
         => export::run;
     /// Check a pack, show what it declares, run its tests
     #[command(

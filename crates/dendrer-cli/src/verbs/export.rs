@@ -3,6 +3,8 @@
 use std::io::Write;
 use std::path::Path;
 
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::Address;
@@ -48,6 +50,8 @@ enum Form {
     Profile(Profile),
     /// The recorded edge values of a graph's run.
     Frontier,
+    /// A test in Python that replays the run: the bundle in it, and no model or tool.
+    Pytest,
 }
 
 pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
@@ -56,6 +60,7 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
         Some("paper") => Form::Profile(Profile::Paper),
         Some("cfd") => Form::Profile(Profile::Cfd),
         Some("frontier") => Form::Frontier,
+        Some("pytest") => Form::Pytest,
         _ => Form::Bundle,
     };
     if global.output.is_none() {
@@ -127,7 +132,39 @@ fn write(
                 .iter()
                 .try_for_each(|line| sink(out, format!("{}\n", quote::json(line)).as_bytes()))
         }
+        Form::Pytest => {
+            let [rev] = revs else {
+                return Err(Failure::new(Code::E0106, "a test replays one run: export one at a time"));
+            };
+            let mut bytes = Vec::new();
+            bundle(global, revs, withhold, out, &mut |_, part| {
+                bytes.extend_from_slice(part);
+                Ok(())
+            })?;
+            sink(out, pytest(rev.run.as_deref().unwrap_or("run"), &bytes).as_bytes())
+        }
     }
+}
+
+/// Writes a test for pytest. It needs the program and nothing else; `DENDRER` names another one than that of the path.
+fn pytest(run: &str, bundle: &[u8]) -> String {
+    let text = STANDARD.encode(bundle);
+    let lines = text.as_bytes().chunks(76).map(|line| String::from_utf8_lossy(line).into_owned());
+    let lines: Vec<String> = lines.collect();
+    // The characters that a run's name and a Python name share.
+    let name: String = run.chars().map(|c| if c.is_ascii_alphanumeric() { c } else { '_' }).collect();
+    format!(
+        "\"\"\"Replays the recorded run {run}. No model and no tool is called.\"\"\"\n\n\
+         import base64\nimport os\nimport subprocess\n\n\
+         BUNDLE = \"\"\"\n{}\n\"\"\"\n\n\n\
+         def test_{name}(tmp_path):\n    \
+         path = tmp_path / \"recorded.dnd\"\n    \
+         path.write_bytes(base64.b64decode(BUNDLE))\n    \
+         program = os.environ.get(\"DENDRER\", \"dendrer\")\n    \
+         ran = subprocess.run([program, \"replay\", str(path)], capture_output=True, text=True)\n    \
+         assert ran.returncode == 0, ran.stdout + ran.stderr\n",
+        lines.join("\n")
+    )
 }
 
 /// Signs the store, and writes a bundle.

@@ -526,3 +526,30 @@ fn a_bundle_is_replayed_without_network_and_home() {
     assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
     assert_eq!(output(std::str::from_utf8(&ran.stdout).unwrap()), recorded);
 }
+
+/// The test that is exported replays the run, and fails if the bundle is not the one that was recorded.
+#[test]
+fn an_exported_test_replays_the_run() {
+    let place = note();
+    place.ok(&RUN);
+    place.ok(&["export", "run-84f2", "--format", "pytest", "-o", "test_run.py"]);
+    let path = place.path().join("test_run.py");
+    let text = std::fs::read_to_string(&path).unwrap();
+    assert!(text.contains("def test_run_84f2(tmp_path):"), "{text}");
+    let call = "import pathlib, tempfile, test_run; test_run.test_run_84f2(pathlib.Path(tempfile.mkdtemp()))";
+    let python = || {
+        let mut command = std::process::Command::new("python3");
+        command.args(["-B", "-c", call]).current_dir(place.path());
+        command.env("DENDRER", env!("CARGO_BIN_EXE_dendrer")).output()
+    };
+    let Ok(ran) = python() else {
+        eprintln!("SKIPPED: no python3");
+        return;
+    };
+    assert!(ran.status.success(), "{}", String::from_utf8_lossy(&ran.stderr));
+    let middle = text.len() / 2;
+    let other = if text.as_bytes()[middle] == b'A' { "B" } else { "A" };
+    let changed = format!("{}{other}{}", &text[..middle], &text[middle + 1..]);
+    std::fs::write(&path, changed).unwrap();
+    assert!(!python().unwrap().status.success(), "a changed bundle is not replayed");
+}
