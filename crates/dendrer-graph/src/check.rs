@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dendrer_object::Code;
 
+use crate::eval::ROUNDS_MAX;
 use crate::functions::{Functions, words};
 use crate::{Argument, Graph, Reference, Statement, StatementBody, last_node};
 
@@ -297,12 +298,9 @@ impl Checker<'_> {
                 StatementBody::Repeat { from, max, until, statements } => {
                     place += 1;
                     self.arguments(statement, std::slice::from_ref(from), &known, all);
-                    if max.is_none() {
-                        self.fault(
-                            statement,
-                            GraphRule::UnboundedLoop,
-                            "a repeat has a ceiling: max N".to_owned(),
-                        );
+                    if max.is_none_or(|max| max > ROUNDS_MAX) {
+                        let what = format!("a repeat has a ceiling: max N, {ROUNDS_MAX} at most");
+                        self.fault(statement, GraphRule::UnboundedLoop, what);
                     }
                     let mut inner = known.clone();
                     inner.insert(statement.id.clone());

@@ -67,6 +67,8 @@ pub struct GraphValues {
     pub nodes: Vec<(String, Value)>,
     /// What each edge asked that was reached, in canonical order, and whether a value was there for it.
     pub edges: Vec<(EdgeRequest, bool)>,
+    /// The paths of nodes and edges that wait for a value, in canonical order.
+    pub waits: Vec<String>,
     /// The output, once every value is there.
     pub output: Option<Value>,
 }
@@ -206,15 +208,20 @@ impl Walk<'_> {
                         match first.and_then(|mut values| values.pop()) {
                             None => None,
                             Some(first) => {
-                                let most = max.unwrap_or(ROUNDS_MAX).min(ROUNDS_MAX);
+                                let most = max.unwrap_or(ROUNDS_MAX);
                                 let repeat = Repeat { id: &statement.id, most, until, statements };
                                 self.repeat(&repeat, first, &here, &format!("{index}{place}"), scope)?
                             }
                         }
                     }
                 };
-            if let (StatementBody::Node { .. }, Some(value)) = (&statement.body, &value) {
-                self.found.nodes.push((here, value.clone()));
+            let is_child = statement.call().is_some_and(|(call, _)| call.starts_with("graph."));
+            match (&statement.body, &value) {
+                (StatementBody::Node { .. }, Some(value)) => self.found.nodes.push((here, value.clone())),
+                (StatementBody::Node { .. } | StatementBody::Edge { .. }, None) if !is_child => {
+                    self.found.waits.push(here);
+                }
+                _ => {}
             }
             scope.known.insert(statement.id.clone(), value);
         }
@@ -272,6 +279,10 @@ impl Walk<'_> {
     ) -> Result<Option<Value>, NodeFault> {
         let mut value = first;
         for round in 1..=repeat.most {
+            if round > ROUNDS_MAX {
+                let why = format!("a repeat has {ROUNDS_MAX} rounds at most");
+                return Err(NodeFault { path: path.to_owned(), why });
+            }
             let mut inner = Scope { inputs: scope.inputs, known: scope.known.clone() };
             inner.known.insert(repeat.id.to_owned(), Some(value));
             self.list(

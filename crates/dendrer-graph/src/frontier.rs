@@ -140,6 +140,11 @@ pub fn replay(
                 return None;
             }
         }
+        if edge.index != asked.index {
+            let (expected, got) = (Value::from(edge.index.as_str()), Value::from(asked.index.as_str()));
+            note(part(DivergenceKind::Reordered, expected, got));
+            return None;
+        }
         if edge.value.digest() != edge.digest {
             let (expected, got) = (Value::from(edge.digest), Value::from(edge.value.digest()));
             note(part(DivergenceKind::ChangedValue, expected, got));
@@ -225,19 +230,14 @@ pub fn substitute(
 ) -> Result<Substituted, NodeFault> {
     let by_path: BTreeMap<&str, &RecordedEdge> =
         frontier.edges.iter().map(|edge| (&*edge.path, edge)).collect();
-    let mut unknown = Vec::new();
     let found = evaluate(graph, children, functions, &frontier.inputs, &mut |asked: &EdgeRequest| {
         if let Some(other) = others.get(&asked.path) {
             return Some(other.clone());
         }
         let recorded = by_path.get(&*asked.path).filter(|edge| edge.asked == asked.asked);
-        if recorded.is_none() {
-            unknown.push(asked.path.clone());
-        }
         recorded.map(|edge| edge.value.clone())
     })?;
-    let mut answer = Substituted { unknown, ..Substituted::default() };
-    let made: BTreeMap<&str, &Value> = found.nodes.iter().map(|(path, value)| (&**path, value)).collect();
+    let mut answer = Substituted { unknown: found.waits.clone(), ..Substituted::default() };
     for (path, value) in &found.nodes {
         match frontier.nodes.get(path) {
             Some(recorded) if recorded == value => answer.same.push(path.clone()),
@@ -247,17 +247,6 @@ pub fn substitute(
                 answer.reaches.push(path.clone());
             }
         }
-    }
-    // What was there and is not computed now waits for an edge without a value.
-    let waits = frontier.nodes.keys().filter(|path| !made.contains_key(&***path)).cloned();
-    answer.unknown.extend(waits);
-    let asked: BTreeSet<&str> = found.edges.iter().map(|(asked, _)| &*asked.path).collect();
-    let unasked =
-        frontier.edges.iter().filter(|edge| !asked.contains(&*edge.path) && !found.edges.is_empty());
-    let unasked: Vec<String> =
-        unasked.map(|edge| edge.path.clone()).filter(|path| !answer.unknown.contains(path)).collect();
-    if !answer.unknown.is_empty() {
-        answer.unknown.extend(unasked);
     }
     answer.found = found;
     Ok(answer)

@@ -25,6 +25,9 @@ pub struct Functions {
     prepared: BTreeMap<(String, usize), Expr>,
 }
 
+/// The classes of effects: what one does to the world.
+const CLASSES: [&str; 3] = ["read", "idempotent_write", "effectful"];
+
 /// Functions that every graph has.
 pub const BUILT_IN: [&str; 2] = ["select", "switch"];
 
@@ -78,9 +81,12 @@ impl Functions {
                 break;
             }
         }
-        let class =
-            |tool: &Value| tool.get("effect").and_then(Value::as_str).unwrap_or("effectful").to_owned();
-        let effects = members("tools").map(|(name, tool)| (name.to_string(), class(tool))).collect();
+        let class = |tool: &Value| tool.get("effect").and_then(Value::as_str).map(str::to_owned);
+        let effects = members("tools").filter_map(|(name, tool)| {
+            let class = class(tool).filter(|class| CLASSES.contains(&class.as_str()))?;
+            Some((name.to_string(), class))
+        });
+        let effects = effects.collect();
         Functions { scope, functions, texts, faults, effects, is_open: false, prepared: BTreeMap::new() }
     }
 
@@ -117,6 +123,18 @@ impl Functions {
     /// Makes a function ready to be called with so many arguments.
     pub fn prepare(&mut self, name: &str, arity: usize) -> Result<(), String> {
         let key = (name.to_owned(), arity);
+        match name {
+            "select" if arity != 3 => return Err(format!("select takes 3 arguments, and not {arity}")),
+            "switch" if arity < 4 || arity % 2 != 0 => {
+                return Err(
+                    "switch takes a value, pairs of a case and its value, and a value otherwise".to_owned()
+                );
+            }
+            _ if BUILT_IN.contains(&name) && self.functions.contains_key(name) => {
+                return Err(format!("{name} is built in, and the pack defines another one"));
+            }
+            _ => {}
+        }
         if BUILT_IN.contains(&name) || self.prepared.contains_key(&key) {
             return Ok(());
         }

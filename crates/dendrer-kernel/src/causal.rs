@@ -150,6 +150,13 @@ struct Write {
     confidence: f64,
 }
 
+impl Write {
+    /// Whether nothing is known of the unit behind this write.
+    fn is_unknown(&self, unit: &Pointer) -> bool {
+        self.unknown.iter().any(|(place, _)| place.contains(unit))
+    }
+}
+
 /// A unit: a member of the state, or a member of one of these.
 #[derive(Debug)]
 struct Unit {
@@ -494,48 +501,77 @@ impl CausalGraph {
         let parents = self.nodes[index(tick)].parents.clone();
         let [first, others @ ..] = &parents[..] else { return };
         // What another parent saw, and the first did not.
-        let mut units = BTreeSet::new();
+        let mut units: BTreeSet<usize> = BTreeSet::new();
         for other in others {
             for seen in self.extension(*other, *first) {
                 units.extend(&self.nodes[index(seen)].written);
             }
         }
-        for unit in units {
-            let newest = self.newest(unit, tick);
-            if newest.iter().all(|write| write.content == newest[0].content) {
-                continue;
-            }
-            let (path, dotted) = (self.units[unit].path.clone(), self.units[unit].path.dotted());
-            let said = node.merge.of_unit(&dotted).into_iter().chain(self.rules.of_unit(&dotted)).flatten();
-            let strategy = said.into_iter().next().unwrap_or_default();
-            let values = newest
-                .iter()
-                .map(|write| (write.tick, self.agent(write.tick).cloned(), shown(&write.content)));
-            let values: Vec<_> = values.collect();
-            let taken = self.taken(strategy, &newest).map(|at| newest[at].clone());
-            // What one parent does not know is not known behind the node, whatever is taken.
-            let unknown = self.unknown_in(unit, tick);
-            let (content, at) = match taken {
-                Some(write) => (write.content, Some(write.tick)),
-                None => {
-                    let kept = values.iter().map(|(.., value)| {
-                        value.clone().unwrap_or_else(|| Value::record([(REMOVED, Value::from(true))]))
-                    });
-                    let members = [(CONFLICT, Value::from(true)), ("values", Value::array(kept))];
-                    (Content::Value(Value::record(members)), None)
-                }
-            };
-            // The decision is the node's own write, as sure as it is.
-            self.write(unit, tick, content, unknown, node.confidence);
-            self.conflicts.push(SyncConflict {
-                at: tick,
-                path,
-                values,
-                strategy,
-                taken: at,
-                is_written: false,
-            });
+        // Members of what is a value behind the node are gone with it, so the members of the state come first.
+        let (whole, members): (Vec<usize>, Vec<usize>) =
+            units.into_iter().partition(|unit| self.units[*unit].path.tokens().count() == 1);
+        for unit in whole.into_iter().chain(members) {
+            self.decide(unit, tick, node);
         }
+    }
+
+    /// Decides a unit on which the parents of a node may differ.
+    fn decide(&mut self, unit: usize, tick: u64, node: &CausalNode) {
+        let newest = self.newest(unit, tick);
+        let path = self.units[unit].path.clone();
+        // What one parent does not know is not known behind the node, whatever is taken.
+        let unknown = self.unknown_in(unit, tick);
+        if newest.len() > 1 && newest.iter().any(|write| write.is_unknown(&path)) {
+            // Nothing is known to compete, so nothing is decided.
+            return self.write(unit, tick, Content::Absent, unknown, node.confidence);
+        }
+        if newest.iter().all(|write| write.content == newest[0].content) {
+            return;
+        }
+        let dotted = path.dotted();
+        let said = node.merge.of_unit(&dotted).into_iter().chain(self.rules.of_unit(&dotted)).flatten();
+        let strategy = said.into_iter().next().unwrap_or_default();
+        let values = newest.iter().map(|write| {
+            let value = match write.content {
+                Content::Members => Some(self.members(unit, write.tick)),
+                _ => shown(&write.content),
+            };
+            (write.tick, self.agent(write.tick).cloned(), value)
+        });
+        let values: Vec<_> = values.collect();
+        let taken = self.taken(strategy, &newest).map(|at| newest[at].clone());
+        let (content, at) = match taken {
+            Some(write) => (write.content, Some(write.tick)),
+            None => {
+                let kept = values.iter().map(|(.., value)| {
+                    value.clone().unwrap_or_else(|| Value::record([(REMOVED, Value::from(true))]))
+                });
+                let members = [(CONFLICT, Value::from(true)), ("values", Value::array(kept))];
+                (Content::Value(Value::record(members)), None)
+            }
+        };
+        if content != Content::Members {
+            for below in self.below.get(&unit).cloned().unwrap_or_default() {
+                let is_there = |write: &&Write| write.content != Content::Absent || !write.unknown.is_empty();
+                if self.newest(below, tick).iter().any(is_there) {
+                    self.write(below, tick, Content::Absent, Vec::new(), node.confidence);
+                }
+            }
+        }
+        // The decision is the node's own write, as sure as it is.
+        self.write(unit, tick, content, unknown, node.confidence);
+        self.conflicts.push(SyncConflict { at: tick, path, values, strategy, taken: at, is_written: false });
+    }
+
+    /// The members of a unit of one name, at a node.
+    fn members(&self, whole: usize, tick: u64) -> Value {
+        let mut members = Object::default();
+        for below in self.below.get(&whole).into_iter().flatten() {
+            if let Content::Value(value) = self.content(*below, tick) {
+                members.set(&self.units[*below].path.tokens().nth(1).unwrap_or_default(), value);
+            }
+        }
+        Value::Object(members)
     }
 
     /// Which of several writes a strategy takes; `None` to keep all.
@@ -558,6 +594,11 @@ impl CausalGraph {
         best.filter(|_| strategy != SyncStrategy::Manual)
     }
 
+    /// Whether there is, or may be, something at a unit.
+    fn may_be(&self, unit: usize, tick: u64) -> bool {
+        self.content(unit, tick) != Content::Absent || !self.unknown_in(unit, tick).is_empty()
+    }
+
     /// Makes one change of the state of a node.
     fn change(&mut self, tick: u64, op: &Op, confidence: f64) {
         let tokens: Vec<String> = op.path.tokens().map(|token| token.into_owned()).collect();
@@ -573,7 +614,7 @@ impl CausalGraph {
                 self.write(whole, tick, Content::Members, Vec::new(), confidence);
                 for unit in self.below.get(&whole).cloned().unwrap_or_default() {
                     let key = self.units[unit].path.tokens().nth(1).unwrap_or_default().into_owned();
-                    if members.get(&key).is_none() && self.content(unit, tick) != Content::Absent {
+                    if members.get(&key).is_none() && self.may_be(unit, tick) {
                         self.write(unit, tick, Content::Absent, Vec::new(), confidence);
                     }
                 }
@@ -589,7 +630,7 @@ impl CausalGraph {
                 };
                 self.write(whole, tick, content, Vec::new(), confidence);
                 for unit in self.below.get(&whole).cloned().unwrap_or_default() {
-                    if self.content(unit, tick) != Content::Absent {
+                    if self.may_be(unit, tick) {
                         self.write(unit, tick, Content::Absent, Vec::new(), confidence);
                     }
                 }
@@ -639,21 +680,12 @@ impl CausalGraph {
         for (whole, unit) in self.units.iter().enumerate().filter(|(_, unit)| unit.path.tokens().count() == 1)
         {
             let top = unit.path.tokens().next().unwrap_or_default();
-            let mut members = Object::default();
-            for below in self.below.get(&whole).into_iter().flatten() {
-                if let Content::Value(value) = self.content(*below, tick) {
-                    members.set(&self.units[*below].path.tokens().nth(1).unwrap_or_default(), value);
-                }
-            }
-            match (self.content(whole, tick), members.is_empty()) {
-                (Content::Absent, true) => {}
-                (Content::Members, _) | (Content::Absent, false) => state.set(&top, Value::Object(members)),
-                (Content::Value(value), true) => state.set(&top, value),
-                // One branch made it a value while another one wrote a member of it.
-                (Content::Value(value), false) => {
-                    let kept = Value::array([value, Value::Object(members)]);
-                    state.set(&top, Value::record([(CONFLICT, Value::from(true)), ("values", kept)]));
-                }
+            let members = self.members(whole, tick);
+            let has_members = members.as_object().is_some_and(|members| !members.is_empty());
+            match self.content(whole, tick) {
+                Content::Value(value) => state.set(&top, value),
+                Content::Absent if !has_members => {}
+                Content::Members | Content::Absent => state.set(&top, members),
             }
         }
         Value::Object(state)
@@ -673,16 +705,26 @@ impl CausalGraph {
         self.nodes[index(tick)].written.iter().map(|unit| &self.units[*unit].path)
     }
 
-    /// The units that a node writes, each with its value behind the node: `None` where it is absent.
+    /// The units that a node writes, each with its value behind the node: `None` where it is absent. Those that are unknown behind
+    /// it are left out.
     pub fn writes(&self, tick: u64) -> impl Iterator<Item = (&Pointer, Option<Value>)> {
-        let written = self.nodes[index(tick)].written.iter();
+        let is_known = move |unit: &&usize| {
+            let path = &self.units[**unit].path;
+            !self.newest(**unit, tick).iter().any(|write| write.is_unknown(path))
+        };
+        let written = self.nodes[index(tick)].written.iter().filter(is_known);
         written.map(move |unit| (&self.units[*unit].path, shown(&self.content(*unit, tick))))
     }
 
     /// How many units differ between the states of several nodes.
     pub fn differing(&self, ticks: &[u64]) -> u64 {
         let differs = |unit: &usize| {
-            let mut contents = ticks.iter().map(|tick| self.content(*unit, *tick));
+            // An object with members is no unit itself.
+            let content = |tick: &u64| match self.content(*unit, *tick) {
+                Content::Members if self.members(*unit, *tick) != Value::object() => Content::Absent,
+                content => content,
+            };
+            let mut contents = ticks.iter().map(content);
             let first = contents.next();
             contents.any(|content| Some(content) != first)
         };

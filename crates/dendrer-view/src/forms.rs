@@ -168,11 +168,16 @@ impl GraphTestFindingsAnswer<'_> {
                 true => Place::File { path: tested.name.clone(), line: 0, column: 0 },
                 false => Place::Name(tested.name.clone()),
             };
-            let found = tested.divergence.as_ref().map(|one| {
+            let diverged = tested.divergence.as_ref().map(|one| {
                 let (expected, got) = (quote::value(&one.expected), quote::value(&one.got));
                 let kind = one.kind.as_str();
                 (kind, (name(), format!("{kind} at {}: expected {expected}, got {got}", one.path)))
             });
+            let unread = tested
+                .error
+                .as_ref()
+                .map(|one| ("error", (name(), format!("{}: {}", one.code, one.message))));
+            let found = diverged.or(unread);
             if self.form == FindingsForm::Junit {
                 let found = found.into_iter().map(|(_, found)| found).collect();
                 let words = "the graph makes what was recorded".to_owned();

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dendrer::graph::check::{GraphFinding, GraphWarning};
-use dendrer::graph::frontier::{FrontierDivergence, RecordedEdge, Substituted};
+use dendrer::graph::frontier::{DivergenceKind, FrontierDivergence, RecordedEdge, Substituted};
 use dendrer::graph::minimize::{Minimal, Minimality, Said};
 use dendrer::graph::{Argument, Graph, Statement, StatementBody};
 use dendrer::run::frontier::GraphRun;
@@ -103,7 +103,8 @@ impl Answer for GraphCheckAnswer<'_> {
                 let digest = self.digest.map(|digest| digest.short()).unwrap_or_default();
                 let sizes =
                     format!("{}, {}", count(nodes, "pure node", "pure nodes"), count(edges, "edge", "edges"));
-                Line::styled(Style::Good, format!("OK    {}: {sizes}, graph {digest}", graph.name))
+                let name = quote::escape(&graph.name);
+                Line::styled(Style::Good, format!("OK    {name}: {sizes}, graph {digest}"))
             }
             (_, found) => {
                 let all = count(found as u64, "finding", "findings");
@@ -543,6 +544,16 @@ pub struct GraphReplayAnswer<'g> {
     pub fork: Option<&'g RunName>,
 }
 
+impl GraphReplayAnswer<'_> {
+    /// Whether the run did not end: it has no output, and at most a value that is not there yet.
+    pub fn is_open(&self) -> bool {
+        let is_missing = |one: &&FrontierDivergence| one.kind == DivergenceKind::Missing;
+        self.substituted.is_none()
+            && self.run.frontier.output.is_none()
+            && self.divergence.is_none_or(|one| is_missing(&one))
+    }
+}
+
 impl Answer for GraphReplayAnswer<'_> {
     fn document(&self) -> Value {
         let run = self.run;
@@ -554,7 +565,8 @@ impl Answer for GraphReplayAnswer<'_> {
             ("nodes", Value::from(self.nodes)),
             ("edges", Value::from(run.frontier.edges.len() as u64)),
             ("output", self.output.cloned().unwrap_or(Value::Null)),
-            ("ok", Value::from(self.divergence.is_none())),
+            ("ok", Value::from(self.divergence.is_none() && !self.is_open())),
+            ("open", Value::from(self.is_open())),
             ("divergence", self.divergence.map_or(Value::Null, divergence_json)),
         ];
         let list = |paths: &[String]| Value::array(paths.iter().map(|path| Value::from(path.as_str())));
@@ -584,6 +596,14 @@ impl Answer for GraphReplayAnswer<'_> {
         let mut lines: Vec<Line> = vec![
             format!("made again   {nodes} of graph {} from {values}", quote::escape(&run.graph.name)).into(),
         ];
+        if self.is_open() {
+            let at = match self.divergence {
+                None => "it has no output on record, so there is nothing to compare".to_owned(),
+                Some(divergence) => format!("there is no value for {}", quote::escape(&divergence.path)),
+            };
+            lines.push(Line::styled(Style::Bad, format!("OPEN         the run did not end: {at}")));
+            return lines;
+        }
         if let Some(divergence) = self.divergence {
             lines.extend(divergence_lines(divergence));
             return lines;
@@ -632,7 +652,7 @@ impl Answer for GraphReplayAnswer<'_> {
     }
 
     fn end(&self) -> End {
-        if self.divergence.is_some() { End::Problem(DIVERGED) } else { End::Answered }
+        if self.divergence.is_some() || self.is_open() { End::Problem(DIVERGED) } else { End::Answered }
     }
 }
 
@@ -643,22 +663,44 @@ pub struct GraphTested {
     pub name: String,
     /// Whether it is a file.
     pub is_file: bool,
-    /// The first divergence, or why the graph cannot be evaluated.
+    /// The first divergence.
     pub divergence: Option<FrontierDivergence>,
+    /// Why it cannot be replayed.
+    pub error: Option<GraphTestError>,
+}
+
+impl GraphTested {
+    fn is_ok(&self) -> bool {
+        self.divergence.is_none() && self.error.is_none()
+    }
+}
+
+/// Why a frontier cannot be read or replayed.
+#[derive(Debug, Clone)]
+pub struct GraphTestError {
+    /// The code.
+    pub code: Code,
+    /// The message.
+    pub message: String,
 }
 
 /// Frontiers that were replayed.
 #[derive(Debug, Clone)]
 pub struct GraphTestAnswer(pub Vec<GraphTested>);
 
+fn error_json(error: &GraphTestError) -> Value {
+    Value::record([("code", Value::from(error.code)), ("message", Value::from(error.message.as_str()))])
+}
+
 impl Answer for GraphTestAnswer {
     fn document(&self) -> Value {
-        let failed = self.0.iter().filter(|one| one.divergence.is_some()).count() as u64;
+        let failed = self.0.iter().filter(|one| !one.is_ok()).count() as u64;
         let items = self.0.iter().map(|one| {
             Value::record([
                 (if one.is_file { "file" } else { "run" }, Value::from(one.name.as_str())),
-                ("ok", Value::from(one.divergence.is_none())),
+                ("ok", Value::from(one.is_ok())),
                 ("divergence", one.divergence.as_ref().map_or(Value::Null, divergence_json)),
+                ("error", one.error.as_ref().map_or(Value::Null, error_json)),
             ])
         });
         let members = [
@@ -674,6 +716,11 @@ impl Answer for GraphTestAnswer {
         // Frontiers that part in the same way are one group.
         let mut groups: BTreeMap<(&str, &str), Vec<&GraphTested>> = Default::default();
         for one in &self.0 {
+            if let Some(GraphTestError { code, message }) = &one.error {
+                let what = format!("FAIL  {code} at {}: {message}", one.name);
+                lines.push(Line::styled(Style::Bad, quote::escape(&what)));
+                continue;
+            }
             match &one.divergence {
                 None => lines.push(Line::styled(Style::Good, format!("OK    {}", quote::escape(&one.name)))),
                 Some(divergence) => {
@@ -689,12 +736,12 @@ impl Answer for GraphTestAnswer {
                 lines.extend(divergence_lines(divergence).into_iter().skip(1));
             }
         }
-        let failed = self.0.iter().filter(|one| one.divergence.is_some()).count();
+        let failed = self.0.iter().filter(|one| !one.is_ok()).count();
         lines.push(format!("{} passed, {failed} failed", self.0.len() - failed).into());
         lines
     }
 
     fn end(&self) -> End {
-        if self.0.iter().any(|one| one.divergence.is_some()) { End::Problem(DIVERGED) } else { End::Answered }
+        if self.0.iter().any(|one| !one.is_ok()) { End::Problem(DIVERGED) } else { End::Answered }
     }
 }

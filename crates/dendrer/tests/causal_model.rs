@@ -94,6 +94,8 @@ struct Model {
     /// The ancestors of each node, itself included.
     seen: Vec<BTreeSet<u64>>,
     writes: Vec<BTreeMap<Pointer, Option<Value>>>,
+    /// The units of which nothing is known behind a write, as their place was changed and what was there did not fit.
+    unknown: Vec<BTreeSet<Pointer>>,
     agents: Vec<Option<String>>,
     confidence: Vec<f64>,
 }
@@ -119,8 +121,14 @@ impl Model {
         let mut seen: BTreeSet<u64> = BTreeSet::from([0]);
         parents.iter().for_each(|parent| seen.extend(&self.seen[*parent as usize]));
         let mut writes = BTreeMap::new();
+        let mut unknown: BTreeSet<Pointer> = BTreeSet::new();
         for unit in units() {
             let newest = self.newest(&unit, &seen);
+            if newest.len() > 1 && newest.iter().any(|tick| self.unknown[*tick as usize].contains(&unit)) {
+                writes.insert(unit.clone(), None);
+                unknown.insert(unit);
+                continue;
+            }
             let value = |tick: &u64| self.writes[*tick as usize][&unit].clone();
             if newest.iter().all(|tick| value(tick) == value(&newest[0])) {
                 continue;
@@ -151,8 +159,9 @@ impl Model {
             writes.insert(unit, decided);
         }
         for op in &node.ops {
-            self.apply(op, &seen, &mut writes);
+            self.apply(op, &seen, &mut writes, &mut unknown);
         }
+        self.unknown.push(unknown);
         seen.insert(tick);
         self.seen.push(seen);
         self.writes.push(writes);
@@ -160,16 +169,38 @@ impl Model {
         self.confidence.push(node.confidence);
     }
 
-    fn apply(&self, op: &Op, seen: &BTreeSet<u64>, writes: &mut BTreeMap<Pointer, Option<Value>>) {
+    /// Whether nothing is known of a unit behind what a node has done so far.
+    fn is_unknown(
+        &self,
+        unit: &Pointer,
+        seen: &BTreeSet<u64>,
+        writes: &BTreeMap<Pointer, Option<Value>>,
+        unknown: &BTreeSet<Pointer>,
+    ) -> bool {
+        match writes.contains_key(unit) {
+            true => unknown.contains(unit),
+            false => self.newest(unit, seen).iter().any(|tick| self.unknown[*tick as usize].contains(unit)),
+        }
+    }
+
+    fn apply(
+        &self,
+        op: &Op,
+        seen: &BTreeSet<u64>,
+        writes: &mut BTreeMap<Pointer, Option<Value>>,
+        unknown: &mut BTreeSet<Pointer>,
+    ) {
         let tokens: Vec<String> = op.path.tokens().map(|token| token.into_owned()).collect();
         if tokens == ["memory"] {
             let members = op.value.clone().unwrap();
             for unit in units().into_iter().filter(|unit| op.path.contains(unit)) {
                 let before = writes.get(&unit).cloned().unwrap_or_else(|| self.value(&unit, seen));
+                let was_unknown = self.is_unknown(&unit, seen, writes, unknown);
+                unknown.remove(&unit);
                 let key = unit.tokens().nth(1).unwrap().into_owned();
                 match members.get(&key) {
                     Some(value) => drop(writes.insert(unit, Some(value.clone()))),
-                    None if before.is_some() => drop(writes.insert(unit, None)),
+                    None if before.is_some() || was_unknown => drop(writes.insert(unit, None)),
                     None => {}
                 }
             }
@@ -181,7 +212,17 @@ impl Model {
             Some(value) => Delta(vec![Op::set(unit.clone(), value)]).apply(&Value::object()).unwrap(),
             None => Value::object(),
         };
-        let after = match Delta(vec![op.clone()]).apply(&state) {
+        let was_unknown = self.is_unknown(&unit, seen, writes, unknown);
+        let applied = Delta(vec![op.clone()]).apply(&state);
+        let is_whole = op.path.contains(&unit);
+        let is_unfit = applied.is_err() && op.action != Action::Remove;
+        let is_said = op.action == Action::Set && is_whole && !is_unfit;
+        if (is_unfit && is_whole) || (was_unknown && !is_said) {
+            unknown.insert(unit.clone());
+        } else {
+            unknown.remove(&unit);
+        }
+        let after = match applied {
             Ok(after) => unit.get(&after).cloned(),
             Err(_) => before,
         };
@@ -228,6 +269,7 @@ fn each_state_and_ancestor_is_that_of_the_slow_definition() {
         let mut model = Model {
             seen: vec![BTreeSet::from([0])],
             writes: vec![first],
+            unknown: vec![BTreeSet::new()],
             agents: vec![None],
             confidence: vec![0.0],
         };
@@ -249,6 +291,15 @@ fn each_state_and_ancestor_is_that_of_the_slow_definition() {
         let tip = drawn.len() as u64;
         for tick in 0..=tip {
             assert_eq!(graph.state(tick), model.state(tick), "graph {number}, tick {tick}");
+            let whole = graph.unknown(tick).into_iter().map(|(place, _)| place);
+            let whole: BTreeSet<Pointer> = whole
+                .flat_map(|place| units().into_iter().filter(move |unit| place.contains(unit)))
+                .collect();
+            let none = BTreeMap::new();
+            let expected = units()
+                .into_iter()
+                .filter(|unit| model.is_unknown(unit, &model.seen[tick as usize], &none, &BTreeSet::new()));
+            assert_eq!(whole, expected.collect(), "graph {number}, tick {tick}");
             let ancestors: BTreeSet<u64> = graph.ancestors(tick).into_iter().chain([0]).collect();
             assert_eq!(ancestors, model.seen[tick as usize], "graph {number}, tick {tick}");
         }
@@ -259,4 +310,56 @@ fn each_state_and_ancestor_is_that_of_the_slow_definition() {
     }
     assert!(conflicts > count as usize / 2, "{conflicts}");
     println!("deep: causal {count}");
+}
+
+fn node(agent: &str, parents: &[u64], delta: &str, merge: &str) -> CausalNode {
+    CausalNode {
+        agent: agent.into(),
+        parents: parents.to_vec(),
+        delta: Delta::from_value(&v(delta)).unwrap(),
+        unknown: Vec::new(),
+        confidence: 0.0,
+        merge: MergeRules::of(Some(&v(merge))),
+    }
+}
+
+/// A change that does not fit removes nothing: behind the sync node its place is unknown, and there is no conflict to decide.
+#[test]
+fn a_change_that_does_not_fit_is_no_removal() {
+    for merge in ["{}", r#"{"strategy":"lww"}"#] {
+        let mut graph = CausalGraph::new(&v("{}"), MergeRules::default());
+        graph.push(node("a", &[], r#"[{"set":"/n","value":10}]"#, "{}")).unwrap();
+        graph.push(node("b", &[], r#"[{"add":"/n","value":1}]"#, "{}")).unwrap();
+        graph.push(node("b", &[1], "[]", merge)).unwrap();
+        assert_eq!(graph.state(3), v("{}"));
+        assert_eq!(graph.conflicts(), []);
+        let unknown: Vec<String> = graph.unknown(3).iter().map(|(place, _)| place.to_string()).collect();
+        assert_eq!(unknown, ["/n"]);
+        assert_eq!(graph.writes(2).count(), 0, "an export has no removal for it");
+    }
+}
+
+/// A member of the state that is an object for one agent and a list for another is in conflict as a whole.
+#[test]
+fn an_object_beside_a_list_is_decided_as_a_whole() {
+    let state = |merge: &str| {
+        let mut graph = CausalGraph::new(&v("{}"), MergeRules::default());
+        graph.push(node("b", &[], r#"[{"set":"/goals","value":{"x":1}}]"#, "{}")).unwrap();
+        graph.push(node("a", &[], r#"[{"set":"/goals","value":["buy"]}]"#, "{}")).unwrap();
+        graph.push(node("a", &[1], "[]", merge)).unwrap();
+        assert_eq!(graph.conflicts().len(), 1);
+        graph.state(3)
+    };
+    assert_eq!(state(r#"{"strategy":"lww"}"#), v(r#"{"goals":["buy"]}"#));
+    assert_eq!(state("{}"), v(r#"{"goals":{"__conflict":true,"values":[{"x":1},["buy"]]}}"#));
+    assert_eq!(state(r#"{"keys":{"goals":"lww"}}"#), v(r#"{"goals":["buy"]}"#));
+}
+
+/// Divergence counts units: a member of an object once.
+#[test]
+fn a_member_that_only_one_has_differs_once() {
+    let mut graph = CausalGraph::new(&v("{}"), MergeRules::default());
+    graph.push(node("a", &[], r#"[{"set":"/beliefs/q","value":1}]"#, "{}")).unwrap();
+    graph.push(node("b", &[], "[]", "{}")).unwrap();
+    assert_eq!(graph.differing(&[1, 2]), 1);
 }

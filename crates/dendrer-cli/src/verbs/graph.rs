@@ -27,7 +27,7 @@ use dendrer_object::{Code, Digest, RunName, Value, json};
 use dendrer_view::forms::{FindingsForm, GraphFindingsAnswer, GraphTestFindingsAnswer};
 use dendrer_view::graphs::{
     FrontierAnswer, GraphAnswer, GraphCheckAnswer, GraphDiffAnswer, GraphMinimizeAnswer, GraphRunAnswer,
-    GraphTestAnswer, GraphTested, drawing,
+    GraphTestAnswer, GraphTestError, GraphTested, drawing,
 };
 use dendrer_view::quote;
 
@@ -297,7 +297,12 @@ fn read_graph(written: &str) -> std::result::Result<(Graph, BTreeMap<String, Gra
         statement: String::new(),
         message: error.to_string(),
     })?;
-    form::read(&value).map_err(finding)
+    // The answer of `graph show --json` holds the form.
+    let whole = value
+        .get("schema")
+        .and_then(Value::as_str)
+        .is_some_and(|schema| schema.starts_with("dendrer.graph/"));
+    form::read(value.get("graph").filter(|_| whole).unwrap_or(&value)).map_err(finding)
 }
 
 fn unread(path: &str, finding: &GraphFinding) -> Failure {
@@ -413,7 +418,12 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
     let made = repo.run_graph(&terms, &executor);
     context::close(repo)?;
     let made = made.map_err(|error| {
-        Failure::from(error).note("what was recorded stays").help(&["dendrer", "log", name.as_str()])
+        let exists = error.code() == Code::E0111;
+        let failure = Failure::from(error);
+        if exists {
+            return Failure::new(Code::E0939, format!("{name} was begun meanwhile")).note(nothing);
+        }
+        failure.note("what was recorded stays").help(&["dendrer", "log", name.as_str()])
     })?;
     out.answer(&GraphRunAnswer {
         run: &name,
@@ -446,6 +456,11 @@ fn answer(command: &str, asked: &EdgeRequest) -> std::result::Result<Value, Stri
     if !output.status.success() {
         return Err(format!("the command failed: {}", output.status));
     }
+    // A record holds the value twice: as the result, and in the state.
+    let most = json::DOCUMENT_SIZE_MAX / 4;
+    if output.stdout.len() > most {
+        return Err(format!("the answer has {} bytes, and at most {most} are recorded", output.stdout.len()));
+    }
     match json::parse_door(&output.stdout) {
         Ok(value) => Ok(value),
         Err(_) => {
@@ -457,21 +472,14 @@ fn answer(command: &str, asked: &EdgeRequest) -> std::result::Result<Value, Stri
 }
 
 fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
-    let mut found: Vec<(String, bool, GraphRun)> = Vec::new();
+    let mut found: Vec<(String, bool, std::result::Result<GraphRun, GraphTestError>)> = Vec::new();
+    let untested = |failure: Failure| GraphTestError { code: failure.code, message: failure.message.into() };
     for path in paths(&args.files)? {
-        if path.ends_with(".dnd") {
-            let run = recorded(global, &path, out)?;
-            found.push((path, true, run));
-            continue;
-        }
-        let lines = files::read(&path, json::DOCUMENT_SIZE_MAX)?;
-        let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
-        let values = lines.map(json::parse_door).collect::<std::result::Result<Vec<Value>, _>>();
-        let values = values
-            .map_err(|error| Failure::new(error.code(), error.to_string()).at("file", path.as_str()))?;
-        let run = frontier::read_file(&values)
-            .map_err(|why| Failure::new(Code::E0203, why).at("file", path.as_str()))?;
-        found.push((path, true, run));
+        let run = match path.ends_with(".dnd") {
+            true => recorded(global, &path, out),
+            false => read_frontier(&path),
+        };
+        found.push((path, true, run.map_err(untested)));
     }
     if let Some(filter) = &args.runs {
         let now = u64::try_from(now_ms()).unwrap_or(0);
@@ -491,7 +499,8 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
             let trace = Trace::open(&store, &run.summary.name)?;
             let written = || trace.record(trace.tip()).map(|record| record.header().ts.ms());
             if frontier::is_graph(&trace) && (since == 0 || written()? >= since) {
-                found.push((run.summary.name.to_string(), false, graph_run(&trace)?));
+                let run_graph = graph_run(&trace).map_err(|error| untested(Failure::from(error)));
+                found.push((run.summary.name.to_string(), false, run_graph));
             }
         }
     }
@@ -502,26 +511,33 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
     let functions =
         args.pack.as_ref().map(|path| Ok::<_, Failure>(Functions::of(packs::load(path)?.pack.value())));
     let functions = functions.transpose()?;
-    let one = |(name, is_file, run): &(String, bool, GraphRun)| {
+    if found.is_empty() {
+        return Err(Failure::new(Code::E0938, "there is no frontier to replay"));
+    }
+    let one = |run: &GraphRun| {
         let functions = functions.as_ref().unwrap_or(&run.functions);
         let (graph, children) = match &graph {
             Some((graph, children)) => (graph, children),
             None => (&run.graph, &run.children),
         };
-        let (_, divergence) = replay(graph, children, functions, &run.frontier).map_err(|fault| {
-            Failure::new(Code::E0935, fault.to_string())
-                .at(if *is_file { "file" } else { "run" }, name.as_str())
-        })?;
-        Ok(GraphTested { name: name.clone(), is_file: *is_file, divergence })
+        let replayed = replay(graph, children, functions, &run.frontier);
+        replayed
+            .map(|(_, divergence)| divergence)
+            .map_err(|fault| GraphTestError { code: Code::E0935, message: fault.to_string() })
     };
     let next = AtomicUsize::new(0);
-    let done: Mutex<BTreeMap<usize, Result<GraphTested>>> = Mutex::new(BTreeMap::new());
+    let done: Mutex<BTreeMap<usize, GraphTested>> = Mutex::new(BTreeMap::new());
     let work = || {
         while let Some((at, run)) = {
             let at = next.fetch_add(1, Ordering::Relaxed);
             found.get(at).map(|run| (at, run))
         } {
-            let tested = one(run);
+            let (name, is_file, run) = run;
+            let (divergence, error) = match run.as_ref().map_err(Clone::clone).and_then(one) {
+                Ok(divergence) => (divergence, None),
+                Err(error) => (None, Some(error)),
+            };
+            let tested = GraphTested { name: name.clone(), is_file: *is_file, divergence, error };
             done.lock().unwrap_or_else(PoisonError::into_inner).insert(at, tested);
         }
     };
@@ -533,12 +549,21 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
         work();
     });
     let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let answer = &GraphTestAnswer(done.into_values().collect::<Result<_>>()?);
+    let answer = &GraphTestAnswer(done.into_values().collect());
     match global.format.as_deref().and_then(FindingsForm::parse) {
         None => out.answer(answer),
         Some(form @ FindingsForm::Sarif) => out.answer_as_json(&GraphTestFindingsAnswer { form, answer }),
         Some(form) => out.answer(&GraphTestFindingsAnswer { form, answer }),
     }
+}
+
+fn read_frontier(path: &str) -> Result<GraphRun> {
+    let lines = files::read(path, json::DOCUMENT_SIZE_MAX)?;
+    let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
+    // It is what dendrer printed, tagged forms included.
+    let values = lines.map(json::parse_tagged).collect::<std::result::Result<Vec<Value>, _>>();
+    let values = values.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    frontier::read_file(&values).map_err(|why| Failure::new(Code::E0203, why))
 }
 
 /// Frontier files that are named, and those of directories.

@@ -149,14 +149,14 @@ fn graph(global: &Global, args: &Replay, trace: &Trace, out: &mut Out) -> Result
         substituted: None,
         fork: None,
     };
-    if let Some(divergence) = divergence.as_ref().filter(|_| args.record) {
+    if let Some(divergence) = divergence.as_ref().filter(|_| args.record && !answer.is_open()) {
         let place = Place::of(trace, None)?;
         let value = divergence_json(divergence);
         context::write_down(global, |store, world| {
             casebook::record_divergence(store, &place, &value, world)
         })?;
     }
-    if args.set.is_empty() || divergence.is_some() {
+    if args.set.is_empty() || (divergence.is_some() && !answer.is_open()) {
         return out.answer(&answer);
     }
     let others = substitutes(&run, &args.set)?;

@@ -32,12 +32,12 @@ pub struct ConflictsAnswer {
 }
 
 /// Lists the conflicts of a run, or those at a place: between the runs that it was merged from, and those that its sync nodes kept.
-/// A place without a conflict is [`MergeError::NoConflict`], a run that has neither [`MergeError::NotMerged`].
+/// A place without a conflict is [`MergeError::NoConflict`], one of a run that has neither [`MergeError::NotMerged`].
 pub fn conflicts(trace: &Trace, only: Option<&Pointer>) -> Result<ConflictsAnswer, Error> {
     let mut sync = merge::sync_conflicts(trace)?;
     let merged = match merge::merged(trace) {
         Ok(merged) => Some(merged),
-        Err(Error::Merge(MergeError::NotMerged(_))) if !sync.is_empty() => None,
+        Err(Error::Merge(MergeError::NotMerged(_))) if only.is_none() || !sync.is_empty() => None,
         Err(error) => return Err(error),
     };
     let standings =

@@ -57,6 +57,16 @@ pub enum GraphRefused {
         /// Why.
         why: String,
     },
+    /// The value of an edge was erased or withheld.
+    #[error(
+        "the value of an edge of {run}, at tick {tick}, was erased or withheld, so its graph cannot be evaluated"
+    )]
+    Withheld {
+        /// The run.
+        run: RunName,
+        /// The tick of the result.
+        tick: u64,
+    },
     /// A path names no edge of the run.
     #[error("{run} has no edge {path}")]
     NoEdge {
@@ -79,6 +89,7 @@ impl GraphRefused {
             GraphRefused::Edge { .. } => Code::E0936,
             GraphRefused::Diverged { .. } => Code::E0937,
             GraphRefused::Turned { code, .. } => *code,
+            GraphRefused::Withheld { .. } => Code::E0311,
         }
     }
 }

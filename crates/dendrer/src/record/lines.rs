@@ -7,6 +7,7 @@
 //! Rule: a reply is returned after the sync that covers its records, never before; test
 //! `every_reply_is_of_a_record_that_another_handle_reads`.
 
+use crate::address::state_path;
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
@@ -147,6 +148,16 @@ impl LineOptions {
         if !self.causal && value.get(READS).is_some() {
             let (path, message) = ("/reads".to_owned(), "reads is of a recording with --causal".to_owned());
             return Err(LineFault::Schema { code: Code::E0209, path, message });
+        }
+        if let Some(places) = value.get(READS).and_then(Value::as_array) {
+            let read = |(at, place): (usize, &Value)| {
+                state_path(place.as_str().unwrap_or_default()).map_err(|error| LineFault::Schema {
+                    code: Code::E0209,
+                    path: format!("/reads/{at}"),
+                    message: error.to_string(),
+                })
+            };
+            intent.reads = places.iter().enumerate().map(read).collect::<Result<_, _>>()?;
         }
         if !self.tagged {
             intent.delta = intent.delta.map(Delta::through_the_door);
@@ -368,6 +379,8 @@ pub struct Recording<'r> {
     dry_run: bool,
     /// Numbers of the lines in each group on its way to the disk.
     groups: VecDeque<Vec<u64>>,
+    /// What arrived behind the lines of a group and is none of it.
+    held: Option<io::Result<IntentLine>>,
     /// Whether the first record of the run waits for the first line.
     begins: bool,
     stopped: Option<LinesStopped>,
@@ -381,8 +394,9 @@ struct Group {
     intents: Vec<Intent>,
     /// Lines that are no intents, each with the number of intents that precede it in the group.
     faults: VecDeque<(usize, Value, LineFault)>,
-    /// The line that ends the group, which has a `base` or a `key`: it is judged alone, behind all others.
-    guarded: Option<(u64, Box<Intent>)>,
+    /// Lines that end the group, judged behind all others: one that has a `base` or a `key`, or those of a causal recording that
+    /// wait together.
+    guarded: VecDeque<(u64, Intent)>,
     /// Whether no line follows.
     closed: bool,
     stopped: Option<LinesStopped>,
@@ -403,7 +417,8 @@ impl<'r> Recording<'r> {
         dry_run: bool,
     ) -> Recording<'r> {
         let (groups, begins) = (VecDeque::new(), recorder.pending() > 0);
-        Recording { recorder, lines, reading, dry_run, groups, begins, stopped: None, ended: false }
+        let held = None;
+        Recording { recorder, lines, reading, dry_run, groups, held, begins, stopped: None, ended: false }
     }
 
     /// Makes the first record of a new run durable before a line is read, and returns [`Reply::Begun`]. `None` if the run
@@ -436,14 +451,19 @@ impl<'r> Recording<'r> {
         let mut group = Group::default();
         let mut bytes = 0;
         // With a group on its way to the disk there is something else to wait for.
-        let mut next = match self.groups.is_empty() {
-            true => self.lines.recv().map_err(|_| TryRecvError::Disconnected),
-            false => self.lines.try_recv(),
+        let mut next = match (self.held.take(), self.groups.is_empty()) {
+            (Some(held), _) => Ok(held),
+            (None, true) => self.lines.recv().map_err(|_| TryRecvError::Disconnected),
+            (None, false) => self.lines.try_recv(),
         };
         loop {
             match next {
                 Err(TryRecvError::Empty) => return group,
                 Err(TryRecvError::Disconnected) => group.closed = true,
+                Ok(other) if !group.guarded.is_empty() && !self.waits_together(&other) => {
+                    self.held = Some(other);
+                    return group;
+                }
                 Ok(Err(error)) => group.stopped = Some(LinesStopped::Input(error)),
                 Ok(Ok(line)) => match self.reading.read(&line) {
                     Ok(None) => {}
@@ -451,8 +471,13 @@ impl<'r> Recording<'r> {
                         bytes += line.text.len();
                         match read {
                             LineRead::Intent(intent) if self.reading.causal || is_guarded(&intent) => {
-                                group.guarded = Some((line.number, intent));
-                                return group;
+                                let is_alone = self.dry_run || is_guarded(&intent);
+                                group.guarded.push_back((line.number, *intent));
+                                if is_alone || group.guarded.len() == GROUP_LINES || bytes > GROUP_BYTES {
+                                    return group;
+                                }
+                                next = self.lines.try_recv();
+                                continue;
                             }
                             _ => group.numbers.push(line.number),
                         }
@@ -476,6 +501,12 @@ impl<'r> Recording<'r> {
         }
     }
 
+    /// Whether a line is judged together with the causal lines before it: an intent without `base` and `key`.
+    fn waits_together(&self, line: &io::Result<IntentLine>) -> bool {
+        let read = line.as_ref().ok().and_then(|line| self.reading.read(line).ok().flatten());
+        matches!(read, Some(LineRead::Intent(intent)) if !is_guarded(&intent))
+    }
+
     /// Takes one group, and returns the replies that are due.
     fn take(&mut self, replies: &mut Vec<Reply>) {
         let mut group = self.gather();
@@ -485,12 +516,13 @@ impl<'r> Recording<'r> {
             self.propose(&mut group);
             self.submit(std::mem::take(&mut group.numbers), replies);
         }
-        if let Some((line, intent)) = group.guarded.take().filter(|_| self.stopped.is_none()) {
+        let guarded = std::mem::take(&mut group.guarded);
+        if !guarded.is_empty() && self.stopped.is_none() {
             while !self.groups.is_empty() {
                 self.settle(replies);
             }
             if self.stopped.is_none() && group.stopped.is_none() {
-                self.guard(line, &intent, &mut group, replies);
+                self.guard(guarded, &mut group, replies);
             }
         }
         let ends = group.closed || group.stopped.is_some() || self.stopped.is_some();
@@ -511,11 +543,14 @@ impl<'r> Recording<'r> {
         self.ended = true;
     }
 
-    /// Takes a line that has a `base` or a `key`, alone. Where another process moves the run on meanwhile, it is judged again.
-    fn guard(&mut self, line: u64, intent: &Intent, group: &mut Group, replies: &mut Vec<Reply>) {
+    /// Takes lines that are judged behind what the store has by then: one that has a `base` or a `key`, or causal ones that were
+    /// waiting together. The first causal line is held against what others wrote since it came; for those behind it, which are
+    /// committed with it, nothing lies between. Where another process moves the run on meanwhile, all are judged again.
+    fn guard(&mut self, mut lines: VecDeque<(u64, Intent)>, group: &mut Group, replies: &mut Vec<Reply>) {
         // The newest tick that was read when the line came, however often it is judged.
-        let causal = self.reading.causal.then(|| self.recorder.head().tick());
-        loop {
+        let mut causal = self.reading.causal.then(|| self.recorder.head().tick());
+        while let Some((line, intent)) = lines.front() {
+            let line = *line;
             let begun = match std::mem::take(&mut self.begins) {
                 true if self.dry_run => self.recorder.discard(),
                 true => match self.recorder.commit() {
@@ -525,28 +560,60 @@ impl<'r> Recording<'r> {
                 false => Vec::new(),
             };
             answer(Vec::new(), begun, replies);
-            let error = match self.recorder.propose_guarded(intent, self.dry_run, causal) {
+            match self.recorder.propose_guarded(intent, self.dry_run, causal) {
                 Ok(Guarded::Proposed(outcome)) if self.dry_run => {
-                    return answer(vec![line], outcome.records().into_iter().cloned().collect(), replies);
+                    answer(vec![line], outcome.records().into_iter().cloned().collect(), replies);
                 }
-                Ok(Guarded::Proposed(_)) => match self.recorder.commit() {
-                    Ok(records) => return answer(vec![line], records, replies),
-                    Err(error) if error.code() == Code::E0407 => continue,
-                    Err(error) => return self.fail(vec![line], error, replies),
-                },
-                Ok(Guarded::Repeated(record)) => return replies.push(Reply::Repeated { line, record }),
+                Ok(Guarded::Proposed(_)) => {
+                    let behind: Vec<Intent> =
+                        lines.iter().skip(1).map(|(_, intent)| intent.clone()).collect();
+                    let (taken, error) = match self.recorder.propose_each(&behind) {
+                        Ok(_) => (lines.len(), None),
+                        Err((at, error)) => (at + 1, Some(error)),
+                    };
+                    let numbers = lines.iter().take(taken).map(|(line, _)| *line).collect();
+                    match self.recorder.commit() {
+                        Ok(records) => answer(numbers, records, replies),
+                        Err(error) if error.code() == Code::E0407 => {
+                            self.join(&mut lines);
+                            continue;
+                        }
+                        Err(error) => return self.fail(numbers, error, replies),
+                    }
+                    group.stopped = error
+                        .map(|error| LinesStopped::Intent { line: lines[taken].0, error: Box::new(error) });
+                    return;
+                }
+                Ok(Guarded::Repeated(record)) => replies.push(Reply::Repeated { line, record }),
                 Ok(Guarded::KeyUsed(first)) => {
                     let why = TurnedLine::KeyUsed(first.header().tick.unwrap_or(0));
-                    return replies.push(Reply::Turned { line, why });
+                    replies.push(Reply::Turned { line, why });
                 }
                 Ok(Guarded::Stale { base, head, changed }) => {
                     let why = TurnedLine::Stale { base, head, changed };
-                    return replies.push(Reply::Turned { line, why });
+                    replies.push(Reply::Turned { line, why });
                 }
-                Err(error) => error,
-            };
-            group.stopped = Some(LinesStopped::Intent { line, error: Box::new(error) });
-            return;
+                Err(error) => {
+                    group.stopped = Some(LinesStopped::Intent { line, error: Box::new(error) });
+                    return;
+                }
+            }
+            lines.pop_front();
+            causal = self.reading.causal.then(|| self.recorder.head().tick());
+        }
+    }
+
+    /// Adds the causal lines that arrived meanwhile, so that they are committed together.
+    fn join(&mut self, lines: &mut VecDeque<(u64, Intent)>) {
+        let is_alone = !self.reading.causal || lines.front().is_none_or(|(_, first)| is_guarded(first));
+        while !is_alone && self.held.is_none() && lines.len() < GROUP_LINES {
+            let Ok(next) = self.lines.try_recv() else { return };
+            match next.as_ref().ok().and_then(|line| Some((line.number, self.reading.read(line).ok()??))) {
+                Some((number, LineRead::Intent(intent))) if !is_guarded(&intent) => {
+                    lines.push_back((number, *intent));
+                }
+                _ => self.held = Some(next),
+            }
         }
     }
 

@@ -336,6 +336,8 @@ impl Recorder {
         }
         let trace = Trace::open(&self.store, self.head.run())?;
         if trace.tip() != self.head.tick() {
+            // Only what others wrote is folded.
+            trace.remember(&Moment::of(&self.head));
             let (head, records) = trace.fold_head(trace.tip())?;
             self.snapshots = Snapshots { records, ..Snapshots::default() };
             self.settled = head.clone();

@@ -4,6 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
 use dendrer_graph::Graph;
+use dendrer_graph::check::{GraphFinding, check};
 use dendrer_graph::form;
 use dendrer_graph::frontier::{Frontier, RecordedEdge};
 use dendrer_graph::functions::Functions;
@@ -77,11 +78,17 @@ pub fn graph_run(trace: &Trace) -> Result<GraphRun, Error> {
         is_ordered: false,
     };
     let (mut ticks, mut effects) = (BTreeMap::new(), BTreeMap::new());
+    let mut withheld = None;
     trace.for_each(1, trace.tip(), &mut |tick, record| {
         let content = record.content();
         let type_name = record.header().type_name.as_ref().map_or("", |name| name.as_str());
         if type_name == "action.result" && content.get(EDGE).is_some() {
             let class = content.get("effect").and_then(Value::as_str).unwrap_or("effectful").to_owned();
+            let says = |name: &str| content.get("result")?.get(name);
+            let is_ok = says("status").and_then(Value::as_str) == Some("ok");
+            if is_ok && says("output").is_none() {
+                withheld.get_or_insert(tick);
+            }
             if let Some(edge) = recorded(&content) {
                 effects.insert(edge.call.clone(), class);
                 ticks.insert(edge.path.clone(), tick);
@@ -90,6 +97,9 @@ pub fn graph_run(trace: &Trace) -> Result<GraphRun, Error> {
         }
         ControlFlow::Continue(())
     })?;
+    if let Some(tick) = withheld {
+        return Err(GraphRefused::Withheld { run, tick }.into());
+    }
     let state = trace.state(trace.tip())?;
     let nodes = state.get("nodes").and_then(Value::as_object).cloned().unwrap_or_default();
     frontier.nodes = nodes.iter().map(|(path, value)| (path.to_string(), value.clone())).collect();
@@ -127,6 +137,16 @@ pub fn read_file(lines: &[Value]) -> Result<GraphRun, String> {
     let (graph, children) = form::read(&form).map_err(|fault| format!("line 1: {}", fault.message))?;
     let pack = header.get("pack").cloned().unwrap_or_else(Value::object);
     let run = header.get("run").and_then(Value::as_str).and_then(|name| name.parse().ok());
+    let functions = Functions::of(&pack);
+    for name in ["inputs", "nodes", "output", "pack"] {
+        header.get(name).ok_or_else(|| format!("line 1: it has no {name}"))?;
+    }
+    let findings = std::iter::once(&graph)
+        .chain(children.values())
+        .flat_map(|graph| check(graph, &functions, &children).0);
+    if let Some(GraphFinding { rule, statement, message, .. }) = findings.into_iter().next() {
+        return Err(format!("line 1: its graph is refused: {} at {statement}: {message}", rule.as_str()));
+    }
     let named = |name: &str| {
         let members = header.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
         members.iter().map(|(name, value)| (name.to_string(), value.clone())).collect::<BTreeMap<_, _>>()
@@ -155,11 +175,16 @@ pub fn read_file(lines: &[Value]) -> Result<GraphRun, String> {
         let read = read().ok_or_else(|| {
             format!("line {line}: an edge has path, index, call, args, asked, digest and value")
         })?;
-        effects.insert(read.call.clone(), text("effect").unwrap_or_default());
+        let (effect, declared) = (text("effect"), functions.effect(&read.call));
+        if effect.as_deref() != declared {
+            let (effect, declared) = (effect.unwrap_or_default(), declared.unwrap_or("nothing"));
+            return Err(format!("line {line}: its effect is {effect:?}, and the pack says {declared}"));
+        }
+        effects.insert(read.call.clone(), effect.unwrap_or_default());
         frontier.edges.push(read);
     }
     let run = run.ok_or("line 1: it has no name of a run")?;
-    let (functions, digest) = (Functions::of(&pack), form::digest(&form));
+    let digest = form::digest(&form);
     Ok(GraphRun {
         run,
         graph,

@@ -643,7 +643,7 @@ impl Trace {
     }
 
     /// Keeps a moment of this run, so that it need not be folded again.
-    fn remember(&self, moment: &Moment) {
+    pub(crate) fn remember(&self, moment: &Moment) {
         keep(&mut self.kept().moments, moment.tick, moment);
     }
 
