@@ -125,7 +125,7 @@ impl Functions {
         let key = (name.to_owned(), arity);
         match name {
             "select" if arity != 3 => return Err(format!("select takes 3 arguments, and not {arity}")),
-            "switch" if arity < 4 || arity % 2 != 0 => {
+            "switch" if arity < 4 || !arity.is_multiple_of(2) => {
                 return Err(
                     "switch takes a value, pairs of a case and its value, and a value otherwise".to_owned()
                 );

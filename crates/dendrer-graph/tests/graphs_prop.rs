@@ -308,3 +308,18 @@ fn no_change_of_a_frontier_passes() {
     assert_eq!(kinds.len(), 8, "{kinds:?}");
     println!("deep: graphs {tried}");
 }
+
+/// Whatever brought a graph that runs itself past the compiler, and one whose rounds have no end in sight, is stopped.
+#[test]
+fn an_evaluation_without_end_is_stopped() {
+    let own = r#"{"graph":"loop","statements":[{"args":[],"call":"graph.loop","id":"e1","rec":"1"},{"args":[{"ref":"e1"}],"call":"same","id":"n1","pure":true}]}"#;
+    let far = r#"{"graph":"far","statements":[{"id":"r1","repeat":{"from":{"value":0},"max":4000000000,"until":"n2"},"statements":[{"args":[{"ref":"r1"}],"call":"is_seven","id":"n2","pure":true},{"args":[{"ref":"r1"}],"call":"same","id":"n1","pure":true}]},{"args":[{"ref":"r1"}],"call":"same","id":"n3","pure":true}]}"#;
+    for (text, why) in
+        [(own, "graphs run graphs more than 32 deep"), (far, "a repeat has 100000 rounds at most")]
+    {
+        let (graph, _) = form::read(&json::parse_door(text.as_bytes()).unwrap()).unwrap();
+        let children = BTreeMap::from([(graph.name.clone(), graph.clone())]);
+        let found = evaluate(&graph, &children, &functions(), &BTreeMap::new(), &mut |_: &EdgeRequest| None);
+        assert_eq!(found.unwrap_err().why, why);
+    }
+}

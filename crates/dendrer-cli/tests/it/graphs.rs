@@ -445,7 +445,7 @@ fn a_graph_that_runs_itself_is_refused_and_stopped() {
     std::fs::write(place.path().join("loop.frontier"), format!("{line}\n")).unwrap();
     let ran = place.run(&["graph", "test", "loop.frontier"]);
     assert_eq!(ran.code, 7, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("graphs run graphs more than 32 deep"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("unbounded_loop at e1: graph loop runs itself"), "{}", ran.stdout);
 }
 
 /// A divergence is written down beside the closed run, in the casebook.
@@ -552,4 +552,101 @@ fn an_exported_test_replays_the_run() {
     let changed = format!("{}{other}{}", &text[..middle], &text[middle + 1..]);
     std::fs::write(&path, changed).unwrap();
     assert!(!python().unwrap().status.success(), "a changed bundle is not replayed");
+}
+
+/// A frontier file is what it says as a whole: other places, effects, absent members and refused graphs do not pass.
+#[test]
+fn a_changed_frontier_file_does_not_pass() {
+    let place = note();
+    place.ok(&RUN);
+    place.ok(&["export", "run-84f2", "--format", "frontier", "-o", "a.frontier"]);
+    let text = std::fs::read_to_string(place.path().join("a.frontier")).unwrap();
+    for (from, to) in [
+        (r#""index":"1""#, r#""index":"9""#),
+        (r#""effect":"read""#, r#""effect":"write""#),
+        (r#""nodes":{"#, r#""was":{"#),
+        (r#""output":{"#, r#""out":{"#),
+        (r#""rec":"2""#, r#""rec":"7""#),
+        (r#""tool.cal_read":{"effect":"read"}"#, r#""tool.other":{"effect":"read"}"#),
+    ] {
+        let changed = text.replacen(from, to, 1);
+        assert_ne!(changed, text, "{from}");
+        std::fs::write(place.path().join("b.frontier"), changed).unwrap();
+        let ran = place.run(&["graph", "test", "b.frontier", "a.frontier"]);
+        assert_eq!(ran.code, 7, "{to}: {}{}", ran.stdout, ran.stderr);
+        assert!(
+            ran.stdout.contains("OK    a.frontier") && ran.stdout.ends_with("1 passed, 1 failed\n"),
+            "{}",
+            ran.stdout
+        );
+    }
+    std::fs::create_dir(place.path().join("empty")).unwrap();
+    assert_eq!(place.run(&["graph", "test", "empty"]).code, 2);
+}
+
+/// What JSON has no form for is recorded, exported and replayed like any value.
+#[test]
+fn values_beside_json_pass_their_own_test() {
+    let place = note();
+    for (name, answer) in [("nan", "NaN"), ("half", r#""\ud800""#), ("dollar", r#"{"$float":"NaN"}"#)] {
+        let file = format!("{name}.json");
+        std::fs::write(place.path().join(&file), answer).unwrap();
+        std::fs::write(place.path().join("one.graph"), "graph one\ne1 model.call() -> rec frontier[1]\nn1 same(e1) pure\nreplay(graph, frontier) == output required\n").unwrap();
+        std::fs::write(
+            place.path().join("one.yaml"),
+            "name: one\nversion: v1\ndefine:\n  same(a): a\ntools:\n  model.call: {effect: read}\n",
+        )
+        .unwrap();
+        let exec = format!("model.call=cat {file}");
+        place.ok(&["graph", "run", "one.graph", "--as", name, "--pack", "one.yaml", "--exec", &exec]);
+        let frontier = format!("{name}.frontier");
+        place.ok(&["export", name, "--format", "frontier", "-o", &frontier]);
+        place.ok(&["graph", "test", &frontier]);
+    }
+}
+
+/// A run that did not end is open and not divergent, and nothing of it is written down; a value that was withheld is said to be.
+#[test]
+fn an_open_run_and_a_withheld_value_are_no_divergence() {
+    let place = note();
+    let mut failing = RUN.to_vec();
+    *failing.last_mut().unwrap() = "--exec=tool.cal_read=exit 3";
+    assert_eq!(place.run(&failing).code, 8);
+    let ran = place.run(&["replay", "run-84f2", "--record"]);
+    assert_eq!(ran.code, 7);
+    assert!(
+        ran.stdout.contains("OPEN         the run did not end: there is no value for e2"),
+        "{}",
+        ran.stdout
+    );
+    assert!(!place.ok(&["runs"]).contains("casebook"));
+
+    let mut again = RUN.to_vec();
+    again.extend(["--as", "whole"]);
+    place.ok(&again);
+    place.ok(&["export", "whole", "--withhold", "/result/output", "-o", "w.dnd"]);
+    for verb in [&["replay", "w.dnd"][..], &["graph", "frontier", "w.dnd"]] {
+        let ran = place.run(verb);
+        assert_eq!(ran.code, 6, "{}{}", ran.stdout, ran.stderr);
+        assert!(ran.stderr.contains("erased or withheld"), "{}", ran.stderr);
+    }
+}
+
+/// A repeat has as many rounds as its text says, or is refused; built-in functions take as many arguments as they take.
+#[test]
+fn what_cannot_be_evaluated_is_refused_before_it_runs() {
+    let place = note();
+    let rounds = "graph far\nr1 repeat(0) max 100001 until n2\nn2 plan(r1) pure\nn1 plan(r1) pure\nend r1\nn3 plan(r1) pure\n";
+    let arity = "graph far\nn1 select(1, 2) pure\n";
+    for (text, rule) in [(rounds, "unbounded_loop"), (arity, "undefined_function")] {
+        let text = format!("{text}replay(graph, frontier) == output required\n");
+        std::fs::write(place.path().join("far.graph"), text).unwrap();
+        let ran = place.run(&["graph", "check", "far.graph", "--pack", "note.yaml"]);
+        assert_eq!(ran.code, 1, "{}", ran.stderr);
+        assert!(ran.stdout.contains(rule), "{}", ran.stdout);
+    }
+    let shown = place.ok(&["graph", "show", "note.graph", "--json"]);
+    std::fs::write(place.path().join("shown.json"), shown).unwrap();
+    let check = |file| place.ok(&["graph", "check", file, "--pack", "note.yaml"]);
+    assert_eq!(check("shown.json"), check("note.graph"));
 }

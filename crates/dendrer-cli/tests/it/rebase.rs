@@ -283,7 +283,7 @@ fn what_cannot_be_rebased_or_merged_is_refused_with_a_code() {
             2,
             "E0111",
         ),
-        (&["conflicts", "list", "trip-planner-a"], 3, "E0444"),
+        (&["conflicts", "show", "trip-planner-a", "memory.x"], 3, "E0444"),
         (&["conflicts", "resolve", "trip-planner-a", "x", "--take", "a", "--reason", " "], 2, "E0106"),
     ];
     for (args, code, words) in cases {

@@ -498,7 +498,10 @@ pub fn carry_on(
                 return Ok(Err(why.clone()));
             }
             if let Some(named) = named {
-                return Ok(Err(ForkStopped::LeftOut(named)));
+                // What was not chosen is left out for that reason first.
+                let is_chosen =
+                    record.header().type_name.as_ref().is_none_or(|name| terms.selection.takes(name));
+                return Ok(Err(if is_chosen { ForkStopped::LeftOut(named) } else { ForkStopped::NotChosen }));
             }
             let (record, there, here, contracts) = (&record, &there, &here, [&theirs, &ours]);
             Next { tick, record, there, here, terms, contracts, takes_delta }.take(recorder, &mut carried)

@@ -379,7 +379,7 @@ pub struct Recording<'r> {
     dry_run: bool,
     /// Numbers of the lines in each group on its way to the disk.
     groups: VecDeque<Vec<u64>>,
-    /// What arrived behind the lines of a group and is none of it.
+    /// A line that arrived behind those of a group and begins the next one.
     held: Option<io::Result<IntentLine>>,
     /// Whether the first record of the run waits for the first line.
     begins: bool,
