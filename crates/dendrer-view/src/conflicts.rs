@@ -84,7 +84,8 @@ impl Answer for ResolvedConflict {
                 ("run", Value::from(self.run.as_str())),
                 ("path", Value::from(self.path.as_str())),
                 ("take", Value::from(self.take.as_deref())),
-                ("value", self.value.clone()),
+                ("value", self.value.clone().unwrap_or(Value::Null)),
+                ("removed", Value::from(self.value.is_none())),
                 ("reason", Value::from(&*self.reason)),
                 ("tick", Value::from(self.tick())),
                 ("record", Value::from((!self.dry_run).then(|| self.record.id()))),
@@ -95,15 +96,19 @@ impl Answer for ResolvedConflict {
 
     fn lines(&self, _: &Page) -> Vec<Line> {
         let taken = self.take.as_deref().map(quote::escape).unwrap_or_default();
-        let (path, value) = (quote::path(&self.path), quote::value(&self.value));
+        let path = quote::path(&self.path);
+        let is = self
+            .value
+            .as_ref()
+            .map_or("is left empty".to_owned(), |value| format!("= {}", quote::value(value)));
         match self.tick() {
             Some(tick) => vec![Line::from(format!(
-                "resolved   {path} = {value}   {taken} taken, as {}@{tick}   hash {}",
+                "resolved   {path} {is}   {taken} taken, as {}@{tick}   hash {}",
                 self.run,
                 self.record.id().short()
             ))],
             None => vec![
-                Line::from(format!("would set  {path} = {value}   {taken} taken")),
+                Line::from(format!("would set  {path} {is}   {taken} taken")),
                 Line::note("nothing was written (dry run)"),
             ],
         }

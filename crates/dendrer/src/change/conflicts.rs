@@ -65,8 +65,8 @@ pub struct ResolvedConflict {
     pub path: Pointer,
     /// The side that was taken, or the word for another value; `None` if the record does not name it.
     pub take: Option<String>,
-    /// The value at the place.
-    pub value: Value,
+    /// The value at the place; `None` if it is left empty.
+    pub value: Option<Value>,
     /// The reason.
     pub reason: Arc<str>,
     /// The transition; of a dry run, the one that would be written.
@@ -100,7 +100,7 @@ pub fn decide(
         run: run.clone(),
         path: path.clone(),
         take: take.map(str::to_owned),
-        value: value.unwrap_or(Value::Null),
+        value,
         reason: Arc::clone(reason),
         record,
         dry_run,

@@ -43,6 +43,16 @@ pub struct Recorder {
     pending: Vec<Record>,
     snapshots: Snapshots,
     keys: Keys,
+    others: Option<WrittenByOthers>,
+}
+
+/// The places that others than an agent wrote behind a tick.
+struct WrittenByOthers {
+    base: u64,
+    agent: Arc<str>,
+    /// The last tick that was read.
+    upto: u64,
+    places: BTreeSet<Pointer>,
 }
 
 impl fmt::Debug for Recorder {
@@ -184,6 +194,7 @@ impl Recorder {
             pending,
             snapshots: Snapshots::default(),
             keys: Keys::default(),
+            others: None,
         }
     }
 
@@ -295,7 +306,7 @@ impl Recorder {
             return self.propose_causal(intent, intent.base.unwrap_or(known), head);
         }
         if let Some(base) = intent.base.filter(|base| *base != head) {
-            return Ok(Guarded::Stale { base, head, changed: self.changed_since(base, None)? });
+            return Ok(Guarded::Stale { base, head, changed: self.changed_since(base)? });
         }
         Ok(Guarded::Proposed(Box::new(self.propose(intent)?)))
     }
@@ -303,7 +314,7 @@ impl Recorder {
     /// Judges an intent whose agent does not wait for agents that write elsewhere.
     fn propose_causal(&mut self, intent: &Intent, base: u64, head: u64) -> Result<Guarded, Error> {
         let others = match base < head {
-            true => self.changed_since(base, Some(&intent.agent))?,
+            true => self.changed_by_others(base, &intent.agent)?,
             false => Vec::new(),
         };
         let changed = |places: &[&Pointer]| -> Vec<Pointer> {
@@ -363,31 +374,44 @@ impl Recorder {
         Ok(self.keys.ticks.get(key).copied())
     }
 
-    /// The places that were written behind a tick, at most [`CHANGED_MAX`] of them; with `besides`, all that other agents wrote, but
-    /// for what the kernel writes.
-    fn changed_since(&self, base: u64, besides: Option<&str>) -> Result<Vec<Pointer>, Error> {
+    /// The places that were written behind a tick, at most [`CHANGED_MAX`] of them.
+    fn changed_since(&self, base: u64) -> Result<Vec<Pointer>, Error> {
         let trace = Trace::open(&self.store, self.head.run())?;
         let mut changed = BTreeSet::new();
-        let is_kernels =
-            |path: &&Pointer| path.tokens().next().is_some_and(|top| KERNEL_PATHS.contains(&&*top));
         trace.for_each(base.saturating_add(1), trace.tip(), &mut |_, record| {
-            if let Some(besides) = besides {
-                let agent = record.body().value("/agent_id");
-                if agent.as_ref().and_then(Value::as_str) != Some(besides) {
-                    let delta =
-                        record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
-                    changed.extend(
-                        delta.iter().flat_map(Delta::paths).filter(|path| !is_kernels(path)).cloned(),
-                    );
-                }
-                return ControlFlow::Continue(());
-            }
             let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
             changed.extend(delta.iter().flat_map(Delta::paths).cloned());
             if changed.len() < CHANGED_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
-        let most = if besides.is_some() { usize::MAX } else { CHANGED_MAX };
-        Ok(changed.into_iter().take(most).collect())
+        Ok(changed.into_iter().take(CHANGED_MAX).collect())
+    }
+
+    /// The places that others than an agent wrote behind a tick, but for what the kernel writes. A line that is judged again reads
+    /// only what came since.
+    fn changed_by_others(&mut self, base: u64, agent: &str) -> Result<Vec<Pointer>, Error> {
+        let trace = Trace::open(&self.store, self.head.run())?;
+        let known = self.others.take().filter(|known| known.base == base && &*known.agent == agent);
+        let mut known = known.unwrap_or_else(|| WrittenByOthers {
+            base,
+            agent: agent.into(),
+            upto: base,
+            places: BTreeSet::new(),
+        });
+        let is_kernels =
+            |path: &&Pointer| path.tokens().next().is_some_and(|top| KERNEL_PATHS.contains(&&*top));
+        trace.for_each(known.upto.saturating_add(1), trace.tip(), &mut |_, record| {
+            let writer = record.body().value("/agent_id");
+            if writer.as_ref().and_then(Value::as_str) != Some(agent) {
+                let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+                let written = delta.iter().flat_map(Delta::paths).filter(|path| !is_kernels(path)).cloned();
+                known.places.extend(written);
+            }
+            ControlFlow::Continue(())
+        })?;
+        known.upto = trace.tip().max(known.upto);
+        let places = known.places.iter().cloned().collect();
+        self.others = Some(known);
+        Ok(places)
     }
 
     /// As [`Recorder::propose`], but what comes out is taken back where `keep`, which is given the head before and after, does
