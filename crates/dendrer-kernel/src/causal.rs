@@ -657,6 +657,7 @@ impl CausalGraph {
         };
         let mut unknown = self.unknown_in(unit, tick);
         let after = before.and_then(|before| Delta(vec![op.clone()]).apply(&before));
+        let fits = after.is_ok();
         let content = match after {
             Ok(after) => path.get(&after).map_or(Content::Absent, |value| Content::Value(value.clone())),
             // What is to be gone is gone.
@@ -668,7 +669,7 @@ impl CausalGraph {
                 self.content(unit, tick)
             }
         };
-        if op.action == Action::Set && !unknown.iter().any(|(_, since)| since.tick == tick) {
+        if op.action == Action::Set && fits {
             unknown.retain(|(place, _)| !op.path.contains(place));
         }
         self.write(unit, tick, content, unknown, confidence);

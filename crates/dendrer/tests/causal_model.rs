@@ -89,13 +89,15 @@ fn draw(dice: &mut Dice) -> Vec<Drawn> {
     drawn
 }
 
+type Unknown = BTreeMap<Pointer, BTreeSet<Pointer>>;
+
 /// The slow definition.
 struct Model {
     /// The ancestors of each node, itself included.
     seen: Vec<BTreeSet<u64>>,
     writes: Vec<BTreeMap<Pointer, Option<Value>>>,
-    /// The units of which nothing is known behind a write, as their place was changed and what was there did not fit.
-    unknown: Vec<BTreeSet<Pointer>>,
+    /// The places at or below units that are unknown behind a write: they were changed, and what was there did not fit.
+    unknown: Vec<Unknown>,
     agents: Vec<Option<String>>,
     confidence: Vec<f64>,
 }
@@ -121,12 +123,13 @@ impl Model {
         let mut seen: BTreeSet<u64> = BTreeSet::from([0]);
         parents.iter().for_each(|parent| seen.extend(&self.seen[*parent as usize]));
         let mut writes = BTreeMap::new();
-        let mut unknown: BTreeSet<Pointer> = BTreeSet::new();
+        let mut unknown = Unknown::new();
         for unit in units() {
             let newest = self.newest(&unit, &seen);
-            if newest.len() > 1 && newest.iter().any(|tick| self.unknown[*tick as usize].contains(&unit)) {
+            let places = self.unknown_places(&unit, &seen, &writes, &unknown);
+            if newest.len() > 1 && places.iter().any(|place| place.contains(&unit)) {
                 writes.insert(unit.clone(), None);
-                unknown.insert(unit);
+                unknown.insert(unit, places);
                 continue;
             }
             let value = |tick: &u64| self.writes[*tick as usize][&unit].clone();
@@ -156,7 +159,8 @@ impl Model {
                     value(newest.iter().filter(|tick| rank(tick) == most).max().unwrap())
                 }
             };
-            writes.insert(unit, decided);
+            writes.insert(unit.clone(), decided);
+            unknown.insert(unit, places);
         }
         for op in &node.ops {
             self.apply(op, &seen, &mut writes, &mut unknown);
@@ -169,18 +173,19 @@ impl Model {
         self.confidence.push(node.confidence);
     }
 
-    /// Whether nothing is known of a unit behind what a node has done so far.
-    fn is_unknown(
+    /// The unknown places at or below a unit, behind what a node has done so far.
+    fn unknown_places(
         &self,
         unit: &Pointer,
         seen: &BTreeSet<u64>,
         writes: &BTreeMap<Pointer, Option<Value>>,
-        unknown: &BTreeSet<Pointer>,
-    ) -> bool {
-        match writes.contains_key(unit) {
-            true => unknown.contains(unit),
-            false => self.newest(unit, seen).iter().any(|tick| self.unknown[*tick as usize].contains(unit)),
+        unknown: &Unknown,
+    ) -> BTreeSet<Pointer> {
+        if writes.contains_key(unit) {
+            return unknown.get(unit).cloned().unwrap_or_default();
         }
+        let newest = self.newest(unit, seen).into_iter();
+        newest.filter_map(|tick| self.unknown[tick as usize].get(unit)).flatten().cloned().collect()
     }
 
     fn apply(
@@ -188,14 +193,14 @@ impl Model {
         op: &Op,
         seen: &BTreeSet<u64>,
         writes: &mut BTreeMap<Pointer, Option<Value>>,
-        unknown: &mut BTreeSet<Pointer>,
+        unknown: &mut Unknown,
     ) {
         let tokens: Vec<String> = op.path.tokens().map(|token| token.into_owned()).collect();
         if tokens == ["memory"] {
             let members = op.value.clone().unwrap();
             for unit in units().into_iter().filter(|unit| op.path.contains(unit)) {
                 let before = writes.get(&unit).cloned().unwrap_or_else(|| self.value(&unit, seen));
-                let was_unknown = self.is_unknown(&unit, seen, writes, unknown);
+                let was_unknown = !self.unknown_places(&unit, seen, writes, unknown).is_empty();
                 unknown.remove(&unit);
                 let key = unit.tokens().nth(1).unwrap().into_owned();
                 match members.get(&key) {
@@ -212,16 +217,14 @@ impl Model {
             Some(value) => Delta(vec![Op::set(unit.clone(), value)]).apply(&Value::object()).unwrap(),
             None => Value::object(),
         };
-        let was_unknown = self.is_unknown(&unit, seen, writes, unknown);
+        let mut places = self.unknown_places(&unit, seen, writes, unknown);
         let applied = Delta(vec![op.clone()]).apply(&state);
-        let is_whole = op.path.contains(&unit);
-        let is_unfit = applied.is_err() && op.action != Action::Remove;
-        let is_said = op.action == Action::Set && is_whole && !is_unfit;
-        if (is_unfit && is_whole) || (was_unknown && !is_said) {
-            unknown.insert(unit.clone());
-        } else {
-            unknown.remove(&unit);
+        match (&applied, op.action) {
+            (Err(_), action) if action != Action::Remove => drop(places.insert(op.path.clone())),
+            (Ok(_), Action::Set) => places.retain(|place| !op.path.contains(place)),
+            _ => {}
         }
+        unknown.insert(unit.clone(), places);
         let after = match applied {
             Ok(after) => unit.get(&after).cloned(),
             Err(_) => before,
@@ -269,7 +272,7 @@ fn each_state_and_ancestor_is_that_of_the_slow_definition() {
         let mut model = Model {
             seen: vec![BTreeSet::from([0])],
             writes: vec![first],
-            unknown: vec![BTreeSet::new()],
+            unknown: vec![Unknown::new()],
             agents: vec![None],
             confidence: vec![0.0],
         };
@@ -291,15 +294,12 @@ fn each_state_and_ancestor_is_that_of_the_slow_definition() {
         let tip = drawn.len() as u64;
         for tick in 0..=tip {
             assert_eq!(graph.state(tick), model.state(tick), "graph {number}, tick {tick}");
-            let whole = graph.unknown(tick).into_iter().map(|(place, _)| place);
-            let whole: BTreeSet<Pointer> = whole
-                .flat_map(|place| units().into_iter().filter(move |unit| place.contains(unit)))
-                .collect();
-            let none = BTreeMap::new();
+            let found: BTreeSet<Pointer> = graph.unknown(tick).into_iter().map(|(place, _)| place).collect();
+            let (none, seen) = (BTreeMap::new(), &model.seen[tick as usize]);
             let expected = units()
                 .into_iter()
-                .filter(|unit| model.is_unknown(unit, &model.seen[tick as usize], &none, &BTreeSet::new()));
-            assert_eq!(whole, expected.collect(), "graph {number}, tick {tick}");
+                .flat_map(|unit| model.unknown_places(&unit, seen, &none, &Unknown::new()));
+            assert_eq!(found, expected.collect(), "graph {number}, tick {tick}");
             let ancestors: BTreeSet<u64> = graph.ancestors(tick).into_iter().chain([0]).collect();
             assert_eq!(ancestors, model.seen[tick as usize], "graph {number}, tick {tick}");
         }
