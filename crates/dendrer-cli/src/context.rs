@@ -45,6 +45,7 @@ pub(crate) mod keys;
 pub(crate) mod mark;
 pub(crate) mod named;
 pub(crate) mod packs;
+pub(crate) mod pool;
 pub(crate) mod replies;
 pub(crate) mod runs;
 pub(crate) mod shell;

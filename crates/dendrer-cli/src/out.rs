@@ -9,6 +9,7 @@ use dendrer_object::{Code, Object, RunName, Value};
 use dendrer_view::answer::{Answer, ItemAnswer, Line, LinePlace, Page};
 pub(crate) use dendrer_view::answer::{CUT, Style};
 use dendrer_view::fields::Fields;
+use dendrer_view::forms::FindingsForm;
 use dendrer_view::problem::in_store;
 use dendrer_view::quote;
 use dendrer_view::quote::shell;
@@ -230,6 +231,14 @@ impl Out {
     pub(crate) fn answer_as_json(&mut self, answer: &impl Answer) -> Result {
         self.document(&answer.document())?;
         Ok(answer.end().exit())
+    }
+
+    /// As [`Out::answer`], for findings in the form of another program: SARIF is a document for people as well.
+    pub(crate) fn findings(&mut self, form: FindingsForm, answer: &impl Answer) -> Result {
+        match form {
+            FindingsForm::Sarif => self.answer_as_json(answer),
+            FindingsForm::Github | FindingsForm::Junit => self.answer(answer),
+        }
     }
 
     /// As [`Out::answer`], for a document of another standard: no field is chosen of it, and no item cut out.

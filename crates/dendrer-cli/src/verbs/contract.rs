@@ -48,8 +48,7 @@ pub(crate) fn run(global: &Global, verb: &ContractVerb, out: &mut Out) -> Result
             let answer = ContractCheckAnswer { checked: &checked, all_violations: args.all_violations };
             match global.format.as_deref().and_then(FindingsForm::parse) {
                 None => out.answer(&answer),
-                Some(form @ FindingsForm::Sarif) => out.answer_as_json(&FindingsAnswer { form, answer }),
-                Some(form) => out.answer(&FindingsAnswer { form, answer }),
+                Some(form) => out.findings(form, &FindingsAnswer { form, answer }),
             }
         }
         ContractVerb::Extend(args) => extend::run(global, args, out),

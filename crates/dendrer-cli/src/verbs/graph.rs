@@ -4,8 +4,6 @@ use std::collections::BTreeMap;
 use std::io::Write as _;
 use std::path::Path;
 use std::process::Stdio;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use clap::{Args, Subcommand};
 use dendrer::Trace;
@@ -34,6 +32,7 @@ use dendrer_view::quote;
 use crate::context;
 use crate::context::edges::{pair, substitutes};
 use crate::context::packs;
+use crate::context::pool;
 use crate::context::shell::shell;
 use crate::failure::{Failure, Result};
 use crate::global::{Global, age_arg, now_ms};
@@ -177,8 +176,7 @@ pub(crate) fn run(global: &Global, verb: &GraphVerb, out: &mut Out) -> Result {
             let answer = &checked.answer(&args.file);
             match global.format.as_deref().and_then(FindingsForm::parse) {
                 None => out.answer(answer),
-                Some(form @ FindingsForm::Sarif) => out.answer_as_json(&GraphFindingsAnswer { form, answer }),
-                Some(form) => out.answer(&GraphFindingsAnswer { form, answer }),
+                Some(form) => out.findings(form, &GraphFindingsAnswer { form, answer }),
             }
         }
         GraphVerb::Show(args) => show(global, args, out),
@@ -525,35 +523,18 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
             .map(|(_, divergence)| divergence)
             .map_err(|fault| GraphTestError { code: Code::E0935, message: fault.to_string() })
     };
-    let next = AtomicUsize::new(0);
-    let done: Mutex<BTreeMap<usize, GraphTested>> = Mutex::new(BTreeMap::new());
-    let work = || {
-        while let Some((at, run)) = {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            found.get(at).map(|run| (at, run))
-        } {
-            let (name, is_file, run) = run;
-            let (divergence, error) = match run.as_ref().map_err(Clone::clone).and_then(one) {
-                Ok(divergence) => (divergence, None),
-                Err(error) => (None, Some(error)),
-            };
-            let tested = GraphTested { name: name.clone(), is_file: *is_file, divergence, error };
-            done.lock().unwrap_or_else(PoisonError::into_inner).insert(at, tested);
-        }
-    };
-    std::thread::scope(|scope| {
-        // If the system has no thread left, fewer do the work.
-        let help = || std::thread::Builder::new().spawn_scoped(scope, work).is_ok();
-        let all = std::thread::available_parallelism().map_or(1, usize::from);
-        let _ = (1..all.min(found.len())).take_while(|_| help()).count();
-        work();
+    let jobs = std::thread::available_parallelism().map_or(1, usize::from);
+    let tested = pool::each(&found, jobs, |(name, is_file, run)| {
+        let (divergence, error) = match run.as_ref().map_err(Clone::clone).and_then(one) {
+            Ok(divergence) => (divergence, None),
+            Err(error) => (None, Some(error)),
+        };
+        GraphTested { name: name.clone(), is_file: *is_file, divergence, error }
     });
-    let done = done.into_inner().unwrap_or_else(PoisonError::into_inner);
-    let answer = &GraphTestAnswer(done.into_values().collect());
+    let answer = &GraphTestAnswer(tested);
     match global.format.as_deref().and_then(FindingsForm::parse) {
         None => out.answer(answer),
-        Some(form @ FindingsForm::Sarif) => out.answer_as_json(&GraphTestFindingsAnswer { form, answer }),
-        Some(form) => out.answer(&GraphTestFindingsAnswer { form, answer }),
+        Some(form) => out.findings(form, &GraphTestFindingsAnswer { form, answer }),
     }
 }
 

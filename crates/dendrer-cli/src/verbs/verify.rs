@@ -2,8 +2,7 @@
 
 use std::path::Path;
 use std::sync::Arc;
-use std::sync::atomic::{AtomicUsize, Ordering};
-use std::sync::{Mutex, PoisonError};
+use std::sync::atomic::Ordering;
 
 use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
@@ -25,6 +24,7 @@ use dendrer_wire::cfd::CfdTerms;
 use crate::context;
 use crate::context::care::Follower;
 use crate::context::keys;
+use crate::context::pool;
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
 use crate::offers;
@@ -167,27 +167,14 @@ fn verify_bundles(
     let progress =
         alone.is_none().then(|| Progress::start(global, "verify", "bundles", Some(bundles.len() as u64)));
     let done = progress.as_ref().map(Progress::counter).unwrap_or_default();
-    let next = AtomicUsize::new(0);
-    let found: Vec<Mutex<Option<Result<VerifiedLog>>>> = bundles.iter().map(|_| Mutex::new(None)).collect();
-    let work = || {
-        while let Some((rev, place)) = {
-            let at = next.fetch_add(1, Ordering::Relaxed);
-            bundles.get(at).zip(found.get(at))
-        } {
-            let answer = verify_bundle(alone, rev, asked);
-            *place.lock().unwrap_or_else(PoisonError::into_inner) = Some(answer);
-            done.fetch_add(1, Ordering::Relaxed);
-        }
-    };
-    std::thread::scope(|scope| {
-        // If the system has no thread left, fewer do the work.
-        let help = || std::thread::Builder::new().spawn_scoped(scope, work).is_ok();
-        let _ = (1..jobs.min(bundles.len())).take_while(|_| help()).count();
-        work();
+    let found = pool::each(bundles, jobs, |rev| {
+        let answer = verify_bundle(alone, rev, asked);
+        done.fetch_add(1, Ordering::Relaxed);
+        answer
     });
     let mut outcomes = Vec::new();
-    for (rev, place) in bundles.iter().zip(found) {
-        match place.into_inner().unwrap_or_else(PoisonError::into_inner).expect("each place was filled") {
+    for (rev, answer) in bundles.iter().zip(found) {
+        match answer {
             Ok(log) => outcomes.push(VerifyOutcome::Verified(Box::new(log))),
             Err(failure) if keep_going => {
                 outcomes.push(VerifyOutcome::Unreadable(rev.bundle.clone().unwrap_or_default(), failure));
