@@ -303,10 +303,7 @@ fn read_delta(value: &Value) -> Result<Delta, IntentError> {
 fn read_places(value: &Value) -> Result<Vec<Pointer>, IntentError> {
     let Some(items) = value.as_array() else { return error("/reads", "reads is a list of places") };
     let read = |(index, item): (usize, &Value)| {
-        let place = item.as_str().and_then(|text| match text.strip_prefix("state.").unwrap_or(text) {
-            pointer if pointer.starts_with('/') => pointer.parse().ok(),
-            dotted => Some(Pointer::of(dotted.split('.'))),
-        });
+        let place = item.as_str().and_then(Pointer::from_place).and_then(Result::ok);
         place.map_or_else(
             || error(&format!("/reads/{index}"), "a place is a text like \"a.b\" or \"/a/b\""),
             Ok,

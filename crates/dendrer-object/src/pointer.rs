@@ -75,6 +75,47 @@ impl Pointer {
         Some(value)
     }
 
+    /// Reads a place of the state as people write it: `a.b[2]`, `a["x y"]`, `state.a.b`, or a JSON pointer, which may be malformed;
+    /// the whole state is an empty text. `None` if it is none of these.
+    pub fn from_place(text: &str) -> Option<Result<Pointer, PointerError>> {
+        if text.is_empty() || text == "state" {
+            return Some(Ok(Pointer::root()));
+        }
+        if text.starts_with('/') {
+            return Some(text.parse());
+        }
+        let mut names: Vec<String> = Vec::new();
+        let mut rest = text.strip_prefix("state.").unwrap_or(text);
+        let mut first = true;
+        while !rest.is_empty() {
+            if let Some(inner) = rest.strip_prefix('[') {
+                let end = if inner.starts_with('"') {
+                    inner.find("\"]").map(|at| at + 1)
+                } else {
+                    inner.find(']')
+                }?;
+                let token = &inner[..end];
+                names.push(match token.strip_prefix('"') {
+                    Some(_) => crate::json::parse_tagged(token.as_bytes())
+                        .ok()
+                        .and_then(|v| v.as_str().map(str::to_owned))?,
+                    None => token.to_owned(),
+                });
+                rest = &inner[end + 1..];
+            } else {
+                let word = if first { rest } else { rest.strip_prefix('.')? };
+                let end = word.find(['.', '[']).unwrap_or(word.len());
+                if end == 0 {
+                    return None;
+                }
+                names.push(word[..end].to_owned());
+                rest = &word[end..];
+            }
+            first = false;
+        }
+        Some(Ok(Pointer::of(names.iter().map(String::as_str))))
+    }
+
     /// Writes the place as people do: `a.b[2]`, with names that are not plain words as `a["x y"]`.
     pub fn dotted(&self) -> String {
         let mut text = String::new();

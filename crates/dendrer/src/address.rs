@@ -3,7 +3,6 @@
 //! Nothing is looked up here, neither in a store nor in the file system: a name without `/`, `#` and `.dnd` is a run, also where
 //! a file has that name. What an address means in a store is found by [`resolve`](crate::repo::resolve).
 
-use dendrer_object::json;
 use dendrer_object::{Pointer, RunName};
 
 use crate::error::AddressError;
@@ -137,42 +136,10 @@ impl Position {
 
 /// Reads a path of the state: `a.b[2]`, `a["x y"]`, `state.a.b`, or a JSON pointer.
 pub fn state_path(text: &str) -> Result<Pointer, AddressError> {
-    if text.is_empty() || text == "state" {
-        return Ok(Pointer::root());
+    match Pointer::from_place(text) {
+        Some(read) => Ok(read?),
+        None => Err(AddressError::NotAPath(text.to_owned())),
     }
-    if text.starts_with('/') {
-        return Ok(text.parse()?);
-    }
-    let bad = || AddressError::NotAPath(text.to_owned());
-    let mut names: Vec<String> = Vec::new();
-    let mut rest = text.strip_prefix("state.").unwrap_or(text);
-    let mut first = true;
-    while !rest.is_empty() {
-        if let Some(inner) = rest.strip_prefix('[') {
-            let end =
-                if inner.starts_with('"') { inner.find("\"]").map(|at| at + 1) } else { inner.find(']') }
-                    .ok_or_else(bad)?;
-            let token = &inner[..end];
-            names.push(match token.strip_prefix('"') {
-                Some(_) => json::parse_tagged(token.as_bytes())
-                    .ok()
-                    .and_then(|v| v.as_str().map(str::to_owned))
-                    .ok_or_else(bad)?,
-                None => token.to_owned(),
-            });
-            rest = &inner[end + 1..];
-        } else {
-            let word = if first { rest } else { rest.strip_prefix('.').ok_or_else(bad)? };
-            let end = word.find(['.', '[']).unwrap_or(word.len());
-            if end == 0 {
-                return Err(bad());
-            }
-            names.push(word[..end].to_owned());
-            rest = &word[end..];
-        }
-        first = false;
-    }
-    Ok(Pointer::of(names.iter().map(String::as_str)))
 }
 
 #[cfg(test)]

@@ -562,3 +562,32 @@ fn the_page_shows_what_is_printed() {
     }
     assert!(tried >= 10, "{tried}");
 }
+
+/// A place in `reads` is read in every spelling, and what is none is refused.
+#[test]
+fn reads_are_places_in_every_spelling() {
+    let place = Place::with_store();
+    let commit =
+        |lines: &str| place.run_with(&["commit", "--run", "r", "--causal", "--json"], lines.as_bytes());
+    let first = r#"{"type":"plan.update","agent":"a","delta":[{"set":"/m","value":{"x":1,"a.b":3}},{"set":"/l","value":[1,2]}]}"#;
+    let second = r#"{"type":"plan.update","agent":"b","delta":[{"append":"/l","value":3},{"set":"/m/a.b","value":4}]}"#;
+    assert_eq!(commit(&format!("{first}\n{second}\n")).code, 0);
+    for (reads, is_stale) in [
+        ("", true),
+        (r#"m[\"a.b\"]"#, true),
+        ("l[2]", true),
+        ("state.l", true),
+        ("/m", true),
+        ("m.x", false),
+        ("l2", false),
+    ] {
+        let line = format!(
+            r#"{{"type":"plan.update","agent":"a","base":1,"reads":["{reads}"],"delta":[{{"set":"/o","value":1}}]}}"#
+        );
+        let ran = place.run_with(&["commit", "--run", "r", "--causal", "-n", "--json"], line.as_bytes());
+        assert_eq!(ran.stdout.contains("\"what\":\"stale\""), is_stale, "{reads}: {}", ran.stdout);
+    }
+    let ran = commit(r#"{"type":"plan.update","agent":"a","reads":["m..x"],"delta":[]}"#);
+    assert_eq!(ran.code, 5, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stdout.contains("/reads/0"), "{}", ran.stdout);
+}

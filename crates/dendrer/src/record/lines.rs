@@ -7,7 +7,6 @@
 //! Rule: a reply is returned after the sync that covers its records, never before; test
 //! `every_reply_is_of_a_record_that_another_handle_reads`.
 
-use crate::address::state_path;
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
@@ -149,16 +148,6 @@ impl LineOptions {
         if !self.causal && value.get(READS).is_some() {
             let (path, message) = ("/reads".to_owned(), "reads is of a recording with --causal".to_owned());
             return Err(LineFault::Schema { code: Code::E0209, path, message });
-        }
-        if let Some(places) = value.get(READS).and_then(Value::as_array) {
-            let read = |(at, place): (usize, &Value)| {
-                state_path(place.as_str().unwrap_or_default()).map_err(|error| LineFault::Schema {
-                    code: Code::E0209,
-                    path: format!("/reads/{at}"),
-                    message: error.to_string(),
-                })
-            };
-            intent.reads = places.iter().enumerate().map(read).collect::<Result<_, _>>()?;
         }
         if !self.tagged {
             intent.delta = intent.delta.map(Delta::through_the_door);
@@ -408,6 +397,11 @@ fn is_guarded(intent: &Intent) -> bool {
     intent.base.is_some() || intent.member(KEY).is_some()
 }
 
+/// Whether a line is judged together with the causal lines before it: an intent without `base` and `key`.
+fn waits_together(read: &Result<Option<LineRead>, JsonError>) -> bool {
+    matches!(read, Ok(Some(LineRead::Intent(intent))) if !is_guarded(intent))
+}
+
 impl<'r> Recording<'r> {
     /// Prepares to take lines. A recorder that begins a run has its first record pending: it is committed with the first
     /// line, unless [`Recording::begin`] is called before. In a dry run every line is judged and nothing is written.
@@ -461,13 +455,17 @@ impl<'r> Recording<'r> {
             match next {
                 Err(TryRecvError::Empty) => return group,
                 Err(TryRecvError::Disconnected) => group.closed = true,
-                Ok(other) if !group.guarded.is_empty() && !self.waits_together(&other) => {
-                    self.held = Some(other);
+                Ok(Err(error)) if !group.guarded.is_empty() => {
+                    self.held = Some(Err(error));
                     return group;
                 }
                 Ok(Err(error)) => group.stopped = Some(LinesStopped::Input(error)),
                 Ok(Ok(line)) => match self.reading.read(&line) {
                     Ok(None) => {}
+                    read if !group.guarded.is_empty() && !waits_together(&read) => {
+                        self.held = Some(Ok(line));
+                        return group;
+                    }
                     Ok(Some(read)) => {
                         bytes += line.text.len();
                         match read {
@@ -500,12 +498,6 @@ impl<'r> Recording<'r> {
             }
             next = self.lines.try_recv();
         }
-    }
-
-    /// Whether a line is judged together with the causal lines before it: an intent without `base` and `key`.
-    fn waits_together(&self, line: &io::Result<IntentLine>) -> bool {
-        let read = line.as_ref().ok().and_then(|line| self.reading.read(line).ok().flatten());
-        matches!(read, Some(LineRead::Intent(intent)) if !is_guarded(&intent))
     }
 
     /// Takes one group, and returns the replies that are due.
@@ -612,11 +604,14 @@ impl<'r> Recording<'r> {
         let is_alone = !self.reading.causal || lines.front().is_none_or(|(_, first)| is_guarded(first));
         while !is_alone && self.held.is_none() && lines.len() < GROUP_LINES {
             let Ok(next) = self.lines.try_recv() else { return };
-            match next.as_ref().ok().and_then(|line| Some((line.number, self.reading.read(line).ok()??))) {
-                Some((number, LineRead::Intent(intent))) if !is_guarded(&intent) => {
-                    lines.push_back((number, *intent));
-                }
-                _ => self.held = Some(next),
+            match next {
+                Ok(line) => match self.reading.read(&line) {
+                    Ok(Some(LineRead::Intent(intent))) if !is_guarded(&intent) => {
+                        lines.push_back((line.number, *intent));
+                    }
+                    _ => self.held = Some(Ok(line)),
+                },
+                error => self.held = Some(error),
             }
         }
     }
