@@ -154,10 +154,7 @@ pub fn import(
         let head = trace.head(trace.tip())?;
         in_force_where_it_lands(&trace, &head)?.map(|pack| pack.predicates).unwrap_or_default()
     };
-    let mut recorder = Recorder::resume(store, target, surroundings)?;
-    if recorder.head().tick() != at {
-        return Err(Error::Moved { run: target.clone(), tick: recorder.head().tick() });
-    }
+    let mut recorder = Recorder::resume_at(store, target, at, surroundings)?;
     let before = recorder.head().clone();
     let mut imported = None;
     if pick.checked.refused.is_none() {

@@ -228,6 +228,20 @@ impl Recorder {
         })
     }
 
+    /// As [`Recorder::resume`], for a run that is to end at a tick: what follows was decided on what is there.
+    pub(crate) fn resume_at(
+        store: &Shared,
+        run: &RunName,
+        tip: u64,
+        surroundings: Box<dyn Environment>,
+    ) -> Result<Recorder, Error> {
+        let recorder = Recorder::resume(store, run, surroundings)?;
+        match recorder.head().tick() {
+            tick if tick == tip => Ok(recorder),
+            tick => Err(Error::Moved { run: run.clone(), tick }),
+        }
+    }
+
     /// As [`Recorder::resume`], for a run that `check` lets be gone on with.
     pub(crate) fn resume_if(
         store: &Shared,

@@ -30,6 +30,19 @@ pub enum ConflictStanding {
     Written(u64),
 }
 
+impl ConflictStanding {
+    /// Refuses to decide what was decided; `by` is what took a value where none was kept.
+    pub(super) fn refuse_settled(&self, path: &Pointer, by: &str) -> Result<(), MergeError> {
+        let how = match self {
+            ConflictStanding::Open => return Ok(()),
+            ConflictStanding::Taken(source) => format!("{by} took {source}"),
+            ConflictStanding::Resolved(tick, take, _) => format!("tick {tick} took {take}"),
+            ConflictStanding::Written(tick) => format!("tick {tick} wrote it"),
+        };
+        Err(MergeError::Settled { path: path.clone(), how })
+    }
+}
+
 /// Says how each conflict of a run stands at its last tick, in the order of the record.
 pub fn standings(trace: &Trace, merged: &Merged) -> Result<Vec<ConflictStanding>, Error> {
     standings_at(trace, merged, trace.tip())
@@ -137,15 +150,7 @@ pub fn resolve(
         };
         let at = merged.conflicts.iter().position(|conflict| conflict.path == *path);
         let at = at.ok_or_else(|| MergeError::NoConflict { run: run.clone(), path: path.clone() })?;
-        let how = match &standings(&trace, &merged)?[at] {
-            ConflictStanding::Open => None,
-            ConflictStanding::Taken(source) => Some(format!("the merge took {source}")),
-            ConflictStanding::Resolved(tick, take, _) => Some(format!("tick {tick} took {take}")),
-            ConflictStanding::Written(tick) => Some(format!("tick {tick} wrote it")),
-        };
-        if let Some(how) = how {
-            return Err(MergeError::Settled { path: path.clone(), how }.into());
-        }
+        standings(&trace, &merged)?[at].refuse_settled(path, "the merge")?;
         (merged.conflicts[at].clone(), merged.sources, trace.tip())
     };
     let (taken, value, record) = match take {
@@ -166,10 +171,7 @@ pub fn resolve(
     let is_there = value.is_some();
     intent.delta = value.map(|value| Delta(vec![Op::set(path.clone(), value)]));
     intent.links.extend(record.map(|hash| Link { rel: Rel::Evidence, hash }));
-    let mut recorder = Recorder::resume(store, run, surroundings)?;
-    if recorder.head().tick() != tip {
-        return Err(Error::Moved { run: run.clone(), tick: recorder.head().tick() });
-    }
+    let mut recorder = Recorder::resume_at(store, run, tip, surroundings)?;
     propose(&mut recorder, &intent, path, Some(is_there), dry)
 }
 

@@ -78,15 +78,7 @@ pub(super) fn resolve_sync(
     else {
         return Err(MergeError::NoConflict { run: run.clone(), path: path.clone() }.into());
     };
-    let how = match &item.standing {
-        ConflictStanding::Open => None,
-        ConflictStanding::Resolved(tick, take, _) => Some(format!("tick {tick} took {take}")),
-        ConflictStanding::Written(tick) => Some(format!("tick {tick} wrote it")),
-        ConflictStanding::Taken(source) => Some(format!("the strategy took {source}")),
-    };
-    if let Some(how) = how {
-        return Err(MergeError::Settled { path: path.clone(), how }.into());
-    }
+    item.standing.refuse_settled(path, "the strategy")?;
     let conflict = &item.conflict;
     let (taken, value): (Arc<str>, Option<Value>) = match take {
         Take::Value(value) => (VALUE.into(), Some(value.clone())),
@@ -113,10 +105,7 @@ pub(super) fn resolve_sync(
     intent.delta = Some(Delta(ops));
     let at = trace.record(conflict.at)?.id();
     intent.links.push(Link { rel: Rel::Merges, hash: at });
-    let mut recorder = Recorder::resume(store, run, surroundings)?;
-    if recorder.head().tick() != trace.tip() {
-        return Err(Error::Moved { run: run.clone(), tick: recorder.head().tick() });
-    }
+    let mut recorder = Recorder::resume_at(store, run, trace.tip(), surroundings)?;
     propose(&mut recorder, &intent, path, None, dry)
 }
 
