@@ -183,7 +183,8 @@ pub fn check(
     functions: &Functions,
     children: &BTreeMap<String, Graph>,
 ) -> (Vec<GraphFinding>, Vec<GraphWarning>) {
-    let mut checker = Checker { functions, children, findings: Vec::new(), used: BTreeSet::new() };
+    let mut checker =
+        Checker { functions: functions.clone(), children, findings: Vec::new(), used: BTreeSet::new() };
     let all: BTreeSet<&str> = graph.each().into_iter().map(|statement| &*statement.id).collect();
     checker.list(&graph.statements, "", &BTreeSet::new(), &all);
     let last = graph.statements.last().map_or((1, 1), |last| (last.line, last.column));
@@ -226,7 +227,8 @@ pub fn check(
 }
 
 struct Checker<'c> {
-    functions: &'c Functions,
+    /// With each function that was met made ready.
+    functions: Functions,
     children: &'c BTreeMap<String, Graph>,
     findings: Vec<GraphFinding>,
     used: BTreeSet<String>,
@@ -423,7 +425,7 @@ impl Checker<'_> {
         if self.functions.is_open() {
             return;
         }
-        if let Err(why) = self.functions.clone().prepare(call, arity) {
+        if let Err(why) = self.functions.prepare(call, arity) {
             self.fault(statement, GraphRule::UndefinedFunction, why);
         }
     }

@@ -18,28 +18,6 @@ pub const EVALUATIONS_MAX: u64 = 20_000;
 /// How many steps one evaluation of the predicate may take.
 const STEPS_MAX: u64 = 10_000_000;
 
-/// What a predicate says of an evaluation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Said {
-    /// It is true.
-    True,
-    /// It is false.
-    False,
-    /// It cannot be judged, because a value is not there.
-    Uncertain,
-}
-
-impl Said {
-    /// Writes it as JSON: true, false, or null.
-    pub fn to_value(self) -> Value {
-        match self {
-            Said::True => Value::Bool(true),
-            Said::False => Value::Bool(false),
-            Said::Uncertain => Value::Null,
-        }
-    }
-}
-
 /// How much is known of the values that were found.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Minimality {
@@ -52,10 +30,10 @@ pub enum Minimality {
 /// What a search found.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Minimal {
-    /// What the predicate says of the recorded values.
-    pub recorded: Said,
+    /// What the predicate says of the recorded values; `None` if it cannot be judged, because a value is not there.
+    pub recorded: Option<bool>,
     /// What it says of all other values together.
-    pub now: Said,
+    pub now: Option<bool>,
     /// The values that flip it, by path; empty if all together do not.
     pub edges: BTreeMap<String, Value>,
     /// How much is known of them.
@@ -82,21 +60,18 @@ pub fn minimize(
     others: &BTreeMap<String, Value>,
     predicate: &Expr,
 ) -> Minimal {
+    let by_path: BTreeMap<&str, &Value> =
+        frontier.edges.iter().map(|edge| (&*edge.path, &edge.value)).collect();
     let mut tried = 0;
-    let mut said = |taken: &BTreeSet<&String>| -> Said {
+    let mut said = |taken: &BTreeSet<&String>| -> Option<bool> {
         tried += 1;
         let values = others.iter().filter(|(path, _)| taken.contains(path));
         let values: BTreeMap<String, Value> =
             values.map(|(path, value)| (path.clone(), value.clone())).collect();
         // A value that a node cannot be computed from says nothing.
-        let Ok(found) = substitute(graph, children, functions, frontier, &values) else {
-            return Said::Uncertain;
-        };
-        let found = found.found;
+        let found = substitute(graph, children, functions, frontier, &values).ok()?.found;
         let edges = found.edges.iter().filter(|(_, is_there)| *is_there).filter_map(|(asked, _)| {
-            let recorded =
-                || frontier.edges.iter().find(|edge| edge.path == asked.path).map(|edge| &edge.value);
-            let value = values.get(&asked.path).or_else(recorded)?;
+            let value = values.get(&asked.path).or_else(|| by_path.get(&*asked.path).copied())?;
             Some((asked.path.as_str(), value.clone()))
         });
         let nodes = found.nodes.iter().map(|(path, value)| (path.as_str(), value.clone()));
@@ -105,20 +80,20 @@ pub fn minimize(
         let state = Value::record(members.into_iter().chain(output));
         let env = Env { state: &state, counters: None, others: &[] };
         match predicate.holds(&env, &mut Budget::new(STEPS_MAX)) {
-            Truth::True => Said::True,
-            Truth::False => Said::False,
-            Truth::Uncertain(_) | Truth::Exhausted => Said::Uncertain,
+            Truth::True => Some(true),
+            Truth::False => Some(false),
+            Truth::Uncertain(_) | Truth::Exhausted => None,
         }
     };
     let all: Vec<&String> = others.keys().collect();
     let recorded = said(&BTreeSet::new());
     let now = said(&all.iter().copied().collect());
-    let is_flip = |said: Said| said != Said::Uncertain && said != recorded;
+    let is_flip = |said: Option<bool>| said.is_some() && said != recorded;
     let found = |taken: &BTreeSet<&String>, minimality, tried| {
         let edges = taken.iter().map(|path| ((*path).clone(), others[*path].clone())).collect();
         Minimal { recorded, now, edges, minimality, tried }
     };
-    let mut is_exhaustive = recorded != Said::Uncertain;
+    let mut is_exhaustive = recorded.is_some();
     let mut smallest = None;
     let mut left = EVALUATIONS_MAX;
     for size in 1..=EXHAUSTIVE_MAX.min(all.len()) {
@@ -141,7 +116,7 @@ pub fn minimize(
     if let Some(taken) = smallest {
         return found(&taken, Minimality::Smallest, tried);
     }
-    if recorded == Said::Uncertain || !is_flip(now) {
+    if recorded.is_none() || !is_flip(now) {
         let minimality =
             if all.len() <= EXHAUSTIVE_MAX { Minimality::Smallest } else { Minimality::OneMinimal };
         return found(&BTreeSet::new(), minimality, tried);

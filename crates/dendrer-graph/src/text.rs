@@ -201,45 +201,41 @@ fn is_word(text: &str) -> bool {
         && chars.all(|c| c.is_ascii_alphanumeric() || matches!(c, '_' | '-'))
 }
 
-/// Where the bracket that a text begins with is closed.
-fn matching(text: &str) -> Option<usize> {
+/// The characters of a text that are outside of quoted texts, each with its place, and how many brackets are open behind it.
+fn outside_quotes(text: &str) -> impl Iterator<Item = (usize, char, usize)> {
     let (mut depth, mut quoted, mut escaped) = (0usize, false, false);
-    for (at, c) in text.char_indices() {
+    text.char_indices().filter_map(move |(at, c)| {
         match c {
             _ if escaped => escaped = false,
             '\\' if quoted => escaped = true,
             '"' => quoted = !quoted,
             _ if quoted => {}
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => {
-                depth = depth.checked_sub(1)?;
-                if depth == 0 {
-                    return Some(at);
-                }
+            '(' | '[' | '{' => {
+                depth += 1;
+                return Some((at, c, depth));
             }
-            _ => {}
+            ')' | ']' | '}' => {
+                depth = depth.saturating_sub(1);
+                return Some((at, c, depth));
+            }
+            _ => return Some((at, c, depth)),
         }
-    }
-    None
+        None
+    })
+}
+
+/// Where the bracket that a text begins with is closed.
+fn matching(text: &str) -> Option<usize> {
+    let mut closing = outside_quotes(text).filter(|(_, c, _)| matches!(c, ')' | ']' | '}'));
+    closing.find(|(.., depth)| *depth == 0).map(|(at, ..)| at)
 }
 
 fn arguments(text: &str, line: &Line<'_>) -> Result<Vec<Argument>, SyntaxFault> {
     let mut parts: Vec<&str> = Vec::new();
-    let (mut depth, mut quoted, mut escaped, mut begin) = (0usize, false, false, 0);
-    for (at, c) in text.char_indices() {
-        match c {
-            _ if escaped => escaped = false,
-            '\\' if quoted => escaped = true,
-            '"' => quoted = !quoted,
-            _ if quoted => {}
-            '(' | '[' | '{' => depth += 1,
-            ')' | ']' | '}' => depth = depth.saturating_sub(1),
-            ',' if depth == 0 => {
-                parts.push(&text[begin..at]);
-                begin = at + 1;
-            }
-            _ => {}
-        }
+    let mut begin = 0;
+    for (at, ..) in outside_quotes(text).filter(|(_, c, depth)| *c == ',' && *depth == 0) {
+        parts.push(&text[begin..at]);
+        begin = at + 1;
     }
     if !text.trim().is_empty() {
         parts.push(&text[begin..]);

@@ -11,6 +11,8 @@
 )]
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod dice;
+
 use std::cell::RefCell;
 use std::collections::BTreeMap;
 
@@ -21,18 +23,7 @@ use dendrer_graph::functions::Functions;
 use dendrer_graph::{form, text};
 use dendrer_object::{Value, json};
 
-/// A sequence of numbers that is the same everywhere (SplitMix64).
-struct Dice(u64);
-
-impl Dice {
-    fn below(&mut self, n: u64) -> u64 {
-        self.0 = self.0.wrapping_add(0x9e37_79b9_7f4a_7c15);
-        let mut z = self.0;
-        z = (z ^ (z >> 30)).wrapping_mul(0xbf58_476d_1ce4_e5b9);
-        z = (z ^ (z >> 27)).wrapping_mul(0x94d0_49bb_1331_11eb);
-        (z ^ (z >> 31)) % n
-    }
-}
+use crate::dice::Dice;
 
 fn functions() -> Functions {
     let pack = r#"{"define":{"same(a)":"a","pair(a, b)":"[a, b]","wrap(a)":"{'w': a}","is_seven(a)":"a == 7","sneaky(a)":"now()"},"tools":{"model.call":{"effect":"read"},"tool.look":{"effect":"read"},"clock.now":{"effect":"read"}}}"#;

@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 
 use dendrer::graph::check::{GraphFinding, GraphWarning};
 use dendrer::graph::frontier::{DivergenceKind, FrontierDivergence, RecordedEdge, Substituted};
-use dendrer::graph::minimize::{Minimal, Minimality, Said};
+use dendrer::graph::minimize::{Minimal, Minimality};
 use dendrer::graph::{Argument, Graph, Statement, StatementBody};
 use dendrer::run::frontier::GraphRun;
 use dendrer_object::{Code, Digest, RunName, Value};
@@ -316,8 +316,8 @@ impl Answer for GraphMinimizeAnswer<'_> {
         let members = [
             ("run", Value::from(self.run.as_str())),
             ("predicate", Value::from(self.predicate)),
-            ("recorded", found.recorded.to_value()),
-            ("now", found.now.to_value()),
+            ("recorded", Value::from(found.recorded)),
+            ("now", Value::from(found.now)),
             ("flips", Value::from(found.flips())),
             ("edges", Value::array(edges)),
             ("minimal", Value::from(self.minimality())),
@@ -328,10 +328,10 @@ impl Answer for GraphMinimizeAnswer<'_> {
 
     fn lines(&self, page: &Page) -> Vec<Line> {
         let found = self.minimal;
-        let word = |said: Said| match said {
-            Said::True => "true",
-            Said::False => "false",
-            Said::Uncertain => "unknown",
+        let word = |said: Option<bool>| match said {
+            Some(true) => "true",
+            Some(false) => "false",
+            None => "unknown",
         };
         let predicate = quote::escape(self.predicate);
         let mut lines: Vec<Line> = vec![

@@ -404,20 +404,10 @@ fn a_node_that_cannot_be_computed_any_more_is_a_divergence() {
     assert!(ran.stdout.starts_with("FAIL  changed_node at n2: a.frontier\n"), "{}", ran.stdout);
     let more = block(PAGE, "graph").replace("n1 plan(e1) pure\n", "n1 plan(e1) pure\nn3 plan(e1) pure\n");
     write("more.graph", &more);
-    place.ok(&[
-        "graph",
-        "run",
-        "more.graph",
-        "--as",
-        "more",
-        "--pack",
-        "note.yaml",
-        "--input",
-        "request=request.json",
-        "--exec",
-        "model.call=cat model.json",
-        "--exec=tool.cal_read=cat calendar.json",
-    ]);
+    let mut run = RUN.to_vec();
+    run[2] = "more.graph";
+    run.extend(["--as", "more"]);
+    place.ok(&run);
     let ran = place.run(&["graph", "test", "--runs", "name == \"more\"", "--graph", "note.graph"]);
     assert_eq!(ran.code, 7, "{}", ran.stderr);
     assert!(ran.stdout.starts_with("FAIL  changed_node at n3: more\n"), "{}", ran.stdout);
