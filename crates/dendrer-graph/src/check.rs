@@ -109,7 +109,7 @@ impl GraphRule {
                 "the effect would be called again at each replay, and its value is in no frontier"
             }
             GraphRule::NoEffectClass => {
-                "nobody knows whether the effect may be called twice, so a replay that asks again could act again"
+                "it is not known whether the effect may be called twice, so a replay that asks again could act again"
             }
             GraphRule::UnboundedLoop => {
                 "how often it runs is bounded by nothing on record, so a replay may never end"

@@ -214,7 +214,7 @@ pub struct CausalGraph {
 }
 
 /// The agent of the beginning of the run.
-const NOBODY: usize = usize::MAX;
+const BEGINNING: usize = usize::MAX;
 
 /// The member of a unit that was kept in conflict.
 const CONFLICT: &str = "__conflict";
@@ -230,7 +230,7 @@ impl CausalGraph {
     /// The graph of a run that begins with a state. `rules` are those of its pack.
     pub fn new(initial: &Value, rules: MergeRules) -> CausalGraph {
         let others: Arc<[u32]> = Arc::new([]);
-        let begin = Node { agent: NOBODY, index: 0, parents: Vec::new(), others, written: Vec::new() };
+        let begin = Node { agent: BEGINNING, index: 0, parents: Vec::new(), others, written: Vec::new() };
         let mut graph = CausalGraph {
             rules,
             nodes: vec![begin],
@@ -315,7 +315,7 @@ impl CausalGraph {
     /// Whether a node is another one or a causal ancestor of it.
     pub fn reaches(&self, ancestor: u64, tick: u64) -> bool {
         let node = &self.nodes[index(ancestor)];
-        node.agent == NOBODY || self.seen(tick, node.agent) >= node.index
+        node.agent == BEGINNING || self.seen(tick, node.agent) >= node.index
     }
 
     /// The causal ancestors of a node, itself included and the beginning of the run not, in order of ticks.
@@ -409,12 +409,12 @@ impl CausalGraph {
         }
         let mut joined: Vec<u32> = Vec::new();
         for parent in parents.iter().map(|tick| &self.nodes[index(*tick)]) {
-            let own = if parent.agent == NOBODY { 0 } else { parent.agent + 1 };
+            let own = if parent.agent == BEGINNING { 0 } else { parent.agent + 1 };
             joined.resize(joined.len().max(parent.others.len()).max(own), 0);
             for (seen, more) in joined.iter_mut().zip(parent.others.iter()) {
                 *seen = (*seen).max(*more);
             }
-            if parent.agent != NOBODY {
+            if parent.agent != BEGINNING {
                 joined[parent.agent] = joined[parent.agent].max(parent.index);
             }
         }

@@ -76,7 +76,7 @@ impl Pointer {
     }
 
     /// Reads a place of the state as people write it: `a.b[2]`, `a["x y"]`, `state.a.b`, or a JSON pointer, which may be malformed;
-    /// the whole state is an empty text. `None` if it is none of these.
+    /// the whole state is an empty text. `None` for any other text.
     pub fn from_place(text: &str) -> Option<Result<Pointer, PointerError>> {
         if text.is_empty() || text == "state" {
             return Some(Ok(Pointer::root()));

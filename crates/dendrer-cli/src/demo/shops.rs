@@ -29,7 +29,7 @@ pub(super) fn record(store: &Shared) -> Result<RunName, Error> {
     s.at(4, remember("north", 0.90, "the quay shop has one in stock").set("/beliefs/quay_stock", 1.0))?;
     s.at(5, remember("south", 0.55, "the town shop may have one").set("/beliefs/town_stock", "unsure"))?;
     s.at(6, observe("south", 0.70, "delivery takes a week").set("/beliefs/town_delivery", "a week"))?;
-    // Both branches are taken in; neither price is taken before somebody decides.
+    // Both branches are taken in; neither price is taken before a decision.
     s.at(7, plan("buyer", 0.65, "two prices, and both cannot be right").merges(4).merges(6))?;
     s.at(8, observe("north", 0.90, "the quay shop holds it until noon").set("/beliefs/quay_holds", "noon"))?;
     s.at(

@@ -422,7 +422,7 @@ fn agents_on_disjoint_places_do_not_wait_for_each_other() {
             "{reason}"
         );
     }
-    // Its own writes never make it stale, nor what nobody else touched.
+    // Its own writes never make it stale, nor what no other agent touched.
     assert_eq!(commit(&[line("a", r#""base":1,"delta":[{"set":"/memory/x","value":3}]"#)]).0, 0);
     // Without --causal the member has no meaning, and is refused.
     let ran = place.run_with(&["commit", "--run", "r"], line("c", r#""reads":["memory.x"]"#).as_bytes());
@@ -563,7 +563,7 @@ fn the_page_shows_what_is_printed() {
     assert!(tried >= 10, "{tried}");
 }
 
-/// A place in `reads` is read in every spelling, and what is none is refused.
+/// A place in `reads` is read in every spelling; any other text is refused.
 #[test]
 fn reads_are_places_in_every_spelling() {
     let place = Place::with_store();

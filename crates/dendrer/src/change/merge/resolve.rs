@@ -114,7 +114,7 @@ pub enum Take {
 /// What a decision says it takes, where it is no side.
 pub(super) const VALUE: &str = "value";
 
-/// What somebody decided about a conflict.
+/// The decision about a conflict.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Resolution {
     /// The place.
