@@ -10,7 +10,6 @@
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
-use std::time::Duration;
 
 use dendrer_kernel::step::LineFault;
 use dendrer_object::intent::IntentError;
@@ -542,7 +541,6 @@ impl<'r> Recording<'r> {
     fn guard(&mut self, mut lines: VecDeque<(u64, Intent)>, group: &mut Group, replies: &mut Vec<Reply>) {
         // The newest tick that was read when the line came, however often it is judged.
         let mut causal = self.reading.causal.then(|| self.recorder.head().tick());
-        let mut overtaken = 0;
         while let Some((line, intent)) = lines.front() {
             let line = *line;
             let begun = match std::mem::take(&mut self.begins) {
@@ -569,8 +567,6 @@ impl<'r> Recording<'r> {
                     match self.recorder.commit() {
                         Ok(records) => answer(numbers, records, replies),
                         Err(error) if error.code() == Code::E0407 => {
-                            overtaken += 1;
-                            give_way(overtaken);
                             self.join(&mut lines);
                             continue;
                         }
@@ -729,15 +725,6 @@ impl Iterator for Recording<'_> {
             self.take(&mut replies);
         }
         (!replies.is_empty()).then_some(replies)
-    }
-}
-
-/// Waits after a recording was overtaken, the longer the more often it was: while many want to write, each that judges its lines
-/// in vain takes the processor from the one that will be done first.
-fn give_way(overtaken: u32) {
-    if overtaken > 1 {
-        let ms = u64::from(std::process::id() % 8 + 1) << overtaken.min(5);
-        std::thread::sleep(Duration::from_millis(ms / 2));
     }
 }
 
