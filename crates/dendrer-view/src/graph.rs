@@ -14,8 +14,8 @@ use crate::answer::{Line, Page};
 use crate::table::{Align, Table};
 use crate::{count, quote, thousands};
 
-/// How many nodes an SVG has at most.
-pub const SVG_MAX: usize = 200;
+/// How many boxes an SVG has at most: 200 nodes of a run, and its beginning.
+pub const SVG_MAX: usize = 201;
 
 /// How many nodes are listed one by one; a longer graph is folded.
 pub const ONE_BY_ONE_MAX: u64 = 200;

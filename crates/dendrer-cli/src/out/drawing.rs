@@ -18,7 +18,7 @@ pub(crate) fn draw<'h>(
         "dot" => drawing.dot(),
         _ => drawing.svg().ok_or_else(|| {
             let (title, boxes) = (&drawing.title, drawing.boxes.len());
-            let what = format!("{title} has {boxes} nodes, and a drawing has {SVG_MAX} at most");
+            let what = format!("{title} has {boxes} boxes, and a drawing has {SVG_MAX} at most");
             let (note, help) = instead();
             Failure::new(Code::E0601, what).note(note).help(&help)
         })?,

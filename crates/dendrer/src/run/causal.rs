@@ -38,8 +38,7 @@ const ERASED: &str = "erased";
 impl Causal {
     /// Reads the graph of a run up to a tick.
     pub fn of(trace: &Trace, upto: u64) -> Result<Causal, Error> {
-        let pack = pack::of_segment(trace, trace.segment(upto))?;
-        let rules = MergeRules::of(pack.as_ref().and_then(|pack| pack.value().get("merge")));
+        let rules = rules(trace, upto)?;
         let begin = trace.start().id();
         let mut causal = Causal {
             graph: CausalGraph::new(&trace.state(0)?, rules),
@@ -84,6 +83,12 @@ impl Causal {
         let (run, agent) = (trace.name().clone(), agent.to_owned());
         Err(CausalRefused::NoTransition { run, agent, tick: upto }.into())
     }
+}
+
+/// The rules of merges of the pack in which a tick was recorded.
+fn rules(trace: &Trace, tick: u64) -> Result<MergeRules, Error> {
+    let pack = pack::of_segment(trace, trace.segment(tick))?;
+    Ok(MergeRules::of(pack.as_ref().and_then(|pack| pack.value().get("merge"))))
 }
 
 /// Finds the agent and the tick that `AGENT` or `AGENT@POSITION` means; the tip of the run without a position. An agent whose name
@@ -168,8 +173,7 @@ pub fn state_of(trace: &Trace, agent: &str, upto: u64) -> Result<AgentState, Err
 impl Causal {
     /// Makes the state of a node again from its ancestors alone: a graph of them and of nothing else.
     pub fn again(&self, trace: &Trace, tick: u64) -> Result<Value, Error> {
-        let pack = pack::of_segment(trace, trace.segment(tick))?;
-        let rules = MergeRules::of(pack.as_ref().and_then(|pack| pack.value().get("merge")));
+        let rules = rules(trace, tick)?;
         let mut graph = CausalGraph::new(&trace.state(0)?, rules);
         // Ticks are other places in the smaller graph, in the same order.
         let ancestors = self.graph.ancestors(tick);
