@@ -102,9 +102,10 @@ impl CausalPath {
         let head = causal.head(trace, agent, upto)?;
         let ticks: BTreeSet<u64> = causal.graph.ancestors(head).into_iter().collect();
         let decided = causal.graph.conflicts().iter().filter(|conflict| ticks.contains(&conflict.at));
-        let decided = decided.map(|conflict| {
-            let value = causal.graph.writes(conflict.at).find(|(unit, _)| **unit == conflict.path);
-            (conflict.at, conflict.path.clone(), value.and_then(|(_, value)| value))
+        // A unit that the node made unknown after all was left with no value, and was not removed.
+        let decided = decided.filter_map(|conflict| {
+            let (_, value) = causal.graph.writes(conflict.at).find(|(unit, _)| **unit == conflict.path)?;
+            Some((conflict.at, conflict.path.clone(), value))
         });
         let (decided, unknown) = (decided.collect(), causal.graph.unknown(head));
         Ok(CausalPath { agent: agent.to_owned(), ticks, decided, unknown })
