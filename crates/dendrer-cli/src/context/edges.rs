@@ -30,5 +30,5 @@ pub(crate) fn substitutes(run: &GraphRun, set: &[String]) -> Result<BTreeMap<Str
 /// Splits NAME=VALUE.
 pub(crate) fn pair<'t>(flag: &str, form: &str, text: &'t str) -> Result<(&'t str, &'t str)> {
     let pair = text.split_once('=').filter(|(name, value)| !name.is_empty() && !value.trim().is_empty());
-    pair.ok_or_else(|| Failure::new(Code::E0106, format!("{flag} takes {form}, and not \"{text}\"")))
+    pair.ok_or_else(|| Failure::new(Code::E0106, format!("{flag} takes {form}, not {text:?}")))
 }

@@ -20,7 +20,7 @@ use dendrer_view::problem;
 use dendrer_view::replay::ReplayAnswer;
 
 use crate::context;
-use crate::context::edges::substitutes;
+use crate::context::edges::{pair, substitutes};
 use crate::context::runs::new_name;
 use crate::context::shell;
 use crate::failure::{Failure, Result};
@@ -99,7 +99,11 @@ pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let to = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     let path = args.path.as_deref().map(state_path).transpose()?;
     path.iter().try_for_each(|path| declared::place(&[&trace], path))?;
-    let commands = args.exec_read.iter().map(|text| command(text)).collect::<Result<BTreeMap<_, _>>>()?;
+    let commands = args
+        .exec_read
+        .iter()
+        .map(|text| pair("--exec-read", "TOOL=CMD", text))
+        .collect::<Result<BTreeMap<_, _>>>()?;
     let mut answer = ReplayAnswer::new(args.detect);
     let mut taken = Ok(());
     // Lines that are printed tick by tick show how far the replay has come.
@@ -177,10 +181,4 @@ fn graph(global: &Global, args: &Replay, trace: &Trace, out: &mut Out) -> Result
     };
     answer.fork = fork.as_ref();
     out.answer(&answer)
-}
-
-/// Splits TOOL=CMD.
-fn command(text: &str) -> Result<(&str, &str)> {
-    let pair = text.split_once('=').filter(|(tool, command)| !tool.is_empty() && !command.trim().is_empty());
-    pair.ok_or_else(|| Failure::new(Code::E0106, format!("--exec-read takes TOOL=CMD, not {text:?}")))
 }
