@@ -41,6 +41,7 @@ use crate::progress::Progress;
 pub(crate) mod care;
 pub(crate) mod choice;
 pub(crate) mod edges;
+pub(crate) mod executor;
 pub(crate) mod keys;
 pub(crate) mod mark;
 pub(crate) mod named;

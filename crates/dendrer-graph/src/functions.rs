@@ -1,9 +1,11 @@
 //! The pure functions and the effects that a pack names for graphs: `define` and `tools`.
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
 
 use dendrer_kernel::expr::{Budget, Env, EvalError, Expr, Scope};
-use dendrer_object::{Object, Value};
+use dendrer_kernel::pack::modules::{ModuleFunction, Modules, NotRun};
+use dendrer_object::{Object, Value, tag};
 
 /// How many steps one call of a function may take.
 const STEPS_MAX: u64 = 10_000_000;
@@ -18,6 +20,8 @@ pub struct Functions {
     texts: BTreeMap<String, String>,
     /// What is wrong with a function that cannot be called.
     faults: BTreeMap<String, String>,
+    /// The functions that are modules.
+    modules: BTreeMap<String, Arc<dyn ModuleFunction>>,
     /// The class of each effect.
     effects: BTreeMap<String, String>,
     /// Whether no pack was given, so that every function and every effect counts as known.
@@ -34,11 +38,12 @@ pub const BUILT_IN: [&str; 2] = ["select", "switch"];
 impl Functions {
     /// Any function and any effect: where a graph is looked at without its pack.
     pub fn open() -> Functions {
-        Functions { is_open: true, ..Functions::of(&Value::object()) }
+        Functions { is_open: true, ..Functions::of(&Value::object(), &NotRun) }
     }
 
-    /// The functions and effects of a pack, whatever else is in it. A function that cannot be read is known and cannot be called.
-    pub fn of(pack: &Value) -> Functions {
+    /// The functions and effects of a pack, whatever else is in it, with the engine of its modules. A function that cannot be
+    /// read is known and cannot be called.
+    pub fn of(pack: &Value, engine: &dyn Modules) -> Functions {
         let members =
             |name: &str| pack.get(name).and_then(Value::as_object).into_iter().flat_map(Object::iter);
         let mut scope = Scope::without_state();
@@ -46,15 +51,17 @@ impl Functions {
             scope = scope.constant(name, value.clone());
         }
         let (mut functions, mut texts, mut pending) = (BTreeMap::new(), BTreeMap::new(), Vec::new());
-        let mut faults = BTreeMap::new();
+        let (mut faults, mut modules) = (BTreeMap::new(), BTreeMap::new());
         for (head, body) in members("define") {
             let (name, parameters) = head_of(head);
             functions.insert(name.clone(), parameters.clone());
             let Some(text) = body.as_str() else {
-                faults.insert(
-                    name,
-                    "a function is an expression; modules as functions are not run yet".to_owned(),
-                );
+                let bytes = body.get("module").and_then(tag::as_bytes);
+                let bytes = bytes.ok_or_else(|| "a function is an expression or {module: FILE}".to_owned());
+                match bytes.and_then(|bytes| engine.function(&bytes)) {
+                    Ok(module) => drop(modules.insert(name, module)),
+                    Err(why) => drop(faults.insert(name, why)),
+                }
                 continue;
             };
             texts.insert(name.clone(), text.to_owned());
@@ -87,7 +94,16 @@ impl Functions {
             Some((name.to_string(), class))
         });
         let effects = effects.collect();
-        Functions { scope, functions, texts, faults, effects, is_open: false, prepared: BTreeMap::new() }
+        Functions {
+            scope,
+            functions,
+            texts,
+            faults,
+            modules,
+            effects,
+            is_open: false,
+            prepared: BTreeMap::new(),
+        }
     }
 
     /// The class of an effect; `None` if the pack does not name it.
@@ -146,6 +162,9 @@ impl Functions {
         if parameters.len() != arity {
             return Err(format!("{name} takes {} arguments, and not {arity}", parameters.len()));
         }
+        if self.modules.contains_key(name) {
+            return Ok(());
+        }
         let names: Vec<String> = (0..arity).map(argument_name).collect();
         let scope = names.iter().fold(self.scope.clone(), |scope, name| scope.root(name));
         let text = if arity == 0 { name.to_owned() } else { format!("{name}({})", names.join(", ")) };
@@ -160,6 +179,9 @@ impl Functions {
             "select" => return select(args),
             "switch" => return switch(args),
             _ => {}
+        }
+        if let Some(module) = self.modules.get(name) {
+            return module.call(args);
         }
         let expr = self.prepared.get(&(name.to_owned(), args.len()));
         let expr = expr.ok_or_else(|| format!("{name} with {} arguments was not prepared", args.len()))?;

@@ -21,13 +21,14 @@ use dendrer_graph::eval::{EdgeRequest, evaluate};
 use dendrer_graph::frontier::{DivergenceKind, Frontier, RecordedEdge, replay};
 use dendrer_graph::functions::Functions;
 use dendrer_graph::{form, text};
+use dendrer_kernel::pack::modules::NotRun;
 use dendrer_object::{Value, json};
 
 use crate::dice::Dice;
 
 fn functions() -> Functions {
     let pack = r#"{"define":{"same(a)":"a","pair(a, b)":"[a, b]","wrap(a)":"{'w': a}","is_seven(a)":"a == 7","sneaky(a)":"now()"},"tools":{"model.call":{"effect":"read"},"tool.look":{"effect":"read"},"clock.now":{"effect":"read"}}}"#;
-    Functions::of(&json::parse_door(pack.as_bytes()).unwrap())
+    Functions::of(&json::parse_door(pack.as_bytes()).unwrap(), &NotRun)
 }
 
 /// A statement of a drawn graph, as the slow interpreter reads it.
@@ -206,6 +207,33 @@ fn what_the_compiler_accepts_is_what_the_slow_interpreter_computes() {
         assert!(refused.get(&rule).copied().unwrap_or(0) * 50 > count / 3, "{rule:?}: {refused:?}");
     }
     println!("deep: graphs {count}");
+}
+
+/// Y-18: what is refused for reading the world gives two outputs in two worlds. The evaluator is handed what the name would have read.
+#[test]
+fn a_graph_refused_for_an_ambient_name_gives_another_output_in_another_world() {
+    let functions = functions();
+    let cases = [
+        (GraphRule::AmbientClock, "today", ["monday", "tuesday"]),
+        (GraphRule::AmbientEnvironment, "host", ["laptop", "server"]),
+        (GraphRule::AmbientChance, "random", ["4", "2"]),
+        (GraphRule::AmbientFile, "open", ["before", "after"]),
+    ];
+    for (rule, name, worlds) in cases {
+        let written = format!(
+            "graph g\nn1 same({name}) pure\nn2 wrap(n1) pure\nreplay(graph, frontier) == output required\n"
+        );
+        let graph = text::parse(&written).unwrap();
+        let (findings, _) = check(&graph, &functions, &BTreeMap::new());
+        assert_eq!(findings.iter().map(|finding| finding.rule).collect::<Vec<_>>(), [rule], "{name}");
+        let outputs = worlds.map(|read| {
+            let inputs = BTreeMap::from([(name.to_owned(), Value::from(read))]);
+            evaluate(&graph, &BTreeMap::new(), &functions, &inputs, &mut |_: &EdgeRequest| None)
+                .unwrap()
+                .output
+        });
+        assert!(outputs.iter().all(Option::is_some) && outputs[0] != outputs[1], "{name}: {outputs:?}");
+    }
 }
 
 #[test]

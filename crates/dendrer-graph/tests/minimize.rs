@@ -10,6 +10,7 @@ use dendrer_graph::functions::Functions;
 use dendrer_graph::minimize::{EXHAUSTIVE_MAX, Minimality, minimize};
 use dendrer_graph::text;
 use dendrer_kernel::expr::{Expr, Scope};
+use dendrer_kernel::pack::modules::NotRun;
 use dendrer_object::{Value, json};
 
 use crate::dice::Dice;
@@ -21,7 +22,7 @@ const EDGES: usize = 6;
 #[test]
 fn the_fewest_values_are_those_of_a_search_through_all_sets() {
     let pack = r#"{"define":{"same(a)":"a"},"tools":{"tool.look":{"effect":"read"}}}"#;
-    let functions = Functions::of(&json::parse_door(pack.as_bytes()).unwrap());
+    let functions = Functions::of(&json::parse_door(pack.as_bytes()).unwrap(), &NotRun);
     let mut lines = vec!["graph m".to_owned()];
     lines.extend((1..=EDGES).map(|at| format!("e{at} tool.look({at}) -> rec frontier[{at}]")));
     lines.extend(["n1 same(e1) pure".to_owned(), "replay(graph, frontier) == output required".to_owned()]);

@@ -8,13 +8,14 @@
 //! [`docs/wasm.md`]: https://github.com/dendrer/dendrer/blob/main/docs/wasm.md
 
 mod door;
+mod function;
 mod reduce;
 mod run;
 
 use std::fmt;
 use std::sync::Arc;
 
-use dendrer_kernel::pack::modules::Modules;
+use dendrer_kernel::pack::modules::{ModuleFunction, Modules};
 use dendrer_kernel::predicate::{Predicate, Program, Stopped, Verdict};
 use dendrer_kernel::reduce::Reducer;
 use dendrer_object::{Code, Digest, Value, json};
@@ -142,6 +143,10 @@ impl Modules for Engine {
     fn program(&self, bytes: &[u8]) -> Result<Arc<dyn Program>, String> {
         let module = Module::in_engine(*self, bytes, EVALUATE).map_err(|refused| refused.to_string())?;
         Ok(Arc::new(Judge(module)))
+    }
+
+    fn function(&self, bytes: &[u8]) -> Result<Arc<dyn ModuleFunction>, String> {
+        function::function_in(*self, bytes).map_err(|refused| refused.to_string())
     }
 }
 

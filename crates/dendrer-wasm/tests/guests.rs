@@ -210,6 +210,12 @@ fn hard() -> Vec<String> {
 /// D-123: what compilers and people write as modules is what the same rules do, transition by transition.
 #[test]
 fn the_reducer_written_by_hand_does_what_the_rules_do() {
+    let bytes = wat::parse_str(include_str!("../../../examples/modules/value_of.wat")).unwrap();
+    assert!(
+        bytes == include_bytes!("../../../examples/modules/value_of.wasm"),
+        "value_of.wasm is not what value_of.wat compiles to: {} bytes",
+        bytes.len()
+    );
     let bytes = wat::parse_str(include_str!("../../../examples/modules/tally.wat")).unwrap();
     assert!(
         bytes == include_bytes!("../../../examples/modules/tally.wasm"),

@@ -2,9 +2,10 @@
 
 #![allow(clippy::unwrap_used, reason = "tests")]
 
+use dendrer_kernel::pack::modules::Modules;
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_object::{Value, json};
-use dendrer_wasm::{FUEL, FUEL_PER_BYTE, ModuleRefused, predicate};
+use dendrer_wasm::{Engine, FUEL, FUEL_PER_BYTE, ModuleRefused, predicate};
 
 /// A module whose `evaluate` is this body, which leaves the packed place of an answer. Answers that it may give lie at
 /// 0 (`"ok"`, 4 bytes), 16 (`"violation"`, 11 bytes) and 32 (`{"uncertain":"?"}`, 17 bytes); its input at 1024.
@@ -37,6 +38,39 @@ fn uncertain(body: &str, more: &str) -> String {
         Verdict::Uncertain(why) => why,
         other => panic!("{other}"),
     }
+}
+
+/// A pure function of a graph is given its arguments and answers with a value or an error; anything else is an error.
+#[test]
+fn a_module_is_a_function_of_its_arguments() {
+    let of = |answer: &str| {
+        let text = format!(
+            r#"(module (memory (export "memory") 1) (data (i32.const 0) "{}")
+  (func (export "alloc") (param i32) (result i32) (i32.const 1024))
+  (func (export "call") (param i32 i32) (result i64) (i64.const {})))"#,
+            answer.replace('"', "\\\""),
+            answer.len()
+        );
+        Engine::default().function(&wat::parse_str(text).unwrap()).unwrap().call(&[Value::Null])
+    };
+    assert_eq!(of(r#"{"value":7}"#), Ok(Value::from(7u64)));
+    assert_eq!(
+        of(r#"{"value":{"error":"its own"}}"#),
+        Ok(Value::record([("error", Value::from("its own"))]))
+    );
+    assert_eq!(of(r#"{"error":"no day"}"#), Err("the module says: no day".to_owned()));
+    for other in ["7", r#"{"error":7}"#, r#"{"error":"x","value":7}"#, "{ }", ""] {
+        assert!(of(other).is_err(), "{other}");
+    }
+    let same = wat::parse_str(include_str!("../../../examples/modules/value_of.wat")).unwrap();
+    for engine in Engine::ALL {
+        let function = engine.function(&same).unwrap();
+        for value in [Value::Null, Value::from("x".repeat(100_000)), Value::record([("a", Value::from(0.5))])]
+        {
+            assert_eq!(function.call(std::slice::from_ref(&value)), Ok(value));
+        }
+    }
+    assert!(Engine::default().function(b"no module").is_err());
 }
 
 #[test]

@@ -59,6 +59,12 @@ pub fn read_with(text: &[u8], files: Files<'_>) -> Result<Source, Vec<PackProble
     }
 }
 
+/// Reads the value of a text with the files that it names, without asking whether it is a sound pack: a graph uses a part of one.
+pub fn read_value(text: &[u8], files: Files<'_>) -> Result<Value, Vec<PackProblem>> {
+    let (document, missing) = files.fill(yaml::Document::read(text)?);
+    if missing.is_empty() { Ok(document.value) } else { Err(missing) }
+}
+
 /// Checks a pack, with the engine that runs the modules that it names. Whatever reduces or judges with a pack reads it here.
 pub(crate) fn check(value: &Value) -> Result<Pack, Vec<PackFault>> {
     Pack::read_with(value, &dendrer_wasm::Engine::default())

@@ -9,12 +9,16 @@ use std::sync::{Condvar, Mutex};
 use dendrer::change::graph::{GraphTerms, run_graph};
 use dendrer::graph::eval::EdgeRequest;
 use dendrer::graph::frontier::replay;
+use dendrer::graph::functions::Functions;
 use dendrer::graph::text;
+use dendrer::pack::Files;
 use dendrer::recorder::Fixed;
 use dendrer::run::frontier::{GraphRun, graph_run};
 use dendrer::store::Shared;
+use dendrer::wasm::Engine;
 use dendrer::{Trace, casebook, pack};
-use dendrer_object::{Value, json};
+use dendrer_object::delta::{Delta, Op};
+use dendrer_object::{Pointer, Value, json, tag};
 use dendrer_testkit::{Dice, memory_with_key, run_name};
 
 const GRAPH: &str = "graph fan
@@ -33,7 +37,7 @@ replay(graph, frontier) == output required
 const PACK: &str = "name: fan
 version: v1
 define:
-  same(a): a
+  same(a): {module: value_of.wasm}
   \"pair(a, b)\": \"[a, b]\"
 tools:
   tool.look: {effect: read}
@@ -74,7 +78,11 @@ fn orders(paths: &[&'static str]) -> Vec<Vec<&'static str>> {
 
 fn record(store: &Shared, name: &str, order: Vec<&'static str>, request: &Value, seed: u64) -> GraphRun {
     let graph = text::parse(GRAPH).unwrap();
-    let pack = pack::read(PACK.as_bytes()).unwrap();
+    let module = include_bytes!("../../../examples/modules/value_of.wasm");
+    let modules = json::parse_door(br#"{"define":{"same(a)":{}}}"#).unwrap();
+    let set = Op::set(Pointer::of(["define", "same(a)", "module"]), tag::bytes(module));
+    let modules = Delta(vec![set]).apply(&modules).unwrap();
+    let pack = pack::read_with(PACK.as_bytes(), Files::Of(&modules)).unwrap();
     let terms = GraphTerms {
         run: run_name(name),
         graph: &graph,
@@ -114,6 +122,12 @@ fn re_evaluating_the_graph_against_a_recorded_frontier_reproduces_the_run_bit_fo
             let (again, divergence) =
                 replay(&run.graph, &run.children, &run.functions, &run.frontier).unwrap();
             assert_eq!(divergence, None, "{name}");
+            for engine in Engine::ALL {
+                let functions = Functions::of(&run.pack, engine);
+                let (other, divergence) =
+                    replay(&run.graph, &run.children, &functions, &run.frontier).unwrap();
+                assert_eq!((other.nodes, divergence), (again.nodes.clone(), None), "{name} {engine:?}");
+            }
             // The bytes of everything that was made, in canonical order.
             let edges = run
                 .edges()

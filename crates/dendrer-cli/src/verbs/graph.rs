@@ -1,9 +1,7 @@
 //! `dendrer graph`: execution graphs, which are refused unless they can be replayed.
 
 use std::collections::BTreeMap;
-use std::io::Write as _;
 use std::path::Path;
-use std::process::Stdio;
 
 use clap::{Args, Subcommand};
 use dendrer::Trace;
@@ -18,8 +16,8 @@ use dendrer::graph::minimize::minimize;
 use dendrer::graph::text::TEXT_SIZE_MAX;
 use dendrer::graph::{Graph, StatementBody, form, text};
 use dendrer::kernel::expr::{Expr, Scope};
-use dendrer::pack::yaml::Document;
-use dendrer::run::frontier::{self, GraphRun, graph_run};
+use dendrer::pack;
+use dendrer::run::frontier::{self, GraphRun, functions_of, graph_run};
 use dendrer::store::prelude::*;
 use dendrer_object::{Code, Digest, RunName, Value, json};
 use dendrer_view::forms::{FindingsForm, GraphFindingsAnswer, GraphTestFindingsAnswer};
@@ -27,13 +25,12 @@ use dendrer_view::graphs::{
     FrontierAnswer, GraphAnswer, GraphCheckAnswer, GraphDiffAnswer, GraphMinimizeAnswer, GraphRunAnswer,
     GraphTestAnswer, GraphTestError, GraphTested, drawing,
 };
-use dendrer_view::quote;
 
 use crate::context;
 use crate::context::edges::{pair, substitutes};
+use crate::context::executor::Executor;
 use crate::context::packs;
 use crate::context::pool;
-use crate::context::shell::shell;
 use crate::failure::{Failure, Result};
 use crate::global::{Global, age_arg, now_ms};
 use crate::out::drawing::draw;
@@ -127,6 +124,9 @@ pub(crate) struct GraphRunArgs {
     /// Who answers an effect: a command that reads a JSON line with `args`, `call` and `path`, and prints a JSON value or text
     #[arg(long, value_name = "CALL=CMD")]
     pub(crate) exec: Vec<String>,
+    /// Who answers an effect: a service that is sent the same line by POST
+    #[arg(long, value_name = "CALL=URL")]
+    pub(crate) http: Vec<String>,
     /// What the run is called; the name of the graph if not given
     #[arg(long = "as", value_name = "RUN")]
     pub(crate) new: Option<String>,
@@ -216,8 +216,8 @@ impl Checked {
         let functions = match &with.pack {
             None => Functions::open(),
             Some(path) => {
-                let read = Document::read(&packs::read_file(path)?);
-                Functions::of(&read.map_err(|problems| packs::unsound(path, &problems))?.value)
+                let read = pack::read_value(&packs::read_file(path)?, packs::beside(path));
+                functions_of(&read.map_err(|problems| packs::unsound(path, &problems))?)
             }
         };
         let has_pack = with.pack.is_some();
@@ -361,7 +361,7 @@ fn find_fewest(global: &Global, args: &GraphMinimize, out: &mut Out) -> Result {
 
 fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
     let nothing = "nothing was called, and nothing was recorded";
-    let Some(pack) = &args.with.pack else {
+    let Some(pack_file) = &args.with.pack else {
         return Err(Failure::new(Code::E0934, "a graph runs with a pack: --pack FILE").note(nothing));
     };
     let checked = Checked::of(&args.file, &args.with)?;
@@ -372,9 +372,9 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
             .at("line", first.line.to_string())
             .at("findings", many.to_string())
             .note(nothing)
-            .help(&["dendrer", "graph", "check", &args.file, "--pack", pack]));
+            .help(&["dendrer", "graph", "check", &args.file, "--pack", pack_file]));
     };
-    let source = packs::load(pack)?;
+    let source = packs::load(pack_file)?;
     let mut inputs = BTreeMap::new();
     for text in &args.input {
         let (name, file) = pair("--input", "NAME=FILE", text)?;
@@ -388,17 +388,29 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
     if let Some(name) = inputs.keys().find(|name| !graph.inputs().contains(name)) {
         return Err(Failure::new(Code::E0934, format!("the graph has no input {name}")).note(nothing));
     }
-    let commands: BTreeMap<&str, &str> =
-        args.exec.iter().map(|text| pair("--exec", "CALL=CMD", text)).collect::<Result<_>>()?;
+    let mut executors: BTreeMap<&str, Executor<'_>> = BTreeMap::new();
+    for text in &args.exec {
+        let (call, command) = pair("--exec", "CALL=CMD", text)?;
+        executors.insert(call, Executor::Command(command));
+    }
+    for text in &args.http {
+        let (call, url) = pair("--http", "CALL=URL", text)?;
+        if executors.insert(call, Executor::service(url)?).is_some() {
+            let twice = format!("{call} has two executors; --exec or --http, once");
+            return Err(Failure::new(Code::E0106, twice).note(nothing));
+        }
+    }
     let calls = std::iter::once(graph).chain(checked.children.values()).flat_map(Graph::each);
     let unanswered = calls.filter_map(|statement| match &statement.body {
         StatementBody::Edge { call, .. } if !call.starts_with("graph.") => Some(call),
         _ => None,
     });
-    if let Some(call) = unanswered.into_iter().find(|call| !commands.contains_key(&***call)) {
-        return Err(
-            Failure::new(Code::E0934, format!("nothing answers {call}: --exec {call}=CMD")).note(nothing)
-        );
+    if let Some(call) = unanswered.into_iter().find(|call| !executors.contains_key(&***call)) {
+        return Err(Failure::new(
+            Code::E0934,
+            format!("nothing answers {call}: --exec {call}=CMD or --http {call}=URL"),
+        )
+        .note(nothing));
     }
     let name = args.new.as_deref().unwrap_or(&graph.name);
     let name: RunName = name.parse().map_err(|error: dendrer_object::name::NameError| {
@@ -412,7 +424,7 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
     }
     context::say_no_key(&repo, out)?;
     let terms = GraphTerms { run: name.clone(), graph, children: &checked.children, pack: &source, inputs };
-    let executor = |asked: &EdgeRequest| answer(commands[&*asked.call], asked);
+    let executor = |asked: &EdgeRequest| executors[&*asked.call].ask(asked);
     let made = repo.run_graph(&terms, &executor);
     context::close(repo)?;
     let made = made.map_err(|error| {
@@ -431,42 +443,6 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
         edges: made.found.edges.len() as u64,
         output: made.found.output.clone().unwrap_or(Value::Null),
     })
-}
-
-/// Asks a command for the value of an edge.
-fn answer(command: &str, asked: &EdgeRequest) -> std::result::Result<Value, String> {
-    let mut child = shell(command)
-        .stdin(Stdio::piped())
-        .stdout(Stdio::piped())
-        .spawn()
-        .map_err(|error| format!("the command cannot be run: {error}"))?;
-    let stdin = child.stdin.take();
-    let line = format!("{}\n", quote::json(&asked.to_value()));
-    // Written by a thread of its own: the command may answer before it has read all.
-    let output = std::thread::scope(|scope| {
-        scope.spawn(move || {
-            // Ignored: a command need not read what it is asked.
-            let _ = stdin.map(|mut stdin| stdin.write_all(line.as_bytes()));
-        });
-        child.wait_with_output()
-    });
-    let output = output.map_err(|error| format!("the answer of the command cannot be read: {error}"))?;
-    if !output.status.success() {
-        return Err(format!("the command failed: {}", output.status));
-    }
-    // A record holds the value twice: as the result, and in the state.
-    let most = json::DOCUMENT_SIZE_MAX / 4;
-    if output.stdout.len() > most {
-        return Err(format!("the answer has {} bytes, and at most {most} are recorded", output.stdout.len()));
-    }
-    match json::parse_door(&output.stdout) {
-        Ok(value) => Ok(value),
-        Err(_) => {
-            let text = String::from_utf8(output.stdout)
-                .map_err(|_| "the answer is neither JSON nor UTF-8".to_owned())?;
-            Ok(Value::from(text.strip_suffix('\n').unwrap_or(&text)))
-        }
-    }
 }
 
 fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
@@ -507,17 +483,28 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
         Some(path) => Some(read_graph(&read_text(path)?).map_err(|finding| unread(path, &finding))?),
     };
     let functions =
-        args.pack.as_ref().map(|path| Ok::<_, Failure>(Functions::of(packs::load(path)?.pack.value())));
+        args.pack.as_ref().map(|path| Ok::<_, Failure>(functions_of(packs::load(path)?.pack.value())));
     let functions = functions.transpose()?;
     if found.is_empty() {
         return Err(Failure::new(Code::E0938, "there is no frontier to replay"));
     }
+    let is_changed = graph.is_some() || functions.is_some();
     let one = |run: &GraphRun| {
         let functions = functions.as_ref().unwrap_or(&run.functions);
         let (graph, children) = match &graph {
             Some((graph, children)) => (graph, children),
             None => (&run.graph, &run.children),
         };
+        // A recorded graph was checked when it was run; with another graph or pack, it is another one.
+        if is_changed {
+            let refused = std::iter::once(graph)
+                .chain(children.values())
+                .find_map(|graph| check(graph, functions, children).0.into_iter().next());
+            if let Some(GraphFinding { rule, statement, message, .. }) = refused {
+                let message = format!("the graph is refused: {} at {statement}: {message}", rule.as_str());
+                return Err(GraphTestError { code: rule.code(), message });
+            }
+        }
         let replayed = replay(graph, children, functions, &run.frontier);
         replayed
             .map(|(_, divergence)| divergence)

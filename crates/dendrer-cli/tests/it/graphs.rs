@@ -640,3 +640,111 @@ fn what_cannot_be_evaluated_is_refused_before_it_runs() {
     let check = |file| place.ok(&["graph", "check", file, "--pack", "note.yaml"]);
     assert_eq!(check("shown.json"), check("note.graph"));
 }
+
+/// Answers requests by HTTP, in turn, and returns what was sent to it.
+fn service(answers: Vec<(u16, &'static str)>) -> (String, std::thread::JoinHandle<Vec<String>>) {
+    use std::io::{BufRead as _, BufReader, Read as _, Write as _};
+    let listener = std::net::TcpListener::bind("127.0.0.1:0").unwrap();
+    let url = format!("http://{}/answer", listener.local_addr().unwrap());
+    let served = std::thread::spawn(move || {
+        let mut sent = Vec::new();
+        for (status, body) in answers {
+            let (stream, _) = listener.accept().unwrap();
+            let mut reader = BufReader::new(stream);
+            let (mut line, mut length, mut first) = (String::new(), 0, String::new());
+            while reader.read_line(&mut line).unwrap() > 2 {
+                if first.is_empty() {
+                    first.clone_from(&line);
+                }
+                if let Some((name, value)) = line.split_once(':')
+                    && name.eq_ignore_ascii_case("content-length")
+                {
+                    length = value.trim().parse().unwrap();
+                }
+                line.clear();
+            }
+            let mut asked = vec![0; length];
+            reader.read_exact(&mut asked).unwrap();
+            sent.push(format!("{} {}", first.trim(), String::from_utf8(asked).unwrap()));
+            let size = body.len();
+            let more = "location: /other\r\nconnection: close";
+            let answer = format!("HTTP/1.1 {status} X\r\ncontent-length: {size}\r\n{more}\r\n\r\n{body}");
+            reader.get_mut().write_all(answer.as_bytes()).unwrap();
+        }
+        sent
+    });
+    (url, served)
+}
+
+/// Y-1: an effect is answered by a service as it is by a command; one that does not answer with a value fails the edge.
+#[test]
+fn a_service_answers_an_effect() {
+    let place = note();
+    let (url, served) = service(vec![(200, r#"{"day":"friday"}"#)]);
+    let http = format!("model.call={url}");
+    let mut args =
+        vec!["graph", "run", "note.graph", "--pack", "note.yaml", "--input", "request=request.json"];
+    args.extend(["--exec=tool.cal_read=cat calendar.json", "--http", &http]);
+    let ran = place.ok(&args);
+    assert!(ran.contains("closed     good"), "{ran}");
+    let sent = "{\"args\":[\"what is on friday?\"],\"call\":\"model.call\",\"path\":\"e1\"}\n";
+    assert_eq!(served.join().unwrap(), [format!("POST /answer HTTP/1.1 {sent}")]);
+    assert!(place.ok(&["replay", "run-84f2"]).contains("OK, no model and no tool was called"));
+    // Another status, a redirect, a body that is no text, nobody there.
+    for (name, answer) in [("bad", (500, "no")), ("moved", (302, "{}"))] {
+        let (url, served) = service(vec![answer]);
+        let http = format!("model.call={url}");
+        let ran = place.run(&[&args[..args.len() - 1], &[&http, "--as", name]].concat());
+        assert_eq!(ran.code, 8, "{}", ran.stderr);
+        assert!(ran.stderr.contains(&format!("answered with status {}", answer.0)), "{}", ran.stderr);
+        served.join().unwrap();
+    }
+    for (http, code, why) in [
+        ("model.call=http://127.0.0.1:1/", 8, "the service cannot be asked"),
+        ("model.call=ftp://x/", 2, "does not begin with http:// or https://"),
+        ("tool.cal_read=http://127.0.0.1:1/", 2, "two executors"),
+    ] {
+        let ran = place.run(&[&args[..args.len() - 1], &[http, "--as", "gone"]].concat());
+        assert_eq!((ran.code, ran.stderr.contains(why)), (code, true), "{http}: {}", ran.stderr);
+    }
+}
+
+/// Y-4: a pure function is a module as well; the run and its frontier file carry it.
+#[test]
+fn a_function_of_a_pack_is_a_module() {
+    let place = note();
+    std::fs::write(
+        place.path().join("value_of.wasm"),
+        include_bytes!("../../../../examples/modules/value_of.wasm"),
+    )
+    .unwrap();
+    let pack = block(PAGE, "yaml")
+        .replace("parse(request): request.text", "parse(request): {module: value_of.wasm}");
+    std::fs::write(place.path().join("note.yaml"), pack).unwrap();
+    place.ok(&["pack", "check", "note.yaml"]);
+    assert!(place.ok(&["graph", "check", "note.graph", "--pack", "note.yaml"]).starts_with("OK"));
+    place.ok(&RUN);
+    place.ok(&["export", "run-84f2", "--format", "frontier", "-o", "run.frontier"]);
+    std::fs::remove_file(place.path().join("value_of.wasm")).unwrap();
+    assert!(place.ok(&["replay", "run-84f2"]).contains("OK, no model and no tool was called"));
+    assert!(place.ok(&["graph", "test", "run.frontier"]).contains("1 passed, 0 failed"));
+    assert!(place.ok(&["verify", "run-84f2", "--replay"]).contains("VERIFIED"));
+    // A module that is gone, and one that is none.
+    let gone = place.run(&["graph", "check", "note.graph", "--pack", "note.yaml"]);
+    assert!(gone.code == 1 || gone.stderr.contains("cannot read"), "{}", gone.stderr);
+    std::fs::write(place.path().join("value_of.wasm"), "no module").unwrap();
+    let none = place.run(&["graph", "check", "note.graph", "--pack", "note.yaml"]);
+    assert_eq!(none.code, 1, "{}{}", none.stdout, none.stderr);
+}
+
+/// Another graph is compiled before it is replayed: what it reads beside the record is refused, and no value is served to it.
+#[test]
+fn a_changed_graph_is_checked_before_it_is_tested() {
+    let place = note();
+    place.ok(&RUN);
+    let other = block(PAGE, "graph").replace("parse(request)", "parse(today)");
+    std::fs::write(place.path().join("other.graph"), other).unwrap();
+    let tested = place.run(&["graph", "test", "--runs", "name == \"run-84f2\"", "--graph", "other.graph"]);
+    assert!(tested.stdout.contains("the graph is refused: ambient_clock at n0"), "{}", tested.stdout);
+    assert_ne!(tested.code, 0);
+}

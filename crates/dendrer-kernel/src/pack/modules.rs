@@ -32,6 +32,15 @@ pub trait Modules {
 
     /// Makes of a module what judges a state.
     fn program(&self, bytes: &[u8]) -> Result<Arc<dyn Program>, String>;
+
+    /// Makes of a module a pure function, for the nodes of graphs.
+    fn function(&self, bytes: &[u8]) -> Result<Arc<dyn ModuleFunction>, String>;
+}
+
+/// A module as a pure function: equal arguments give equal values, on every machine.
+pub trait ModuleFunction: fmt::Debug + Send + Sync {
+    /// Calls it. The error is a sentence: what it says itself, that it trapped, or the limit that ended it.
+    fn call(&self, args: &[Value]) -> Result<Value, String>;
 }
 
 /// Takes every module and runs none: for reading a pack without running it. Asking such a module gives [`Stopped`].
@@ -44,6 +53,10 @@ impl Modules for NotRun {
     }
 
     fn program(&self, bytes: &[u8]) -> Result<Arc<dyn Program>, String> {
+        Ok(Arc::new(Idle { bytes: bytes.into() }))
+    }
+
+    fn function(&self, bytes: &[u8]) -> Result<Arc<dyn ModuleFunction>, String> {
         Ok(Arc::new(Idle { bytes: bytes.into() }))
     }
 }
@@ -79,6 +92,12 @@ impl Reducer for Idle {
     }
 }
 
+impl ModuleFunction for Idle {
+    fn call(&self, _args: &[Value]) -> Result<Value, String> {
+        Err(self.stopped().to_string())
+    }
+}
+
 impl Program for Idle {
     fn digest(&self) -> Digest {
         Digest::of(&self.bytes)
@@ -106,14 +125,14 @@ impl fmt::Debug for Made {
 /// of one.
 pub fn places(pack: &Value) -> Vec<(Pointer, &Value)> {
     let own = pack.get(MEMBER).map(|module| (Pointer::of([MEMBER]), module));
-    let predicates = pack.get("predicates").and_then(Value::as_object);
-    // A value that is no sound pack may have a tag here, which is one value without members.
-    let of_predicates = predicates.into_iter().flat_map(|predicates| predicates.iter());
-    let of_predicates = of_predicates.filter(|(name, _)| !tag::is_tag_name(name));
-    let of_predicates = of_predicates.filter_map(|(name, predicate)| {
-        Some((Pointer::of(["predicates", name, MEMBER]), predicate.get(MEMBER)?))
-    });
-    own.into_iter().chain(of_predicates).collect()
+    let below = |member: &'static str| {
+        let members =
+            pack.get(member).and_then(Value::as_object).into_iter().flat_map(|members| members.iter());
+        // A value that is no sound pack may have a tag here, which is one value without members.
+        let members = members.filter(|(name, _)| !tag::is_tag_name(name));
+        members.filter_map(move |(name, of)| Some((Pointer::of([member, name, MEMBER]), of.get(MEMBER)?)))
+    };
+    own.into_iter().chain(below("define")).chain(below("predicates")).collect()
 }
 
 /// A module that a pack names.
@@ -171,6 +190,17 @@ impl<'m> Reading<'m> {
         let modules = self.modules;
         let digest = predicate.member("digest");
         self.make(reader, predicate, digest.as_ref(), |bytes| modules.program(bytes))
+    }
+
+    /// Reads the module of a function. What it answers to is asked by graphs alone.
+    pub(super) fn function(
+        &mut self,
+        reader: &mut Reader,
+        definition: &At<'_>,
+    ) -> Option<Arc<dyn ModuleFunction>> {
+        let modules = self.modules;
+        let digest = definition.member("digest");
+        self.make(reader, definition, digest.as_ref(), |bytes| modules.function(bytes))
     }
 
     fn make<T>(

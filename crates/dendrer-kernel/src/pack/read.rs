@@ -284,7 +284,7 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Pac
     let (engine, module) = read_engine(&mut reader, &root, &mut modules);
     let mut taken: BTreeSet<String> = RESERVED.iter().map(|name| (*name).to_owned()).collect();
     let constants = read_constants(&mut reader, &root, &mut taken);
-    let definitions = read_definitions(&mut reader, &root, &mut taken);
+    let definitions = read_definitions(&mut reader, &root, &mut taken, &mut modules);
     let mut named: Vec<String> = constants.iter().map(|constant| constant.name.clone()).collect();
     named.extend(definitions.iter().map(|definition| match definition.parameters.is_empty() {
         true => definition.name.clone(),
@@ -511,6 +511,7 @@ fn read_definitions<'a>(
     reader: &mut Reader,
     root: &At<'a>,
     taken: &mut BTreeSet<String>,
+    modules: &mut Reading<'_>,
 ) -> Vec<Definition<'a>> {
     let mut definitions = Vec::new();
     for (signature, at) in reader.named(root, "define", "expressions") {
@@ -522,6 +523,20 @@ fn read_definitions<'a>(
         take_name(reader, &at, &name, taken);
         match at.value {
             Value::String(text) => definitions.push(Definition { name, parameters, text, at }),
+            // No expression calls it: a graph does.
+            Value::Object(_) => {
+                if reader.object(&at, "a function", &["module", "digest"]).is_some() {
+                    match at.member("module") {
+                        Some(_) => drop(modules.function(reader, &at)),
+                        None => reader.fault(
+                            Code::E0902,
+                            &at,
+                            "a function has a module",
+                            "like `{module: plan.wasm}`",
+                        ),
+                    }
+                }
+            }
             other => {
                 let message = format!("a definition is an expression, written as text, not {}", kind(other));
                 reader.fault(Code::E0902, &at, message, "fixed values belong in constants");

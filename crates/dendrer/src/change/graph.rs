@@ -6,7 +6,6 @@ use std::sync::mpsc;
 
 use dendrer_graph::eval::{EdgeRequest, GraphValues, evaluate};
 use dendrer_graph::frontier::replay;
-use dendrer_graph::functions::Functions;
 use dendrer_graph::{Graph, form};
 use dendrer_kernel::step::{Outcome, Start};
 use dendrer_object::delta::{Delta, Op};
@@ -15,10 +14,10 @@ use dendrer_object::{Digest, EDGE, Intent, Object, Pointer, RunName, Value};
 use dendrer_store::Shared;
 
 use crate::error::{Error, GraphRefused};
-use crate::pack::Source;
+use crate::pack::{Files, Source};
 use crate::recorder::{Environment, Recorder};
 use crate::repo::Repo;
-use crate::run::frontier::graph_run;
+use crate::run::frontier::{functions_of, graph_run};
 use crate::trace::Trace;
 
 /// Asks an effect for the value of an edge. The error is a sentence.
@@ -73,7 +72,7 @@ pub fn run_graph(
             return Err(GraphRefused::NoInput(input).into());
         }
     }
-    let functions = Functions::of(terms.pack.pack.value());
+    let functions = functions_of(terms.pack.pack.value());
     let form = form::to_value(terms.graph, terms.children);
     let mut start = with_places(terms.pack)?.bind(Start::new(terms.run.clone()))?;
     start.graph = Some(form.clone());
@@ -139,8 +138,9 @@ fn with_places(pack: &Source) -> Result<Source, Error> {
         state.set(place, Value::object());
     }
     value.set("state", Value::Object(state));
-    let text = crate::pack::text_of(&Value::Object(value));
-    let read = crate::pack::read(text.as_bytes());
+    let value = Value::Object(value);
+    let text = crate::pack::text_of(&value);
+    let read = crate::pack::read_with(text.as_bytes(), Files::Of(&value));
     read.map_err(|problems| {
         GraphRefused::Pack(problems.first().map(|one| one.message.clone()).unwrap_or_default()).into()
     })

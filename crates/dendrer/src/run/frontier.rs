@@ -53,6 +53,11 @@ impl GraphRun {
     }
 }
 
+/// The functions and effects of a pack, with the engine that runs modules.
+pub fn functions_of(pack: &Value) -> Functions {
+    Functions::of(pack, &dendrer_wasm::Engine::default())
+}
+
 /// Whether a run was recorded by a graph.
 pub fn is_graph(trace: &Trace) -> bool {
     trace.start().body().value(&format!("/{GRAPH}")).is_some()
@@ -67,7 +72,7 @@ pub fn graph_run(trace: &Trace) -> Result<GraphRun, Error> {
     let (graph, children) = form::read(&form).map_err(|fault| malformed(fault.message))?;
     let pack = pack::of_segment(trace, trace.segment(trace.tip()))?;
     let pack = pack.map_or_else(Value::object, |pack| pack.value().clone());
-    let functions = Functions::of(&pack);
+    let functions = functions_of(&pack);
     let given = content.get("meta").and_then(|meta| meta.get("inputs")?.as_object().cloned());
     let inputs = given.iter().flat_map(Object::iter).map(|(name, value)| (name.to_string(), value.clone()));
     let mut frontier = Frontier {
@@ -137,7 +142,7 @@ pub fn read_file(lines: &[Value]) -> Result<GraphRun, String> {
     let (graph, children) = form::read(&form).map_err(|fault| format!("line 1: {}", fault.message))?;
     let pack = header.get("pack").cloned().unwrap_or_else(Value::object);
     let run = header.get("run").and_then(Value::as_str).and_then(|name| name.parse().ok());
-    let functions = Functions::of(&pack);
+    let functions = functions_of(&pack);
     for name in ["inputs", "nodes", "output", "pack"] {
         header.get(name).ok_or_else(|| format!("line 1: it has no {name}"))?;
     }
