@@ -17,6 +17,7 @@ class History:
 
     def __init__(self, workflow, request):
         self.events = []
+        self.activities = 0
         self.add(
             "WORKFLOW_EXECUTION_STARTED",
             workflowType={"name": workflow},
@@ -39,13 +40,14 @@ class History:
         scheduled = self.add("WORKFLOW_TASK_SCHEDULED", taskQueue={"name": "q"}, attempt=1)
         started = self.add("WORKFLOW_TASK_STARTED", scheduledEventId=str(scheduled))
         ids = {"scheduledEventId": str(scheduled), "startedEventId": str(started)}
-        return self.add("WORKFLOW_TASK_COMPLETED", **ids)
+        # What a worker of today writes down: ids and names of commands are compared.
+        return self.add("WORKFLOW_TASK_COMPLETED", sdkMetadata={"coreUsedFlags": [1, 2, 3], "langUsedFlags": [1]}, **ids)
 
     def schedule(self, task, activity, args):
-        number = len(self.events) + 1
+        self.activities += 1
         return self.add(
             "ACTIVITY_TASK_SCHEDULED",
-            activityId=str(number),
+            activityId=str(self.activities),
             activityType={"name": activity},
             taskQueue={"name": "q"},
             input={"payloads": [payload(arg) for arg in args]},

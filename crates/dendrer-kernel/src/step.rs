@@ -958,6 +958,17 @@ fn refusal_header(head: &RunState, inputs: Inputs) -> Header {
     }
 }
 
+/// Ends a run: no transition and no second end may follow it (design, section 2).
+pub fn end(head: &RunState, inputs: Inputs) -> Result<Record, SealError> {
+    let header = Header {
+        kind: Kind::End,
+        head: Some(head.id),
+        author: Author::Runtime,
+        ..refusal_header(head, inputs)
+    };
+    seal(header, Vec::new(), inputs.seeds.nth(0))
+}
+
 fn seal(header: Header, content: Vec<(&str, Value)>, seed: Seed) -> Result<Record, SealError> {
     seal_value(header, &Value::record(content), seed)
 }

@@ -2,6 +2,7 @@
 //! (Mynd Labs research note R-001).
 
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
 use dendrer_graph::eval::{EdgeRequest, GraphValues, evaluate};
@@ -118,9 +119,13 @@ pub fn run_graph(
     let done = done.with("intent", Value::record([("description", Value::from(words))]));
     let done = done.with("result", Value::record(result)).with_delta(Delta(ops));
     let record = propose(&mut recorder, &done, "the end of the run")?;
+    recorder.end()?;
     recorder.commit()?;
     Ok(GraphOutcome { run: terms.run.clone(), digest: form::digest(&form), found, tip: record.id() })
 }
+
+/// How many edges are asked at once. Each may be a process.
+const AT_ONCE_MAX: usize = 64;
 
 /// The places of the state that a graph writes.
 const PLACES: [&str; 3] = ["edges", "nodes", "output"];
@@ -185,13 +190,25 @@ fn ask(
     let (sender, answers) = mpsc::channel();
     let mut made: Vec<(String, Value)> = Vec::with_capacity(due.len());
     let mut failed: Option<Error> = None;
+    let next = AtomicUsize::new(0);
+    let take = || {
+        let at = next.fetch_add(1, Ordering::Relaxed);
+        due.get(at).map(|asked| (at, *asked))
+    };
     std::thread::scope(|scope| {
-        for (at, asked) in due.iter().enumerate() {
-            let (sender, asked) = (sender.clone(), *asked);
-            let work = move || drop(sender.send((at, executor(asked))));
-            // If the system has no thread left, the edges are asked one after the other.
+        for _ in 0..due.len().min(AT_ONCE_MAX) {
+            let sender = sender.clone();
+            let work = move || {
+                while let Some((at, asked)) = take() {
+                    if sender.send((at, executor(asked))).is_err() {
+                        return;
+                    }
+                }
+            };
+            // If the system has no thread left, those that are there ask the rest; if there is none, this one does.
             if std::thread::Builder::new().spawn_scoped(scope, work.clone()).is_err() {
                 work();
+                break;
             }
         }
         drop(sender);

@@ -567,6 +567,14 @@ impl Recorder {
         self.wrote(record, inputs)
     }
 
+    /// Ends the run: what is gathered so far is the last of it.
+    pub fn end(&mut self) -> Result<Record, Error> {
+        let inputs = self.inputs();
+        let record = step::end(&self.head, inputs)?;
+        self.gather(record.clone());
+        Ok(record)
+    }
+
     /// Gathers what was written past the agents, with what it brought about.
     fn wrote(&mut self, record: Record, inputs: Inputs) -> Result<Record, Error> {
         self.gather(record.clone());
