@@ -445,15 +445,31 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
     })
 }
 
+/// What is to be tested.
+enum Untested {
+    /// A frontier file.
+    File,
+    /// A run that was read, of a bundle or of the store.
+    Read {
+        /// The run, or why it cannot be read.
+        run: Box<std::result::Result<GraphRun, GraphTestError>>,
+        /// Whether it is that of a file.
+        is_file: bool,
+    },
+}
+
 fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
-    let mut found: Vec<(String, bool, std::result::Result<GraphRun, GraphTestError>)> = Vec::new();
+    let mut found: Vec<(String, Untested)> = Vec::new();
     let untested = |failure: Failure| GraphTestError { code: failure.code, message: failure.message.into() };
     for path in paths(&args.files)? {
         let run = match path.ends_with(".dnd") {
-            true => recorded(global, &path, out),
-            false => read_frontier(&path),
+            true => Untested::Read {
+                run: Box::new(recorded(global, &path, out).map_err(untested)),
+                is_file: true,
+            },
+            false => Untested::File,
         };
-        found.push((path, true, run.map_err(untested)));
+        found.push((path, run));
     }
     if let Some(filter) = &args.runs {
         let now = u64::try_from(now_ms()).unwrap_or(0);
@@ -474,7 +490,8 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
             let written = || trace.record(trace.tip()).map(|record| record.header().ts.ms());
             if frontier::is_graph(&trace) && (since == 0 || written()? >= since) {
                 let run_graph = graph_run(&trace).map_err(|error| untested(Failure::from(error)));
-                found.push((run.summary.name.to_string(), false, run_graph));
+                let run_graph = Untested::Read { run: Box::new(run_graph), is_file: false };
+                found.push((run.summary.name.to_string(), run_graph));
             }
         }
     }
@@ -511,12 +528,19 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
             .map_err(|fault| GraphTestError { code: Code::E0935, message: fault.to_string() })
     };
     let jobs = std::thread::available_parallelism().map_or(1, usize::from);
-    let tested = pool::each(&found, jobs, |(name, is_file, run)| {
-        let (divergence, error) = match run.as_ref().map_err(Clone::clone).and_then(one) {
+    let tested = pool::each(&found, jobs, |(name, run)| {
+        // A frontier file is read by the worker that replays it: reading takes as long as replaying.
+        let (is_file, result) = match run {
+            Untested::File => (true, read_frontier(name).map_err(untested).and_then(|run| one(&run))),
+            Untested::Read { run, is_file } => {
+                (*is_file, run.as_ref().as_ref().map_err(Clone::clone).and_then(one))
+            }
+        };
+        let (divergence, error) = match result {
             Ok(divergence) => (divergence, None),
             Err(error) => (None, Some(error)),
         };
-        GraphTested { name: name.clone(), is_file: *is_file, divergence, error }
+        GraphTested { name: name.clone(), is_file, divergence, error }
     });
     let answer = &GraphTestAnswer(tested);
     match global.format.as_deref().and_then(FindingsForm::parse) {
