@@ -47,6 +47,7 @@ pub(crate) mod mark;
 pub(crate) mod named;
 pub(crate) mod packs;
 pub(crate) mod pool;
+pub(crate) mod redaction;
 pub(crate) mod replies;
 pub(crate) mod runs;
 pub(crate) mod shell;

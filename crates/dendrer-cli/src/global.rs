@@ -4,6 +4,7 @@ use std::time::{Duration, SystemTime};
 
 use clap::{Args, FromArgMatches, ValueEnum, ValueHint};
 use dendrer::address::Position;
+use dendrer::redact::RedactionProfile;
 use dendrer::store::embedded::Options;
 use dendrer_view::text::TimeForm;
 
@@ -205,6 +206,11 @@ pub(crate) fn age_arg(text: &str) -> std::result::Result<u64, String> {
         number.checked_mul(*ms)
     });
     parsed.ok_or_else(|| "a number of hours, days or weeks, like 12h, 30d or 2w".to_owned())
+}
+
+/// Reads the name of a profile of redaction.
+pub(crate) fn profile_arg(text: &str) -> std::result::Result<RedactionProfile, String> {
+    text.parse().map_err(|_| "default, carl/1 or none".to_owned())
 }
 
 #[cfg(test)]

@@ -37,6 +37,7 @@ mod replay;
 mod restore;
 mod runs;
 mod schema;
+mod secrets;
 mod shape;
 mod show;
 mod state;
@@ -53,6 +54,7 @@ use self::contract::ContractVerb;
 use self::graph::GraphVerb;
 use self::pack::PackVerb;
 use self::predicate::PredicateVerb;
+use self::secrets::SecretsVerb;
 use self::shape::{Shape, flows, pages};
 use crate::failure::Result;
 use crate::global::Global;
@@ -294,6 +296,16 @@ table! {
         after_help = "Examples:\n  dendrer reduce logistics-run-47 --pack orders.yaml --as logistics-run-47.orders\n  dendrer reduce trip-planner-a --pack orders.yaml --as trip-planner-a.orders --json"
     )]
     Reduce(reduce::Reduce): |_| flows("reduce", "reduce") => reduce::run;
+    /// What redaction takes out of a text, and what it would take of a record
+    #[command(
+        subcommand,
+        after_help = "Examples:\n  dendrer secrets test note.graph\n  dendrer secrets scan logistics-run-47"
+    )]
+    Secrets(secrets::SecretsVerb): |verb| match verb {
+        SecretsVerb::Test(args) if args.redacted => Shape::text("secrets test"),
+        SecretsVerb::Test(_) => pages("secrets test", "secrets"),
+        SecretsVerb::Scan { .. } => pages("secrets scan", "secrets"),
+    } => secrets::run;
     /// Names for moments: list them, put one on RUN or RUN@TICK, take one off
     #[command(
         after_help = "Examples:\n  dendrer label\n  dendrer label before-the-feed logistics-run-47@21\n  dendrer show before-the-feed"

@@ -16,7 +16,7 @@ use dendrer_object::record::{
     self, Author, Body, Draft, Header, Kind, LINKS_MAX, Link, Record, Rel, SealError, Seed,
 };
 use dendrer_object::value::Object;
-use dendrer_object::{Digest, Intent, Pointer, RunName, StoreId, Timestamp, TypeName, Value};
+use dendrer_object::{Digest, Intent, Pointer, REDACTION, RunName, StoreId, Timestamp, TypeName, Value};
 
 use crate::contract::{CONTEXT, Contract};
 use crate::counters::Counters;
@@ -133,6 +133,8 @@ pub struct Start {
     pub pack: Option<Bound>,
     /// The graph that the run is of, in its JSON form (Mynd Labs research note R-001).
     pub graph: Option<Value>,
+    /// By which rules secrets were taken out of this, and how many of each kind; `None` where nothing looked for them.
+    pub redaction: Option<Value>,
     /// Places of the state that are unknown from the beginning: those of the sources of a merge (design, section 7).
     pub unknown: UnknownPlaces,
 }
@@ -152,6 +154,7 @@ impl Start {
             inputs: None,
             pack: None,
             graph: None,
+            redaction: None,
             unknown: UnknownPlaces::default(),
         }
     }
@@ -252,6 +255,7 @@ fn begin_by(
         ("meta", start.meta.clone()),
         ("inputs", start.inputs.clone()),
         ("graph", start.graph.clone()),
+        (REDACTION, start.redaction.clone()),
     ];
     content.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value?))));
     if let Some(bound) = bound {
@@ -330,6 +334,7 @@ impl RunState {
             meta: content.get("meta").cloned(),
             inputs: content.get("inputs").cloned(),
             graph: content.get("graph").cloned(),
+            redaction: content.get(REDACTION).cloned(),
             unknown: content.get("state").map(UnknownPlaces::of).unwrap_or_default(),
             pack: content
                 .get("pack")

@@ -109,6 +109,13 @@ pub const ORIGIN: &str = "origin";
 /// The member of the request and the result of an edge of a graph: `path`, `index` and `asked`. `graph run` alone brings it.
 pub const EDGE: &str = "edge";
 
+/// The member of a record that says by which rules secrets were taken out of it, and how many of each kind: `rules` and `taken`.
+/// The recorder alone brings it.
+pub const REDACTION: &str = "redaction";
+
+/// The member of the transition of a step with the step's type (witness-log paper 2.1). The recorder alone brings it.
+pub const ACTION_TYPE: &str = "action_type";
+
 /// The member of a line with the tick that it was decided on. It is not sealed.
 pub const BASE: &str = "base";
 
@@ -124,6 +131,8 @@ const KEY_SIZE_MAX: usize = 200;
 /// The members of the paper's event that the kernel sets.
 const SET_BY_KERNEL: &[&str] = &[
     ORIGIN,
+    REDACTION,
+    ACTION_TYPE,
     "tick",
     "ts",
     "run_id",
@@ -187,10 +196,11 @@ impl Intent {
         self
     }
 
-    /// Says of which edge of a graph this is the request or the result.
-    pub fn of_edge(mut self, edge: Value) -> Intent {
-        self.members.retain(|(name, _)| &**name != EDGE);
-        self.members.push((EDGE.into(), edge));
+    /// Adds a member that a recorder brings and no line can: [`EDGE`], [`REDACTION`] or [`ACTION_TYPE`]. Panics on another name.
+    pub fn carrying(mut self, name: &str, value: Value) -> Intent {
+        assert!([EDGE, REDACTION, ACTION_TYPE].contains(&name), "{name} is not brought by a recorder");
+        self.members.retain(|(known, _)| **known != *name);
+        self.members.push((name.into(), value));
         self.members.sort_by(|a, b| a.0.cmp(&b.0));
         self
     }

@@ -4,6 +4,7 @@
 //! that fails once fails always.
 
 pub mod history;
+pub mod secrets;
 
 use std::ops::ControlFlow;
 use std::sync::Arc;

@@ -51,6 +51,7 @@ pub mod restore;
 pub mod row;
 pub mod runs;
 pub mod schemas;
+pub mod secrets;
 pub mod show;
 pub mod state;
 pub mod suite;

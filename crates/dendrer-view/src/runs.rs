@@ -78,6 +78,7 @@ fn table(answer: &RunsAnswer, page: &Page) -> Table {
             Some((parent, tick)) if answer.tree => format!("  (from {parent}@{tick})"),
             _ if run.casebook => "  (casebook)".to_owned(),
             _ if run.dropped => "  (dropped)".to_owned(),
+            _ if run.redaction == Some(Value::from("none")) => "  (not redacted)".to_owned(),
             _ => String::new(),
         };
         let summary = &run.summary;
@@ -113,6 +114,7 @@ fn item(run: &ListedRun) -> Value {
         ("forked_from", Value::from(parent)),
         ("goal", Value::from(run.goal.clone())),
         ("name", Value::from(summary.name.as_str())),
+        ("redaction", Value::from(run.redaction.clone())),
         ("refusals", Value::from(summary.refusals)),
         ("stage", Value::from(run.stage.clone())),
         ("synthetic", run.synthetic.clone().unwrap_or(false.into())),

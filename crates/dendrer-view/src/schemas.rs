@@ -69,6 +69,7 @@ pub const SCHEMAS: &[(&str, &str)] = &[
     ("restore", include_str!("../schemas/restore.json")),
     ("runs", include_str!("../schemas/runs.json")),
     ("schemas", include_str!("../schemas/schemas.json")),
+    ("secrets", include_str!("../schemas/secrets.json")),
     ("show", include_str!("../schemas/show.json")),
     ("state", include_str!("../schemas/state.json")),
     ("state-difference", include_str!("../schemas/state-difference.json")),

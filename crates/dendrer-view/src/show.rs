@@ -6,7 +6,7 @@ use dendrer::kernel::pack::modules::without_bytes;
 use dendrer::kernel::predicate::Window;
 use dendrer::kernel::unknown::{self, made_by};
 use dendrer_object::record::{Kind, Record};
-use dendrer_object::{Pointer, Value, json};
+use dendrer_object::{Pointer, REDACTION, Value, json};
 
 use crate::answer::{Answer, Line, Page, Style, pretty};
 use crate::certainty::{Certainty, left_unknown, unknown_line, unknown_member};
@@ -219,7 +219,8 @@ fn policy_lines(content: &Value, width: Option<usize>) -> Vec<Line> {
 }
 
 /// Members that other lines print, or the title.
-const SHOWN: [&str; 8] = ["intent", "action", "result", "policy", "agent_id", "delta", "state_root", "seq"];
+const SHOWN: [&str; 9] =
+    ["intent", "action", "result", "policy", "agent_id", "delta", "state_root", "seq", REDACTION];
 
 /// ShownWrites the members besides intent, action and result, the known ones first.
 fn member_lines(content: &Value, width: Option<usize>) -> Vec<Line> {
@@ -233,7 +234,21 @@ fn member_lines(content: &Value, width: Option<usize>) -> Vec<Line> {
         let value = modules.as_ref().unwrap_or(value);
         Some(Line::fit(&format!("{:<10}  {}", quote::escape(name), quote::value(value)), width))
     };
-    first.into_iter().chain(own).filter_map(line).collect()
+    first.into_iter().chain(own).filter_map(line).chain(redaction_line(content, width)).collect()
+}
+
+/// Says what was taken out as a secret; nothing where nothing was.
+fn redaction_line(content: &Value, width: Option<usize>) -> Option<Line> {
+    let redaction = content.get(REDACTION)?;
+    let (name, taken) =
+        (redaction.get("rules")?.get("name")?.as_str()?, redaction.get("taken")?.as_object()?);
+    let kinds: Vec<String> = taken.iter().map(|(kind, count)| format!("{kind} {count}")).collect();
+    let said = match (name, kinds.is_empty()) {
+        ("none", _) => "nothing was looked for".to_owned(),
+        (_, true) => return None,
+        (_, false) => format!("{} (rules {name})", kinds.join(", ")),
+    };
+    Some(Line::fit(&format!("redaction   {}", quote::escape(&said)), width))
 }
 
 fn writes_lines(writes: &ShownWrites, page: &Page) -> Vec<Line> {

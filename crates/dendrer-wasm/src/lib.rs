@@ -8,7 +8,6 @@
 //! [`docs/wasm.md`]: https://github.com/dendrer/dendrer/blob/main/docs/wasm.md
 
 mod door;
-mod function;
 mod reduce;
 mod run;
 
@@ -146,7 +145,7 @@ impl Modules for Engine {
     }
 
     fn function(&self, bytes: &[u8]) -> Result<Arc<dyn ModuleFunction>, String> {
-        function::function_in(*self, bytes).map_err(|refused| refused.to_string())
+        reduce::function_in(*self, bytes).map_err(|refused| refused.to_string())
     }
 }
 

@@ -1,9 +1,10 @@
-//! Modules as reducers (`wasm/1`): `reduce` is given the state and a transition, and answers with what that changes.
+//! Modules as reducers (`wasm/1`): `reduce` is given the state and a transition, and answers with what that changes. And as pure
+//! functions of graphs: `call` is given the arguments, and answers with a value.
 
 use std::sync::Arc;
 
 use dendrer_kernel::fold::transition;
-use dendrer_kernel::pack::modules::NAME;
+use dendrer_kernel::pack::modules::{ModuleFunction, NAME};
 use dendrer_kernel::predicate::Stopped;
 use dendrer_kernel::reduce::{Purity, ReduceError, Reducer};
 use dendrer_object::{Delta, Intent, Value, json};
@@ -69,4 +70,39 @@ fn read(answer: &[u8]) -> Result<Delta, String> {
     Delta::from_value(&value).map_err(|error| {
         format!("its answer is neither the operations of a delta nor {{\"error\":\"...\"}}: {error}")
     })
+}
+
+/// What the function is called.
+const CALL: &str = "call";
+
+/// A module as a function.
+#[derive(Debug)]
+struct Answers(Module);
+
+/// Compiles a module as a function, or returns why it is refused. Nothing of it is run.
+pub(crate) fn function_in(engine: Engine, bytes: &[u8]) -> Result<Arc<dyn ModuleFunction>, ModuleRefused> {
+    Ok(Arc::new(Answers(Module::in_engine(engine, bytes, CALL)?)))
+}
+
+impl ModuleFunction for Answers {
+    fn call(&self, args: &[Value]) -> Result<Value, String> {
+        let input = json::to_vec(&Value::array(args.iter().cloned()));
+        match self.0.call(&input, DELTA_SIZE_MAX, fuel(input.len())) {
+            Ok(answer) => read_value(&answer),
+            Err(NoAnswer::Trap(why)) => Err(format!("the module {why}")),
+            Err(NoAnswer::Limit(limit)) => Err(format!("a limit ended the module: {limit}")),
+        }
+    }
+}
+
+/// Reads an answer: `{"value":V}` or `{"error":WHY}`.
+fn read_value(answer: &[u8]) -> Result<Value, String> {
+    let value = json::parse_canonical(answer)
+        .map_err(|error| format!("the module's answer is not canonical JSON: {error}"))?;
+    let members = value.as_object().map_or(0, |members| members.len());
+    match (value.get("value"), value.get("error").and_then(Value::as_str)) {
+        (Some(value), None) if members == 1 => Ok(value.clone()),
+        (None, Some(why)) if members == 1 => Err(format!("the module says: {why}")),
+        _ => Err("the module's answer is neither {\"value\":...} nor {\"error\":\"...\"}".to_owned()),
+    }
 }

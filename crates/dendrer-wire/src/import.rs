@@ -28,7 +28,9 @@ use std::sync::Arc;
 
 use dendrer::kernel::reduce::{DeltaReducer, Reducer};
 use dendrer::kernel::step::{self, Inputs, Reason, Seeds, Stage, Start};
+use dendrer::record::redacted;
 use dendrer::recorder::{Environment, Recorder};
+use dendrer::redact::Redactor;
 use dendrer::run::pack::note_errors;
 use dendrer::store::{Shared, Store, StoreError};
 use dendrer_object::json::VALUE_SIZE_MAX;
@@ -124,6 +126,8 @@ pub struct ImportPlan {
     pub bytes: u64,
     unanswered: BTreeSet<(u64, usize)>,
     options: ImportOptions,
+    /// What takes secrets out of what is recorded.
+    redactor: Option<Arc<Redactor>>,
 }
 
 impl ImportPlan {
@@ -232,7 +236,15 @@ pub fn plan<R: Read + Seek>(
     start.inputs = Some(Value::record([("source", inputs_of(&options, &layout, sha256, bytes))]));
     // The metadata must fit a record, too.
     step::begin(store, &start, inputs()).map_err(dendrer::Error::from)?;
-    Ok(ImportPlan { start, layout, tally, sha256, bytes, unanswered, options })
+    Ok(ImportPlan { start, layout, tally, sha256, bytes, unanswered, options, redactor: None })
+}
+
+impl ImportPlan {
+    /// Takes secrets out of how the run begins, and out of all that is recorded by this plan.
+    pub fn redacted(self, redactor: Arc<Redactor>) -> ImportPlan {
+        let start = redacted::start(&redactor, &self.start);
+        ImportPlan { start, redactor: Some(redactor), ..self }
+    }
 }
 
 /// Records what was planned. `settled` hears how many transitions are durable, group by group.
@@ -244,8 +256,9 @@ pub fn record<R: Read + Seek>(
     settled: &mut dyn FnMut(u64),
 ) -> Result<Digest, ImportError> {
     rewind(source)?;
-    let mut groups =
-        Groups { recorder: Recorder::begin(store, &plan.start, surroundings)?, bytes: 0, settled };
+    let recorder = Recorder::begin(store, &plan.start, surroundings)?;
+    let recorder = recorder.redacting(plan.redactor.clone());
+    let mut groups = Groups { recorder, bytes: 0, settled };
     let mut judge = |_: u64, intent: &Intent, size: usize| groups.take(intent, size);
     let mut walk = Walk::new(&plan.options, &plan.unanswered, &mut judge);
     let kind = &plan.options.kind;
@@ -274,8 +287,10 @@ pub fn rehearse<R: Read + Seek>(
     let inputs = || Inputs { clock: Timestamp::from_ms(0), seeds: Seeds::of_secret([0; 16]) };
     let (_, mut head) = step::begin(StoreId([0; 16]), &plan.start, inputs()).map_err(dendrer::Error::from)?;
     let mut errors = Vec::new();
+    let redactor = plan.redactor.as_ref();
     let mut judge = |tick: u64, intent: &Intent, _: usize| -> Result<Outcome, ImportError> {
-        let outcome = step::step_with(&mut head, intent, inputs(), reducer);
+        let clean = redactor.map(|redactor| redacted::intent(redactor, intent));
+        let outcome = step::step_with(&mut head, clean.as_ref().unwrap_or(intent), inputs(), reducer);
         Ok(match outcome.map_err(dendrer::Error::from)? {
             step::Outcome::Refused(refused) => Err(refused.reason),
             step::Outcome::Committed(record) | step::Outcome::Violated { record, .. } => {

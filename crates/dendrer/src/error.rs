@@ -343,6 +343,12 @@ pub enum Error {
         /// The first ids that begin so.
         ids: Vec<Digest>,
     },
+    /// Markers with tags need a key.
+    #[error("tags of redaction are made with the key of the log, which is not here")]
+    NoTagKey,
+    /// A rule of redaction cannot be used.
+    #[error("a rule of redaction cannot be used: {0}")]
+    RedactionRule(String),
     /// The latest run was asked for, and the store has none.
     #[error("there is no such run: the store is empty")]
     EmptyStore,
@@ -579,6 +585,8 @@ impl Error {
             Error::EmptyBundle | Error::EmptyStore => Code::E0101,
             Error::SeveralRuns { .. } | Error::SeveralRecords { .. } => Code::E0107,
             Error::NoTickBack { .. } | Error::NotAFork { .. } => Code::E0102,
+            Error::NoTagKey => Code::E0804,
+            Error::RedactionRule(_) => Code::E0902,
             Error::NoOnset { .. } | Error::LabelElsewhere { .. } => Code::E0120,
             Error::NoStore(error) => error.code(),
             Error::Trust(error) | Error::NotSigned(error) => error.code(),

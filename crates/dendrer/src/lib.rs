@@ -55,6 +55,7 @@ pub mod limits;
 pub mod pack;
 pub mod prelude;
 pub mod record;
+pub mod redact;
 pub mod registry;
 pub mod repo;
 pub mod run;

@@ -12,9 +12,10 @@ use dendrer_kernel::cases::Failed;
 use dendrer_kernel::pack::cases::Case;
 use dendrer_kernel::pack::{Bound, Origin, Pack, PackFault};
 use dendrer_kernel::step::Start;
-use dendrer_object::Value;
+use dendrer_object::{Code, Pointer, Value};
 
 use crate::error::Error;
+use crate::redact::PackRules;
 
 mod files;
 pub mod yaml;
@@ -67,7 +68,18 @@ pub fn read_value(text: &[u8], files: Files<'_>) -> Result<Value, Vec<PackProble
 
 /// Checks a pack, with the engine that runs the modules that it names. Whatever reduces or judges with a pack reads it here.
 pub(crate) fn check(value: &Value) -> Result<Pack, Vec<PackFault>> {
-    Pack::read_with(value, &dendrer_wasm::Engine::default())
+    let pack = Pack::read_with(value, &dendrer_wasm::Engine::default())?;
+    match PackRules::of_pack(value) {
+        Ok(_) => Ok(pack),
+        Err(error) => Err(vec![PackFault {
+            code: Code::E0902,
+            path: Pointer::of(["redact"]),
+            at_name: false,
+            span: None,
+            message: error.to_string(),
+            hint: Some("like `redact: {names: [badge], shapes: {ticket: \"TCK-[0-9]{6}\"}}`".to_owned()),
+        }]),
+    }
 }
 
 fn problems(document: &yaml::Document, faults: Vec<PackFault>) -> Vec<PackProblem> {

@@ -2,5 +2,6 @@
 
 pub mod lines;
 pub mod recorder;
+pub mod redacted;
 pub mod reread;
 pub mod tools;

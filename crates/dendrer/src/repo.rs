@@ -8,6 +8,7 @@
 
 pub mod heads;
 pub mod locate;
+mod redaction;
 mod resolve;
 mod warnings;
 
@@ -17,7 +18,7 @@ use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use dendrer_kernel::step::Start;
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
-use dendrer_object::{RunName, StoreId};
+use dendrer_object::{RunName, StoreId, Value};
 use dendrer_store::embedded::{Embedded, Options};
 use dendrer_store::prelude::*;
 use dendrer_store::{ReadLog, RunSummary, Shared, Store, StoreError, StoreInfo, TreeHead};
@@ -25,11 +26,14 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::address::Address;
 use crate::error::{Error, LogDiffers, TrustError};
-use crate::recorder::{Environment, Recorder, World, begin_log};
+use crate::record::redacted;
+use crate::recorder::{Environment, REDACT, Recorder, World, begin_log_with};
+use crate::redact::{RedactionProfile, Redactor};
 use crate::trace::{Trace, all_runs};
 use crate::trust::{Trust, make_key};
 use crate::watch::Watch;
 
+pub use redaction::redactor;
 pub use warnings::{Warning, is_of_the_log, warnings};
 
 /// Whether a store is opened to be written.
@@ -76,6 +80,15 @@ impl fmt::Debug for Inner {
     }
 }
 
+/// By which rules secrets are taken out.
+#[derive(Debug, Clone, Default)]
+pub struct RedactionChoice {
+    /// The profile; that of the store if not given.
+    pub profile: Option<RedactionProfile>,
+    /// The run whose markers have a keyed tag, so that equal secrets of it stay visibly equal.
+    pub tags_of: Option<RunName>,
+}
+
 /// Result of signing.
 #[derive(Debug)]
 pub enum Signed {
@@ -116,11 +129,22 @@ impl Repo {
         key: &Arc<SigningKey>,
         trust: &Arc<dyn Trust>,
     ) -> Result<Repo, Error> {
+        Repo::create_with(dir, id, key, trust, RedactionProfile::Default)
+    }
+
+    /// As [`Repo::create`], with the profile by which runs of the store are redacted where nothing else is asked for.
+    pub fn create_with(
+        dir: &Path,
+        id: StoreId,
+        key: &Arc<SigningKey>,
+        trust: &Arc<dyn Trust>,
+        profile: RedactionProfile,
+    ) -> Result<Repo, Error> {
         let io = |source| StoreError::Io { action: "make", path: dir.to_owned(), source };
         std::fs::create_dir_all(dir).map_err(io)?;
         let info = StoreInfo::new(id, key.verifier_key().clone());
         let mut store = Embedded::create(dir, info, Options::write())?;
-        begin_log(&mut store, &mut World::default())?;
+        begin_log_with(&mut store, &mut World::default(), profile)?;
         let store = store.with_key(Some(Arc::clone(key)));
         let repo = Repo::of(
             Shared::new(Box::new(store)),
@@ -353,13 +377,65 @@ impl Repo {
     /// # Errors
     ///
     /// [`StoreError::RunExists`] for a name that is taken, here or by the first commit.
+    ///
+    /// Secrets are taken out of the beginning, and of all that is proposed later, by the rules of the store and of the pack
+    /// ([`Repo::redactor`]).
     pub fn begin(&self, start: &Start) -> Result<Recorder, Error> {
-        Recorder::begin(self.writer()?, start, (self.inner.environment)())
+        let redactor = self.redactor(start.pack.as_ref().map(|bound| &bound.value))?;
+        self.begin_redacted(start, redactor)
     }
 
-    /// Goes on with a run.
+    /// As [`Repo::begin`], by other rules.
+    pub fn begin_redacted(&self, start: &Start, redactor: Arc<Redactor>) -> Result<Recorder, Error> {
+        let clean = redacted::start(&redactor, start);
+        let recorder = Recorder::begin(self.writer()?, &clean, (self.inner.environment)())?;
+        Ok(recorder.redacting(Some(redactor)))
+    }
+
+    /// Goes on with a run. Secrets are taken out of what is proposed, as [`Repo::begin`] says.
     pub fn recorder(&self, run: &RunName) -> Result<Recorder, Error> {
+        let recorder = self.recorder_plain(run)?;
+        let pack = recorder.head().in_force();
+        Ok(recorder.redacting(Some(self.redactor(pack.as_ref())?)))
+    }
+
+    /// As [`Repo::recorder`], by other rules.
+    pub fn recorder_redacted(&self, run: &RunName, redactor: Arc<Redactor>) -> Result<Recorder, Error> {
+        Ok(self.recorder_plain(run)?.redacting(Some(redactor)))
+    }
+
+    fn recorder_plain(&self, run: &RunName) -> Result<Recorder, Error> {
         Recorder::resume(self.writer()?, run, (self.inner.environment)())
+    }
+
+    /// The profile by which runs of the store are redacted where nothing else is asked for.
+    pub fn profile(&self) -> Result<RedactionProfile, Error> {
+        let first = self.reader()?.get(0)?;
+        let named = first.and_then(|record| record.content().get(REDACT).cloned());
+        Ok(named.and_then(|name| name.as_str()?.parse().ok()).unwrap_or_default())
+    }
+
+    /// What takes secrets out of what is recorded here under a pack, by the rules of the store and of the pack. Values of this
+    /// process's environment whose names say that they are secrets are taken wherever they stand.
+    pub fn redactor(&self, pack: Option<&Value>) -> Result<Arc<Redactor>, Error> {
+        self.redactor_of(&RedactionChoice::default(), pack)
+    }
+
+    /// As [`Repo::redactor`], by other rules.
+    pub fn redactor_of(
+        &self,
+        choice: &RedactionChoice,
+        pack: Option<&Value>,
+    ) -> Result<Arc<Redactor>, Error> {
+        let profile = choice.profile.map_or_else(|| self.profile(), Ok)?;
+        let tag_key = match &choice.tags_of {
+            None => None,
+            Some(run) => {
+                let key = self.signing_key()?.ok_or(Error::NoTagKey)?;
+                Some(key.tag(format!("dendrer/redaction-tags/v1\n{run}").as_bytes()))
+            }
+        };
+        redaction::redactor(profile, pack, tag_key)
     }
 
     /// Clock and seeds for functions that write.

@@ -89,6 +89,7 @@ fn record(store: &Shared, name: &str, order: Vec<&'static str>, request: &Value,
         children: &BTreeMap::new(),
         pack: &pack,
         inputs: BTreeMap::from([("request".to_owned(), request.clone())]),
+        redactor: None,
     };
     let order = Order { order, turn: Mutex::new(0), moved: Condvar::new() };
     let executor = |asked: &EdgeRequest| {

@@ -17,7 +17,7 @@ const fn room(files: &'static [&'static str], may_use: &'static [&'static [&'sta
     Room { files, may_use }
 }
 
-const BASE: &[&str] = &["error", "limits", "files", "handle"];
+const BASE: &[&str] = &["error", "limits", "files", "handle", "redact"];
 const PARTS: &[&str] = &["watch", "environment", "address", "trust", "pack"];
 const RUN: &[&str] = &["run"];
 const RECORD: &[&str] = &["record"];

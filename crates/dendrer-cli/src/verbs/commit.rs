@@ -6,14 +6,17 @@ use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::kernel::step::{self, Inputs, Seeds, Stage, Start};
 use dendrer::lines::{self, Authors, LineOptions, LinesTally, Recording, Reply};
+use dendrer::record::redacted;
+use dendrer::run::pack::of_run;
 use dendrer::store::prelude::*;
 use dendrer::{Recorder, Repo};
 use dendrer_object::Code;
-use dendrer_object::{RunName, Value};
+use dendrer_object::{REDACTION, RunName, Value};
 use dendrer_view::commit::CommitAnswer;
 
 use crate::context;
 use crate::context::packs;
+use crate::context::redaction::RedactionArgs;
 use crate::context::replies::{self, Heard};
 use crate::context::runs::refuse_unreachable;
 use crate::failure::Failure;
@@ -47,6 +50,8 @@ pub(crate) struct Commit {
     /// place that it writes or has in `reads`. Without `base` that is the newest tick that this process has read
     #[arg(long)]
     pub(crate) causal: bool,
+    #[command(flatten)]
+    pub(crate) redaction: RedactionArgs,
     /// Judge, but write nothing
     #[arg(short = 'n', long)]
     pub(crate) dry_run: bool,
@@ -102,7 +107,7 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         }
     };
     let for_new = [&args.goal, &args.state, &args.policy, &args.pack];
-    if exists && for_new.iter().any(|given| given.is_some()) && !began_so(&repo, &start()?)? {
+    if exists && for_new.iter().any(|given| given.is_some()) && !began_so(&repo, args, &start()?)? {
         return Err(Failure::new(
             Code::E0106,
             format!("{name} exists already, and began otherwise; --goal, --state, --policy and --pack are for a new run"),
@@ -111,7 +116,7 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     }
     context::say_no_key(&repo, out)?;
     let mut recorder = match exists {
-        true => repo.recorder(&name)?,
+        true => goes_on_as(&repo, &name, args)?,
         false => {
             let given = [
                 ("--pack", args.pack.as_deref()),
@@ -121,10 +126,13 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
                 ("--file", Some(args.file.as_str()).filter(|file| *file != "-")),
             ];
             let must_be_so = for_new.iter().any(|given| given.is_some());
-            match repo.begin(&start()?) {
+            let start = start()?;
+            let redactor =
+                args.redaction.redactor(&repo, &name, start.pack.as_ref().map(|bound| &bound.value))?;
+            match repo.begin_redacted(&start, redactor) {
                 Ok(recorder) => recorder,
                 Err(error) if error.code() == Code::E0111 && !args.new => {
-                    goes_on(&repo, &name, &start()?, must_be_so)?
+                    goes_on(&repo, &name, args, &start, must_be_so)?
                 }
                 Err(error) => return Err(not_begun(&name, given, error)),
             }
@@ -137,7 +145,8 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         match recorder.commit() {
             Ok(records) => begun = records.into_iter().next().map(Reply::Begun),
             Err(error) if error.code() == Code::E0111 && !args.new => {
-                recorder = goes_on(&repo, &name, &start()?, for_new.iter().any(|given| given.is_some()))?;
+                recorder =
+                    goes_on(&repo, &name, args, &start()?, for_new.iter().any(|given| given.is_some()))?;
             }
             Err(error) => return Err(Failure::from(error)),
         }
@@ -181,13 +190,20 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
 }
 
 /// Goes on with a run that another process began meanwhile, if it began as it was to begin here.
-fn goes_on(repo: &Repo, name: &RunName, start: &Start, must_be_so: bool) -> Result<Recorder> {
+fn goes_on(repo: &Repo, name: &RunName, args: &Commit, start: &Start, must_be_so: bool) -> Result<Recorder> {
     repo.writer()?.clone().refresh().map_err(dendrer::Error::from)?;
-    if must_be_so && !began_so(repo, start)? {
+    if must_be_so && !began_so(repo, args, start)? {
         let what = format!("{name} was begun by another process meanwhile, and otherwise");
         return Err(Failure::new(Code::E0106, what).note("nothing was committed"));
     }
-    Ok(repo.recorder(name)?)
+    goes_on_as(repo, name, args)
+}
+
+/// Goes on with a run, under the rules of redaction that were asked for.
+fn goes_on_as(repo: &Repo, name: &RunName, args: &Commit) -> Result<Recorder> {
+    let pack = of_run(&repo.run(name)?)?;
+    let redactor = args.redaction.redactor(repo, name, pack.as_ref().map(|pack| pack.value()))?;
+    Ok(repo.recorder_redacted(name, redactor)?)
 }
 
 /// Reports E0407 (moved), not E0111 (exists), if another process began the run first.
@@ -212,13 +228,18 @@ fn not_begun(run: &RunName, given: [(&str, Option<&str>); 5], error: dendrer::Er
 }
 
 /// Whether a run began with these terms: then a whole command can be repeated.
-fn began_so(repo: &Repo, start: &Start) -> Result<bool> {
+fn began_so(repo: &Repo, args: &Commit, start: &Start) -> Result<bool> {
     let trace = repo.run(&start.run)?;
     let recorded = trace.start();
     // Without its seed, of which an erasure leaves none, the record cannot be made again.
     let Some(seed) = recorded.body().seed() else { return Ok(false) };
     let inputs = Inputs { clock: recorded.header().ts, seeds: Seeds::recorded(seed) };
-    let (again, _) = step::begin(repo.info().id, start, inputs).map_err(dendrer::Error::from)?;
+    // The version of the rules by which secrets were taken out is not how a run begins.
+    let redactor =
+        args.redaction.redactor(repo, &start.run, start.pack.as_ref().map(|bound| &bound.value))?;
+    let redaction = recorded.content().get(REDACTION).cloned();
+    let start = Start { redaction, ..redacted::start(&redactor, start) };
+    let (again, _) = step::begin(repo.info().id, &start, inputs).map_err(dendrer::Error::from)?;
     Ok(again.id() == recorded.id())
 }
 

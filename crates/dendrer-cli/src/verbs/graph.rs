@@ -423,7 +423,9 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
             .note("--as gives the run another name"));
     }
     context::say_no_key(&repo, out)?;
-    let terms = GraphTerms { run: name.clone(), graph, children: &checked.children, pack: &source, inputs };
+    let redactor = Some(repo.redactor(Some(source.pack.value()))?);
+    let children = &checked.children;
+    let terms = GraphTerms { run: name.clone(), graph, children, pack: &source, inputs, redactor };
     let executor = |asked: &EdgeRequest| executors[&*asked.call].ask(asked);
     let made = repo.run_graph(&terms, &executor);
     context::close(repo)?;

@@ -28,6 +28,7 @@ use dendrer_wire::import::{
 use crate::context;
 use crate::context::packs;
 use crate::context::packs::load;
+use crate::context::redaction::RedactionArgs;
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::Global;
@@ -71,6 +72,8 @@ pub(crate) struct Import {
     /// What the run was to achieve
     #[arg(long)]
     pub(crate) goal: Option<String>,
+    #[command(flatten)]
+    pub(crate) redaction: RedactionArgs,
     /// Import although the same trace is in the store already
     #[arg(long)]
     pub(crate) again: bool,
@@ -157,6 +160,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         if let Ok(store) = context::read_store(global) {
             check_new(args, &*store, &plan)?;
         }
+        plan = plan.redacted(args.redaction.redactor_alone(pack.as_ref().map(|pack| pack.pack.value()))?);
         let errors = match &pack {
             None => Vec::new(),
             Some(pack) => {
@@ -167,10 +171,13 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         };
         return out.answer(&answer(args, &plan, None, RuleFaults { errors, ..RuleFaults::default() }));
     }
+    let name = plan.start.run.clone();
     let repo = context::write_store(global)?;
     let store = repo.writer()?;
     check_new(args, store, &plan)?;
     context::say_no_key(&repo, out)?;
+    let of_pack = pack.as_ref().map(|pack| pack.pack.value());
+    let plan = plan.redacted(args.redaction.redactor(&repo, &name, of_pack)?);
     let progress = source.watched(global, "bytes recorded");
     let mut settled = 0;
     let result = import::record(store, &mut source, &plan, Box::new(World::default()), &mut |more| {

@@ -4,6 +4,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use clap::Args;
+use dendrer::redact::RedactionProfile;
 use dendrer::repo::{self, Repo};
 use dendrer::store::StoreError;
 use dendrer::store::embedded::{Embedded, Options};
@@ -19,7 +20,7 @@ use crate::context::STORE_DIR;
 use crate::context::keys;
 use crate::failure::Failure;
 use crate::failure::Result;
-use crate::global::Global;
+use crate::global::{Global, profile_arg};
 use crate::out::Out;
 use crate::out::files;
 
@@ -28,6 +29,9 @@ use crate::out::files;
 pub(crate) struct Init {
     /// Where; here if not given
     pub(crate) dir: Option<String>,
+    /// By which rules secrets are taken out of what is recorded here
+    #[arg(long, value_name = "RULES", default_value = "default", value_parser = profile_arg)]
+    pub(crate) redact: RedactionProfile,
 }
 
 /// Tells whether a store was made, as far as that is known.
@@ -67,7 +71,7 @@ pub(crate) fn run(global: &Global, args: &Init, out: &mut Out) -> Result {
     let verifier = key.verifier_key().clone();
     let made = || -> Result<()> {
         let trust: Arc<dyn Trust> = trust.clone();
-        let repo = Repo::create(&path, id, &key, &trust).map_err(|error| match error {
+        let repo = Repo::create_with(&path, id, &key, &trust, args.redact).map_err(|error| match error {
             dendrer::Error::Store(StoreError::Io { action: "make", path, source }) => {
                 Failure::new(Code::E0801, format!("cannot make {}", path.display()))
                     .at("cause", source.to_string())

@@ -108,7 +108,12 @@ impl Tally {
 
 /// Imports a file, and reduces it under the pack of a domain. Returns what the program says of the reduction.
 fn import_file(place: &Place, domain: Domain, file: &Path, s0: Option<Vec<u8>>) -> Result<Value, String> {
-    let ran = place.run(&["import", file.to_str().unwrap(), "--run", "source", "-q"]);
+    let mut args = vec!["import", file.to_str().unwrap(), "--run", "source", "-q"];
+    // A password is what these runs are about, and a rule of their pack reads it.
+    if std::fs::read(file).unwrap().windows(15).any(|part| part == b"update_password") {
+        args.extend(["--redact", "none"]);
+    }
+    let ran = place.run(&args);
     if ran.code != 0 {
         return Err(format!("import with exit code {}: {}", ran.code, ran.stderr));
     }

@@ -46,6 +46,7 @@ mod rebase;
 mod recording;
 mod regression;
 mod restore;
+mod secrets;
 mod support;
 mod terminal;
 mod tour;

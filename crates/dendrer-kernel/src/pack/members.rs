@@ -19,7 +19,7 @@ const fn member(name: &'static str, in_terms: bool, in_comparison: bool) -> Memb
 }
 
 /// All members, in the order of the documentation.
-pub const MEMBERS: [Member; 22] = [
+pub const MEMBERS: [Member; 23] = [
     member("name", true, true),
     member("version", true, true),
     member("words", true, true),
@@ -41,6 +41,7 @@ pub const MEMBERS: [Member; 22] = [
     member("progress_contracts", false, false),
     member("progress", false, false),
     member("merge", true, true),
+    member("redact", true, true),
     member("tests", true, true),
 ];
 

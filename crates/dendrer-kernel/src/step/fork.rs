@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dendrer_object::delta::Delta;
 use dendrer_object::record::{Author, Header, Kind, Link, Record, Rel, SealError, Seed};
 use dendrer_object::value::Object;
-use dendrer_object::{Digest, Intent, RunName, Value};
+use dendrer_object::{Digest, Intent, REDACTION, RunName, Value};
 
 use super::terms::{Terms, read_pack};
 use super::{
@@ -26,6 +26,8 @@ pub struct Fork {
     pub about: Object,
     /// The change of state with which it begins.
     pub set: Delta,
+    /// By which rules secrets were taken out of this, and how many of each kind; `None` where nothing looked for them.
+    pub redaction: Option<Value>,
     /// The rules that every state must keep from here on, where they are not the parent's.
     pub policy: Option<Vec<Value>>,
     /// The pack in force from here on, where it is not the parent's.
@@ -35,7 +37,14 @@ pub struct Fork {
 impl Fork {
     /// A fork under the terms of its parent.
     pub fn new(run: RunName) -> Fork {
-        Fork { run, about: Object::default(), set: Delta::default(), policy: None, pack: None }
+        Fork {
+            run,
+            about: Object::default(),
+            set: Delta::default(),
+            redaction: None,
+            policy: None,
+            pack: None,
+        }
     }
 }
 
@@ -66,6 +75,7 @@ pub fn fork(
     let mut marker = Intent::new(FORK.parse().expect("a type of the ontology"), KERNEL);
     marker.author = Author::Kernel;
     marker.members.push((FORK_MEMBER.into(), Value::Object(fork.about.clone())));
+    marker.members.extend(fork.redaction.clone().map(|redaction| (REDACTION.into(), redaction)));
     marker.delta = Some(fork.set.clone());
     let marker = make_marker(&mut head, marker, inputs.behind(1))?;
     Ok((begin, marker, head))
@@ -84,6 +94,7 @@ fn begin_fork(parent: &RunState, fork: &Fork, inputs: Inputs) -> Result<(Record,
         ("stage", Value::from(parent.stage as u64)),
         ("state_root", Value::from(parent.state.digest())),
     ];
+    content.extend(fork.redaction.clone().map(|redaction| (REDACTION, redaction)));
     content.extend(fork.policy.as_ref().map(|rules| ("policy", Value::array(rules.iter().cloned()))));
     if let Some(bound) = &fork.pack {
         content.push(("pack", bound.value.clone()));
@@ -152,6 +163,7 @@ impl RunState {
         let content = record.content();
         let text = |name: &str| content.get(name).and_then(Value::as_str).map(Arc::<str>::from);
         let fork = Fork {
+            redaction: content.get(REDACTION).cloned(),
             policy: content
                 .get("policy")
                 .and_then(Value::as_array)

@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dendrer_kernel::counters::Counters;
 use dendrer_kernel::expr::{Budget, Env, Expr, Scope, Truth};
 use dendrer_kernel::unknown::{self, Since};
-use dendrer_object::{Digest, Pointer, RunName, Value};
+use dendrer_object::{Digest, Pointer, REDACTION, RunName, Value};
 use dendrer_store::{RunSummary, Store};
 
 use crate::casebook;
@@ -75,6 +75,8 @@ pub struct ListedRun {
     pub stage: Option<Value>,
     /// Whether its data is synthetic, as recorded.
     pub synthetic: Option<Value>,
+    /// The rules by which secrets were taken out of its beginning, by name; `None` where nothing looked for them.
+    pub redaction: Option<Value>,
     /// The run and tick it was forked from.
     pub forked_from: Option<(String, u64)>,
     /// Whether it was found intact as it is now.
@@ -180,12 +182,14 @@ impl ListedRun {
         let verified = known.get(summary.name.as_str()) == Some(&summary.head.id);
         let casebook = casebook::is_of(store, &summary.name)?;
         let stage = start.get("stage").cloned();
+        let redaction = start.get(REDACTION).and_then(|one| one.get("rules")?.get("name").cloned());
         let synthetic = meta.and_then(|meta| meta.get("synthetic").cloned());
         Ok(ListedRun {
             summary,
             goal,
             stage,
             synthetic,
+            redaction,
             forked_from,
             verified,
             casebook,

@@ -30,6 +30,7 @@ use dendrer_store::prelude::*;
 use crate::error::Error;
 use crate::pack;
 use crate::recorder::{Environment, Recorder};
+use crate::redact::Redactor;
 use crate::repo::Repo;
 use crate::run::casebook_name;
 use crate::run::declared;
@@ -60,6 +61,8 @@ pub struct ForkTerms {
     pub replace: BTreeMap<u64, ReplacedAnswer>,
     /// The agent that went wrong, where the fork is its restoration from before that (dendrer paper 7).
     pub restored: Option<Arc<str>>,
+    /// What takes secrets out of it and of what is recorded behind it.
+    pub redactor: Option<Arc<Redactor>>,
     /// Which of the parent's later intents are carried on, where that is asked.
     pub selection: Selection,
     /// What the marker says of the run whose intents go on here, where this is a rebase.
@@ -80,6 +83,7 @@ impl ForkTerms {
             pack: None,
             replace: BTreeMap::new(),
             restored: None,
+            redactor: None,
             selection: Selection::default(),
             rebased: None,
             left_out: None,
@@ -214,7 +218,11 @@ impl Forked {
 impl Repo {
     /// Forks a run at a tick. The caller commits what was gathered, or discards it.
     pub fn fork(&self, parent: &Trace, tick: u64, terms: &ForkTerms) -> Result<(Recorder, Forked), Error> {
-        fork(parent, self.writer()?, tick, terms, self.environment())
+        let mut terms = terms.clone();
+        if terms.redactor.is_none() {
+            terms.redactor = Some(self.redactor(None)?);
+        }
+        fork(parent, self.writer()?, tick, &terms, self.environment())
     }
 }
 
@@ -312,7 +320,8 @@ pub(super) fn fork_as_told(
             other
         }
     };
-    let (recorder, marker) = Recorder::fork(store, &head, &kernel_terms, reducer, surroundings)?;
+    let (recorder, marker) =
+        Recorder::fork(store, &head, &kernel_terms, reducer, surroundings, terms.redactor.clone())?;
     let state_root = head.state().digest();
     Ok((recorder, Forked { tick, replayed_from, state_root, changed, marker, left_out: None }))
 }

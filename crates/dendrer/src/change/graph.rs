@@ -2,6 +2,7 @@
 //! (Mynd Labs research note R-001).
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::mpsc;
 
@@ -11,12 +12,15 @@ use dendrer_graph::{Graph, form};
 use dendrer_kernel::step::{Outcome, Start};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::{Author, Link, Record, Rel};
-use dendrer_object::{Digest, EDGE, Intent, Object, Pointer, RunName, Value};
+use dendrer_object::value::first_difference;
+use dendrer_object::{Digest, EDGE, Intent, Object, Pointer, REDACTION, RunName, Value};
 use dendrer_store::Shared;
 
 use crate::error::{Error, GraphRefused};
 use crate::pack::{Files, Source};
+use crate::record::redacted;
 use crate::recorder::{Environment, Recorder};
+use crate::redact::{Redactor, TakenSecrets};
 use crate::repo::Repo;
 use crate::run::frontier::{functions_of, graph_run};
 use crate::trace::Trace;
@@ -37,6 +41,18 @@ pub struct GraphTerms<'t> {
     pub pack: &'t Source,
     /// The inputs, by name.
     pub inputs: BTreeMap<String, Value>,
+    /// What takes secrets out of inputs and answers. The graph takes what is recorded, so that its replay is the same.
+    pub redactor: Option<Arc<Redactor>>,
+}
+
+impl GraphTerms<'_> {
+    /// Says on a record by which rules secrets were taken out of it. What is computed from clean values is clean.
+    fn noted(&self, intent: Intent, taken: &TakenSecrets) -> Intent {
+        match &self.redactor {
+            Some(redactor) => intent.carrying(REDACTION, redacted::sealed(redactor, taken)),
+            None => intent,
+        }
+    }
 }
 
 /// A graph that was run.
@@ -73,21 +89,34 @@ pub fn run_graph(
             return Err(GraphRefused::NoInput(input).into());
         }
     }
-    let functions = functions_of(terms.pack.pack.value());
     let form = form::to_value(terms.graph, terms.children);
+    let mut inputs = terms.inputs.clone();
+    if let Some(redactor) = &terms.redactor {
+        // What the graph says is the program, and stays.
+        if let Some(held) = first_difference(&form, &redactor.value(&form).0) {
+            return Err(GraphRefused::HoldsSecret(held.path.dotted()).into());
+        }
+        for (name, value) in &mut inputs {
+            let named = redactor.value(&Value::record([(name.as_str(), value.clone())])).0;
+            *value = named.get(name).cloned().unwrap_or(Value::Null);
+        }
+    }
+    let functions = functions_of(terms.pack.pack.value());
     let mut start = with_places(terms.pack)?.bind(Start::new(terms.run.clone()))?;
     start.graph = Some(form.clone());
-    let given = terms.inputs.iter().map(|(name, value)| (name.as_str(), value.clone()));
+    let given = inputs.iter().map(|(name, value)| (name.as_str(), value.clone()));
     start.meta = Some(Value::record([("inputs", Value::record(given))]));
+    if let Some(redactor) = &terms.redactor {
+        start = redacted::start(redactor, &start);
+    }
     let mut recorder = Recorder::begin(store, &start, surroundings)?;
     recorder.commit()?;
     let mut known: BTreeMap<String, Value> = BTreeMap::new();
     let found = loop {
-        let found =
-            evaluate(terms.graph, terms.children, &functions, &terms.inputs, &mut |asked: &EdgeRequest| {
-                known.get(&asked.path).cloned()
-            })
-            .map_err(GraphRefused::Node)?;
+        let found = evaluate(terms.graph, terms.children, &functions, &inputs, &mut |asked: &EdgeRequest| {
+            known.get(&asked.path).cloned()
+        })
+        .map_err(GraphRefused::Node)?;
         let due: Vec<&EdgeRequest> = found.due().collect();
         if due.is_empty() {
             break found;
@@ -117,7 +146,8 @@ pub fn run_graph(
         format!("{} nodes of {}; its replay gave the same output", found.nodes.len(), terms.graph.name);
     let result = [("output", output), ("status", Value::from("ok"))];
     let done = done.with("intent", Value::record([("description", Value::from(words))]));
-    let done = done.with("result", Value::record(result)).with_delta(Delta(ops));
+    let done = terms
+        .noted(done.with("result", Value::record(result)).with_delta(Delta(ops)), &TakenSecrets::default());
     let record = propose(&mut recorder, &done, "the end of the run")?;
     recorder.end()?;
     recorder.commit()?;
@@ -180,16 +210,21 @@ fn ask(
             ("path", Value::from(asked.path.as_str())),
         ]);
         let intent = Intent::new(type_name.parse().expect("a type of the ontology"), &terms.graph.name);
-        intent.with("action", action).of_edge(edge)
+        intent.with("action", action).carrying(EDGE, edge)
     };
     let mut requests = Vec::with_capacity(due.len());
     for asked in due {
-        requests.push(propose(recorder, &members(asked, "action.request"), &asked.path)?.id());
+        let request = terms.noted(members(asked, "action.request"), &TakenSecrets::default());
+        requests.push(propose(recorder, &request, &asked.path)?.id());
     }
     recorder.commit()?;
     let (sender, answers) = mpsc::channel();
     let mut made: Vec<(String, Value)> = Vec::with_capacity(due.len());
     let mut failed: Option<Error> = None;
+    let clean = |value: Value| match &terms.redactor {
+        Some(redactor) => redactor.value(&value),
+        None => (value, TakenSecrets::default()),
+    };
     let next = AtomicUsize::new(0);
     let take = || {
         let at = next.fetch_add(1, Ordering::Relaxed);
@@ -200,12 +235,13 @@ fn ask(
             let sender = sender.clone();
             let work = move || {
                 while let Some((at, asked)) = take() {
-                    if sender.send((at, executor(asked))).is_err() {
+                    let answer = executor(asked).map(clean);
+                    if sender.send((at, answer)).is_err() {
                         return;
                     }
                 }
             };
-            // If the system has no thread left, those that are there ask the rest; if there is none, this one does.
+            // If the system has no thread left, those that are there ask the rest, or else this one does.
             if std::thread::Builder::new().spawn_scoped(scope, work.clone()).is_err() {
                 work();
                 break;
@@ -217,21 +253,26 @@ fn ask(
             let mut intent = members(asked, "action.result");
             intent.author = Author::Runtime;
             intent.links.push(Link { rel: Rel::CausedBy, hash: requests[at] });
+            let mut taken_out = TakenSecrets::default();
             let recorded = match &answer {
-                Ok(value) => {
+                Ok((value, taken)) => {
+                    taken_out.add(taken);
                     let result = [("output", value.clone()), ("status", Value::from("ok"))];
                     let set = Op::set(Pointer::of(["edges", &asked.path]), value.clone());
                     intent.with("result", Value::record(result)).with_delta(Delta(vec![set]))
                 }
                 Err(why) => {
+                    let why =
+                        terms.redactor.as_ref().map_or_else(|| why.clone(), |redactor| redactor.text(why).0);
                     let error = Value::record([("message", Value::from(why.as_str()))]);
                     intent.with("result", Value::record([("error", error), ("status", Value::from("error"))]))
                 }
             };
+            let recorded = terms.noted(recorded, &taken_out);
             let kept = propose(recorder, &recorded, &asked.path).and_then(|_| recorder.commit());
             match (kept, answer) {
                 (Err(error), _) => drop(failed.get_or_insert(error)),
-                (Ok(_), Ok(value)) => made.push((asked.path.clone(), value)),
+                (Ok(_), Ok((value, _))) => made.push((asked.path.clone(), value)),
                 (Ok(_), Err(why)) => {
                     let (path, call) = (asked.path.clone(), asked.call.clone());
                     failed.get_or_insert(GraphRefused::Edge { path, call, why }.into());
@@ -277,7 +318,7 @@ pub fn inject(
         let set = Op::set(Pointer::of(["edges", &path]), value.clone());
         let intent = intent
             .with("action", member("action"))
-            .of_edge(member(EDGE))
+            .carrying(EDGE, member(EDGE))
             .with("fork_type", Value::from("injection"))
             .with("result", Value::record([("output", value), ("status", Value::from("ok"))]))
             .with_delta(Delta(vec![set]));

@@ -9,7 +9,7 @@ use dendrer_kernel::pack::{Pack, extend};
 use dendrer_kernel::step::{Extension, RaisedDoor, Stage, Start, VIOLATION, given_state};
 use dendrer_kernel::unknown::{self, Since, UnknownPlaces};
 use dendrer_object::record::{Author, Link, Record};
-use dendrer_object::{Code, Digest, Pointer, RunName, TypeName, Value};
+use dendrer_object::{Code, Digest, Pointer, REDACTION, RunName, TypeName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
@@ -246,6 +246,7 @@ fn begin_again(
         },
         state: s0.unwrap_or_else(|| given_state(&content)),
         meta: content.get("meta").cloned(),
+        redaction: content.get(REDACTION).cloned(),
         inputs: Some(with_member(content.get("inputs").cloned(), "reduced_from", from)),
         ..Start::new(name)
     })

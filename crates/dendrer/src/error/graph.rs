@@ -23,6 +23,9 @@ pub enum GraphRefused {
     /// The pack cannot declare what a graph writes.
     #[error("the pack cannot declare `edges`, `nodes` and `output`: {0}")]
     Pack(String),
+    /// The graph itself holds what looks like a secret.
+    #[error("the graph holds what looks like a secret, at {0}; make it an input or an edge")]
+    HoldsSecret(String),
     /// An input has no value.
     #[error("the graph has an input {0}, and no value for it was given")]
     NoInput(String),
@@ -84,7 +87,7 @@ impl GraphRefused {
             GraphRefused::NotGraph(_) | GraphRefused::NoEdge { .. } => Code::E0938,
             GraphRefused::Malformed { .. } => Code::E0301,
             GraphRefused::Rules | GraphRefused::Pack(_) => Code::E0905,
-            GraphRefused::NoInput(_) => Code::E0934,
+            GraphRefused::NoInput(_) | GraphRefused::HoldsSecret(_) => Code::E0934,
             GraphRefused::Node(_) => Code::E0935,
             GraphRefused::Edge { .. } => Code::E0936,
             GraphRefused::Diverged { .. } => Code::E0937,

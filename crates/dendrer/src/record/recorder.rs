@@ -1,9 +1,10 @@
 //! Recording: intents in, through the kernel, onto the end of a run.
 //!
 //! Intents are gathered into groups: [`Recorder::propose`] judges and seals, [`Recorder::commit`] makes what was
-//! gathered durable. Nothing is acknowledged before that. If a group cannot be appended, the recorder stands
-//! again where the store stands, and nothing retries by itself.
+//! gathered durable. Nothing is acknowledged before that. If a group cannot be appended, the recorder is
+//! again where the store is, and nothing retries by itself.
 
+use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::ops::ControlFlow;
@@ -18,11 +19,13 @@ use dendrer_kernel::step::{
     self, Anomaly, Extension, Finding, Inputs, LineFault, Outcome, Pick, Picked, RunState, Seeds, Start,
 };
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, cut};
-use dendrer_object::{Delta, Intent, KEY, Pointer, RunName, Value};
+use dendrer_object::{Delta, Intent, KEY, Pointer, REDACTION, RunName, Value};
 use dendrer_store::prelude::*;
 use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
 
 use crate::error::Error;
+use crate::record::redacted;
+use crate::redact::{RedactionProfile, Redactor};
 use crate::run::casebook_name;
 use crate::run::pack;
 use crate::run::snapshot::{OUTWEIGH, outweigh, weight};
@@ -44,6 +47,8 @@ pub struct Recorder {
     snapshots: Snapshots,
     keys: Keys,
     others: Option<WrittenByOthers>,
+    /// Takes secrets out of what is proposed.
+    redactor: Option<Arc<Redactor>>,
 }
 
 /// The places that others than an agent wrote behind a tick.
@@ -141,7 +146,10 @@ fn is_repetition(first: &Record, intent: &Intent, takes_delta: bool) -> Result<b
         recorded.members.retain(|(name, _)| &**name != "effect");
     }
     let bare = |intent: &Intent| {
-        let mut bare = Intent { base: None, noted: Vec::new(), reads: Vec::new(), ..intent.clone() };
+        // By which rules secrets were taken out is not what a line says.
+        let mut intent = intent.clone();
+        intent.members.retain(|(name, _)| &**name != REDACTION);
+        let mut bare = Intent { base: None, noted: Vec::new(), reads: Vec::new(), ..intent };
         bare.links.sort();
         bare
     };
@@ -195,6 +203,23 @@ impl Recorder {
             snapshots: Snapshots::default(),
             keys: Keys::default(),
             others: None,
+            redactor: None,
+        }
+    }
+
+    /// Takes secrets out of what is proposed from now on. The beginning of a run is not: [`redacted::start`] does that.
+    pub fn redacting(mut self, redactor: Option<Arc<Redactor>>) -> Recorder {
+        self.redactor = redactor;
+        self
+    }
+
+    /// An intent as it is judged. One that was redacted before it came here is taken as it is.
+    fn redacted<'i>(&self, intent: &'i Intent) -> Cow<'i, Intent> {
+        match &self.redactor {
+            Some(redactor) if intent.member(REDACTION).is_none() => {
+                Cow::Owned(redacted::intent(redactor, intent))
+            }
+            _ => Cow::Borrowed(intent),
         }
     }
 
@@ -205,13 +230,19 @@ impl Recorder {
         fork: &step::Fork,
         reducer: Box<dyn Reducer + Send + Sync>,
         mut surroundings: Box<dyn Environment>,
+        redactor: Option<Arc<Redactor>>,
     ) -> Result<(Recorder, Record), Error> {
         casebook_name::refuse_name(&fork.run)?;
         casebook_name::refuse_label(store, &fork.run)?;
         let inputs = Inputs { clock: surroundings.now(), seeds: Seeds::of_secret(surroundings.seed().0) };
-        let (begin, marker, head) = step::fork(parent, fork, inputs)?;
-        let mut recorder =
-            Recorder::at(store.clone(), surroundings, reducer, head, vec![begin, marker.clone()]);
+        let clean = redactor.as_ref().map(|redactor| {
+            let (about, set, redaction) = redacted::fork(redactor, &fork.about, &fork.set);
+            step::Fork { about, set, redaction: Some(redaction), ..fork.clone() }
+        });
+        let (begin, marker, head) = step::fork(parent, clean.as_ref().unwrap_or(fork), inputs)?;
+        let group = vec![begin, marker.clone()];
+        let recorder = Recorder::at(store.clone(), surroundings, reducer, head, group);
+        let mut recorder = recorder.redacting(redactor);
         recorder.follow(inputs.behind(1))?;
         Ok((recorder, marker))
     }
@@ -304,6 +335,7 @@ impl Recorder {
         dry: bool,
         causal: Option<u64>,
     ) -> Result<Guarded, Error> {
+        let intent = &*self.redacted(intent);
         if !dry {
             self.catch_up()?;
         }
@@ -448,6 +480,14 @@ impl Recorder {
     /// As [`Recorder::propose`] for several intents in order: the same records, at less cost. Fails with the index
     /// of an intent that cannot be sealed, or whose module a limit ended; what comes out before it is gathered, what follows is not looked at.
     pub fn propose_each(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, (usize, Error)> {
+        let redacted: Vec<Intent>;
+        let intents = match self.redactor {
+            None => intents,
+            Some(_) => {
+                redacted = intents.iter().map(|intent| self.redacted(intent).into_owned()).collect();
+                &redacted
+            }
+        };
         match self.unknown_link(intents) {
             None => self.step_each(intents),
             // The store would turn the whole group down; what stands before the intent is not its fault.
@@ -547,7 +587,8 @@ impl Recorder {
     /// Puts the refusal of a line on record that is no intent, or that speaks for an author who did not write it.
     pub fn refuse_line(&mut self, line: &Value, fault: LineFault) -> Result<Outcome, Error> {
         let inputs = self.inputs();
-        let outcome = step::refuse_line(&mut self.head, line, fault, inputs)?;
+        let clean = self.redactor.as_ref().map(|redactor| redactor.value(line).0);
+        let outcome = step::refuse_line(&mut self.head, clean.as_ref().unwrap_or(line), fault, inputs)?;
         outcome.records().into_iter().for_each(|record| self.gather(record.clone()));
         self.follow(inputs)?;
         Ok(outcome)
@@ -731,15 +772,31 @@ fn is_imported(trace: &Trace) -> bool {
     trace.lineage().len() == 1 && has("source") && !has("reduced_from")
 }
 
+/// The member of the first record of a log with the profile by which its runs are redacted; none for the default.
+pub const REDACT: &str = "redact";
+
 /// Writes the first record of a store's log: the key under which its checkpoints are signed. Binds key and log, so
 /// that neither can be exchanged alone.
 pub fn begin_log(store: &mut dyn Store, surroundings: &mut dyn Environment) -> Result<Record, Error> {
+    begin_log_with(store, surroundings, RedactionProfile::Default)
+}
+
+/// As [`begin_log`], for a store whose runs are redacted by another profile where nothing else is asked for.
+pub fn begin_log_with(
+    store: &mut dyn Store,
+    surroundings: &mut dyn Environment,
+    profile: RedactionProfile,
+) -> Result<Record, Error> {
     let info = store.info();
-    let content = Value::record([
+    let mut content = vec![
         ("format", Value::from(info.format)),
         ("purpose", Value::from("log")),
         ("verifier", Value::from(info.key.to_string())),
-    ]);
+    ];
+    if profile != RedactionProfile::Default {
+        content.push((REDACT, Value::from(profile.as_str())));
+    }
+    let content = Value::record(content);
     let header = Header {
         store: info.id,
         kind: Kind::Key,

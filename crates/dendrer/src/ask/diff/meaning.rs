@@ -15,14 +15,25 @@ use dendrer_object::number::round_half_even;
 use dendrer_object::pointer::array_index;
 use dendrer_object::record::{Author, Field, Record};
 use dendrer_object::value::{Difference, Object, differences};
-use dendrer_object::{Digest, KEY, Number, ORIGIN, Pointer, Value, json};
+use dendrer_object::{Digest, KEY, Number, ORIGIN, Pointer, REDACTION, Value, json};
 
 use super::{DiffChange, DiffHidden, DiffKind, DiffSides, STATE};
 
 /// Members of the content that say where, when and how expensively something was done, or under which id: never what. The
 /// commitments in `context`, which an import is checked against, are salted, and two of one value are not equal.
-const NOT_COMPARED: [&str; 10] =
-    ["context", "goal_id", "inputs", KEY, "metrics", ORIGIN, "pack_text", "proposed", "seq", "state_root"];
+const NOT_COMPARED: [&str; 11] = [
+    "context",
+    "goal_id",
+    "inputs",
+    KEY,
+    "metrics",
+    ORIGIN,
+    "pack_text",
+    "proposed",
+    REDACTION,
+    "seq",
+    "state_root",
+];
 
 const CONFIDENCE: &str = "/intent/confidence";
 const DELTA: &str = "/delta";

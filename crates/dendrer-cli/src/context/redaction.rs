@@ -1,0 +1,35 @@
+//! By which rules secrets are taken out of what a command records.
+
+use std::sync::Arc;
+
+use clap::Args;
+use dendrer::redact::{RedactionProfile, Redactor};
+use dendrer::repo::{self, RedactionChoice, Repo};
+use dendrer_object::{RunName, Value};
+
+use crate::failure::Result;
+use crate::global::profile_arg;
+
+/// Flags of verbs that record what others wrote.
+#[derive(Debug, Args)]
+pub(crate) struct RedactionArgs {
+    /// By which rules secrets are taken out: default, carl/1 or none; as the store was made if not given
+    #[arg(long, value_name = "RULES", value_parser = profile_arg)]
+    pub(crate) redact: Option<RedactionProfile>,
+    /// Mark what was taken with a keyed tag, so that equal secrets of a run stay visibly equal
+    #[arg(long)]
+    pub(crate) redact_tags: bool,
+}
+
+impl RedactionArgs {
+    /// Makes the rules for a run under a pack.
+    pub(crate) fn redactor(&self, repo: &Repo, run: &RunName, pack: Option<&Value>) -> Result<Arc<Redactor>> {
+        let choice = RedactionChoice { profile: self.redact, tags_of: self.redact_tags.then(|| run.clone()) };
+        Ok(repo.redactor_of(&choice, pack)?)
+    }
+
+    /// Makes the rules where there is no store: without tags.
+    pub(crate) fn redactor_alone(&self, pack: Option<&Value>) -> Result<Arc<Redactor>> {
+        Ok(repo::redactor(self.redact.unwrap_or_default(), pack, None)?)
+    }
+}

@@ -1,0 +1,166 @@
+//! Redaction before the seal: no secret reaches a file, an answer or an error (witness-log paper 2.4).
+
+use std::path::Path;
+
+use dendrer_object::Value;
+
+use crate::support::Place;
+
+const PAGE: &str = include_str!("../../../../docs/redaction.md");
+
+/// A token that is put together here, so that no scanner takes this file for a leak.
+fn pat(seed: u64) -> String {
+    let alphabet = b"ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789";
+    let mut number = seed + 1;
+    let body = (0..36).map(|_| {
+        number = number.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
+        char::from(alphabet[(number >> 33) as usize % alphabet.len()])
+    });
+    format!("ghp{}{}", "_", body.collect::<String>())
+}
+
+/// Whether some file below a directory holds a text, also in base64 and hex.
+fn holds(dir: &Path, canary: &str) -> Option<String> {
+    for entry in std::fs::read_dir(dir).unwrap() {
+        let path = entry.unwrap().path();
+        if path.is_dir() {
+            if let Some(found) = holds(&path, canary) {
+                return Some(found);
+            }
+            continue;
+        }
+        let bytes = std::fs::read(&path).unwrap_or_default();
+        if bytes.windows(canary.len()).any(|window| window == canary.as_bytes()) {
+            return Some(path.display().to_string());
+        }
+    }
+    None
+}
+
+/// The page shows what the program prints.
+#[test]
+fn the_page_of_redaction_shows_what_is_printed() {
+    let place = Place::new();
+    let log = format!(
+        "cloning the repository\ntoken used {}\nDB_PASSWORD: Tr0ub4dor-x9\ntokens_used: 1042\n",
+        pat(1)
+    );
+    std::fs::write(place.path().join("tool.log"), log).unwrap();
+    let block = PAGE.split("```").find_map(|block| block.strip_prefix("console\n")).unwrap();
+    for shown in block.split("$ dendrer ").skip(1) {
+        let (command, expected) = shown.split_once('\n').unwrap();
+        let ran = place.run(&command.split_whitespace().collect::<Vec<_>>());
+        assert_eq!((ran.stdout.as_str(), ran.code), (expected, 1), "{command}: {}", ran.stderr);
+    }
+    std::fs::write(place.path().join("clean.log"), "tokens_used: 3\n").unwrap();
+    assert_eq!(place.run(&["secrets", "test", "clean.log"]).code, 0);
+}
+
+/// W-38, W-39, W-76, X-2: canaries in every field of a recording.
+#[test]
+fn no_canary_is_in_any_file() {
+    let place = Place::with_store();
+    let canary: Vec<String> = (0..12).map(pat).collect();
+    let c = |at: usize| canary[at].as_str();
+    let lines = [
+        format!(
+            r#"{{"type":"observation.add","agent":"{}","goal":"{}","intent":{{"description":"see {}"}}}}"#,
+            c(0),
+            c(1),
+            c(2)
+        ),
+        format!(
+            r#"{{"type":"action.request","action":{{"tool":"get","params":{{"{}":1,"headers":{{"Authorization":"Bearer {}"}}}}}}}}"#,
+            c(3),
+            c(4)
+        ),
+        format!(
+            r#"{{"type":"action.result","action":{{"tool":"get"}},"result":{{"status":"error","error":"{}","output":"{{\"k\":\"{}\"}}"}}}}"#,
+            c(5),
+            c(6)
+        ),
+        format!(
+            r#"{{"type":"memory.write","key":"{}","delta":[{{"set":"/notes/{}","value":["{}"]}}]}}"#,
+            c(7),
+            c(8),
+            c(9)
+        ),
+        // Refused lines are kept, too.
+        format!(r#"{{"type":"observation.add","nonsense":"{}"}}"#, c(10)),
+    ];
+    let state = format!(r#"{{"seen":"{}"}}"#, c(11));
+    std::fs::write(place.path().join("s0.json"), state).unwrap();
+    let args = ["commit", "--run", "r", "--goal", c(1), "--state", "s0.json"];
+    let ran = place.run_with(&args, (lines.join("\n") + "\n").as_bytes());
+    std::fs::remove_file(place.path().join("s0.json")).unwrap();
+    let shown = format!("{}{}", ran.stdout, ran.stderr);
+    place.ok(&["export", "r", "-o", "r.dnd"]);
+    place.ok(&["runs", "--json"]);
+    for (at, canary) in canary.iter().enumerate() {
+        assert_eq!(holds(place.path(), canary), None, "canary {at}");
+        assert!(!shown.contains(canary.as_str()), "canary {at}: {shown}");
+    }
+    assert_eq!(place.run(&["secrets", "scan"]).code, 0);
+    assert!(place.ok(&["verify", "r", "--replay"]).contains("VERIFIED"));
+    // Each record says what took it.
+    let (_, shown) = place.json(&["show", "r@3"]);
+    let text = shown.to_string();
+    assert!(text.contains(r#""redaction":{"rules":{"#) && text.contains(r#""github-pat":2"#), "{text}");
+    // What is asked for is recorded, sealed as such, and found.
+    let line = format!("{{\"type\":\"observation.add\",\"intent\":{{\"description\":\"{}\"}}}}\n", c(2));
+    place.run_with(&["commit", "--run", "open", "--redact", "none"], line.as_bytes());
+    assert!(holds(place.path(), c(2)).is_some());
+    let (code, found) = place.json(&["secrets", "scan"]);
+    let item = found.get("items").unwrap().as_array().unwrap().get(0).unwrap().clone();
+    assert_eq!((code, item.get("run").and_then(Value::as_str)), (1, Some("open")), "{found}");
+    assert!(!found.to_string().contains(c(2)));
+    assert!(place.ok(&["runs"]).contains("(not redacted)"));
+}
+
+/// The profile of a store, that of a pack, tags, and an import.
+#[test]
+fn profiles_packs_and_tags() {
+    let place = Place::new();
+    place.ok(&["init", "--redact", "carl/1"]);
+    let line = "{\"type\":\"observation.add\",\"intent\":{\"monkey\":\"Bonzo\",\"badge\":\"abcd\"}}\n";
+    place.run_with(&["commit", "--run", "a"], line.as_bytes());
+    let (_, shown) = place.json(&["show", "a@1"]);
+    assert!(shown.to_string().contains(r#""monkey":"<redacted>""#), "{shown}");
+    std::fs::write(
+        place.path().join("p.yaml"),
+        "name: p\nversion: v1\nreducer: delta/1\nredact: {names: [badge]}\n",
+    )
+    .unwrap();
+    let args = ["commit", "--run", "b", "--pack", "p.yaml", "--redact", "default", "--redact-tags"];
+    place.run_with(&args, line.repeat(2).as_bytes());
+    let tags = ["b@1", "b@2"].map(|at| {
+        let (_, shown) = place.json(&["show", at]);
+        let text = shown.to_string();
+        assert!(text.contains(r#""monkey":"Bonzo""#), "{text}");
+        text.split(r#""tag":""#).nth(1).unwrap()[..8].to_owned()
+    });
+    assert_eq!(tags[0], tags[1]);
+    std::fs::write(place.path().join("bad.yaml"), "name: p\nversion: v1\nredact: {shapes: {x: \"(\"}}\n")
+        .unwrap();
+    let bad = place.run(&["pack", "check", "bad.yaml"]);
+    assert!(
+        bad.code != 0 && format!("{}{}", bad.stdout, bad.stderr).contains("is no pattern"),
+        "{}",
+        bad.stdout
+    );
+    let chat = format!(
+        r#"[{{"role":"user","content":"use {0}"}},{{"role":"assistant","content":null,"tool_calls":[{{"id":"1","function":{{"name":"login","arguments":"{{\"password\":\"hunter2!\"}}"}}}}]}}]"#,
+        pat(3)
+    );
+    std::fs::write(place.path().join("chat.json"), &chat).unwrap();
+    place.ok(&["import", "chat.json", "--run", "c", "--redact", "default"]);
+    std::fs::remove_file(place.path().join("chat.json")).unwrap();
+    assert_eq!(holds(place.path(), &pat(3)), None);
+    assert_eq!(holds(place.path(), "hunter2!"), None);
+    let (_, call) = place.json(&["show", "c@2"]);
+    assert!(
+        call.to_string().contains(r#""password":{"$redacted":{"kind":"named","len":"short"}}"#),
+        "{call}"
+    );
+    assert_eq!(place.run(&["commit", "--run", "d", "--redact", "some"]).code, 2);
+}

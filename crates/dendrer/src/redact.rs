@@ -1,0 +1,87 @@
+//! Secrets are taken out of what is recorded, before it is judged and sealed (witness-log paper 2.4; `docs/redaction.md`).
+//!
+//! A [`Redactor`] has the rules of a [`RedactionProfile`], those that a pack adds, and values that are known to be secret. It finds secrets
+//! by shape, beside a name, in addresses, by value, and in what a part of a text decodes to. What it takes out of a text becomes
+//! `<redacted:KIND>`; a value that is a secret as a whole becomes `{"$redacted":{"kind":KIND,"len":"short"}}`. No character of the
+//! secret is kept.
+//!
+//! Pure: no clock, chance, environment or I/O; equal rules take the same out of equal values. Taking twice takes nothing more.
+
+mod carl;
+mod names;
+mod rules;
+mod scan;
+mod stream;
+mod taken;
+mod value;
+mod vendor;
+
+use std::sync::Arc;
+
+use dendrer_object::Value;
+
+pub use names::is_secret_name;
+pub use rules::{PackRules, RedactionProfile, RuleError, RulesVersion};
+pub use stream::RedactedStream;
+pub use taken::TakenSecrets;
+pub use vendor::SecretSpan;
+
+use rules::Rules;
+
+/// Takes secrets out. Clones share the rules.
+#[derive(Debug, Clone)]
+pub struct Redactor(Arc<Rules>);
+
+impl Redactor {
+    /// Makes one of a profile, with the rules of a pack and values that are known to be secret. With a key, markers have a keyed tag,
+    /// so that equal secrets stay visibly equal.
+    ///
+    /// # Errors
+    ///
+    /// A pattern of the pack that cannot be compiled.
+    pub fn new(
+        profile: RedactionProfile,
+        pack: &PackRules,
+        known: &[String],
+        tag_key: Option<[u8; 32]>,
+    ) -> Result<Redactor, RuleError> {
+        Ok(Redactor(Arc::new(Rules::new(profile, pack, known, tag_key)?)))
+    }
+
+    /// Name, version and digest of the rules.
+    pub fn rules(&self) -> &RulesVersion {
+        &self.0.version
+    }
+
+    /// Finds the secrets of a text, in order, none overlapping another. Lists nothing under `carl/1` and `none`.
+    pub fn find(&self, text: &str) -> Vec<SecretSpan> {
+        match self.0.profile {
+            RedactionProfile::Default => scan::find(text, &self.0),
+            RedactionProfile::Carl1 | RedactionProfile::None => Vec::new(),
+        }
+    }
+
+    /// A text without its secrets.
+    pub fn text(&self, text: &str) -> (String, TakenSecrets) {
+        scan::text(&self.0, text)
+    }
+
+    /// A value without its secrets: those in texts and names, and values beside the name of one.
+    pub fn value(&self, value: &Value) -> (Value, TakenSecrets) {
+        let mut taken = TakenSecrets::default();
+        let made = match self.0.profile {
+            RedactionProfile::None => value.clone(),
+            RedactionProfile::Carl1 => carl::value(value, &mut taken),
+            RedactionProfile::Default => value::redact(&self.0, value, &mut taken),
+        };
+        (made, taken)
+    }
+
+    /// Takes secrets out of a text that comes in parts.
+    pub fn stream(&self) -> RedactedStream {
+        RedactedStream::new(Arc::clone(&self.0))
+    }
+}
+
+#[cfg(test)]
+mod tests;

@@ -1,0 +1,270 @@
+//! The rules of a profile and of a pack.
+
+use std::collections::BTreeMap;
+use std::fmt;
+use std::str::FromStr;
+use std::sync::Arc;
+
+use aho_corasick::{AhoCorasick, MatchKind};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD, URL_SAFE};
+use dendrer_object::{Digest, Value};
+use regex::Regex;
+use ring::hmac;
+
+use super::{carl, names, vendor};
+
+/// A set of rules, by name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub enum RedactionProfile {
+    /// What dendrer takes.
+    #[default]
+    Default,
+    /// To the letter what the published package takes: `carl-core` 0.2.0 (witness-log paper 2.4).
+    Carl1,
+    /// Nothing.
+    None,
+}
+
+impl RedactionProfile {
+    /// All of them.
+    pub const ALL: [RedactionProfile; 3] =
+        [RedactionProfile::Default, RedactionProfile::Carl1, RedactionProfile::None];
+
+    /// The name, as the command line and a record have it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            RedactionProfile::Default => "default",
+            RedactionProfile::Carl1 => "carl/1",
+            RedactionProfile::None => "none",
+        }
+    }
+}
+
+impl FromStr for RedactionProfile {
+    type Err = RuleError;
+
+    fn from_str(text: &str) -> Result<RedactionProfile, RuleError> {
+        let found = RedactionProfile::ALL.into_iter().find(|profile| profile.as_str() == text);
+        found.ok_or_else(|| RuleError(format!("{text:?} is none of default, carl/1 and none")))
+    }
+}
+
+/// The version of the rules of [`RedactionProfile::Default`]. It rises with any change of what they take.
+const VERSION: &str = "1";
+
+/// How long a value is that is taken wherever it is, at least.
+const KNOWN_MIN: usize = 8;
+
+/// What a pack adds: the member `redact` of it.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct PackRules {
+    /// Names of which every value is a secret.
+    pub names: Vec<String>,
+    /// Patterns of secrets, by kind.
+    pub shapes: BTreeMap<String, String>,
+    /// Patterns of what is never taken.
+    pub keep: Vec<String>,
+    /// Variables of the environment whose values are secrets.
+    pub env: Vec<String>,
+}
+
+/// The pattern of a kind.
+type KindPattern = (Arc<str>, Regex);
+
+/// Why a rule cannot be used, as a sentence.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0}")]
+pub struct RuleError(String);
+
+impl PackRules {
+    /// Reads the member `redact` of a pack.
+    pub fn of_pack(pack: &Value) -> Result<PackRules, RuleError> {
+        let Some(value) = pack.get("redact") else { return Ok(PackRules::default()) };
+        let members = value.as_object().ok_or_else(|| RuleError("redact is an object".to_owned()))?;
+        if let Some((name, _)) =
+            members.iter().find(|(name, _)| !["names", "shapes", "keep", "env"].contains(&&***name))
+        {
+            return Err(RuleError(format!("redact has names, shapes, keep and env, and no {name}")));
+        }
+        let list = |name: &str| -> Result<Vec<String>, RuleError> {
+            let Some(value) = value.get(name) else { return Ok(Vec::new()) };
+            let texts = value.as_array().map(|items| {
+                items.iter().map(|item| item.as_str().map(str::to_owned)).collect::<Option<Vec<_>>>()
+            });
+            texts.flatten().ok_or_else(|| RuleError(format!("redact.{name} is a list of texts")))
+        };
+        let mut shapes = BTreeMap::new();
+        if let Some(value) = value.get("shapes") {
+            let members = value
+                .as_object()
+                .ok_or_else(|| RuleError("redact.shapes is an object of kind to pattern".to_owned()))?;
+            for (kind, pattern) in members.iter() {
+                let pattern = pattern
+                    .as_str()
+                    .ok_or_else(|| RuleError(format!("redact.shapes.{kind} is a pattern")))?;
+                shapes.insert(kind.to_string(), pattern.to_owned());
+            }
+        }
+        let rules = PackRules { names: list("names")?, shapes, keep: list("keep")?, env: list("env")? };
+        rules.compile().map(|_| rules)
+    }
+
+    fn compile(&self) -> Result<(Vec<KindPattern>, Vec<Regex>), RuleError> {
+        let regex = |pattern: &String| {
+            Regex::new(pattern).map_err(|error| {
+                RuleError(format!(
+                    "{pattern:?} is no pattern: {}",
+                    error.to_string().lines().last().unwrap_or_default()
+                ))
+            })
+        };
+        let mut shapes = Vec::new();
+        for (kind, pattern) in &self.shapes {
+            if kind.is_empty()
+                || kind.len() > 64
+                || !kind.bytes().all(|c| c.is_ascii_alphanumeric() || c == b'-' || c == b'_')
+            {
+                return Err(RuleError(format!("{kind:?} is no kind: letters, digits, - and _")));
+            }
+            shapes.push((kind.as_str().into(), regex(pattern)?));
+        }
+        Ok((shapes, self.keep.iter().map(regex).collect::<Result<_, _>>()?))
+    }
+}
+
+/// Name, version and digest of a set of rules, as a record has them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RulesVersion {
+    /// The profile.
+    pub name: Arc<str>,
+    /// Its version.
+    pub version: Arc<str>,
+    /// The digest of all rules, those of the pack included; values that are known to be secret are not part of it.
+    pub digest: Digest,
+}
+
+/// The rules that are applied.
+pub(super) struct Rules {
+    pub(super) profile: RedactionProfile,
+    pub(super) version: RulesVersion,
+    /// Values that are known to be secret, in several writings.
+    pub(super) known: Option<AhoCorasick>,
+    pub(super) shapes: Vec<KindPattern>,
+    pub(super) keep: Vec<Regex>,
+    /// Names of the pack, to be found in a text.
+    pub(super) names: Option<AhoCorasick>,
+    pub(super) own_names: Vec<String>,
+    pub(super) tag_key: Option<hmac::Key>,
+}
+
+impl fmt::Debug for Rules {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Rules").field("version", &self.version).finish_non_exhaustive()
+    }
+}
+
+impl Rules {
+    /// Makes one of a profile, with the rules of a pack and values that are known to be secret. With a key, markers have a keyed tag,
+    /// so that equal secrets stay visibly equal.
+    pub(super) fn new(
+        profile: RedactionProfile,
+        pack: &PackRules,
+        known: &[String],
+        tag_key: Option<[u8; 32]>,
+    ) -> Result<Rules, RuleError> {
+        let (shapes, keep) = pack.compile()?;
+        let text = match profile {
+            RedactionProfile::Default => vendor::text(),
+            RedactionProfile::Carl1 => carl::PATTERNS.join("\n"),
+            RedactionProfile::None => String::new(),
+        };
+        let own = format!("{:?}", (&pack.names, &pack.shapes, &pack.keep));
+        let own = if *pack == PackRules::default() { String::new() } else { own };
+        let digest = Digest::of_parts(&[
+            b"dendrer/redaction/v1\n",
+            profile.as_str().as_bytes(),
+            b"\n",
+            VERSION.as_bytes(),
+            b"\n",
+            text.as_bytes(),
+            own.as_bytes(),
+        ]);
+        let version = RulesVersion { name: profile.as_str().into(), version: VERSION.into(), digest };
+        let finder = |texts: &[String], any_case: bool| {
+            let made = AhoCorasick::builder()
+                .match_kind(MatchKind::LeftmostLongest)
+                .ascii_case_insensitive(any_case)
+                .build(texts);
+            made.map_err(|error| RuleError(error.to_string()))
+        };
+        let values: Vec<String> =
+            known.iter().filter(|value| is_worth_knowing(value)).flat_map(|value| writings(value)).collect();
+        Ok(Rules {
+            profile,
+            version,
+            known: (!values.is_empty()).then(|| finder(&values, false)).transpose()?,
+            shapes,
+            keep,
+            names: (!pack.names.is_empty()).then(|| finder(&pack.names, true)).transpose()?,
+            own_names: pack.names.clone(),
+            tag_key: tag_key.map(|key| hmac::Key::new(hmac::HMAC_SHA256, &key)),
+        })
+    }
+
+    pub(super) fn strength(&self, name: &str) -> Option<names::Strength> {
+        match self.own_names.iter().any(|own| own.eq_ignore_ascii_case(name)) {
+            true => Some(names::Strength::Strong),
+            false => names::strength(name),
+        }
+    }
+
+    /// The marker that replaces a secret in a text.
+    pub(super) fn marker(&self, kind: &str, secret: &str) -> String {
+        match self.tag(secret) {
+            None => format!("<redacted:{kind}>"),
+            Some(tag) => format!("<redacted:{kind}#{tag}>"),
+        }
+    }
+
+    /// Eight hex digits that are equal for equal secrets under one key.
+    pub(super) fn tag(&self, secret: &str) -> Option<String> {
+        let signed = hmac::sign(self.tag_key.as_ref()?, secret.as_bytes());
+        Some(signed.as_ref()[..4].iter().map(|byte| format!("{byte:02x}")).collect())
+    }
+}
+
+/// Whether a known value can be looked for without taking what is no secret: long enough, and no word or number.
+fn is_worth_knowing(value: &str) -> bool {
+    value.len() >= KNOWN_MIN && !names::is_placeholder(value) && !value.starts_with(['/', '.', '~'])
+}
+
+/// A value as it is, in base64, percent-encoded, as JSON escapes it, and in hex.
+fn writings(value: &str) -> Vec<String> {
+    let percent: String = value
+        .bytes()
+        .map(|c| match c.is_ascii_alphanumeric() || matches!(c, b'-' | b'_' | b'.' | b'~') {
+            true => char::from(c).to_string(),
+            false => format!("%{c:02X}"),
+        })
+        .collect();
+    let escaped = Value::from(value).to_string();
+    let hex: String = value.bytes().map(|c| format!("{c:02x}")).collect();
+    let mut all = vec![value.to_owned(), percent, escaped[1..escaped.len() - 1].to_owned(), hex];
+    for encode in [STANDARD.encode(value), URL_SAFE.encode(value)] {
+        all.push(encode.trim_end_matches('=').to_owned());
+    }
+    // In base64 of something longer, all but the ends of the value has one of three forms.
+    for shift in 1..3 {
+        let padded = [&vec![b' '; shift][..], value.as_bytes()].concat();
+        let encoded = STANDARD.encode(&padded);
+        let bare = encoded.trim_end_matches('=');
+        let end = padded.len() / 3 * 4;
+        if end > 4 + KNOWN_MIN {
+            all.push(bare[4..end.min(bare.len())].to_owned());
+        }
+    }
+    all.sort();
+    all.dedup();
+    all
+}

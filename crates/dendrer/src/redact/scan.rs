@@ -1,0 +1,857 @@
+//! Finds secrets in a text: by shape, beside a name, in an address, by value, and in what a part of the text decodes to.
+//!
+//! Every pass is linear: a run of characters is looked at once, a name looks at most at [`VALUE_MAX`] bytes behind it, and a part
+//! that decodes to a text is at most [`DEPTH_MAX`] times decoded.
+
+use std::sync::{Arc, LazyLock};
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+use base64::Engine as _;
+use base64::engine::general_purpose::{STANDARD_NO_PAD, URL_SAFE_NO_PAD};
+
+use super::carl;
+use super::names::{self, HINTS, Strength};
+use super::rules::{RedactionProfile, Rules};
+use super::taken::TakenSecrets;
+use super::vendor::{self, SecretSpan};
+
+/// How long a value beside a name may be.
+pub(super) const VALUE_MAX: usize = 8 << 10;
+
+/// How long a private key may be; a longer one ends there.
+pub(super) const PRIVATE_KEY_MAX: usize = 16 << 10;
+
+/// How often what was decoded is decoded again.
+const DEPTH_MAX: usize = 2;
+
+/// The longest run that is decoded.
+const DECODED_MAX: usize = 1 << 20;
+
+static NAMES: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    AhoCorasick::builder()
+        .kind(Some(AhoCorasickKind::DFA))
+        .ascii_case_insensitive(true)
+        .build(HINTS)
+        .expect("some short texts")
+});
+
+/// Finds the secrets of a text, in order, none overlapping another.
+pub(super) fn find(text: &str, rules: &Rules) -> Vec<SecretSpan> {
+    let mut found = find_at(text, rules, 0);
+    if !rules.keep.is_empty() && !found.is_empty() {
+        let kept: Vec<_> =
+            rules.keep.iter().flat_map(|keep| keep.find_iter(text).map(|kept| kept.range())).collect();
+        found.retain(|one| !kept.iter().any(|kept| kept.start <= one.start && one.end <= kept.end));
+    }
+    found
+}
+
+/// A text without its secrets.
+pub(super) fn text(rules: &Rules, text: &str) -> (String, TakenSecrets) {
+    let mut taken = TakenSecrets::default();
+    let found = match rules.profile {
+        RedactionProfile::None => return (text.to_owned(), taken),
+        RedactionProfile::Carl1 => {
+            let made = carl::text(text, &mut taken);
+            return (made.unwrap_or_else(|| text.to_owned()), taken);
+        }
+        RedactionProfile::Default => find(text, rules),
+    };
+    let mut made = String::with_capacity(text.len());
+    let mut upto = 0;
+    for SecretSpan { start, end, kind } in &found {
+        made.push_str(&text[upto..*start]);
+        made.push_str(&rules.marker(kind, &text[*start..*end]));
+        taken.count(kind);
+        upto = *end;
+    }
+    made.push_str(&text[upto..]);
+    (made, taken)
+}
+
+fn find_at(text: &str, rules: &Rules, depth: usize) -> Vec<SecretSpan> {
+    let mut found = Vec::new();
+    if text.len() < 4 {
+        return found;
+    }
+    let bytes = text.as_bytes();
+    known(text, rules, &mut found);
+    vendor::find(bytes, &mut found);
+    private_keys(bytes, &mut found);
+    addresses(text, &mut found);
+    named(text, rules, &mut found);
+    for (kind, shape) in &rules.shapes {
+        found.extend(shape.find_iter(text).filter(|one| !one.is_empty()).map(|one| SecretSpan {
+            start: one.start(),
+            end: one.end(),
+            kind: Arc::clone(kind),
+        }));
+    }
+    runs(text, rules, depth, &mut found);
+    markers(bytes, &mut found);
+    let mut found = disjoint(found);
+    if depth < DEPTH_MAX {
+        for view in views(text) {
+            let more = find_at(&view.text, rules, depth + 1);
+            let more = more.into_iter().map(|one| view.place(one)).filter(|one| {
+                let is_whole = text.is_char_boundary(one.start) && text.is_char_boundary(one.end);
+                is_whole && (!view.is_joined || view.crosses(one) && !is_whole_before(bytes, &found, one))
+            });
+            let more: Vec<SecretSpan> = more.collect();
+            found.extend(more);
+        }
+        found = disjoint(found);
+    }
+    found
+}
+
+/// How long a line is that a program wraps, at least.
+const LINE_MIN: usize = 60;
+
+/// Whether what seems to go on over a line's end is a secret that ends with a short line: then the next line is another thing.
+fn is_whole_before(bytes: &[u8], found: &[SecretSpan], joined: &SecretSpan) -> bool {
+    let at = found.partition_point(|one| one.start < joined.start);
+    let Some(whole) = found.get(at).filter(|one| one.start == joined.start) else { return false };
+    let line = bytes[..whole.end].iter().rev().take(LINE_MIN).take_while(|c| **c != b'\n').count();
+    bytes.get(whole.end) != Some(&b'\\') && line < LINE_MIN
+}
+
+/// Leaves out what overlaps: what begins first, and of those the longest, is kept, and grows over what reaches out of it.
+fn disjoint(mut found: Vec<SecretSpan>) -> Vec<SecretSpan> {
+    found.sort_by(|a, b| a.start.cmp(&b.start).then(b.end.cmp(&a.end)));
+    let mut kept: Vec<SecretSpan> = Vec::with_capacity(found.len());
+    for one in found {
+        match kept.last_mut() {
+            Some(last) if one.start < last.end => {
+                // A kind of its own says more than the name beside it.
+                if &*last.kind == "named" && &*one.kind != "named" && &*one.kind != MARKER {
+                    last.kind = one.kind;
+                }
+                last.end = last.end.max(one.end);
+            }
+            _ => kept.push(one),
+        }
+    }
+    kept.retain(|one| &*one.kind != MARKER);
+    kept
+}
+
+/// The kind of a marker that is there already: it covers what is found in it, and is no secret.
+const MARKER: &str = "\u{0}marker";
+
+/// Markers of this redaction and of `carl-core`, which are no secrets.
+fn markers(bytes: &[u8], found: &mut Vec<SecretSpan>) {
+    for at in memchr::memmem::find_iter(bytes, b"<redacted") {
+        let rest = &bytes[at..bytes.len().min(at + 100)];
+        if let Some(close) = memchr::memchr(b'>', rest) {
+            // Six characters of the shape precede a marker of `carl-core`.
+            let prefix = bytes[..at]
+                .iter()
+                .rev()
+                .take(6)
+                .take_while(|c| c.is_ascii_alphanumeric() || matches!(**c, b'-' | b'_'))
+                .count();
+            found.push(SecretSpan { start: at - prefix, end: at + close + 1, kind: MARKER.into() });
+        }
+    }
+}
+
+fn known(text: &str, rules: &Rules, found: &mut Vec<SecretSpan>) {
+    let Some(values) = &rules.known else { return };
+    found.extend(values.find_iter(text).map(|hit| SecretSpan {
+        start: hit.start(),
+        end: hit.end(),
+        kind: "known".into(),
+    }));
+}
+
+/// Blocks of PEM and PGP with a private key, also where a newline is written as `\n`, and where the end was cut.
+fn private_keys(bytes: &[u8], found: &mut Vec<SecretSpan>) {
+    let mut upto = 0;
+    for at in memchr::memmem::find_iter(bytes, b"PRIVATE KEY") {
+        if at < upto {
+            continue;
+        }
+        let line = at.saturating_sub(60);
+        let Some(begin) = memchr::memmem::rfind(&bytes[line..at], b"-----BEGIN ") else { continue };
+        let start = line + begin;
+        let limit = bytes.len().min(start + PRIVATE_KEY_MAX);
+        let end = memchr::memmem::find(&bytes[at..limit], b"-----END ").map(|end| {
+            let end = at + end + 9;
+            memchr::memmem::find(&bytes[end..bytes.len().min(end + 60)], b"-----")
+                .map_or(end, |close| end + close + 5)
+        });
+        let end = end.unwrap_or_else(|| {
+            let is_of_key = |c: &u8| {
+                c.is_ascii_alphanumeric()
+                    || matches!(c, b'+' | b'/' | b'=' | b'\n' | b'\r' | b'\\' | b'-' | b' ' | b':' | b',')
+            };
+            at + bytes[at..limit].iter().take_while(|c| is_of_key(c)).count()
+        });
+        // A page that shows how such a block begins has nothing in it.
+        let body = bytes[at..end].iter().filter(|c| c.is_ascii_alphanumeric()).count();
+        if body >= 40 {
+            found.push(SecretSpan { start, end, kind: "private-key".into() });
+            upto = end;
+        }
+    }
+}
+
+/// The password, or the token, before `@` in an address.
+fn addresses(text: &str, found: &mut Vec<SecretSpan>) {
+    let bytes = text.as_bytes();
+    let mut upto = 0;
+    for at in memchr::memmem::find_iter(bytes, b"://") {
+        if at < upto {
+            continue;
+        }
+        let start = at + 3;
+        let is_end = |c: &u8| {
+            c.is_ascii_whitespace()
+                || matches!(c, b'/' | b'"' | b'\'' | b'<' | b'>' | b'?' | b'#' | b'`' | b',' | b'\\')
+        };
+        let limit = bytes.len().min(start + 1024);
+        let end = bytes[start..limit].iter().position(is_end).map_or(limit, |end| start + end);
+        upto = end;
+        let Some(sign) = memchr::memrchr(b'@', &bytes[start..end]) else { continue };
+        let user = &text[start..start + sign];
+        let (value, from) = match user.split_once(':') {
+            Some((name, password)) => (password, start + name.len() + 1),
+            None if names::looks_secret(user) && user.len() >= 16 => (user, start),
+            None => continue,
+        };
+        if !value.is_empty() && !names::is_placeholder(value) {
+            found.push(SecretSpan { start: from, end: from + value.len(), kind: "url-password".into() });
+        }
+    }
+}
+
+/// Values beside a name: members of JSON, YAML, TOML and INI, variables, headers, flags, queries, and prose.
+fn named(text: &str, rules: &Rules, found: &mut Vec<SecretSpan>) {
+    let bytes = text.as_bytes();
+    let mut upto = 0;
+    for hit in NAMES.find_iter(text) {
+        if hit.start() < upto {
+            continue;
+        }
+        let Some((name, value)) = beside(text, hit.start(), hit.end()) else { continue };
+        upto = name.1;
+        if let Some((start, end)) = judged(text, &text[name.0..name.1], value, rules) {
+            found.push(SecretSpan { start, end, kind: "named".into() });
+            upto = upto.max(end);
+        }
+    }
+    if let Some(names) = &rules.names {
+        for hit in names.find_iter(text) {
+            if let Some((name, value)) = beside(text, hit.start(), hit.end()) {
+                found.extend(
+                    judged(text, &text[name.0..name.1], value, rules).map(|(start, end)| SecretSpan {
+                        start,
+                        end,
+                        kind: "named".into(),
+                    }),
+                );
+            }
+        }
+    }
+    // curl -u user:password
+    for at in memchr::memmem::find_iter(bytes, b"curl ") {
+        let line = &text[at..text[at..].find('\n').map_or(text.len(), |end| at + end)];
+        for flag in [" -u ", " --user ", " --proxy-user "] {
+            let Some(place) = line.find(flag) else { continue };
+            let from = at + place + flag.len();
+            let quote = usize::from(matches!(bytes.get(from), Some(b'"' | b'\'')));
+            let rest = &text[from + quote..text.len().min(next_boundary(text, from + quote + 300))];
+            let end = rest.find(|c: char| c.is_whitespace() || matches!(c, '"' | '\'')).unwrap_or(rest.len());
+            if let Some((user, password)) = rest[..end].split_once(':')
+                && !password.is_empty()
+                && !names::is_placeholder(password)
+            {
+                let start = from + quote + user.len() + 1;
+                found.push(SecretSpan { start, end: start + password.len(), kind: "named".into() });
+            }
+        }
+    }
+}
+
+fn next_boundary(text: &str, mut at: usize) -> usize {
+    at = at.min(text.len());
+    while !text.is_char_boundary(at) {
+        at += 1;
+    }
+    at
+}
+
+/// How a value follows its name.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Beside {
+    /// `name = value`, `name: value` at the beginning of a line or in quotes, `--name value`, `?name=value`.
+    Assigned,
+    /// The same in the middle of a line, or `name is value`.
+    Prose,
+    /// `name value`.
+    Bare,
+}
+
+/// The place of a value that may belong to a name.
+#[derive(Debug, Clone, Copy)]
+struct Place {
+    start: usize,
+    end: usize,
+    how: Beside,
+    is_quoted: bool,
+    /// Whether a word such as `Bearer` precedes it.
+    has_scheme: bool,
+}
+
+/// The name around a hit, and the value behind it.
+fn beside(text: &str, from: usize, to: usize) -> Option<((usize, usize), Place)> {
+    let bytes = text.as_bytes();
+    let is_name = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'.') || c >= 0x80;
+    let mut end = to;
+    while end < bytes.len() && end < to + 64 && is_name(bytes[end]) {
+        end += 1;
+    }
+    // The sign of the sentence is not of the name.
+    while end > to && bytes[end - 1] == b'.' {
+        end -= 1;
+    }
+    let mut start = from;
+    while start > 0 && from - start < 64 && is_name(bytes[start - 1]) {
+        start -= 1;
+    }
+    start = next_boundary(text, start);
+    end = next_boundary(text, end);
+    let is_flag = text[start..end].starts_with('-');
+    let front = start;
+    while start < end && bytes[start] == b'-' {
+        start += 1;
+    }
+    // A name of two words: `API key`, `access token`.
+    if start > 0 && bytes[start - 1] == b' ' {
+        let word = bytes[..start - 1].iter().rev().take(20).take_while(|c| c.is_ascii_alphabetic()).count();
+        let before = text[start - 1 - word..start - 1].to_ascii_lowercase();
+        if matches!(
+            &*before,
+            "api"
+                | "access"
+                | "secret"
+                | "private"
+                | "auth"
+                | "refresh"
+                | "bearer"
+                | "client"
+                | "session"
+                | "bot"
+                | "signing"
+                | "encryption"
+        ) {
+            start -= 1 + word;
+        }
+    }
+    let mut at = end;
+    let quotes = |at: &mut usize| {
+        let begin = *at;
+        while *at < bytes.len() && matches!(bytes[*at], b'"' | b'\'' | b'`' | b']' | b'\\') && *at < begin + 4
+        {
+            *at += 1;
+        }
+        *at > begin
+    };
+    let blanks = |at: &mut usize| {
+        let begin = *at;
+        while *at < bytes.len() && matches!(bytes[*at], b' ' | b'\t') && *at < begin + 32 {
+            *at += 1;
+        }
+        *at > begin
+    };
+    let closed = quotes(&mut at);
+    let has_blank = blanks(&mut at);
+    let line = bytes[..front].iter().rev().take(200).take_while(|c| **c != b'\n').count();
+    let before = text.get(next_boundary(text, front - line)..front).unwrap_or_default();
+    let lead = before
+        .trim_start()
+        .trim_start_matches("- ")
+        .trim_start_matches("export ")
+        .trim_start_matches("set ")
+        .trim_start_matches("ENV ");
+    let is_front = lead.is_empty()
+        || lead.ends_with(['"', '\'', '{', ',', '(', '?', '&', ';', '[', '|', '.', '$', '`'])
+        || lead.ends_with("-H ");
+    let how = match bytes.get(at)? {
+        // `<password>...</password>`
+        b'>' if front > 0 && bytes[front - 1] == b'<' => {
+            at += 1;
+            Beside::Assigned
+        }
+        b'=' | b':' => {
+            let is_equals = bytes[at] == b'=';
+            at += 1;
+            while at < bytes.len() && matches!(bytes[at], b'=' | b'>' | b'~' | b':') {
+                at += 1;
+            }
+            if closed || is_front || (is_equals && !has_blank) { Beside::Assigned } else { Beside::Prose }
+        }
+        _ if is_flag && has_blank => Beside::Assigned,
+        _ if has_blank => {
+            let word = |word: &str| {
+                text[at..].strip_prefix(word).is_some_and(|rest| rest.starts_with([' ', ':', '\n']))
+            };
+            let skip = ["is now set to", "is set to", "is now", "is", "was", "will be", "set to", "to", "of"]
+                .into_iter()
+                .find(|one| word(one));
+            at += skip.map_or(0, str::len);
+            if skip.is_some() && bytes.get(at) == Some(&b':') {
+                at += 1;
+            }
+            if skip.is_some() { Beside::Prose } else { Beside::Bare }
+        }
+        _ => return None,
+    };
+    // A query such as a regular expression has its sign escaped.
+    blanks(&mut at);
+    let mut has_scheme = false;
+    for _ in 0..2 {
+        let quote = usize::from(matches!(bytes.get(at), Some(b'"' | b'\'')));
+        for scheme in [
+            "Bearer ", "bearer ", "Basic ", "basic ", "Token ", "token ", "ApiKey ", "Digest ", "SSWS ",
+            "Key ",
+        ] {
+            if text[at + quote..].starts_with(scheme) {
+                at += quote + scheme.len();
+                has_scheme = true;
+                break;
+            }
+        }
+    }
+    let quote = match bytes.get(at)? {
+        b'\\' if matches!(bytes.get(at + 1), Some(b'"' | b'\'')) => {
+            at += 1;
+            Some((bytes[at], true))
+        }
+        c @ (b'"' | b'\'' | b'`') => Some((*c, false)),
+        _ => None,
+    };
+    let limit = bytes.len().min(at + VALUE_MAX);
+    let (start_of, end_of) = match quote {
+        Some((quote, escaped)) => {
+            let begin = at + 1;
+            let mut close = begin;
+            while close < limit && bytes[close] != quote && bytes[close] != b'\n' {
+                close += 1 + usize::from(bytes[close] == b'\\' && !escaped);
+            }
+            let close = close.min(limit);
+            // The backslash belongs to the quote that closes.
+            let close = if escaped && close > begin && bytes[close - 1] == b'\\' { close - 1 } else { close };
+            (begin, close)
+        }
+        None => {
+            let is_end = |c: &u8| {
+                c.is_ascii_whitespace()
+                    || matches!(
+                        c,
+                        b',' | b';' | b'&' | b'"' | b'\'' | b'<' | b'>' | b')' | b'}' | b'`' | b'|' | b'\\'
+                    )
+            };
+            let mut close = bytes[at..limit].iter().position(is_end).map_or(limit, |close| at + close);
+            while close > at && matches!(bytes[close - 1], b'.' | b':' | b'!' | b'?' | b']') {
+                close -= 1;
+            }
+            (at, close)
+        }
+    };
+    let place = Place {
+        start: next_boundary(text, start_of),
+        end: next_boundary(text, end_of),
+        how,
+        is_quoted: quote.is_some(),
+        has_scheme,
+    };
+    (place.start < place.end).then_some(((start, end), place))
+}
+
+/// The value behind a name, if it is a secret.
+fn judged(text: &str, name: &str, place: Place, rules: &Rules) -> Option<(usize, usize)> {
+    let strength = rules.strength(name)?;
+    let value = &text[place.start..place.end];
+    if place.how == Beside::Bare {
+        let is_chosen = value.len() >= 10 && names::looks_secret(value) && names::is_mixed(value);
+        let is_secret = is_chosen && !is_public_digest(value) && !names::is_placeholder(value);
+        return is_secret.then_some((place.start, place.end));
+    }
+    let taken =
+        is_secret_beside(value, strength, place.how == Beside::Assigned, place.is_quoted || place.has_scheme);
+    taken.then_some((place.start, place.end))
+}
+
+/// Whether a value beside a name of this strength is a secret. `is_assigned`: not in the middle of a sentence.
+pub(super) fn is_secret_beside(value: &str, strength: Strength, is_assigned: bool, is_quoted: bool) -> bool {
+    if names::is_placeholder(value) {
+        return false;
+    }
+    let has_blank = value.contains(char::is_whitespace);
+    let has_odd = names::is_mixed(value)
+        || value.bytes().any(|c| {
+            c.is_ascii_digit()
+                || (c.is_ascii_punctuation() && !matches!(c, b'-' | b'_' | b'.' | b'\'' | b'/'))
+        });
+    match strength {
+        Strength::Strong if is_assigned => {
+            value.len() >= 4 && (!has_blank || (is_quoted && !is_sentence(value)))
+        }
+        Strength::Strong => value.len() >= 8 && !has_blank && (has_odd || is_quoted),
+        Strength::Weak => names::looks_secret(value) && !is_public_digest(value),
+    }
+}
+
+/// Whether a text in quotes is said, and no passphrase: `must not be empty`.
+fn is_sentence(value: &str) -> bool {
+    let words = value.split_whitespace().count();
+    words > 6
+        || value.ends_with(['.', '!', '?', ':'])
+        || ["must", "should", "cannot", "invalid", "required", "missing", "not"]
+            .iter()
+            .any(|word| value.split_whitespace().any(|one| one.eq_ignore_ascii_case(word)))
+}
+
+/// Ids and digests that name something and open nothing.
+fn is_public_digest(value: &str) -> bool {
+    let is_hex = |text: &str| text.bytes().all(|c| c.is_ascii_hexdigit());
+    let groups: Vec<&str> = value.split('-').collect();
+    let is_uuid = groups.len() == 5
+        && groups.iter().map(|group| group.len()).eq([8, 4, 4, 4, 12])
+        && groups.iter().all(|group| is_hex(group));
+    is_uuid
+        || value.starts_with("sha256:")
+        || value.starts_with("sha512:")
+        || value.starts_with("sha1:")
+        || value.starts_with("md5:")
+}
+
+/// Runs of characters of a token: web tokens, and what decodes to a text with a secret in it.
+fn runs(text: &str, rules: &Rules, depth: usize, found: &mut Vec<SecretSpan>) {
+    let bytes = text.as_bytes();
+    let is_run = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'+' | b'/' | b'=' | b'.');
+    let mut at = 0;
+    while at < bytes.len() {
+        if !is_run(bytes[at]) {
+            at += 1;
+            continue;
+        }
+        let start = at;
+        while at < bytes.len() && is_run(bytes[at]) {
+            at += 1;
+        }
+        if at - start < 20 {
+            continue;
+        }
+        web_tokens(text, start, at, found);
+        if depth < DEPTH_MAX && at - start <= DECODED_MAX {
+            let mut part = start;
+            // `name=` and what follows are one run.
+            for piece in text[start..at].split('.') {
+                for (offset, value) in pieces(piece) {
+                    if let Some(kind) = decoded(value, rules, depth) {
+                        let begin = part + offset;
+                        found.push(SecretSpan { start: begin, end: begin + value.len(), kind });
+                    }
+                }
+                part += piece.len() + 1;
+            }
+        }
+    }
+}
+
+/// A run, and what follows its first `=` that is no padding.
+fn pieces(run: &str) -> Vec<(usize, &str)> {
+    let mut pieces = vec![(0, run)];
+    if let Some(sign) = run.find('=').filter(|sign| run[sign + 1..].len() >= 20) {
+        pieces.push((sign + 1, &run[sign + 1..]));
+    }
+    pieces.retain(|(_, piece)| piece.len() >= 20);
+    pieces
+}
+
+/// `ey...` in three parts, or in two where it was cut.
+fn web_tokens(text: &str, start: usize, end: usize, found: &mut Vec<SecretSpan>) {
+    let mut from = start;
+    while let Some(at) = text[from..end].find("ey").map(|at| from + at) {
+        let is_word = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-');
+        let bytes = text.as_bytes();
+        let part = |from: usize| from + bytes[from..end].iter().take_while(|c| is_word(**c)).count();
+        let head = part(at);
+        let is_begin = at == start || !is_word(bytes[at - 1]);
+        if is_begin && head - at >= 12 && bytes.get(head) == Some(&b'.') && head < end {
+            let body = part(head + 1);
+            if body - head > 10 {
+                let close = if body < end && bytes[body] == b'.' { part(body + 1) } else { body };
+                found.push(SecretSpan { start: at, end: close, kind: "jwt".into() });
+                from = close;
+                continue;
+            }
+        }
+        // What follows in this part was looked at.
+        from = head.max(at + 2);
+    }
+}
+
+/// The kind of the secret in what a run decodes to.
+fn decoded(run: &str, rules: &Rules, depth: usize) -> Option<Arc<str>> {
+    let bare = run.trim_end_matches('=');
+    if bare.len() < 20 {
+        return None;
+    }
+    let is_hex =
+        bare.len() >= 32 && bare.len().is_multiple_of(2) && bare.bytes().all(|c| c.is_ascii_hexdigit());
+    let bytes = match is_hex {
+        true => (0..bare.len() / 2)
+            .map(|at| u8::from_str_radix(&bare[2 * at..2 * at + 2], 16).unwrap_or(0))
+            .collect(),
+        false => {
+            // The head says soon whether it is text at all.
+            let head =
+                STANDARD_NO_PAD.decode(&bare[..16]).or_else(|_| URL_SAFE_NO_PAD.decode(&bare[..16])).ok()?;
+            if !is_text(&head) {
+                return None;
+            }
+            let whole = match bare.len() % 4 {
+                1 => &bare[..bare.len() - 1],
+                _ => bare,
+            };
+            STANDARD_NO_PAD
+                .decode(whole)
+                .or_else(|_| URL_SAFE_NO_PAD.decode(whole))
+                .or_else(|_| {
+                    // The last bits of a run that was cut belong to nothing.
+                    let cut = &whole[..whole.len() / 4 * 4];
+                    STANDARD_NO_PAD.decode(cut).or_else(|_| URL_SAFE_NO_PAD.decode(cut))
+                })
+                .ok()?
+        }
+    };
+    if !is_text(&bytes) {
+        return None;
+    }
+    let text = String::from_utf8(bytes).ok()?;
+    let found = find_at(&text, rules, depth + 1);
+    if let Some(first) = found.first() {
+        return Some(Arc::clone(&first.kind));
+    }
+    // `user:password`, as basic authentication writes it.
+    let (user, password) = text.split_once(':')?;
+    let is_pair = !user.is_empty()
+        && user.bytes().all(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'.' | b'@'));
+    (is_pair && password.len() >= 8 && names::looks_secret(password) && !password.contains(':'))
+        .then(|| "named".into())
+}
+
+fn is_text(bytes: &[u8]) -> bool {
+    bytes.iter().all(|c| matches!(c, b'\n' | b'\r' | b'\t' | 0x20..=0x7e))
+}
+
+/// A text that a text decodes to, and where each of its bytes comes from.
+struct View {
+    text: String,
+    /// For each byte, the first byte of the source that it comes from; one more for the end.
+    from: Vec<usize>,
+    /// Whether lines were joined: then only what lies over a border counts.
+    is_joined: bool,
+    /// The places of the source at which something was left out.
+    cuts: Vec<usize>,
+}
+
+impl View {
+    fn place(&self, found: SecretSpan) -> SecretSpan {
+        // The end is behind what the last byte comes from, and not behind what was left out after it.
+        let last = found.end.saturating_sub(1).max(found.start);
+        let end = self.from[last] + self.length(last);
+        SecretSpan { start: self.from[found.start], end, kind: found.kind }
+    }
+
+    /// How many bytes of the source the unit of this byte takes.
+    fn length(&self, at: usize) -> usize {
+        let own = self.from[at];
+        let next = self.from[at + 1..].iter().find(|next| **next != own).copied().unwrap_or(own + 1);
+        let cut = self.cuts.binary_search_by(|cut| {
+            if *cut <= own { std::cmp::Ordering::Less } else { std::cmp::Ordering::Greater }
+        });
+        let cut = cut.unwrap_or_else(|at| at);
+        self.cuts.get(cut).copied().unwrap_or(usize::MAX).min(next) - own
+    }
+
+    fn crosses(&self, found: &SecretSpan) -> bool {
+        let first = self.cuts.partition_point(|cut| *cut <= found.start);
+        self.cuts.get(first).is_some_and(|cut| *cut < found.end)
+    }
+}
+
+/// The texts that a text is in another writing: without escapes of a terminal, of JSON, of an address, and with lines joined.
+fn views(text: &str) -> Vec<View> {
+    let bytes = text.as_bytes();
+    let mut views = Vec::new();
+    let has_zero_width = memchr::memmem::find(bytes, "\u{200b}".as_bytes()).is_some()
+        || memchr::memmem::find(bytes, "\u{feff}".as_bytes()).is_some()
+        || memchr::memmem::find(bytes, "\u{200d}".as_bytes()).is_some()
+        || memchr::memmem::find(bytes, "\u{2060}".as_bytes()).is_some()
+        || memchr::memmem::find(bytes, "\u{ad}".as_bytes()).is_some();
+    if has_zero_width || memchr::memchr(0x1b, bytes).is_some() {
+        views.extend(rewritten(text, false, &|rest| {
+            let first = rest.chars().next()?;
+            match first {
+                '\u{200b}' | '\u{200c}' | '\u{200d}' | '\u{2060}' | '\u{feff}' | '\u{ad}' => {
+                    Some((first.len_utf8(), None))
+                }
+                '\u{1b}' => {
+                    let body = rest.as_bytes();
+                    let end = match body.get(1) {
+                        Some(b'[') => body
+                            .iter()
+                            .take(40)
+                            .skip(2)
+                            .position(|c| (0x40..=0x7e).contains(c))
+                            .map(|end| end + 3),
+                        _ => Some(body.len().min(2)),
+                    };
+                    let end = end.unwrap_or(1);
+                    Some((if rest.is_char_boundary(end) { end } else { 1 }, None))
+                }
+                _ => None,
+            }
+        }));
+    }
+    if memchr::memchr(b'\\', bytes).is_some() {
+        views.extend(rewritten(text, false, &|rest| {
+            let body = rest.as_bytes();
+            if body[0] != b'\\' {
+                return None;
+            }
+            let one = |c: char| Some((2, Some(c)));
+            match body.get(1)? {
+                b'"' => one('"'),
+                b'\'' => one('\''),
+                b'\\' => one('\\'),
+                b'/' => one('/'),
+                b'n' => one('\n'),
+                b't' => one('\t'),
+                b'r' => one('\r'),
+                b'u' => {
+                    let code = u32::from_str_radix(rest.get(2..6)?, 16).ok()?;
+                    Some((6, Some(char::from_u32(code).filter(char::is_ascii)?)))
+                }
+                b'x' => {
+                    let code = u32::from_str_radix(rest.get(2..4)?, 16).ok()?;
+                    Some((4, Some(char::from_u32(code).filter(char::is_ascii)?)))
+                }
+                _ => None,
+            }
+        }));
+    }
+    if memchr::memchr_iter(b'%', bytes).take(2).count() == 2 || memchr::memmem::find(bytes, b"%3").is_some() {
+        views.extend(rewritten(text, false, &|rest| {
+            let body = rest.as_bytes();
+            if body[0] != b'%' {
+                return None;
+            }
+            let code = u32::from_str_radix(rest.get(1..3)?, 16).ok()?;
+            Some((3, Some(char::from_u32(code).filter(char::is_ascii)?)))
+        }));
+    }
+    if memchr::memmem::find(bytes, b"&#").is_some()
+        || memchr::memmem::find(bytes, b"&amp;").is_some()
+        || memchr::memmem::find(bytes, b"&quot;").is_some()
+    {
+        views.extend(rewritten(text, false, &|rest| {
+            let known = [
+                ("&amp;", '&'),
+                ("&quot;", '"'),
+                ("&#39;", '\''),
+                ("&#34;", '"'),
+                ("&lt;", '<'),
+                ("&gt;", '>'),
+            ];
+            known
+                .into_iter()
+                .find(|(entity, _)| rest.starts_with(entity))
+                .map(|(entity, c)| (entity.len(), Some(c)))
+        }));
+    }
+    if memchr::memchr(b'\n', bytes).is_some() {
+        views.extend(joined(text));
+    }
+    views
+}
+
+/// How many bytes are read, and the character that they are; none where they are left out.
+type Rewritten = (usize, Option<char>);
+
+/// Makes a view: `step` says how many bytes come next for which character.
+fn rewritten(text: &str, is_joined: bool, step: &dyn Fn(&str) -> Option<Rewritten>) -> Option<View> {
+    let mut view = View {
+        text: String::with_capacity(text.len()),
+        from: Vec::with_capacity(text.len() + 1),
+        is_joined,
+        cuts: Vec::new(),
+    };
+    let mut changed = false;
+    let mut at = 0;
+    while let Some(c) = text[at..].chars().next() {
+        let (taken, made) = match step(&text[at..]) {
+            Some((taken, made)) => {
+                changed = true;
+                if made.is_none() {
+                    view.cuts.push(at);
+                }
+                (taken, made)
+            }
+            None => (c.len_utf8(), Some(c)),
+        };
+        if let Some(made) = made {
+            view.text.push(made);
+            view.from.extend(std::iter::repeat_n(at, made.len_utf8()));
+        }
+        at += taken;
+    }
+    view.from.push(text.len());
+    changed.then_some(view)
+}
+
+/// How long a run before a line's end is where lines of a token are joined, at least.
+pub(super) const WRAPPED_MIN: usize = 16;
+
+/// Whether a token may go on over a line's end: characters of a token on both sides, and a long run before it.
+pub(super) fn is_wrapped(before: &[u8], after: &[u8]) -> bool {
+    let is_token = |c: &u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'+' | b'/' | b'=' | b'.');
+    let before = match before.last() {
+        Some(b'\r' | b'\\') => &before[..before.len() - 1],
+        _ => before,
+    };
+    let run = before.iter().rev().take(WRAPPED_MIN).take_while(|c| is_token(c)).count();
+    let next = after.iter().find(|c| !matches!(c, b' ' | b'\t'));
+    run == WRAPPED_MIN && next.is_some_and(is_token)
+}
+
+fn joined(text: &str) -> Option<View> {
+    let bytes = text.as_bytes();
+    let mut view: Option<View> = None;
+    let mut kept = 0;
+    for at in memchr::memchr_iter(b'\n', bytes) {
+        if at < kept || !is_wrapped(&bytes[..at], &bytes[at + 1..bytes.len().min(at + 80)]) {
+            continue;
+        }
+        let view = view.get_or_insert_with(|| View {
+            text: String::new(),
+            from: Vec::new(),
+            is_joined: true,
+            cuts: Vec::new(),
+        });
+        let end = at - usize::from(at > 0 && matches!(bytes[at - 1], b'\r' | b'\\'));
+        view.text.push_str(&text[kept..end]);
+        view.from.extend(kept..end);
+        view.cuts.push(end);
+        kept = at + 1 + bytes[at + 1..].iter().take_while(|c| matches!(c, b' ' | b'\t')).count();
+    }
+    let mut view = view?;
+    view.text.push_str(&text[kept..]);
+    view.from.extend(kept..=text.len());
+    Some(view)
+}

@@ -1,0 +1,88 @@
+//! A text that comes in parts: what is handed on is what the whole text would become, wherever it was cut.
+
+use std::sync::Arc;
+
+use super::rules::Rules;
+use super::scan;
+use super::scan::{PRIVATE_KEY_MAX, VALUE_MAX, is_wrapped};
+use super::taken::TakenSecrets;
+
+/// How much is held back at most. Where a line is longer, what precedes this much of it is handed on, and a secret that
+/// reaches over that place is found only as far as its part behind it shows it.
+const HELD_MAX: usize = 1 << 20;
+
+/// Takes secrets out of a text that comes in parts. What may still become part of a secret is held back: the last line, lines of a
+/// token that is wrapped, and a private key up to its end.
+#[derive(Debug)]
+pub struct RedactedStream {
+    rules: Arc<Rules>,
+    held: String,
+    taken: TakenSecrets,
+}
+
+impl RedactedStream {
+    pub(super) fn new(rules: Arc<Rules>) -> RedactedStream {
+        RedactedStream { rules, held: String::new(), taken: TakenSecrets::default() }
+    }
+
+    /// Takes the next part, and returns what can be handed on.
+    pub fn push(&mut self, part: &str) -> String {
+        self.held.push_str(part);
+        let mut cut = safe_cut(&self.held);
+        if cut == 0 && self.held.len() > HELD_MAX {
+            cut = self.held.len() - VALUE_MAX;
+            while !self.held.is_char_boundary(cut) {
+                cut -= 1;
+            }
+        }
+        let rest = self.held.split_off(cut);
+        let ready = std::mem::replace(&mut self.held, rest);
+        self.pass(&ready)
+    }
+
+    /// Returns the rest.
+    pub fn finish(mut self) -> (String, TakenSecrets) {
+        let rest = std::mem::take(&mut self.held);
+        let rest = self.pass(&rest);
+        (rest, self.taken)
+    }
+
+    fn pass(&mut self, text: &str) -> String {
+        let (made, taken) = scan::text(&self.rules, text);
+        self.taken.add(&taken);
+        made
+    }
+}
+
+/// The last place at which a text can be cut without cutting a secret: behind a newline that wraps no token, and in front of
+/// a private key that has not ended.
+fn safe_cut(text: &str) -> usize {
+    let bytes = text.as_bytes();
+    let mut end = bytes.len();
+    while let Some(newline) = memchr::memrchr(b'\n', &bytes[..end]) {
+        end = newline;
+        if let Some(begin) = key_around(bytes, newline) {
+            end = begin;
+            continue;
+        }
+        // Whether a token is wrapped shows in what follows, which has to be there.
+        let after = &bytes[newline + 1..];
+        let is_known = after.iter().any(|c| !matches!(c, b' ' | b'\t'));
+        if is_known && !is_wrapped(&bytes[..newline], after) {
+            return newline + 1;
+        }
+    }
+    0
+}
+
+/// Where a private key begins that has not ended at this place.
+fn key_around(bytes: &[u8], place: usize) -> Option<usize> {
+    let near = place.saturating_sub(PRIVATE_KEY_MAX);
+    let begin = near + memchr::memmem::rfind(&bytes[near..place], b"-----BEGIN ")?;
+    let end = memchr::memmem::find(&bytes[begin..], b"-----END ").map(|end| begin + end);
+    let closed = end.and_then(|end| memchr::memchr(b'\n', &bytes[end..]).map(|newline| end + newline));
+    match closed {
+        Some(closed) => (place < closed).then_some(begin),
+        None => Some(begin),
+    }
+}
