@@ -113,18 +113,21 @@ fn read(path: &str) -> Result<String> {
 }
 
 fn in_text(redactor: &Redactor, text: &str, within: Option<SecretPlace>) -> Vec<SecretFound> {
-    let (mut line, mut begin, mut upto) = (1, 0, 0);
+    let (mut line, mut column, mut upto) = (1, 1, 0);
     let mut items = Vec::new();
     for span in redactor.find(text) {
-        for (at, _) in text[upto..span.start].match_indices('\n') {
-            line += 1;
-            begin = upto + at + 1;
-        }
+        // Counted from the secret before, so that many in one long line take linear time.
+        let between = &text[upto..span.start];
+        let lines = between.bytes().filter(|c| *c == b'\n').count() as u64;
+        let last = between.rfind('\n').map_or(between, |newline| &between[newline + 1..]);
+        let width = last.chars().count() as u64;
+        line += lines;
+        column = if lines == 0 { column + width } else { 1 + width };
         upto = span.start;
         items.push(SecretFound {
             within: within.clone(),
             line,
-            column: text[begin..span.start].chars().count() as u64 + 1,
+            column,
             length: (span.end - span.start) as u64,
             kind: span.kind.to_string(),
         });

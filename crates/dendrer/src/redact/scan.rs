@@ -91,13 +91,13 @@ fn find_at(text: &str, rules: &Rules, depth: usize) -> Vec<SecretSpan> {
     markers(bytes, &mut found);
     let mut found = disjoint(found);
     if depth < DEPTH_MAX {
+        wrapped(text, &mut found);
+        found = disjoint(found);
         for view in views(text) {
             let more = find_at(&view.text, rules, depth + 1);
-            let more = more.into_iter().map(|one| view.place(one)).filter(|one| {
-                let is_whole = text.is_char_boundary(one.start) && text.is_char_boundary(one.end);
-                is_whole && (!view.is_joined || view.crosses(one) && !is_whole_before(bytes, &found, one))
-            });
-            let more: Vec<SecretSpan> = more.collect();
+            let is_whole =
+                |one: &SecretSpan| text.is_char_boundary(one.start) && text.is_char_boundary(one.end);
+            let more = more.into_iter().map(|one| view.place(one)).filter(is_whole);
             found.extend(more);
         }
         found = disjoint(found);
@@ -311,6 +311,12 @@ fn beside(text: &str, from: usize, to: usize) -> Option<((usize, usize), Place)>
     let mut end = to;
     while end < bytes.len() && end < to + 64 && is_name(bytes[end]) {
         end += 1;
+    }
+    // Most words that a name may contain are followed by nothing that names a value.
+    let is_followed =
+        |c: &u8| matches!(c, b'=' | b':' | b'>' | b'"' | b'\'' | b'`' | b']' | b'\\' | b' ' | b'\t' | b'.');
+    if !bytes.get(end).is_some_and(is_followed) {
+        return None;
     }
     // The sign of the sentence is not of the name.
     while end > to && bytes[end - 1] == b'.' {
@@ -603,10 +609,13 @@ fn decoded(run: &str, rules: &Rules, depth: usize) -> Option<Arc<str>> {
     }
     let is_hex =
         bare.len() >= 32 && bare.len().is_multiple_of(2) && bare.bytes().all(|c| c.is_ascii_hexdigit());
+    let digit = |at: usize| (bare.as_bytes()[at] as char).to_digit(16).unwrap_or(0) as u8;
+    let byte = |at: usize| digit(2 * at) << 4 | digit(2 * at + 1);
+    if is_hex && !(0..8).all(|at| is_text(&[byte(at)])) {
+        return None;
+    }
     let bytes = match is_hex {
-        true => (0..bare.len() / 2)
-            .map(|at| u8::from_str_radix(&bare[2 * at..2 * at + 2], 16).unwrap_or(0))
-            .collect(),
+        true => (0..bare.len() / 2).map(byte).collect(),
         false => {
             // The head says soon whether it is text at all.
             let head =
@@ -654,8 +663,6 @@ struct View {
     text: String,
     /// For each byte, the first byte of the source that it comes from; one more for the end.
     from: Vec<usize>,
-    /// Whether lines were joined: then only what lies over a border counts.
-    is_joined: bool,
     /// The places of the source at which something was left out.
     cuts: Vec<usize>,
 }
@@ -678,11 +685,6 @@ impl View {
         let cut = cut.unwrap_or_else(|at| at);
         self.cuts.get(cut).copied().unwrap_or(usize::MAX).min(next) - own
     }
-
-    fn crosses(&self, found: &SecretSpan) -> bool {
-        let first = self.cuts.partition_point(|cut| *cut <= found.start);
-        self.cuts.get(first).is_some_and(|cut| *cut < found.end)
-    }
 }
 
 /// The texts that a text is in another writing: without escapes of a terminal, of JSON, of an address, and with lines joined.
@@ -695,7 +697,7 @@ fn views(text: &str) -> Vec<View> {
         || memchr::memmem::find(bytes, "\u{2060}".as_bytes()).is_some()
         || memchr::memmem::find(bytes, "\u{ad}".as_bytes()).is_some();
     if has_zero_width || memchr::memchr(0x1b, bytes).is_some() {
-        views.extend(rewritten(text, false, &|rest| {
+        views.extend(rewritten(text, &|rest| {
             let first = rest.chars().next()?;
             match first {
                 '\u{200b}' | '\u{200c}' | '\u{200d}' | '\u{2060}' | '\u{feff}' | '\u{ad}' => {
@@ -720,7 +722,7 @@ fn views(text: &str) -> Vec<View> {
         }));
     }
     if memchr::memchr(b'\\', bytes).is_some() {
-        views.extend(rewritten(text, false, &|rest| {
+        views.extend(rewritten(text, &|rest| {
             let body = rest.as_bytes();
             if body[0] != b'\\' {
                 return None;
@@ -747,7 +749,7 @@ fn views(text: &str) -> Vec<View> {
         }));
     }
     if memchr::memchr_iter(b'%', bytes).take(2).count() == 2 || memchr::memmem::find(bytes, b"%3").is_some() {
-        views.extend(rewritten(text, false, &|rest| {
+        views.extend(rewritten(text, &|rest| {
             let body = rest.as_bytes();
             if body[0] != b'%' {
                 return None;
@@ -760,7 +762,7 @@ fn views(text: &str) -> Vec<View> {
         || memchr::memmem::find(bytes, b"&amp;").is_some()
         || memchr::memmem::find(bytes, b"&quot;").is_some()
     {
-        views.extend(rewritten(text, false, &|rest| {
+        views.extend(rewritten(text, &|rest| {
             let known = [
                 ("&amp;", '&'),
                 ("&quot;", '"'),
@@ -775,9 +777,6 @@ fn views(text: &str) -> Vec<View> {
                 .map(|(entity, c)| (entity.len(), Some(c)))
         }));
     }
-    if memchr::memchr(b'\n', bytes).is_some() {
-        views.extend(joined(text));
-    }
     views
 }
 
@@ -785,11 +784,10 @@ fn views(text: &str) -> Vec<View> {
 type Rewritten = (usize, Option<char>);
 
 /// Makes a view: `step` says how many bytes come next for which character.
-fn rewritten(text: &str, is_joined: bool, step: &dyn Fn(&str) -> Option<Rewritten>) -> Option<View> {
+fn rewritten(text: &str, step: &dyn Fn(&str) -> Option<Rewritten>) -> Option<View> {
     let mut view = View {
         text: String::with_capacity(text.len()),
         from: Vec::with_capacity(text.len() + 1),
-        is_joined,
         cuts: Vec::new(),
     };
     let mut changed = false;
@@ -830,28 +828,82 @@ pub(super) fn is_wrapped(before: &[u8], after: &[u8]) -> bool {
     run == WRAPPED_MIN && next.is_some_and(is_token)
 }
 
-fn joined(text: &str) -> Option<View> {
+/// Finds tokens with a shape that are wrapped over the ends of lines.
+fn wrapped(text: &str, found: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
-    let mut view: Option<View> = None;
-    let mut kept = 0;
-    for at in memchr::memchr_iter(b'\n', bytes) {
-        if at < kept || !is_wrapped(&bytes[..at], &bytes[at + 1..bytes.len().min(at + 80)]) {
+    let is_token = |c: &u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'+' | b'/' | b'=' | b'.');
+    let (mut upto, mut added) = (0, Vec::new());
+    for first in memchr::memchr_iter(b'\n', bytes) {
+        if first < upto || !is_wrapped(&bytes[..first], &bytes[first + 1..bytes.len().min(first + 80)]) {
             continue;
         }
-        let view = view.get_or_insert_with(|| View {
-            text: String::new(),
-            from: Vec::new(),
-            is_joined: true,
-            cuts: Vec::new(),
-        });
-        let end = at - usize::from(at > 0 && matches!(bytes[at - 1], b'\r' | b'\\'));
-        view.text.push_str(&text[kept..end]);
-        view.from.extend(kept..end);
-        view.cuts.push(end);
-        kept = at + 1 + bytes[at + 1..].iter().take_while(|c| matches!(c, b' ' | b'\t')).count();
+        // Lines that a program wraps are long and equally long; a backslash says so, whatever the length.
+        let width = |newline: usize| match bytes[newline - 1] {
+            b'\\' => usize::MAX,
+            _ => bytes[..newline].iter().rev().take(1024).take_while(|c| **c != b'\n').count(),
+        };
+        let least = width(first).min(1024);
+        if least < LINE_MIN {
+            continue;
+        }
+        // All lines that go together, with where each of them begins and ends.
+        let end_of = |newline: usize| {
+            newline - usize::from(newline > 0 && matches!(bytes[newline - 1], b'\r' | b'\\'))
+        };
+        let before = bytes[upto..end_of(first)].iter().rev().take_while(|c| is_token(c)).count();
+        let mut parts = vec![(end_of(first) - before, end_of(first))];
+        let mut at = first;
+        loop {
+            let begin = at + 1 + bytes[at + 1..].iter().take_while(|c| matches!(c, b' ' | b'\t')).count();
+            let run = bytes[begin..].iter().take_while(|c| is_token(c)).count();
+            let next = begin + run;
+            let piece = &bytes[begin..next];
+            let has = |is: fn(&u8) -> bool| piece.iter().any(is);
+            // A word is the beginning of another thing.
+            if !has(u8::is_ascii_digit) && !(has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase)) {
+                upto = next;
+                break;
+            }
+            parts.push((begin, next));
+            let newline = next + usize::from(matches!(bytes.get(next), Some(b'\r' | b'\\')));
+            if bytes.get(newline) != Some(&b'\n')
+                || parts.len() > LINES_MAX
+                || width(newline) < least
+                || !is_wrapped(&bytes[..newline], &bytes[newline + 1..bytes.len().min(newline + 80)])
+            {
+                upto = next;
+                break;
+            }
+            at = newline;
+        }
+        if parts.len() < 2 {
+            continue;
+        }
+        let whole: String = parts.iter().map(|(begin, end)| &text[*begin..*end]).collect();
+        let mut more = Vec::new();
+        vendor::find(whole.as_bytes(), &mut more);
+        web_tokens(&whole, 0, whole.len(), &mut more);
+        for one in more {
+            let (mut length, mut start, mut end) = (0, None, 0);
+            for (begin, close) in &parts {
+                let size = close - begin;
+                if start.is_none() && one.start < length + size {
+                    start = Some(begin + one.start - length);
+                }
+                if one.end > length {
+                    end = begin + (one.end - length).min(size);
+                }
+                length += size;
+            }
+            let placed = SecretSpan { start: start.unwrap_or(end), end, kind: one.kind };
+            let crosses = memchr::memchr(b'\n', &bytes[placed.start..placed.end]).is_some();
+            if crosses && !is_whole_before(bytes, found, &placed) {
+                added.push(placed);
+            }
+        }
     }
-    let mut view = view?;
-    view.text.push_str(&text[kept..]);
-    view.from.extend(kept..=text.len());
-    Some(view)
+    found.extend(added);
 }
+
+/// How many lines a token is wrapped over, at most.
+const LINES_MAX: usize = 400;

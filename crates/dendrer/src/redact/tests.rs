@@ -141,6 +141,21 @@ fn a_stream_is_redacted_as_the_whole_wherever_it_is_cut() {
 }
 
 #[test]
+fn a_token_that_is_wrapped_over_lines_is_taken_whole() {
+    let pat = format!(
+        "github{}{}",
+        "_pat_", "11ABCDEFG0aBcDeFgHiJkL_mNoPqRsTuVwXyZ0123456789AbCdEfGhIjKlMnOpQrStUvWxYz01234567"
+    );
+    let lead = "the tool printed a token that is longer than a line of a terminal: ";
+    let text = format!("{lead}{}\n{}\nand nothing else", &pat[..20], &pat[20..]);
+    let made = plain().text(&text).0;
+    assert!(!made.contains(&pat[60..]) && made.ends_with("\nand nothing else"), "{made}");
+    // Two short lines are two things.
+    let text = format!("{pat}\npassword_policy");
+    assert_eq!(plain().text(&text).0, "<redacted:github-fine-grained-pat>\npassword_policy");
+}
+
+#[test]
 fn hostile_texts_take_linear_time() {
     for part in [
         "ey",

@@ -322,7 +322,7 @@ pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
     let table = &*TABLE;
     let mut upto = 0;
     // Where the pattern of each rule was last tried: matches of its text that lie together are tried once.
-    let mut tried: Vec<usize> = vec![0; table.rules.len()];
+    let mut tried: Vec<usize> = Vec::new();
     for hit in table.prefixes.find_overlapping_iter(text) {
         match &table.rules[hit.pattern().as_usize()] {
             Rule::Shape(Shape(kind, _, charset, least)) => {
@@ -355,6 +355,9 @@ pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
                 }
             }
             Rule::Pattern(kind, regex) => {
+                if tried.is_empty() {
+                    tried.resize(table.rules.len(), 0);
+                }
                 let tried = &mut tried[hit.pattern().as_usize()];
                 if hit.start() < *tried {
                     continue;
