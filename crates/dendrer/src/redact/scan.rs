@@ -860,7 +860,8 @@ fn wrapped(text: &str, found: &mut Vec<SecretSpan>) {
             let piece = &bytes[begin..next];
             let has = |is: fn(&u8) -> bool| piece.iter().any(is);
             // A word is the beginning of another thing.
-            if !has(u8::is_ascii_digit) && !(has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase)) {
+            let is_mixed = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+            if !is_mixed && !has(u8::is_ascii_digit) {
                 upto = next;
                 break;
             }
