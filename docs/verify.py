@@ -4,7 +4,7 @@ Exit code: 0 intact, 2 usage, 4 tampered, 6 unverifiable (a value or a beginning
 import argparse, base64, decimal, functools, hashlib, json, re
 from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PublicKey
 
-TAGS = ["$float", "$bytes", "$wtf8", "$object", "$gap", "$redacted"]
+TAGS = ["$float", "$bytes", "$wtf8", "$object", "$gap", "$redacted", "$vault"]
 KINDS = ["run", "transition", "refusal", "register", "erase", "key", "end"]
 HEADER = "author fields head kind links pack prev run store tick ts type v"
 

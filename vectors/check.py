@@ -33,6 +33,10 @@ def tagged(tag, inside):
         return unb64(inside) is not None
     if tag == "$wtf8":
         return broken(inside) is not None
+    if tag == "$vault":
+        digest = re.fullmatch("sha256:[0-9a-f]{64}", inside["commitment"])
+        count = inside["bytes"]
+        return len(inside) == 2 and type(count) is int and 0 <= count < 2**53 and digest is not None
     if tag in ("$gap", "$redacted"):
         return isinstance(inside["reason" if tag == "$gap" else "kind"], str)
     assert all(isinstance(pair, list) and len(pair) == 2 for pair in inside)

@@ -14,6 +14,7 @@ mod contract;
 mod demo;
 mod diff;
 mod doctor;
+mod erase;
 mod explain;
 mod export;
 mod fork;
@@ -316,6 +317,11 @@ table! {
         after_help = "Examples:\n  dendrer note\n  dendrer note logistics-run-47@22 \"nobody checked this feed\"\n  dendrer note logistics-run-47"
     )]
     Note(note::NoteArgs): |_| pages("note", "notes") => note::run;
+    /// Erase a value of a committed record, its copies and the digests over it
+    #[command(
+        after_help = "Examples:\n  dendrer erase logistics-run-47@64 intent.description --reason \"names a person\" --although delta -n\n  dendrer erase logistics-run-47@64 intent.description --reason \"names a person\" --also delta -n"
+    )]
+    Erase(erase::Erase): |_| flows("erase", "erase") => erase::run;
     /// Copy the store while others write to it; the next time, only what followed
     #[command(
         after_help = "Examples:\n  dendrer backup ../traces-backup\n  dendrer backup ../traces-backup --json"

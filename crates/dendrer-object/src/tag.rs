@@ -11,10 +11,11 @@
 //! | `{"$object":[[name,value],...]}` | an object with such text among its names, sorted by UTF-16 |
 //! | `{"$gap":{"reason":...}}` | a value that was not accepted, in a recording that went on |
 //! | `{"$redacted":{"kind":...}}` | a value that was taken out before it was sealed |
+//! | `{"$vault":{"bytes":N,"commitment":...}}` | a value whose exact bytes are in the vault of the store |
 
 use std::sync::Arc;
 
-use crate::digest::{decode_base64url, encode_base64url};
+use crate::digest::{Digest, decode_base64url, encode_base64url};
 use crate::number::Number;
 use crate::value::{ObjectEntry, Value};
 
@@ -54,6 +55,22 @@ pub fn wtf8(units: &[u16]) -> Value {
 /// The mark a recorder leaves where a value was not accepted.
 pub fn gap(reason: &str, path: &str) -> Value {
     tagged("$gap", Value::record([("path", Value::from(path)), ("reason", Value::from(reason))]))
+}
+
+/// The form of a value whose exact bytes are in the vault: how many they are, and the salted commitment to them.
+pub fn vault(bytes: u64, commitment: &Digest) -> Value {
+    tagged("$vault", Value::record([("bytes", Value::from(bytes)), ("commitment", Value::from(*commitment))]))
+}
+
+/// Takes the number of bytes and the commitment out of a `$vault` form.
+pub fn as_vault(value: &Value) -> Option<(u64, Digest)> {
+    let object = value.as_object().filter(|object| object.len() == 1)?;
+    of_vault(object.get("$vault")?)
+}
+
+fn of_vault(value: &Value) -> Option<(u64, Digest)> {
+    let object = value.as_object().filter(|object| object.len() == 2)?;
+    Some((object.get("bytes")?.as_u64()?, object.get("commitment")?.as_str()?.parse().ok()?))
 }
 
 /// Takes the bytes out of a `$bytes` form.
@@ -106,8 +123,12 @@ pub fn check(tag: &str, value: &Value) -> Result<(), &'static str> {
             Some(_) => Ok(()),
             None => Err("$redacted has a kind"),
         },
+        "$vault" => match of_vault(value) {
+            Some(_) => Ok(()),
+            None => Err("$vault has bytes, a count, and commitment, a digest, and nothing else"),
+        },
         _ => Err(
-            "the tags are $float, $bytes, $wtf8, $object, $gap and $redacted; a name of your own that begins with $ has a second one",
+            "the tags are $float, $bytes, $wtf8, $object, $gap, $redacted and $vault; a name of your own that begins with $ has a second one",
         ),
     }
 }

@@ -1,7 +1,7 @@
 //! What every store must do, as a suite: a store is a store when this passes.
 //!
 //! [`run`] takes a [`Subject`], which makes stores, and tries each part of the contract: [`reads`], [`appends`], [`keeps`],
-//! [`signs`], [`erases`], and [`lies`] that the subject plants into its lookups. Each case is a function of its own, and panics
+//! [`signs`], [`erases`], [`hides`], and [`lies`] that the subject plants into its lookups. Each case is a function of its own, and panics
 //! with what does not hold. Also makes the records that tests of stores need.
 
 use std::borrow::Cow;
@@ -17,8 +17,10 @@ use crate::error::StoreError;
 use crate::store::{Head, Slot, Store, StoreInfo};
 
 mod lies;
+mod secrets;
 
 pub use lies::{Lie, lies};
+pub use secrets::hides;
 
 /// Makes the stores that the suite tries.
 pub trait Subject {
@@ -360,7 +362,7 @@ fn try_each(subject: &dyn Subject, cases: &[Case]) {
 
 /// Runs the whole suite.
 pub fn run(subject: &dyn Subject) {
-    try_each(subject, &[reads, appends, keeps, signs, erases, lies]);
+    try_each(subject, &[reads, appends, keeps, signs, erases, hides, lies]);
 }
 
 /// Tries the part that reads.

@@ -51,6 +51,7 @@ mod sealing;
 mod sync;
 mod tiles;
 mod together;
+mod vault;
 mod verify;
 mod walk;
 

@@ -13,6 +13,14 @@ use dendrer_object::record::{Body, Field, Header, Kind, Link, Part, Salt, Seed};
 use dendrer_object::{Digest, Pointer, Record, RunName, StoreId, Timestamp, TypeName};
 use foldhash::fast::RandomState;
 
+/// Name of the directory of encrypted bytes.
+pub(crate) const VAULT: &str = "vault";
+
+/// Whether a file of the vault has the name of an entry: 64 hex digits.
+pub(crate) fn is_vault_name(file: &str) -> bool {
+    file.len() == 64 && file.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 /// The bytes of a segment header.
 pub(crate) const SEGMENT_HEADER: usize = 64;
 const SEGMENT_MAGIC: &[u8; 18] = b"dendrer segment 1\n";

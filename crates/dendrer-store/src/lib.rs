@@ -40,12 +40,12 @@ pub use memory::Memory;
 pub use meter::Meter;
 pub use shared::Shared;
 pub use store::{
-    AppendLog, EraseValues, FORMAT, Head, KeepDerived, MaySign, ReadLog, RunSummary, SignLog, Skimmed, Slot,
-    Store, StoreInfo, Ticket, TreeHead, WaitForSync,
+    AppendLog, EraseValues, FORMAT, Given, Head, KeepDerived, KeepSecrets, MaySign, ReadLog, RunSummary,
+    SECRET_SIZE_MAX, SignLog, Skimmed, Slot, Store, StoreInfo, Ticket, TreeHead, WaitForSync,
 };
-pub use values::split;
+pub use values::{split, split_within};
 
 /// The parts of a [`Store`], for callers that have a store of a type of its own.
 pub mod prelude {
-    pub use crate::store::{AppendLog, EraseValues, KeepDerived, ReadLog, SignLog, Store};
+    pub use crate::store::{AppendLog, EraseValues, KeepDerived, KeepSecrets, ReadLog, SignLog, Store};
 }

@@ -16,9 +16,10 @@ use dendrer_object::{Digest, Pointer, Record, RunName};
 
 use crate::error::StoreError;
 use crate::fence::{self, Known, Log};
+use crate::store::secrets::check_sizes;
 use crate::store::{
-    AppendLog, EraseValues, KeepDerived, MaySign, ReadLog, RunSummary, SignLog, Skimmed, Slot, StoreInfo,
-    Ticket, TreeHead, not_in_tree,
+    AppendLog, EraseValues, Given, KeepDerived, KeepSecrets, MaySign, ReadLog, RunSummary, SignLog, Skimmed,
+    Slot, StoreInfo, Ticket, TreeHead, not_in_tree,
 };
 
 /// A record that is made anew each time it is asked for, since it is larger than what it is made from. It is the same each time.
@@ -78,6 +79,7 @@ pub struct Memory {
     snapshots: Mutex<Snapshots>,
     /// By run and digest of the question.
     verdicts: Mutex<BTreeMap<(RunName, Digest), Vec<u8>>>,
+    secrets: BTreeMap<Digest, Vec<u8>>,
 }
 
 #[derive(Debug)]
@@ -105,6 +107,7 @@ impl Memory {
             checkpoint: None,
             snapshots: Mutex::default(),
             verdicts: Mutex::default(),
+            secrets: BTreeMap::new(),
         }
     }
 
@@ -181,6 +184,11 @@ impl Memory {
 
     fn header(&self, id: &Digest) -> Option<&Header> {
         Some(self.records.get(self.ids.get(id)?)?.header())
+    }
+
+    /// Whether what was given for a change of the kept bytes holds.
+    fn holds(&self, given: Given<'_>) -> Result<bool, StoreError> {
+        given.holds(&mut |name| Ok(self.secrets.contains_key(name)), &mut || self.secrets())
     }
 
     fn writable(&self) -> Result<&Peaks, StoreError> {
@@ -430,6 +438,35 @@ impl SignLog for Memory {
 
     fn checkpoint(&self) -> Result<Option<SignedNote>, StoreError> {
         Ok(self.checkpoint.clone())
+    }
+}
+
+impl KeepSecrets for Memory {
+    fn put_secrets(&mut self, secrets: &[(Digest, Vec<u8>)], given: Given<'_>) -> Result<bool, StoreError> {
+        check_sizes(secrets)?;
+        self.writable()?;
+        let holds = self.holds(given)?;
+        if holds {
+            self.secrets.extend(secrets.iter().cloned());
+        }
+        Ok(holds)
+    }
+
+    fn get_secret(&self, name: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.secrets.get(name).cloned())
+    }
+
+    fn remove_secrets(&mut self, names: &[Digest], given: Given<'_>) -> Result<bool, StoreError> {
+        self.writable()?;
+        let holds = self.holds(given)?;
+        if holds {
+            self.secrets.retain(|name, _| !names.contains(name));
+        }
+        Ok(holds)
+    }
+
+    fn secrets(&self) -> Result<Vec<Digest>, StoreError> {
+        Ok(self.secrets.keys().copied().collect())
     }
 }
 

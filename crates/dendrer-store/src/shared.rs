@@ -23,8 +23,8 @@ use dendrer_object::{Digest, Pointer, Record, RunName};
 
 use crate::error::StoreError;
 use crate::store::{
-    AppendLog, EraseValues, KeepDerived, MaySign, ReadLog, RunSummary, SignLog, Skimmed, Slot, Store,
-    StoreInfo, Ticket, TreeHead, WaitForSync,
+    AppendLog, EraseValues, Given, KeepDerived, KeepSecrets, MaySign, ReadLog, RunSummary, SignLog, Skimmed,
+    Slot, Store, StoreInfo, Ticket, TreeHead, WaitForSync,
 };
 
 /// How many records or entries are taken from the store at once by a reader of this handle.
@@ -570,6 +570,24 @@ impl EraseValues for Shared {
         // They may hold what was erased.
         self.snapshots().clear();
         erased
+    }
+}
+
+impl KeepSecrets for Shared {
+    fn put_secrets(&mut self, secrets: &[(Digest, Vec<u8>)], given: Given<'_>) -> Result<bool, StoreError> {
+        self.store_mut().put_secrets(secrets, given)
+    }
+
+    fn get_secret(&self, name: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        self.store().get_secret(name)
+    }
+
+    fn remove_secrets(&mut self, names: &[Digest], given: Given<'_>) -> Result<bool, StoreError> {
+        self.store_mut().remove_secrets(names, given)
+    }
+
+    fn secrets(&self) -> Result<Vec<Digest>, StoreError> {
+        self.store().secrets()
     }
 }
 

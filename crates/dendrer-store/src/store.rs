@@ -1,6 +1,6 @@
 //! The contract of a store: one append-only log of records, read by position, id, run and tick.
 //!
-//! In five parts: [`ReadLog`], [`AppendLog`], [`KeepDerived`], [`SignLog`] and [`EraseValues`]. A [`Store`] is all five.
+//! In six parts: [`ReadLog`], [`AppendLog`], [`KeepDerived`], [`SignLog`], [`EraseValues`] and [`KeepSecrets`]. A [`Store`] is all six.
 //! Synchronous, and takes batches. Never retries, never resolves a conflict, never looks at a clock.
 //!
 //! Rule: [`AppendLog::append`] writes a group whole or not at all, and only after the heads that its records name. A
@@ -12,6 +12,7 @@ mod derived;
 mod erase;
 mod head;
 mod read;
+pub(crate) mod secrets;
 mod sign;
 mod ticket;
 
@@ -26,6 +27,7 @@ pub use erase::EraseValues;
 pub use head::Head;
 pub(crate) use read::not_in_tree;
 pub use read::{ReadLog, RunSummary, Skimmed};
+pub use secrets::{Given, KeepSecrets, SECRET_SIZE_MAX};
 pub use sign::{MaySign, SignLog};
 pub use ticket::{Ticket, WaitForSync};
 
@@ -68,10 +70,10 @@ pub struct TreeHead {
     pub root: Digest,
 }
 
-/// A place where records are kept: a type with all five parts.
+/// A place where records are kept: a type with all six parts.
 ///
 /// The methods of the parts can be called on `dyn Store` without importing the parts; for a type of its own they are in
 /// [`prelude`](crate::prelude).
-pub trait Store: AppendLog + KeepDerived + SignLog + EraseValues {}
+pub trait Store: AppendLog + KeepDerived + SignLog + EraseValues + KeepSecrets {}
 
-impl<S: AppendLog + KeepDerived + SignLog + EraseValues> Store for S {}
+impl<S: AppendLog + KeepDerived + SignLog + EraseValues + KeepSecrets> Store for S {}

@@ -131,6 +131,11 @@ pub fn split(text: &[u8]) -> Vec<usize> {
     FastCDC::new(text, min, average, max).map(|chunk| chunk.offset + chunk.length).collect()
 }
 
+/// As [`split`], with the least, the average and the greatest size of a piece.
+pub fn split_within(bytes: &[u8], min: usize, average: usize, max: usize) -> Vec<usize> {
+    FastCDC::new(bytes, min, average, max).map(|chunk| chunk.offset + chunk.length).collect()
+}
+
 impl Writer<'_> {
     /// Writes what is not known yet, and returns the positions whose contents make up the value.
     pub(crate) fn write(&mut self, text: &[u8], out: &mut Vec<u8>) -> Vec<u64> {

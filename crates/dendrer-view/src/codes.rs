@@ -144,7 +144,7 @@ E0206 2 "Bytes are not UTF-8."
 E0207 2 "A number is beyond the range of a double."
 "Integers of any size are kept digit for digit; a fraction or exponent makes a double, which ends at about 1.8e308."
 E0208 2 "A tagged value is not one of the format's."
-"With `--tagged`, a name with one `$` in front is a tag: $float, $bytes, $wtf8, $object, $gap, $redacted. \
+"With `--tagged`, a name with one `$` in front is a tag: $float, $bytes, $wtf8, $object, $gap, $redacted, $vault. \
 A name of your own that begins with `$` is written with two."
 E0209 2 "A value is not an intent, a delta or a state."
 "An intent is an object with a `type` and any of agent, goal, intent, action, result, policy, metrics, anomalies, \
@@ -292,6 +292,14 @@ E0446 5 "The conflict is settled."
 "It was resolved, or the strategy of the merge decided it, or something wrote its place since. What follows is a change like any other."
 E0447 5 "A run that is to be merged has an open conflict of its own."
 "What nobody decided would be taken for absent. Decide it first: dendrer conflicts resolve RUN PLACE --take a --reason TEXT."
+E0465 6 "The exact value is in the vault, and its key is not here."
+"UNAVAILABLE: the record has a commitment to the value, and its bytes are encrypted in the store. The key of the vault is a file beside the \
+signing key. Without it, or once it was destroyed, the bytes cannot be read; all else of the record can."
+E0466 5 "The value was erased before."
+"Nothing of it is left to erase. `dendrer show RUN@TICK` lists the fields of the transition that are not known."
+E0467 5 "Places may contain the value or follow from it, and were not named."
+"Whether a text that was written after the value follows from it is not on record. Nothing was erased. Read the places, then name \
+each of them: with --also PLACE it is erased as well, with --although PLACE it stays, and the erase record lists it."
 E0501 2 "An expression does not parse."
 "Expressions are a subset of CEL: state.a.b, literals, comparisons, && || ! (or and, or, not), has(), in, size(), \
 arithmetic."

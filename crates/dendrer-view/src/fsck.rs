@@ -112,6 +112,7 @@ fn file_lines(report: &FilesReport) -> Vec<FileLine> {
 fn file_line(fact: &FileFact) -> Option<FileLine> {
     const INDEX: &str = "index.sqlite";
     const MARK: &str = "backup.json";
+    const VAULT: &str = "vault/";
     Some(match fact {
         FileFact::Damage(damage) => {
             FileLine::new(&damage.place.file, "damaged", damage.to_string()).with(damage.code())
@@ -191,6 +192,23 @@ fn file_line(fact: &FileFact) -> Option<FileLine> {
             "derived",
             "tiles that are not those of the log; laid out again when it is signed",
         ),
+        FileFact::Vault(report) => match report.damaged.as_slice() {
+            [] => {
+                let values = count(report.entries, "value", "values");
+                let files = count(report.files, "file", "files");
+                let how = if report.was_read { "each read" } else { "not read: its key is not here" };
+                FileLine::new(VAULT, "ok", format!("{values} in {files}, {how}"))
+            }
+            [first, more @ ..] => {
+                let file = format!("{VAULT}{}", first.hex());
+                let more = match more.len() {
+                    0 => String::new(),
+                    more => format!(", and {}", count(more as u64, "other file", "other files")),
+                };
+                let what = format!("not what was put there, or missing{more}; the log is whole without it");
+                FileLine::new(&file, "damaged", what).with(Code::E0305)
+            }
+        },
         FileFact::Lock(is_free) => {
             FileLine::new("lock", "ok", if *is_free { "free" } else { "held: somebody is writing" })
         }

@@ -16,6 +16,7 @@ impl Answer for Cleaned {
                 ("dry_run", Value::from(self.dry_run)),
                 ("bytes", Value::from(self.bytes())),
                 ("room", Value::from(self.room)),
+                ("vault_parts", Value::from(self.vault_parts)),
                 ("items", Value::array(items)),
             ],
         )
@@ -54,6 +55,10 @@ impl Answer for Cleaned {
         if self.room > 0 {
             let room = count(self.room, "byte", "bytes");
             lines.push(format!("{verb}  {room} of the index that hold nothing").into());
+        }
+        if self.vault_parts > 0 {
+            let parts = count(self.vault_parts, "part", "parts");
+            lines.push(format!("{verb}  {parts} of the vault that belong to no value").into());
         }
         if lines.is_empty() {
             return vec![Line::styled(Style::Good, "nothing to remove")];

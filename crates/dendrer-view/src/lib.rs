@@ -22,6 +22,7 @@ pub mod contributors;
 pub mod demo;
 pub mod diff;
 pub mod doctor;
+pub mod erase;
 pub mod export;
 pub mod fields;
 pub mod fork;

@@ -27,6 +27,7 @@ pub const SCHEMAS: &[(&str, &str)] = &[
     ("diff", include_str!("../schemas/diff.json")),
     ("doctor", include_str!("../schemas/doctor.json")),
     ("dropped", include_str!("../schemas/dropped.json")),
+    ("erase", include_str!("../schemas/erase.json")),
     ("error", include_str!("../schemas/error.json")),
     ("event", include_str!("../schemas/event.json")),
     ("exit-codes", include_str!("../schemas/exit-codes.json")),

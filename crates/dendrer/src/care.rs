@@ -7,6 +7,7 @@
 
 pub mod backup;
 pub mod check;
+pub mod erase;
 pub mod export;
 pub mod mark;
 pub mod restore;

@@ -60,6 +60,7 @@ pub mod registry;
 pub mod repo;
 pub mod run;
 pub mod trust;
+pub mod vault;
 pub mod watch;
 
 pub use ask::{bisect, contract, contributors, diagnosis, diff, provenance, why};

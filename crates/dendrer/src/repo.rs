@@ -31,6 +31,7 @@ use crate::recorder::{Environment, REDACT, Recorder, World, begin_log_with};
 use crate::redact::{RedactionProfile, Redactor};
 use crate::trace::{Trace, all_runs};
 use crate::trust::{Trust, make_key};
+use crate::vault::Vault;
 use crate::watch::Watch;
 
 pub use redaction::redactor;
@@ -295,6 +296,11 @@ impl Repo {
         let (dir, options) = inner.place.as_ref().expect("a store that is no directory has a writer");
         let store = Embedded::open(dir, options.clone())?.with_key(inner.key.clone());
         Ok(inner.writer.get_or_init(|| Shared::new(Box::new(store))))
+    }
+
+    /// Opens the vault of the store: exact bytes that may hold secrets, encrypted under a key beside the signing key.
+    pub fn vault(&self) -> Result<Vault, Error> {
+        Ok(Vault::open(self.writer()?, Arc::clone(self.trust())))
     }
 
     /// Returns a handle for reading that has everything committed so far, by other processes too.

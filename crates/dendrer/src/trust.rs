@@ -1,4 +1,4 @@
-//! Keys of logs, and the newest head that was signed with each.
+//! Keys of logs and of their vaults, and the newest head that was signed with each.
 //!
 //! Neither is ever in a store: a copied store must not bring its key along, and a store that was rolled back must not roll back
 //! what this user knows to be signed. [`UserTrust`] keeps both in files of the user, [`MemoryTrust`] in memory.
@@ -9,6 +9,7 @@
 mod memory;
 mod seen;
 mod user;
+mod vault_key;
 
 use std::fmt::Debug;
 use std::sync::Arc;
@@ -21,6 +22,7 @@ pub use crate::error::TrustError;
 pub use memory::MemoryTrust;
 pub use seen::{Seen, Stamp};
 pub use user::{UserTrust, make_key, read_key, write_key};
+pub use vault_key::VaultKey;
 
 /// Keys, and the newest head signed with each.
 pub trait Trust: Debug + Send + Sync {
@@ -40,6 +42,25 @@ pub trait Trust: Debug + Send + Sync {
     /// Returns the newest head of a log that was signed here; `None` if none was. A head that cannot be read is an error, never
     /// `None`: an older log would pass for the whole of it.
     fn head(&self, store: StoreId) -> Result<Option<TreeHead>, TrustError>;
+
+    /// Returns the key of the vault of a store; `None` if it is not here, because it was never made or was destroyed.
+    ///
+    /// # Errors
+    ///
+    /// A key that is here and cannot be read is an error, never `None`: a second key would be made, and what the first one
+    /// encrypted be lost.
+    fn vault_key(&self, store: StoreId) -> Result<Option<VaultKey>, TrustError>;
+
+    /// Keeps the key of a vault. Never replaces a key.
+    ///
+    /// # Errors
+    ///
+    /// [`TrustError::KeyNotWritten`] if there is one already, with the source [`AlreadyExists`](std::io::ErrorKind::AlreadyExists).
+    fn keep_vault_key(&self, store: StoreId, key: &VaultKey) -> Result<(), TrustError>;
+
+    /// Destroys the key of a vault, and with it everything that it encrypted, wherever there are copies. A key that is not here
+    /// is passed over.
+    fn destroy_vault_key(&self, store: StoreId) -> Result<(), TrustError>;
 
     /// Waits until no other process or thread signs this log, and keeps them from it until the turn is dropped.
     fn turn(&self, store: StoreId) -> Result<Box<dyn SigningTurn + '_>, TrustError>;

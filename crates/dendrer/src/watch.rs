@@ -15,8 +15,8 @@ use dendrer_object::note::{SignedNote, SigningKey};
 use dendrer_object::record::{Entry, Header, Kind};
 use dendrer_object::{Digest, Pointer, Record, RunName};
 use dendrer_store::{
-    AppendLog, EraseValues, KeepDerived, MaySign, Meter, ReadLog, RunSummary, SignLog, Skimmed, Slot, Store,
-    StoreError, StoreInfo, Ticket, TreeHead,
+    AppendLog, EraseValues, Given, KeepDerived, KeepSecrets, MaySign, Meter, ReadLog, RunSummary, SignLog,
+    Skimmed, Slot, Store, StoreError, StoreInfo, Ticket, TreeHead,
 };
 
 use crate::handle::ReadHandle;
@@ -271,6 +271,26 @@ impl AppendLog for Watched {
 impl EraseValues for Watched {
     fn erase(&mut self, _: &Record, _: &[(u64, Vec<Pointer>)]) -> Result<u64, StoreError> {
         reading_only()
+    }
+}
+
+impl KeepSecrets for Watched {
+    fn put_secrets(&mut self, _: &[(Digest, Vec<u8>)], _: Given<'_>) -> Result<bool, StoreError> {
+        reading_only()
+    }
+
+    fn get_secret(&self, name: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        self.watch.0.check()?;
+        self.inner.get_secret(name)
+    }
+
+    fn remove_secrets(&mut self, _: &[Digest], _: Given<'_>) -> Result<bool, StoreError> {
+        reading_only()
+    }
+
+    fn secrets(&self) -> Result<Vec<Digest>, StoreError> {
+        self.watch.0.check()?;
+        self.inner.secrets()
     }
 }
 

@@ -516,14 +516,17 @@ fn a_clean_up_removes_leftovers_and_never_records() {
         std::fs::write(place.path(".dendrer/left.tmp"), "1234").unwrap();
         let rule = Rule { thin: false, since_ms: 0 };
         let size = place.size(".dendrer");
-        let would = clean(place.opened(".dendrer", Options::read()), rule, true, &mut ()).unwrap();
+        let would =
+            clean(place.opened(".dendrer", Options::read()), rule, true, &place.trust, &mut ()).unwrap();
         assert!(would.dry_run && place.path(".dendrer/left.tmp").exists());
-        let done = clean(place.opened(".dendrer", Options::write()), rule, false, &mut ()).unwrap();
+        let done =
+            clean(place.opened(".dendrer", Options::write()), rule, false, &place.trust, &mut ()).unwrap();
         assert_eq!((would.leftovers.len(), done.leftovers.len(), done.bytes()), (1, 1, would.bytes()));
         assert!(!place.path(".dendrer/left.tmp").exists() && place.size(".dendrer") == size);
         std::fs::write(place.path(".dendrer/left.tmp"), "1234").unwrap();
         damage(&place.store());
-        let error = clean(place.opened(".dendrer", Options::read()), rule, true, &mut ()).unwrap_err();
+        let error =
+            clean(place.opened(".dendrer", Options::read()), rule, true, &place.trust, &mut ()).unwrap_err();
         assert!(matches!(error, Error::Unwritable(_)), "{error}");
     }
 }

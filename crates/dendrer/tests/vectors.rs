@@ -127,6 +127,7 @@ fn canonical() -> Vec<Value> {
         r#"{"$gap":{"path":"/a","reason":"too large"}}"#,
         r#"{"$redacted":{"kind":"key"}}"#,
         r#"{"$object":[["a",1],[{"$wtf8":"7aCA"},2]]}"#,
+        &format!(r#"{{"$vault":{{"bytes":7,"commitment":"sha256:{}"}}}}"#, "0a".repeat(32)),
         r#"{"$$":1,"$$a":2}"#,
         &deepest,
         " 1",
@@ -160,6 +161,9 @@ fn canonical() -> Vec<Value> {
         r#"{"$object":[["b",1],[{"$wtf8":"7aCA"},2],["a",1]]}"#,
         r#"{"$gap":{}}"#,
         r#"{"$redacted":1}"#,
+        &format!(r#"{{"$vault":{{"bytes":-1,"commitment":"sha256:{}"}}}}"#, "0a".repeat(32)),
+        &format!(r#"{{"$vault":{{"a":1,"bytes":7,"commitment":"sha256:{}"}}}}"#, "0a".repeat(32)),
+        r#"{"$vault":{"bytes":7,"commitment":"7"}}"#,
         &too_deep,
     ]
     .iter()

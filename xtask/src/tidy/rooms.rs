@@ -18,7 +18,7 @@ const fn room(files: &'static [&'static str], may_use: &'static [&'static [&'sta
 }
 
 const BASE: &[&str] = &["error", "limits", "files", "handle", "redact"];
-const PARTS: &[&str] = &["watch", "environment", "address", "trust", "pack"];
+const PARTS: &[&str] = &["watch", "environment", "address", "trust", "pack", "vault"];
 const RUN: &[&str] = &["run"];
 const RECORD: &[&str] = &["record"];
 const EVIDENCE: &[&str] = &["evidence"];

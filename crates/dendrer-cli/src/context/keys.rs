@@ -11,6 +11,7 @@ use dendrer::trust::SigningTurn;
 use dendrer::trust::Trust;
 use dendrer::trust::TrustError;
 use dendrer::trust::UserTrust;
+use dendrer::trust::VaultKey;
 use dendrer_object::StoreId;
 use dendrer_object::note::SigningKey;
 use dendrer_object::note::VerifierKey;
@@ -57,6 +58,18 @@ impl Trust for ProgramTrust {
 
     fn head(&self, store: StoreId) -> std::result::Result<Option<TreeHead>, TrustError> {
         if store == demo::STORE_ID { Ok(None) } else { self.0.head(store) }
+    }
+
+    fn vault_key(&self, store: StoreId) -> std::result::Result<Option<VaultKey>, TrustError> {
+        self.0.vault_key(store)
+    }
+
+    fn keep_vault_key(&self, store: StoreId, key: &VaultKey) -> std::result::Result<(), TrustError> {
+        self.0.keep_vault_key(store, key)
+    }
+
+    fn destroy_vault_key(&self, store: StoreId) -> std::result::Result<(), TrustError> {
+        self.0.destroy_vault_key(store)
     }
 
     fn turn(&self, store: StoreId) -> std::result::Result<Box<dyn SigningTurn + '_>, TrustError> {

@@ -1,12 +1,16 @@
 //! `dendrer gc`: removes what follows from the log and is not needed. Never the log, so every state stays readable.
 
+use std::sync::Arc;
+
 use clap::Args;
 use clap::ValueEnum;
 use dendrer::care::spare::{Rule, clean};
 use dendrer::store::embedded::Options;
+use dendrer::trust::Trust;
 
 use crate::context;
 use crate::context::care::Follower;
+use crate::context::keys;
 use crate::failure::Result;
 use crate::global::{Global, age_arg, now_ms};
 use crate::out::Out;
@@ -44,7 +48,8 @@ pub(crate) fn run(global: &Global, args: &Gc, out: &mut Out) -> Result {
         since_ms: args.keep.map_or(0, |age| now.saturating_sub(age)),
     };
     let mut follower = Follower::new(global, "gc", out);
-    let cleaned = clean(store, rule, args.dry_run, &mut follower);
+    let trust: Arc<dyn Trust> = keys::trust(global);
+    let cleaned = clean(store, rule, args.dry_run, &trust, &mut follower);
     let cleaned = follower.end(cleaned)?;
     out.answer(&cleaned)
 }

@@ -16,6 +16,7 @@ mod crash;
 mod diff;
 mod door;
 mod draft;
+mod erase;
 mod exec;
 mod extended;
 mod find;

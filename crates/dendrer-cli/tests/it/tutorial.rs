@@ -128,6 +128,12 @@ fn the_page_on_certainty_prints_what_it_shows() {
 }
 
 #[test]
+fn the_page_on_erasing_prints_what_it_shows() {
+    let (_, commands) = follow("erasing.md");
+    assert!(commands > 9, "{commands} commands were run");
+}
+
+#[test]
 fn the_tutorial_prints_what_it_shows() {
     let (place, commands) = follow("tutorial.md");
     assert!(commands > 15, "{commands} commands were run");

@@ -149,6 +149,7 @@ impl<'v> View<'v> {
             View::Tagged(_, "$wtf8") => "text that is not well-formed",
             View::Tagged(_, "$object") => "a map with a name that is not well-formed",
             View::Tagged(_, "$gap") => "a gap in the record",
+            View::Tagged(_, "$vault") => "in the vault",
             View::Tagged(..) => "redacted",
         }
     }
@@ -163,13 +164,13 @@ pub(super) fn tag_of(object: &Object) -> Option<&'static str> {
     if !tag::is_tag_name(&entry.key) {
         return None;
     }
-    let known = ["$float", "$bytes", "$wtf8", "$object", "$gap"];
+    let known = ["$float", "$bytes", "$wtf8", "$object", "$gap", "$vault"];
     Some(known.into_iter().find(|name| **name == *entry.key).unwrap_or("$redacted"))
 }
 
 /// Tells whether the value was not recorded, so that nothing can be said of it.
 pub(super) fn is_withheld(tag: &str) -> bool {
-    matches!(tag, "$gap" | "$redacted")
+    matches!(tag, "$gap" | "$redacted" | "$vault")
 }
 
 /// Evaluates one tree once.

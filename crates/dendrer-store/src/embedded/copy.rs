@@ -18,7 +18,7 @@ use crate::descriptor::MARK;
 use crate::disk::{self, Disk, DiskFile, Open};
 use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At, COMMIT_SIZE, Step};
-use crate::layout::{self, SEGMENT_HEADER};
+use crate::layout::{self, SEGMENT_HEADER, VAULT};
 use crate::meter::Meter;
 use crate::segments::{Read, Segments, file_name, place_name};
 use crate::store::{ReadLog as _, TreeHead};
@@ -231,7 +231,7 @@ impl Embedded {
     /// Returns the content of the target of a copy: empty, leftovers, or an earlier backup to continue.
     fn there(&self, to: &Path, what: CopyAs) -> Result<Option<Whole>, StoreError> {
         let disk = &*self.options.disk;
-        for name in ["segments", "log"] {
+        for name in ["segments", "log", VAULT] {
             let path = to.join(name);
             disk::refuse_links(to, &path).map_err(|error| StoreError::io("write", &path, error))?;
         }
@@ -248,7 +248,7 @@ impl Embedded {
                 return Ok(Some(whole));
             }
             _ if is_store => return Err(StoreError::AlreadyAStore { path: to.to_owned() }),
-            (Some(_), _) => &["lock", "segments", "checkpoint", MARK],
+            (Some(_), _) => &["lock", "segments", "checkpoint", VAULT, MARK],
             (None, _) => &["lock"],
         };
         let is_empty = |name: &str| disk.list(&to.join(name)).is_ok_and(|names| names.is_empty());
@@ -563,6 +563,7 @@ impl Copying<'_> {
             self.check(&VerifyOptions::default())?;
         }
         let voided = voided + before;
+        self.source.copy_vault(&self.to)?;
         self.let_count()?;
         let tiles = match &self.note {
             None => true,

@@ -15,6 +15,7 @@ use crate::descriptor::MARK;
 use crate::disk::Open;
 use crate::error::StoreError;
 use crate::index::{self, NoIndex};
+use crate::layout::{VAULT, is_vault_name};
 use crate::store::ReadLog as _;
 
 /// A row that is kept because it was dear to work out.
@@ -242,7 +243,7 @@ fn look_into(
         let path = below.join(entry.file_name());
         let name = path.to_string_lossy().replace('\\', "/");
         let is_inner = match name.as_str() {
-            "segments" | "log" | "log/tile" => true,
+            "segments" | "log" | "log/tile" | VAULT => true,
             name => name.starts_with("log/tile/") && is_ours(name),
         };
         if about.is_dir() && is_inner {
@@ -256,7 +257,11 @@ fn look_into(
 
 fn is_leftover(name: &str) -> bool {
     let beside = |name: &str| BESIDE.iter().any(|base| name.strip_prefix(base).is_some_and(is_database));
-    let known = !name.contains('/') || name.starts_with("log/");
+    let is_of_vault = |name: &str| {
+        let file = name.strip_prefix(VAULT).and_then(|file| file.strip_prefix('/')?.strip_suffix(".tmp"));
+        file.is_some_and(is_vault_name)
+    };
+    let known = !name.contains('/') || name.starts_with("log/") || is_of_vault(name);
     known && name.ends_with(".tmp") || beside(name)
 }
 
@@ -284,10 +289,12 @@ fn is_ours(name: &str) -> bool {
                     | "synced"
                     | "segments"
                     | "log"
+                    | VAULT
                     | MARK
             ) || name.strip_prefix("index").is_some_and(is_database)
         }
         Some(("segments", file)) => is_segment(file),
+        Some((VAULT, file)) => is_vault_name(file),
         Some(("log", "checkpoint")) => true,
         Some(("log", file)) => {
             file.strip_prefix("tile/").is_some_and(|rest| rest.split('/').all(is_tile_part))
@@ -299,6 +306,8 @@ fn is_ours(name: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    const VAULT_TMP: &str = "vault/00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff.tmp";
 
     #[test]
     fn every_file_of_a_store_is_known_and_nothing_else() {
@@ -317,15 +326,25 @@ mod tests {
             "log/checkpoint",
             "log/tile/0/x001/234",
             "log/tile/entries/000.p/17",
+            "vault/00112233445566778899aabbccddeeff00112233445566778899aabbccddeeff",
         ] {
             assert!(is_ours(name) && !is_leftover(name), "{name}");
         }
-        for name in ["store.tmp", "index-new.sqlite", "index-check.sqlite-wal", "log/tile/0/001.tmp"] {
+        for name in
+            ["store.tmp", "index-new.sqlite", "index-check.sqlite-wal", "log/tile/0/001.tmp", VAULT_TMP]
+        {
             assert!(is_leftover(name), "{name}");
         }
-        for name in
-            ["notes.txt", "segments/0.seg", "segments/00000000.seg.bak", "log/x", "log/tile/a", "keys/k"]
-        {
+        for name in [
+            "notes.txt",
+            "segments/0.seg",
+            "segments/00000000.seg.bak",
+            "log/x",
+            "log/tile/a",
+            "keys/k",
+            "vault/x",
+            "vault/x.tmp",
+        ] {
             assert!(!is_ours(name) && !is_leftover(name), "{name}");
         }
         assert!(!is_leftover("segments/00000000.tmp"), "nothing among the segments is removed");

@@ -12,7 +12,7 @@ use dendrer_store::conformance::{STORE, Scribe, check_holds, info, key, noise};
 use dendrer_store::faulty::{Crash, DiskFault, Faulty};
 use dendrer_store::prelude::*;
 use dendrer_store::{
-    Copied, CopyAs, Embedded, Meter, Options, StoreError, StoreInfo, TilesState, VerifyOptions,
+    Copied, CopyAs, Embedded, Given, Meter, Options, StoreError, StoreInfo, TilesState, VerifyOptions,
 };
 
 fn pointer(text: &str) -> Pointer {
@@ -554,4 +554,33 @@ fn a_backup_waits_for_the_one_that_is_made_there() {
     lock.unlock().unwrap();
     let refused = late.start_copy(&to, CopyAs::Backup).map(drop).unwrap_err();
     assert_eq!(refused.code(), "E0113");
+}
+
+#[test]
+fn a_backup_has_the_vault_of_the_store_and_loses_what_was_destroyed() {
+    let dir = tempfile::tempdir().unwrap();
+    let (from, to, back) = (dir.path().join("s"), dir.path().join("b"), dir.path().join("r"));
+    let mut store = Embedded::create(&from, info(), Options::write()).unwrap();
+    let mut scribe = Scribe::default();
+    store.commit(&[scribe.begin("r")]).unwrap();
+    let [a, b] = [dendrer_object::Digest([1; 32]), dendrer_object::Digest([2; 32])];
+    store
+        .put_secrets(&[(a, b"ciphertext of a".to_vec()), (b, b"ciphertext of b".to_vec())], Given::default())
+        .unwrap();
+    copy(&mut store, &to, CopyAs::Backup).unwrap();
+    let backup = Embedded::open(&to, Options::read()).unwrap();
+    assert_eq!(backup.secrets().unwrap(), [a, b]);
+    assert_eq!(backup.get_secret(&a).unwrap().as_deref(), Some(&b"ciphertext of a"[..]));
+    assert_eq!(backup.foreign().unwrap(), []);
+    drop(backup);
+    // Another one in its place, one more gone, and no record since.
+    store.put_secrets(&[(a, b"another one of a".to_vec())], Given::default()).unwrap();
+    store.remove_secrets(&[b], Given::default()).unwrap();
+    copy(&mut store, &to, CopyAs::Backup).unwrap();
+    let mut backup = Embedded::open(&to, Options::read()).unwrap();
+    assert_eq!(backup.secrets().unwrap(), [a]);
+    assert!(!bytes_below(&to).windows(15).any(|part| part == b"ciphertext of b"));
+    copy(&mut backup, &back, CopyAs::Store).unwrap();
+    let restored = Embedded::open(&back, Options::write()).unwrap();
+    assert_eq!(restored.get_secret(&a).unwrap().as_deref(), Some(&b"another one of a"[..]));
 }

@@ -11,7 +11,9 @@ use dendrer_object::{Digest, Pointer, Record, RunName};
 use dendrer_store::conformance::{self, Subject};
 use dendrer_store::fence::{self, Known, Log};
 use dendrer_store::prelude::*;
-use dendrer_store::{MaySign, RunSummary, Shared, Slot, StoreError, StoreInfo, Ticket, TreeHead};
+use dendrer_store::{
+    Given, MaySign, RunSummary, SECRET_SIZE_MAX, Shared, Slot, StoreError, StoreInfo, Ticket, TreeHead,
+};
 
 /// Kept bytes, by run, question and tick.
 type Kept = BTreeMap<(RunName, Option<Digest>, u64), Vec<u8>>;
@@ -24,11 +26,24 @@ struct Listed {
     peaks: Peaks,
     note: Option<SignedNote>,
     kept: Mutex<Kept>,
+    secrets: BTreeMap<Digest, Vec<u8>>,
 }
 
 impl Listed {
     fn new(info: StoreInfo) -> Listed {
-        Listed { info, records: Vec::new(), peaks: Peaks::new(), note: None, kept: Mutex::default() }
+        Listed {
+            info,
+            records: Vec::new(),
+            peaks: Peaks::new(),
+            note: None,
+            kept: Mutex::default(),
+            secrets: BTreeMap::new(),
+        }
+    }
+
+    /// Whether what was given for a change of the kept bytes holds.
+    fn holds(&self, given: Given<'_>) -> Result<bool, StoreError> {
+        given.holds(&mut |name| Ok(self.secrets.contains_key(name)), &mut || self.secrets())
     }
 
     fn numbered(&self) -> impl Iterator<Item = (u64, &Record)> {
@@ -212,6 +227,35 @@ impl SignLog for Listed {
 
     fn checkpoint(&self) -> Result<Option<SignedNote>, StoreError> {
         Ok(self.note.clone())
+    }
+}
+
+impl KeepSecrets for Listed {
+    fn put_secrets(&mut self, secrets: &[(Digest, Vec<u8>)], given: Given<'_>) -> Result<bool, StoreError> {
+        if secrets.iter().any(|(_, bytes)| bytes.len() > SECRET_SIZE_MAX) {
+            return Err(StoreError::Unsupported("so many bytes under one name"));
+        }
+        let holds = self.holds(given)?;
+        if holds {
+            self.secrets.extend(secrets.iter().cloned());
+        }
+        Ok(holds)
+    }
+
+    fn get_secret(&self, name: &Digest) -> Result<Option<Vec<u8>>, StoreError> {
+        Ok(self.secrets.get(name).cloned())
+    }
+
+    fn remove_secrets(&mut self, names: &[Digest], given: Given<'_>) -> Result<bool, StoreError> {
+        let holds = self.holds(given)?;
+        if holds {
+            self.secrets.retain(|name, _| !names.contains(name));
+        }
+        Ok(holds)
+    }
+
+    fn secrets(&self) -> Result<Vec<Digest>, StoreError> {
+        Ok(self.secrets.keys().copied().collect())
     }
 }
 

@@ -16,7 +16,14 @@ fn cleaned(dry_run: bool) -> Cleaned {
         (row(KeptWhat::Verdicts(super::root()), 1), SpareReason::Old),
     ];
     let leftovers = vec![Leftover { file: "a.tmp".into(), bytes: 2 }];
-    Cleaned { dry_run, rule: Rule { thin: false, since_ms: 86_400_000 }, spare, leftovers, room: 4_096 }
+    Cleaned {
+        dry_run,
+        rule: Rule { thin: false, since_ms: 86_400_000 },
+        spare,
+        leftovers,
+        room: 4_096,
+        vault_parts: 0,
+    }
 }
 
 #[test]
@@ -39,7 +46,7 @@ fn each_thing_that_was_removed_is_an_item() {
     check(
         &quote::json(&cleaned(false).document()),
         r#"
-        {"bytes":1503,"dry_run":false,"items":[{"bytes":1000,"file":null,"run":"risky","tick":3,"what":"snapshot","why":"too little changed since the one before"},{"bytes":500,"file":null,"run":"risky","tick":4,"what":"snapshot","why":"too little changed since the one before"},{"bytes":1,"file":null,"run":"risky","tick":null,"what":"verdicts","why":"nothing was written to the run for so long"},{"bytes":2,"file":"a.tmp","run":null,"tick":null,"what":"file","why":"left by interrupted work"}],"room":4096,"schema":"dendrer.gc/1"}"#,
+        {"bytes":1503,"dry_run":false,"items":[{"bytes":1000,"file":null,"run":"risky","tick":3,"what":"snapshot","why":"too little changed since the one before"},{"bytes":500,"file":null,"run":"risky","tick":4,"what":"snapshot","why":"too little changed since the one before"},{"bytes":1,"file":null,"run":"risky","tick":null,"what":"verdicts","why":"nothing was written to the run for so long"},{"bytes":2,"file":"a.tmp","run":null,"tick":null,"what":"file","why":"left by interrupted work"}],"room":4096,"schema":"dendrer.gc/1","vault_parts":0}"#,
     );
 }
 

@@ -25,6 +25,7 @@ use crate::repo::Warning;
 use crate::repo::heads;
 use crate::trace::all_runs;
 use crate::trust::Trust;
+use crate::vault::{self, VaultError, VaultReport};
 
 /// How many records may be outside the index before it is worth a rebuild.
 const UNCOVERED_MANY: u64 = 100_000;
@@ -89,6 +90,8 @@ pub enum FileFact {
     Snapshots(u64),
     /// Tiles of the log.
     Tiles(TilesState),
+    /// The vault, if the store has one.
+    Vault(VaultReport),
     /// Whether no process writes.
     Lock(bool),
     /// A file of interrupted work.
@@ -123,11 +126,22 @@ pub fn check_files(
     });
     facts.extend(snapshot_facts(&store, follow)?);
     facts.push(FileFact::Tiles(store.tiles_state()?));
+    facts.extend(vault_fact(&store, trust)?);
     facts.push(FileFact::Lock(store.is_lock_free()?));
     facts.extend(store.leftovers()?.into_iter().map(FileFact::Leftover));
     facts.extend(store.foreign()?.into_iter().map(FileFact::Foreign));
     let lost = lost(&report).filter(|lost| *lost > 0 || !is_hidden);
     Ok(FilesReport { path: store.dir().to_owned(), size: report.tree.size, lost, is_hidden, facts })
+}
+
+/// Checks the vault: every file, and with its key every value.
+fn vault_fact(store: &Embedded, trust: &dyn Trust) -> Result<Option<FileFact>, Error> {
+    match vault::check(store, trust) {
+        Ok(report) => Ok(report.map(FileFact::Vault)),
+        Err(VaultError::Store(error)) => Err(error.into()),
+        Err(VaultError::Trust(error)) => Err(error.into()),
+        Err(error) => unreachable!("a check reports what is damaged: {error}"),
+    }
 }
 
 /// Counts the records that do not open as they were committed. Each record of another log may open, and how many are others is

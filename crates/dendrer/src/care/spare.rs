@@ -7,7 +7,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_object::{Record, RunName};
-use dendrer_store::{Embedded, IndexState, KeptRow, KeptWhat, Leftover, Slot, StoreError};
+use dendrer_store::prelude::*;
+use dendrer_store::{Embedded, IndexState, KeptRow, KeptWhat, Leftover, Shared, Slot, StoreError};
 
 use super::{CareNote, Follow};
 
@@ -15,6 +16,8 @@ use crate::error::Error;
 use crate::repo::refuse_damage;
 use crate::run::snapshot::{OUTWEIGH, outweigh, weight};
 use crate::trace::{ReadHandle, Trace};
+use crate::trust::Trust;
+use crate::vault::{Vault, VaultError};
 
 pub use crate::run::snapshot::Fit;
 
@@ -133,6 +136,8 @@ pub struct Cleaned {
     pub leftovers: Vec<Leftover>,
     /// Number of bytes of the index that hold nothing.
     pub room: u64,
+    /// Number of parts in the vault that belong to no value, as an interrupted put leaves them; 0 without the key of the vault.
+    pub vault_parts: u64,
 }
 
 impl Cleaned {
@@ -145,7 +150,13 @@ impl Cleaned {
 
 /// Removes what follows from the log and is not worth its room, and what interrupted work left. A dry run takes a store that was
 /// opened for reading.
-pub fn clean(store: Embedded, rule: Rule, dry_run: bool, follow: &mut dyn Follow) -> Result<Cleaned, Error> {
+pub fn clean(
+    store: Embedded,
+    rule: Rule,
+    dry_run: bool,
+    trust: &Arc<dyn Trust>,
+    follow: &mut dyn Follow,
+) -> Result<Cleaned, Error> {
     refuse_damage(&store)?;
     let store = Arc::new(store);
     let counted = follow.stage("records", None).over(&store);
@@ -174,6 +185,23 @@ pub fn clean(store: Embedded, rule: Rule, dry_run: bool, follow: &mut dyn Follow
     if matches!(store.index_state(), IndexState::Corrupt(_)) {
         follow.note(&CareNote::IndexDoesNotOpen);
     }
-    store.close()?;
-    Ok(Cleaned { dry_run, rule, spare, leftovers, room })
+    let shared = Shared::new(Box::new(store));
+    let vault_parts = sweep(&shared, trust, dry_run)?;
+    if let Some(store) = shared.into_inner() {
+        store.close()?;
+    }
+    Ok(Cleaned { dry_run, rule, spare, leftovers, room, vault_parts })
+}
+
+/// Removes the parts in the vault that belong to no value. Without the key it is not known which those are.
+fn sweep(store: &Shared, trust: &Arc<dyn Trust>, dry_run: bool) -> Result<u64, Error> {
+    if store.secrets()?.is_empty() {
+        return Ok(0);
+    }
+    match Vault::open(store, Arc::clone(trust)).sweep(dry_run) {
+        Ok(parts) => Ok(parts),
+        Err(VaultError::Store(error)) => Err(error.into()),
+        // Which parts belong to a value is not known; `fsck` reports what is damaged.
+        Err(_) => Ok(0),
+    }
 }

@@ -16,7 +16,7 @@ pub enum TrustError {
     /// The system gives no random bytes.
     #[error("the system gives no randomness")]
     NoRandomness,
-    /// A name is none that a key can have.
+    /// A key cannot have this name.
     #[error("{0}")]
     KeyName(NoteError),
     /// There is a key already, or its file cannot be written.

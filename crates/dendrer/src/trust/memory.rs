@@ -7,7 +7,7 @@ use dendrer_object::StoreId;
 use dendrer_object::note::{SigningKey, VerifierKey};
 use dendrer_store::{StoreInfo, TreeHead};
 
-use super::{SigningTurn, Trust, TrustError};
+use super::{SigningTurn, Trust, TrustError, VaultKey};
 
 /// Keys and heads of this process. Clones share them.
 #[derive(Debug, Clone, Default)]
@@ -23,6 +23,7 @@ struct Shelf {
 struct Kept {
     keys: BTreeMap<StoreId, Arc<SigningKey>>,
     heads: BTreeMap<StoreId, TreeHead>,
+    vault_keys: BTreeMap<StoreId, VaultKey>,
     /// The logs that are being signed.
     turns: BTreeSet<StoreId>,
 }
@@ -70,6 +71,25 @@ impl Trust for MemoryTrust {
 
     fn head(&self, store: StoreId) -> Result<Option<TreeHead>, TrustError> {
         Ok(self.kept().heads.get(&store).copied())
+    }
+
+    fn vault_key(&self, store: StoreId) -> Result<Option<VaultKey>, TrustError> {
+        Ok(self.kept().vault_keys.get(&store).cloned())
+    }
+
+    fn keep_vault_key(&self, store: StoreId, key: &VaultKey) -> Result<(), TrustError> {
+        let mut kept = self.kept();
+        if kept.vault_keys.contains_key(&store) {
+            let source = std::io::ErrorKind::AlreadyExists.into();
+            return Err(TrustError::KeyNotWritten { path: "memory".into(), source });
+        }
+        kept.vault_keys.insert(store, key.clone());
+        Ok(())
+    }
+
+    fn destroy_vault_key(&self, store: StoreId) -> Result<(), TrustError> {
+        self.kept().vault_keys.remove(&store);
+        Ok(())
     }
 
     fn turn(&self, store: StoreId) -> Result<Box<dyn SigningTurn + '_>, TrustError> {

@@ -11,7 +11,7 @@ use dendrer_object::note::{Checkpoint, SigningKey, VerifierKey};
 use dendrer_store::{StoreInfo, TreeHead};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::{SigningTurn, Trust, TrustError};
+use super::{SigningTurn, Trust, TrustError, VaultKey};
 use crate::files::{self, Whole};
 
 /// How long another process may sign while the remembered head stays the same.
@@ -67,6 +67,18 @@ impl UserTrust {
 
     fn own_key_path(&self, store: StoreId) -> Option<PathBuf> {
         Some(self.dir.as_ref()?.join("keys").join(format!("{store}.key")))
+    }
+
+    /// File that the key of the vault of a log is in, or would be: next to the key of the log; `None` if there is no place for it.
+    pub fn vault_key_path(&self, store: StoreId) -> Option<PathBuf> {
+        match &self.key_file {
+            Some(file) => {
+                let mut name = file.clone().into_os_string();
+                name.push(".vault");
+                Some(name.into())
+            }
+            None => Some(self.own_key_path(store)?.with_extension("vault")),
+        }
     }
 
     /// File in which the newest head of a log is remembered; `None` if there is no place for it.
@@ -165,6 +177,46 @@ impl Trust for UserTrust {
             Some(checkpoint) => Ok(Some(TreeHead { size: checkpoint.size(), root: checkpoint.root() })),
             None => Err(TrustError::NotAHead { path, size: bytes.len() }),
         }
+    }
+
+    fn vault_key(&self, store: StoreId) -> Result<Option<VaultKey>, TrustError> {
+        let Some(path) = self.vault_key_path(store) else { return Ok(None) };
+        let bytes = match self.read_kept(&path) {
+            Ok(bytes) => bytes,
+            Err(source) => return Err(TrustError::KeyNotRead { path, source }),
+        };
+        let Some(bytes) = bytes else { return Ok(None) };
+        match VaultKey::from_secret_text(String::from_utf8_lossy(&bytes).trim_end()) {
+            Some(key) => Ok(Some(key)),
+            None => {
+                let why = "it is not the key of a vault".to_owned();
+                Err(TrustError::KeyUnusable { path, what: "used", why })
+            }
+        }
+    }
+
+    fn keep_vault_key(&self, store: StoreId, key: &VaultKey) -> Result<(), TrustError> {
+        let path = self.vault_key_path(store).ok_or(TrustError::NoHome)?;
+        // If this fails, writing the key says so.
+        let _ = files::make_dir(files::dir_of(&path));
+        let written = write_secret(&path, &key.secret_text());
+        written.map_err(|source| TrustError::KeyNotWritten { path, source })
+    }
+
+    fn destroy_vault_key(&self, store: StoreId) -> Result<(), TrustError> {
+        let Some(path) = self.vault_key_path(store) else { return Ok(()) };
+        let destroy = || -> io::Result<()> {
+            let mut file = match File::options().write(true).open(&path) {
+                Err(error) if error.kind() == ErrorKind::NotFound => return Ok(()),
+                file => file?,
+            };
+            let len = usize::try_from(file.metadata()?.len().min(KEY_SIZE_MAX)).unwrap_or(0);
+            file.write_all(&vec![0; len])?;
+            file.sync_all()?;
+            std::fs::remove_file(&path)?;
+            files::sync_dir(files::dir_of(&path))
+        };
+        destroy().map_err(|source| TrustError::KeyNotWritten { path: path.clone(), source })
     }
 
     fn turn(&self, store: StoreId) -> Result<Box<dyn SigningTurn + '_>, TrustError> {
@@ -275,18 +327,43 @@ pub fn make_key(name: &str) -> Result<SigningKey, TrustError> {
 
 /// Writes a key to a new file that only its owner may read.
 pub fn write_key(key: &SigningKey, path: &Path) -> Result<(), TrustError> {
-    let write = || -> io::Result<()> {
-        let mut options = std::fs::OpenOptions::new();
-        options.write(true).create_new(true);
-        #[cfg(unix)]
-        std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
-        let mut file = options.open(path)?;
-        file.write_all(format!("{}\n", key.secret_text()).as_bytes())?;
-        file.sync_all()?;
-        // A log whose key a power cut took is never signed again.
-        files::sync_dir(files::dir_of(path))
+    // A log whose key a power cut took is never signed again.
+    let written = write_new(path, &key.secret_text()).and_then(|()| files::sync_dir(files::dir_of(path)));
+    written.map_err(|source| TrustError::KeyNotWritten { path: path.to_owned(), source })
+}
+
+/// Writes a line to a new file that only its owner may read.
+fn write_new(path: &Path, line: &str) -> io::Result<()> {
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create_new(true);
+    #[cfg(unix)]
+    std::os::unix::fs::OpenOptionsExt::mode(&mut options, 0o600);
+    let mut file = options.open(path)?;
+    file.write_all(format!("{line}\n").as_bytes())?;
+    file.sync_all()
+}
+
+/// Writes a line to a new file that is there with all of it or not at all: another process that makes the same key meanwhile
+/// reads a whole one.
+fn write_secret(path: &Path, line: &str) -> io::Result<()> {
+    if std::fs::symlink_metadata(path).is_ok() {
+        return Err(ErrorKind::AlreadyExists.into());
+    }
+    let mut number = [0; 8];
+    SystemRandom::new().fill(&mut number).map_err(|_| io::Error::other("the system gives no randomness"))?;
+    let mut name = path.as_os_str().to_owned();
+    name.push(format!(".{:016x}.partial", u64::from_le_bytes(number)));
+    let beside = PathBuf::from(name);
+    write_new(&beside, line)?;
+    let linked = match std::fs::hard_link(&beside, path) {
+        Err(error) if error.kind() != ErrorKind::AlreadyExists => write_new(path, line),
+        linked => linked,
     };
-    write().map_err(|source| TrustError::KeyNotWritten { path: path.to_owned(), source })
+    // A second name of a key is litter of the owner.
+    let _ = std::fs::remove_file(&beside);
+    linked?;
+    // What a key encrypted that a power cut took is lost.
+    files::sync_dir(files::dir_of(path))
 }
 
 /// Reads a key from a file that the user named.

@@ -1,0 +1,81 @@
+//! Keeping encrypted bytes that are in no record.
+
+use dendrer_object::Digest;
+
+use crate::error::StoreError;
+
+/// The most bytes that are kept under one name.
+pub const SECRET_SIZE_MAX: usize = 1 << 20;
+
+/// What must be so for a change of the kept bytes. The default always holds.
+///
+/// Checked by the store together with the change, so that of two callers the second sees what the first did.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Given<'a> {
+    /// These names have bytes.
+    pub there: &'a [Digest],
+    /// These names have none.
+    pub absent: &'a [Digest],
+    /// No other name than these, in order, has bytes.
+    pub only: Option<&'a [Digest]>,
+}
+
+impl Given<'_> {
+    /// Whether it holds. `has` says whether a name has bytes, `list` lists the names.
+    pub fn holds<E>(
+        &self,
+        has: &mut dyn FnMut(&Digest) -> Result<bool, E>,
+        list: &mut dyn FnMut() -> Result<Vec<Digest>, E>,
+    ) -> Result<bool, E> {
+        for name in self.there {
+            if !has(name)? {
+                return Ok(false);
+            }
+        }
+        for name in self.absent {
+            if has(name)? {
+                return Ok(false);
+            }
+        }
+        match self.only {
+            Some(only) => Ok(list()?.iter().all(|name| only.binary_search(name).is_ok())),
+            None => Ok(true),
+        }
+    }
+}
+
+/// The part of a store that keeps encrypted bytes under opaque names.
+///
+/// A store does not know what they are: the caller encrypts, and makes the names so that they reveal nothing. They are no part
+/// of the log, so no root and no signature covers them. They are in no bundle; a backup copies them.
+///
+/// Rule: [`KeepSecrets::get_secret`] returns bytes that were put under the name as a whole, or nothing, wherever a writer was
+/// stopped. Bytes that changed on disk are returned as they are; the caller authenticates them.
+pub trait KeepSecrets {
+    /// Puts bytes under names, each in place of those that were there. They are durable when this returns true; false if what was
+    /// given does not hold: nothing is put.
+    ///
+    /// # Errors
+    ///
+    /// [`StoreError::Unsupported`] for more than [`SECRET_SIZE_MAX`] bytes under one name: nothing is put. If another error is
+    /// returned, each name has the old bytes or the new ones.
+    fn put_secrets(&mut self, secrets: &[(Digest, Vec<u8>)], given: Given<'_>) -> Result<bool, StoreError>;
+
+    /// Returns the bytes under a name; `None` if nothing is kept there.
+    fn get_secret(&self, name: &Digest) -> Result<Option<Vec<u8>>, StoreError>;
+
+    /// Destroys the bytes under names. A name that has none is passed over. False if what was given does not hold: nothing is
+    /// destroyed.
+    fn remove_secrets(&mut self, names: &[Digest], given: Given<'_>) -> Result<bool, StoreError>;
+
+    /// Lists the names, in order.
+    fn secrets(&self) -> Result<Vec<Digest>, StoreError>;
+}
+
+/// Refuses bytes that are too large for one name.
+pub(crate) fn check_sizes(secrets: &[(Digest, Vec<u8>)]) -> Result<(), StoreError> {
+    match secrets.iter().any(|(_, bytes)| bytes.len() > SECRET_SIZE_MAX) {
+        true => Err(StoreError::Unsupported("at most 1 MiB is kept under one name of the vault")),
+        false => Ok(()),
+    }
+}

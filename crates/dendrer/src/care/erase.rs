@@ -1,0 +1,334 @@
+//! Erases a value of a committed record, with every place from which it could be read or guessed.
+//!
+//! With the value go its copies in later records and in forks, and each digest over a whole that contained it. Whether a later
+//! text of an agent follows from the value is not on record: such places are returned as open, and nothing is erased until the
+//! caller names each of them. [`plan`] only reads; [`ErasePlan::carry_out`] commits the `erase` record and destroys the values.
+//!
+//! Rule: what is destroyed is what the `erase` record lists; test `an_erased_value_is_in_no_file_and_the_rest_verifies`.
+
+mod lineage;
+mod needles;
+mod place;
+
+use dendrer_object::record::{Author, Body, Header, Kind, Record, cut};
+use dendrer_object::{Code, Digest, Pointer, RunName, Value};
+use dendrer_store::prelude::*;
+
+use self::lineage::Lineage;
+use self::place::{Named, Unmeant};
+use super::Follow;
+use crate::address::Address;
+use crate::error::Error;
+use crate::repo::Repo;
+use crate::run::trace::Trace;
+
+/// The value that is to be erased, and why.
+#[derive(Debug, Clone)]
+pub struct EraseQuestion {
+    /// The tick of a run.
+    pub at: Address,
+    /// The place: a pointer, or dotted; of the record, or of the state where the transition wrote it.
+    pub path: String,
+    /// The reason, which stays on record.
+    pub reason: String,
+    /// Name of the person who erases it.
+    pub by: String,
+    /// Open places that are erased as well: `PLACE`, `TICK:PLACE` or `RUN@TICK:PLACE`.
+    pub also: Vec<String>,
+    /// Open places that stay, in the same spelling.
+    pub although: Vec<String>,
+    /// Whether copies before the tick and in unrelated runs are erased as well.
+    pub everywhere: bool,
+}
+
+/// Why a place is erased, or why it may have to be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum EraseReason {
+    /// It is the place that was named.
+    Asked,
+    /// It contains the value.
+    Copy,
+    /// It is a digest over a whole that contains the value.
+    Digest,
+    /// It contains a part of the value.
+    Part,
+    /// It was written after the value, by an author who may have read it.
+    MayFollow,
+}
+
+impl EraseReason {
+    /// The word for it in documents and records.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EraseReason::Asked => "asked",
+            EraseReason::Copy => "copy",
+            EraseReason::Digest => "digest",
+            EraseReason::Part => "part",
+            EraseReason::MayFollow => "may_follow",
+        }
+    }
+}
+
+/// A field of a record, and what it has to do with the erased value.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ErasePlace {
+    /// The run; `None` for a record of no run.
+    pub run: Option<RunName>,
+    /// The tick; `None` for a record that has none.
+    pub tick: Option<u64>,
+    /// The id of the record.
+    pub record: Digest,
+    /// The position of the record in the log.
+    pub position: u64,
+    /// The field.
+    pub place: Pointer,
+    /// Why.
+    pub reason: EraseReason,
+}
+
+/// What an erasure will destroy.
+#[derive(Debug)]
+pub struct ErasePlan {
+    /// The run that owns the tick: of a fork the parent, for a tick that they share.
+    pub run: RunName,
+    /// The tick.
+    pub tick: u64,
+    /// The place.
+    pub path: Pointer,
+    /// The id of the record.
+    pub record: Digest,
+    /// The reason.
+    pub reason: String,
+    by: String,
+    /// The fields that are erased, in order of the log.
+    pub erased: Vec<ErasePlace>,
+    /// The fields that stay although they may contain the value, in order of the log.
+    pub although: Vec<ErasePlace>,
+    /// The size of the log that was searched.
+    searched: u64,
+}
+
+/// What an erasure destroyed.
+#[derive(Debug)]
+pub struct Erased {
+    /// The plan.
+    pub plan: ErasePlan,
+    /// The `erase` record; `None` for a dry run.
+    pub record: Option<Record>,
+    /// Number of records that other processes committed meanwhile, which were not searched for copies.
+    pub not_searched: u64,
+}
+
+/// Why nothing was erased.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum EraseError {
+    /// The address names a bundle.
+    #[error("a bundle is not changed: values are erased in the store")]
+    OfBundle,
+    /// The address names no tick.
+    #[error("a value is erased at a tick: write RUN@TICK")]
+    NoTick,
+    /// A text does not name a place of a record.
+    #[error("{text:?} does not name a place of a record")]
+    NotAPlace {
+        /// The text.
+        text: String,
+    },
+    /// The record has no value at the place.
+    #[error("tick {tick} of {run} has no value at {path}")]
+    Nothing {
+        /// The run.
+        run: RunName,
+        /// The tick.
+        tick: u64,
+        /// The place.
+        path: String,
+        /// The fields of the record that can be read.
+        fields: Vec<Pointer>,
+    },
+    /// The values at the place were erased before.
+    #[error("the value at {path} of tick {tick} of {run} was erased before")]
+    Already {
+        /// The run.
+        run: RunName,
+        /// The tick.
+        tick: u64,
+        /// The place.
+        path: String,
+    },
+    /// The reason, which stays on record, contains the value.
+    #[error("the reason contains the value that is to be erased")]
+    InReason,
+    /// A place that is to be erased as well, or to stay, is not among the open ones.
+    #[error("{text} names no place that is open")]
+    Idle {
+        /// The text.
+        text: String,
+    },
+    /// Places may contain the value, or follow from it, and were not named.
+    #[error("fields that may contain the value or follow from it were not named: {}", .open.len())]
+    Open {
+        /// The places, in order of the log.
+        open: Vec<ErasePlace>,
+    },
+    /// The store cannot be read or written.
+    #[error(transparent)]
+    Failed(#[from] Error),
+}
+
+impl EraseError {
+    /// The code under which `dendrer explain` knows this error.
+    pub fn code(&self) -> Code {
+        match self {
+            EraseError::OfBundle => Code::E0601,
+            EraseError::NoTick | EraseError::NotAPlace { .. } => Code::E0105,
+            EraseError::Nothing { .. } => Code::E0104,
+            EraseError::Already { .. } => Code::E0466,
+            EraseError::InReason | EraseError::Idle { .. } => Code::E0106,
+            EraseError::Open { .. } => Code::E0467,
+            EraseError::Failed(error) => error.code(),
+        }
+    }
+}
+
+/// Finds what has to be destroyed with a value. Reads the whole log, and changes nothing.
+///
+/// # Errors
+///
+/// [`EraseError::Open`] if there are places of which it is not known whether they follow from the value, and which the question
+/// does not name.
+pub fn plan(repo: &Repo, question: &EraseQuestion, follow: &mut dyn Follow) -> Result<ErasePlan, EraseError> {
+    if question.at.bundle.is_some() {
+        return Err(EraseError::OfBundle);
+    }
+    let store = repo.reader()?;
+    let address = question.at.clone().resolve(&store)?;
+    let trace = address.trace_in(&store, &[])?;
+    let tick = address.pos.as_ref().ok_or(EraseError::NoTick)?.tick(&trace)?;
+    let record = trace.record(tick)?;
+    let run = record.header().run.clone().unwrap_or_else(|| trace.name().clone());
+    let path = question.path.clone();
+    let target = place::resolve(&record, &path).map_err(|why| match why {
+        Unmeant::Text => EraseError::NotAPlace { text: path.clone() },
+        Unmeant::Erased => EraseError::Already { run: run.clone(), tick, path: path.clone() },
+        Unmeant::Nothing => {
+            let fields = record.body().fields().iter().filter(|field| record.body().text(field).is_some());
+            let fields = fields.map(|field| field.pointer.clone()).collect();
+            EraseError::Nothing { run: run.clone(), tick, path: path.clone(), fields }
+        }
+    })?;
+    let named = |texts: &[String]| -> Result<Vec<Named>, EraseError> {
+        let read = |text: &String| Named::parse(text).ok_or(EraseError::NotAPlace { text: text.clone() });
+        texts.iter().map(read).collect()
+    };
+    let (also, although) = (named(&question.also)?, named(&question.although)?);
+    let (position, searched) = (position_of(&trace, &record)?, store.tree().size);
+    let mut lineage = Lineage::new(&trace, &record, position, &target)?;
+    if lineage.is_in(&question.reason) || lineage.is_in(&question.by) {
+        return Err(EraseError::InReason);
+    }
+    lineage.also = also;
+    lineage.although = although;
+    lineage.everywhere = question.everywhere;
+    let counted = follow.stage("records", Some(searched)).over(&store);
+    lineage.read(&*counted, searched)?;
+    let found = lineage.end()?;
+    Ok(ErasePlan {
+        run,
+        tick,
+        path: target.place,
+        record: record.id(),
+        reason: question.reason.clone(),
+        by: question.by.clone(),
+        erased: found.erased,
+        although: found.although,
+        searched,
+    })
+}
+
+fn position_of(trace: &Trace, record: &Record) -> Result<u64, EraseError> {
+    let found = trace.store().find(&record.id()).map_err(Error::from)?;
+    found.ok_or_else(|| {
+        let what = format!("record {} is in no index", record.id());
+        EraseError::Failed(Error::IndexDiffers { what })
+    })
+}
+
+impl ErasePlan {
+    /// Returns the plan as the answer to a dry run.
+    pub fn dry(self) -> Erased {
+        Erased { plan: self, record: None, not_searched: 0 }
+    }
+
+    /// Commits the `erase` record, by the institution, and destroys the values. Does not sign the log.
+    pub fn carry_out(self, repo: &Repo) -> Result<Erased, EraseError> {
+        let mut environment = repo.environment();
+        let header = Header {
+            store: repo.info().id,
+            kind: Kind::Erase,
+            run: Some(self.run.clone()),
+            tick: None,
+            prev: None,
+            head: None,
+            type_name: None,
+            author: Author::Institution,
+            ts: environment.now(),
+            links: Vec::new(),
+            pack: None,
+        };
+        let content = self.content();
+        let fields = cut(content.as_object().expect("content is an object"));
+        let sealed = Body::commit(fields, environment.seed()).and_then(|body| Record::seal(header, body));
+        let record = sealed.map_err(Error::from)?;
+        let mut targets: Vec<(u64, Vec<Pointer>)> = Vec::new();
+        for place in &self.erased {
+            match targets.last_mut().filter(|(position, _)| *position == place.position) {
+                Some((_, places)) => places.push(place.place.clone()),
+                None => targets.push((place.position, vec![place.place.clone()])),
+            }
+        }
+        let position = repo.writer()?.clone().erase(&record, &targets).map_err(Error::from)?;
+        let not_searched = position.saturating_sub(self.searched);
+        Ok(Erased { plan: self, record: Some(record), not_searched })
+    }
+
+    /// Returns the content of the `erase` record.
+    fn content(&self) -> Value {
+        let about = Value::record([
+            ("record", Value::from(self.record)),
+            ("run", Value::from(self.run.as_str())),
+            ("tick", Value::from(self.tick)),
+        ]);
+        Value::record([
+            ("about", about),
+            ("although", Value::array(self.although.iter().map(ErasePlace::to_value))),
+            ("by", Value::from(self.by.as_str())),
+            ("erased", Value::array(self.erased.iter().map(ErasePlace::to_value))),
+            ("place", Value::from(self.path.as_str())),
+            ("reason", Value::from(self.reason.as_str())),
+        ])
+    }
+}
+
+impl ErasePlace {
+    /// Writes the place as it is put on record, and as documents have it.
+    pub fn to_value(&self) -> Value {
+        Value::record([
+            ("place", Value::from(self.place.as_str())),
+            ("reason", Value::from(self.reason.as_str())),
+            ("record", Value::from(self.record)),
+            ("run", Value::from(self.run.as_ref().map(RunName::as_str))),
+            ("tick", Value::from(self.tick)),
+        ])
+    }
+
+    /// Writes the place as `--also` and `--although` take it.
+    pub fn address(&self) -> String {
+        let field = self.place.dotted();
+        match (&self.run, self.tick) {
+            (Some(run), Some(tick)) => format!("{run}@{tick}:{field}"),
+            _ => field,
+        }
+    }
+}

@@ -1,0 +1,169 @@
+//! The place of a value in a record, as a caller writes it, and the fields and values that it means.
+
+use dendrer_object::delta::Delta;
+use dendrer_object::record::{Kind, Record};
+use dendrer_object::{Pointer, Value};
+
+/// The values that a place of a record means.
+#[derive(Debug)]
+pub(super) struct Target {
+    /// The place in the content; of a state that a delta wrote, `/state` and the place in the state.
+    pub(super) place: Pointer,
+    /// The fields that contain the values, or lie below the place.
+    pub(super) fields: Vec<Pointer>,
+    /// The values.
+    pub(super) values: Vec<Value>,
+}
+
+/// Why a place means no value.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Unmeant {
+    /// The text does not name a place.
+    Text,
+    /// The record has nothing there.
+    Nothing,
+    /// The values were erased before.
+    Erased,
+}
+
+/// Reads a place: a pointer, or dotted; whether it is one of the state.
+fn read(text: &str) -> Option<(Pointer, bool)> {
+    let pointer = Pointer::from_place(text)?.ok()?;
+    let is_state = text == "state" || text.starts_with("state.") || text.starts_with("state[");
+    (text != "state" || is_state).then_some((pointer, is_state))
+}
+
+/// Finds the values at a place of a record: of its content, or written there to the state.
+pub(super) fn resolve(record: &Record, text: &str) -> Result<Target, Unmeant> {
+    let (pointer, is_state) = read(text).ok_or(Unmeant::Text)?;
+    let first = pointer.tokens().next().map(|token| Pointer::of([&*token]));
+    let is_member =
+        |first: &Pointer| record.body().fields().iter().any(|field| first.contains(&field.pointer));
+    match first.filter(|first| !is_state && is_member(first)) {
+        Some(_) => of_content(record, pointer),
+        None if record.header().kind == Kind::Run => of_content(record, below("state", &pointer)),
+        None => of_delta(record, &pointer),
+    }
+}
+
+/// Returns a place below a member of the content.
+fn below(member: &str, place: &Pointer) -> Pointer {
+    let tokens: Vec<_> = place.tokens().collect();
+    Pointer::of([member].into_iter().chain(tokens.iter().map(|token| &**token)))
+}
+
+/// Returns the value at `place` in the value of `whole`, at or above it.
+fn inside<'v>(whole: &Pointer, value: &'v Value, place: &Pointer) -> Option<&'v Value> {
+    let rest: Pointer = place.as_str().strip_prefix(whole.as_str())?.parse().ok()?;
+    rest.get(value)
+}
+
+fn of_content(record: &Record, place: Pointer) -> Result<Target, Unmeant> {
+    let body = record.body();
+    let fields: Vec<_> = body.fields().iter().filter(|field| field.pointer.overlaps(&place)).collect();
+    if fields.is_empty() {
+        return Err(Unmeant::Nothing);
+    }
+    let open: Vec<_> = fields.iter().filter(|field| body.text(field).is_some()).collect();
+    if open.is_empty() {
+        return Err(Unmeant::Erased);
+    }
+    let mut values = Vec::new();
+    for field in &open {
+        let value = body.value(field.pointer.as_str()).ok_or(Unmeant::Erased)?;
+        match place.contains(&field.pointer) {
+            true => values.push(value),
+            false => values.push(inside(&field.pointer, &value, &place).ok_or(Unmeant::Nothing)?.clone()),
+        }
+    }
+    let fields = open.iter().map(|field| field.pointer.clone()).collect();
+    Ok(Target { place, fields, values })
+}
+
+/// Finds what the delta of a transition wrote at, below or around a place of the state.
+fn of_delta(record: &Record, state: &Pointer) -> Result<Target, Unmeant> {
+    let delta = Pointer::of(["delta"]);
+    let body = record.body();
+    let field = body.fields().iter().find(|field| field.pointer == delta).ok_or(Unmeant::Nothing)?;
+    body.text(field).ok_or(Unmeant::Erased)?;
+    let written = body.value(delta.as_str()).and_then(|value| Delta::from_value(&value).ok());
+    let mut values = Vec::new();
+    for op in written.ok_or(Unmeant::Nothing)?.0 {
+        let Some(value) = op.value.filter(|_| op.path.overlaps(state)) else { continue };
+        match state.contains(&op.path) {
+            true => values.push(value),
+            false => values.extend(inside(&op.path, &value, state).cloned()),
+        }
+    }
+    match values.is_empty() {
+        true => Err(Unmeant::Nothing),
+        false => Ok(Target { place: below("state", state), fields: vec![delta], values }),
+    }
+}
+
+/// A place of other records that a caller names: `PLACE`, `TICK:PLACE` or `RUN@TICK:PLACE`.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) struct Named {
+    run: Option<String>,
+    tick: Option<u64>,
+    place: Pointer,
+    /// The text.
+    pub(super) text: String,
+}
+
+impl Named {
+    /// Reads one; `None` for any other text.
+    pub(super) fn parse(text: &str) -> Option<Named> {
+        let (head, rest) = match text.split_once(':') {
+            Some((head, rest)) if head.contains('@') || head.bytes().all(|byte| byte.is_ascii_digit()) => {
+                (Some(head), rest)
+            }
+            _ => (None, text),
+        };
+        let (run, tick) = match head {
+            None => (None, None),
+            Some(head) => {
+                let (run, tick) = head.rsplit_once('@').map_or((None, head), |(run, tick)| (Some(run), tick));
+                (run.map(str::to_owned), Some(tick.parse().ok()?))
+            }
+        };
+        let (place, is_state) = read(rest)?;
+        let place = if is_state { below("state", &place) } else { place };
+        Some(Named { run, tick, place, text: text.to_owned() })
+    }
+
+    /// Whether it names a field. Without a run it names those of the lineage of the erased value.
+    pub(super) fn names(
+        &self,
+        run: Option<&str>,
+        tick: Option<u64>,
+        field: &Pointer,
+        is_related: bool,
+    ) -> bool {
+        let is_run = match &self.run {
+            None => is_related,
+            Some(named) => run == Some(named.as_str()),
+        };
+        is_run && self.tick.is_none_or(|named| tick == Some(named)) && self.place.overlaps(field)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn places_of_other_records_are_read_as_written() {
+        let read = |text: &str| {
+            Named::parse(text).map(|named| (named.run, named.tick, named.place.as_str().to_owned()))
+        };
+        assert_eq!(read("delta"), Some((None, None, "/delta".to_owned())));
+        assert_eq!(read("12:intent.description"), Some((None, Some(12), "/intent/description".to_owned())));
+        assert_eq!(
+            read("r@3:/action/params"),
+            Some((Some("r".to_owned()), Some(3), "/action/params".to_owned()))
+        );
+        assert_eq!(read("state.a"), Some((None, None, "/state/a".to_owned())));
+        assert_eq!(read("r@x:delta"), None);
+    }
+}

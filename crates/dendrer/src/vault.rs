@@ -1,0 +1,562 @@
+//! Exact bytes that may hold secrets: encrypted in the store, under a key that is not in it.
+//!
+//! A record has a redacted value and a [`VaultRef`]; whoever has the key of the vault gets the exact bytes. The key is a file
+//! beside the signing key ([`Trust::vault_key`]), made at the first [`Vault::put`]. Names in the store are MACs, so neither runs nor
+//! places are seen there. Nothing of a vault is in the log or in a bundle.
+//!
+//! Rule: [`Vault::get`] returns the bytes that were put, or an error; tests `a_flipped_byte_is_refused`,
+//! `a_put_that_was_stopped_anywhere_leaves_all_or_nothing`.
+
+mod cipher;
+mod parts;
+
+use std::collections::BTreeSet;
+use std::sync::Arc;
+
+use dendrer_object::{Code, Digest, RunName, Value, json, tag};
+use dendrer_store::prelude::*;
+use dendrer_store::{Given, Shared, Store, StoreError};
+
+use self::cipher::{Cipher, Kind};
+use self::parts::{LIST_MAX, VALUE_MAX};
+use crate::error::TrustError;
+use crate::trust::{Trust, VaultKey};
+
+/// How many bytes are put at once.
+const BATCH: usize = 8 << 20;
+
+/// How often a change is tried again because another process changed the vault meanwhile.
+const ATTEMPTS: usize = 16;
+
+/// What a record has in place of bytes that are in the vault.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct VaultRef {
+    /// Number of bytes.
+    pub bytes: u64,
+    /// Salted digest of the bytes.
+    pub commitment: Digest,
+}
+
+impl VaultRef {
+    /// Writes the tagged form that a record has.
+    pub fn to_value(&self) -> Value {
+        tag::vault(self.bytes, &self.commitment)
+    }
+
+    /// Reads the tagged form; `None` for any other value.
+    pub fn from_value(value: &Value) -> Option<VaultRef> {
+        tag::as_vault(value).map(|(bytes, commitment)| VaultRef { bytes, commitment })
+    }
+}
+
+/// Why the vault did not do what it was asked.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum VaultError {
+    /// There is no key, so nothing can be read. Nothing is put either while bytes of a lost key are there.
+    #[error("UNAVAILABLE: the key of the vault is not here")]
+    NoKey,
+    /// There is a key, and it is not the one that the vault was begun with.
+    #[error("UNAVAILABLE: the key that is here is not the key of this vault")]
+    OtherKey,
+    /// Nothing was put there, or it was destroyed.
+    #[error("the vault has nothing of {run} at {locator}")]
+    Nothing {
+        /// The run.
+        run: RunName,
+        /// The place.
+        locator: String,
+    },
+    /// There are other bytes at the place already. A record may refer to them.
+    #[error("the vault has other bytes of {run} at {locator}")]
+    Taken {
+        /// The run.
+        run: RunName,
+        /// The place.
+        locator: String,
+    },
+    /// The value is too large.
+    #[error("{size} bytes are more than the vault takes for one value")]
+    TooLarge {
+        /// Number of bytes.
+        size: usize,
+    },
+    /// What is kept under a name is not what was put there.
+    #[error("vault/{} is damaged or missing", .name.hex())]
+    Damaged {
+        /// The name.
+        name: Digest,
+    },
+    /// The bytes are not those that the record is committed to.
+    #[error("the vault has bytes with the commitment {found}, and the record has {expected}")]
+    Differs {
+        /// The commitment in the record.
+        expected: Digest,
+        /// The commitment to what is there.
+        found: Digest,
+    },
+    /// Other processes changed the vault each time that this was tried.
+    #[error("other processes keep changing the vault")]
+    Busy,
+    /// The key cannot be read or written.
+    #[error(transparent)]
+    Trust(#[from] TrustError),
+    /// The store cannot be read or written.
+    #[error(transparent)]
+    Store(#[from] StoreError),
+}
+
+impl VaultError {
+    /// The code under which `dendrer explain` knows this error.
+    pub fn code(&self) -> Code {
+        match self {
+            VaultError::NoKey | VaultError::OtherKey => Code::E0465,
+            VaultError::Nothing { .. } => Code::E0311,
+            VaultError::Taken { .. } => Code::E0106,
+            VaultError::TooLarge { .. } => Code::E0205,
+            VaultError::Damaged { .. } => Code::E0305,
+            VaultError::Differs { .. } => Code::E0301,
+            VaultError::Busy => Code::E0802,
+            VaultError::Trust(error) => error.code(),
+            VaultError::Store(error) => error.code(),
+        }
+    }
+}
+
+/// The decrypted content of an entry.
+struct Entry {
+    run: RunName,
+    bytes: u64,
+    salt: [u8; 16],
+    /// How many levels of lists are above the pieces.
+    depth: u64,
+    names: Vec<Digest>,
+}
+
+impl Entry {
+    fn text(&self, locator: &str) -> Vec<u8> {
+        let value = Value::record([
+            ("bytes", Value::from(self.bytes)),
+            ("depth", Value::from(self.depth)),
+            ("locator", Value::from(locator)),
+            ("names", tag::bytes(&parts::list(&self.names))),
+            ("run", Value::from(self.run.as_str())),
+            ("salt", tag::bytes(&self.salt)),
+        ]);
+        json::to_string(&value).into_bytes()
+    }
+
+    fn read(text: &[u8]) -> Option<Entry> {
+        let value = json::parse_canonical(text).ok()?;
+        Some(Entry {
+            run: value.get("run")?.as_str()?.parse().ok()?,
+            bytes: value.get("bytes")?.as_u64()?,
+            salt: tag::as_bytes(value.get("salt")?)?.try_into().ok()?,
+            depth: value.get("depth")?.as_u64()?,
+            names: parts::read_list(&tag::as_bytes(value.get("names")?)?)?,
+        })
+    }
+
+    fn commitment(&self, bytes: &[u8]) -> Digest {
+        Digest::of_parts(&[b"dendrer/vault-commitment/v1\n", &self.salt, bytes])
+    }
+}
+
+/// The vault of a store.
+#[derive(Debug, Clone)]
+pub struct Vault {
+    store: Shared,
+    trust: Arc<dyn Trust>,
+}
+
+impl Vault {
+    /// Opens the vault of a store, with the keys of a trust. Looks at neither.
+    pub fn open(store: &Shared, trust: Arc<dyn Trust>) -> Vault {
+        Vault { store: store.clone(), trust }
+    }
+
+    /// Puts the exact bytes of a value of a run at a place, a text that the caller finds again: a tick and a pointer, or the key
+    /// of a checkpoint. They are durable when this returns. The same bytes at the same place give the same reference.
+    ///
+    /// # Errors
+    ///
+    /// [`VaultError::Taken`] if other bytes are there, [`VaultError::NoKey`] if the vault was begun with a key that is not here.
+    pub fn put(&mut self, run: &RunName, locator: &str, bytes: &[u8]) -> Result<VaultRef, VaultError> {
+        if bytes.len() > VALUE_MAX {
+            return Err(VaultError::TooLarge { size: bytes.len() });
+        }
+        let cipher = self.cipher_to_write()?;
+        let name = cipher.entry_name(run, locator);
+        for _ in 0..ATTEMPTS {
+            if self.store.get_secret(&name)?.is_some() {
+                let entry = self.entry(&cipher, &name)?;
+                return match self.read(&cipher, &entry)? == bytes {
+                    true => Ok(VaultRef { bytes: entry.bytes, commitment: entry.commitment(bytes) }),
+                    false => Err(VaultError::Taken { run: run.clone(), locator: locator.to_owned() }),
+                };
+            }
+            let (depth, names, parts) = self.put_parts(&cipher, run, bytes)?;
+            let entry =
+                Entry { run: run.clone(), bytes: bytes.len() as u64, salt: cipher.salt()?, depth, names };
+            let sealed = cipher.seal(Kind::Entry, &name, &entry.text(locator))?;
+            // The parts are durable by now: an entry never names what a power cut can take. Another process may have destroyed a
+            // value that shares some of them, or have put this one.
+            let parts: Vec<Digest> = parts.into_iter().collect();
+            let given = Given { there: &parts, absent: &[name], only: None };
+            if self.store.put_secrets(&[(name, sealed)], given)? {
+                return Ok(VaultRef { bytes: entry.bytes, commitment: entry.commitment(bytes) });
+            }
+        }
+        Err(VaultError::Busy)
+    }
+
+    /// Returns the exact bytes of a value.
+    ///
+    /// # Errors
+    ///
+    /// [`VaultError::NoKey`] without the key, [`VaultError::Nothing`] if nothing is there, [`VaultError::Damaged`] if what is there
+    /// was changed.
+    pub fn get(&self, run: &RunName, locator: &str) -> Result<Vec<u8>, VaultError> {
+        Ok(self.find(run, locator)?.0)
+    }
+
+    /// As [`Vault::get`], and compares the bytes with the reference that a record has.
+    ///
+    /// # Errors
+    ///
+    /// [`VaultError::Differs`] if they are not those of the record.
+    pub fn get_as(&self, run: &RunName, locator: &str, known: &VaultRef) -> Result<Vec<u8>, VaultError> {
+        let (bytes, found) = self.find(run, locator)?;
+        match found == *known {
+            true => Ok(bytes),
+            false => Err(VaultError::Differs { expected: known.commitment, found: found.commitment }),
+        }
+    }
+
+    /// Destroys the bytes of one value: its entry, and the parts that no other value of the run has. Copies that a backup has are
+    /// destroyed when it is made again. If it is interrupted, the bytes cannot be read, and another call destroys the rest.
+    ///
+    /// # Errors
+    ///
+    /// [`VaultError::Nothing`] if nothing is there.
+    pub fn destroy(&mut self, run: &RunName, locator: &str) -> Result<(), VaultError> {
+        let cipher = self.cipher()?;
+        let name = cipher.entry_name(run, locator);
+        if self.store.get_secret(&name)?.is_none() {
+            return Err(VaultError::Nothing { run: run.clone(), locator: locator.to_owned() });
+        }
+        for _ in 0..ATTEMPTS {
+            if self.try_destroy(&cipher, run, &name)? {
+                return Ok(());
+            }
+        }
+        Err(VaultError::Busy)
+    }
+
+    /// Destroys an entry and its parts; `false` if another process put something meanwhile that may share them.
+    fn try_destroy(&mut self, cipher: &Cipher, run: &RunName, name: &Digest) -> Result<bool, VaultError> {
+        let seen = self.store.secrets()?;
+        let unchanged = Given { only: Some(&seen), ..Given::default() };
+        // Of an entry that cannot be read the parts are not known; `sweep` removes them.
+        let entry = self.entry(cipher, name).ok();
+        let mut used = BTreeSet::new();
+        for (other, entry) in self.entries(cipher)? {
+            if other != *name && entry.run == *run {
+                used.extend(self.levels(cipher, &entry)?.into_iter().flatten());
+            }
+        }
+        let levels = entry.map(|entry| self.levels(cipher, &entry)).transpose()?.unwrap_or_default();
+        // Pieces first and lists after them: an interrupted call leaves the way to the rest.
+        for level in levels.iter().rev() {
+            let spare: Vec<Digest> = level.iter().filter(|name| !used.contains(name)).copied().collect();
+            if !self.store.remove_secrets(&spare, unchanged)? {
+                return Ok(false);
+            }
+        }
+        Ok(self.store.remove_secrets(&[*name], unchanged)?)
+    }
+
+    /// Destroys the key, and then everything that it encrypted. From then on nothing of the vault can be read, here or in a backup.
+    /// A later [`Vault::put`] makes another key.
+    pub fn destroy_key(&mut self) -> Result<(), VaultError> {
+        // The key goes first: all that follows may be interrupted.
+        self.trust.destroy_vault_key(self.store.info().id)?;
+        let mut names = self.store.secrets()?;
+        // The mark goes last: as long as anything is left, no other key is made.
+        names.sort_by_key(|name| *name == self.mark_name());
+        for batch in names.chunks(256) {
+            self.store.remove_secrets(batch, Given::default())?;
+        }
+        Ok(())
+    }
+
+    /// Removes parts that no entry names, as an interrupted put leaves them. Returns how many there were; a dry run removes none.
+    pub fn sweep(&mut self, dry_run: bool) -> Result<u64, VaultError> {
+        let cipher = self.cipher()?;
+        for _ in 0..ATTEMPTS {
+            let seen = self.store.secrets()?;
+            let mut used = BTreeSet::new();
+            for (_, entry) in self.entries(&cipher)? {
+                used.extend(self.levels(&cipher, &entry)?.into_iter().flatten());
+            }
+            let mut spare = Vec::new();
+            for name in seen.iter().filter(|name| !used.contains(name)) {
+                if self.kind(name)? == Some(Kind::Part) {
+                    spare.push(*name);
+                }
+            }
+            let unchanged = Given { only: Some(&seen), ..Given::default() };
+            if dry_run || spare.is_empty() || self.store.remove_secrets(&spare, unchanged)? {
+                return Ok(spare.len() as u64);
+            }
+        }
+        Err(VaultError::Busy)
+    }
+
+    fn kind(&self, name: &Digest) -> Result<Option<Kind>, VaultError> {
+        Ok(self.store.get_secret(name)?.and_then(|kept| cipher::kind_of(&kept)))
+    }
+
+    /// Returns the keys to read with.
+    fn cipher(&self) -> Result<Cipher, VaultError> {
+        let id = self.store.info().id;
+        let key = self.trust.vault_key(id)?.ok_or(VaultError::NoKey)?;
+        self.cipher_of(&key)
+    }
+
+    fn cipher_of(&self, key: &VaultKey) -> Result<Cipher, VaultError> {
+        let cipher = Cipher::new(key, self.store.info().id);
+        match self.store.get_secret(&self.mark_name())? {
+            Some(mark) if cipher::kind_of(&mark) != Some(Kind::Mark) => {
+                Err(VaultError::Damaged { name: self.mark_name() })
+            }
+            Some(mark) if mark != cipher.mark() => Err(VaultError::OtherKey),
+            _ => Ok(cipher),
+        }
+    }
+
+    /// Returns the keys to write with; makes a key for a vault that has none.
+    fn cipher_to_write(&mut self) -> Result<Cipher, VaultError> {
+        let id = self.store.info().id;
+        let mark = self.store.get_secret(&self.mark_name())?;
+        let key = match self.trust.vault_key(id)? {
+            Some(key) => key,
+            None if mark.is_some() => return Err(VaultError::NoKey),
+            None => {
+                let key = VaultKey::generate()?;
+                let kept = self.trust.keep_vault_key(id, &key);
+                // Another process may have made one meanwhile: what is kept counts.
+                match (self.trust.vault_key(id)?, kept) {
+                    (Some(key), _) => key,
+                    (None, Err(error)) => return Err(error.into()),
+                    (None, Ok(())) => return Err(VaultError::NoKey),
+                }
+            }
+        };
+        let cipher = self.cipher_of(&key)?;
+        if mark.is_none() {
+            let name = self.mark_name();
+            let first = Given { absent: &[name], ..Given::default() };
+            if !self.store.put_secrets(&[(name, cipher.mark())], first)? {
+                return self.cipher_of(&key);
+            }
+        }
+        Ok(cipher)
+    }
+
+    /// The name of the mark by which the key of a vault is known. It says that there is a vault, and nothing else.
+    fn mark_name(&self) -> Digest {
+        mark_name(&self.store)
+    }
+
+    /// Puts the parts of a value. Returns how many levels of lists are above the pieces, the names for the entry, and all names.
+    fn put_parts(
+        &mut self,
+        cipher: &Cipher,
+        run: &RunName,
+        bytes: &[u8],
+    ) -> Result<(u64, Vec<Digest>, BTreeSet<Digest>), VaultError> {
+        let mut batch = Batch::default();
+        let mut names = Vec::new();
+        for piece in parts::cut(bytes) {
+            names.push(self.put_part(cipher, run, false, piece, &mut batch)?);
+        }
+        let mut depth = 0;
+        while names.len() > LIST_MAX {
+            let mut above = Vec::new();
+            for group in names.chunks(LIST_MAX) {
+                above.push(self.put_part(cipher, run, true, &parts::list(group), &mut batch)?);
+            }
+            (names, depth) = (above, depth + 1);
+        }
+        self.store.put_secrets(&batch.items, Given::default())?;
+        Ok((depth, names, batch.names))
+    }
+
+    fn put_part(
+        &mut self,
+        cipher: &Cipher,
+        run: &RunName,
+        is_list: bool,
+        bytes: &[u8],
+        batch: &mut Batch,
+    ) -> Result<Digest, VaultError> {
+        let name = cipher.part_name(run, is_list, bytes);
+        // One that is there and does not open is put again.
+        let is_there = |kept: Vec<u8>| cipher.open(Kind::Part, &name, &kept).is_some();
+        if !batch.names.insert(name) || self.store.get_secret(&name)?.is_some_and(is_there) {
+            return Ok(name);
+        }
+        batch.items.push((name, cipher.seal(Kind::Part, &name, bytes)?));
+        batch.size += bytes.len();
+        if batch.size > BATCH {
+            self.store.put_secrets(&batch.items, Given::default())?;
+            (batch.items, batch.size) = (Vec::new(), 0);
+        }
+        Ok(name)
+    }
+
+    fn open_part(&self, cipher: &Cipher, kind: Kind, name: &Digest) -> Result<Vec<u8>, VaultError> {
+        open_part(&self.store, cipher, kind, name)
+    }
+
+    fn entry(&self, cipher: &Cipher, name: &Digest) -> Result<Entry, VaultError> {
+        let text = self.open_part(cipher, Kind::Entry, name)?;
+        Entry::read(&text).ok_or(VaultError::Damaged { name: *name })
+    }
+
+    /// Returns the entries that can be read. What one refers to that cannot be read is lost in any case.
+    fn entries(&self, cipher: &Cipher) -> Result<Vec<(Digest, Entry)>, VaultError> {
+        let mut entries = Vec::new();
+        for name in self.store.secrets()? {
+            let Some(kept) = self.store.get_secret(&name)? else { continue };
+            let text = cipher.open(Kind::Entry, &name, &kept);
+            entries.extend(text.and_then(|text| Entry::read(&text)).map(|entry| (name, entry)));
+        }
+        Ok(entries)
+    }
+
+    /// Returns the names of the parts of an entry, level by level from the entry to the pieces. A list that is missing, as an
+    /// interrupted [`Vault::destroy`] leaves it, has no names below it.
+    fn levels(&self, cipher: &Cipher, entry: &Entry) -> Result<Vec<Vec<Digest>>, VaultError> {
+        let mut levels = vec![entry.names.clone()];
+        for _ in 0..entry.depth {
+            let mut below = Vec::new();
+            for name in levels.last().into_iter().flatten() {
+                match self.open_part(cipher, Kind::Part, name) {
+                    Ok(list) => below.extend(parts::read_list(&list).unwrap_or_default()),
+                    Err(VaultError::Damaged { .. }) => {}
+                    Err(error) => return Err(error),
+                }
+            }
+            levels.push(below);
+        }
+        Ok(levels)
+    }
+
+    fn read(&self, cipher: &Cipher, entry: &Entry) -> Result<Vec<u8>, VaultError> {
+        read_value(&self.store, cipher, entry)
+    }
+
+    fn find(&self, run: &RunName, locator: &str) -> Result<(Vec<u8>, VaultRef), VaultError> {
+        let cipher = self.cipher()?;
+        let name = cipher.entry_name(run, locator);
+        if self.store.get_secret(&name)?.is_none() {
+            return Err(VaultError::Nothing { run: run.clone(), locator: locator.to_owned() });
+        }
+        let entry = self.entry(&cipher, &name)?;
+        let bytes = self.read(&cipher, &entry)?;
+        let found = VaultRef { bytes: entry.bytes, commitment: entry.commitment(&bytes) };
+        Ok((bytes, found))
+    }
+}
+
+/// Parts on their way to the store.
+#[derive(Default)]
+struct Batch {
+    items: Vec<(Digest, Vec<u8>)>,
+    /// All parts of this value.
+    names: BTreeSet<Digest>,
+    size: usize,
+}
+
+fn mark_name(store: &dyn Store) -> Digest {
+    Digest::of_parts(&[b"dendrer/vault-mark/v1\n", &store.info().id.0])
+}
+
+fn open_part(store: &dyn Store, cipher: &Cipher, kind: Kind, name: &Digest) -> Result<Vec<u8>, VaultError> {
+    let kept = store.get_secret(name)?;
+    kept.and_then(|kept| cipher.open(kind, name, &kept)).ok_or(VaultError::Damaged { name: *name })
+}
+
+fn read_value(store: &dyn Store, cipher: &Cipher, entry: &Entry) -> Result<Vec<u8>, VaultError> {
+    let mut names = entry.names.clone();
+    for _ in 0..entry.depth {
+        let mut below = Vec::new();
+        for name in &names {
+            let list = open_part(store, cipher, Kind::Part, name)?;
+            below.extend(parts::read_list(&list).ok_or(VaultError::Damaged { name: *name })?);
+        }
+        names = below;
+    }
+    let mut bytes = Vec::new();
+    for name in &names {
+        bytes.extend(open_part(store, cipher, Kind::Part, name)?);
+    }
+    match bytes.len() as u64 == entry.bytes {
+        true => Ok(bytes),
+        false => Err(VaultError::Damaged { name: names.first().copied().unwrap_or(mark_name(store)) }),
+    }
+}
+
+/// What the vault of a store is worth.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct VaultReport {
+    /// Number of values.
+    pub entries: u64,
+    /// Number of files of values and their parts.
+    pub files: u64,
+    /// Names of files that are not what was written, or that a value needs and that are missing.
+    pub damaged: Vec<Digest>,
+    /// Whether the key is here, so that every value was read. Without it only the check at the end of each file was compared.
+    pub was_read: bool,
+}
+
+/// Checks the vault of a store: every file, and with the key every value. `None` for a store without one.
+pub fn check(store: &dyn Store, trust: &dyn Trust) -> Result<Option<VaultReport>, VaultError> {
+    let names = store.secrets()?;
+    if names.is_empty() {
+        return Ok(None);
+    }
+    let id = store.info().id;
+    let mark = store.get_secret(&mark_name(store))?;
+    // A key that cannot be used is one that is not here: the verb that needs it reports why.
+    let cipher = trust.vault_key(id).ok().flatten().map(|key| Cipher::new(&key, id));
+    let cipher = cipher.filter(|cipher| mark.as_ref() == Some(&cipher.mark()));
+    let mut report = VaultReport { entries: 0, files: 0, damaged: Vec::new(), was_read: cipher.is_some() };
+    for name in names {
+        report.files += 1;
+        let Some(kept) = store.get_secret(&name)? else { continue };
+        match cipher::kind_of(&kept) {
+            None => report.damaged.push(name),
+            Some(Kind::Entry) => {
+                report.entries += 1;
+                let Some(cipher) = &cipher else { continue };
+                let entry = cipher.open(Kind::Entry, &name, &kept).and_then(|text| Entry::read(&text));
+                match entry.map(|entry| read_value(store, cipher, &entry)) {
+                    None => report.damaged.push(name),
+                    Some(Err(VaultError::Damaged { name })) => report.damaged.push(name),
+                    Some(Err(error)) => return Err(error),
+                    Some(Ok(_)) => {}
+                }
+            }
+            Some(_) => {}
+        }
+    }
+    report.damaged.sort_unstable();
+    report.damaged.dedup();
+    Ok(Some(report))
+}
+
+#[cfg(test)]
+mod tests;
