@@ -2,7 +2,7 @@
 # Installs what the tests need and is not there, then runs every test. Works on a fresh machine with cargo.
 #
 # Needs: cargo with rustc 1.89 or later. Installs: a C compiler and python3 through apt where it runs as root on Debian or
-# Ubuntu; the Python packages `cryptography` and `PyYAML` into target/python; cargo-nextest through cargo. Touches nothing else.
+# Ubuntu; the Python packages `cryptography`, `PyYAML` and `carl-core` into target/python; cargo-nextest through cargo. Touches nothing else.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -26,9 +26,9 @@ fi
 # data set are YAML 1.1.
 if [ -z "${DENDRER_PYTHON:-}" ]; then
   export DENDRER_PYTHON="$PWD/target/python/bin/python"
-  if ! "$DENDRER_PYTHON" -c 'import cryptography, yaml' 2>/dev/null; then
+  if ! "$DENDRER_PYTHON" -c 'import cryptography, yaml, carl_core' 2>/dev/null; then
     python3 -m venv target/python
-    "$DENDRER_PYTHON" -m pip install --quiet --disable-pip-version-check 'cryptography>=42' 'PyYAML>=6'
+    "$DENDRER_PYTHON" -m pip install --quiet --disable-pip-version-check 'cryptography>=42' 'PyYAML>=6' 'carl-core==0.2.0'
   fi
 fi
 "$DENDRER_PYTHON" -c 'import cryptography, sys; print("python", sys.version.split()[0], "cryptography", cryptography.__version__)'

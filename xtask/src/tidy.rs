@@ -26,12 +26,23 @@ use source::Source;
 const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dendrer-object", &[]),
     ("dendrer-kernel", &["dendrer-object"]),
+    ("dendrer-chain", &["dendrer-object"]),
     ("dendrer-graph", &["dendrer-object", "dendrer-kernel"]),
     ("dendrer-store", &["dendrer-object"]),
     ("dendrer-wasm", &["dendrer-object", "dendrer-kernel"]),
-    ("dendrer", &["dendrer-object", "dendrer-kernel", "dendrer-graph", "dendrer-store", "dendrer-wasm"]),
+    (
+        "dendrer",
+        &[
+            "dendrer-object",
+            "dendrer-chain",
+            "dendrer-kernel",
+            "dendrer-graph",
+            "dendrer-store",
+            "dendrer-wasm",
+        ],
+    ),
     ("dendrer-view", &["dendrer-object", "dendrer"]),
-    ("dendrer-wire", &["dendrer-object", "dendrer"]),
+    ("dendrer-wire", &["dendrer-object", "dendrer-chain", "dendrer"]),
     ("dendrer-testkit", &["dendrer-object", "dendrer-kernel", "dendrer-store", "dendrer"]),
     (
         "dendrer-cli",

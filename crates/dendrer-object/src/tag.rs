@@ -204,6 +204,21 @@ fn decode_wtf8(mut bytes: &[u8]) -> Option<Vec<u16>> {
     (encode_wtf8(&units) == whole).then_some(units)
 }
 
+/// The double of a `$float` form.
+pub fn as_float(value: &Value) -> Option<f64> {
+    match value.get("$float")?.as_str()? {
+        "NaN" => Some(f64::NAN),
+        "Infinity" => Some(f64::INFINITY),
+        "-Infinity" => Some(f64::NEG_INFINITY),
+        _ => None,
+    }
+}
+
+/// The UTF-16 units of a `$wtf8` form.
+pub fn as_wtf8(value: &Value) -> Option<Vec<u16>> {
+    units_of_broken(value.get("$wtf8")?)
+}
+
 /// Doubles the `$` in front of a user's own name.
 pub fn stored_name(name: &str) -> Arc<str> {
     if name.starts_with('$') { format!("${name}").into() } else { name.into() }

@@ -176,7 +176,7 @@ impl Rules {
         let (shapes, keep) = pack.compile()?;
         let text = match profile {
             RedactionProfile::Default => vendor::text(),
-            RedactionProfile::Carl1 => carl::PATTERNS.join("\n"),
+            RedactionProfile::Carl1 => dendrer_chain::PATTERNS.map(|(_, pattern)| pattern).join("\n"),
             RedactionProfile::None => String::new(),
         };
         let own = format!("{:?}", (&pack.names, &pack.shapes, &pack.keep));

@@ -1,0 +1,157 @@
+//! The file of a chain: a header and a row for each step (witness-log paper 2.3). Rows end at `\n` alone.
+
+use crate::row::RowValue;
+use crate::step::{
+    PREV_HASH, StartedAt, Step, StepError, StepStamp, content_hash_of, header_hash, verify_step_content_hash,
+};
+
+/// An id that names no file: empty, or with a path in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{0:?} is no id of a chain: it is empty, or has `/`, `\\`, `..` or a zero byte")]
+pub struct ChainIdError(pub String);
+
+/// Refuses an id that is empty or would leave the directory of chains.
+pub fn check_chain_id(id: &str) -> Result<(), ChainIdError> {
+    let is_bad = id.is_empty() || ["/", "\\", "\0", ".."].iter().any(|part| id.contains(part));
+    if is_bad { Err(ChainIdError(id.to_owned())) } else { Ok(()) }
+}
+
+/// A file that has no chain in it.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum ChainFileError {
+    /// The file has no line.
+    #[error("the file has no line")]
+    Empty,
+    /// The first line is no header.
+    #[error("line 1 is no header with chain_id: {0}")]
+    Header(String),
+}
+
+/// What is wrong with a row. It stays in the file, and its values are kept.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum RowFault {
+    /// It is not JSON, or cut.
+    #[error("{0}")]
+    Json(String),
+    /// It is JSON and no step.
+    #[error(transparent)]
+    Step(StepError),
+    /// It says another hash than it has.
+    #[error("content_hash is not that of the row")]
+    ContentHash,
+    /// It names another row before it than the one that is there.
+    #[error("prev_hash is not that of the line before")]
+    PrevHash,
+    /// A row before it has the same id.
+    #[error("step_id {0:?} is that of a row before it")]
+    Duplicate(String),
+}
+
+/// A line behind the header.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChainRow {
+    /// Its number in the file; the header is 1.
+    pub line: usize,
+    /// Its text without the newline. Bytes that are no text are replaced.
+    pub text: String,
+    /// The value, if it is one.
+    pub value: Option<RowValue>,
+    /// The step, if it is one.
+    pub step: Option<Step>,
+    /// What is wrong with it, the worst first.
+    pub faults: Vec<RowFault>,
+}
+
+impl ChainRow {
+    /// Whether the row says its own hash; `None` if it says none.
+    pub fn is_hash_right(&self) -> Option<bool> {
+        self.value.as_ref().filter(|row| content_hash_of(row).is_some()).map(verify_step_content_hash)
+    }
+}
+
+/// A file that was read.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ChainFile {
+    /// The first line.
+    pub header: RowValue,
+    /// Its text.
+    pub header_text: String,
+    /// The lines behind it that are not blank.
+    pub rows: Vec<ChainRow>,
+}
+
+impl ChainFile {
+    /// Reads the bytes of a file. Lines that are no steps, and hashes that are wrong, are faults of their row.
+    pub fn read(bytes: &[u8]) -> Result<ChainFile, ChainFileError> {
+        let mut lines = bytes.split(|byte| *byte == b'\n').enumerate();
+        let first = lines
+            .next()
+            .map(|(_, line)| line)
+            .filter(|line| !line.is_empty())
+            .ok_or(ChainFileError::Empty)?;
+        let bad = |what: &str| ChainFileError::Header(what.to_owned());
+        let header_text = std::str::from_utf8(first).map_err(|_| bad("it is not UTF-8"))?.to_owned();
+        let header =
+            RowValue::parse(&header_text).map_err(|error| ChainFileError::Header(error.to_string()))?;
+        if header.get("chain_id").and_then(RowValue::as_str).is_none() {
+            return Err(bad("chain_id is missing"));
+        }
+        let mut seen = std::collections::HashSet::new();
+        let mut prev = Some(header_hash(&header_text));
+        let mut rows = Vec::new();
+        for (n, line) in lines.filter(|(_, line)| !line.iter().all(u8::is_ascii_whitespace)) {
+            let mut row = ChainRow::read(n + 1, line);
+            if let Some(value) = &row.value {
+                if content_hash_of(value).is_some() && !verify_step_content_hash(value) {
+                    row.faults.push(RowFault::ContentHash);
+                }
+                let named = value.get(PREV_HASH).and_then(RowValue::as_str);
+                if named.is_some() && named != prev.as_deref() {
+                    row.faults.push(RowFault::PrevHash);
+                }
+            }
+            prev = row.value.as_ref().and_then(content_hash_of).map(str::to_owned);
+            let id = row.value.as_ref().and_then(|value| value.get("step_id")).and_then(RowValue::as_str);
+            if let Some(id) = id.filter(|id| !seen.insert((*id).to_owned())) {
+                row.faults.push(RowFault::Duplicate(id.to_owned()));
+            }
+            rows.push(row);
+        }
+        Ok(ChainFile { header, header_text, rows })
+    }
+
+    /// The id of the chain.
+    pub fn chain_id(&self) -> &str {
+        self.header.get("chain_id").and_then(RowValue::as_str).unwrap_or_default()
+    }
+
+    /// When it began, if the header says it.
+    pub fn started_at(&self) -> Option<StartedAt> {
+        self.header.get("started_at").and_then(RowValue::as_str).and_then(StartedAt::parse)
+    }
+}
+
+impl ChainRow {
+    fn read(line: usize, bytes: &[u8]) -> ChainRow {
+        let text = String::from_utf8_lossy(bytes).into_owned();
+        let fault =
+            |fault| ChainRow { line, text: text.clone(), value: None, step: None, faults: vec![fault] };
+        if std::str::from_utf8(bytes).is_err() {
+            return fault(RowFault::Json("not UTF-8".to_owned()));
+        }
+        let value = match RowValue::parse(&text) {
+            Ok(value) => value,
+            Err(error) => return fault(RowFault::Json(error.to_string())),
+        };
+        // What a row lacks is not made up: its place in the file stands for its id, and its time is that of the chain's type.
+        let stamp = StepStamp {
+            step_id: String::new(),
+            started_at: StartedAt::of(dendrer_object::time::Timestamp::from_ms(0)),
+        };
+        let (step, faults) = match Step::from_row(&value, stamp) {
+            Ok(step) => (Some(step), Vec::new()),
+            Err(error) => (None, vec![RowFault::Step(error)]),
+        };
+        ChainRow { line, text, value: Some(value), step, faults }
+    }
+}
