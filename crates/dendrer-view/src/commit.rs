@@ -8,7 +8,7 @@ use dendrer::kernel::step::STILL_VIOLATED;
 use dendrer::kernel::unknown::made_by;
 use dendrer::lines::{FailedLine, LinesTally, Reply, TurnedLine};
 use dendrer_object::text::nearest;
-use dendrer_object::{Code, Record, RunName, Value};
+use dendrer_object::{ACTION_TYPE, Code, Record, RunName, Value};
 
 use crate::answer::{End, ItemAnswer, Line, Page, Style};
 use crate::certainty::{left_unknown, unknown_member};
@@ -208,8 +208,15 @@ fn of_record(record: &Record) -> impl Iterator<Item = (&'static str, Value)> {
         ("type", Value::from(header.type_name.as_ref().map(|name| name.to_string()))),
     ]
     .into_iter()
+    .chain(step_id(record).map(|id| ("step_id", id)))
     .chain(listed)
     .chain(unknown_member(&made_by(record)))
+}
+
+/// The id of the step that the transition is of.
+fn step_id(record: &Record) -> Option<Value> {
+    record.body().value(&format!("/{ACTION_TYPE}"))?;
+    record.body().value("/intent")?.get("step")?.get("step_id").cloned()
 }
 
 fn noted_member(noted: &[Record]) -> Option<(&'static str, Value)> {

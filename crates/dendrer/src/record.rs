@@ -1,5 +1,6 @@
 //! Recording: intents, one by one or as JSON lines, and the calls of tools.
 
+pub mod chain;
 pub mod lines;
 pub mod recorder;
 pub mod redacted;

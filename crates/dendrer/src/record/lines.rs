@@ -18,6 +18,7 @@ use dendrer_object::record::{Author, Kind, Record};
 use dendrer_object::{Code, Delta, Intent, KEY, Pointer, READS, Value};
 
 use crate::error::Error;
+use crate::record::chain;
 use crate::recorder::{Guarded, Recorder};
 
 /// Lines in one group, at most. A group is acknowledged while the next one is judged: in a larger group a durable line
@@ -143,7 +144,13 @@ impl LineOptions {
 
     fn intent(&self, value: &Value) -> Result<Intent, LineFault> {
         let schema = |IntentError { code, path, message }| LineFault::Schema { code, path, message };
-        let mut intent = Intent::from_value(value, self.agent.as_deref()).map_err(schema)?;
+        let agent = self.agent.as_deref();
+        let is_step = value.get(chain::STEP).is_some();
+        let mut intent = match is_step {
+            true => chain::intent_of_line(value, agent, |type_name| self.authors.of(type_name)),
+            false => Intent::from_value(value, agent),
+        }
+        .map_err(schema)?;
         if !self.causal && value.get(READS).is_some() {
             let (path, message) = ("/reads".to_owned(), "reads is of a recording with --causal".to_owned());
             return Err(LineFault::Schema { code: Code::E0209, path, message });
@@ -152,7 +159,7 @@ impl LineOptions {
             intent.delta = intent.delta.map(Delta::through_the_door);
         }
         let type_name = intent.type_name.as_str();
-        if value.get("author").is_none() {
+        if !is_step && value.get("author").is_none() {
             intent.author = self.authors.of(type_name);
         }
         let may = self.authors.may(type_name);

@@ -12,7 +12,7 @@ use dendrer_object::{Digest, Value};
 use regex::Regex;
 use ring::hmac;
 
-use super::{carl, names, vendor};
+use super::{names, vendor};
 
 /// A set of rules, by name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
