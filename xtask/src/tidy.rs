@@ -41,7 +41,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "dendrer-wasm",
         ],
     ),
-    ("dendrer-view", &["dendrer-object", "dendrer"]),
+    ("dendrer-view", &["dendrer-object", "dendrer-chain", "dendrer"]),
     ("dendrer-wire", &["dendrer-object", "dendrer-chain", "dendrer"]),
     ("dendrer-testkit", &["dendrer-object", "dendrer-kernel", "dendrer-store", "dendrer"]),
     (

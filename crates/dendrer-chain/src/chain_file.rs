@@ -1,5 +1,7 @@
 //! The file of a chain: a header and a row for each step (witness-log paper 2.3). Rows end at `\n` alone.
 
+use std::collections::HashSet;
+
 use crate::row::RowValue;
 use crate::step::{
     PREV_HASH, StartedAt, Step, StepError, StepStamp, content_hash_of, header_hash, verify_step_content_hash,
@@ -80,44 +82,97 @@ pub struct ChainFile {
     pub rows: Vec<ChainRow>,
 }
 
-impl ChainFile {
-    /// Reads the bytes of a file. Lines that are no steps, and hashes that are wrong, are faults of their row.
-    pub fn read(bytes: &[u8]) -> Result<ChainFile, ChainFileError> {
-        let mut lines = bytes.split(|byte| *byte == b'\n').enumerate();
-        let first = lines
-            .next()
-            .map(|(_, line)| line)
-            .filter(|line| !line.is_empty())
-            .ok_or(ChainFileError::Empty)?;
+/// Reads the lines of a file one by one. Lines that are no steps, and hashes that are wrong, are faults of their row.
+#[derive(Debug)]
+pub struct ChainReader<'b> {
+    header: RowValue,
+    header_text: &'b str,
+    rest: &'b [u8],
+    line: usize,
+    /// The hash that the next row names.
+    prev: Option<String>,
+    seen: HashSet<String>,
+}
+
+impl<'b> ChainReader<'b> {
+    /// Reads the header.
+    pub fn new(bytes: &'b [u8]) -> Result<ChainReader<'b>, ChainFileError> {
+        let (first, rest) = next_line(bytes);
+        if first.iter().all(u8::is_ascii_whitespace) {
+            return Err(ChainFileError::Empty);
+        }
         let bad = |what: &str| ChainFileError::Header(what.to_owned());
-        let header_text = std::str::from_utf8(first).map_err(|_| bad("it is not UTF-8"))?.to_owned();
+        let header_text = std::str::from_utf8(first).map_err(|_| bad("it is not UTF-8"))?;
         let header =
-            RowValue::parse(&header_text).map_err(|error| ChainFileError::Header(error.to_string()))?;
+            RowValue::parse(header_text).map_err(|error| ChainFileError::Header(error.to_string()))?;
         if header.get("chain_id").and_then(RowValue::as_str).is_none() {
             return Err(bad("chain_id is missing"));
         }
-        let mut seen = std::collections::HashSet::new();
-        let mut prev = Some(header_hash(&header_text));
-        let mut rows = Vec::new();
-        for (n, line) in lines.filter(|(_, line)| !line.iter().all(u8::is_ascii_whitespace)) {
-            let mut row = ChainRow::read(n + 1, line);
-            if let Some(value) = &row.value {
-                if content_hash_of(value).is_some() && !verify_step_content_hash(value) {
-                    row.faults.push(RowFault::ContentHash);
-                }
-                let named = value.get(PREV_HASH).and_then(RowValue::as_str);
-                if named.is_some() && named != prev.as_deref() {
-                    row.faults.push(RowFault::PrevHash);
-                }
+        let prev = Some(header_hash(header_text));
+        Ok(ChainReader { header, header_text, rest, line: 1, prev, seen: HashSet::new() })
+    }
+
+    /// The first line.
+    pub fn header(&self) -> &RowValue {
+        &self.header
+    }
+
+    /// The text of the first line.
+    pub fn header_text(&self) -> &'b str {
+        self.header_text
+    }
+
+    fn row(&mut self, line: &[u8]) -> ChainRow {
+        let mut row = ChainRow::read(self.line, line);
+        if let Some(value) = &row.value {
+            if content_hash_of(value).is_some() && !verify_step_content_hash(value) {
+                row.faults.push(RowFault::ContentHash);
             }
-            prev = row.value.as_ref().and_then(content_hash_of).map(str::to_owned);
-            let id = row.value.as_ref().and_then(|value| value.get("step_id")).and_then(RowValue::as_str);
-            if let Some(id) = id.filter(|id| !seen.insert((*id).to_owned())) {
-                row.faults.push(RowFault::Duplicate(id.to_owned()));
+            let named = value.get(PREV_HASH).and_then(RowValue::as_str);
+            if named.is_some() && named != self.prev.as_deref() {
+                row.faults.push(RowFault::PrevHash);
             }
-            rows.push(row);
         }
-        Ok(ChainFile { header, header_text, rows })
+        self.prev = row.value.as_ref().and_then(content_hash_of).map(str::to_owned);
+        let id = row.value.as_ref().and_then(|value| value.get("step_id")).and_then(RowValue::as_str);
+        if let Some(id) = id.filter(|id| !self.seen.insert((*id).to_owned())) {
+            row.faults.push(RowFault::Duplicate(id.to_owned()));
+        }
+        row
+    }
+}
+
+/// The lines behind the header that are not blank.
+impl Iterator for ChainReader<'_> {
+    type Item = ChainRow;
+
+    fn next(&mut self) -> Option<ChainRow> {
+        while !self.rest.is_empty() {
+            let (line, rest) = next_line(self.rest);
+            self.rest = rest;
+            self.line += 1;
+            if !line.iter().all(u8::is_ascii_whitespace) {
+                return Some(self.row(line));
+            }
+        }
+        None
+    }
+}
+
+/// The bytes before the first newline, and those behind it.
+fn next_line(bytes: &[u8]) -> (&[u8], &[u8]) {
+    match bytes.iter().position(|byte| *byte == b'\n') {
+        Some(at) => (&bytes[..at], &bytes[at + 1..]),
+        None => (bytes, &[]),
+    }
+}
+
+impl ChainFile {
+    /// Reads the bytes of a file.
+    pub fn read(bytes: &[u8]) -> Result<ChainFile, ChainFileError> {
+        let reader = ChainReader::new(bytes)?;
+        let (header, header_text) = (reader.header().clone(), reader.header_text().to_owned());
+        Ok(ChainFile { header, header_text, rows: reader.collect() })
     }
 
     /// The id of the chain.

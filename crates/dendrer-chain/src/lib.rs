@@ -26,7 +26,9 @@ mod step;
 
 pub use action::{ActionType, CLOSED, EXTENSION, UnknownAction};
 pub use chain::{CoherenceProbe, CoherenceSnapshot, InteractionChain};
-pub use chain_file::{ChainFile, ChainFileError, ChainIdError, ChainRow, RowFault, check_chain_id};
+pub use chain_file::{
+    ChainFile, ChainFileError, ChainIdError, ChainReader, ChainRow, RowFault, check_chain_id,
+};
 pub use interaction_store::{
     ChainFiles, InteractionStore, InteractionStoreError, LoadedChain, MemoryFiles, last_line,
 };

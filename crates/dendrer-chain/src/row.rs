@@ -3,8 +3,11 @@
 
 use std::fmt;
 
-use dendrer_object::json::DEPTH_MAX;
-use dendrer_object::{Digest, Value, json};
+use dendrer_object::json::{self, DEPTH_MAX};
+use dendrer_object::{Digest, Value};
+
+/// Levels of lists and objects in a row, at most: its values are recorded below others.
+const ROW_DEPTH_MAX: usize = DEPTH_MAX - 8;
 
 /// Digits of an integer that Python reads, at most.
 const DIGITS_MAX: usize = 4_300;
@@ -337,7 +340,7 @@ impl RowParser<'_> {
     }
 
     fn nested(&mut self, read: fn(&mut Self) -> Result<RowValue, RowError>) -> Result<RowValue, RowError> {
-        if self.depth == DEPTH_MAX {
+        if self.depth == ROW_DEPTH_MAX {
             return Err(self.error("nested too deep"));
         }
         self.depth += 1;

@@ -2,10 +2,12 @@
 //!
 //! Each verb has a file, and no verb knows another, or this table.
 
+mod assert;
 mod backtrack;
 mod backup;
 mod bisect;
 mod cherrypick;
+mod coherence;
 mod commit;
 mod compare;
 mod completions;
@@ -42,6 +44,7 @@ mod secrets;
 mod shape;
 mod show;
 mod state;
+mod steps;
 mod verify;
 mod version;
 mod why;
@@ -170,7 +173,7 @@ table! {
     #[command(
         after_help = "Paths: intent.., action.., result.., policy.., agent_id and the other members of transitions are theirs; state.x, and\nany other x, is what a transition wrote at x of the state, or what stands there in the end. Exit code: 0; with\n--exit-code 1 if the runs differ; 6 if something that was erased or withheld could not be compared.\n\nExamples:\n  dendrer diff logistics-run-47 logistics-planner-1 --to tick 12\n  dendrer diff logistics-run-47 logistics-run-47.dnd --exit-code"
     )]
-    Diff(diff::Diff): |_| pages("diff", "diff").again() => diff::run;
+    Diff(diff::Diff): |args| pages("diff", if args.coherence { "coherence-diff" } else { "diff" }).again() => diff::run;
     /// Find the first tick at which something is violated
     #[command(
         after_help = "Examples:\n  dendrer bisect logistics-run-47 --predicate kernel.policy_compliant\n  dendrer bisect logistics-run-47 --holds \"state.risk_score <= 0.75\" --from tick 1\n  dendrer bisect logistics-run-47 --predicate \"state.quality_score < 0.75\" --lift\n  dendrer bisect logistics-run-47 --policy-flip action.request\n  dendrer bisect logistics-run-47 --divergence logistics-planner-1"
@@ -205,7 +208,7 @@ table! {
         after_help = "Examples:\n  dendrer export logistics-run-47 -o run.dnd\n  dendrer export logistics-run-47 --format jsonl"
     )]
     Export(export::Export):
-        |_| Shape::bytes("export", &["bundle", "jsonl", "paper", "cfd", "frontier", "pytest"]).again()
+        |_| Shape::bytes("export", &["bundle", "jsonl", "paper", "cfd", "frontier", "pytest", "carl", "training"]).again()
         => export::run;
     /// Check a pack, show what it declares, run its tests
     #[command(
@@ -258,6 +261,24 @@ table! {
         after_help = "Examples:\n  dendrer heatmap logistics-run-47\n  dendrer heatmap logistics-run-47 --metric confidence"
     )]
     Heatmap(heatmap::Heatmap): |_| pages("heatmap", "heatmap") => heatmap::run;
+    /// Runs as steps of witness chains: the steps, their counts, and chains of several runs as one graph
+    #[command(
+        after_help = "Examples:\n  dendrer steps logistics-run-47 --stats\n  dendrer steps logistics-run-47 --by tool_call\n  dendrer steps logistics-run-47 logistics-planner-1 --compose trace"
+    )]
+    Steps(steps::Steps): |args| match args.compose {
+        Some(_) => pages("steps", "composition").also(&["dot", "svg"]).again(),
+        None => pages("steps", "steps").again(),
+    } => steps::run;
+    /// The coherence of steps, and of traces that span several runs
+    #[command(
+        after_help = "Examples:\n  dendrer coherence logistics-run-47\n  dendrer coherence logistics-run-47 --format svg"
+    )]
+    Coherence(coherence::Coherence): |_| pages("coherence", "coherence").also(&["svg"]).again() => coherence::run;
+    /// Ask whether the steps of a run pass a gate; for CI
+    #[command(
+        after_help = "Exit code: 0 if every gate passes, 1 if one fails, 6 if one asks for steps that are not there or cannot be judged.\n\nExamples:\n  dendrer assert logistics-run-47 --holds 'by_action(\"tool_call\").exists(s, s.success)'\n  dendrer assert logistics-run-47 --holds 'success_rate(by_action(\"tool_call\")) >= 0.5'"
+    )]
+    Assert(assert::Assert): |_| pages("assert", "assert").also(&["sarif", "github", "junit"]) => assert::run;
     /// Contracts of packs: list, show, compare and mend them, and check a run against them
     #[command(
         subcommand,

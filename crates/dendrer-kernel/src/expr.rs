@@ -367,6 +367,9 @@ impl<'a> Env<'a> {
 pub struct Budget {
     left: u64,
     seen: Option<Vec<Pointer>>,
+    /// In how many macros a member is visited now.
+    depth: u32,
+    is_vacuous: bool,
 }
 
 impl Default for Budget {
@@ -378,7 +381,12 @@ impl Default for Budget {
 impl Budget {
     /// Allows so many steps.
     pub fn new(steps: u64) -> Budget {
-        Budget { left: steps, seen: None }
+        Budget { left: steps, seen: None, depth: 0, is_vacuous: false }
+    }
+
+    /// Whether `all` was asked of a list or map without members, outside of any other macro: it is true of nothing.
+    pub fn is_vacuous(&self) -> bool {
+        self.is_vacuous
     }
 
     /// Notes the places of the state that are looked at, and those of a root named `before`.

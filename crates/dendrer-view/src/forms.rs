@@ -4,6 +4,7 @@
 //! failure, and a predicate that cannot be judged is neither passed nor failed. A graph that is refused and a frontier that its
 //! graph does not bear out are failures.
 
+use dendrer::ask::gate::GateVerdict;
 use dendrer::contract::{CheckedContract, Judged};
 use dendrer::kernel::predicate::Verdict;
 use dendrer_object::Value;
@@ -11,8 +12,9 @@ use dendrer_object::Value;
 use crate::answer::{Answer, End, Line, Page};
 use crate::certainty::reasons_words;
 use crate::contract::check::ContractCheckAnswer;
+use crate::gate::{GateAnswer, why};
 use crate::graphs::{GraphCheckAnswer, GraphTestAnswer};
-use crate::quote;
+use crate::{count, quote};
 
 /// The rule that a transition breaks if the state lacks what the contract requires.
 const REQUIRED: &str = "required_state";
@@ -205,6 +207,54 @@ impl Answer for GraphTestFindingsAnswer<'_> {
 
     fn lines(&self, _: &Page) -> Vec<Line> {
         in_form(self.form, ("graph test", "frontiers"), &self.rows())
+    }
+
+    fn end(&self) -> End {
+        self.answer.end()
+    }
+}
+
+/// Gates over steps in one of the forms.
+#[derive(Debug, Clone, Copy)]
+pub struct GateFindingsAnswer<'c> {
+    /// The form.
+    pub form: FindingsForm,
+    /// The gates.
+    pub answer: &'c GateAnswer,
+}
+
+impl GateFindingsAnswer<'_> {
+    /// A rule is a gate. What failed is where its first failed step is, or the run.
+    fn rows(&self) -> Vec<Row> {
+        let run = self.answer.run.as_str();
+        let gates = self.answer.gates.iter().map(|gate| {
+            let step = gate.steps.iter().find(|step| step.success == Some(false));
+            let place = step.map_or_else(|| Place::Name(run.to_owned()), |step| moment(run, step.tick));
+            let (mut found, mut open) = (Vec::new(), Vec::new());
+            match gate.verdict {
+                GateVerdict::Passed => {}
+                GateVerdict::Failed => found.push((place, why(gate))),
+                GateVerdict::NoSteps(_) | GateVerdict::Uncertain(_) => open.push((place, why(gate))),
+            }
+            let expression = gate.expression.clone();
+            Row {
+                rule: expression,
+                words: format!("of {}", count(gate.steps.len() as u64, "step", "steps")),
+                found,
+                open,
+            }
+        });
+        gates.collect()
+    }
+}
+
+impl Answer for GateFindingsAnswer<'_> {
+    fn document(&self) -> Value {
+        sarif(("assert", self.answer.run.as_str()), &self.rows())
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        in_form(self.form, ("assert", self.answer.run.as_str()), &self.rows())
     }
 
     fn end(&self) -> End {

@@ -64,6 +64,8 @@ pub struct ImportAnswer {
     pub unknown: Vec<(Pointer, Since)>,
     /// The first transitions, each with its tick.
     pub first: Vec<(u64, Record)>,
+    /// Of a chain: lines whose hash is wrong, and lines that redaction changes.
+    pub rows: Option<(Vec<u64>, Vec<u64>)>,
 }
 
 impl Answer for ImportAnswer {
@@ -100,7 +102,12 @@ impl Answer for ImportAnswer {
             ("errors", errors_json(&self.errors)),
             ("items", Value::array(self.first.iter().map(|(_, record)| item(record)))),
         ];
-        document("import", members.into_iter().chain(unknown_member(&self.unknown)))
+        let lines = |lines: &[u64]| Value::array(lines.iter().map(|line| Value::from(*line)));
+        let rows = self
+            .rows
+            .iter()
+            .flat_map(|(bad, changed)| [("bad_hash", lines(bad)), ("changed", lines(changed))]);
+        document("import", members.into_iter().chain(rows).chain(unknown_member(&self.unknown)))
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -113,6 +120,12 @@ impl Answer for ImportAnswer {
         let rest = all - self.notes.len() as u64;
         if rest > 0 {
             lines.push(Line::note(format!("WARN and {rest} more; --json counts them by kind")));
+        }
+        if let Some((_, changed)) = self.rows.as_ref().filter(|(_, changed)| !changed.is_empty()) {
+            let changed = count(changed.len() as u64, "line", "lines");
+            lines.push(Line::note(format!(
+                "secrets were taken out of {changed}; the exact file is in the vault"
+            )));
         }
         lines
     }

@@ -24,6 +24,26 @@ pub struct ProfileFile {
     pub fault: Option<(u64, String)>,
     /// The branches of a file of nodes, and the members that its formula does not cover.
     pub branches: Option<(Vec<BranchReport>, &'static [&'static str])>,
+    /// Of a chain: how many rows each rule is of, and the lines of those that break it.
+    pub rules: Vec<RowRule>,
+}
+
+impl ProfileFile {
+    /// A file without branches and rules of rows.
+    pub fn new(file: &str, lines: u64, fault: Option<(u64, String)>) -> ProfileFile {
+        ProfileFile { file: file.to_owned(), lines, fault, branches: None, rules: Vec::new() }
+    }
+}
+
+/// A rule of rows.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct RowRule {
+    /// Its name.
+    pub rule: &'static str,
+    /// How many rows it was checked of.
+    pub rows: u64,
+    /// The lines of those that break it.
+    pub broken: Vec<u64>,
 }
 
 /// The check of some files: counts those that fail.
@@ -57,7 +77,14 @@ impl ItemAnswer for ProfileAnswer {
             let uncovered = Value::array(uncovered.iter().map(|name| Value::from(*name)));
             [("branches", branches_json(branches, "line")), ("uncovered", uncovered)]
         });
-        Some(Value::record(members.into_iter().chain(branches)))
+        let rule = |rule: &RowRule| {
+            let broken = Value::array(rule.broken.iter().map(|line| Value::from(*line)));
+            let members =
+                [("rule", Value::from(rule.rule)), ("rows", Value::from(rule.rows)), ("broken", broken)];
+            Value::record(members)
+        };
+        let rules = (!item.rules.is_empty()).then(|| ("rules", Value::array(item.rules.iter().map(rule))));
+        Some(Value::record(members.into_iter().chain(branches).chain(rules)))
     }
 
     fn item_lines(&mut self, item: &ProfileFile, _: &Page) -> Vec<Line> {
@@ -72,6 +99,23 @@ impl ItemAnswer for ProfileAnswer {
             return lines;
         }
         let file = quote::escape(&item.file);
+        if !item.rules.is_empty() {
+            let ok = if item.fault.is_some() { "FAIL" } else { "OK" };
+            let broken = |rule: &RowRule| match rule.broken.first() {
+                None => String::new(),
+                Some(line) => format!(", broken {} (first at line {line})", rule.broken.len()),
+            };
+            let rule = |rule: &RowRule| {
+                format!("      {:<12}  {} of {} rows{}", rule.rule, rule.rows, item.lines - 1, broken(rule))
+            };
+            let mut lines = vec![Line::from(format!("{ok:<4}  {file}"))];
+            lines.extend(item.rules.iter().map(|each| Line::from(rule(each))));
+            lines.extend(item.fault.iter().map(|(line, why)| {
+                let why = quote::escape(&format!("line {line}: {why}"));
+                Line::from(format!("      error[{HASH}]: {why}"))
+            }));
+            return lines;
+        }
         vec![Line::from(match &item.fault {
             None => format!("OK    {file}: {} lines bear out their {} hashes", item.lines, self.name),
             Some((line, why)) => {

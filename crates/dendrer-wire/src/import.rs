@@ -11,6 +11,7 @@
 mod beside;
 mod calls;
 mod cfd;
+pub(crate) mod chain;
 mod chat;
 mod error;
 mod items;
@@ -75,6 +76,8 @@ pub enum SourceKind {
     Paper,
     /// Nodes of the forensic debugger specification.
     Cfd,
+    /// Rows of a witness chain.
+    Chain,
 }
 
 impl SourceKind {
@@ -85,6 +88,7 @@ impl SourceKind {
             SourceKind::Mapped(_) => "jsonl/1",
             SourceKind::Paper => crate::event::KIND,
             SourceKind::Cfd => "cfd/1",
+            SourceKind::Chain => "carl/1",
         }
     }
 }
@@ -159,6 +163,8 @@ pub struct ImportTally {
     pub errors: u64,
     /// Messages in front of all others, which belong to the run.
     pub preamble: u64,
+    /// Lines of a chain whose hash is wrong.
+    pub bad_hash: Vec<u64>,
     /// The notes, counted by kind.
     pub notes: BTreeMap<NoteKind, u64>,
     /// The first notes, with their ticks; tick 0 is the run itself.
@@ -189,7 +195,17 @@ pub fn plan<R: Read + Seek>(
     start: Start,
 ) -> Result<ImportPlan, ImportError> {
     rewind(source)?;
-    let (layout, fingerprint, sizes) = layout::survey(&mut *source, &options.choice)?;
+    let (layout, fingerprint, sizes) = match options.kind {
+        SourceKind::Chain => {
+            let around = chain::items(&mut *source, &mut |_| Ok(()))?;
+            (
+                Layout { top: Top::Lines, index: None, path: Vec::new(), is_cut: false },
+                around.fingerprint,
+                Sizes::default(),
+            )
+        }
+        _ => layout::survey(&mut *source, &options.choice)?,
+    };
     let none = BTreeSet::new();
     // Records are made here to find out what the kernel says, and thrown away.
     let store = StoreId([0; 16]);
@@ -244,6 +260,40 @@ impl ImportPlan {
     pub fn redacted(self, redactor: Arc<Redactor>) -> ImportPlan {
         let start = redacted::start(&redactor, &self.start);
         ImportPlan { start, redactor: Some(redactor), ..self }
+    }
+
+    /// Whether the source is a chain.
+    pub fn is_chain(&self) -> bool {
+        matches!(self.options.kind, SourceKind::Chain)
+    }
+
+    /// Keeps what the record has in place of the exact bytes of a chain out of which secrets were taken.
+    pub fn with_exact(mut self, exact: Value) -> ImportPlan {
+        let mut meta = self.start.meta.take().unwrap_or_else(Value::object);
+        if let Value::Object(members) = &mut meta {
+            members.set(chain::EXACT, exact);
+        }
+        self.start.meta = Some(meta);
+        self
+    }
+
+    /// The lines of a chain that redaction changes; the header is 1.
+    pub fn changed_lines<R: Read + Seek>(&self, source: &mut R) -> Result<Vec<u64>, ImportError> {
+        let (SourceKind::Chain, Some(redactor)) = (&self.options.kind, &self.redactor) else {
+            return Ok(Vec::new());
+        };
+        let is_changed = |text: &str| !redactor.text(text).1.is_empty();
+        let mut lines = Vec::new();
+        rewind(source)?;
+        let around = chain::items(&mut *source, &mut |item| {
+            lines.extend(item.row.filter(|row| is_changed(&row.text)).map(|row| row.line as u64));
+            Ok(())
+        })?;
+        let header = around.meta.as_ref().and_then(|meta| meta.get(chain::CHAIN_ROW)).and_then(Value::as_str);
+        if header.is_some_and(is_changed) {
+            lines.insert(0, 1);
+        }
+        Ok(lines)
     }
 }
 
@@ -314,8 +364,10 @@ fn each_item<R: Read>(
     hints: Sizes,
     visit: &mut dyn FnMut(Item<'_>) -> Result<(), ImportError>,
 ) -> Result<items::Around, ImportError> {
-    if !matches!(kind, SourceKind::Cfd) {
-        return items::read(source, layout, hints, visit);
+    match kind {
+        SourceKind::Cfd => {}
+        SourceKind::Chain => return chain::items(source, visit),
+        _ => return items::read(source, layout, hints, visit),
     }
     let (mut values, mut sizes) = (Vec::new(), Vec::new());
     let around = items::read(source, layout, hints, &mut |item| {
@@ -329,7 +381,14 @@ fn each_item<R: Read>(
     let list = &layout::pointer(&layout.path);
     for at in cfd::order(&values, list)? {
         let (value, number) = (values[at].clone(), at as u64);
-        visit(Item { value, at: At { list, number }, size: sizes[at], notes: Vec::new(), is_lost: false })?;
+        visit(Item {
+            value,
+            at: At { list, number },
+            size: sizes[at],
+            notes: Vec::new(),
+            is_lost: false,
+            row: None,
+        })?;
     }
     Ok(around)
 }
@@ -363,7 +422,7 @@ fn rewind<R: Seek>(source: &mut R) -> Result<(), ImportError> {
 
 fn inputs_of(options: &ImportOptions, layout: &Layout, sha256: Digest, bytes: u64) -> Value {
     let map = match &options.kind {
-        SourceKind::Chat | SourceKind::Paper | SourceKind::Cfd => None,
+        SourceKind::Chat | SourceKind::Paper | SourceKind::Cfd | SourceKind::Chain => None,
         SourceKind::Mapped(map) => Some(map.to_value().clone()),
     };
     let list = (!layout.path.is_empty()).then(|| Value::from(layout::pointer(&layout.path)));
@@ -440,17 +499,21 @@ impl<'a> Walk<'a> {
         if is_chat && self.tally.ticks == 0 && item.notes.is_empty() && chat::is_preamble(&item.value) {
             return self.keep_preamble(item);
         }
-        let Item { value, at, size, mut notes, is_lost } = item;
+        let Item { value, at, size, mut notes, is_lost, row } = item;
         let mut step = match &self.options.kind {
             _ if is_lost => chat::lost(Value::Null),
             SourceKind::Chat => chat::read(&value, at, &mut self.calls),
             SourceKind::Mapped(map) => map.read(&value, at, &mut self.calls)?,
             SourceKind::Paper => paper::read(&value, at)?,
             SourceKind::Cfd => self.nodes.step(&value, at)?,
+            SourceKind::Chain => chain::step(row.as_deref().expect("a row of a chain"), at)?,
         };
         self.is_cut_marked |= notes.iter().any(|note| note.kind == NoteKind::SourceCut);
         let tick = self.tally.ticks + 1;
         notes.append(&mut step.notes);
+        if notes.iter().any(|note| note.kind == NoteKind::RowHashWrong) {
+            self.tally.bad_hash.extend(row.as_ref().map(|row| row.line as u64));
+        }
         let open = step.calls.iter().filter(|call| self.unanswered.contains(&(tick, call.index)));
         notes.extend(open.map(|call| without_result(call, at)));
         self.count(&step);

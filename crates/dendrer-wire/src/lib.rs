@@ -4,6 +4,7 @@
 //! intent. Rule: a source is recognised by the shape of its documents, never by the name of a data set, a tool or a
 //! field of its domain.
 
+pub mod carl;
 pub mod cfd;
 mod event;
 pub mod import;

@@ -11,7 +11,7 @@ use crate::failure::Result;
 use crate::global::profile_arg;
 
 /// Flags of verbs that record what others wrote.
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct RedactionArgs {
     /// By which rules secrets are taken out: default, carl/1 or none; as the store was made if not given
     #[arg(long, value_name = "RULES", value_parser = profile_arg)]

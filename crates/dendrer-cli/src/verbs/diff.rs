@@ -9,12 +9,14 @@ use dendrer::Trace;
 use dendrer::address::{Address, Position, state_path};
 use dendrer::ask::named::resolve;
 use dendrer::ask::predicates::PredicateTested;
+use dendrer::ask::steps::coherence_summary;
 use dendrer::casebook::{self, Place};
 use dendrer::diff::{self, DiffAlign, DiffKind, DiffQuestion, MEMBERS, STATE};
 use dendrer::store::Store;
 use dendrer_object::record::Record;
 use dendrer_object::{Code, Pointer};
 use dendrer_view::diff::{DiffAnswer, DiffForm, DiffFound};
+use dendrer_view::steps::CoherenceDiffAnswer;
 
 use crate::context::named::not_named;
 use crate::context::ticks;
@@ -24,6 +26,7 @@ use crate::global::{Format, Global, tick_arg};
 use crate::offers;
 use crate::out::Out;
 use crate::progress::Progress;
+use crate::verbs::steps::traces;
 
 /// `diff`
 #[derive(Debug, Args)]
@@ -55,6 +58,9 @@ pub(crate) struct Diff {
     /// Show the verdicts of a predicate on both runs: a name, or an expression that names the violation
     #[arg(long, value_name = "NAME|EXPR", conflicts_with_all = ["only_changes", "record"], add = ArgValueCompleter::new(offers::predicates))]
     pub(crate) predicate: Option<String>,
+    /// Compare the coherence of their steps instead: means of phi, q_hat and crystallizations
+    #[arg(long, conflicts_with_all = ["from", "kinds", "ignore", "path", "predicate", "only_changes", "stat", "summary", "record"])]
+    pub(crate) coherence: bool,
     /// Print the differences alone, without headline and counts
     #[arg(long, conflicts_with_all = ["stat", "summary"])]
     pub(crate) only_changes: bool,
@@ -121,6 +127,12 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
         ("--side-by-side", args.side_by_side),
     ];
     refuse_forms(&forms, out)?;
+    if args.coherence {
+        let traces = traces(global, &[args.a.clone(), args.b.clone()], out)?;
+        let [a, b] = &traces[..] else { unreachable!("two runs are two traces") };
+        let (a, b) = (coherence_summary(a)?, coherence_summary(b)?);
+        return out.answer(&CoherenceDiffAnswer { a, b });
+    }
     let (rev_a, rev_b) = (Address::parse(&args.a)?, Address::parse(&args.b)?);
     if args.record && (rev_a.bundle.is_some() || rev_b.bundle.is_some()) {
         return Err(Failure::new(Code::E0601, "a bundle has no casebook to write into")

@@ -1,6 +1,7 @@
 //! `dendrer export`
 
 use std::io::Write;
+use std::ops::ControlFlow;
 use std::path::Path;
 
 use base64::Engine as _;
@@ -8,13 +9,18 @@ use base64::engine::general_purpose::STANDARD;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::Address;
+use dendrer::ask::steps::each_datum;
 use dendrer::care::export::{ExportError, ExportTerms, plan};
 use dendrer::run::frontier::graph_run;
+use dendrer::vault::VaultRef;
+use dendrer_chain::EXTENSION;
 use dendrer_object::pointer::PointerError;
 use dendrer_object::{Code, Pointer, Value};
 use dendrer_view::export::ExportAnswer;
 use dendrer_view::graphs::frontier_file;
 use dendrer_view::quote;
+use dendrer_view::steps::datum_json;
+use dendrer_wire::carl::{self, CarlError};
 use dendrer_wire::profile::{self, Profile};
 
 use crate::context;
@@ -37,6 +43,12 @@ pub(crate) struct Export {
     /// Withhold the values at or below this place of every record, like /result/output
     #[arg(long, value_name = "POINTER")]
     pub(crate) withhold: Vec<String>,
+    /// For carl: the bytes of the file that was imported, from the vault
+    #[arg(long)]
+    pub(crate) exact: bool,
+    /// For carl: also steps that are not of the sixteen, but of this extension
+    #[arg(long, value_name = "EXTENSION", value_parser = [EXTENSION])]
+    pub(crate) with: Option<String>,
 }
 
 /// In which form.
@@ -52,6 +64,10 @@ enum Form {
     Frontier,
     /// A test in Python that replays the run: the bundle in it, and no model or tool.
     Pytest,
+    /// A row for each step, as carl-core keeps a chain.
+    Carl,
+    /// A step for training a line, with the tick to which its run is replayed.
+    Training,
 }
 
 pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
@@ -61,10 +77,15 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
         Some("cfd") => Form::Profile(Profile::Cfd),
         Some("frontier") => Form::Frontier,
         Some("pytest") => Form::Pytest,
+        Some("carl") => Form::Carl,
+        Some("training") => Form::Training,
         _ => Form::Bundle,
     };
     if global.output.is_none() {
         out.takes_bytes()?;
+    }
+    if form != Form::Carl && (args.exact || args.with.is_some()) {
+        return Err(Failure::new(Code::E0106, "--exact and --with are for --format carl"));
     }
     if form != Form::Bundle && !args.withhold.is_empty() {
         return Err(Failure::new(
@@ -84,12 +105,12 @@ pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
         .help(&["dendrer", "log", text, "--full", "--json"]));
     }
     let Some(path) = &global.output else {
-        write(global, form, &revs, &args.withhold, out, &mut |out, bytes| out.bytes(bytes))?;
+        write(global, form, &revs, args, out, &mut |out, bytes| out.bytes(bytes))?;
         return Ok(0);
     };
     let (file, mut whole) = (Path::new(path), None);
     let mut bytes = 0;
-    write(global, form, &revs, &args.withhold, out, &mut |_, line| {
+    write(global, form, &revs, args, out, &mut |_, line| {
         bytes += line.len() as u64;
         let mut put = || {
             let whole = match &mut whole {
@@ -114,11 +135,14 @@ fn write(
     global: &Global,
     form: Form,
     revs: &[Address],
-    withhold: &[String],
+    args: &Export,
     out: &mut Out,
     sink: Sink<'_>,
 ) -> Result<()> {
+    let withhold = &args.withhold;
     match form {
+        Form::Carl => chain(global, revs, args, out, sink),
+        Form::Training => training(global, revs, out, sink),
         Form::Bundle => bundle(global, revs, withhold, out, sink),
         Form::Jsonl => lines(global, revs, None, out, sink),
         Form::Profile(profile) => lines(global, revs, Some(profile), out, sink),
@@ -144,6 +168,53 @@ fn write(
             sink(out, pytest(rev.run.as_deref().unwrap_or("run"), &bytes).as_bytes())
         }
     }
+}
+
+/// Writes a run as the file of a chain.
+fn chain(global: &Global, revs: &[Address], args: &Export, out: &mut Out, sink: Sink<'_>) -> Result<()> {
+    let [rev] = revs else {
+        return Err(Failure::new(Code::E0106, "a chain is that of one run: export one at a time"));
+    };
+    let source = context::sound(global, rev, out)?;
+    let trace = source.trace(rev)?;
+    let fail = |error: CarlError| Failure::new(error.code(), error.to_string());
+    if args.exact {
+        let known = carl::exact_of(&trace).as_ref().and_then(VaultRef::from_value);
+        let known = known.ok_or_else(|| fail(CarlError::NotExact(trace.name().to_string())))?;
+        let repo = context::write_store(global)?;
+        let exact = repo.vault()?.get_as(trace.name(), carl::EXACT_LOCATOR, &known);
+        let exact = exact.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+        return sink(out, &exact);
+    }
+    let mut result = Ok(());
+    let taken = carl::lines(&trace, args.with.is_some(), &mut |line| {
+        result = sink(out, format!("{line}\n").as_bytes());
+        if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+    });
+    result?;
+    taken.map_err(|error| match error {
+        CarlError::Extension { .. } => {
+            let run = trace.name().as_str();
+            let failure = Failure::new(error.code(), error.to_string());
+            failure.help(&["dendrer", "export", run, "--format", "carl", "--with", EXTENSION])
+        }
+        error => fail(error),
+    })
+}
+
+/// Writes the steps of runs that are data for training, each with the place to which its run is replayed.
+fn training(global: &Global, revs: &[Address], out: &mut Out, sink: Sink<'_>) -> Result<()> {
+    for rev in revs {
+        let source = context::sound(global, rev, out)?;
+        let trace = source.trace(rev)?;
+        let mut result = Ok(());
+        each_datum(&trace, &mut |datum| {
+            result = sink(out, format!("{}\n", quote::json(&datum_json(trace.name(), &datum))).as_bytes());
+            if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        result?;
+    }
+    Ok(())
 }
 
 /// Writes a test for pytest. It needs the program and nothing else; `DENDRER` names another one than that of the path.

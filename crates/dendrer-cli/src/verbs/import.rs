@@ -3,6 +3,8 @@
 //! The source is read twice: once to find out what would be recorded, once to record it. So whatever is wrong
 //! with it is said before anything is written.
 
+mod carl;
+
 use std::fs::File;
 use std::io::{self, Read, Seek};
 use std::path::Path;
@@ -38,7 +40,7 @@ use crate::out::files;
 use crate::progress::Progress;
 
 /// `import`
-#[derive(Debug, Args)]
+#[derive(Debug, Clone, Args)]
 pub(crate) struct Import {
     /// The trace; - for standard input
     pub(crate) file: String,
@@ -95,6 +97,8 @@ pub(crate) enum ImportKind {
     Paper,
     /// Nodes of the forensic debugger specification, as export --format cfd writes them.
     Cfd,
+    /// A chain of carl-core, a session of it, or a directory with both; the id of one is enough.
+    Carl,
 }
 
 /// What to do about gaps.
@@ -110,7 +114,14 @@ pub(crate) enum GapChoice {
 const NAME_SIZE_MAX: usize = 100;
 
 pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
-    let kind = choose_kind(args)?;
+    if args.kind != ImportKind::Carl {
+        return import_one(global, args, choose_kind(args)?, out);
+    }
+    carl::import(global, args, out)
+}
+
+/// Imports one source of a kind that is known.
+fn import_one(global: &Global, args: &Import, kind: SourceKind, out: &mut Out) -> Result {
     let given = args.run.as_deref().map(|name| name.parse::<RunName>()).transpose();
     let given = given.map_err(|error| Failure::new(error.code(), error.to_string()))?;
     let pack = args.pack.as_deref().map(load).transpose()?;
@@ -161,6 +172,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
             check_new(args, &*store, &plan)?;
         }
         plan = plan.redacted(args.redaction.redactor_alone(pack.as_ref().map(|pack| pack.pack.value()))?);
+        let changed = plan.changed_lines(&mut source).map_err(|error| failure(args, &error, 0))?;
         let errors = match &pack {
             None => Vec::new(),
             Some(pack) => {
@@ -169,7 +181,8 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
                 rehearsed.map_err(|error| failure(args, &error, 0))?
             }
         };
-        return out.answer(&answer(args, &plan, None, RuleFaults { errors, ..RuleFaults::default() }));
+        let faults = RuleFaults { errors, ..RuleFaults::default() };
+        return out.answer(&answer(args, &plan, None, faults, changed));
     }
     let name = plan.start.run.clone();
     let repo = context::write_store(global)?;
@@ -177,7 +190,11 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     check_new(args, store, &plan)?;
     context::say_no_key(&repo, out)?;
     let of_pack = pack.as_ref().map(|pack| pack.pack.value());
-    let plan = plan.redacted(args.redaction.redactor(&repo, &name, of_pack)?);
+    let mut plan = plan.redacted(args.redaction.redactor(&repo, &name, of_pack)?);
+    let changed = plan.changed_lines(&mut source).map_err(|error| failure(args, &error, 0))?;
+    if !changed.is_empty() {
+        plan = plan.with_exact(carl::keep_exact(&repo, &name, &mut source)?);
+    }
     let progress = source.watched(global, "bytes recorded");
     let mut settled = 0;
     let result = import::record(store, &mut source, &plan, Box::new(World::default()), &mut |more| {
@@ -201,7 +218,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
             }
         }
     };
-    out.answer(&answer(args, &plan, Some(tip), found))
+    out.answer(&answer(args, &plan, Some(tip), found, changed))
 }
 
 fn choose_kind(args: &Import) -> Result<SourceKind> {
@@ -220,6 +237,7 @@ fn choose_kind(args: &Import) -> Result<SourceKind> {
         }
         (ImportKind::Paper, None) => Ok(SourceKind::Paper),
         (ImportKind::Cfd, None) => Ok(SourceKind::Cfd),
+        (ImportKind::Carl, _) => Ok(SourceKind::Chain),
         (ImportKind::OpenaiChat | ImportKind::Paper | ImportKind::Cfd, Some(_)) => {
             Err(Failure::new(Code::E0106, "--map is for --kind jsonl"))
         }
@@ -393,7 +411,13 @@ struct RuleFaults {
 }
 
 /// The answer on an import; `tip` is `None` if nothing was written.
-fn answer(args: &Import, plan: &ImportPlan, tip: Option<Digest>, faults: RuleFaults) -> ImportAnswer {
+fn answer(
+    args: &Import,
+    plan: &ImportPlan,
+    tip: Option<Digest>,
+    faults: RuleFaults,
+    changed: Vec<u64>,
+) -> ImportAnswer {
     let tally = &plan.tally;
     let note = |(tick, note): &(u64, import::ImportNote)| ImportNoteShown {
         tick: *tick,
@@ -423,5 +447,6 @@ fn answer(args: &Import, plan: &ImportPlan, tip: Option<Digest>, faults: RuleFau
         errors: faults.errors,
         unknown: faults.unknown,
         first: tally.first.clone(),
+        rows: plan.is_chain().then(|| (tally.bad_hash.clone(), changed)),
     }
 }

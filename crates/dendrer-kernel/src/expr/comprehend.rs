@@ -165,20 +165,27 @@ impl<'a, 'b> Machine<'a, 'b> {
         visit: &mut Visit<'_, 'a, 'b>,
     ) -> Result<(), EvalError> {
         let outside = self.locals.len();
+        let mut is_empty = true;
         for (key, member) in members {
+            is_empty = false;
             self.budget.spend(1)?;
             match node.variables.len() {
                 1 if over_map(node, &key) => self.locals.push(key.clone()),
                 1 => self.locals.push(member.clone()),
                 _ => self.locals.extend([key.clone(), member.clone()]),
             }
+            self.budget.depth += 1;
             let visited = visit(self, &key, member);
+            self.budget.depth -= 1;
             self.locals.truncate(outside);
             match visited {
                 Ok(true) => {}
                 Ok(false) => return Ok(()),
                 Err(error) => return Err(located(error, node, &key)),
             }
+        }
+        if is_empty && node.kind == Macro::All && self.budget.depth == 0 {
+            self.budget.is_vacuous = true;
         }
         Ok(())
     }

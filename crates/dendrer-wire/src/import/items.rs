@@ -5,6 +5,7 @@
 
 use std::io::{self, Read};
 
+use dendrer_chain::ChainRow;
 use dendrer_object::json::{DEPTH_MAX, JsonError, JsonErrorKind, VALUE_SIZE_MAX, parse_door};
 use dendrer_object::{Digest, Value, tag};
 
@@ -30,11 +31,13 @@ pub(super) struct Item<'a> {
     pub(super) notes: Vec<ImportNote>,
     /// Whether the whole item was.
     pub(super) is_lost: bool,
+    /// The row of a chain.
+    pub(super) row: Option<Box<ChainRow>>,
 }
 
 impl<'a> Item<'a> {
     fn lost(at: At<'a>, note: ImportNote) -> Item<'a> {
-        Item { value: Value::Null, at, size: 0, notes: vec![note], is_lost: true }
+        Item { value: Value::Null, at, size: 0, notes: vec![note], is_lost: true, row: None }
     }
 }
 
@@ -220,7 +223,7 @@ impl Reader<'_> {
             let size = text.len();
             scanner.skip(size);
             let at = At { list: &self.list, number };
-            return Ok((self.visit)(Item { value, at, size, notes: Vec::new(), is_lost: false })?);
+            return Ok((self.visit)(Item { value, at, size, notes: Vec::new(), is_lost: false, row: None })?);
         }
         self.item_in_parts(scanner, first, number)
     }
@@ -275,7 +278,7 @@ impl Reader<'_> {
             notes.push(note);
         }
         let size = self.text.text.len();
-        Ok((self.visit)(Item { value, at, size, notes, is_lost: false })?)
+        Ok((self.visit)(Item { value, at, size, notes, is_lost: false, row: None })?)
     }
 }
 

@@ -39,6 +39,14 @@ pub enum NoteKind {
     KeptFromSource,
     /// Events that do not have the whole state.
     StateIncomplete,
+    /// A row of a chain that is cut, or no step.
+    RowUnreadable,
+    /// A row whose action is none of the sixteen, and none of the extension.
+    ActionUnknown,
+    /// A row that says another hash than it has, or another row before it.
+    RowHashWrong,
+    /// A row with the id of a step before it.
+    StepRepeated,
 }
 
 impl NoteKind {
@@ -61,6 +69,10 @@ impl NoteKind {
             NoteKind::PartsNotRead => "parts_not_read",
             NoteKind::KeptFromSource => crate::event::KEPT,
             NoteKind::StateIncomplete => "state_incomplete",
+            NoteKind::RowUnreadable => "row_unreadable",
+            NoteKind::ActionUnknown => "action_unknown",
+            NoteKind::RowHashWrong => "row_hash_wrong",
+            NoteKind::StepRepeated => "step_repeated",
         }
     }
 
@@ -84,6 +96,7 @@ impl NoteKind {
             NoteKind::ValueTooLarge => Code::E0205,
             NoteKind::ValueTooDeep => Code::E0204,
             NoteKind::SourceCut => Code::E0201,
+            NoteKind::RowHashWrong => Code::E0462,
             _ => Code::E0213,
         }
     }

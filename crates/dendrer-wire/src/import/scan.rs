@@ -108,6 +108,13 @@ pub(super) struct Fingerprint {
     crc: u32,
 }
 
+impl Fingerprint {
+    /// That of bytes that are held.
+    pub(super) fn of(bytes: &[u8]) -> Fingerprint {
+        Fingerprint { size: bytes.len() as u64, crc: crc32c::crc32c(bytes) }
+    }
+}
+
 /// How many sizes are remembered: 4 MB of them.
 const SIZES_MAX: usize = 1 << 18;
 

@@ -15,9 +15,6 @@ pub const STEP: &str = "step";
 /// The member of an intent with the text of an imported row.
 pub const ROW: &str = "row";
 
-/// The member of an intent with the exact bytes of a row out of which secrets were taken; they are in the vault.
-pub const EXACT: &str = "exact";
-
 /// The type with which the runtime says what a tool answered.
 const RESULT: &str = "action.result";
 /// The type with which the runtime says what a check decided.
@@ -137,7 +134,7 @@ pub(crate) fn intent_of_line(
 }
 
 /// An imported row as a transition at its own tick: it happened, so its author is the runtime where the type is the runtime's.
-pub fn intent_of_row(row: &Value, text: &str, exact: Option<Value>) -> Result<Intent, IntentError> {
+pub fn intent_of_row(row: &Value, text: &str) -> Result<Intent, IntentError> {
     let authors = |type_name: &str| match type_name {
         RESULT | DECISION => Author::Runtime,
         _ => Author::Agent,
@@ -152,9 +149,6 @@ pub fn intent_of_row(row: &Value, text: &str, exact: Option<Value>) -> Result<In
             step.remove(dendrer_chain::PREV_HASH);
             said.set(STEP, Value::Object(step));
             said.set(ROW, Value::from(text));
-            if let Some(exact) = &exact {
-                said.set(EXACT, exact.clone());
-            }
             *value = Value::Object(said);
         }
     }
@@ -319,8 +313,6 @@ pub struct RecordedStep {
     pub success: Option<bool>,
     /// The text of the row, if it was imported.
     pub row: Option<Arc<str>>,
-    /// The exact row in the vault, if secrets were taken out of it.
-    pub exact: Option<Value>,
     /// Whether parts of the transition are erased or withheld, so that the step lacks them.
     pub is_partial: bool,
 }
@@ -383,7 +375,6 @@ impl RecordedStep {
             step,
             success,
             row: said.and_then(|said| said.get(ROW)).and_then(Value::as_str).map(Arc::from),
-            exact: said.and_then(|said| said.get(EXACT)).cloned(),
             is_partial,
         })
     }

@@ -5,7 +5,8 @@ use std::io::Read as _;
 use clap::ValueEnum;
 use dendrer_object::json::JsonError;
 use dendrer_object::{Code, Value, json};
-use dendrer_view::profile::{ProfileAnswer, ProfileFile};
+use dendrer_view::profile::{ProfileAnswer, ProfileFile, RowRule};
+use dendrer_wire::carl;
 use dendrer_wire::cfd::{CfdFile, CfdTerms, UNCOVERED};
 use dendrer_wire::profile::Profile;
 
@@ -19,22 +20,26 @@ pub(crate) enum ProfileChoice {
     Paper,
     /// CFD, 1.2
     Cfd,
+    /// Rows of carl-core 0.2.0
+    Carl,
 }
 
 /// Checks files one by one.
 pub(super) fn check(choice: ProfileChoice, paths: &[String], terms: &CfdTerms, out: &mut Out) -> Result {
-    let (name, profile) = match choice {
-        ProfileChoice::Paper => ("paper", Profile::Paper),
-        ProfileChoice::Cfd => ("cfd", Profile::Cfd),
+    let name = match choice {
+        ProfileChoice::Paper => "paper",
+        ProfileChoice::Cfd => "cfd",
+        ProfileChoice::Carl => carl::CARL,
     };
     let mut answer = ProfileAnswer::new(name);
     for path in paths {
-        let file = match profile {
-            Profile::Cfd => nodes(path, terms)?,
-            Profile::Paper => {
+        let file = match choice {
+            ProfileChoice::Cfd => nodes(path, terms)?,
+            ProfileChoice::Carl => rows(path)?,
+            ProfileChoice::Paper => {
                 let lines = read(path, json::parse_tagged)?;
-                let fault = profile.check(&lines).err().map(|fault| (fault.line as u64, fault.why));
-                ProfileFile { file: path.clone(), lines: lines.len() as u64, fault, branches: None }
+                let fault = Profile::Paper.check(&lines).err().map(|fault| (fault.line as u64, fault.why));
+                ProfileFile::new(path, lines.len() as u64, fault)
             }
         };
         out.take(&mut answer, &file)?;
@@ -55,13 +60,36 @@ pub(super) fn nodes(path: &str, terms: &CfdTerms) -> Result<ProfileFile> {
         (fault.tick, format!("{}: {rule}: expected {expected}, got {got}", fault.node))
     });
     let branches = Some((branches, &UNCOVERED[..]));
-    Ok(ProfileFile { file: path.to_owned(), lines: lines.len() as u64, fault, branches })
+    Ok(ProfileFile { branches, ..ProfileFile::new(path, lines.len() as u64, fault) })
 }
 
-fn read(path: &str, parse: fn(&[u8]) -> std::result::Result<Value, JsonError>) -> Result<Vec<Value>> {
+/// Reads a file of rows and checks what they say of themselves and of the line before.
+fn rows(path: &str) -> Result<ProfileFile> {
+    let checked = carl::check(&bytes(path)?)
+        .map_err(|error| Failure::new(Code::E0209, error.to_string()).at("file", path))?;
+    let first = checked.broken.first();
+    let fault = first.map(|row| (row.line as u64, format!("{}: {}", row.rule, row.why)));
+    let rule = |rule: &'static str, rows: u64| {
+        let broken = checked.broken.iter().filter(|row| row.rule == rule).map(|row| row.line as u64);
+        RowRule { rule, rows, broken: broken.collect() }
+    };
+    let rules = vec![
+        rule("row", checked.rows),
+        rule("content_hash", checked.content_hashes),
+        rule("prev_hash", checked.prev_hashes),
+    ];
+    Ok(ProfileFile { rules, ..ProfileFile::new(path, checked.rows + 1, fault) })
+}
+
+fn bytes(path: &str) -> Result<Vec<u8>> {
     let mut text = Vec::new();
     let read = files::open(path)?.read_to_end(&mut text);
     read.map_err(|error| files::cannot_read(path, &error))?;
+    Ok(text)
+}
+
+fn read(path: &str, parse: fn(&[u8]) -> std::result::Result<Value, JsonError>) -> Result<Vec<Value>> {
+    let text = bytes(path)?;
     let lines =
         text.split(|byte| *byte == b'\n').enumerate().filter(|(_, line)| !line.trim_ascii().is_empty());
     let parse = |(at, line): (usize, &[u8])| {

@@ -1,0 +1,31 @@
+//! `dendrer coherence`: the coherence of steps, and of traces that span several runs.
+
+use clap::Args;
+use clap_complete::engine::ArgValueCompleter;
+use dendrer::ask::steps::coherence;
+use dendrer_view::answer::Line;
+use dendrer_view::steps::CoherenceAnswer;
+
+use crate::failure::Result;
+use crate::global::Global;
+use crate::offers;
+use crate::out::Out;
+use crate::verbs::steps::traces;
+
+/// `coherence`
+#[derive(Debug, Args)]
+pub(crate) struct Coherence {
+    /// The runs, or RUN@TICK to end one there
+    #[arg(required = true, add = ArgValueCompleter::new(offers::runs))]
+    pub(crate) runs: Vec<String>,
+}
+
+pub(crate) fn run(global: &Global, args: &Coherence, out: &mut Out) -> Result {
+    let found = coherence(&traces(global, &args.runs, out)?)?;
+    let answer = CoherenceAnswer(&found);
+    if global.format.as_deref() == Some("svg") {
+        out.print(answer.svg().lines().map(Line::from).collect())?;
+        return Ok(0);
+    }
+    out.answer(&answer)
+}

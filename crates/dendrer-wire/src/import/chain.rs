@@ -1,0 +1,101 @@
+//! Files of witness chains (`carl-core` 0.2.0): a header, which is the run's, and a row for each transition.
+//!
+//! Row n is tick n. A line that is cut, an unknown action, a wrong hash and an id that came before are gaps of their tick, and the text
+//! of each line is kept.
+
+use std::io::Read;
+
+use dendrer::record::chain::{ROW, intent_of_row};
+use dendrer_chain::{ChainReader, ChainRow, RowFault, StepError};
+use dendrer_object::json::VALUE_SIZE_MAX;
+use dendrer_object::{Digest, Intent, Value};
+
+use super::chat::{self, Step};
+use super::error::ImportError;
+use super::items::{Around, Item, too_large};
+use super::note::{At, ImportNote, NoteKind};
+use super::scan::Fingerprint;
+
+/// The member of the run's metadata with the header.
+pub(crate) const CHAIN: &str = "chain";
+
+/// The member of the run's metadata with the text of the header.
+pub(crate) const CHAIN_ROW: &str = "chain_row";
+
+/// The member of the run's metadata with the exact bytes of a file out of which secrets were taken; they are in the vault.
+pub(crate) const EXACT: &str = "exact";
+
+/// A row beyond this size is left out: its values are recorded beside its text.
+const ROW_SIZE_MAX: usize = VALUE_SIZE_MAX / 8;
+
+/// Hands over the rows of a file in their order.
+pub(super) fn items<R: Read>(
+    mut source: R,
+    visit: &mut dyn FnMut(Item<'_>) -> Result<(), ImportError>,
+) -> Result<Around, ImportError> {
+    let mut bytes = Vec::new();
+    source.read_to_end(&mut bytes).map_err(ImportError::Io)?;
+    let reader = ChainReader::new(&bytes)
+        .map_err(|error| ImportError::Chain { why: error.to_string(), at: "line 1".to_owned() })?;
+    let (text, header) = (reader.header_text().to_owned(), reader.header());
+    if text.len() > ROW_SIZE_MAX {
+        let error = too_large(text.len());
+        return Err(ImportError::Json { error, at: Some("line 1".to_owned()), offset: Some(0) });
+    }
+    let fail = |error| ImportError::Json { error, at: Some("line 1".to_owned()), offset: Some(0) };
+    let header = header.to_value().map_err(fail)?;
+    let meta = Value::record([(CHAIN, header), (CHAIN_ROW, Value::from(text))]);
+    for (number, row) in reader.enumerate() {
+        let at = At { list: "", number: number as u64 };
+        let size = row.text.len();
+        let mut item = Item { value: Value::Null, at, size, notes: Vec::new(), is_lost: false, row: None };
+        if size > ROW_SIZE_MAX {
+            let text = format!("line {}: {size} bytes are more than a row may have (E0205)", row.line);
+            item.notes.push(note(NoteKind::ValueTooLarge, at, &row, text));
+            item.is_lost = true;
+        } else {
+            item.row = Some(Box::new(row));
+        }
+        visit(item)?;
+    }
+    let (fingerprint, sha256) = (Fingerprint::of(&bytes), Digest::of(&bytes));
+    Ok(Around { meta: Some(meta), notes: Vec::new(), fingerprint, sha256 })
+}
+
+/// The transition of a row.
+pub(super) fn step(row: &ChainRow, at: At<'_>) -> Result<Step<'static>, ImportError> {
+    let notes = row.faults.iter().map(|fault| {
+        let kind = match fault {
+            RowFault::Step(StepError::Action(_)) => NoteKind::ActionUnknown,
+            RowFault::Json(_) | RowFault::Step(_) => NoteKind::RowUnreadable,
+            RowFault::ContentHash | RowFault::PrevHash => NoteKind::RowHashWrong,
+            RowFault::Duplicate(_) => NoteKind::StepRepeated,
+        };
+        note(kind, at, row, format!("line {}: {fault}", row.line))
+    });
+    let notes: Vec<ImportNote> = notes.collect();
+    let value = row.value.as_ref().filter(|_| row.step.is_some()).map(|value| value.to_value());
+    let (intent, refused) = match value {
+        Some(Ok(value)) => match intent_of_row(&value, &row.text) {
+            Ok(intent) => (intent, None),
+            Err(error) => (kept(&row.text), Some(error.to_string())),
+        },
+        Some(Err(error)) => (kept(&row.text), Some(error.to_string())),
+        None => (kept(&row.text), None),
+    };
+    let refused =
+        refused.map(|why| note(NoteKind::RowUnreadable, at, row, format!("line {}: {why}", row.line)));
+    let mut step = Step::new(intent);
+    step.notes = notes.into_iter().chain(refused).collect();
+    Ok(step)
+}
+
+/// A row that is no step: its text alone.
+fn kept(text: &str) -> Intent {
+    let said = Value::record([(ROW, Value::from(text))]);
+    Intent::new(chat::name_of("observation.add"), "agent").with("intent", said)
+}
+
+fn note(kind: NoteKind, at: At<'_>, row: &ChainRow, text: String) -> ImportNote {
+    ImportNote::new(kind, at, text).with("line", Value::from(row.line as u64))
+}

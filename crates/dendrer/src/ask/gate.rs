@@ -1,0 +1,198 @@
+//! Gates: whether an expression over the steps of a run holds, and which steps the answer rests on (witness-log paper 3.3).
+//!
+//! Rule: a gate never passes on nothing; test `a_gate_over_no_steps_never_passes`.
+
+use std::ops::ControlFlow;
+use std::sync::LazyLock;
+
+use dendrer_chain::ActionType;
+use dendrer_kernel::expr::{Budget, Env, Expr, ExprError, Scope, Truth};
+use dendrer_object::{Code, Value};
+use regex::Regex;
+
+use crate::ask::steps::each_step;
+use crate::error::Error;
+use crate::record::chain::RecordedStep;
+use crate::trace::Trace;
+
+/// The root of all steps.
+const STEPS: &str = "steps";
+
+/// A type in quotes is what `by_action` takes.
+static BY_ACTION: LazyLock<Regex> = LazyLock::new(|| {
+    Regex::new(r#"\bby_action\s*\(\s*(?:"([^"\\]*)"|'([^'\\]*)'|)"#).expect("a pattern of this file")
+});
+
+/// How many steps an expression may look at: a number of evaluation steps for each recorded step.
+const BUDGET: u64 = 100_000_000;
+
+/// An expression that is asked of a run.
+#[derive(Debug, Clone)]
+pub struct Gate {
+    expr: Expr,
+    /// Whether it names what must be true; else what must not.
+    holds: bool,
+    /// The types of steps that it asks for.
+    actions: Vec<ActionType>,
+    /// Whether it looks at all steps.
+    reads_all: bool,
+}
+
+/// An expression that cannot be asked of steps.
+#[derive(Debug, Clone, thiserror::Error)]
+pub enum GateError {
+    /// It is no expression.
+    #[error("{}", .0.message)]
+    Expr(ExprError),
+    /// `by_action` has no type in quotes, or an unknown one.
+    #[error("by_action takes the type of a step in quotes, like by_action(\"eval_phase\"){0}")]
+    Action(String),
+}
+
+impl GateError {
+    /// The code under which `dendrer explain` knows this error.
+    pub fn code(&self) -> Code {
+        match self {
+            GateError::Expr(error) => error.code,
+            GateError::Action(_) => Code::E0502,
+        }
+    }
+}
+
+/// What came of a gate.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum GateVerdict {
+    /// The expression holds.
+    Passed,
+    /// It does not.
+    Failed,
+    /// It would pass on nothing: no step is of this type, or it asks something of all of none.
+    NoSteps(String),
+    /// It met something that it cannot judge.
+    Uncertain(String),
+}
+
+/// A gate that was asked.
+#[derive(Debug, Clone)]
+pub struct JudgedGate {
+    /// The expression.
+    pub expression: String,
+    /// What came of it.
+    pub verdict: GateVerdict,
+    /// The steps that it asks for, in the order of ticks.
+    pub steps: Vec<GateStep>,
+}
+
+/// A step that a gate rests on.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct GateStep {
+    /// The tick.
+    pub tick: u64,
+    /// Its type.
+    pub action: ActionType,
+    /// Its name.
+    pub name: String,
+    /// Whether it succeeded; `None` where nothing says it.
+    pub success: Option<bool>,
+}
+
+impl Gate {
+    /// Reads an expression. `holds` says that it names what must be true.
+    pub fn new(text: &str, holds: bool, allow_empty: bool) -> Result<Gate, GateError> {
+        let expr = Expr::parse_condition(text, &scope(allow_empty).map_err(GateError::Expr)?)
+            .map_err(GateError::Expr)?;
+        let mut actions = Vec::new();
+        for found in BY_ACTION.captures_iter(text) {
+            let Some(name) = found.get(1).or(found.get(2)) else {
+                return Err(GateError::Action(String::new()));
+            };
+            let action: ActionType =
+                name.as_str().parse().map_err(|error| GateError::Action(format!("; {error}")))?;
+            if !actions.contains(&action) {
+                actions.push(action);
+            }
+        }
+        // Names of definitions are written out in the text, so what is left of `steps` was written by the caller.
+        let reads_all = Regex::new(r"\bsteps\b").expect("a pattern").is_match(text);
+        Ok(Gate { expr, holds, actions, reads_all })
+    }
+
+    fn asks_for(&self, step: &RecordedStep) -> bool {
+        self.reads_all || self.actions.contains(&step.step.action)
+    }
+}
+
+fn scope(allow_empty: bool) -> Result<Scope, ExprError> {
+    let rate = "double(size(list.filter(s, s.success))) / double(size(list))";
+    // The rate of no steps is 1 in a chain; a gate that asks for it is uncertain.
+    let rate = if allow_empty { format!("size(list) == 0 ? 1.0 : {rate}") } else { rate.to_owned() };
+    Scope::new().root(STEPS).define("by_action", &["action"], "steps.filter(s, s.action == action)")?.define(
+        "success_rate",
+        &["list"],
+        &rate,
+    )
+}
+
+/// Asks gates of the end of a run.
+pub fn judge(trace: &Trace, gates: &[Gate], allow_empty: bool) -> Result<Vec<JudgedGate>, Error> {
+    let mut values = Vec::new();
+    let mut known: Vec<GateStep> = Vec::new();
+    let mut asked: Vec<Vec<GateStep>> = vec![Vec::new(); gates.len()];
+    each_step(trace, &mut |recorded| {
+        let step = GateStep {
+            tick: recorded.tick,
+            action: recorded.step.action,
+            name: recorded.step.name.clone(),
+            success: recorded.success,
+        };
+        for (gate, asked) in gates.iter().zip(&mut asked) {
+            asked.extend(gate.asks_for(&recorded).then(|| step.clone()));
+        }
+        values.push(value_of(&recorded));
+        known.push(step);
+        ControlFlow::Continue(())
+    })?;
+    let steps = Value::array(values);
+    let moment = trace.at(trace.tip())?;
+    let counters = moment.counters.to_value();
+    let others = [(STEPS, &steps)];
+    let env = Env { state: &moment.state, counters: Some(&counters), others: &others };
+    let judged = gates.iter().zip(asked).map(|(gate, steps)| {
+        let mut budget = Budget::new(BUDGET);
+        let truth = gate.expr.holds(&env, &mut budget);
+        let missing = gate.actions.iter().find(|action| !known.iter().any(|step| step.action == **action));
+        let is_passed =
+            |value: bool| if value == gate.holds { GateVerdict::Passed } else { GateVerdict::Failed };
+        let hidden = gate.expr.hidden_counter(&moment.counters);
+        let verdict = match (truth, missing) {
+            _ if hidden.is_some() => {
+                let what =
+                    hidden.map(|hidden| format!("{} of tick {}", hidden.pointer.dotted(), hidden.tick));
+                GateVerdict::Uncertain(format!("{} was erased or withheld", what.unwrap_or_default()))
+            }
+            (_, Some(action)) if !allow_empty => GateVerdict::NoSteps(format!("no step is a {action}")),
+            (_, None) if gate.reads_all && known.is_empty() && !allow_empty => {
+                GateVerdict::NoSteps("there is no step".to_owned())
+            }
+            (Truth::True | Truth::False, _) if budget.is_vacuous() && !allow_empty => {
+                GateVerdict::NoSteps("it asks something of all of an empty list".to_owned())
+            }
+            (Truth::True, _) => is_passed(true),
+            (Truth::False, _) => is_passed(false),
+            (Truth::Uncertain(why), _) => GateVerdict::Uncertain(why.render(gate.expr.text())),
+            (Truth::Exhausted, _) => GateVerdict::Uncertain("it takes too many steps".to_owned()),
+        };
+        JudgedGate { expression: gate.expr.text().to_owned(), verdict, steps }
+    });
+    Ok(judged.collect())
+}
+
+/// A step as expressions see it.
+fn value_of(recorded: &RecordedStep) -> Value {
+    let row = recorded.step.to_row_as_is();
+    let mut members = row.to_value().ok().and_then(|row| row.as_object().cloned()).unwrap_or_default();
+    members.set("tick", Value::from(recorded.tick));
+    members.set("derived", Value::from(recorded.derived));
+    members.set("success", recorded.success.map_or(Value::Null, Value::from));
+    Value::Object(members)
+}
