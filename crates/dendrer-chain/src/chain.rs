@@ -205,7 +205,7 @@ impl InteractionChain {
         }
         if let Some(RowValue::List(steps)) = chain.get("steps") {
             for (n, row) in steps.iter().enumerate() {
-                read.append(Step::from_row(row, stamp(n))?, None);
+                read.append(Step::from_row(row, || stamp(n))?, None);
             }
         }
         Ok(read)

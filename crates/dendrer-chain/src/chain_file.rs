@@ -2,9 +2,12 @@
 
 use std::collections::HashSet;
 
+use dendrer_object::time::Timestamp;
+
 use crate::row::RowValue;
 use crate::step::{
-    PREV_HASH, StartedAt, Step, StepError, StepStamp, content_hash_of, header_hash, verify_step_content_hash,
+    CONTENT_HASH, PREV_HASH, StartedAt, Step, StepError, StepStamp, content_hash_of, header_hash,
+    verify_step_content_hash,
 };
 
 /// An id that names no file: empty, or with a path in it.
@@ -125,11 +128,12 @@ impl<'b> ChainReader<'b> {
     fn row(&mut self, line: &[u8]) -> ChainRow {
         let mut row = ChainRow::read(self.line, line);
         if let Some(value) = &row.value {
-            if content_hash_of(value).is_some() && !verify_step_content_hash(value) {
+            // A row that names the line before it says its own hash as well.
+            let (says, names) = (value.get(CONTENT_HASH).is_some(), value.get(PREV_HASH).is_some());
+            if (says || names) && !verify_step_content_hash(value) {
                 row.faults.push(RowFault::ContentHash);
             }
-            let named = value.get(PREV_HASH).and_then(RowValue::as_str);
-            if named.is_some() && named != self.prev.as_deref() {
+            if names && value.get(PREV_HASH).and_then(RowValue::as_str) != self.prev.as_deref() {
                 row.faults.push(RowFault::PrevHash);
             }
         }
@@ -199,10 +203,7 @@ impl ChainRow {
             Err(error) => return fault(RowFault::Json(error.to_string())),
         };
         // What a row lacks is not made up: its place in the file stands for its id, and its time is that of the chain's type.
-        let stamp = StepStamp {
-            step_id: String::new(),
-            started_at: StartedAt::of(dendrer_object::time::Timestamp::from_ms(0)),
-        };
+        let stamp = || StepStamp { step_id: String::new(), started_at: StartedAt::of(Timestamp::from_ms(0)) };
         let (step, faults) = match Step::from_row(&value, stamp) {
             Ok(step) => (Some(step), Vec::new()),
             Err(error) => (None, vec![RowFault::Step(error)]),

@@ -177,24 +177,33 @@ impl Step {
         }
     }
 
-    /// Reads a row. Missing members take their defaults, `success` is whatever Python takes for true; `stamp` stands in for an id and
-    /// a time that the row lacks. Fails without a known action or a name.
-    pub fn from_row(row: &RowValue, stamp: StepStamp) -> Result<Step, StepError> {
+    /// Reads a row. Missing members take their defaults, `success` is whatever Python takes for true; `stamp` is asked for an
+    /// id and a time if the row lacks one of them. Fails without a known action or a name.
+    pub fn from_row(row: &RowValue, stamp: impl FnOnce() -> StepStamp) -> Result<Step, StepError> {
         let RowValue::Object(members) = row else { return Err(StepError::Object) };
         let action = row.get("action").and_then(RowValue::as_str).ok_or(StepError::Member("action"))?;
         let action: ActionType = action.parse().map_err(|_| StepError::Action(action.to_owned()))?;
         let name = row.get("name").and_then(RowValue::as_str).ok_or(StepError::Member("name"))?;
-        let mut step = Step::new(action, name, stamp);
         let text = |name| row.get(name).and_then(RowValue::as_str).map(str::to_owned);
+        let started_at = text("started_at")
+            .map(|at| StartedAt::parse(&at).ok_or(StepError::Member("started_at")))
+            .transpose()?;
+        let stamp = match (text("step_id"), started_at) {
+            (Some(step_id), Some(started_at)) => StepStamp { step_id, started_at },
+            (step_id, started_at) => {
+                let made = stamp();
+                StepStamp {
+                    step_id: step_id.unwrap_or(made.step_id),
+                    started_at: started_at.unwrap_or(made.started_at),
+                }
+            }
+        };
+        let mut step = Step::new(action, name, stamp);
         let number = |name| row.get(name).and_then(RowValue::as_f64);
         let given = |name| row.get(name).filter(|value| **value != RowValue::Null).cloned();
         step.input = row.get("input").cloned().unwrap_or(RowValue::Null);
         step.output = row.get("output").cloned().unwrap_or(RowValue::Null);
         step.success = row.get("success").is_none_or(RowValue::is_truthy);
-        if let Some(at) = text("started_at") {
-            step.started_at = StartedAt::parse(&at).ok_or(StepError::Member("started_at"))?;
-        }
-        step.step_id = text("step_id").unwrap_or(step.step_id);
         (step.duration_ms, step.phi, step.kuramoto_r) =
             (number("duration_ms"), number("phi"), number("kuramoto_r"));
         (step.parent_id, step.session_id, step.trace_id) =

@@ -128,7 +128,10 @@ pub fn words(sealed: &Value) -> Option<String> {
 pub fn refused(content: &Value) -> Option<String> {
     let reason = content.get("reason")?;
     let is_line = reason.get("cause").and_then(Value::as_str) == Some("schema_mismatch");
-    let error = content.get("line").filter(|_| is_line).and_then(|line| Intent::from_value(line, None).err());
+    let error = content
+        .get("line")
+        .filter(|line| is_line && line.get("step").is_none())
+        .and_then(|line| Intent::from_value(line, None).err());
     error.map(|error| error.message).or_else(|| words(reason))
 }
 
@@ -175,6 +178,9 @@ fn sentence(cause: &str, sealed: &Value) -> Option<String> {
         }
         "schema_mismatch" => match &*text("path") {
             "" => "the line is no intent".to_owned(),
+            path if path.starts_with("step") => {
+                format!("the line is no step: {path} is missing or not what its name says")
+            }
             _ => format!("the line is no intent: {} is not what its name says", text("path")),
         },
         "author_not_given" => {

@@ -73,6 +73,7 @@ pub use repo::Repo;
 pub use run::trace::Trace;
 pub use run::{closed, timeline, trace};
 
+pub use dendrer_chain as chain;
 pub use dendrer_graph as graph;
 pub use dendrer_kernel as kernel;
 pub use dendrer_object as object;

@@ -1,8 +1,11 @@
 //! Recording: intents, one by one or as JSON lines, and the calls of tools.
 
 pub mod chain;
+mod chain_files;
 pub mod lines;
 pub mod recorder;
 pub mod redacted;
 pub mod reread;
 pub mod tools;
+
+pub use chain_files::ChainDirectory;

@@ -8,6 +8,7 @@ mod agents;
 mod answers;
 mod attack;
 mod causes;
+mod chains;
 mod cherrypick;
 mod commit;
 mod contract;

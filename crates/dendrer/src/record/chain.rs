@@ -84,9 +84,6 @@ const NUMBERS: [&str; 3] = ["duration_ms", "phi", "kuramoto_r"];
 /// Members of a line beside `step`.
 const BESIDE: [&str; 8] = [STEP, "agent", "agent_id", "delta", "base", "key", "links", "reads"];
 
-/// Bytes of an id in a step, at most.
-const STEP_ID_SIZE_MAX: usize = 200;
-
 fn fault<T>(path: &str, message: impl Into<String>) -> Result<T, IntentError> {
     Err(IntentError { code: Code::E0209, path: path.to_owned(), message: message.into() })
 }
@@ -133,13 +130,36 @@ pub(crate) fn intent_of_line(
     Ok(intent.carrying(ACTION_TYPE, Value::from(action.name())))
 }
 
-/// An imported row as a transition at its own tick: it happened, so its author is the runtime where the type is the runtime's.
-pub fn intent_of_row(row: &Value, text: &str) -> Result<Intent, IntentError> {
-    let authors = |type_name: &str| match type_name {
+/// A step as an intent, as a line with `step` is read: an object with the members of the witness-log paper 2.2, `action` and `name`
+/// required. The runtime is its author where the type of the transition is the runtime's.
+pub fn intent_of_step(step: Value, agent: Option<&str>) -> Result<Intent, IntentError> {
+    intent_of_line(&Value::record([(STEP, step)]), agent, runtime)
+}
+
+/// The check of a predicate whose inputs are known, and what it decided (witness-log paper 3.6). The one way in which consent, tiers and
+/// all other gates are recorded; a prompt for a credential is a step of type `gate` and none of these.
+pub fn gate_check(name: &str, input: Value, allowed: bool) -> Result<Intent, IntentError> {
+    let members = [
+        ("action", Value::from(ActionType::GateCheck.name())),
+        ("input", input),
+        ("name", Value::from(name)),
+        ("output", Value::record([("allowed", Value::from(allowed))])),
+        ("success", Value::from(allowed)),
+    ];
+    intent_of_step(Value::record(members), None)
+}
+
+/// Who writes a transition of a type where the runtime writes.
+fn runtime(type_name: &str) -> Author {
+    match type_name {
         RESULT | DECISION => Author::Runtime,
         _ => Author::Agent,
-    };
-    let mut intent = intent_of_line(&Value::record([(STEP, row.clone())]), None, authors)?;
+    }
+}
+
+/// An imported row as a transition at its own tick: it happened, so its author is the runtime where the type is the runtime's.
+pub fn intent_of_row(row: &Value, text: &str) -> Result<Intent, IntentError> {
+    let mut intent = intent_of_step(row.clone(), None)?;
     for (name, value) in &mut intent.members {
         if &**name == "intent" {
             let mut said = value.as_object().cloned().unwrap_or_default();
@@ -169,14 +189,14 @@ fn check(step: &Object) -> Result<ActionType, IntentError> {
         },
         _ => return fault("/step/action", "a step names its action, like \"tool_call\""),
     };
-    if !matches!(step.get("name"), Some(Value::String(name)) if !name.is_empty()) {
+    if !matches!(step.get("name"), Some(Value::String(_))) {
         return fault("/step/name", "a step has a name, like \"get\"");
     }
     for name in TEXTS {
         match step.get(name) {
             None | Some(Value::Null) => {}
-            Some(Value::String(text)) if !text.is_empty() && text.len() <= STEP_ID_SIZE_MAX => {}
-            Some(_) => return fault(&format!("/step/{name}"), "this is text of 1 to 200 bytes"),
+            Some(Value::String(_)) => {}
+            Some(_) => return fault(&format!("/step/{name}"), "this is text"),
         }
     }
     let is_number =
