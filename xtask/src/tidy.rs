@@ -46,7 +46,15 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
     ("dendrer-testkit", &["dendrer-object", "dendrer-kernel", "dendrer-store", "dendrer"]),
     (
         "dendrer-cli",
-        &["dendrer-object", "dendrer-kernel", "dendrer-store", "dendrer", "dendrer-view", "dendrer-wire"],
+        &[
+            "dendrer-object",
+            "dendrer-chain",
+            "dendrer-kernel",
+            "dendrer-store",
+            "dendrer",
+            "dendrer-view",
+            "dendrer-wire",
+        ],
     ),
     ("xtask", &[]),
 ];

@@ -9,7 +9,7 @@ use dendrer_object::time::Timestamp;
 use crate::action::ActionType;
 use crate::row::{RowText, RowValue};
 use crate::scrub::scrub;
-use crate::step::{StartedAt, Step, StepError, StepStamp, content_hash_of, hashed, header_hash};
+use crate::step::{RowStepError, StartedAt, Step, StepStamp, content_hash_of, hashed, header_hash};
 
 /// What a probe measured at a step.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -25,8 +25,8 @@ pub struct CoherenceSnapshot {
 /// Measures coherence at a step that brings no value of its own.
 pub type CoherenceProbe = Arc<dyn Fn(&Step) -> Option<CoherenceSnapshot> + Send + Sync>;
 
-/// Receives each step once it is recorded.
-type Forwarder = Arc<dyn Fn(&Step) + Send + Sync>;
+/// Receives each step before it is recorded.
+pub type Forwarder = Arc<dyn Fn(&Step) + Send + Sync>;
 
 /// An append-only chain: a step that landed is not changed, and none is removed.
 ///
@@ -112,7 +112,7 @@ impl InteractionChain {
     }
 
     /// Passes each step that is recorded from now on to `forwarder`.
-    pub fn set_forwarder(&mut self, forwarder: Option<Arc<dyn Fn(&Step) + Send + Sync>>) {
+    pub fn set_forwarder(&mut self, forwarder: Option<Forwarder>) {
         self.forwarder = forwarder;
     }
 
@@ -191,14 +191,14 @@ impl InteractionChain {
         lines.join("\n")
     }
 
-    /// Reads what [`InteractionChain::to_dict`] wrote. `stamp` stands in for what a step lacks, by its number.
+    /// Reads what [`InteractionChain::to_dict`] wrote. `stamp` gives what a step lacks, by its number.
     pub fn from_dict(
         chain: &RowValue,
         mut stamp: impl FnMut(usize) -> StepStamp,
-    ) -> Result<InteractionChain, StepError> {
+    ) -> Result<InteractionChain, RowStepError> {
         let text = |name| chain.get(name).and_then(RowValue::as_str);
-        let id = text("chain_id").ok_or(StepError::Member("chain_id"))?;
-        let at = text("started_at").and_then(StartedAt::parse).ok_or(StepError::Member("started_at"))?;
+        let id = text("chain_id").ok_or(RowStepError::Member("chain_id"))?;
+        let at = text("started_at").and_then(StartedAt::parse).ok_or(RowStepError::Member("started_at"))?;
         let mut read = InteractionChain::begun(id, at);
         if let Some(context) = chain.get("context") {
             read.context = context.clone();

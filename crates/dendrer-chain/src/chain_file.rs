@@ -6,7 +6,7 @@ use dendrer_object::time::Timestamp;
 
 use crate::row::RowValue;
 use crate::step::{
-    CONTENT_HASH, PREV_HASH, StartedAt, Step, StepError, StepStamp, content_hash_of, header_hash,
+    CONTENT_HASH, PREV_HASH, RowStepError, StartedAt, Step, StepStamp, content_hash_of, header_hash,
     verify_step_content_hash,
 };
 
@@ -40,7 +40,7 @@ pub enum RowFault {
     Json(String),
     /// It is JSON and no step.
     #[error(transparent)]
-    Step(StepError),
+    Step(RowStepError),
     /// It says another hash than it has.
     #[error("content_hash is not that of the row")]
     ContentHash,

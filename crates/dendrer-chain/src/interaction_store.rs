@@ -12,7 +12,7 @@ pub trait ChainFiles {
     /// Why a file could not be read or written.
     type Error;
 
-    /// The bytes of a file; `None` if there is none.
+    /// The bytes of a file; `None` without such a file.
     fn read(&self, name: &str) -> Result<Option<Vec<u8>>, Self::Error>;
 
     /// Calls `more` with the last line of a file, with the newline that ends it, and appends durably what it returns. The line of a

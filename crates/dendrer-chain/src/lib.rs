@@ -25,7 +25,7 @@ mod scrub;
 mod step;
 
 pub use action::{ActionType, CLOSED, EXTENSION, UnknownAction};
-pub use chain::{CoherenceProbe, CoherenceSnapshot, InteractionChain};
+pub use chain::{CoherenceProbe, CoherenceSnapshot, Forwarder, InteractionChain};
 pub use chain_file::{
     ChainFile, ChainFileError, ChainIdError, ChainReader, ChainRow, RowFault, check_chain_id,
 };
@@ -35,6 +35,6 @@ pub use interaction_store::{
 pub use row::{RowError, RowText, RowValue};
 pub use scrub::{PATTERNS, REDACTED, is_secret_name, scrub, scrub_text};
 pub use step::{
-    CONTENT_HASH, PREV_HASH, StartedAt, Step, StepError, StepStamp, content_hash_of, hashed, header_hash,
+    CONTENT_HASH, PREV_HASH, RowStepError, StartedAt, Step, StepStamp, content_hash_of, hashed, header_hash,
     verify_step_content_hash,
 };

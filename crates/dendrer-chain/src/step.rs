@@ -28,7 +28,7 @@ impl StartedAt {
         StartedAt(format!("{seconds}{fraction}+00:00").into())
     }
 
-    /// A moment as a row has it: a date and a time of ISO 8601. `None` if it is none.
+    /// A moment as a row has it: a date and a time of ISO 8601. `None` for another text.
     pub fn parse(text: &str) -> Option<StartedAt> {
         let bytes = text.as_bytes();
         let digits = |from: usize, to: usize| {
@@ -121,14 +121,14 @@ impl StepStamp {
 
 /// A row that is no step.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
-pub enum StepError {
+pub enum RowStepError {
     /// It is not an object.
     #[error("a row is an object")]
     Object,
     /// A member that it must have is missing or of another kind.
     #[error("{0} is missing or of another kind")]
     Member(&'static str),
-    /// Its action is none of the sixteen, and none of the extension.
+    /// Its action is unknown, also to the extension.
     #[error("unknown action {0:?}")]
     Action(String),
 }
@@ -179,14 +179,14 @@ impl Step {
 
     /// Reads a row. Missing members take their defaults, `success` is whatever Python takes for true; `stamp` is asked for an
     /// id and a time if the row lacks one of them. Fails without a known action or a name.
-    pub fn from_row(row: &RowValue, stamp: impl FnOnce() -> StepStamp) -> Result<Step, StepError> {
-        let RowValue::Object(members) = row else { return Err(StepError::Object) };
-        let action = row.get("action").and_then(RowValue::as_str).ok_or(StepError::Member("action"))?;
-        let action: ActionType = action.parse().map_err(|_| StepError::Action(action.to_owned()))?;
-        let name = row.get("name").and_then(RowValue::as_str).ok_or(StepError::Member("name"))?;
+    pub fn from_row(row: &RowValue, stamp: impl FnOnce() -> StepStamp) -> Result<Step, RowStepError> {
+        let RowValue::Object(members) = row else { return Err(RowStepError::Object) };
+        let action = row.get("action").and_then(RowValue::as_str).ok_or(RowStepError::Member("action"))?;
+        let action: ActionType = action.parse().map_err(|_| RowStepError::Action(action.to_owned()))?;
+        let name = row.get("name").and_then(RowValue::as_str).ok_or(RowStepError::Member("name"))?;
         let text = |name| row.get(name).and_then(RowValue::as_str).map(str::to_owned);
         let started_at = text("started_at")
-            .map(|at| StartedAt::parse(&at).ok_or(StepError::Member("started_at")))
+            .map(|at| StartedAt::parse(&at).ok_or(RowStepError::Member("started_at")))
             .transpose()?;
         let stamp = match (text("step_id"), started_at) {
             (Some(step_id), Some(started_at)) => StepStamp { step_id, started_at },
@@ -213,10 +213,10 @@ impl Step {
                 let of =
                     |(name, value): &(RowText, RowValue)| Some((name.as_str()?.to_owned(), value.as_f64()?));
                 let channels: Option<Vec<_>> = channels.iter().map(of).collect();
-                Some(channels.ok_or(StepError::Member("channel_coherence"))?)
+                Some(channels.ok_or(RowStepError::Member("channel_coherence"))?)
             }
             None | Some(RowValue::Null) => None,
-            Some(_) => return Err(StepError::Member("channel_coherence")),
+            Some(_) => return Err(RowStepError::Member("channel_coherence")),
         };
         (step.probe_call, step.eml_tree) = (given("probe_call"), given("eml_tree"));
         let is_other = |name: &RowText| {

@@ -157,6 +157,17 @@ pub(crate) fn not_found(failure: Failure, store: &dyn Store) -> Failure {
     }
 }
 
+/// Opens runs, each up to its place if one is named.
+pub(crate) fn traces(global: &Global, runs: &[String], out: &mut Out) -> Result<Vec<Trace>> {
+    let mut traces = Vec::with_capacity(runs.len());
+    for text in runs {
+        let rev = Address::parse(text)?;
+        let source = sound(global, &rev, out)?;
+        traces.push(source.trace(&rev.resolve(source.store())?)?);
+    }
+    Ok(traces)
+}
+
 /// As [`source`], for verbs whose answer would be taken for one about the record: a bundle that is not the one that was
 /// signed, or of which a record does not open, has no answer.
 pub(crate) fn sound(global: &Global, rev: &Address, out: &mut Out) -> Result<Source> {

@@ -1,7 +1,7 @@
 //! The outcome of each intent of a run on another base, as rows and items.
 
 use dendrer::kernel::step::EXTENSION;
-use dendrer::rebase::{AnswerSource, Basis, Fate, RebaseStopped, Rebased, Step};
+use dendrer::rebase::{AnswerSource, Basis, Fate, RebaseStep, RebaseStopped, Rebased};
 use dendrer_object::{RunName, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
@@ -134,7 +134,7 @@ fn step_lines(rebased: &Rebased, width: Option<usize>) -> Vec<Line> {
         ]);
     }
     let lines = table.lines(width.map(|width| width.saturating_sub(2))).0.into_iter().skip(1);
-    let styled = |(line, step): (String, &Step)| {
+    let styled = |(line, step): (String, &RebaseStep)| {
         let line = format!("  {line}");
         match &step.fate {
             Fate::Stopped(_) => Line::styled(Style::Bad, line),
@@ -145,7 +145,7 @@ fn step_lines(rebased: &Rebased, width: Option<usize>) -> Vec<Line> {
     lines.zip(&rebased.steps).map(styled).collect()
 }
 
-fn words(rebased: &Rebased, step: &Step) -> String {
+fn words(rebased: &Rebased, step: &RebaseStep) -> String {
     let acts = step.class.is_some_and(|class| class.effect == dendrer::kernel::pack::Effect::Effectful);
     let mut words = match &step.fate {
         Fate::Left if step.type_name.as_str() == EXTENSION => {
@@ -241,7 +241,7 @@ fn stopped(why: &RebaseStopped) -> String {
     }
 }
 
-fn item(step: &Step) -> Value {
+fn item(step: &RebaseStep) -> Value {
     let null = |value: Option<&Value>| value.cloned().unwrap_or(Value::Null);
     let (mut fate, mut tick, mut basis, mut answer, mut stop) = ("left", None, None, None, Value::Null);
     let mut already = Value::Null;

@@ -1,7 +1,7 @@
 //! Steps of witness chains, their counts, their composition and their coherence, as lines and as documents.
 
 use dendrer::ask::steps::{ActionStats, Coherence, CoherenceSummary, Composition, StepPlace, TrainingDatum};
-use dendrer::record::chain::RecordedStep;
+use dendrer::record::chain::WitnessStep;
 use dendrer_chain::{ActionType, RowValue};
 use dendrer_object::{RunName, Value, tag};
 
@@ -18,7 +18,7 @@ fn row(value: &RowValue) -> Value {
 }
 
 /// The members of a step, in the order of its row.
-fn step_members(recorded: &RecordedStep, whole: bool) -> Vec<(&'static str, Value)> {
+fn step_members(recorded: &WitnessStep, whole: bool) -> Vec<(&'static str, Value)> {
     let step = &recorded.step;
     let text = |text: &Option<String>| Value::from(text.as_deref());
     let channels = step.channel_coherence.as_ref().map(|channels| {
@@ -71,7 +71,7 @@ impl StepsAnswer {
 }
 
 impl ItemAnswer for StepsAnswer {
-    type Item = (RunName, RecordedStep);
+    type Item = (RunName, WitnessStep);
 
     fn item(&mut self, (run, recorded): &Self::Item) -> Option<Value> {
         self.shown += 1;

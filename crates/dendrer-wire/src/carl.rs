@@ -2,7 +2,7 @@
 
 use std::ops::ControlFlow;
 
-use dendrer::record::chain::RecordedStep;
+use dendrer::record::chain::WitnessStep;
 use dendrer::{Error, Trace};
 use dendrer_chain::{
     ActionType, CONTENT_HASH, ChainReader, EXTENSION, PREV_HASH, RowFault, RowValue, StartedAt,
@@ -82,7 +82,7 @@ pub fn lines(
     let mut is_rehashed = begin.body().value("/redaction").as_ref().is_some_and(has_taken);
     let mut stopped = None;
     trace.for_each(1, trace.tip(), &mut |tick, record| {
-        let Some(step) = RecordedStep::of(&record) else { return ControlFlow::Continue(()) };
+        let Some(step) = WitnessStep::of(&record) else { return ControlFlow::Continue(()) };
         if step.row.is_none() && !with_extension && !step.derived && !step.step.action.is_closed() {
             stopped = Some(CarlError::Extension { tick, action: step.step.action });
             return ControlFlow::Break(());

@@ -13,3 +13,4 @@ pub(crate) mod snapshot;
 pub mod timeline;
 pub mod trace;
 pub(crate) mod verdicts;
+pub mod witness;

@@ -349,7 +349,7 @@ fn a_tool_that_acts_is_never_asked_again() {
         ]
     );
     let answers = |rebased: &Rebased| -> Vec<Option<AnswerSource>> {
-        let answer = |step: &dendrer::rebase::Step| match &step.fate {
+        let answer = |step: &dendrer::rebase::RebaseStep| match &step.fate {
             Fate::Carried { answer, .. } if step.type_name.as_str() == "action.result" => Some(*answer),
             _ => None,
         };

@@ -7,11 +7,11 @@ use dendrer_object::Code;
 use dendrer_view::forms::{FindingsForm, GateFindingsAnswer};
 use dendrer_view::gate::GateAnswer;
 
+use crate::context;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::offers;
 use crate::out::Out;
-use crate::verbs::steps::traces;
 
 /// `assert`
 #[derive(Debug, Args)]
@@ -42,7 +42,7 @@ pub(crate) fn run(global: &Global, args: &Assert, out: &mut Out) -> Result {
         return Err(Failure::new(Code::E0106, "assert needs --holds EXPR or --predicate EXPR")
             .help(&["dendrer", "steps", &args.run, "--stats"]));
     }
-    let traces = traces(global, std::slice::from_ref(&args.run), out)?;
+    let traces = context::traces(global, std::slice::from_ref(&args.run), out)?;
     let trace = &traces[0];
     let judged = judge(trace, &gates, args.allow_empty)?;
     let answer = GateAnswer { run: trace.name().clone(), gates: judged };

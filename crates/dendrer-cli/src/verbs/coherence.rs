@@ -6,11 +6,11 @@ use dendrer::ask::steps::coherence;
 use dendrer_view::answer::Line;
 use dendrer_view::steps::CoherenceAnswer;
 
+use crate::context;
 use crate::failure::Result;
 use crate::global::Global;
 use crate::offers;
 use crate::out::Out;
-use crate::verbs::steps::traces;
 
 /// `coherence`
 #[derive(Debug, Args)]
@@ -21,7 +21,7 @@ pub(crate) struct Coherence {
 }
 
 pub(crate) fn run(global: &Global, args: &Coherence, out: &mut Out) -> Result {
-    let found = coherence(&traces(global, &args.runs, out)?)?;
+    let found = coherence(&context::traces(global, &args.runs, out)?)?;
     let answer = CoherenceAnswer(&found);
     if global.format.as_deref() == Some("svg") {
         out.print(answer.svg().lines().map(Line::from).collect())?;

@@ -26,7 +26,6 @@ use crate::global::{Format, Global, tick_arg};
 use crate::offers;
 use crate::out::Out;
 use crate::progress::Progress;
-use crate::verbs::steps::traces;
 
 /// `diff`
 #[derive(Debug, Args)]
@@ -128,7 +127,7 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
     ];
     refuse_forms(&forms, out)?;
     if args.coherence {
-        let traces = traces(global, &[args.a.clone(), args.b.clone()], out)?;
+        let traces = context::traces(global, &[args.a.clone(), args.b.clone()], out)?;
         let [a, b] = &traces[..] else { unreachable!("two runs are two traces") };
         let (a, b) = (coherence_summary(a)?, coherence_summary(b)?);
         return out.answer(&CoherenceDiffAnswer { a, b });

@@ -4,8 +4,6 @@ use std::ops::ControlFlow;
 
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::Trace;
-use dendrer::address::Address;
 use dendrer::ask::steps::{ComposeBy, StepStats, compose, each_step};
 use dendrer_chain::ActionType;
 use dendrer_object::Code;
@@ -47,17 +45,6 @@ pub(crate) enum ComposeChoice {
     Parent,
 }
 
-/// Opens runs, each up to its place if one is named.
-pub(super) fn traces(global: &Global, runs: &[String], out: &mut Out) -> Result<Vec<Trace>> {
-    let mut traces = Vec::with_capacity(runs.len());
-    for text in runs {
-        let rev = Address::parse(text)?;
-        let source = context::sound(global, &rev, out)?;
-        traces.push(source.trace(&rev.resolve(source.store())?)?);
-    }
-    Ok(traces)
-}
-
 pub(crate) fn run(global: &Global, args: &Steps, out: &mut Out) -> Result {
     let wanted = args.by.as_deref().map(|name| {
         name.parse::<ActionType>().map_err(|error| {
@@ -66,7 +53,7 @@ pub(crate) fn run(global: &Global, args: &Steps, out: &mut Out) -> Result {
         })
     });
     let wanted = wanted.transpose()?;
-    let traces = traces(global, &args.runs, out)?;
+    let traces = context::traces(global, &args.runs, out)?;
     if let Some(by) = args.compose {
         let by = match by {
             ComposeChoice::Trace => ComposeBy::Trace,

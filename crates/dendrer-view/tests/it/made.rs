@@ -84,6 +84,7 @@ fn import_counts_gaps_and_names_each_once() {
         errors: Vec::new(),
         unknown: Vec::new(),
         first: Vec::new(),
+        rows: None,
     };
     check(
         &text(&answer, &Page::WIDE),

@@ -55,7 +55,7 @@ fn suite_that_is_none_is_refused_with_its_case() {
 
 #[test]
 fn profile_names_the_first_line_that_does_not_fit() {
-    let file = |name: &str, fault| ProfileFile { file: name.to_owned(), lines: 3, fault, branches: None };
+    let file = |name: &str, fault| ProfileFile::new(name, 3, fault);
     let files = [file("a.jsonl", None), file("b.jsonl", Some((2, "its hash is x".to_owned())))];
     let mut answer = ProfileAnswer::new("paper");
     check(

@@ -6,7 +6,7 @@
 use std::io::Read;
 
 use dendrer::record::chain::{ROW, intent_of_row};
-use dendrer_chain::{ChainReader, ChainRow, RowFault, StepError};
+use dendrer_chain::{ChainReader, ChainRow, RowFault, RowStepError};
 use dendrer_object::json::VALUE_SIZE_MAX;
 use dendrer_object::{Digest, Intent, Value};
 
@@ -66,7 +66,7 @@ pub(super) fn items<R: Read>(
 pub(super) fn step(row: &ChainRow, at: At<'_>) -> Result<Step<'static>, ImportError> {
     let notes = row.faults.iter().map(|fault| {
         let kind = match fault {
-            RowFault::Step(StepError::Action(_)) => NoteKind::ActionUnknown,
+            RowFault::Step(RowStepError::Action(_)) => NoteKind::ActionUnknown,
             RowFault::Json(_) | RowFault::Step(_) => NoteKind::RowUnreadable,
             RowFault::ContentHash | RowFault::PrevHash => NoteKind::RowHashWrong,
             RowFault::Duplicate(_) => NoteKind::StepRepeated,

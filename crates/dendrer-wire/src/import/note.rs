@@ -41,7 +41,7 @@ pub enum NoteKind {
     StateIncomplete,
     /// A row of a chain that is cut, or no step.
     RowUnreadable,
-    /// A row whose action is none of the sixteen, and none of the extension.
+    /// A row whose action is unknown, also to the extension.
     ActionUnknown,
     /// A row that says another hash than it has, or another row before it.
     RowHashWrong,

@@ -1,4 +1,4 @@
-//! Gates: whether an expression over the steps of a run holds, and which steps the answer rests on (witness-log paper 3.3).
+//! Gates: whether an expression over the steps of a run holds, and which steps the answer reads (witness-log paper 3.3).
 //!
 //! Rule: a gate never passes on nothing; test `a_gate_over_no_steps_never_passes`.
 
@@ -12,7 +12,7 @@ use regex::Regex;
 
 use crate::ask::steps::each_step;
 use crate::error::Error;
-use crate::record::chain::RecordedStep;
+use crate::run::witness::WitnessStep;
 use crate::trace::Trace;
 
 /// The root of all steps.
@@ -83,7 +83,7 @@ pub struct JudgedGate {
     pub steps: Vec<GateStep>,
 }
 
-/// A step that a gate rests on.
+/// A step that a gate reads.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GateStep {
     /// The tick.
@@ -117,7 +117,7 @@ impl Gate {
         Ok(Gate { expr, holds, actions, reads_all })
     }
 
-    fn asks_for(&self, step: &RecordedStep) -> bool {
+    fn asks_for(&self, step: &WitnessStep) -> bool {
         self.reads_all || self.actions.contains(&step.step.action)
     }
 }
@@ -188,7 +188,7 @@ pub fn judge(trace: &Trace, gates: &[Gate], allow_empty: bool) -> Result<Vec<Jud
 }
 
 /// A step as expressions see it.
-fn value_of(recorded: &RecordedStep) -> Value {
+fn value_of(recorded: &WitnessStep) -> Value {
     let row = recorded.step.to_row_as_is();
     let mut members = row.to_value().ok().and_then(|row| row.as_object().cloned()).unwrap_or_default();
     members.set("tick", Value::from(recorded.tick));

@@ -8,12 +8,12 @@ use dendrer_chain::{ActionType, RowValue};
 use dendrer_object::RunName;
 
 use crate::error::Error;
-use crate::record::chain::RecordedStep;
+use crate::run::witness::WitnessStep;
 use crate::trace::Trace;
 
 /// Calls `f` with each step of a run, in the order of ticks, up to where the trace ends.
-pub fn each_step(trace: &Trace, f: &mut dyn FnMut(RecordedStep) -> ControlFlow<()>) -> Result<(), Error> {
-    trace.for_each(1, trace.tip(), &mut |_, record| match RecordedStep::of(&record) {
+pub fn each_step(trace: &Trace, f: &mut dyn FnMut(WitnessStep) -> ControlFlow<()>) -> Result<(), Error> {
+    trace.for_each(1, trace.tip(), &mut |_, record| match WitnessStep::of(&record) {
         Some(step) => f(step),
         None => ControlFlow::Continue(()),
     })
@@ -52,7 +52,7 @@ pub struct StepStats(BTreeMap<ActionType, ActionStats>);
 
 impl StepStats {
     /// Counts one.
-    pub fn count(&mut self, step: &RecordedStep) {
+    pub fn count(&mut self, step: &WitnessStep) {
         let stats = self.0.entry(step.step.action).or_default();
         stats.count += 1;
         stats.failed += u64::from(step.success == Some(false));
@@ -254,7 +254,7 @@ pub fn compose(traces: &[Trace], by: ComposeBy) -> Result<Composition, Error> {
     for trace in traces {
         trace.for_each(1, trace.tip(), &mut |tick, record| {
             if seen.insert(record.id())
-                && let Some(RecordedStep { step, .. }) = RecordedStep::of(&record)
+                && let Some(WitnessStep { step, .. }) = WitnessStep::of(&record)
             {
                 let place = StepPlace { run: trace.name().clone(), tick, step_id: step.step_id };
                 steps.push(Joined { place, parent: step.parent_id, trace: step.trace_id });
@@ -349,7 +349,7 @@ fn roots(parents: &[Option<usize>], visit: &mut dyn FnMut(&[usize])) -> Vec<Opti
 #[derive(Debug, Clone)]
 pub struct TrainingDatum {
     /// The step.
-    pub step: RecordedStep,
+    pub step: WitnessStep,
     /// The output of the reward that names the step as its parent, or else of the next reward; `None` if none follows.
     pub reward: Option<RowValue>,
 }

@@ -103,7 +103,7 @@ pub struct Rebased {
     /// Its last tick.
     pub to: u64,
     /// What became of each, in order, up to where it ended.
-    pub steps: Vec<Step>,
+    pub steps: Vec<RebaseStep>,
 }
 
 impl Rebased {
@@ -139,7 +139,7 @@ impl Rebased {
 
 /// One transition of the source run, and what became of it.
 #[derive(Debug, Clone)]
-pub struct Step {
+pub struct RebaseStep {
     /// Its tick there.
     pub tick: u64,
     /// Its type.
@@ -488,7 +488,7 @@ impl<'r> Run<'r, '_> {
         record: &Record,
         there: &Value,
         recorder: &mut Recorder,
-    ) -> Result<Step, Error> {
+    ) -> Result<RebaseStep, Error> {
         let mut step = self.judge(tick, record, there, recorder)?;
         if let Fate::Stopped(why) = &step.fate
             && (self.terms.selection.skip || *why == RebaseStopped::NotChosen)
@@ -505,7 +505,7 @@ impl<'r> Run<'r, '_> {
         record: &Record,
         there: &Value,
         recorder: &mut Recorder,
-    ) -> Result<Step, Error> {
+    ) -> Result<RebaseStep, Error> {
         let type_name = record.header().type_name.clone().expect("a transition has a type");
         let named = self.terms.selection.is_choice().then(|| self.behind.named_by(tick, record)).flatten();
         let Some(mut intent) = replay::intent(record, self.takes_delta)? else {
@@ -514,14 +514,14 @@ impl<'r> Run<'r, '_> {
                 "run.cherrypick" => Fate::Stopped(RebaseStopped::Imported),
                 _ => Fate::Left,
             };
-            return Ok(Step { tick, type_name, class: None, advisory: Vec::new(), fate });
+            return Ok(RebaseStep { tick, type_name, class: None, advisory: Vec::new(), fate });
         };
         let class = self.class(&intent);
         self.extend(tick, there, recorder.head())?;
         if let Some(taken) = self.there_already.get(&origin_of(record)).cloned() {
             self.here.insert(record.id(), (taken.record, tick, false));
             let fate = Fate::Already(taken);
-            return Ok(Step { tick, type_name, class, advisory: Vec::new(), fate });
+            return Ok(RebaseStep { tick, type_name, class, advisory: Vec::new(), fate });
         }
         let mut advisory = Vec::new();
         let not_taken = match (self.terms.left_out.as_ref().and_then(|left| left.get(&tick)), named) {
@@ -530,7 +530,7 @@ impl<'r> Run<'r, '_> {
             (None, named) => named.map(RebaseStopped::LeftOut),
         };
         if let Some(why) = not_taken {
-            return Ok(Step { tick, type_name, class, advisory, fate: Fate::Stopped(why) });
+            return Ok(RebaseStep { tick, type_name, class, advisory, fate: Fate::Stopped(why) });
         }
         let fate = match self.basis(record, &intent, there, recorder.head(), &mut advisory)? {
             Err(why) => Fate::Stopped(why),
@@ -540,7 +540,7 @@ impl<'r> Run<'r, '_> {
                 Ok(answer) => self.propose(tick, record, intent, recorder, basis, answer)?,
             },
         };
-        Ok(Step { tick, type_name, class, advisory, fate })
+        Ok(RebaseStep { tick, type_name, class, advisory, fate })
     }
 
     /// Takes into force what extensions add to the contracts from here on.

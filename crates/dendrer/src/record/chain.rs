@@ -1,86 +1,19 @@
-//! Steps of witness chains as transitions, and transitions as steps (witness-log paper 2.1 and 2.2; the dendrer paper's ontology).
-//!
-//! Rule: what a line says of a step is read from its transition again; test `every_step_comes_back`.
+//! Steps of witness chains as transitions (witness-log paper 2.1 and 2.2); [`crate::run::witness`] reads them again.
 
+use std::borrow::Cow;
 use std::sync::Arc;
 
-use dendrer_chain::{ActionType, RowText, RowValue, StartedAt, Step, StepStamp};
-use dendrer_object::record::Author;
+use dendrer_chain::{ActionType, StartedAt, StepStamp};
+use dendrer_object::intent::IntentError;
+use dendrer_object::record::{Author, Seed};
 use dendrer_object::value::Object;
-use dendrer_object::{ACTION_TYPE, Code, Intent, Record, Value, intent::IntentError};
+use dendrer_object::{ACTION_TYPE, Code, Intent, Value};
 
-/// The member of a line with a step.
-pub const STEP: &str = "step";
+use crate::environment::Environment;
+use crate::run::witness::{DECISION, NUMBERS, RESULT, TEXTS, transition_of};
 
-/// The member of an intent with the text of an imported row.
-pub const ROW: &str = "row";
+pub use crate::run::witness::{ACTION_OF, ROW, STEP, TRANSITION_OF, WitnessStep};
 
-/// The type with which the runtime says what a tool answered.
-const RESULT: &str = "action.result";
-/// The type with which the runtime says what a check decided.
-const DECISION: &str = "policy.decision";
-const MEMORY: &str = "memory.write";
-const OBSERVATION: &str = "observation.add";
-
-/// As which type of transition each type of step is recorded. A check that another than the runtime writes is an observation.
-pub const TRANSITION_OF: [(ActionType, &str); 16] = [
-    (ActionType::UserInput, OBSERVATION),
-    (ActionType::ToolCall, RESULT),
-    (ActionType::LlmReply, OBSERVATION),
-    (ActionType::CliCmd, RESULT),
-    (ActionType::Gate, OBSERVATION),
-    (ActionType::GateCheck, DECISION),
-    (ActionType::External, RESULT),
-    (ActionType::Payment, RESULT),
-    (ActionType::TrainingStep, OBSERVATION),
-    (ActionType::EvalPhase, OBSERVATION),
-    (ActionType::Reward, OBSERVATION),
-    (ActionType::Checkpoint, OBSERVATION),
-    (ActionType::MemoryRead, OBSERVATION),
-    (ActionType::MemoryWrite, MEMORY),
-    (ActionType::HeartbeatCycle, OBSERVATION),
-    (ActionType::StickyNote, OBSERVATION),
-];
-
-/// As which type of step each type of transition is read where no step says its own. An observation by the user is `user_input`.
-pub const ACTION_OF: [(&str, ActionType); 16] = [
-    (OBSERVATION, ActionType::LlmReply),
-    ("plan.update", ActionType::LlmReply),
-    ("action.request", ActionType::External),
-    (RESULT, ActionType::ToolCall),
-    (MEMORY, ActionType::MemoryWrite),
-    (DECISION, ActionType::GateCheck),
-    ("anomaly.flag", ActionType::External),
-    ("goal.complete", ActionType::LlmReply),
-    ("kernel.anomaly", ActionType::External),
-    ("predicate.violation", ActionType::External),
-    ("run.fork", ActionType::External),
-    ("run.cherrypick", ActionType::External),
-    ("bisect.result", ActionType::External),
-    ("diff.summary", ActionType::External),
-    ("causal.chain", ActionType::External),
-    ("policy.contract_extension", ActionType::External),
-];
-
-/// The type of the transition of a step.
-fn transition_of(action: ActionType, author: Author) -> &'static str {
-    let found = TRANSITION_OF.iter().find(|(each, _)| *each == action).map_or(OBSERVATION, |(_, name)| *name);
-    if found == DECISION && author != Author::Runtime { OBSERVATION } else { found }
-}
-
-/// The type of the step of a transition that says none.
-fn action_of(type_name: &str, author: Author) -> ActionType {
-    if type_name == OBSERVATION && author == Author::User {
-        return ActionType::UserInput;
-    }
-    // A type of a pack is named by its own.
-    ACTION_OF.iter().find(|(name, _)| *name == type_name).map_or(ActionType::External, |(_, action)| *action)
-}
-
-/// Members of a step that are text or null.
-const TEXTS: [&str; 4] = ["step_id", "parent_id", "session_id", "trace_id"];
-/// Members of a step that are numbers or null.
-const NUMBERS: [&str; 3] = ["duration_ms", "phi", "kuramoto_r"];
 /// Members of a line beside `step`.
 const BESIDE: [&str; 8] = [STEP, "agent", "agent_id", "delta", "base", "key", "links", "reads"];
 
@@ -277,8 +210,24 @@ fn verdict(output: Option<&Value>) -> Option<bool> {
     }
 }
 
+/// The intents, with an id and a time for each step that brings none.
+pub(crate) fn stamped<'i>(intents: &'i [Intent], surroundings: &mut dyn Environment) -> Cow<'i, [Intent]> {
+    if intents.iter().all(|intent| intent.member(ACTION_TYPE).is_none()) {
+        return Cow::Borrowed(intents);
+    }
+    let mut make = |intent: &Intent| {
+        let made = stamp(intent, || {
+            let Seed(bytes) = surroundings.seed();
+            let random = bytes.first_chunk().map_or(0, |first| u64::from_be_bytes(*first));
+            StepStamp::new(random, surroundings.now())
+        });
+        made.unwrap_or_else(|| intent.clone())
+    };
+    Cow::Owned(intents.iter().map(&mut make).collect())
+}
+
 /// Gives the step of an intent the id and the time that the line did not bring. A row that was imported lacks what it lacks.
-pub(crate) fn stamp(intent: &Intent, make: impl FnOnce() -> StepStamp) -> Option<Intent> {
+fn stamp(intent: &Intent, make: impl FnOnce() -> StepStamp) -> Option<Intent> {
     intent.member(ACTION_TYPE)?;
     let said = intent.member("intent")?.as_object()?;
     let step = said.get(STEP)?.as_object()?;
@@ -318,117 +267,4 @@ fn with_step(intent: &Intent, step: Object) -> Intent {
         }
     }
     made
-}
-
-/// A transition as a step.
-#[derive(Debug, Clone)]
-pub struct RecordedStep {
-    /// The tick.
-    pub tick: u64,
-    /// Whether the transition is none of a step, and is read as one.
-    pub derived: bool,
-    /// The step.
-    pub step: Step,
-    /// Whether it succeeded; `None` where nothing says it.
-    pub success: Option<bool>,
-    /// The text of the row, if it was imported.
-    pub row: Option<Arc<str>>,
-    /// Whether parts of the transition are erased or withheld, so that the step lacks them.
-    pub is_partial: bool,
-}
-
-impl RecordedStep {
-    /// Reads a transition; `None` for a record of another kind.
-    pub fn of(record: &Record) -> Option<RecordedStep> {
-        let header = record.header();
-        let tick = header.tick?;
-        let type_name = header.type_name.as_ref()?;
-        let content = record.content();
-        let is_partial = record.body().fields().iter().any(|field| record.body().text(field).is_none());
-        let said = content.get("intent");
-        let own = content.get(ACTION_TYPE).and_then(Value::as_str).and_then(|name| name.parse().ok());
-        let action = own.unwrap_or_else(|| action_of(type_name.as_str(), header.author));
-        let stamp =
-            StepStamp { step_id: record.id().hex()[..12].to_owned(), started_at: StartedAt::of(header.ts) };
-        let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-        let description = text(said.and_then(|said| said.get("description")));
-        let tool = text(content.get("action").and_then(|action| action.get("tool")));
-        let name = match action {
-            ActionType::ToolCall | ActionType::CliCmd | ActionType::Payment => tool,
-            ActionType::External => tool.filter(|_| type_name.as_str() == RESULT),
-            _ if own.is_some() => description.clone(),
-            _ => None,
-        };
-        let name = name.unwrap_or_else(|| type_name.as_str().to_owned());
-        let mut step = Step::new(action, &name, stamp);
-        let row = |value: Option<&Value>| value.map_or(RowValue::Null, RowValue::of);
-        let result = content.get("result");
-        step.input = row(content.get("action").and_then(|action| action.get("params")));
-        step.output = row(result.and_then(|result| result.get("output")));
-        let decision = content.get("policy").and_then(|policy| policy.get("decision"));
-        let mut success = match (result.and_then(|result| result.get("status")), decision) {
-            (Some(status), _) => status.as_str().map(|status| matches!(status, "ok" | "success")),
-            (None, Some(decision)) => decision.as_str().map(|decision| decision == "allow"),
-            (None, None) => None,
-        };
-        match said.and_then(|said| said.get(STEP)).and_then(Value::as_object).filter(|_| own.is_some()) {
-            Some(rest) => {
-                fill(&mut step, rest);
-                if type_name.as_str() != RESULT {
-                    success = Some(rest.get("success").and_then(Value::as_bool).unwrap_or(true));
-                }
-            }
-            None => {
-                let said = description.map_or(RowValue::Null, |text| RowValue::from(&*text));
-                match action {
-                    ActionType::UserInput => step.input = said,
-                    ActionType::GateCheck => step.output = row(decision),
-                    ActionType::LlmReply | ActionType::MemoryWrite => step.output = said,
-                    _ => {}
-                }
-            }
-        }
-        step.success = success.unwrap_or(true);
-        Some(RecordedStep {
-            tick,
-            derived: own.is_none(),
-            step,
-            success,
-            row: said.and_then(|said| said.get(ROW)).and_then(Value::as_str).map(Arc::from),
-            is_partial,
-        })
-    }
-}
-
-/// Fills a step with what is at `intent.step`.
-fn fill(step: &mut Step, rest: &Object) {
-    let text = |name: &str| rest.get(name).and_then(Value::as_str).map(str::to_owned);
-    let float = |value: &Value| value.as_f64().or_else(|| dendrer_object::tag::as_float(value));
-    let number = |name: &str| rest.get(name).and_then(float);
-    if let Some(id) = text("step_id") {
-        step.step_id = id;
-    }
-    if let Some(at) = text("started_at").and_then(|at| StartedAt::parse(&at)) {
-        step.started_at = at;
-    }
-    (step.duration_ms, step.phi, step.kuramoto_r) =
-        (number("duration_ms"), number("phi"), number("kuramoto_r"));
-    (step.parent_id, step.session_id, step.trace_id) =
-        (text("parent_id"), text("session_id"), text("trace_id"));
-    if let Some(channels) = rest.get("channel_coherence").and_then(Value::as_object) {
-        let of = |(name, value): (&Arc<str>, &Value)| Some((name.to_string(), float(value)?));
-        step.channel_coherence = Some(channels.iter().filter_map(of).collect());
-    }
-    for (name, value) in rest.iter() {
-        let value = RowValue::of(value);
-        match &**name {
-            "input" => step.input = value,
-            "output" => step.output = value,
-            "probe_call" => step.probe_call = Some(value),
-            "eml_tree" => step.eml_tree = Some(value),
-            "success" | "started_at" | "channel_coherence" => {}
-            name if TEXTS.contains(&name) || NUMBERS.contains(&name) => {}
-            name => step.others.push((RowText::from(name), value)),
-        }
-    }
 }

@@ -10,7 +10,6 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_chain::StepStamp;
 use dendrer_kernel::contract::ImportRefused;
 use dendrer_kernel::names::KERNEL_PATHS;
 use dendrer_kernel::pack::modules;
@@ -19,8 +18,8 @@ use dendrer_kernel::replay;
 use dendrer_kernel::step::{
     self, Anomaly, Extension, Finding, Inputs, LineFault, Outcome, Pick, Picked, RunState, Seeds, Start,
 };
-use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, Seed, cut};
-use dendrer_object::{ACTION_TYPE, Delta, Intent, KEY, Pointer, REDACTION, RunName, Value};
+use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, cut};
+use dendrer_object::{Delta, Intent, KEY, Pointer, REDACTION, RunName, Value};
 use dendrer_store::prelude::*;
 use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
 
@@ -484,15 +483,7 @@ impl Recorder {
     /// As [`Recorder::propose`] for several intents in order: the same records, at less cost. Fails with the index
     /// of an intent that cannot be sealed, or whose module a limit ended; what comes out before it is gathered, what follows is not looked at.
     pub fn propose_each(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, (usize, Error)> {
-        let stamped: Vec<Intent>;
-        let is_step = |intent: &Intent| intent.member(ACTION_TYPE).is_some();
-        let intents = match intents.iter().any(is_step) {
-            false => intents,
-            true => {
-                stamped = self.stamped(intents);
-                &stamped
-            }
-        };
+        let intents = &*chain::stamped(intents, &mut *self.surroundings);
         let redacted: Vec<Intent>;
         let intents = match self.redactor {
             None => intents,
@@ -506,20 +497,6 @@ impl Recorder {
             // The store would turn the whole group down; what stands before the intent is not its fault.
             Some((at, error)) => self.step_each(&intents[..at]).and(Err((at, error))),
         }
-    }
-
-    /// The intents, with an id and a time for each step that has none (witness-log paper 2.2).
-    fn stamped(&mut self, intents: &[Intent]) -> Vec<Intent> {
-        let surroundings = &mut self.surroundings;
-        let make = |intent: &Intent| {
-            let made = chain::stamp(intent, || {
-                let Seed(bytes) = surroundings.seed();
-                let random = bytes.first_chunk().map_or(0, |first| u64::from_be_bytes(*first));
-                StepStamp::new(random, surroundings.now())
-            });
-            made.unwrap_or_else(|| intent.clone())
-        };
-        intents.iter().map(make).collect()
     }
 
     /// Finds the first intent with a link to a record that is neither in the log, nor on its way there, nor gathered.
