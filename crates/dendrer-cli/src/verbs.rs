@@ -261,7 +261,7 @@ table! {
         after_help = "Examples:\n  dendrer heatmap logistics-run-47\n  dendrer heatmap logistics-run-47 --metric confidence"
     )]
     Heatmap(heatmap::Heatmap): |_| pages("heatmap", "heatmap") => heatmap::run;
-    /// Runs as steps of witness chains: the steps, their counts, and chains of several runs as one graph
+    /// List the steps of runs as witness chains, count them, or join them
     #[command(
         after_help = "Examples:\n  dendrer steps logistics-run-47 --stats\n  dendrer steps logistics-run-47 --by tool_call\n  dendrer steps logistics-run-47 logistics-planner-1 --compose trace"
     )]

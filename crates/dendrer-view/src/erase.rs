@@ -28,6 +28,7 @@ impl Answer for Erased {
                 ("record", Value::from(self.record.as_ref().map(Record::id))),
                 ("erased", places(&plan.erased)),
                 ("although", places(&plan.although)),
+                ("vault", Value::array(plan.vault.iter().map(|run| Value::from(run.as_str())))),
                 ("not_searched", Value::from(self.not_searched)),
             ],
         )
@@ -38,6 +39,11 @@ impl Answer for Erased {
         let verb = if self.record.is_some() { "erased" } else { "would go" };
         let mut lines: Vec<Line> =
             grouped(&plan.erased).iter().map(|line| format!("{verb}  {line}").into()).collect();
+        let of_vault = plan
+            .vault
+            .iter()
+            .map(|run| format!("{verb}  {run}  the exact file in the vault  (contains the value)"));
+        lines.extend(of_vault.map(Line::from));
         let stays = grouped(&plan.although);
         lines.extend(stays.iter().map(|line| Line::styled(Style::Warn, format!("stays   {line}"))));
         match &self.record {

@@ -10,10 +10,7 @@ use dendrer_chain::{
 };
 use dendrer_object::{Code, Record, Value};
 
-use crate::import::chain::{CHAIN_ROW, EXACT};
-
-/// The place in the vault of the exact bytes of a run's file.
-pub const EXACT_LOCATOR: &str = "meta.exact";
+use crate::import::chain::CHAIN_ROW;
 
 /// The name of the profile.
 pub const CARL: &str = "carl";
@@ -55,11 +52,6 @@ impl CarlError {
             CarlError::Run(error) => error.code(),
         }
     }
-}
-
-/// What a run has in place of the exact bytes of its file, which are in the vault.
-pub fn exact_of(trace: &Trace) -> Option<Value> {
-    trace.start().body().value("/meta").and_then(|meta| meta.get(EXACT).cloned())
 }
 
 /// Writes a run as the file of a chain, a line at a time. Rows that were imported are their own text; out of which secrets were taken

@@ -14,6 +14,20 @@ fn redactor() -> Redactor {
     Redactor::new(RedactionProfile::Default, &PackRules::default(), &[], None).unwrap()
 }
 
+/// Writes the corpus for other programs, if `scripts/bench-secrets.sh` asks for it.
+fn write_corpus() {
+    let Some(directory) = std::env::var_os("DENDRER_CORPUS_TO").map(std::path::PathBuf::from) else { return };
+    let mut labels = String::new();
+    for (number, case) in corpus(1, 4_000).iter().enumerate() {
+        let file = format!("{number:05}.txt");
+        std::fs::write(directory.join(&file), format!("{}\n", case.text)).unwrap();
+        let class = case.secret.as_ref().map(|(class, _)| Value::from(format!("{class:?}")));
+        let label = Value::record([("class", class.unwrap_or(Value::Null)), ("file", Value::from(file))]);
+        labels.push_str(&format!("{}\n", json::to_string(&label)));
+    }
+    std::fs::write(directory.join("labels.jsonl"), labels).unwrap();
+}
+
 /// W-34 to W-38, W-77, W-78.
 #[test]
 fn secrets_are_taken_and_look_alikes_stay() {
@@ -21,6 +35,7 @@ fn secrets_are_taken_and_look_alikes_stay() {
     let (mut found, mut all): (BTreeMap<SecretClass, u64>, BTreeMap<SecretClass, u64>) = Default::default();
     let (mut damaged, mut kept, mut wrong) = (0, 0, 0);
     let mut missed = Vec::new();
+    write_corpus();
     for case in corpus(1, 4_000) {
         let (made, taken) = redactor.text(&case.text);
         assert_eq!(redactor.text(&made), (made.clone(), TakenSecrets::default()), "{}", case.text);

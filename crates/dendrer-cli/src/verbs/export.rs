@@ -12,7 +12,7 @@ use dendrer::address::Address;
 use dendrer::ask::steps::each_datum;
 use dendrer::care::export::{ExportError, ExportTerms, plan};
 use dendrer::run::frontier::graph_run;
-use dendrer::vault::VaultRef;
+use dendrer::run::witness::{EXACT, exact_of};
 use dendrer_chain::EXTENSION;
 use dendrer_object::pointer::PointerError;
 use dendrer_object::{Code, Pointer, Value};
@@ -179,10 +179,10 @@ fn chain(global: &Global, revs: &[Address], args: &Export, out: &mut Out, sink: 
     let trace = source.trace(rev)?;
     let fail = |error: CarlError| Failure::new(error.code(), error.to_string());
     if args.exact {
-        let known = carl::exact_of(&trace).as_ref().and_then(VaultRef::from_value);
+        let known = exact_of(&trace);
         let known = known.ok_or_else(|| fail(CarlError::NotExact(trace.name().to_string())))?;
         let repo = context::write_store(global)?;
-        let exact = repo.vault()?.get_as(trace.name(), carl::EXACT_LOCATOR, &known);
+        let exact = repo.vault()?.get_as(trace.name(), EXACT, &known);
         let exact = exact.map_err(|error| Failure::new(error.code(), error.to_string()))?;
         return sink(out, &exact);
     }

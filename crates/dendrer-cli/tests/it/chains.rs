@@ -384,6 +384,22 @@ fn the_exact_file_is_in_the_vault() {
     let file = ChainFile::read(exported.as_bytes()).unwrap();
     assert!(file.rows.iter().all(|row| row.faults.is_empty()), "{exported}");
     assert_eq!(place.ok(&["export", "c", "--format", "carl", "--exact"]), text);
+    // What is erased is destroyed in the vault, too.
+    place.ok(&["import", "--kind", "carl", "c.jsonl", "--run", "gone", "--again"]);
+    let erased = place.ok(&[
+        "erase",
+        "gone@1",
+        "result.output",
+        "--reason",
+        "a key",
+        "--although",
+        "intent",
+        "--although",
+        "result",
+    ]);
+    assert!(erased.contains("erased  gone  the exact file in the vault"), "{erased}");
+    assert_eq!(place.run(&["export", "gone", "--format", "carl", "--exact"]).code, 3);
+    assert_eq!(place.ok(&["export", "c", "--format", "carl", "--exact"]), text);
     assert_eq!(place.run(&["export", "c", "--format", "jsonl", "--exact"]).code, 2);
     // A second run has none in the vault.
     let ran =

@@ -21,6 +21,8 @@ use crate::address::Address;
 use crate::error::Error;
 use crate::repo::Repo;
 use crate::run::trace::Trace;
+use crate::run::witness::{EXACT, exact_of};
+use crate::vault::VaultError;
 
 /// The value that is to be erased, and why.
 #[derive(Debug, Clone)]
@@ -104,6 +106,8 @@ pub struct ErasePlan {
     pub erased: Vec<ErasePlace>,
     /// The fields that stay although they may contain the value, in order of the log.
     pub although: Vec<ErasePlace>,
+    /// The runs whose imported file is in the vault: it has the value, and is destroyed as a whole.
+    pub vault: Vec<RunName>,
     /// The size of the log that was searched.
     searched: u64,
 }
@@ -123,6 +127,9 @@ pub struct Erased {
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
 pub enum EraseError {
+    /// The vault has the value as well, and it could not be destroyed there.
+    #[error("the vault has the value as well, and it cannot be destroyed there: {0}")]
+    Vault(#[source] VaultError),
     /// The address names a bundle.
     #[error("a bundle is not changed: values are erased in the store")]
     OfBundle,
@@ -187,6 +194,7 @@ impl EraseError {
             EraseError::Already { .. } => Code::E0466,
             EraseError::InReason | EraseError::Idle { .. } => Code::E0106,
             EraseError::Open { .. } => Code::E0467,
+            EraseError::Vault(error) => error.code(),
             EraseError::Failed(error) => error.code(),
         }
     }
@@ -234,7 +242,17 @@ pub fn plan(repo: &Repo, question: &EraseQuestion, follow: &mut dyn Follow) -> R
     let counted = follow.stage("records", Some(searched)).over(&store);
     lineage.read(&*counted, searched)?;
     let found = lineage.end()?;
+    let mut vault: Vec<RunName> = found.erased.iter().filter_map(|place| place.run.clone()).collect();
+    vault.sort();
+    vault.dedup();
+    let mut kept = Vec::new();
+    for run in vault {
+        if exact_of(&Trace::open(&store, &run)?).is_some() {
+            kept.push(run);
+        }
+    }
     Ok(ErasePlan {
+        vault: kept,
         run,
         tick,
         path: target.place,
@@ -288,6 +306,14 @@ impl ErasePlan {
                 None => targets.push((place.position, vec![place.place.clone()])),
             }
         }
+        // Without the key nothing of the vault can be destroyed, and then nothing else is.
+        let mut vault = repo.vault()?;
+        for run in &self.vault {
+            match vault.destroy(run, EXACT) {
+                Ok(()) | Err(VaultError::Nothing { .. }) => {}
+                Err(error) => return Err(EraseError::Vault(error)),
+            }
+        }
         let position = repo.writer()?.clone().erase(&record, &targets).map_err(Error::from)?;
         let not_searched = position.saturating_sub(self.searched);
         Ok(Erased { plan: self, record: Some(record), not_searched })
@@ -307,6 +333,7 @@ impl ErasePlan {
             ("erased", Value::array(self.erased.iter().map(ErasePlace::to_value))),
             ("place", Value::from(self.path.as_str())),
             ("reason", Value::from(self.reason.as_str())),
+            ("vault", Value::array(self.vault.iter().map(|run| Value::from(run.as_str())))),
         ])
     }
 }

@@ -9,11 +9,23 @@ use dendrer_object::record::Author;
 use dendrer_object::value::Object;
 use dendrer_object::{ACTION_TYPE, Record, Value};
 
+use crate::trace::Trace;
+use crate::vault::VaultRef;
+
 /// The member of a line with a step.
 pub const STEP: &str = "step";
 
 /// The member of an intent with the text of an imported row.
 pub const ROW: &str = "row";
+
+/// The place in the vault, and in a `run` record below `meta`, of the exact bytes of a file out of which secrets were taken.
+pub const EXACT: &str = "meta.exact";
+
+/// What a run has in place of the exact bytes of its file, which are in the vault.
+pub fn exact_of(trace: &Trace) -> Option<VaultRef> {
+    let meta = trace.start().body().value("/meta")?;
+    VaultRef::from_value(meta.get("exact")?)
+}
 
 /// The type with which the runtime says what a tool answered.
 pub(crate) const RESULT: &str = "action.result";

@@ -4,9 +4,9 @@ use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
 use dendrer::Repo;
+use dendrer::run::witness::EXACT;
 use dendrer_chain::check_chain_id;
 use dendrer_object::{Code, RunName, Value, json};
-use dendrer_wire::carl::EXACT_LOCATOR;
 use dendrer_wire::import::SourceKind;
 
 use super::{Import, Source, import_one};
@@ -120,7 +120,7 @@ pub(super) fn keep_exact(repo: &Repo, run: &RunName, source: &mut Source) -> Res
     let read = source.seek(SeekFrom::Start(0)).and_then(|_| source.read_to_end(&mut bytes));
     read.map_err(|error| files::cannot_read("the source", &error))?;
     let mut vault = repo.vault()?;
-    let kept = vault.put(run, EXACT_LOCATOR, &bytes);
+    let kept = vault.put(run, EXACT, &bytes);
     let kept =
         kept.map_err(|error| Failure::new(error.code(), error.to_string()).note("nothing was imported"))?;
     Ok(kept.to_value())
