@@ -94,6 +94,8 @@ pub struct ChainReader<'b> {
     line: usize,
     /// The hash that the next row names.
     prev: Option<String>,
+    /// Whether a row named the line before it.
+    is_linked: bool,
     seen: HashSet<String>,
 }
 
@@ -112,7 +114,7 @@ impl<'b> ChainReader<'b> {
             return Err(bad("chain_id is missing"));
         }
         let prev = Some(header_hash(header_text));
-        Ok(ChainReader { header, header_text, rest, line: 1, prev, seen: HashSet::new() })
+        Ok(ChainReader { header, header_text, rest, line: 1, prev, is_linked: false, seen: HashSet::new() })
     }
 
     /// The first line.
@@ -130,10 +132,12 @@ impl<'b> ChainReader<'b> {
         if let Some(value) = &row.value {
             // A row that names the line before it says its own hash as well.
             let (says, names) = (value.get(CONTENT_HASH).is_some(), value.get(PREV_HASH).is_some());
-            if (says || names) && !verify_step_content_hash(value) {
+            if (says || names || self.is_linked) && !verify_step_content_hash(value) {
                 row.faults.push(RowFault::ContentHash);
             }
-            if names && value.get(PREV_HASH).and_then(RowValue::as_str) != self.prev.as_deref() {
+            // Once a row names the line before it, all that follow do: else rows could be put between them.
+            self.is_linked |= names;
+            if self.is_linked && value.get(PREV_HASH).and_then(RowValue::as_str) != self.prev.as_deref() {
                 row.faults.push(RowFault::PrevHash);
             }
         }

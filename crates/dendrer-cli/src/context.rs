@@ -157,13 +157,16 @@ pub(crate) fn not_found(failure: Failure, store: &dyn Store) -> Failure {
     }
 }
 
-/// Opens runs, each up to its place if one is named.
-pub(crate) fn traces(global: &Global, runs: &[String], out: &mut Out) -> Result<Vec<Trace>> {
+/// Opens runs, each with the tick up to which it is read: its place if one is named, else its end.
+pub(crate) fn traces(global: &Global, runs: &[String], out: &mut Out) -> Result<Vec<(Trace, u64)>> {
     let mut traces = Vec::with_capacity(runs.len());
     for text in runs {
         let rev = Address::parse(text)?;
         let source = sound(global, &rev, out)?;
-        traces.push(source.trace(&rev.resolve(source.store())?)?);
+        let rev = rev.resolve(source.store())?;
+        let trace = source.trace(&rev)?;
+        let upto = rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
+        traces.push((trace, upto));
     }
     Ok(traces)
 }

@@ -128,7 +128,7 @@ table! {
     #[command(
         after_help = "Examples:\n  dendrer import chat.json -n\n  dendrer import chat.json --run support-call\n  dendrer import steps.jsonl --map map.json"
     )]
-    Import(import::Import): |_| flows("import", "import") => import::run;
+    Import(import::Import): |args| flows("import", if args.is_of_many() { "imports" } else { "import" }) => import::run;
     /// List runs, or leave one out of lists
     #[command(visible_alias = "ls", after_help = "Examples:\n  dendrer runs\n  dendrer runs --sort ticks")]
     Runs(runs::Runs): |verb| match verb.act {

@@ -384,7 +384,7 @@ impl Budget {
         Budget { left: steps, seen: None, depth: 0, is_vacuous: false }
     }
 
-    /// Whether `all` was asked of a list or map without members, outside of any other macro: it is true of nothing.
+    /// Whether `all`, `exists` or `exists_one` was asked of a list or map without members, outside of any other macro.
     pub fn is_vacuous(&self) -> bool {
         self.is_vacuous
     }

@@ -179,7 +179,7 @@ fn sentence(cause: &str, sealed: &Value) -> Option<String> {
         "schema_mismatch" => match &*text("path") {
             "" => "the line is no intent".to_owned(),
             path if path.starts_with("step") => {
-                format!("the line is no step: {path} is missing or not what its name says")
+                format!("the line is no step: {path} is missing, or its value is none that it can have")
             }
             _ => format!("the line is no intent: {} is not what its name says", text("path")),
         },

@@ -216,7 +216,7 @@ fn of_record(record: &Record) -> impl Iterator<Item = (&'static str, Value)> {
 /// The id of the step that the transition is of.
 fn step_id(record: &Record) -> Option<Value> {
     record.body().value(&format!("/{ACTION_TYPE}"))?;
-    record.body().value("/intent")?.get("step")?.get("step_id").cloned()
+    record.content().get("intent")?.get("step")?.get("step_id").cloned()
 }
 
 fn noted_member(noted: &[Record]) -> Option<(&'static str, Value)> {
@@ -318,7 +318,9 @@ fn type_name(record: &Record) -> String {
 
 fn transition(record: &Record) -> String {
     let tick = record.header().tick.unwrap_or_default();
-    format!("tick {tick}  {}  {}", record.id(), type_name(record))
+    let step =
+        step_id(record).as_ref().and_then(Value::as_str).map(|id| format!("  step {}", quote::escape(id)));
+    format!("tick {tick}  {}  {}{}", record.id(), type_name(record), step.unwrap_or_default())
 }
 
 /// Anomalies and violations of a transition.

@@ -1,6 +1,7 @@
 //! Gates over the steps of a run, as lines, as a document, and in the forms of other programs.
 
 use dendrer::ask::gate::{GateStep, GateVerdict, JudgedGate};
+use dendrer_chain::ActionType;
 use dendrer_object::{Code, RunName, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
@@ -34,7 +35,7 @@ pub(crate) fn why(gate: &JudgedGate) -> String {
 fn step(step: &GateStep) -> Value {
     Value::record([
         ("tick", Value::from(step.tick)),
-        ("action", Value::from(step.action.name())),
+        ("action", Value::from(step.action.map(ActionType::name))),
         ("name", Value::from(step.name.as_str())),
         ("success", Value::from(step.success)),
     ])
@@ -82,7 +83,8 @@ impl Answer for GateAnswer {
                     Some(false) => "failed",
                     None => "-",
                 };
-                let (action, name) = (step.action.name(), quote::escape(&step.name));
+                let action = step.action.map_or("not known", ActionType::name);
+                let name = quote::escape(&step.name);
                 lines.push(Line::from(format!("      {:>6}  {action:<15}  {success:<6}  {name}", step.tick)));
             }
             let rest = gate.steps.len().saturating_sub(SHOWN);

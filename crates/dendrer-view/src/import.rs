@@ -1,9 +1,9 @@
 //! The answer of `import`: a run that was made of a source, or that would be.
 
 use dendrer::kernel::unknown::Since;
-use dendrer_object::{Digest, Pointer, Record, RunName, Value, tag};
+use dendrer_object::{Code, Digest, Pointer, Record, RunName, Value, tag};
 
-use crate::answer::{Answer, Line, Page, Style};
+use crate::answer::{Answer, End, Line, Page, Style};
 use crate::certainty::{unknown_line, unknown_member};
 use crate::reduce::{error_lines, errors_json};
 use crate::{count, document, log, quote};
@@ -207,4 +207,52 @@ fn note_line(note: &ImportNoteShown) -> Line {
         quote::shorten(&quote::escape(&note.path), 100)
     );
     Line::note(text).paint(Style::Warn)
+}
+
+/// The imports of a directory.
+#[derive(Debug, Clone, Default)]
+pub struct ImportsAnswer {
+    /// What was imported, or would be.
+    pub made: Vec<ImportAnswer>,
+    /// How many sources are in the store already.
+    pub there: u64,
+    /// Files that could not be imported, each with its code and message.
+    pub failed: Vec<(String, Code, String)>,
+}
+
+impl Answer for ImportsAnswer {
+    fn document(&self) -> Value {
+        let failed = self.failed.iter().map(|(file, code, message)| {
+            let members = [
+                ("file", Value::from(file.as_str())),
+                ("code", Value::from(*code)),
+                ("message", Value::from(message.as_str())),
+            ];
+            Value::record(members)
+        });
+        let members = [
+            ("there", Value::from(self.there)),
+            ("failed", Value::array(failed)),
+            ("items", Value::array(self.made.iter().map(Answer::document))),
+        ];
+        document("imports", members)
+    }
+
+    fn lines(&self, page: &Page) -> Vec<Line> {
+        let mut lines: Vec<Line> = self.made.iter().flat_map(|made| made.lines(page)).collect();
+        lines.extend(self.failed.iter().map(|(file, code, message)| {
+            Line::styled(
+                Style::Bad,
+                format!("FAIL  {}: error[{code}]: {}", quote::escape(file), quote::escape(message)),
+            )
+        }));
+        if self.there > 0 {
+            lines.push(Line::note(format!("{} of them were there already", self.there)));
+        }
+        lines
+    }
+
+    fn end(&self) -> End {
+        self.failed.first().map_or(End::Answered, |(_, code, _)| End::Problem(*code))
+    }
 }

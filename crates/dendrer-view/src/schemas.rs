@@ -52,6 +52,7 @@ pub const SCHEMAS: &[(&str, &str)] = &[
     ("steps", include_str!("../schemas/steps.json")),
     ("help", include_str!("../schemas/help.json")),
     ("import", include_str!("../schemas/import.json")),
+    ("imports", include_str!("../schemas/imports.json")),
     ("init", include_str!("../schemas/init.json")),
     ("intent", include_str!("../schemas/intent.json")),
     ("labels", include_str!("../schemas/labels.json")),

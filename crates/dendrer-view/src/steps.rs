@@ -3,7 +3,7 @@
 use dendrer::ask::steps::{ActionStats, Coherence, CoherenceSummary, Composition, StepPlace, TrainingDatum};
 use dendrer::record::chain::WitnessStep;
 use dendrer_chain::{ActionType, RowValue};
-use dendrer_object::{RunName, Value, tag};
+use dendrer_object::{RunName, Value, json, tag};
 
 use crate::answer::{Answer, End, ItemAnswer, Line, Page, Style};
 use crate::table::{Align, Table};
@@ -13,8 +13,11 @@ fn number(value: Option<f64>) -> Value {
     value.map_or(Value::Null, tag::float)
 }
 
+/// A value of a row. Markers of the format stay what they are.
 fn row(value: &RowValue) -> Value {
-    value.to_value().unwrap_or_else(|_| tag::gap("value_too_deep", ""))
+    json::parse_tagged(value.to_string().as_bytes())
+        .or_else(|_| value.to_value())
+        .unwrap_or_else(|_| tag::gap("value_too_deep", ""))
 }
 
 /// The members of a step, in the order of its row.
@@ -26,7 +29,7 @@ fn step_members(recorded: &WitnessStep, whole: bool) -> Vec<(&'static str, Value
     });
     let mut members = vec![
         ("step_id", Value::from(step.step_id.as_str())),
-        ("action", Value::from(step.action.name())),
+        ("action", Value::from(recorded.action().map(ActionType::name))),
         ("name", Value::from(step.name.as_str())),
     ];
     if whole {
@@ -43,8 +46,20 @@ fn step_members(recorded: &WitnessStep, whole: bool) -> Vec<(&'static str, Value
         ("kuramoto_r", number(step.kuramoto_r)),
         ("channel_coherence", channels.unwrap_or(Value::Null)),
     ]);
-    if recorded.is_partial {
-        members.push(("incomplete", Value::from(true)));
+    if whole {
+        let own = [("probe_call", &step.probe_call), ("eml_tree", &step.eml_tree)];
+        members.extend(own.into_iter().filter_map(|(name, value)| Some((name, row(value.as_ref()?)))));
+        let others = step
+            .others
+            .iter()
+            .filter_map(|(name, value)| Some((tag::stored_name(name.as_str()?), row(value))));
+        let others: Vec<_> = others.collect();
+        if !others.is_empty() {
+            members.push(("others", Value::record(others)));
+        }
+    }
+    if !recorded.unknown.is_empty() {
+        members.push(("not_known", Value::array(recorded.unknown.iter().map(|name| Value::from(*name)))));
     }
     members
 }
@@ -91,7 +106,11 @@ impl ItemAnswer for StepsAnswer {
             false => recorded.tick.to_string(),
         };
         let failed = if recorded.success == Some(false) { "  failed" } else { "" };
-        let derived = if recorded.derived { "  (derived)" } else { "" };
+        let derived = match (recorded.derived, recorded.row.is_some()) {
+            (true, true) => "  (a row that cannot be read)",
+            (true, false) => "  (derived)",
+            (false, _) => "",
+        };
         let took = step.duration_ms.map(|ms| format!("  {ms} ms")).unwrap_or_default();
         let phi = step.phi.map(|phi| format!("  phi {phi}")).unwrap_or_default();
         let trace =
@@ -99,7 +118,7 @@ impl ItemAnswer for StepsAnswer {
         let mut lines = vec![Line::from(format!(
             "{place:>6}  {:<12}  {:<15}  {}{failed}{took}{phi}{trace}{derived}",
             quote::escape(&step.step_id),
-            step.action.name(),
+            recorded.action().map_or("not known", ActionType::name),
             quote::escape(&step.name),
         ))];
         if self.whole {
@@ -187,6 +206,8 @@ impl CompositionAnswer<'_> {
     pub fn drawing(&self) -> crate::graph::Drawing {
         let mut all: Vec<&StepPlace> = self.0.groups.iter().flat_map(|(_, group)| group).collect();
         all.extend(self.0.edges.iter().flat_map(|(from, to)| [from, to]));
+        all.extend(self.0.orphans.iter().map(|(step, _)| step));
+        all.extend(self.0.cycles.iter().chain(&self.0.duplicates).flatten());
         all.sort();
         all.dedup();
         let at = |place: &StepPlace| all.binary_search(&place).ok();

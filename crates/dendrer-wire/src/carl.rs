@@ -10,7 +10,8 @@ use dendrer_chain::{
 };
 use dendrer_object::{Code, Record, Value};
 
-use crate::import::chain::CHAIN_ROW;
+use crate::import::NoteKind;
+use crate::import::chain::{CHAIN_NEWLINE, CHAIN_ROW};
 
 /// The name of the profile.
 pub const CARL: &str = "carl";
@@ -26,15 +27,15 @@ pub enum CarlError {
         /// The type.
         action: ActionType,
     },
-    /// A row of the file was withheld or erased.
-    #[error("the row of tick {tick} is withheld or erased")]
+    /// A row of the file was withheld or erased, or was too large for a record.
+    #[error("the row of tick {tick} is not on record: it was withheld or erased, or too large")]
     Gone {
         /// The tick.
         tick: u64,
     },
     /// Nothing was taken out of the rows, so the exact bytes are in no vault.
     #[error(
-        "{0} was not imported from a chain whose secrets were taken out; its rows are exact without --exact"
+        "the vault has no exact file of {0}: it was not imported from a chain, or its rows are exact without --exact"
     )]
     NotExact(String),
     /// The run cannot be read.
@@ -52,6 +53,12 @@ impl CarlError {
             CarlError::Run(error) => error.code(),
         }
     }
+}
+
+/// Whether a newline ends the file of a run.
+pub fn ends_with_newline(trace: &Trace) -> bool {
+    let meta = trace.start().body().value("/meta");
+    meta.as_ref().and_then(|meta| meta.get(CHAIN_NEWLINE)).and_then(Value::as_bool).unwrap_or(true)
 }
 
 /// Writes a run as the file of a chain, a line at a time. Rows that were imported are their own text; out of which secrets were taken
@@ -75,7 +82,8 @@ pub fn lines(
     let mut stopped = None;
     trace.for_each(1, trace.tip(), &mut |tick, record| {
         let Some(step) = WitnessStep::of(&record) else { return ControlFlow::Continue(()) };
-        if step.row.is_none() && !with_extension && !step.derived && !step.step.action.is_closed() {
+        let is_extension = step.action().is_some_and(|action| !action.is_closed());
+        if step.row.is_none() && !with_extension && !step.derived && is_extension {
             stopped = Some(CarlError::Extension { tick, action: step.step.action });
             return ControlFlow::Break(());
         }
@@ -84,26 +92,47 @@ pub fn lines(
                 let is_taken = record.body().value("/redaction").as_ref().is_some_and(has_taken);
                 let value = RowValue::parse(text).ok();
                 let names_prev = value.as_ref().is_some_and(|row| row.get(PREV_HASH).is_some());
-                match value {
-                    Some(row)
-                        if row.get(CONTENT_HASH).is_some() && (is_taken || (is_rehashed && names_prev)) =>
-                    {
+                // A hash that was wrong when the row came stays wrong.
+                let was_wrong = record.body().value("/anomalies").is_some_and(|list| {
+                    let mut kinds = list.as_array().into_iter().flat_map(|list| list.iter());
+                    let wrong = NoteKind::RowHashWrong.as_str();
+                    kinds.any(|one| one.get("kind").and_then(Value::as_str) == Some(wrong))
+                });
+                let is_hashed = value.as_ref().is_some_and(|row| row.get(CONTENT_HASH).is_some());
+                let is_due = is_hashed && !was_wrong && (is_taken || (is_rehashed && names_prev));
+                match value.filter(|_| is_due) {
+                    Some(row) => {
                         is_rehashed = true;
                         hashed(row, prev.as_deref().filter(|_| names_prev)).to_string()
                     }
                     _ => text.to_string(),
                 }
             }
-            None if imported.is_some() && step.is_partial => {
+            None if !step.unknown.is_empty() || imported.is_some() => {
                 stopped = Some(CarlError::Gone { tick });
                 return ControlFlow::Break(());
             }
-            None => hashed(step.step.to_row_as_is(), prev.as_deref()).to_string(),
+            None => {
+                let row = step.step.to_row_as_is();
+                let row = if step.success.is_none() { without_success(row) } else { row };
+                hashed(row, prev.as_deref()).to_string()
+            }
         };
         prev = RowValue::parse(&line).ok().as_ref().and_then(content_hash_of).map(str::to_owned);
         visit(&line)
     })?;
     stopped.map_or(Ok(()), Err)
+}
+
+/// A row of a transition of which nothing says whether it succeeded.
+fn without_success(row: RowValue) -> RowValue {
+    let RowValue::Object(mut members) = row else { return row };
+    for (name, value) in &mut members {
+        if name.as_str() == Some("success") {
+            *value = RowValue::Null;
+        }
+    }
+    RowValue::Object(members)
 }
 
 fn has_taken(redaction: &Value) -> bool {
@@ -157,6 +186,10 @@ pub fn check(bytes: &[u8]) -> Result<CheckedChain, dendrer_chain::ChainFileError
         let has = |name: &str| row.value.as_ref().is_some_and(|value| value.get(name).is_some());
         checked.content_hashes += u64::from(has(CONTENT_HASH));
         checked.prev_hashes += u64::from(has(PREV_HASH));
+        if row.step.is_some() && !has(CONTENT_HASH) && !row.faults.contains(&RowFault::ContentHash) {
+            let why = "the row says no content_hash".to_owned();
+            checked.broken.push(BrokenRow { line: row.line, rule: "content_hash", why });
+        }
         for fault in &row.faults {
             let rule = match fault {
                 RowFault::ContentHash => "content_hash",

@@ -259,7 +259,15 @@ impl ImportPlan {
     /// Takes secrets out of how the run begins, and out of all that is recorded by this plan.
     pub fn redacted(self, redactor: Arc<Redactor>) -> ImportPlan {
         let start = redacted::start(&redactor, &self.start);
-        ImportPlan { start, redactor: Some(redactor), ..self }
+        // What the plan shows passes as well.
+        let mut tally = self.tally;
+        for (_, note) in &mut tally.first_notes {
+            note.message = redactor.text(&note.message).0;
+        }
+        for (_, record) in &mut tally.first {
+            *record = redacted::shown(&redactor, record);
+        }
+        ImportPlan { tally, start, redactor: Some(redactor), ..self }
     }
 
     /// Whether the source is a chain.
@@ -275,6 +283,17 @@ impl ImportPlan {
         }
         self.start.meta = Some(meta);
         self
+    }
+
+    /// Whether the bytes of a chain are those that an export writes, if nothing is taken out of them.
+    pub fn is_exact<R: Read + Seek>(&self, source: &mut R) -> Result<bool, ImportError> {
+        if !self.is_chain() {
+            return Ok(true);
+        }
+        rewind(source)?;
+        let mut bytes = Vec::new();
+        source.read_to_end(&mut bytes).map_err(ImportError::Io)?;
+        Ok(chain::is_exact(&bytes))
     }
 
     /// The lines of a chain that redaction changes; the header is 1.

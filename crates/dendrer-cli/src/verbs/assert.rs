@@ -43,8 +43,8 @@ pub(crate) fn run(global: &Global, args: &Assert, out: &mut Out) -> Result {
             .help(&["dendrer", "steps", &args.run, "--stats"]));
     }
     let traces = context::traces(global, std::slice::from_ref(&args.run), out)?;
-    let trace = &traces[0];
-    let judged = judge(trace, &gates, args.allow_empty)?;
+    let (trace, upto) = &traces[0];
+    let judged = judge((trace, *upto), &gates, args.allow_empty)?;
     let answer = GateAnswer { run: trace.name().clone(), gates: judged };
     match global.format.as_deref().and_then(FindingsForm::parse) {
         Some(form) => out.findings(form, &GateFindingsAnswer { form, answer: &answer }),

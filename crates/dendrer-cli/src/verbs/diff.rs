@@ -129,7 +129,7 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
     if args.coherence {
         let traces = context::traces(global, &[args.a.clone(), args.b.clone()], out)?;
         let [a, b] = &traces[..] else { unreachable!("two runs are two traces") };
-        let (a, b) = (coherence_summary(a)?, coherence_summary(b)?);
+        let (a, b) = (coherence_summary((&a.0, a.1))?, coherence_summary((&b.0, b.1))?);
         return out.answer(&CoherenceDiffAnswer { a, b });
     }
     let (rev_a, rev_b) = (Address::parse(&args.a)?, Address::parse(&args.b)?);

@@ -186,20 +186,25 @@ fn chain(global: &Global, revs: &[Address], args: &Export, out: &mut Out, sink: 
         let exact = exact.map_err(|error| Failure::new(error.code(), error.to_string()))?;
         return sink(out, &exact);
     }
-    let mut result = Ok(());
-    let taken = carl::lines(&trace, args.with.is_some(), &mut |line| {
-        result = sink(out, format!("{line}\n").as_bytes());
-        if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    });
-    result?;
-    taken.map_err(|error| match error {
+    // All is looked at before a line is written: a file that ends early would be taken for the chain.
+    let seen = carl::lines(&trace, args.with.is_some(), &mut |_| ControlFlow::Continue(()));
+    seen.map_err(|error| match error {
         CarlError::Extension { .. } => {
             let run = trace.name().as_str();
             let failure = Failure::new(error.code(), error.to_string());
             failure.help(&["dendrer", "export", run, "--format", "carl", "--with", EXTENSION])
         }
         error => fail(error),
+    })?;
+    let (mut result, mut is_first) = (Ok(()), true);
+    carl::lines(&trace, args.with.is_some(), &mut |line| {
+        let before = if std::mem::take(&mut is_first) { "" } else { "\n" };
+        result = sink(out, format!("{before}{line}").as_bytes());
+        if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
     })
+    .map_err(fail)?;
+    result?;
+    if carl::ends_with_newline(&trace) { sink(out, b"\n") } else { Ok(()) }
 }
 
 /// Writes the steps of runs that are data for training, each with the place to which its run is replayed.
@@ -208,7 +213,7 @@ fn training(global: &Global, revs: &[Address], out: &mut Out, sink: Sink<'_>) ->
         let source = context::sound(global, rev, out)?;
         let trace = source.trace(rev)?;
         let mut result = Ok(());
-        each_datum(&trace, &mut |datum| {
+        each_datum((&trace, trace.tip()), &mut |datum| {
             result = sink(out, format!("{}\n", quote::json(&datum_json(trace.name(), &datum))).as_bytes());
             if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;

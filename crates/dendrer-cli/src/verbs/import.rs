@@ -84,6 +84,13 @@ pub(crate) struct Import {
     pub(crate) dry_run: bool,
 }
 
+impl Import {
+    /// Whether it is of all sources of a directory.
+    pub(crate) fn is_of_many(&self) -> bool {
+        self.kind == ImportKind::Carl && Path::new(&self.file).is_dir()
+    }
+}
+
 /// What a trace is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum ImportKind {
@@ -115,13 +122,14 @@ const NAME_SIZE_MAX: usize = 100;
 
 pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
     if args.kind != ImportKind::Carl {
-        return import_one(global, args, choose_kind(args)?, out);
+        let made = import_one(global, args, choose_kind(args)?, out)?;
+        return out.answer(&made);
     }
     carl::import(global, args, out)
 }
 
 /// Imports one source of a kind that is known.
-fn import_one(global: &Global, args: &Import, kind: SourceKind, out: &mut Out) -> Result {
+fn import_one(global: &Global, args: &Import, kind: SourceKind, out: &mut Out) -> Result<ImportAnswer> {
     let given = args.run.as_deref().map(|name| name.parse::<RunName>()).transpose();
     let given = given.map_err(|error| Failure::new(error.code(), error.to_string()))?;
     let pack = args.pack.as_deref().map(load).transpose()?;
@@ -182,7 +190,7 @@ fn import_one(global: &Global, args: &Import, kind: SourceKind, out: &mut Out) -
             }
         };
         let faults = RuleFaults { errors, ..RuleFaults::default() };
-        return out.answer(&answer(args, &plan, None, faults, changed));
+        return Ok(answer(args, &plan, None, faults, changed));
     }
     let name = plan.start.run.clone();
     let repo = context::write_store(global)?;
@@ -192,7 +200,7 @@ fn import_one(global: &Global, args: &Import, kind: SourceKind, out: &mut Out) -
     let of_pack = pack.as_ref().map(|pack| pack.pack.value());
     let mut plan = plan.redacted(args.redaction.redactor(&repo, &name, of_pack)?);
     let changed = plan.changed_lines(&mut source).map_err(|error| failure(args, &error, 0))?;
-    if !changed.is_empty() {
+    if !changed.is_empty() || !plan.is_exact(&mut source).map_err(|error| failure(args, &error, 0))? {
         plan = plan.with_exact(carl::keep_exact(&repo, &name, &mut source)?);
     }
     let progress = source.watched(global, "bytes recorded");
@@ -218,7 +226,7 @@ fn import_one(global: &Global, args: &Import, kind: SourceKind, out: &mut Out) -
             }
         }
     };
-    out.answer(&answer(args, &plan, Some(tip), found, changed))
+    Ok(answer(args, &plan, Some(tip), found, changed))
 }
 
 fn choose_kind(args: &Import) -> Result<SourceKind> {
@@ -304,14 +312,20 @@ impl Seek for Source {
     }
 }
 
+/// The text as far as a run can be named by it.
+fn clean_name(text: &str) -> String {
+    let clean: String =
+        text.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }).collect();
+    let mut name = clean.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned();
+    name.truncate(NAME_SIZE_MAX);
+    name
+}
+
 /// Makes a run id from the name of the file, or from its digest where it has none.
 fn made_name(args: &Import, source: &Source, plan: &ImportPlan) -> Result<RunName> {
     let stem = source.name.as_deref().map(|name| Path::new(name).file_stem().unwrap_or_default());
     let stem = stem.map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let clean: String =
-        stem.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }).collect();
-    let mut name = clean.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned();
-    name.truncate(NAME_SIZE_MAX);
+    let mut name = clean_name(&stem);
     if name.is_empty() {
         name = format!("import-{}", plan.sha256.short());
     }
@@ -347,11 +361,16 @@ fn check_new(args: &Import, store: &dyn Store, plan: &ImportPlan) -> Result<()> 
 }
 
 fn failure(args: &Import, error: &ImportError, settled: u64) -> Failure {
+    // What a source says may be a secret, also where it is refused.
+    let clean = |text: &str| match args.redaction.redactor_alone(None) {
+        Ok(redactor) => redactor.text(text).0,
+        Err(_) => text.to_owned(),
+    };
     let mut failure = match error {
         ImportError::Repository(_) | ImportError::Io(_) => {
             Failure::new(error.code(), error.to_string()).at("file", args.file.as_str())
         }
-        _ => Failure::new(error.code(), format!("{}: {error}", args.file)),
+        _ => Failure::new(error.code(), clean(&format!("{}: {error}", args.file))),
     };
     for (name, value) in error.place().into_iter().filter(|(_, value)| !value.is_empty()) {
         failure = failure.at(name, value);

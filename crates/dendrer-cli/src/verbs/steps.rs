@@ -69,17 +69,18 @@ pub(crate) fn run(global: &Global, args: &Steps, out: &mut Out) -> Result {
                         "DOT has no limit",
                         vec!["dendrer", "steps", run, "--compose", "trace", "--format", "dot"],
                     )
-                })
+                })?;
+                Ok(u8::from(made.is_broken()))
             }
             _ => out.answer(&answer),
         };
     }
     let mut answer = StepsAnswer::new(global.full, args.stats, traces.len() > 1);
     let mut stats = StepStats::default();
-    for trace in &traces {
+    for (trace, upto) in &traces {
         let mut printed = Ok(());
-        each_step(trace, &mut |step| {
-            let is_other = wanted.is_some_and(|wanted| wanted != step.step.action)
+        each_step((trace, *upto), &mut |step| {
+            let is_other = wanted.is_some_and(|wanted| step.action() != Some(wanted))
                 || args.trace.is_some() && args.trace != step.step.trace_id;
             if is_other {
                 return ControlFlow::Continue(());

@@ -336,11 +336,7 @@ fn hostile_chains_are_gaps_or_nothing() {
         for line in bad {
             assert!(marked.contains(line), "{name}: line {line} of {answer}");
         }
-        assert_eq!(
-            place.ok(&["export", name, "--format", "carl"]),
-            format!("{}\n", text.trim_end_matches('\n')),
-            "{name}"
-        );
+        assert_eq!(place.ok(&["export", name, "--format", "carl"]), *text, "{name}");
     }
     assert_eq!(
         place
@@ -395,10 +391,10 @@ fn the_exact_file_is_in_the_vault() {
         "--although",
         "intent",
         "--although",
-        "result",
+        "redaction",
     ]);
     assert!(erased.contains("erased  gone  the exact file in the vault"), "{erased}");
-    assert_eq!(place.run(&["export", "gone", "--format", "carl", "--exact"]).code, 3);
+    assert_eq!(place.run(&["export", "gone", "--format", "carl", "--exact"]).code, 6);
     assert_eq!(place.ok(&["export", "c", "--format", "carl", "--exact"]), text);
     assert_eq!(place.run(&["export", "c", "--format", "jsonl", "--exact"]).code, 2);
     // A second run has none in the vault.
@@ -510,4 +506,159 @@ fn a_directory_of_carl_is_imported_in_one_go() {
     assert!(ran.stderr.contains("2 of them were there already"), "{}", ran.stderr);
     std::fs::write(home.join("sessions/s3.json"), session(json!(2)).to_string()).unwrap();
     assert_eq!(place.run(&["import", "--kind", "carl", "carl/sessions/s3.json"]).code, 8);
+}
+
+/// A verb ends at the tick that is named, and answers say no more than the record does.
+#[test]
+fn answers_end_at_the_tick_and_know_what_is_withheld() {
+    let place = Place::with_store();
+    let lines = [
+        json!({"action": "gate_check", "name": "a", "output": {"allowed": false}}),
+        json!({"action": "gate_check", "name": "b", "output": "no idea"}),
+        json!({"action": "gate_check", "name": "c", "output": true, "success": false}),
+        json!({"action": "gate_check", "name": "d"}),
+        json!({"action": "payment", "name": "pay", "success": false, "phi": 0.5}),
+    ];
+    let found = record(&place, "d", "runtime", &lines);
+    // A check that says only its verdict failed if it denies; one that is not understood is no decision.
+    assert_eq!(found[0]["success"], false);
+    let log = place.ok(&["log", "d"]);
+    assert_eq!((log.matches("policy.decision").count(), log.matches("allow").count()), (1, 0), "{log}");
+    assert_eq!(steps(&place, "d@2").len(), 2);
+    assert_eq!(place.run(&["steps", "d@99"]).code, 3);
+    assert_eq!(place.run(&["assert", "d@1", "--holds", "size(steps) == 1"]).code, 0);
+    let answer: Value = serde_json::from_str(&place.ok(&["coherence", "d@4", "--json"])).unwrap();
+    assert_eq!(answer["items"], json!([]));
+    // An empty list that `exists` is asked of passes nothing either.
+    for gate in [
+        ["--predicate", "by_action(\"payment\").filter(s, s.name == \"deploy\").exists(s, !s.success)"],
+        ["--holds", "!(by_action(\"payment\").filter(s, s.name == \"no\").exists(s, true))"],
+    ] {
+        assert_eq!(place.run(&["assert", "d", gate[0], gate[1]]).code, 6, "{gate:?}");
+    }
+    for (withheld, gate) in [
+        ("/result", "by_action(\"payment\").all(s, s.success)"),
+        ("/action_type", "by_action(\"gate_check\").all(s, s.name != \"x\")"),
+        ("/intent", "by_action(\"gate_check\").all(s, s.name != \"x\")"),
+    ] {
+        place.ok(&["export", "d", "--withhold", withheld, "-o", "w.dnd"]);
+        assert_eq!(place.run(&["assert", "w.dnd", "--holds", gate]).code, 6, "{withheld}");
+        let ran = place.run(&["export", "w.dnd", "--format", "carl"]);
+        assert_eq!((ran.code, ran.stdout.as_str()), (6, ""), "{withheld}: {}", ran.stderr);
+    }
+}
+
+/// What a reader of a file may be told, and what not.
+#[test]
+fn files_are_what_they_were_or_it_is_said() {
+    let place = Place::with_store();
+    let write = |name: &str, bytes: &[u8]| std::fs::write(place.path().join(name), bytes).unwrap();
+    let mut chain = InteractionChain::new("c", Timestamp::from_ms(0));
+    for n in 0..3 {
+        chain.record(Step::new(
+            ActionType::ToolCall,
+            "get",
+            StepStamp::new((n + 1) << 40, Timestamp::from_ms(n)),
+        ));
+    }
+    let text = chain.to_jsonl();
+    let lines: Vec<&str> = text.lines().collect();
+    let without = |row: &str| {
+        let at = row.find(", \"prev_hash\"").unwrap();
+        row[..at].replace("\"get\"", "\"got\"") + "}"
+    };
+    // Rows without hashes behind rows that name each other, and a file with none at all.
+    let forged = [
+        [lines[0], lines[1], lines[2], &without(lines[3])].join("\n"),
+        [lines[0], lines[1], lines[2], lines[3], &without(lines[3]).replace("000000000003", "f")].join("\n"),
+        [lines[0], &without(lines[1])].join("\n"),
+    ];
+    for (n, text) in forged.iter().enumerate() {
+        write("forged.jsonl", text.as_bytes());
+        assert_eq!(place.run(&["verify", "forged.jsonl", "--profile", "carl"]).code, 4, "{n}");
+    }
+    // No newline at the end, a blank line, and a row that is cut inside a character.
+    let mut cut = text.clone().into_bytes();
+    cut.extend_from_slice(b"\n{\"action\": \"\xc3");
+    let blank = text.replacen('\n', "\n\n", 2);
+    for (name, bytes, is_plain) in
+        [("end", text.as_bytes(), true), ("blank", blank.as_bytes(), false), ("cut", &cut[..], false)]
+    {
+        write(&format!("{name}.jsonl"), bytes);
+        place.ok(&["import", "--kind", "carl", &format!("{name}.jsonl")]);
+        let args = ["export", name, "--format", "carl", "-o", "out"];
+        let exact = [&args[..], &["--exact"]].concat();
+        place.ok(if is_plain { &args[..] } else { &exact[..] });
+        assert_eq!(std::fs::read(place.path().join("out")).unwrap(), bytes, "{name}");
+    }
+    // Rows that carl-core reads: a truth of Python, an id that is a number.
+    let odd = [lines[0], r#"{"action": "tool_call", "name": "x", "success": 1, "session_id": 5}"#].join("\n");
+    write("odd.jsonl", odd.as_bytes());
+    place.ok(&["import", "--kind", "carl", "odd.jsonl"]);
+    assert_eq!(
+        (&steps(&place, "odd")[0]["action"], &steps(&place, "odd")[0]["success"]),
+        (&json!("tool_call"), &json!(true))
+    );
+    // Rows that cannot be read are no steps of any type, and no data for training.
+    write("bad.jsonl", [lines[0], "{\"a", "[1]", r#"{"action": "zzz", "name": "x"}"#].join("\n").as_bytes());
+    place.ok(&["import", "--kind", "carl", "bad.jsonl"]);
+    assert!(steps(&place, "bad").iter().all(|step| step["action"].is_null()));
+    assert_eq!(place.run(&["assert", "bad", "--holds", "size(by_action(\"llm_reply\")) >= 3"]).code, 6);
+    assert_eq!(place.ok(&["export", "bad", "--format", "training"]), "");
+    // A hash that was wrong stays wrong where its row is redacted; and no answer prints what was taken.
+    let token = format!("ghp_{}", "A1b2C3d4E5f6G7h8I9j0K1l2M3n4O5p6Q7r8");
+    let secret =
+        [lines[0].to_owned(), lines[1].replace("\"output\": null", &format!("\"output\": \"{token}\""))]
+            .join("\n");
+    write("secret.jsonl", secret.as_bytes());
+    for args in [["--json", "--on-gap", "mark"], ["--json", "--on-gap", "stop"]] {
+        let ran = place.run(&[&["import", "--kind", "carl", "secret.jsonl"][..], &args].concat());
+        assert!(!(ran.stdout + &ran.stderr).contains(&token), "{args:?}");
+    }
+    write("again.jsonl", place.ok(&["export", "secret", "--format", "carl"]).as_bytes());
+    assert_eq!(place.run(&["verify", "again.jsonl", "--profile", "carl"]).code, 4);
+    // Paths and ids.
+    assert_eq!(place.run(&["import", "--kind", "carl", "./missing.jsonl"]).code, 3);
+    // A reply names its step, and nothing is written of a chain that cannot be exported.
+    let ran = place.run_with(
+        &["commit", "--run", "e", "--json"],
+        b"{\"step\":{\"action\":\"external\",\"name\":\"x\"}}\n{\"step\":{\"action\":\"data_open\",\"name\":\"x\"}}\n",
+    );
+    assert_eq!(ran.stdout.matches("\"step_id\":").count(), 2, "{}", ran.stdout);
+    let ran = place.run(&["export", "e", "--format", "carl"]);
+    assert_eq!((ran.code, ran.stdout.as_str()), (5, ""));
+}
+
+/// A directory is imported as far as it goes: nothing is passed over because of its name.
+#[test]
+fn nothing_of_a_directory_is_lost() {
+    let place = Place::with_store();
+    let rooms = ["carl/interactions", "carl/sessions"];
+    rooms.iter().for_each(|room| std::fs::create_dir_all(place.path().join(room)).unwrap());
+    let write = |name: &str, text: &str| std::fs::write(place.path().join("carl").join(name), text).unwrap();
+    let mut chain = InteractionChain::new("c", Timestamp::from_ms(0));
+    let mut add = |n: u64| {
+        chain.record(Step::new(
+            ActionType::ToolCall,
+            "get",
+            StepStamp::new((n + 1) << 40, Timestamp::from_ms(n)),
+        ));
+        chain.to_jsonl() + "\n"
+    };
+    write("interactions/same.jsonl", &add(0));
+    write("interactions/0empty.jsonl", "");
+    write("sessions/same.json", r#"{"messages":[{"role":"user","content":"hi"}]}"#);
+    let ran = place.run(&["import", "--kind", "carl", "carl", "--json"]);
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(
+        (answer["items"].as_array().unwrap().len(), answer["failed"].as_array().unwrap().len()),
+        (2, 1)
+    );
+    assert_ne!(ran.code, 0);
+    assert_eq!(steps(&place, "same-2").len(), 1);
+    write("interactions/same.jsonl", &add(1));
+    std::fs::remove_file(place.path().join("carl/interactions/0empty.jsonl")).unwrap();
+    let answer: Value =
+        serde_json::from_str(&place.ok(&["import", "--kind", "carl", "carl", "--json"])).unwrap();
+    assert_eq!((&answer["there"], &answer["items"][0]["ticks"]), (&json!(1), &json!(2)), "{answer}");
 }

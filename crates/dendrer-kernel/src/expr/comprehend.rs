@@ -184,7 +184,7 @@ impl<'a, 'b> Machine<'a, 'b> {
                 Err(error) => return Err(located(error, node, &key)),
             }
         }
-        if is_empty && node.kind == Macro::All && self.budget.depth == 0 {
+        if is_empty && node.kind.is_test() && self.budget.depth == 0 {
             self.budget.is_vacuous = true;
         }
         Ok(())

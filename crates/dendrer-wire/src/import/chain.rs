@@ -6,7 +6,7 @@
 use std::io::Read;
 
 use dendrer::record::chain::{ROW, intent_of_row};
-use dendrer_chain::{ChainReader, ChainRow, RowFault, RowStepError};
+use dendrer_chain::{ChainReader, ChainRow, RowFault, RowStepError, RowValue};
 use dendrer_object::json::VALUE_SIZE_MAX;
 use dendrer_object::{Digest, Intent, Value};
 
@@ -21,6 +21,9 @@ pub(crate) const CHAIN: &str = "chain";
 
 /// The member of the run's metadata with the text of the header.
 pub(crate) const CHAIN_ROW: &str = "chain_row";
+
+/// The member of the run's metadata that is false where no newline ends the file.
+pub(crate) const CHAIN_NEWLINE: &str = "chain_newline";
 
 /// The member of the run's metadata with the exact bytes of a file out of which secrets were taken; they are in the vault.
 pub(crate) const EXACT: &str = "exact";
@@ -44,7 +47,9 @@ pub(super) fn items<R: Read>(
     }
     let fail = |error| ImportError::Json { error, at: Some("line 1".to_owned()), offset: Some(0) };
     let header = header.to_value().map_err(fail)?;
-    let meta = Value::record([(CHAIN, header), (CHAIN_ROW, Value::from(text))]);
+    let newline = (!bytes.ends_with(b"\n")).then(|| (CHAIN_NEWLINE, Value::from(false)));
+    let meta = [(CHAIN, header), (CHAIN_ROW, Value::from(text))].into_iter().chain(newline);
+    let meta = Value::record(meta);
     for (number, row) in reader.enumerate() {
         let at = At { list: "", number: number as u64 };
         let size = row.text.len();
@@ -74,7 +79,7 @@ pub(super) fn step(row: &ChainRow, at: At<'_>) -> Result<Step<'static>, ImportEr
         note(kind, at, row, format!("line {}: {fault}", row.line))
     });
     let notes: Vec<ImportNote> = notes.collect();
-    let value = row.value.as_ref().filter(|_| row.step.is_some()).map(|value| value.to_value());
+    let value = row.step.as_ref().map(|step| step_of(step, row).to_value());
     let (intent, refused) = match value {
         Some(Ok(value)) => match intent_of_row(&value, &row.text) {
             Ok(intent) => (intent, None),
@@ -88,6 +93,32 @@ pub(super) fn step(row: &ChainRow, at: At<'_>) -> Result<Step<'static>, ImportEr
     let mut step = Step::new(intent);
     step.notes = notes.into_iter().chain(refused).collect();
     Ok(step)
+}
+
+/// A step with the members that its row says, each of the kind that a step has.
+fn step_of(step: &dendrer_chain::Step, row: &ChainRow) -> RowValue {
+    let RowValue::Object(members) = step.to_row_as_is() else { unreachable!("a row is an object") };
+    let says = |name: &str| row.value.as_ref().is_some_and(|value| value.get(name).is_some());
+    // What a row lacks was filled to read it.
+    let is_said = |name: &dendrer_chain::RowText| match name.as_str() {
+        Some(name @ ("step_id" | "started_at" | "success")) => says(name),
+        _ => true,
+    };
+    RowValue::Object(members.into_iter().filter(|(name, _)| is_said(name)).collect())
+}
+
+/// Whether the rows of a file, each on a line, are its bytes: no line is blank, too large, or no text.
+pub(super) fn is_exact(bytes: &[u8]) -> bool {
+    let Ok(reader) = ChainReader::new(bytes) else { return false };
+    let mut text = reader.header_text().to_owned();
+    for row in reader {
+        if row.text.len() > ROW_SIZE_MAX {
+            return false;
+        }
+        text.push('\n');
+        text.push_str(&row.text);
+    }
+    text.as_bytes() == bytes.strip_suffix(b"\n").unwrap_or(bytes)
 }
 
 /// A row that is no step: its text alone.

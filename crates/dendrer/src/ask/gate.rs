@@ -7,7 +7,7 @@ use std::sync::LazyLock;
 
 use dendrer_chain::ActionType;
 use dendrer_kernel::expr::{Budget, Env, Expr, ExprError, Scope, Truth};
-use dendrer_object::{Code, Value};
+use dendrer_object::{Code, Value, tag};
 use regex::Regex;
 
 use crate::ask::steps::each_step;
@@ -88,8 +88,8 @@ pub struct JudgedGate {
 pub struct GateStep {
     /// The tick.
     pub tick: u64,
-    /// Its type.
-    pub action: ActionType,
+    /// Its type; `None` if it is not known.
+    pub action: Option<ActionType>,
     /// Its name.
     pub name: String,
     /// Whether it succeeded; `None` where nothing says it.
@@ -118,14 +118,17 @@ impl Gate {
     }
 
     fn asks_for(&self, step: &WitnessStep) -> bool {
-        self.reads_all || self.actions.contains(&step.step.action)
+        self.reads_all || step.action().is_none_or(|action| self.actions.contains(&action))
     }
 }
 
 fn scope(allow_empty: bool) -> Result<Scope, ExprError> {
-    let rate = "double(size(list.filter(s, s.success))) / double(size(list))";
-    // The rate of no steps is 1 in a chain; a gate that asks for it is uncertain.
-    let rate = if allow_empty { format!("size(list) == 0 ? 1.0 : {rate}") } else { rate.to_owned() };
+    // Steps of which it is not known do not count, as in `steps --stats`. The rate of no steps is 1 in a chain; a gate that asks for it
+    // is uncertain.
+    let known = "list.filter(s, type_of_success(s))";
+    let known = known.replace("type_of_success(s)", "s.success == true || s.success == false");
+    let rate = format!("double(size(list.filter(s, s.success == true))) / double(size({known}))");
+    let rate = if allow_empty { format!("size({known}) == 0 ? 1.0 : {rate}") } else { rate };
     Scope::new().root(STEPS).define("by_action", &["action"], "steps.filter(s, s.action == action)")?.define(
         "success_rate",
         &["list"],
@@ -133,15 +136,19 @@ fn scope(allow_empty: bool) -> Result<Scope, ExprError> {
     )
 }
 
-/// Asks gates of the end of a run.
-pub fn judge(trace: &Trace, gates: &[Gate], allow_empty: bool) -> Result<Vec<JudgedGate>, Error> {
+/// Asks gates of a run up to a tick.
+pub fn judge(
+    (trace, upto): (&Trace, u64),
+    gates: &[Gate],
+    allow_empty: bool,
+) -> Result<Vec<JudgedGate>, Error> {
     let mut values = Vec::new();
     let mut known: Vec<GateStep> = Vec::new();
     let mut asked: Vec<Vec<GateStep>> = vec![Vec::new(); gates.len()];
-    each_step(trace, &mut |recorded| {
+    each_step((trace, upto), &mut |recorded| {
         let step = GateStep {
             tick: recorded.tick,
-            action: recorded.step.action,
+            action: recorded.action(),
             name: recorded.step.name.clone(),
             success: recorded.success,
         };
@@ -153,18 +160,21 @@ pub fn judge(trace: &Trace, gates: &[Gate], allow_empty: bool) -> Result<Vec<Jud
         ControlFlow::Continue(())
     })?;
     let steps = Value::array(values);
-    let moment = trace.at(trace.tip())?;
+    let moment = trace.at(upto)?;
     let counters = moment.counters.to_value();
     let others = [(STEPS, &steps)];
     let env = Env { state: &moment.state, counters: Some(&counters), others: &others };
     let judged = gates.iter().zip(asked).map(|(gate, steps)| {
         let mut budget = Budget::new(BUDGET);
         let truth = gate.expr.holds(&env, &mut budget);
-        let missing = gate.actions.iter().find(|action| !known.iter().any(|step| step.action == **action));
+        let missing = gate
+            .actions
+            .iter()
+            .find(|action| !known.iter().any(|step| step.action.is_none_or(|one| one == **action)));
         let is_passed =
             |value: bool| if value == gate.holds { GateVerdict::Passed } else { GateVerdict::Failed };
         let hidden = gate.expr.hidden_counter(&moment.counters);
-        let verdict = match (truth, missing) {
+        let verdict = match (&truth, missing) {
             _ if hidden.is_some() => {
                 let what =
                     hidden.map(|hidden| format!("{} of tick {}", hidden.pointer.dotted(), hidden.tick));
@@ -174,12 +184,16 @@ pub fn judge(trace: &Trace, gates: &[Gate], allow_empty: bool) -> Result<Vec<Jud
             (_, None) if gate.reads_all && known.is_empty() && !allow_empty => {
                 GateVerdict::NoSteps("there is no step".to_owned())
             }
-            (Truth::True | Truth::False, _) if budget.is_vacuous() && !allow_empty => {
-                GateVerdict::NoSteps("it asks something of all of an empty list".to_owned())
+            (Truth::True | Truth::False, _)
+                if budget.is_vacuous()
+                    && !allow_empty
+                    && is_passed(matches!(truth, Truth::True)) == GateVerdict::Passed =>
+            {
+                GateVerdict::NoSteps("it would pass on an empty list".to_owned())
             }
             (Truth::True, _) => is_passed(true),
             (Truth::False, _) => is_passed(false),
-            (Truth::Uncertain(why), _) => GateVerdict::Uncertain(why.render(gate.expr.text())),
+            (Truth::Uncertain(why), _) => GateVerdict::Uncertain(why.to_string()),
             (Truth::Exhausted, _) => GateVerdict::Uncertain("it takes too many steps".to_owned()),
         };
         JudgedGate { expression: gate.expr.text().to_owned(), verdict, steps }
@@ -194,5 +208,9 @@ fn value_of(recorded: &WitnessStep) -> Value {
     members.set("tick", Value::from(recorded.tick));
     members.set("derived", Value::from(recorded.derived));
     members.set("success", recorded.success.map_or(Value::Null, Value::from));
+    // What is not known makes an expression that looks at it uncertain.
+    for name in &recorded.unknown {
+        members.set(name, tag::gap("withheld", ""));
+    }
     Value::Object(members)
 }

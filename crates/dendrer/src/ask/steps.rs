@@ -11,9 +11,12 @@ use crate::error::Error;
 use crate::run::witness::WitnessStep;
 use crate::trace::Trace;
 
-/// Calls `f` with each step of a run, in the order of ticks, up to where the trace ends.
-pub fn each_step(trace: &Trace, f: &mut dyn FnMut(WitnessStep) -> ControlFlow<()>) -> Result<(), Error> {
-    trace.for_each(1, trace.tip(), &mut |_, record| match WitnessStep::of(&record) {
+/// Calls `f` with each step of a run, in the order of ticks, up to a tick.
+pub fn each_step(
+    (trace, upto): (&Trace, u64),
+    f: &mut dyn FnMut(WitnessStep) -> ControlFlow<()>,
+) -> Result<(), Error> {
+    trace.for_each(1, upto, &mut |_, record| match WitnessStep::of(&record) {
         Some(step) => f(step),
         None => ControlFlow::Continue(()),
     })
@@ -51,9 +54,10 @@ impl ActionStats {
 pub struct StepStats(BTreeMap<ActionType, ActionStats>);
 
 impl StepStats {
-    /// Counts one.
+    /// Counts one, if its type is known.
     pub fn count(&mut self, step: &WitnessStep) {
-        let stats = self.0.entry(step.step.action).or_default();
+        let Some(action) = step.action() else { return };
+        let stats = self.0.entry(action).or_default();
         stats.count += 1;
         stats.failed += u64::from(step.success == Some(false));
         stats.succeeded += u64::from(step.success == Some(true));
@@ -125,12 +129,15 @@ pub struct Coherence {
 }
 
 /// Reads the coherence of runs.
-pub fn coherence(traces: &[Trace]) -> Result<Coherence, Error> {
+pub fn coherence(traces: &[(Trace, u64)]) -> Result<Coherence, Error> {
     let mut found = Coherence::default();
     let mut means: BTreeMap<String, [Mean; 4]> = BTreeMap::new();
-    for trace in traces {
-        each_step(trace, &mut |recorded| {
+    for (trace, upto) in traces {
+        each_step((trace, *upto), &mut |recorded| {
             let step = &recorded.step;
+            if recorded.action().is_none() {
+                return ControlFlow::Continue(());
+            }
             if step.phi.is_some() || step.kuramoto_r.is_some() {
                 found.items.push(CoherencePoint {
                     run: trace.name().clone(),
@@ -180,7 +187,7 @@ pub struct CoherenceSummary {
 }
 
 /// Reads the end of the trajectory of a run.
-pub fn coherence_summary(trace: &Trace) -> Result<CoherenceSummary, Error> {
+pub fn coherence_summary(trace: (&Trace, u64)) -> Result<CoherenceSummary, Error> {
     let (mut phi, mut found) = (Mean::default(), CoherenceSummary::default());
     each_step(trace, &mut |recorded| {
         let output = &recorded.step.output;
@@ -248,13 +255,14 @@ struct Joined {
 }
 
 /// Joins the steps of runs. A step that a fork shares with its parent is one step.
-pub fn compose(traces: &[Trace], by: ComposeBy) -> Result<Composition, Error> {
+pub fn compose(traces: &[(Trace, u64)], by: ComposeBy) -> Result<Composition, Error> {
     let mut steps: Vec<Joined> = Vec::new();
     let mut seen = BTreeSet::new();
-    for trace in traces {
-        trace.for_each(1, trace.tip(), &mut |tick, record| {
+    for (trace, upto) in traces {
+        trace.for_each(1, *upto, &mut |tick, record| {
             if seen.insert(record.id())
-                && let Some(WitnessStep { step, .. }) = WitnessStep::of(&record)
+                && let Some(WitnessStep { step, .. }) =
+                    WitnessStep::of(&record).filter(|one| one.action().is_some())
             {
                 let place = StepPlace { run: trace.name().clone(), tick, step_id: step.step_id };
                 steps.push(Joined { place, parent: step.parent_id, trace: step.trace_id });
@@ -356,11 +364,14 @@ pub struct TrainingDatum {
 
 /// Calls `f` with each datum of a run: replies of models and tool calls, in the order of ticks. A reward that names a step is that
 /// step's; one that names none is of all steps since the reward before it.
-pub fn each_datum(trace: &Trace, f: &mut dyn FnMut(TrainingDatum) -> ControlFlow<()>) -> Result<(), Error> {
+pub fn each_datum(
+    trace: (&Trace, u64),
+    f: &mut dyn FnMut(TrainingDatum) -> ControlFlow<()>,
+) -> Result<(), Error> {
     let mut named: HashMap<String, RowValue> = HashMap::new();
     let mut unnamed: Vec<(u64, RowValue)> = Vec::new();
     each_step(trace, &mut |recorded| {
-        if recorded.step.action == ActionType::Reward {
+        if recorded.action() == Some(ActionType::Reward) {
             let output = recorded.step.output;
             match recorded.step.parent_id {
                 Some(parent) => drop(named.insert(parent, output)),
@@ -370,7 +381,7 @@ pub fn each_datum(trace: &Trace, f: &mut dyn FnMut(TrainingDatum) -> ControlFlow
         ControlFlow::Continue(())
     })?;
     each_step(trace, &mut |recorded| {
-        if !matches!(recorded.step.action, ActionType::LlmReply | ActionType::ToolCall) {
+        if !matches!(recorded.action(), Some(ActionType::LlmReply | ActionType::ToolCall)) {
             return ControlFlow::Continue(());
         }
         let next = unnamed.partition_point(|(tick, _)| *tick < recorded.tick);

@@ -40,7 +40,9 @@ pub(crate) fn intent_of_line(
     let action = check(step)?;
     let type_name = match action {
         // Who may write a decision writes a check as one.
-        ActionType::GateCheck => transition_of(action, authors(DECISION)),
+        ActionType::GateCheck if decided(step).is_some() => transition_of(action, authors(DECISION)),
+        // A verdict that is not understood, or contradicts `success`, is no decision.
+        ActionType::GateCheck => transition_of(action, Author::Agent),
         _ => transition_of(action, Author::Runtime),
     };
     let mut members = object.clone();
@@ -139,7 +141,7 @@ fn check(step: &Object) -> Result<ActionType, IntentError> {
             return fault(&format!("/step/{name}"), "this is a number");
         }
     }
-    if !matches!(step.get("success"), None | Some(Value::Bool(_))) {
+    if !matches!(step.get("success"), None | Some(Value::Bool(_) | Value::Null)) {
         return fault("/step/success", "success is true or false");
     }
     match step.get("started_at") {
@@ -165,7 +167,11 @@ fn members_of(step: &Object, action: ActionType, type_name: &str) -> (Vec<(&'sta
     for name in nulls {
         rest.remove(&name);
     }
-    let success = rest.get("success").and_then(Value::as_bool).unwrap_or(true);
+    let said = rest.get("success").and_then(Value::as_bool);
+    // A check that says its verdict alone succeeded if it allows.
+    let decided = if action == ActionType::GateCheck { decided(step) } else { None };
+    let success = said.or(decided).unwrap_or(true);
+    rest.set("success", Value::from(success));
     if success {
         rest.remove("success");
     }
@@ -186,8 +192,7 @@ fn members_of(step: &Object, action: ActionType, type_name: &str) -> (Vec<(&'sta
             made.extend([("action", Value::Object(call)), ("result", Value::Object(result))]);
         }
         DECISION if action == ActionType::GateCheck => {
-            let allowed = verdict(rest.get("output")).unwrap_or(success);
-            let decision = if allowed { "allow" } else { "deny" };
+            let decision = if success { "allow" } else { "deny" };
             made.push(("policy", Value::record([("decision", Value::from(decision))])));
         }
         _ => {}
@@ -195,10 +200,21 @@ fn members_of(step: &Object, action: ActionType, type_name: &str) -> (Vec<(&'sta
     (made, rest)
 }
 
+/// What a check decided; `None` if it does not say so, or says two things.
+fn decided(step: &Object) -> Option<bool> {
+    let success = step.get("success").and_then(Value::as_bool);
+    match (step.get("output").filter(|output| **output != Value::Null), success) {
+        (None, success) => success,
+        (Some(output), None) => verdict(output),
+        (Some(output), Some(success)) => verdict(output).filter(|allowed| *allowed == success),
+    }
+}
+
 /// What the output of a check says: `true`, `{"allowed": true}`, `"allow"`, or their opposites; `None` if it says none of these.
-fn verdict(output: Option<&Value>) -> Option<bool> {
-    let output = output?;
-    let said = ["allowed", "allow", "decision", "verdict"].iter().find_map(|name| output.get(name));
+fn verdict(output: &Value) -> Option<bool> {
+    let said = ["allowed", "allow", "granted", "passed", "decision", "verdict"]
+        .iter()
+        .find_map(|name| output.get(name));
     match said.unwrap_or(output) {
         Value::Bool(is) => Some(*is),
         Value::String(word) => match &**word {

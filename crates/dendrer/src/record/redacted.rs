@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use dendrer_kernel::step::Start;
 use dendrer_object::delta::{Delta, Op};
+use dendrer_object::record::{Body, Record, Seed, cut};
 use dendrer_object::value::Object;
 use dendrer_object::{Intent, Pointer, REDACTION, Value};
 
@@ -58,6 +59,16 @@ pub fn fork(redactor: &Redactor, about: &Object, set: &Delta) -> (Object, Delta,
     let about = made.as_object().cloned().unwrap_or_default();
     let set = pass.delta(set);
     (about, set, sealed(redactor, &pass.taken))
+}
+
+/// A record as an answer shows it, without its secrets; no store has it.
+pub fn shown(redactor: &Redactor, record: &Record) -> Record {
+    let (content, taken) = redactor.value(&record.content());
+    let Some(members) = content.as_object().filter(|_| !taken.is_empty()) else { return record.clone() };
+    let made = Body::commit(cut(members), Seed([0; 16]));
+    let made = made.and_then(|body| Record::seal(record.header().clone(), body));
+    // What cannot be sealed again is shown as nothing.
+    made.unwrap_or_else(|_| record.without(&[Pointer::root()]))
 }
 
 /// Any value without its secrets.

@@ -106,18 +106,63 @@ pub struct WitnessStep {
     pub success: Option<bool>,
     /// The text of the row, if it was imported.
     pub row: Option<Arc<str>>,
-    /// Whether parts of the transition are erased or withheld, so that the step lacks them.
-    pub is_partial: bool,
+    /// Members of the step that are not known: erased or withheld, or of a row that cannot be read. With `action` among them it is not
+    /// known of which type the step is.
+    pub unknown: Vec<&'static str>,
+}
+
+/// Members of a step by the field of the transition that has them.
+const HELD_BY: [(&str, &[&str]); 5] = [
+    ("action_type", &["action"]),
+    ("action", &["name", "input"]),
+    ("result", &["output", "success"]),
+    ("policy", &["output", "success"]),
+    (
+        "intent",
+        &[
+            "name",
+            "input",
+            "output",
+            "success",
+            "started_at",
+            "duration_ms",
+            "parent_id",
+            "step_id",
+            "session_id",
+            "trace_id",
+            "phi",
+            "kuramoto_r",
+            "channel_coherence",
+        ],
+    ),
+];
+
+/// The members of a step that fields of the record hold which are erased or withheld.
+fn unknown_of(record: &Record) -> Vec<&'static str> {
+    let mut unknown: Vec<&'static str> = Vec::new();
+    for field in record.body().fields().iter().filter(|field| record.body().text(field).is_none()) {
+        let first = field.pointer.tokens().next().map(|token| token.into_owned()).unwrap_or_default();
+        let held = HELD_BY.iter().find(|(name, _)| *name == first).map_or(&[][..], |(_, held)| *held);
+        unknown.extend(held);
+    }
+    unknown.sort_unstable();
+    unknown.dedup();
+    unknown
 }
 
 impl WitnessStep {
+    /// The type of the step; `None` if it is not known.
+    pub fn action(&self) -> Option<ActionType> {
+        (!self.unknown.contains(&"action")).then_some(self.step.action)
+    }
+
     /// Reads a transition; `None` for a record of another kind.
     pub fn of(record: &Record) -> Option<WitnessStep> {
         let header = record.header();
         let tick = header.tick?;
         let type_name = header.type_name.as_ref()?;
         let content = record.content();
-        let is_partial = record.body().fields().iter().any(|field| record.body().text(field).is_none());
+        let mut unknown = unknown_of(record);
         let said = content.get("intent");
         let own = content.get(ACTION_TYPE).and_then(Value::as_str).and_then(|name| name.parse().ok());
         let action = own.unwrap_or_else(|| action_of(type_name.as_str(), header.author));
@@ -125,7 +170,8 @@ impl WitnessStep {
             StepStamp { step_id: record.id().hex()[..12].to_owned(), started_at: StartedAt::of(header.ts) };
         let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
         let description = text(said.and_then(|said| said.get("description")));
-        let tool = text(content.get("action").and_then(|action| action.get("tool")));
+        let tool = content.get("action").and_then(|action| action.get("tool"));
+        let tool = text(tool).or_else(|| marker_of(tool));
         let name = match action {
             ActionType::ToolCall | ActionType::CliCmd | ActionType::Payment => tool,
             ActionType::External => tool.filter(|_| type_name.as_str() == RESULT),
@@ -134,10 +180,10 @@ impl WitnessStep {
         };
         let name = name.unwrap_or_else(|| type_name.as_str().to_owned());
         let mut step = Step::new(action, &name, stamp);
-        let row = |value: Option<&Value>| value.map_or(RowValue::Null, RowValue::of);
+        let of_row = |value: Option<&Value>| value.map_or(RowValue::Null, RowValue::of);
         let result = content.get("result");
-        step.input = row(content.get("action").and_then(|action| action.get("params")));
-        step.output = row(result.and_then(|result| result.get("output")));
+        step.input = of_row(content.get("action").and_then(|action| action.get("params")));
+        step.output = of_row(result.and_then(|result| result.get("output")));
         let decision = content.get("policy").and_then(|policy| policy.get("decision"));
         let mut success = match (result.and_then(|result| result.get("status")), decision) {
             (Some(status), _) => status.as_str().map(|status| matches!(status, "ok" | "success")),
@@ -155,22 +201,32 @@ impl WitnessStep {
                 let said = description.map_or(RowValue::Null, |text| RowValue::from(&*text));
                 match action {
                     ActionType::UserInput => step.input = said,
-                    ActionType::GateCheck => step.output = row(decision),
+                    ActionType::GateCheck => step.output = of_row(decision),
                     ActionType::LlmReply | ActionType::MemoryWrite => step.output = said,
                     _ => {}
                 }
             }
         }
+        if unknown.contains(&"success") {
+            success = None;
+        }
+        let row = said.and_then(|said| said.get(ROW)).and_then(Value::as_str).map(Arc::from);
+        // A row that cannot be read may have been a step of any type.
+        if row.is_some() && own.is_none() {
+            success = None;
+            unknown = HELD_BY.iter().flat_map(|(_, held)| held.iter().copied()).collect();
+            unknown.sort_unstable();
+            unknown.dedup();
+        }
         step.success = success.unwrap_or(true);
-        Some(WitnessStep {
-            tick,
-            derived: own.is_none(),
-            step,
-            success,
-            row: said.and_then(|said| said.get(ROW)).and_then(Value::as_str).map(Arc::from),
-            is_partial,
-        })
+        Some(WitnessStep { tick, derived: own.is_none(), step, success, row, unknown })
     }
+}
+
+/// What a text shows that was redacted as a whole.
+fn marker_of(value: Option<&Value>) -> Option<String> {
+    let kind = value?.get("$redacted")?.get("kind")?.as_str()?;
+    Some(format!("<redacted:{kind}>"))
 }
 
 /// Fills a step with what is at `intent.step`.

@@ -7,6 +7,7 @@ use dendrer::Repo;
 use dendrer::run::witness::EXACT;
 use dendrer_chain::check_chain_id;
 use dendrer_object::{Code, RunName, Value, json};
+use dendrer_view::import::{ImportAnswer, ImportsAnswer};
 use dendrer_wire::import::SourceKind;
 
 use super::{Import, Source, import_one};
@@ -23,7 +24,8 @@ const SESSIONS: &str = "sessions";
 pub(super) fn import(global: &Global, args: &Import, out: &mut Out) -> Result {
     let path = find(&args.file)?;
     if !path.is_dir() {
-        return one(global, args, &path, out);
+        let made = one(global, args, &path, out)?;
+        return out.answer(&made);
     }
     if args.run.is_some() || args.index.is_some() {
         return Err(Failure::new(Code::E0106, "--run and --index are for one file, and this is a directory"));
@@ -33,24 +35,36 @@ pub(super) fn import(global: &Global, args: &Import, out: &mut Out) -> Result {
         let message = format!("{} has no chains in {CHAINS} and no sessions in {SESSIONS}", path.display());
         return Err(Failure::new(Code::E0108, message));
     }
-    let (mut worst, mut there) = (0, 0);
+    let mut answer = ImportsAnswer::default();
     for file in found {
-        match one(global, args, &file, out) {
-            Ok(code) => worst = worst.max(code),
+        match one_of_many(global, args, &file, out) {
+            Ok(made) => answer.made.push(made),
             // What is in the store already is passed over.
-            Err(failure) if [Code::E0214, Code::E0111].contains(&failure.code) => there += 1,
+            Err(failure) if failure.code == Code::E0214 => answer.there += 1,
             Err(failure) => {
-                return Err(failure.note(format!("{there} were there already; what came before stays")));
+                answer.failed.push((file.display().to_string(), failure.code, failure.message.into()))
             }
         }
     }
-    if there > 0 {
-        out.say(format!("{there} of them were there already"));
-    }
-    Ok(worst)
+    out.answer(&answer)
 }
 
-fn one(global: &Global, args: &Import, path: &Path, out: &mut Out) -> Result {
+/// As [`one`], under another name where another run has the name of the file.
+fn one_of_many(global: &Global, args: &Import, path: &Path, out: &mut Out) -> Result<ImportAnswer> {
+    let mut named = args.clone();
+    let stem = path.file_stem().unwrap_or_default().to_string_lossy().into_owned();
+    for number in 2.. {
+        match one(global, &named, path, out) {
+            Err(failure) if failure.code == Code::E0111 && number < 1_000 => {
+                named.run = Some(super::clean_name(&format!("{stem}-{number}")));
+            }
+            made => return made,
+        }
+    }
+    unreachable!("the last number returns")
+}
+
+fn one(global: &Global, args: &Import, path: &Path, out: &mut Out) -> Result<ImportAnswer> {
     let mut args = Import { file: path.display().to_string(), ..args.clone() };
     if path.extension().is_none_or(|extension| extension != "json") {
         return import_one(global, &args, SourceKind::Chain, out);
@@ -65,6 +79,13 @@ fn find(named: &str) -> Result<PathBuf> {
     let path = PathBuf::from(named);
     if named == "-" || path.exists() {
         return Ok(path);
+    }
+    // A path that is mistyped is a file that is missing; an id has no path in it.
+    let is_path = path.is_absolute()
+        || named.starts_with("./")
+        || [".jsonl", ".json"].iter().any(|end| named.ends_with(end));
+    if is_path {
+        return Err(Failure::new(Code::E0108, format!("there is no file {named}")));
     }
     check_chain_id(named).map_err(|error| Failure::new(Code::E0461, error.to_string()))?;
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default().join(".carl");
@@ -106,6 +127,7 @@ fn check_session(path: &Path) -> Result<()> {
         .map_err(|error| Failure::new(error.code(), error.to_string()).at("file", name.as_str()))?;
     match session.get("schema_version") {
         None => Ok(()),
+        Some(Value::Null) => Ok(()),
         Some(version) if version.as_str() == Some("1") || version.as_u64() == Some(1) => Ok(()),
         Some(version) => {
             let message = format!("{name}: schema_version {version} is not known; 1 is");
