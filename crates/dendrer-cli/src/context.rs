@@ -157,6 +157,11 @@ pub(crate) fn not_found(failure: Failure, store: &dyn Store) -> Failure {
     }
 }
 
+/// A text of the command line as it is recorded: without its secrets, by the rules of the store.
+pub(crate) fn clean(global: &Global, text: &str) -> Result<String> {
+    Ok(read_repo(global)?.0.redactor(None)?.text(text).0)
+}
+
 /// Opens runs, each with the tick up to which it is read: its place if one is named, else its end.
 pub(crate) fn traces(global: &Global, runs: &[String], out: &mut Out) -> Result<Vec<(Trace, u64)>> {
     let mut traces = Vec::with_capacity(runs.len());

@@ -7,6 +7,7 @@ use dendrer::kernel::sealed;
 use dendrer::kernel::step::STILL_VIOLATED;
 use dendrer::kernel::unknown::made_by;
 use dendrer::lines::{FailedLine, LinesTally, Reply, TurnedLine};
+use dendrer::record::chain;
 use dendrer_object::text::nearest;
 use dendrer_object::{ACTION_TYPE, Code, Record, RunName, Value};
 
@@ -227,7 +228,7 @@ fn noted_member(noted: &[Record]) -> Option<(&'static str, Value)> {
 /// The reason of a refusal with its sentence.
 fn told(reason: &Value, refusal: &Record) -> Value {
     let kept = ["claimed_author", "code", "path"].map(|name| Some((name, reason.get(name)?.clone())));
-    let message = sealed::refused(&refusal.content()).map(|words| ("message", Value::from(words)));
+    let message = chain::refused(&refusal.content()).map(|words| ("message", Value::from(words)));
     Value::record(kept.into_iter().flatten().chain(message))
 }
 
@@ -267,7 +268,7 @@ fn line(reply: &Reply, dry_run: bool) -> String {
             let reason = refusal.body().value("/reason").unwrap_or(Value::Null);
             let part =
                 |name: &str| reason.get(name).and_then(Value::as_str).map(quote::escape).unwrap_or_default();
-            let message = sealed::refused(&refusal.content()).map(|words| quote::escape(&words));
+            let message = chain::refused(&refusal.content()).map(|words| quote::escape(&words));
             let message = message.unwrap_or_default();
             let code = part("code");
             let name = type_name(refusal);

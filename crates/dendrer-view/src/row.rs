@@ -2,6 +2,7 @@
 
 use dendrer::kernel::sealed;
 use dendrer::kernel::unknown::made_by;
+use dendrer::record::chain;
 use dendrer_object::Value;
 use dendrer_object::record::{Kind, Record};
 
@@ -54,7 +55,7 @@ pub fn row(record: &Record) -> Row {
 fn summary(content: &Value) -> String {
     let at = |outer: &str, inner: &str| content.get(outer).and_then(|value| value.get(inner));
     let mut parts: Vec<String> = Vec::new();
-    if let Some(message) = sealed::refused(content) {
+    if let Some(message) = chain::refused(content) {
         parts.push(quote::escape(&message));
     }
     if let Some(decision) = at("policy", "decision").and_then(Value::as_str) {

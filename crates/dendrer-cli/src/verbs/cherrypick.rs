@@ -73,7 +73,8 @@ pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
     let candidate = Candidate::read(&trace, tick)?;
     let target = source.trace_through(&counted, &into)?;
     let mut pick = candidate.check(&target, target.tip())?;
-    pick.reason = args.reason.as_deref().map(Into::into);
+    pick.reason =
+        args.reason.as_deref().map(|text| context::clean(global, text)).transpose()?.map(Into::into);
     let (into, tip) = (target.name(), target.tip());
     // A dry run asks the door as well, and nothing is written.
     let repo = context::target(global, &source, args.dry_run)?;

@@ -78,7 +78,7 @@ pub(crate) fn run(global: &Global, verb: &ConflictsVerb, out: &mut Out) -> Resul
             let resolution = Resolution {
                 path: state_path(&args.path)?,
                 take: take(&args.take),
-                reason: args.reason.as_str().into(),
+                reason: context::clean(global, &args.reason)?.into(),
                 agent: args.agent.as_str().into(),
             };
             let refused = |error| not_resolved(&args.run, &args.path, error);

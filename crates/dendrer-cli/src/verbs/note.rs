@@ -36,7 +36,8 @@ pub(crate) fn run(global: &Global, args: &NoteArgs, out: &mut Out) -> Result {
             return Err(failure.note("nothing was changed"));
         }
         (Some(at), Some(text)) => {
-            let note = CasebookNote { at: at.clone(), text: text.clone(), by: args.by.clone() };
+            let note =
+                CasebookNote { at: at.clone(), text: context::clean(global, text)?, by: args.by.clone() };
             Some(context::write_down(global, |store, world| casebook::note(store, &note, world))?)
         }
         _ => None,

@@ -87,7 +87,8 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
     let is_dry = args.plan || args.dry_run;
     let name = new_name(args.new.as_deref(), &format!("{}-rebase", source.name()), &**reader.store())?;
     let mut terms = RebaseTerms::new(name);
-    terms.reason = args.reason.as_deref().map(Into::into);
+    terms.reason =
+        args.reason.as_deref().map(|text| context::clean(global, text)).transpose()?.map(Into::into);
     terms.stop_on_effectful = args.stop_on.contains(&StopOn::Effectful);
     terms.stop_on_context = args.stop_on.contains(&StopOn::Context);
     terms.keep = !is_dry;

@@ -92,6 +92,7 @@ fn act(global: &Global, act: &RunsAct, out: &mut Out) -> Result {
         return Err(Failure::new(Code::E0106, "a run is dropped as a whole: name it without a tick")
             .note("nothing was changed"));
     }
+    let reason = &reason.as_deref().map(|text| context::clean(global, text)).transpose()?;
     let recorded = context::write_down(global, |store, world| match undo {
         true => casebook::undrop_run(store, &at.run, by, world),
         false => {

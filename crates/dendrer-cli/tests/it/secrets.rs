@@ -164,3 +164,19 @@ fn profiles_packs_and_tags() {
     );
     assert_eq!(place.run(&["commit", "--run", "d", "--redact", "some"]).code, 2);
 }
+
+/// Notes and reasons of the command line are recorded without their secrets.
+#[test]
+fn notes_and_reasons_pass_redaction() {
+    let place = Place::with_store();
+    for run in ["a", "b"] {
+        let line = b"{\"type\":\"plan.update\",\"agent\":\"x\",\"intent\":{\"description\":\"d\"}}\n";
+        assert_eq!(place.run_with(&["commit", "--run", run], line).code, 0);
+    }
+    let secret = pat(7);
+    place.ok(&["note", "a@1", &format!("the key was {secret}")]);
+    place.ok(&["runs", "drop", "a", "--reason", &format!("it has {secret}")]);
+    for args in [vec!["note"], vec!["runs", "--all", "--json"]] {
+        assert!(!place.ok(&args).contains(&secret), "{args:?}");
+    }
+}

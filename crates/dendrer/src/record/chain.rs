@@ -4,6 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use dendrer_chain::{ActionType, StartedAt, StepStamp};
+use dendrer_kernel::sealed;
 use dendrer_object::intent::IntentError;
 use dendrer_object::record::{Author, Seed};
 use dendrer_object::value::Object;
@@ -90,6 +91,13 @@ fn runtime(type_name: &str) -> Author {
         RESULT | DECISION => Author::Runtime,
         _ => Author::Agent,
     }
+}
+
+/// The sentence on a refusal, from its content ([`sealed::refused`]). What is wrong with a line that is no step shows in the line itself.
+pub fn refused(content: &Value) -> Option<String> {
+    let line = content.get("line").filter(|line| line.get(STEP).is_some());
+    let error = line.and_then(|line| intent_of_line(line, None, runtime).err());
+    error.map(|error| error.message).or_else(|| sealed::refused(content))
 }
 
 /// An imported row as a transition at its own tick: it happened, so its author is the runtime where the type is the runtime's.
