@@ -9,6 +9,7 @@ mod bisect;
 mod cherrypick;
 mod coherence;
 mod commit;
+mod commitments;
 mod compare;
 mod completions;
 mod conflicts;
@@ -251,6 +252,14 @@ table! {
         ConflictsVerb::Show { .. } => pages("conflicts show", "conflicts"),
         ConflictsVerb::Resolve(_) => flows("conflicts resolve", "resolved"),
     } => conflicts::run;
+    /// What the agent of a run is bound to, why, and until when
+    #[command(
+        after_help = "Examples:\n  dendrer commitments logistics-run-47\n  dendrer commitments logistics-run-47@12 --status active"
+    )]
+    Commitments(commitments::CommitmentsVerb): |verb| match verb.act {
+        None => pages("commitments", "commitments").again(),
+        Some(_) => pages("commitments why", "commitment-why").again(),
+    } => commitments::run;
     /// How two agents of a run parted: common ancestor, what each did since, what differs
     #[command(
         after_help = "Examples:\n  dendrer compare logistics-run-47:router logistics-run-47:feed-reader\n  dendrer compare logistics-run-47:router logistics-run-47:feed-reader --profile cfd"

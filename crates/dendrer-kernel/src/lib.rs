@@ -5,6 +5,7 @@
 pub mod cases;
 pub mod causal;
 pub mod chain_rules;
+pub mod commitment;
 pub mod contract;
 pub mod counters;
 pub mod expr;

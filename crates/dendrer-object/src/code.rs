@@ -123,6 +123,7 @@ codes! {
     E0445 "no_conflict",
     E0446 "settled",
     E0447 "open_source",
+    E0454 "derived_member",
     E0461 "not_a_chain_id",
     E0462 "row_hash",
     E0463 "extension_step",

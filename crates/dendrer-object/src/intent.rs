@@ -98,6 +98,10 @@ const KNOWN: &[&str] = &[
     "effect",
     "fork_type",
     "links",
+    "evidence",
+    "commitments",
+    "edges",
+    "closes",
     BASE,
     KEY,
     READS,
@@ -367,6 +371,14 @@ fn read_members(object: &Object) -> Result<Vec<(Arc<str>, Value)>, IntentError> 
             Value::Array(items) if items.is_empty() => {}
             Value::Array(_) => members.push(("anomalies".into(), value.clone())),
             _ => return error("/anomalies", "anomalies is a list"),
+        }
+    }
+    for name in ["evidence", "commitments", "edges", "closes"] {
+        match object.get(name) {
+            None => {}
+            Some(Value::Array(items)) if items.is_empty() => {}
+            Some(value @ Value::Array(_)) => members.push((name.into(), value.clone())),
+            Some(_) => return error(&format!("/{name}"), format!("{name} is a list")),
         }
     }
     check_words_inside(&members)?;

@@ -15,6 +15,7 @@ pub mod cherrypick;
 pub mod closed;
 pub mod codes;
 pub mod commit;
+pub mod commitments;
 pub mod compare;
 pub mod conflicts;
 pub mod contract;

@@ -13,6 +13,8 @@ pub const SCHEMAS: &[(&str, &str)] = &[
     ("bisect-all", include_str!("../schemas/bisect-all.json")),
     ("cherrypick", include_str!("../schemas/cherrypick.json")),
     ("commit", include_str!("../schemas/commit.json")),
+    ("commitment-why", include_str!("../schemas/commitment-why.json")),
+    ("commitments", include_str!("../schemas/commitments.json")),
     ("compare", include_str!("../schemas/compare.json")),
     ("conflicts", include_str!("../schemas/conflicts.json")),
     ("contract", include_str!("../schemas/contract.json")),

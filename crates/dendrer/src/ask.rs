@@ -4,6 +4,7 @@
 //! [`bisect`]. Text and documents of the answers are made by `dendrer-view`.
 
 pub mod bisect;
+pub mod commitments;
 pub mod compare;
 pub mod contract;
 pub mod contributors;

@@ -11,6 +11,7 @@ mod causes;
 mod chains;
 mod cherrypick;
 mod commit;
+mod commitments;
 mod contract;
 mod corpus;
 mod crash;

@@ -4,7 +4,7 @@ use std::borrow::Cow;
 use std::sync::Arc;
 
 use dendrer_chain::{ActionType, StartedAt, StepStamp};
-use dendrer_kernel::sealed;
+use dendrer_kernel::{commitment, sealed};
 use dendrer_object::intent::IntentError;
 use dendrer_object::record::{Author, Seed};
 use dendrer_object::value::Object;
@@ -97,7 +97,15 @@ fn runtime(type_name: &str) -> Author {
 pub fn refused(content: &Value) -> Option<String> {
     let line = content.get("line").filter(|line| line.get(STEP).is_some());
     let error = line.and_then(|line| intent_of_line(line, None, runtime).err());
-    error.map(|error| error.message).or_else(|| sealed::refused(content))
+    let error = error.map(|error| error.message).or_else(|| {
+        let reason = content.get("reason")?;
+        let is_line = reason.get("cause").and_then(Value::as_str) == Some("schema_mismatch");
+        let line = content.get("line").filter(|_| is_line)?;
+        // A line that is no intent at all is told by what an intent is.
+        Intent::from_value(line, None).ok()?;
+        commitment::check(line).err().map(|fault| fault.message)
+    });
+    error.or_else(|| sealed::refused(content))
 }
 
 /// An imported row as a transition at its own tick: it happened, so its author is the runtime where the type is the runtime's.

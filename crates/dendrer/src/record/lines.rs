@@ -11,6 +11,7 @@ use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
+use dendrer_kernel::commitment::{self, CommitmentFault};
 use dendrer_kernel::step::LineFault;
 use dendrer_object::intent::IntentError;
 use dendrer_object::json::{self, JsonError};
@@ -151,6 +152,9 @@ impl LineOptions {
             false => Intent::from_value(value, agent),
         }
         .map_err(schema)?;
+        if let Err(CommitmentFault { code, path, message }) = commitment::check(value) {
+            return Err(LineFault::Schema { code, path, message });
+        }
         if !self.causal && value.get(READS).is_some() {
             let (path, message) = ("/reads".to_owned(), "reads is of a recording with --causal".to_owned());
             return Err(LineFault::Schema { code: Code::E0209, path, message });

@@ -1,0 +1,176 @@
+//! The four lists of a line with commitments, and what is wrong with them.
+
+use std::sync::Arc;
+
+use dendrer_object::{Code, Value};
+
+use super::{CommitmentKind, EdgeKind};
+use crate::expr::{Expr, Scope};
+
+pub(super) const EVIDENCE: &str = "evidence";
+pub(super) const COMMITMENTS: &str = "commitments";
+pub(super) const EDGES: &str = "edges";
+pub(super) const CLOSES: &str = "closes";
+
+/// The lists.
+pub const LISTS: [&str; 4] = [EVIDENCE, COMMITMENTS, EDGES, CLOSES];
+
+/// Members of an atom that the kernel derives.
+const DERIVED: [&str; 3] = ["mode", "time", "attestation"];
+
+/// A list that a line brings and that is not one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CommitmentFault {
+    /// The code under which `dendrer explain` knows it.
+    pub code: Code,
+    /// The member, as a JSON pointer.
+    pub path: String,
+    /// The sentence.
+    pub message: String,
+}
+
+/// A text member of an object.
+pub(super) fn text(value: &Value, name: &str) -> Option<Arc<str>> {
+    value.get(name)?.as_str().map(Arc::from)
+}
+
+/// A member that is a list of texts; other items are left out.
+pub(super) fn texts(value: &Value, name: &str) -> Vec<Arc<str>> {
+    let list = value.get(name).and_then(Value::as_array);
+    list.into_iter().flat_map(|list| list.iter()).filter_map(|text| text.as_str().map(Arc::from)).collect()
+}
+
+/// The names that expressions of commitments know.
+pub(super) fn scope() -> Scope {
+    Scope::new().root_of("action", ["tool", "params"])
+}
+
+/// Checks the lists of a line.
+pub fn check(line: &Value) -> Result<(), CommitmentFault> {
+    for list in LISTS {
+        let Some(value) = line.get(list) else { continue };
+        let Some(items) = value.as_array() else {
+            return fault(&format!("/{list}"), format!("{list} is a list"));
+        };
+        for (at, item) in items.iter().enumerate() {
+            let place = format!("/{list}/{at}");
+            if item.as_object().is_none() {
+                return fault(&place, "this is an object");
+            }
+            match list {
+                EVIDENCE => atom(item, &place)?,
+                COMMITMENTS => commitment(item, &place)?,
+                EDGES => edge(item, &place)?,
+                _ => closed(item, &place)?,
+            }
+        }
+    }
+    Ok(())
+}
+
+fn fault<T>(path: &str, message: impl Into<String>) -> Result<T, CommitmentFault> {
+    Err(CommitmentFault { code: Code::E0209, path: path.to_owned(), message: message.into() })
+}
+
+/// Checks that an object has a text, and knows its members.
+fn members(item: &Value, place: &str, needed: &[&str], known: &[&str]) -> Result<(), CommitmentFault> {
+    for name in needed {
+        if item.get(name).and_then(Value::as_str).is_none_or(str::is_empty) {
+            return fault(&format!("{place}/{name}"), format!("{name} is a text"));
+        }
+    }
+    let names = item.as_object().into_iter().flat_map(|item| item.iter());
+    match names.map(|(name, _)| name).find(|name| !needed.contains(&&***name) && !known.contains(&&***name)) {
+        Some(name) => fault(&format!("{place}/{name}"), "no such member is known here"),
+        None => Ok(()),
+    }
+}
+
+fn are_texts(item: &Value, place: &str, names: &[&str]) -> Result<(), CommitmentFault> {
+    for name in names {
+        let is_list = |value: &Value| {
+            value.as_array().is_some_and(|list| list.iter().all(|text| text.as_str().is_some()))
+        };
+        if item.get(name).is_some_and(|value| !is_list(value)) {
+            return fault(&format!("{place}/{name}"), format!("{name} is a list of texts"));
+        }
+    }
+    Ok(())
+}
+
+fn atom(item: &Value, place: &str) -> Result<(), CommitmentFault> {
+    if let Some(name) = DERIVED.iter().find(|name| item.get(name).is_some()) {
+        let message = format!("{name} follows from author and type of the transition, and cannot be brought");
+        return Err(CommitmentFault { code: Code::E0454, path: format!("{place}/{name}"), message });
+    }
+    members(item, place, &["id"], &["content", "source", "touches"])?;
+    if item.get("content").is_none() {
+        return fault(&format!("{place}/content"), "an atom has a content");
+    }
+    are_texts(item, place, &["touches"])
+}
+
+fn commitment(item: &Value, place: &str) -> Result<(), CommitmentFault> {
+    let lists = ["support", "watch", "conflicts", "depends_on", "refines"];
+    let others = [
+        "hard",
+        "guard",
+        "discharge",
+        "holds",
+        "condition",
+        "priority",
+        "scope",
+        "supersedes",
+        "allowed",
+        "forbidden",
+    ];
+    members(item, place, &["id", "type", "gloss"], &[&lists[..], &others[..]].concat())?;
+    are_texts(item, place, &lists)?;
+    if item.get("type").and_then(Value::as_str).and_then(CommitmentKind::parse).is_none() {
+        return fault(&format!("{place}/type"), "a type is obs, hyp, goal, obl, pref, plan or deleg");
+    }
+    if item.get("hard").is_some_and(|value| value.as_bool().is_none()) {
+        return fault(&format!("{place}/hard"), "hard is true or false");
+    }
+    if item.get("priority").is_some_and(|value| value.as_f64().is_none()) {
+        return fault(&format!("{place}/priority"), "a priority is a number");
+    }
+    for name in ["scope", "supersedes"] {
+        if item.get(name).is_some_and(|value| value.as_str().is_none()) {
+            return fault(&format!("{place}/{name}"), format!("{name} is a text"));
+        }
+    }
+    if item.get("holds").is_some() && item.get("condition").is_some() {
+        return fault(&format!("{place}/condition"), "holds and condition are two ways to say one thing");
+    }
+    for name in ["guard", "discharge", "holds", "condition"] {
+        let Some(value) = item.get(name) else { continue };
+        let Some(text) = value.as_str() else {
+            return fault(&format!("{place}/{name}"), "this is an expression");
+        };
+        if let Err(error) = Expr::parse_condition(text, &scope()) {
+            let path = format!("{place}/{name}");
+            return Err(CommitmentFault { code: error.code, path, message: error.message });
+        }
+    }
+    Ok(())
+}
+
+fn edge(item: &Value, place: &str) -> Result<(), CommitmentFault> {
+    members(item, place, &["edge", "from", "to"], &[])?;
+    match item.get("edge").and_then(Value::as_str).and_then(EdgeKind::parse) {
+        Some(_) => Ok(()),
+        None => {
+            let message = "an edge is supports, depends-on, conflicts-with, refines, discharges or attests";
+            fault(&format!("{place}/edge"), message)
+        }
+    }
+}
+
+fn closed(item: &Value, place: &str) -> Result<(), CommitmentFault> {
+    members(item, place, &["id", "as"], &["reason"])?;
+    match item.get("as").and_then(Value::as_str) {
+        Some("discharged" | "retracted" | "superseded") => Ok(()),
+        _ => fault(&format!("{place}/as"), "a commitment is closed as discharged, retracted or superseded"),
+    }
+}

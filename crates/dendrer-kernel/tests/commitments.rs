@@ -1,0 +1,192 @@
+//! Commitments beside a firewall that is easy to see through: nothing self-authored grounds or binds.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+use dendrer_kernel::commitment::{CommitmentStatus, Commitments, EvidenceMode, Statuses, check};
+use dendrer_object::delta::Delta;
+use dendrer_object::record::Author;
+use dendrer_object::{Value, json};
+use proptest::prelude::*;
+
+fn value(text: &str) -> Value {
+    json::parse_door(text.as_bytes()).unwrap()
+}
+
+fn apply(all: &mut Commitments, tick: u64, author: Author, type_name: &str, text: &str) {
+    let content = value(text);
+    let delta = content.get("delta").map(|delta| Delta::from_value(delta).unwrap());
+    all.apply(tick, author, type_name, &content, delta.as_ref());
+}
+
+fn status(all: &Commitments, state: &str, id: &str) -> CommitmentStatus {
+    Statuses::of(all, &value(state), None).get(id).unwrap().0
+}
+
+/// Mode and attestation follow from author and type (CCAS paper, evidence modes).
+#[test]
+fn modes_are_derived() {
+    use EvidenceMode as M;
+    for (author, type_name, mode) in [
+        (Author::User, "observation.add", M::UserAuthored),
+        (Author::Runtime, "action.result", M::ToolAttested),
+        (Author::Runtime, "observation.add", M::ExternallyObserved),
+        (Author::Institution, "policy.decision", M::ExternallyObserved),
+        (Author::Agent, "action.result", M::ExternallyObserved),
+        (Author::Agent, "memory.write", M::SelfAuthored),
+    ] {
+        assert_eq!(EvidenceMode::of(author, type_name), mode);
+    }
+}
+
+/// The eight statuses, each from what makes it.
+#[test]
+fn each_status_has_its_cause() {
+    let mut all = Commitments::default();
+    let user = r#"{"evidence":[{"id":"u","content":"c"}],"commitments":[
+        {"id":"hard","type":"obl","hard":true,"gloss":"g","support":["u"],"priority":1},
+        {"id":"blocked","type":"pref","gloss":"g","conflicts":["hard"]},
+        {"id":"dormant","type":"goal","gloss":"g","guard":"state.x > 1"},
+        {"id":"asks","type":"obl","gloss":"g","guard":"action.tool == 'rm'"},
+        {"id":"done","type":"goal","gloss":"g","discharge":"state.x == 1"},
+        {"id":"claim","type":"obs","gloss":"g","watch":["/file"]},
+        {"id":"below","type":"plan","gloss":"g","depends_on":["claim"]},
+        {"id":"old","type":"pref","gloss":"g"},{"id":"new","type":"pref","gloss":"g","supersedes":"old"},
+        {"id":"back","type":"pref","gloss":"g"}],"closes":[{"id":"back","as":"retracted"}]}"#;
+    apply(&mut all, 1, Author::User, "observation.add", user);
+    apply(
+        &mut all,
+        2,
+        Author::Agent,
+        "plan.update",
+        r#"{"commitments":[{"id":"self","type":"obl","hard":true,"gloss":"g"}]}"#,
+    );
+    apply(
+        &mut all,
+        3,
+        Author::Runtime,
+        "action.result",
+        r#"{"evidence":[{"id":"t","content":1}],"edges":[{"edge":"attests","from":"t","to":"claim"}]}"#,
+    );
+    use CommitmentStatus as S;
+    let expected = [
+        ("hard", S::Active),
+        ("blocked", S::Blocked),
+        ("dormant", S::Dormant),
+        ("asks", S::Dormant),
+        ("done", S::Discharged),
+        ("claim", S::Active),
+        ("below", S::Tentative),
+        ("old", S::Superseded),
+        ("new", S::Active),
+        ("back", S::Retracted),
+        ("self", S::Tentative),
+    ];
+    for (id, wanted) in expected {
+        assert_eq!(status(&all, r#"{"x":1}"#, id), wanted, "{id}");
+    }
+    // A write of what it watches makes a claim stale, and what depends on it; new support makes it stand again.
+    apply(&mut all, 4, Author::Agent, "memory.write", r#"{"delta":[{"set":"/file/a","value":1}]}"#);
+    assert_eq!((status(&all, "{}", "claim"), status(&all, "{}", "below")), (S::Stale, S::Stale));
+    apply(
+        &mut all,
+        5,
+        Author::Runtime,
+        "action.result",
+        r#"{"evidence":[{"id":"t2","content":1}],"edges":[{"edge":"attests","from":"t2","to":"claim"}]}"#,
+    );
+    assert_eq!((status(&all, "{}", "claim"), status(&all, "{}", "below")), (S::Active, S::Tentative));
+    // An agent closes nothing of the user, and an id is used once.
+    apply(
+        &mut all,
+        6,
+        Author::Agent,
+        "plan.update",
+        r#"{"closes":[{"id":"hard","as":"retracted"}],"commitments":[{"id":"new","type":"obl","gloss":"g"},{"id":"c2","type":"pref","gloss":"g","supersedes":"hard"}]}"#,
+    );
+    assert_eq!(status(&all, "{}", "hard"), S::Active);
+    assert_eq!(all.ignored.iter().map(|one| one.why).collect::<Vec<_>>(), ["id_used", "rank", "rank"]);
+}
+
+/// What a line may not bring.
+#[test]
+fn lists_are_checked() {
+    for (line, path) in [
+        (r#"{"evidence":[{"id":"a","content":1,"mode":"user-authored"}]}"#, "/evidence/0/mode"),
+        (r#"{"evidence":[{"id":"a","content":1,"attestation":"runtime"}]}"#, "/evidence/0/attestation"),
+        (r#"{"evidence":[{"content":1}]}"#, "/evidence/0/id"),
+        (r#"{"evidence":[{"id":"a"}]}"#, "/evidence/0/content"),
+        (r#"{"commitments":[{"id":"a","type":"law","gloss":"g"}]}"#, "/commitments/0/type"),
+        (
+            r#"{"commitments":[{"id":"a","type":"obl","gloss":"g","holds":"state.x >"}]}"#,
+            "/commitments/0/holds",
+        ),
+        (
+            r#"{"commitments":[{"id":"a","type":"obl","gloss":"g","holds":"true","condition":"false"}]}"#,
+            "/commitments/0/condition",
+        ),
+        (r#"{"commitments":[{"id":"a","type":"obl","gloss":"g","suport":[]}]}"#, "/commitments/0/suport"),
+        (r#"{"edges":[{"edge":"grounds","from":"a","to":"b"}]}"#, "/edges/0/edge"),
+        (r#"{"closes":[{"id":"a","as":"done"}]}"#, "/closes/0/as"),
+        (r#"{"edges":{}}"#, "/edges"),
+    ] {
+        assert_eq!(check(&value(line)).unwrap_err().path, path, "{line}");
+    }
+    assert_eq!(check(&value(r#"{"evidence":[{"id":"a","content":null}]}"#)), Ok(()));
+}
+
+/// One event of a history: who writes it, of which type, and what it brings about a few ids.
+fn event() -> impl Strategy<Value = (Author, &'static str, String)> {
+    let author = prop_oneof![5 => Just(Author::Agent), 1 => Just(Author::Runtime), 1 => Just(Author::User)];
+    let type_name = prop_oneof![
+        Just("plan.update"),
+        Just("memory.write"),
+        Just("action.result"),
+        Just("observation.add")
+    ];
+    let id = || (0..8_u8).prop_map(|n| format!("i{n}"));
+    let edge = prop_oneof![Just("attests"), Just("supports"), Just("discharges")];
+    let part = prop_oneof![
+        id().prop_map(|id| format!(r#""evidence":[{{"id":"{id}","content":"the user says so"}}]"#)),
+        (id(), id(), any::<bool>()).prop_map(|(id, support, hard)| format!(
+            r#""commitments":[{{"id":"{id}","type":"hyp","hard":{hard},"gloss":"g","support":["{support}"]}}]"#
+        )),
+        (edge, id(), id()).prop_map(|(edge, from, to)| format!(r#""edges":[{{"edge":"{edge}","from":"{from}","to":"{to}"}}]"#)),
+    ];
+    (author, type_name, part).prop_map(|(author, type_name, part)| (author, type_name, format!("{{{part}}}")))
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+
+    /// However notes are passed on: what is grounded has an attestation by user or runtime from an atom that is not the agent's own
+    /// word, and what binds has the user behind it.
+    #[test]
+    fn nothing_self_authored_grounds_or_binds(events in prop::collection::vec(event(), 0..200)) {
+        let mut all = Commitments::default();
+        for (tick, (author, type_name, text)) in (1..).zip(&events) {
+            apply(&mut all, tick, *author, type_name, text);
+        }
+        for one in &all.all {
+            if all.grounded_by(&one.id).is_some() {
+                let is_right = all.edges.iter().any(|edge| {
+                    edge.kind.as_str() == "attests"
+                        && edge.to == one.id
+                        && edge.author != Author::Agent
+                        && all.atoms.get(&edge.from).is_some_and(|atom| atom.mode.as_str() != "self-authored")
+                });
+                prop_assert!(is_right, "{}", one.id);
+            }
+            if all.binds(one) {
+                let users = |id: &str| all.atoms.get(id).is_some_and(|atom| atom.mode.as_str() == "user-authored");
+                let behind = all.closure(&one.id).iter().any(|edge| users(&edge.from));
+                prop_assert!(one.author == Author::User || behind, "{}", one.id);
+            }
+        }
+        // Without user and runtime, nothing.
+        let mut own = Commitments::default();
+        for (tick, (_, type_name, text)) in (1..).zip(&events) {
+            apply(&mut own, tick, Author::Agent, type_name, text);
+        }
+        prop_assert!(own.all.iter().all(|one| own.grounded_by(&one.id).is_none() && !own.binds(one)));
+    }
+}
