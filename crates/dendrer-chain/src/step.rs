@@ -64,7 +64,7 @@ impl fmt::Display for StartedAt {
 }
 
 /// One atomic unit of a chain. Fields, order and defaults of the witness-log paper 2.2; the last three are those of the published
-/// package and of whoever wrote the row.
+/// package and of the program that wrote the row.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Step {
     /// The shape of the interaction.

@@ -18,7 +18,7 @@ use dendrer_object::delta::Delta;
 use dendrer_object::record::Author;
 use dendrer_object::{Pointer, Value};
 
-pub use form::{CommitmentFault, LISTS, check};
+pub use form::{CommitmentFault, check};
 pub use status::{CommitmentStatus, StatusCause, Statuses};
 
 /// Who says an atom, as the kernel derives it (CCAS paper, evidence modes).

@@ -98,10 +98,10 @@ const KNOWN: &[&str] = &[
     "effect",
     "fork_type",
     "links",
-    "evidence",
-    "commitments",
-    "edges",
-    "closes",
+    COMMITMENT_LISTS[0],
+    COMMITMENT_LISTS[1],
+    COMMITMENT_LISTS[2],
+    COMMITMENT_LISTS[3],
     BASE,
     KEY,
     READS,
@@ -119,6 +119,9 @@ pub const REDACTION: &str = "redaction";
 
 /// The member of the transition of a step with the step's type (witness-log paper 2.1). The recorder alone brings it.
 pub const ACTION_TYPE: &str = "action_type";
+
+/// The lists of a line with commitments: atoms of evidence, commitments, edges, and what is closed (CCAS paper).
+pub const COMMITMENT_LISTS: [&str; 4] = ["evidence", "commitments", "edges", "closes"];
 
 /// The member of a line with the tick that it was decided on. It is not sealed.
 pub const BASE: &str = "base";
@@ -373,7 +376,7 @@ fn read_members(object: &Object) -> Result<Vec<(Arc<str>, Value)>, IntentError> 
             _ => return error("/anomalies", "anomalies is a list"),
         }
     }
-    for name in ["evidence", "commitments", "edges", "closes"] {
+    for name in COMMITMENT_LISTS {
         match object.get(name) {
             None => {}
             Some(Value::Array(items)) if items.is_empty() => {}

@@ -1,6 +1,6 @@
 //! Exact bytes that may hold secrets: encrypted in the store, under a key that is not in it.
 //!
-//! A record has a redacted value and a [`VaultRef`]; whoever has the key of the vault gets the exact bytes. The key is a file
+//! A record has a redacted value and a [`VaultRef`]; with the key of the vault the exact bytes are read. The key is a file
 //! beside the signing key ([`Trust::vault_key`]), made at the first [`Vault::put`]. Names in the store are MACs, so neither runs nor
 //! places are seen there. Nothing of a vault is in the log or in a bundle.
 //!

@@ -38,7 +38,7 @@ fn the_tables_of_the_page_are_those_of_the_code() {
     }
 }
 
-/// Each of the types goes in with all members, and comes back as it was, whoever writes it (W-1 to W-23).
+/// Each of the types goes in with all members, and comes back as it was, by each author (W-1 to W-23).
 #[test]
 fn every_step_comes_back() {
     let place = Place::with_store();

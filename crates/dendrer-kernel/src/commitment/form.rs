@@ -2,18 +2,16 @@
 
 use std::sync::Arc;
 
-use dendrer_object::{Code, Value};
+use dendrer_object::{COMMITMENT_LISTS, Code, Value};
 
 use super::{CommitmentKind, EdgeKind};
 use crate::expr::{Expr, Scope};
 
-pub(super) const EVIDENCE: &str = "evidence";
-pub(super) const COMMITMENTS: &str = "commitments";
-pub(super) const EDGES: &str = "edges";
-pub(super) const CLOSES: &str = "closes";
-
-/// The lists.
-pub const LISTS: [&str; 4] = [EVIDENCE, COMMITMENTS, EDGES, CLOSES];
+const LISTS: [&str; 4] = COMMITMENT_LISTS;
+pub(super) const EVIDENCE: &str = LISTS[0];
+pub(super) const COMMITMENTS: &str = LISTS[1];
+pub(super) const EDGES: &str = LISTS[2];
+pub(super) const CLOSES: &str = LISTS[3];
 
 /// Members of an atom that the kernel derives.
 const DERIVED: [&str; 3] = ["mode", "time", "attestation"];

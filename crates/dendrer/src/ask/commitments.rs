@@ -4,9 +4,9 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_kernel::commitment::{CommitmentStatus, Commitments, LISTS, Statuses};
+use dendrer_kernel::commitment::{CommitmentStatus, Commitments, Statuses};
 use dendrer_object::delta::Delta;
-use dendrer_object::{RunName, Value};
+use dendrer_object::{COMMITMENT_LISTS, RunName, Value};
 
 use crate::error::Error;
 use crate::trace::Trace;
@@ -33,7 +33,7 @@ pub fn commitments((trace, upto): (&Trace, u64)) -> Result<CommitmentsAt, Error>
     let mut failed = None;
     trace.for_each(1, upto, &mut |tick, record| {
         let Some(type_name) = record.header().type_name.as_ref() else { return ControlFlow::Continue(()) };
-        let brings = LISTS.iter().any(|list| record.body().value(&format!("/{list}")).is_some());
+        let brings = COMMITMENT_LISTS.iter().any(|list| record.body().value(&format!("/{list}")).is_some());
         if !brings && all.all.is_empty() {
             return ControlFlow::Continue(());
         }

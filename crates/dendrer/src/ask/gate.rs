@@ -125,8 +125,7 @@ impl Gate {
 fn scope(allow_empty: bool) -> Result<Scope, ExprError> {
     // Steps of which it is not known do not count, as in `steps --stats`. The rate of no steps is 1 in a chain; a gate that asks for it
     // is uncertain.
-    let known = "list.filter(s, type_of_success(s))";
-    let known = known.replace("type_of_success(s)", "s.success == true || s.success == false");
+    let known = "list.filter(s, s.success == true || s.success == false)";
     let rate = format!("double(size(list.filter(s, s.success == true))) / double(size({known}))");
     let rate = if allow_empty { format!("size({known}) == 0 ? 1.0 : {rate}") } else { rate };
     Scope::new().root(STEPS).define("by_action", &["action"], "steps.filter(s, s.action == action)")?.define(
