@@ -36,6 +36,7 @@ mod ast;
 mod check;
 mod compare;
 mod comprehend;
+mod decided;
 mod error;
 mod eval;
 mod functions;

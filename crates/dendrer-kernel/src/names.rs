@@ -37,3 +37,6 @@ pub(crate) fn is_kernel_path(path: &Pointer) -> bool {
 pub(crate) fn is_counters_path(path: &Pointer) -> bool {
     path.tokens().next().is_some_and(|first| first == COUNTERS)
 }
+
+/// The kind of the note on what was committed though a rule could not be judged.
+pub(crate) const CANNOT_BE_JUDGED: &str = "cannot_be_judged";

@@ -55,6 +55,7 @@ pub const ANOMALIES: &[&str] = &[
     "call_without_result",
     "cannot_be_judged",
     "clock_went_back",
+    "commitment_violated",
     "extension_error",
     "forged_author",
     "forged_member",
@@ -77,9 +78,10 @@ pub const ANOMALIES: &[&str] = &[
 ];
 
 /// Kinds of anomaly that the kernel alone notes: no intent brings one (design, section 4).
-const KERNEL_KINDS: [&str; 9] = [
+const KERNEL_KINDS: [&str; 10] = [
     "cannot_be_judged",
     "clock_went_back",
+    "commitment_violated",
     "extension_error",
     "forged_author",
     "forged_member",

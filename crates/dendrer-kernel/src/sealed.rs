@@ -243,6 +243,18 @@ fn sentence(cause: &str, sealed: &Value) -> Option<String> {
         }
         "violates" => format!("it would violate {}", ids(sealed, "violations", |_| None)),
         "unjudged" => format!("it cannot be judged: {}", ids(sealed, "rules", |rule| Some(met(rule)))),
+        "commitment_list" => format!("{} is not what its name says", text("path")),
+        "commitment_rank" => {
+            format!("{} cannot be closed by this author: its owner has a higher rank", text("commitments"))
+        }
+        "commitment_violated" => format!("it violates {}", text("commitments")),
+        "commitment_scope" => format!("it is outside of the scope of {}", text("commitments")),
+        "commitment_support" => {
+            format!("it relies on what no longer stands: {}", text("commitments"))
+        }
+        "commitment_unjudged" => {
+            format!("it cannot be judged against {}", ids(sealed, "rules", |rule| Some(met(rule))))
+        }
         "ungoverned" => {
             format!("the pack says nothing about {}, and at stage 3 nothing else is committed", text("type"))
         }

@@ -1,7 +1,7 @@
 //! The one door: every transition is made here, and replay comes through here again.
 //!
 //! ```text
-//! intent -> authorship -> kernel paths -> reduce -> policy -> seal
+//! intent -> authorship -> kernel paths -> commitments -> reduce -> policy -> seal
 //! ```
 //!
 //! Nothing here reads a store, a clock or a die: the caller brings the head, the time and the seed. So replaying a
@@ -18,12 +18,13 @@ use dendrer_object::record::{
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Intent, Pointer, REDACTION, RunName, StoreId, Timestamp, TypeName, Value};
 
+use crate::commitment::{self, Admission, COMMITMENT_VIOLATED, Commitments};
 use crate::contract::{CONTEXT, Contract};
 use crate::counters::Counters;
 use crate::fold::add_anomalies;
+pub(crate) use crate::names::{CANNOT_BE_JUDGED, is_counters_path, is_kernel_path};
 pub use crate::names::{COUNTERS, KERNEL_PATHS, UNKNOWN};
-pub(crate) use crate::names::{is_counters_path, is_kernel_path};
-use crate::ontology::{AuthorshipError, KERNEL, check_authorship, check_name, is_claimed, kernel_kind};
+use crate::ontology::{AuthorshipError, KERNEL, check_authorship, check_name, kernel_kind};
 use crate::pack::Bound;
 use crate::policy::PolicyRules;
 use crate::predicate::{Predicate, Verdict};
@@ -60,6 +61,7 @@ pub use import::{Pick, Picked, cherrypick, refuse_import};
 pub use line::{LineFault, refuse_line};
 pub use members::MemberFault;
 pub use outcome::{Outcome, Reason, Refused, StartError, StepError};
+use outcome::{draft_refusal, refusal_header, refusal_of};
 use rules::RuleSet;
 pub use seeds::{Inputs, Seeds};
 pub use terms::RaisedDoor;
@@ -74,8 +76,8 @@ const PROPOSED: &str = "proposed";
 pub const STILL_VIOLATED: &str = "still_violated";
 
 /// Kinds of anomaly that the kernel notes in a transition's `anomalies`, and makes again on replay.
-const KERNEL_NOTES: [&str; 4] = [CANNOT_BE_JUDGED, CLOCK_WENT_BACK, REDUCER_ERROR, members::NO_OUTPUT];
-const CANNOT_BE_JUDGED: &str = "cannot_be_judged";
+const KERNEL_NOTES: [&str; 5] =
+    [CANNOT_BE_JUDGED, CLOCK_WENT_BACK, COMMITMENT_VIOLATED, REDUCER_ERROR, members::NO_OUTPUT];
 const CLOCK_WENT_BACK: &str = "clock_went_back";
 const REDUCER_ERROR: &str = "reducer_error";
 
@@ -137,6 +139,10 @@ pub struct Start {
     pub redaction: Option<Value>,
     /// Places of the state that are unknown from the beginning: those of the sources of a merge (design, section 7).
     pub unknown: UnknownPlaces,
+    /// The commitments that it begins with, in their kept form: those of the runs that it continues.
+    pub commitments: Option<Value>,
+    /// The contract under which it works, if it is delegated (CCAS paper 6.5).
+    pub contract: Option<Value>,
 }
 
 impl Start {
@@ -156,6 +162,8 @@ impl Start {
             graph: None,
             redaction: None,
             unknown: UnknownPlaces::default(),
+            commitments: None,
+            contract: None,
         }
     }
 }
@@ -182,6 +190,7 @@ pub struct RunState {
     ts: Timestamp,
     state: Value,
     counters: Counters,
+    commitments: Commitments,
     agents: BTreeMap<Arc<str>, AgentHead>,
 }
 
@@ -255,6 +264,8 @@ fn begin_by(
         ("meta", start.meta.clone()),
         ("inputs", start.inputs.clone()),
         ("graph", start.graph.clone()),
+        (commitment::INITIAL, commitment::initial(start.commitments.as_ref(), value)),
+        (commitment::CONTRACT, start.contract.clone()),
         (REDACTION, start.redaction.clone()),
     ];
     content.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value?))));
@@ -278,6 +289,8 @@ fn begin_by(
         links: Vec::new(),
         pack: terms.digest,
     };
+    let commitments = commitment::initial(start.commitments.as_ref(), value);
+    let commitments = Commitments::at_start(commitments.as_ref(), start.contract.as_ref());
     let record = seal(header, content, inputs.seeds.nth(0))?;
     let head = RunState {
         rules,
@@ -295,6 +308,7 @@ fn begin_by(
         ts: inputs.clock,
         state,
         counters: Counters::default(),
+        commitments,
         agents: BTreeMap::new(),
     };
     Ok((record, head))
@@ -336,6 +350,8 @@ impl RunState {
             graph: content.get("graph").cloned(),
             redaction: content.get(REDACTION).cloned(),
             unknown: content.get("state").map(UnknownPlaces::of).unwrap_or_default(),
+            commitments: content.get(commitment::INITIAL).cloned(),
+            contract: content.get(commitment::CONTRACT).cloned(),
             pack: content
                 .get("pack")
                 .map(|value| Bound { value: value.clone(), text: text("pack_text").unwrap_or_default() }),
@@ -360,13 +376,13 @@ impl RunState {
         id: Digest,
         ts: Timestamp,
         state: Value,
-        counters: Counters,
+        (counters, commitments): (Counters, Commitments),
         agents: BTreeMap<Arc<str>, AgentHead>,
     ) -> Result<RunState, StartError> {
         let (first, forks) = begins.split_first().expect("a lineage begins with a run");
         let mut head = RunState::at_start(first)?;
         forks.iter().try_for_each(|fork| head.go_on(fork))?;
-        let mut head = RunState { tick, id, ts, state, counters, agents, ..head };
+        let mut head = RunState { tick, id, ts, state, counters, commitments, agents, ..head };
         head.read_terms();
         Ok(head)
     }
@@ -425,6 +441,11 @@ impl RunState {
     /// The counters after the newest transition.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// The commitments after the newest transition.
+    pub fn commitments(&self) -> &Commitments {
+        &self.commitments
     }
 
     /// The newest record of each agent's branch.
@@ -534,9 +555,10 @@ fn reduce(
     intent: &Intent,
     reducer: &dyn Reducer,
 ) -> Result<Result<Change, Reason>, Stopped> {
-    if let Err(reason) = judge(head, intent) {
-        return Ok(Err(reason));
-    }
+    let authorized = match judge(head, intent).and_then(|()| authorize(head, intent)) {
+        Ok(notes) => notes,
+        Err(reason) => return Ok(Err(reason)),
+    };
     let reducer = head.terms.reducer(reducer);
     let reduced =
         propose(reducer, head, intent).and_then(|reduced| Ok((reduced.delta.apply(&head.state)?, reduced)));
@@ -580,6 +602,7 @@ fn reduce(
             let notes = members::notes_of_result(intent, |tool| terms.effect_of(tool), is_open);
             change.notes.splice(0..0, notes);
         }
+        change.notes.extend(authorized);
         Ok(change)
     }))
 }
@@ -748,6 +771,24 @@ fn judge(head: &RunState, intent: &Intent) -> Result<(), Reason> {
     Ok(())
 }
 
+/// Judges an intent by what the agent is bound to (CCAS paper 6.6). Returns the notes for its transition.
+///
+/// Rule: stages 0 and 1 commit what a commitment forbids, and note it; stages 2 and 3 refuse it; what cannot be judged is refused
+/// at stage 3. What has happened already is never refused; test `it::commitments::a_call_is_authorized_at_each_stage`.
+fn authorize(head: &RunState, intent: &Intent) -> Result<Vec<Value>, Reason> {
+    let is_proposal =
+        intent.type_name.as_str() == terms::REQUEST || head.terms.registered.contains(&intent.type_name);
+    let can_refuse = !terms::has_happened(intent);
+    let admission = Admission {
+        action: intent.member("action").filter(|_| is_proposal),
+        refuses: can_refuse && head.stage() >= Stage::Contracts,
+        refuses_unjudged: can_refuse && head.stage() >= Stage::Full,
+        state: &head.state,
+        counters: &|| head.counters.to_value(),
+    };
+    head.commitments.admit(intent, &admission).map_err(Reason::Commitments)
+}
+
 /// Refuses a change that writes where only the kernel does.
 fn check_paths(delta: &Delta) -> Result<(), Reason> {
     for path in delta.paths() {
@@ -835,7 +876,15 @@ fn draft_transition(
     };
     let content: Object = content.into_iter().collect();
     let draft = draft(header, &content, inputs.seeds.nth(0))?;
-    head.counters.add(what.type_name.as_str(), &Value::Object(content));
+    let content = Value::Object(content);
+    head.counters.add(what.type_name.as_str(), &content);
+    head.commitments.apply(
+        head.tick + 1,
+        what.author,
+        what.type_name.as_str(),
+        &content,
+        Some(&change.delta),
+    );
     // The id follows when the record is sealed; until then it is not read.
     head.agents.entry(Arc::clone(&what.agent)).or_insert(AgentHead { seq, id: head.id }).seq = seq;
     head.tick += 1;
@@ -902,65 +951,6 @@ fn clamp_clock(head: &RunState, clock: Timestamp, notes: &mut Vec<Value>) -> Tim
     let by_ms = head.ts.ms() - clock.ms();
     notes.push(Value::record([("by_ms", Value::from(by_ms)), ("kind", Value::from(CLOCK_WENT_BACK))]));
     head.ts
-}
-
-fn draft_refusal(
-    head: &RunState,
-    intent: &Intent,
-    reason: Reason,
-    inputs: Inputs,
-) -> Result<Prepared, SealError> {
-    // The real author is unknown; the claim to be the kernel is certain.
-    let claimed = is_claimed(intent.author);
-    let mut why = reason.sealed().as_object().cloned().unwrap_or_default();
-    if claimed {
-        why.set("claimed_author", Value::from(intent.author.as_str()));
-    }
-    let (mut header, content) = refusal_of(head, intent, Value::Object(why), inputs);
-    header.author = if claimed { Author::Agent } else { intent.author };
-    let draft = draft(header, &content.into_iter().collect(), inputs.seeds.nth(0))?;
-    Ok(Prepared { draft, agent: Arc::clone(&intent.agent), seq: 0, reason: Some(reason) })
-}
-
-/// Builds a refusal: the intent as proposed, with the reason. It has no head yet.
-fn refusal_of(
-    head: &RunState,
-    intent: &Intent,
-    why: Value,
-    inputs: Inputs,
-) -> (Header, Vec<(Arc<str>, Value)>) {
-    let mut content = intent.members.clone();
-    content.push(("agent_id".into(), Value::String(Arc::clone(&intent.agent))));
-    content.extend(intent.delta.as_ref().map(|delta| ("delta".into(), delta.to_value())));
-    content.extend(intent.goal.clone().map(|goal| ("goal_id".into(), Value::String(goal))));
-    content.push(("reason".into(), why));
-    let mut links = intent.links.clone();
-    links.sort_unstable();
-    links.dedup();
-    let header = Header {
-        type_name: Some(intent.type_name.clone()),
-        author: intent.author,
-        links,
-        ..refusal_header(head, inputs)
-    };
-    (header, content)
-}
-
-/// The header of a refusal, of an agent's line without a type. It has no head yet.
-fn refusal_header(head: &RunState, inputs: Inputs) -> Header {
-    Header {
-        store: head.store,
-        kind: Kind::Refusal,
-        run: Some(head.run.clone()),
-        tick: None,
-        prev: None,
-        head: None,
-        type_name: None,
-        author: Author::Agent,
-        ts: inputs.clock.max(head.ts),
-        links: Vec::new(),
-        pack: head.terms.digest,
-    }
 }
 
 /// Ends a run: no transition and no second end may follow it (design, section 2).

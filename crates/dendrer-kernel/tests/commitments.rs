@@ -19,7 +19,7 @@ fn apply(all: &mut Commitments, tick: u64, author: Author, type_name: &str, text
 }
 
 fn status(all: &Commitments, state: &str, id: &str) -> CommitmentStatus {
-    Statuses::of(all, &value(state), None).get(id).unwrap().0
+    Statuses::of(all, &value(state), &Value::object, None).get(id).unwrap().0
 }
 
 /// Mode and attestation follow from author and type (CCAS paper, evidence modes).
@@ -104,7 +104,7 @@ fn each_status_has_its_cause() {
         r#"{"closes":[{"id":"hard","as":"retracted"}],"commitments":[{"id":"new","type":"obl","gloss":"g"},{"id":"c2","type":"pref","gloss":"g","supersedes":"hard"}]}"#,
     );
     assert_eq!(status(&all, "{}", "hard"), S::Active);
-    assert_eq!(all.ignored.iter().map(|one| one.why).collect::<Vec<_>>(), ["id_used", "rank", "rank"]);
+    assert_eq!(all.ignored().map(|one| one.why.to_string()).collect::<Vec<_>>(), ["id_used", "rank", "rank"]);
 }
 
 /// What a line may not bring.
@@ -166,18 +166,18 @@ proptest! {
         for (tick, (author, type_name, text)) in (1..).zip(&events) {
             apply(&mut all, tick, *author, type_name, text);
         }
-        for one in &all.all {
+        for one in all.all() {
             if all.grounded_by(&one.id).is_some() {
-                let is_right = all.edges.iter().any(|edge| {
+                let is_right = all.edges().any(|edge| {
                     edge.kind.as_str() == "attests"
                         && edge.to == one.id
                         && edge.author != Author::Agent
-                        && all.atoms.get(&edge.from).is_some_and(|atom| atom.mode.as_str() != "self-authored")
+                        && all.atom(&edge.from).is_some_and(|atom| atom.mode.as_str() != "self-authored")
                 });
                 prop_assert!(is_right, "{}", one.id);
             }
             if all.binds(one) {
-                let users = |id: &str| all.atoms.get(id).is_some_and(|atom| atom.mode.as_str() == "user-authored");
+                let users = |id: &str| all.atom(id).is_some_and(|atom| atom.mode.as_str() == "user-authored");
                 let behind = all.closure(&one.id).iter().any(|edge| users(&edge.from));
                 prop_assert!(one.author == Author::User || behind, "{}", one.id);
             }
@@ -187,6 +187,6 @@ proptest! {
         for (tick, (_, type_name, text)) in (1..).zip(&events) {
             apply(&mut own, tick, Author::Agent, type_name, text);
         }
-        prop_assert!(own.all.iter().all(|one| own.grounded_by(&one.id).is_none() && !own.binds(one)));
+        prop_assert!(own.all().iter().all(|one| own.grounded_by(&one.id).is_none() && !own.binds(one)));
     }
 }

@@ -164,7 +164,7 @@ fn an_extension_holds_from_its_tick_on_and_for_nothing_before() {
         head.id(),
         head.ts(),
         head.state().clone(),
-        head.counters().clone(),
+        (head.counters().clone(), head.commitments().clone()),
         head.agents().clone(),
     );
     assert_eq!(again.unwrap().in_force(), head.in_force());

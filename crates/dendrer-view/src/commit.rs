@@ -2,6 +2,7 @@
 //!
 //! The members are those of the schema `commit`. Text of a record reaches a line only through [`quote`](crate::quote).
 
+use dendrer::kernel::commitment::COMMITMENT_VIOLATED;
 use dendrer::kernel::ontology::{Class, TYPES};
 use dendrer::kernel::sealed;
 use dendrer::kernel::step::STILL_VIOLATED;
@@ -211,7 +212,16 @@ fn of_record(record: &Record) -> impl Iterator<Item = (&'static str, Value)> {
     .into_iter()
     .chain(step_id(record).map(|id| ("step_id", id)))
     .chain(listed)
+    .chain(violates(record))
     .chain(unknown_member(&made_by(record)))
+}
+
+/// The ids of the commitments that an action violates which was committed all the same.
+fn violates(record: &Record) -> Option<(&'static str, Value)> {
+    let notes = record.body().value("/anomalies")?;
+    let is_it = |note: &&Value| note.get("kind").and_then(Value::as_str) == Some(COMMITMENT_VIOLATED);
+    let ids = notes.as_array()?.iter().find(is_it)?.get("commitments")?.clone();
+    Some(("violates", ids))
 }
 
 /// The id of the step that the transition is of.
@@ -227,7 +237,8 @@ fn noted_member(noted: &[Record]) -> Option<(&'static str, Value)> {
 
 /// The reason of a refusal with its sentence.
 fn told(reason: &Value, refusal: &Record) -> Value {
-    let kept = ["claimed_author", "code", "path"].map(|name| Some((name, reason.get(name)?.clone())));
+    let kept =
+        ["claimed_author", "code", "commitments", "path"].map(|name| Some((name, reason.get(name)?.clone())));
     let message = chain::refused(&refusal.content()).map(|words| ("message", Value::from(words)));
     Value::record(kept.into_iter().flatten().chain(message))
 }
@@ -277,7 +288,7 @@ fn line(reply: &Reply, dry_run: bool) -> String {
                 let new = new.map(|meant| format!("{DID_YOU_MEAN}{meant}?")).unwrap_or_default();
                 format!("{new} (all types: {})", HELP.join(" "))
             });
-            let hint = hint.unwrap_or_default();
+            let hint = hint.or_else(|| why_hint(refusal, &reason)).unwrap_or_default();
             let id = refusal.id();
             format!(
                 "{would_be}refused  {id}  {name}  line {line}  {code} {message}{hint}{}",
@@ -294,6 +305,13 @@ fn line(reply: &Reply, dry_run: bool) -> String {
             format!("failed  line {line}  {code} {}", quote::escape(message))
         }
     }
+}
+
+/// The command that says who is behind the first commitment that an intent violates.
+fn why_hint(refusal: &Record, reason: &Value) -> Option<String> {
+    let id = reason.get("commitments")?.as_array()?.get(0)?.as_str()?;
+    let run = refusal.header().run.as_ref()?;
+    Some(format!(" (dendrer commitments why {run} {})", quote::shell(&[id.to_owned()])))
 }
 
 /// Why a line with a `base` or a `key` was not taken.

@@ -2,6 +2,9 @@
 
 use dendrer::ask::commitments::CommitmentsAt;
 use dendrer::kernel::commitment::{Commitment, CommitmentEdge, CommitmentStatus, EdgeKind};
+use dendrer::kernel::expr::Expr;
+use std::sync::Arc;
+
 use dendrer_object::Value;
 
 use crate::answer::{Answer, End, Line, Page, Style};
@@ -29,8 +32,6 @@ pub struct CommitmentsAnswer {
     pub found: CommitmentsAt,
     /// Which are listed.
     pub filter: CommitmentFilter,
-    /// The stage of the run.
-    pub stage: Option<u64>,
 }
 
 impl CommitmentsAnswer {
@@ -40,15 +41,14 @@ impl CommitmentsAnswer {
 
     fn listed(&self) -> impl Iterator<Item = &Commitment> {
         let filter = &self.filter;
-        self.found.all.all.iter().filter(move |one| {
+        self.found.all.all().iter().map(|one| &**one).filter(move |one| {
             let is =
                 |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
             let status = self.status(one);
             let has_conflict = || {
-                let mut edges = self.found.all.edges.iter();
-                edges.any(|edge| {
-                    edge.kind == EdgeKind::ConflictsWith && (edge.from == one.id || edge.to == one.id)
-                })
+                let all = &self.found.all;
+                let mut edges = all.edges_from(&one.id).chain(all.edges_to(&one.id));
+                edges.any(|edge| edge.kind == EdgeKind::ConflictsWith)
             };
             is(&filter.kind, one.kind.as_str())
                 && is(&filter.status, status.as_str())
@@ -58,14 +58,24 @@ impl CommitmentsAnswer {
         })
     }
 
+    /// Who acts, and within what (CCAS paper 6.1): the agents, the tools that the pack gates, and the contract of a delegated run.
+    fn context(&self) -> Value {
+        let texts = |all: &[Arc<str>]| Value::array(all.iter().map(|text| Value::String(Arc::clone(text))));
+        let contract = self.found.all.contract().map(|contract| contract.written.clone());
+        Value::record([
+            ("actors", texts(&self.found.agents)),
+            ("tools", Value::from(self.found.tools.as_deref().map(texts))),
+            ("contract", Value::from(contract)),
+        ])
+    }
+
     fn support(&self, one: &Commitment) -> Value {
-        let edges = self.found.all.edges.iter();
-        let edges = edges.filter(|edge| edge.kind == EdgeKind::Supports && edge.to == one.id);
+        let edges = self.found.all.edges_to(&one.id).filter(|edge| edge.kind == EdgeKind::Supports);
         Value::array(edges.map(|edge| {
-            let atom = self.found.all.atoms.get(&edge.from);
+            let atom = self.found.all.atom(&edge.from);
             Value::record([
                 ("id", Value::from(&*edge.from)),
-                ("mode", Value::from(atom.map(|atom| atom.mode.as_str()))),
+                ("mode", Value::from(atom.as_ref().map(|atom| atom.mode.as_str()))),
                 ("attestation", Value::from(atom.and_then(|atom| atom.attestation))),
             ])
         }))
@@ -75,7 +85,7 @@ impl CommitmentsAnswer {
         let all = &self.found.all;
         let cause =
             self.found.statuses.get(&one.id).map(|(_, cause)| cause.because.clone()).unwrap_or_default();
-        let text = |text: &Option<std::sync::Arc<str>>| Value::from(text.as_deref());
+        let text = |expr: &Option<Expr>| Value::from(expr.as_ref().map(Expr::text));
         Value::record([
             ("id", Value::from(&*one.id)),
             ("type", Value::from(one.kind.as_str())),
@@ -93,7 +103,7 @@ impl CommitmentsAnswer {
             ("binds", Value::from(all.binds(one))),
             ("owner", Value::from(all.owner(one).as_str())),
             ("tick", Value::from(one.tick)),
-            ("changed", Value::from(self.found.changed.get(&one.id).copied())),
+            ("changed", Value::from(self.found.changed(&one.id))),
             ("because", Value::array(cause.iter().map(|id| Value::from(&**id)))),
             ("support", self.support(one)),
         ])
@@ -102,18 +112,19 @@ impl CommitmentsAnswer {
 
 impl Answer for CommitmentsAnswer {
     fn document(&self) -> Value {
-        let ignored = self.found.all.ignored.iter().map(|one| {
+        let ignored = self.found.all.ignored().map(|one| {
             let members = [
                 ("tick", Value::from(one.tick)),
                 ("id", Value::from(&*one.id)),
-                ("why", Value::from(one.why)),
+                ("why", Value::from(&*one.why)),
             ];
             Value::record(members)
         });
         let members = [
             ("run", Value::from(self.found.run.as_str())),
             ("at", Value::from(self.found.at)),
-            ("stage", Value::from(self.stage)),
+            ("stage", Value::from(self.found.stage)),
+            ("context", self.context()),
             ("without_effect", Value::array(ignored)),
             ("items", Value::array(self.listed().map(|one| self.item(one)))),
         ];
@@ -142,10 +153,10 @@ impl Answer for CommitmentsAnswer {
                 _ => Line::styled(Style::Dim, text),
             });
         }
-        let all = count(self.found.all.all.len() as u64, "commitment", "commitments");
+        let all = count(self.found.all.all().len() as u64, "commitment", "commitments");
         lines.push(Line::note(format!("{} of {all} at tick {}", self.listed().count(), self.found.at)));
-        lines.extend(self.found.all.ignored.iter().map(|one| {
-            let why = match one.why {
+        lines.extend(self.found.all.ignored().map(|one| {
+            let why = match &*one.why {
                 "id_used" => "the id was used before",
                 "rank" => "its author has not the rank of the owner",
                 _ => "there is no commitment of this id",
@@ -173,12 +184,13 @@ pub struct CommitmentWhyAnswer {
 }
 
 impl CommitmentWhyAnswer {
-    fn edges(&self) -> Vec<&CommitmentEdge> {
+    fn edges(&self) -> Vec<CommitmentEdge> {
         let all = &self.found.all;
         let mut edges = all.closure(&self.id);
-        let others = all.edges.iter().filter(|edge| {
-            edge.kind != EdgeKind::Supports && (*edge.to == *self.id || *edge.from == *self.id)
-        });
+        let others =
+            all.edges_from(&self.id).chain(all.edges_to(&self.id).filter(|edge| edge.from != edge.to));
+        let mut others: Vec<_> = others.filter(|edge| edge.kind != EdgeKind::Supports).collect();
+        others.sort_by_key(|edge| edge.tick);
         edges.extend(others);
         edges
     }
@@ -193,7 +205,7 @@ impl Answer for CommitmentWhyAnswer {
             Value::record([
                 ("id", Value::from(&**other)),
                 ("edge", Value::from(edge.kind.as_str())),
-                ("mode", Value::from(all.atoms.get(other).map(|atom| atom.mode.as_str()))),
+                ("mode", Value::from(all.atom(other).map(|atom| atom.mode.as_str()))),
                 ("author", Value::from(edge.author.as_str())),
                 ("tick", Value::from(edge.tick)),
             ])
@@ -203,7 +215,7 @@ impl Answer for CommitmentWhyAnswer {
             ("id", Value::from(self.id.as_str())),
             ("status", Value::from(status.map(|(status, _)| status.as_str()))),
             ("grounded", Value::from(grounded.is_some())),
-            ("attested_by", Value::from(grounded.map(|edge| &*edge.from))),
+            ("attested_by", Value::from(grounded.map(|id| &**id))),
             ("closure", Value::array(closure)),
         ];
         document("commitment-why", members)
@@ -224,13 +236,12 @@ impl Answer for CommitmentWhyAnswer {
                 quote::escape(&one.id),
                 status.as_str()
             )));
-            let grounded =
-                all.grounded_by(&self.id).map(|edge| format!("grounded by {}", quote::escape(&edge.from)));
+            let grounded = all.grounded_by(&self.id).map(|id| format!("grounded by {}", quote::escape(id)));
             lines.push(Line::from(format!("  {}", grounded.unwrap_or_else(|| "not grounded".to_owned()))));
             lines.push(Line::from(format!("  on behalf of {}", all.owner(one).as_str())));
         }
         for edge in self.edges() {
-            let mode = all.atoms.get(&edge.from).map_or("", |atom| atom.mode.as_str());
+            let mode = all.atom(&edge.from).map_or("", |atom| atom.mode.as_str());
             let (from, to) = (quote::escape(&edge.from), quote::escape(&edge.to));
             lines.push(Line::from(format!(
                 "  tick {}  {from} {} {to}  by {}  {mode}",

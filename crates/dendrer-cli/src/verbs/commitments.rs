@@ -3,7 +3,7 @@
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::ask::commitments::commitments;
-use dendrer_object::{Code, Value};
+use dendrer_object::Code;
 use dendrer_view::commitments::{CommitmentFilter, CommitmentWhyAnswer, CommitmentsAnswer};
 
 use crate::context;
@@ -77,6 +77,5 @@ pub(crate) fn run(global: &Global, verb: &CommitmentsVerb, out: &mut Out) -> Res
         conflicts: verb.conflicts,
         stale: verb.stale,
     };
-    let stage = trace.start().body().value("/stage").as_ref().and_then(Value::as_u64);
-    out.answer(&CommitmentsAnswer { found, filter, stage })
+    out.answer(&CommitmentsAnswer { found, filter })
 }

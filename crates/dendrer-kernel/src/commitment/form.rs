@@ -45,8 +45,13 @@ pub(super) fn scope() -> Scope {
 
 /// Checks the lists of a line.
 pub fn check(line: &Value) -> Result<(), CommitmentFault> {
+    check_lists(|name| line.get(name).cloned())
+}
+
+/// As [`check`], for lists that are given by name.
+pub(super) fn check_lists(list_of: impl Fn(&str) -> Option<Value>) -> Result<(), CommitmentFault> {
     for list in LISTS {
-        let Some(value) = line.get(list) else { continue };
+        let Some(value) = list_of(list) else { continue };
         let Some(items) = value.as_array() else {
             return fault(&format!("/{list}"), format!("{list} is a list"));
         };

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dendrer_object::Value;
 
-use super::{ClosedAs, Commitment, Commitments, EdgeKind, form};
+use super::{ClosedAs, Commitment, CommitmentEdge, Commitments, EdgeKind};
 use crate::expr::{Budget, Env, Expr, Truth};
 
 /// Where a commitment is in its life; the first that applies.
@@ -66,36 +66,27 @@ pub struct StatusCause {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Statuses(BTreeMap<Arc<str>, (CommitmentStatus, StatusCause)>);
 
+/// What expressions of commitments read besides the action: the state, and the counters where one asks for them.
+type Known<'k> = (&'k Value, &'k dyn Fn() -> Value);
+
 impl Statuses {
     /// Reads them over the state of the tick. `action` is the call that is asked about, if there is one.
-    pub fn of(all: &Commitments, state: &Value, action: Option<&Value>) -> Statuses {
+    pub fn of(
+        all: &Commitments,
+        state: &Value,
+        counters: &dyn Fn() -> Value,
+        action: Option<&Value>,
+    ) -> Statuses {
         let mut made = Statuses(BTreeMap::new());
-        // What is over or stale first: others depend on it. A chain of dependencies is as long as there are commitments at most.
-        for _ in 0..=all.all.len() {
-            let mut is_same = true;
-            for one in &all.all {
-                let fallen = made.fallen(all, one, state);
-                if fallen.is_some() && made.0.get(&one.id) != fallen.as_ref() {
-                    is_same = false;
-                    made.0.insert(
-                        Arc::clone(&one.id),
-                        fallen.unwrap_or((CommitmentStatus::Stale, StatusCause::default())),
-                    );
-                }
-            }
-            if is_same {
-                break;
-            }
-        }
+        let known = (state, counters);
+        made.find_fallen(all, known);
         // The strongest first: one that is blocked blocks nothing.
-        let mut standing: Vec<&Commitment> = all.all.iter().collect();
-        let strength = |one: &Commitment| (all.binds(one), all.owner(one).rank());
-        standing.sort_by(|a, b| strength(b).cmp(&strength(a)).then(b.priority.total_cmp(&a.priority)));
+        let mut standing: Vec<&Commitment> =
+            all.all().iter().map(|one| &**one).filter(|one| !made.0.contains_key(&one.id)).collect();
+        standing.sort_by_cached_key(|one| std::cmp::Reverse(strength(all, one)));
         for one in standing {
-            if !made.0.contains_key(&one.id) {
-                let standing = made.standing(all, one, state, action);
-                made.0.insert(Arc::clone(&one.id), standing);
-            }
+            let standing = made.standing(all, one, known, action);
+            made.0.insert(Arc::clone(&one.id), standing);
         }
         made
     }
@@ -105,45 +96,40 @@ impl Statuses {
         self.0.get(id)
     }
 
-    /// Whether a commitment is over or stale, and why.
-    fn fallen(
-        &self,
-        all: &Commitments,
-        one: &Commitment,
-        state: &Value,
-    ) -> Option<(CommitmentStatus, StatusCause)> {
-        if let Some(closed) = all.closed.get(&one.id) {
-            let status = match closed.how {
-                ClosedAs::Retracted => CommitmentStatus::Retracted,
-                ClosedAs::Superseded => CommitmentStatus::Superseded,
-                ClosedAs::Discharged => CommitmentStatus::Discharged,
-            };
-            return Some((status, StatusCause { because: Vec::new(), since: Some(closed.tick) }));
+    /// What expressions read as `state.commitments`: the status of each.
+    pub fn to_value(&self) -> Value {
+        Value::record(self.0.iter().map(|(id, (status, _))| {
+            (Arc::clone(id), Value::record([("status", Value::from(status.as_str()))]))
+        }))
+    }
+
+    /// What is over or stale: first by itself, and then by what it depends on.
+    fn find_fallen(&mut self, all: &Commitments, known: Known<'_>) {
+        let mut open: Vec<Arc<str>> = Vec::new();
+        for one in all.all() {
+            if let Some(fallen) = fallen(all, one, known) {
+                open.extend(fells(fallen.0).then(|| Arc::clone(&one.id)));
+                self.0.insert(Arc::clone(&one.id), fallen);
+            }
         }
-        let is_done =
-            one.discharge.as_deref().is_some_and(|text| truth(text, state, None) == Some(Truth::True));
-        if is_done {
-            return Some((CommitmentStatus::Discharged, StatusCause::default()));
+        let mut by_others = Vec::new();
+        while let Some(id) = open.pop() {
+            for edge in all.edges_to(&id).filter(|edge| edge.kind == EdgeKind::DependsOn) {
+                let Some(one) = all.get(&edge.from).filter(|one| one.kind.is_claim()) else { continue };
+                if !self.0.contains_key(&one.id) {
+                    self.0.insert(Arc::clone(&one.id), (CommitmentStatus::Stale, StatusCause::default()));
+                    open.push(Arc::clone(&one.id));
+                    by_others.push(Arc::clone(&one.id));
+                }
+            }
         }
-        if !one.kind.is_claim() {
-            return None;
+        for id in by_others {
+            let depends = all.edges_from(&id).filter(|edge| edge.kind == EdgeKind::DependsOn);
+            let fallen =
+                depends.filter(|edge| self.0.get(&edge.to).is_some_and(|(status, _)| fells(*status)));
+            let because = fallen.map(|edge| edge.to).collect();
+            self.0.insert(id, (CommitmentStatus::Stale, StatusCause { because, since: None }));
         }
-        if let Some((name, tick)) = all.changed_since(one) {
-            let cause = StatusCause { because: vec![Arc::clone(name)], since: Some(tick) };
-            return Some((CommitmentStatus::Stale, cause));
-        }
-        let depends = all.edges.iter().filter(|edge| edge.kind == EdgeKind::DependsOn && edge.from == one.id);
-        let fallen = depends.filter(|edge| {
-            matches!(
-                self.0.get(&edge.to),
-                Some((
-                    CommitmentStatus::Stale | CommitmentStatus::Retracted | CommitmentStatus::Superseded,
-                    _
-                ))
-            )
-        });
-        let because: Vec<Arc<str>> = fallen.map(|edge| Arc::clone(&edge.to)).collect();
-        (!because.is_empty()).then_some((CommitmentStatus::Stale, StatusCause { because, since: None }))
     }
 
     /// The status of a commitment that is neither over nor stale.
@@ -151,27 +137,22 @@ impl Statuses {
         &self,
         all: &Commitments,
         one: &Commitment,
-        state: &Value,
+        known: Known<'_>,
         action: Option<&Value>,
     ) -> (CommitmentStatus, StatusCause) {
-        let because: Vec<Arc<str>> = all
-            .edges
-            .iter()
-            .filter(|edge| edge.kind == EdgeKind::ConflictsWith)
-            .filter_map(|edge| match () {
-                _ if edge.from == one.id => Some(&edge.to),
-                _ if edge.to == one.id => Some(&edge.from),
-                _ => None,
-            })
-            .filter(|other| all.get(other).is_some_and(|other| self.wins(all, other, one)))
-            .cloned()
-            .collect();
+        let conflicts = |edge: &CommitmentEdge| edge.kind == EdgeKind::ConflictsWith;
+        let others = all.edges_from(&one.id).filter(conflicts).map(|edge| edge.to);
+        let others = others.chain(all.edges_to(&one.id).filter(conflicts).map(|edge| edge.from));
+        let mut because: Vec<Arc<str>> =
+            others.filter(|other| all.get(other).is_some_and(|other| self.wins(all, other, one))).collect();
+        because.sort();
+        because.dedup();
         if !because.is_empty() {
             return (CommitmentStatus::Blocked, StatusCause { because, since: None });
         }
         let is_dormant =
-            one.guard.as_deref().is_some_and(|text| truth(text, state, action) != Some(Truth::True));
-        let is_open = one.kind.is_claim() && all.grounded_by(&one.id).is_none();
+            one.guard.as_ref().is_some_and(|guard| truth(guard, known, action) != Some(Truth::True));
+        let is_open = one.kind.is_claim() && one.grounded_by.is_none();
         let status = match () {
             _ if is_dormant => CommitmentStatus::Dormant,
             _ if is_open || (one.is_hard && !all.binds(one)) => CommitmentStatus::Tentative,
@@ -185,24 +166,71 @@ impl Statuses {
         let fallen = self.0.get(&winner.id).is_some_and(|(status, _)| {
             status.is_over() || matches!(status, CommitmentStatus::Stale | CommitmentStatus::Blocked)
         });
-        if !all.binds(winner) || fallen {
-            return false;
-        }
-        let order = |one: &Commitment| (all.binds(one), all.owner(one).rank());
-        match order(winner).cmp(&order(loser)) {
-            std::cmp::Ordering::Equal => winner.priority > loser.priority,
-            order => order == std::cmp::Ordering::Greater,
-        }
+        all.binds(winner) && !fallen && strength(all, winner) > strength(all, loser)
     }
 }
 
-/// What an expression of a commitment says; `None` for another text. One that reads `action` is not true where no action is asked about.
-pub(super) fn truth(text: &str, state: &Value, action: Option<&Value>) -> Option<Truth> {
-    let expr = Expr::parse_condition(text, &form::scope()).ok()?;
+/// The order in which one of two in conflict wins.
+#[derive(PartialEq, Eq, PartialOrd, Ord)]
+struct Strength(bool, u8, Priority);
+
+/// A priority in the order of numbers.
+#[derive(PartialEq)]
+struct Priority(f64);
+
+impl Eq for Priority {}
+
+impl PartialOrd for Priority {
+    fn partial_cmp(&self, other: &Priority) -> Option<std::cmp::Ordering> {
+        Some(self.cmp(other))
+    }
+}
+
+impl Ord for Priority {
+    fn cmp(&self, other: &Priority) -> std::cmp::Ordering {
+        self.0.total_cmp(&other.0)
+    }
+}
+
+fn strength(all: &Commitments, one: &Commitment) -> Strength {
+    Strength(all.binds(one), all.owner(one).rank(), Priority(one.priority))
+}
+
+/// Whether what depends on a commitment with this status is stale.
+fn fells(status: CommitmentStatus) -> bool {
+    matches!(status, CommitmentStatus::Stale | CommitmentStatus::Retracted | CommitmentStatus::Superseded)
+}
+
+/// Whether a commitment is over or stale by itself, and why.
+fn fallen(all: &Commitments, one: &Commitment, known: Known<'_>) -> Option<(CommitmentStatus, StatusCause)> {
+    if let Some(closed) = &one.closed {
+        let status = match closed.how {
+            ClosedAs::Retracted => CommitmentStatus::Retracted,
+            ClosedAs::Superseded => CommitmentStatus::Superseded,
+            ClosedAs::Discharged => CommitmentStatus::Discharged,
+        };
+        return Some((status, StatusCause { because: Vec::new(), since: Some(closed.tick) }));
+    }
+    if one.discharge.as_ref().is_some_and(|discharge| truth(discharge, known, None) == Some(Truth::True)) {
+        return Some((CommitmentStatus::Discharged, StatusCause::default()));
+    }
+    let (name, tick) = all.changed_since(one).filter(|_| one.kind.is_claim())?;
+    let cause = StatusCause { because: vec![Arc::clone(name)], since: Some(tick) };
+    Some((CommitmentStatus::Stale, cause))
+}
+
+/// What an expression of a commitment says. `None` where it reads `action` and no action is asked about.
+fn truth(expr: &Expr, known: Known<'_>, action: Option<&Value>) -> Option<Truth> {
     if action.is_none() && expr.roots().any(|root| root == "action") {
         return None;
     }
+    Some(evaluate(expr, known, action))
+}
+
+/// Evaluates an expression of a commitment.
+pub(super) fn evaluate(expr: &Expr, (state, counters): Known<'_>, action: Option<&Value>) -> Truth {
     let nothing = Value::object();
     let others = [("action", action.unwrap_or(&nothing))];
-    Some(expr.holds(&Env { state, counters: None, others: &others }, &mut Budget::default()))
+    let counters = expr.reads_counters().then(counters);
+    expr.holds(&Env { state, counters: counters.as_ref(), others: &others }, &mut Budget::default())
 }

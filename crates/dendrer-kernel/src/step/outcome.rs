@@ -2,13 +2,14 @@
 
 use std::sync::Arc;
 
-use dendrer_object::record::{Author, Record, SealError};
-use dendrer_object::{Code, Pointer, TypeName, Value};
+use dendrer_object::record::{Author, Header, Kind, Record, SealError};
+use dendrer_object::{Code, Intent, Pointer, TypeName, Value};
 
 use super::version::KERNEL_VERSION;
-use super::{LineFault, MemberFault};
+use super::{Inputs, LineFault, MemberFault, Prepared, RunState, draft};
+use crate::commitment::CommitmentRefused;
 use crate::contract::Lack;
-use crate::ontology::{AuthorshipError, by};
+use crate::ontology::{AuthorshipError, by, is_claimed};
 use crate::predicate::Predicate;
 use crate::reduce::ReduceError;
 use crate::sealed::{Met, fact, with_code};
@@ -141,6 +142,9 @@ pub enum Reason {
     /// What it changes is read by rules that can then not be judged, at a stage where that matters.
     #[error("it cannot be judged: {}", unjudged(.0))]
     CannotBeJudged(Vec<(Arc<str>, Met)>),
+    /// The commitments of the run forbid it.
+    #[error("{0}")]
+    Commitments(CommitmentRefused),
     /// Its change of state could not be computed, at a stage where that matters.
     #[error("{0}")]
     Reduce(ReduceError),
@@ -195,6 +199,7 @@ impl Reason {
                 });
                 fact("unjudged", [("rules", Value::array(rules))])
             }
+            Reason::Commitments(refused) => refused.sealed(),
             Reason::Reduce(error) => error.sealed(),
         };
         with_code(sealed, self.code())
@@ -210,6 +215,7 @@ impl Reason {
             Reason::NotWriter { .. } => Code::E0430,
             Reason::WouldViolate(_) => Code::E0429,
             Reason::CannotBeJudged(_) => Code::E0428,
+            Reason::Commitments(refused) => refused.code(),
             Reason::Reduce(_) => Code::E0404,
             Reason::Contract { .. } => Code::E0411,
             Reason::Ungoverned(_) => Code::E0425,
@@ -315,5 +321,64 @@ impl StartError {
             StartError::Kernel(_) => Code::E0602,
             StartError::Seal(error) => error.code(),
         }
+    }
+}
+
+pub(super) fn draft_refusal(
+    head: &RunState,
+    intent: &Intent,
+    reason: Reason,
+    inputs: Inputs,
+) -> Result<Prepared, SealError> {
+    // The real author is unknown; the claim to be the kernel is certain.
+    let claimed = is_claimed(intent.author);
+    let mut why = reason.sealed().as_object().cloned().unwrap_or_default();
+    if claimed {
+        why.set("claimed_author", Value::from(intent.author.as_str()));
+    }
+    let (mut header, content) = refusal_of(head, intent, Value::Object(why), inputs);
+    header.author = if claimed { Author::Agent } else { intent.author };
+    let draft = draft(header, &content.into_iter().collect(), inputs.seeds.nth(0))?;
+    Ok(Prepared { draft, agent: Arc::clone(&intent.agent), seq: 0, reason: Some(reason) })
+}
+
+/// Builds a refusal: the intent as proposed, with the reason. It has no head yet.
+pub(super) fn refusal_of(
+    head: &RunState,
+    intent: &Intent,
+    why: Value,
+    inputs: Inputs,
+) -> (Header, Vec<(Arc<str>, Value)>) {
+    let mut content = intent.members.clone();
+    content.push(("agent_id".into(), Value::String(Arc::clone(&intent.agent))));
+    content.extend(intent.delta.as_ref().map(|delta| ("delta".into(), delta.to_value())));
+    content.extend(intent.goal.clone().map(|goal| ("goal_id".into(), Value::String(goal))));
+    content.push(("reason".into(), why));
+    let mut links = intent.links.clone();
+    links.sort_unstable();
+    links.dedup();
+    let header = Header {
+        type_name: Some(intent.type_name.clone()),
+        author: intent.author,
+        links,
+        ..refusal_header(head, inputs)
+    };
+    (header, content)
+}
+
+/// The header of a refusal, of an agent's line without a type. It has no head yet.
+pub(super) fn refusal_header(head: &RunState, inputs: Inputs) -> Header {
+    Header {
+        store: head.store,
+        kind: Kind::Refusal,
+        run: Some(head.run.clone()),
+        tick: None,
+        prev: None,
+        head: None,
+        type_name: None,
+        author: Author::Agent,
+        ts: inputs.clock.max(head.ts),
+        links: Vec::new(),
+        pack: head.terms.digest,
     }
 }

@@ -26,7 +26,7 @@ use crate::stopped::Stopped;
 use crate::unknown::{self, UnknownPlaces};
 
 /// The type with which an agent asks for a call.
-const REQUEST: &str = "action.request";
+pub(super) const REQUEST: &str = "action.request";
 
 /// The member of `/policy` that lists which violations of the contract there were, and when each began.
 pub(super) const VIOLATIONS: &str = "violations";
@@ -352,7 +352,7 @@ pub(super) fn mark_policy(
 const HAPPENED: [&str; 3] = ["action.result", "observation.add", DECISION];
 
 /// Whether an intent says what happened, and proposes nothing.
-fn has_happened(intent: &Intent) -> bool {
+pub(super) fn has_happened(intent: &Intent) -> bool {
     intent.author == Author::User || HAPPENED.contains(&intent.type_name.as_str())
 }
 

@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
+use dendrer_kernel::commitment::Commitments;
 use dendrer_kernel::counters::Counters;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{AgentHead, RunState};
@@ -12,6 +13,9 @@ use dendrer_object::{Digest, Timestamp, Value, json};
 
 use crate::error::Error;
 use crate::run::snapshot::{Tag, UNTAGGED, snapshot_message};
+
+/// The member of a snapshot with commitments, where there are any.
+const COMMITMENTS: &str = "commitments";
 
 /// A run right after some tick.
 #[derive(Debug, Clone)]
@@ -26,6 +30,8 @@ pub struct Moment {
     pub state: Value,
     /// The derived counters after it.
     pub counters: Counters,
+    /// The commitments after it.
+    pub commitments: Commitments,
     /// The newest record of each agent's branch.
     pub agents: BTreeMap<Arc<str>, AgentHead>,
 }
@@ -39,6 +45,7 @@ impl Moment {
             ts: head.ts(),
             state: head.state().clone(),
             counters: head.counters().clone(),
+            commitments: head.commitments().clone(),
             agents: head.agents().clone(),
         }
     }
@@ -47,6 +54,7 @@ impl Moment {
     pub fn advance(&mut self, record: &Record) -> Result<(), Error> {
         self.state = replay::recorded_state(&self.state, record)?;
         self.counters.take(record);
+        self.commitments.take(record);
         let (agent, seq) = (record.body().value("/agent_id"), record.body().value("/seq"));
         self.move_to(record.header(), record.id(), agent.as_ref(), seq.as_ref());
         Ok(())
@@ -66,10 +74,9 @@ impl Moment {
     /// Writes the moment as a snapshot: a tag, and canonical JSON. Readers compare the state with the record; the tag covers the
     /// rest, which no record binds. Without a key the tag is 32 zeros, and readers ignore that rest.
     pub fn to_snapshot(&self, key: Option<&SigningKey>) -> Vec<u8> {
-        let (agents, counters) = (self.agents_value(), self.counters.to_kept());
-        let tag = key.map_or(UNTAGGED, |key| key.tag(&snapshot_message(self.id, &agents, &counters).0));
-        let value =
-            Value::record([("agents", agents), ("counters", counters), ("state", self.state.clone())]);
+        let rest = self.unbound();
+        let tag = key.map_or(UNTAGGED, |key| key.tag(&snapshot_message(self.id, &rest).0));
+        let value = Value::record(rest.into_iter().chain([("state", self.state.clone())]));
         let mut bytes = tag.to_vec();
         bytes.extend(json::to_vec(&value));
         bytes
@@ -91,6 +98,7 @@ impl Moment {
             ts,
             state: value.get("state")?.clone(),
             counters: Counters::from_kept(value.get("counters")?)?,
+            commitments: value.get(COMMITMENTS).map(Commitments::from_kept).unwrap_or_default(),
             agents: agents.collect::<Option<_>>()?,
         })
     }
@@ -102,9 +110,16 @@ impl Moment {
         }))
     }
 
+    /// What no record binds: agents, counters and, where there are any, commitments.
+    fn unbound(&self) -> Vec<(&'static str, Value)> {
+        let commitments = (!self.commitments.is_free() || !self.commitments.is_empty())
+            .then(|| (COMMITMENTS, self.commitments.to_kept()));
+        let rest = [("agents", self.agents_value()), ("counters", self.counters.to_kept())];
+        rest.into_iter().chain(commitments).collect()
+    }
+
     /// Whether the tag is that of a key on the counters and agents of this moment.
     pub(super) fn is_tagged(&self, key: &SigningKey, tag: &Tag) -> bool {
-        let message = snapshot_message(self.id, &self.agents_value(), &self.counters.to_kept());
-        key.has_tagged(&message.0, tag)
+        key.has_tagged(&snapshot_message(self.id, &self.unbound()).0, tag)
     }
 }

@@ -46,7 +46,11 @@ pub(super) fn read_snapshot(bytes: &[u8]) -> Option<(&Tag, Value)> {
 
 /// Returns the digest that a tag covers: the parts that no record binds, and the id of the record before them, which binds the
 /// history. A digest, so that no signed note can be taken for it.
-pub(super) fn snapshot_message(id: Digest, agents: &Value, counters: &Value) -> Digest {
-    let (agents, counters) = (json::to_vec(agents), json::to_vec(counters));
-    Digest::of_parts(&[b"dendrer/snapshot/v2\n", &id.0, &agents, &counters])
+pub(super) fn snapshot_message(id: Digest, unbound: &[(&str, Value)]) -> Digest {
+    let texts: Vec<Vec<u8>> = unbound.iter().map(|(_, value)| json::to_vec(value)).collect();
+    let parts: Vec<&[u8]> = [b"dendrer/snapshot/v3\n".as_slice(), &id.0]
+        .into_iter()
+        .chain(texts.iter().map(Vec::as_slice))
+        .collect();
+    Digest::of_parts(&parts)
 }

@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::ops::{ControlFlow, RangeInclusive};
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use dendrer_kernel::commitment::{CONTRACT, Commitments, INITIAL};
 use dendrer_kernel::counters::Counters;
 use dendrer_kernel::replay::{self, ReplayError};
 use dendrer_kernel::step::RunState;
@@ -353,10 +354,8 @@ impl Trace {
         if let Some(field) = closed {
             return Err(ReplayError::Erased { tick: 0, pointer: Some(field.pointer.clone()) }.into());
         }
-        let state = match self.start().content().get("state") {
-            Some(state) => state.clone(),
-            None => Value::object(),
-        };
+        let content = self.start().content();
+        let state = content.get("state").cloned().unwrap_or_else(Value::object);
         let header = self.start().header();
         Ok(Moment {
             tick: 0,
@@ -364,6 +363,7 @@ impl Trace {
             ts: header.ts,
             state,
             counters: Counters::default(),
+            commitments: Commitments::at_start(content.get(INITIAL), content.get(CONTRACT)),
             agents: BTreeMap::new(),
         })
     }
@@ -409,7 +409,9 @@ impl Trace {
             false => {
                 let (begin, state) = (self.start(), self.state(tick)?);
                 let (counters, agents) = (Counters::default(), BTreeMap::new());
-                Ok(Moment { tick, id: begin.id(), ts: begin.header().ts, state, counters, agents })
+                let commitments = Commitments::default();
+                let (id, ts) = (begin.id(), begin.header().ts);
+                Ok(Moment { tick, id, ts, state, counters, commitments, agents })
             }
         }
     }
@@ -474,8 +476,9 @@ impl Trace {
     pub(crate) fn fold_head(&self, tick: u64) -> Result<(RunState, usize), Error> {
         let (moment, unheld) = self.fold(tick)?;
         let begins: Vec<&Record> = self.begins[..=self.segment(tick)].iter().collect();
-        let Moment { tick, id, ts, state, counters, agents } = moment;
-        Ok((RunState::at_moment(&begins, tick, id, ts, state, counters, agents)?, unheld))
+        let Moment { tick, id, ts, state, counters, commitments, agents } = moment;
+        let derived = (counters, commitments);
+        Ok((RunState::at_moment(&begins, tick, id, ts, state, derived, agents)?, unheld))
     }
 
     /// As [`Trace::at`], with the weight of those of the records read that no snapshot holds, whoever kept it.

@@ -1,0 +1,203 @@
+//! The check of a call before it is made (CCAS paper 6.6: an agent proposes, the runtime authorizes).
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use dendrer_object::Value;
+
+use super::status::evaluate;
+use super::{Commitment, CommitmentStatus, Commitments, EdgeKind, Statuses};
+use crate::expr::{EvalError, Expr, Truth};
+use crate::sealed::Met;
+
+/// Which rule a call breaks, the first that applies.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+pub enum Violated {
+    /// A hard commitment that binds.
+    Hard,
+    /// The contract of a delegation.
+    Scope,
+    /// It relies on something stale, retracted or superseded.
+    Support,
+}
+
+/// What came out for an action.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Authorized {
+    /// The commitments that it violates, in order, each with the rule.
+    pub violates: Vec<(Violated, Arc<str>)>,
+    /// The commitments of which it cannot be told, with what was met.
+    pub unjudged: Vec<(Arc<str>, Met)>,
+}
+
+impl Authorized {
+    /// Whether it may be made.
+    pub fn is_admissible(&self) -> bool {
+        self.violates.is_empty() && self.unjudged.is_empty()
+    }
+
+    /// The ids of what it violates and of what cannot be judged, each once.
+    pub fn ids(&self) -> Vec<Arc<str>> {
+        let unjudged = self.unjudged.iter().map(|(id, _)| id);
+        let mut ids: Vec<Arc<str>> =
+            self.violates.iter().map(|(_, id)| id).chain(unjudged).cloned().collect();
+        ids.sort();
+        ids.dedup();
+        ids
+    }
+
+    /// Adds what came out for another call of the same action.
+    pub fn add(&mut self, other: Authorized) {
+        other.violates.iter().for_each(|(rule, id)| self.violate(*rule, id));
+        for (id, met) in other.unjudged {
+            if !self.unjudged.iter().any(|(known, _)| *known == id) {
+                self.unjudged.push((id, met));
+            }
+        }
+    }
+
+    fn violate(&mut self, rule: Violated, id: &Arc<str>) {
+        if !self.violates.iter().any(|(_, other)| other == id) {
+            self.violates.push((rule, Arc::clone(id)));
+        }
+    }
+}
+
+/// The hard commitments that a call of a tool can violate as far as the tool alone tells: one of which the tool says that it does not
+/// apply is not looked at.
+#[derive(Clone, Default)]
+pub(super) struct ToolIndex {
+    /// By each tool that an expression names.
+    named: BTreeMap<Arc<str>, Vec<usize>>,
+    /// For all other tools, each with those that it names.
+    others: Vec<(usize, BTreeSet<Arc<str>>)>,
+}
+
+/// A tool that no expression names.
+const OTHER_TOOL: &str = "\0";
+
+impl ToolIndex {
+    /// Adds a hard commitment under its number.
+    pub(super) fn add(&mut self, number: usize, one: &Commitment) {
+        let checks = [&one.guard, &one.holds, &one.condition];
+        let named: Option<Vec<_>> =
+            checks.into_iter().flatten().map(|expr| expr.texts_compared("action", "tool")).collect();
+        // What does more with the tool than to compare it is looked at for each.
+        let Some(named) = named else { return self.others.push((number, BTreeSet::new())) };
+        let named: BTreeSet<Arc<str>> = named.into_iter().flatten().collect();
+        for tool in &named {
+            if !is_permitted_by_tool(one, tool) {
+                self.named.entry(Arc::clone(tool)).or_default().push(number);
+            }
+        }
+        if !is_permitted_by_tool(one, OTHER_TOOL) {
+            self.others.push((number, named));
+        }
+    }
+
+    fn of(&self, tool: &str) -> Vec<usize> {
+        let named = self.named.get(tool).into_iter().flatten().copied();
+        let others = self.others.iter().filter(|(_, named)| !named.contains(tool));
+        named.chain(others.map(|(number, _)| *number)).collect()
+    }
+}
+
+/// Whether the tool alone tells that a commitment permits each of its calls: the guard is false, or what must be true is.
+pub(super) fn is_permitted_by_tool(one: &Commitment, tool: &str) -> bool {
+    let action = Value::record([("tool", Value::from(tool))]);
+    let decided =
+        |expr: &Option<Expr>| expr.as_ref().and_then(|expr| expr.decided("action", "tool", &action));
+    if decided(&one.guard) == Some(false) {
+        return true;
+    }
+    match (&one.holds, &one.condition) {
+        (None, None) => true,
+        _ => decided(&one.holds) == Some(true) || decided(&one.condition) == Some(false),
+    }
+}
+
+impl Commitments {
+    /// Judges one call over the state before it: every hard commitment that binds, is neither over nor blocked, and has a true
+    /// guard. `action` has `tool` and `params`; `relies_on` are the ids that the intent relies on.
+    pub fn authorize(
+        &self,
+        action: &Value,
+        relies_on: &[Arc<str>],
+        state: &Value,
+        counters: &dyn Fn() -> Value,
+    ) -> Authorized {
+        let mut found = Authorized::default();
+        let core = self.core();
+        let mut statuses = None;
+        let candidates = match action.get("tool").and_then(Value::as_str) {
+            Some(tool) => core.for_tool.of(tool),
+            None => core.hard.clone(),
+        };
+        for one in candidates.into_iter().map(|number| &*core.all[number]) {
+            if one.closed.is_none() && self.binds(one) {
+                self.judge(one, action, (state, counters), &mut statuses, &mut found);
+            }
+        }
+        if !relies_on.is_empty() {
+            let statuses = statuses.get_or_insert_with(|| Statuses::of(self, state, counters, Some(action)));
+            for id in relies_on {
+                use CommitmentStatus as S;
+                if let Some((S::Stale | S::Retracted | S::Superseded, _)) = statuses.get(id) {
+                    found.violate(Violated::Support, id);
+                }
+            }
+        }
+        if let Some(contract) = self.contract()
+            && !contract.permits(action)
+        {
+            found.violate(Violated::Scope, &contract.id);
+        }
+        found
+    }
+
+    fn judge(
+        &self,
+        one: &Commitment,
+        action: &Value,
+        (state, counters): (&Value, &dyn Fn() -> Value),
+        statuses: &mut Option<Statuses>,
+        found: &mut Authorized,
+    ) {
+        let is = |expr: &Expr| evaluate(expr, (state, counters), Some(action));
+        let unjudged = |truth: Truth| match truth {
+            Truth::Uncertain(why) => Some(Met::from(EvalError::Uncertain(why))),
+            Truth::Exhausted => Some(Met::from(EvalError::Exhausted)),
+            Truth::True | Truth::False => None,
+        };
+        if one.discharge.as_ref().is_some_and(|expr| is(expr) == Truth::True) {
+            return;
+        }
+        let checked = one.holds.as_ref().map(|expr| (expr, Truth::True));
+        let checked = checked.or(one.condition.as_ref().map(|expr| (expr, Truth::False)));
+        let Some((checked, wanted)) = checked else { return };
+        let guard = one.guard.as_ref().map_or(Truth::True, is);
+        if guard == Truth::False {
+            return;
+        }
+        let result = is(checked);
+        if result == wanted {
+            return;
+        }
+        // A commitment that is blocked by another does not bind now, nor does a stale claim.
+        let conflicts = || {
+            let mut edges = self.edges_from(&one.id).chain(self.edges_to(&one.id));
+            edges.any(|edge| edge.kind == EdgeKind::ConflictsWith)
+        };
+        if one.kind.is_claim() || conflicts() {
+            let statuses = statuses.get_or_insert_with(|| Statuses::of(self, state, counters, Some(action)));
+            use CommitmentStatus as S;
+            if let Some((S::Stale | S::Blocked | S::Discharged, _)) = statuses.get(&one.id) {
+                return;
+            }
+        }
+        match unjudged(guard).or_else(|| unjudged(result)) {
+            Some(met) => found.unjudged.push((Arc::clone(&one.id), met)),
+            None => found.violate(Violated::Hard, &one.id),
+        }
+    }
+}

@@ -1,0 +1,747 @@
+//! The projection: what the transitions of a run brought, up to a tick.
+//!
+//! What grows with the events of a run (atoms, edges, changes) is held in persistent trees, so that a copy of the head costs
+//! nothing and an event costs the same behind a thousand others as behind a million. What grows with the commitments is in
+//! [`Core`].
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::sync::Arc;
+
+use dendrer_object::delta::Delta;
+use dendrer_object::record::{Author, Record};
+use dendrer_object::value::{Array, Object};
+use dendrer_object::{COMMITMENT_LISTS, Pointer, Value};
+
+use super::authorize::ToolIndex;
+use super::{
+    Atom, ClosedAs, ClosedCommitment, Commitment, CommitmentEdge, CommitmentKind, CommitmentOwner,
+    DelegationContract, EdgeKind, EvidenceMode, form,
+};
+use crate::expr::Expr;
+
+/// Why something that a transition brings has no effect.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct WithoutEffect {
+    /// The tick.
+    pub tick: u64,
+    /// The id that it is about.
+    pub id: Arc<str>,
+    /// What is wrong: `id_used` or `unknown_id`.
+    pub why: Arc<str>,
+}
+
+/// The commitments of a run at a tick (CCAS paper 6.1: evidence, commitments and their graph).
+#[derive(Clone, Default)]
+pub struct Commitments {
+    /// Atoms by id, each with author, type and tick.
+    atoms: Object,
+    /// Edges in order.
+    edges: Array,
+    /// For each id, the numbers of the edges that begin there.
+    from: Object,
+    /// For each id, the numbers of the edges that end there.
+    to: Object,
+    /// Ids with a user-authored atom in their support.
+    backed: Object,
+    /// When a watched name was touched or written for the last time.
+    changed: Object,
+    ignored: Array,
+    core: Arc<Core>,
+    /// In a delegated run, its contract.
+    contract: Option<Arc<DelegationContract>>,
+    /// How many watched names were looked at for changes of the state.
+    touched: u64,
+}
+
+/// What grows with the number of commitments.
+#[derive(Clone, Default)]
+pub(super) struct Core {
+    pub(super) all: Vec<Arc<Commitment>>,
+    by_id: BTreeMap<Arc<str>, usize>,
+    /// Watched places of the state, each with the names that mean it.
+    places: BTreeMap<Arc<str>, BTreeSet<Arc<str>>>,
+    /// For each watched name, who watches it.
+    watchers: BTreeMap<Arc<str>, Vec<usize>>,
+    /// The hard ones, and those of them that a call of a tool can violate.
+    pub(super) hard: Vec<usize>,
+    pub(super) for_tool: ToolIndex,
+}
+
+/// Members of the kept form.
+const ATOMS: &str = "atoms";
+const EDGES: &str = "edges";
+const CHANGED: &str = "changed";
+const IGNORED: &str = "without_effect";
+const ITEMS: &str = "commitments";
+
+/// The member of a `run` record with the commitments that the run begins with.
+pub const INITIAL: &str = "commitments";
+
+/// The member of a `run` record, and of a snapshot, with the contract of a delegated run.
+pub const CONTRACT: &str = "contract";
+
+impl Commitments {
+    /// What a run begins with, as its `run` record has it under [`INITIAL`] and [`CONTRACT`].
+    pub fn at_start(initial: Option<&Value>, contract: Option<&Value>) -> Commitments {
+        let mut made = Commitments::default();
+        if let Some(initial) = initial {
+            made.take_kept(initial);
+        }
+        made.contract = contract.and_then(DelegationContract::read).map(Arc::new);
+        made
+    }
+
+    /// Whether nothing here can stand against an action.
+    pub fn is_free(&self) -> bool {
+        self.core.all.is_empty() && self.contract.is_none()
+    }
+
+    /// The contract under which a delegated run works.
+    pub fn contract(&self) -> Option<&DelegationContract> {
+        self.contract.as_deref()
+    }
+
+    /// Whether nothing was brought.
+    pub fn is_empty(&self) -> bool {
+        self.atoms.is_empty() && self.edges.is_empty() && self.core.all.is_empty() && self.ignored.is_empty()
+    }
+
+    /// Takes a transition as it is on record. What is closed in it brings nothing.
+    pub fn take(&mut self, record: &Record) {
+        let body = record.body();
+        let brings = COMMITMENT_LISTS.iter().any(|list| body.value(&format!("/{list}")).is_some());
+        if !brings && self.core.watchers.is_empty() {
+            return;
+        }
+        let Some(type_name) = record.header().type_name.as_ref() else { return };
+        let content = record.content();
+        let delta = content.get("delta").and_then(|delta| Delta::from_value(delta).ok());
+        let tick = record.header().tick.unwrap_or(0);
+        self.apply(tick, record.header().author, type_name.as_str(), &content, delta.as_ref());
+    }
+
+    /// Takes what a transition brings: its content as it is sealed, and the change of state that it makes.
+    pub fn apply(
+        &mut self,
+        tick: u64,
+        author: Author,
+        type_name: &str,
+        content: &Value,
+        delta: Option<&Delta>,
+    ) {
+        if let Some(delta) = delta.filter(|_| !self.core.places.is_empty()) {
+            self.write(tick, delta);
+        }
+        let list = |name: &str| content.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+        let tool = content.get("action").and_then(|action| action.get("tool")).and_then(Value::as_str);
+        for value in list(form::EVIDENCE).iter() {
+            let tool = tool.map(|tool| ("tool", Value::from(tool)));
+            let members =
+                [("atom", value.clone()), ("author", author.as_str().into()), ("type", type_name.into())];
+            let members = members.into_iter().chain([("tick", Value::from(tick))]).chain(tool);
+            self.add_atom(Value::record(members));
+        }
+        for value in list(form::COMMITMENTS).iter() {
+            self.add(value, tick, author, type_name);
+        }
+        for value in list(form::EDGES).iter() {
+            self.add_edge(value, tick, author);
+        }
+        for value in list(form::CLOSES).iter() {
+            self.close(value, tick, author);
+        }
+    }
+
+    /// The commitments, in the order in which they were written.
+    pub fn all(&self) -> &[Arc<Commitment>] {
+        &self.core.all
+    }
+
+    /// The commitment with an id.
+    pub fn get(&self, id: &str) -> Option<&Arc<Commitment>> {
+        Some(&self.core.all[*self.core.by_id.get(id)?])
+    }
+
+    /// The atom with an id.
+    pub fn atom(&self, id: &str) -> Option<Atom> {
+        read_atom(self.atoms.get(id)?)
+    }
+
+    /// The atoms, by id.
+    pub fn atoms(&self) -> impl Iterator<Item = Atom> {
+        self.atoms.iter().filter_map(|(_, value)| read_atom(value))
+    }
+
+    /// The edges, in the order in which they were written.
+    pub fn edges(&self) -> impl Iterator<Item = CommitmentEdge> {
+        self.edges.iter().filter_map(read_edge)
+    }
+
+    /// The edges that end at an id, in the order in which they were written.
+    pub fn edges_to(&self, id: &str) -> impl Iterator<Item = CommitmentEdge> {
+        self.numbered(self.to.get(id))
+    }
+
+    /// The edges that begin at an id, in the order in which they were written.
+    pub fn edges_from(&self, id: &str) -> impl Iterator<Item = CommitmentEdge> {
+        self.numbered(self.from.get(id))
+    }
+
+    fn numbered(&self, numbers: Option<&Value>) -> impl Iterator<Item = CommitmentEdge> {
+        let numbers = numbers.and_then(Value::as_array).into_iter().flat_map(|numbers| numbers.iter());
+        let numbers = numbers.filter_map(|number| usize::try_from(number.as_u64()?).ok());
+        numbers.filter_map(|number| read_edge(self.edges.get(number)?))
+    }
+
+    /// What has no effect.
+    pub fn ignored(&self) -> impl Iterator<Item = WithoutEffect> {
+        self.ignored.iter().filter_map(|value| {
+            let (id, why) = (form::text(value, "id")?, form::text(value, "why")?);
+            Some(WithoutEffect { tick: value.get("tick")?.as_u64()?, id, why })
+        })
+    }
+
+    /// How often a watched name was met by a change so far: what looking for stale commitments costs (CCAS paper, proposition 2).
+    pub fn touched(&self) -> u64 {
+        self.touched
+    }
+
+    pub(super) fn core(&self) -> &Core {
+        &self.core
+    }
+
+    fn has(&self, id: &str) -> bool {
+        self.atoms.contains_key(id) || self.core.by_id.contains_key(id)
+    }
+
+    fn ignore(&mut self, tick: u64, id: &str, why: &str) {
+        self.ignored.push(Value::record([("tick", tick.into()), ("id", id.into()), ("why", why.into())]));
+    }
+
+    /// Notes which watched places a change of state meets: those above and those below each of its paths.
+    fn write(&mut self, tick: u64, delta: &Delta) {
+        let mut met: BTreeSet<Arc<str>> = BTreeSet::new();
+        for path in delta.paths() {
+            met.extend(self.core.met(path).cloned());
+        }
+        for name in met {
+            self.change(&name, tick);
+        }
+    }
+
+    fn change(&mut self, name: &str, tick: u64) {
+        self.touched += self.core.watchers.get(name).map_or(0, |watchers| watchers.len() as u64);
+        self.changed.set(name, Value::from(tick));
+    }
+
+    fn add_atom(&mut self, value: Value) {
+        let Some(atom) = read_atom(&value) else { return };
+        if self.has(&atom.id) {
+            return self.ignore(atom.tick, &atom.id, "id_used");
+        }
+        for name in &atom.touches {
+            self.change(name, atom.tick);
+        }
+        self.atoms.set(&atom.id, value);
+        if atom.mode == EvidenceMode::UserAuthored {
+            self.back(&atom.id);
+        }
+        if atom.mode != EvidenceMode::SelfAuthored && self.from.contains_key(&atom.id) {
+            let attested: Vec<CommitmentEdge> = self.edges_from(&atom.id).collect();
+            attested.iter().for_each(|edge| self.ground(edge));
+        }
+    }
+
+    fn add(&mut self, value: &Value, tick: u64, author: Author, type_name: &str) {
+        let Some(made) = read_commitment(value, tick, author, type_name) else { return };
+        if self.has(&made.id) {
+            return self.ignore(tick, &made.id, "id_used");
+        }
+        let (id, superseded) = (Arc::clone(&made.id), made.supersedes.clone());
+        self.insert(made);
+        for (member, kind) in [
+            ("support", EdgeKind::Supports),
+            ("depends_on", EdgeKind::DependsOn),
+            ("conflicts", EdgeKind::ConflictsWith),
+            ("refines", EdgeKind::Refines),
+        ] {
+            for other in form::texts(value, member) {
+                // What supports a commitment is where the edge is from.
+                let (from, to) = if kind == EdgeKind::Supports {
+                    (other, Arc::clone(&id))
+                } else {
+                    (Arc::clone(&id), other)
+                };
+                self.push_edge(CommitmentEdge { kind, from, to, author, tick });
+            }
+        }
+        if let Some(old) = superseded {
+            self.end(&old, ClosedAs::Superseded, tick, author, None);
+        }
+    }
+
+    fn insert(&mut self, made: Commitment) {
+        let id = Arc::clone(&made.id);
+        let core = Arc::make_mut(&mut self.core);
+        let number = core.all.len();
+        for name in &made.watch {
+            core.watchers.entry(Arc::clone(name)).or_default().push(number);
+            if let Some(Ok(place)) = Pointer::from_place(name) {
+                core.places.entry(place.as_str().into()).or_default().insert(Arc::clone(name));
+            }
+        }
+        if made.is_hard {
+            core.hard.push(number);
+            core.for_tool.add(number, &made);
+        }
+        let attests = self.to.get(&id).is_some();
+        core.by_id.insert(Arc::clone(&id), number);
+        core.all.push(Arc::new(made));
+        if attests {
+            let edges: Vec<CommitmentEdge> = self.edges_to(&id).collect();
+            edges.iter().for_each(|edge| self.ground(edge));
+        }
+    }
+
+    fn change_one(&mut self, id: &str, with: impl FnOnce(&mut Commitment)) {
+        if let Some(number) = self.core.by_id.get(id).copied() {
+            with(Arc::make_mut(&mut Arc::make_mut(&mut self.core).all[number]));
+        }
+    }
+
+    fn add_edge(&mut self, value: &Value, tick: u64, author: Author) {
+        let kind = form::text(value, "edge").and_then(|name| EdgeKind::parse(&name));
+        let (Some(kind), Some(from), Some(to)) = (kind, form::text(value, "from"), form::text(value, "to"))
+        else {
+            return;
+        };
+        if kind == EdgeKind::Discharges {
+            self.end(&to, ClosedAs::Discharged, tick, author, None);
+        }
+        self.push_edge(CommitmentEdge { kind, from, to, author, tick });
+    }
+
+    fn push_edge(&mut self, edge: CommitmentEdge) {
+        let number = Value::from(self.edges.len() as u64);
+        for (index, id) in [(&mut self.from, &edge.from), (&mut self.to, &edge.to)] {
+            match index.value_mut(id) {
+                Some(Value::Array(numbers)) => numbers.push(number.clone()),
+                _ => index.set(id, Value::array([number.clone()])),
+            }
+        }
+        self.edges.push(Value::record([
+            ("author", Value::from(edge.author.as_str())),
+            ("edge", edge.kind.as_str().into()),
+            ("from", Value::String(Arc::clone(&edge.from))),
+            ("tick", edge.tick.into()),
+            ("to", Value::String(Arc::clone(&edge.to))),
+        ]));
+        if matches!(edge.kind, EdgeKind::Supports | EdgeKind::Attests) {
+            self.change_one(&edge.to, |one| {
+                one.supported_at = one.supported_at.max(edge.tick);
+                if edge.tick > 0 {
+                    one.stale_by = None;
+                }
+            });
+        }
+        if edge.kind == EdgeKind::Supports && self.backed.contains_key(&edge.from) {
+            self.back(&edge.to);
+        }
+        self.ground(&edge);
+    }
+
+    /// Grounds a commitment, if this edge does.
+    fn ground(&mut self, edge: &CommitmentEdge) {
+        let is_authority = matches!(edge.author, Author::User | Author::Runtime | Author::Institution);
+        if edge.kind != EdgeKind::Attests || !is_authority || self.get(&edge.to).is_none() {
+            return;
+        }
+        if self.atom(&edge.from).is_some_and(|atom| atom.mode != EvidenceMode::SelfAuthored) {
+            let from = Arc::clone(&edge.from);
+            self.change_one(&edge.to, |one| {
+                one.grounded_by.get_or_insert(from);
+            });
+        }
+    }
+
+    /// Marks an id, and all that it supports, as having the user behind it.
+    fn back(&mut self, id: &str) {
+        let mut open: Vec<Arc<str>> = vec![id.into()];
+        while let Some(id) = open.pop() {
+            if !self.backed.contains_key(&id) {
+                self.backed.set(&id, Value::Bool(true));
+                let supported = self.edges_from(&id).filter(|edge| edge.kind == EdgeKind::Supports);
+                open.extend(supported.map(|edge| edge.to));
+            }
+        }
+    }
+
+    fn close(&mut self, value: &Value, tick: u64, author: Author) {
+        let Some(id) = form::text(value, "id") else { return };
+        let Some(how) = form::text(value, "as").as_deref().and_then(ClosedAs::parse) else { return };
+        self.end(&id, how, tick, author, form::text(value, "reason"));
+    }
+
+    /// Closes a commitment, if the author has the rank of its owner.
+    fn end(&mut self, id: &str, how: ClosedAs, tick: u64, author: Author, reason: Option<Arc<str>>) {
+        match self.may_close(id, author) {
+            None => self.ignore(tick, id, "unknown_id"),
+            // The door refuses it; what was recorded before it did is not judged again.
+            Some(false) => self.ignore(tick, id, "rank"),
+            Some(true) => self.change_one(id, |one| {
+                one.closed.get_or_insert(ClosedCommitment { how, tick, reason });
+            }),
+        }
+    }
+
+    /// Whether an author has the rank that closing a commitment takes; `None` for an unknown id.
+    pub fn may_close(&self, id: &str, author: Author) -> Option<bool> {
+        let one = self.get(id)?;
+        let rank = match author {
+            // The kernel closes what it was told to by those who may.
+            Author::Kernel => CommitmentOwner::User.rank(),
+            author => CommitmentOwner::of_author(author).rank(),
+        };
+        Some(rank >= self.owner(one).rank())
+    }
+
+    /// The commitments that the lists of an intent close without the rank to.
+    pub fn closed_without_rank(
+        &self,
+        member: impl Fn(&str) -> Option<Value>,
+        author: Author,
+    ) -> Vec<Arc<str>> {
+        let each = |name: &str| member(name).and_then(|list| list.as_array().cloned()).unwrap_or_default();
+        let closes = each(form::CLOSES);
+        let closed = closes.iter().filter_map(|value| form::text(value, "id"));
+        let edges = each(form::EDGES);
+        let discharges =
+            |value: &&Value| form::text(value, "edge").as_deref() == Some(EdgeKind::Discharges.as_str());
+        let discharged = edges.iter().filter(discharges).filter_map(|value| form::text(value, "to"));
+        let made = each(form::COMMITMENTS);
+        let superseded = made.iter().filter_map(|value| form::text(value, "supersedes"));
+        let mut found: Vec<Arc<str>> = closed
+            .chain(discharged)
+            .chain(superseded)
+            .filter(|id| self.may_close(id, author) == Some(false))
+            .collect();
+        found.sort();
+        found.dedup();
+        found
+    }
+
+    /// On whose behalf a commitment is.
+    pub fn owner(&self, one: &Commitment) -> CommitmentOwner {
+        match CommitmentOwner::of_author(one.author) {
+            _ if one.is_imported => CommitmentOwner::Parent,
+            CommitmentOwner::Agent if self.backed.contains_key(&one.id) => CommitmentOwner::User,
+            owner => owner,
+        }
+    }
+
+    /// What supports a commitment: the edges that lead there, in the order in which they were written.
+    pub fn closure(&self, id: &str) -> Vec<CommitmentEdge> {
+        let mut found: Vec<CommitmentEdge> = Vec::new();
+        let mut open: Vec<Arc<str>> = vec![id.into()];
+        let mut seen: BTreeSet<Arc<str>> = open.iter().cloned().collect();
+        while let Some(id) = open.pop() {
+            for edge in self.edges_to(&id).filter(|edge| edge.kind == EdgeKind::Supports) {
+                if seen.insert(Arc::clone(&edge.from)) {
+                    open.push(Arc::clone(&edge.from));
+                }
+                found.push(edge);
+            }
+        }
+        found.sort_by_key(|edge| edge.tick);
+        found
+    }
+
+    /// The atom that grounds a commitment: an attestation by the user, the runtime or the institution, from an atom that is not
+    /// self-authored.
+    pub fn grounded_by(&self, id: &str) -> Option<&Arc<str>> {
+        self.get(id)?.grounded_by.as_ref()
+    }
+
+    /// Whether a commitment is hard and binds: the user, the institution or a contract is behind it.
+    pub fn binds(&self, one: &Commitment) -> bool {
+        one.is_hard
+            && (one.is_imported
+                || matches!(one.author, Author::User | Author::Institution)
+                || self.backed.contains_key(&one.id))
+    }
+
+    /// The watched name that changed after the last support of a commitment, and when.
+    pub(super) fn changed_since<'c>(&self, one: &'c Commitment) -> Option<(&'c Arc<str>, u64)> {
+        if let Some(name) = &one.stale_by {
+            return Some((name, 0));
+        }
+        let since = one.supported_at;
+        let changes = one.watch.iter().filter_map(|name| Some((name, self.changed.get(name)?.as_u64()?)));
+        changes.filter(|(_, tick)| *tick > since).max_by_key(|(_, tick)| *tick)
+    }
+
+    /// The ids whose status a transition can change: what it brings and names, what watches a name that it touches or a place that
+    /// it writes, and what depends on these or conflicts with them (CCAS paper, algorithm 1: `Affected`). Guards and discharges
+    /// that read the state are the caller's to look at.
+    pub fn affected(&self, content: &Value, delta: Option<&Delta>) -> BTreeSet<Arc<str>> {
+        let core = &*self.core;
+        let mut open: Vec<Arc<str>> = Vec::new();
+        let mut watched = |name: &str| {
+            for number in core.watchers.get(name).into_iter().flatten() {
+                open.push(Arc::clone(&core.all[*number].id));
+            }
+        };
+        for path in delta.into_iter().flat_map(Delta::paths) {
+            core.met(path).for_each(|name| watched(name));
+        }
+        let list = |name: &str| content.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+        for value in list(form::EVIDENCE).iter() {
+            form::texts(value, "touches").iter().for_each(|name| watched(name));
+        }
+        for name in COMMITMENT_LISTS {
+            let named = ["id", "from", "to", "supersedes"];
+            let items = list(name);
+            open.extend(items.iter().flat_map(|item| named.iter().filter_map(|name| form::text(item, name))));
+        }
+        let mut found = BTreeSet::new();
+        while let Some(id) = open.pop() {
+            if !found.insert(Arc::clone(&id)) {
+                continue;
+            }
+            let rests = self
+                .edges_to(&id)
+                .filter(|edge| matches!(edge.kind, EdgeKind::DependsOn | EdgeKind::ConflictsWith));
+            open.extend(rests.map(|edge| edge.from));
+            let others = self.edges_from(&id);
+            let others =
+                others.filter(|edge| matches!(edge.kind, EdgeKind::ConflictsWith | EdgeKind::Supports));
+            open.extend(others.map(|edge| edge.to));
+        }
+        found.retain(|id| self.core.by_id.contains_key(id));
+        found
+    }
+
+    /// Returns it in the form in which a snapshot keeps it.
+    pub fn to_kept(&self) -> Value {
+        let items = self.core.all.iter().map(|one| {
+            let mut members = vec![
+                ("author", Value::from(one.author.as_str())),
+                ("commitment", one.written.clone()),
+                ("tick", one.tick.into()),
+                ("type", Value::String(Arc::clone(&one.type_name))),
+            ];
+            members.extend(one.is_imported.then_some(("imported", Value::Bool(true))));
+            members.extend(one.stale_by.clone().map(|name| ("stale_by", Value::String(name))));
+            members.extend(one.closed.as_ref().map(|closed| ("closed", closed.to_value(&one.id))));
+            Value::record(members)
+        });
+        let members = [
+            (ATOMS, Value::Object(self.atoms.clone())),
+            (CHANGED, Value::Object(self.changed.clone())),
+            (EDGES, Value::Array(self.edges.clone())),
+            (IGNORED, Value::Array(self.ignored.clone())),
+            (ITEMS, Value::array(items)),
+        ];
+        let contract = self.contract.as_ref().map(|contract| (CONTRACT, contract.written.clone()));
+        Value::record(members.into_iter().chain(contract))
+    }
+
+    /// Reads the kept form; parts that do not belong there are left out.
+    pub fn from_kept(value: &Value) -> Commitments {
+        let mut made = Commitments::default();
+        made.take_kept(value);
+        made.changed = value.get(CHANGED).and_then(Value::as_object).cloned().unwrap_or_default();
+        made.ignored = value.get(IGNORED).and_then(Value::as_array).cloned().unwrap_or_default();
+        made.contract = value.get(CONTRACT).and_then(DelegationContract::read).map(Arc::new);
+        made.touched = 0;
+        made
+    }
+
+    fn take_kept(&mut self, value: &Value) {
+        let atoms = value.get(ATOMS).and_then(Value::as_object).cloned().unwrap_or_default();
+        atoms.iter().for_each(|(_, atom)| self.add_atom(atom.clone()));
+        for item in value.get(ITEMS).and_then(Value::as_array).into_iter().flat_map(|items| items.iter()) {
+            let author = form::text(item, "author").and_then(|name| name.parse::<Author>().ok());
+            let (Some(author), Some(written)) = (author, item.get("commitment")) else { continue };
+            let tick = item.get("tick").and_then(Value::as_u64).unwrap_or(0);
+            let type_name = form::text(item, "type").unwrap_or_default();
+            let Some(mut one) = read_commitment(written, tick, author, &type_name) else { continue };
+            if self.has(&one.id) {
+                continue;
+            }
+            one.is_imported = item.get("imported").is_some();
+            one.stale_by = form::text(item, "stale_by");
+            one.closed = item.get("closed").and_then(ClosedCommitment::read);
+            self.insert(one);
+        }
+        for edge in value.get(EDGES).and_then(Value::as_array).into_iter().flat_map(|edges| edges.iter()) {
+            if let Some(edge) = read_edge(edge) {
+                self.push_edge(edge);
+            }
+        }
+    }
+
+    /// Returns what a new run begins with, for its `run` record: all of it at tick 0. `None` if there is nothing.
+    pub fn to_initial(&self) -> Option<Value> {
+        if self.is_empty() {
+            return None;
+        }
+        let first = |value: &Value| {
+            let mut members = value.as_object().cloned().unwrap_or_default();
+            members.set("tick", Value::from(0u64));
+            Value::Object(members)
+        };
+        let atoms = self.atoms.iter().map(|(id, atom)| (Arc::clone(id), first(atom)));
+        let items = self.to_kept();
+        let items = items.get(ITEMS).and_then(Value::as_array).cloned().unwrap_or_default();
+        let items = items.iter().zip(&self.core.all).map(|(item, one)| {
+            let Value::Object(mut members) = first(item) else { return item.clone() };
+            if let Some((name, _)) = self.changed_since(one).filter(|_| one.kind.is_claim()) {
+                members.set("stale_by", Value::String(Arc::clone(name)));
+            }
+            if let Some(closed) = &one.closed {
+                members.set("closed", ClosedCommitment { tick: 0, ..closed.clone() }.to_value(&one.id));
+            }
+            Value::Object(members)
+        });
+        Some(Value::record([
+            (ATOMS, Value::record(atoms)),
+            (EDGES, Value::array(self.edges.iter().map(first))),
+            (ITEMS, Value::array(items)),
+        ]))
+    }
+}
+
+/// Returns what a run begins with: what it continues, and what its pack says.
+pub fn initial(continued: Option<&Value>, pack: Option<&Value>) -> Option<Value> {
+    let declared = pack.and_then(|pack| pack.get(form::COMMITMENTS)).and_then(Value::as_array);
+    let Some(declared) = declared else { return continued.cloned() };
+    let mut made = Commitments::at_start(continued, None);
+    let new = declared.iter().filter(|one| form::text(one, "id").is_some_and(|id| !made.has(&id)));
+    let new: Vec<&Value> = new.collect();
+    if new.is_empty() {
+        return continued.cloned();
+    }
+    for one in new {
+        made.add(one, 0, Author::Institution, "");
+    }
+    made.to_initial()
+}
+
+impl PartialEq for Commitments {
+    fn eq(&self, other: &Commitments) -> bool {
+        self.to_kept() == other.to_kept()
+    }
+}
+
+impl std::fmt::Debug for Commitments {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Commitments({})", self.to_kept())
+    }
+}
+
+impl Core {
+    /// The watched names that a write at a path meets.
+    fn met<'c>(&'c self, path: &Pointer) -> impl Iterator<Item = &'c Arc<str>> {
+        let path = path.as_str();
+        let ends = path.match_indices('/').map(|(at, _)| at).chain([path.len()]);
+        let above: Vec<&str> = ends.map(|end| &path[..end]).collect();
+        let below = format!("{path}/");
+        let above = above.into_iter().filter_map(|place| self.places.get(place)).flatten();
+        let start: Arc<str> = below.as_str().into();
+        let below = self.places.range(start..).take_while(move |(place, _)| place.starts_with(&below));
+        above.chain(below.flat_map(|(_, names)| names))
+    }
+}
+
+impl ClosedAs {
+    const ALL: [(ClosedAs, &'static str); 3] = [
+        (ClosedAs::Discharged, "discharged"),
+        (ClosedAs::Retracted, "retracted"),
+        (ClosedAs::Superseded, "superseded"),
+    ];
+
+    fn as_str(self) -> &'static str {
+        ClosedAs::ALL.iter().find(|(how, _)| *how == self).map_or("", |(_, name)| name)
+    }
+
+    pub(super) fn parse(name: &str) -> Option<ClosedAs> {
+        ClosedAs::ALL.iter().find(|(_, each)| *each == name).map(|(how, _)| *how)
+    }
+}
+
+impl ClosedCommitment {
+    fn to_value(&self, id: &str) -> Value {
+        let reason = self.reason.clone().map(|reason| ("reason", Value::String(reason)));
+        let members = [("as", self.how.as_str().into()), ("id", id.into()), ("tick", self.tick.into())];
+        Value::record(members.into_iter().chain(reason))
+    }
+
+    fn read(value: &Value) -> Option<ClosedCommitment> {
+        let how = ClosedAs::parse(&form::text(value, "as")?)?;
+        Some(ClosedCommitment {
+            how,
+            tick: value.get("tick")?.as_u64()?,
+            reason: form::text(value, "reason"),
+        })
+    }
+}
+
+/// Reads an atom as it is held: with author, type and tick of the transition that brought it.
+fn read_atom(value: &Value) -> Option<Atom> {
+    let (atom, author) = (value.get("atom")?, value.get("author")?.as_str()?.parse::<Author>().ok()?);
+    let mode = EvidenceMode::of(author, value.get("type")?.as_str()?);
+    let attestation = match (author, mode) {
+        (_, EvidenceMode::ToolAttested) | (Author::Runtime, _) => Some("runtime"),
+        (Author::Institution, _) => Some("institution"),
+        (Author::Kernel, _) => Some("kernel"),
+        (Author::Agent | Author::User, _) => None,
+    };
+    Some(Atom {
+        id: form::text(atom, "id")?,
+        content: atom.get("content").cloned().unwrap_or(Value::Null),
+        source: form::text(atom, "source"),
+        touches: form::texts(atom, "touches"),
+        mode,
+        attestation,
+        tick: value.get("tick")?.as_u64()?,
+        tool: form::text(value, "tool"),
+    })
+}
+
+fn read_edge(value: &Value) -> Option<CommitmentEdge> {
+    Some(CommitmentEdge {
+        kind: EdgeKind::parse(value.get("edge")?.as_str()?)?,
+        from: form::text(value, "from")?,
+        to: form::text(value, "to")?,
+        author: value.get("author")?.as_str()?.parse().ok()?,
+        tick: value.get("tick")?.as_u64()?,
+    })
+}
+
+fn read_commitment(value: &Value, tick: u64, author: Author, type_name: &str) -> Option<Commitment> {
+    let expr = |name: &str| Expr::parse_condition(&form::text(value, name)?, &form::scope()).ok();
+    Some(Commitment {
+        id: form::text(value, "id")?,
+        kind: CommitmentKind::parse(&form::text(value, "type")?)?,
+        is_hard: value.get("hard").and_then(Value::as_bool).unwrap_or(false),
+        gloss: form::text(value, "gloss")?,
+        guard: expr("guard"),
+        discharge: expr("discharge"),
+        holds: expr("holds"),
+        condition: expr("condition"),
+        watch: form::texts(value, "watch"),
+        priority: value.get("priority").and_then(Value::as_f64).unwrap_or(0.0),
+        scope: form::text(value, "scope").unwrap_or_else(|| "global".into()),
+        supersedes: form::text(value, "supersedes"),
+        author,
+        is_imported: false,
+        tick,
+        written: value.clone(),
+        closed: None,
+        supported_at: tick,
+        grounded_by: None,
+        type_name: type_name.into(),
+        stale_by: None,
+    })
+}
