@@ -54,6 +54,7 @@ use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer_view::codes::EXITS;
 
+use self::commitments::CommitmentsAct;
 use self::conflicts::ConflictsVerb;
 use self::contract::ContractVerb;
 use self::graph::GraphVerb;
@@ -254,11 +255,19 @@ table! {
     } => conflicts::run;
     /// What the agent of a run is bound to, why, and until when
     #[command(
-        after_help = "Examples:\n  dendrer commitments logistics-run-47\n  dendrer commitments logistics-run-47@12 --status active"
+        after_help = "Examples:\n  dendrer commitments logistics-run-47\n  dendrer commitments logistics-run-47@12 --status active\n  dendrer commitments logistics-run-47 --format ccas --budget 500"
     )]
     Commitments(commitments::CommitmentsVerb): |verb| match verb.act {
-        None => pages("commitments", "commitments").again(),
-        Some(_) => pages("commitments why", "commitment-why").again(),
+        None if verb.admissible.is_some() => pages("commitments", "admissible").again(),
+        None => pages("commitments", "commitments").also(&["ccas"]).again(),
+        Some(CommitmentsAct::Why { .. }) => pages("commitments why", "commitment-why").again(),
+        Some(CommitmentsAct::Diff { .. }) => pages("commitments diff", "commitment-diff").again(),
+        Some(CommitmentsAct::Graph { .. }) => {
+            pages("commitments graph", "commitment-graph").also(&["dot", "svg"]).again()
+        }
+        Some(CommitmentsAct::Epsilon { .. }) => pages("commitments epsilon", "epsilon").again(),
+        Some(CommitmentsAct::Delegate { .. }) => flows("commitments delegate", "delegation"),
+        Some(CommitmentsAct::Accept { .. }) => flows("commitments accept", "accept"),
     } => commitments::run;
     /// How two agents of a run parted: common ancestor, what each did since, what differs
     #[command(

@@ -78,7 +78,7 @@ pub fn run(pack: &Pack, case: &Case) -> Ran {
 type Courses<'p> = Vec<(&'p Predicate, ObligationCourse)>;
 
 fn pass(courses: &mut Courses<'_>, head: &RunState, type_name: Option<&TypeName>) {
-    let counters = head.counters().to_value();
+    let counters = head.served();
     for (predicate, course) in courses {
         let look = predicate.look(head.state(), Some(&counters));
         if let (Some(owed), Some(look)) = (predicate.obligation(), look) {
@@ -151,7 +151,7 @@ fn run_step(
         let verdict = match course {
             Some((_, course)) => course.verdict(),
             None if !predicate.is_for(step.intent.as_ref().map(|intent| &intent.type_name)) => Verdict::Ok,
-            None => match predicate.judge(looked_at, Some(&head.counters().to_value())) {
+            None => match predicate.judge(looked_at, Some(&head.served())) {
                 Ok(verdict) => verdict,
                 Err(limit) => {
                     *stopped = Some((path.clone(), Some(Arc::clone(name)), limit));

@@ -12,6 +12,7 @@ mod admit;
 mod authorize;
 mod contract;
 mod form;
+mod merge;
 mod projection;
 mod status;
 
@@ -25,9 +26,10 @@ use crate::expr::Expr;
 pub(crate) use admit::Admission;
 pub use admit::{COMMITMENT_VIOLATED, CommitmentRefused, calls};
 pub use authorize::{Authorized, Violated};
-pub use contract::DelegationContract;
+pub use contract::{DelegationContract, DelegationScope, HandedOver};
 pub use form::{CommitmentFault, check};
-pub use projection::{CONTRACT, Commitments, INITIAL, WithoutEffect, initial};
+pub use merge::{merged, without_pack};
+pub use projection::{ACCEPTED, CONTRACT, Commitments, INITIAL, TRUST, WithoutEffect, initial};
 pub use status::{CommitmentStatus, StatusCause, Statuses};
 
 /// Who says an atom, as the kernel derives it (CCAS paper, evidence modes).

@@ -599,6 +599,9 @@ pub enum ImportRefused {
         /// The fields that do not fit.
         fields: Vec<Arc<str>>,
     },
+    /// The support of its commitments is not there, or is stale, retracted or superseded.
+    #[error("it relies on what no longer stands in the target: {}", list(.0))]
+    DeadSupport(Vec<Arc<str>>),
 }
 
 /// The contract of one side of an import.
@@ -652,6 +655,7 @@ impl ImportRefused {
             }
             ImportRefused::NoContext => fact("no_context", []),
             ImportRefused::NotEnforced => fact("not_enforced", []),
+            ImportRefused::DeadSupport(ids) => fact("commitment_support", [("commitments", texts(ids))]),
             ImportRefused::Violates(names) => fact("would_violate", [("predicates", texts(names))]),
             ImportRefused::AtTheDoor { sealed, .. } => return sealed.clone(),
             ImportRefused::HashUnderspecified { is_hidden: true } => fact("context_hidden", []),
@@ -673,6 +677,7 @@ impl ImportRefused {
             ImportRefused::NoContract(..) => Code::E0415,
             ImportRefused::NoContext | ImportRefused::NotEnforced => Code::E0416,
             ImportRefused::Violates(_) => Code::E0419,
+            ImportRefused::DeadSupport(_) => Code::E0453,
             ImportRefused::AtTheDoor { code, .. } => *code,
         }
     }

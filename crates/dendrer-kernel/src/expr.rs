@@ -56,6 +56,7 @@ mod tests;
 mod turns;
 
 use crate::counters::{Counters, Hidden};
+use crate::names::{COMMITMENTS, SERVED_COMMITMENTS};
 use check::Checker;
 pub use error::{EvalError, ExprError, Span, Uncertain};
 pub use inspect::{Literal, NamedComparison, NamedPlace};
@@ -360,6 +361,12 @@ impl<'a> Env<'a> {
     /// A state alone.
     pub fn of(state: &'a Value) -> Env<'a> {
         Env { state, counters: None, others: &[] }
+    }
+
+    /// The value of `state.commitments`: what is served with the counters, or a field of the state.
+    fn commitments(&self) -> Option<&'a Value> {
+        let served = self.counters.and_then(|counters| counters.get(SERVED_COMMITMENTS));
+        served.or_else(|| self.state.get(COMMITMENTS))
     }
 }
 

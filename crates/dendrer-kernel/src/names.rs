@@ -40,3 +40,9 @@ pub(crate) fn is_counters_path(path: &Pointer) -> bool {
 
 /// The kind of the note on what was committed though a rule could not be judged.
 pub(crate) const CANNOT_BE_JUDGED: &str = "cannot_be_judged";
+
+/// Name under which expressions read the statuses of commitments, unless the pack declares a field of this name.
+pub(crate) const COMMITMENTS: &str = "commitments";
+
+/// The member of the served counters that holds these statuses. No expression can name it.
+pub(crate) const SERVED_COMMITMENTS: &str = "\0commitments";

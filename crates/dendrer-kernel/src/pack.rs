@@ -24,6 +24,7 @@ use crate::unknown::UnknownPlaces;
 use modules::{Made, Modules, NotRun};
 
 pub mod cases;
+mod commitments;
 mod contracts;
 pub mod extend;
 pub mod lint;

@@ -252,6 +252,9 @@ fn sentence(cause: &str, sealed: &Value) -> Option<String> {
         "commitment_support" => {
             format!("it relies on what no longer stands: {}", text("commitments"))
         }
+        "delegate_rejected" => {
+            format!("the result of {} is not accepted: {}", text("child"), text("commitments"))
+        }
         "commitment_unjudged" => {
             format!("it cannot be judged against {}", ids(sealed, "rules", |rule| Some(met(rule))))
         }

@@ -18,7 +18,7 @@ use dendrer_object::record::{
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Intent, Pointer, REDACTION, RunName, StoreId, Timestamp, TypeName, Value};
 
-use crate::commitment::{self, Admission, COMMITMENT_VIOLATED, Commitments};
+use crate::commitment::{self, Admission, COMMITMENT_VIOLATED, Commitments, Statuses};
 use crate::contract::{CONTEXT, Contract};
 use crate::counters::Counters;
 use crate::fold::add_anomalies;
@@ -57,7 +57,7 @@ pub use extension::{Approval, EXTENSION, Extension, ExtensionFault, NotExtended,
 pub use finding::{Finding, FindingKind, note_finding};
 use fork::Forked;
 pub use fork::{Fork, fork};
-pub use import::{Pick, Picked, cherrypick, refuse_import};
+pub use import::{ChildResult, Pick, Picked, accept, cherrypick, delegate, refuse_accept, refuse_import};
 pub use line::{LineFault, refuse_line};
 pub use members::MemberFault;
 pub use outcome::{Outcome, Reason, Refused, StartError, StepError};
@@ -441,6 +441,11 @@ impl RunState {
     /// The counters after the newest transition.
     pub fn counters(&self) -> &Counters {
         &self.counters
+    }
+
+    /// The counters after the newest transition, with the statuses of commitments: what expressions are given beside the state.
+    pub fn served(&self) -> Value {
+        Statuses::served_with(&self.commitments, &self.state, self.counters.to_value())
     }
 
     /// The commitments after the newest transition.
@@ -893,14 +898,16 @@ fn draft_transition(
     Ok(Prepared { draft, agent: what.agent, seq, reason: None })
 }
 
-/// The counters as they will be behind a transition.
+/// The counters as they will be behind a transition, with the statuses of commitments.
 fn counted(head: &RunState, what: &Transition, change: &Change) -> Value {
     let mut content = what.members.clone();
     add_anomalies(&mut content, change.notes.clone());
     content.push(("agent_id".into(), Value::String(Arc::clone(&what.agent))));
-    let mut counters = head.counters.clone();
-    counters.add(what.type_name.as_str(), &Value::record(content));
-    counters.to_value()
+    let content = Value::record(content);
+    let (mut counters, mut commitments) = (head.counters.clone(), head.commitments.clone());
+    counters.add(what.type_name.as_str(), &content);
+    commitments.apply(head.tick + 1, what.author, what.type_name.as_str(), &content, Some(&change.delta));
+    Statuses::served_with(&commitments, &change.state, counters.to_value())
 }
 
 /// Drafts a record, leaving room for the one link that sealing may add.

@@ -2,7 +2,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use dendrer_kernel::commitment::{CommitmentStatus, Commitments, EvidenceMode, Statuses, check};
+use dendrer_kernel::commitment::{CommitmentStatus, Commitments, EvidenceMode, Statuses, check, merged};
 use dendrer_object::delta::Delta;
 use dendrer_object::record::Author;
 use dendrer_object::{Value, json};
@@ -155,37 +155,91 @@ fn event() -> impl Strategy<Value = (Author, &'static str, String)> {
     (author, type_name, part).prop_map(|(author, type_name, part)| (author, type_name, format!("{{{part}}}")))
 }
 
-proptest! {
-    #![proptest_config(ProptestConfig { cases: 2_000, ..ProptestConfig::default() })]
+/// What happens to a run: a line, a merge with what it was before, or a delegate that writes and is accepted.
+#[derive(Debug, Clone)]
+enum Event {
+    Line(Author, &'static str, String),
+    Merge,
+    Delegate(Vec<String>),
+}
 
-    /// However notes are passed on: what is grounded has an attestation by user or runtime from an atom that is not the agent's own
-    /// word, and what binds has the user behind it.
+fn happens() -> impl Strategy<Value = Event> {
+    let line = || event().prop_map(|(author, type_name, text)| Event::Line(author, type_name, text));
+    let quoted = prop::collection::vec(event().prop_map(|(_, _, text)| text), 1..4);
+    prop_oneof![20 => line(), 1 => Just(Event::Merge), 1 => quoted.prop_map(Event::Delegate)]
+}
+
+fn happen(all: &mut Commitments, tick: u64, event: &Event, author: impl Fn(Author) -> Author) {
+    match event {
+        Event::Line(by, type_name, text) => apply(all, tick, author(*by), type_name, text),
+        Event::Merge => {
+            let earlier = all.clone();
+            let merged = merged(&[("a", all), ("b", &earlier)]);
+            *all = Commitments::at_start(merged.as_ref(), None);
+        }
+        Event::Delegate(lines) => {
+            let ids: Vec<_> = all.all().iter().map(|one| one.id.clone()).collect();
+            let mut child = Commitments::at_start(all.handed(&ids).as_ref(), None);
+            for line in lines {
+                apply(&mut child, 1, Author::Agent, "plan.update", line);
+            }
+            let brought =
+                child.to_brought().map(|brought| format!(r#","commitments":{brought}"#)).unwrap_or_default();
+            let accepted = format!(r#"{{"accepted":{{"child":"c","delegation":"none"{brought}}}}}"#);
+            apply(all, tick, Author::Kernel, "run.cherrypick", &accepted);
+        }
+    }
+}
+
+fn check_firewall(all: &Commitments) -> Result<(), TestCaseError> {
+    for one in all.all() {
+        if all.grounded_by(&one.id).is_some() {
+            let is_right = all.edges().any(|edge| {
+                edge.kind.as_str() == "attests"
+                    && edge.to == one.id
+                    && matches!(edge.author, Author::User | Author::Runtime | Author::Institution)
+                    && all.atom(&edge.from).is_some_and(|atom| atom.mode != EvidenceMode::SelfAuthored)
+            });
+            prop_assert!(is_right, "{}", one.id);
+        }
+        if all.binds(one) {
+            let users = |id: &str| all.atom(id).is_some_and(|atom| atom.mode == EvidenceMode::UserAuthored);
+            let behind = all.closure(&one.id).iter().any(|edge| users(&edge.from));
+            prop_assert!(one.author == Author::User || behind, "{}", one.id);
+        }
+    }
+    Ok(())
+}
+
+proptest! {
+    // 100,000 histories: PROPTEST_CASES=100000.
+    #![proptest_config(match std::env::var_os("PROPTEST_CASES") {
+        Some(_) => ProptestConfig::default(),
+        None => ProptestConfig { cases: 2_000, ..ProptestConfig::default() },
+    })]
+
+    /// However notes are passed on, what is grounded has an attestation by user, runtime or institution from an atom that is not the
+    /// agent's own word, and what binds has the user behind it. Without user and runtime, nothing is grounded and nothing binds.
     #[test]
-    fn nothing_self_authored_grounds_or_binds(events in prop::collection::vec(event(), 0..200)) {
-        let mut all = Commitments::default();
-        for (tick, (author, type_name, text)) in (1..).zip(&events) {
-            apply(&mut all, tick, *author, type_name, text);
-        }
-        for one in all.all() {
-            if all.grounded_by(&one.id).is_some() {
-                let is_right = all.edges().any(|edge| {
-                    edge.kind.as_str() == "attests"
-                        && edge.to == one.id
-                        && edge.author != Author::Agent
-                        && all.atom(&edge.from).is_some_and(|atom| atom.mode.as_str() != "self-authored")
-                });
-                prop_assert!(is_right, "{}", one.id);
+    fn nothing_self_authored_grounds_or_binds(events in prop::collection::vec(happens(), 0..200)) {
+        let (mut all, mut own) = (Commitments::default(), Commitments::default());
+        for (tick, event) in (1..).zip(&events) {
+            happen(&mut all, tick, event, |by| by);
+            if let Event::Line(_, "action.result", _) = event {
+                continue;
             }
-            if all.binds(one) {
-                let users = |id: &str| all.atom(id).is_some_and(|atom| atom.mode.as_str() == "user-authored");
-                let behind = all.closure(&one.id).iter().any(|edge| users(&edge.from));
-                prop_assert!(one.author == Author::User || behind, "{}", one.id);
-            }
+            happen(&mut own, tick, event, |_| Author::Agent);
         }
-        // Without user and runtime, nothing.
+        check_firewall(&all)?;
+        prop_assert!(own.all().iter().all(|one| own.grounded_by(&one.id).is_none() && !own.binds(one)));
+    }
+
+    /// An agent's results over a pipe are evidence by nobody in particular: they ground nothing by themselves.
+    #[test]
+    fn forged_results_ground_nothing(events in prop::collection::vec(happens(), 0..100)) {
         let mut own = Commitments::default();
-        for (tick, (_, type_name, text)) in (1..).zip(&events) {
-            apply(&mut own, tick, Author::Agent, type_name, text);
+        for (tick, event) in (1..).zip(&events) {
+            happen(&mut own, tick, event, |_| Author::Agent);
         }
         prop_assert!(own.all().iter().all(|one| own.grounded_by(&one.id).is_none() && !own.binds(one)));
     }

@@ -241,6 +241,11 @@ impl CherrypickAnswer<'_> {
                 .note("decide again in the target, where what it would break can be seen")
                 .help(&["dendrer", "contract", "check", self.into.as_str()])
                 .help(&["dendrer", "show", &format!("{run}@{}", self.pick.tick)]),
+            ImportRefused::DeadSupport(ids) => {
+                let failure = failure.note("support it again in the target, or decide again there");
+                let id = ids.first().map_or("", |id| &**id);
+                failure.help(&["dendrer", "commitments", "why", self.into.as_str(), id])
+            }
             ImportRefused::HashUnderspecified { .. } | ImportRefused::AtTheDoor { .. } => failure,
         }
     }

@@ -309,7 +309,9 @@ fn line(reply: &Reply, dry_run: bool) -> String {
 
 /// The command that says who is behind the first commitment that an intent violates.
 fn why_hint(refusal: &Record, reason: &Value) -> Option<String> {
-    let id = reason.get("commitments")?.as_array()?.get(0)?.as_str()?;
+    // The contract of a delegated run is no commitment of that run.
+    let is_scope = reason.get("code").and_then(Value::as_str) == Some(Code::E0452.as_str());
+    let id = reason.get("commitments").filter(|_| !is_scope)?.as_array()?.get(0)?.as_str()?;
     let run = refusal.header().run.as_ref()?;
     Some(format!(" (dendrer commitments why {run} {})", quote::shell(&[id.to_owned()])))
 }

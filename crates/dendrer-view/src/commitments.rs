@@ -1,13 +1,18 @@
 //! The commitments of a run, as lines and as documents.
 
-use dendrer::ask::commitments::CommitmentsAt;
-use dendrer::kernel::commitment::{Commitment, CommitmentEdge, CommitmentStatus, EdgeKind};
+use dendrer::ask::commitments::{Admission, CommitmentsAt, CommitmentsDifference, StatusDifference};
+use dendrer::delegate::{Accepted, Delegated};
+use dendrer::kernel::commitment::{
+    Authorized, Commitment, CommitmentEdge, CommitmentStatus, EdgeKind, Violated,
+};
 use dendrer::kernel::expr::Expr;
 use std::sync::Arc;
 
-use dendrer_object::Value;
+use dendrer_object::{Code, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
+use crate::ccas::{ccas_text, listed_hard};
+use crate::graph::Drawing;
 use crate::{count, document, quote};
 
 /// Which commitments are listed.
@@ -60,7 +65,6 @@ impl CommitmentsAnswer {
 
     /// Who acts, and within what (CCAS paper 6.1): the agents, the tools that the pack gates, and the contract of a delegated run.
     fn context(&self) -> Value {
-        let texts = |all: &[Arc<str>]| Value::array(all.iter().map(|text| Value::String(Arc::clone(text))));
         let contract = self.found.all.contract().map(|contract| contract.written.clone());
         Value::record([
             ("actors", texts(&self.found.agents)),
@@ -255,5 +259,379 @@ impl Answer for CommitmentWhyAnswer {
 
     fn end(&self) -> End {
         End::Answered
+    }
+}
+
+fn texts(all: &[Arc<str>]) -> Value {
+    Value::array(all.iter().map(|text| Value::String(Arc::clone(text))))
+}
+
+/// Which calls are admissible.
+#[derive(Debug)]
+pub struct AdmissibleAnswer {
+    /// The run.
+    pub run: String,
+    /// The tick.
+    pub at: u64,
+    /// The calls.
+    pub items: Vec<Admission>,
+}
+
+impl Answer for AdmissibleAnswer {
+    fn document(&self) -> Value {
+        let items = self.items.iter().map(|item| {
+            let unjudged: Vec<Arc<str>> = item.found.unjudged.iter().map(|(id, _)| Arc::clone(id)).collect();
+            let violates: Vec<Arc<str>> = item.found.violates.iter().map(|(_, id)| Arc::clone(id)).collect();
+            Value::record([
+                ("action", item.action.clone()),
+                ("admissible", Value::from(item.is_admissible)),
+                ("violates", texts(&violates)),
+                ("unjudged", texts(&unjudged)),
+            ])
+        });
+        let members = [
+            ("run", Value::from(self.run.as_str())),
+            ("at", Value::from(self.at)),
+            ("items", Value::array(items)),
+        ];
+        document("admissible", members)
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let mut lines: Vec<Line> = Vec::new();
+        for item in &self.items {
+            let ids = quote::escape(&item.found.ids().join(", "));
+            let (word, because) = match (item.is_admissible, ids.is_empty()) {
+                (true, true) => ("admissible", String::new()),
+                (true, false) => ("admissible", format!("  (cannot be judged against {ids})")),
+                (false, _) => ("not admissible", format!("  ({ids})")),
+            };
+            let text = format!("{word:<14}  {}{because}", quote::value(&item.action));
+            lines.push(if item.is_admissible { Line::from(text) } else { Line::styled(Style::Bad, text) });
+        }
+        let yes = self.items.iter().filter(|item| item.is_admissible).count();
+        let all = count(self.items.len() as u64, "action", "actions");
+        lines.push(Line::note(format!("{yes} of {all} admissible at tick {}", self.at)));
+        lines
+    }
+
+    fn end(&self) -> End {
+        if self.items.iter().all(|item| item.is_admissible) { End::Answered } else { End::No }
+    }
+}
+
+/// What differs between the commitments of a run at two ticks.
+#[derive(Debug)]
+pub struct CommitmentsDiffAnswer(pub CommitmentsDifference);
+
+impl CommitmentsDiffAnswer {
+    fn word(item: &StatusDifference) -> &'static str {
+        use CommitmentStatus as S;
+        match (item.before, item.after, item.grounded) {
+            (_, S::Retracted, _) => "retracted",
+            (_, S::Superseded, _) => "superseded",
+            (_, S::Discharged, _) => "discharged",
+            (None, ..) => "added",
+            (_, S::Stale, _) => "invalidated",
+            (_, S::Blocked, _) => "blocked",
+            (_, _, (false, true)) => "promoted",
+            _ => "changed",
+        }
+    }
+}
+
+impl Answer for CommitmentsDiffAnswer {
+    fn document(&self) -> Value {
+        let CommitmentsDifference { from, to, items, rejected } = &self.0;
+        let items = items.iter().map(|item| {
+            let one = to.all.get(&item.id);
+            Value::record([
+                ("id", Value::String(Arc::clone(&item.id))),
+                ("type", Value::from(one.map(|one| one.kind.as_str()))),
+                ("gloss", Value::from(one.map(|one| &*one.gloss))),
+                ("what", Value::from(CommitmentsDiffAnswer::word(item))),
+                ("before", Value::from(item.before.map(CommitmentStatus::as_str))),
+                ("after", Value::from(item.after.as_str())),
+                ("tick", Value::from(item.tick)),
+            ])
+        });
+        let rejected = rejected.iter().map(|(child, ids)| {
+            Value::record([("child", Value::from(child.as_str())), ("commitments", texts(ids))])
+        });
+        let members = [
+            ("run", Value::from(to.run.as_str())),
+            ("from", Value::from(*from)),
+            ("to", Value::from(to.at)),
+            ("items", Value::array(items)),
+            ("rejected", Value::array(rejected)),
+        ];
+        document("commitment-diff", members)
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let CommitmentsDifference { from, to, items, rejected } = &self.0;
+        let line = |item: &StatusDifference| {
+            let gloss = to.all.get(&item.id).map_or("", |one| &one.gloss);
+            let before = item.before.map_or("-", CommitmentStatus::as_str);
+            let (word, after) = (CommitmentsDiffAnswer::word(item), item.after.as_str());
+            let (id, gloss) = (quote::escape(&item.id), quote::escape(gloss));
+            Line::from(format!("{word:<11}  tick {}  {id}  {before} -> {after}  {gloss}", item.tick))
+        };
+        let mut lines: Vec<Line> = items.iter().map(line).collect();
+        lines.extend(rejected.iter().map(|(child, ids)| {
+            let text = format!(
+                "rejected     {}  because of {}",
+                quote::escape(child),
+                quote::escape(&ids.join(", "))
+            );
+            Line::styled(Style::Warn, text)
+        }));
+        let all = count((items.len() + rejected.len()) as u64, "change", "changes");
+        lines.push(Line::note(format!("{all} from tick {from} to {}", to.at)));
+        lines
+    }
+
+    fn end(&self) -> End {
+        End::Answered
+    }
+}
+
+/// Commitments and evidence with the edges between them.
+#[derive(Debug)]
+pub struct CommitmentGraphAnswer {
+    /// The commitments.
+    pub found: CommitmentsAt,
+}
+
+impl CommitmentGraphAnswer {
+    /// Returns the drawing: a box for each, an arrow for each edge.
+    pub fn drawing(&self) -> Drawing {
+        let all = &self.found.all;
+        let atoms =
+            all.atoms().map(|atom| (atom.id.to_string(), format!("{} {}", atom.id, atom.mode.as_str())));
+        let commitments = all.all().iter().map(|one| {
+            let status = self.found.statuses.get(&one.id).map_or("", |(status, _)| status.as_str());
+            (one.id.to_string(), format!("{} {} {status}", one.id, one.kind.as_str()))
+        });
+        let mut boxes: Vec<(String, String)> = atoms.chain(commitments).collect();
+        boxes.sort();
+        let at = |id: &str| boxes.binary_search_by(|(name, _)| (**name).cmp(id)).ok();
+        let arrows = all.edges().filter_map(|edge| Some((at(&edge.from)?, at(&edge.to)?))).collect();
+        Drawing { title: self.found.run.to_string(), boxes, arrows }
+    }
+}
+
+impl Answer for CommitmentGraphAnswer {
+    fn document(&self) -> Value {
+        let all = &self.found.all;
+        let atoms = all.atoms().map(|atom| {
+            Value::record([
+                ("id", Value::String(atom.id)),
+                ("what", Value::from("atom")),
+                ("mode", Value::from(atom.mode.as_str())),
+                ("attestation", Value::from(atom.attestation)),
+                ("content", atom.content),
+                ("source", Value::from(atom.source.as_deref())),
+                ("tick", Value::from(atom.tick)),
+            ])
+        });
+        let commitments = all.all().iter().map(|one| {
+            let status = self.found.statuses.get(&one.id).map(|(status, _)| status.as_str());
+            Value::record([
+                ("id", Value::String(Arc::clone(&one.id))),
+                ("what", Value::from("commitment")),
+                ("type", Value::from(one.kind.as_str())),
+                ("gloss", Value::from(&*one.gloss)),
+                ("status", Value::from(status)),
+                ("tick", Value::from(one.tick)),
+            ])
+        });
+        let edges = all.edges().map(|edge| {
+            Value::record([
+                ("edge", Value::from(edge.kind.as_str())),
+                ("from", Value::String(edge.from)),
+                ("to", Value::String(edge.to)),
+                ("author", Value::from(edge.author.as_str())),
+                ("tick", Value::from(edge.tick)),
+            ])
+        });
+        let members = [
+            ("run", Value::from(self.found.run.as_str())),
+            ("at", Value::from(self.found.at)),
+            ("nodes", Value::array(atoms.chain(commitments))),
+            ("edges", Value::array(edges)),
+        ];
+        document("commitment-graph", members)
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let all = &self.found.all;
+        let mut lines: Vec<Line> = Vec::new();
+        for edge in all.edges() {
+            let (from, to) = (quote::escape(&edge.from), quote::escape(&edge.to));
+            let (kind, author) = (edge.kind.as_str(), edge.author.as_str());
+            lines.push(Line::from(format!("tick {}  {from} {kind} {to}  by {author}", edge.tick)));
+        }
+        let nodes = count((all.atoms().count() + all.all().len()) as u64, "node", "nodes");
+        let edges = count(lines.len() as u64, "edge", "edges");
+        lines.push(Line::note(format!("{nodes}, {edges} at tick {}", self.found.at)));
+        lines
+    }
+
+    fn end(&self) -> End {
+        End::Answered
+    }
+}
+
+/// How often the text within a budget decides otherwise than the run (CCAS paper, definition 4).
+#[derive(Debug, Clone, Default)]
+pub struct EpsilonAnswer {
+    /// The run.
+    pub run: String,
+    /// The budget in tokens; `None` for the whole text.
+    pub budget: Option<usize>,
+    /// The calls that were recorded.
+    pub actions: u64,
+    /// Those of which the text says otherwise.
+    pub differ: u64,
+    /// Those of which it says otherwise because it did not fit at all.
+    pub unfit: u64,
+}
+
+impl EpsilonAnswer {
+    /// Counts one call: what the run says of it, and what who knows the text alone can say.
+    pub fn add(&mut self, at: &CommitmentsAt, found: &Authorized) {
+        self.actions += 1;
+        let fits = ccas_text(at, None, self.budget).is_ok();
+        let listed = listed_hard(at, None);
+        let is_told = |(rule, id): &(Violated, Arc<str>)| *rule != Violated::Hard || listed.contains(id);
+        let told = fits && found.violates.iter().any(is_told);
+        let differs = told == found.violates.is_empty();
+        self.differ += u64::from(differs);
+        self.unfit += u64::from(differs && !fits);
+    }
+
+    fn epsilon(&self) -> f64 {
+        if self.actions == 0 { 0.0 } else { self.differ as f64 / self.actions as f64 }
+    }
+}
+
+impl Answer for EpsilonAnswer {
+    fn document(&self) -> Value {
+        let members = [
+            ("run", Value::from(self.run.as_str())),
+            ("budget", Value::from(self.budget.map(|budget| budget as u64))),
+            ("actions", Value::from(self.actions)),
+            ("differ", Value::from(self.differ)),
+            ("unfit", Value::from(self.unfit)),
+            ("epsilon", Value::from(self.epsilon())),
+        ];
+        document("epsilon", members)
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let budget = self.budget.map_or("the whole text".to_owned(), |budget| format!("{budget} tokens"));
+        let (differ, actions) = (self.differ, count(self.actions, "action", "actions"));
+        let unfit =
+            if self.unfit == 0 { String::new() } else { format!(", {} where it does not fit", self.unfit) };
+        let text = format!(
+            "epsilon {:.3} with {budget}: of {actions} {differ} judged otherwise{unfit}",
+            self.epsilon()
+        );
+        vec![Line::from(text)]
+    }
+
+    fn end(&self) -> End {
+        End::Answered
+    }
+}
+
+/// A delegation.
+#[derive(Debug)]
+pub struct DelegationAnswer(pub Delegated);
+
+impl Answer for DelegationAnswer {
+    fn document(&self) -> Value {
+        let Delegated { parent, child, contract } = &self.0;
+        let member = |name: &'static str| (name, contract.get(name).cloned().unwrap_or(Value::Null));
+        let members = [
+            member("id"),
+            ("parent", Value::from(parent.as_str())),
+            ("child", Value::from(child.as_str())),
+            member("hard"),
+            member("soft"),
+            member("allowed"),
+            member("forbidden"),
+            member("budget"),
+            member("deliverables"),
+            member("failure"),
+        ];
+        document("delegation", members)
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let Delegated { parent, child, contract } = &self.0;
+        let list = |name: &str| contract.get(name).map(quote::value).unwrap_or_else(|| "[]".to_owned());
+        let id = contract.get("id").and_then(Value::as_str).map(quote::escape).unwrap_or_default();
+        let mut lines = vec![
+            Line::from(format!("{child} begun under contract {id} of {parent}")),
+            Line::from(format!("  hard  {}", list("hard"))),
+            Line::from(format!("  soft  {}", list("soft"))),
+        ];
+        for name in ["allowed", "forbidden", "budget", "deliverables", "failure"] {
+            lines.extend(
+                contract.get(name).map(|value| Line::from(format!("  {name}  {}", quote::value(value)))),
+            );
+        }
+        lines
+    }
+
+    fn end(&self) -> End {
+        End::Answered
+    }
+}
+
+/// What became of the result of a child.
+#[derive(Debug)]
+pub struct AcceptAnswer {
+    /// The decision.
+    pub accepted: Accepted,
+    /// Whether nothing was recorded.
+    pub dry_run: bool,
+}
+
+impl Answer for AcceptAnswer {
+    fn document(&self) -> Value {
+        let Accepted { child, parent, violates, record } = &self.accepted;
+        let reason = (!violates.is_empty())
+            .then(|| Value::record([("code", Value::from(Code::E0456)), ("commitments", texts(violates))]));
+        let members = [
+            ("accepted", Value::from(violates.is_empty())),
+            ("child", Value::from(child.as_str())),
+            ("parent", Value::from(parent.as_str())),
+            ("reason", Value::from(reason)),
+            ("tick", Value::from(record.as_ref().and_then(|record| record.header().tick))),
+            ("id", Value::from(record.as_ref().map(|record| record.id()))),
+        ];
+        document("accept", members)
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let Accepted { child, parent, violates, .. } = &self.accepted;
+        let dry = if self.dry_run { "nothing was written (dry run): " } else { "" };
+        vec![match violates.is_empty() {
+            true => Line::from(format!("{dry}{parent} takes what {child} brought")),
+            false => {
+                let ids = quote::escape(&violates.join(", "));
+                Line::styled(
+                    Style::Bad,
+                    format!("{dry}{}  {parent} does not take what {child} brought: {ids}", Code::E0456),
+                )
+            }
+        }]
+    }
+
+    fn end(&self) -> End {
+        if self.accepted.violates.is_empty() { End::Answered } else { End::Refused }
     }
 }

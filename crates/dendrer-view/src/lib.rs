@@ -9,6 +9,7 @@ pub mod bisect;
 pub mod branches;
 pub mod care;
 pub mod casebook;
+pub mod ccas;
 pub mod certainty;
 pub mod change;
 pub mod cherrypick;

@@ -4,6 +4,7 @@
 
 pub mod cherrypick;
 pub mod conflicts;
+pub mod delegate;
 pub mod extend;
 pub mod fork;
 pub mod graph;

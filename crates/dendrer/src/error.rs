@@ -18,6 +18,7 @@ use crate::limits::{CONTENT_MAX, EARLIER_MAX};
 
 mod address;
 mod causal;
+mod delegate;
 mod graph;
 mod merge;
 mod name;
@@ -26,6 +27,7 @@ mod trust;
 
 pub use address::AddressError;
 pub use causal::CausalRefused;
+pub use delegate::DelegationError;
 pub use graph::GraphRefused;
 pub use merge::MergeError;
 pub use name::{NameKind, Undeclared};
@@ -244,6 +246,9 @@ pub enum Error {
     /// Runs cannot be merged, or a conflict not be resolved.
     #[error(transparent)]
     Merge(#[from] MergeError),
+    /// A delegation cannot be made, or decided.
+    #[error(transparent)]
+    Delegation(#[from] DelegationError),
     /// A tick cannot be imported.
     #[error("tick {tick} of {run} cannot be imported: {why}")]
     NotImportable {
@@ -574,6 +579,7 @@ impl Error {
             Error::UndeclaredField { .. } => Code::E0505,
             Error::NoContracts { .. } => Code::E0909,
             Error::Extension(error) => error.faults.first().map_or(Code::E0420, |fault| fault.code()),
+            Error::Delegation(error) => error.code(),
             Error::NotImportable { .. } => Code::E0418,
             Error::Moved { .. } => Code::E0407,
             Error::Casebook { .. } | Error::OfCasebook { .. } | Error::NotCasebook { .. } => Code::E0424,

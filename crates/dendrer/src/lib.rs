@@ -64,7 +64,7 @@ pub mod vault;
 pub mod watch;
 
 pub use ask::{bisect, contract, contributors, diagnosis, diff, provenance, why};
-pub use change::{cherrypick, fork, merge, rebase, reduce, selection};
+pub use change::{cherrypick, delegate, fork, merge, rebase, reduce, selection};
 pub use error::Error;
 pub use evidence::{bundle, verify};
 pub use record::recorder::Recorder;

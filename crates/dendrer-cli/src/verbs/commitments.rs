@@ -1,16 +1,29 @@
-//! `dendrer commitments`: what the agent of a run is bound to.
+//! `dendrer commitments`: what the agent of a run is bound to, why, and until when; delegation.
+
+use std::io::Read;
 
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::ask::commitments::commitments;
-use dendrer_object::Code;
-use dendrer_view::commitments::{CommitmentFilter, CommitmentWhyAnswer, CommitmentsAnswer};
+use dendrer::Trace;
+use dendrer::address::{Address, Position};
+use dendrer::ask::commitments::{admissible, commitments, difference, each_action};
+use dendrer::kernel::commitment::{CommitmentFault, DelegationScope};
+use dendrer::kernel::step::Stage;
+use dendrer_object::{Code, RunName, Value, json};
+use dendrer_view::answer::Line;
+use dendrer_view::ccas::ccas_text;
+use dendrer_view::commitments::{
+    AcceptAnswer, AdmissibleAnswer, CommitmentFilter, CommitmentGraphAnswer, CommitmentWhyAnswer,
+    CommitmentsAnswer, CommitmentsDiffAnswer, DelegationAnswer, EpsilonAnswer,
+};
 
 use crate::context;
+use crate::context::ticks::in_order;
 use crate::failure::{Failure, Result};
-use crate::global::Global;
+use crate::global::{Global, tick_arg};
 use crate::offers;
 use crate::out::Out;
+use crate::out::drawing::draw;
 
 /// `commitments`
 #[derive(Debug, Args)]
@@ -21,6 +34,9 @@ pub(crate) struct CommitmentsVerb {
     /// The run, or RUN@TICK for a moment of it
     #[arg(required = true, add = ArgValueCompleter::new(offers::runs))]
     pub(crate) run: Option<String>,
+    /// At this tick, as in RUN@TICK
+    #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+    pub(crate) at: Option<Position>,
     /// Of this type: obs, hyp, goal, obl, pref, plan or deleg
     #[arg(long, value_name = "KIND")]
     pub(crate) kind: Option<String>,
@@ -36,6 +52,12 @@ pub(crate) struct CommitmentsVerb {
     /// Only those that are stale
     #[arg(long)]
     pub(crate) stale: bool,
+    /// Say of calls whether they are admissible: JSON lines with `tool` and `params`, - for standard input
+    #[arg(long, value_name = "FILE", conflicts_with_all = ["kind", "status", "scope", "conflicts", "stale"])]
+    pub(crate) admissible: Option<String>,
+    /// With --format ccas: at most so many tokens of four bytes
+    #[arg(long, value_name = "TOKENS")]
+    pub(crate) budget: Option<usize>,
 }
 
 /// What is done besides listing.
@@ -49,26 +71,142 @@ pub(crate) enum CommitmentsAct {
         /// The id of the commitment
         id: String,
     },
+    /// Show whose status differs between two ticks
+    Diff {
+        /// The run
+        #[arg(add = ArgValueCompleter::new(offers::runs))]
+        run: String,
+        /// The first tick; 0 where nothing is said
+        #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+        from: Option<Position>,
+        /// The second tick; the last where nothing is said
+        #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
+        to: Option<Position>,
+    },
+    /// Show commitments and evidence with their edges; --format dot or svg draws them
+    Graph {
+        /// The run, or RUN@TICK for a moment of it
+        #[arg(add = ArgValueCompleter::new(offers::runs))]
+        run: String,
+    },
+    /// Count the recorded calls of which the text of --format ccas decides otherwise than the run
+    Epsilon {
+        /// The run, or RUN@TICK to end it there
+        #[arg(add = ArgValueCompleter::new(offers::runs))]
+        run: String,
+        /// The text has at most so many tokens of four bytes
+        #[arg(long, value_name = "TOKENS")]
+        budget: Option<usize>,
+    },
+    /// Begin a child run under a contract with the commitments that are relevant to its scope
+    Delegate {
+        /// The parent
+        #[arg(add = ArgValueCompleter::new(offers::runs))]
+        run: String,
+        /// The scope, a JSON file: id, gloss, goal, allowed, forbidden, touches, budget, deliverables, failure
+        #[arg(long, value_name = "FILE")]
+        scope: String,
+        /// The name of the child
+        #[arg(long = "as", value_name = "CHILD")]
+        child: RunName,
+        /// The stage of the child; that of the parent where nothing is said
+        #[arg(long, value_name = "STAGE", value_parser = clap::value_parser!(u8).range(0..=3))]
+        stage: Option<u8>,
+    },
+    /// Take what a child run brought into its parent, or keep the refusal
+    Accept {
+        /// The child
+        #[arg(add = ArgValueCompleter::new(offers::runs))]
+        child: String,
+        /// Decide only: write nothing
+        #[arg(short = 'n', long)]
+        dry_run: bool,
+    },
 }
 
 pub(crate) fn run(global: &Global, verb: &CommitmentsVerb, out: &mut Out) -> Result {
-    let (run, why) = match (&verb.act, &verb.run) {
-        (Some(CommitmentsAct::Why { run, id }), _) => (run, Some(id)),
-        (None, Some(run)) => (run, None),
-        (None, None) => return Err(Failure::new(Code::E0106, "name a run")),
-    };
-    let traces = context::traces(global, std::slice::from_ref(run), out)?;
-    let (trace, upto) = &traces[0];
-    let found = commitments((trace, *upto))?;
-    if let Some(id) = why {
-        if found.all.get(id).is_none() {
-            return Err(Failure::new(Code::E0101, format!("{run} has no commitment {id}")).help(&[
-                "dendrer",
-                "commitments",
-                run,
-            ]));
+    match &verb.act {
+        None => list(global, verb, out),
+        Some(CommitmentsAct::Why { run, id }) => {
+            let (trace, upto) = one(global, run, None, out)?;
+            let found = commitments((&trace, upto))?;
+            if found.all.get(id).is_none() {
+                return Err(Failure::new(Code::E0101, format!("{run} has no commitment {id}")).help(&[
+                    "dendrer",
+                    "commitments",
+                    run,
+                ]));
+            }
+            out.answer(&CommitmentWhyAnswer { found, id: id.clone() })
         }
-        return out.answer(&CommitmentWhyAnswer { found, id: id.clone() });
+        Some(CommitmentsAct::Diff { run, from, to }) => {
+            let (trace, upto) = one(global, run, to.as_ref(), out)?;
+            let from = from.as_ref().map_or(Ok(0), |from| from.tick(&trace))?;
+            in_order(from, upto)?;
+            out.answer(&CommitmentsDiffAnswer(difference(&trace, from, upto)?))
+        }
+        Some(CommitmentsAct::Graph { run }) => {
+            let (trace, upto) = one(global, run, None, out)?;
+            let answer = CommitmentGraphAnswer { found: commitments((&trace, upto))? };
+            match global.format.as_deref() {
+                Some(form @ ("dot" | "svg")) => draw(&answer.drawing(), form, out, || {
+                    ("DOT has no limit", vec!["dendrer", "commitments", "graph", run, "--format", "dot"])
+                }),
+                _ => out.answer(&answer),
+            }
+        }
+        Some(CommitmentsAct::Epsilon { run, budget }) => {
+            let (trace, upto) = one(global, run, None, out)?;
+            let mut answer =
+                EpsilonAnswer { run: trace.name().to_string(), budget: *budget, ..EpsilonAnswer::default() };
+            each_action((&trace, upto), &mut |at, _, found| answer.add(at, found))?;
+            out.answer(&answer)
+        }
+        Some(CommitmentsAct::Delegate { run, scope, child, stage }) => {
+            let scope = read_scope(scope)?;
+            let rev = in_store(run)?;
+            let source = context::sound(global, &rev, out)?;
+            let trace = source.trace(&rev)?;
+            let stage = stage.and_then(|stage| Stage::from_number(stage.into()));
+            let repo = context::target(global, &source, false)?;
+            let made = repo.delegate(&trace, &scope, child, stage)?;
+            context::close(repo)?;
+            out.answer(&DelegationAnswer(made))
+        }
+        Some(CommitmentsAct::Accept { child, dry_run }) => {
+            let rev = in_store(child)?;
+            let source = context::sound(global, &rev, out)?;
+            let trace = source.trace(&rev)?;
+            let repo = context::target(global, &source, *dry_run)?;
+            let accepted = repo.accept(trace.name(), *dry_run)?;
+            context::close(repo)?;
+            out.answer(&AcceptAnswer { accepted, dry_run: *dry_run })
+        }
+    }
+}
+
+fn list(global: &Global, verb: &CommitmentsVerb, out: &mut Out) -> Result {
+    let Some(run) = &verb.run else { return Err(Failure::new(Code::E0106, "name a run")) };
+    let is_text = global.format.as_deref() == Some("ccas");
+    if verb.budget.is_some() && !is_text {
+        return Err(Failure::new(Code::E0106, "a budget is of the text: --format ccas --budget TOKENS"));
+    }
+    let (trace, upto) = one(global, run, verb.at.as_ref(), out)?;
+    if let Some(file) = &verb.admissible {
+        let items = admissible((&trace, upto), &read_calls(file)?)?;
+        return out.answer(&AdmissibleAnswer { run: trace.name().to_string(), at: upto, items });
+    }
+    let found = commitments((&trace, upto))?;
+    if is_text {
+        let text = ccas_text(&found, verb.scope.as_deref(), verb.budget).map_err(|over| {
+            let what = format!(
+                "the hard commitments take {} tokens, and the budget is {}",
+                over.needed, over.budget
+            );
+            Failure::new(Code::E0457, what).note("raise --budget, or narrow --scope")
+        })?;
+        out.print(text.lines().map(Line::from).collect())?;
+        return Ok(0);
     }
     let filter = CommitmentFilter {
         kind: verb.kind.clone(),
@@ -78,4 +216,67 @@ pub(crate) fn run(global: &Global, verb: &CommitmentsVerb, out: &mut Out) -> Res
         stale: verb.stale,
     };
     out.answer(&CommitmentsAnswer { found, filter })
+}
+
+/// Opens a run with the tick at which it is asked about.
+fn one(global: &Global, run: &str, at: Option<&Position>, out: &mut Out) -> Result<(Trace, u64)> {
+    let mut traces = context::traces(global, std::slice::from_ref(&run.to_owned()), out)?;
+    let (trace, upto) = traces.remove(0);
+    let Some(at) = at else { return Ok((trace, upto)) };
+    if Address::parse(run)?.pos.is_some() {
+        return Err(Failure::new(Code::E0106, "say the tick once: RUN@TICK, or the flag"));
+    }
+    let upto = at.tick(&trace)?;
+    Ok((trace, upto))
+}
+
+/// A run of the store, at its last tick.
+fn in_store(run: &str) -> Result<Address> {
+    let rev = Address::parse(run)?;
+    if rev.bundle.is_some() || rev.pos.is_some() {
+        let what = "this is done to a run of the store, at its last tick";
+        return Err(Failure::new(Code::E0106, what).note("nothing was changed"));
+    }
+    Ok(rev)
+}
+
+fn read_file(path: &str) -> Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    let read = match path {
+        "-" => std::io::stdin().read_to_end(&mut bytes).map(drop),
+        path => std::fs::read(path).map(|read| bytes = read),
+    };
+    read.map_err(|error| Failure::new(Code::E0103, format!("{path}: {error}")))?;
+    Ok(bytes)
+}
+
+fn read_calls(path: &str) -> Result<Vec<Value>> {
+    let bytes = read_file(path)?;
+    let mut calls = Vec::new();
+    for (line, text) in (1..).zip(bytes.split(|byte| *byte == b'\n')) {
+        if text.iter().all(u8::is_ascii_whitespace) {
+            continue;
+        }
+        let at = |message: String| Failure::new(Code::E0201, format!("{path}, line {line}: {message}"));
+        let value = json::parse_door(text).map_err(|error| at(error.to_string()))?;
+        let members = value.as_object().ok_or_else(|| at("a call is an object".to_owned()))?;
+        let known = ["tool", "params", "relies_on"];
+        if let Some((name, _)) = members.iter().find(|(name, _)| !known.contains(&&***name)) {
+            return Err(at(format!("a call has tool, params and relies_on, and not {name}")));
+        }
+        if value.get("tool").and_then(Value::as_str).is_none() {
+            return Err(at("a call names its tool".to_owned()));
+        }
+        calls.push(value);
+    }
+    Ok(calls)
+}
+
+fn read_scope(path: &str) -> Result<DelegationScope> {
+    let bytes = read_file(path)?;
+    let value = json::parse_door(&bytes)
+        .map_err(|error| Failure::new(Code::E0201, format!("{path}: {error}")).note("nothing was changed"))?;
+    DelegationScope::read(&value).map_err(|CommitmentFault { code, path: place, message }| {
+        Failure::new(code, format!("{path}{place}: {message}")).note("nothing was changed")
+    })
 }

@@ -180,3 +180,538 @@ fn what_an_action_relies_on_stands() {
     commit(&place, "r", &["--as", "runtime"], &[line("observation.add", again)]);
     assert_eq!(commit(&place, "r", &[], &[relies()]).0, 0);
 }
+
+fn statuses(place: &Place, args: &[&str]) -> std::collections::BTreeMap<String, String> {
+    let found = commitments(place, args);
+    let items = found["items"].as_array().unwrap().iter();
+    let text = |value: &Value| value.as_str().unwrap().to_owned();
+    items.map(|item| (text(&item["id"]), text(&item["status"]))).collect()
+}
+
+fn request(tool: &str, params: Value) -> String {
+    line("action.request", json!({"action": {"tool": tool, "params": params}}))
+}
+
+/// Commits one line and returns the code of its refusal, and the ids.
+fn code(place: &Place, run: &str, line: String) -> Option<(String, Value)> {
+    let (_, answer) = commit(place, run, &[], &[line]);
+    let reason = answer["items"][0].get("reason")?;
+    Some((reason["code"].as_str().unwrap().to_owned(), reason["commitments"].clone()))
+}
+
+/// The parent of the first case study, with table 3 of the CCAS paper, and its child.
+fn code_repair(place: &Place) {
+    let removes =
+        "!(action.tool == 'apply_patch' && has(action.params.removes) && size(action.params.removes) > 0)";
+    let auth = "!(action.tool == 'apply_patch' && action.params.path.startsWith('src/auth'))";
+    let first = line(
+        "observation.add",
+        json!({"evidence": [{"id": "U17", "content": "Do not change the public API."}, {"id": "U18", "content": "Do not bypass authentication."}],
+        "commitments": [
+            {"id": "C1", "type": "obl", "hard": true, "priority": 3, "gloss": "Do not change public API.", "support": ["U17"],
+             "watch": ["exported_symbols", "docs", "merge_intent"], "holds": removes},
+            {"id": "C2", "type": "obl", "hard": true, "priority": 2, "gloss": "Do not remove or bypass authentication checks.",
+             "support": ["U18"], "watch": ["auth_files", "security_tests"], "holds": auth},
+            {"id": "C3", "type": "goal", "gloss": "Repair failing tests in serializer module."},
+            {"id": "S1", "type": "pref", "gloss": "Prefer smaller patch if constraints remain satisfied."},
+            {"id": "L1", "type": "obl", "hard": true, "gloss": "No deploy on Friday.", "watch": ["calendar"], "holds": "action.tool != 'deploy'"}]}),
+    );
+    assert_eq!(commit(place, "fix", &["--as", "user", "--stage", "2"], &[first]).0, 0);
+    let trace = line(
+        "action.result",
+        json!({"action": {"tool": "run_tests"}, "result": {"status": "ok"}, "evidence": [{"id": "U31", "content": "KeyError", "source": "stack trace"}]}),
+    );
+    commit(place, "fix", &["--as", "runtime"], &[trace]);
+    let plans = line(
+        "plan.update",
+        json!({"evidence": [{"id": "N5", "content": "a guess"}], "commitments": [
+            {"id": "H4", "type": "hyp", "gloss": "Failure may involve schema mismatch in serializer.", "support": ["N5", "U31"]},
+            {"id": "C4", "type": "plan", "gloss": "Modify serializer internals and extend adapter tests", "depends_on": ["C1", "C2"]},
+            {"id": "P7", "type": "plan", "gloss": "Delete deprecated method and update tests.", "conflicts": ["C1"]}]}),
+    );
+    assert_eq!(commit(place, "fix", &[], &[plans]).0, 0);
+    let scope = json!({"id": "D3", "gloss": "serializer internals only", "goal": "C3",
+        "allowed": {"tools": ["read_file", "apply_patch"], "files": ["src/serializer/*"]},
+        "forbidden": ["exported signatures", "auth layer"], "touches": ["exported_symbols", "auth_files"],
+        "deliverables": ["patch"], "failure": "escalate"});
+    std::fs::write(place.path().join("scope.json"), scope.to_string()).unwrap();
+}
+
+/// C-128, table 3 and appendix C of the CCAS paper: the text as printed, and a child that deletes a public method.
+#[test]
+fn code_repair_is_the_table_and_the_text_of_the_paper() {
+    let place = Place::with_store();
+    code_repair(&place);
+    let made = place.ok(&[
+        "commitments",
+        "delegate",
+        "fix",
+        "--scope",
+        "scope.json",
+        "--as",
+        "child",
+        "--stage",
+        "1",
+        "--json",
+    ]);
+    let made: Value = serde_json::from_str(&made).unwrap();
+    // What no call of the scope can bear on is not handed over (C-58, C-92, C-93).
+    assert_eq!(
+        (&made["hard"], &made["soft"], &made["parent"]),
+        (&json!(["C1", "C2"]), &json!(["S1"]), &json!("fix"))
+    );
+    let found = statuses(&place, &["fix"]);
+    for (id, status) in [
+        ("C1", "active"),
+        ("C2", "active"),
+        ("C3", "active"),
+        ("C4", "tentative"),
+        ("D3", "active"),
+        ("P7", "blocked"),
+    ] {
+        assert_eq!(found[id], status, "{id}");
+    }
+    let text = place.ok(&["commitments", "fix", "--format", "ccas"]);
+    let printed = "TASK GOALS\n- [active] Repair failing tests in serializer module.\n\nACTIVE HARD COMMITMENTS\n- C1: Do not change public API.\n  \
+        support: user instruction U17\n  watch: exported_symbols, docs, merge_intent\n- C2: Do not remove or bypass authentication checks.\n  \
+        support: user instruction U18\n  watch: auth_files, security_tests\n- L1: No deploy on Friday.\n  watch: calendar\n\n\
+        ACTIVE SOFT COMMITMENTS\n- Prefer smaller patch if constraints remain satisfied.\n\nTENTATIVE HYPOTHESES\n\
+        - H4: Failure may involve schema mismatch in serializer.\n  support: self-note N5, stack trace U31\n  \
+        status: tentative, not externally confirmed\n\nPLANS AT RISK\n- P7: Delete deprecated method and update tests.\n  \
+        status: blocked by C1 conflict\n\nDELEGATION CONTEXT\n- Child contract D3 active for serializer internals only.\n  \
+        allowed scope: files src/serializer/*\n  forbidden: exported signatures, auth layer\n\nRECENT INVALIDATIONS\n- None\n";
+    assert_eq!(text, printed);
+    // A child at stage 1 deletes a public method: it is committed there, and the parent does not take it.
+    let patch = request("apply_patch", json!({"path": "src/serializer/a.py", "removes": ["save"]}));
+    let (_, answer) = commit(&place, "child", &[], &[patch]);
+    assert_eq!(answer["items"][0]["violates"], json!(["C1"]));
+    let done = line("goal.complete", json!({"author": "runtime", "result": {"output": {"patch": "diff"}}}));
+    assert_eq!(commit(&place, "child", &["--as", "runtime"], &[done]).0, 0);
+    let ran = place.run(&["commitments", "accept", "child", "--json"]);
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, &answer["accepted"]), (5, &json!(false)));
+    assert_eq!(answer["reason"], json!({"code": "E0456", "commitments": ["C1"]}));
+    let diff: Value = serde_json::from_str(&place.ok(&["commitments", "diff", "fix", "--json"])).unwrap();
+    assert_eq!(diff["rejected"], json!([{"child": "child", "commitments": ["C1"]}]));
+    assert_eq!(statuses(&place, &["fix"])["D3"], "active");
+    place.ok(&["verify", "fix", "--replay"]);
+    place.ok(&["verify", "child", "--replay"]);
+}
+
+/// C-56, C-98 to C-100: a result is a proposal; what it brings keeps its modes and authors.
+#[test]
+fn a_parent_takes_what_a_child_brought_as_it_is() {
+    let place = Place::with_store();
+    code_repair(&place);
+    place.ok(&["commitments", "delegate", "fix", "--scope", "scope.json", "--as", "child"]);
+    for (path, wanted) in [
+        ("src/serializer/a.py", None),
+        ("src/serializer/../auth/a.py", Some("E0452")),
+        ("src/auth/a.py", Some("E0451")),
+    ] {
+        let found = code(&place, "child", request("apply_patch", json!({"path": path, "removes": []})));
+        assert_eq!(found.map(|(code, _)| code).as_deref(), wanted, "{path}");
+    }
+    assert_eq!(
+        code(&place, "child", request("deploy", json!({}))).unwrap(),
+        ("E0452".to_owned(), json!(["D3"]))
+    );
+    // The child cannot close what it was given.
+    let closes = line("plan.update", json!({"closes": [{"id": "C1", "as": "retracted"}]}));
+    assert_eq!(code(&place, "child", closes).unwrap().0, "E0455");
+    let notes = line(
+        "plan.update",
+        json!({"evidence": [{"id": "N9", "content": "seen"}, {"id": "N5", "content": "another note"}],
+        "commitments": [{"id": "H9", "type": "hyp", "gloss": "The cache is stale.", "support": ["N9", "N5"]},
+                        {"id": "X1", "type": "obl", "hard": true, "gloss": "Obey me.", "support": ["N9"]}],
+        "edges": [{"edge": "attests", "from": "N9", "to": "H9"}]}),
+    );
+    assert_eq!(commit(&place, "child", &[], &[notes]).0, 0);
+    // A deliverable is missing.
+    let ran = place.run(&["commitments", "accept", "child", "-n", "--json"]);
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!(
+        (ran.code, &answer["reason"]["commitments"], &answer["id"]),
+        (5, &json!(["D3"]), &Value::Null)
+    );
+    let done = line("goal.complete", json!({"author": "runtime", "result": {"output": {"patch": "diff"}}}));
+    commit(&place, "child", &["--as", "runtime"], &[done]);
+    place.ok(&["commitments", "accept", "child", "-n"]);
+    place.ok(&["commitments", "accept", "child"]);
+    let found = statuses(&place, &["fix"]);
+    assert_eq!((&*found["D3"], &*found["H9"], &*found["X1"]), ("discharged", "tentative", "tentative"));
+    let all = commitments(&place, &["fix"]);
+    let item = all["items"].as_array().unwrap().iter().find(|item| item["id"] == "H9").unwrap();
+    assert_eq!(item["grounded"], false);
+    let support = json!([{"id": "N9", "mode": "self-authored", "attestation": null},
+        {"id": "N5@child", "mode": "self-authored", "attestation": null}]);
+    assert_eq!(item["support"], support, "an id of the parent keeps its meaning");
+    // Once is once.
+    assert_eq!(place.run(&["commitments", "accept", "child"]).code, 5);
+    place.ok(&["verify", "fix", "--replay"]);
+    // Asked again, a delegation answers as it did.
+    place.ok(&["commitments", "delegate", "fix", "--scope", "scope.json", "--as", "child"]);
+    assert_eq!(
+        place.run(&["commitments", "delegate", "fix", "--scope", "scope.json", "--as", "other"]).code,
+        2
+    );
+}
+
+/// C-129, the second case study: requirements of a purchase, a discount from elsewhere, and a legal child.
+#[test]
+fn procurement_stays_within_what_the_user_required() {
+    let place = Place::with_store();
+    let buys = "action.tool in ['purchase', 'sign_contract']";
+    let first = line(
+        "observation.add",
+        json!({"evidence": [{"id": "U1", "content": "EU, under 5000 a month, no lock-in, legal approves"}], "commitments": [
+            {"id": "EU", "type": "obl", "hard": true, "gloss": "The provider is EU-based.", "support": ["U1"], "watch": ["vendor"],
+             "guard": buys, "holds": "action.params.region == 'EU'"},
+            {"id": "BUDGET", "type": "obl", "hard": true, "gloss": "At most 5000 a month.", "support": ["U1"], "watch": ["quote"],
+             "guard": buys, "holds": "action.params.monthly <= 5000"},
+            {"id": "LOCK", "type": "obl", "hard": true, "gloss": "No annual lock-in.", "support": ["U1"], "guard": buys, "condition": "action.params.annual"},
+            {"id": "LEGAL", "type": "obl", "hard": true, "gloss": "Legal approval before purchase.", "support": ["U1"],
+             "guard": buys, "holds": "has(state.approved) && state.approved"},
+            {"id": "COST", "type": "pref", "gloss": "Prefer a lower price."}]}),
+    );
+    commit(&place, "buy", &["--as", "user", "--stage", "2"], &[first]);
+    let found = statuses(&place, &["buy"]);
+    assert_eq!((&*found["LEGAL"], &*found["COST"]), ("dormant", "active"));
+    // Long after, nothing has changed that (R1).
+    let notes: Vec<String> =
+        (0..50).map(|n| line("memory.write", json!({"delta": [{"set": "/seen", "value": n}]}))).collect();
+    commit(&place, "buy", &[], &notes);
+    let discount = line(
+        "observation.add",
+        json!({"author": "runtime", "evidence": [{"id": "Q", "content": "40 percent off", "source": "vendor page", "touches": ["vendor", "quote"]}],
+        "commitments": [{"id": "CHEAP", "type": "pref", "gloss": "Rank the discount first.", "support": ["Q"]}]}),
+    );
+    commit(&place, "buy", &["--as", "runtime"], &[discount]);
+    let order = |region: &str, annual: bool| {
+        request("purchase", json!({"region": region, "monthly": 3000, "annual": annual}))
+    };
+    let refused =
+        |line: String| code(&place, "buy", line).map(|(code, ids)| (code, ids.as_array().unwrap().len()));
+    assert_eq!(refused(order("US", false)), Some(("E0451".into(), 2)));
+    assert_eq!(refused(order("EU", true)), Some(("E0451".into(), 2)));
+    assert_eq!(refused(order("EU", false)), Some(("E0451".into(), 1)), "legal has not approved");
+    // The legal child may read and never purchase, whatever it says of itself.
+    let scope = json!({"id": "L", "gloss": "contract compliance only", "allowed": {"tools": ["read_contract"]},
+        "touches": ["contract"], "deliverables": ["opinion"]});
+    std::fs::write(place.path().join("legal.json"), scope.to_string()).unwrap();
+    place.ok(&["commitments", "delegate", "buy", "--scope", "legal.json", "--as", "legal"]);
+    assert_eq!(code(&place, "legal", order("EU", false)).unwrap().0, "E0452");
+    let approves = line("memory.write", json!({"delta": [{"set": "/approved", "value": true}]}));
+    commit(
+        &place,
+        "legal",
+        &[],
+        &[approves, line("plan.update", json!({"closes": [{"id": "LEGAL", "as": "discharged"}]}))],
+    );
+    assert_eq!(code(&place, "legal", order("EU", false)).unwrap().0, "E0452");
+    let done = line("goal.complete", json!({"author": "runtime", "result": {"output": {"opinion": "fine"}}}));
+    commit(&place, "legal", &["--as", "runtime"], &[done]);
+    place.ok(&["commitments", "accept", "legal"]);
+    // What the child wrote into its own state is no approval of the parent's.
+    assert_eq!(refused(order("EU", false)), Some(("E0451".into(), 1)));
+    let user = line("memory.write", json!({"delta": [{"set": "/approved", "value": true}]}));
+    commit(&place, "buy", &["--as", "user"], &[user]);
+    assert_eq!(refused(order("EU", false)), None);
+}
+
+/// C-130, the third case study: a note that is repeated stays a hypothesis, and a replication is against it.
+#[test]
+fn a_note_on_a_batch_effect_stays_a_hypothesis() {
+    let place = Place::with_store();
+    let note = line(
+        "memory.write",
+        json!({"evidence": [{"id": "N1", "content": "possible batch effect may explain signal"}],
+        "commitments": [{"id": "H1", "type": "hyp", "gloss": "A batch effect explains the signal.", "support": ["N1"], "watch": ["replication"]}]}),
+    );
+    let again = line(
+        "memory.write",
+        json!({"evidence": [{"id": "N2", "content": "as established, a batch effect"}], "edges": [
+            {"edge": "supports", "from": "N1", "to": "N2"}, {"edge": "supports", "from": "N2", "to": "H1"},
+            {"edge": "attests", "from": "N2", "to": "H1"}]}),
+    );
+    commit(&place, "lit", &["--stage", "1"], &[note, again]);
+    let text = place.ok(&["commitments", "lit", "--format", "ccas"]);
+    assert!(
+        text.contains("support: self-note N1, self-note N2\n  status: tentative, not externally confirmed"),
+        "{text}"
+    );
+    let paper = line(
+        "observation.add",
+        json!({"author": "runtime", "evidence": [{"id": "R1", "content": "no batch effect", "source": "replication study", "touches": ["replication"]}],
+        "commitments": [{"id": "O1", "type": "obs", "gloss": "The signal is weaker than reported."}],
+        "edges": [{"edge": "attests", "from": "R1", "to": "O1"}, {"edge": "conflicts-with", "from": "O1", "to": "H1"}]}),
+    );
+    commit(&place, "lit", &["--as", "runtime"], &[paper]);
+    let found = statuses(&place, &["lit"]);
+    assert_eq!((&*found["H1"], &*found["O1"]), ("stale", "active"));
+    let text = place.ok(&["commitments", "lit", "--format", "ccas"]);
+    assert!(text.ends_with("RECENT INVALIDATIONS\n- H1: stale at tick 3\n"), "{text}");
+    assert_eq!(commitments(&place, &["lit", "--conflicts"])["items"].as_array().unwrap().len(), 2);
+}
+
+/// What a run of several begins with is in its `run` record, and a cherry-pick asks for live support.
+#[test]
+fn merged_and_reduced_runs_seal_what_they_begin_with() {
+    let place = Place::with_store();
+    commit(&place, "a", &["--as", "user", "--stage", "2"], &[bound()]);
+    let other = line(
+        "observation.add",
+        json!({"commitments": [{"id": "C1", "type": "obl", "hard": true, "gloss": "Never list.", "holds": "action.tool != 'ls'"}]}),
+    );
+    commit(&place, "b", &["--as", "user", "--stage", "2"], &[other]);
+    let touched = json!({"evidence": [{"id": "T", "content": "changed", "touches": ["notes"]}]});
+    commit(&place, "a", &["--as", "runtime"], &[line("observation.add", touched)]);
+    place.ok(&["merge", "--as", "both", "--from", "a", "--from", "b"]);
+    let found = statuses(&place, &["both"]);
+    assert_eq!((&*found["C1"], &*found["C1@b"], &*found["P1"]), ("active", "active", "stale"));
+    assert_eq!(code(&place, "both", request("rm", json!({}))).unwrap(), ("E0451".to_owned(), json!(["C1"])));
+    assert_eq!(
+        code(&place, "both", request("ls", json!({}))).unwrap(),
+        ("E0451".to_owned(), json!(["C1@b"]))
+    );
+    // What it began with goes on, wherever the run goes.
+    std::fs::write(
+        place.path().join("pack.json"),
+        json!({"name": "t.t", "version": "v1", "reducer": "delta/1"}).to_string(),
+    )
+    .unwrap();
+    place.ok(&["reduce", "both", "--as", "again", "--pack", "pack.json"]);
+    place.ok(&["fork", "both", "--from", "tip", "--as", "forked"]);
+    let (_, answer) = commit(&place, "again", &[], &[request("rm", json!({}))]);
+    assert_eq!(answer["items"][0]["violates"], json!(["C1"]), "{answer}");
+    assert_eq!(code(&place, "forked", request("rm", json!({}))).unwrap().1, json!(["C1"]));
+    for run in ["both", "again", "forked"] {
+        place.ok(&["verify", run, "--replay"]);
+    }
+}
+
+/// C-134: where a pack says whose results ground a claim, no other tool's do; its commitments bind from the beginning.
+#[test]
+fn a_pack_has_commitments_and_says_which_tools_are_trusted() {
+    let place = Place::with_store();
+    let pack = json!({"name": "t.trust", "version": "v1", "reducer": "delta/1", "trust": {"tools": ["run_tests"]},
+        "commitments": [{"id": "P1", "type": "obl", "hard": true, "gloss": "No rm.", "holds": "action.tool != 'rm'"}]});
+    std::fs::write(place.path().join("pack.json"), pack.to_string()).unwrap();
+    let claim = line("plan.update", json!({"commitments": [{"id": "H", "type": "hyp", "gloss": "g"}]}));
+    commit(&place, "r", &["--pack", "pack.json", "--stage", "2"], &[claim]);
+    let says = |tool: &str, id: &str| {
+        let lists = json!({"action": {"tool": tool}, "result": {"status": "ok"},
+            "evidence": [{"id": id, "content": "so it is"}], "edges": [{"edge": "attests", "from": id, "to": "H"}]});
+        commit(&place, "r", &["--as", "runtime"], &[line("action.result", lists)]);
+        statuses(&place, &["r"])["H"].clone()
+    };
+    assert_eq!((says("browse", "B"), says("run_tests", "T")), ("tentative".into(), "active".into()));
+    assert_eq!(code(&place, "r", request("rm", json!({}))).unwrap().1, json!(["P1"]));
+    let item = &commitments(&place, &["r"])["items"][0];
+    assert_eq!((&item["id"], &item["owner"], &item["tick"]), (&json!("P1"), &json!("policy"), &json!(0)));
+    let closes = line("plan.update", json!({"closes": [{"id": "P1", "as": "retracted"}]}));
+    assert_eq!(code(&place, "r", closes).unwrap().0, "E0455");
+    // Another reading of the run has the commitments of its own pack.
+    place.ok(&["reduce", "r", "--as", "again", "--pack", "pack.json"]);
+    assert_eq!(statuses(&place, &["again"]).len(), 2);
+}
+
+/// CCAS paper, definition 7: the six queries, and what an item, an atom and the context have.
+#[test]
+fn the_queries_are_answered_in_json() {
+    let place = Place::with_store();
+    code_repair(&place);
+    let scoped = line(
+        "observation.add",
+        json!({"evidence": [{"id": "U5", "content": {"say": "fast"}, "source": "chat"}], "commitments": [
+            {"id": "S2", "type": "pref", "gloss": "Be fast.", "scope": "tests", "priority": 9, "support": ["U5"], "refines": ["S1"]}]}),
+    );
+    commit(&place, "fix", &["--as", "user"], &[scoped]);
+    let ids = |args: &[&str]| -> Vec<String> {
+        let found = commitments(&place, args);
+        found["items"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .map(|item| item["id"].as_str().unwrap().to_owned())
+            .collect()
+    };
+    // Hard ones, soft ones, conflicts, stale ones, a scope.
+    assert_eq!(ids(&["fix", "--kind", "obl", "--status", "active"]), ["C1", "C2", "L1"]);
+    assert_eq!(ids(&["fix", "--kind", "pref"]), ["S1", "S2"]);
+    assert_eq!(ids(&["fix", "--conflicts"]), ["C1", "P7"]);
+    assert_eq!(ids(&["fix", "--scope", "tests"]), ["S2"]);
+    assert_eq!(ids(&["fix", "--at", "1"]), ids(&["fix@1"]));
+    assert_eq!(ids(&["fix", "--stale"]), [""; 0]);
+    // An update of the evidence makes what rests on it stale.
+    let plan = line(
+        "plan.update",
+        json!({"commitments": [{"id": "O1", "type": "obs", "gloss": "The file has 3 lines.", "watch": ["a.py"]},
+            {"id": "Q1", "type": "plan", "gloss": "Append a line.", "depends_on": ["O1"]}]}),
+    );
+    let changed = line(
+        "observation.add",
+        json!({"author": "runtime", "evidence": [{"id": "T9", "content": 1, "touches": ["a.py"]}]}),
+    );
+    commit(&place, "fix", &[], &[plan]);
+    commit(&place, "fix", &["--as", "runtime"], &[changed]);
+    assert_eq!(ids(&["fix", "--stale"]), ["O1", "Q1"]);
+    let found = commitments(&place, &["fix", "--stale"]);
+    assert_eq!(
+        (&found["items"][0]["because"], &found["items"][1]["because"]),
+        (&json!(["a.py"]), &json!(["O1"]))
+    );
+    // Support closure.
+    let why: Value = serde_json::from_str(&place.ok(&["commitments", "why", "fix", "H4", "--json"])).unwrap();
+    let closure: Vec<_> =
+        why["closure"].as_array().unwrap().iter().map(|edge| (&edge["id"], &edge["mode"])).collect();
+    assert_eq!(closure, [(&json!("N5"), &json!("self-authored")), (&json!("U31"), &json!("tool-attested"))]);
+    assert_eq!((&why["grounded"], &why["attested_by"]), (&json!(false), &Value::Null));
+    // Constraints for a child.
+    place.ok(&["commitments", "delegate", "fix", "--scope", "scope.json", "--as", "child"]);
+    let child = commitments(&place, &["child"]);
+    assert_eq!(child["context"]["contract"]["hard"], json!(["C1", "C2"]));
+    assert_eq!(child["context"]["contract"]["allowed"]["tools"], json!(["read_file", "apply_patch"]));
+    let owners: Vec<_> =
+        child["items"].as_array().unwrap().iter().map(|item| item["owner"].clone()).collect();
+    assert_eq!(owners, vec![json!("parent"); 4]);
+    let fix = commitments(&place, &["fix"]);
+    assert_eq!(fix["context"], json!({"actors": ["a", "kernel"], "tools": null, "contract": null}));
+    let item = fix["items"].as_array().unwrap().iter().find(|item| item["id"] == "S2").unwrap();
+    for (name, wanted) in [
+        ("type", json!("pref")),
+        ("hard", json!(false)),
+        ("gloss", json!("Be fast.")),
+        ("priority", json!(9)),
+        ("scope", json!("tests")),
+        ("owner", json!("user")),
+        ("status", json!("active")),
+        ("tick", json!(4)),
+        ("changed", json!(4)),
+        ("support", json!([{"id": "U5", "mode": "user-authored", "attestation": null}])),
+    ] {
+        assert_eq!(item[name], wanted, "{name}");
+    }
+    // The graph, and what changed.
+    let graph: Value = serde_json::from_str(&place.ok(&["commitments", "graph", "fix", "--json"])).unwrap();
+    let node = graph["nodes"].as_array().unwrap().iter().find(|node| node["id"] == "U5").unwrap();
+    assert_eq!(
+        (&node["mode"], &node["content"], &node["source"]),
+        (&json!("user-authored"), &json!({"say": "fast"}), &json!("chat"))
+    );
+    let edges = graph["edges"].as_array().unwrap();
+    assert!(edges.iter().any(|edge| edge["edge"] == "refines" && edge["from"] == "S2" && edge["to"] == "S1"));
+    assert!(place.ok(&["commitments", "graph", "fix", "--format", "dot"]).starts_with("digraph"));
+    let diff: Value = serde_json::from_str(&place.ok(&[
+        "commitments",
+        "diff",
+        "fix",
+        "--from",
+        "5",
+        "--to",
+        "6",
+        "--json",
+    ]))
+    .unwrap();
+    let words: Vec<_> =
+        diff["items"].as_array().unwrap().iter().map(|item| (&item["id"], &item["what"])).collect();
+    assert_eq!(words, [(&json!("O1"), &json!("invalidated")), (&json!("Q1"), &json!("invalidated"))]);
+}
+
+/// C-78: of two in conflict the one with the higher rank wins; else the priority; an override or a person decides otherwise.
+#[test]
+fn a_conflict_is_decided_by_rank_by_an_override_or_by_a_person() {
+    let place = Place::with_store();
+    let one = |id: &str, priority: u8, tool: &str, more: Value| {
+        let mut made = json!({"id": id, "type": "obl", "hard": true, "gloss": "g", "priority": priority, "holds": format!("action.tool != '{tool}'")});
+        made.as_object_mut().unwrap().extend(more.as_object().unwrap().clone());
+        made
+    };
+    let user = |lists: Value| {
+        commit(&place, "r", &["--as", "user", "--stage", "2"], &[line("observation.add", lists)])
+    };
+    let first =
+        json!({"commitments": [one("A", 1, "a", json!({})), one("B", 2, "b", json!({"conflicts": ["A"]}))]});
+    assert_eq!(user(first).0, 0);
+    // By priority, both being the user's: the lower one is blocked and forbids nothing.
+    assert_eq!((&*statuses(&place, &["r"])["A"], &*statuses(&place, &["r"])["B"]), ("blocked", "active"));
+    assert_eq!(code(&place, "r", request("a", json!({}))), None);
+    assert_eq!(code(&place, "r", request("b", json!({}))).unwrap().1, json!(["B"]));
+    // By rank: what the agent alone wants does not block the user's.
+    let own = line("plan.update", json!({"commitments": [one("Z", 99, "z", json!({"conflicts": ["B"]}))]}));
+    assert_eq!(commit(&place, "r", &[], &[own]).0, 0);
+    assert_eq!((&*statuses(&place, &["r"])["Z"], &*statuses(&place, &["r"])["B"]), ("blocked", "active"));
+    // By an override: one takes the place of another.
+    assert_eq!(user(json!({"commitments": [one("C", 0, "c", json!({"supersedes": "B"}))]})).0, 0);
+    assert_eq!((&*statuses(&place, &["r"])["A"], &*statuses(&place, &["r"])["B"]), ("active", "superseded"));
+    // By a person, with a reason.
+    assert_eq!(user(json!({"closes": [{"id": "A", "as": "retracted", "reason": "I was wrong"}]})).0, 0);
+    assert_eq!(code(&place, "r", request("a", json!({}))), None);
+}
+
+/// X-14: what the picked line's commitments rest on is there, and live, in the target.
+#[test]
+fn a_cherry_pick_asks_for_live_support() {
+    let place = Place::with_store();
+    let pack = std::path::Path::new(env!("CARGO_MANIFEST_DIR")).join("../../examples/packs/financial.yaml");
+    let state = r#"{"cash_balance":100000,"risk_limit":0.9,"risk_threshold":0.95,"risk_score":0.4,"position_size":5000}"#;
+    std::fs::write(place.path().join("s0.json"), state).unwrap();
+    let evidence = || {
+        line(
+            "observation.add",
+            json!({"evidence": [{"id": "M1", "content": "calm"}], "commitments": [{"id": "V", "type": "obs", "gloss": "calm", "watch": ["market"]}]}),
+        )
+    };
+    let begin = ["--stage", "2", "--pack", pack.to_str().unwrap(), "--state", "s0.json", "--as", "user"];
+    for (run, lines) in
+        [("a", vec![evidence()]), ("b", vec![line("plan.update", json!({}))]), ("c", vec![evidence()])]
+    {
+        assert_eq!(commit(&place, run, &begin, &lines).0, 0, "{run}");
+    }
+    let trade = json!({"type": "execute_transaction", "agent": "trader", "intent": {"description": "buy", "relies_on": ["V"]},
+        "action": {"tool": "broker.order", "params": {"amount": 1200, "shares": 20}},
+        "commitments": [{"id": "K", "type": "plan", "gloss": "hold it", "support": ["M1"]}]});
+    assert_eq!(place.run_with(&["commit", "--run", "a"], format!("{trade}\n").as_bytes()).code, 0);
+    // Without the support, and with a stale one.
+    let pick = |into: &str| place.run(&["cherrypick", "a@2", "--into", into]);
+    let refused = pick("b");
+    assert_eq!(refused.code, 5);
+    assert!(refused.stderr.contains("E0453") && refused.stderr.contains("M1, V"), "{}", refused.stderr);
+    let touched =
+        json!({"author": "runtime", "evidence": [{"id": "T", "content": "crash", "touches": ["market"]}]});
+    commit(&place, "c", &["--as", "runtime"], &[line("observation.add", touched)]);
+    let refused = pick("c");
+    assert!(refused.code == 5 && refused.stderr.contains("E0453"), "{}", refused.stderr);
+    // Supported again it is taken, with its commitments.
+    let again = json!({"author": "runtime", "evidence": [{"id": "T2", "content": "calm again"}], "edges": [{"edge": "supports", "from": "T2", "to": "V"}]});
+    commit(&place, "c", &["--as", "runtime"], &[line("observation.add", again)]);
+    let taken = pick("c");
+    assert_eq!(taken.code, 0, "{}", taken.stderr);
+    assert_eq!(statuses(&place, &["c"])["K"], "tentative");
+}
+
+/// CCAS paper, definition 4: the share of recorded actions of which the text within a budget decides otherwise.
+#[test]
+fn epsilon_counts_what_the_text_decides_otherwise() {
+    let place = Place::with_store();
+    commit(&place, "r", &["--as", "user", "--stage", "1"], &[bound()]);
+    let calls = [
+        request("ls", json!({})),
+        request("rm", json!({})),
+        request("buy", json!({"n": 9})),
+        request("ls", json!({})),
+    ];
+    commit(&place, "r", &[], &calls);
+    let epsilon = |args: &[&str]| -> Value {
+        serde_json::from_str(&place.ok(&[&["commitments", "epsilon", "r", "--json"], args].concat())).unwrap()
+    };
+    let whole = epsilon(&[]);
+    assert_eq!((&whole["actions"], &whole["differ"], &whole["epsilon"]), (&json!(4), &json!(0), &json!(0)));
+    // The hard ones are never cut, also those that wait for an action: either they fit, or there is no text.
+    let text = place.ok(&["commitments", "r", "--format", "ccas"]);
+    assert!(text.contains("- C2: At most 5.\n  when: action.tool == 'buy'\n"), "{text}");
+    let small = epsilon(&["--budget", "10"]);
+    assert_eq!((&small["differ"], &small["unfit"], &small["epsilon"]), (&json!(2), &json!(2), &json!(0.5)));
+    let ran = place.run(&["commitments", "r", "--format", "ccas", "--budget", "10"]);
+    assert!(ran.code == 1 && ran.stdout.is_empty() && ran.stderr.contains("E0457"), "{}", ran.stderr);
+}

@@ -7,6 +7,7 @@
 
 mod answers;
 mod chain;
+mod commitments;
 mod damaged;
 mod data;
 mod generic;

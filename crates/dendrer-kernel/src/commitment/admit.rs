@@ -4,6 +4,7 @@ use std::sync::Arc;
 
 use dendrer_object::{COMMITMENT_LISTS, Code, Intent, Value};
 
+use super::authorize::relied_on;
 use super::{Authorized, CommitmentFault, Commitments, Violated, form};
 use crate::names::CANNOT_BE_JUDGED;
 use crate::sealed::{Met, fact, with_code};
@@ -115,8 +116,7 @@ impl Commitments {
             }
         }
         let Some(action) = over.action.filter(|_| !self.is_free()) else { return Ok(Vec::new()) };
-        let relies_on =
-            intent.member("intent").map(|said| form::texts(said, "relies_on")).unwrap_or_default();
+        let relies_on = relied_on(intent);
         let mut found = Authorized::default();
         for call in calls(action) {
             found.add(self.authorize(&call, &relies_on, over.state, over.counters));

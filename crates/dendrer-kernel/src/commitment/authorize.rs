@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dendrer_object::Value;
+use dendrer_object::{Intent, Value};
 
 use super::status::evaluate;
-use super::{Commitment, CommitmentStatus, Commitments, EdgeKind, Statuses};
+use super::{Commitment, CommitmentStatus, Commitments, EdgeKind, Statuses, form};
 use crate::expr::{EvalError, Expr, Truth};
 use crate::sealed::Met;
 
@@ -102,8 +102,23 @@ impl ToolIndex {
     }
 }
 
+/// The ids that an intent says it relies on (`intent.relies_on`).
+pub(super) fn relied_on(intent: &Intent) -> Vec<Arc<str>> {
+    intent.member("intent").map(|said| form::texts(said, "relies_on")).unwrap_or_default()
+}
+
+/// Whether every call of the tools is permitted by a commitment as far as the tool alone tells; of all tools, where none are named.
+pub(super) fn is_permitted_by_tools(one: &Commitment, tools: Option<&[Arc<str>]>) -> bool {
+    if let Some(tools) = tools {
+        return tools.iter().all(|tool| is_permitted_by_tool(one, tool));
+    }
+    let mut index = ToolIndex::default();
+    index.add(0, one);
+    index.named.is_empty() && index.others.is_empty()
+}
+
 /// Whether the tool alone tells that a commitment permits each of its calls: the guard is false, or what must be true is.
-pub(super) fn is_permitted_by_tool(one: &Commitment, tool: &str) -> bool {
+fn is_permitted_by_tool(one: &Commitment, tool: &str) -> bool {
     let action = Value::record([("tool", Value::from(tool))]);
     let decided =
         |expr: &Option<Expr>| expr.as_ref().and_then(|expr| expr.decided("action", "tool", &action));
@@ -141,8 +156,7 @@ impl Commitments {
         if !relies_on.is_empty() {
             let statuses = statuses.get_or_insert_with(|| Statuses::of(self, state, counters, Some(action)));
             for id in relies_on {
-                use CommitmentStatus as S;
-                if let Some((S::Stale | S::Retracted | S::Superseded, _)) = statuses.get(id) {
+                if statuses.get(id).is_some_and(|(status, _)| status.fells()) {
                     found.violate(Violated::Support, id);
                 }
             }
@@ -153,6 +167,37 @@ impl Commitments {
             found.violate(Violated::Scope, &contract.id);
         }
         found
+    }
+
+    /// What an intent relies on that is not there, or is stale, retracted or superseded: the support of the commitments that it
+    /// brings, what they depend on, and what it names itself.
+    pub fn dead_support(
+        &self,
+        intent: &Intent,
+        state: &Value,
+        counters: &dyn Fn() -> Value,
+    ) -> Vec<Arc<str>> {
+        let list = |name: &str| intent.member(name).and_then(Value::as_array).cloned().unwrap_or_default();
+        let (atoms, made) = (list(form::EVIDENCE), list(form::COMMITMENTS));
+        let own: BTreeSet<Arc<str>> =
+            atoms.iter().chain(made.iter()).filter_map(|item| form::text(item, "id")).collect();
+        let mut named: BTreeSet<Arc<str>> = relied_on(intent).into_iter().collect();
+        for one in made.iter() {
+            named.extend(form::texts(one, "support"));
+            named.extend(form::texts(one, "depends_on"));
+        }
+        let edges = list(form::EDGES);
+        named.extend(edges.iter().filter_map(|edge| form::text(edge, "from")));
+        named.retain(|id| !own.contains(id));
+        if named.is_empty() {
+            return Vec::new();
+        }
+        let statuses = Statuses::of(self, state, counters, None);
+        let is_dead = |id: &Arc<str>| match statuses.get(id) {
+            Some((status, _)) => status.fells(),
+            None => self.atom(id).is_none(),
+        };
+        named.into_iter().filter(is_dead).collect()
     }
 
     fn judge(

@@ -1,10 +1,12 @@
-//! The contract of a delegation: what a child run may do, and what it is bound to (CCAS paper 6.5).
+//! The contract of a delegation: what a child run may do, and what it is bound to (CCAS paper 6.5, algorithm 2).
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dendrer_object::Value;
+use dendrer_object::{Code, Pointer, Value};
 
-use super::form;
+use super::authorize::is_permitted_by_tools;
+use super::{Commitment, CommitmentFault, CommitmentKind, CommitmentStatus, Commitments, Statuses, form};
 
 /// What a child run may do and has to bring.
 #[derive(Debug, Clone, PartialEq)]
@@ -57,6 +59,119 @@ impl DelegationContract {
             Value::Null => true,
             value => is_in(value),
         })
+    }
+}
+
+/// What is to be delegated: the members of a scope file.
+#[derive(Debug, Clone, PartialEq)]
+pub struct DelegationScope {
+    /// As it was written.
+    pub written: Value,
+    /// The tools and files that are allowed, as a contract reads them.
+    contract: DelegationContract,
+    /// Watched names that the work may change; `None` where the file does not say.
+    touches: Option<Vec<Arc<str>>>,
+}
+
+/// What a delegation hands over.
+#[derive(Debug, Clone, Default)]
+pub struct HandedOver {
+    /// The hard commitments that the child is bound to.
+    pub hard: Vec<Arc<str>>,
+    /// The preferences that it is told.
+    pub soft: Vec<Arc<str>>,
+}
+
+impl DelegationScope {
+    /// Reads a scope file.
+    pub fn read(value: &Value) -> Result<DelegationScope, CommitmentFault> {
+        let texts = ["forbidden", "touches", "deliverables"];
+        let known = ["goal", "allowed", "budget", "failure"];
+        form::members(value, "", &["id", "gloss"], &[&texts[..], &known[..]].concat())?;
+        form::are_texts(value, "", &texts)?;
+        let wrong = |path: &str, message: &str| {
+            Err(CommitmentFault { code: Code::E0209, path: path.to_owned(), message: message.to_owned() })
+        };
+        for name in ["goal", "failure"] {
+            if value.get(name).is_some_and(|value| value.as_str().is_none()) {
+                return wrong(&format!("/{name}"), "this is a text");
+            }
+        }
+        if let Some(allowed) = value.get("allowed") {
+            form::members(allowed, "/allowed", &[], &["tools", "files"])?;
+            form::are_texts(allowed, "/allowed", &["tools", "files"])?;
+        }
+        if value.get("budget").is_some_and(|budget| budget.as_object().is_none()) {
+            return wrong("/budget", "a budget is an object, like {\"steps\": 50}");
+        }
+        let Some(contract) = DelegationContract::read(value) else { return wrong("/id", "id is a text") };
+        let touches = value.get("touches").map(|_| form::texts(value, "touches"));
+        Ok(DelegationScope { written: value.clone(), contract, touches })
+    }
+
+    /// The id of the delegation.
+    pub fn id(&self) -> &Arc<str> {
+        &self.contract.id
+    }
+
+    /// Whether an action in this scope could bear on a commitment: `false` only where that is proven. Its watch and what the scope
+    /// touches share nothing, and what it says of an action permits each allowed tool, whatever the parameters and the state. One
+    /// without such an expression is left out by its watch alone (CCAS paper, definition 9).
+    pub fn is_relevant(&self, one: &Commitment) -> bool {
+        let Some(touches) = &self.touches else { return true };
+        let place = |name: &str| Pointer::from_place(name).and_then(Result::ok);
+        let meets = |watched: &Arc<str>, touched: &Arc<str>| {
+            watched == touched
+                || matches!((place(watched), place(touched)), (Some(a), Some(b)) if a.overlaps(&b))
+        };
+        if one.watch.iter().any(|watched| touches.iter().any(|touched| meets(watched, touched))) {
+            return true;
+        }
+        match (&one.holds, &one.condition) {
+            (None, None) => one.watch.is_empty(),
+            _ => !is_permitted_by_tools(one, self.contract.tools.as_deref()),
+        }
+    }
+
+    /// Which commitments are handed over: those that bind and are active or dormant, and the preferences, as far as they are relevant.
+    pub fn hands_over(&self, all: &Commitments, statuses: &Statuses) -> HandedOver {
+        let mut made = HandedOver::default();
+        for one in all.all() {
+            let status = statuses.get(&one.id).map(|(status, _)| *status);
+            let is_live = matches!(status, Some(CommitmentStatus::Active | CommitmentStatus::Dormant));
+            if !is_live || !self.is_relevant(one) {
+                continue;
+            }
+            if all.binds(one) && one.kind != CommitmentKind::Delegation {
+                made.hard.push(Arc::clone(&one.id));
+            } else if one.kind == CommitmentKind::Preference {
+                made.soft.push(Arc::clone(&one.id));
+            }
+        }
+        made
+    }
+}
+
+impl Commitments {
+    /// The commitments with some ids and all that supports them, for the `run` record of a child: each is imported there.
+    pub fn handed(&self, ids: &[Arc<str>]) -> Option<Value> {
+        let mut held: BTreeSet<Arc<str>> = ids.iter().cloned().collect();
+        for id in ids {
+            held.extend(self.closure(id).into_iter().map(|edge| edge.from));
+            held.extend(self.grounded_by(id).cloned());
+        }
+        self.to_initial_of(&|id| held.contains(id), &|id| ids.iter().any(|one| **one == *id))
+    }
+
+    /// The places of the state that expressions and watches of some commitments read.
+    pub fn places_read(&self, ids: &[Arc<str>]) -> Vec<Pointer> {
+        let all = ids.iter().filter_map(|id| self.get(id));
+        let places = all.flat_map(|one| {
+            let read = one.exprs().flat_map(|expr| expr.read_set().iter().cloned());
+            let watched = one.watch.iter().filter_map(|name| Pointer::from_place(name).and_then(Result::ok));
+            read.chain(watched).collect::<Vec<_>>()
+        });
+        Pointer::outermost(places.collect())
     }
 }
 

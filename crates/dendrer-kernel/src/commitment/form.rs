@@ -76,7 +76,12 @@ fn fault<T>(path: &str, message: impl Into<String>) -> Result<T, CommitmentFault
 }
 
 /// Checks that an object has a text, and knows its members.
-fn members(item: &Value, place: &str, needed: &[&str], known: &[&str]) -> Result<(), CommitmentFault> {
+pub(super) fn members(
+    item: &Value,
+    place: &str,
+    needed: &[&str],
+    known: &[&str],
+) -> Result<(), CommitmentFault> {
     for name in needed {
         if item.get(name).and_then(Value::as_str).is_none_or(str::is_empty) {
             return fault(&format!("{place}/{name}"), format!("{name} is a text"));
@@ -89,7 +94,7 @@ fn members(item: &Value, place: &str, needed: &[&str], known: &[&str]) -> Result
     }
 }
 
-fn are_texts(item: &Value, place: &str, names: &[&str]) -> Result<(), CommitmentFault> {
+pub(super) fn are_texts(item: &Value, place: &str, names: &[&str]) -> Result<(), CommitmentFault> {
     for name in names {
         let is_list = |value: &Value| {
             value.as_array().is_some_and(|list| list.iter().all(|text| text.as_str().is_some()))

@@ -15,7 +15,7 @@ use dendrer_object::{COMMITMENT_LISTS, Pointer, Value};
 use super::authorize::ToolIndex;
 use super::{
     Atom, ClosedAs, ClosedCommitment, Commitment, CommitmentEdge, CommitmentKind, CommitmentOwner,
-    DelegationContract, EdgeKind, EvidenceMode, form,
+    DelegationContract, EdgeKind, EvidenceMode, form, merge,
 };
 use crate::expr::Expr;
 
@@ -47,6 +47,8 @@ pub struct Commitments {
     changed: Object,
     ignored: Array,
     core: Arc<Core>,
+    /// The tools whose results ground a claim, where the pack names them.
+    trust: Option<Arc<BTreeSet<Arc<str>>>>,
     /// In a delegated run, its contract.
     contract: Option<Arc<DelegationContract>>,
     /// How many watched names were looked at for changes of the state.
@@ -68,14 +70,20 @@ pub(super) struct Core {
 }
 
 /// Members of the kept form.
-const ATOMS: &str = "atoms";
-const EDGES: &str = "edges";
+pub(super) const ATOMS: &str = "atoms";
+pub(super) const EDGES: &str = "edges";
 const CHANGED: &str = "changed";
 const IGNORED: &str = "without_effect";
-const ITEMS: &str = "commitments";
+pub(super) const ITEMS: &str = "commitments";
 
 /// The member of a `run` record with the commitments that the run begins with.
 pub const INITIAL: &str = "commitments";
+
+/// The member of a transition of the kernel with what a child run brought (CCAS paper 6.5).
+pub const ACCEPTED: &str = "accepted";
+
+/// The member of a pack, and of the kept form, with the tools whose results ground a claim.
+pub const TRUST: &str = "trust";
 
 /// The member of a `run` record, and of a snapshot, with the contract of a delegated run.
 pub const CONTRACT: &str = "contract";
@@ -103,7 +111,8 @@ impl Commitments {
 
     /// Whether nothing was brought.
     pub fn is_empty(&self) -> bool {
-        self.atoms.is_empty() && self.edges.is_empty() && self.core.all.is_empty() && self.ignored.is_empty()
+        let brought = [self.atoms.is_empty(), self.edges.is_empty(), self.ignored.is_empty()];
+        self.is_free() && self.trust.is_none() && brought.into_iter().all(|is_empty| is_empty)
     }
 
     /// Takes a transition as it is on record. What is closed in it brings nothing.
@@ -132,6 +141,9 @@ impl Commitments {
         if let Some(delta) = delta.filter(|_| !self.core.places.is_empty()) {
             self.write(tick, delta);
         }
+        if let Some(accepted) = content.get(ACCEPTED).filter(|_| author == Author::Kernel) {
+            self.take_accepted(tick, accepted);
+        }
         let list = |name: &str| content.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
         let tool = content.get("action").and_then(|action| action.get("tool")).and_then(Value::as_str);
         for value in list(form::EVIDENCE).iter() {
@@ -149,6 +161,42 @@ impl Commitments {
         }
         for value in list(form::CLOSES).iter() {
             self.close(value, tick, author);
+        }
+    }
+
+    /// Takes over what a child run brought, with its modes and authors, and discharges the delegation.
+    fn take_accepted(&mut self, tick: u64, accepted: &Value) {
+        if let Some(initial) = accepted.get(INITIAL) {
+            let child = form::text(accepted, "child").unwrap_or_default();
+            // What the child was given is here already.
+            let is_taken = |id: &str, value: &Value| {
+                let other = self.atoms.get(id).map(|atom| atom.get("atom") != value.get("atom"));
+                let item = self.get(id).map(|one| Some(&one.written) != value.get("commitment"));
+                other.or(item).unwrap_or(false)
+            };
+            let initial = merge::renamed(initial, &child, is_taken);
+            let at_tick = |list: &str| {
+                let items = initial.get(list).and_then(Value::as_array).cloned().unwrap_or_default();
+                Value::array(items.iter().map(|item| with_tick(item, tick)).collect::<Vec<_>>())
+            };
+            let atoms = initial.get(ATOMS).and_then(Value::as_object).cloned().unwrap_or_default();
+            let atoms = atoms.iter().filter(|(id, _)| !self.has(id));
+            let atoms: Vec<_> = atoms.map(|(id, atom)| (Arc::clone(id), with_tick(atom, tick))).collect();
+            let known: BTreeSet<String> = self.edges().map(|edge| edge.key()).collect();
+            let edges = at_tick(EDGES);
+            let edges = edges.as_array().cloned().unwrap_or_default();
+            let is_new = |edge: &&Value| read_edge(edge).is_some_and(|edge| !known.contains(&edge.key()));
+            let edges: Vec<Value> = edges.iter().filter(is_new).cloned().collect();
+            let trust = self.trust.clone();
+            self.take_kept(&Value::record([
+                (ATOMS, Value::record(atoms)),
+                (EDGES, Value::array(edges)),
+                (ITEMS, at_tick(ITEMS)),
+            ]));
+            self.trust = trust;
+        }
+        if let Some(id) = form::text(accepted, "delegation") {
+            self.end(&id, ClosedAs::Discharged, tick, Author::Kernel, None);
         }
     }
 
@@ -356,7 +404,12 @@ impl Commitments {
         if edge.kind != EdgeKind::Attests || !is_authority || self.get(&edge.to).is_none() {
             return;
         }
-        if self.atom(&edge.from).is_some_and(|atom| atom.mode != EvidenceMode::SelfAuthored) {
+        let is_trusted = |atom: &Atom| match (&self.trust, atom.mode) {
+            (_, EvidenceMode::SelfAuthored) => false,
+            (None, _) | (_, EvidenceMode::UserAuthored) => true,
+            (Some(trust), _) => atom.tool.as_ref().is_some_and(|tool| trust.contains(tool)),
+        };
+        if self.atom(&edge.from).is_some_and(|atom| is_trusted(&atom)) {
             let from = Arc::clone(&edge.from);
             self.change_one(&edge.to, |one| {
                 one.grounded_by.get_or_insert(from);
@@ -503,9 +556,12 @@ impl Commitments {
             let items = list(name);
             open.extend(items.iter().flat_map(|item| named.iter().filter_map(|name| form::text(item, name))));
         }
+        if content.get(ACCEPTED).is_some() {
+            open.extend(core.all.iter().map(|one| Arc::clone(&one.id)));
+        }
         let mut found = BTreeSet::new();
         while let Some(id) = open.pop() {
-            if !found.insert(Arc::clone(&id)) {
+            if !self.has(&id) || !found.insert(Arc::clone(&id)) {
                 continue;
             }
             let rests = self
@@ -543,7 +599,7 @@ impl Commitments {
             (ITEMS, Value::array(items)),
         ];
         let contract = self.contract.as_ref().map(|contract| (CONTRACT, contract.written.clone()));
-        Value::record(members.into_iter().chain(contract))
+        Value::record(members.into_iter().chain(contract).chain(self.kept_trust()))
     }
 
     /// Reads the kept form; parts that do not belong there are left out.
@@ -557,7 +613,14 @@ impl Commitments {
         made
     }
 
+    fn kept_trust(&self) -> Option<(&'static str, Value)> {
+        let trust = self.trust.as_ref()?;
+        Some((TRUST, Value::record([("tools", Value::array(trust.iter().cloned().map(Value::String)))])))
+    }
+
     fn take_kept(&mut self, value: &Value) {
+        self.trust =
+            value.get(TRUST).map(|trust| Arc::new(form::texts(trust, "tools").into_iter().collect()));
         let atoms = value.get(ATOMS).and_then(Value::as_object).cloned().unwrap_or_default();
         atoms.iter().for_each(|(_, atom)| self.add_atom(atom.clone()));
         for item in value.get(ITEMS).and_then(Value::as_array).into_iter().flat_map(|items| items.iter()) {
@@ -583,19 +646,39 @@ impl Commitments {
 
     /// Returns what a new run begins with, for its `run` record: all of it at tick 0. `None` if there is nothing.
     pub fn to_initial(&self) -> Option<Value> {
+        self.to_initial_of(&|_| true, &|_| false)
+    }
+
+    /// Returns what a delegated run brings its parent: all but what was imported.
+    pub fn to_brought(&self) -> Option<Value> {
+        let mut members = self.to_initial()?.as_object()?.clone();
+        let items = members.get(ITEMS).and_then(Value::as_array).cloned().unwrap_or_default();
+        let own =
+            items.iter().filter(|item| item.get("imported").is_none() && !initial_of_pack(item)).cloned();
+        members.set(ITEMS, Value::array(own.collect::<Vec<_>>()));
+        Some(Value::Object(members))
+    }
+
+    /// As [`Commitments::to_initial`], of the atoms and commitments that are wanted; those of the second kind as imported.
+    pub(super) fn to_initial_of(
+        &self,
+        is_wanted: &dyn Fn(&str) -> bool,
+        is_imported: &dyn Fn(&str) -> bool,
+    ) -> Option<Value> {
         if self.is_empty() {
             return None;
         }
-        let first = |value: &Value| {
-            let mut members = value.as_object().cloned().unwrap_or_default();
-            members.set("tick", Value::from(0u64));
-            Value::Object(members)
-        };
-        let atoms = self.atoms.iter().map(|(id, atom)| (Arc::clone(id), first(atom)));
+        let first = |value: &Value| with_tick(value, 0);
+        let atoms = self.atoms.iter().filter(|(id, _)| is_wanted(id));
+        let atoms = atoms.map(|(id, atom)| (Arc::clone(id), first(atom)));
         let items = self.to_kept();
         let items = items.get(ITEMS).and_then(Value::as_array).cloned().unwrap_or_default();
-        let items = items.iter().zip(&self.core.all).map(|(item, one)| {
-            let Value::Object(mut members) = first(item) else { return item.clone() };
+        let items = items.iter().zip(&self.core.all).filter(|(_, one)| is_wanted(&one.id));
+        let items = items.map(|(item, one)| {
+            let mut members = with_tick(item, 0).as_object().cloned().unwrap_or_default();
+            if is_imported(&one.id) {
+                members.set("imported", Value::Bool(true));
+            }
             if let Some((name, _)) = self.changed_since(one).filter(|_| one.kind.is_claim()) {
                 members.set("stale_by", Value::String(Arc::clone(name)));
             }
@@ -604,28 +687,38 @@ impl Commitments {
             }
             Value::Object(members)
         });
-        Some(Value::record([
+        let is_inside = |edge: &&Value| {
+            ["from", "to"].iter().all(|end| form::text(edge, end).is_some_and(|id| is_wanted(&id)))
+        };
+        let members = [
             (ATOMS, Value::record(atoms)),
-            (EDGES, Value::array(self.edges.iter().map(first))),
+            (EDGES, Value::array(self.edges.iter().filter(is_inside).map(first))),
             (ITEMS, Value::array(items)),
-        ]))
+        ];
+        Some(Value::record(members.into_iter().chain(self.kept_trust())))
     }
 }
 
 /// Returns what a run begins with: what it continues, and what its pack says.
 pub fn initial(continued: Option<&Value>, pack: Option<&Value>) -> Option<Value> {
     let declared = pack.and_then(|pack| pack.get(form::COMMITMENTS)).and_then(Value::as_array);
-    let Some(declared) = declared else { return continued.cloned() };
+    let trust = pack.and_then(|pack| pack.get(TRUST));
     let mut made = Commitments::at_start(continued, None);
-    let new = declared.iter().filter(|one| form::text(one, "id").is_some_and(|id| !made.has(&id)));
-    let new: Vec<&Value> = new.collect();
-    if new.is_empty() {
+    let is_new = |one: &&Value| form::text(one, "id").is_some_and(|id| !made.has(&id));
+    let new: Vec<&Value> = declared.into_iter().flat_map(|all| all.iter()).filter(is_new).collect();
+    if new.is_empty() && (trust.is_none() || made.trust.is_some()) {
         return continued.cloned();
     }
+    made.trust = trust.map(|trust| Arc::new(form::texts(trust, "tools").into_iter().collect()));
     for one in new {
         made.add(one, 0, Author::Institution, "");
     }
     made.to_initial()
+}
+
+/// Whether an item of a kept form is of a pack, and no transition brought it.
+pub(super) fn initial_of_pack(item: &Value) -> bool {
+    item.get("type").and_then(Value::as_str) == Some("") && item.get("imported").is_none()
 }
 
 impl PartialEq for Commitments {
@@ -707,6 +800,19 @@ fn read_atom(value: &Value) -> Option<Atom> {
         tick: value.get("tick")?.as_u64()?,
         tool: form::text(value, "tool"),
     })
+}
+
+fn with_tick(value: &Value, tick: u64) -> Value {
+    let mut members = value.as_object().cloned().unwrap_or_default();
+    members.set("tick", Value::from(tick));
+    Value::Object(members)
+}
+
+impl CommitmentEdge {
+    /// What makes two edges the same: all but the tick.
+    fn key(&self) -> String {
+        format!("{} {:?} {:?} {}", self.kind.as_str(), self.from, self.to, self.author)
+    }
 }
 
 fn read_edge(value: &Value) -> Option<CommitmentEdge> {

@@ -7,6 +7,7 @@ use dendrer_object::Value;
 
 use super::{ClosedAs, Commitment, CommitmentEdge, Commitments, EdgeKind};
 use crate::expr::{Budget, Env, Expr, Truth};
+use crate::names::SERVED_COMMITMENTS;
 
 /// Where a commitment is in its life; the first that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -42,6 +43,11 @@ impl CommitmentStatus {
             CommitmentStatus::Tentative => "tentative",
             CommitmentStatus::Active => "active",
         }
+    }
+
+    /// Whether a claim that depends on a commitment with this status is stale.
+    pub fn fells(self) -> bool {
+        matches!(self, CommitmentStatus::Stale | CommitmentStatus::Retracted | CommitmentStatus::Superseded)
     }
 
     /// Whether it is over.
@@ -103,12 +109,20 @@ impl Statuses {
         }))
     }
 
+    /// Adds to counters, as expressions are given them, what `state.commitments` reads.
+    pub fn served_with(all: &Commitments, state: &Value, counters: Value) -> Value {
+        let statuses = Statuses::of(all, state, &|| counters.clone(), None).to_value();
+        let mut served = counters.as_object().cloned().unwrap_or_default();
+        served.set(SERVED_COMMITMENTS, statuses);
+        Value::Object(served)
+    }
+
     /// What is over or stale: first by itself, and then by what it depends on.
     fn find_fallen(&mut self, all: &Commitments, known: Known<'_>) {
         let mut open: Vec<Arc<str>> = Vec::new();
         for one in all.all() {
             if let Some(fallen) = fallen(all, one, known) {
-                open.extend(fells(fallen.0).then(|| Arc::clone(&one.id)));
+                open.extend(fallen.0.fells().then(|| Arc::clone(&one.id)));
                 self.0.insert(Arc::clone(&one.id), fallen);
             }
         }
@@ -126,7 +140,7 @@ impl Statuses {
         for id in by_others {
             let depends = all.edges_from(&id).filter(|edge| edge.kind == EdgeKind::DependsOn);
             let fallen =
-                depends.filter(|edge| self.0.get(&edge.to).is_some_and(|(status, _)| fells(*status)));
+                depends.filter(|edge| self.0.get(&edge.to).is_some_and(|(status, _)| status.fells()));
             let because = fallen.map(|edge| edge.to).collect();
             self.0.insert(id, (CommitmentStatus::Stale, StatusCause { because, since: None }));
         }
@@ -194,11 +208,6 @@ impl Ord for Priority {
 
 fn strength(all: &Commitments, one: &Commitment) -> Strength {
     Strength(all.binds(one), all.owner(one).rank(), Priority(one.priority))
-}
-
-/// Whether what depends on a commitment with this status is stale.
-fn fells(status: CommitmentStatus) -> bool {
-    matches!(status, CommitmentStatus::Stale | CommitmentStatus::Retracted | CommitmentStatus::Superseded)
 }
 
 /// Whether a commitment is over or stale by itself, and why.

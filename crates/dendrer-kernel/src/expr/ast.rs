@@ -69,6 +69,8 @@ pub(super) enum Base {
     State,
     /// `state.counters`, which the environment serves.
     Counters,
+    /// `state.commitments`, which the environment serves beside the counters.
+    Commitments,
     Root(Arc<str>),
     /// A variable of the text: how many are bound outside it in the same text, and its name.
     Local(usize, Arc<str>),

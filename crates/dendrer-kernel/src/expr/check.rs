@@ -232,6 +232,7 @@ impl<'s> Checker<'s> {
             Base::State => Known { found: Type::Map, data: true, place: Some(Vec::new()) },
             Base::Counters if path.steps.is_empty() => Known::data(Type::Any),
             Base::Counters => Known::data(Type::Map),
+            Base::Commitments => Known::data(if path.steps.is_empty() { Type::Any } else { Type::Map }),
             Base::Root(name) => Known { place: self.beginning(name), ..Known::data(Type::Any) },
             Base::Local(slot, _) => self.locals[*slot].clone(),
         };
@@ -748,6 +749,8 @@ impl Seen {
                 Some(StepKind::Key(key)) => Counted::Some([Arc::from(&*key.name)].into()),
                 _ => Counted::All,
             }),
+            // Served with the counters, and no counter.
+            Base::Commitments => self.counters.add(&Counted::Some(BTreeSet::new())),
             Base::Root(name) => {
                 self.roots.entry(Arc::clone(name)).or_default().insert(Pointer::of(keys));
             }

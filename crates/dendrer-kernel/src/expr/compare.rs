@@ -59,6 +59,7 @@ impl<'a> Machine<'a, '_> {
         match &path.base {
             Base::State => Some(self.env.state),
             Base::Counters => self.env.counters,
+            Base::Commitments => self.env.commitments(),
             Base::Local(slot, _) => match &self.locals[self.frame + slot] {
                 Val::Ref(value) => Some(value),
                 _ => None,

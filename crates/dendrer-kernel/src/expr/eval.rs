@@ -655,6 +655,7 @@ impl<'a, 'b> Machine<'a, 'b> {
         let found = match &path.base {
             Base::State => Some(self.env.state),
             Base::Counters => self.env.counters,
+            Base::Commitments => self.env.commitments(),
             Base::Root(name) => {
                 self.env.others.iter().find(|(known, _)| **known == **name).map(|(_, value)| *value)
             }
@@ -920,6 +921,7 @@ fn place(path: &Path, count: usize, computed: &[Val<'_>]) -> String {
     let mut text = match &path.base {
         Base::State => "state".to_owned(),
         Base::Counters => "state.counters".to_owned(),
+        Base::Commitments => "state.commitments".to_owned(),
         Base::Root(name) | Base::Local(_, name) => name.to_string(),
         Base::Node(node) => print::print(node),
     };

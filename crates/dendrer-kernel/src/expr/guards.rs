@@ -71,6 +71,7 @@ fn written(path: &Path, count: usize) -> String {
     let mut text = match &path.base {
         Base::State => "state".to_owned(),
         Base::Counters => "state.counters".to_owned(),
+        Base::Commitments => "state.commitments".to_owned(),
         Base::Root(name) | Base::Local(_, name) => name.to_string(),
         Base::Node(node) => print::print(node),
     };

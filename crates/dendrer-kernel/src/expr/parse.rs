@@ -17,7 +17,7 @@ use super::lex::{self, Kind as Lexeme, Token};
 use super::pattern::{Pattern, PatternError};
 use super::{DEPTH_MAX, NODES_MAX, Scope, names};
 use crate::counters;
-use crate::names::STATE_FIELDS;
+use crate::names::{COMMITMENTS, STATE_FIELDS};
 
 /// Parses a whole text in which some variables are known. The tree is returned together with errors that do not end
 /// the parsing; an error of the grammar is the last one, and leaves no tree.
@@ -424,6 +424,12 @@ impl<'t> Parser<'t, '_> {
             path.steps.remove(0);
             return path;
         }
+        let is_field = self.scope.fields.as_ref().is_some_and(|declared| declared.contains(&key.name));
+        if now && &*key.name == COMMITMENTS && !is_field {
+            path.base = Base::Commitments;
+            path.steps.remove(0);
+            return path;
+        }
         let Some(declared) = &self.scope.fields else { return path };
         // Counters are told of the state as it is, and of no other.
         let built_in = || STATE_FIELDS.into_iter().filter(|name| now || *name != "counters");
@@ -756,7 +762,9 @@ impl<'t> Parser<'t, '_> {
             return self.recover(wrong());
         }
         match arguments.remove(0).kind {
-            Kind::Path(path) if !path.steps.is_empty() || matches!(path.base, Base::Counters) => {
+            Kind::Path(path)
+                if !path.steps.is_empty() || matches!(path.base, Base::Counters | Base::Commitments) =>
+            {
                 self.build(Kind::Has(path), span)
             }
             Kind::Unknown => self.build(Kind::Unknown, span),

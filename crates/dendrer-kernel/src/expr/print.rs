@@ -211,6 +211,7 @@ fn push_path(path: &Path, out: &mut String) {
     match &path.base {
         Base::State => out.push_str("state"),
         Base::Counters => out.push_str("state.counters"),
+        Base::Commitments => out.push_str("state.commitments"),
         Base::Root(name) | Base::Local(_, name) => out.push_str(name),
         Base::Node(node) => write(node, Level::Member, out),
     }

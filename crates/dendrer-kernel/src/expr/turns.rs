@@ -127,7 +127,7 @@ fn of_path(path: &Path, fields: Fields<'_>) -> Way {
             None => Way::Any,
         },
         // The counters that no transition lowers are known to `rises`; here they only lose precision.
-        Base::Counters | Base::Root(_) => Way::Any,
+        Base::Counters | Base::Commitments | Base::Root(_) => Way::Any,
         // A binder binds a name to a value that does not move, or that is not analysed.
         Base::Local(..) => Way::Fixed,
         Base::Node(node) if path.steps.is_empty() => way(node, fields),

@@ -19,7 +19,7 @@ const fn member(name: &'static str, in_terms: bool, in_comparison: bool) -> Memb
 }
 
 /// All members, in the order of the documentation.
-pub const MEMBERS: [Member; 23] = [
+pub const MEMBERS: [Member; 25] = [
     member("name", true, true),
     member("version", true, true),
     member("words", true, true),
@@ -40,6 +40,8 @@ pub const MEMBERS: [Member; 23] = [
     member("obligations", true, false),
     member("progress_contracts", false, false),
     member("progress", false, false),
+    member("commitments", false, false),
+    member("trust", false, false),
     member("merge", true, true),
     member("redact", true, true),
     member("tests", true, true),
@@ -69,9 +71,24 @@ mod tests {
         }
         let rest: Vec<&str> =
             MEMBERS.iter().filter(|member| !member.in_comparison).map(|member| member.name).collect();
-        assert_eq!(rest, ["goal", "policy", "approvers", "obligations", "progress_contracts", "progress"]);
+        assert_eq!(
+            rest,
+            [
+                "goal",
+                "policy",
+                "approvers",
+                "obligations",
+                "progress_contracts",
+                "progress",
+                "commitments",
+                "trust"
+            ]
+        );
         let others: Vec<&str> =
             MEMBERS.iter().filter(|member| !member.in_terms).map(|member| member.name).collect();
-        assert_eq!(others, ["goal", "policy", "approvers", "progress_contracts", "progress"]);
+        assert_eq!(
+            others,
+            ["goal", "policy", "approvers", "progress_contracts", "progress", "commitments", "trust"]
+        );
     }
 }

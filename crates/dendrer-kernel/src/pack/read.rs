@@ -7,6 +7,7 @@ use dendrer_object::text::nearest;
 use dendrer_object::value::Object;
 use dendrer_object::{Code, Digest, Pointer, TypeName, Value};
 
+use super::commitments::check_commitments;
 use super::members::MEMBERS;
 use super::merging::{check_merge, read_combine};
 use super::modules::{self, Made, Modules, Reading};
@@ -329,6 +330,7 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Pac
         .collect();
     note_writers(&mut fields, &fold);
     check_merge(&mut reader, &root);
+    check_commitments(&mut reader, &root);
     let digest = digest(value);
     let known = Known { place: &scopes.state, version: version.as_deref(), pack: digest, types: &types };
     let predicates = read_predicates(&mut reader, &root, &known, &mut modules);

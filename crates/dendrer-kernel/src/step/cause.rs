@@ -9,7 +9,7 @@ use dendrer_object::{Intent, Timestamp, Value};
 use super::extension::{EXTENSION, make_extension};
 use super::finding::is_finding;
 use super::fork::{FORK, make_marker};
-use super::import::{PICK, PICK_MEMBER, import_refusal};
+use super::import::{DELEGATE, PICK, PICK_MEMBER, import_refusal};
 use super::line::{LINE, line_refusal};
 use super::{
     CLOCK_WENT_BACK, Inputs, PROPOSED, RunState, STILL_VIOLATED, Seeds, StepError, VIOLATION, is_kernel_path,
@@ -56,7 +56,7 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
     let is_extension = header.author == Author::Institution && intent.type_name.as_str() == EXTENSION;
     let is_violation = header.author == Author::Kernel && intent.type_name.as_str() == VIOLATION;
     let is_marker = header.author == Author::Kernel
-        && (matches!(intent.type_name.as_str(), FORK | PICK) || is_finding(&intent.type_name));
+        && (matches!(intent.type_name.as_str(), FORK | PICK | DELEGATE) || is_finding(&intent.type_name));
     let refused_import = content.get(PICK_MEMBER).filter(|_| header.kind == Kind::Refusal);
     if header.kind == Kind::Transition {
         delta.0.retain(|op| !is_kernel_path(&op.path));

@@ -4,12 +4,14 @@
 use std::sync::Arc;
 
 use dendrer_object::record::{Author, Link, Record, Rel, SealError};
-use dendrer_object::{Digest, Intent, RunName, Value};
+use dendrer_object::{Code, Digest, Intent, RunName, Value};
 
 use super::fork::make_marker;
 use super::{Inputs, Outcome, Reason, RunState, StepError, refusal_of, seal, step_with};
+use crate::commitment::{ACCEPTED, CONTRACT, INITIAL};
 use crate::contract::{Checked, ImportRefused};
 use crate::reduce::Reducer;
+use crate::sealed::{fact, with_code};
 
 /// The type of the marker before what was imported.
 pub(super) const PICK: &str = "run.cherrypick";
@@ -134,4 +136,77 @@ fn about(pick: &Pick) -> Value {
         members.push(("result", Value::from("reused")));
     }
     Value::record(members)
+}
+
+// Delegation, and its merge gate (CCAS paper 6.5, algorithm 2). Whether a parent may take a result is the caller's to check.
+
+/// The type of the transition, by the kernel, with which a parent delegates. The result of the child comes as other imports do.
+pub(super) const DELEGATE: &str = "plan.update";
+
+/// Puts a delegation on record: the `deleg`, and the contract that the child works under.
+pub fn delegate(
+    head: &mut RunState,
+    deleg: &Value,
+    contract: &Value,
+    inputs: Inputs,
+) -> Result<Record, SealError> {
+    let mut intent = Intent::new(DELEGATE.parse().expect("a type of the ontology"), "kernel");
+    intent.author = Author::Kernel;
+    intent.members.push((INITIAL.into(), Value::array([deleg.clone()])));
+    intent.members.push((CONTRACT.into(), contract.clone()));
+    make_marker(head, intent, inputs)
+}
+
+/// A result of a child run.
+#[derive(Debug, Clone)]
+pub struct ChildResult {
+    /// The child.
+    pub child: RunName,
+    /// Its last tick.
+    pub tick: u64,
+    /// The record there.
+    pub id: Digest,
+    /// The `deleg` of the parent.
+    pub delegation: Arc<str>,
+    /// What it brought: the initial form of its commitments.
+    pub commitments: Option<Value>,
+}
+
+impl ChildResult {
+    fn intent(&self) -> Intent {
+        let mut intent = Intent::new(PICK.parse().expect("a type of the ontology"), "kernel");
+        intent.author = Author::Kernel;
+        intent.links.push(Link { rel: Rel::PickedFrom, hash: self.id });
+        intent
+    }
+
+    fn about(&self) -> Vec<(&'static str, Value)> {
+        vec![
+            ("child", Value::from(self.child.as_str())),
+            ("delegation", Value::String(Arc::clone(&self.delegation))),
+            ("tick", Value::from(self.tick)),
+        ]
+    }
+}
+
+/// Takes the result of a child: its atoms and commitments with their modes and authors. The delegation is discharged.
+pub fn accept(head: &mut RunState, result: &ChildResult, inputs: Inputs) -> Result<Record, SealError> {
+    let commitments = result.commitments.clone().map(|commitments| (INITIAL, commitments));
+    let about = Value::record(result.about().into_iter().chain(commitments));
+    let mut intent = result.intent();
+    intent.members.push((ACCEPTED.into(), about));
+    make_marker(head, intent, inputs)
+}
+
+/// Keeps the refusal of a result, with the commitments that it violates.
+pub fn refuse_accept(
+    head: &RunState,
+    result: &ChildResult,
+    violates: &[Arc<str>],
+    inputs: Inputs,
+) -> Result<Record, SealError> {
+    let ids = Value::array(violates.iter().map(|id| Value::String(Arc::clone(id))));
+    let child = ("child", Value::from(result.child.as_str()));
+    let why = with_code(fact("delegate_rejected", [("commitments", ids), child]), Code::E0456);
+    import_refusal(head, &result.intent(), Value::record(result.about()), why, inputs)
 }

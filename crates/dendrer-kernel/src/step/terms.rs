@@ -393,7 +393,7 @@ pub(super) fn enforce(head: &RunState, intent: &Intent, change: &mut Change) -> 
             match predicate.verdict(state, counters.as_ref()) {
                 Verdict::Ok => {}
                 Verdict::Violation => {
-                    let was = || predicate.verdict(&head.state, Some(&head.counters.to_value()));
+                    let was = || predicate.verdict(&head.state, Some(&head.served()));
                     let is_new = !is_after || !predicate.scope().is_empty() || was() != Verdict::Violation;
                     if predicate.is_enforced() && !happened && is_new {
                         broken.push(Broken::of(predicate, state));

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_kernel::commitment::{CommitmentStatus, Commitments, Statuses};
+use dendrer_kernel::commitment::{Authorized, CommitmentStatus, Commitments, Statuses, calls};
 use dendrer_kernel::step::Stage;
 use dendrer_object::delta::Delta;
 use dendrer_object::{Pointer, Record, RunName, TypeName, Value};
@@ -62,7 +62,7 @@ pub fn commitments((trace, upto): (&Trace, u64)) -> Result<CommitmentsAt, Error>
     let mut follower = Follower::new(trace.genesis()?);
     // The head says whether there is anything to follow.
     let last = trace.at(upto)?;
-    if last.commitments.is_free() && last.commitments.is_empty() {
+    if last.commitments.is_empty() {
         follower.moment = last;
     } else {
         let mut failed = None;
@@ -75,30 +75,57 @@ pub fn commitments((trace, upto): (&Trace, u64)) -> Result<CommitmentsAt, Error>
         })?;
         failed.map_or(Ok(()), Err)?;
     }
-    let moment = follower.moment;
-    let statuses = statuses(&moment);
-    let stage = trace.start().body().value("/stage").as_ref().and_then(Value::as_u64);
-    let pack = if stage == Some(Stage::Full as u64) { pack::of_run(trace)? } else { None };
-    let tools = pack.map(|pack| pack.tools.iter().map(|tool| Arc::clone(&tool.name)).collect());
-    Ok(CommitmentsAt {
-        run: trace.name().clone(),
-        at: upto,
-        all: moment.commitments,
-        statuses,
-        changes: follower.changes,
-        agents: moment.agents.into_keys().collect(),
-        stage,
-        tools,
-        completed: follower.completed,
-    })
+    let terms = Terms::of(trace)?;
+    Ok(follower.into_answer(trace, upto, &terms))
 }
 
-/// The statuses at a moment, with no action in question.
-pub fn statuses(moment: &Moment) -> Statuses {
-    Statuses::of(&moment.commitments, &moment.state, &|| moment.counters.to_value(), None)
+/// What of an answer is the same at each tick.
+struct Terms {
+    stage: Option<u64>,
+    tools: Option<Vec<Arc<str>>>,
+}
+
+impl Terms {
+    fn of(trace: &Trace) -> Result<Terms, Error> {
+        let stage = trace.start().body().value("/stage").as_ref().and_then(Value::as_u64);
+        let pack = if stage == Some(Stage::Full as u64) { pack::of_run(trace)? } else { None };
+        let tools = pack.map(|pack| pack.tools.iter().map(|tool| Arc::clone(&tool.name)).collect());
+        Ok(Terms { stage, tools })
+    }
+}
+
+/// Hands over each action of a run up to a tick: the commitments before it, its call, and what they say of the call.
+pub fn each_action(
+    (trace, upto): (&Trace, u64),
+    f: &mut dyn FnMut(&CommitmentsAt, &Value, &Authorized),
+) -> Result<(), Error> {
+    let terms = Terms::of(trace)?;
+    let mut follower = Follower::new(trace.genesis()?);
+    let mut failed = None;
+    trace.for_each(1, upto, &mut |tick, record| {
+        let type_name = record.header().type_name.as_ref().map(TypeName::as_str);
+        let action = record.content().get("action").cloned();
+        if let Some(action) = action.filter(|_| type_name != Some("action.result")) {
+            let moment = &follower.moment;
+            let counters = || moment.counters.to_value();
+            let at = follower.clone().into_answer(trace, tick - 1, &terms);
+            for call in calls(&action) {
+                f(&at, &call, &moment.commitments.authorize(&call, &[], &moment.state, &counters));
+            }
+        }
+        match follower.advance(&record) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    failed.map_or(Ok(()), Err)
 }
 
 /// Follows a run, and notes when a status changes.
+#[derive(Clone)]
 struct Follower {
     moment: Moment,
     known: BTreeMap<Arc<str>, CommitmentStatus>,
@@ -124,6 +151,21 @@ impl Follower {
         made.look();
         made.note();
         made
+    }
+
+    fn into_answer(self, trace: &Trace, at: u64, terms: &Terms) -> CommitmentsAt {
+        let statuses = self.moment.statuses();
+        CommitmentsAt {
+            run: trace.name().clone(),
+            at,
+            all: self.moment.commitments,
+            statuses,
+            changes: self.changes,
+            agents: self.moment.agents.into_keys().collect(),
+            stage: terms.stage,
+            tools: terms.tools.clone(),
+            completed: self.completed,
+        }
     }
 
     fn advance(&mut self, record: &Record) -> Result<(), Error> {
@@ -156,7 +198,7 @@ impl Follower {
     }
 
     fn note(&mut self) {
-        let statuses = statuses(&self.moment);
+        let statuses = self.moment.statuses();
         for one in self.moment.commitments.all() {
             let Some((after, _)) = statuses.get(&one.id) else { continue };
             let before = self.known.get(&one.id).copied();
@@ -167,4 +209,115 @@ impl Follower {
             }
         }
     }
+}
+
+/// A call that may be made, or not.
+#[derive(Debug, Clone)]
+pub struct Admission {
+    /// The call: `tool` and `params`.
+    pub action: Value,
+    /// What it violates, and what cannot be judged of it.
+    pub found: Authorized,
+    /// Whether it may be made: nothing is violated, and at stage 3 nothing is left unjudged.
+    pub is_admissible: bool,
+}
+
+/// Says of calls whether they are admissible at a moment (CCAS paper, definition 3). A call may have `relies_on` beside `tool` and
+/// `params`, as `intent.relies_on` of a line.
+pub fn admissible((trace, upto): (&Trace, u64), asked: &[Value]) -> Result<Vec<Admission>, Error> {
+    let moment = trace.at(upto)?;
+    let is_full = trace.head(upto)?.stage() >= Stage::Full;
+    let counters = || moment.counters.to_value();
+    let judge = |call: &Value| {
+        let relies_on = call.get("relies_on").and_then(Value::as_array);
+        let relies_on = relies_on.into_iter().flat_map(|ids| ids.iter());
+        let relies_on: Vec<Arc<str>> = relies_on.filter_map(|id| id.as_str().map(Arc::from)).collect();
+        let action = calls(call).pop().unwrap_or_else(Value::object);
+        let found = moment.commitments.authorize(&action, &relies_on, &moment.state, &counters);
+        let is_admissible = found.violates.is_empty() && (!is_full || found.unjudged.is_empty());
+        Admission { action, found, is_admissible }
+    };
+    Ok(asked.iter().map(judge).collect())
+}
+
+/// How the status of a commitment differs between two ticks (CCAS paper 9.5).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct StatusDifference {
+    /// The commitment.
+    pub id: Arc<str>,
+    /// The status at the first tick; `None` for one that is newer.
+    pub before: Option<CommitmentStatus>,
+    /// The status at the second tick.
+    pub after: CommitmentStatus,
+    /// The tick at which it got that status.
+    pub tick: u64,
+    /// Whether it was grounded at the first tick and at the second.
+    pub grounded: (bool, bool),
+}
+
+/// What differs between the commitments of a run at two ticks.
+#[derive(Debug)]
+pub struct CommitmentsDifference {
+    /// The first tick.
+    pub from: u64,
+    /// The commitments at the second.
+    pub to: CommitmentsAt,
+    /// What differs.
+    pub items: Vec<StatusDifference>,
+    /// Results of children that were refused in between, each with the child and the commitments.
+    pub rejected: Vec<Rejected>,
+}
+
+/// A result that was not accepted: the child, and the commitments that it violates.
+pub type Rejected = (String, Vec<Arc<str>>);
+
+/// Compares the commitments of a run at two ticks.
+pub fn difference(trace: &Trace, from: u64, to: u64) -> Result<CommitmentsDifference, Error> {
+    let before = commitments((trace, from))?;
+    let after = commitments((trace, to))?;
+    let status = |at: &CommitmentsAt, id: &str| at.statuses.get(id).map(|(status, _)| *status);
+    let items = after.all.all().iter().filter_map(|one| {
+        let (was, is) = (status(&before, &one.id), status(&after, &one.id)?);
+        let grounded = [&before, &after].map(|at| at.all.grounded_by(&one.id).is_some());
+        (was != Some(is) || grounded[0] != grounded[1]).then(|| StatusDifference {
+            id: Arc::clone(&one.id),
+            before: was,
+            after: is,
+            tick: after.changed(&one.id).unwrap_or(one.tick),
+            grounded: (grounded[0], grounded[1]),
+        })
+    });
+    let items = items.collect();
+    let rejected = rejected(trace, from, to)?;
+    Ok(CommitmentsDifference { from, to: after, items, rejected })
+}
+
+/// The results of children that were refused between two ticks.
+fn rejected(trace: &Trace, from: u64, to: u64) -> Result<Vec<Rejected>, Error> {
+    let mut refused = trace.refusals()?;
+    let of = |refusal: &Record| {
+        let reason = refusal.body().value("/reason")?;
+        if reason.get("cause")?.as_str() != Some("delegate_rejected") {
+            return None;
+        }
+        let ids = reason.get("commitments")?.as_array()?.iter();
+        let ids = ids.filter_map(|id| id.as_str().map(Arc::from)).collect();
+        Some((reason.get("child")?.as_str()?.to_owned(), ids))
+    };
+    refused.retain(|_, all| all.iter().any(|refusal| of(refusal).is_some()));
+    let mut found = Vec::new();
+    if refused.is_empty() {
+        return Ok(found);
+    }
+    let mut take = |record: &Record| {
+        found.extend(refused.remove(&record.id()).into_iter().flatten().filter_map(|refusal| of(&refusal)));
+    };
+    if from == 0 {
+        take(trace.start());
+    }
+    trace.for_each(from.max(1), to, &mut |_, record| {
+        take(&record);
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
 }

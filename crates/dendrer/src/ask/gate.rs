@@ -160,7 +160,7 @@ pub fn judge(
     })?;
     let steps = Value::array(values);
     let moment = trace.at(upto)?;
-    let counters = moment.counters.to_value();
+    let counters = moment.served();
     let others = [(STEPS, &steps)];
     let env = Env { state: &moment.state, counters: Some(&counters), others: &others };
     let judged = gates.iter().zip(asked).map(|(gate, steps)| {

@@ -4,7 +4,6 @@ use std::cmp::Reverse;
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dendrer_kernel::counters::Counters;
 use dendrer_kernel::expr::{Budget, Env, Expr, Scope, Truth};
 use dendrer_kernel::unknown::{self, Since};
 use dendrer_object::{Digest, Pointer, REDACTION, RunName, Value};
@@ -254,15 +253,13 @@ impl Condition {
         let (state, counters) = match self.reads_state {
             true => {
                 let trace = Trace::open(store, &run.summary.name)?;
-                let counters = match self.expr.reads_counters() {
-                    true => trace.at(trace.tip())?.counters,
-                    false => Counters::default(),
-                };
-                if let Some(hidden) = self.expr.hidden_counter(&counters) {
+                let moment = trace.folded(trace.tip(), self.expr.reads_counters())?;
+                if let Some(hidden) = self.expr.hidden_counter(&moment.counters) {
                     let (tick, place) = (hidden.tick, hidden.pointer.dotted());
                     return Ok(Err(format!("{place} of tick {tick} was erased or withheld")));
                 }
-                (trace.state(trace.tip())?, counters.to_value())
+                let served = moment.served();
+                (moment.state, served)
             }
             false => (Value::object(), Value::object()),
         };

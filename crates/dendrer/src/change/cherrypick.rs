@@ -108,7 +108,12 @@ impl Candidate {
             pack: ours.as_ref().map(Pack::digest),
             enforced: head.stage() >= Stage::Contracts,
         };
-        let checked: Checked = check_import(&import, source, target);
+        let mut checked: Checked = check_import(&import, source, target);
+        if checked.refused.is_none() {
+            let counters = || head.counters().to_value();
+            let dead = head.commitments().dead_support(&self.intent, head.state(), &counters);
+            checked.refused = (!dead.is_empty()).then_some(ImportRefused::DeadSupport(dead));
+        }
         let (run, tick, id) = (self.run.clone(), self.tick, self.record.id());
         let intent = self.intent.clone();
         Ok(Pick { run, tick, id, intent, reason: None, checked })

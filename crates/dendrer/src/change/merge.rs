@@ -11,6 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use dendrer_kernel::commitment;
 use dendrer_kernel::pack::{Bound, Combine, Origin, Pack, PackEngine, extend};
 use dendrer_kernel::predicate::Verdict;
 use dendrer_kernel::step::{COUNTERS, KERNEL_PATHS, RunState, Start};
@@ -324,6 +325,12 @@ pub fn merge(
         removed,
         conflicts,
     };
+    let held = sources
+        .iter()
+        .map(|source| Ok((source.trace.name(), source.trace.at(source.tick)?.commitments)))
+        .collect::<Result<Vec<_>, Error>>()?;
+    let held: Vec<_> = held.iter().map(|(name, held)| (name.as_str(), held)).collect();
+    start.commitments = commitment::merged(&held);
     // What was seeded from made-up runs is made up, too.
     let synthetic = sources.iter().find_map(|source| is_synthetic(source.trace));
     start.meta = Some(Value::record([(MEMBER, merged.to_value())].into_iter().chain(synthetic)));
@@ -744,20 +751,11 @@ fn begin_with(sources: &[MergeInput<'_>], run: &RunName) -> Result<Start, Error>
         what,
     };
     for (at, MergeInput { trace, tick }) in sources.iter().enumerate() {
-        let segment = trace.segment(*tick);
-        let pack = pack::of_segment(trace, segment)?;
-        let text = pack::text_of_segment(trace, segment);
-        let head = trace.head(*tick)?;
-        if pack.as_ref().is_some_and(|pack| extend::listed(pack.value(), head.state()).next().is_some()) {
+        let (Start { pack, policy, goal, stage, .. }, found) = under(trace, *tick, run)?;
+        let state = trace.state(*tick)?;
+        if found.is_some_and(|pack| extend::listed(pack.value(), &state).next().is_some()) {
             return Err(MergeError::Extended(trace.name().clone()).into());
         }
-        let pack = pack.map(|pack| Bound { value: pack.value().clone(), text: text.unwrap_or_default() });
-        let begins = trace.begins()[..=segment].iter().rev();
-        let policy = begins.filter_map(|begin| begin.content().get("policy").cloned()).next();
-        let policy: Vec<Value> =
-            policy.iter().filter_map(Value::as_array).flat_map(|rules| rules.iter().cloned()).collect();
-        let goal = trace.start().content().get("goal").and_then(Value::as_str).map(Arc::<str>::from);
-        let stage = head.stage();
         if at == 0 {
             (start.pack, start.policy, start.goal, start.stage) = (pack, policy, goal, stage);
             continue;
@@ -775,8 +773,23 @@ fn begin_with(sources: &[MergeInput<'_>], run: &RunName) -> Result<Start, Error>
     Ok(start)
 }
 
+/// The terms under which a run is at a tick, for a run of another name: its pack, its policy rules, its goal and its stage.
+pub(super) fn under(trace: &Trace, tick: u64, name: &RunName) -> Result<(Start, Option<Pack>), Error> {
+    let segment = trace.segment(tick);
+    let pack = pack::of_segment(trace, segment)?;
+    let text = pack::text_of_segment(trace, segment);
+    let bound = |pack: &Pack| Bound { value: pack.value().clone(), text: text.unwrap_or_default() };
+    let begins = trace.begins()[..=segment].iter().rev();
+    let policy = begins.filter_map(|begin| begin.content().get("policy").cloned()).next();
+    let policy = policy.iter().filter_map(Value::as_array).flat_map(|rules| rules.iter().cloned()).collect();
+    let goal = trace.start().content().get("goal").and_then(Value::as_str).map(Arc::<str>::from);
+    let stage = trace.head(tick)?.stage();
+    let start = Start { pack: pack.as_ref().map(bound), policy, goal, stage, ..Start::new(name.clone()) };
+    Ok((start, pack))
+}
+
 /// What the pack says a state begins with, with what was seeded in its place and nothing where a conflict is open.
-fn filled(pack: &Pack, seeded: &Value, open: &[Pointer]) -> Result<Value, Error> {
+pub(super) fn filled(pack: &Pack, seeded: &Value, open: &[Pointer]) -> Result<Value, Error> {
     let origin = Origin { s0: Some(seeded.clone()), meta: None, inputs: None };
     let mut state = pack.init(&origin)?.as_object().cloned().unwrap_or_default();
     for (name, value) in seeded.as_object().into_iter().flat_map(Object::iter) {

@@ -511,7 +511,7 @@ impl<'r> Run<'r, '_> {
         let Some(mut intent) = replay::intent(record, self.takes_delta)? else {
             self.left.insert(record.id());
             let fate = match type_name.as_str() {
-                "run.cherrypick" => Fate::Stopped(RebaseStopped::Imported),
+                "run.cherrypick" | "plan.update" => Fate::Stopped(RebaseStopped::Imported),
                 _ => Fate::Left,
             };
             return Ok(RebaseStep { tick, type_name, class: None, advisory: Vec::new(), fate });

@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use dendrer_kernel::commitment::{self, CONTRACT, INITIAL};
 use dendrer_kernel::ontology::check_authorship;
 use dendrer_kernel::pack::{Pack, extend};
 use dendrer_kernel::step::{Extension, RaisedDoor, Stage, Start, VIOLATION, given_state};
@@ -247,6 +248,8 @@ fn begin_again(
         state: s0.unwrap_or_else(|| given_state(&content)),
         meta: content.get("meta").cloned(),
         redaction: content.get(REDACTION).cloned(),
+        commitments: content.get(INITIAL).and_then(commitment::without_pack),
+        contract: content.get(CONTRACT).cloned(),
         inputs: Some(with_member(content.get("inputs").cloned(), "reduced_from", from)),
         ..Start::new(name)
     })

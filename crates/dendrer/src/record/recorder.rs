@@ -16,7 +16,8 @@ use dendrer_kernel::pack::modules;
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{
-    self, Anomaly, Extension, Finding, Inputs, LineFault, Outcome, Pick, Picked, RunState, Seeds, Start,
+    self, Anomaly, ChildResult, Extension, Finding, Inputs, LineFault, Outcome, Pick, Picked, RunState,
+    Seeds, Start,
 };
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, cut};
 use dendrer_object::{Delta, Intent, KEY, Pointer, REDACTION, RunName, Value};
@@ -600,9 +601,7 @@ impl Recorder {
 
     /// Puts an anomaly that the runtime saw on record.
     pub fn note_anomaly(&mut self, anomaly: &Anomaly) -> Result<Record, Error> {
-        let inputs = self.inputs();
-        let record = step::note_anomaly(&mut self.head, anomaly, inputs)?;
-        self.wrote(record, inputs)
+        self.write(|head, inputs| step::note_anomaly(head, anomaly, inputs))
     }
 
     /// Puts an extension of the contract on record.
@@ -641,6 +640,24 @@ impl Recorder {
         self.gather(record.clone());
         self.weigh();
         Ok(record)
+    }
+
+    /// Puts on record what the kernel makes.
+    pub(crate) fn write(
+        &mut self,
+        make: impl FnOnce(&mut RunState, Inputs) -> Result<Record, dendrer_object::record::SealError>,
+    ) -> Result<Record, Error> {
+        let inputs = self.inputs();
+        let record = make(&mut self.head, inputs)?;
+        self.wrote(record, inputs)
+    }
+
+    /// Puts the refusal of what a child run brought on record.
+    pub(crate) fn refuse_accept(&mut self, result: &ChildResult, ids: &[Arc<str>]) -> Result<Record, Error> {
+        let inputs = self.inputs();
+        let refusal = step::refuse_accept(&self.head, result, ids, inputs)?;
+        self.gather(refusal.clone());
+        Ok(refusal)
     }
 
     /// Imports a transition that was checked: the marker and what the door makes of it are gathered, or its refusal.

@@ -3,7 +3,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dendrer_kernel::commitment::Commitments;
+use dendrer_kernel::commitment::{Commitments, Statuses};
 use dendrer_kernel::counters::Counters;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{AgentHead, RunState};
@@ -110,10 +110,19 @@ impl Moment {
         }))
     }
 
+    /// What expressions are given beside the state: the counters, with the statuses of commitments.
+    pub fn served(&self) -> Value {
+        Statuses::served_with(&self.commitments, &self.state, self.counters.to_value())
+    }
+
+    /// The statuses of the commitments, with no action in question.
+    pub fn statuses(&self) -> Statuses {
+        Statuses::of(&self.commitments, &self.state, &|| self.counters.to_value(), None)
+    }
+
     /// What no record binds: agents, counters and, where there are any, commitments.
     fn unbound(&self) -> Vec<(&'static str, Value)> {
-        let commitments = (!self.commitments.is_free() || !self.commitments.is_empty())
-            .then(|| (COMMITMENTS, self.commitments.to_kept()));
+        let commitments = (!self.commitments.is_empty()).then(|| (COMMITMENTS, self.commitments.to_kept()));
         let rest = [("agents", self.agents_value()), ("counters", self.counters.to_kept())];
         rest.into_iter().chain(commitments).collect()
     }

@@ -79,7 +79,7 @@ pub(crate) fn newly_broken(
     before: &RunState,
     after: &RunState,
 ) -> Result<Vec<Arc<str>>, Error> {
-    let [before, after] = [before, after].map(|head| (head.state(), head.counters().to_value()));
+    let [before, after] = [before, after].map(|head| (head.state(), head.served()));
     let holds = |predicate: &Predicate, (state, counters): &(&Value, Value)| {
         let verdict = predicate.judge(state, Some(counters));
         let verdict = verdict.map_err(|stopped| Error::from(stopped).asked_as(predicate.name()))?;

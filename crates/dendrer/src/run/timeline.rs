@@ -117,7 +117,7 @@ pub(crate) fn counters_of(exprs: &[&Expr], moment: &Moment) -> Result<Option<Val
         let (what, pointer) = ("a counter that the predicate reads".to_owned(), hidden.pointer.clone());
         return Err(Error::Hidden { what, tick: hidden.tick, pointer });
     }
-    Ok(exprs.iter().any(|expr| expr.reads_counters()).then(|| moment.counters.to_value()))
+    Ok(exprs.iter().any(|expr| expr.reads_counters()).then(|| moment.served()))
 }
 
 #[derive(Clone, Copy, PartialEq, Eq)]

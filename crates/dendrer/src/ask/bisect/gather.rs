@@ -273,7 +273,7 @@ fn evaluations(
     ticks.dedup();
     let said = ticks.into_iter().map(|tick| {
         let counters = match contract.reads_counters() {
-            true => Some(trace.at(tick)?.counters.to_value()),
+            true => Some(trace.at(tick)?.served()),
             false => None,
         };
         Ok((tick, contract.evaluate(&trace.state(tick)?, counters.as_ref())))

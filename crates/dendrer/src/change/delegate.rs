@@ -1,0 +1,279 @@
+//! Delegation: a child run under a contract, and the merge gate behind which a parent takes what it brought (CCAS paper 6.5,
+//! algorithm 2).
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use dendrer_kernel::commitment::{CONTRACT, Commitments, DelegationScope, HandedOver, Violated, calls};
+use dendrer_kernel::step::{self, ChildResult, Stage};
+use dendrer_object::record::Author;
+use dendrer_object::value::Object;
+use dendrer_object::{Pointer, Record, RunName, TypeName, Value};
+
+use super::merge::{filled, under};
+use crate::error::{DelegationError, Error};
+use crate::recorder::Recorder;
+use crate::repo::Repo;
+use crate::trace::Trace;
+
+/// A delegation that was made, or is there already.
+#[derive(Debug, Clone)]
+pub struct Delegated {
+    /// The parent.
+    pub parent: RunName,
+    /// The child.
+    pub child: RunName,
+    /// The contract, as the `run` record of the child has it.
+    pub contract: Value,
+}
+
+/// What became of the result of a child.
+#[derive(Debug, Clone)]
+pub struct Accepted {
+    /// The child.
+    pub child: RunName,
+    /// The parent.
+    pub parent: RunName,
+    /// The commitments for which it is not accepted; empty for an accepted one.
+    pub violates: Vec<Arc<str>>,
+    /// The record: the transition or the refusal. `None` in a dry run.
+    pub record: Option<Record>,
+}
+
+impl Repo {
+    /// Begins a child run with what a scope hands over, and records the `deleg` in the parent. What a call that was interrupted
+    /// left out is made up for.
+    pub fn delegate(
+        &self,
+        parent: &Trace,
+        scope: &DelegationScope,
+        child: &RunName,
+        stage: Option<Stage>,
+    ) -> Result<Delegated, Error> {
+        let run = parent.name().clone();
+        let tip = parent.tip();
+        let moment = parent.at(tip)?;
+        let all = &moment.commitments;
+        if let Some(goal) = scope.written.get("goal").and_then(Value::as_str)
+            && all.get(goal).is_none()
+        {
+            return Err(DelegationError::NoGoal { run, goal: goal.to_owned() }.into());
+        }
+        let known = Trace::open(self.writer()?, child).ok();
+        let begun = known.as_ref().and_then(|known| known.start().body().value(&format!("/{CONTRACT}")));
+        if let Some(begun) = begun.filter(|begun| is_of(begun, scope, &run)) {
+            if delegations(parent, scope.id())?.is_none() {
+                self.record_delegation(&run, tip, scope, &begun)?;
+            }
+            return Ok(Delegated { parent: run, child: child.clone(), contract: begun });
+        }
+        if all.get(scope.id()).is_some() || all.atom(scope.id()).is_some() {
+            return Err(DelegationError::IdUsed { run, id: Arc::clone(scope.id()) }.into());
+        }
+        let handed = scope.hands_over(all, &moment.statuses());
+        let contract = contract(scope, &handed, &run, tip);
+        let ids: Vec<Arc<str>> = handed.hard.iter().chain(&handed.soft).cloned().collect();
+        let (mut start, pack) = under(parent, tip, child)?;
+        let given = copied(&moment.state, &all.places_read(&ids));
+        start.state = match &pack {
+            Some(pack) => filled(pack, &given, &[])?,
+            None => given,
+        };
+        if let Some(pack) = &pack {
+            start.reducer = pack.engine.as_str().into();
+        }
+        start.goal = scope.written.get("gloss").and_then(Value::as_str).map(Arc::from);
+        start.stage = stage.unwrap_or(start.stage);
+        start.commitments = all.handed(&ids);
+        start.contract = Some(contract.clone());
+        let mut recorder = self.begin(&start)?;
+        recorder.commit()?;
+        self.record_delegation(&run, tip, scope, &contract)?;
+        Ok(Delegated { parent: run, child: child.clone(), contract })
+    }
+
+    fn record_delegation(
+        &self,
+        parent: &RunName,
+        tip: u64,
+        scope: &DelegationScope,
+        contract: &Value,
+    ) -> Result<(), Error> {
+        let member = |name: &'static str| Some((name, scope.written.get(name)?.clone()));
+        let goal = scope.written.get("goal").cloned();
+        let members = [
+            Some(("id", Value::String(Arc::clone(scope.id())))),
+            Some(("type", Value::from("deleg"))),
+            member("gloss"),
+            member("allowed"),
+            member("forbidden"),
+            contract.get("hard").map(|hard| ("depends_on", hard.clone())),
+            goal.map(|goal| ("refines", Value::array([goal]))),
+        ];
+        let deleg = Value::record(members.into_iter().flatten());
+        let mut recorder = Recorder::resume_at(self.writer()?, parent, tip, self.environment())?;
+        recorder.write(|head, inputs| step::delegate(head, &deleg, contract, inputs))?;
+        recorder.commit()?;
+        Ok(())
+    }
+
+    /// Decides on the result of a child: the parent takes what it brought, or keeps the refusal. Refused are an action that
+    /// violates a commitment, of the contract or by now of the parent, a deliverable that is missing, and a child whose contract is
+    /// not the one that the parent recorded. A dry run decides and records nothing.
+    pub fn accept(&self, child: &RunName, dry_run: bool) -> Result<Accepted, Error> {
+        let reader = self.reader()?;
+        let trace = Trace::open(&reader, child)?;
+        let contract = trace.start().body().value(&format!("/{CONTRACT}"));
+        let not_delegated = || DelegationError::NotDelegated(child.clone());
+        let contract = contract.ok_or_else(not_delegated)?;
+        let parent = contract.get("parent").and_then(|parent| parent.get("run")?.as_str()?.parse().ok());
+        let parent: RunName = parent.ok_or_else(not_delegated)?;
+        let parent_trace = Trace::open(&reader, &parent)?;
+        let moment = parent_trace.at(parent_trace.tip())?;
+        let found = judge(&trace, &contract, &parent_trace, &moment.commitments)?;
+        let result = ChildResult {
+            child: child.clone(),
+            tick: trace.tip(),
+            id: trace.record(trace.tip())?.id(),
+            delegation: contract.get("id").and_then(Value::as_str).unwrap_or_default().into(),
+            commitments: trace.at(trace.tip())?.commitments.to_brought(),
+        };
+        let record = match dry_run {
+            true => None,
+            false => {
+                let environment = self.environment();
+                let tip = parent_trace.tip();
+                let mut recorder = Recorder::resume_at(self.writer()?, &parent, tip, environment)?;
+                let record = match found.is_empty() {
+                    true => recorder.write(|head, inputs| step::accept(head, &result, inputs))?,
+                    false => recorder.refuse_accept(&result, &found)?,
+                };
+                recorder.commit()?;
+                Some(record)
+            }
+        };
+        Ok(Accepted { child: child.clone(), parent, violates: found, record })
+    }
+}
+
+/// Whether a contract is that of a scope and a parent.
+fn is_of(contract: &Value, scope: &DelegationScope, parent: &RunName) -> bool {
+    let members = scope.written.as_object();
+    members.is_some_and(|members| members.iter().all(|(name, value)| contract.get(name) == Some(value)))
+        && contract.get("parent").and_then(|from| from.get("run")?.as_str()) == Some(parent.as_str())
+}
+
+/// The contract that a parent recorded under an id.
+fn delegations(parent: &Trace, id: &str) -> Result<Option<Value>, Error> {
+    let mut found = None;
+    parent.for_each(1, parent.tip(), &mut |_, record| {
+        if record.header().author == Author::Kernel {
+            let contract = record.content().get(CONTRACT).cloned();
+            found = contract.filter(|contract| contract.get("id").and_then(Value::as_str) == Some(id));
+        }
+        if found.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+    })?;
+    Ok(found)
+}
+
+fn contract(scope: &DelegationScope, handed: &HandedOver, parent: &RunName, tick: u64) -> Value {
+    let ids = |ids: &[Arc<str>]| Value::array(ids.iter().map(|id| Value::String(Arc::clone(id))));
+    let mut members = scope.written.as_object().cloned().unwrap_or_default();
+    let from = Value::record([("run", Value::from(parent.as_str())), ("tick", Value::from(tick))]);
+    members.set("parent", from);
+    members.set("hard", ids(&handed.hard));
+    members.set("soft", ids(&handed.soft));
+    Value::Object(members)
+}
+
+/// Copies places of a state, each at its place. What the kernel writes is left out.
+fn copied(state: &Value, places: &[Pointer]) -> Value {
+    let mut made = Object::default();
+    for place in places {
+        let tokens: Vec<String> = place.tokens().map(Into::into).collect();
+        let is_kernels = tokens.first().is_some_and(|name| {
+            dendrer_kernel::step::KERNEL_PATHS.contains(&name.as_str())
+                || name == dendrer_kernel::step::COUNTERS
+        });
+        if !is_kernels {
+            put(&mut made, state, &tokens);
+        }
+    }
+    Value::Object(made)
+}
+
+fn put(into: &mut Object, from: &Value, tokens: &[String]) {
+    let Some((name, rest)) = tokens.split_first() else { return };
+    let Some(value) = from.get(name) else { return };
+    match value {
+        Value::Object(_) if !rest.is_empty() => {
+            let mut inner = into.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
+            put(&mut inner, value, rest);
+            into.set(name, Value::Object(inner));
+        }
+        value => into.set(name, value.clone()),
+    }
+}
+
+/// The commitments for which the result of a child is not accepted.
+fn judge(
+    child: &Trace,
+    contract: &Value,
+    parent: &Trace,
+    theirs: &Commitments,
+) -> Result<Vec<Arc<str>>, Error> {
+    let id: Arc<str> = contract.get("id").and_then(Value::as_str).unwrap_or_default().into();
+    let mut found: Vec<Arc<str>> = Vec::new();
+    // The contract is the one that the parent recorded, and it is open.
+    let is_open = theirs.get(&id).is_some_and(|deleg| deleg.closed.is_none());
+    if !is_open || delegations(parent, &id)?.as_ref() != Some(contract) {
+        return Ok(vec![id]);
+    }
+    let mut moment = child.genesis()?;
+    for hard in contract.get("hard").and_then(Value::as_array).into_iter().flat_map(|ids| ids.iter()) {
+        let Some(hard) = hard.as_str() else { continue };
+        let is_bound = moment.commitments.get(hard).is_some_and(|one| {
+            one.is_imported && theirs.get(hard).is_some_and(|other| other.written == one.written)
+        });
+        if !is_bound {
+            found.push(hard.into());
+        }
+    }
+    let mut output = None;
+    let mut failed = None;
+    child.for_each(1, child.tip(), &mut |_, record| {
+        let type_name = record.header().type_name.as_ref().map_or("", TypeName::as_str);
+        let action = record.body().value("/action").or_else(|| record.content().get("action").cloned());
+        if let Some(action) = action.filter(|_| type_name != "action.result") {
+            let counters = || moment.counters.to_value();
+            for call in calls(&action) {
+                let own = moment.commitments.authorize(&call, &[], &moment.state, &counters);
+                let now = theirs.authorize(&call, &[], &moment.state, &counters);
+                let now = now.violates.into_iter().filter(|(rule, _)| *rule == Violated::Hard);
+                found.extend(own.ids());
+                found.extend(now.map(|(_, id)| id));
+            }
+        }
+        if type_name == "goal.complete" {
+            output = record.content().get("result").and_then(|result| result.get("output")).cloned();
+        }
+        match moment.advance(&record) {
+            Ok(()) => ControlFlow::Continue(()),
+            Err(error) => {
+                failed = Some(error);
+                ControlFlow::Break(())
+            }
+        }
+    })?;
+    failed.map_or(Ok(()), Err)?;
+    let wanted = contract.get("deliverables").and_then(Value::as_array);
+    let is_there = |name: &Value| {
+        name.as_str().is_some_and(|name| output.as_ref().is_some_and(|output| output.get(name).is_some()))
+    };
+    if !wanted.into_iter().flat_map(|names| names.iter()).all(is_there) {
+        found.push(id);
+    }
+    found.sort();
+    found.dedup();
+    Ok(found)
+}

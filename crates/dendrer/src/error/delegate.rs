@@ -1,0 +1,39 @@
+//! Why a delegation cannot be made or decided.
+
+use std::sync::Arc;
+
+use dendrer_object::{Code, RunName};
+
+/// Why a delegation cannot be made or decided.
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+pub enum DelegationError {
+    /// The run has no contract.
+    #[error("{0} is not delegated: its `run` record has no contract")]
+    NotDelegated(RunName),
+    /// The goal of the scope is no commitment of the parent.
+    #[error("{run} has no goal {goal}")]
+    NoGoal {
+        /// The parent.
+        run: RunName,
+        /// The id.
+        goal: String,
+    },
+    /// The id of the delegation is used in the parent, for something else.
+    #[error("{run} has another commitment {id}; a delegation has an id of its own")]
+    IdUsed {
+        /// The parent.
+        run: RunName,
+        /// The id.
+        id: Arc<str>,
+    },
+}
+
+impl DelegationError {
+    /// The code under which `dendrer explain` knows it.
+    pub fn code(&self) -> Code {
+        match self {
+            DelegationError::NoGoal { .. } => Code::E0101,
+            DelegationError::NotDelegated(_) | DelegationError::IdUsed { .. } => Code::E0106,
+        }
+    }
+}
