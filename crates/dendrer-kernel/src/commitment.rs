@@ -25,9 +25,10 @@ use crate::expr::Expr;
 
 pub(crate) use admit::Admission;
 pub use admit::{COMMITMENT_VIOLATED, CommitmentRefused, calls};
-pub use authorize::{Authorized, Violated};
+pub use authorize::{Authorized, UNKNOWN_ID, Violated};
 pub use contract::{DelegationContract, DelegationScope, HandedOver};
 pub use form::{CommitmentFault, check};
+pub(crate) use form::{EXPRESSIONS, scope};
 pub use merge::{merged, without_pack};
 pub use projection::{ACCEPTED, CONTRACT, Commitments, INITIAL, TRUST, WithoutEffect, initial};
 pub use status::{CommitmentStatus, StatusCause, Statuses};
@@ -218,6 +219,10 @@ pub struct Commitment {
     pub supported_at: u64,
     /// The atom that grounds it: attested by user, runtime or institution, and not self-authored.
     pub grounded_by: Option<Arc<str>>,
+    /// Whether a user-authored atom is in its support.
+    is_backed: bool,
+    /// Whether an edge says that it conflicts with another.
+    has_conflicts: bool,
     /// The type of the transition that brought it.
     type_name: Arc<str>,
     /// The watched name that had changed when the run began.

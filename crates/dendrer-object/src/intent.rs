@@ -120,6 +120,10 @@ pub const REDACTION: &str = "redaction";
 /// The member of the transition of a step with the step's type (witness-log paper 2.1). The recorder alone brings it.
 pub const ACTION_TYPE: &str = "action_type";
 
+/// The member of a result of a tool that nobody attests: it came over a pipe, and has evidence or commitments. The recorder alone
+/// brings it.
+pub const UNATTESTED: &str = "unattested";
+
 /// The lists of a line with commitments: atoms of evidence, commitments, edges, and what is closed (CCAS paper).
 pub const COMMITMENT_LISTS: [&str; 4] = ["evidence", "commitments", "edges", "closes"];
 
@@ -138,6 +142,7 @@ const KEY_SIZE_MAX: usize = 200;
 /// The members of the paper's event that the kernel sets.
 const SET_BY_KERNEL: &[&str] = &[
     ORIGIN,
+    UNATTESTED,
     REDACTION,
     ACTION_TYPE,
     "tick",
@@ -203,9 +208,12 @@ impl Intent {
         self
     }
 
-    /// Adds a member that a recorder brings and no line can: [`EDGE`], [`REDACTION`] or [`ACTION_TYPE`]. Panics on another name.
+    /// Adds a member that a recorder brings and no line can: [`EDGE`], [`REDACTION`], [`ACTION_TYPE`] or [`UNATTESTED`]. Panics on another name.
     pub fn carrying(mut self, name: &str, value: Value) -> Intent {
-        assert!([EDGE, REDACTION, ACTION_TYPE].contains(&name), "{name} is not brought by a recorder");
+        assert!(
+            [EDGE, REDACTION, ACTION_TYPE, UNATTESTED].contains(&name),
+            "{name} is not brought by a recorder"
+        );
         self.members.retain(|(known, _)| **known != *name);
         self.members.push((name.into(), value));
         self.members.sort_by(|a, b| a.0.cmp(&b.0));

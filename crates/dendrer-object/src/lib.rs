@@ -22,7 +22,9 @@ pub mod value;
 pub use code::Code;
 pub use delta::Delta;
 pub use digest::Digest;
-pub use intent::{ACTION_TYPE, BASE, COMMITMENT_LISTS, EDGE, Intent, KEY, ORIGIN, READS, REDACTION};
+pub use intent::{
+    ACTION_TYPE, BASE, COMMITMENT_LISTS, EDGE, Intent, KEY, ORIGIN, READS, REDACTION, UNATTESTED,
+};
 pub use name::{RunName, StoreId, TypeName};
 pub use number::Number;
 pub use pointer::Pointer;

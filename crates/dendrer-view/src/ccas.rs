@@ -33,7 +33,7 @@ const HARD: usize = 1;
 /// The order in which sections are shortened: what is told again by a query first, the goals last.
 const SHORTENED: [usize; 6] = [6, 3, 2, 4, 5, 0];
 
-/// Labels of support that recorded text must not pass for.
+/// Labels of support by user and agent.
 const LABELS: [&str; 2] = ["user instruction", "self-note"];
 
 /// The text does not fit: what must be in it is larger than the budget.
@@ -119,7 +119,8 @@ impl Sections {
         use CommitmentKind as K;
         use CommitmentStatus as S;
         let mut made: [Vec<String>; 7] = Default::default();
-        for one in of_scope(at, scope) {
+        let all: Vec<&Commitment> = of_scope(at, scope).collect();
+        for one in &all {
             let (id, gloss) = (name(&one.id), gloss(&one.gloss));
             let found = status(at, one);
             if one.kind == K::Goal && matches!(found, S::Active | S::Tentative | S::Blocked) {
@@ -158,9 +159,12 @@ impl Sections {
             let gloss = contract.written.get("gloss").and_then(Value::as_str).unwrap_or_default();
             made[5].push(delegation(&name(&contract.id), gloss, &contract.written));
         }
-        for one in of_scope(at, scope) {
+        for one in &all {
             let found = status(at, one);
-            let tick = at.changed(&one.id).filter(|tick| *tick > at.completed && found.fells());
+            if !found.fells() {
+                continue;
+            }
+            let tick = at.changed(&one.id).filter(|tick| *tick > at.completed);
             made[6]
                 .extend(tick.map(|tick| format!("- {}: {} at tick {tick}\n", name(&one.id), found.as_str())));
         }
@@ -222,14 +226,12 @@ fn delegation(id: &str, gloss: &str, written: &Value) -> String {
 fn support(all: &Commitments, one: &Commitment) -> String {
     let edges = all.edges_to(&one.id).filter(|edge| edge.kind == EdgeKind::Supports);
     let each = edges.map(|edge| {
-        let label = match all.atom(&edge.from) {
-            Some(atom) => match (atom.mode, &atom.source) {
-                (EvidenceMode::UserAuthored, _) => LABELS[0].to_owned(),
-                (EvidenceMode::SelfAuthored, _) => LABELS[1].to_owned(),
-                (_, Some(source)) => words(source),
-                (EvidenceMode::ToolAttested, None) => "tool result".to_owned(),
-                (EvidenceMode::ExternallyObserved, None) => "observation".to_owned(),
-            },
+        let label = match all.said_by(&edge.from) {
+            Some((EvidenceMode::UserAuthored, _)) => LABELS[0].to_owned(),
+            Some((EvidenceMode::SelfAuthored, _)) => LABELS[1].to_owned(),
+            Some((_, Some(source))) => words(source),
+            Some((EvidenceMode::ToolAttested, None)) => "tool result".to_owned(),
+            Some((EvidenceMode::ExternallyObserved, None)) => "observation".to_owned(),
             None if all.get(&edge.from).is_some() => "commitment".to_owned(),
             None => "unknown".to_owned(),
         };
@@ -258,11 +260,20 @@ fn names(all: &[Arc<str>]) -> String {
 
 /// Some words among others: quoted where they could pass for a label or for several.
 fn words(text: &str) -> String {
-    let is_plain = !text.is_empty()
-        && !text.contains([',', ':', '"', ';'])
-        && !LABELS.iter().any(|label| text.to_lowercase().contains(label))
-        && text.trim() == text;
-    if is_plain { quote::escape(text) } else { quote::quoted(text) }
+    let is_plain =
+        |c: char| c.is_ascii_alphanumeric() || "-_./*#@+()[]{}<>=&%$~^!?'|".contains(c) || c == ' ';
+    // Whatever blanks and dashes stand between, and however the letters are written.
+    let folded: String =
+        text.chars().filter(char::is_ascii_alphanumeric).map(|c| c.to_ascii_lowercase()).collect();
+    let is_label =
+        ["userinstruction", "selfnote", "externallyconfirmed"].iter().any(|label| folded.contains(label));
+    let is_plain = !text.is_empty() && text.chars().all(is_plain) && text.trim() == text && !is_label;
+    if is_plain { quote::escape(text) } else { ascii_quoted(text) }
+}
+
+/// Text in quotes, with what is not ASCII as escapes: nothing in it looks like something else.
+fn ascii_quoted(text: &str) -> String {
+    quote::ascii(&quote::quoted(text))
 }
 
 #[cfg(test)]

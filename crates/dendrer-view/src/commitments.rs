@@ -3,7 +3,7 @@
 use dendrer::ask::commitments::{Admission, CommitmentsAt, CommitmentsDifference, StatusDifference};
 use dendrer::delegate::{Accepted, Delegated};
 use dendrer::kernel::commitment::{
-    Authorized, Commitment, CommitmentEdge, CommitmentStatus, EdgeKind, Violated,
+    Authorized, Commitment, CommitmentEdge, CommitmentStatus, Commitments, EdgeKind, UNKNOWN_ID, Violated,
 };
 use dendrer::kernel::expr::Expr;
 use std::sync::Arc;
@@ -85,6 +85,12 @@ impl CommitmentsAnswer {
         }))
     }
 
+    /// What edges of a kind that begin at a commitment name.
+    fn named(&self, one: &Commitment, kind: EdgeKind) -> Value {
+        let edges = self.found.all.edges_from(&one.id).filter(|edge| edge.kind == kind);
+        Value::array(edges.map(|edge| Value::String(edge.to)))
+    }
+
     fn item(&self, one: &Commitment) -> Value {
         let all = &self.found.all;
         let cause =
@@ -102,6 +108,12 @@ impl CommitmentsAnswer {
             ("watch", Value::array(one.watch.iter().map(|name| Value::from(&**name)))),
             ("priority", Value::from(one.priority)),
             ("scope", Value::from(&*one.scope)),
+            ("conflicts", self.named(one, EdgeKind::ConflictsWith)),
+            ("depends_on", self.named(one, EdgeKind::DependsOn)),
+            ("refines", self.named(one, EdgeKind::Refines)),
+            ("supersedes", Value::from(one.supersedes.as_deref())),
+            ("allowed", Value::from(one.allowed().cloned())),
+            ("forbidden", Value::from(one.written.get("forbidden").cloned())),
             ("status", Value::from(self.status(one).as_str())),
             ("grounded", Value::from(all.grounded_by(&one.id).is_some())),
             ("binds", Value::from(all.binds(one))),
@@ -129,6 +141,7 @@ impl Answer for CommitmentsAnswer {
             ("at", Value::from(self.found.at)),
             ("stage", Value::from(self.found.stage)),
             ("context", self.context()),
+            ("hidden", Value::from(self.found.all.hidden())),
             ("without_effect", Value::array(ignored)),
             ("items", Value::array(self.listed().map(|one| self.item(one)))),
         ];
@@ -159,6 +172,7 @@ impl Answer for CommitmentsAnswer {
         }
         let all = count(self.found.all.all().len() as u64, "commitment", "commitments");
         lines.push(Line::note(format!("{} of {all} at tick {}", self.listed().count(), self.found.at)));
+        lines.extend(hidden_line(&self.found.all));
         lines.extend(self.found.all.ignored().map(|one| {
             let why = match &*one.why {
                 "id_used" => "the id was used before",
@@ -174,8 +188,17 @@ impl Answer for CommitmentsAnswer {
     }
 
     fn end(&self) -> End {
-        End::Answered
+        if self.found.all.hidden().is_some() { End::Unknown } else { End::Answered }
     }
+}
+
+/// Says that what was erased or withheld is not counted.
+fn hidden_line(all: &Commitments) -> Option<Line> {
+    let tick = all.hidden()?;
+    let text = format!(
+        "UNKNOWN: lists of tick {tick} or later were erased or withheld; what they brought is not counted"
+    );
+    Some(Line::styled(Style::Warn, text))
 }
 
 /// Why a commitment has its status.
@@ -316,7 +339,12 @@ impl Answer for AdmissibleAnswer {
     }
 
     fn end(&self) -> End {
-        if self.items.iter().all(|item| item.is_admissible) { End::Answered } else { End::No }
+        let is_unknown = |item: &Admission| item.found.unjudged.iter().any(|(id, _)| **id == *UNKNOWN_ID);
+        match self.items.iter().all(|item| item.is_admissible) {
+            false => End::No,
+            true if self.items.iter().any(is_unknown) => End::Unknown,
+            true => End::Answered,
+        }
     }
 }
 

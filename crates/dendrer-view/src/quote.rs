@@ -14,6 +14,10 @@ fn acts(c: char) -> bool {
 
 /// Writes text on one line with visible escapes for whatever [`acts`].
 pub fn escape(text: &str) -> String {
+    // Most texts have nothing to escape.
+    if text.bytes().all(|byte| (b' '..=b'~').contains(&byte) && byte != b'\\') {
+        return text.to_owned();
+    }
     let mut out = String::with_capacity(text.len());
     for c in text.chars() {
         match c {

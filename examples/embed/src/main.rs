@@ -7,9 +7,11 @@
 
 use std::path::{Path, PathBuf};
 
+use dendrer::ask::commitments::commitments;
 use dendrer::bisect::{BisectOutcome, BisectQuestion};
 use dendrer::diff;
 use dendrer::fork::ForkTerms;
+use dendrer::object::record::Author;
 use dendrer::prelude::*;
 use dendrer::repo::Warning;
 use dendrer::verify::{VerifyQuestion, VerifyVerdict};
@@ -40,6 +42,34 @@ fn record(repo: &Repo, name: &str, risks: &[f64]) -> Result<(), Error> {
     Ok(())
 }
 
+/// Binds an agent by the user's word, and lets it try what is forbidden. Returns the reason of the refusal.
+fn bound(repo: &Repo, name: &str) -> Result<String, Error> {
+    let line = |value: serde_json::Value| {
+        let value = bridge::from_serde(&value).expect("plain JSON");
+        Intent::from_value(&value, Some("agent")).expect("a line as `commit` takes it")
+    };
+    let mut user = line(json!({
+        "type": "observation.add",
+        "evidence": [{"id": "U1", "content": "Never delete anything."}],
+        "commitments": [{"id": "C1", "type": "obl", "hard": true, "gloss": "Never delete.",
+                         "support": ["U1"], "holds": "action.tool != 'delete'"}],
+    }));
+    user.author = Author::User;
+    let call = line(json!({"type": "action.request", "action": {"tool": "delete", "params": {"path": "a"}}}));
+    let start = Start { stage: Stage::Contracts, ..Start::new(name.parse().expect("a run name")) };
+    let mut recorder = repo.begin(&start)?;
+    recorder.propose(&user)?;
+    let outcome = recorder.propose(&call)?;
+    recorder.commit()?;
+    let trace = repo.run(&name.parse().expect("a run name"))?;
+    let found = commitments((&trace, trace.tip()))?;
+    assert_eq!(found.statuses.get("C1").map(|(status, _)| status.as_str()), Some("active"));
+    match outcome {
+        Outcome::Refused(refused) => Ok(refused.reason.to_string()),
+        other => Ok(format!("not refused: {other:?}")),
+    }
+}
+
 fn trace(repo: &Repo, address: &str) -> Result<Trace, Error> {
     Ok(repo.at(&Address::parse(address)?)?.0)
 }
@@ -63,6 +93,7 @@ pub fn tour(dir: &Path, trust: Arc<dyn Trust>) -> Result<(), Error> {
     let place: PathBuf = dir.join(".dendrer");
     let repo = Repo::init(&place, Arc::clone(&trust))?;
     record(&repo, "run-1", &[0.25, 0.5, 0.875, 0.9])?;
+    assert_eq!(bound(&repo, "bound")?, "it violates C1");
     let older = dir.join("older");
     copy(&place, &older).expect("a copy of the store");
 

@@ -7,6 +7,7 @@ use clap_complete::engine::ArgValueCompleter;
 use dendrer::Trace;
 use dendrer::address::{Address, Position};
 use dendrer::ask::commitments::{admissible, commitments, difference, each_action};
+use dendrer::delegate::decide;
 use dendrer::kernel::commitment::{CommitmentFault, DelegationScope};
 use dendrer::kernel::step::Stage;
 use dendrer_object::{Code, RunName, Value, json};
@@ -38,10 +39,15 @@ pub(crate) struct CommitmentsVerb {
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
     pub(crate) at: Option<Position>,
     /// Of this type: obs, hyp, goal, obl, pref, plan or deleg
-    #[arg(long, value_name = "KIND")]
+    #[arg(long, value_name = "KIND", value_parser = ["obs", "hyp", "goal", "obl", "pref", "plan", "deleg"], hide_possible_values = true)]
     pub(crate) kind: Option<String>,
     /// With this status: retracted, superseded, discharged, stale, blocked, dormant, tentative or active
-    #[arg(long, value_name = "STATUS")]
+    #[arg(
+        long,
+        value_name = "STATUS",
+        value_parser = ["retracted", "superseded", "discharged", "stale", "blocked", "dormant", "tentative", "active"],
+        hide_possible_values = true
+    )]
     pub(crate) status: Option<String>,
     /// In this scope
     #[arg(long, value_name = "SCOPE")]
@@ -174,6 +180,13 @@ pub(crate) fn run(global: &Global, verb: &CommitmentsVerb, out: &mut Out) -> Res
             out.answer(&DelegationAnswer(made))
         }
         Some(CommitmentsAct::Accept { child, dry_run }) => {
+            let rev = Address::parse(child)?;
+            if rev.bundle.is_some() && *dry_run {
+                let source = context::sound(global, &rev, out)?;
+                let trace = source.trace(&rev)?;
+                let (accepted, ..) = decide(source.store(), trace.name())?;
+                return out.answer(&AcceptAnswer { accepted, dry_run: true });
+            }
             let rev = in_store(child)?;
             let source = context::sound(global, &rev, out)?;
             let trace = source.trace(&rev)?;
@@ -190,6 +203,11 @@ fn list(global: &Global, verb: &CommitmentsVerb, out: &mut Out) -> Result {
     let is_text = global.format.as_deref() == Some("ccas");
     if verb.budget.is_some() && !is_text {
         return Err(Failure::new(Code::E0106, "a budget is of the text: --format ccas --budget TOKENS"));
+    }
+    let selects = verb.kind.is_some() || verb.status.is_some() || verb.conflicts || verb.stale;
+    if is_text && selects {
+        let what = "the text of --format ccas is of a scope: --scope SCOPE; lists are selected without it";
+        return Err(Failure::new(Code::E0106, what));
     }
     let (trace, upto) = one(global, run, verb.at.as_ref(), out)?;
     if let Some(file) = &verb.admissible {

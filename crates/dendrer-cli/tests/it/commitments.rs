@@ -715,3 +715,239 @@ fn epsilon_counts_what_the_text_decides_otherwise() {
     let ran = place.run(&["commitments", "r", "--format", "ccas", "--budget", "10"]);
     assert!(ran.code == 1 && ran.stdout.is_empty() && ran.stderr.contains("E0457"), "{}", ran.stderr);
 }
+
+/// `state.commitments.ID.status` is read wherever an expression may read counters.
+#[test]
+fn expressions_read_the_status_of_a_commitment() {
+    let place = Place::with_store();
+    commit(&place, "r", &["--as", "user"], &[bound()]);
+    let touched =
+        json!({"author": "runtime", "evidence": [{"id": "T", "content": "changed", "touches": ["notes"]}]});
+    let lines =
+        [line("plan.update", json!({})), line("observation.add", touched), line("plan.update", json!({}))];
+    commit(&place, "r", &["--as", "runtime"], &lines);
+    let asked = [
+        "bisect",
+        "r",
+        "--predicate",
+        "has(state.commitments.P1) && state.commitments.P1.status == 'stale'",
+        "--json",
+    ];
+    let found: Value = serde_json::from_str(&place.run(&asked).stdout).unwrap();
+    assert_eq!(found["onset"], 3, "{found}");
+    let listed = place.ok(&["runs", "--where", "state.commitments.C1.status == 'active'", "--json"]);
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(listed["items"].as_array().unwrap().len(), 1);
+    // A field of this name is the state's own where the run has no commitments and where the pack declares it.
+    let own = line(
+        "memory.write",
+        json!({"delta": [{"set": "/commitments", "value": {"C1": {"status": "mine"}}}]}),
+    );
+    commit(&place, "own", &[], &[own]);
+    let listed = place.ok(&[
+        "runs",
+        "--where",
+        "has(state.commitments.C1) && state.commitments.C1.status == 'mine'",
+        "--json",
+    ]);
+    let listed: Value = serde_json::from_str(&listed).unwrap();
+    assert_eq!(listed["items"].as_array().unwrap().len(), 1, "{listed}");
+}
+
+/// All that is wrong with the commitments of a pack is told at once, fields of its state included.
+#[test]
+fn a_pack_is_told_all_faults_of_its_commitments() {
+    let place = Place::with_store();
+    let one = |id: &str, holds: &str| json!({"id": id, "type": "obl", "gloss": "g", "holds": holds});
+    let pack = |all: Value| {
+        let pack = json!({"name": "t.t", "version": "v1", "reducer": "delta/1", "state": {"said": {"init": "''"}}, "commitments": all});
+        std::fs::write(place.path().join("pack.json"), pack.to_string()).unwrap();
+        let ran = place.run(&["pack", "check", "pack.json", "--json"]);
+        (ran.code, ran.stdout)
+    };
+    let (code, said) = pack(
+        json!([one("A", "action.tol == 'x'"), one("B", "state.said >"), one("C", "state.sayd == 'x'"), {"id": "D"}]),
+    );
+    assert_ne!(code, 0);
+    for part in ["tol", "commitments[1].holds", "sayd", "commitments[3].type"] {
+        assert!(said.contains(part), "{part}: {said}");
+    }
+    let (code, said) = pack(json!([one("A", "true"), one("A", "false")]));
+    assert!(code != 0 && said.contains("used twice"), "{said}");
+    assert_eq!(pack(json!([one("A", "state.said == 'x'")])).0, 0);
+}
+
+/// What is taken from a child is there for readers, the door and replay alike, whether or not anything watches.
+#[test]
+fn what_is_taken_from_a_child_binds_its_parent() {
+    let place = Place::with_store();
+    let user = json!({"commitments": [{"id": "C1", "type": "obl", "hard": true, "gloss": "never", "holds": "action.tool != 'delete'"}]});
+    commit(&place, "p", &["--as", "user", "--stage", "2"], &[line("observation.add", user)]);
+    std::fs::write(place.path().join("sc.json"), r#"{"id":"D3","gloss":"sub","allowed":{"tools":["read"]}}"#)
+        .unwrap();
+    place.ok(&["commitments", "delegate", "p", "--scope", "sc.json", "--as", "ch"]);
+    let more = json!({"commitments": [{"id": "C9", "type": "obl", "hard": true, "gloss": "no rm", "holds": "action.tool != 'rm'"}]});
+    commit(&place, "ch", &["--as", "user"], &[line("observation.add", more)]);
+    let bundle = ["export", "p", "ch", "-o", "b.dnd"];
+    place.ok(&bundle);
+    place.ok(&["commitments", "accept", "b.dnd#ch", "-n"]);
+    place.ok(&["commitments", "accept", "ch"]);
+    let found = statuses(&place, &["p"]);
+    assert_eq!((&*found["D3"], &*found["C9"]), ("discharged", "active"));
+    assert_eq!(code(&place, "p", request("rm", json!({}))).unwrap().1, json!(["C9"]));
+    place.ok(&["verify", "p", "--replay"]);
+    assert_eq!(place.run(&["commitments", "accept", "ch"]).code, 5);
+}
+
+/// An agent that cites the user does not get the user's rank against the user.
+#[test]
+fn an_agent_does_not_switch_off_what_it_is_bound_to() {
+    let place = Place::with_store();
+    let user = json!({"evidence": [{"id": "U1", "content": "never delete"}], "commitments": [
+        {"id": "C1", "type": "obl", "hard": true, "gloss": "never", "support": ["U1"], "holds": "action.tool != 'delete'"}]});
+    commit(&place, "p", &["--as", "user", "--stage", "2"], &[line("observation.add", user)]);
+    let own = json!({"commitments": [{"id": "A", "type": "obl", "hard": true, "priority": 99, "gloss": "mine", "support": ["U1"], "conflicts": ["C1"]}]});
+    assert_eq!(commit(&place, "p", &[], &[line("plan.update", own)]).0, 0);
+    assert_eq!((&*statuses(&place, &["p"])["A"], &*statuses(&place, &["p"])["C1"]), ("blocked", "active"));
+    assert_eq!(code(&place, "p", request("delete", json!({}))).unwrap().1, json!(["C1"]));
+    std::fs::write(place.path().join("sc.json"), r#"{"id":"D","gloss":"sub"}"#).unwrap();
+    place.ok(&["commitments", "delegate", "p", "--scope", "sc.json", "--as", "ch"]);
+    let again = json!({"commitments": [{"id": "B", "type": "obl", "hard": true, "priority": 9, "gloss": "mine", "support": ["U1"], "conflicts": ["C1"]}]});
+    commit(&place, "ch", &[], &[line("plan.update", again)]);
+    assert_eq!(code(&place, "ch", request("delete", json!({}))).unwrap().1, json!(["C1"]));
+}
+
+/// Nobody but the runtime attests a result, and a note of the agent renews nothing that was attested.
+#[test]
+fn an_agent_attests_and_renews_nothing() {
+    let place = Place::with_store();
+    let lists = json!({"action": {"tool": "web"}, "result": {"status": "ok"}, "evidence": [{"id": "T1", "content": "so"}],
+        "commitments": [{"id": "H1", "type": "hyp", "gloss": "h", "support": ["T1"], "watch": ["src"]}],
+        "edges": [{"edge": "attests", "from": "T1", "to": "H1"}]});
+    commit(&place, "r", &["--stage", "2"], &[line("action.result", lists)]);
+    let item = &commitments(&place, &["r"])["items"][0];
+    assert_eq!((&item["status"], &item["grounded"]), (&json!("tentative"), &json!(false)));
+    assert_eq!(item["support"][0], json!({"id": "T1", "mode": "externally-observed", "attestation": null}));
+    // Attested by the runtime it is active; a touch makes it stale, and a note leaves it so.
+    let runtime = json!({"action": {"tool": "web"}, "result": {"status": "ok"}, "evidence": [{"id": "T2", "content": "seen"}],
+        "edges": [{"edge": "attests", "from": "T2", "to": "H1"}]});
+    commit(&place, "r", &["--as", "runtime"], &[line("action.result", runtime)]);
+    assert_eq!(statuses(&place, &["r"])["H1"], "active");
+    let touched =
+        json!({"author": "runtime", "evidence": [{"id": "T3", "content": "edited", "touches": ["src"]}]});
+    commit(&place, "r", &["--as", "runtime"], &[line("observation.add", touched)]);
+    let note = json!({"evidence": [{"id": "N", "content": "surely still true"}], "edges": [{"edge": "supports", "from": "N", "to": "H1"}]});
+    commit(&place, "r", &[], &[line("plan.update", note)]);
+    assert_eq!(statuses(&place, &["r"])["H1"], "stale");
+    let relies = |ids: Value| {
+        line(
+            "action.request",
+            json!({"action": {"tool": "ls"}, "intent": {"description": "d", "relies_on": ids}}),
+        )
+    };
+    assert_eq!(code(&place, "r", relies(json!(["H1"]))).unwrap().0, "E0453");
+    for wrong in [json!("H1"), json!({"a": "H1"}), json!([["H1"]])] {
+        assert_eq!(code(&place, "r", relies(wrong.clone())).unwrap().0, "E0209", "{wrong}");
+    }
+    place.ok(&["verify", "r", "--replay"]);
+}
+
+/// An id means one thing in a run, so a note does not become the user's word where the user used its id.
+#[test]
+fn an_id_is_no_way_to_the_word_of_a_user() {
+    let place = Place::with_store();
+    let note = json!({"evidence": [{"id": "U1", "content": "I say so"}], "commitments": [
+        {"id": "A", "type": "obl", "hard": true, "gloss": "agent rule", "support": ["U1"]}]});
+    commit(&place, "src", &["--stage", "1"], &[line("plan.update", note.clone())]);
+    commit(
+        &place,
+        "tgt",
+        &["--as", "user", "--stage", "1"],
+        &[line("observation.add", json!({"evidence": [{"id": "U1", "content": "hello"}]}))],
+    );
+    assert_eq!(code(&place, "tgt", line("plan.update", note)).unwrap().0, "E0209");
+    let ran = place.run(&["rebase", "src", "--onto", "tgt", "--as", "rb"]);
+    assert_ne!(ran.code, 0, "{}", ran.stdout);
+    let found = place.run(&["commitments", "rb", "--json"]);
+    assert!(!found.stdout.contains("\"owner\":\"user\""), "{}", found.stdout);
+}
+
+/// What was erased or withheld is not known, and is never counted as absent.
+#[test]
+fn erased_commitments_are_unknown() {
+    let place = Place::with_store();
+    let user = json!({"type": "observation.add", "agent": "a", "commitments": [
+        {"id": "C1", "type": "obl", "hard": true, "gloss": "never", "holds": "action.tool != 'rm'"}]});
+    commit(&place, "p", &["--as", "user", "--stage", "2"], &[format!("{user}\n")]);
+    place.ok(&["erase", "p@1", "/commitments", "--reason", "r"]);
+    let ran = place.run(&["commitments", "p", "--json"]);
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, &answer["hidden"]), (6, &json!(1)));
+    std::fs::write(place.path().join("calls"), "{\"tool\":\"rm\"}\n").unwrap();
+    assert_eq!(place.run(&["commitments", "p", "--admissible", "calls"]).code, 6);
+    let (_, answer) = commit(&place, "p", &[], &[request("rm", json!({}))]);
+    assert_eq!(answer["items"][0]["anomalies"][0]["kind"], "cannot_be_judged", "{answer}");
+}
+
+/// A child stays within the contract of its parent, in what it delegates, in what it records, and in what it tells itself.
+#[test]
+fn a_child_stays_within_what_its_parent_may() {
+    let place = Place::with_store();
+    let user = json!({"delta": [{"set": "/limits", "value": {"max": 5}}], "commitments": [
+        {"id": "C1", "type": "obl", "hard": true, "gloss": "at most max", "watch": ["limits"],
+         "holds": "action.tool != 'pay' || action.params.n <= state.limits.max"}]});
+    commit(&place, "p", &["--as", "user", "--stage", "2"], &[line("observation.add", user)]);
+    let scope = |name: &str, id: &str, allowed: Value| {
+        std::fs::write(
+            place.path().join(name),
+            json!({"id": id, "gloss": "sub", "allowed": allowed}).to_string(),
+        )
+        .unwrap();
+    };
+    scope("sc.json", "D3", json!({"tools": ["pay", "read"], "files": ["src/*"]}));
+    place.ok(&["commitments", "delegate", "p", "--scope", "sc.json", "--as", "ch"]);
+    for wider in [json!({"tools": ["rm"]}), json!({"files": ["src/**"]}), json!({"files": ["*"]})] {
+        scope("wide.json", "D4", wider.clone());
+        let ran = place.run(&["commitments", "delegate", "ch", "--scope", "wide.json", "--as", "gc"]);
+        assert!(ran.code == 5 && ran.stderr.contains("E0452"), "{wider} {}", ran.stderr);
+    }
+    scope("narrow.json", "D5", json!({"files": ["src/a.py"]}));
+    place.ok(&["commitments", "delegate", "ch", "--scope", "narrow.json", "--as", "gc"]);
+    assert_eq!(
+        code(&place, "gc", request("rm", json!({}))).unwrap().0,
+        "E0452",
+        "tools are those of the child"
+    );
+    // It raises the limit for itself, and pays: its parent does not take that.
+    let pay = request("pay", json!({"n": 9}));
+    assert_eq!(code(&place, "ch", pay.clone()).unwrap().0, "E0451");
+    let raise = line("memory.write", json!({"delta": [{"set": "/limits/max", "value": 100}]}));
+    assert_eq!(commit(&place, "ch", &[], &[raise, pay]).0, 0);
+    let ran = place.run(&["commitments", "accept", "ch", "-n", "--json"]);
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, &answer["reason"]["commitments"]), (5, &json!(["C1"])));
+    // A result without its request counts as the action that it is of.
+    let result =
+        line("action.result", json!({"action": {"tool": "rm"}, "result": {"status": "ok", "output": 1}}));
+    assert_eq!(commit(&place, "gc", &[], &[result]).0, 0);
+    let ran = place.run(&["commitments", "accept", "gc", "-n", "--json"]);
+    let answer: Value = serde_json::from_str(&ran.stdout).unwrap();
+    assert_eq!((ran.code, &answer["reason"]["commitments"]), (5, &json!(["D3", "D5"])));
+}
+
+/// A word that is misspelt selects nothing, and is told.
+#[test]
+fn selections_are_checked() {
+    let place = Place::with_store();
+    commit(&place, "p", &["--as", "user"], &[bound()]);
+    for args in [["--kind", "hpy"], ["--status", "actve"]] {
+        let ran = place.run(&[&["commitments", "p"][..], &args].concat());
+        assert_eq!(ran.code, 2, "{}", ran.stderr);
+    }
+    assert_eq!(place.run(&["commitments", "p", "--format", "ccas", "--kind", "hyp"]).code, 2);
+    let spoof = json!({"author": "runtime", "evidence": [{"id": "T", "content": 1, "source": "user\u{a0}instruction"}],
+        "commitments": [{"id": "H", "type": "hyp", "gloss": "g", "support": ["T"]}]});
+    commit(&place, "p", &["--as", "runtime"], &[line("observation.add", spoof)]);
+    let text = place.ok(&["commitments", "p", "--format", "ccas"]);
+    assert!(text.contains("support: \"user") && text.is_ascii(), "{text}");
+}

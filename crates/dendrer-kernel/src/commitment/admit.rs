@@ -110,12 +110,25 @@ impl Commitments {
         if COMMITMENT_LISTS.iter().any(|name| intent.member(name).is_some()) {
             let member = |name: &str| intent.member(name).cloned();
             form::check_lists(member).map_err(CommitmentRefused::List)?;
+            let clashing = self.clashing(member, intent.author, intent.type_name.as_str());
+            if let Some(id) = clashing.first() {
+                let message = format!("{id} is the id of something else in this run");
+                let path = "/id".to_owned();
+                return Err(CommitmentRefused::List(CommitmentFault { code: Code::E0209, path, message }));
+            }
             let ids = self.closed_without_rank(member, intent.author);
             if !ids.is_empty() {
                 return Err(CommitmentRefused::Rank(ids));
             }
         }
         let Some(action) = over.action.filter(|_| !self.is_free()) else { return Ok(Vec::new()) };
+        let named = intent.member("intent").and_then(|said| said.get("relies_on"));
+        let are_ids =
+            |named: &Value| named.as_array().is_some_and(|ids| ids.iter().all(|id| id.as_str().is_some()));
+        if named.is_some_and(|named| !are_ids(named)) {
+            let (path, message) = ("/intent/relies_on".to_owned(), "relies_on is a list of ids".to_owned());
+            return Err(CommitmentRefused::List(CommitmentFault { code: Code::E0209, path, message }));
+        }
         let relies_on = relied_on(intent);
         let mut found = Authorized::default();
         for call in calls(action) {

@@ -6,9 +6,9 @@ use std::sync::Arc;
 use dendrer_object::{Intent, Value};
 
 use super::status::evaluate;
-use super::{Commitment, CommitmentStatus, Commitments, EdgeKind, Statuses, form};
+use super::{Commitment, CommitmentStatus, Commitments, Statuses, form};
 use crate::expr::{EvalError, Expr, Truth};
-use crate::sealed::Met;
+use crate::sealed::{self, Met};
 
 /// Which rule a call breaks, the first that applies.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
@@ -72,6 +72,9 @@ pub(super) struct ToolIndex {
     /// For all other tools, each with those that it names.
     others: Vec<(usize, BTreeSet<Arc<str>>)>,
 }
+
+/// Stands for the commitments that are not known, because their lists were erased or withheld.
+pub const UNKNOWN_ID: &str = "(unknown)";
 
 /// A tool that no expression names.
 const OTHER_TOOL: &str = "\0";
@@ -153,6 +156,10 @@ impl Commitments {
                 self.judge(one, action, (state, counters), &mut statuses, &mut found);
             }
         }
+        if let Some(tick) = self.hidden() {
+            let message = format!("the lists of tick {tick} were erased or withheld");
+            found.unjudged.push((UNKNOWN_ID.into(), Met { word: sealed::WITHHELD, at: None, message }));
+        }
         if !relies_on.is_empty() {
             let statuses = statuses.get_or_insert_with(|| Statuses::of(self, state, counters, Some(action)));
             for id in relies_on {
@@ -171,9 +178,12 @@ impl Commitments {
 
     /// What an intent relies on that is not there, or is stale, retracted or superseded: the support of the commitments that it
     /// brings, what they depend on, and what it names itself.
+    ///
+    /// `source` is where the intent comes from: what has the same id there has to be the same here.
     pub fn dead_support(
         &self,
         intent: &Intent,
+        source: &Commitments,
         state: &Value,
         counters: &dyn Fn() -> Value,
     ) -> Vec<Arc<str>> {
@@ -193,9 +203,12 @@ impl Commitments {
             return Vec::new();
         }
         let statuses = Statuses::of(self, state, counters, None);
-        let is_dead = |id: &Arc<str>| match statuses.get(id) {
-            Some((status, _)) => status.fells(),
-            None => self.atom(id).is_none(),
+        let is_dead = |id: &Arc<str>| {
+            let fell = match statuses.get(id) {
+                Some((status, _)) => status.fells(),
+                None => self.atom(id).is_none(),
+            };
+            fell || !self.has_same(source, id)
         };
         named.into_iter().filter(is_dead).collect()
     }
@@ -229,11 +242,7 @@ impl Commitments {
             return;
         }
         // A commitment that is blocked by another does not bind now, nor does a stale claim.
-        let conflicts = || {
-            let mut edges = self.edges_from(&one.id).chain(self.edges_to(&one.id));
-            edges.any(|edge| edge.kind == EdgeKind::ConflictsWith)
-        };
-        if one.kind.is_claim() || conflicts() {
+        if one.kind.is_claim() || one.has_conflicts {
             let statuses = statuses.get_or_insert_with(|| Statuses::of(self, state, counters, Some(action)));
             use CommitmentStatus as S;
             if let Some((S::Stale | S::Blocked | S::Discharged, _)) = statuses.get(&one.id) {

@@ -109,6 +109,32 @@ impl DelegationScope {
         Ok(DelegationScope { written: value.clone(), contract, touches })
     }
 
+    /// Narrows the scope to the contract of the run that delegates: what it does not say is taken from there. Returns what is
+    /// outside of it, the first such tool or pattern of files.
+    pub fn within(&mut self, contract: &DelegationContract) -> Result<(), Arc<str>> {
+        let lists = [
+            ("tools", &mut self.contract.tools, &contract.tools),
+            ("files", &mut self.contract.files, &contract.files),
+        ];
+        let mut allowed = self.written.get("allowed").and_then(Value::as_object).cloned().unwrap_or_default();
+        for (name, own, outer) in lists {
+            let Some(outer) = outer else { continue };
+            let own = own.get_or_insert_with(|| outer.clone());
+            let is_in = |one: &Arc<str>| outer.contains(one) || name == "files" && is_within(one, outer);
+            if let Some(outside) = own.iter().find(|one| !is_in(one)) {
+                return Err(Arc::clone(outside));
+            }
+            allowed.set(name, Value::array(own.iter().cloned().map(Value::String)));
+        }
+        if !allowed.is_empty() {
+            let mut written = self.written.as_object().cloned().unwrap_or_default();
+            written.set("allowed", Value::Object(allowed));
+            self.written = Value::Object(written);
+            self.contract.written = self.written.clone();
+        }
+        Ok(())
+    }
+
     /// The id of the delegation.
     pub fn id(&self) -> &Arc<str> {
         &self.contract.id
@@ -197,6 +223,14 @@ fn is_file_in(pattern: &str, path: &str) -> bool {
     }
     let (pattern, path) = (names(pattern), names(path));
     !path.contains(&"..") && !path.iter().any(|name| name.contains('\\')) && is_held(&pattern, &path)
+}
+
+/// Whether some patterns hold all that another one holds.
+fn is_within(pattern: &str, outer: &[Arc<str>]) -> bool {
+    // `**` holds names of any depth, which no single `*` does.
+    let holds_any_depth = |outer: &str| outer.split('/').any(|name| name == "**");
+    let is_deep = holds_any_depth(pattern);
+    outer.iter().any(|outer| (!is_deep || holds_any_depth(outer)) && is_file_in(outer, pattern))
 }
 
 /// Whether a pattern with `*` holds a name.

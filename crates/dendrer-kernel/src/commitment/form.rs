@@ -1,5 +1,6 @@
 //! The four lists of a line with commitments, and what is wrong with them.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dendrer_object::{COMMITMENT_LISTS, Code, Value};
@@ -27,21 +28,32 @@ pub struct CommitmentFault {
     pub message: String,
 }
 
+/// A text, without a copy of it.
+fn text_of(value: &Value) -> Option<Arc<str>> {
+    match value {
+        Value::String(text) => Some(Arc::clone(text)),
+        value => value.as_str().map(Arc::from),
+    }
+}
+
 /// A text member of an object.
 pub(super) fn text(value: &Value, name: &str) -> Option<Arc<str>> {
-    value.get(name)?.as_str().map(Arc::from)
+    text_of(value.get(name)?)
 }
 
 /// A member that is a list of texts; other items are left out.
 pub(super) fn texts(value: &Value, name: &str) -> Vec<Arc<str>> {
     let list = value.get(name).and_then(Value::as_array);
-    list.into_iter().flat_map(|list| list.iter()).filter_map(|text| text.as_str().map(Arc::from)).collect()
+    list.into_iter().flat_map(|list| list.iter()).filter_map(text_of).collect()
 }
 
 /// The names that expressions of commitments know.
-pub(super) fn scope() -> Scope {
+pub(crate) fn scope() -> Scope {
     Scope::new().root_of("action", ["tool", "params"])
 }
+
+/// The expressions of a commitment, each with its member.
+pub(crate) const EXPRESSIONS: [&str; 4] = ["guard", "discharge", "holds", "condition"];
 
 /// Checks the lists of a line.
 pub fn check(line: &Value) -> Result<(), CommitmentFault> {
@@ -50,6 +62,7 @@ pub fn check(line: &Value) -> Result<(), CommitmentFault> {
 
 /// As [`check`], for lists that are given by name.
 pub(super) fn check_lists(list_of: impl Fn(&str) -> Option<Value>) -> Result<(), CommitmentFault> {
+    let mut made = BTreeSet::new();
     for list in LISTS {
         let Some(value) = list_of(list) else { continue };
         let Some(items) = value.as_array() else {
@@ -65,6 +78,10 @@ pub(super) fn check_lists(list_of: impl Fn(&str) -> Option<Value>) -> Result<(),
                 COMMITMENTS => commitment(item, &place)?,
                 EDGES => edge(item, &place)?,
                 _ => closed(item, &place)?,
+            }
+            let mut is_new = || text(item, "id").is_none_or(|id| made.insert(id));
+            if [EVIDENCE, COMMITMENTS].contains(&list) && !is_new() {
+                return fault(&format!("{place}/id"), "this id is used twice here");
             }
         }
     }
@@ -151,7 +168,7 @@ fn commitment(item: &Value, place: &str) -> Result<(), CommitmentFault> {
     if item.get("holds").is_some() && item.get("condition").is_some() {
         return fault(&format!("{place}/condition"), "holds and condition are two ways to say one thing");
     }
-    for name in ["guard", "discharge", "holds", "condition"] {
+    for name in EXPRESSIONS {
         let Some(value) = item.get(name) else { continue };
         let Some(text) = value.as_str() else {
             return fault(&format!("{place}/{name}"), "this is an expression");

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use dendrer_object::delta::Delta;
 use dendrer_object::record::{Author, Record};
 use dendrer_object::value::{Array, Object};
-use dendrer_object::{COMMITMENT_LISTS, Pointer, Value};
+use dendrer_object::{COMMITMENT_LISTS, Pointer, UNATTESTED, Value};
 
 use super::authorize::ToolIndex;
 use super::{
@@ -51,6 +51,8 @@ pub struct Commitments {
     trust: Option<Arc<BTreeSet<Arc<str>>>>,
     /// In a delegated run, its contract.
     contract: Option<Arc<DelegationContract>>,
+    /// The first tick whose lists were erased or withheld: what they brought is not known.
+    hidden: Option<u64>,
     /// How many watched names were looked at for changes of the state.
     touched: u64,
 }
@@ -82,6 +84,9 @@ pub const INITIAL: &str = "commitments";
 /// The member of a transition of the kernel with what a child run brought (CCAS paper 6.5).
 pub const ACCEPTED: &str = "accepted";
 
+/// The member of the kept form with the tick from which on something is not known.
+const HIDDEN: &str = "hidden";
+
 /// The member of a pack, and of the kept form, with the tools whose results ground a claim.
 pub const TRUST: &str = "trust";
 
@@ -101,7 +106,16 @@ impl Commitments {
 
     /// Whether nothing here can stand against an action.
     pub fn is_free(&self) -> bool {
-        self.core.all.is_empty() && self.contract.is_none()
+        self.core.all.is_empty() && self.contract.is_none() && self.hidden.is_none()
+    }
+
+    /// The first tick whose lists were erased or withheld: what they brought, and so what the agent is bound to, is not known.
+    pub fn hidden(&self) -> Option<u64> {
+        self.hidden
+    }
+
+    fn hide(&mut self, tick: u64) {
+        self.hidden.get_or_insert(tick);
     }
 
     /// The contract under which a delegated run works.
@@ -118,9 +132,19 @@ impl Commitments {
     /// Takes a transition as it is on record. What is closed in it brings nothing.
     pub fn take(&mut self, record: &Record) {
         let body = record.body();
-        let brings = COMMITMENT_LISTS.iter().any(|list| body.value(&format!("/{list}")).is_some());
+        let is_ours = |name: &str| COMMITMENT_LISTS.contains(&name) || name == ACCEPTED;
+        let (mut brings, mut is_closed) = (false, false);
+        for field in body.fields() {
+            if field.pointer.tokens().next().is_some_and(|name| is_ours(&name)) {
+                brings = true;
+                is_closed |= body.text(field).is_none();
+            }
+        }
         if !brings && self.core.watchers.is_empty() {
             return;
+        }
+        if is_closed {
+            self.hide(record.header().tick.unwrap_or(0));
         }
         let Some(type_name) = record.header().type_name.as_ref() else { return };
         let content = record.content();
@@ -138,6 +162,8 @@ impl Commitments {
         content: &Value,
         delta: Option<&Delta>,
     ) {
+        // What nobody attests is the word of the agent that reports it.
+        let author = if content.get(UNATTESTED).is_some() { Author::Agent } else { author };
         if let Some(delta) = delta.filter(|_| !self.core.places.is_empty()) {
             self.write(tick, delta);
         }
@@ -145,6 +171,8 @@ impl Commitments {
             self.take_accepted(tick, accepted);
         }
         let list = |name: &str| content.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
+        // What a line names is what it brings itself, and not what has the id already.
+        let clashing = self.clashing(|name| content.get(name).cloned(), author, type_name);
         let tool = content.get("action").and_then(|action| action.get("tool")).and_then(Value::as_str);
         for value in list(form::EVIDENCE).iter() {
             let tool = tool.map(|tool| ("tool", Value::from(tool)));
@@ -154,9 +182,12 @@ impl Commitments {
             self.add_atom(Value::record(members));
         }
         for value in list(form::COMMITMENTS).iter() {
-            self.add(value, tick, author, type_name);
+            self.add(value, tick, author, type_name, &clashing);
         }
-        for value in list(form::EDGES).iter() {
+        let names_other = |value: &Value| {
+            ["from", "to"].iter().any(|end| form::text(value, end).is_some_and(|id| clashing.contains(&id)))
+        };
+        for value in list(form::EDGES).iter().filter(|value| !names_other(value)) {
             self.add_edge(value, tick, author);
         }
         for value in list(form::CLOSES).iter() {
@@ -254,8 +285,29 @@ impl Commitments {
         self.touched
     }
 
-    pub(super) fn core(&self) -> &Core {
+    /// Whose word an atom is, and where it is from: what a label of it says.
+    pub fn said_by(&self, id: &str) -> Option<(EvidenceMode, Option<&str>)> {
+        let value = self.atoms.get(id)?;
+        let author = value.get("author")?.as_str()?.parse::<Author>().ok()?;
+        let mode = EvidenceMode::of(author, value.get("type")?.as_str()?);
+        Some((mode, value.get("atom")?.get("source").and_then(Value::as_str)))
+    }
+
+    pub(super) fn core(&self) -> &Arc<Core> {
         &self.core
+    }
+
+    /// Whether an id means the same in both: the same atom by the same author, or the same commitment.
+    pub(super) fn has_same(&self, other: &Commitments, id: &str) -> bool {
+        let atom = |all: &Commitments| {
+            let held = all.atoms.get(id)?;
+            Some(["atom", "author", "type"].map(|name| held.get(name).cloned()))
+        };
+        match (self.get(id), other.get(id)) {
+            (Some(here), Some(there)) => here.written == there.written && here.author == there.author,
+            (None, None) => atom(self) == atom(other),
+            _ => false,
+        }
     }
 
     fn has(&self, id: &str) -> bool {
@@ -300,7 +352,44 @@ impl Commitments {
         }
     }
 
-    fn add(&mut self, value: &Value, tick: u64, author: Author, type_name: &str) {
+    /// The ids that lists bring for something else than what has the id already.
+    pub(super) fn clashing(
+        &self,
+        member: impl Fn(&str) -> Option<Value>,
+        author: Author,
+        type_name: &str,
+    ) -> BTreeSet<Arc<str>> {
+        let list = |name: &str| member(name).and_then(|list| list.as_array().cloned()).unwrap_or_default();
+        let mut found = BTreeSet::new();
+        for value in list(form::EVIDENCE).iter() {
+            let Some(id) = form::text(value, "id") else { continue };
+            let is_same = |held: &Value| {
+                let text = |name: &str| held.get(name).and_then(Value::as_str);
+                held.get("atom") == Some(value)
+                    && (text("author"), text("type")) == (Some(author.as_str()), Some(type_name))
+            };
+            if self.get(&id).is_some() || self.atoms.get(&id).is_some_and(|held| !is_same(held)) {
+                found.insert(id);
+            }
+        }
+        for value in list(form::COMMITMENTS).iter() {
+            let Some(id) = form::text(value, "id") else { continue };
+            let is_other = |one: &Arc<Commitment>| one.written != *value || one.author != author;
+            if self.atoms.contains_key(&id) || self.get(&id).is_some_and(is_other) {
+                found.insert(id);
+            }
+        }
+        found
+    }
+
+    fn add(
+        &mut self,
+        value: &Value,
+        tick: u64,
+        author: Author,
+        type_name: &str,
+        clashing: &BTreeSet<Arc<str>>,
+    ) {
         let Some(made) = read_commitment(value, tick, author, type_name) else { return };
         if self.has(&made.id) {
             return self.ignore(tick, &made.id, "id_used");
@@ -313,7 +402,7 @@ impl Commitments {
             ("conflicts", EdgeKind::ConflictsWith),
             ("refines", EdgeKind::Refines),
         ] {
-            for other in form::texts(value, member) {
+            for other in form::texts(value, member).into_iter().filter(|other| !clashing.contains(other)) {
                 // What supports a commitment is where the edge is from.
                 let (from, to) = if kind == EdgeKind::Supports {
                     (other, Arc::clone(&id))
@@ -328,8 +417,12 @@ impl Commitments {
         }
     }
 
-    fn insert(&mut self, made: Commitment) {
+    fn insert(&mut self, mut made: Commitment) {
         let id = Arc::clone(&made.id);
+        made.is_backed = self.backed.contains_key(&id);
+        let mut edges = self.edges_from(&id).chain(self.edges_to(&id));
+        made.has_conflicts = edges.any(|edge| edge.kind == EdgeKind::ConflictsWith);
+        drop(edges);
         let core = Arc::make_mut(&mut self.core);
         let number = core.all.len();
         for name in &made.watch {
@@ -385,12 +478,23 @@ impl Commitments {
             ("to", Value::String(Arc::clone(&edge.to))),
         ]));
         if matches!(edge.kind, EdgeKind::Supports | EdgeKind::Attests) {
+            // What was attested from outside is not renewed by a note of the agent.
+            let said = self.said_by(&edge.from).map(|(mode, _)| mode);
+            let is_note =
+                matches!(said, None | Some(EvidenceMode::SelfAuthored)) && edge.author == Author::Agent;
             self.change_one(&edge.to, |one| {
+                if is_note && one.grounded_by.is_some() {
+                    return;
+                }
                 one.supported_at = one.supported_at.max(edge.tick);
                 if edge.tick > 0 {
                     one.stale_by = None;
                 }
             });
+        }
+        if edge.kind == EdgeKind::ConflictsWith {
+            self.change_one(&edge.from, |one| one.has_conflicts = true);
+            self.change_one(&edge.to, |one| one.has_conflicts = true);
         }
         if edge.kind == EdgeKind::Supports && self.backed.contains_key(&edge.from) {
             self.back(&edge.to);
@@ -423,6 +527,7 @@ impl Commitments {
         while let Some(id) = open.pop() {
             if !self.backed.contains_key(&id) {
                 self.backed.set(&id, Value::Bool(true));
+                self.change_one(&id, |one| one.is_backed = true);
                 let supported = self.edges_from(&id).filter(|edge| edge.kind == EdgeKind::Supports);
                 open.extend(supported.map(|edge| edge.to));
             }
@@ -487,7 +592,7 @@ impl Commitments {
     pub fn owner(&self, one: &Commitment) -> CommitmentOwner {
         match CommitmentOwner::of_author(one.author) {
             _ if one.is_imported => CommitmentOwner::Parent,
-            CommitmentOwner::Agent if self.backed.contains_key(&one.id) => CommitmentOwner::User,
+            CommitmentOwner::Agent if one.is_backed => CommitmentOwner::User,
             owner => owner,
         }
     }
@@ -518,9 +623,7 @@ impl Commitments {
     /// Whether a commitment is hard and binds: the user, the institution or a contract is behind it.
     pub fn binds(&self, one: &Commitment) -> bool {
         one.is_hard
-            && (one.is_imported
-                || matches!(one.author, Author::User | Author::Institution)
-                || self.backed.contains_key(&one.id))
+            && (one.is_imported || matches!(one.author, Author::User | Author::Institution) || one.is_backed)
     }
 
     /// The watched name that changed after the last support of a commitment, and when.
@@ -599,7 +702,8 @@ impl Commitments {
             (ITEMS, Value::array(items)),
         ];
         let contract = self.contract.as_ref().map(|contract| (CONTRACT, contract.written.clone()));
-        Value::record(members.into_iter().chain(contract).chain(self.kept_trust()))
+        let hidden = self.hidden.map(|tick| (HIDDEN, Value::from(tick)));
+        Value::record(members.into_iter().chain(contract).chain(self.kept_trust()).chain(hidden))
     }
 
     /// Reads the kept form; parts that do not belong there are left out.
@@ -619,6 +723,7 @@ impl Commitments {
     }
 
     fn take_kept(&mut self, value: &Value) {
+        self.hidden = self.hidden.or_else(|| value.get(HIDDEN).and_then(Value::as_u64));
         self.trust =
             value.get(TRUST).map(|trust| Arc::new(form::texts(trust, "tools").into_iter().collect()));
         let atoms = value.get(ATOMS).and_then(Value::as_object).cloned().unwrap_or_default();
@@ -695,7 +800,8 @@ impl Commitments {
             (EDGES, Value::array(self.edges.iter().filter(is_inside).map(first))),
             (ITEMS, Value::array(items)),
         ];
-        Some(Value::record(members.into_iter().chain(self.kept_trust())))
+        let hidden = self.hidden.map(|_| (HIDDEN, Value::from(0u64)));
+        Some(Value::record(members.into_iter().chain(self.kept_trust()).chain(hidden)))
     }
 }
 
@@ -711,7 +817,7 @@ pub fn initial(continued: Option<&Value>, pack: Option<&Value>) -> Option<Value>
     }
     made.trust = trust.map(|trust| Arc::new(form::texts(trust, "tools").into_iter().collect()));
     for one in new {
-        made.add(one, 0, Author::Institution, "");
+        made.add(one, 0, Author::Institution, "", &BTreeSet::new());
     }
     made.to_initial()
 }
@@ -734,6 +840,11 @@ impl std::fmt::Debug for Commitments {
 }
 
 impl Core {
+    /// The place of a commitment in the list.
+    pub(super) fn number(&self, id: &str) -> Option<usize> {
+        self.by_id.get(id).copied()
+    }
+
     /// The watched names that a write at a path meets.
     fn met<'c>(&'c self, path: &Pointer) -> impl Iterator<Item = &'c Arc<str>> {
         let path = path.as_str();
@@ -847,6 +958,8 @@ fn read_commitment(value: &Value, tick: u64, author: Author, type_name: &str) ->
         closed: None,
         supported_at: tick,
         grounded_by: None,
+        is_backed: false,
+        has_conflicts: false,
         type_name: type_name.into(),
         stale_by: None,
     })

@@ -1,10 +1,11 @@
 //! Statuses: which of eight applies to each commitment at a tick.
 
-use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dendrer_object::Value;
+use dendrer_object::record::Author;
 
+use super::projection::Core;
 use super::{ClosedAs, Commitment, CommitmentEdge, Commitments, EdgeKind};
 use crate::expr::{Budget, Env, Expr, Truth};
 use crate::names::SERVED_COMMITMENTS;
@@ -69,8 +70,12 @@ pub struct StatusCause {
 }
 
 /// The statuses of all commitments at a tick.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Statuses(BTreeMap<Arc<str>, (CommitmentStatus, StatusCause)>);
+#[derive(Clone)]
+pub struct Statuses {
+    core: Arc<Core>,
+    /// In the order of the commitments; `None` while it is worked out.
+    all: Vec<Option<(CommitmentStatus, StatusCause)>>,
+}
 
 /// What expressions of commitments read besides the action: the state, and the counters where one asks for them.
 type Known<'k> = (&'k Value, &'k dyn Fn() -> Value);
@@ -83,29 +88,35 @@ impl Statuses {
         counters: &dyn Fn() -> Value,
         action: Option<&Value>,
     ) -> Statuses {
-        let mut made = Statuses(BTreeMap::new());
+        let core = all.core();
+        let mut made = Statuses { core: Arc::clone(core), all: vec![None; core.all.len()] };
         let known = (state, counters);
         made.find_fallen(all, known);
         // The strongest first: one that is blocked blocks nothing.
-        let mut standing: Vec<&Commitment> =
-            all.all().iter().map(|one| &**one).filter(|one| !made.0.contains_key(&one.id)).collect();
-        standing.sort_by_cached_key(|one| std::cmp::Reverse(strength(all, one)));
-        for one in standing {
-            let standing = made.standing(all, one, known, action);
-            made.0.insert(Arc::clone(&one.id), standing);
+        let mut standing: Vec<usize> = (0..core.all.len()).filter(|at| made.all[*at].is_none()).collect();
+        standing.sort_by_cached_key(|at| std::cmp::Reverse(strength(all, &core.all[*at])));
+        for at in standing {
+            made.all[at] = Some(made.standing(all, &core.all[at], known, action));
         }
         made
     }
 
     /// The status of a commitment.
     pub fn get(&self, id: &str) -> Option<&(CommitmentStatus, StatusCause)> {
-        self.0.get(id)
+        self.at(self.core.number(id)?)
+    }
+
+    /// The status of a commitment by its place in [`Commitments::all`].
+    pub fn at(&self, number: usize) -> Option<&(CommitmentStatus, StatusCause)> {
+        self.all.get(number)?.as_ref()
     }
 
     /// What expressions read as `state.commitments`: the status of each.
     pub fn to_value(&self) -> Value {
-        Value::record(self.0.iter().map(|(id, (status, _))| {
-            (Arc::clone(id), Value::record([("status", Value::from(status.as_str()))]))
+        let each =
+            self.core.all.iter().zip(&self.all).filter_map(|(one, found)| Some((one, found.as_ref()?)));
+        Value::record(each.map(|(one, (status, _))| {
+            (Arc::clone(&one.id), Value::record([("status", Value::from(status.as_str()))]))
         }))
     }
 
@@ -119,30 +130,29 @@ impl Statuses {
 
     /// What is over or stale: first by itself, and then by what it depends on.
     fn find_fallen(&mut self, all: &Commitments, known: Known<'_>) {
-        let mut open: Vec<Arc<str>> = Vec::new();
-        for one in all.all() {
+        let mut open: Vec<usize> = Vec::new();
+        for (at, one) in all.all().iter().enumerate() {
             if let Some(fallen) = fallen(all, one, known) {
-                open.extend(fallen.0.fells().then(|| Arc::clone(&one.id)));
-                self.0.insert(Arc::clone(&one.id), fallen);
+                open.extend(fallen.0.fells().then_some(at));
+                self.all[at] = Some(fallen);
             }
         }
         let mut by_others = Vec::new();
-        while let Some(id) = open.pop() {
-            for edge in all.edges_to(&id).filter(|edge| edge.kind == EdgeKind::DependsOn) {
-                let Some(one) = all.get(&edge.from).filter(|one| one.kind.is_claim()) else { continue };
-                if !self.0.contains_key(&one.id) {
-                    self.0.insert(Arc::clone(&one.id), (CommitmentStatus::Stale, StatusCause::default()));
-                    open.push(Arc::clone(&one.id));
-                    by_others.push(Arc::clone(&one.id));
+        while let Some(at) = open.pop() {
+            for edge in all.edges_to(&all.all()[at].id).filter(|edge| edge.kind == EdgeKind::DependsOn) {
+                let Some(other) = self.core.number(&edge.from) else { continue };
+                if all.all()[other].kind.is_claim() && self.all[other].is_none() {
+                    self.all[other] = Some((CommitmentStatus::Stale, StatusCause::default()));
+                    open.push(other);
+                    by_others.push(other);
                 }
             }
         }
-        for id in by_others {
-            let depends = all.edges_from(&id).filter(|edge| edge.kind == EdgeKind::DependsOn);
-            let fallen =
-                depends.filter(|edge| self.0.get(&edge.to).is_some_and(|(status, _)| status.fells()));
+        for at in by_others {
+            let depends = all.edges_from(&all.all()[at].id).filter(|edge| edge.kind == EdgeKind::DependsOn);
+            let fallen = depends.filter(|edge| self.get(&edge.to).is_some_and(|(status, _)| status.fells()));
             let because = fallen.map(|edge| edge.to).collect();
-            self.0.insert(id, (CommitmentStatus::Stale, StatusCause { because, since: None }));
+            self.all[at] = Some((CommitmentStatus::Stale, StatusCause { because, since: None }));
         }
     }
 
@@ -154,13 +164,16 @@ impl Statuses {
         known: Known<'_>,
         action: Option<&Value>,
     ) -> (CommitmentStatus, StatusCause) {
-        let conflicts = |edge: &CommitmentEdge| edge.kind == EdgeKind::ConflictsWith;
-        let others = all.edges_from(&one.id).filter(conflicts).map(|edge| edge.to);
-        let others = others.chain(all.edges_to(&one.id).filter(conflicts).map(|edge| edge.from));
-        let mut because: Vec<Arc<str>> =
-            others.filter(|other| all.get(other).is_some_and(|other| self.wins(all, other, one))).collect();
-        because.sort();
-        because.dedup();
+        let mut because: Vec<Arc<str>> = Vec::new();
+        if one.has_conflicts {
+            let conflicts = |edge: &CommitmentEdge| edge.kind == EdgeKind::ConflictsWith;
+            let others = all.edges_from(&one.id).filter(conflicts).map(|edge| edge.to);
+            let others = others.chain(all.edges_to(&one.id).filter(conflicts).map(|edge| edge.from));
+            let wins = |other: &Arc<str>| all.get(other).is_some_and(|other| self.wins(all, other, one));
+            because = others.filter(wins).collect();
+            because.sort();
+            because.dedup();
+        }
         if !because.is_empty() {
             return (CommitmentStatus::Blocked, StatusCause { because, since: None });
         }
@@ -175,18 +188,31 @@ impl Statuses {
         (status, StatusCause::default())
     }
 
-    /// Whether a commitment binds and wins over another: hard before soft, then rank, then priority.
+    /// Whether a commitment binds and wins over another: hard before soft, then rank, then priority. The word of an owner wins over
+    /// what an agent derived from it.
     fn wins(&self, all: &Commitments, winner: &Commitment, loser: &Commitment) -> bool {
-        let fallen = self.0.get(&winner.id).is_some_and(|(status, _)| {
+        let fallen = self.get(&winner.id).is_some_and(|(status, _)| {
             status.is_over() || matches!(status, CommitmentStatus::Stale | CommitmentStatus::Blocked)
         });
         all.binds(winner) && !fallen && strength(all, winner) > strength(all, loser)
     }
 }
 
+impl std::fmt::Debug for Statuses {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        write!(f, "Statuses({})", self.to_value())
+    }
+}
+
 /// The order in which one of two in conflict wins.
 #[derive(PartialEq, Eq, PartialOrd, Ord)]
-struct Strength(bool, u8, Priority);
+struct Strength {
+    binds: bool,
+    /// The word of the user, the institution or a contract, and not what an agent derives from it.
+    is_own_word: bool,
+    rank: u8,
+    priority: Priority,
+}
 
 /// A priority in the order of numbers.
 #[derive(PartialEq)]
@@ -207,7 +233,9 @@ impl Ord for Priority {
 }
 
 fn strength(all: &Commitments, one: &Commitment) -> Strength {
-    Strength(all.binds(one), all.owner(one).rank(), Priority(one.priority))
+    let is_own_word = one.is_imported || matches!(one.author, Author::User | Author::Institution);
+    let (binds, rank) = (all.binds(one), all.owner(one).rank());
+    Strength { binds, is_own_word, rank, priority: Priority(one.priority) }
 }
 
 /// Whether a commitment is over or stale by itself, and why.
@@ -223,7 +251,7 @@ fn fallen(all: &Commitments, one: &Commitment, known: Known<'_>) -> Option<(Comm
     if one.discharge.as_ref().is_some_and(|discharge| truth(discharge, known, None) == Some(Truth::True)) {
         return Some((CommitmentStatus::Discharged, StatusCause::default()));
     }
-    let (name, tick) = all.changed_since(one).filter(|_| one.kind.is_claim())?;
+    let (name, tick) = one.kind.is_claim().then(|| all.changed_since(one)).flatten()?;
     let cause = StatusCause { because: vec![Arc::clone(name)], since: Some(tick) };
     Some((CommitmentStatus::Stale, cause))
 }

@@ -2,22 +2,50 @@
 
 use dendrer_object::{Code, Pointer, Value};
 
+use super::PackField;
 use super::read::{At, Reader};
 use crate::commitment::{self, TRUST};
+use crate::expr::Expr;
 
 /// Checks the `commitments` and the `trust` of a pack.
-pub(super) fn check_commitments(reader: &mut Reader, root: &At<'_>) {
+pub(super) fn check_commitments(reader: &mut Reader, root: &At<'_>, fields: &[PackField]) {
     if let Some(list) = root.member(commitment::INITIAL) {
-        let lists = Value::record([(commitment::INITIAL, list.value.clone())]);
-        if let Err(fault) = commitment::check(&lists) {
-            let path = fault.path.parse().unwrap_or_else(|_| Pointer::root());
-            let at = At { value: path.get(&lists).unwrap_or(list.value), path };
+        let one_of = |items: Vec<Value>| Value::record([(commitment::INITIAL, Value::array(items))]);
+        let items: Vec<At<'_>> = list.items().collect();
+        // Each by itself, so that all faults are told; then all of them, for what is wrong between two.
+        let mut faults: Vec<_> =
+            items.iter().map(|item| commitment::check(&one_of(vec![item.value.clone()])).err()).collect();
+        if list.value.as_array().is_none() || faults.iter().all(Option::is_none) {
+            let whole = Value::record([(commitment::INITIAL, list.value.clone())]);
+            faults.push(commitment::check(&whole).err());
+        }
+        for (number, fault) in faults.into_iter().enumerate() {
+            let Some(fault) = fault else { continue };
+            let path = match items.get(number) {
+                // It was the first of one.
+                Some(_) => fault.path.replacen("/0", &format!("/{number}"), 1),
+                None => fault.path,
+            };
+            let path: Pointer = path.parse().unwrap_or_else(|_| list.path.clone());
+            let at = At { value: list.value, path };
             reader.fault(
                 Code::E0902,
                 &at,
                 fault.message,
                 "a pack writes commitments as a line of `commit` does",
             );
+        }
+        let scope = commitment::scope().fields(fields.iter().map(|field| &*field.name));
+        for item in &items {
+            for at in commitment::EXPRESSIONS.iter().filter_map(|name| item.member(name)) {
+                let Some(text) = at.value.as_str().filter(|_| !fields.is_empty()) else { continue };
+                // What does not parse was told before.
+                if Expr::parse_condition(text, &commitment::scope()).is_ok()
+                    && let Err(error) = Expr::parse_condition(text, &scope)
+                {
+                    reader.fault(error.code, &at, error.message, &error.hint.unwrap_or_default());
+                }
+            }
         }
     }
     let Some(trust) = root.member(TRUST) else { return };

@@ -330,7 +330,7 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Pac
         .collect();
     note_writers(&mut fields, &fold);
     check_merge(&mut reader, &root);
-    check_commitments(&mut reader, &root);
+    check_commitments(&mut reader, &root, &fields);
     let digest = digest(value);
     let known = Known { place: &scopes.state, version: version.as_deref(), pack: digest, types: &types };
     let predicates = read_predicates(&mut reader, &root, &known, &mut modules);

@@ -3,6 +3,7 @@
 //! The order of the check is fixed: contract and version, the hash of the source made again from its state, each required
 //! field of the target. There is no way around it. What passes goes through the door of the target like anything else.
 
+use dendrer_kernel::commitment::Commitments;
 use dendrer_kernel::contract::{CONTEXT, Checked, Contracts, Import, ImportRefused, Side, check_import};
 use dendrer_kernel::pack::Pack;
 use dendrer_kernel::replay;
@@ -30,6 +31,8 @@ pub struct Candidate {
     record: Record,
     intent: Intent,
     before: Value,
+    /// The commitments behind it.
+    held: Commitments,
     /// What was in force for it, with what extensions added.
     pack: Option<Pack>,
 }
@@ -85,7 +88,8 @@ impl Candidate {
         }
         let before = source.state(tick - 1)?;
         let pack = pack::in_force(source, tick, &before)?;
-        Ok(Candidate { run: source.name().clone(), tick, record, intent, before, pack })
+        let held = source.at(tick)?.commitments;
+        Ok(Candidate { run: source.name().clone(), tick, record, intent, before, held, pack })
     }
 
     /// Checks it against a target, given where that stands.
@@ -111,7 +115,7 @@ impl Candidate {
         let mut checked: Checked = check_import(&import, source, target);
         if checked.refused.is_none() {
             let counters = || head.counters().to_value();
-            let dead = head.commitments().dead_support(&self.intent, head.state(), &counters);
+            let dead = head.commitments().dead_support(&self.intent, &self.held, head.state(), &counters);
             checked.refused = (!dead.is_empty()).then_some(ImportRefused::DeadSupport(dead));
         }
         let (run, tick, id) = (self.run.clone(), self.tick, self.record.id());

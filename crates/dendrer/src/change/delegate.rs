@@ -4,7 +4,7 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_kernel::commitment::{CONTRACT, Commitments, DelegationScope, HandedOver, Violated, calls};
+use dendrer_kernel::commitment::{CONTRACT, DelegationScope, HandedOver, calls};
 use dendrer_kernel::step::{self, ChildResult, Stage};
 use dendrer_object::record::Author;
 use dendrer_object::value::Object;
@@ -12,9 +12,11 @@ use dendrer_object::{Pointer, Record, RunName, TypeName, Value};
 
 use super::merge::{filled, under};
 use crate::error::{DelegationError, Error};
+use dendrer_store::Store;
+
 use crate::recorder::Recorder;
 use crate::repo::Repo;
-use crate::trace::Trace;
+use crate::trace::{Moment, Trace};
 
 /// A delegation that was made, or is there already.
 #[derive(Debug, Clone)]
@@ -54,6 +56,13 @@ impl Repo {
         let tip = parent.tip();
         let moment = parent.at(tip)?;
         let all = &moment.commitments;
+        let mut scope = scope.clone();
+        if let Some(contract) = all.contract() {
+            scope
+                .within(contract)
+                .map_err(|what| DelegationError::OutsideScope { run: run.clone(), what })?;
+        }
+        let scope = &scope;
         if let Some(goal) = scope.written.get("goal").and_then(Value::as_str)
             && all.get(goal).is_none()
         {
@@ -121,39 +130,41 @@ impl Repo {
     /// violates a commitment, of the contract or by now of the parent, a deliverable that is missing, and a child whose contract is
     /// not the one that the parent recorded. A dry run decides and records nothing.
     pub fn accept(&self, child: &RunName, dry_run: bool) -> Result<Accepted, Error> {
-        let reader = self.reader()?;
-        let trace = Trace::open(&reader, child)?;
-        let contract = trace.start().body().value(&format!("/{CONTRACT}"));
-        let not_delegated = || DelegationError::NotDelegated(child.clone());
-        let contract = contract.ok_or_else(not_delegated)?;
-        let parent = contract.get("parent").and_then(|parent| parent.get("run")?.as_str()?.parse().ok());
-        let parent: RunName = parent.ok_or_else(not_delegated)?;
-        let parent_trace = Trace::open(&reader, &parent)?;
-        let moment = parent_trace.at(parent_trace.tip())?;
-        let found = judge(&trace, &contract, &parent_trace, &moment.commitments)?;
-        let result = ChildResult {
-            child: child.clone(),
-            tick: trace.tip(),
-            id: trace.record(trace.tip())?.id(),
-            delegation: contract.get("id").and_then(Value::as_str).unwrap_or_default().into(),
-            commitments: trace.at(trace.tip())?.commitments.to_brought(),
-        };
-        let record = match dry_run {
-            true => None,
-            false => {
-                let environment = self.environment();
-                let tip = parent_trace.tip();
-                let mut recorder = Recorder::resume_at(self.writer()?, &parent, tip, environment)?;
-                let record = match found.is_empty() {
-                    true => recorder.write(|head, inputs| step::accept(head, &result, inputs))?,
-                    false => recorder.refuse_accept(&result, &found)?,
-                };
-                recorder.commit()?;
-                Some(record)
-            }
-        };
-        Ok(Accepted { child: child.clone(), parent, violates: found, record })
+        let (mut accepted, result, tip) = decide(&self.reader()?, child)?;
+        if !dry_run {
+            let environment = self.environment();
+            let mut recorder = Recorder::resume_at(self.writer()?, &accepted.parent, tip, environment)?;
+            let record = match accepted.violates.is_empty() {
+                true => recorder.write(|head, inputs| step::accept(head, &result, inputs))?,
+                false => recorder.refuse_accept(&result, &accepted.violates)?,
+            };
+            recorder.commit()?;
+            accepted.record = Some(record);
+        }
+        Ok(accepted)
     }
+}
+
+/// Decides on the result of a child, in a store or a bundle that has the parent as well: the certificate of a delegation. Returns
+/// what a parent records of it, and the last tick of the parent.
+pub fn decide(store: &Arc<dyn Store>, child: &RunName) -> Result<(Accepted, ChildResult, u64), Error> {
+    let trace = Trace::open(store, child)?;
+    let contract = trace.start().body().value(&format!("/{CONTRACT}"));
+    let not_delegated = || DelegationError::NotDelegated(child.clone());
+    let contract = contract.ok_or_else(not_delegated)?;
+    let parent = contract.get("parent").and_then(|parent| parent.get("run")?.as_str()?.parse().ok());
+    let parent: RunName = parent.ok_or_else(not_delegated)?;
+    let parent_trace = Trace::open(store, &parent)?;
+    let tip = parent_trace.tip();
+    let violates = judge(&trace, &contract, &parent_trace, &parent_trace.at(tip)?)?;
+    let result = ChildResult {
+        child: child.clone(),
+        tick: trace.tip(),
+        id: trace.record(trace.tip())?.id(),
+        delegation: contract.get("id").and_then(Value::as_str).unwrap_or_default().into(),
+        commitments: trace.at(trace.tip())?.commitments.to_brought(),
+    };
+    Ok((Accepted { child: child.clone(), parent, violates, record: None }, result, tip))
 }
 
 /// Whether a contract is that of a scope and a parent.
@@ -216,12 +227,8 @@ fn put(into: &mut Object, from: &Value, tokens: &[String]) {
 }
 
 /// The commitments for which the result of a child is not accepted.
-fn judge(
-    child: &Trace,
-    contract: &Value,
-    parent: &Trace,
-    theirs: &Commitments,
-) -> Result<Vec<Arc<str>>, Error> {
+fn judge(child: &Trace, contract: &Value, parent: &Trace, now: &Moment) -> Result<Vec<Arc<str>>, Error> {
+    let theirs = &now.commitments;
     let id: Arc<str> = contract.get("id").and_then(Value::as_str).unwrap_or_default().into();
     let mut found: Vec<Arc<str>> = Vec::new();
     // The contract is the one that the parent recorded, and it is open.
@@ -244,14 +251,17 @@ fn judge(
     child.for_each(1, child.tip(), &mut |_, record| {
         let type_name = record.header().type_name.as_ref().map_or("", TypeName::as_str);
         let action = record.body().value("/action").or_else(|| record.content().get("action").cloned());
-        if let Some(action) = action.filter(|_| type_name != "action.result") {
-            let counters = || moment.counters.to_value();
+        if let Some(action) = action {
+            // A result may come without its request, and without the parameters: what it violates is known all the same.
+            let is_request = type_name != "action.result";
             for call in calls(&action) {
-                let own = moment.commitments.authorize(&call, &[], &moment.state, &counters);
-                let now = theirs.authorize(&call, &[], &moment.state, &counters);
-                let now = now.violates.into_iter().filter(|(rule, _)| *rule == Violated::Hard);
-                found.extend(own.ids());
-                found.extend(now.map(|(_, id)| id));
+                let own =
+                    moment.commitments.authorize(&call, &[], &moment.state, &|| moment.counters.to_value());
+                // By what the parent knows: what a child wrote into its own state raises no limit.
+                let outer = theirs.authorize(&call, &[], &now.state, &|| now.counters.to_value());
+                let violates = own.violates.iter().chain(&outer.violates).map(|(_, id)| Arc::clone(id));
+                found.extend(violates);
+                found.extend(own.unjudged.into_iter().filter(|_| is_request).map(|(id, _)| id));
             }
         }
         if type_name == "goal.complete" {

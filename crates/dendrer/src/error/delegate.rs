@@ -18,6 +18,14 @@ pub enum DelegationError {
         /// The id.
         goal: String,
     },
+    /// It would let the child do what its parent may not.
+    #[error("{run} may not use {what} itself, so it cannot delegate it")]
+    OutsideScope {
+        /// The parent.
+        run: RunName,
+        /// The tool, or the pattern of files.
+        what: Arc<str>,
+    },
     /// The id of the delegation is used in the parent, for something else.
     #[error("{run} has another commitment {id}; a delegation has an id of its own")]
     IdUsed {
@@ -33,6 +41,7 @@ impl DelegationError {
     pub fn code(&self) -> Code {
         match self {
             DelegationError::NoGoal { .. } => Code::E0101,
+            DelegationError::OutsideScope { .. } => Code::E0452,
             DelegationError::NotDelegated(_) | DelegationError::IdUsed { .. } => Code::E0106,
         }
     }

@@ -16,7 +16,7 @@ use dendrer_kernel::step::LineFault;
 use dendrer_object::intent::IntentError;
 use dendrer_object::json::{self, JsonError};
 use dendrer_object::record::{Author, Kind, Record};
-use dendrer_object::{Code, Delta, Intent, KEY, Pointer, READS, Value};
+use dendrer_object::{COMMITMENT_LISTS, Code, Delta, Intent, KEY, Pointer, READS, UNATTESTED, Value};
 
 use crate::error::Error;
 use crate::record::chain;
@@ -166,7 +166,14 @@ impl LineOptions {
         if !is_step && value.get("author").is_none() {
             intent.author = self.authors.of(type_name);
         }
-        let may = self.authors.may(type_name);
+        // Nobody but the runtime attests what a tool said.
+        if self.authors == Authors::Pipe
+            && type_name == RESULT
+            && COMMITMENT_LISTS.iter().any(|list| value.get(list).is_some())
+        {
+            intent = intent.carrying(UNATTESTED, Value::Bool(true));
+        }
+        let may = self.authors.may(intent.type_name.as_str());
         // Who says to be the kernel or the institution is refused by the kernel, which keeps the claim.
         match intent.author {
             Author::Kernel | Author::Institution => Ok(intent),

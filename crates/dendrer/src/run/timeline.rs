@@ -214,6 +214,7 @@ pub(crate) fn fold_at(
         moment.tick = tick;
         if counted {
             moment.counters.take(&record);
+            moment.commitments.take(&record);
         }
         let written: Vec<Pointer> = delta.paths().cloned().collect();
         f(Folded { before: &before, moment: &moment, record: Some(&record), written: &written })
