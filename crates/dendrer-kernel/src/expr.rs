@@ -363,10 +363,11 @@ impl<'a> Env<'a> {
         Env { state, counters: None, others: &[] }
     }
 
-    /// The value of `state.commitments`: what is served with the counters, or a field of the state.
+    /// The value of `state.commitments`: what is served with the counters, or a field of the state where a run has no commitments.
     fn commitments(&self) -> Option<&'a Value> {
         let served = self.counters.and_then(|counters| counters.get(SERVED_COMMITMENTS));
-        served.or_else(|| self.state.get(COMMITMENTS))
+        let is_some = |served: &&Value| served.as_object().is_some_and(|all| !all.is_empty());
+        served.filter(is_some).or_else(|| self.state.get(COMMITMENTS)).or(served)
     }
 }
 

@@ -73,7 +73,7 @@ pub(super) struct ToolIndex {
     others: Vec<(usize, BTreeSet<Arc<str>>)>,
 }
 
-/// Stands for the commitments that are not known, because their lists were erased or withheld.
+/// Takes the place of the commitments that are not known, because their lists were erased or withheld.
 pub const UNKNOWN_ID: &str = "(unknown)";
 
 /// A tool that no expression names.

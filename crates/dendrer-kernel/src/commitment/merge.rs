@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dendrer_object::Value;
 use dendrer_object::value::Object;
 
-use super::projection::{ATOMS, EDGES, ITEMS, initial_of_pack};
+use super::projection::{ATOMS, EDGES, HIDDEN, ITEMS, TRUST, initial_of_pack};
 use super::{Commitments, form};
 
 /// Members of a commitment that name others.
@@ -33,6 +33,7 @@ pub fn without_pack(initial: &Value) -> Option<Value> {
     let mut members = initial.as_object()?.clone();
     let items = list(initial, ITEMS).filter(|item| !initial_of_pack(item)).cloned();
     members.set(ITEMS, Value::array(items.collect::<Vec<_>>()));
+    members.remove(TRUST);
     Some(Value::Object(members))
 }
 
@@ -77,6 +78,9 @@ fn join(first: &Value, second: &Value, name: &str) -> Value {
     let known: std::collections::BTreeSet<String> = edges.iter().map(Value::to_string).collect();
     edges.extend(list(&theirs, EDGES).filter(|edge| !known.contains(&edge.to_string())).cloned());
     let mut made = first.as_object().cloned().unwrap_or_default();
+    if let Some(hidden) = second.get(HIDDEN) {
+        made.set(HIDDEN, hidden.clone());
+    }
     made.set(ATOMS, Value::Object(atoms));
     made.set(EDGES, Value::array(edges));
     made.set(ITEMS, Value::array(items));

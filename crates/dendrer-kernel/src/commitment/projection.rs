@@ -85,7 +85,7 @@ pub const INITIAL: &str = "commitments";
 pub const ACCEPTED: &str = "accepted";
 
 /// The member of the kept form with the tick from which on something is not known.
-const HIDDEN: &str = "hidden";
+pub(super) const HIDDEN: &str = "hidden";
 
 /// The member of a pack, and of the kept form, with the tools whose results ground a claim.
 pub const TRUST: &str = "trust";
