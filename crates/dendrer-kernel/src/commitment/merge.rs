@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dendrer_object::Value;
 use dendrer_object::value::Object;
 
-use super::projection::{ATOMS, EDGES, HIDDEN, ITEMS, TRUST, initial_of_pack};
+use super::projection::{ATOMS, EDGES, HIDDEN, ITEMS, TRUST, initial_of_pack, with_tick};
 use super::{Commitments, form};
 
 /// Members of a commitment that name others.
@@ -52,7 +52,7 @@ fn join(first: &Value, second: &Value, name: &str) -> Value {
         items.iter().enumerate().filter_map(|(at, item)| Some((id_of(item)?, at))).collect();
     let theirs = renamed(second, name, |id, value| {
         let same_item = at.get(id).map(|at| items[*at].get("commitment") == value.get("commitment"));
-        let same_atom = atoms.get(id).map(|atom| atom.get("atom") == value.get("atom"));
+        let same_atom = atoms.get(id).map(|atom| with_tick(atom, 0) == with_tick(value, 0));
         same_item.or(same_atom).is_some_and(|is_same| !is_same)
     });
     for (id, atom) in theirs.get(ATOMS).and_then(Value::as_object).into_iter().flat_map(Object::iter) {

@@ -201,7 +201,7 @@ impl Commitments {
             let child = form::text(accepted, "child").unwrap_or_default();
             // What the child was given is here already.
             let is_taken = |id: &str, value: &Value| {
-                let other = self.atoms.get(id).map(|atom| atom.get("atom") != value.get("atom"));
+                let other = self.atoms.get(id).map(|atom| with_tick(atom, 0) != with_tick(value, 0));
                 let item = self.get(id).map(|one| Some(&one.written) != value.get("commitment"));
                 other.or(item).unwrap_or(false)
             };
@@ -913,7 +913,7 @@ fn read_atom(value: &Value) -> Option<Atom> {
     })
 }
 
-fn with_tick(value: &Value, tick: u64) -> Value {
+pub(super) fn with_tick(value: &Value, tick: u64) -> Value {
     let mut members = value.as_object().cloned().unwrap_or_default();
     members.set("tick", Value::from(tick));
     Value::Object(members)
