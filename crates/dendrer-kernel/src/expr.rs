@@ -28,7 +28,7 @@
 //! Changing a price changes which expressions have a verdict.
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use dendrer_object::{Pointer, Value};
 
@@ -172,6 +172,9 @@ impl Expr {
         }
     }
 }
+
+/// What `state.commitments` is in a run that has none.
+static NO_COMMITMENTS: LazyLock<Value> = LazyLock::new(Value::object);
 
 /// Parses a text in which some variables are known, and has it checked.
 fn read(
@@ -366,8 +369,7 @@ impl<'a> Env<'a> {
     /// The value of `state.commitments`: what is served with the counters, or a field of the state where a run has no commitments.
     fn commitments(&self) -> Option<&'a Value> {
         let served = self.counters.and_then(|counters| counters.get(SERVED_COMMITMENTS));
-        let is_some = |served: &&Value| served.as_object().is_some_and(|all| !all.is_empty());
-        served.filter(is_some).or_else(|| self.state.get(COMMITMENTS)).or(served)
+        served.or_else(|| self.state.get(COMMITMENTS)).or_else(|| self.counters.map(|_| &*NO_COMMITMENTS))
     }
 }
 

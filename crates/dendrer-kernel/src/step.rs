@@ -251,6 +251,8 @@ fn begin_by(
     let mut change = Change { state, delta: Delta::default(), notes: Vec::new(), proposed: None };
     terms::watch_start(&terms, &mut change);
     let state = change.state;
+    let initial = commitment::initial(start.commitments.as_ref(), value);
+    let commitments = Commitments::at_start(initial.as_ref(), start.contract.as_ref());
     let mut content: Vec<(&str, Value)> = vec![
         ("kernel", Value::from(rules.version)),
         ("reducer", Value::from(&*start.reducer)),
@@ -264,7 +266,7 @@ fn begin_by(
         ("meta", start.meta.clone()),
         ("inputs", start.inputs.clone()),
         ("graph", start.graph.clone()),
-        (commitment::INITIAL, commitment::initial(start.commitments.as_ref(), value)),
+        (commitment::INITIAL, initial),
         (commitment::CONTRACT, start.contract.clone()),
         (REDACTION, start.redaction.clone()),
     ];
@@ -289,8 +291,6 @@ fn begin_by(
         links: Vec::new(),
         pack: terms.digest,
     };
-    let commitments = commitment::initial(start.commitments.as_ref(), value);
-    let commitments = Commitments::at_start(commitments.as_ref(), start.contract.as_ref());
     let record = seal(header, content, inputs.seeds.nth(0))?;
     let head = RunState {
         rules,

@@ -234,7 +234,7 @@ proptest! {
         prop_assert!(own.all().iter().all(|one| own.grounded_by(&one.id).is_none() && !own.binds(one)));
     }
 
-    /// An agent's results over a pipe are evidence by nobody in particular: they ground nothing by themselves.
+    /// An agent's results over a pipe are evidence without an attestation: they ground nothing by themselves.
     #[test]
     fn forged_results_ground_nothing(events in prop::collection::vec(happens(), 0..100)) {
         let mut own = Commitments::default();

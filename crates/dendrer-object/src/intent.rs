@@ -120,7 +120,7 @@ pub const REDACTION: &str = "redaction";
 /// The member of the transition of a step with the step's type (witness-log paper 2.1). The recorder alone brings it.
 pub const ACTION_TYPE: &str = "action_type";
 
-/// The member of a result of a tool that nobody attests: it came over a pipe, and has evidence or commitments. The recorder alone
+/// The member of a result of a tool without an attestation: it came over a pipe, and has evidence or commitments. The recorder alone
 /// brings it.
 pub const UNATTESTED: &str = "unattested";
 

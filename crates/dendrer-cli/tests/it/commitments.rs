@@ -817,7 +817,7 @@ fn an_agent_does_not_switch_off_what_it_is_bound_to() {
     assert_eq!(code(&place, "ch", request("delete", json!({}))).unwrap().1, json!(["C1"]));
 }
 
-/// Nobody but the runtime attests a result, and a note of the agent renews nothing that was attested.
+/// Only the runtime attests a result, and a note of the agent renews nothing that was attested.
 #[test]
 fn an_agent_attests_and_renews_nothing() {
     let place = Place::with_store();

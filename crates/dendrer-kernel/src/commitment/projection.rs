@@ -162,7 +162,7 @@ impl Commitments {
         content: &Value,
         delta: Option<&Delta>,
     ) {
-        // What nobody attests is the word of the agent that reports it.
+        // Lists of a result that the runtime did not write are the word of the agent.
         let author = if content.get(UNATTESTED).is_some() { Author::Agent } else { author };
         if let Some(delta) = delta.filter(|_| !self.core.places.is_empty()) {
             self.write(tick, delta);

@@ -65,15 +65,7 @@ pub fn commitments((trace, upto): (&Trace, u64)) -> Result<CommitmentsAt, Error>
     if last.commitments.is_empty() {
         follower.moment = last;
     } else {
-        let mut failed = None;
-        trace.for_each(1, upto, &mut |_, record| match follower.advance(&record) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
-        })?;
-        failed.map_or(Ok(()), Err)?;
+        trace.each_record(1, upto, &mut |record| follower.advance(&record))?;
     }
     let terms = Terms::of(trace)?;
     Ok(follower.into_answer(trace, upto, &terms))
@@ -101,27 +93,19 @@ pub fn each_action(
 ) -> Result<(), Error> {
     let terms = Terms::of(trace)?;
     let mut follower = Follower::new(trace.genesis()?);
-    let mut failed = None;
-    trace.for_each(1, upto, &mut |tick, record| {
+    trace.each_record(1, upto, &mut |record| {
         let type_name = record.header().type_name.as_ref().map(TypeName::as_str);
         let action = record.content().get("action").cloned();
         if let Some(action) = action.filter(|_| type_name != Some("action.result")) {
             let moment = &follower.moment;
             let counters = || moment.counters.to_value();
-            let at = follower.clone().into_answer(trace, tick - 1, &terms);
+            let at = follower.clone().into_answer(trace, moment.tick, &terms);
             for call in calls(&action) {
                 f(&at, &call, &moment.commitments.authorize(&call, &[], &moment.state, &counters));
             }
         }
-        match follower.advance(&record) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
-        }
-    })?;
-    failed.map_or(Ok(()), Err)
+        follower.advance(&record)
+    })
 }
 
 /// Follows a run, and notes when a status changes.

@@ -166,7 +166,7 @@ impl LineOptions {
         if !is_step && value.get("author").is_none() {
             intent.author = self.authors.of(type_name);
         }
-        // Nobody but the runtime attests what a tool said.
+        // Only the runtime attests a result of a tool.
         if self.authors == Authors::Pipe
             && type_name == RESULT
             && COMMITMENT_LISTS.iter().any(|list| value.get(list).is_some())

@@ -502,7 +502,7 @@ impl Trace {
     }
 
     /// As [`Trace::for_each`], for what may fail.
-    fn each_record(
+    pub(crate) fn each_record(
         &self,
         from: u64,
         to: u64,
