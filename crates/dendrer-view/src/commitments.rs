@@ -576,11 +576,16 @@ impl Answer for EpsilonAnswer {
 
 /// A delegation.
 #[derive(Debug)]
-pub struct DelegationAnswer(pub Delegated);
+pub struct DelegationAnswer {
+    /// The delegation.
+    pub made: Delegated,
+    /// Whether nothing was recorded.
+    pub dry_run: bool,
+}
 
 impl Answer for DelegationAnswer {
     fn document(&self) -> Value {
-        let Delegated { parent, child, contract } = &self.0;
+        let Delegated { parent, child, contract } = &self.made;
         let member = |name: &'static str| (name, contract.get(name).cloned().unwrap_or(Value::Null));
         let members = [
             member("id"),
@@ -598,11 +603,12 @@ impl Answer for DelegationAnswer {
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        let Delegated { parent, child, contract } = &self.0;
+        let Delegated { parent, child, contract } = &self.made;
         let list = |name: &str| contract.get(name).map(quote::value).unwrap_or_else(|| "[]".to_owned());
         let id = contract.get("id").and_then(Value::as_str).map(quote::escape).unwrap_or_default();
+        let dry = if self.dry_run { "nothing was written (dry run): " } else { "" };
         let mut lines = vec![
-            Line::from(format!("{child} begun under contract {id} of {parent}")),
+            Line::from(format!("{dry}{child} begun under contract {id} of {parent}")),
             Line::from(format!("  hard  {}", list("hard"))),
             Line::from(format!("  soft  {}", list("soft"))),
         ];

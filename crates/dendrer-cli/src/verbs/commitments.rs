@@ -118,6 +118,9 @@ pub(crate) enum CommitmentsAct {
         /// The stage of the child; that of the parent where nothing is said
         #[arg(long, value_name = "STAGE", value_parser = clap::value_parser!(u8).range(0..=3))]
         stage: Option<u8>,
+        /// Say what would be handed over: write nothing
+        #[arg(short = 'n', long)]
+        dry_run: bool,
     },
     /// Take what a child run brought into its parent, or keep the refusal
     Accept {
@@ -168,16 +171,16 @@ pub(crate) fn run(global: &Global, verb: &CommitmentsVerb, out: &mut Out) -> Res
             each_action((&trace, upto), &mut |at, _, found| answer.add(at, found))?;
             out.answer(&answer)
         }
-        Some(CommitmentsAct::Delegate { run, scope, child, stage }) => {
+        Some(CommitmentsAct::Delegate { run, scope, child, stage, dry_run }) => {
             let scope = read_scope(scope)?;
             let rev = in_store(run)?;
             let source = context::sound(global, &rev, out)?;
             let trace = source.trace(&rev)?;
             let stage = stage.and_then(|stage| Stage::from_number(stage.into()));
-            let repo = context::target(global, &source, false)?;
-            let made = repo.delegate(&trace, &scope, child, stage)?;
+            let repo = context::target(global, &source, *dry_run)?;
+            let made = repo.delegate(&trace, &scope, child, stage, *dry_run)?;
             context::close(repo)?;
-            out.answer(&DelegationAnswer(made))
+            out.answer(&DelegationAnswer { made, dry_run: *dry_run })
         }
         Some(CommitmentsAct::Accept { child, dry_run }) => {
             let rev = Address::parse(child)?;

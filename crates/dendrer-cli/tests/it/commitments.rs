@@ -567,7 +567,21 @@ fn the_queries_are_answered_in_json() {
         why["closure"].as_array().unwrap().iter().map(|edge| (&edge["id"], &edge["mode"])).collect();
     assert_eq!(closure, [(&json!("N5"), &json!("self-authored")), (&json!("U31"), &json!("tool-attested"))]);
     assert_eq!((&why["grounded"], &why["attested_by"]), (&json!(false), &Value::Null));
-    // Constraints for a child.
+    // Constraints for a child, asked for without beginning one.
+    let asked = place.ok(&[
+        "commitments",
+        "delegate",
+        "fix",
+        "--scope",
+        "scope.json",
+        "--as",
+        "child",
+        "-n",
+        "--json",
+    ]);
+    let asked: Value = serde_json::from_str(&asked).unwrap();
+    assert_eq!((&asked["hard"], &asked["soft"]), (&json!(["C1", "C2"]), &json!(["S1", "S2"])));
+    assert_eq!(place.run(&["commitments", "child"]).code, 3, "nothing was begun");
     place.ok(&["commitments", "delegate", "fix", "--scope", "scope.json", "--as", "child"]);
     let child = commitments(&place, &["child"]);
     assert_eq!(child["context"]["contract"]["hard"], json!(["C1", "C2"]));

@@ -44,13 +44,14 @@ pub struct Accepted {
 
 impl Repo {
     /// Begins a child run with what a scope hands over, and records the `deleg` in the parent. What a call that was interrupted
-    /// left out is made up for.
+    /// left out is made up for. A dry run says what would be handed over, and writes nothing.
     pub fn delegate(
         &self,
         parent: &Trace,
         scope: &DelegationScope,
         child: &RunName,
         stage: Option<Stage>,
+        dry_run: bool,
     ) -> Result<Delegated, Error> {
         let run = parent.name().clone();
         let tip = parent.tip();
@@ -71,7 +72,7 @@ impl Repo {
         let known = Trace::open(self.writer()?, child).ok();
         let begun = known.as_ref().and_then(|known| known.start().body().value(&format!("/{CONTRACT}")));
         if let Some(begun) = begun.filter(|begun| is_of(begun, scope, &run)) {
-            if delegations(parent, scope.id())?.is_none() {
+            if !dry_run && delegations(parent, scope.id())?.is_none() {
                 self.record_delegation(&run, tip, scope, &begun)?;
             }
             return Ok(Delegated { parent: run, child: child.clone(), contract: begun });
@@ -82,6 +83,9 @@ impl Repo {
         let handed = scope.hands_over(all, &moment.statuses());
         let contract = contract(scope, &handed, &run, tip);
         let ids: Vec<Arc<str>> = handed.hard.iter().chain(&handed.soft).cloned().collect();
+        if dry_run {
+            return Ok(Delegated { parent: run, child: child.clone(), contract });
+        }
         let (mut start, pack) = under(parent, tip, child)?;
         let given = copied(&moment.state, &all.places_read(&ids));
         start.state = match &pack {
