@@ -56,6 +56,7 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "dendrer-wire",
         ],
     ),
+    ("dendrer-python", &["dendrer-object", "dendrer-kernel", "dendrer", "dendrer-view", "dendrer-cli"]),
     ("xtask", &[]),
 ];
 

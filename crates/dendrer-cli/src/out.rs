@@ -1,7 +1,9 @@
 //! Where answers go: stdout for the answer, stderr for everything else, one document or lines.
 
+use std::cell::RefCell;
 use std::io::{self, BufWriter, IsTerminal, Write};
 use std::path::{Path, PathBuf};
+use std::rc::Rc;
 
 use dendrer::Trace;
 use dendrer::bundle::Opened;
@@ -100,6 +102,8 @@ enum Sink {
     Stdout(BufWriter<io::Stdout>),
     Pager(Pager),
     File(AnswerFile),
+    /// For a program that asked.
+    Kept(Rc<RefCell<Vec<u8>>>),
 }
 
 /// A file that is begun when there is something to write, and is there when the command has ended well: one that fails, or is
@@ -158,6 +162,16 @@ impl Out {
             store: global.store.clone(),
             untouched: true,
         }
+    }
+
+    /// As [`Out::new`], with an answer that is kept in memory unless it goes to a file.
+    pub(crate) fn kept_in(global: &Global, form: &Form, answer: &Rc<RefCell<Vec<u8>>>) -> Out {
+        let mut out = Out::new(global, form);
+        if !matches!(out.sink, Sink::File(_)) {
+            answer.borrow_mut().clear();
+            out.sink = Sink::Kept(Rc::clone(answer));
+        }
+        out
     }
 
     /// Ends the verb as soon as nobody reads its answer: for lists that are their own purpose.
@@ -526,6 +540,7 @@ impl Out {
             Sink::Stdout(writer) => writer.flush(),
             Sink::Pager(pager) => pager.flush(),
             Sink::File(answer) => answer.file.as_mut().map_or(Ok(()), Write::flush),
+            Sink::Kept(_) => Ok(()),
         };
         let flushed = flushed.map_err(closed);
         self.outlive(flushed)
@@ -571,6 +586,10 @@ impl Out {
             Sink::Stdout(writer) => writer.write_all(bytes).map_err(closed),
             Sink::Pager(pager) => pager.write_all(bytes).map_err(closed),
             Sink::File(answer) => answer.write(bytes),
+            Sink::Kept(answer) => {
+                answer.borrow_mut().extend_from_slice(bytes);
+                Ok(())
+            }
         };
         self.outlive(written)
     }

@@ -52,6 +52,9 @@ mod why;
 
 use clap::{CommandFactory, Parser, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
+use dendrer::lines::LineOptions;
+use dendrer::{Recorder, Repo};
+use dendrer_object::{Code, Value};
 use dendrer_view::codes::EXITS;
 
 use self::commitments::CommitmentsAct;
@@ -62,11 +65,23 @@ use self::pack::PackVerb;
 use self::predicate::PredicateVerb;
 use self::secrets::SecretsVerb;
 use self::shape::{Shape, flows, pages};
-use crate::failure::Result;
+use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::offers;
 use crate::out::Form;
 use crate::out::Out;
+
+/// Opens the store and the run that the flags of `commit` name. `state` is what `--state` would be the file of.
+pub(crate) fn record(
+    global: &Global,
+    verb: Verb,
+    state: Option<Value>,
+) -> Result<(Repo, Recorder, LineOptions)> {
+    match verb {
+        Verb::Commit(args) => commit::record(global, &commit::Commit { state_value: state, ..args }),
+        _ => Err(Failure::new(Code::E0106, "a run is recorded by commit")),
+    }
+}
 
 /// Version control for the runs of AI agents.
 #[derive(Debug, Parser)]

@@ -68,7 +68,7 @@ pub use change::{cherrypick, delegate, fork, merge, rebase, reduce, selection};
 pub use error::Error;
 pub use evidence::{bundle, verify};
 pub use record::recorder::Recorder;
-pub use record::{lines, recorder, reread, tools};
+pub use record::{lines, recorder, reread, tools, writer};
 pub use repo::Repo;
 pub use run::trace::Trace;
 pub use run::{closed, timeline, trace};

@@ -7,5 +7,6 @@ pub mod recorder;
 pub mod redacted;
 pub mod reread;
 pub mod tools;
+pub mod writer;
 
 pub use chain_files::ChainDirectory;

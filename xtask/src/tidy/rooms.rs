@@ -61,7 +61,7 @@ const PROGRAM: &[Room] = &[
     room(OFFERS, &[GLOBAL, CONTEXT]),
     room(VERB, &[FAILURE, GROUND, OUTPUT, CONTEXT, OFFERS]),
     room(VERBS, &[FAILURE, GROUND, OUTPUT, CONTEXT, OFFERS, VERB]),
-    room(&["complete", "main"], &[FAILURE, GROUND, OUTPUT, CONTEXT, OFFERS, VERBS]),
+    room(&["complete", "lib", "main"], &[FAILURE, GROUND, OUTPUT, CONTEXT, OFFERS, VERBS]),
 ];
 
 /// Counts the violations of a crate that has rooms.

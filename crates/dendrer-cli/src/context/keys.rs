@@ -28,7 +28,12 @@ pub(crate) struct ProgramTrust(UserTrust);
 
 /// Returns what this command knows of keys and heads.
 pub(crate) fn trust(global: &Global) -> Arc<ProgramTrust> {
-    Arc::new(ProgramTrust(user(global.key.as_deref())))
+    trust_with(global.key.as_deref())
+}
+
+/// As [`trust`], with the key of the log in a file if one is named.
+pub(crate) fn trust_with(key: Option<&str>) -> Arc<ProgramTrust> {
+    Arc::new(ProgramTrust(user(key)))
 }
 
 fn user(key: Option<&str>) -> UserTrust {

@@ -2,11 +2,10 @@
 //!
 //! A name may lead to anything, so at most one byte more is read than the limit of what is expected.
 
+use std::cell::{Cell, RefCell};
 use std::fs::{File, Metadata};
 use std::io::{self, Read as _};
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Mutex, PoisonError};
 
 use dendrer::files::place_of;
 use dendrer_object::json::DOCUMENT_SIZE_MAX;
@@ -18,11 +17,19 @@ use crate::failure::Result;
 
 pub(crate) use dendrer::files::{Whole, dir_of};
 
-/// The files that answers go to; devices and pipes are not listed.
-static ANSWERS: Mutex<Vec<PathBuf>> = Mutex::new(Vec::new());
+thread_local! {
+    /// The files that the answer of the verb of this thread goes to; devices and pipes are not listed.
+    static ANSWERS: RefCell<Vec<PathBuf>> = const { RefCell::new(Vec::new()) };
 
-/// Whether a file was not read because an answer goes there. A verb that goes on without it must not write that answer.
-static REFUSED: AtomicBool = AtomicBool::new(false);
+    /// Whether a file was not read because an answer goes there. A verb that goes on without it must not write that answer.
+    static REFUSED: Cell<bool> = const { Cell::new(false) };
+}
+
+/// Forgets the answers of earlier verbs, in a process that asks several.
+pub(crate) fn forget_answers() {
+    ANSWERS.with_borrow_mut(Vec::clear);
+    REFUSED.set(false);
+}
 
 /// Remembers the file of an answer, before anything is read. Refuses a file in a store or in `config`, the folder of keys
 /// and heads; the file of the key; and standard input.
@@ -52,7 +59,7 @@ pub(crate) fn answer_to(path: &str, key: Option<&str>, config: Option<PathBuf>) 
         return Err(is_read(path));
     }
     if whole.is_file() || !whole.exists() {
-        ANSWERS.lock().unwrap_or_else(PoisonError::into_inner).push(whole);
+        ANSWERS.with_borrow_mut(|answers| answers.push(whole));
     }
     // A verb that can do without a key would not report it.
     key.map_or(Ok(()), refuse_answer)
@@ -85,11 +92,11 @@ fn is_read(path: &str) -> Failure {
 
 /// Refuses to read a file that an answer goes over.
 pub(crate) fn refuse_answer(path: &str) -> Result<()> {
-    let answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
-    if !place_of(Path::new(path)).is_ok_and(|place| answers.contains(&place)) {
+    let goes_over = |place| ANSWERS.with_borrow(|answers| answers.contains(&place));
+    if !place_of(Path::new(path)).is_ok_and(goes_over) {
         return Ok(());
     }
-    REFUSED.store(true, Ordering::Relaxed);
+    REFUSED.set(true);
     Err(is_read(path))
 }
 
@@ -108,9 +115,9 @@ fn place_to_be(path: &Path) -> PathBuf {
 
 /// Refuses to make a file or a directory where an answer goes, around it or below it.
 pub(crate) fn makes(path: &Path) -> Result<()> {
-    let answers = ANSWERS.lock().unwrap_or_else(PoisonError::into_inner);
     let place = place_to_be(path);
-    match answers.iter().find(|answer| answer.starts_with(&place) || place.starts_with(answer)) {
+    let meets = |answer: &&PathBuf| answer.starts_with(&place) || place.starts_with(answer);
+    match ANSWERS.with_borrow(|answers| answers.iter().find(meets).cloned()) {
         None => Ok(()),
         Some(answer) => Err(Failure::new(
             Code::E0106,
@@ -122,7 +129,7 @@ pub(crate) fn makes(path: &Path) -> Result<()> {
 
 /// Refuses to write an answer over a file that the verb was to read.
 pub(crate) fn refuse_late(path: &Path) -> Result<()> {
-    if REFUSED.load(Ordering::Relaxed) { Err(is_read(&path.display().to_string())) } else { Ok(()) }
+    if REFUSED.get() { Err(is_read(&path.display().to_string())) } else { Ok(()) }
 }
 
 /// Opens a file that a verb reads.

@@ -11,6 +11,7 @@ use dendrer::run::pack::of_run;
 use dendrer::store::prelude::*;
 use dendrer::{Recorder, Repo};
 use dendrer_object::Code;
+use dendrer_object::record::Record;
 use dendrer_object::{REDACTION, RunName, Value};
 use dendrer_view::commit::CommitAnswer;
 
@@ -70,6 +71,9 @@ pub(crate) struct Commit {
     /// For a new run: the pack that is in force; with it, --state is what its init is given
     #[arg(long, value_name = "FILE")]
     pub(crate) pack: Option<String>,
+    /// As `state`, for a program that has the value.
+    #[arg(skip)]
+    pub(crate) state_value: Option<Value>,
     /// For a new run: the stage it is recorded at
     #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=3))]
     pub(crate) stage: u64,
@@ -80,89 +84,22 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         return Err(Failure::new(Code::E0408, "system transitions are made by the kernel alone")
             .note("nothing was committed"));
     }
-    let name: RunName = args
-        .run
-        .parse()
-        .map_err(|error: dendrer_object::name::NameError| Failure::new(error.code(), error.to_string()))?;
+    let name = name(args)?;
     let lines = lines::read(input(&args.file)?).map_err(|error| replies::no_thread(&error))?;
     let repo = context::write_store(global)?;
-    let exists = repo.writer()?.run(&name)?.is_some();
-    if !exists {
-        refuse_unreachable(&name)?;
-    }
-    if exists && args.new {
-        return Err(Failure::new(Code::E0111, format!("{name} exists already")).note("nothing was changed"));
-    }
-    let start = || -> Result<Start> {
-        let start = Start {
-            goal: args.goal.as_deref().map(Into::into),
-            stage: Stage::from_number(args.stage).unwrap_or(Stage::Replay),
-            policy: args.policy.as_deref().map(packs::policy).transpose()?.unwrap_or_default(),
-            state: args.state.as_deref().map(files::json).transpose()?.unwrap_or_else(Value::object),
-            ..Start::new(name.clone())
-        };
-        match &args.pack {
-            Some(path) => Ok(packs::load(path)?.bind(start)?),
-            None => Ok(start),
-        }
-    };
-    let for_new = [&args.goal, &args.state, &args.policy, &args.pack];
-    if exists && for_new.iter().any(|given| given.is_some()) && !began_so(&repo, args, &start()?)? {
-        return Err(Failure::new(
-            Code::E0106,
-            format!("{name} exists already, and began otherwise; --goal, --state, --policy and --pack are for a new run"),
-        )
-        .note("nothing was committed"));
-    }
-    context::say_no_key(&repo, out)?;
-    let mut recorder = match exists {
-        true => goes_on_as(&repo, &name, args)?,
-        false => {
-            let given = [
-                ("--pack", args.pack.as_deref()),
-                ("--goal", args.goal.as_deref()),
-                ("--state", args.state.as_deref()),
-                ("--policy", args.policy.as_deref()),
-                ("--file", Some(args.file.as_str()).filter(|file| *file != "-")),
-            ];
-            let must_be_so = for_new.iter().any(|given| given.is_some());
-            let start = start()?;
-            let redactor =
-                args.redaction.redactor(&repo, &name, start.pack.as_ref().map(|bound| &bound.value))?;
-            match repo.begin_redacted(&start, redactor) {
-                Ok(recorder) => recorder,
-                Err(error) if error.code() == Code::E0111 && !args.new => {
-                    goes_on(&repo, &name, args, &start, must_be_so)?
-                }
-                Err(error) => return Err(not_begun(&name, given, error)),
-            }
-        }
-    };
-    // A client of a pipe may wait for `begun` before it writes a line, so the run begins now. Another process may have begun it.
+    let (mut recorder, is_new) = open(&repo, args, || context::say_no_key(&repo, out))?;
+    // A client of a pipe may wait for `begun` before it writes a line, so the run begins now.
     let is_file = is_whole_file(&args.file);
     let mut begun = None;
-    if !exists && !is_file && !args.dry_run {
-        match recorder.commit() {
-            Ok(records) => begun = records.into_iter().next().map(Reply::Begun),
-            Err(error) if error.code() == Code::E0111 && !args.new => {
-                recorder =
-                    goes_on(&repo, &name, args, &start()?, for_new.iter().any(|given| given.is_some()))?;
-            }
-            Err(error) => return Err(Failure::from(error)),
-        }
+    if is_new && !is_file && !args.dry_run {
+        begun = begin(&repo, args, &mut recorder)?.map(Reply::Begun);
     }
     let mut answer = CommitAnswer::new(name.clone(), recorder.head().tick(), args.dry_run);
     // Acknowledgements on the same terminal say the same, and better.
     let progress = (!std::io::stdout().is_terminal() || global.output.is_some())
         .then(|| Progress::start(global, "commit", "intents", None));
     let heard = Heard { progress: progress.as_ref().map(Progress::counter), ..Heard::default() };
-    let reading = LineOptions {
-        agent: args.agent.clone(),
-        authors: authors(args.author),
-        tagged: args.tagged,
-        causal: args.causal,
-    };
-    let mut recording = Recording::new(&mut recorder, lines, reading, args.dry_run);
+    let mut recording = Recording::new(&mut recorder, lines, args.reading(), args.dry_run);
     // A file is read first, so that a file whose first line is no intent leaves no run.
     if begun.is_none() && !is_file {
         begun = recording.begin();
@@ -189,10 +126,115 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     out.end(&mut answer)
 }
 
+fn name(args: &Commit) -> Result<RunName> {
+    let name = args.run.parse();
+    name.map_err(|error: dendrer_object::name::NameError| Failure::new(error.code(), error.to_string()))
+}
+
+/// Continues the run, or prepares to begin it; the second value says that it is new.
+fn open(repo: &Repo, args: &Commit, checked: impl FnOnce() -> Result<()>) -> Result<(Recorder, bool)> {
+    let name = name(args)?;
+    let exists = repo.writer()?.run(&name)?.is_some();
+    if !exists {
+        refuse_unreachable(&name)?;
+    }
+    if exists && args.new {
+        return Err(Failure::new(Code::E0111, format!("{name} exists already")).note("nothing was changed"));
+    }
+    if exists && args.says_how_it_begins() && !began_so(repo, args, &start(&name, args)?)? {
+        return Err(Failure::new(
+            Code::E0106,
+            format!("{name} exists already, and began otherwise; --goal, --state, --policy and --pack are for a new run"),
+        )
+        .note("nothing was committed"));
+    }
+    checked()?;
+    if exists {
+        return Ok((goes_on_as(repo, &name, args)?, false));
+    }
+    let given = [
+        ("--pack", args.pack.as_deref()),
+        ("--goal", args.goal.as_deref()),
+        ("--state", args.state.as_deref()),
+        ("--policy", args.policy.as_deref()),
+        ("--file", Some(args.file.as_str()).filter(|file| *file != "-")),
+    ];
+    let start = start(&name, args)?;
+    let redactor = args.redaction.redactor(repo, &name, start.pack.as_ref().map(|bound| &bound.value))?;
+    match repo.begin_redacted(&start, redactor) {
+        Ok(recorder) => Ok((recorder, true)),
+        Err(error) if error.code() == Code::E0111 && !args.new => {
+            Ok((goes_on(repo, &name, args, &start)?, false))
+        }
+        Err(error) => Err(not_begun(&name, given, error)),
+    }
+}
+
+/// Begins the run, and returns its first record. Continues it if another process has begun it meanwhile.
+fn begin(repo: &Repo, args: &Commit, recorder: &mut Recorder) -> Result<Option<Record>> {
+    match recorder.commit() {
+        Ok(records) => Ok(records.into_iter().next()),
+        Err(error) if error.code() == Code::E0111 && !args.new => {
+            let name = name(args)?;
+            *recorder = goes_on(repo, &name, args, &start(&name, args)?)?;
+            Ok(None)
+        }
+        Err(error) => Err(Failure::from(error)),
+    }
+}
+
+/// Opens the store and the run for a program that records into it: the run exists when this returns.
+pub(crate) fn record(global: &Global, args: &Commit) -> Result<(Repo, Recorder, LineOptions)> {
+    let repo = context::write_store(global)?;
+    let (mut recorder, is_new) = open(&repo, args, || repo.signing_key().map(drop).map_err(Failure::from))?;
+    if is_new {
+        begin(&repo, args, &mut recorder)?;
+    }
+    Ok((repo, recorder, args.reading()))
+}
+
+impl Commit {
+    /// Whether a flag is given that a new run alone takes.
+    fn says_how_it_begins(&self) -> bool {
+        let files = [&self.goal, &self.state, &self.policy, &self.pack];
+        self.state_value.is_some() || files.iter().any(|given| given.is_some())
+    }
+
+    /// How lines are read.
+    fn reading(&self) -> LineOptions {
+        LineOptions {
+            agent: self.agent.clone(),
+            authors: authors(self.author),
+            tagged: self.tagged,
+            causal: self.causal,
+        }
+    }
+}
+
+/// How a new run begins.
+fn start(name: &RunName, args: &Commit) -> Result<Start> {
+    let state = match (&args.state_value, &args.state) {
+        (Some(state), _) => state.clone(),
+        (None, Some(file)) => files::json(file)?,
+        (None, None) => Value::object(),
+    };
+    let start = Start {
+        goal: args.goal.as_deref().map(Into::into),
+        stage: Stage::from_number(args.stage).unwrap_or(Stage::Replay),
+        policy: args.policy.as_deref().map(packs::policy).transpose()?.unwrap_or_default(),
+        state,
+        ..Start::new(name.clone())
+    };
+    match &args.pack {
+        Some(path) => Ok(packs::load(path)?.bind(start)?),
+        None => Ok(start),
+    }
+}
+
 /// Goes on with a run that another process began meanwhile, if it began as it was to begin here.
-fn goes_on(repo: &Repo, name: &RunName, args: &Commit, start: &Start, must_be_so: bool) -> Result<Recorder> {
+fn goes_on(repo: &Repo, name: &RunName, args: &Commit, start: &Start) -> Result<Recorder> {
     repo.writer()?.clone().refresh().map_err(dendrer::Error::from)?;
-    if must_be_so && !began_so(repo, args, start)? {
+    if args.says_how_it_begins() && !began_so(repo, args, start)? {
         let what = format!("{name} was begun by another process meanwhile, and otherwise");
         return Err(Failure::new(Code::E0106, what).note("nothing was committed"));
     }

@@ -137,10 +137,15 @@ impl LineOptions {
             return Ok(None);
         }
         let value = if self.tagged { json::parse_tagged(text) } else { json::parse_door(text) }?;
-        Ok(Some(match self.intent(&value) {
+        Ok(Some(self.read_value(&value)))
+    }
+
+    /// As [`LineOptions::read`], of a line that is read already: its names are those of the store.
+    pub fn read_value(&self, line: &Value) -> LineRead {
+        match self.intent(line) {
             Ok(intent) => LineRead::Intent(Box::new(intent)),
-            Err(fault) => LineRead::Fault(value, fault),
-        }))
+            Err(fault) => LineRead::Fault(line.clone(), fault),
+        }
     }
 
     fn intent(&self, value: &Value) -> Result<Intent, LineFault> {
@@ -410,7 +415,7 @@ struct Group {
 }
 
 /// Whether a line is judged alone.
-fn is_guarded(intent: &Intent) -> bool {
+pub(crate) fn is_guarded(intent: &Intent) -> bool {
     intent.base.is_some() || intent.member(KEY).is_some()
 }
 
@@ -755,7 +760,7 @@ fn failed_line(stopped: &LinesStopped) -> Option<FailedLine> {
 }
 
 /// Makes the replies of a group: a record for each line, in order, followed by those that the kernel wrote because of it.
-fn answer(numbers: Vec<u64>, records: Vec<Record>, replies: &mut Vec<Reply>) {
+pub(crate) fn answer(numbers: Vec<u64>, records: Vec<Record>, replies: &mut Vec<Reply>) {
     let mut numbers = numbers.into_iter();
     for record in records {
         let header = record.header();

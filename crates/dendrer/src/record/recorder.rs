@@ -389,7 +389,7 @@ impl Recorder {
     }
 
     /// Reads the run on to its end in the store.
-    fn catch_up(&mut self) -> Result<(), Error> {
+    pub(crate) fn catch_up(&mut self) -> Result<(), Error> {
         self.store.refresh()?;
         // A run that only begins is not in the store yet.
         if !self.pending.is_empty() || self.store.run(self.head.run())?.is_none() {

@@ -1,0 +1,81 @@
+"""Asks the verbs of the command, in this process. What comes back are their documents."""
+
+from __future__ import annotations
+
+import json
+import os
+import tempfile
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from dendrer import _errors, _native
+
+Document = dict[str, Any]
+
+#: Verbs end with these where the answer is no, or not known; the document says so.
+_ANSWERS = {0, 1, 4, 5, 6, 7}
+
+
+def flags(given: Mapping[str, Any]) -> list[str]:
+    """Turns keywords into the flags of a verb. ``None`` and ``False`` leave one out."""
+    words: list[str] = []
+    for name, value in given.items():
+        flag = "--" + name.rstrip("_").replace("_", "-")
+        for item in _items(value):
+            words.append(flag if item is True else f"{flag}={item}")
+    return words
+
+
+def _items(value: Any) -> Iterable[Any]:
+    if value is None or value is False:
+        return ()
+    if isinstance(value, (list, tuple, set, frozenset)):
+        return tuple(value)
+    return (value,)
+
+
+def run(args: list[str]) -> bytes:
+    """Runs a verb that writes no document, and returns what it would print."""
+    code, answer, problem = _native.ask(["dendrer", *args, "--quiet", "--progress=never", "--color=never"])
+    if problem is not None:
+        raise _errors.of(*problem)
+    if code not in _ANSWERS:
+        raise _errors.DendrerError(f"{args[0]} ended with {code}")
+    return answer
+
+
+def document(args: list[str]) -> Document:
+    """Runs a verb, and returns its document."""
+    found: Document = json.loads(run([*args, "--json"]))
+    return found
+
+
+class files:
+    """Files for flags that take one; they are removed at the end."""
+
+    def __init__(self) -> None:
+        self._dir = tempfile.TemporaryDirectory(prefix="dendrer-")
+        self._count = 0
+
+    def __enter__(self) -> files:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._dir.cleanup()
+
+    def write(self, value: Any) -> str:
+        """Writes a value as JSON, and returns the path of its file."""
+        self._count += 1
+        path = os.path.join(self._dir.name, f"{self._count}.json")
+        with open(path, "w", encoding="utf-8") as file:
+            json.dump(value, file, allow_nan=False)
+        return path
+
+
+def pairs(flag: str, given: Mapping[Any, Any], kept: files) -> list[str]:
+    """Turns a mapping into the values of a flag that is given once for each pair."""
+    if flag == "tool_output":
+        return [f"{tick}={kept.write(value)}" for tick, value in given.items()]
+    if flag == "policy":
+        return [f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in given.items()]
+    return [f"{name}={json.dumps(value, allow_nan=False)}" for name, value in given.items()]

@@ -1,0 +1,320 @@
+"""What goes wrong, as exceptions with the codes of the command."""
+
+from __future__ import annotations
+
+import json
+from typing import Any, ClassVar
+
+
+class DendrerError(Exception):
+    """A problem with the code, the place and the next step, as the command prints it.
+
+    >>> import dendrer
+    >>> try:
+    ...     dendrer.open("/nowhere")
+    ... except dendrer.DendrerError as error:
+    ...     print(error.code)
+    E0103
+    """
+
+    default_code: ClassVar[str] = "E0106"
+
+    def __init__(self, message: str, data: dict[str, Any] | None = None) -> None:
+        super().__init__(message)
+        self.data: dict[str, Any] = data if data is not None else {"code": self.default_code, "message": message}
+
+    @property
+    def code(self) -> str:
+        """The code, which ``dendrer explain CODE`` explains."""
+        return str(self.data.get("code", self.default_code))
+
+    @property
+    def help(self) -> list[list[str]]:
+        """Commands that help, as arguments."""
+        return [list(item["argv"]) for item in self.data.get("help", ())]
+
+    def __reduce__(self) -> tuple[type[DendrerError], tuple[str, dict[str, Any]]]:
+        return type(self), (str(self), self.data)
+
+    @property
+    def _where(self) -> dict[str, Any]:
+        found = self.data.get("where") or {}
+        return found if isinstance(found, dict) else {}
+
+
+class UsageError(DendrerError):
+    """What was asked for is not something that dendrer knows."""
+
+
+class NotFound(DendrerError):
+    """There is no such store, run, tick, path or file."""
+
+    default_code = "E0101"
+
+
+class StoreError(DendrerError):
+    """The store cannot be read or written."""
+
+    default_code = "E0801"
+
+
+class StoreLocked(StoreError):
+    """Another process writes, for longer than was waited."""
+
+    default_code = "E0802"
+
+
+class FormatTooNew(StoreError):
+    """A newer version of dendrer wrote it."""
+
+    default_code = "E0803"
+
+
+class IntegrityError(DendrerError):
+    """The record is not what was committed."""
+
+    default_code = "E0301"
+
+
+class ReplayDivergence(DendrerError):
+    """A replay does not make what is on record."""
+
+    default_code = "E0701"
+
+    @property
+    def tick(self) -> int | None:
+        """The tick at which it parts from the record."""
+        tick = self._where.get("tick")
+        return int(tick) if tick is not None else None
+
+    @property
+    def expected(self) -> Any:
+        """What is on record."""
+        return self._where.get("recorded")
+
+    @property
+    def actual(self) -> Any:
+        """What was made."""
+        return self._where.get("made")
+
+    @property
+    def path(self) -> str | None:
+        """The place that differs."""
+        path = self._where.get("path")
+        return str(path) if path is not None else None
+
+
+class Refused(DendrerError):
+    """The kernel, or the contract of the run, refused it."""
+
+    default_code = "E0404"
+
+
+class ContextViolation(Refused):
+    """The target of an import does not have what a transition was decided on."""
+
+    default_code = "E0412"
+
+    def _listed(self, name: str) -> list[str]:
+        text = self._where.get(name)
+        return [part.strip() for part in str(text).split("\n") if part.strip()] if text else []
+
+    @property
+    def required(self) -> list[str]:
+        """What the contract requires."""
+        return self._listed("required")
+
+    @property
+    def missing(self) -> list[str]:
+        """What the target does not have."""
+        return self._listed("missing")
+
+    @property
+    def mismatched(self) -> list[str]:
+        """What the target has otherwise."""
+        return self._listed("mismatched")
+
+
+class ContractViolation(Refused):
+    """It would violate what a contract or a commitment enforces."""
+
+    default_code = "E0429"
+
+
+class ApprovalRequired(Refused):
+    """It needs an approver."""
+
+    default_code = "E0422"
+
+
+class AuthorshipError(Refused):
+    """Its author may not write it."""
+
+    default_code = "E0401"
+
+
+class Stale(Refused):
+    """It was decided on a tick that is not the last one."""
+
+    default_code = "E0407"
+
+    @property
+    def head(self) -> int | None:
+        """The last tick of the run."""
+        head = self.data.get("reason", self.data).get("head")
+        return int(head) if head is not None else None
+
+
+class KeyReused(Refused):
+    """Its key is that of another step."""
+
+    default_code = "E0433"
+
+
+class TickMismatch(DendrerError):
+    """It claims a tick that is not the next one."""
+
+
+class ValueNotRecordable(DendrerError):
+    """A value has no form in the record."""
+
+    default_code = "E0209"
+
+    @property
+    def path(self) -> str:
+        """The place, as a JSON pointer below what was to be recorded."""
+        return str(self._where.get("path", ""))
+
+
+class VaultLocked(DendrerError):
+    """The exact value is in the vault, and its key is not here."""
+
+    default_code = "E0465"
+
+
+class StaleCheckpoint(DendrerError):
+    """A checkpoint is to follow one that is not the last, and was not asked for by its id."""
+
+    default_code = "E0407"
+
+    @property
+    def heads(self) -> list[str]:
+        """The two checkpoints: the one that it was to follow, and the last one."""
+        return list(self.data.get("heads", ()))
+
+
+class PredicateRejected(DendrerError):
+    """A predicate cannot be judged here."""
+
+    default_code = "E0509"
+
+
+class ImpurePredicate(PredicateRejected):
+    """A predicate is not pure."""
+
+    default_code = "E0506"
+
+
+class NonMonotonePredicate(PredicateRejected):
+    """A predicate recovers, so it has no onset."""
+
+    default_code = "E0504"
+
+    @property
+    def ticks(self) -> list[int]:
+        """The ticks that show it."""
+        found = [self._where.get(name) for name in ("violated", "recovered", "tick")]
+        return [int(tick) for tick in found if tick is not None and str(tick).isdigit()]
+
+
+class StageError(DendrerError):
+    """The run would have to be recorded at a higher stage."""
+
+    default_code = "E0604"
+
+    @property
+    def needs(self) -> int | None:
+        """The stage that is needed."""
+        stage = self._where.get("needs")
+        return int(stage) if stage is not None else None
+
+    @property
+    def has(self) -> int | None:
+        """The stage that the run has."""
+        stage = self._where.get("has")
+        return int(stage) if stage is not None else None
+
+
+_BY_CODE: dict[str, type[DendrerError]] = {
+    "E0401": AuthorshipError,
+    "E0403": AuthorshipError,
+    "E0408": AuthorshipError,
+    "E0427": AuthorshipError,
+    "E0407": Stale,
+    "E0433": KeyReused,
+    "E0412": ContextViolation,
+    "E0413": ContextViolation,
+    "E0414": ContextViolation,
+    "E0411": ContractViolation,
+    "E0425": ContractViolation,
+    "E0426": ContractViolation,
+    "E0428": ContractViolation,
+    "E0429": ContractViolation,
+    "E0451": ContractViolation,
+    "E0452": ContractViolation,
+    "E0453": ContractViolation,
+    "E0422": ApprovalRequired,
+    "E0423": ApprovalRequired,
+    "E0465": VaultLocked,
+    "E0503": NonMonotonePredicate,
+    "E0504": NonMonotonePredicate,
+    "E0506": ImpurePredicate,
+    "E0509": PredicateRejected,
+    "E0604": StageError,
+    "E0802": StoreLocked,
+    "E0803": FormatTooNew,
+    "E0811": FormatTooNew,
+}
+
+_BY_KIND: list[tuple[str, type[DendrerError]]] = [
+    ("E03", IntegrityError),
+    ("E04", Refused),
+    ("E05", PredicateRejected),
+    ("E07", ReplayDivergence),
+    ("E08", StoreError),
+]
+
+_NOT_FOUND = {
+    "E0101", "E0102", "E0103", "E0104", "E0107", "E0108", "E0109", "E0120", "E0121", "E0431", "E0444", "E0445",
+    "E0511", "E0515", "E0909",
+}  # fmt: skip
+
+
+def class_of(code: str) -> type[DendrerError]:
+    """The class of a code."""
+    if code in _NOT_FOUND:
+        return NotFound
+    found = _BY_CODE.get(code)
+    if found is not None:
+        return found
+    return next((kind for begins, kind in _BY_KIND if code.startswith(begins)), UsageError)
+
+
+def of(document: str, text: str) -> DendrerError:
+    """Makes the exception of a document ``dendrer.error/1``."""
+    data: dict[str, Any] = json.loads(document)
+    return class_of(str(data["code"]))(text, data)
+
+
+def not_recordable(path: str, reason: str, what: str) -> ValueNotRecordable:
+    """Makes the exception of a value without a form."""
+    message = f"{what} cannot be recorded"
+    data = {"code": "E0209", "kind": reason, "message": message, "where": {"path": path}, "notes": [], "help": []}
+    return ValueNotRecordable(f"error[E0209]: {message}\n  | path     {path or '/'}", data)
+
+
+def of_reply(document: dict[str, Any]) -> DendrerError:
+    """Makes the exception of a reply that is no transition."""
+    reason: dict[str, Any] = document.get("reason") or {}
+    code = str(reason.get("code", "E0404"))
+    return class_of(code)(f"error[{code}]: {reason.get('message', 'it was refused')}", {**document, "code": code})

@@ -1,0 +1,717 @@
+"""Recording: runs that this process writes."""
+
+from __future__ import annotations
+
+import atexit
+import contextvars
+import functools
+import inspect
+import json
+import logging
+import os
+import threading
+import weakref
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field
+from types import TracebackType
+from typing import Any, Literal, NamedTuple, TypeVar, cast
+
+from dendrer import _errors, _native
+from dendrer._errors import AuthorshipError, DendrerError, KeyReused, Stale, UsageError, ValueNotRecordable
+
+log = logging.getLogger("dendrer")
+
+Document = dict[str, Any]
+F = TypeVar("F", bound=Callable[..., Any])
+
+_current: contextvars.ContextVar[Recording | None] = contextvars.ContextVar("dendrer_run", default=None)
+_agent: contextvars.ContextVar[str | None] = contextvars.ContextVar("dendrer_agent", default=None)
+
+_live: weakref.WeakSet[Recording] = weakref.WeakSet()
+
+
+class Reply(NamedTuple):
+    """What became of a step.
+
+    >>> bool(Reply("committed", 1, "sha256:..", None)), bool(Reply("refused", None, None, None))
+    (True, False)
+    """
+
+    what: str
+    """``committed``, ``repeated``, ``refused`` or ``gap``; ``stale`` and ``key_used`` are raised."""
+    tick: int | None
+    """The tick of the transition."""
+    id: str | None
+    """The id of the record, for links."""
+    reason: Document | None
+    """Why it is not on record as it was meant: ``code``, ``message``, and where there is one ``path``."""
+    document: Document | None = None
+    """The reply as ``dendrer commit`` prints it, where it says more."""
+
+    def __bool__(self) -> bool:
+        return self.what in ("committed", "repeated")
+
+    def to_dict(self) -> Document:
+        """The reply as ``dendrer commit`` prints it."""
+        if self.document is not None:
+            return dict(self.document)
+        found: Document = {"what": self.what, "tick": self.tick, "id": self.id}
+        return found if self.reason is None else {**found, "reason": self.reason}
+
+
+@dataclass(frozen=True)
+class Decision:
+    """What the kernel says of an action that was proposed. A denial is a fact on record, and no exception."""
+
+    allowed: bool
+    """Whether the action may be done."""
+    reason: Document | None
+    """Why not."""
+    tick: int | None
+    """The tick of the request."""
+    reply: Reply = field(repr=False)
+    """The reply to the request."""
+    action: Mapping[str, Any] = field(repr=False)
+    """What was proposed."""
+
+    def __bool__(self) -> bool:
+        return self.allowed
+
+
+class Recording:
+    """A run that is recorded. Made by `run`; usable from every thread.
+
+    >>> import dendrer
+    >>> store = dendrer.init("docs-recording")
+    >>> with dendrer.run("a", store="docs-recording") as run:
+    ...     run.observe("hello").tick
+    1
+    """
+
+    def __init__(self, args: list[str], state: Any, sync: int, on_error: str, place: str) -> None:
+        self._args = args
+        self._state = state
+        self._sync = sync
+        self._on_error = on_error
+        self._place = place
+        self._lost = 0
+        self._first_loss: tuple[str, str] | None = None
+        self._warned = False
+        self._closed = False
+        self._lock = threading.Lock()
+        self._tokens: list[contextvars.Token[Recording | None]] = []
+        self._native: _native.NativeRecording | None = _native.NativeRecording(args, state, sync)
+        _live.add(self)
+
+    # A recording goes to another process as the run that it records.
+    def __reduce__(self) -> tuple[Any, ...]:
+        return _again, (self._args, self._state, self._sync, self._on_error, self._place)
+
+    def __enter__(self) -> Recording:
+        self._tokens.append(_current.set(self))
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._tokens:
+            _current.reset(self._tokens.pop())
+        self.close()
+
+    def __repr__(self) -> str:
+        return f"<Recording {self.name!r}>"
+
+    @property
+    def name(self) -> str:
+        """The name of the run."""
+        return self._args[2][len("--run=") :]
+
+    @property
+    def tip(self) -> int:
+        """The last tick, as this process knows it."""
+        return self._opened().head()
+
+    def _opened(self) -> _native.NativeRecording:
+        native = self._native
+        if native is not None:
+            return native
+        if self._closed:
+            raise UsageError("the recording is closed; open the run again")
+        with self._lock:
+            # Behind a fork the store is opened again.
+            if self._native is None:
+                self._native = _native.NativeRecording(self._args, self._state, self._sync)
+            return self._native
+
+    # -- steps ---------------------------------------------------------------------------------------------------
+
+    def commit(self, line: Mapping[str, Any]) -> Reply:
+        """Records a line as ``dendrer commit`` takes it."""
+        given = line if isinstance(line, dict) else dict(line)
+        agent = _agent.get()
+        if agent is not None and "agent" not in given and "agent_id" not in given:
+            given = {**given, "agent": agent}
+        raises = self._on_error == "raise"
+        try:
+            native = self._opened()
+            if self._lost:
+                self._mark(native)
+            taken = native.take(given, not raises)
+        except (Stale, KeyReused, AuthorshipError):
+            raise
+        except DendrerError as error:
+            if raises or self._closed:
+                raise
+            return self._lose(error)
+        except Exception as error:
+            # Not of the recorder: a value's own method was interrupted, or memory ran out.
+            if raises:
+                raise
+            return self._lose(DendrerError(f"error[E0801]: {type(error).__name__}", {"code": "E0801", "message": type(error).__name__}))
+        if taken.what == "committed" and taken.document is None and not taken.gaps:
+            return Reply("committed", taken.tick, taken.id, None)
+        return self._told(taken)
+
+    def _told(self, taken: _native.NativeReply) -> Reply:
+        document: Document | None = json.loads(taken.document) if taken.document is not None else None
+        reason: Document | None = (document or {}).get("reason")
+        if taken.what in ("committed", "repeated"):
+            if not taken.gaps:
+                return Reply(taken.what, taken.tick, taken.id, None, document)
+            path, word, what = taken.gaps[0]
+            fault = _errors.not_recordable(path, word, what)
+            self._warn(str(fault))
+            reason = {"code": fault.code, "message": fault.data["message"], "path": path}
+            return Reply("gap", taken.tick, taken.id, reason, document)
+        error = _errors.of_reply(document or {"what": taken.what})
+        if isinstance(error, (Stale, KeyReused, AuthorshipError)) or self._on_error == "raise":
+            raise error
+        if taken.what == "refused":
+            return Reply("refused", None, taken.id, reason, document)
+        return self._lose(error)
+
+    def _lose(self, error: DendrerError) -> Reply:
+        message = str(error.data.get("message", error))
+        reason = {"code": error.code, "message": message}
+        if isinstance(error, ValueNotRecordable):
+            reason["path"] = error.path
+        with self._lock:
+            self._lost += 1
+            if self._first_loss is None:
+                self._first_loss = (error.code, message)
+        self._warn(f"a step of {self.name} could not be recorded, and the run has a gap: {error}")
+        return Reply("gap", None, None, reason)
+
+    def _mark(self, native: _native.NativeRecording) -> None:
+        with self._lock:
+            lost, first = self._lost, self._first_loss
+            if lost == 0 or first is None:
+                return
+            native.note_gap(lost, *first)
+            self._lost, self._first_loss = 0, None
+
+    def _warn(self, text: str) -> None:
+        if not self._warned:
+            self._warned = True
+            log.warning("%s (said once for this run)", text)
+
+    def _step(
+        self,
+        type_name: str,
+        intent: dict[str, Any],
+        set: Mapping[str, Any],
+        delta: Sequence[Mapping[str, Any]] | None,
+        agent: str | None,
+        confidence: float | None,
+        notes: Any,
+        base: int | None,
+        key: str | None,
+    ) -> Reply:
+        line: dict[str, Any] = {"type": type_name, "intent": intent}
+        if set or delta is not None:
+            try:
+                line["delta"] = _delta(set, delta)
+            except DendrerError as error:
+                if self._on_error == "raise":
+                    raise
+                return self._lose(error)
+        if agent is not None:
+            line["agent"] = agent
+        if confidence is not None:
+            line["confidence"] = confidence
+        if notes is not None:
+            line["uncertainty_notes"] = notes
+        if base is not None:
+            line["base"] = base
+        if key is not None:
+            line["key"] = key
+        return self.commit(line)
+
+    def observe(
+        self,
+        text: str,
+        set: Mapping[str, Any] = {},
+        *,
+        delta: Sequence[Mapping[str, Any]] | None = None,
+        agent: str | None = None,
+        confidence: float | None = None,
+        notes: Any = None,
+        base: int | None = None,
+        key: str | None = None,
+        **intent: Any,
+    ) -> Reply:
+        """What the agent saw or was told, and what it changes: ``set`` maps places of the state to values."""
+        intent["description"] = text
+        return self._step("observation.add", intent, set, delta, agent, confidence, notes, base, key)
+
+    def plan(
+        self,
+        text: str,
+        set: Mapping[str, Any] = {},
+        *,
+        delta: Sequence[Mapping[str, Any]] | None = None,
+        agent: str | None = None,
+        confidence: float | None = None,
+        notes: Any = None,
+        base: int | None = None,
+        key: str | None = None,
+        **intent: Any,
+    ) -> Reply:
+        """A plan, a thought, a decision."""
+        intent["description"] = text
+        return self._step("plan.update", intent, set, delta, agent, confidence, notes, base, key)
+
+    def remember(
+        self,
+        text: str,
+        set: Mapping[str, Any] = {},
+        *,
+        delta: Sequence[Mapping[str, Any]] | None = None,
+        agent: str | None = None,
+        confidence: float | None = None,
+        notes: Any = None,
+        base: int | None = None,
+        key: str | None = None,
+        **intent: Any,
+    ) -> Reply:
+        """What is kept for later."""
+        intent["description"] = text
+        return self._step("memory.write", intent, set, delta, agent, confidence, notes, base, key)
+
+    def complete(
+        self,
+        text: str,
+        set: Mapping[str, Any] = {},
+        *,
+        delta: Sequence[Mapping[str, Any]] | None = None,
+        agent: str | None = None,
+        confidence: float | None = None,
+        notes: Any = None,
+        base: int | None = None,
+        key: str | None = None,
+        **intent: Any,
+    ) -> Reply:
+        """The end, in the view of the agent."""
+        intent["description"] = text
+        return self._step("goal.complete", intent, set, delta, agent, confidence, notes, base, key)
+
+    def flag(self, kind: str, text: str, *, agent: str | None = None, **intent: Any) -> Reply:
+        """What the agent finds odd."""
+        return self._step("anomaly.flag", {**intent, "kind": kind, "description": text}, {}, None, agent, None, None, None, None)
+
+    def propose(
+        self,
+        type: str = "action.request",
+        *,
+        action: Mapping[str, Any],
+        depends_on: Iterable[str | int | Reply | Decision] = (),
+        effect: Literal["read", "idempotent_write", "effectful"] | None = None,
+        text: str | None = None,
+        agent: str | None = None,
+        confidence: float | None = None,
+        base: int | None = None,
+        key: str | None = None,
+        **intent: Any,
+    ) -> Decision:
+        """Asks to do something. ``depends_on`` names places of the state, or replies: they are linked as evidence."""
+        line: dict[str, Any] = {"type": type, "action": dict(action)}
+        try:
+            places, links = self._rests_on(depends_on)
+        except DendrerError:
+            if self._on_error == "raise":
+                raise
+            places, links = [str(item) for item in depends_on], []
+        if places:
+            intent["depends_on"] = places
+        if text is not None:
+            intent["description"] = text
+        given = {"intent": intent or None, "links": links or None, "effect": effect, "agent": agent}
+        given.update(confidence=confidence, base=base, key=key)
+        line.update((name, value) for name, value in given.items() if value is not None)
+        reply = self.commit(line)
+        denied = _denial(reply)
+        # A step that could not be written was not judged either.
+        allowed = reply.tick is not None and denied is None and reply.what != "refused"
+        return Decision(allowed, denied or reply.reason, reply.tick, reply, line["action"])
+
+    def _rests_on(self, given: Iterable[str | int | Reply | Decision]) -> tuple[list[str], list[Document]]:
+        places: list[str] = []
+        ids: list[str] = []
+        for item in given:
+            reply = item.reply if isinstance(item, Decision) else item
+            if isinstance(reply, Reply):
+                ids.extend([reply.id] if reply.id is not None and reply.tick is not None else [])
+            elif isinstance(reply, str) and reply.startswith("sha256:"):
+                ids.append(reply)
+            else:
+                place = str(reply)
+                places.append(place)
+                wrote = self._opened().last_write(place)
+                ids.extend([wrote] if wrote is not None else [])
+        return places, [{"rel": "evidence", "hash": one} for one in dict.fromkeys(ids)]
+
+    def result(
+        self,
+        decision: Decision | Reply,
+        output: Any = None,
+        *,
+        status: str = "ok",
+        set: Mapping[str, Any] = {},
+        delta: Sequence[Mapping[str, Any]] | None = None,
+        agent: str | None = None,
+        key: str | None = None,
+        **result: Any,
+    ) -> Reply:
+        """The answer to an action, said by the runtime: linked to its request."""
+        line: dict[str, Any] = {"type": "action.result", "result": {**result, "status": status, "output": output}}
+        reply = decision.reply if isinstance(decision, Decision) else decision
+        if isinstance(decision, Decision):
+            action = {name: decision.action[name] for name in ("tool", "call_id") if name in decision.action}
+            if action:
+                line["action"] = action
+        if reply.id is not None and reply.tick is not None:
+            line["links"] = [{"rel": "caused_by", "hash": reply.id}]
+        if set or delta is not None:
+            line["delta"] = _delta(set, delta)
+        if agent is not None:
+            line["agent"] = agent
+        if key is not None:
+            line["key"] = key
+        return self.commit(line)
+
+    def step(self, action: str, name: str, **members: Any) -> Reply:
+        """A step of a witness chain, such as ``run.step("llm_reply", "m", output="hi")``."""
+        own = {member: members.pop(member) for member in ("agent", "key", "base", "delta", "links") if member in members}
+        return self.commit({"step": {**members, "action": action, "name": name}, **own})
+
+    def flush(self) -> int:
+        """Makes everything durable, and returns the newest tick."""
+        return self._opened().flush()
+
+    def close(self) -> None:
+        """Makes everything durable, signs the log and closes the store. Once more it does nothing."""
+        native, self._closed = self._native, True
+        if native is None:
+            return
+        try:
+            if self._lost:
+                self._mark(native)
+        except DendrerError as error:
+            self._warn(f"{self._lost} steps of {self.name} are missing, and the run does not say so: {error}")
+        try:
+            native.close()
+        except DendrerError as error:
+            if self._on_error == "raise":
+                raise
+            self._warn(f"{self.name} could not be closed: {error}")
+
+
+def _denial(reply: Reply) -> Document | None:
+    """Why an action is denied, if a policy or a contract denies it."""
+    document = reply.document or {}
+    for noted in document.get("noted") or ():
+        policy = noted.get("policy") or {}
+        if policy.get("decision") in ("deny", "escalate"):
+            return cast(Document, policy)
+    if document.get("violations"):
+        return {"code": "E0429", "message": "it violates the contract of the run", "violations": document["violations"]}
+    return None
+
+
+def _delta(set: Mapping[str, Any], delta: Sequence[Mapping[str, Any]] | None) -> list[Mapping[str, Any]]:
+    made: list[Mapping[str, Any]] = [{"set": _pointer(place), "value": value} for place, value in set.items()]
+    if delta is not None:
+        made.extend(delta)
+    return made
+
+
+@functools.lru_cache(maxsize=4096)
+def _pointer(place: str) -> str:
+    return _native.pointer(place)
+
+
+def run(
+    name: str,
+    *,
+    store: str | os.PathLike[str] = ".",
+    goal: str | None = None,
+    pack: str | os.PathLike[str] | None = None,
+    stage: int = 1,
+    state: Any = None,
+    author: Literal["agent", "runtime", "user"] = "agent",
+    redact: Literal["default", "carl/1", "none"] | None = None,
+    on_error: Literal["warn", "raise"] = "warn",
+    sync: int = 1,
+    agent: str | None = None,
+    contract: str | os.PathLike[str] | None = None,
+    key: str | os.PathLike[str] | None = None,
+) -> Recording:
+    """Records a run; goes on with it if there is one of that name.
+
+    ``sync`` is how many steps share a sync. ``on_error`` is ``"warn"`` or ``"raise"``. Raises `NotFound` if there is no store.
+
+    >>> import dendrer
+    >>> store = dendrer.init("docs-run-2")
+    >>> with dendrer.run("a", store="docs-run-2", goal="say hello") as run:
+    ...     run.observe("hello")
+    Reply(what='committed', tick=1, id='sha256:...', reason=None, document=None)
+    """
+    if on_error not in ("warn", "raise"):
+        raise UsageError(f"on_error is warn or raise, and not {on_error}")
+    if sync < 1:
+        raise UsageError("a sync is of one step at least")
+    pack = pack if pack is not None else contract
+    place = os.path.abspath(_native.NativeStore(os.fspath(store)).dir or os.fspath(store))
+    args = ["dendrer", "commit", f"--run={name}", f"--store={place}", f"--stage={stage}"]
+    for flag, value in (("goal", goal), ("redact", redact), ("agent", agent)):
+        if value is not None:
+            args.append(f"--{flag}={value}")
+    for flag, path in (("pack", pack), ("key", key)):
+        if path is not None:
+            args.append(f"--{flag}={os.path.abspath(os.fspath(path))}")
+    if author != "agent":
+        args.append(f"--as={author}")
+    return Recording(args, state, sync, on_error, place)
+
+
+def _again(args: list[str], state: Any, sync: int, on_error: str, place: str) -> Recording:
+    return Recording(args, state, sync, on_error, place)
+
+
+def current() -> Recording | None:
+    """The run of this context: that of the ``with`` around it.
+
+    >>> import dendrer
+    >>> dendrer.current() is None
+    True
+    """
+    return _current.get()
+
+
+# -- functions that record themselves -------------------------------------------------------------------------------
+
+
+def _bound(function: Callable[..., Any]) -> Callable[[tuple[Any, ...], dict[str, Any]], dict[str, Any]]:
+    """What makes parameters by name of the arguments of a call."""
+    try:
+        signature = inspect.signature(function)
+    except (TypeError, ValueError):
+        return lambda args, kwargs: {"args": list(args), **kwargs}
+
+    def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+        try:
+            bound = signature.bind(*args, **kwargs)
+        except TypeError:
+            # The call itself says what is wrong.
+            return {"args": list(args), **kwargs}
+        bound.apply_defaults()
+        return {name: value for name, value in bound.arguments.items() if name not in ("self", "cls")}
+
+    return bind
+
+
+def tool(
+    effect: Literal["read", "idempotent_write", "effectful"] = "read", name: str | None = None
+) -> Callable[[F], F]:
+    """Records each call of a function as a request and its result.
+
+    >>> import dendrer
+    >>> @dendrer.tool(effect="read")
+    ... def double(n: int) -> int:
+    ...     return 2 * n
+    >>> double(4)                       # outside of a run nothing is recorded
+    8
+    """
+
+    def decorate(function: F) -> F:
+        known = name if name is not None else function.__name__
+        bind = _bound(function)
+
+        def ask(recording: Recording, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Decision:
+            return recording.propose(action={"tool": known, "params": bind(args, kwargs)}, effect=effect)
+
+        def failed(recording: Recording, decision: Decision, error: BaseException) -> None:
+            recording.result(decision, None, status="error", error=_words(error))
+
+        return cast(F, _around(function, ask, lambda recording, decision, output: recording.result(decision, output), failed))
+
+    return decorate
+
+
+def step(type: str = "plan.update") -> Callable[[F], F]:
+    """Records a call of a function as one transition, with its parameters and what it returned.
+
+    >>> import dendrer
+    >>> @dendrer.step("plan.update")
+    ... def decide(price: float) -> str:
+    ...     return "stay"
+    >>> decide(3.0)
+    'stay'
+    """
+
+    def decorate(function: F) -> F:
+        bind = _bound(function)
+
+        def ask(recording: Recording, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
+            return bind(args, kwargs)
+
+        def made(recording: Recording, params: dict[str, Any], output: Any) -> None:
+            intent = {"description": function.__name__, "params": params, "output": output}
+            recording.commit({"type": type, "intent": intent})
+
+        def failed(recording: Recording, params: dict[str, Any], error: BaseException) -> None:
+            intent = {"description": function.__name__, "params": params, "error": _words(error)}
+            recording.commit({"type": type, "intent": intent})
+
+        return cast(F, _around(function, ask, made, failed))
+
+    return decorate
+
+
+def agent(name: str) -> Callable[[F], F]:
+    """Names the agent of everything that is recorded while a function runs.
+
+    >>> import dendrer
+    >>> @dendrer.agent("researcher")
+    ... def research() -> str:
+    ...     return "found"
+    >>> research()
+    'found'
+    """
+
+    def decorate(function: F) -> F:
+        if inspect.iscoroutinefunction(function):
+
+            @functools.wraps(function)
+            async def later(*args: Any, **kwargs: Any) -> Any:
+                token = _agent.set(name)
+                try:
+                    return await function(*args, **kwargs)
+                finally:
+                    _agent.reset(token)
+
+            return cast(F, later)
+
+        @functools.wraps(function)
+        def now(*args: Any, **kwargs: Any) -> Any:
+            token = _agent.set(name)
+            try:
+                return function(*args, **kwargs)
+            finally:
+                _agent.reset(token)
+
+        return cast(F, now)
+
+    return decorate
+
+
+def _words(error: BaseException) -> dict[str, Any]:
+    """An exception as it is recorded: its class, and its text if it can be had."""
+    try:
+        text = str(error)
+    except Exception:
+        text = ""
+    return {"type": type(error).__name__, "message": text}
+
+
+def _around(
+    function: Callable[..., Any],
+    before: Callable[[Recording, tuple[Any, ...], dict[str, Any]], Any],
+    after: Callable[[Recording, Any, Any], Any],
+    failed: Callable[[Recording, Any, BaseException], Any],
+) -> Callable[..., Any]:
+    """Calls a function between what is recorded before and after it."""
+    if inspect.iscoroutinefunction(function):
+
+        @functools.wraps(function)
+        async def later(*args: Any, **kwargs: Any) -> Any:
+            recording = _current.get()
+            if recording is None:
+                return await function(*args, **kwargs)
+            from dendrer.aio import in_thread
+
+            asked = await in_thread(recording, before, recording, args, kwargs)
+            try:
+                output = await function(*args, **kwargs)
+            except BaseException as error:
+                await in_thread(recording, failed, recording, asked, error)
+                raise
+            await in_thread(recording, after, recording, asked, output)
+            return output
+
+        return later
+
+    @functools.wraps(function)
+    def now(*args: Any, **kwargs: Any) -> Any:
+        recording = _current.get()
+        if recording is None:
+            return function(*args, **kwargs)
+        asked = before(recording, args, kwargs)
+        try:
+            output = function(*args, **kwargs)
+        except BaseException as error:
+            failed(recording, asked, error)
+            raise
+        after(recording, asked, output)
+        return output
+
+    return now
+
+
+# -- processes ------------------------------------------------------------------------------------------------------
+
+_held: list[_native.NativeRecording] = []
+
+
+def _before_fork() -> None:
+    for recording in list(_live):
+        native = recording._native  # pyright: ignore[reportPrivateUsage]
+        if native is not None:
+            native.hold()
+            _held.append(native)
+
+
+def _behind_fork_in_parent() -> None:
+    while _held:
+        _held.pop().release()
+
+
+def _behind_fork_in_child() -> None:
+    while _held:
+        _held.pop().abandon()
+    for recording in list(_live):
+        recording._native = None  # pyright: ignore[reportPrivateUsage]
+        recording._lock = threading.Lock()  # pyright: ignore[reportPrivateUsage]
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(
+        before=_before_fork, after_in_parent=_behind_fork_in_parent, after_in_child=_behind_fork_in_child
+    )
+
+
+@atexit.register
+def _at_exit() -> None:
+    for recording in list(_live):
+        if recording._native is not None and not recording._closed:  # pyright: ignore[reportPrivateUsage]
+            recording.close()

@@ -1,0 +1,382 @@
+"""Reading: stores, runs and transitions."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, overload
+
+from dendrer import _ask, _native
+from dendrer._answers import Bisect, Diff, RunSummary, Verification, Why, Write
+from dendrer._errors import NotFound, UsageError
+
+Document = dict[str, Any]
+
+#: How many transitions are read at once.
+_BATCH = 256
+
+
+@dataclass(frozen=True)
+class Change:
+    """A place of the state, and what stood there before and after a transition; ``None`` where nothing did."""
+
+    path: str
+    before: Any = None
+    after: Any = None
+
+
+@dataclass(frozen=True)
+class Transition:
+    """A transition of a run."""
+
+    tick: int
+    type: str | None
+    agent: str | None
+    ts: str
+    id: str
+    _run: Run = field(repr=False, compare=False)
+    _members: dict[str, Any] = field(repr=False, compare=False)
+
+    @property
+    def intent(self) -> dict[str, Any] | None:
+        """What was meant."""
+        return self._members.get("intent")
+
+    @property
+    def action(self) -> dict[str, Any] | None:
+        """The call of a tool."""
+        return self._members.get("action")
+
+    @property
+    def result(self) -> dict[str, Any] | None:
+        """The answer of a tool."""
+        return self._members.get("result")
+
+    @property
+    def policy(self) -> dict[str, Any] | None:
+        """What was decided."""
+        return self._members.get("policy")
+
+    @property
+    def confidence(self) -> float | None:
+        """How sure the agent was, from 0 to 1."""
+        found = (self.intent or {}).get("confidence")
+        return float(found) if found is not None else None
+
+    @property
+    def state(self) -> Any:
+        """The state after it."""
+        return self._run.state_at(self.tick)
+
+    @property
+    def changes(self) -> tuple[Change, ...]:
+        """What it changed in the state."""
+        found = self.to_dict().get("changes") or ()
+        return tuple(Change(item["path"], item.get("before"), item.get("after")) for item in found)
+
+    def to_dict(self) -> Document:
+        """The document of ``dendrer show``."""
+        return self._run._document(["show", f"{self._run._address}@{self.tick}"])
+
+
+class Run:
+    """A run, as it was when it was opened. ``len``, iteration and slices are over its transitions, which begin at tick 1.
+
+    >>> import dendrer
+    >>> store = dendrer.init("docs-run")
+    >>> with dendrer.run("a", store="docs-run") as run:
+    ...     reply = run.observe("hello", {"n": 1})
+    >>> len(store["a"]), store["a"][1].type
+    (1, 'observation.add')
+    """
+
+    def __init__(self, store: Store, trace: _native.NativeTrace, fork: Document | None = None) -> None:
+        self._store = store
+        self._trace = trace
+        self.fork_document: Document | None = fork
+
+    @property
+    def name(self) -> str:
+        """Its name."""
+        return self._trace.name
+
+    @property
+    def tip(self) -> int:
+        """Its last tick."""
+        return self._trace.tip
+
+    @property
+    def parent(self) -> tuple[str, int] | None:
+        """The run and the tick that it was forked from."""
+        return self._trace.parent
+
+    def __repr__(self) -> str:
+        return f"<Run {self.name!r}, {self.tip} transitions>"
+
+    def __eq__(self, other: object) -> bool:
+        if not isinstance(other, Run):
+            return NotImplemented
+        return (self.name, self.tip, self._tip_id()) == (other.name, other.tip, other._tip_id())
+
+    def __hash__(self) -> int:
+        return hash((self.name, self.tip))
+
+    def _tip_id(self) -> str | None:
+        return self[self.tip].id if self.tip > 0 else None
+
+    @property
+    def _address(self) -> str:
+        return self._store._address_of(self.name)
+
+    def _document(self, args: list[str]) -> Document:
+        return self._store._document(args)
+
+    def __len__(self) -> int:
+        return self.tip
+
+    def __iter__(self) -> Iterator[Transition]:
+        return self._between(1, self.tip)
+
+    def _between(self, begin: int, last: int) -> Iterator[Transition]:
+        while begin <= last:
+            batch = self._trace.transitions(begin, min(_BATCH, last - begin + 1))
+            if not batch:
+                return
+            for members in batch:
+                yield self._transition(members)
+            begin += len(batch)
+
+    def _transition(self, members: dict[str, Any]) -> Transition:
+        return Transition(
+            tick=members["tick"],
+            type=members["type"],
+            agent=members.get("agent_id"),
+            ts=members["ts"],
+            id=members["id"],
+            _run=self,
+            _members=members,
+        )
+
+    @overload
+    def __getitem__(self, place: int) -> Transition: ...
+    @overload
+    def __getitem__(self, place: str) -> Transition: ...
+    @overload
+    def __getitem__(self, place: slice) -> list[Transition]: ...
+    def __getitem__(self, place: int | str | slice) -> Transition | list[Transition]:
+        if isinstance(place, slice):
+            if place.step not in (None, 1):
+                raise UsageError("a slice of a run has no step")
+            begin = 1 if place.start is None else self._tick(place.start)
+            end = self.tip + 1 if place.stop is None else self._tick(place.stop)
+            return list(self._between(max(begin, 1), min(end - 1, self.tip)))
+        if isinstance(place, str):
+            if place != "tip":
+                found = self._document(["show", f"{self._address}@{place}"])
+                return self._transition(self._trace.transition(int(found["tick"])))
+            place = -1
+        tick = self._tick(place)
+        if not 1 <= tick <= self.tip:
+            raise IndexError(f"{self.name} has transitions 1 to {self.tip}, and not {place}")
+        return self._transition(self._trace.transition(tick))
+
+    def _tick(self, place: int) -> int:
+        return place + self.tip + 1 if place < 0 else place
+
+    def state_at(self, tick: int | None = None, *, path: str | None = None, window: str = "after") -> Any:
+        """The state after a tick (or ``before`` it), whole or one place of it. The last tick if none is given.
+
+        Raises `NotFound` if nothing stands at the place.
+        """
+        if window not in ("after", "before"):
+            raise UsageError(f"a window is after or before, and not {window}")
+        at = self.tip if tick is None else self._tick(tick)
+        if window == "before":
+            at -= 1
+        if not 0 <= at <= self.tip:
+            raise NotFound(f"{self.name} has states after ticks 0 to {self.tip}, and not {at}", {"code": "E0102"})
+        value, there = self._trace.state(at, path)
+        if not there:
+            raise NotFound(f"nothing stands at {path} after tick {at} of {self.name}", {"code": "E0104"})
+        return value
+
+    def log(
+        self,
+        *,
+        type: str | tuple[str, ...] | None = None,
+        agent: str | tuple[str, ...] | None = None,
+        path: str | None = None,
+        from_: int | None = None,
+        to: int | None = None,
+    ) -> Iterator[Transition]:
+        """The transitions of some types, of some agents, or that wrote at a place, in their order."""
+        if type is None and agent is None and path is None:
+            yield from self._between(max(from_ or 1, 1), self.tip if to is None else min(to, self.tip))
+            return
+        given = {"type": type, "agent": agent, "path": path, "from_": from_, "to": self.tip if to is None else to, "limit": 0}
+        for item in self._document(["log", self._address, *_ask.flags(given)])["items"]:
+            yield self._transition(self._trace.transition(int(item["tick"])))
+
+    def bisect(self, predicate: str | None = None, *, holds: str | list[str] | None = None, **flags: Any) -> Bisect:
+        """Finds the first tick at which something is violated. Keywords are the flags of ``dendrer bisect``."""
+        given = {"predicate": predicate, "holds": holds, **flags}
+        if "to" not in flags:
+            given["to"] = self.tip
+        return Bisect(self._document(["bisect", self._address, *_ask.flags(given)]))
+
+    def diff(
+        self,
+        other: str | Run,
+        *,
+        ignore: tuple[str, ...] | list[str] = (),
+        align: str = "tick",
+        **flags: Any,
+    ) -> Diff:
+        """Compares it with another run by meaning. Keywords are the flags of ``dendrer diff``."""
+        address = other._address if isinstance(other, Run) else other
+        if isinstance(other, Run) and other._store._place != self._store._place:
+            raise UsageError("the two runs are in different stores; export one of them as a bundle")
+        given = {"ignore": list(ignore), "align": align, **flags}
+        return Diff(self._document(["diff", self._address, address, *_ask.flags(given)]))
+
+    def backtrack(self, path: str, **flags: Any) -> list[Write]:
+        """Every write of a place in the state, newest first. Keywords are the flags of ``dendrer backtrack``."""
+        given = {"limit": 0, "to": self.tip, **flags}
+        return [Write(item) for item in self._document(["backtrack", self._address, path, *_ask.flags(given)])["items"]]
+
+    def why(self, tick: int, path: str, **flags: Any) -> Why:
+        """The last write of a place at a tick, what it rests on, and what that rests on."""
+        return Why(self._document(["why", f"{self._address}@{self._tick(tick)}", path, *_ask.flags(flags)]))
+
+    def verify(self, *, replay: bool = False, tip: str | None = None, **flags: Any) -> Verification:
+        """Checks that the record is what was committed. A bad record raises nothing: that is the answer."""
+        given = {"replay": replay, "tip": tip, **flags}
+        return Verification(self._document(["verify", self._address, *_ask.flags(given)]))
+
+    def fork(self, tick: int, *, name: str | None = None, reason: str | None = None, **flags: Any) -> Run:
+        """Goes on from a tick as a new run; ``.fork_document`` says how it began.
+
+        Keywords are the flags of ``dendrer fork``; ``set``, ``policy`` and ``tool_output`` take mappings.
+        """
+        given: dict[str, Any] = {"as": name, "reason": reason}
+        with _ask.files() as write:
+            for flag, value in flags.items():
+                given[flag] = _ask.pairs(flag, value, write) if isinstance(value, dict) else value
+            made = self._document(["fork", f"{self._address}@{self._tick(tick)}", *_ask.flags(given)])
+        run = self._store[str(made["run"])]
+        run.fork_document = made
+        return run
+
+    @overload
+    def export(self, path: None = None, *, format: str = "bundle", withhold: tuple[str, ...] = ()) -> bytes: ...
+    @overload
+    def export(
+        self, path: str | os.PathLike[str], *, format: str = "bundle", withhold: tuple[str, ...] = ()
+    ) -> Path: ...
+    def export(
+        self,
+        path: str | os.PathLike[str] | None = None,
+        *,
+        format: str = "bundle",
+        withhold: tuple[str, ...] = (),
+        **flags: Any,
+    ) -> bytes | Path:
+        """Hands the run over: as bytes, or into a file whose path is returned."""
+        given = {"format": format, "withhold": withhold, **flags}
+        args = ["export", self._address, *_ask.flags(given), *self._store._where]
+        if path is None:
+            return _ask.run(args)
+        _ask.run([*args, f"--output={os.fspath(path)}"])
+        return Path(path)
+
+    def commitments(self, at: int | None = None, **flags: Any) -> Document:
+        """What the agent is bound to, as the document of ``dendrer commitments``."""
+        address = self._address if at is None else f"{self._address}@{self._tick(at)}"
+        return self._document(["commitments", address, *_ask.flags(flags)])
+
+
+class Store:
+    """A store, or a bundle, that is read.
+
+    >>> import dendrer
+    >>> store = dendrer.init("docs-store")
+    >>> store.names(), "a" in store
+    ([], False)
+    """
+
+    def __init__(self, native: _native.NativeStore, place: str, key: str | None) -> None:
+        self._native = native
+        self._place = place
+        self._key = key
+
+    def __repr__(self) -> str:
+        return f"<Store {self._place!r}>"
+
+    @property
+    def path(self) -> Path:
+        """The directory of the store, or the file of the bundle."""
+        return Path(self._place)
+
+    @property
+    def _where(self) -> list[str]:
+        where = [f"--store={self._place}"] if self._native.dir is not None else []
+        return [*where, f"--key={self._key}"] if self._key is not None else where
+
+    def _address_of(self, name: str) -> str:
+        return name if self._native.dir is not None else f"{self._place}#{name}"
+
+    def _document(self, args: list[str]) -> Document:
+        return _ask.document([*args, *self._where])
+
+    def names(self) -> list[str]:
+        """The names of its runs, in the order in which they began."""
+        return self._native.names()
+
+    def runs(self, *, where: str | None = None, **flags: Any) -> list[RunSummary]:
+        """Its runs, newest first. Keywords are the flags of ``dendrer runs``."""
+        file = [] if self._native.dir is not None else [self._place]
+        args = ["runs", *file, *_ask.flags({"where": where, **flags})]
+        return [RunSummary(item) for item in self._document(args)["items"]]
+
+    def __contains__(self, name: object) -> bool:
+        return isinstance(name, str) and name in self.names()
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self.names())
+
+    def __len__(self) -> int:
+        return len(self.names())
+
+    def __getitem__(self, name: str) -> Run:
+        return Run(self, self._native.run(self._address_of(name)))
+
+    def ask(self, verb: str, *args: str, **flags: Any) -> Document:
+        """Asks any verb of the command, and returns its document: ``store.ask("heatmap", "run-1")``."""
+        return self._document([*verb.split(), *args, *_ask.flags(flags)])
+
+
+def init(path: str | os.PathLike[str] = ".", **flags: Any) -> Store:
+    """Makes a store in a directory, with a new key, and opens it. Keywords are the flags of ``dendrer init``.
+
+    >>> import dendrer
+    >>> dendrer.init("docs-init").names()
+    []
+    """
+    _ask.document(["init", os.fspath(path), *_ask.flags(flags)])
+    return open(path, key=flags.get("key"))
+
+
+def open(path: str | os.PathLike[str] = ".", *, key: str | os.PathLike[str] | None = None) -> Store:
+    """Opens a store, or a bundle, for reading.
+
+    >>> import dendrer
+    >>> store = dendrer.init("docs-open")
+    >>> dendrer.open("docs-open").names()
+    []
+    """
+    named = os.fspath(key) if key is not None else None
+    native = _native.NativeStore(os.fspath(path), named)
+    place = native.dir if native.dir is not None else os.fspath(path)
+    return Store(native, os.path.abspath(place), named)

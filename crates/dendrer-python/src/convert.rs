@@ -1,0 +1,368 @@
+//! Values of Python and values of the record.
+//!
+//! What is no JSON has the tagged form of the format: floats that are no numbers, bytes, text with lone surrogates. Names that begin
+//! with `$` are the caller's own. What has no form is refused with its place, or becomes a gap where the recorded program must
+//! not notice.
+//!
+//! Rule: no object of the caller is asked for its `repr`, and no error of one is dropped; test `hostile_values`.
+
+use dendrer_object::number::Number;
+use dendrer_object::value::{Array, Object};
+use dendrer_object::{Value, tag};
+use pyo3::exceptions::{PyRecursionError, PyValueError};
+use pyo3::prelude::*;
+use pyo3::sync::PyOnceLock;
+use pyo3::types::{
+    PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple, PyType,
+};
+
+/// The deepest nesting that a record takes, with the line around the value.
+const DEPTH_MAX: usize = 124;
+
+/// The longest value in canonical form, in bytes.
+const SIZE_MAX: usize = 64 << 20;
+
+/// Why a value is not recordable.
+#[derive(Debug, Clone)]
+pub(crate) struct NotRecordable {
+    /// The place, as a JSON pointer below the value.
+    pub(crate) path: String,
+    /// A word for it, as a gap has it.
+    pub(crate) reason: &'static str,
+    /// What was found there.
+    pub(crate) what: String,
+}
+
+/// Reads values of Python.
+#[derive(Debug)]
+pub(crate) struct Reader {
+    /// Whether what has no form becomes a gap.
+    keeps_gaps: bool,
+    path: Vec<Step>,
+    /// The containers around the value that is read.
+    around: Vec<usize>,
+    size: usize,
+    /// The gaps that were kept.
+    pub(crate) gaps: Vec<NotRecordable>,
+}
+
+#[derive(Debug)]
+enum Step {
+    Name(String),
+    Index(usize),
+}
+
+/// Either an answer of Python, or what is not recordable.
+pub(crate) enum Fault {
+    Value(NotRecordable),
+    /// An error that is not about the value, such as an interrupt.
+    Python(PyErr),
+}
+
+type Read<T> = Result<T, Fault>;
+
+static DATETIME: PyOnceLock<Py<PyType>> = PyOnceLock::new();
+
+impl Reader {
+    pub(crate) fn new(keeps_gaps: bool) -> Reader {
+        Reader { keeps_gaps, path: Vec::new(), around: Vec::new(), size: 0, gaps: Vec::new() }
+    }
+
+    /// Reads a value. One that has no form is an error, or a gap.
+    pub(crate) fn read(&mut self, value: &Bound<'_, PyAny>) -> Read<Value> {
+        match self.read_any(value) {
+            Err(Fault::Value(fault)) if self.keeps_gaps => {
+                let gap = tag::gap(fault.reason, &fault.path);
+                self.gaps.push(fault);
+                Ok(gap)
+            }
+            read => read,
+        }
+    }
+
+    fn fault<T>(&self, reason: &'static str, what: impl Into<String>) -> Read<T> {
+        let mut path = String::new();
+        for step in &self.path {
+            path.push('/');
+            match step {
+                Step::Name(name) => path.push_str(&name.replace('~', "~0").replace('/', "~1")),
+                Step::Index(index) => path.push_str(&index.to_string()),
+            }
+        }
+        Err(Fault::Value(NotRecordable { path, reason, what: what.into() }))
+    }
+
+    fn grow(&mut self, bytes: usize) -> Read<()> {
+        self.size += bytes;
+        if self.size > SIZE_MAX {
+            // What follows in this line would only be refused, too.
+            self.size -= bytes;
+            return self.fault("value_too_large", "more than 64 MiB");
+        }
+        Ok(())
+    }
+
+    fn read_any(&mut self, value: &Bound<'_, PyAny>) -> Read<Value> {
+        if let Ok(text) = value.cast::<PyString>() {
+            return self.text(text);
+        }
+        if value.is_none() {
+            self.grow(4)?;
+            return Ok(Value::Null);
+        }
+        if let Ok(flag) = value.cast::<PyBool>() {
+            self.grow(5)?;
+            return Ok(Value::Bool(flag.is_true()));
+        }
+        if let Ok(number) = value.cast::<PyFloat>() {
+            self.grow(8)?;
+            return Ok(tag::float(number.value()));
+        }
+        if let Ok(number) = value.cast::<PyInt>() {
+            return self.int(number);
+        }
+        if let Ok(members) = value.cast::<PyDict>() {
+            return self.within(value, |reader| reader.dict(members));
+        }
+        if let Ok(items) = value.cast::<PyList>() {
+            // Copied first: what an item's own methods do cannot change what is read.
+            let items: Vec<_> = items.iter().collect();
+            return self.within(value, |reader| reader.items(&items));
+        }
+        if let Ok(items) = value.cast::<PyTuple>() {
+            let items: Vec<_> = items.iter().collect();
+            return self.within(value, |reader| reader.items(&items));
+        }
+        if let Ok(bytes) = value.cast::<PyBytes>() {
+            let bytes = bytes.as_bytes();
+            self.grow(bytes.len() * 4 / 3 + 12)?;
+            return Ok(tag::bytes(bytes));
+        }
+        if value.is_instance_of::<PyByteArray>() || value.is_instance_of::<PyMemoryView>() {
+            return self.buffer(value);
+        }
+        self.other(value)
+    }
+
+    fn text(&mut self, text: &Bound<'_, PyString>) -> Read<Value> {
+        if let Ok(text) = text.to_str() {
+            self.grow(text.len() + 2)?;
+            return Ok(Value::from(text));
+        }
+        let units = text
+            .call_method1("encode", ("utf-16-le", "surrogatepass"))
+            .and_then(|bytes| bytes.extract::<Vec<u8>>())
+            .map_err(Fault::Python)?;
+        self.grow(units.len() * 2)?;
+        let units: Vec<u16> =
+            units.chunks_exact(2).map(|pair| u16::from_le_bytes([pair[0], pair[1]])).collect();
+        Ok(tag::wtf8(&units))
+    }
+
+    fn int(&mut self, number: &Bound<'_, PyInt>) -> Read<Value> {
+        self.grow(8)?;
+        if let Ok(small) = number.extract::<i64>() {
+            return Ok(Value::Number(Number::from_i64(small)));
+        }
+        // Python writes no more than 4,300 digits in decimal: of a larger one the digits would take seconds.
+        let bits: usize =
+            number.call_method0("bit_length").and_then(|bits| bits.extract()).map_err(Fault::Python)?;
+        self.grow(bits / 3)?;
+        // The class may have a `__str__` of its own.
+        let exact = number.py().get_type::<PyInt>().call_method1("__repr__", (number,));
+        match exact.and_then(|text| text.extract::<String>()) {
+            Ok(digits) => match Number::parse(&digits) {
+                Ok(number) => Ok(Value::Number(number)),
+                Err(_) => self.fault("value_not_recordable", "an int that has no digits"),
+            },
+            Err(error) if error.is_instance_of::<PyValueError>(number.py()) => {
+                self.fault("value_too_large", "an int of more than 4,300 digits")
+            }
+            Err(error) => Err(Fault::Python(error)),
+        }
+    }
+
+    fn within(
+        &mut self,
+        value: &Bound<'_, PyAny>,
+        read: impl FnOnce(&mut Reader) -> Read<Value>,
+    ) -> Read<Value> {
+        let place = value.as_ptr() as usize;
+        if self.around.contains(&place) {
+            return self.fault("cycle", "an object that holds itself");
+        }
+        if self.around.len() == DEPTH_MAX {
+            return self.fault("value_too_deep", "more than 124 levels");
+        }
+        self.grow(2)?;
+        self.around.push(place);
+        let read = read(self);
+        self.around.pop();
+        read
+    }
+
+    fn dict(&mut self, members: &Bound<'_, PyDict>) -> Read<Value> {
+        let members: Vec<_> = members.iter().collect();
+        let mut object = Object::default();
+        for (name, value) in &members {
+            let Ok(name) = name.cast::<PyString>() else {
+                let what = format!("a key of type {}", type_of(name));
+                return self.fault("key_not_text", what);
+            };
+            let Ok(name) = name.to_str() else {
+                return self.fault("key_not_text", "a key with a lone surrogate");
+            };
+            self.grow(name.len() + 4)?;
+            self.path.push(Step::Name(name.to_owned()));
+            let value = self.read(value);
+            self.path.pop();
+            object.set(&tag::stored_name(name), value?);
+        }
+        Ok(Value::Object(object))
+    }
+
+    fn items(&mut self, items: &[Bound<'_, PyAny>]) -> Read<Value> {
+        let mut values = Vec::with_capacity(items.len());
+        for (index, item) in items.iter().enumerate() {
+            self.grow(1)?;
+            self.path.push(Step::Index(index));
+            let value = self.read(item);
+            self.path.pop();
+            values.push(value?);
+        }
+        Ok(Value::Array(Array::from(values)))
+    }
+
+    fn buffer(&mut self, value: &Bound<'_, PyAny>) -> Read<Value> {
+        let bytes = value.py().get_type::<PyBytes>().call1((value,));
+        match bytes.and_then(|bytes| bytes.extract::<Vec<u8>>()) {
+            Ok(bytes) => {
+                self.grow(bytes.len() * 4 / 3 + 12)?;
+                Ok(tag::bytes(&bytes))
+            }
+            Err(error) => self.raised(value, error),
+        }
+    }
+
+    /// A dataclass, a model of pydantic or a time; nothing else has a form.
+    fn other(&mut self, value: &Bound<'_, PyAny>) -> Read<Value> {
+        let py = value.py();
+        let class = value.get_type();
+        if let Some(fields) = class.getattr_opt("__dataclass_fields__").ok().flatten()
+            && let Ok(fields) = fields.cast::<PyDict>()
+            && !value.is_instance_of::<PyType>()
+        {
+            let names: Vec<_> = fields.keys().iter().collect();
+            return self.within(value, |reader| reader.fields(value, &names));
+        }
+        if class.hasattr("model_dump").unwrap_or(false) && class.hasattr("model_fields").unwrap_or(false) {
+            let keywords = PyDict::new(py);
+            let dumped = keywords
+                .set_item("mode", "json")
+                .and_then(|()| value.call_method("model_dump", (), Some(&keywords)));
+            return match dumped {
+                Ok(dumped) => self.within(value, |reader| reader.read_any(&dumped)),
+                Err(error) => self.raised(value, error),
+            };
+        }
+        let datetime = DATETIME.import(py, "datetime", "datetime").map_err(Fault::Python)?;
+        if value.is_instance(datetime).unwrap_or(false) {
+            return match value.call_method0("isoformat").and_then(|text| text.extract::<String>()) {
+                Ok(text) => {
+                    self.grow(text.len() + 2)?;
+                    Ok(Value::from(text.replace("+00:00", "Z")))
+                }
+                Err(error) => self.raised(value, error),
+            };
+        }
+        self.fault("value_not_recordable", format!("an object of type {}", type_of(value)))
+    }
+
+    fn fields(&mut self, value: &Bound<'_, PyAny>, names: &[Bound<'_, PyAny>]) -> Read<Value> {
+        let mut object = Object::default();
+        for name in names {
+            let Ok(name) = name.extract::<String>() else {
+                return self.fault("key_not_text", "a field whose name is no text");
+            };
+            self.grow(name.len() + 4)?;
+            self.path.push(Step::Name(name.clone()));
+            let member = match value.getattr(&*name) {
+                Ok(member) => self.read(&member),
+                Err(error) => self.raised(value, error),
+            };
+            self.path.pop();
+            object.set(&tag::stored_name(&name), member?);
+        }
+        Ok(Value::Object(object))
+    }
+
+    /// An object whose own method failed. Interrupts and exits are passed on.
+    fn raised<T>(&self, value: &Bound<'_, PyAny>, error: PyErr) -> Read<T> {
+        let py = value.py();
+        if !error.is_instance_of::<pyo3::exceptions::PyException>(py) {
+            return Err(Fault::Python(error));
+        }
+        let raised = error.get_type(py).name().map_or_else(|_| "an error".into(), |name| name.to_string());
+        let word = if error.is_instance_of::<PyRecursionError>(py) {
+            "value_too_deep"
+        } else {
+            "value_not_recordable"
+        };
+        self.fault(word, format!("an object of type {} that raised {raised}", type_of(value)))
+    }
+}
+
+/// The name of the class of a value, which no class can make fail.
+fn type_of(value: &Bound<'_, PyAny>) -> String {
+    value.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string())
+}
+
+/// Turns a value of the record into one of Python. Tagged forms of floats, bytes and text become those; any other tagged form stays as
+/// it is.
+pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'py, PyAny>> {
+    Ok(match value {
+        Value::Null => py.None().into_bound(py),
+        Value::Bool(flag) => PyBool::new(py, *flag).to_owned().into_any(),
+        Value::String(text) => PyString::new(py, text).into_any(),
+        Value::Number(number) => match (number.as_i64(), number.as_f64()) {
+            (Some(number), _) => number.into_pyobject(py)?.into_any(),
+            (None, Some(number)) => PyFloat::new(py, number).into_any(),
+            (None, None) => py.get_type::<PyInt>().call1((number.to_string(),))?,
+        },
+        Value::Array(items) => {
+            let list = PyList::empty(py);
+            for item in items.iter() {
+                list.append(to_python(py, item)?)?;
+            }
+            list.into_any()
+        }
+        Value::Object(members) => {
+            if members.len() == 1
+                && let Some(decoded) = decoded(py, value)?
+            {
+                return Ok(decoded);
+            }
+            let dict = PyDict::new(py);
+            for (name, member) in members.iter() {
+                let name = name.strip_prefix('$').filter(|rest| rest.starts_with('$')).unwrap_or(name);
+                dict.set_item(name, to_python(py, member)?)?;
+            }
+            dict.into_any()
+        }
+    })
+}
+
+fn decoded<'py>(py: Python<'py>, value: &Value) -> PyResult<Option<Bound<'py, PyAny>>> {
+    if let Some(number) = tag::as_float(value) {
+        return Ok(Some(PyFloat::new(py, number).into_any()));
+    }
+    if let Some(bytes) = tag::as_bytes(value) {
+        return Ok(Some(PyBytes::new(py, &bytes).into_any()));
+    }
+    if let Some(units) = tag::as_wtf8(value) {
+        let bytes: Vec<u8> = units.iter().flat_map(|unit| unit.to_le_bytes()).collect();
+        let bytes = PyBytes::new(py, &bytes);
+        return Ok(Some(bytes.call_method1("decode", ("utf-16-le", "surrogatepass"))?));
+    }
+    Ok(None)
+}

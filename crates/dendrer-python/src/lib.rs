@@ -1,0 +1,48 @@
+//! The compiled part of the Python package. What is recorded goes through `Repo`, and every document comes from `view`; no rule is
+//! made here.
+
+mod convert;
+mod problem;
+mod reading;
+mod recording;
+
+use std::ffi::OsString;
+
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+
+/// As in the program.
+#[global_allocator]
+static ALLOCATOR: mimalloc::MiMalloc = mimalloc::MiMalloc;
+
+/// Runs the program, and returns its exit code.
+#[pyfunction]
+fn program(py: Python<'_>, args: Vec<OsString>) -> u8 {
+    py.detach(|| dendrer_cli::program(&args))
+}
+
+/// Runs one verb, and returns its exit code, what it would have printed, and its problem as a document and as text.
+#[pyfunction]
+fn ask<'py>(py: Python<'py>, args: Vec<String>) -> (u8, Bound<'py, PyBytes>, Option<(String, String)>) {
+    let asked = py.detach(|| dendrer_cli::ask(&args));
+    let problem =
+        asked.problem.map(|problem| (dendrer_view::quote::json(&problem), asked.problem_lines.join("\n")));
+    (asked.exit, PyBytes::new(py, &asked.answer), problem)
+}
+
+/// Turns a path of the state, as people write it, into a JSON pointer.
+#[pyfunction]
+fn pointer(py: Python<'_>, path: &str) -> PyResult<String> {
+    let place = dendrer::address::state_path(path).map_err(|error| problem::of(py, error))?;
+    Ok(place.as_str().to_owned())
+}
+
+#[pymodule]
+mod _native {
+    #[pymodule_export]
+    use super::reading::{NativeStore, NativeTrace};
+    #[pymodule_export]
+    use super::recording::{NativeRecording, NativeReply};
+    #[pymodule_export]
+    use super::{ask, pointer, program};
+}

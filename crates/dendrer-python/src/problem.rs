@@ -1,0 +1,29 @@
+//! Problems as the exceptions of the package.
+
+use dendrer_view::problem::Problem;
+use dendrer_view::quote;
+use pyo3::prelude::*;
+
+use crate::convert::NotRecordable;
+
+/// Makes the exception of a document `dendrer.error/1` and its lines for people.
+pub(crate) fn exception(py: Python<'_>, document: &str, lines: &[String]) -> PyErr {
+    let made = py
+        .import("dendrer._errors")
+        .and_then(|module| module.call_method1("of", (document, lines.join("\n"))));
+    made.map_or_else(|error| error, PyErr::from_value)
+}
+
+/// Makes the exception of a problem.
+pub(crate) fn of(py: Python<'_>, problem: impl Into<Problem>) -> PyErr {
+    let problem = problem.into();
+    exception(py, &quote::json(&problem.to_json()), &problem.lines(&|text| text.to_owned()))
+}
+
+/// Makes the exception of a value that is not recordable.
+pub(crate) fn not_recordable(py: Python<'_>, fault: &NotRecordable) -> PyErr {
+    let made = py
+        .import("dendrer._errors")
+        .and_then(|module| module.call_method1("not_recordable", (&fault.path, fault.reason, &fault.what)));
+    made.map_or_else(|error| error, PyErr::from_value)
+}

@@ -1,0 +1,210 @@
+//! Reading: stores, bundles and runs.
+
+use std::fs::File;
+use std::io::BufReader;
+use std::path::PathBuf;
+use std::sync::Arc;
+
+use dendrer::Trace;
+use dendrer::address::{Address, state_path};
+use dendrer::bundle::{self, Opened};
+use dendrer::repo::{Mode, Repo, locate};
+use dendrer::store::Store;
+use dendrer::store::embedded::Options;
+use dendrer_object::record::Record;
+use dendrer_object::{Code, Value};
+use dendrer_view::problem::Problem;
+use pyo3::prelude::*;
+use pyo3::types::PyDict;
+
+use crate::convert::to_python;
+use crate::problem;
+
+/// A store or a bundle that is read.
+#[pyclass(frozen, module = "dendrer._native")]
+pub(crate) struct NativeStore(Source);
+
+enum Source {
+    Store(Repo),
+    Bundle(Box<Opened>),
+}
+
+/// A run as it was when it was opened.
+#[pyclass(frozen, module = "dendrer._native")]
+pub(crate) struct NativeTrace(Trace);
+
+#[pymethods]
+impl NativeStore {
+    /// Opens a store by its directory, or by one below it, or a bundle.
+    #[new]
+    #[pyo3(signature = (path, key=None))]
+    fn new(py: Python<'_>, path: PathBuf, key: Option<String>) -> PyResult<Self> {
+        let opened = py.detach(|| {
+            if path.is_file() {
+                let shown = path.display().to_string();
+                let file = File::open(&path)
+                    .map_err(|error| Problem::new(Code::E0801, format!("cannot read {shown}: {error}")))?;
+                return Ok(Source::Bundle(Box::new(bundle::open(path, BufReader::new(file))?)));
+            }
+            let dir = place(&path)?;
+            let repo =
+                Repo::open_with(&dir, dendrer_cli::trust(key.as_deref()), Options::read(), Mode::Read)?;
+            Ok::<_, Problem>(Source::Store(repo))
+        });
+        Ok(NativeStore(opened.map_err(|error| problem::of(py, error))?))
+    }
+
+    /// The directory of the store; `None` of a bundle.
+    #[getter]
+    fn dir(&self) -> Option<PathBuf> {
+        match &self.0 {
+            Source::Store(repo) => repo.dir().map(PathBuf::from),
+            Source::Bundle(_) => None,
+        }
+    }
+
+    /// What is wrong with the store as a whole, as code and text.
+    fn warnings(&self) -> Vec<(String, String)> {
+        match &self.0 {
+            Source::Store(repo) => {
+                let warnings = repo.warnings().iter();
+                warnings.map(|warning| (warning.code().to_string(), format!("{warning:?}"))).collect()
+            }
+            Source::Bundle(opened) => {
+                let findings = dendrer::verify::opening(opened).into_iter();
+                findings.map(|finding| (finding.code.to_string(), finding.message)).collect()
+            }
+        }
+    }
+
+    /// The names of all runs, in the order in which they began.
+    fn names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
+        let names = py.detach(|| {
+            let runs = dendrer::trace::all_runs(&*self.reader()?)?;
+            Ok::<_, Problem>(runs.into_iter().map(|run| run.name.to_string()).collect())
+        });
+        names.map_err(|error| problem::of(py, error))
+    }
+
+    /// Opens a run as it is now.
+    fn run(&self, py: Python<'_>, name: &str) -> PyResult<NativeTrace> {
+        let trace = py.detach(|| {
+            let address = Address::parse(name)?;
+            let reader = self.reader()?;
+            let address = address.resolve(&reader)?;
+            let named: &[_] = match &self.0 {
+                Source::Store(_) => &[],
+                Source::Bundle(opened) => &opened.runs,
+            };
+            Ok::<_, Problem>(address.trace_in(&reader, named)?)
+        });
+        trace.map(NativeTrace).map_err(|error| problem::of(py, error))
+    }
+}
+
+impl NativeStore {
+    fn reader(&self) -> Result<Arc<dyn Store>, Problem> {
+        match &self.0 {
+            Source::Store(repo) => Ok(repo.reader()?),
+            Source::Bundle(opened) => Ok(Arc::clone(&opened.store)),
+        }
+    }
+}
+
+/// Finds the store of a path: the directory itself, or the nearest one above it.
+pub(crate) fn place(path: &std::path::Path) -> Result<PathBuf, Problem> {
+    let text = path.to_str().unwrap_or_default();
+    let named = if text.is_empty() || text == "." { Err(()) } else { Ok(locate::named(text)?) };
+    match named {
+        Ok(dir) => Ok(dir),
+        Err(()) => {
+            let here = std::env::current_dir().map_err(|error| {
+                Problem::new(Code::E0801, format!("there is no current directory: {error}"))
+            })?;
+            Ok(Repo::find(&here)?)
+        }
+    }
+}
+
+#[pymethods]
+impl NativeTrace {
+    /// The name of the run.
+    #[getter]
+    fn name(&self) -> String {
+        self.0.name().to_string()
+    }
+
+    /// The last tick.
+    #[getter]
+    fn tip(&self) -> u64 {
+        self.0.tip()
+    }
+
+    /// The parent and the tick of the fork; `None` of a run that was not forked.
+    #[getter]
+    fn parent(&self) -> Option<(String, u64)> {
+        let lineage = self.0.lineage();
+        let (name, tick) = lineage.len().checked_sub(2).and_then(|at| lineage.get(at))?;
+        Some((name.to_string(), *tick))
+    }
+
+    /// A transition as plain values.
+    fn transition<'py>(&self, py: Python<'py>, tick: u64) -> PyResult<Bound<'py, PyDict>> {
+        let record = py.detach(|| self.0.record(tick)).map_err(|error| problem::of(py, error))?;
+        plain(py, &record)
+    }
+
+    /// Transitions from a tick on, at most so many.
+    fn transitions<'py>(
+        &self,
+        py: Python<'py>,
+        from: u64,
+        count: usize,
+    ) -> PyResult<Vec<Bound<'py, PyDict>>> {
+        let mut records = Vec::new();
+        let read = py.detach(|| {
+            let to = self.0.tip().min(from.saturating_add(count as u64).saturating_sub(1));
+            self.0.for_each(from, to, &mut |_, record| {
+                records.push(record.clone());
+                std::ops::ControlFlow::Continue(())
+            })
+        });
+        read.map_err(|error| problem::of(py, error))?;
+        records.iter().map(|record| plain(py, record)).collect()
+    }
+
+    /// The state after a tick, or one place of it. The second value says whether the place is there.
+    fn state<'py>(
+        &self,
+        py: Python<'py>,
+        tick: u64,
+        path: Option<&str>,
+    ) -> PyResult<(Bound<'py, PyAny>, bool)> {
+        let found = py.detach(|| {
+            let state = self.0.state(tick)?;
+            let Some(path) = path else { return Ok(Some(state)) };
+            let place = state_path(path)?;
+            Ok::<_, Problem>(place.get(&state).cloned())
+        });
+        match found.map_err(|error| problem::of(py, error))? {
+            Some(value) => Ok((to_python(py, &value)?, true)),
+            None => Ok((py.None().into_bound(py), false)),
+        }
+    }
+}
+
+fn plain<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'py, PyDict>> {
+    let header = record.header();
+    let dict = PyDict::new(py);
+    dict.set_item("tick", header.tick)?;
+    dict.set_item("type", header.type_name.as_ref().map(ToString::to_string))?;
+    dict.set_item("ts", header.ts.to_string())?;
+    dict.set_item("id", record.id().to_string())?;
+    let content = record.content();
+    if let Value::Object(members) = &content {
+        for (name, member) in members.iter() {
+            dict.set_item(&**name, to_python(py, member)?)?;
+        }
+    }
+    Ok(dict)
+}

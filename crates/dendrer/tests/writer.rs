@@ -1,0 +1,89 @@
+//! A program that records itself, line by line.
+
+use dendrer::lines::{LineOptions, Reply, TurnedLine};
+use dendrer::recorder::{Fixed, Recorder};
+use dendrer::writer::LineWriter;
+use dendrer_kernel::step::{Anomaly, Start};
+use dendrer_object::{Value, json};
+use dendrer_store::prelude::*;
+use dendrer_store::{Embedded, Options, Shared};
+use dendrer_testkit::{info, run_name};
+
+fn line(text: &str) -> Value {
+    json::parse_door(text.as_bytes()).expect("a line is JSON")
+}
+
+fn place() -> (tempfile::TempDir, Shared) {
+    let dir = tempfile::tempdir().expect("a directory");
+    let store = Embedded::create(dir.path(), info(1), Options::write()).expect("a store");
+    (dir, Shared::new(Box::new(store)))
+}
+
+fn writer(store: &Shared, sync_every: u64) -> LineWriter {
+    let surroundings = || Box::new(Fixed::new(&format!("writer {sync_every}"), 1_700_000_000_000, 1000));
+    let recorder = match store.run(&run_name("r")).expect("the log is read") {
+        Some(_) => Recorder::resume(store, &run_name("r"), surroundings()),
+        None => Recorder::begin(store, &Start::new(run_name("r")), surroundings()),
+    };
+    let recorder = recorder.expect("a recorder");
+    LineWriter::new(recorder, LineOptions::default(), sync_every).expect("the run begins")
+}
+
+fn tick(reply: &Reply) -> Option<u64> {
+    match reply {
+        Reply::Committed { record, .. } | Reply::Repeated { record, .. } => record.header().tick,
+        _ => None,
+    }
+}
+
+/// Another handle sees the line before it is synced: a kill of the process takes nothing that was answered.
+#[test]
+fn what_was_answered_is_read_by_another_handle() {
+    let (dir, store) = place();
+    let mut writer = writer(&store, 100);
+    for number in 1..=250 {
+        let reply = writer.take(&line(r#"{"type":"plan.update"}"#)).expect("the line is taken");
+        assert_eq!(tick(&reply), Some(number));
+        if number % 50 == 3 {
+            let other = Embedded::open(dir.path(), Options::read()).expect("the store opens");
+            let found = other.run(&run_name("r")).expect("the log is read").expect("the run is there");
+            assert_eq!(found.head.tick, Some(number));
+        }
+    }
+    assert_eq!(writer.flush().expect("the log is synced"), 250);
+}
+
+/// Two writers of one run take turns without a base: neither is stale, and no tick is given twice.
+#[test]
+fn a_line_without_a_base_is_judged_again_where_another_writer_moved_the_run_on() {
+    let (dir, store) = place();
+    let mut first = writer(&store, 1);
+    let other = Shared::new(Box::new(Embedded::open(dir.path(), Options::write()).expect("a store")));
+    let mut second = writer(&other, 7);
+    let mut ticks = Vec::new();
+    for _ in 0..20 {
+        let text = r#"{"type":"memory.write","delta":[{"append":"/list","value":1}]}"#;
+        ticks.extend(tick(&first.take(&line(text)).expect("the line is taken")));
+        ticks.extend(tick(&second.take(&line(text)).expect("the line is taken")));
+        ticks.extend(tick(&second.take(&line(text)).expect("the line is taken")));
+    }
+    assert_eq!(ticks, (1..=60).collect::<Vec<_>>());
+    let stale = first.take(&line(r#"{"type":"plan.update","base":3}"#)).expect("the line is answered");
+    assert!(matches!(stale, Reply::Turned { why: TurnedLine::Stale { head: 60, .. }, .. }), "{stale:?}");
+}
+
+#[test]
+fn a_line_that_is_no_intent_is_refused_and_kept_and_a_key_repeats() {
+    let (_dir, store) = place();
+    let mut writer = writer(&store, 1);
+    let refused = writer.take(&line(r#"{"type":"tool.call"}"#)).expect("the line is answered");
+    assert!(matches!(refused, Reply::Refused { .. }), "{refused:?}");
+    let forged = writer.take(&line(r#"{"type":"kernel.anomaly"}"#)).expect("the line is answered");
+    let Reply::Refused { noted, .. } = &forged else { panic!("{forged:?}") };
+    assert_eq!(noted.len(), 1);
+    let keyed = r#"{"type":"plan.update","key":"k"}"#;
+    assert_eq!(tick(&writer.take(&line(keyed)).expect("taken")), Some(2));
+    assert!(matches!(writer.take(&line(keyed)).expect("answered"), Reply::Repeated { .. }));
+    writer.note(&Anomaly::told("recording_gap", "a step is missing")).expect("the gap is on record");
+    assert_eq!(writer.head().tick(), 3);
+}
