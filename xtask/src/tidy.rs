@@ -56,7 +56,10 @@ const MAY_DEPEND_ON: &[(&str, &[&str])] = &[
             "dendrer-wire",
         ],
     ),
-    ("dendrer-python", &["dendrer-object", "dendrer-kernel", "dendrer", "dendrer-view", "dendrer-cli"]),
+    (
+        "dendrer-python",
+        &["dendrer-object", "dendrer-kernel", "dendrer", "dendrer-view", "dendrer-wire", "dendrer-cli"],
+    ),
     ("xtask", &[]),
 ];
 

@@ -2,9 +2,11 @@
 //! made here.
 
 mod convert;
+mod gate;
 mod problem;
 mod reading;
 mod recording;
+mod saver;
 
 use std::ffi::OsString;
 
@@ -43,6 +45,8 @@ mod _native {
     use super::reading::{NativeStore, NativeTrace};
     #[pymodule_export]
     use super::recording::{NativeRecording, NativeReply};
+    #[pymodule_export]
+    use super::saver::NativeSaver;
     #[pymodule_export]
     use super::{ask, pointer, program};
 }

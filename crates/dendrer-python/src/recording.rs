@@ -1,7 +1,5 @@
 //! Recording: a run that this process writes.
 
-use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
-
 use dendrer::Repo;
 use dendrer::address::state_path;
 use dendrer::ask::why::gather::{self, BacktrackQuestion};
@@ -15,46 +13,12 @@ use dendrer_view::{commit, quote};
 use pyo3::prelude::*;
 
 use crate::convert::{Fault, Reader};
+use crate::gate::Gated;
 use crate::problem;
 
 /// A run that is recorded. Its lock is taken without the lock of the interpreter.
 #[pyclass(frozen, module = "dendrer._native")]
-pub(crate) struct NativeRecording {
-    open: Mutex<Option<Open>>,
-    gate: Gate,
-}
-
-/// Lets one thread in at a time. Unlike a mutex it can be held over a fork, by which no thread may be in the middle of a write: the child
-/// has the locks of the parent, and not its threads.
-#[derive(Default)]
-struct Gate {
-    is_taken: Mutex<bool>,
-    changed: Condvar,
-}
-
-impl Gate {
-    fn enter(&self) {
-        let mut taken = self.is_taken.lock().unwrap_or_else(PoisonError::into_inner);
-        while *taken {
-            taken = self.changed.wait(taken).unwrap_or_else(PoisonError::into_inner);
-        }
-        *taken = true;
-    }
-
-    fn leave(&self) {
-        *self.is_taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
-        self.changed.notify_one();
-    }
-}
-
-/// The run behind the gate, which is left at the end.
-struct Inside<'r>(&'r Gate, MutexGuard<'r, Option<Open>>);
-
-impl Drop for Inside<'_> {
-    fn drop(&mut self) {
-        self.0.leave();
-    }
-}
+pub(crate) struct NativeRecording(Gated<Open>);
 
 struct Open {
     writer: LineWriter,
@@ -85,16 +49,15 @@ impl NativeRecording {
             let writer = LineWriter::new(recorded.recorder, recorded.reading, sync)?;
             Ok::<_, Problem>(Open { writer, repo: recorded.repo })
         });
-        let open = Mutex::new(Some(opened.map_err(|error| problem::of(py, error))?));
-        Ok(NativeRecording { open, gate: Gate::default() })
+        Ok(NativeRecording(Gated::new(opened.map_err(|error| problem::of(py, error))?)))
     }
 
     /// Takes a line. What has no form becomes a gap if `keeps_gaps`.
     fn take(&self, py: Python<'_>, line: &Bound<'_, PyAny>, keeps_gaps: bool) -> PyResult<NativeReply> {
         let (value, gaps) = read(py, line, keeps_gaps)?;
         let taken = py.detach(|| {
-            let mut inside = self.inside();
-            let Some(open) = inside.1.as_mut() else { return Err(closed()) };
+            let mut inside = self.0.enter();
+            let Some(open) = inside.as_mut() else { return Err(closed()) };
             let mut reply = told(&open.writer.take(&value)?);
             reply.gaps = gaps;
             Ok::<_, Problem>(reply)
@@ -111,8 +74,8 @@ impl NativeRecording {
         ]);
         let noted = py.detach(|| {
             let anomaly = Anomaly { kind: "recording_gap".into(), about, agent: None };
-            let mut inside = self.inside();
-            let Some(open) = inside.1.as_mut() else { return Err(closed()) };
+            let mut inside = self.0.enter();
+            let Some(open) = inside.as_mut() else { return Err(closed()) };
             Ok::<_, Problem>(open.writer.note(&anomaly)?)
         });
         noted.map_err(|error| problem::of(py, error))
@@ -122,8 +85,8 @@ impl NativeRecording {
     fn last_write(&self, py: Python<'_>, path: &str) -> PyResult<Option<String>> {
         let found = py.detach(|| {
             let path = state_path(path)?;
-            let mut inside = self.inside();
-            let Some(open) = inside.1.as_mut() else { return Err(closed()) };
+            let mut inside = self.0.enter();
+            let Some(open) = inside.as_mut() else { return Err(closed()) };
             let trace = open.repo.run(open.writer.head().run())?;
             let question = BacktrackQuestion {
                 path,
@@ -147,8 +110,8 @@ impl NativeRecording {
     /// Makes everything durable, and returns the newest tick.
     fn flush(&self, py: Python<'_>) -> PyResult<u64> {
         let flushed = py.detach(|| {
-            let mut inside = self.inside();
-            let Some(open) = inside.1.as_mut() else { return Err(closed()) };
+            let mut inside = self.0.enter();
+            let Some(open) = inside.as_mut() else { return Err(closed()) };
             Ok::<_, Problem>(open.writer.flush()?)
         });
         flushed.map_err(|error| problem::of(py, error))
@@ -156,14 +119,14 @@ impl NativeRecording {
 
     /// The last tick of the run as this process knows it.
     fn head(&self, py: Python<'_>) -> PyResult<u64> {
-        let head = py.detach(|| self.inside().1.as_ref().map(|open| open.writer.head().tick()));
+        let head = py.detach(|| self.0.enter().as_ref().map(|open| open.writer.head().tick()));
         head.ok_or_else(|| problem::of(py, closed()))
     }
 
     /// Makes everything durable, signs the log and closes the store. Once more it does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let ended = py.detach(|| {
-            let Some(Open { mut writer, repo }) = self.inside().1.take() else { return Ok(()) };
+            let Some(Open { mut writer, repo }) = self.0.enter().take() else { return Ok(()) };
             let flushed = writer.flush();
             drop(writer);
             let closed = repo.close();
@@ -176,26 +139,17 @@ impl NativeRecording {
 
     /// Before a fork: waits until no thread records, and keeps others from it.
     fn hold(&self, py: Python<'_>) {
-        py.detach(|| self.gate.enter());
+        py.detach(|| self.0.hold());
     }
 
     /// Behind a fork, in the parent: lets threads record again.
     fn release(&self) {
-        self.gate.leave();
+        self.0.release();
     }
 
     /// Behind a fork, in the child: the parent records on, and what it has open is not to be closed here.
     fn abandon(&self) {
-        let open = self.open.lock().unwrap_or_else(PoisonError::into_inner).take();
-        std::mem::forget(open);
-        self.gate.leave();
-    }
-}
-
-impl NativeRecording {
-    fn inside(&self) -> Inside<'_> {
-        self.gate.enter();
-        Inside(&self.gate, self.open.lock().unwrap_or_else(PoisonError::into_inner))
+        self.0.abandon();
     }
 }
 

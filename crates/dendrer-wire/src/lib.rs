@@ -8,6 +8,7 @@ pub mod carl;
 pub mod cfd;
 mod event;
 pub mod import;
+pub mod langgraph;
 pub mod profile;
 
 pub use import::ImportError;

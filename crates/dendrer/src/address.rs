@@ -142,6 +142,17 @@ pub fn state_path(text: &str) -> Result<Pointer, AddressError> {
     }
 }
 
+/// Whether an address reaches a run of this name. Others read as a file, or as the beginning of a hash.
+pub fn is_reachable(run: &RunName) -> bool {
+    !run.as_str().ends_with(".dnd") && !is_hash(run)
+}
+
+/// Whether the name of a run reads as the beginning of a hash.
+pub fn is_hash(run: &RunName) -> bool {
+    let text = run.as_str();
+    text.len() >= 12 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'))
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

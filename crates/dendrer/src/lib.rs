@@ -46,6 +46,7 @@ pub mod bridge;
 pub mod care;
 pub mod casebook;
 pub mod change;
+pub mod checkpoint;
 pub mod environment;
 pub mod error;
 pub mod evidence;

@@ -11,7 +11,8 @@ mod cipher;
 mod parts;
 
 use std::collections::BTreeSet;
-use std::sync::Arc;
+use std::fmt;
+use std::sync::{Arc, Mutex, PoisonError};
 
 use dendrer_object::{Code, Digest, RunName, Value, json, tag};
 use dendrer_store::prelude::*;
@@ -24,6 +25,9 @@ use crate::trust::{Trust, VaultKey};
 
 /// How many bytes are put at once.
 const BATCH: usize = 8 << 20;
+
+/// The longest value that is kept in its entry.
+const WITHIN_MAX: usize = 2 << 10;
 
 /// How often a change is tried again because another process changed the vault meanwhile.
 const ATTEMPTS: usize = 16;
@@ -131,6 +135,8 @@ struct Entry {
     /// How many levels of lists are above the pieces.
     depth: u64,
     names: Vec<Digest>,
+    /// The bytes of a value that is too small for a part of its own.
+    within: Option<Vec<u8>>,
 }
 
 impl Entry {
@@ -143,7 +149,10 @@ impl Entry {
             ("run", Value::from(self.run.as_str())),
             ("salt", tag::bytes(&self.salt)),
         ]);
-        json::to_string(&value).into_bytes()
+        let within = self.within.iter().map(|bytes| ("within".into(), tag::bytes(bytes)));
+        let members = value.as_object().into_iter().flat_map(|members| members.iter());
+        let members = members.map(|(name, member)| (Arc::clone(name), member.clone()));
+        json::to_string(&Value::Object(members.chain(within).collect())).into_bytes()
     }
 
     fn read(text: &[u8]) -> Option<Entry> {
@@ -154,6 +163,10 @@ impl Entry {
             salt: tag::as_bytes(value.get("salt")?)?.try_into().ok()?,
             depth: value.get("depth")?.as_u64()?,
             names: parts::read_list(&tag::as_bytes(value.get("names")?)?)?,
+            within: match value.get("within") {
+                Some(bytes) => Some(tag::as_bytes(bytes)?),
+                None => None,
+            },
         })
     }
 
@@ -162,17 +175,28 @@ impl Entry {
     }
 }
 
+/// Keys, and the mark of the vault that they are of.
+type Known = (Arc<Cipher>, Vec<u8>);
+
 /// The vault of a store.
-#[derive(Debug, Clone)]
+#[derive(Clone)]
 pub struct Vault {
     store: Shared,
     trust: Arc<dyn Trust>,
+    /// The keys that were used last, and the mark of the vault that they are of.
+    known: Arc<Mutex<Option<Known>>>,
+}
+
+impl fmt::Debug for Vault {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Vault").finish_non_exhaustive()
+    }
 }
 
 impl Vault {
     /// Opens the vault of a store, with the keys of a trust. Looks at neither.
     pub fn open(store: &Shared, trust: Arc<dyn Trust>) -> Vault {
-        Vault { store: store.clone(), trust }
+        Vault { store: store.clone(), trust, known: Arc::default() }
     }
 
     /// Puts the exact bytes of a value of a run at a place, a text that the caller finds again: a tick and a pointer, or the key
@@ -182,32 +206,61 @@ impl Vault {
     ///
     /// [`VaultError::Taken`] if other bytes are there, [`VaultError::NoKey`] if the vault was begun with a key that is not here.
     pub fn put(&mut self, run: &RunName, locator: &str, bytes: &[u8]) -> Result<VaultRef, VaultError> {
-        if bytes.len() > VALUE_MAX {
+        Ok(self.put_each(run, &[(locator, bytes)])?.remove(0))
+    }
+
+    /// As [`Vault::put`] for several values of a run, at less cost: all of them are there, or none.
+    pub fn put_each(&mut self, run: &RunName, values: &[(&str, &[u8])]) -> Result<Vec<VaultRef>, VaultError> {
+        if let Some((_, bytes)) = values.iter().find(|(_, bytes)| bytes.len() > VALUE_MAX) {
             return Err(VaultError::TooLarge { size: bytes.len() });
         }
         let cipher = self.cipher_to_write()?;
-        let name = cipher.entry_name(run, locator);
         for _ in 0..ATTEMPTS {
-            if self.store.get_secret(&name)?.is_some() {
-                let entry = self.entry(&cipher, &name)?;
-                return match self.read(&cipher, &entry)? == bytes {
-                    true => Ok(VaultRef { bytes: entry.bytes, commitment: entry.commitment(bytes) }),
-                    false => Err(VaultError::Taken { run: run.clone(), locator: locator.to_owned() }),
-                };
-            }
-            let (depth, names, parts) = self.put_parts(&cipher, run, bytes)?;
-            let entry =
-                Entry { run: run.clone(), bytes: bytes.len() as u64, salt: cipher.salt()?, depth, names };
-            let sealed = cipher.seal(Kind::Entry, &name, &entry.text(locator))?;
-            // The parts are durable by now: an entry never names what a power cut can take. Another process may have destroyed a
-            // value that shares some of them, or have put this one.
-            let parts: Vec<Digest> = parts.into_iter().collect();
-            let given = Given { there: &parts, absent: &[name], only: None };
-            if self.store.put_secrets(&[(name, sealed)], given)? {
-                return Ok(VaultRef { bytes: entry.bytes, commitment: entry.commitment(bytes) });
+            if let Some(refs) = self.try_put(&cipher, run, values)? {
+                return Ok(refs);
             }
         }
         Err(VaultError::Busy)
+    }
+
+    /// Puts values; `None` if another process put or destroyed one of them meanwhile, or a part of one.
+    fn try_put(
+        &mut self,
+        cipher: &Cipher,
+        run: &RunName,
+        values: &[(&str, &[u8])],
+    ) -> Result<Option<Vec<VaultRef>>, VaultError> {
+        let (mut refs, mut batch) = (Vec::with_capacity(values.len()), Batch::default());
+        let (mut entries, mut absent) = (Vec::new(), Vec::new());
+        for (locator, bytes) in values {
+            let name = cipher.entry_name(run, locator);
+            if self.store.get_secret(&name)?.is_some() {
+                let entry = self.entry(cipher, &name)?;
+                if self.read(cipher, &entry)? != *bytes {
+                    return Err(VaultError::Taken { run: run.clone(), locator: (*locator).to_owned() });
+                }
+                refs.push(VaultRef { bytes: entry.bytes, commitment: entry.commitment(bytes) });
+                continue;
+            }
+            let is_small = bytes.len() <= WITHIN_MAX;
+            let (depth, names) = match is_small {
+                true => (0, Vec::new()),
+                false => self.put_parts(cipher, run, bytes, &mut batch)?,
+            };
+            let within = is_small.then(|| bytes.to_vec());
+            let size = bytes.len() as u64;
+            let entry = Entry { run: run.clone(), bytes: size, salt: cipher.salt()?, depth, names, within };
+            refs.push(VaultRef { bytes: entry.bytes, commitment: entry.commitment(bytes) });
+            entries.push((name, cipher.seal(Kind::Entry, &name, &entry.text(locator))?));
+            absent.push(name);
+        }
+        self.store.put_secrets(&batch.items, Given::default())?;
+        // The parts are durable by now: an entry never names what a power cut can take. Another process may have destroyed a
+        // value that shares some of them, or have put this one.
+        let there: Vec<Digest> = batch.names.into_iter().collect();
+        let given = Given { there: &there, absent: &absent, only: None };
+        let is_put = entries.is_empty() || self.store.put_secrets(&entries, given)?;
+        Ok(is_put.then_some(refs))
     }
 
     /// Returns the exact bytes of a value.
@@ -246,34 +299,63 @@ impl Vault {
             return Err(VaultError::Nothing { run: run.clone(), locator: locator.to_owned() });
         }
         for _ in 0..ATTEMPTS {
-            if self.try_destroy(&cipher, run, &name)? {
+            if self.try_destroy(&cipher, run, &BTreeSet::from([name]))? {
                 return Ok(());
             }
         }
         Err(VaultError::Busy)
     }
 
-    /// Destroys an entry and its parts; `false` if another process put something meanwhile that may share them.
-    fn try_destroy(&mut self, cipher: &Cipher, run: &RunName, name: &Digest) -> Result<bool, VaultError> {
-        let seen = self.store.secrets()?;
-        let unchanged = Given { only: Some(&seen), ..Given::default() };
-        // Of an entry that cannot be read the parts are not known; `sweep` removes them.
-        let entry = self.entry(cipher, name).ok();
-        let mut used = BTreeSet::new();
-        for (other, entry) in self.entries(cipher)? {
-            if other != *name && entry.run == *run {
-                used.extend(self.levels(cipher, &entry)?.into_iter().flatten());
+    /// As [`Vault::destroy`] for several values of a run, at less cost. One that is not there is passed over.
+    pub fn destroy_each(&mut self, run: &RunName, locators: &[Arc<str>]) -> Result<(), VaultError> {
+        let cipher = self.cipher()?;
+        let mut names = BTreeSet::new();
+        for locator in locators {
+            let name = cipher.entry_name(run, locator);
+            if self.store.get_secret(&name)?.is_some() {
+                names.insert(name);
             }
         }
-        let levels = entry.map(|entry| self.levels(cipher, &entry)).transpose()?.unwrap_or_default();
-        // Pieces first and lists after them: an interrupted call leaves the way to the rest.
-        for level in levels.iter().rev() {
-            let spare: Vec<Digest> = level.iter().filter(|name| !used.contains(name)).copied().collect();
+        for _ in 0..ATTEMPTS {
+            if names.is_empty() || self.try_destroy(&cipher, run, &names)? {
+                return Ok(());
+            }
+        }
+        Err(VaultError::Busy)
+    }
+
+    /// Destroys entries and their parts; `false` if another process put something meanwhile that may share them.
+    fn try_destroy(
+        &mut self,
+        cipher: &Cipher,
+        run: &RunName,
+        names: &BTreeSet<Digest>,
+    ) -> Result<bool, VaultError> {
+        let seen = self.store.secrets()?;
+        let (mut used, mut levels) = (BTreeSet::new(), Vec::new());
+        for (other, entry) in self.entries(cipher)? {
+            let is_meant = names.contains(&other);
+            if entry.run == *run || is_meant {
+                let found = self.levels(cipher, &entry)?;
+                match is_meant {
+                    // Of an entry that cannot be read the parts are not known; `sweep` removes them.
+                    true => levels.push(found),
+                    false => used.extend(found.into_iter().flatten()),
+                }
+            }
+        }
+        let unchanged = Given { only: Some(&seen), ..Given::default() };
+        // Pieces first and lists after them, each level durably: an interrupted call leaves the way to the rest.
+        for depth in (0..levels.iter().map(Vec::len).max().unwrap_or(0)).rev() {
+            let level: BTreeSet<Digest> =
+                levels.iter().filter_map(|levels| levels.get(depth)).flatten().copied().collect();
+            let spare: Vec<Digest> = level.difference(&used).copied().collect();
             if !self.store.remove_secrets(&spare, unchanged)? {
                 return Ok(false);
             }
         }
-        Ok(self.store.remove_secrets(&[*name], unchanged)?)
+        let names: Vec<Digest> = names.iter().copied().collect();
+        Ok(self.store.remove_secrets(&names, unchanged)?)
     }
 
     /// Destroys the key, and then everything that it encrypted. From then on nothing of the vault can be read, here or in a backup.
@@ -317,28 +399,46 @@ impl Vault {
         Ok(self.store.get_secret(name)?.and_then(|kept| cipher::kind_of(&kept)))
     }
 
-    /// Returns the keys to read with.
-    fn cipher(&self) -> Result<Cipher, VaultError> {
+    /// Returns the keys to read with. Those that a handle used are kept: while the mark of the vault is the same, they fit.
+    fn cipher(&self) -> Result<Arc<Cipher>, VaultError> {
+        let mark = self.store.get_secret(&self.mark_name())?;
+        if let Some(known) = self.known(mark.as_deref()) {
+            return Ok(known);
+        }
         let id = self.store.info().id;
         let key = self.trust.vault_key(id)?.ok_or(VaultError::NoKey)?;
-        self.cipher_of(&key)
+        self.cipher_of(&key, mark)
     }
 
-    fn cipher_of(&self, key: &VaultKey) -> Result<Cipher, VaultError> {
-        let cipher = Cipher::new(key, self.store.info().id);
-        match self.store.get_secret(&self.mark_name())? {
+    fn known(&self, mark: Option<&[u8]>) -> Option<Arc<Cipher>> {
+        let known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+        let (cipher, of) = known.as_ref()?;
+        (Some(&**of) == mark).then(|| Arc::clone(cipher))
+    }
+
+    fn cipher_of(&self, key: &VaultKey, mark: Option<Vec<u8>>) -> Result<Arc<Cipher>, VaultError> {
+        let cipher = Arc::new(Cipher::new(key, self.store.info().id));
+        match mark {
             Some(mark) if cipher::kind_of(&mark) != Some(Kind::Mark) => {
                 Err(VaultError::Damaged { name: self.mark_name() })
             }
             Some(mark) if mark != cipher.mark() => Err(VaultError::OtherKey),
-            _ => Ok(cipher),
+            Some(mark) => {
+                let mut known = self.known.lock().unwrap_or_else(PoisonError::into_inner);
+                *known = Some((Arc::clone(&cipher), mark));
+                Ok(cipher)
+            }
+            None => Ok(cipher),
         }
     }
 
     /// Returns the keys to write with; makes a key for a vault that has none.
-    fn cipher_to_write(&mut self) -> Result<Cipher, VaultError> {
+    fn cipher_to_write(&mut self) -> Result<Arc<Cipher>, VaultError> {
         let id = self.store.info().id;
         let mark = self.store.get_secret(&self.mark_name())?;
+        if let Some(known) = self.known(mark.as_deref()) {
+            return Ok(known);
+        }
         let key = match self.trust.vault_key(id)? {
             Some(key) => key,
             None if mark.is_some() => return Err(VaultError::NoKey),
@@ -353,12 +453,13 @@ impl Vault {
                 }
             }
         };
-        let cipher = self.cipher_of(&key)?;
-        if mark.is_none() {
+        let is_new = mark.is_none();
+        let cipher = self.cipher_of(&key, mark)?;
+        if is_new {
             let name = self.mark_name();
             let first = Given { absent: &[name], ..Given::default() };
             if !self.store.put_secrets(&[(name, cipher.mark())], first)? {
-                return self.cipher_of(&key);
+                return self.cipher_of(&key, self.store.get_secret(&name)?);
             }
         }
         Ok(cipher)
@@ -369,28 +470,27 @@ impl Vault {
         mark_name(&self.store)
     }
 
-    /// Puts the parts of a value. Returns how many levels of lists are above the pieces, the names for the entry, and all names.
+    /// Gathers the parts of a value. Returns how many levels of lists are above the pieces, and the names for the entry.
     fn put_parts(
         &mut self,
         cipher: &Cipher,
         run: &RunName,
         bytes: &[u8],
-    ) -> Result<(u64, Vec<Digest>, BTreeSet<Digest>), VaultError> {
-        let mut batch = Batch::default();
+        batch: &mut Batch,
+    ) -> Result<(u64, Vec<Digest>), VaultError> {
         let mut names = Vec::new();
         for piece in parts::cut(bytes) {
-            names.push(self.put_part(cipher, run, false, piece, &mut batch)?);
+            names.push(self.put_part(cipher, run, false, piece, batch)?);
         }
         let mut depth = 0;
         while names.len() > LIST_MAX {
             let mut above = Vec::new();
             for group in names.chunks(LIST_MAX) {
-                above.push(self.put_part(cipher, run, true, &parts::list(group), &mut batch)?);
+                above.push(self.put_part(cipher, run, true, &parts::list(group), batch)?);
             }
             (names, depth) = (above, depth + 1);
         }
-        self.store.put_secrets(&batch.items, Given::default())?;
-        Ok((depth, names, batch.names))
+        Ok((depth, names))
     }
 
     fn put_part(
@@ -475,7 +575,7 @@ impl Vault {
 #[derive(Default)]
 struct Batch {
     items: Vec<(Digest, Vec<u8>)>,
-    /// All parts of this value.
+    /// All parts of these values.
     names: BTreeSet<Digest>,
     size: usize,
 }
@@ -490,6 +590,9 @@ fn open_part(store: &dyn Store, cipher: &Cipher, kind: Kind, name: &Digest) -> R
 }
 
 fn read_value(store: &dyn Store, cipher: &Cipher, entry: &Entry) -> Result<Vec<u8>, VaultError> {
+    if let Some(within) = &entry.within {
+        return Ok(within.clone());
+    }
     let mut names = entry.names.clone();
     for _ in 0..entry.depth {
         let mut below = Vec::new();

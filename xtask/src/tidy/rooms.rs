@@ -26,6 +26,7 @@ const FINDINGS: &[&str] = &["casebook", "registry"];
 const REPO: &[&str] = &["repo"];
 const ASK: &[&str] = &["ask"];
 const CHANGE: &[&str] = &["change", "care"];
+const CHECKPOINT: &[&str] = &["checkpoint"];
 
 /// Rooms of `crates/dendrer/src`, from the bottom up.
 const LIBRARY: &[Room] = &[
@@ -37,8 +38,13 @@ const LIBRARY: &[Room] = &[
     room(REPO, &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS]),
     room(ASK, &[BASE, PARTS, RUN, EVIDENCE, FINDINGS]),
     room(CHANGE, &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS, REPO]),
+    // Threads of checkpoints: forks, erasures and recorders of their own.
+    room(CHECKPOINT, &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS, REPO, CHANGE]),
     // Re-exports and conversions: all rooms are below them, and no room imports them.
-    room(&["lib", "prelude", "bridge"], &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS, REPO, ASK, CHANGE]),
+    room(
+        &["lib", "prelude", "bridge"],
+        &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS, REPO, ASK, CHANGE, CHECKPOINT],
+    ),
 ];
 
 const FAILURE: &[&str] = &["failure"];

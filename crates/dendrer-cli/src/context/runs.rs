@@ -1,7 +1,7 @@
 //! Runs: names for new ones, and the states of those that are read.
 
 use dendrer::Trace;
-use dendrer::address::Address;
+use dendrer::address::{Address, is_hash, is_reachable};
 use dendrer::casebook::Place;
 use dendrer::kernel::replay::ReplayError;
 use dendrer::store::Store;
@@ -41,10 +41,8 @@ pub(crate) fn new_name(given: Option<&str>, stem: &str, store: &dyn Store) -> Re
 
 /// Refuses a name that no address reaches: it reads as a file, or as the beginning of a hash.
 pub(crate) fn refuse_unreachable(name: &RunName) -> Result<()> {
-    let text = name.as_str();
-    let is_hash = text.len() >= 12 && text.bytes().all(|byte| matches!(byte, b'0'..=b'9' | b'a'..=b'f'));
-    if text.ends_with(".dnd") || is_hash {
-        let what = if is_hash { "the beginning of a hash" } else { "a bundle" };
+    if !is_reachable(name) {
+        let what = if is_hash(name) { "the beginning of a hash" } else { "a bundle" };
         return Err(Failure::new(
             Code::E0106,
             format!("the run could not be addressed: {name} reads as {what}"),

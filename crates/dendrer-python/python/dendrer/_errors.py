@@ -203,6 +203,12 @@ class StaleCheckpoint(DendrerError):
         return list(self.data.get("heads", ()))
 
 
+class StaleWriteOwner(Stale):
+    """Another writer claimed the thread."""
+
+    is_stale_write_owner_error = True
+
+
 class PredicateRejected(DendrerError):
     """A predicate cannot be judged here."""
 
@@ -318,3 +324,13 @@ def of_reply(document: dict[str, Any]) -> DendrerError:
     reason: dict[str, Any] = document.get("reason") or {}
     code = str(reason.get("code", "E0404"))
     return class_of(code)(f"error[{code}]: {reason.get('message', 'it was refused')}", {**document, "code": code})
+
+
+def stale_checkpoint(document: str, text: str, heads: list[str]) -> StaleCheckpoint:
+    """Makes the exception of a checkpoint whose parent is not the last one."""
+    return StaleCheckpoint(text, {**json.loads(document), "heads": heads})
+
+
+def superseded(document: str, text: str, heads: list[str]) -> StaleWriteOwner:
+    """Makes the exception of a writer whose thread was claimed by another one."""
+    return StaleWriteOwner(text, {**json.loads(document), "heads": heads})

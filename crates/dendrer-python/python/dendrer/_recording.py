@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, TypeVar, cast
 
-from dendrer import _errors, _native
+from dendrer import _errors, _fork, _native
 from dendrer._errors import AuthorshipError, DendrerError, KeyReused, Stale, UsageError, ValueNotRecordable
 
 log = logging.getLogger("dendrer")
@@ -102,6 +102,7 @@ class Recording:
         self._tokens: list[contextvars.Token[Recording | None]] = []
         self._native: _native.NativeRecording | None = _native.NativeRecording(args, state, sync)
         _live.add(self)
+        _fork.watch(self)
 
     # A recording goes to another process as the run that it records.
     def __reduce__(self) -> tuple[Any, ...]:
@@ -130,6 +131,15 @@ class Recording:
     def tip(self) -> int:
         """The last tick, as this process knows it."""
         return self._opened().head()
+
+    def fork_held(self) -> _native.NativeRecording | None:
+        """What is open, for a fork of the process."""
+        return self._native
+
+    def fork_forget(self) -> None:
+        """In the child of a fork: the store is opened again when it is needed."""
+        self._native = None
+        self._lock = threading.Lock()
 
     def _opened(self) -> _native.NativeRecording:
         native = self._native
@@ -676,38 +686,6 @@ def _around(
         return output
 
     return now
-
-
-# -- processes ------------------------------------------------------------------------------------------------------
-
-_held: list[_native.NativeRecording] = []
-
-
-def _before_fork() -> None:
-    for recording in list(_live):
-        native = recording._native  # pyright: ignore[reportPrivateUsage]
-        if native is not None:
-            native.hold()
-            _held.append(native)
-
-
-def _behind_fork_in_parent() -> None:
-    while _held:
-        _held.pop().release()
-
-
-def _behind_fork_in_child() -> None:
-    while _held:
-        _held.pop().abandon()
-    for recording in list(_live):
-        recording._native = None  # pyright: ignore[reportPrivateUsage]
-        recording._lock = threading.Lock()  # pyright: ignore[reportPrivateUsage]
-
-
-if hasattr(os, "register_at_fork"):
-    os.register_at_fork(
-        before=_before_fork, after_in_parent=_behind_fork_in_parent, after_in_child=_behind_fork_in_child
-    )
 
 
 @atexit.register

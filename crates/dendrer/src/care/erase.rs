@@ -281,31 +281,8 @@ impl ErasePlan {
 
     /// Commits the `erase` record, by the institution, and destroys the values. Does not sign the log.
     pub fn carry_out(self, repo: &Repo) -> Result<Erased, EraseError> {
-        let mut environment = repo.environment();
-        let header = Header {
-            store: repo.info().id,
-            kind: Kind::Erase,
-            run: Some(self.run.clone()),
-            tick: None,
-            prev: None,
-            head: None,
-            type_name: None,
-            author: Author::Institution,
-            ts: environment.now(),
-            links: Vec::new(),
-            pack: None,
-        };
-        let content = self.content();
-        let fields = cut(content.as_object().expect("content is an object"));
-        let sealed = Body::commit(fields, environment.seed()).and_then(|body| Record::seal(header, body));
-        let record = sealed.map_err(Error::from)?;
-        let mut targets: Vec<(u64, Vec<Pointer>)> = Vec::new();
-        for place in &self.erased {
-            match targets.last_mut().filter(|(position, _)| *position == place.position) {
-                Some((_, places)) => places.push(place.place.clone()),
-                None => targets.push((place.position, vec![place.place.clone()])),
-            }
-        }
+        let record = sealed(repo, &self.run, &self.content())?;
+        let targets = targets_of(&self.erased);
         // Without the key nothing of the vault can be destroyed, and then nothing else is.
         let mut vault = repo.vault()?;
         for run in &self.vault {
@@ -336,6 +313,57 @@ impl ErasePlan {
             ("vault", Value::array(self.vault.iter().map(|run| Value::from(run.as_str())))),
         ])
     }
+}
+
+/// Makes an `erase` record, by the institution.
+fn sealed(repo: &Repo, run: &RunName, content: &Value) -> Result<Record, Error> {
+    let mut environment = repo.environment();
+    let header = Header {
+        store: repo.info().id,
+        kind: Kind::Erase,
+        run: Some(run.clone()),
+        tick: None,
+        prev: None,
+        head: None,
+        type_name: None,
+        author: Author::Institution,
+        ts: environment.now(),
+        links: Vec::new(),
+        pack: None,
+    };
+    let fields = cut(content.as_object().expect("content is an object"));
+    Ok(Body::commit(fields, environment.seed()).and_then(|body| Record::seal(header, body))?)
+}
+
+/// The fields of each record that are erased.
+fn targets_of(places: &[ErasePlace]) -> Vec<(u64, Vec<Pointer>)> {
+    let mut targets: Vec<(u64, Vec<Pointer>)> = Vec::new();
+    for place in places {
+        match targets.last_mut().filter(|(position, _)| *position == place.position) {
+            Some((_, places)) => places.push(place.place.clone()),
+            None => targets.push((place.position, vec![place.place.clone()])),
+        }
+    }
+    targets
+}
+
+/// Erases fields of a run that the caller names all, in order of the log; nothing is looked for.
+pub(crate) fn erase_places(
+    repo: &Repo,
+    run: &RunName,
+    places: &[ErasePlace],
+    reason: &str,
+    by: &str,
+) -> Result<(), Error> {
+    let content = Value::record([
+        ("about", Value::record([("run", Value::from(run.as_str()))])),
+        ("by", Value::from(by)),
+        ("erased", Value::array(places.iter().map(ErasePlace::to_value))),
+        ("reason", Value::from(reason)),
+    ]);
+    let record = sealed(repo, run, &content)?;
+    repo.writer()?.clone().erase(&record, &targets_of(places))?;
+    Ok(())
 }
 
 impl ErasePlace {

@@ -1,0 +1,71 @@
+//! What one thread uses at a time, and what a fork leaves behind.
+
+use std::ops::{Deref, DerefMut};
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
+
+/// A thing that one thread uses at a time, until it is closed. Unlike a mutex it can be held over a fork: by then no thread may be in
+/// the middle of a write, since the child has the locks of the parent, and not its threads.
+pub(crate) struct Gated<T> {
+    open: Mutex<Option<T>>,
+    is_taken: Mutex<bool>,
+    changed: Condvar,
+}
+
+/// The thing behind the gate, which is left at the end.
+pub(crate) struct Inside<'g, T> {
+    gate: &'g Gated<T>,
+    open: MutexGuard<'g, Option<T>>,
+}
+
+impl<T> Gated<T> {
+    pub(crate) fn new(open: T) -> Gated<T> {
+        Gated { open: Mutex::new(Some(open)), is_taken: Mutex::new(false), changed: Condvar::new() }
+    }
+
+    /// Waits until no other thread is inside.
+    pub(crate) fn enter(&self) -> Inside<'_, T> {
+        self.hold();
+        Inside { gate: self, open: self.open.lock().unwrap_or_else(PoisonError::into_inner) }
+    }
+
+    /// Waits until no thread is inside, and keeps all out until [`Gated::release`].
+    pub(crate) fn hold(&self) {
+        let mut taken = self.is_taken.lock().unwrap_or_else(PoisonError::into_inner);
+        while *taken {
+            taken = self.changed.wait(taken).unwrap_or_else(PoisonError::into_inner);
+        }
+        *taken = true;
+    }
+
+    /// Lets threads in again.
+    pub(crate) fn release(&self) {
+        *self.is_taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
+        self.changed.notify_one();
+    }
+
+    /// Forgets the thing without closing it.
+    pub(crate) fn abandon(&self) {
+        std::mem::forget(self.open.lock().unwrap_or_else(PoisonError::into_inner).take());
+        self.release();
+    }
+}
+
+impl<T> Deref for Inside<'_, T> {
+    type Target = Option<T>;
+
+    fn deref(&self) -> &Option<T> {
+        &self.open
+    }
+}
+
+impl<T> DerefMut for Inside<'_, T> {
+    fn deref_mut(&mut self) -> &mut Option<T> {
+        &mut self.open
+    }
+}
+
+impl<T> Drop for Inside<'_, T> {
+    fn drop(&mut self) {
+        self.gate.release();
+    }
+}

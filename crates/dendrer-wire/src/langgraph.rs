@@ -1,0 +1,188 @@
+//! What LangGraph's serializer writes, made readable: MessagePack with extensions of its own.
+//!
+//! What cannot be read, or is not to be (an encrypted serializer), has no readable form: the record then has the commitment alone.
+
+use dendrer::checkpoint::{Decode, TypedBytes};
+use dendrer::object::number::Number;
+use dendrer::object::value::Object;
+use dendrer::object::{Value, json, tag};
+use rmpv::ValueRef;
+use rmpv::decode::read_value_ref_with_max_depth;
+
+/// How deep a value may be nested to be made readable.
+const DEPTH_MAX: usize = 100;
+
+/// The longest value that is made readable, in bytes.
+const SIZE_MAX: usize = 32 << 20;
+
+/// Extension: a class with one argument.
+const SINGLE_ARG: i8 = 0;
+/// Extension: a class with arguments.
+const POS_ARGS: i8 = 1;
+/// Extension: a class with named arguments.
+const KW_ARGS: i8 = 2;
+/// Extension: a method with one argument.
+const METHOD_SINGLE_ARG: i8 = 3;
+/// Extension: a model of pydantic 1.
+const PYDANTIC_V1: i8 = 4;
+/// Extension: a model of pydantic 2.
+const PYDANTIC_V2: i8 = 5;
+/// Extension: an array of numpy.
+const NUMPY_ARRAY: i8 = 6;
+/// Extension: what a delta channel holds.
+const DELTA_SNAPSHOT: i8 = 7;
+
+/// Reads what LangGraph's default serializer writes (langgraph-checkpoint 4.3).
+#[derive(Debug, Clone, Copy, Default)]
+pub struct LangGraph;
+
+impl Decode for LangGraph {
+    fn whole(&self, value: &TypedBytes) -> Option<Value> {
+        if value.bytes.len() > SIZE_MAX {
+            return None;
+        }
+        match &*value.tag {
+            "null" => Some(Value::Null),
+            "bytes" | "bytearray" => Some(tag::bytes(&value.bytes)),
+            "json" => json::parse_door(&value.bytes).ok(),
+            "msgpack" => {
+                let mut rest = &value.bytes[..];
+                let found = read(&mut rest, DEPTH_MAX)?;
+                rest.is_empty().then_some(found)
+            }
+            _ => None,
+        }
+    }
+
+    fn grown(&self, before: &TypedBytes, after: &TypedBytes) -> Option<Vec<Value>> {
+        if *before.tag != *"msgpack" || *after.tag != *"msgpack" || after.bytes.len() > SIZE_MAX {
+            return None;
+        }
+        let (count, items) = list(&before.bytes)?;
+        let (grown, all) = list(&after.bytes)?;
+        let mut rest = all.strip_prefix(items)?;
+        let new = grown.checked_sub(count)?;
+        let found: Option<Vec<Value>> = (0..new).map(|_| read(&mut rest, DEPTH_MAX - 1)).collect();
+        found.filter(|_| rest.is_empty())
+    }
+}
+
+/// How many items a list has, and their bytes.
+fn list(bytes: &[u8]) -> Option<(u64, &[u8])> {
+    match bytes {
+        [head @ 0x90..=0x9f, items @ ..] => Some((u64::from(head & 0x0f), items)),
+        [0xdc, a, b, items @ ..] => Some((u64::from(u16::from_be_bytes([*a, *b])), items)),
+        [0xdd, a, b, c, d, items @ ..] => Some((u64::from(u32::from_be_bytes([*a, *b, *c, *d])), items)),
+        _ => None,
+    }
+}
+
+fn read(bytes: &mut &[u8], depth: usize) -> Option<Value> {
+    value(&read_value_ref_with_max_depth(bytes, depth).ok()?, depth)
+}
+
+fn value(from: &ValueRef<'_>, depth: usize) -> Option<Value> {
+    let below = depth.checked_sub(1)?;
+    Some(match from {
+        ValueRef::Nil => Value::Null,
+        ValueRef::Boolean(flag) => Value::Bool(*flag),
+        ValueRef::Integer(number) => match (number.as_i64(), number.as_u64()) {
+            (Some(number), _) => Value::Number(Number::from_i64(number)),
+            (None, Some(number)) => Value::Number(Number::from_u64(number)),
+            (None, None) => return None,
+        },
+        ValueRef::F32(number) => tag::float(f64::from(*number)),
+        ValueRef::F64(number) => tag::float(*number),
+        ValueRef::String(text) => match text.as_str() {
+            Some(text) => Value::from(text),
+            None => tag::bytes(text.as_bytes()),
+        },
+        ValueRef::Binary(bytes) => tag::bytes(bytes),
+        ValueRef::Array(items) => {
+            let items: Option<Vec<Value>> = items.iter().map(|item| value(item, below)).collect();
+            Value::array(items?)
+        }
+        ValueRef::Map(members) => {
+            let mut object = Object::default();
+            for (name, member) in members {
+                object.set(&tag::stored_name(&name_of(name)), value(member, below)?);
+            }
+            Value::Object(object)
+        }
+        ValueRef::Ext(code, bytes) => extension(*code, bytes, below)?,
+    })
+}
+
+/// A key as text; a number or a list is written out.
+fn name_of(key: &ValueRef<'_>) -> String {
+    match key {
+        ValueRef::String(text) => String::from_utf8_lossy(text.as_bytes()).into_owned(),
+        other => other.to_string(),
+    }
+}
+
+/// An object of Python, as its arguments: of a model or a dataclass its members, of anything with one argument that.
+fn extension(code: i8, mut bytes: &[u8], depth: usize) -> Option<Value> {
+    let inner = read_value_ref_with_max_depth(&mut bytes, depth).ok()?;
+    if code == DELTA_SNAPSHOT {
+        return value(&inner, depth);
+    }
+    let ValueRef::Array(parts) = &inner else { return Some(unknown(code)) };
+    match (code, &parts[..]) {
+        (
+            SINGLE_ARG | POS_ARGS | KW_ARGS | METHOD_SINGLE_ARG | PYDANTIC_V1 | PYDANTIC_V2,
+            [_, _, arg, ..],
+        ) => value(arg, depth.checked_sub(1)?),
+        (NUMPY_ARRAY, [dtype, shape, ..]) => {
+            Some(Value::record([("dtype", value(dtype, depth)?), ("shape", value(shape, depth)?)]))
+        }
+        _ => Some(unknown(code)),
+    }
+}
+
+fn unknown(code: i8) -> Value {
+    tag::gap(&format!("extension_{code}"), "")
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn typed(bytes: &[u8]) -> TypedBytes {
+        TypedBytes { tag: "msgpack".into(), bytes: bytes.into() }
+    }
+
+    #[test]
+    fn a_list_that_grew_is_read_from_where_it_grew() {
+        let before = typed(&[0x92, 1, 0xa1, b'a']);
+        let after = typed(&[0x93, 1, 0xa1, b'a', 0xc3]);
+        assert_eq!(LangGraph.grown(&before, &after), Some(vec![Value::Bool(true)]));
+        assert_eq!(LangGraph.grown(&before, &before), Some(Vec::new()));
+        // Another first item, fewer items, bytes behind the last one.
+        assert_eq!(LangGraph.grown(&before, &typed(&[0x93, 2, 0xa1, b'a', 0xc3])), None);
+        assert_eq!(LangGraph.grown(&after, &before), None);
+        assert_eq!(LangGraph.grown(&before, &typed(&[0x93, 1, 0xa1, b'a', 0xc3, 0])), None);
+    }
+
+    #[test]
+    fn hostile_bytes_have_no_readable_form() {
+        let deep: Vec<u8> = std::iter::repeat_n(0x91, 100_000).chain([0xc0]).collect();
+        let huge = [0xdd, 0xff, 0xff, 0xff, 0xff];
+        for bytes in [&deep[..], &huge, &[], &[0x92, 1], &[0xd9, 9, b'a']] {
+            assert_eq!(LangGraph.whole(&typed(bytes)), None, "{} bytes", bytes.len());
+        }
+        let encrypted = TypedBytes { tag: "msgpack+aes".into(), bytes: [0xc0][..].into() };
+        assert_eq!(LangGraph.whole(&encrypted), None);
+    }
+
+    #[test]
+    fn a_model_is_its_members() {
+        // (module, class, {"content": "hi"}, method) as extension 5.
+        let inner =
+            [&[0x94, 0xa1, b'm', 0xa1, b'C', 0x81, 0xa7][..], b"content", &[0xa2], b"hi", &[0xa1, b'v']]
+                .concat();
+        let bytes = [&[0xc7, inner.len() as u8, 5][..], &inner].concat();
+        let expected = Value::record([("content", Value::from("hi"))]);
+        assert_eq!(LangGraph.whole(&typed(&bytes)), Some(expected));
+    }
+}

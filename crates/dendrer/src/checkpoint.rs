@@ -1,0 +1,488 @@
+//! Threads of checkpoints, as savers of agent frameworks keep them: each thread is a run, and each checkpoint a transition of it.
+//!
+//! A checkpoint is kept as typed bytes, which nobody here reads: they are in the vault, exact, and the record has a salted
+//! commitment to them and a redacted decoding, which the caller makes. What a channel holds is state, at `/values/CHANNEL`, or below
+//! `/subgraphs/NAMESPACE` for a namespace.
+//!
+//! A checkpoint without a parent begins a run. One whose parent is the last of its namespace follows it in its run. One whose parent
+//! is older is a fork where the caller asked for that parent by its id, and is refused otherwise: another writer went ahead.
+//!
+//! Rule: what was put is read back as it was, or not at all; tests `a_checkpoint_is_read_as_it_was_put`,
+//! `an_edited_checkpoint_is_refused`.
+
+mod index;
+mod remove;
+mod write;
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dendrer_object::{Code, Digest, RunName, Value};
+use dendrer_store::prelude::*;
+
+use self::index::{ChannelAt, Stored, Thread};
+use crate::address::is_reachable;
+use crate::error::Error;
+use crate::redact::Redactor;
+use crate::repo::Repo;
+use crate::run::casebook_name;
+use crate::vault::{Vault, VaultError, VaultRef};
+
+/// The agent of the transitions of a thread.
+const AGENT: &str = "langgraph";
+
+/// The member of a run's `meta` with the thread that it is of.
+const THREAD: &str = "thread_id";
+
+/// How many threads are kept open.
+const THREADS_KEPT: usize = 256;
+
+/// Bytes with the name of what wrote them.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct TypedBytes {
+    /// The name that the serializer gave them, such as `msgpack`.
+    pub tag: Arc<str>,
+    /// The bytes.
+    pub bytes: Arc<[u8]>,
+}
+
+/// What a channel of a checkpoint holds.
+#[derive(Debug, Clone)]
+pub struct ChannelPut {
+    /// The name of the channel.
+    pub name: Arc<str>,
+    /// The version of what it holds, as text.
+    pub version: Arc<str>,
+    /// What it holds; `None` where it holds what it held in the parent, by its version.
+    pub value: Option<TypedBytes>,
+}
+
+/// A checkpoint that is to be put.
+#[derive(Debug, Clone)]
+pub struct CheckpointPut {
+    /// The thread.
+    pub thread: Arc<str>,
+    /// The namespace; empty at the root.
+    pub namespace: Arc<str>,
+    /// The checkpoint that it follows.
+    pub parent: Option<Arc<str>>,
+    /// Its id, unique in its namespace.
+    pub id: Arc<str>,
+    /// The checkpoint without what its channels hold.
+    pub checkpoint: TypedBytes,
+    /// Its metadata.
+    pub metadata: TypedBytes,
+    /// The run of the framework that made it, by which it can be removed.
+    pub made_by: Option<Arc<str>>,
+    /// What its channels hold.
+    pub channels: Vec<ChannelPut>,
+    /// Whether the caller asked for the parent by its id.
+    pub may_fork: bool,
+    /// The claim under which it is put, if the caller made one.
+    pub claim: Option<Arc<str>>,
+}
+
+/// Writes of a task that are to be put beside a checkpoint.
+#[derive(Debug, Clone)]
+pub struct WritesPut {
+    /// The thread.
+    pub thread: Arc<str>,
+    /// The namespace.
+    pub namespace: Arc<str>,
+    /// The checkpoint that they belong to; it may come later.
+    pub id: Arc<str>,
+    /// The task.
+    pub task: Arc<str>,
+    /// The path of the task.
+    pub path: Arc<str>,
+    /// The writes.
+    pub items: Vec<WritePut>,
+    /// Whether they take the place of earlier ones; otherwise those stay.
+    pub replaces: bool,
+    /// The claim under which they are put, if the caller made one.
+    pub claim: Option<Arc<str>>,
+}
+
+/// A write of a task.
+#[derive(Debug, Clone)]
+pub struct WritePut {
+    /// Its number in the task; less than 0 for those that a framework makes.
+    pub index: i64,
+    /// The channel.
+    pub channel: Arc<str>,
+    /// What is written.
+    pub value: TypedBytes,
+}
+
+/// A checkpoint as it was put.
+#[derive(Debug, Clone)]
+pub struct CheckpointFound {
+    /// The thread.
+    pub thread: Arc<str>,
+    /// The namespace.
+    pub namespace: Arc<str>,
+    /// Its id.
+    pub id: Arc<str>,
+    /// The checkpoint that it follows.
+    pub parent: Option<Arc<str>>,
+    /// The checkpoint without what its channels hold.
+    pub checkpoint: TypedBytes,
+    /// Its metadata.
+    pub metadata: TypedBytes,
+    /// What its channels hold, by name.
+    pub channels: Vec<(Arc<str>, TypedBytes)>,
+    /// The writes beside it, by path, task and number.
+    pub writes: Vec<(Arc<str>, Arc<str>, TypedBytes)>,
+}
+
+/// Which checkpoint of which thread. Orders as a list does, by its id.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct CheckpointKey {
+    /// The thread.
+    pub thread: Arc<str>,
+    /// The namespace.
+    pub namespace: Arc<str>,
+    /// The id.
+    pub id: Arc<str>,
+}
+
+/// Makes readable what a channel holds.
+pub trait Decode {
+    /// Decodes typed bytes; `None` if they are not to be readable, or cannot be read.
+    fn whole(&self, value: &TypedBytes) -> Option<Value>;
+
+    /// Decodes what a list grew by, if `after` is `before` with more items at its end.
+    fn grown(&self, before: &TypedBytes, after: &TypedBytes) -> Option<Vec<Value>>;
+}
+
+/// Why a checkpoint was not put or read.
+#[derive(Debug, thiserror::Error)]
+#[non_exhaustive]
+pub enum CheckpointError {
+    /// The parent is not the last checkpoint of its namespace.
+    #[error(
+        "checkpoint {parent} of thread {thread} is followed by {head} already: another writer went ahead"
+    )]
+    Stale {
+        /// The thread.
+        thread: Arc<str>,
+        /// The parent.
+        parent: Arc<str>,
+        /// The last checkpoint of the namespace.
+        head: Arc<str>,
+    },
+    /// Another writer claimed the thread.
+    #[error("another writer claimed thread {thread}")]
+    Superseded {
+        /// The thread.
+        thread: Arc<str>,
+    },
+    /// The parent has no such channel of that version, so its value has to be put.
+    #[error("the parent has no {channel} of that version")]
+    NoValue {
+        /// The channel.
+        channel: Arc<str>,
+    },
+    /// The kernel refused it.
+    #[error("the kernel refused it: {reason}")]
+    Refused {
+        /// Why.
+        reason: String,
+    },
+    /// The record and the vault do not fit.
+    #[error("checkpoint {id} of thread {thread} is not what was put: {why}")]
+    Edited {
+        /// The thread.
+        thread: Arc<str>,
+        /// The checkpoint.
+        id: Arc<str>,
+        /// Why.
+        why: String,
+    },
+    /// The vault did not do what it was asked.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
+    /// The store cannot be read or written.
+    #[error(transparent)]
+    Failed(Box<Error>),
+}
+
+impl<E: Into<Error>> From<E> for CheckpointError {
+    fn from(error: E) -> CheckpointError {
+        CheckpointError::Failed(Box::new(error.into()))
+    }
+}
+
+impl CheckpointError {
+    /// The code under which `dendrer explain` knows this error.
+    pub fn code(&self) -> Code {
+        match self {
+            CheckpointError::Stale { .. } | CheckpointError::Superseded { .. } => Code::E0407,
+            CheckpointError::NoValue { .. } => Code::E0106,
+            CheckpointError::Refused { .. } => Code::E0404,
+            CheckpointError::Edited { .. } => Code::E0301,
+            CheckpointError::Vault(error) => error.code(),
+            CheckpointError::Failed(error) => error.code(),
+        }
+    }
+}
+
+/// The threads of a store.
+pub struct Checkpoints {
+    repo: Repo,
+    vault: Vault,
+    redactor: Arc<Redactor>,
+    decode: Box<dyn Decode + Send>,
+    threads: BTreeMap<Arc<str>, Thread>,
+    /// Threads in the order in which they were used, the oldest first.
+    used: Vec<Arc<str>>,
+}
+
+impl std::fmt::Debug for Checkpoints {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Checkpoints").field("threads", &self.threads.len()).finish_non_exhaustive()
+    }
+}
+
+impl Checkpoints {
+    /// Opens the threads of a store.
+    pub fn open(repo: Repo, decode: Box<dyn Decode + Send>) -> Result<Checkpoints, Error> {
+        let (vault, redactor) = (repo.vault()?, repo.redactor(None)?);
+        Ok(Checkpoints { repo, vault, redactor, decode, threads: BTreeMap::new(), used: Vec::new() })
+    }
+
+    /// The store.
+    pub fn repo(&self) -> &Repo {
+        &self.repo
+    }
+
+    /// Signs the log, closes every run and the store.
+    pub fn close(self) -> Result<(), Error> {
+        let Checkpoints { repo, vault, threads, .. } = self;
+        drop((vault, threads));
+        repo.close().map(drop)
+    }
+
+    /// Takes a thread out of those that are open, read on to its end.
+    fn take(&mut self, thread: &Arc<str>) -> Result<Thread, CheckpointError> {
+        let mut found = match self.threads.remove(thread) {
+            Some(found) => found,
+            None => Thread::new(Arc::clone(thread), self.name_of(thread), self.shown(thread)?),
+        };
+        self.used.retain(|used| used != thread);
+        self.repo.writer()?.clone().refresh()?;
+        found.catch_up(&self.repo)?;
+        Ok(found)
+    }
+
+    /// Puts a thread back.
+    fn keep(&mut self, thread: Thread) {
+        self.used.push(Arc::clone(&thread.id));
+        self.threads.insert(Arc::clone(&thread.id), thread);
+        if self.used.len() > THREADS_KEPT {
+            let oldest = self.used.remove(0);
+            self.threads.remove(&oldest);
+        }
+    }
+
+    /// The text of a thread as its runs have it.
+    fn shown(&self, thread: &str) -> Result<String, CheckpointError> {
+        Ok(self.redactor.text(thread).0)
+    }
+
+    /// The name of the first run of a thread: its own, if a run can have it and be addressed by it.
+    fn name_of(&self, thread: &str) -> RunName {
+        let own = thread.parse::<RunName>().ok();
+        let own = own.filter(|name| is_reachable(name) && casebook_name::refuse_name(name).is_ok());
+        own.unwrap_or_else(|| {
+            let name = format!("lg-{}", &Digest::of(thread.as_bytes()).hex()[..16]);
+            name.parse().expect("hex is a name")
+        })
+    }
+
+    /// The runs of a thread, in the order in which they began.
+    pub fn runs_of(&mut self, thread: &Arc<str>) -> Result<Vec<RunName>, CheckpointError> {
+        let found = self.take(thread)?;
+        let runs = found.runs.iter().map(|run| run.name.clone()).collect();
+        self.keep(found);
+        Ok(runs)
+    }
+
+    /// The threads of the store.
+    pub fn threads(&mut self) -> Result<Vec<Arc<str>>, CheckpointError> {
+        let store = self.repo.reader()?;
+        let mut found: Vec<Arc<str>> = Vec::new();
+        for run in crate::trace::all_runs(&*store)? {
+            let begin = crate::run::trace::read(&*store, run.begin)?;
+            if run.parent.is_none()
+                && let Some(thread) = index::thread_of(&begin)
+                && !found.contains(&thread)
+            {
+                found.push(thread);
+            }
+        }
+        Ok(found)
+    }
+
+    /// Names the channels of which a checkpoint has to bring the value: those that its parent does not have in that version.
+    pub fn missing(
+        &mut self,
+        thread: &Arc<str>,
+        namespace: &str,
+        parent: Option<&str>,
+        versions: &[(Arc<str>, Arc<str>)],
+    ) -> Result<Vec<Arc<str>>, CheckpointError> {
+        let found = self.take(thread)?;
+        let known = parent.and_then(|parent| found.stored(namespace, parent)).map(|stored| &stored.channels);
+        let is_known = |name: &str, version: &str| {
+            known.and_then(|known| known.get(name)).is_some_and(|at| *at.version == *version)
+        };
+        let missing = versions.iter().filter(|(name, version)| !is_known(name, version));
+        let missing = missing.map(|(name, _)| Arc::clone(name)).collect();
+        self.keep(found);
+        Ok(missing)
+    }
+
+    /// Reads a checkpoint: the one with an id, or the newest of a namespace.
+    ///
+    /// # Errors
+    ///
+    /// [`CheckpointError::Edited`] if the record or the vault does not have what was put, [`VaultError::NoKey`] without the key.
+    pub fn get(
+        &mut self,
+        thread: &Arc<str>,
+        namespace: &str,
+        id: Option<&str>,
+    ) -> Result<Option<CheckpointFound>, CheckpointError> {
+        let mut found = self.take(thread)?;
+        let read = self.read(&mut found, namespace, id);
+        self.keep(found);
+        read
+    }
+
+    fn read(
+        &self,
+        thread: &mut Thread,
+        namespace: &str,
+        id: Option<&str>,
+    ) -> Result<Option<CheckpointFound>, CheckpointError> {
+        let id = match id {
+            Some(id) => Arc::from(id),
+            None => match thread.newest(namespace) {
+                Some(id) => id,
+                None => return Ok(None),
+            },
+        };
+        let Some(stored) = thread.stored(namespace, &id).cloned() else { return Ok(None) };
+        thread.active = Some(stored.run);
+        let edited = |why: String| CheckpointError::Edited {
+            thread: Arc::clone(&thread.id),
+            id: Arc::clone(&id),
+            why,
+        };
+        self.check_record(thread, &stored).map_err(&edited)?;
+        let [checkpoint, metadata] = self.own(thread, &stored, &edited)?;
+        let mut channels = Vec::with_capacity(stored.channels.len());
+        for (name, at) in stored.channels.iter() {
+            channels.push((Arc::clone(name), self.exact(thread, at, &edited)?));
+        }
+        let mut writes = Vec::new();
+        for write in thread.writes_of(namespace, &id) {
+            let bytes = self.bytes(&thread.runs[write.run].name, &write.at, &write.exact, &edited)?;
+            let end = write.from.checked_add(write.len).filter(|end| *end <= bytes.len());
+            let Some(end) = end else { return Err(edited("a write is cut short".into())) };
+            let bytes = bytes[write.from..end].into();
+            let value = TypedBytes { tag: Arc::clone(&write.tag), bytes };
+            writes.push((Arc::clone(&write.task), Arc::clone(&write.channel), value));
+        }
+        Ok(Some(CheckpointFound {
+            thread: Arc::clone(&thread.id),
+            namespace: namespace.into(),
+            id,
+            parent: stored.parent.clone(),
+            checkpoint,
+            metadata,
+            channels,
+            writes,
+        }))
+    }
+
+    /// Fails if the record of a checkpoint is not the one that was read when it was put or found.
+    fn check_record(&self, thread: &Thread, stored: &Stored) -> Result<(), String> {
+        let run = &thread.runs[stored.run];
+        let store = self.repo.writer().map_err(|error| error.to_string())?;
+        let trace = crate::trace::Trace::open(store, &run.name).map_err(|error| error.to_string())?;
+        let record = trace.record(stored.tick).map_err(|error| error.to_string())?;
+        match record.id() == stored.record {
+            true => Ok(()),
+            false => Err(format!("tick {} of {} is another record", stored.tick, run.name)),
+        }
+    }
+
+    fn own(
+        &self,
+        thread: &Thread,
+        stored: &Stored,
+        edited: &dyn Fn(String) -> CheckpointError,
+    ) -> Result<[TypedBytes; 2], CheckpointError> {
+        let bytes = self.bytes(&thread.runs[stored.run].name, &stored.at, &stored.exact, edited)?;
+        let Some((checkpoint, metadata)) = bytes.split_at_checked(stored.len) else {
+            return Err(edited("it is cut short".into()));
+        };
+        let typed = |tag: &Arc<str>, bytes: &[u8]| TypedBytes { tag: Arc::clone(tag), bytes: bytes.into() };
+        Ok([typed(&stored.tags[0], checkpoint), typed(&stored.tags[1], metadata)])
+    }
+
+    fn exact(
+        &self,
+        thread: &Thread,
+        at: &ChannelAt,
+        edited: &dyn Fn(String) -> CheckpointError,
+    ) -> Result<TypedBytes, CheckpointError> {
+        if let Some(held) = thread.held(at) {
+            return Ok(held);
+        }
+        let bytes = self.bytes(&thread.runs[at.run].name, &at.at, &at.exact, edited)?;
+        Ok(TypedBytes { tag: Arc::clone(&at.tag), bytes: bytes.into() })
+    }
+
+    fn bytes(
+        &self,
+        run: &RunName,
+        at: &str,
+        exact: &VaultRef,
+        edited: &dyn Fn(String) -> CheckpointError,
+    ) -> Result<Vec<u8>, CheckpointError> {
+        self.vault.get_as(run, at, exact).map_err(|error| match error {
+            error
+            @ (VaultError::Differs { .. } | VaultError::Damaged { .. } | VaultError::Nothing { .. }) => {
+                edited(error.to_string())
+            }
+            error => error.into(),
+        })
+    }
+
+    /// Lists the checkpoints of threads and namespaces, newest first. `None` is any thread, or any namespace.
+    pub fn list(
+        &mut self,
+        thread: Option<&Arc<str>>,
+        namespace: Option<&str>,
+        id: Option<&str>,
+        before: Option<&str>,
+    ) -> Result<Vec<CheckpointKey>, CheckpointError> {
+        let threads = match thread {
+            Some(thread) => vec![Arc::clone(thread)],
+            None => self.threads()?,
+        };
+        let mut keys = Vec::new();
+        for thread in threads {
+            let found = self.take(&thread)?;
+            keys.extend(found.keys(namespace).filter(|key| {
+                id.is_none_or(|id| *key.id == *id) && before.is_none_or(|before| *key.id < *before)
+            }));
+            self.keep(found);
+        }
+        keys.sort_by(|a, b| (&b.id, &a.thread, &a.namespace).cmp(&(&a.id, &b.thread, &b.namespace)));
+        Ok(keys)
+    }
+}

@@ -1,0 +1,425 @@
+//! What is known of a thread: its runs, and in which record each checkpoint and each write is.
+
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use dendrer_object::record::{Kind, Record};
+use dendrer_object::{Digest, RunName, Value};
+use dendrer_store::prelude::*;
+
+use super::{AGENT, CheckpointKey, THREAD, TypedBytes};
+use crate::error::Error;
+use crate::recorder::Recorder;
+use crate::repo::Repo;
+use crate::run::trace::read;
+use crate::trace::Trace;
+use crate::vault::VaultRef;
+
+/// The member of an intent with a checkpoint.
+pub(super) const CHECKPOINT: &str = "checkpoint";
+
+/// The member of an intent with writes.
+pub(super) const WRITES: &str = "writes";
+
+/// The member of an intent with the checkpoints that were removed.
+pub(super) const REMOVED: &str = "removed";
+
+/// The member of an intent with a claim of the thread.
+pub(super) const CLAIM: &str = "claim";
+
+/// A checkpoint in the record.
+#[derive(Debug, Clone)]
+pub(super) struct Stored {
+    /// Its run, by number.
+    pub(super) run: usize,
+    pub(super) tick: u64,
+    pub(super) record: Digest,
+    pub(super) parent: Option<Arc<str>>,
+    /// Where its own bytes are: the checkpoint, and behind it the metadata.
+    pub(super) at: Arc<str>,
+    pub(super) exact: VaultRef,
+    pub(super) len: usize,
+    pub(super) tags: [Arc<str>; 2],
+    pub(super) made_by: Option<Arc<str>>,
+    /// What its channels hold.
+    pub(super) channels: Arc<BTreeMap<Arc<str>, ChannelAt>>,
+}
+
+/// What a channel holds, in the record.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct ChannelAt {
+    pub(super) version: Arc<str>,
+    /// The run whose vault has it, by number.
+    pub(super) run: usize,
+    pub(super) at: Arc<str>,
+    pub(super) tag: Arc<str>,
+    pub(super) exact: VaultRef,
+}
+
+/// A write in the record.
+#[derive(Debug, Clone)]
+pub(super) struct StoredWrite {
+    pub(super) run: usize,
+    pub(super) tick: u64,
+    pub(super) task: Arc<str>,
+    pub(super) path: Arc<str>,
+    pub(super) index: i64,
+    pub(super) channel: Arc<str>,
+    pub(super) tag: Arc<str>,
+    pub(super) at: Arc<str>,
+    pub(super) exact: VaultRef,
+    pub(super) from: usize,
+    pub(super) len: usize,
+}
+
+/// A run of a thread.
+#[derive(Debug)]
+pub(super) struct ThreadRun {
+    pub(super) name: RunName,
+    /// The run and the tick that it was forked from, by number.
+    pub(super) parent: Option<(usize, u64)>,
+    /// Up to which tick it was read.
+    pub(super) upto: u64,
+    pub(super) recorder: Option<Recorder>,
+    /// Whether everything in it was removed: nothing is put into it.
+    pub(super) is_removed: bool,
+    /// Where what each place of the state shows is in the vault.
+    pub(super) shown: BTreeMap<(Arc<str>, Arc<str>), Arc<str>>,
+}
+
+/// Which checkpoint of a thread: its namespace and its id.
+type Place = (Arc<str>, Arc<str>);
+
+/// A place of the vault, and what is there.
+type Held = (Arc<str>, TypedBytes);
+
+/// A thread.
+#[derive(Debug)]
+pub(super) struct Thread {
+    pub(super) id: Arc<str>,
+    /// Its text as its runs have it.
+    shown: String,
+    base: RunName,
+    pub(super) runs: Vec<ThreadRun>,
+    /// The number that the next run's name ends with; 1 for the first run.
+    pub(super) next: u64,
+    stored: BTreeMap<Place, Stored>,
+    /// The checkpoints that follow each one, also those that were removed since.
+    followers: BTreeMap<Place, Vec<Arc<str>>>,
+    writes: BTreeMap<Place, Vec<StoredWrite>>,
+    pub(super) claim: Option<Arc<str>>,
+    /// The run that this process used last, by number.
+    pub(super) active: Option<usize>,
+    /// What channels hold, the newest of each: so that what they grow by is found, and read without the vault.
+    held: BTreeMap<Place, Held>,
+}
+
+impl Thread {
+    pub(super) fn new(id: Arc<str>, base: RunName, shown: String) -> Thread {
+        Thread {
+            id,
+            shown,
+            base,
+            runs: Vec::new(),
+            next: 1,
+            stored: BTreeMap::new(),
+            followers: BTreeMap::new(),
+            writes: BTreeMap::new(),
+            claim: None,
+            active: None,
+            held: BTreeMap::new(),
+        }
+    }
+
+    /// The name of the next run of this thread.
+    pub(super) fn next_name(&self) -> RunName {
+        match self.next {
+            1 => self.base.clone(),
+            number => format!("{}-{number}", self.base).parse().unwrap_or_else(|_| {
+                let hex = Digest::of(self.base.as_str().as_bytes()).hex();
+                format!("lg-{}-{number}", &hex[..16]).parse().expect("hex is a name")
+            }),
+        }
+    }
+
+    /// Reads on what was committed meanwhile, by this process too. The store is fresh.
+    pub(super) fn catch_up(&mut self, repo: &Repo) -> Result<(), Error> {
+        let store = repo.writer()?;
+        for at in 0..self.runs.len() {
+            self.read_run(store, at)?;
+        }
+        loop {
+            let name = self.next_name();
+            let Some(summary) = store.run(&name)? else { return Ok(()) };
+            self.next += 1;
+            let begin = read(store, summary.begin)?;
+            let parent = match &summary.parent {
+                None if thread_of(&begin).as_deref() == Some(&*self.shown) => None,
+                // The name is that of a run of another thread, or of no thread.
+                None => continue,
+                Some(id) => match self.forked_from(store, id)? {
+                    Some(parent) => Some(parent),
+                    None => continue,
+                },
+            };
+            let run = ThreadRun {
+                name,
+                parent,
+                upto: parent.map_or(0, |(_, tick)| tick),
+                recorder: None,
+                is_removed: false,
+                shown: BTreeMap::new(),
+            };
+            self.runs.push(run);
+            self.read_run(store, self.runs.len() - 1)?;
+        }
+    }
+
+    /// The run of this thread that a fork began in, by the record that it began behind.
+    fn forked_from(&self, store: &dendrer_store::Shared, id: &Digest) -> Result<Option<(usize, u64)>, Error> {
+        let Some(position) = store.find(id)? else { return Ok(None) };
+        let record = read(store, position)?;
+        let header = record.header();
+        let at = self.runs.iter().position(|run| Some(&run.name) == header.run.as_ref());
+        Ok(at.zip(header.tick))
+    }
+
+    fn read_run(&mut self, store: &dendrer_store::Shared, at: usize) -> Result<(), Error> {
+        let tip = store.run(&self.runs[at].name)?.and_then(|summary| summary.head.tick).unwrap_or(0);
+        let from = self.runs[at].upto + 1;
+        if tip < from {
+            return Ok(());
+        }
+        let trace = Trace::open(store, &self.runs[at].name)?;
+        trace.for_each(from, tip, &mut |tick, record| {
+            self.apply(at, tick, &record);
+            ControlFlow::Continue(())
+        })?;
+        self.runs[at].upto = tip;
+        Ok(())
+    }
+
+    /// Takes in a record of a run of this thread. Records of others, and erased ones, are passed over.
+    pub(super) fn apply(&mut self, run: usize, tick: u64, record: &Record) {
+        self.runs[run].upto = self.runs[run].upto.max(tick);
+        let body = record.body();
+        let agent = body.value("/agent_id");
+        if record.header().kind != Kind::Transition || agent.as_ref().and_then(Value::as_str) != Some(AGENT) {
+            return;
+        }
+        let member = |name: &str| body.value(&format!("/intent/{name}"));
+        if let Some(about) = member(CHECKPOINT) {
+            let _ = self.apply_checkpoint(run, tick, record.id(), &about);
+        } else if let Some(about) = member(WRITES) {
+            let _ = self.apply_writes(run, tick, &about);
+        } else if let Some(about) = member(REMOVED) {
+            self.apply_removed(run, &about);
+        } else if let Some(claim) = member(CLAIM) {
+            self.claim = claim.as_str().map(Arc::from);
+        }
+    }
+
+    fn apply_checkpoint(&mut self, run: usize, tick: u64, record: Digest, about: &Value) -> Option<()> {
+        let text = |value: Option<&Value>| Some(Arc::<str>::from(value?.as_str()?));
+        let (namespace, id) = (text(about.get("ns"))?, text(about.get("id"))?);
+        let parent = text(about.get("parent"));
+        let exact = about.get("exact")?;
+        let known = parent.as_ref().and_then(|parent| self.stored(&namespace, parent));
+        let mut channels = known.map(|stored| Arc::clone(&stored.channels)).unwrap_or_default();
+        let changed = about.get("channels").and_then(Value::as_object);
+        let gone = about.get("gone").and_then(Value::as_array);
+        if changed.is_some_and(|changed| !changed.is_empty()) || gone.is_some() {
+            let channels = Arc::make_mut(&mut channels);
+            for (name, at) in changed.into_iter().flat_map(|changed| changed.iter()) {
+                let name: Arc<str> =
+                    name.strip_prefix('$').filter(|rest| rest.starts_with('$')).unwrap_or(name).into();
+                let found = ChannelAt {
+                    version: text(at.get("version"))?,
+                    run,
+                    at: text(at.get("at"))?,
+                    tag: text(at.get("type"))?,
+                    exact: VaultRef::from_value(at.get("exact")?)?,
+                };
+                self.runs[run]
+                    .shown
+                    .insert((Arc::clone(&namespace), Arc::clone(&name)), Arc::clone(&found.at));
+                channels.insert(name, found);
+            }
+            for name in gone.into_iter().flat_map(|gone| gone.iter()) {
+                channels.remove(name.as_str()?);
+            }
+        }
+        let stored = Stored {
+            run,
+            tick,
+            record,
+            parent,
+            at: text(exact.get("at"))?,
+            exact: VaultRef::from_value(exact.get("exact")?)?,
+            len: usize::try_from(exact.get("len")?.as_u64()?).ok()?,
+            tags: [text(exact.get("type"))?, text(exact.get("metadata_type"))?],
+            made_by: text(about.get("run_id")),
+            channels,
+        };
+        if let Some(parent) = &stored.parent {
+            let followers = self.followers.entry((Arc::clone(&namespace), Arc::clone(parent))).or_default();
+            if !followers.contains(&id) {
+                followers.push(Arc::clone(&id));
+            }
+        }
+        self.stored.insert((namespace, id), stored);
+        Some(())
+    }
+
+    fn apply_writes(&mut self, run: usize, tick: u64, about: &Value) -> Option<()> {
+        let text = |value: Option<&Value>| Some(Arc::<str>::from(value?.as_str()?));
+        let place = (text(about.get("ns"))?, text(about.get("checkpoint"))?);
+        let (task, path) = (text(about.get("task"))?, text(about.get("path"))?);
+        let (at, exact) = (text(about.get("at"))?, VaultRef::from_value(about.get("exact")?)?);
+        let replaces = about.get("replaces")?.as_bool()?;
+        let writes = self.writes.entry(place).or_default();
+        let mut from = 0;
+        for item in about.get("items")?.as_array()?.iter() {
+            let len = usize::try_from(item.get("len")?.as_u64()?).ok()?;
+            let index = item.get("index")?.as_number()?.as_i64()?;
+            let write = StoredWrite {
+                run,
+                tick,
+                task: Arc::clone(&task),
+                path: Arc::clone(&path),
+                index,
+                channel: text(item.get("channel"))?,
+                tag: text(item.get("type"))?,
+                at: Arc::clone(&at),
+                exact,
+                from,
+                len,
+            };
+            from += len;
+            match writes.iter_mut().find(|known| known.task == task && known.index == index) {
+                Some(known) if replaces => *known = write,
+                Some(_) => {}
+                None => writes.push(write),
+            }
+        }
+        writes.sort_by(|a, b| (&a.path, &a.task, a.index).cmp(&(&b.path, &b.task, b.index)));
+        Some(())
+    }
+
+    fn apply_removed(&mut self, run: usize, about: &Value) {
+        if about.get("all").and_then(Value::as_bool) == Some(true) {
+            self.forget_run(run);
+            return;
+        }
+        for place in
+            about.get("checkpoints").and_then(Value::as_array).into_iter().flat_map(|list| list.iter())
+        {
+            let text = |name: &str| place.get(name).and_then(Value::as_str).map(Arc::<str>::from);
+            if let Some(place) = text("ns").zip(text("id")) {
+                self.stored.remove(&place);
+                self.writes.remove(&place);
+            }
+        }
+    }
+
+    pub(super) fn forget_run(&mut self, run: usize) {
+        self.runs[run].is_removed = true;
+        self.runs[run].recorder = None;
+        self.stored.retain(|_, stored| stored.run != run);
+        for writes in self.writes.values_mut() {
+            writes.retain(|write| write.run != run);
+        }
+        self.held.clear();
+        if self.active == Some(run) {
+            self.active = None;
+        }
+    }
+
+    pub(super) fn stored(&self, namespace: &str, id: &str) -> Option<&Stored> {
+        self.stored.get(&(namespace.into(), id.into()))
+    }
+
+    /// The newest checkpoint of a namespace, by its id.
+    pub(super) fn newest(&self, namespace: &str) -> Option<Arc<str>> {
+        self.of_namespace(namespace).next_back().map(|((_, id), _)| Arc::clone(id))
+    }
+
+    /// The checkpoints of a namespace, by id.
+    pub(super) fn of_namespace(
+        &self,
+        namespace: &str,
+    ) -> impl DoubleEndedIterator<Item = (&(Arc<str>, Arc<str>), &Stored)> {
+        // No text is between a namespace and the same one with a NUL behind it.
+        let end = format!("{namespace}\0");
+        let (begin, end): (Place, Place) = ((namespace.into(), "".into()), (end.into(), "".into()));
+        self.stored.range(begin..end)
+    }
+
+    /// The checkpoints of a namespace, or of all.
+    pub(super) fn keys(&self, namespace: Option<&str>) -> impl Iterator<Item = CheckpointKey> {
+        let is_meant = move |place: &&Place| namespace.is_none_or(|namespace| *place.0 == *namespace);
+        self.stored.keys().filter(is_meant).map(|(namespace, id)| CheckpointKey {
+            thread: Arc::clone(&self.id),
+            namespace: Arc::clone(namespace),
+            id: Arc::clone(id),
+        })
+    }
+
+    pub(super) fn all(&self) -> impl Iterator<Item = (&Place, &Stored)> {
+        self.stored.iter()
+    }
+
+    pub(super) fn writes_of(&self, namespace: &str, id: &str) -> &[StoredWrite] {
+        self.writes.get(&(namespace.into(), id.into())).map_or(&[], |writes| &**writes)
+    }
+
+    pub(super) fn all_writes(&self) -> impl Iterator<Item = (&Place, &Vec<StoredWrite>)> {
+        self.writes.iter()
+    }
+
+    /// Whether a run has a record at a tick of another run: its own, or inherited.
+    pub(super) fn sees(&self, run: usize, other: usize, tick: u64) -> bool {
+        let (mut run, mut upto) = (run, u64::MAX);
+        loop {
+            if run == other {
+                return tick <= upto;
+            }
+            match self.runs[run].parent {
+                Some((parent, at)) => (run, upto) = (parent, upto.min(at)),
+                None => return false,
+            }
+        }
+    }
+
+    /// A checkpoint that follows another one, in the view of a run.
+    pub(super) fn follower(&self, run: usize, namespace: &str, id: &str) -> Option<&Arc<str>> {
+        let place = (namespace.into(), id.into());
+        let followers = self.followers.get(&place)?;
+        followers.iter().find(|follower| {
+            let stored = self.stored(namespace, follower);
+            stored.is_some_and(|stored| self.sees(run, stored.run, stored.tick))
+        })
+    }
+
+    /// Keeps what a channel holds, for the next checkpoint.
+    pub(super) fn hold(&mut self, namespace: &Arc<str>, channel: &Arc<str>, at: Arc<str>, value: TypedBytes) {
+        self.held.insert((Arc::clone(namespace), Arc::clone(channel)), (at, value));
+    }
+
+    /// What a channel of a namespace held when it was put last by this process, and where that is.
+    pub(super) fn last(&self, namespace: &Arc<str>, channel: &Arc<str>) -> Option<&Held> {
+        self.held.get(&(Arc::clone(namespace), Arc::clone(channel)))
+    }
+
+    /// What is at a place of the vault, if it was put last by this process.
+    pub(super) fn held(&self, at: &ChannelAt) -> Option<TypedBytes> {
+        self.held.values().find(|(place, _)| *place == at.at).map(|(_, value)| value.clone())
+    }
+}
+
+/// The thread that a `run` record is of, as it is recorded.
+pub(super) fn thread_of(begin: &Record) -> Option<Arc<str>> {
+    let meta = begin.body().value("/meta").or_else(|| begin.content().get("meta").cloned())?;
+    meta.get(THREAD)?.as_str().map(Arc::from)
+}

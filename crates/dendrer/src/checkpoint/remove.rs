@@ -1,0 +1,271 @@
+//! Removes checkpoints: what is left moves to a new run, and the values of the old runs are erased.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use dendrer_object::Value;
+use dendrer_store::prelude::*;
+
+use super::index::{REMOVED, Thread};
+use super::write::version;
+use super::{ChannelPut, CheckpointError, CheckpointKey, CheckpointPut, Checkpoints, WritePut, WritesPut};
+use crate::care::erase::{ErasePlace, EraseReason, erase_places};
+use crate::error::Error;
+use crate::trace::Trace;
+use crate::vault::VaultError;
+
+/// The fields of a transition with what users wrote, or with a digest over it.
+const ERASED: [&str; 5] = ["/delta", "/intent/metadata", "/intent/values", "/state_root", "/redaction"];
+
+impl Checkpoints {
+    /// Removes a thread: every value of its runs is erased, and what is in the vault is destroyed.
+    pub fn delete_thread(&mut self, thread: &Arc<str>) -> Result<(), CheckpointError> {
+        self.retain(thread, false, &mut |_, _| false)
+    }
+
+    /// Removes the checkpoints that some runs of the framework made, from every thread.
+    pub fn delete_made_by(&mut self, made_by: &[Arc<str>]) -> Result<(), CheckpointError> {
+        for thread in self.threads()? {
+            self.retain(&thread, true, &mut |_, made| made.is_none_or(|made| !made_by.contains(made)))?;
+        }
+        Ok(())
+    }
+
+    /// Removes every checkpoint of a thread but some.
+    pub fn keep_only(&mut self, thread: &Arc<str>, keys: &[CheckpointKey]) -> Result<(), CheckpointError> {
+        self.retain(thread, false, &mut |key, _| keys.contains(key))
+    }
+
+    /// Copies a thread: every checkpoint, with what it follows and the writes beside it.
+    pub fn copy_thread(&mut self, from: &Arc<str>, to: &Arc<str>) -> Result<(), CheckpointError> {
+        let found = self.take(from)?;
+        let copies = self.copies(&found, to, true, &mut |_, _| true);
+        self.keep(found);
+        for copy in copies? {
+            self.put_copy(&copy)?;
+        }
+        Ok(())
+    }
+
+    /// Keeps some checkpoints, with the writes beside them; and those of checkpoints that are not there yet if `keeps_early`.
+    fn retain(
+        &mut self,
+        id: &Arc<str>,
+        keeps_early: bool,
+        is_kept: &mut dyn FnMut(&CheckpointKey, Option<&Arc<str>>) -> bool,
+    ) -> Result<(), CheckpointError> {
+        let mut thread = self.take(id)?;
+        let all: Vec<(CheckpointKey, Option<Arc<str>>)> = thread
+            .all()
+            .map(|((namespace, at), stored)| {
+                let key = CheckpointKey {
+                    thread: Arc::clone(id),
+                    namespace: Arc::clone(namespace),
+                    id: Arc::clone(at),
+                };
+                (key, stored.made_by.clone())
+            })
+            .collect();
+        let kept: BTreeSet<(Arc<str>, Arc<str>)> = all
+            .iter()
+            .filter(|(key, made)| is_kept(key, made.as_ref()))
+            .map(|(key, _)| (Arc::clone(&key.namespace), Arc::clone(&key.id)))
+            .collect();
+        let has_early = thread
+            .all_writes()
+            .any(|((namespace, at), writes)| !writes.is_empty() && thread.stored(namespace, at).is_none());
+        if all.len() == kept.len() && (keeps_early || !has_early) {
+            self.keep(thread);
+            return Ok(());
+        }
+        let copies = self.copies(&thread, id, keeps_early, &mut |namespace, at| {
+            kept.contains(&(Arc::clone(namespace), Arc::clone(at)))
+        });
+        let copies = match copies {
+            Ok(copies) => copies,
+            Err(error) => {
+                self.keep(thread);
+                return Err(error);
+            }
+        };
+        let old: Vec<usize> = (0..thread.runs.len()).filter(|run| !thread.runs[*run].is_removed).collect();
+        let places = places_of(&thread);
+        for run in &old {
+            thread.forget_run(*run);
+        }
+        self.keep(thread);
+        // What is kept is there twice before the first is removed: an interruption loses nothing.
+        for copy in &copies {
+            self.put_copy(copy)?;
+        }
+        for run in old {
+            self.erase_run(id, run, places.get(&run).map_or(&[], |places| &**places))?;
+        }
+        Ok(())
+    }
+
+    /// Reads checkpoints and the writes beside them, in the order in which they were put.
+    fn copies(
+        &self,
+        thread: &Thread,
+        to: &Arc<str>,
+        keeps_early: bool,
+        is_meant: &mut dyn FnMut(&Arc<str>, &Arc<str>) -> bool,
+    ) -> Result<Vec<Copy>, CheckpointError> {
+        let mut copies: Vec<((usize, u64), Copy)> = Vec::new();
+        for ((namespace, id), stored) in thread.all().filter(|((namespace, id), _)| is_meant(namespace, id)) {
+            let edited = |why: String| CheckpointError::Edited {
+                thread: Arc::clone(&thread.id),
+                id: Arc::clone(id),
+                why,
+            };
+            let [checkpoint, metadata] = self.own(thread, stored, &edited)?;
+            let mut channels = Vec::new();
+            for (name, at) in stored.channels.iter() {
+                let value = Some(self.exact(thread, at, &edited)?);
+                channels.push(ChannelPut { name: Arc::clone(name), version: version(at), value });
+            }
+            let put = CheckpointPut {
+                thread: Arc::clone(to),
+                namespace: Arc::clone(namespace),
+                parent: stored.parent.clone(),
+                id: Arc::clone(id),
+                checkpoint,
+                metadata,
+                made_by: stored.made_by.clone(),
+                channels,
+                may_fork: true,
+                claim: None,
+            };
+            copies.push(((stored.run, stored.tick), Copy::Checkpoint(Box::new(put))));
+        }
+        for ((namespace, id), writes) in thread.all_writes() {
+            let is_kept = match thread.stored(namespace, id) {
+                Some(_) => is_meant(namespace, id),
+                None => keeps_early,
+            };
+            if !is_kept {
+                continue;
+            }
+            for write in writes {
+                let edited = |why: String| CheckpointError::Edited {
+                    thread: Arc::clone(&thread.id),
+                    id: Arc::clone(id),
+                    why,
+                };
+                let run = &thread.runs[write.run].name;
+                let bytes = self.bytes(run, &write.at, &write.exact, &edited)?;
+                let Some(bytes) = bytes.get(write.from..).and_then(|rest| rest.get(..write.len)) else {
+                    return Err(edited("a write is cut short".into()));
+                };
+                let value = super::TypedBytes { tag: Arc::clone(&write.tag), bytes: bytes.into() };
+                let item = WritePut { index: write.index, channel: Arc::clone(&write.channel), value };
+                let put = WritesPut {
+                    thread: Arc::clone(to),
+                    namespace: Arc::clone(namespace),
+                    id: Arc::clone(id),
+                    task: Arc::clone(&write.task),
+                    path: Arc::clone(&write.path),
+                    items: vec![item],
+                    replaces: false,
+                    claim: None,
+                };
+                copies.push(((write.run, write.tick), Copy::Writes(put)));
+            }
+        }
+        copies.sort_by_key(|(at, _)| *at);
+        Ok(copies.into_iter().map(|(_, copy)| copy).collect())
+    }
+
+    fn put_copy(&mut self, copy: &Copy) -> Result<(), CheckpointError> {
+        match copy {
+            Copy::Checkpoint(put) => self.put(put),
+            Copy::Writes(put) => self.put_writes(put),
+        }
+    }
+
+    /// Says in a run that everything in it was removed, erases its values, and destroys what the vault has of it.
+    fn erase_run(
+        &mut self,
+        id: &Arc<str>,
+        number: usize,
+        places: &[Arc<str>],
+    ) -> Result<(), CheckpointError> {
+        let thread = self.take(id)?;
+        let name = thread.runs[number].name.clone();
+        self.keep(thread);
+        let mut recorder = self.repo.recorder(&name)?;
+        let about = Value::record([("all", Value::Bool(true))]);
+        let intent = self.intent("observation.add", Value::object(), None, REMOVED, about);
+        recorder.propose(&intent)?;
+        recorder.commit()?;
+        drop(recorder);
+        let store = self.repo.writer()?.clone();
+        let trace = Trace::open(&store, &name)?;
+        let first = store.run(&name)?.and_then(|summary| summary.first_own_tick).unwrap_or(0);
+        let mut erased = Vec::new();
+        let mut list = |position: u64, tick: Option<u64>, record: &dendrer_object::Record| {
+            for field in record.body().fields() {
+                let place = field.pointer.as_str();
+                let is_erased = ERASED.iter().any(|begins| place.starts_with(begins));
+                if is_erased && record.body().text(field).is_some() {
+                    erased.push(ErasePlace {
+                        run: Some(name.clone()),
+                        tick,
+                        record: record.id(),
+                        position,
+                        place: field.pointer.clone(),
+                        reason: EraseReason::Asked,
+                    });
+                }
+            }
+        };
+        let mut found: Vec<(u64, dendrer_object::Record)> = Vec::new();
+        trace.for_each(first.max(1), trace.tip(), &mut |tick, record| {
+            found.push((tick, record.clone()));
+            ControlFlow::Continue(())
+        })?;
+        for (tick, record) in &found {
+            let position = store.find(&record.id())?.ok_or_else(|| Error::IndexDiffers {
+                what: format!("record {} is in no index", record.id()),
+            })?;
+            list(position, Some(*tick), record);
+        }
+        match self.vault.destroy_each(&name, places) {
+            Ok(()) | Err(VaultError::Nothing { .. }) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if erased.is_empty() {
+            return Ok(());
+        }
+        erase_places(&self.repo, &name, &erased, "the thread or checkpoint was deleted", AGENT_WORDS)?;
+        Ok(())
+    }
+}
+
+/// Who erases what a framework deletes.
+const AGENT_WORDS: &str = "langgraph";
+
+/// A checkpoint or writes that are put once more.
+enum Copy {
+    Checkpoint(Box<CheckpointPut>),
+    Writes(WritesPut),
+}
+
+/// The places of the vault that each run of a thread has.
+fn places_of(thread: &Thread) -> BTreeMap<usize, Vec<Arc<str>>> {
+    let mut places: BTreeMap<usize, BTreeSet<Arc<str>>> = BTreeMap::new();
+    for (_, stored) in thread.all() {
+        places.entry(stored.run).or_default().insert(Arc::clone(&stored.at));
+        for at in stored.channels.values() {
+            places.entry(at.run).or_default().insert(Arc::clone(&at.at));
+        }
+    }
+    for (_, writes) in thread.all_writes() {
+        for write in writes {
+            places.entry(write.run).or_default().insert(Arc::clone(&write.at));
+        }
+    }
+    places.into_iter().map(|(run, places)| (run, places.into_iter().collect())).collect()
+}

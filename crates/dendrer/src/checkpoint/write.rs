@@ -1,0 +1,497 @@
+//! Puts checkpoints and writes into the runs of a thread.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dendrer_kernel::step::{Outcome, Start};
+use dendrer_object::delta::{Action, Delta, Op};
+use dendrer_object::record::Author;
+use dendrer_object::{Code, Intent, Pointer, Value, tag};
+
+use super::index::{CHECKPOINT, CLAIM, ChannelAt, Thread, ThreadRun, WRITES};
+use super::{AGENT, CheckpointError, CheckpointPut, Checkpoints, THREAD, TypedBytes, WritesPut};
+use crate::error::Error;
+use crate::fork::ForkTerms;
+use crate::record::redacted;
+use crate::recorder::Recorder;
+use crate::vault::VaultRef;
+
+/// How often something is put again because other processes move the thread on.
+const ATTEMPTS: usize = 200;
+
+/// Where something is put.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Target {
+    /// At the end of a run, by number.
+    Run(usize),
+    /// In a new run.
+    Root,
+    /// In a new run that forks a run behind a tick.
+    Fork(usize, u64),
+}
+
+/// Bytes that are in the vault already.
+#[derive(Default)]
+struct Kept {
+    run: Option<Target>,
+    name: String,
+    places: Vec<(Arc<str>, VaultRef)>,
+}
+
+impl Checkpoints {
+    /// Puts a checkpoint: it is durable when this returns.
+    ///
+    /// # Errors
+    ///
+    /// [`CheckpointError::Stale`] if its parent is not the last of its namespace and was not asked for by its id,
+    /// [`CheckpointError::NoValue`] if a channel without a value is not in the parent.
+    pub fn put(&mut self, put: &CheckpointPut) -> Result<(), CheckpointError> {
+        let mut kept = Kept::default();
+        for _ in 0..ATTEMPTS {
+            let mut thread = self.take(&put.thread)?;
+            let done = self.try_put(&mut thread, put, &mut kept);
+            self.keep(thread);
+            if done? {
+                return Ok(());
+            }
+        }
+        Err(self.moved(&put.thread))
+    }
+
+    fn moved(&self, thread: &str) -> CheckpointError {
+        Error::Moved { run: self.name_of(thread), tick: 0 }.into()
+    }
+
+    fn try_put(
+        &self,
+        thread: &mut Thread,
+        put: &CheckpointPut,
+        kept: &mut Kept,
+    ) -> Result<bool, CheckpointError> {
+        check_claim(thread, put.claim.as_ref())?;
+        let target = target_of(thread, put)?;
+        let parent = put.parent.as_deref().and_then(|parent| thread.stored(&put.namespace, parent));
+        let before = parent.map(|stored| Arc::clone(&stored.channels)).unwrap_or_default();
+        let mut changed: Vec<(&Arc<str>, &Arc<str>, &TypedBytes)> = Vec::new();
+        for channel in &put.channels {
+            match &channel.value {
+                Some(value) => changed.push((&channel.name, &channel.version, value)),
+                None if before.get(&channel.name).is_some_and(|at| at.version == channel.version) => {}
+                None => return Err(CheckpointError::NoValue { channel: Arc::clone(&channel.name) }),
+            }
+        }
+        let gone: Vec<&Arc<str>> =
+            before.keys().filter(|name| !put.channels.iter().any(|channel| channel.name == **name)).collect();
+        let own = [&put.checkpoint.bytes[..], &put.metadata.bytes[..]].concat();
+        let mut values: Vec<&[u8]> = vec![&own];
+        values.extend(changed.iter().map(|(_, _, value)| &*value.bytes));
+        let (mut recorder, name) = self.recorder_at(thread, target)?;
+        self.keep_bytes(kept, target, &name, &values)?;
+
+        let is_shown = |channel: &Arc<str>, at: &Arc<str>| match target {
+            Target::Run(run) => {
+                let place = (Arc::clone(&put.namespace), Arc::clone(channel));
+                thread.runs[run].shown.get(&place) == Some(at)
+            }
+            _ => false,
+        };
+        let mut ops = Vec::new();
+        let mut channels = Vec::new();
+        for ((name, version, value), (at, exact)) in changed.iter().zip(&kept.places[1..]) {
+            let place = place_of(&put.namespace, name);
+            let last = thread.last(&put.namespace, name).filter(|(at, _)| is_shown(name, at));
+            match last.and_then(|(_, last)| self.decode.grown(last, value)) {
+                Some(items) => {
+                    let append = |item| Op { action: Action::Append, path: place.clone(), value: Some(item) };
+                    ops.extend(items.into_iter().map(append));
+                }
+                None => {
+                    let shown = self.decode.whole(value).unwrap_or_else(|| exact.to_value());
+                    ops.push(Op::set(place, shown));
+                }
+            }
+            let about = Value::record([
+                ("at", Value::from(&**at)),
+                ("exact", exact.to_value()),
+                ("type", Value::from(&*value.tag)),
+                ("version", Value::from(&***version)),
+            ]);
+            channels.push((tag::stored_name(name), about));
+        }
+        for name in &gone {
+            let is_there = match target {
+                Target::Run(run) => {
+                    thread.runs[run].shown.contains_key(&(Arc::clone(&put.namespace), Arc::clone(name)))
+                }
+                // Of a fork, what its parent showed there is not known; a place that is not there cannot be removed.
+                _ => false,
+            };
+            if is_there {
+                ops.push(Op { action: Action::Remove, path: place_of(&put.namespace, name), value: None });
+            }
+        }
+        let (at, exact) = &kept.places[0];
+        let about = [
+            ("channels", Value::Object(channels.into_iter().collect())),
+            (
+                "exact",
+                Value::record([
+                    ("at", Value::from(&**at)),
+                    ("exact", exact.to_value()),
+                    ("len", Value::from(put.checkpoint.bytes.len() as u64)),
+                    ("metadata_type", Value::from(&*put.metadata.tag)),
+                    ("type", Value::from(&*put.checkpoint.tag)),
+                ]),
+            ),
+            ("id", Value::from(&*put.id)),
+            ("ns", Value::from(&*put.namespace)),
+            ("parent", Value::from(put.parent.as_deref())),
+        ];
+        let gone = (!gone.is_empty()).then(|| Value::array(gone.iter().map(|name| Value::from(&***name))));
+        let more = [("gone", gone), ("run_id", put.made_by.as_deref().map(Value::from))];
+        let more = more.into_iter().filter_map(|(name, value)| Some((name, value?)));
+        let about = Value::record(about.into_iter().chain(more));
+        let delta = (!ops.is_empty()).then_some(Delta(ops));
+        let metadata = self.decode.whole(&put.metadata).unwrap_or_else(|| exact.to_value());
+        let shown = Value::record([("metadata", metadata)]);
+        let intent = self.intent("memory.write", shown, delta, CHECKPOINT, about);
+        let number = self.place(thread, target, &name);
+        if !self.commit(thread, number, &mut recorder, &intent, target)? {
+            return Ok(false);
+        }
+        let run = &mut thread.runs[number];
+        run.recorder = Some(recorder);
+        for ((name, _, value), (at, _)) in changed.iter().zip(&kept.places[1..]) {
+            thread.hold(&put.namespace, name, Arc::clone(at), (*value).clone());
+        }
+        thread.active = Some(number);
+        Ok(true)
+    }
+
+    /// Puts the writes of a task: they are durable when this returns. Those that are there already stay, unless they are replaced.
+    pub fn put_writes(&mut self, put: &WritesPut) -> Result<(), CheckpointError> {
+        let mut kept = Kept::default();
+        for _ in 0..ATTEMPTS {
+            let mut thread = self.take(&put.thread)?;
+            let done = self.try_put_writes(&mut thread, put, &mut kept);
+            self.keep(thread);
+            if done? {
+                return Ok(());
+            }
+        }
+        Err(self.moved(&put.thread))
+    }
+
+    fn try_put_writes(
+        &self,
+        thread: &mut Thread,
+        put: &WritesPut,
+        kept: &mut Kept,
+    ) -> Result<bool, CheckpointError> {
+        check_claim(thread, put.claim.as_ref())?;
+        let known = thread.writes_of(&put.namespace, &put.id);
+        let is_known = |index: i64| known.iter().any(|write| write.task == put.task && write.index == index);
+        if !put.replaces && put.items.iter().all(|item| is_known(item.index)) {
+            return Ok(true);
+        }
+        let target = target_of_writes(thread, put);
+        let (mut recorder, name) = self.recorder_at(thread, target)?;
+        let bytes: Vec<u8> = put.items.iter().flat_map(|item| item.value.bytes.iter().copied()).collect();
+        self.keep_bytes(kept, target, &name, &[&bytes])?;
+        let (at, exact) = &kept.places[0];
+        let items = put.items.iter().map(|item| {
+            Value::record([
+                ("channel", Value::from(&*item.channel)),
+                ("index", Value::Number(dendrer_object::number::Number::from_i64(item.index))),
+                ("len", Value::from(item.value.bytes.len() as u64)),
+                ("type", Value::from(&*item.value.tag)),
+            ])
+        });
+        let about = Value::record([
+            ("at", Value::from(&**at)),
+            ("checkpoint", Value::from(&*put.id)),
+            ("exact", exact.to_value()),
+            ("items", Value::array(items)),
+            ("ns", Value::from(&*put.namespace)),
+            ("path", Value::from(&*put.path)),
+            ("replaces", Value::Bool(put.replaces)),
+            ("task", Value::from(&*put.task)),
+        ]);
+        let values = put.items.iter().map(|item| {
+            let shown = self.decode.whole(&item.value).unwrap_or_else(|| exact.to_value());
+            Value::record([("channel", Value::from(&*item.channel)), ("value", shown)])
+        });
+        let shown = Value::record([("values", Value::array(values))]);
+        let intent = self.intent("observation.add", shown, None, WRITES, about);
+        let number = self.place(thread, target, &name);
+        if !self.commit(thread, number, &mut recorder, &intent, target)? {
+            return Ok(false);
+        }
+        thread.runs[number].recorder = Some(recorder);
+        thread.active = Some(number);
+        Ok(true)
+    }
+
+    /// Claims a thread: from now on, what is put under an earlier claim is refused. Returns the claim.
+    pub fn claim(&mut self, thread: &Arc<str>) -> Result<Arc<str>, CheckpointError> {
+        let claim: Arc<str> = self.nonce().into();
+        for _ in 0..ATTEMPTS {
+            let mut found = self.take(thread)?;
+            let target = found.live().map_or(Target::Root, Target::Run);
+            let done = self.recorder_at(&mut found, target).and_then(|(mut recorder, name)| {
+                let intent =
+                    self.intent("observation.add", Value::object(), None, CLAIM, Value::from(&*claim));
+                let number = self.place(&mut found, target, &name);
+                let done = self.commit(&mut found, number, &mut recorder, &intent, target)?;
+                if done {
+                    found.runs[number].recorder = Some(recorder);
+                }
+                Ok(done)
+            });
+            self.keep(found);
+            if done? {
+                return Ok(claim);
+            }
+        }
+        Err(self.moved(thread))
+    }
+
+    /// Whether a claim is the newest one of its thread.
+    pub fn has_claim(&mut self, thread: &Arc<str>, claim: &str) -> Result<bool, CheckpointError> {
+        let found = self.take(thread)?;
+        let is_newest = found.claim.as_deref() == Some(claim);
+        self.keep(found);
+        Ok(is_newest)
+    }
+
+    /// The recorder of a target, and the name of its run. What begins the run is gathered and not yet committed.
+    fn recorder_at(
+        &self,
+        thread: &mut Thread,
+        target: Target,
+    ) -> Result<(Recorder, String), CheckpointError> {
+        match target {
+            Target::Run(number) => {
+                let run = &mut thread.runs[number];
+                let recorder = match run.recorder.take() {
+                    Some(mut recorder) => {
+                        recorder.catch_up()?;
+                        recorder
+                    }
+                    None => self.repo.recorder(&run.name)?,
+                };
+                Ok((recorder, run.name.to_string()))
+            }
+            Target::Root => {
+                let name = thread.next_name();
+                let meta = Value::record([(THREAD, Value::from(&*thread.id))]);
+                let start = Start { meta: Some(meta), ..Start::new(name.clone()) };
+                Ok((self.repo.begin(&start)?, name.to_string()))
+            }
+            Target::Fork(number, tick) => {
+                let name = thread.next_name();
+                let parent = self.repo.run(&thread.runs[number].name)?;
+                let terms = ForkTerms::new(name.clone());
+                let (recorder, _) = self.repo.fork(&parent, tick, &terms)?;
+                Ok((recorder, name.to_string()))
+            }
+        }
+    }
+
+    /// Puts bytes into the vault, unless they are there for the same run.
+    fn keep_bytes(
+        &self,
+        kept: &mut Kept,
+        target: Target,
+        name: &str,
+        values: &[&[u8]],
+    ) -> Result<(), CheckpointError> {
+        if kept.run.is_some() && kept.name == name && kept.places.len() == values.len() {
+            kept.run = Some(target);
+            return Ok(());
+        }
+        let run = name.parse().expect("a run has a name");
+        let begins = self.nonce();
+        let places: Vec<Arc<str>> = (0..values.len()).map(|at| format!("{begins}/{at}").into()).collect();
+        let items: Vec<(&str, &[u8])> =
+            places.iter().map(|place| &**place).zip(values.iter().copied()).collect();
+        let refs = self.vault.clone().put_each(&run, &items)?;
+        *kept =
+            Kept { run: Some(target), name: name.to_owned(), places: places.into_iter().zip(refs).collect() };
+        Ok(())
+    }
+
+    /// A text that nothing else has.
+    fn nonce(&self) -> String {
+        let seed = self.repo.environment().seed();
+        seed.0.iter().map(|byte| format!("{byte:02x}")).collect()
+    }
+
+    /// Makes an intent. What users wrote is redacted; `about` is the saver's own, and is not.
+    pub(super) fn intent(
+        &self,
+        type_name: &str,
+        shown: Value,
+        delta: Option<Delta>,
+        name: &'static str,
+        about: Value,
+    ) -> Intent {
+        let mut intent = Intent::new(type_name.parse().expect("a type of the ontology"), AGENT);
+        intent.author = Author::Runtime;
+        intent.delta = delta;
+        let intent = intent.with("intent", shown);
+        let mut intent = redacted::intent(&self.redactor, &intent);
+        for (member, value) in &mut intent.members {
+            if let ("intent", Value::Object(members)) = (&**member, value) {
+                members.set(name, about.clone());
+            }
+        }
+        intent
+    }
+
+    /// The number of the run of a target; of a new one, the number that it has once it is committed.
+    fn place(&self, thread: &mut Thread, target: Target, name: &str) -> usize {
+        let parent = match target {
+            Target::Run(number) => return number,
+            Target::Root => None,
+            Target::Fork(number, tick) => Some((number, tick)),
+        };
+        thread.runs.push(ThreadRun {
+            name: name.parse().expect("a run has a name"),
+            parent,
+            upto: parent.map_or(0, |(_, tick)| tick),
+            recorder: None,
+            is_removed: false,
+            shown: BTreeMap::new(),
+        });
+        thread.next += 1;
+        thread.runs.len() - 1
+    }
+
+    /// Judges an intent and makes it durable; `false` if another process went ahead.
+    fn commit(
+        &self,
+        thread: &mut Thread,
+        number: usize,
+        recorder: &mut Recorder,
+        intent: &Intent,
+        target: Target,
+    ) -> Result<bool, CheckpointError> {
+        let is_new = !matches!(target, Target::Run(_));
+        let undo = |thread: &mut Thread| {
+            if is_new {
+                thread.runs.pop();
+                thread.next -= 1;
+            }
+        };
+        let outcome = match recorder.propose(intent) {
+            Ok(outcome) => outcome,
+            Err(error) => {
+                undo(thread);
+                return Err(error.into());
+            }
+        };
+        if let Outcome::Refused(refused) = &outcome {
+            undo(thread);
+            return Err(CheckpointError::Refused { reason: refused.reason.to_string() });
+        }
+        match recorder.commit() {
+            Ok(records) => {
+                for record in &records {
+                    if let Some(tick) = record.header().tick {
+                        thread.apply(number, tick, record);
+                    }
+                }
+                Ok(true)
+            }
+            Err(error) if matches!(error.code(), Code::E0407 | Code::E0111) => {
+                undo(thread);
+                Ok(false)
+            }
+            Err(error) => {
+                undo(thread);
+                Err(error.into())
+            }
+        }
+    }
+}
+
+impl Thread {
+    /// The run that something without a place of its own goes to: the one that was used last, else the newest.
+    fn live(&self) -> Option<usize> {
+        let is_live = |number: &usize| !self.runs[*number].is_removed;
+        self.active.filter(is_live).or_else(|| (0..self.runs.len()).rev().find(is_live))
+    }
+}
+
+fn check_claim(thread: &Thread, claim: Option<&Arc<str>>) -> Result<(), CheckpointError> {
+    match claim {
+        Some(claim) if thread.claim.as_ref() != Some(claim) => {
+            Err(CheckpointError::Superseded { thread: Arc::clone(&thread.id) })
+        }
+        _ => Ok(()),
+    }
+}
+
+fn target_of(thread: &Thread, put: &CheckpointPut) -> Result<Target, CheckpointError> {
+    let namespace = &*put.namespace;
+    let live = || thread.live().map_or(Target::Root, Target::Run);
+    // What is put again takes the place of what it was.
+    if let Some(stored) = thread.stored(namespace, &put.id)
+        && stored.parent == put.parent
+        && !thread.runs[stored.run].is_removed
+    {
+        return Ok(Target::Run(stored.run));
+    }
+    let Some(parent) = &put.parent else {
+        if !namespace.is_empty() {
+            return Ok(live());
+        }
+        let has_root = |number: usize| thread.of_namespace("").any(|(_, stored)| stored.run == number);
+        let open = (0..thread.runs.len()).find(|number| {
+            let run = &thread.runs[*number];
+            run.parent.is_none() && !run.is_removed && !has_root(*number)
+        });
+        return Ok(open.map_or(Target::Root, Target::Run));
+    };
+    let Some(stored) = thread.stored(namespace, parent) else { return Ok(live()) };
+    let candidates = [thread.active, Some(stored.run)].into_iter().flatten();
+    let is_last = |number: &usize| {
+        !thread.runs[*number].is_removed
+            && thread.sees(*number, stored.run, stored.tick)
+            && thread.follower(*number, namespace, parent).is_none()
+    };
+    if let Some(number) = candidates.into_iter().find(is_last) {
+        return Ok(Target::Run(number));
+    }
+    if put.may_fork {
+        return Ok(Target::Fork(stored.run, stored.tick));
+    }
+    let head = thread.newest(namespace).unwrap_or_else(|| Arc::clone(parent));
+    Err(CheckpointError::Stale { thread: Arc::clone(&thread.id), parent: Arc::clone(parent), head })
+}
+
+fn target_of_writes(thread: &Thread, put: &WritesPut) -> Target {
+    let stored = thread.stored(&put.namespace, &put.id);
+    let sees = |number: usize| {
+        !thread.runs[number].is_removed
+            && stored.is_none_or(|stored| thread.sees(number, stored.run, stored.tick))
+    };
+    let active = thread.active.filter(|number| sees(*number));
+    let owner = stored.map(|stored| stored.run).filter(|number| !thread.runs[*number].is_removed);
+    active.or(owner).or_else(|| thread.live()).map_or(Target::Root, Target::Run)
+}
+
+/// The place of a channel in the state.
+fn place_of(namespace: &str, channel: &str) -> Pointer {
+    let channel = tag::stored_name(channel);
+    match namespace {
+        "" => Pointer::of(["values", &channel]),
+        namespace => Pointer::of(["subgraphs", &tag::stored_name(namespace), &channel]),
+    }
+}
+
+/// What a checkpoint holds, for one that holds the same.
+pub(super) fn version(at: &ChannelAt) -> Arc<str> {
+    Arc::clone(&at.version)
+}
