@@ -54,6 +54,11 @@ impl Decode for LangGraph {
         }
     }
 
+    fn head(&self, value: &TypedBytes) -> Option<usize> {
+        let (_, items) = list(&value.bytes).filter(|_| *value.tag == *"msgpack")?;
+        Some(value.bytes.len() - items.len())
+    }
+
     fn grown(&self, before: &TypedBytes, after: &TypedBytes) -> Option<Vec<Value>> {
         if *before.tag != *"msgpack" || *after.tag != *"msgpack" || after.bytes.len() > SIZE_MAX {
             return None;

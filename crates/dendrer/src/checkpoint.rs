@@ -15,13 +15,14 @@ mod remove;
 mod write;
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use dendrer_object::{Code, Digest, RunName, Value};
 use dendrer_store::prelude::*;
 
 use self::index::{ChannelAt, Stored, Thread};
 use crate::address::is_reachable;
+use crate::environment::Environment;
 use crate::error::Error;
 use crate::redact::Redactor;
 use crate::repo::Repo;
@@ -146,10 +147,16 @@ pub struct CheckpointKey {
     pub id: Arc<str>,
 }
 
+/// Bytes of the vault, by their place.
+type Opened = BTreeMap<Arc<str>, Vec<u8>>;
+
 /// Makes readable what a channel holds.
 pub trait Decode {
     /// Decodes typed bytes; `None` if they are not to be readable, or cannot be read.
     fn whole(&self, value: &TypedBytes) -> Option<Value>;
+
+    /// Length of what stands before the items of a list; `None` of anything else.
+    fn head(&self, value: &TypedBytes) -> Option<usize>;
 
     /// Decodes what a list grew by, if `after` is `before` with more items at its end.
     fn grown(&self, before: &TypedBytes, after: &TypedBytes) -> Option<Vec<Value>>;
@@ -232,6 +239,8 @@ pub struct Checkpoints {
     repo: Repo,
     vault: Vault,
     redactor: Arc<Redactor>,
+    /// Makes the names of places of the vault.
+    chance: Mutex<Box<dyn Environment>>,
     decode: Box<dyn Decode + Send>,
     threads: BTreeMap<Arc<str>, Thread>,
     /// Threads in the order in which they were used, the oldest first.
@@ -248,7 +257,8 @@ impl Checkpoints {
     /// Opens the threads of a store.
     pub fn open(repo: Repo, decode: Box<dyn Decode + Send>) -> Result<Checkpoints, Error> {
         let (vault, redactor) = (repo.vault()?, repo.redactor(None)?);
-        Ok(Checkpoints { repo, vault, redactor, decode, threads: BTreeMap::new(), used: Vec::new() })
+        let chance = Mutex::new(repo.environment());
+        Ok(Checkpoints { repo, vault, redactor, chance, decode, threads: BTreeMap::new(), used: Vec::new() })
     }
 
     /// The store.
@@ -383,8 +393,9 @@ impl Checkpoints {
         self.check_record(thread, &stored).map_err(&edited)?;
         let [checkpoint, metadata] = self.own(thread, &stored, &edited)?;
         let mut channels = Vec::with_capacity(stored.channels.len());
+        let mut opened = Opened::default();
         for (name, at) in stored.channels.iter() {
-            channels.push((Arc::clone(name), self.exact(thread, at, &edited)?));
+            channels.push((Arc::clone(name), self.exact(thread, namespace, name, at, &mut opened, &edited)?));
         }
         let mut writes = Vec::new();
         for write in thread.writes_of(namespace, &id) {
@@ -426,23 +437,37 @@ impl Checkpoints {
         edited: &dyn Fn(String) -> CheckpointError,
     ) -> Result<[TypedBytes; 2], CheckpointError> {
         let bytes = self.bytes(&thread.runs[stored.run].name, &stored.at, &stored.exact, edited)?;
-        let Some((checkpoint, metadata)) = bytes.split_at_checked(stored.len) else {
+        let cut = bytes.split_at_checked(stored.len);
+        let cut = cut.and_then(|(checkpoint, rest)| Some((checkpoint, rest.get(..stored.metadata_len)?)));
+        let Some((checkpoint, metadata)) = cut else {
             return Err(edited("it is cut short".into()));
         };
         let typed = |tag: &Arc<str>, bytes: &[u8]| TypedBytes { tag: Arc::clone(tag), bytes: bytes.into() };
         Ok([typed(&stored.tags[0], checkpoint), typed(&stored.tags[1], metadata)])
     }
 
+    /// What a channel holds: its head, and the segments behind it.
     fn exact(
         &self,
         thread: &Thread,
+        namespace: &str,
+        channel: &Arc<str>,
         at: &ChannelAt,
+        opened: &mut Opened,
         edited: &dyn Fn(String) -> CheckpointError,
     ) -> Result<TypedBytes, CheckpointError> {
-        if let Some(held) = thread.held(at) {
+        if let Some(held) = thread.held(namespace, channel, at) {
             return Ok(held);
         }
-        let bytes = self.bytes(&thread.runs[at.run].name, &at.at, &at.exact, edited)?;
+        let mut bytes = at.head.to_vec();
+        for segment in at.segments.iter() {
+            if !opened.contains_key(&segment.at) {
+                let read = self.bytes(&thread.runs[segment.run].name, &segment.at, &segment.exact, edited)?;
+                opened.insert(Arc::clone(&segment.at), read);
+            }
+            let part = opened[&segment.at].get(segment.from..).and_then(|rest| rest.get(..segment.len));
+            bytes.extend_from_slice(part.ok_or_else(|| edited(format!("channel {channel} is cut short")))?);
+        }
         Ok(TypedBytes { tag: Arc::clone(&at.tag), bytes: bytes.into() })
     }
 

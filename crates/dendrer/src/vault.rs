@@ -27,7 +27,7 @@ use crate::trust::{Trust, VaultKey};
 const BATCH: usize = 8 << 20;
 
 /// The longest value that is kept in its entry.
-const WITHIN_MAX: usize = 2 << 10;
+const WITHIN_MAX: usize = 32 << 10;
 
 /// How often a change is tried again because another process changed the vault meanwhile.
 const ATTEMPTS: usize = 16;
@@ -149,13 +149,20 @@ impl Entry {
             ("run", Value::from(self.run.as_str())),
             ("salt", tag::bytes(&self.salt)),
         ]);
-        let within = self.within.iter().map(|bytes| ("within".into(), tag::bytes(bytes)));
-        let members = value.as_object().into_iter().flat_map(|members| members.iter());
-        let members = members.map(|(name, member)| (Arc::clone(name), member.clone()));
-        json::to_string(&Value::Object(members.chain(within).collect())).into_bytes()
+        let mut text = json::to_string(&value).into_bytes();
+        if let Some(within) = &self.within {
+            text.push(b'\n');
+            text.extend_from_slice(within);
+        }
+        text
     }
 
     fn read(text: &[u8]) -> Option<Entry> {
+        // Canonical JSON has no newline.
+        let (text, within) = match text.iter().position(|byte| *byte == b'\n') {
+            Some(end) => (&text[..end], Some(text[end + 1..].to_vec())),
+            None => (text, None),
+        };
         let value = json::parse_canonical(text).ok()?;
         Some(Entry {
             run: value.get("run")?.as_str()?.parse().ok()?,
@@ -163,10 +170,7 @@ impl Entry {
             salt: tag::as_bytes(value.get("salt")?)?.try_into().ok()?,
             depth: value.get("depth")?.as_u64()?,
             names: parts::read_list(&tag::as_bytes(value.get("names")?)?)?,
-            within: match value.get("within") {
-                Some(bytes) => Some(tag::as_bytes(bytes)?),
-                None => None,
-            },
+            within,
         })
     }
 

@@ -132,6 +132,10 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         None => range,
     };
     let report = dendrer::bisect::bisect(&trace, &question, &range)?;
+    let (report, since) = match since {
+        None if args.from.is_none() => once_there(&trace, &question, report, &range, out)?,
+        _ => (report, since),
+    };
     drop(progress);
     if let (true, Some(tick)) = (global.verbose, report.known_to) {
         let known = format!("verdicts up to tick {} were worked out before", thousands(tick));
@@ -163,6 +167,34 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         (answer.registered, answer.other_in_pack) = (named.registered, named.other_in_pack);
     }
     finish(global, &trace, answer, &command, args.diagnosis, args.expect_onset, out)
+}
+
+/// Asks again from the tick at which the places that a predicate reads are there, where the run begins without one: of the ticks before,
+/// nothing can be said.
+fn once_there(
+    trace: &Trace,
+    question: &BisectQuestion,
+    report: BisectReport,
+    range: &Range,
+    out: &mut Out,
+) -> Result<(BisectReport, Option<u64>)> {
+    let (BisectOutcome::Uncertain(..), BisectQuestion::Predicate(predicate)) = (&report.outcome, question)
+    else {
+        return Ok((report, None));
+    };
+    let Some(since) = dendrer::bisect::there_since(trace, predicate, range.to)? else {
+        return Ok((report, None));
+    };
+    let again = Range { scan: range.scan, ..Range::since(since, range.to) };
+    let found = dendrer::bisect::bisect(trace, question, &again)?;
+    // What is violated, or cannot be judged, as soon as it is there has no tick before it that is known to be well.
+    if !matches!(found.outcome, BisectOutcome::Onset(_) | BisectOutcome::Never) {
+        return Ok((report, None));
+    }
+    out.say(format!(
+        "note: it cannot be judged before tick {since}, which is the first with every place that it reads; --from 0 asks of those ticks too"
+    ));
+    Ok((found, Some(since)))
 }
 
 /// Has a person decide on the class, records the answer and prints it.

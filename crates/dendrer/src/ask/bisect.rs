@@ -12,6 +12,7 @@ mod probe;
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 
+use dendrer_kernel::names::COUNTERS;
 use dendrer_kernel::obligation::Standing;
 use dendrer_kernel::predicate::{Monotone, Predicate, Verdict, Window};
 use dendrer_kernel::unknown::{self, Since};
@@ -19,6 +20,7 @@ use dendrer_object::record::{Record, Rel};
 use dendrer_object::{Digest, Pointer, RunName, TypeName};
 
 use crate::ask::regression::Regression;
+use crate::ask::why;
 use crate::diff::{self, DiffKind};
 use crate::error::Error;
 use crate::run::declared;
@@ -332,6 +334,31 @@ pub fn bisect_each(
     }
     confirm(trace, questions, &reports, range.since, are_probed)?;
     Ok(reports)
+}
+
+/// The first tick at which every place that a predicate reads is there, where the run begins without one of them. `None` if all are
+/// there at the beginning, if one is there at no tick, or if an erased change may have written one.
+pub fn there_since(trace: &Trace, predicate: &Predicate, to: u64) -> Result<Option<u64>, Error> {
+    let genesis = trace.state(0)?;
+    let mut since = None;
+    for place in predicate.read_set() {
+        if place.get(&genesis).is_some() || place.tokens().next().as_deref() == Some(COUNTERS) {
+            continue;
+        }
+        let found = why::writes(trace, place, 1, to)?;
+        let mut first = None;
+        for write in found.writes {
+            if place.get(&trace.state(write.tick)?).is_some() {
+                first = Some(write.tick);
+                break;
+            }
+        }
+        match first {
+            Some(tick) if found.hidden.is_empty() => since = since.max(Some(tick)),
+            _ => return Ok(None),
+        }
+    }
+    Ok(since)
 }
 
 /// Where the range of a predicate begins. For one that an extension brought in with the tick before it, if it held there: then

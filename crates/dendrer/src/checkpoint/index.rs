@@ -5,7 +5,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_object::record::{Kind, Record};
-use dendrer_object::{Digest, RunName, Value};
+use dendrer_object::{Digest, RunName, Value, tag};
 use dendrer_store::prelude::*;
 
 use super::{AGENT, CheckpointKey, THREAD, TypedBytes};
@@ -40,21 +40,35 @@ pub(super) struct Stored {
     pub(super) at: Arc<str>,
     pub(super) exact: VaultRef,
     pub(super) len: usize,
+    pub(super) metadata_len: usize,
     pub(super) tags: [Arc<str>; 2],
     pub(super) made_by: Option<Arc<str>>,
     /// What its channels hold.
     pub(super) channels: Arc<BTreeMap<Arc<str>, ChannelAt>>,
 }
 
-/// What a channel holds, in the record.
+/// What a channel holds, in the record: a head, and behind it the segments. A list that grows has the same segments and more.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ChannelAt {
     pub(super) version: Arc<str>,
+    pub(super) tag: Arc<str>,
+    pub(super) head: Arc<[u8]>,
+    pub(super) segments: Arc<[Segment]>,
+    /// The place of the vault of the checkpoint that changed it last.
+    pub(super) key: Arc<str>,
+}
+
+/// A part of what a channel holds.
+#[derive(Debug, Clone, PartialEq)]
+pub(super) struct Segment {
     /// The run whose vault has it, by number.
     pub(super) run: usize,
     pub(super) at: Arc<str>,
-    pub(super) tag: Arc<str>,
     pub(super) exact: VaultRef,
+    pub(super) from: usize,
+    pub(super) len: usize,
+    /// How often it was joined with others.
+    pub(super) level: u64,
 }
 
 /// A write in the record.
@@ -225,6 +239,7 @@ impl Thread {
         let (namespace, id) = (text(about.get("ns"))?, text(about.get("id"))?);
         let parent = text(about.get("parent"));
         let exact = about.get("exact")?;
+        let (place, whole) = (text(exact.get("at"))?, VaultRef::from_value(exact.get("exact")?)?);
         let known = parent.as_ref().and_then(|parent| self.stored(&namespace, parent));
         let mut channels = known.map(|stored| Arc::clone(&stored.channels)).unwrap_or_default();
         let changed = about.get("channels").and_then(Value::as_object);
@@ -234,16 +249,31 @@ impl Thread {
             for (name, at) in changed.into_iter().flat_map(|changed| changed.iter()) {
                 let name: Arc<str> =
                     name.strip_prefix('$').filter(|rest| rest.starts_with('$')).unwrap_or(name).into();
+                let kept = usize::try_from(at.get("keep")?.as_u64()?).ok()?;
+                let mut segments: Vec<Segment> = match channels.get(&name) {
+                    Some(before) => before.segments.get(..kept)?.to_vec(),
+                    None if kept == 0 => Vec::new(),
+                    None => return None,
+                };
+                for added in at.get("add")?.as_array()?.iter() {
+                    let number = |index: usize| added.as_array()?.get(index)?.as_u64();
+                    segments.push(Segment {
+                        run,
+                        at: Arc::clone(&place),
+                        exact: whole,
+                        from: usize::try_from(number(0)?).ok()?,
+                        len: usize::try_from(number(1)?).ok()?,
+                        level: number(2)?,
+                    });
+                }
                 let found = ChannelAt {
                     version: text(at.get("version"))?,
-                    run,
-                    at: text(at.get("at"))?,
                     tag: text(at.get("type"))?,
-                    exact: VaultRef::from_value(at.get("exact")?)?,
+                    head: tag::as_bytes(at.get("head")?)?.into(),
+                    segments: segments.into(),
+                    key: Arc::clone(&place),
                 };
-                self.runs[run]
-                    .shown
-                    .insert((Arc::clone(&namespace), Arc::clone(&name)), Arc::clone(&found.at));
+                self.runs[run].shown.insert((Arc::clone(&namespace), Arc::clone(&name)), Arc::clone(&place));
                 channels.insert(name, found);
             }
             for name in gone.into_iter().flat_map(|gone| gone.iter()) {
@@ -255,9 +285,10 @@ impl Thread {
             tick,
             record,
             parent,
-            at: text(exact.get("at"))?,
-            exact: VaultRef::from_value(exact.get("exact")?)?,
+            at: Arc::clone(&place),
+            exact: whole,
             len: usize::try_from(exact.get("len")?.as_u64()?).ok()?,
+            metadata_len: usize::try_from(exact.get("metadata_len")?.as_u64()?).ok()?,
             tags: [text(exact.get("type"))?, text(exact.get("metadata_type"))?],
             made_by: text(about.get("run_id")),
             channels,
@@ -412,9 +443,10 @@ impl Thread {
         self.held.get(&(Arc::clone(namespace), Arc::clone(channel)))
     }
 
-    /// What is at a place of the vault, if it was put last by this process.
-    pub(super) fn held(&self, at: &ChannelAt) -> Option<TypedBytes> {
-        self.held.values().find(|(place, _)| *place == at.at).map(|(_, value)| value.clone())
+    /// What a channel holds, if it was put last by this process.
+    pub(super) fn held(&self, namespace: &str, channel: &Arc<str>, at: &ChannelAt) -> Option<TypedBytes> {
+        let held = self.held.get(&(namespace.into(), Arc::clone(channel)));
+        held.filter(|(key, _)| *key == at.key).map(|(_, value)| value.clone())
     }
 }
 

@@ -8,7 +8,6 @@ use dendrer_object::Value;
 use dendrer_store::prelude::*;
 
 use super::index::{REMOVED, Thread};
-use super::write::version;
 use super::{ChannelPut, CheckpointError, CheckpointKey, CheckpointPut, Checkpoints, WritePut, WritesPut};
 use crate::care::erase::{ErasePlace, EraseReason, erase_places};
 use crate::error::Error;
@@ -122,9 +121,10 @@ impl Checkpoints {
             };
             let [checkpoint, metadata] = self.own(thread, stored, &edited)?;
             let mut channels = Vec::new();
+            let mut opened = super::Opened::default();
             for (name, at) in stored.channels.iter() {
-                let value = Some(self.exact(thread, at, &edited)?);
-                channels.push(ChannelPut { name: Arc::clone(name), version: version(at), value });
+                let value = Some(self.exact(thread, namespace, name, at, &mut opened, &edited)?);
+                channels.push(ChannelPut { name: Arc::clone(name), version: Arc::clone(&at.version), value });
             }
             let put = CheckpointPut {
                 thread: Arc::clone(to),
@@ -258,8 +258,8 @@ fn places_of(thread: &Thread) -> BTreeMap<usize, Vec<Arc<str>>> {
     let mut places: BTreeMap<usize, BTreeSet<Arc<str>>> = BTreeMap::new();
     for (_, stored) in thread.all() {
         places.entry(stored.run).or_default().insert(Arc::clone(&stored.at));
-        for at in stored.channels.values() {
-            places.entry(at.run).or_default().insert(Arc::clone(&at.at));
+        for segment in stored.channels.values().flat_map(|at| at.segments.iter()) {
+            places.entry(segment.run).or_default().insert(Arc::clone(&segment.at));
         }
     }
     for (_, writes) in thread.all_writes() {

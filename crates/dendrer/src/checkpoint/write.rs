@@ -1,12 +1,12 @@
 //! Puts checkpoints and writes into the runs of a thread.
 
 use std::collections::BTreeMap;
-use std::sync::Arc;
+use std::sync::{Arc, PoisonError};
 
 use dendrer_kernel::step::{Outcome, Start};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::Author;
-use dendrer_object::{Code, Intent, Pointer, Value, tag};
+use dendrer_object::{Code, Intent, Pointer, RunName, Value, tag};
 
 use super::index::{CHECKPOINT, CLAIM, ChannelAt, Thread, ThreadRun, WRITES};
 use super::{AGENT, CheckpointError, CheckpointPut, Checkpoints, THREAD, TypedBytes, WritesPut};
@@ -33,9 +33,22 @@ enum Target {
 /// Bytes that are in the vault already.
 #[derive(Default)]
 struct Kept {
-    run: Option<Target>,
     name: String,
-    places: Vec<(Arc<str>, VaultRef)>,
+    bytes: Vec<u8>,
+    place: Option<(Arc<str>, VaultRef)>,
+}
+
+/// How many segments of one level are joined.
+const JOINED: usize = 16;
+
+/// How what a channel holds is laid into segments.
+struct Laid {
+    /// The length of the head.
+    head: usize,
+    /// How many segments of the parent are kept.
+    kept: usize,
+    /// Where each new segment is in the bytes of the checkpoint, its length and its level.
+    added: Vec<(usize, usize, u64)>,
 }
 
 impl Checkpoints {
@@ -82,24 +95,30 @@ impl Checkpoints {
         }
         let gone: Vec<&Arc<str>> =
             before.keys().filter(|name| !put.channels.iter().any(|channel| channel.name == **name)).collect();
-        let own = [&put.checkpoint.bytes[..], &put.metadata.bytes[..]].concat();
-        let mut values: Vec<&[u8]> = vec![&own];
-        values.extend(changed.iter().map(|(_, _, value)| &*value.bytes));
-        let (mut recorder, name) = self.recorder_at(thread, target)?;
-        self.keep_bytes(kept, target, &name, &values)?;
+        let mut own = [&put.checkpoint.bytes[..], &put.metadata.bytes[..]].concat();
+        let laid: Vec<Laid> = changed
+            .iter()
+            .map(|(name, _, value)| {
+                let base = before.get(&**name).zip(thread.last(&put.namespace, name));
+                let base = base.filter(|(at, (key, _))| at.key == *key);
+                self.lay(value, base.map(|(at, (_, held))| (at, held)), &mut own)
+            })
+            .collect();
+        let Some((mut recorder, name)) = self.recorder_at(thread, target)? else { return Ok(false) };
+        self.keep_bytes(kept, &name, &own)?;
+        let (at, exact) = kept.place.as_ref().expect("the bytes were put");
 
-        let is_shown = |channel: &Arc<str>, at: &Arc<str>| match target {
-            Target::Run(run) => {
-                let place = (Arc::clone(&put.namespace), Arc::clone(channel));
-                thread.runs[run].shown.get(&place) == Some(at)
-            }
-            _ => false,
-        };
         let mut ops = Vec::new();
         let mut channels = Vec::new();
-        for ((name, version, value), (at, exact)) in changed.iter().zip(&kept.places[1..]) {
+        for ((name, version, value), laid) in changed.iter().zip(&laid) {
             let place = place_of(&put.namespace, name);
-            let last = thread.last(&put.namespace, name).filter(|(at, _)| is_shown(name, at));
+            let is_shown = |key: &Arc<str>| match target {
+                Target::Run(run) => {
+                    thread.runs[run].shown.get(&(Arc::clone(&put.namespace), Arc::clone(name))) == Some(key)
+                }
+                _ => false,
+            };
+            let last = thread.last(&put.namespace, name).filter(|(key, _)| is_shown(key));
             match last.and_then(|(_, last)| self.decode.grown(last, value)) {
                 Some(items) => {
                     let append = |item| Op { action: Action::Append, path: place.clone(), value: Some(item) };
@@ -110,9 +129,15 @@ impl Checkpoints {
                     ops.push(Op::set(place, shown));
                 }
             }
+            let number = |number: usize| Value::from(number as u64);
+            let added = laid
+                .added
+                .iter()
+                .map(|(from, len, level)| Value::array([number(*from), number(*len), Value::from(*level)]));
             let about = Value::record([
-                ("at", Value::from(&**at)),
-                ("exact", exact.to_value()),
+                ("add", Value::array(added)),
+                ("head", tag::bytes(&value.bytes[..laid.head])),
+                ("keep", number(laid.kept)),
                 ("type", Value::from(&*value.tag)),
                 ("version", Value::from(&***version)),
             ]);
@@ -130,7 +155,6 @@ impl Checkpoints {
                 ops.push(Op { action: Action::Remove, path: place_of(&put.namespace, name), value: None });
             }
         }
-        let (at, exact) = &kept.places[0];
         let about = [
             ("channels", Value::Object(channels.into_iter().collect())),
             (
@@ -139,6 +163,7 @@ impl Checkpoints {
                     ("at", Value::from(&**at)),
                     ("exact", exact.to_value()),
                     ("len", Value::from(put.checkpoint.bytes.len() as u64)),
+                    ("metadata_len", Value::from(put.metadata.bytes.len() as u64)),
                     ("metadata_type", Value::from(&*put.metadata.tag)),
                     ("type", Value::from(&*put.checkpoint.tag)),
                 ]),
@@ -161,7 +186,7 @@ impl Checkpoints {
         }
         let run = &mut thread.runs[number];
         run.recorder = Some(recorder);
-        for ((name, _, value), (at, _)) in changed.iter().zip(&kept.places[1..]) {
+        for (name, _, value) in &changed {
             thread.hold(&put.namespace, name, Arc::clone(at), (*value).clone());
         }
         thread.active = Some(number);
@@ -195,10 +220,10 @@ impl Checkpoints {
             return Ok(true);
         }
         let target = target_of_writes(thread, put);
-        let (mut recorder, name) = self.recorder_at(thread, target)?;
+        let Some((mut recorder, name)) = self.recorder_at(thread, target)? else { return Ok(false) };
         let bytes: Vec<u8> = put.items.iter().flat_map(|item| item.value.bytes.iter().copied()).collect();
-        self.keep_bytes(kept, target, &name, &[&bytes])?;
-        let (at, exact) = &kept.places[0];
+        self.keep_bytes(kept, &name, &bytes)?;
+        let (at, exact) = kept.place.as_ref().expect("the bytes were put");
         let items = put.items.iter().map(|item| {
             Value::record([
                 ("channel", Value::from(&*item.channel)),
@@ -238,7 +263,8 @@ impl Checkpoints {
         for _ in 0..ATTEMPTS {
             let mut found = self.take(thread)?;
             let target = found.live().map_or(Target::Root, Target::Run);
-            let done = self.recorder_at(&mut found, target).and_then(|(mut recorder, name)| {
+            let done = self.recorder_at(&mut found, target).and_then(|opened| {
+                let Some((mut recorder, name)) = opened else { return Ok(false) };
                 let intent =
                     self.intent("observation.add", Value::object(), None, CLAIM, Value::from(&*claim));
                 let number = self.place(&mut found, target, &name);
@@ -264,12 +290,13 @@ impl Checkpoints {
         Ok(is_newest)
     }
 
-    /// The recorder of a target, and the name of its run. What begins the run is gathered and not yet committed.
+    /// The recorder of a target, and the name of its run; `None` if another process went ahead. What begins the run is
+    /// gathered and not yet committed.
     fn recorder_at(
         &self,
         thread: &mut Thread,
         target: Target,
-    ) -> Result<(Recorder, String), CheckpointError> {
+    ) -> Result<Option<(Recorder, String)>, CheckpointError> {
         match target {
             Target::Run(number) => {
                 let run = &mut thread.runs[number];
@@ -280,50 +307,75 @@ impl Checkpoints {
                     }
                     None => self.repo.recorder(&run.name)?,
                 };
-                Ok((recorder, run.name.to_string()))
+                // What is put is decided on what was read: what others wrote meanwhile is read first.
+                let is_read = recorder.head().tick() == run.upto;
+                let name = run.name.to_string();
+                if !is_read {
+                    run.recorder = Some(recorder);
+                    return Ok(None);
+                }
+                Ok(Some((recorder, name)))
             }
             Target::Root => {
                 let name = thread.next_name();
                 let meta = Value::record([(THREAD, Value::from(&*thread.id))]);
                 let start = Start { meta: Some(meta), ..Start::new(name.clone()) };
-                Ok((self.repo.begin(&start)?, name.to_string()))
+                unless_begun(self.repo.begin(&start), &name)
             }
             Target::Fork(number, tick) => {
                 let name = thread.next_name();
                 let parent = self.repo.run(&thread.runs[number].name)?;
                 let terms = ForkTerms::new(name.clone());
-                let (recorder, _) = self.repo.fork(&parent, tick, &terms)?;
-                Ok((recorder, name.to_string()))
+                unless_begun(self.repo.fork(&parent, tick, &terms).map(|(recorder, _)| recorder), &name)
             }
         }
     }
 
-    /// Puts bytes into the vault, unless they are there for the same run.
-    fn keep_bytes(
-        &self,
-        kept: &mut Kept,
-        target: Target,
-        name: &str,
-        values: &[&[u8]],
-    ) -> Result<(), CheckpointError> {
-        if kept.run.is_some() && kept.name == name && kept.places.len() == values.len() {
-            kept.run = Some(target);
+    /// Lays what a channel holds behind the bytes of a checkpoint: of a list that grew only what is new, and now and then what
+    /// was laid before once more, so that few segments make a long list.
+    fn lay(&self, value: &TypedBytes, base: Option<(&ChannelAt, &TypedBytes)>, own: &mut Vec<u8>) -> Laid {
+        let head = self.decode.head(value).unwrap_or(0);
+        let items = &value.bytes[head..];
+        let mut add = |bytes: &[u8], level: u64| {
+            own.extend_from_slice(bytes);
+            (own.len() - bytes.len(), bytes.len(), level)
+        };
+        let base = base.filter(|(at, held)| {
+            head > 0 && !at.head.is_empty() && items.starts_with(&held.bytes[at.head.len()..])
+        });
+        let Some((at, held)) = base else {
+            // What comes whole is joined with nothing.
+            return Laid { head, kept: 0, added: vec![add(items, u64::from(u8::MAX))] };
+        };
+        let known = held.bytes.len() - at.head.len();
+        if known == items.len() {
+            return Laid { head, kept: at.segments.len(), added: Vec::new() };
+        }
+        let (mut kept, mut from, mut level) = (at.segments.len(), known, 0);
+        while let Some(first) = kept.checked_sub(JOINED - 1)
+            && at.segments[first..kept].iter().all(|segment| segment.level == level)
+        {
+            from -= at.segments[first..kept].iter().map(|segment| segment.len).sum::<usize>();
+            (kept, level) = (first, level + 1);
+        }
+        Laid { head, kept, added: vec![add(&items[from..], level)] }
+    }
+
+    /// Puts bytes into the vault, unless the same ones are there for the same run.
+    fn keep_bytes(&self, kept: &mut Kept, name: &str, bytes: &[u8]) -> Result<(), CheckpointError> {
+        if kept.place.is_some() && kept.name == name && kept.bytes == bytes {
             return Ok(());
         }
+        let place: Arc<str> = self.nonce().into();
         let run = name.parse().expect("a run has a name");
-        let begins = self.nonce();
-        let places: Vec<Arc<str>> = (0..values.len()).map(|at| format!("{begins}/{at}").into()).collect();
-        let items: Vec<(&str, &[u8])> =
-            places.iter().map(|place| &**place).zip(values.iter().copied()).collect();
-        let refs = self.vault.clone().put_each(&run, &items)?;
-        *kept =
-            Kept { run: Some(target), name: name.to_owned(), places: places.into_iter().zip(refs).collect() };
+        let exact = self.vault.clone().put(&run, &place, bytes)?;
+        *kept = Kept { name: name.to_owned(), bytes: bytes.to_vec(), place: Some((place, exact)) };
         Ok(())
     }
 
     /// A text that nothing else has.
     fn nonce(&self) -> String {
-        let seed = self.repo.environment().seed();
+        let seed = self.chance.lock().unwrap_or_else(PoisonError::into_inner).seed();
         seed.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
@@ -416,6 +468,18 @@ impl Checkpoints {
     }
 }
 
+/// A run that begins, unless another process began it meanwhile.
+fn unless_begun(
+    begun: Result<Recorder, Error>,
+    name: &RunName,
+) -> Result<Option<(Recorder, String)>, CheckpointError> {
+    match begun {
+        Ok(recorder) => Ok(Some((recorder, name.to_string()))),
+        Err(error) if error.code() == Code::E0111 => Ok(None),
+        Err(error) => Err(error.into()),
+    }
+}
+
 impl Thread {
     /// The run that something without a place of its own goes to: the one that was used last, else the newest.
     fn live(&self) -> Option<usize> {
@@ -489,9 +553,4 @@ fn place_of(namespace: &str, channel: &str) -> Pointer {
         "" => Pointer::of(["values", &channel]),
         namespace => Pointer::of(["subgraphs", &tag::stored_name(namespace), &channel]),
     }
-}
-
-/// What a checkpoint holds, for one that holds the same.
-pub(super) fn version(at: &ChannelAt) -> Arc<str> {
-    Arc::clone(&at.version)
 }
