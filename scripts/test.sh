@@ -2,7 +2,8 @@
 # Installs what the tests need and is not there, then runs every test. Works on a fresh machine with cargo.
 #
 # Needs: cargo with rustc 1.89 or later. Installs: a C compiler and python3 through apt where it runs as root on Debian or
-# Ubuntu; the Python packages `cryptography`, `PyYAML` and `carl-core` into target/python; cargo-nextest through cargo. Touches nothing else.
+# Ubuntu; the Python packages `cryptography`, `PyYAML` and `carl-core` into target/python, and those of
+# scripts/python.sh into target/wheel; cargo-nextest through cargo. Touches nothing else.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
@@ -51,6 +52,9 @@ if printf '1.95\n%s\n' "$(rustc --version | cut -d' ' -f2)" | sort -VC; then
 else
   echo "SKIPPED: the second engine needs rustc 1.95 or later"
 fi
+
+say "the Python package"
+scripts/python.sh
 
 say "a program of its own that uses the library"
 CARGO_TARGET_DIR="${CARGO_TARGET_DIR:-$PWD/target}" cargo test --quiet --manifest-path examples/embed/Cargo.toml

@@ -9,18 +9,27 @@
 use dendrer_object::number::Number;
 use dendrer_object::value::{Array, Object};
 use dendrer_object::{Value, tag};
-use pyo3::exceptions::{PyRecursionError, PyValueError};
+use pyo3::exceptions::PyRecursionError;
 use pyo3::prelude::*;
 use pyo3::sync::PyOnceLock;
 use pyo3::types::{
     PyBool, PyByteArray, PyBytes, PyDict, PyFloat, PyInt, PyList, PyMemoryView, PyString, PyTuple, PyType,
 };
 
-/// The deepest nesting that a record takes, with the line around the value.
-const DEPTH_MAX: usize = 124;
+/// The deepest nesting that a line has.
+const DEPTH_MAX: usize = 128;
 
-/// The longest value in canonical form, in bytes.
+/// The longest text or bytes in canonical form.
 const SIZE_MAX: usize = 64 << 20;
+
+/// The longest line, in bytes.
+const LINE_MAX: usize = 256 << 20;
+
+/// How many values a line has at most: an object that is there many times is written as often.
+const NODES_MAX: usize = 2_000_000;
+
+/// The greatest integer has so many bits: 4,300 decimal digits.
+const BITS_MAX: usize = 14_284;
 
 /// Why a value is not recordable.
 #[derive(Debug, Clone)]
@@ -31,6 +40,8 @@ pub(crate) struct NotRecordable {
     pub(crate) reason: &'static str,
     /// What was found there.
     pub(crate) what: String,
+    /// Whether the whole line is too large, and not a value of it.
+    is_whole: bool,
 }
 
 /// Reads values of Python.
@@ -42,6 +53,7 @@ pub(crate) struct Reader {
     /// The containers around the value that is read.
     around: Vec<usize>,
     size: usize,
+    nodes: usize,
     /// The gaps that were kept.
     pub(crate) gaps: Vec<NotRecordable>,
 }
@@ -65,13 +77,13 @@ static DATETIME: PyOnceLock<Py<PyType>> = PyOnceLock::new();
 
 impl Reader {
     pub(crate) fn new(keeps_gaps: bool) -> Reader {
-        Reader { keeps_gaps, path: Vec::new(), around: Vec::new(), size: 0, gaps: Vec::new() }
+        Reader { keeps_gaps, path: Vec::new(), around: Vec::new(), size: 0, nodes: 0, gaps: Vec::new() }
     }
 
     /// Reads a value. One that has no form is an error, or a gap.
     pub(crate) fn read(&mut self, value: &Bound<'_, PyAny>) -> Read<Value> {
         match self.read_any(value) {
-            Err(Fault::Value(fault)) if self.keeps_gaps => {
+            Err(Fault::Value(fault)) if self.keeps_gaps && !fault.is_whole => {
                 let gap = tag::gap(fault.reason, &fault.path);
                 self.gaps.push(fault);
                 Ok(gap)
@@ -89,15 +101,21 @@ impl Reader {
                 Step::Index(index) => path.push_str(&index.to_string()),
             }
         }
-        Err(Fault::Value(NotRecordable { path, reason, what: what.into() }))
+        Err(Fault::Value(NotRecordable { path, reason, what: what.into(), is_whole: false }))
     }
 
     fn grow(&mut self, bytes: usize) -> Read<()> {
+        if bytes > SIZE_MAX {
+            return self.fault("value_too_large", "a value of more than 64 MiB");
+        }
         self.size += bytes;
-        if self.size > SIZE_MAX {
-            // What follows in this line would only be refused, too.
-            self.size -= bytes;
-            return self.fault("value_too_large", "more than 64 MiB");
+        self.nodes += 1;
+        if self.size > LINE_MAX || self.nodes > NODES_MAX {
+            let what = "a step of more than 2,000,000 values or 256 MiB";
+            return self.fault("value_too_large", what).map_err(|fault| match fault {
+                Fault::Value(fault) => Fault::Value(NotRecordable { is_whole: true, ..fault }),
+                fault => fault,
+            });
         }
         Ok(())
     }
@@ -149,8 +167,10 @@ impl Reader {
             self.grow(text.len() + 2)?;
             return Ok(Value::from(text));
         }
-        let units = text
-            .call_method1("encode", ("utf-16-le", "surrogatepass"))
+        // Of the class itself: a subclass may have another one.
+        let class = text.py().get_type::<PyString>();
+        let units = class
+            .call_method1("encode", (text, "utf-16-le", "surrogatepass"))
             .and_then(|bytes| bytes.extract::<Vec<u8>>())
             .map_err(Fault::Python)?;
         self.grow(units.len() * 2)?;
@@ -164,21 +184,26 @@ impl Reader {
         if let Ok(small) = number.extract::<i64>() {
             return Ok(Value::Number(Number::from_i64(small)));
         }
-        // Python writes no more than 4,300 digits in decimal: of a larger one the digits would take seconds.
-        let bits: usize =
-            number.call_method0("bit_length").and_then(|bits| bits.extract()).map_err(Fault::Python)?;
+        let class = number.py().get_type::<PyInt>();
+        let bits: usize = class
+            .call_method1("bit_length", (number,))
+            .and_then(|bits| bits.extract())
+            .map_err(Fault::Python)?;
+        if bits > BITS_MAX {
+            return self.fault("value_too_large", "an int of more than 4,300 digits");
+        }
         self.grow(bits / 3)?;
-        // The class may have a `__str__` of its own.
-        let exact = number.py().get_type::<PyInt>().call_method1("__repr__", (number,));
-        match exact.and_then(|text| text.extract::<String>()) {
-            Ok(digits) => match Number::parse(&digits) {
-                Ok(number) => Ok(Value::Number(number)),
-                Err(_) => self.fault("value_not_recordable", "an int that has no digits"),
-            },
-            Err(error) if error.is_instance_of::<PyValueError>(number.py()) => {
-                self.fault("value_too_large", "an int of more than 4,300 digits")
-            }
-            Err(error) => Err(Fault::Python(error)),
+        let is_negative: bool =
+            class.call_method1("__lt__", (number, 0)).and_then(|less| less.extract()).map_err(Fault::Python)?;
+        let bytes: Vec<u8> = class
+            .call_method1("__abs__", (number,))
+            .and_then(|size| class.call_method1("to_bytes", (size, bits.div_ceil(8), "little")))
+            .and_then(|bytes| bytes.extract())
+            .map_err(Fault::Python)?;
+        let sign = if is_negative { "-" } else { "" };
+        match Number::parse(&format!("{sign}{}", decimal(&bytes))) {
+            Ok(number) => Ok(Value::Number(number)),
+            Err(_) => self.fault("value_not_recordable", "an int that has no digits"),
         }
     }
 
@@ -192,7 +217,7 @@ impl Reader {
             return self.fault("cycle", "an object that holds itself");
         }
         if self.around.len() == DEPTH_MAX {
-            return self.fault("value_too_deep", "more than 124 levels");
+            return self.fault("value_too_deep", "more than 128 levels");
         }
         self.grow(2)?;
         self.around.push(place);
@@ -248,14 +273,17 @@ impl Reader {
     fn other(&mut self, value: &Bound<'_, PyAny>) -> Read<Value> {
         let py = value.py();
         let class = value.get_type();
-        if let Some(fields) = class.getattr_opt("__dataclass_fields__").ok().flatten()
-            && let Ok(fields) = fields.cast::<PyDict>()
-            && !value.is_instance_of::<PyType>()
-        {
-            let names: Vec<_> = fields.keys().iter().collect();
-            return self.within(value, |reader| reader.fields(value, &names));
+        if self.has(&class, "__dataclass_fields__")? && !value.is_instance_of::<PyType>() {
+            let fields = py.import("dataclasses").and_then(|module| module.call_method1("fields", (value,)));
+            let names = fields.and_then(|fields| {
+                fields.try_iter()?.map(|field| field?.getattr("name")).collect::<PyResult<Vec<_>>>()
+            });
+            return match names {
+                Ok(names) => self.within(value, |reader| reader.fields(value, &names)),
+                Err(error) => self.raised(value, error),
+            };
         }
-        if class.hasattr("model_dump").unwrap_or(false) && class.hasattr("model_fields").unwrap_or(false) {
+        if self.has(&class, "model_dump")? && self.has(&class, "model_fields")? {
             let keywords = PyDict::new(py);
             let dumped = keywords
                 .set_item("mode", "json")
@@ -266,16 +294,29 @@ impl Reader {
             };
         }
         let datetime = DATETIME.import(py, "datetime", "datetime").map_err(Fault::Python)?;
-        if value.is_instance(datetime).unwrap_or(false) {
-            return match value.call_method0("isoformat").and_then(|text| text.extract::<String>()) {
-                Ok(text) => {
-                    self.grow(text.len() + 2)?;
-                    Ok(Value::from(text.replace("+00:00", "Z")))
-                }
+        if value.is_instance(datetime).map_err(Fault::Python)? {
+            let text = datetime.call_method1("isoformat", (value,)).and_then(|text| text.extract::<String>());
+            return match text {
+                Ok(text) => match rfc_3339(&text) {
+                    Some(text) => {
+                        self.grow(text.len() + 2)?;
+                        Ok(Value::from(text))
+                    }
+                    None => self.fault("value_not_recordable", "a time without an offset in hours and minutes"),
+                },
                 Err(error) => self.raised(value, error),
             };
         }
         self.fault("value_not_recordable", format!("an object of type {}", type_of(value)))
+    }
+
+    /// Whether a class has an attribute. An error that is no answer is passed on.
+    fn has(&self, class: &Bound<'_, PyType>, name: &str) -> Read<bool> {
+        match class.getattr(name) {
+            Ok(_) => Ok(true),
+            Err(error) if error.is_instance_of::<pyo3::exceptions::PyException>(class.py()) => Ok(false),
+            Err(error) => Err(Fault::Python(error)),
+        }
     }
 
     fn fields(&mut self, value: &Bound<'_, PyAny>, names: &[Bound<'_, PyAny>]) -> Read<Value> {
@@ -312,6 +353,35 @@ impl Reader {
     }
 }
 
+/// Writes little-endian bytes as decimal digits. Python itself may be told to write fewer digits than a record takes.
+fn decimal(bytes: &[u8]) -> String {
+    const BASE: u64 = 1_000_000_000;
+    let mut groups: Vec<u64> = vec![0];
+    for byte in bytes.iter().rev() {
+        let mut carry = u64::from(*byte);
+        for group in &mut groups {
+            let next = *group * 256 + carry;
+            (*group, carry) = (next % BASE, next / BASE);
+        }
+        if carry > 0 {
+            groups.push(carry);
+        }
+    }
+    let mut groups = groups.into_iter().rev();
+    let first = groups.next().unwrap_or(0).to_string();
+    groups.fold(first, |text, group| format!("{text}{group:09}"))
+}
+
+/// Makes a text of `isoformat` one of RFC 3339; `None` if its offset is missing or has seconds.
+fn rfc_3339(text: &str) -> Option<String> {
+    let (time, offset) = text.split_at_checked(text.rfind(['+', '-']).filter(|at| *at > 10)?)?;
+    match offset.len() {
+        6 if offset == "+00:00" => Some(format!("{time}Z")),
+        6 => Some(text.to_owned()),
+        _ => None,
+    }
+}
+
 /// The name of the class of a value, which no class can make fail.
 fn type_of(value: &Bound<'_, PyAny>) -> String {
     value.get_type().name().map_or_else(|_| "?".to_owned(), |name| name.to_string())
@@ -327,7 +397,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'
         Value::Number(number) => match (number.as_i64(), number.as_f64()) {
             (Some(number), _) => number.into_pyobject(py)?.into_any(),
             (None, Some(number)) => PyFloat::new(py, number).into_any(),
-            (None, None) => py.get_type::<PyInt>().call1((number.to_string(),))?,
+            (None, None) => integer(py, &number.to_string())?,
         },
         Value::Array(items) => {
             let list = PyList::empty(py);
@@ -350,6 +420,19 @@ pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'
             dict.into_any()
         }
     })
+}
+
+/// Makes an int of its digits, some at a time: Python may be told to read fewer at once than a record has.
+fn integer<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    let class = py.get_type::<PyInt>();
+    let (sign, digits) = text.strip_prefix('-').map_or((1, text), |digits| (-1, digits));
+    let mut value = 0_i64.into_pyobject(py)?.into_any();
+    for part in digits.as_bytes().chunks(500) {
+        let part = std::str::from_utf8(part).unwrap_or("0");
+        let scale = class.call1((format!("1{}", "0".repeat(part.len())),))?;
+        value = value.mul(scale)?.add(class.call1((part,))?)?;
+    }
+    value.mul(sign)
 }
 
 fn decoded<'py>(py: Python<'py>, value: &Value) -> PyResult<Option<Bound<'py, PyAny>>> {

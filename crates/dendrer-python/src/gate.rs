@@ -14,7 +14,8 @@ pub(crate) struct Gated<T> {
 /// The thing behind the gate, which is left at the end.
 pub(crate) struct Inside<'g, T> {
     gate: &'g Gated<T>,
-    open: MutexGuard<'g, Option<T>>,
+    /// `None` once it was left.
+    open: Option<MutexGuard<'g, Option<T>>>,
 }
 
 impl<T> Gated<T> {
@@ -25,7 +26,7 @@ impl<T> Gated<T> {
     /// Waits until no other thread is inside.
     pub(crate) fn enter(&self) -> Inside<'_, T> {
         self.hold();
-        Inside { gate: self, open: self.open.lock().unwrap_or_else(PoisonError::into_inner) }
+        Inside { gate: self, open: Some(self.open.lock().unwrap_or_else(PoisonError::into_inner)) }
     }
 
     /// Waits until no thread is inside, and keeps all out until [`Gated::release`].
@@ -42,30 +43,26 @@ impl<T> Gated<T> {
         *self.is_taken.lock().unwrap_or_else(PoisonError::into_inner) = false;
         self.changed.notify_one();
     }
-
-    /// Forgets the thing without closing it.
-    pub(crate) fn abandon(&self) {
-        std::mem::forget(self.open.lock().unwrap_or_else(PoisonError::into_inner).take());
-        self.release();
-    }
 }
 
 impl<T> Deref for Inside<'_, T> {
     type Target = Option<T>;
 
     fn deref(&self) -> &Option<T> {
-        &self.open
+        self.open.as_ref().expect("inside")
     }
 }
 
 impl<T> DerefMut for Inside<'_, T> {
     fn deref_mut(&mut self) -> &mut Option<T> {
-        &mut self.open
+        self.open.as_mut().expect("inside")
     }
 }
 
 impl<T> Drop for Inside<'_, T> {
     fn drop(&mut self) {
+        // The lock first: whoever holds the gate over a fork must find it free.
+        self.open = None;
         self.gate.release();
     }
 }

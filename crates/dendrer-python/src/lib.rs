@@ -39,6 +39,21 @@ fn pointer(py: Python<'_>, path: &str) -> PyResult<String> {
     Ok(place.as_str().to_owned())
 }
 
+/// As [`pointer`], in the names that the store has: names of the user that begin with `$` have it doubled there.
+#[pyfunction]
+fn stored_pointer(py: Python<'_>, path: &str) -> PyResult<String> {
+    let place = reading::place_of(path).map_err(|error| problem::of(py, error))?;
+    Ok(place.as_str().to_owned())
+}
+
+/// Reads a value of a document as plain values of Python.
+#[pyfunction]
+fn plain<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
+    let value = dendrer_object::json::parse_tagged(text.as_bytes());
+    let value = value.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.kind.to_string()))?;
+    convert::to_python(py, &value)
+}
+
 #[pymodule]
 mod _native {
     #[pymodule_export]
@@ -48,5 +63,5 @@ mod _native {
     #[pymodule_export]
     use super::saver::NativeSaver;
     #[pymodule_export]
-    use super::{ask, pointer, program};
+    use super::{ask, plain, pointer, program, stored_pointer};
 }

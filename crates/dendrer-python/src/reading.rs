@@ -12,7 +12,7 @@ use dendrer::repo::{Mode, Repo, locate};
 use dendrer::store::Store;
 use dendrer::store::embedded::Options;
 use dendrer_object::record::Record;
-use dendrer_object::{Code, Value};
+use dendrer_object::{Code, Pointer, Value, tag};
 use dendrer_view::problem::Problem;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
@@ -56,9 +56,9 @@ impl NativeStore {
 
     /// The directory of the store; `None` of a bundle.
     #[getter]
-    fn dir(&self) -> Option<PathBuf> {
+    fn dir(&self) -> Option<String> {
         match &self.0 {
-            Source::Store(repo) => repo.dir().map(PathBuf::from),
+            Source::Store(repo) => repo.dir().map(|dir| dir.display().to_string()),
             Source::Bundle(_) => None,
         }
     }
@@ -109,6 +109,13 @@ impl NativeStore {
             Source::Bundle(opened) => Ok(Arc::clone(&opened.store)),
         }
     }
+}
+
+/// The place of the state that a path names, in the names of the store.
+pub(crate) fn place_of(path: &str) -> Result<Pointer, Problem> {
+    let place = state_path(path)?;
+    let names: Vec<Arc<str>> = place.tokens().map(|name| tag::stored_name(&name)).collect();
+    Ok(Pointer::of(names.iter().map(|name| &**name)))
 }
 
 /// Finds the store of a path: the directory itself, or the nearest one above it.
@@ -183,7 +190,7 @@ impl NativeTrace {
         let found = py.detach(|| {
             let state = self.0.state(tick)?;
             let Some(path) = path else { return Ok(Some(state)) };
-            let place = state_path(path)?;
+            let place = place_of(path)?;
             Ok::<_, Problem>(place.get(&state).cloned())
         });
         match found.map_err(|error| problem::of(py, error))? {

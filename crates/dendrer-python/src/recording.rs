@@ -1,13 +1,19 @@
 //! Recording: a run that this process writes.
 
+use std::collections::BTreeMap;
+use std::ops::ControlFlow;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
+use std::time::Duration;
+
 use dendrer::Repo;
-use dendrer::address::state_path;
-use dendrer::ask::why::gather::{self, BacktrackQuestion};
+use dendrer::Trace;
 use dendrer::lines::Reply;
 use dendrer::writer::LineWriter;
 use dendrer_kernel::step::Anomaly;
 use dendrer_object::record::Record;
-use dendrer_object::{Code, Value};
+use dendrer_object::delta::Delta;
+use dendrer_object::{Code, Pointer, Value};
 use dendrer_view::problem::Problem;
 use dendrer_view::{commit, quote};
 use pyo3::prelude::*;
@@ -15,14 +21,101 @@ use pyo3::prelude::*;
 use crate::convert::{Fault, Reader};
 use crate::gate::Gated;
 use crate::problem;
+use crate::reading;
 
 /// A run that is recorded. Its lock is taken without the lock of the interpreter.
 #[pyclass(frozen, module = "dendrer._native")]
-pub(crate) struct NativeRecording(Gated<Open>);
+pub(crate) struct NativeRecording(Arc<Gated<Open>>, Arc<Signal>, AtomicBool);
+
+/// How long lines wait to be written out with others.
+const PAUSE: Duration = Duration::from_millis(5);
+
+/// Tells the thread that writes lines out that some wait.
+#[derive(Default)]
+struct Signal {
+    is_set: AtomicBool,
+    lock: Mutex<()>,
+    changed: Condvar,
+}
+
+impl Signal {
+    fn set(&self) {
+        if !self.is_set.swap(true, Ordering::AcqRel) {
+            drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
+            self.changed.notify_one();
+        }
+    }
+
+    fn wait(&self) {
+        let mut guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
+        while !self.is_set.load(Ordering::Acquire) {
+            guard = self.changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
+        }
+    }
+}
+
+impl Drop for NativeRecording {
+    fn drop(&mut self) {
+        if !self.2.load(Ordering::Relaxed) {
+            self.1.set();
+        }
+    }
+}
+
+/// Writes lines out a moment after they came, until the recording is closed.
+fn write_out(recording: &Weak<Gated<Open>>, signal: &Signal) {
+    loop {
+        signal.wait();
+        std::thread::sleep(PAUSE);
+        signal.is_set.store(false, Ordering::Release);
+        let Some(gated) = recording.upgrade() else { return };
+        let mut inside = gated.enter();
+        let Some(open) = inside.as_mut() else { return };
+        let waiting = open.writer.waiting() as u64;
+        if let Err(error) = open.writer.write_out() {
+            open.lost = Some((waiting, Problem::from(error)));
+        }
+    }
+}
 
 struct Open {
     writer: LineWriter,
     repo: Repo,
+    /// How many lines could not be written out, and why, until the caller is told.
+    lost: Option<(u64, Problem)>,
+    written: Written,
+}
+
+/// The last tick at which each place was written, as far as it was looked for.
+#[derive(Default)]
+struct Written {
+    ticks: BTreeMap<Pointer, u64>,
+    upto: u64,
+}
+
+impl Written {
+    /// The last tick at which something was written at, above or below a place.
+    fn last(&mut self, trace: &Trace, place: &Pointer) -> Result<Option<u64>, dendrer::Error> {
+        let ticks = &mut self.ticks;
+        trace.for_each(self.upto + 1, trace.tip(), &mut |tick, record| {
+            let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+            ticks.extend(delta.iter().flat_map(Delta::paths).map(|path| (path.clone(), tick)));
+            ControlFlow::Continue(())
+        })?;
+        self.upto = trace.tip();
+        let met = self.ticks.iter().filter(|(path, _)| path.overlaps(place));
+        Ok(met.map(|(_, tick)| *tick).max())
+    }
+}
+
+impl Open {
+    /// Fails if lines could not be written out since.
+    fn tell(&mut self) -> Result<(), Problem> {
+        match self.lost.take() {
+            Some((lines, problem)) => Err(problem.at("lines", lines.to_string())),
+            None => Ok(()),
+        }
+    }
 }
 
 /// What became of a line, as plain values: what, tick, id, code, message, and the whole reply as a document.
@@ -47,9 +140,16 @@ impl NativeRecording {
         let opened = py.detach(|| {
             let recorded = dendrer_cli::record(&args, state)?;
             let writer = LineWriter::new(recorded.recorder, recorded.reading, sync)?;
-            Ok::<_, Problem>(Open { writer, repo: recorded.repo })
+            Ok::<_, Problem>(Open { writer, repo: recorded.repo, lost: None, written: Written::default() })
         });
-        Ok(NativeRecording(Gated::new(opened.map_err(|error| problem::of(py, error))?)))
+        let gated = Arc::new(Gated::new(opened.map_err(|error| problem::of(py, error))?));
+        let signal = Arc::new(Signal::default());
+        if sync > 1 {
+            let (weak, heard) = (Arc::downgrade(&gated), Arc::clone(&signal));
+            // Without the thread, lines are written out by those that follow and by a flush.
+            drop(std::thread::Builder::new().spawn(move || write_out(&weak, &heard)));
+        }
+        Ok(NativeRecording(gated, signal, AtomicBool::new(false)))
     }
 
     /// Takes a line. What has no form becomes a gap if `keeps_gaps`.
@@ -58,8 +158,12 @@ impl NativeRecording {
         let taken = py.detach(|| {
             let mut inside = self.0.enter();
             let Some(open) = inside.as_mut() else { return Err(closed()) };
+            open.tell()?;
             let mut reply = told(&open.writer.take(&value)?);
             reply.gaps = gaps;
+            if open.writer.is_waiting() {
+                self.1.set();
+            }
             Ok::<_, Problem>(reply)
         });
         taken.map_err(|error| problem::of(py, error))
@@ -84,25 +188,13 @@ impl NativeRecording {
     /// The id of the transition that wrote a place last; `None` if none did.
     fn last_write(&self, py: Python<'_>, path: &str) -> PyResult<Option<String>> {
         let found = py.detach(|| {
-            let path = state_path(path)?;
+            let path = reading::place_of(path)?;
             let mut inside = self.0.enter();
             let Some(open) = inside.as_mut() else { return Err(closed()) };
+            open.writer.write_out()?;
             let trace = open.repo.run(open.writer.head().run())?;
-            let question = BacktrackQuestion {
-                path,
-                from: 1,
-                to: trace.tip(),
-                agent: None,
-                along: None,
-                limit: 1,
-                values: false,
-                inputs: false,
-            };
-            let found = gather::backtrack(&trace, &question)?;
-            let tick = found.and_then(|found| Some(found.writes.first()?.tick));
-            Ok::<_, Problem>(
-                tick.map(|tick| trace.record(tick)).transpose()?.map(|last| last.id().to_string()),
-            )
+            let tick = open.written.last(&trace, &path)?;
+            Ok::<_, Problem>(tick.map(|tick| trace.record(tick)).transpose()?.map(|last| last.id().to_string()))
         });
         found.map_err(|error| problem::of(py, error))
     }
@@ -112,6 +204,7 @@ impl NativeRecording {
         let flushed = py.detach(|| {
             let mut inside = self.0.enter();
             let Some(open) = inside.as_mut() else { return Err(closed()) };
+            open.tell()?;
             Ok::<_, Problem>(open.writer.flush()?)
         });
         flushed.map_err(|error| problem::of(py, error))
@@ -126,13 +219,14 @@ impl NativeRecording {
     /// Makes everything durable, signs the log and closes the store. Once more it does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let ended = py.detach(|| {
-            let Some(Open { mut writer, repo }) = self.0.enter().take() else { return Ok(()) };
+            let Some(Open { mut writer, repo, lost, .. }) = self.0.enter().take() else { return Ok(()) };
+            self.1.set();
             let flushed = writer.flush();
             drop(writer);
             let closed = repo.close();
             flushed?;
             closed?;
-            Ok::<_, Problem>(())
+            lost.map_or(Ok(()), |(lines, problem)| Err(problem.at("lines", lines.to_string())))
         });
         ended.map_err(|error| problem::of(py, error))
     }
@@ -148,8 +242,10 @@ impl NativeRecording {
     }
 
     /// Behind a fork, in the child: the parent records on, and what it has open is not to be closed here.
+    /// No lock is touched: another thread of the parent may have held it when the process forked.
     fn abandon(&self) {
-        self.0.abandon();
+        self.2.store(true, Ordering::Relaxed);
+        std::mem::forget((Arc::clone(&self.0), Arc::clone(&self.1)));
     }
 }
 

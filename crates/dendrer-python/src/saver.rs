@@ -19,7 +19,7 @@ use crate::reading;
 
 /// The threads of a store.
 #[pyclass(frozen, module = "dendrer._native")]
-pub(crate) struct NativeSaver(Gated<Checkpoints>);
+pub(crate) struct NativeSaver(Arc<Gated<Checkpoints>>);
 
 /// Bytes with the name of what wrote them, as Python has them.
 type Typed<'py> = (String, Bound<'py, PyBytes>);
@@ -141,7 +141,7 @@ impl NativeSaver {
             let repo = Repo::open(&dir, dendrer_cli::trust(key.as_deref()), Mode::Write)?;
             Ok::<_, Problem>(Checkpoints::open(repo, Box::new(LangGraph))?)
         });
-        Ok(NativeSaver(Gated::new(opened.map_err(|error| problem::of(py, error))?)))
+        Ok(NativeSaver(Arc::new(Gated::new(opened.map_err(|error| problem::of(py, error))?))))
     }
 
     /// Names the channels of which a checkpoint has to bring the value.
@@ -330,6 +330,6 @@ impl NativeSaver {
     }
 
     fn abandon(&self) {
-        self.0.abandon();
+        std::mem::forget(Arc::clone(&self.0));
     }
 }

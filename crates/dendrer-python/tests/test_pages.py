@@ -12,9 +12,11 @@ ROOT = Path(__file__).parents[3]
 FLAGS = doctest.ELLIPSIS | doctest.IGNORE_EXCEPTION_DETAIL
 
 
-@pytest.mark.parametrize("page", ["python.md"])
+@pytest.mark.parametrize("page", ["python.md", "langgraph.md"])
 def test_a_page_shows_what_happens(page: str) -> None:
     """Runs the examples of a page, one after the other."""
+    if page == "langgraph.md":
+        pytest.importorskip("langgraph.graph")
     text = (ROOT / "docs" / page).read_text(encoding="utf-8")
     # The end of a block is not part of what is printed.
     text = text.replace("```", "")
@@ -25,9 +27,23 @@ def test_a_page_shows_what_happens(page: str) -> None:
     assert ran.summarize(verbose=False).failed == 0
 
 
-@pytest.mark.parametrize("module", ["dendrer", "dendrer._recording", "dendrer._store", "dendrer._answers", "dendrer._errors", "dendrer._writer", "dendrer.aio"])
+@pytest.mark.parametrize(
+    "module",
+    [
+        "dendrer",
+        "dendrer._answers",
+        "dendrer._errors",
+        "dendrer._recording",
+        "dendrer._store",
+        "dendrer._writer",
+        "dendrer.aio",
+        "dendrer.langgraph",
+    ],
+)
 def test_docstrings_show_what_happens(module: str) -> None:
     """Runs the examples of the docstrings of a module."""
+    if module == "dendrer.langgraph":
+        pytest.importorskip("langgraph.graph")
     found = doctest.testmod(importlib.import_module(module), optionflags=FLAGS)
     assert found.failed == 0
 

@@ -155,7 +155,7 @@ pub trait Decode {
     /// Decodes typed bytes; `None` if they are not to be readable, or cannot be read.
     fn whole(&self, value: &TypedBytes) -> Option<Value>;
 
-    /// Length of what stands before the items of a list; `None` of anything else.
+    /// Length of what is before the items of a list; `None` of anything else.
     fn head(&self, value: &TypedBytes) -> Option<usize>;
 
     /// Decodes what a list grew by, if `after` is `before` with more items at its end.

@@ -36,21 +36,46 @@ fn tick(reply: &Reply) -> Option<u64> {
     }
 }
 
-/// Another handle sees the line before it is synced: a kill of the process takes nothing that was answered.
+/// Another handle sees a line once it was written out, before it is synced: a kill of the process does not take it.
 #[test]
-fn what_was_answered_is_read_by_another_handle() {
+fn what_was_written_out_is_read_by_another_handle() {
     let (dir, store) = place();
-    let mut writer = writer(&store, 100);
+    let mut writer = writer(&store, 1000);
     for number in 1..=250 {
         let reply = writer.take(&line(r#"{"type":"plan.update"}"#)).expect("the line is taken");
         assert_eq!(tick(&reply), Some(number));
         if number % 50 == 3 {
+            writer.write_out().expect("the lines are written");
+            assert!(!writer.is_waiting());
             let other = Embedded::open(dir.path(), Options::read()).expect("the store opens");
             let found = other.run(&run_name("r")).expect("the log is read").expect("the run is there");
             assert_eq!(found.head.tick, Some(number));
         }
     }
     assert_eq!(writer.flush().expect("the log is synced"), 250);
+}
+
+/// A link among lines that wait leads to what the line is once both are judged again.
+#[test]
+fn lines_that_wait_are_judged_again_where_another_writer_moved_the_run_on() {
+    let (dir, store) = place();
+    let mut first = writer(&store, 100);
+    let request = r#"{"type":"action.request","action":{"tool":"t"}}"#;
+    let asked = first.take(&line(request)).expect("the line is taken");
+    let Reply::Committed { record, .. } = &asked else { panic!("{asked:?}") };
+    let result = format!(
+        r#"{{"type":"action.result","result":{{"status":"ok"}},"links":[{{"rel":"caused_by","hash":"{}"}}]}}"#,
+        record.id()
+    );
+    first.take(&line(&result)).expect("the line is taken");
+    let other = Shared::new(Box::new(Embedded::open(dir.path(), Options::write()).expect("a store")));
+    writer(&other, 1).take(&line(r#"{"type":"plan.update"}"#)).expect("the line is taken");
+    assert_eq!(first.flush().expect("the lines are written"), 3);
+    let trace = dendrer::Trace::open(&store, &run_name("r")).expect("the run opens");
+    let types = (1..=3).map(|tick| trace.record(tick).expect("a record").header().type_name.clone().expect("a type"));
+    assert_eq!(types.map(|name| name.to_string()).collect::<Vec<_>>(), ["plan.update", "action.request", "action.result"]);
+    let asked = trace.record(2).expect("a record").id();
+    assert!(trace.record(3).expect("a record").header().links.iter().any(|link| link.hash == asked));
 }
 
 /// Two writers of one run take turns without a base: neither is stale, and no tick is given twice.

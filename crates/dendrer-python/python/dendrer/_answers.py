@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -16,7 +17,7 @@ class Answer:
 
     def to_dict(self) -> Document:
         """The document, as the verb prints it under ``--json``."""
-        return self.document
+        return copy.deepcopy(self.document)
 
 
 @dataclass(frozen=True)
@@ -54,7 +55,7 @@ class Bisect(Answer):
     @property
     def chain(self) -> list[Document]:
         """What follows from the onset, link by link; the document says how certain that is."""
-        chain = self.document.get("chain") or {}
+        chain: Document = self.document.get("chain") or {}
         return list(chain.get("items") or ())
 
     @property
@@ -81,7 +82,7 @@ class Diff(Answer):
     def only(self, kind: str) -> list[Document]:
         """What differs in one way: ``structural``, ``semantic``, ``confidence`` or ``outcome``. Each item has those changes alone."""
         if kind == "outcome":
-            found = self.document.get("outcome") or {}
+            found: Document = self.document.get("outcome") or {}
             return [found] if found.get("changes") else []
         return [
             {**item, "changes": [change for change in item.get("changes", ()) if change.get("kind") == kind]}

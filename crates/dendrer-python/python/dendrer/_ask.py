@@ -6,7 +6,7 @@ import json
 import os
 import tempfile
 from collections.abc import Iterable, Mapping
-from typing import Any
+from typing import Any, cast
 
 from dendrer import _errors, _native
 
@@ -30,23 +30,24 @@ def _items(value: Any) -> Iterable[Any]:
     if value is None or value is False:
         return ()
     if isinstance(value, (list, tuple, set, frozenset)):
-        return tuple(value)
+        return cast("Iterable[Any]", value)
     return (value,)
 
 
-def run(args: list[str]) -> bytes:
-    """Runs a verb that writes no document, and returns what it would print."""
-    code, answer, problem = _native.ask(["dendrer", *args, "--quiet", "--progress=never", "--color=never"])
+def run(verb: str, given: Iterable[str] = (), options: Iterable[str] = ()) -> bytes:
+    """Runs a verb that writes no document, and returns what it would print. What is given may begin with a hyphen."""
+    words = ["dendrer", *verb.split(), *options, "--quiet", "--progress=never", "--color=never", "--", *given]
+    code, answer, problem = _native.ask(words)
     if problem is not None:
         raise _errors.of(*problem)
     if code not in _ANSWERS:
-        raise _errors.DendrerError(f"{args[0]} ended with {code}")
+        raise _errors.DendrerError(f"{verb} ended with {code}")
     return answer
 
 
-def document(args: list[str]) -> Document:
+def document(verb: str, given: Iterable[str] = (), options: Iterable[str] = ()) -> Document:
     """Runs a verb, and returns its document."""
-    found: Document = json.loads(run([*args, "--json"]))
+    found: Document = json.loads(run(verb, given, [*options, "--json"]))
     return found
 
 
@@ -68,14 +69,24 @@ class files:
         self._count += 1
         path = os.path.join(self._dir.name, f"{self._count}.json")
         with open(path, "w", encoding="utf-8") as file:
-            json.dump(value, file, allow_nan=False)
+            file.write(_json("", value))
         return path
 
 
-def pairs(flag: str, given: Mapping[Any, Any], kept: files) -> list[str]:
+def _json(place: str, value: Any) -> str:
+    try:
+        return json.dumps(value, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise _errors.not_recordable(place, "value_not_recordable", f"a value that is no JSON ({error})") from None
+
+
+def pairs(flag: str, given: Any, kept: files) -> list[str]:
     """Turns a mapping into the values of a flag that is given once for each pair."""
     if flag == "tool_output":
         return [f"{tick}={kept.write(value)}" for tick, value in given.items()]
     if flag == "policy":
-        return [f"{name}={value if isinstance(value, str) else json.dumps(value)}" for name, value in given.items()]
-    return [f"{name}={json.dumps(value, allow_nan=False)}" for name, value in given.items()]
+        return [f"{name}={value if isinstance(value, str) else _json(name, value)}" for name, value in given.items()]
+    for name in given:
+        if "=" in name:
+            raise _errors.UsageError(f"a place with = in it cannot be set here: {name}")
+    return [f"{_native.stored_pointer(name)}={_json(name, value)}" for name, value in given.items()]

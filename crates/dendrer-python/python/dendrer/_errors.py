@@ -38,8 +38,8 @@ class DendrerError(Exception):
 
     @property
     def _where(self) -> dict[str, Any]:
-        found = self.data.get("where") or {}
-        return found if isinstance(found, dict) else {}
+        found: dict[str, Any] = self.data.get("where") or {}
+        return found
 
 
 class UsageError(DendrerError):
@@ -315,7 +315,7 @@ def of(document: str, text: str) -> DendrerError:
 def not_recordable(path: str, reason: str, what: str) -> ValueNotRecordable:
     """Makes the exception of a value without a form."""
     message = f"{what} cannot be recorded"
-    data = {"code": "E0209", "kind": reason, "message": message, "where": {"path": path}, "notes": [], "help": []}
+    data: dict[str, Any] = {"code": "E0209", "kind": reason, "message": message, "where": {"path": path}, "notes": [], "help": []}
     return ValueNotRecordable(f"error[E0209]: {message}\n  | path     {path or '/'}", data)
 
 

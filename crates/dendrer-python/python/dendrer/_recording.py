@@ -90,6 +90,7 @@ class Recording:
 
     def __init__(self, args: list[str], state: Any, sync: int, on_error: str, place: str) -> None:
         self._args = args
+        self._stage = next((int(arg[8:]) for arg in args if arg.startswith("--stage=")), 1)
         self._state = state
         self._sync = sync
         self._on_error = on_error
@@ -115,9 +116,14 @@ class Recording:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._tokens:
-            _current.reset(self._tokens.pop())
-        self.close()
+        try:
+            if self._tokens:
+                _current.reset(self._tokens.pop())
+        except ValueError:
+            # Left in another context than it was entered in, as generators do; that one keeps its own.
+            pass
+        finally:
+            self.close()
 
     def __repr__(self) -> str:
         return f"<Recording {self.name!r}>"
@@ -139,6 +145,8 @@ class Recording:
     def fork_forget(self) -> None:
         """In the child of a fork: the store is opened again when it is needed."""
         self._native = None
+        # What is missing is told by the parent.
+        self._lost, self._first_loss = 0, None
         self._lock = threading.Lock()
 
     def _opened(self) -> _native.NativeRecording:
@@ -170,7 +178,7 @@ class Recording:
         except (Stale, KeyReused, AuthorshipError):
             raise
         except DendrerError as error:
-            if raises or self._closed:
+            if raises:
                 raise
             return self._lose(error)
         except Exception as error:
@@ -206,7 +214,8 @@ class Recording:
         if isinstance(error, ValueNotRecordable):
             reason["path"] = error.path
         with self._lock:
-            self._lost += 1
+            # Steps that waited to be written out together are lost with it.
+            self._lost += 1 + int((error.data.get("where") or {}).get("lines", 0))
             if self._first_loss is None:
                 self._first_loss = (error.code, message)
         self._warn(f"a step of {self.name} could not be recorded, and the run has a gap: {error}")
@@ -239,12 +248,9 @@ class Recording:
     ) -> Reply:
         line: dict[str, Any] = {"type": type_name, "intent": intent}
         if set or delta is not None:
-            try:
-                line["delta"] = _delta(set, delta)
-            except DendrerError as error:
-                if self._on_error == "raise":
-                    raise
-                return self._lose(error)
+            lost = self._change(line, set, delta)
+            if lost is not None:
+                return lost
         if agent is not None:
             line["agent"] = agent
         if confidence is not None:
@@ -256,6 +262,18 @@ class Recording:
         if key is not None:
             line["key"] = key
         return self.commit(line)
+
+    def _change(
+        self, line: dict[str, Any], set: Mapping[str, Any], delta: Sequence[Mapping[str, Any]] | None
+    ) -> Reply | None:
+        """Puts the change of state into a line; a gap if it cannot be written down."""
+        try:
+            line["delta"] = _delta(set, delta)
+            return None
+        except DendrerError as error:
+            if self._on_error == "raise":
+                raise
+            return self._lose(error)
 
     def observe(
         self,
@@ -271,6 +289,8 @@ class Recording:
         **intent: Any,
     ) -> Reply:
         """What the agent saw or was told, and what it changes: ``set`` maps places of the state to values."""
+        if "description" in intent:
+            raise UsageError("the first argument is the description of the step")
         intent["description"] = text
         return self._step("observation.add", intent, set, delta, agent, confidence, notes, base, key)
 
@@ -288,6 +308,8 @@ class Recording:
         **intent: Any,
     ) -> Reply:
         """A plan, a thought, a decision."""
+        if "description" in intent:
+            raise UsageError("the first argument is the description of the step")
         intent["description"] = text
         return self._step("plan.update", intent, set, delta, agent, confidence, notes, base, key)
 
@@ -305,6 +327,8 @@ class Recording:
         **intent: Any,
     ) -> Reply:
         """What is kept for later."""
+        if "description" in intent:
+            raise UsageError("the first argument is the description of the step")
         intent["description"] = text
         return self._step("memory.write", intent, set, delta, agent, confidence, notes, base, key)
 
@@ -322,6 +346,8 @@ class Recording:
         **intent: Any,
     ) -> Reply:
         """The end, in the view of the agent."""
+        if "description" in intent:
+            raise UsageError("the first argument is the description of the step")
         intent["description"] = text
         return self._step("goal.complete", intent, set, delta, agent, confidence, notes, base, key)
 
@@ -345,23 +371,22 @@ class Recording:
     ) -> Decision:
         """Asks to do something. ``depends_on`` names places of the state, or replies: they are linked as evidence."""
         line: dict[str, Any] = {"type": type, "action": dict(action)}
-        try:
-            places, links = self._rests_on(depends_on)
-        except DendrerError:
-            if self._on_error == "raise":
-                raise
-            places, links = [str(item) for item in depends_on], []
+        places, links = self._rests_on(depends_on)
         if places:
             intent["depends_on"] = places
         if text is not None:
-            intent["description"] = text
-        given = {"intent": intent or None, "links": links or None, "effect": effect, "agent": agent}
-        given.update(confidence=confidence, base=base, key=key)
+            if "description" in intent:
+            raise UsageError("the first argument is the description of the step")
+        intent["description"] = text
+        given: dict[str, Any] = {"intent": intent or None, "links": links or None, "effect": effect, "agent": agent}
+        given.update({"confidence": confidence, "base": base, "key": key})
         line.update((name, value) for name, value in given.items() if value is not None)
         reply = self.commit(line)
         denied = _denial(reply)
-        # A step that could not be written was not judged either.
-        allowed = reply.tick is not None and denied is None and reply.what != "refused"
+        # A step that could not be written was not judged. A recorder that fails stops no program that is only observed; where the
+        # contract of the run is enforced, what was not judged is not allowed.
+        is_judged = reply.tick is not None or reply.what == "refused"
+        allowed = denied is None and reply.what != "refused" and (is_judged or self._stage < 2)
         return Decision(allowed, denied or reply.reason, reply.tick, reply, line["action"])
 
     def _rests_on(self, given: Iterable[str | int | Reply | Decision]) -> tuple[list[str], list[Document]]:
@@ -376,7 +401,13 @@ class Recording:
             else:
                 place = str(reply)
                 places.append(place)
-                wrote = self._opened().last_write(place)
+                try:
+                    wrote = self._opened().last_write(place)
+                except DendrerError as error:
+                    if self._on_error == "raise":
+                        raise
+                    self._warn(f"what {place} rests on is not known: {error}")
+                    continue
                 ids.extend([wrote] if wrote is not None else [])
         return places, [{"rel": "evidence", "hash": one} for one in dict.fromkeys(ids)]
 
@@ -402,7 +433,9 @@ class Recording:
         if reply.id is not None and reply.tick is not None:
             line["links"] = [{"rel": "caused_by", "hash": reply.id}]
         if set or delta is not None:
-            line["delta"] = _delta(set, delta)
+            lost = self._change(line, set, delta)
+            if lost is not None:
+                return lost
         if agent is not None:
             line["agent"] = agent
         if key is not None:
@@ -411,7 +444,9 @@ class Recording:
 
     def step(self, action: str, name: str, **members: Any) -> Reply:
         """A step of a witness chain, such as ``run.step("llm_reply", "m", output="hi")``."""
-        own = {member: members.pop(member) for member in ("agent", "key", "base", "delta", "links") if member in members}
+        own: dict[str, Any] = {
+            member: members.pop(member) for member in ("agent", "key", "base", "delta", "links") if member in members
+        }
         return self.commit({"step": {**members, "action": action, "name": name}, **own})
 
     def flush(self) -> int:
@@ -440,9 +475,9 @@ def _denial(reply: Reply) -> Document | None:
     """Why an action is denied, if a policy or a contract denies it."""
     document = reply.document or {}
     for noted in document.get("noted") or ():
-        policy = noted.get("policy") or {}
+        policy: Document = noted.get("policy") or {}
         if policy.get("decision") in ("deny", "escalate"):
-            return cast(Document, policy)
+            return policy
     if document.get("violations"):
         return {"code": "E0429", "message": "it violates the contract of the run", "violations": document["violations"]}
     return None
@@ -455,9 +490,18 @@ def _delta(set: Mapping[str, Any], delta: Sequence[Mapping[str, Any]] | None) ->
     return made
 
 
+def _pointer(place: Any) -> str:
+    if not isinstance(place, str):
+        raise _errors.not_recordable("/set", "key_not_text", f"a place of type {type(place).__name__}")
+    return _known_pointer(place)
+
+
 @functools.lru_cache(maxsize=4096)
-def _pointer(place: str) -> str:
-    return _native.pointer(place)
+def _known_pointer(place: str) -> str:
+    try:
+        return _native.pointer(place)
+    except UnicodeEncodeError:
+        raise _errors.not_recordable("/set", "key_not_text", "a place with a lone surrogate") from None
 
 
 def run(
@@ -491,7 +535,7 @@ def run(
     if sync < 1:
         raise UsageError("a sync is of one step at least")
     pack = pack if pack is not None else contract
-    place = os.path.abspath(_native.NativeStore(os.fspath(store)).dir or os.fspath(store))
+    place = os.path.abspath(_native.NativeStore(os.fspath(store)).dir or str(store))
     args = ["dendrer", "commit", f"--run={name}", f"--store={place}", f"--stage={stage}"]
     for flag, value in (("goal", goal), ("redact", redact), ("agent", agent)):
         if value is not None:
@@ -528,6 +572,11 @@ def _bound(function: Callable[..., Any]) -> Callable[[tuple[Any, ...], dict[str,
     except (TypeError, ValueError):
         return lambda args, kwargs: {"args": list(args), **kwargs}
 
+    # The first parameter of a method is the object that it is of.
+    first = next(iter(signature.parameters), None)
+    holder = getattr(function, "__qualname__", "").rpartition(".")[0]
+    own = first if first in ("self", "cls") and holder and not holder.endswith("<locals>") else None
+
     def bind(args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
         try:
             bound = signature.bind(*args, **kwargs)
@@ -535,7 +584,7 @@ def _bound(function: Callable[..., Any]) -> Callable[[tuple[Any, ...], dict[str,
             # The call itself says what is wrong.
             return {"args": list(args), **kwargs}
         bound.apply_defaults()
-        return {name: value for name, value in bound.arguments.items() if name not in ("self", "cls")}
+        return {name: value for name, value in bound.arguments.items() if name != own}
 
     return bind
 
@@ -554,7 +603,7 @@ def tool(
     """
 
     def decorate(function: F) -> F:
-        known = name if name is not None else function.__name__
+        known = name if name is not None else _name_of(function)
         bind = _bound(function)
 
         def ask(recording: Recording, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Decision:
@@ -586,11 +635,11 @@ def step(type: str = "plan.update") -> Callable[[F], F]:
             return bind(args, kwargs)
 
         def made(recording: Recording, params: dict[str, Any], output: Any) -> None:
-            intent = {"description": function.__name__, "params": params, "output": output}
+            intent = {"description": _name_of(function), "params": params, "output": output}
             recording.commit({"type": type, "intent": intent})
 
         def failed(recording: Recording, params: dict[str, Any], error: BaseException) -> None:
-            intent = {"description": function.__name__, "params": params, "error": _words(error)}
+            intent = {"description": _name_of(function), "params": params, "error": _words(error)}
             recording.commit({"type": type, "intent": intent})
 
         return cast(F, _around(function, ask, made, failed))
@@ -633,6 +682,13 @@ def agent(name: str) -> Callable[[F], F]:
         return cast(F, now)
 
     return decorate
+
+
+def _name_of(function: Callable[..., Any]) -> str:
+    """The name of a function, of what a partial calls, or of the class of a callable object."""
+    if isinstance(function, functools.partial):
+        return _name_of(function.func)
+    return str(getattr(function, "__name__", type(function).__name__))
 
 
 def _words(error: BaseException) -> dict[str, Any]:
@@ -691,5 +747,5 @@ def _around(
 @atexit.register
 def _at_exit() -> None:
     for recording in list(_live):
-        if recording._native is not None and not recording._closed:  # pyright: ignore[reportPrivateUsage]
+        if recording._native is not None and not recording._closed:
             recording.close()

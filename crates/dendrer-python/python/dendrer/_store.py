@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import os
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, overload
@@ -74,11 +75,22 @@ class Transition:
     def changes(self) -> tuple[Change, ...]:
         """What it changed in the state."""
         found = self.to_dict().get("changes") or ()
-        return tuple(Change(item["path"], item.get("before"), item.get("after")) for item in found)
+
+        def plain(value: Any) -> Any:
+            return _native.plain(json.dumps(value)) if isinstance(value, (dict, list)) else value
+
+        return tuple(
+            Change(item["path"].replace("/$$", "/$"), plain(item.get("before")), plain(item.get("after"))) for item in found
+        )
 
     def to_dict(self) -> Document:
         """The document of ``dendrer show``."""
-        return self._run._document(["show", f"{self._run._address}@{self.tick}"])
+        return self._run._document("show", [f"{self._run._address}@{self.tick}"])
+
+
+def _stored(path: Any) -> Any:
+    """A path in the names that the store has: the command takes those alone."""
+    return _native.stored_pointer(path) if isinstance(path, str) and "$" in path else path
 
 
 class Run:
@@ -130,8 +142,8 @@ class Run:
     def _address(self) -> str:
         return self._store._address_of(self.name)
 
-    def _document(self, args: list[str]) -> Document:
-        return self._store._document(args)
+    def _document(self, verb: str, given: Iterable[str], flags: Mapping[str, Any] = {}) -> Document:
+        return self._store._document(verb, given, flags)
 
     def __len__(self) -> int:
         return self.tip
@@ -174,7 +186,7 @@ class Run:
             return list(self._between(max(begin, 1), min(end - 1, self.tip)))
         if isinstance(place, str):
             if place != "tip":
-                found = self._document(["show", f"{self._address}@{place}"])
+                found = self._document("show", [f"{self._address}@{place}"])
                 return self._transition(self._trace.transition(int(found["tick"])))
             place = -1
         tick = self._tick(place)
@@ -212,19 +224,25 @@ class Run:
         to: int | None = None,
     ) -> Iterator[Transition]:
         """The transitions of some types, of some agents, or that wrote at a place, in their order."""
-        if type is None and agent is None and path is None:
-            yield from self._between(max(from_ or 1, 1), self.tip if to is None else min(to, self.tip))
+        begin = max(1 if from_ is None else self._tick(from_), 1)
+        end = self.tip if to is None else min(self._tick(to), self.tip)
+        if begin > end:
             return
-        given = {"type": type, "agent": agent, "path": path, "from_": from_, "to": self.tip if to is None else to, "limit": 0}
-        for item in self._document(["log", self._address, *_ask.flags(given)])["items"]:
+        if type is None and agent is None and path is None:
+            yield from self._between(begin, end)
+            return
+        given = {"type": type, "agent": agent, "path": _stored(path), "from_": begin, "to": end, "limit": 0}
+        for item in self._document("log", [self._address], given)["items"]:
             yield self._transition(self._trace.transition(int(item["tick"])))
 
-    def bisect(self, predicate: str | None = None, *, holds: str | list[str] | None = None, **flags: Any) -> Bisect:
+    def bisect(self, predicate: str | None = None, *, holds: str | None = None, **flags: Any) -> Bisect:
         """Finds the first tick at which something is violated. Keywords are the flags of ``dendrer bisect``."""
+        if not isinstance(holds, (str, type(None))):
+            raise UsageError("one question at a time; store.ask('bisect', RUN, holds=[..]) asks several")
         given = {"predicate": predicate, "holds": holds, **flags}
         if "to" not in flags:
             given["to"] = self.tip
-        return Bisect(self._document(["bisect", self._address, *_ask.flags(given)]))
+        return Bisect(self._document("bisect", [self._address], given))
 
     def diff(
         self,
@@ -235,25 +253,25 @@ class Run:
         **flags: Any,
     ) -> Diff:
         """Compares it with another run by meaning. Keywords are the flags of ``dendrer diff``."""
-        address = other._address if isinstance(other, Run) else other
+        address = other._address if isinstance(other, Run) else self._store._address_of(other)
         if isinstance(other, Run) and other._store._place != self._store._place:
             raise UsageError("the two runs are in different stores; export one of them as a bundle")
         given = {"ignore": list(ignore), "align": align, **flags}
-        return Diff(self._document(["diff", self._address, address, *_ask.flags(given)]))
+        return Diff(self._document("diff", [self._address, address], given))
 
     def backtrack(self, path: str, **flags: Any) -> list[Write]:
         """Every write of a place in the state, newest first. Keywords are the flags of ``dendrer backtrack``."""
         given = {"limit": 0, "to": self.tip, **flags}
-        return [Write(item) for item in self._document(["backtrack", self._address, path, *_ask.flags(given)])["items"]]
+        return [Write(item) for item in self._document("backtrack", [self._address, _stored(path)], given)["items"]]
 
     def why(self, tick: int, path: str, **flags: Any) -> Why:
         """The last write of a place at a tick, what it rests on, and what that rests on."""
-        return Why(self._document(["why", f"{self._address}@{self._tick(tick)}", path, *_ask.flags(flags)]))
+        return Why(self._document("why", [f"{self._address}@{self._tick(tick)}", _stored(path)], flags))
 
     def verify(self, *, replay: bool = False, tip: str | None = None, **flags: Any) -> Verification:
         """Checks that the record is what was committed. A bad record raises nothing: that is the answer."""
         given = {"replay": replay, "tip": tip, **flags}
-        return Verification(self._document(["verify", self._address, *_ask.flags(given)]))
+        return Verification(self._document("verify", [self._address], given))
 
     def fork(self, tick: int, *, name: str | None = None, reason: str | None = None, **flags: Any) -> Run:
         """Goes on from a tick as a new run; ``.fork_document`` says how it began.
@@ -264,7 +282,7 @@ class Run:
         with _ask.files() as write:
             for flag, value in flags.items():
                 given[flag] = _ask.pairs(flag, value, write) if isinstance(value, dict) else value
-            made = self._document(["fork", f"{self._address}@{self._tick(tick)}", *_ask.flags(given)])
+            made = self._document("fork", [f"{self._address}@{self._tick(tick)}"], given)
         run = self._store[str(made["run"])]
         run.fork_document = made
         return run
@@ -285,16 +303,16 @@ class Run:
     ) -> bytes | Path:
         """Hands the run over: as bytes, or into a file whose path is returned."""
         given = {"format": format, "withhold": withhold, **flags}
-        args = ["export", self._address, *_ask.flags(given), *self._store._where]
+        options = [*_ask.flags(given), *self._store._where]
         if path is None:
-            return _ask.run(args)
-        _ask.run([*args, f"--output={os.fspath(path)}"])
+            return _ask.run("export", [self._address], options)
+        _ask.run("export", [self._address], [*options, f"--output={os.fspath(path)}"])
         return Path(path)
 
     def commitments(self, at: int | None = None, **flags: Any) -> Document:
         """What the agent is bound to, as the document of ``dendrer commitments``."""
         address = self._address if at is None else f"{self._address}@{self._tick(at)}"
-        return self._document(["commitments", address, *_ask.flags(flags)])
+        return self._document("commitments", [address], flags)
 
 
 class Store:
@@ -325,10 +343,10 @@ class Store:
         return [*where, f"--key={self._key}"] if self._key is not None else where
 
     def _address_of(self, name: str) -> str:
-        return name if self._native.dir is not None else f"{self._place}#{name}"
+        return name if self._native.dir is not None or ".dnd" in name else f"{self._place}#{name}"
 
-    def _document(self, args: list[str]) -> Document:
-        return _ask.document([*args, *self._where])
+    def _document(self, verb: str, given: Iterable[str], flags: Mapping[str, Any] = {}) -> Document:
+        return _ask.document(verb, given, [*_ask.flags(flags), *self._where])
 
     def names(self) -> list[str]:
         """The names of its runs, in the order in which they began."""
@@ -337,8 +355,7 @@ class Store:
     def runs(self, *, where: str | None = None, **flags: Any) -> list[RunSummary]:
         """Its runs, newest first. Keywords are the flags of ``dendrer runs``."""
         file = [] if self._native.dir is not None else [self._place]
-        args = ["runs", *file, *_ask.flags({"where": where, **flags})]
-        return [RunSummary(item) for item in self._document(args)["items"]]
+        return [RunSummary(item) for item in self._document("runs", file, {"where": where, **flags})["items"]]
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name in self.names()
@@ -350,11 +367,13 @@ class Store:
         return len(self.names())
 
     def __getitem__(self, name: str) -> Run:
+        if "@" in name or "#" in name:
+            raise UsageError(f"{name!r} is an address, and not the name of a run")
         return Run(self, self._native.run(self._address_of(name)))
 
     def ask(self, verb: str, *args: str, **flags: Any) -> Document:
         """Asks any verb of the command, and returns its document: ``store.ask("heatmap", "run-1")``."""
-        return self._document([*verb.split(), *args, *_ask.flags(flags)])
+        return self._document(verb, args, flags)
 
 
 def init(path: str | os.PathLike[str] = ".", **flags: Any) -> Store:
@@ -364,7 +383,7 @@ def init(path: str | os.PathLike[str] = ".", **flags: Any) -> Store:
     >>> dendrer.init("docs-init").names()
     []
     """
-    _ask.document(["init", os.fspath(path), *_ask.flags(flags)])
+    _ask.document("init", [os.fspath(path)], _ask.flags(flags))
     return open(path, key=flags.get("key"))
 
 

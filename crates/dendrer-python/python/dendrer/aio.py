@@ -69,14 +69,14 @@ class AsyncRecording:
 
     async def __aenter__(self) -> AsyncRecording:
         await self.open()
-        self._token = _recording._current.set(self._recording)  # pyright: ignore[reportPrivateUsage]
+        self._token = _recording._current.set(self._recording)
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         if self._token is not None:
-            _recording._current.reset(self._token)  # pyright: ignore[reportPrivateUsage]
+            _recording._current.reset(self._token)
             self._token = None
         await self.close()
 
@@ -165,11 +165,11 @@ class AsyncRun:
 
     async def at(self, place: int | str) -> Transition:
         """The transition at a tick."""
-        return await asyncio.to_thread(self.now.__getitem__, place)
+        return await asyncio.to_thread(lambda: self.now[place])
 
     async def transitions(self, begin: int | None = None, end: int | None = None) -> list[Transition]:
         """The transitions from one tick up to another, which is not one of them."""
-        return await asyncio.to_thread(self.now.__getitem__, slice(begin, end))
+        return await asyncio.to_thread(lambda: self.now[begin:end])
 
     async def state_at(self, tick: int | None = None, **options: Any) -> Any:
         """As `Run.state_at`."""

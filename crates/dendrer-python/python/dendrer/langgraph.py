@@ -195,7 +195,7 @@ class DendrerSaver(BaseCheckpointSaver[Any]):
                 from dendrer import _errors
 
                 message = f"another writer claimed thread {thread}"
-                data = {"code": "E0407", "message": message, "notes": [], "help": []}
+                data: dict[str, Any] = {"code": "E0407", "message": message, "notes": [], "help": []}
                 raise _errors.StaleWriteOwner(f"error[E0407]: {message}", data)
 
     async def acheck_write_ownership(self, thread_id: str | None = None) -> None:
@@ -240,7 +240,7 @@ class DendrerSaver(BaseCheckpointSaver[Any]):
             parent is not None and (thread, namespace, parent) in self._open.asked,
             self._claims.get(thread),
         )
-        return _config(config["configurable"]["thread_id"], namespace, checkpoint["id"])
+        return _config(_given(config)["thread_id"], namespace, checkpoint["id"])
 
     def put_writes(
         self, config: RunnableConfig, writes: Sequence[tuple[str, Any]], task_id: str, task_path: str = ""
@@ -272,7 +272,7 @@ class DendrerSaver(BaseCheckpointSaver[Any]):
             return None
         if checkpoint is not None:
             self._open.asked.add((thread, namespace, checkpoint))
-        return self._tuple(found, config["configurable"]["thread_id"])
+        return self._tuple(found, _given(config)["thread_id"])
 
     def _tuple(self, found: _native.Found, thread: Any) -> CheckpointTuple:
         _, namespace, id, parent, checkpoint, metadata, channels, writes = found
@@ -297,7 +297,7 @@ class DendrerSaver(BaseCheckpointSaver[Any]):
     ) -> Iterator[CheckpointTuple]:
         """Lists checkpoints, newest first."""
         native = self._open.opened()
-        given = (config or {}).get("configurable", {})
+        given = {} if config is None else _given(config)
         thread = given.get("thread_id")
         keys = native.list(
             None if thread is None else str(thread),
@@ -403,8 +403,12 @@ class DendrerSaver(BaseCheckpointSaver[Any]):
     ) -> AsyncIterator[CheckpointTuple]:
         """As `list`."""
         found = self.list(config, filter=filter, before=before, limit=limit)
+
+        def following() -> CheckpointTuple | None:
+            return next(found, None)
+
         while True:
-            one = await self._open.call(next, found, None)
+            one = await self._open.call(following)
             if one is None:
                 return
             yield one
@@ -434,8 +438,12 @@ class DendrerSaver(BaseCheckpointSaver[Any]):
         return await self._open.call(self.get_delta_channel_history, config=config, channels=channels)
 
 
+def _given(config: RunnableConfig) -> dict[str, Any]:
+    return config.get("configurable", {})
+
+
 def _place(config: RunnableConfig) -> tuple[str, str, str | None]:
-    given = config.get("configurable", {})
+    given = _given(config)
     if "thread_id" not in given:
         raise UsageError("the config has no thread_id")
     return str(given["thread_id"]), given.get("checkpoint_ns") or "", get_checkpoint_id(config)
@@ -454,9 +462,9 @@ def _copied(one: CheckpointTuple, saver: DendrerSaver) -> None:
     thread, namespace, _ = _place(one.config)
     configurable: dict[str, Any] = {"thread_id": thread, "checkpoint_ns": namespace}
     if one.parent_config is not None:
-        parent = one.parent_config["configurable"]["checkpoint_id"]
+        parent = _given(one.parent_config)["checkpoint_id"]
         configurable["checkpoint_id"] = parent
-        saver._open.asked.add((thread, namespace, parent))  # pyright: ignore[reportPrivateUsage]
+        saver._open.asked.add((thread, namespace, parent))
     versions = one.checkpoint["channel_versions"]
     put = saver.put({"configurable": configurable}, one.checkpoint, one.metadata, versions)
     tasks: dict[str, list[tuple[str, Any]]] = {}
@@ -473,7 +481,7 @@ def _target(to: DendrerSaver | str | os.PathLike[str]) -> tuple[DendrerSaver, bo
 
 
 def _oldest_first(configs: Iterable[RunnableConfig]) -> list[RunnableConfig]:
-    return sorted(configs, key=lambda config: str(config["configurable"]["checkpoint_id"]))
+    return sorted(configs, key=lambda config: str(_given(config)["checkpoint_id"]))
 
 
 def copy_from(
@@ -521,7 +529,7 @@ async def acopy_from(
         for config in configs:
             one = await saver.aget_tuple(config)
             if one is not None:
-                await target._open.call(_copied, one, target)  # pyright: ignore[reportPrivateUsage]
+                await target._open.call(_copied, one, target)
         return len(configs)
     finally:
         if is_ours:

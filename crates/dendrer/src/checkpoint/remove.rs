@@ -4,7 +4,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_object::Value;
+use dendrer_object::{RunName, Value};
 use dendrer_store::prelude::*;
 
 use super::index::{REMOVED, Thread};
@@ -98,6 +98,10 @@ impl Checkpoints {
         for copy in &copies {
             self.put_copy(copy)?;
         }
+        // A fork can be written only while what it began with is there.
+        for run in &old {
+            self.mark_removed(id, *run)?;
+        }
         for run in old {
             self.erase_run(id, run, places.get(&run).map_or(&[], |places| &**places))?;
         }
@@ -185,22 +189,27 @@ impl Checkpoints {
         }
     }
 
-    /// Says in a run that everything in it was removed, erases its values, and destroys what the vault has of it.
-    fn erase_run(
-        &mut self,
-        id: &Arc<str>,
-        number: usize,
-        places: &[Arc<str>],
-    ) -> Result<(), CheckpointError> {
+    fn name_of_run(&mut self, id: &Arc<str>, number: usize) -> Result<RunName, CheckpointError> {
         let thread = self.take(id)?;
         let name = thread.runs[number].name.clone();
         self.keep(thread);
+        Ok(name)
+    }
+
+    /// Says in a run that everything in it was removed.
+    fn mark_removed(&mut self, id: &Arc<str>, number: usize) -> Result<(), CheckpointError> {
+        let name = self.name_of_run(id, number)?;
         let mut recorder = self.repo.recorder(&name)?;
         let about = Value::record([("all", Value::Bool(true))]);
         let intent = self.intent("observation.add", Value::object(), None, REMOVED, about);
         recorder.propose(&intent)?;
         recorder.commit()?;
-        drop(recorder);
+        Ok(())
+    }
+
+    /// Erases the values of a run, and destroys what the vault has of it.
+    fn erase_run(&mut self, id: &Arc<str>, number: usize, places: &[Arc<str>]) -> Result<(), CheckpointError> {
+        let name = self.name_of_run(id, number)?;
         let store = self.repo.writer()?.clone();
         let trace = Trace::open(&store, &name)?;
         let first = store.run(&name)?.and_then(|summary| summary.first_own_tick).unwrap_or(0);

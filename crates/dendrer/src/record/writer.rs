@@ -1,18 +1,25 @@
 //! One line at a time onto a run, for a program that records itself.
 //!
-//! [`LineWriter`] takes lines as [`Recording`](crate::lines::Recording) does, each when it comes. A reply is returned once the
-//! line is in the log, so that a kill of the process takes nothing that was answered; every so many lines the log is synced, so that a
-//! power cut takes no more than those.
+//! [`LineWriter`] takes lines as [`Recording`](crate::lines::Recording) does, each when it comes. Where each line is synced, its reply
+//! comes once it is durable. Otherwise a line is judged when it comes, and lines are written out together: by
+//! [`LineWriter::write_out`], which the caller calls when no line has come for a while, and when there are many; every so many lines the
+//! log is synced.
 //!
-//! Rule: what was answered is in the log; test `what_was_answered_is_read_by_another_handle`.
+//! Rule: what was written out is in the log, and what was flushed is on disk; tests `what_was_written_out_is_read_by_another_handle`,
+//! `lines_that_wait_are_judged_again_where_another_writer_moved_the_run_on`.
 
-use dendrer_kernel::step::{Anomaly, LineFault, RunState};
+use std::collections::BTreeMap;
+
+use dendrer_kernel::step::{Anomaly, LineFault, Outcome, RunState};
 use dendrer_object::record::Record;
-use dendrer_object::{Code, Intent, Value};
+use dendrer_object::{Code, Digest, Intent, Value};
 
 use crate::error::Error;
 use crate::lines::{LineOptions, LineRead, Reply, TurnedLine, answer, is_guarded};
 use crate::recorder::{Guarded, Recorder};
+
+/// How many lines wait at most.
+const WAITING_MAX: usize = 100;
 
 /// How often a line is judged again because other processes move the run on.
 const ATTEMPTS: usize = 1000;
@@ -29,6 +36,15 @@ pub struct LineWriter {
     unsynced: u64,
     /// The newest tick that a power cut does not take.
     durable: u64,
+    /// Lines that were judged, and wait to be written out.
+    waiting: Vec<Waiting>,
+}
+
+/// A line that was judged, and what came out.
+#[derive(Debug)]
+struct Waiting {
+    line: LineRead,
+    id: Option<Digest>,
 }
 
 impl LineWriter {
@@ -39,7 +55,8 @@ impl LineWriter {
             recorder.commit()?;
         }
         let durable = recorder.head().tick();
-        Ok(LineWriter { recorder, reading, sync_every: sync_every.max(1), taken: 0, unsynced: 0, durable })
+        let (sync_every, waiting) = (sync_every.max(1), Vec::new());
+        Ok(LineWriter { recorder, reading, sync_every, taken: 0, unsynced: 0, durable, waiting })
     }
 
     /// The state at the last tick of the run.
@@ -57,13 +74,87 @@ impl LineWriter {
         let read = self.reading.read_value(line);
         self.taken += 1;
         let number = self.taken;
-        match read {
-            LineRead::Intent(intent) if is_guarded(&intent) => self.take_guarded(number, &intent),
-            LineRead::Intent(intent) => {
-                self.again(number, &mut |recorder| recorder.propose(&intent).map(drop))
+        match &read {
+            LineRead::Intent(intent) if is_guarded(intent) => {
+                self.write_out()?;
+                self.take_guarded(number, intent)
             }
-            LineRead::Fault(line, fault) => self.refuse(number, &line, &fault),
+            _ if self.sync_every > 1 => self.judge(number, read),
+            LineRead::Intent(intent) => self.again(number, &mut |recorder| recorder.propose(intent).map(drop)),
+            LineRead::Fault(line, fault) => self.refuse(number, line, fault),
         }
+    }
+
+    /// Judges a line, which then waits to be written out.
+    fn judge(&mut self, number: u64, line: LineRead) -> Result<Reply, Error> {
+        let outcome = self.propose(&line)?;
+        let records: Vec<Record> = outcome.records().into_iter().cloned().collect();
+        self.waiting.push(Waiting { line, id: records.first().map(Record::id) });
+        if self.waiting.len() >= WAITING_MAX.min(usize::try_from(self.sync_every).unwrap_or(usize::MAX)) {
+            self.write_out()?;
+        }
+        Ok(reply(number, records))
+    }
+
+    fn propose(&mut self, line: &LineRead) -> Result<Outcome, Error> {
+        match line {
+            LineRead::Intent(intent) => self.recorder.propose(intent),
+            LineRead::Fault(line, fault) => self.recorder.refuse_line(line, fault.clone()),
+        }
+    }
+
+    /// How many lines wait to be written out.
+    pub fn waiting(&self) -> usize {
+        self.waiting.len()
+    }
+
+    /// Whether lines wait to be written out.
+    pub fn is_waiting(&self) -> bool {
+        !self.waiting.is_empty()
+    }
+
+    /// Writes out the lines that wait: a kill of the process does not take them any more. Where another process moved the run on
+    /// meanwhile, they are judged again on what is there now, and have other ticks than their replies said.
+    pub fn write_out(&mut self) -> Result<(), Error> {
+        if self.waiting.is_empty() {
+            return Ok(());
+        }
+        let count = self.waiting.len() as u64;
+        for _ in 0..ATTEMPTS {
+            match self.put(count) {
+                Ok(_) => {
+                    self.waiting.clear();
+                    return Ok(());
+                }
+                Err(error) if has_moved(&error) => self.judge_again()?,
+                Err(error) => {
+                    self.waiting.clear();
+                    return Err(error);
+                }
+            }
+        }
+        self.waiting.clear();
+        Err(Error::Moved { run: self.head().run().clone(), tick: self.head().tick() })
+    }
+
+    /// Judges the lines that wait once more. Links among them lead to what they are now.
+    fn judge_again(&mut self) -> Result<(), Error> {
+        self.recorder.catch_up()?;
+        let mut now: BTreeMap<Digest, Digest> = BTreeMap::new();
+        let mut waiting = std::mem::take(&mut self.waiting);
+        for one in &mut waiting {
+            if let LineRead::Intent(intent) = &mut one.line {
+                for link in &mut intent.links {
+                    link.hash = now.get(&link.hash).copied().unwrap_or(link.hash);
+                }
+            }
+            let outcome = self.propose(&one.line)?;
+            let id = outcome.records().first().map(|record| record.id());
+            now.extend(one.id.zip(id));
+            one.id = id;
+        }
+        self.waiting = waiting;
+        Ok(())
     }
 
     fn refuse(&mut self, number: u64, line: &Value, fault: &LineFault) -> Result<Reply, Error> {
@@ -72,11 +163,13 @@ impl LineWriter {
 
     /// Puts an anomaly that the recording program saw on record, as a `kernel.anomaly`.
     pub fn note(&mut self, anomaly: &Anomaly) -> Result<(), Error> {
+        self.write_out()?;
         self.put_again(&mut |recorder| recorder.note_anomaly(anomaly).map(drop)).map(drop)
     }
 
     /// Makes everything that was taken durable, and returns the newest tick.
     pub fn flush(&mut self) -> Result<u64, Error> {
+        self.write_out()?;
         if self.unsynced > 0 {
             self.recorder.commit()?;
             self.unsynced = 0;
@@ -99,7 +192,7 @@ impl LineWriter {
                     return Ok(Reply::Turned { line: number, why });
                 }
             }
-            match self.put() {
+            match self.put(1) {
                 Ok(records) => return Ok(reply(number, records)),
                 Err(error) if has_moved(&error) => {}
                 Err(error) => return Err(error),
@@ -127,7 +220,7 @@ impl LineWriter {
                 self.recorder.discard();
                 return Err(error);
             }
-            match self.put() {
+            match self.put(1) {
                 Err(error) if has_moved(&error) => self.recorder.catch_up()?,
                 put => return put,
             }
@@ -135,11 +228,11 @@ impl LineWriter {
         Err(Error::Moved { run: self.head().run().clone(), tick: self.head().tick() })
     }
 
-    /// Puts what was gathered into the log, and syncs it where it is time.
-    fn put(&mut self) -> Result<Vec<Record>, Error> {
-        if self.unsynced + 1 < self.sync_every {
+    /// Puts what was gathered of some lines into the log, and syncs it where it is time.
+    fn put(&mut self, lines: u64) -> Result<Vec<Record>, Error> {
+        if self.unsynced + lines < self.sync_every {
             let records = self.recorder.append()?;
-            self.unsynced += 1;
+            self.unsynced += lines;
             return Ok(records);
         }
         let records = self.recorder.commit()?;

@@ -1,0 +1,28 @@
+#!/usr/bin/env bash
+# Builds the wheel once, without link time optimization, installs it and runs the tests of the Python package.
+#
+# Needs: cargo, and python3 of 3.10 or later with venv. Everything else goes into target/wheel, from PyPI.
+# Arguments are passed on to pytest.
+set -euo pipefail
+cd "$(dirname "$0")/.."
+
+venv="$PWD/target/wheel"
+python="$venv/bin/python"
+
+"$python" -c 'import sys' 2>/dev/null || python3 -m venv "$venv"
+if ! "$python" -c 'import maturin, pytest, langgraph.checkpoint.conformance, langgraph.checkpoint.sqlite, pydantic, Crypto, mypy, pyright, abi3audit, nbformat' 2>/dev/null; then
+  "$python" -m pip install --quiet --disable-pip-version-check \
+    'maturin==1.16.0' 'pytest>=9,<10' 'pydantic>=2,<3' 'pycryptodome>=3' 'mypy==2.4.1' 'pyright[nodejs]==1.1.414' 'abi3audit==0.0.26' 'nbformat>=5' \
+    'langgraph>=1.2,<1.3' 'langgraph-checkpoint-sqlite>=3.1,<3.2' 'langgraph-checkpoint-conformance==0.0.2'
+fi
+
+rm -rf target/wheels
+CARGO_PROFILE_RELEASE_LTO=off "$venv/bin/maturin" build --release --quiet --interpreter "$python" --out target/wheels
+"$python" -m pip install --quiet --disable-pip-version-check --no-deps --force-reinstall target/wheels/*.whl
+
+"$venv/bin/abi3audit" --strict --summary target/wheels/*.whl
+"$venv/bin/mypy" --strict -p dendrer
+"$venv/bin/mypy" --strict crates/dendrer-python/tests eval/python/*.py
+"$venv/bin/pyright" --pythonpath "$python" -p pyproject.toml crates/dendrer-python/python/dendrer eval/python
+export PATH="$venv/bin:$PATH"
+"$python" -m pytest -q -p no:cacheprovider crates/dendrer-python/tests eval/python "$@"
