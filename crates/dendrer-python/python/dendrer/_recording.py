@@ -375,9 +375,7 @@ class Recording:
         if places:
             intent["depends_on"] = places
         if text is not None:
-            if "description" in intent:
-            raise UsageError("the first argument is the description of the step")
-        intent["description"] = text
+            intent["description"] = text
         given: dict[str, Any] = {"intent": intent or None, "links": links or None, "effect": effect, "agent": agent}
         given.update({"confidence": confidence, "base": base, "key": key})
         line.update((name, value) for name, value in given.items() if value is not None)
