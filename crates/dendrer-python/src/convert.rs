@@ -26,10 +26,13 @@ const SIZE_MAX: usize = 64 << 20;
 const LINE_MAX: usize = 256 << 20;
 
 /// How many values a line has at most: an object that is there many times is written as often.
-const NODES_MAX: usize = 2_000_000;
+const NODES_MAX: usize = 1_000_000;
 
-/// The greatest integer has so many bits: 4,300 decimal digits.
-const BITS_MAX: usize = 14_284;
+/// No integer of 4,300 decimal digits has more bits.
+const BITS_MAX: usize = 14_285;
+
+/// The longest integer in decimal digits.
+const DIGITS_MAX: usize = 4300;
 
 /// Why a value is not recordable.
 #[derive(Debug, Clone)]
@@ -111,7 +114,7 @@ impl Reader {
         self.size += bytes;
         self.nodes += 1;
         if self.size > LINE_MAX || self.nodes > NODES_MAX {
-            let what = "a step of more than 2,000,000 values or 256 MiB";
+            let what = "a step of more than 1,000,000 values or 256 MiB";
             return self.fault("value_too_large", what).map_err(|fault| match fault {
                 Fault::Value(fault) => Fault::Value(NotRecordable { is_whole: true, ..fault }),
                 fault => fault,
@@ -193,15 +196,20 @@ impl Reader {
             return self.fault("value_too_large", "an int of more than 4,300 digits");
         }
         self.grow(bits / 3)?;
-        let is_negative: bool =
-            class.call_method1("__lt__", (number, 0)).and_then(|less| less.extract()).map_err(Fault::Python)?;
+        let is_negative: bool = class
+            .call_method1("__lt__", (number, 0))
+            .and_then(|less| less.extract())
+            .map_err(Fault::Python)?;
         let bytes: Vec<u8> = class
             .call_method1("__abs__", (number,))
             .and_then(|size| class.call_method1("to_bytes", (size, bits.div_ceil(8), "little")))
             .and_then(|bytes| bytes.extract())
             .map_err(Fault::Python)?;
-        let sign = if is_negative { "-" } else { "" };
-        match Number::parse(&format!("{sign}{}", decimal(&bytes))) {
+        let (sign, digits) = (if is_negative { "-" } else { "" }, decimal(&bytes));
+        if digits.len() > DIGITS_MAX {
+            return self.fault("value_too_large", "an int of more than 4,300 digits");
+        }
+        match Number::parse(&format!("{sign}{digits}")) {
             Ok(number) => Ok(Value::Number(number)),
             Err(_) => self.fault("value_not_recordable", "an int that has no digits"),
         }
@@ -294,7 +302,11 @@ impl Reader {
             };
         }
         let datetime = DATETIME.import(py, "datetime", "datetime").map_err(Fault::Python)?;
-        if value.is_instance(datetime).map_err(Fault::Python)? {
+        let is_time = match value.is_instance(datetime) {
+            Ok(is_time) => is_time,
+            Err(error) => return self.raised(value, error),
+        };
+        if is_time {
             let text = datetime.call_method1("isoformat", (value,)).and_then(|text| text.extract::<String>());
             return match text {
                 Ok(text) => match rfc_3339(&text) {
@@ -302,7 +314,9 @@ impl Reader {
                         self.grow(text.len() + 2)?;
                         Ok(Value::from(text))
                     }
-                    None => self.fault("value_not_recordable", "a time without an offset in hours and minutes"),
+                    None => {
+                        self.fault("value_not_recordable", "a time without an offset in hours and minutes")
+                    }
                 },
                 Err(error) => self.raised(value, error),
             };

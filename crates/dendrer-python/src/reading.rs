@@ -98,7 +98,7 @@ impl NativeStore {
             };
             Ok::<_, Problem>(address.trace_in(&reader, named)?)
         });
-        trace.map(NativeTrace).map_err(|error| problem::of(py, error))
+        trace.map(NativeTrace).map_err(|error| problem::of(py, error.help_of(self.dir().as_deref())))
     }
 }
 

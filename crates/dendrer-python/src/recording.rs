@@ -11,8 +11,8 @@ use dendrer::Trace;
 use dendrer::lines::Reply;
 use dendrer::writer::LineWriter;
 use dendrer_kernel::step::Anomaly;
-use dendrer_object::record::Record;
 use dendrer_object::delta::Delta;
+use dendrer_object::record::Record;
 use dendrer_object::{Code, Pointer, Value};
 use dendrer_view::problem::Problem;
 use dendrer_view::{commit, quote};
@@ -109,6 +109,17 @@ impl Written {
 }
 
 impl Open {
+    /// Fails if the store was removed: what is written then is in no file that is found again.
+    fn is_there(&self) -> Result<(), Problem> {
+        match self.repo.dir() {
+            Some(dir) if !dir.join("store.json").exists() => {
+                let what = format!("the store at {} was removed", dir.display());
+                Err(Problem::new(Code::E0801, what).note("nothing was recorded"))
+            }
+            _ => Ok(()),
+        }
+    }
+
     /// Fails if lines could not be written out since.
     fn tell(&mut self) -> Result<(), Problem> {
         match self.lost.take() {
@@ -159,6 +170,7 @@ impl NativeRecording {
             let mut inside = self.0.enter();
             let Some(open) = inside.as_mut() else { return Err(closed()) };
             open.tell()?;
+            open.is_there()?;
             let mut reply = told(&open.writer.take(&value)?);
             reply.gaps = gaps;
             if open.writer.is_waiting() {
@@ -194,7 +206,9 @@ impl NativeRecording {
             open.writer.write_out()?;
             let trace = open.repo.run(open.writer.head().run())?;
             let tick = open.written.last(&trace, &path)?;
-            Ok::<_, Problem>(tick.map(|tick| trace.record(tick)).transpose()?.map(|last| last.id().to_string()))
+            Ok::<_, Problem>(
+                tick.map(|tick| trace.record(tick)).transpose()?.map(|last| last.id().to_string()),
+            )
         });
         found.map_err(|error| problem::of(py, error))
     }

@@ -47,7 +47,7 @@ def graph(saver: BaseCheckpointSaver[Any], *, steps: int = 3, asks: bool = False
     def more(state: State) -> str:
         return "work" if state["n"] < steps else "last"
 
-    built = StateGraph(State)
+    built: Any = StateGraph(State)
     built.add_node("work", work)
     built.add_node("last", last)
     built.add_edge(START, "work")
@@ -142,10 +142,10 @@ def test_subgraphs_have_places_of_their_own() -> None:
     def inner(state: State) -> dict[str, Any]:
         return {"messages": ["inner " + str(interrupt("inner?"))], "n": 1}
 
-    sub = StateGraph(State)
+    sub: Any = StateGraph(State)
     sub.add_node("inner", inner)
     sub.add_edge(START, "inner")
-    outer = StateGraph(State)
+    outer: Any = StateGraph(State)
     outer.add_node("sub", sub.compile(checkpointer=True))
     outer.add_edge(START, "sub")
     with DendrerSaver("s") as saver:
@@ -181,7 +181,7 @@ def test_three_workers_serve_a_thread_in_turn() -> None:
 def checkpoint(saver: DendrerSaver, name: str, parent: dict[str, Any] | None, **values: Any) -> dict[str, Any]:
     """Puts a checkpoint behind another one."""
     config = parent or {"configurable": {"thread_id": name, "checkpoint_ns": ""}}
-    made = {**empty_checkpoint(), "id": str(uuid6()), "channel_values": values}
+    made: dict[str, Any] = {**empty_checkpoint(), "id": str(uuid6()), "channel_values": values}
     made["channel_versions"] = {name: 1 for name in values}
     put = saver.put(cast(Any, config), cast(Any, made), {"source": "loop", "step": 1}, made["channel_versions"])
     return cast("dict[str, Any]", put)

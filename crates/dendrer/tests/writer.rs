@@ -72,8 +72,12 @@ fn lines_that_wait_are_judged_again_where_another_writer_moved_the_run_on() {
     writer(&other, 1).take(&line(r#"{"type":"plan.update"}"#)).expect("the line is taken");
     assert_eq!(first.flush().expect("the lines are written"), 3);
     let trace = dendrer::Trace::open(&store, &run_name("r")).expect("the run opens");
-    let types = (1..=3).map(|tick| trace.record(tick).expect("a record").header().type_name.clone().expect("a type"));
-    assert_eq!(types.map(|name| name.to_string()).collect::<Vec<_>>(), ["plan.update", "action.request", "action.result"]);
+    let types =
+        (1..=3).map(|tick| trace.record(tick).expect("a record").header().type_name.clone().expect("a type"));
+    assert_eq!(
+        types.map(|name| name.to_string()).collect::<Vec<_>>(),
+        ["plan.update", "action.request", "action.result"]
+    );
     let asked = trace.record(2).expect("a record").id();
     assert!(trace.record(3).expect("a record").header().links.iter().any(|link| link.hash == asked));
 }

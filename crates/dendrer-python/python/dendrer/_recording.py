@@ -215,7 +215,8 @@ class Recording:
             reason["path"] = error.path
         with self._lock:
             # Steps that waited to be written out together are lost with it.
-            self._lost += 1 + int((error.data.get("where") or {}).get("lines", 0))
+            where: Document = error.data.get("where") or {}
+            self._lost += 1 + int(where.get("lines", 0))
             if self._first_loss is None:
                 self._first_loss = (error.code, message)
         self._warn(f"a step of {self.name} could not be recorded, and the run has a gap: {error}")
@@ -401,10 +402,10 @@ class Recording:
                 places.append(place)
                 try:
                     wrote = self._opened().last_write(place)
-                except DendrerError as error:
+                except (DendrerError, UnicodeEncodeError) as error:
                     if self._on_error == "raise":
                         raise
-                    self._warn(f"what {place} rests on is not known: {error}")
+                    self._warn(f"what {place!r} rests on is not known: {error}")
                     continue
                 ids.extend([wrote] if wrote is not None else [])
         return places, [{"rel": "evidence", "hash": one} for one in dict.fromkeys(ids)]

@@ -7,7 +7,7 @@ import os
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any, overload
+from typing import Any, cast, overload
 
 from dendrer import _ask, _native
 from dendrer._answers import Bisect, Diff, RunSummary, Verification, Why, Write
@@ -207,12 +207,15 @@ class Run:
         at = self.tip if tick is None else self._tick(tick)
         if window == "before":
             at -= 1
-        if not 0 <= at <= self.tip:
-            raise NotFound(f"{self.name} has states after ticks 0 to {self.tip}, and not {at}", {"code": "E0102"})
-        value, there = self._trace.state(at, path)
-        if not there:
-            raise NotFound(f"nothing stands at {path} after tick {at} of {self.name}", {"code": "E0104"})
-        return value
+        if 0 <= at <= self.tip:
+            value, there = self._trace.state(at, path)
+            if there:
+                return value
+        # The command says what is wrong, and what is there.
+        if at >= 0:
+            self._document("state", [f"{self._address}@{at}"], {"path": _stored(path)})
+            raise NotFound(f"nothing is at {path} after tick {at} of {self.name}", {"code": "E0104"})
+        raise NotFound(f"{self.name} has states after ticks 0 to {self.tip}, and not {at}", {"code": "E0102"})
 
     def log(
         self,
@@ -231,13 +234,18 @@ class Run:
         if type is None and agent is None and path is None:
             yield from self._between(begin, end)
             return
-        given = {"type": type, "agent": agent, "path": _stored(path), "from_": begin, "to": end, "limit": 0}
+        agents = [agent] if isinstance(agent, str) else list(agent or ())
+        if any("," in name for name in agents):
+            # The command ends a name at a comma.
+            yield from (one for one in self.log(type=type, path=path, from_=begin, to=end) if one.agent in agents)
+            return
+        given = {"type": type, "agent": agents, "path": _stored(path), "from_": begin, "to": end, "limit": 0}
         for item in self._document("log", [self._address], given)["items"]:
             yield self._transition(self._trace.transition(int(item["tick"])))
 
     def bisect(self, predicate: str | None = None, *, holds: str | None = None, **flags: Any) -> Bisect:
         """Finds the first tick at which something is violated. Keywords are the flags of ``dendrer bisect``."""
-        if not isinstance(holds, (str, type(None))):
+        if isinstance(cast(Any, holds), (list, tuple)):
             raise UsageError("one question at a time; store.ask('bisect', RUN, holds=[..]) asks several")
         given = {"predicate": predicate, "holds": holds, **flags}
         if "to" not in flags:
@@ -256,8 +264,8 @@ class Run:
         address = other._address if isinstance(other, Run) else self._store._address_of(other)
         if isinstance(other, Run) and other._store._place != self._store._place:
             raise UsageError("the two runs are in different stores; export one of them as a bundle")
-        given = {"ignore": list(ignore), "align": align, **flags}
-        return Diff(self._document("diff", [self._address, address], given))
+        given = {"ignore": [_stored(path) for path in ignore], "align": align, **flags}
+        return Diff(self._document("diff", [f"{self._address}@{self.tip}", address], given))
 
     def backtrack(self, path: str, **flags: Any) -> list[Write]:
         """Every write of a place in the state, newest first. Keywords are the flags of ``dendrer backtrack``."""

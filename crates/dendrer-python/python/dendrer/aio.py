@@ -75,10 +75,15 @@ class AsyncRecording:
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
-        if self._token is not None:
-            _recording._current.reset(self._token)
-            self._token = None
-        await self.close()
+        token, self._token = self._token, None
+        try:
+            if token is not None:
+                _recording._current.reset(token)
+        except ValueError:
+            # Left in another context than it was entered in, as generators do; that one keeps its own.
+            pass
+        finally:
+            await self.close()
 
     @property
     def _recording(self) -> Recording:

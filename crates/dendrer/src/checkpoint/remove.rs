@@ -208,7 +208,12 @@ impl Checkpoints {
     }
 
     /// Erases the values of a run, and destroys what the vault has of it.
-    fn erase_run(&mut self, id: &Arc<str>, number: usize, places: &[Arc<str>]) -> Result<(), CheckpointError> {
+    fn erase_run(
+        &mut self,
+        id: &Arc<str>,
+        number: usize,
+        places: &[Arc<str>],
+    ) -> Result<(), CheckpointError> {
         let name = self.name_of_run(id, number)?;
         let store = self.repo.writer()?.clone();
         let trace = Trace::open(&store, &name)?;

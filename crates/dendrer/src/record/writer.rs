@@ -80,7 +80,9 @@ impl LineWriter {
                 self.take_guarded(number, intent)
             }
             _ if self.sync_every > 1 => self.judge(number, read),
-            LineRead::Intent(intent) => self.again(number, &mut |recorder| recorder.propose(intent).map(drop)),
+            LineRead::Intent(intent) => {
+                self.again(number, &mut |recorder| recorder.propose(intent).map(drop))
+            }
             LineRead::Fault(line, fault) => self.refuse(number, line, fault),
         }
     }
