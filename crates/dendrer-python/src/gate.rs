@@ -38,6 +38,13 @@ impl<T> Gated<T> {
         *taken = true;
     }
 
+    /// Runs `f` on what is behind a gate that the caller holds.
+    pub(crate) fn held(&self, f: impl FnOnce(&mut T)) {
+        if let Some(open) = self.open.lock().unwrap_or_else(PoisonError::into_inner).as_mut() {
+            f(open);
+        }
+    }
+
     /// Lets threads in again.
     pub(crate) fn release(&self) {
         *self.is_taken.lock().unwrap_or_else(PoisonError::into_inner) = false;

@@ -71,10 +71,7 @@ fn write_out(recording: &Weak<Gated<Open>>, signal: &Signal) {
         let Some(gated) = recording.upgrade() else { return };
         let mut inside = gated.enter();
         let Some(open) = inside.as_mut() else { return };
-        let waiting = open.writer.waiting() as u64;
-        if let Err(error) = open.writer.write_out() {
-            open.lost = Some((waiting, Problem::from(error)));
-        }
+        open.write_out();
     }
 }
 
@@ -109,6 +106,14 @@ impl Written {
 }
 
 impl Open {
+    /// Writes out the lines that wait. What could not be written is told with the next line.
+    fn write_out(&mut self) {
+        let waiting = self.writer.waiting() as u64;
+        if let Err(error) = self.writer.write_out() {
+            self.lost = Some((waiting, Problem::from(error)));
+        }
+    }
+
     /// Fails if the store was removed: what is written then is in no file that is found again.
     fn is_there(&self) -> Result<(), Problem> {
         match self.repo.dir() {
@@ -245,9 +250,13 @@ impl NativeRecording {
         ended.map_err(|error| problem::of(py, error))
     }
 
-    /// Before a fork: waits until no thread records, and keeps others from it.
+    /// Before a fork: waits until no thread records, and keeps others from it. What was recorded before is in the log before what the
+    /// child records.
     fn hold(&self, py: Python<'_>) {
-        py.detach(|| self.0.hold());
+        py.detach(|| {
+            self.0.hold();
+            self.0.held(|open| open.write_out());
+        });
     }
 
     /// Behind a fork, in the parent: lets threads record again.

@@ -190,3 +190,11 @@ def test_the_command_starts_soon() -> None:
     begun = time.monotonic()
     command("--version")
     assert time.monotonic() - begun < 0.5
+
+
+def test_the_package_imports_nothing_that_it_does_not_need() -> None:
+    """No framework, no event loop and no socket: importing is quick."""
+    code = "import sys, dendrer; print(*sorted({name.partition('.')[0] for name in sys.modules}))"
+    run = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    found = set(run.stdout.split())
+    assert found.isdisjoint({"asyncio", "socket", "inspect", "langchain_core", "langgraph", "pydantic", "tempfile"})

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import json
 import os
 import shutil
@@ -344,9 +343,9 @@ def test_answers_are_frozen_and_compare_by_what_they_say(fresh: dendrer.Store) -
     for ask in asks:
         answer = ask()
         assert answer == ask() and not answer != ask()
-        name = dataclasses.fields(answer)[0].name
-        with pytest.raises(dataclasses.FrozenInstanceError):
-            setattr(answer, name, None)
+        for name in ("document", "tick", "path"):
+            with pytest.raises(AttributeError):
+                setattr(answer, name, None)
         if hasattr(answer, "to_dict"):
             answer.to_dict().clear()
             assert answer == ask() and answer.to_dict() == ask().to_dict()

@@ -258,7 +258,9 @@ impl Vault {
             entries.push((name, cipher.seal(Kind::Entry, &name, &entry.text(locator))?));
             absent.push(name);
         }
-        self.store.put_secrets(&batch.items, Given::default())?;
+        if !batch.items.is_empty() {
+            self.store.put_secrets(&batch.items, Given::default())?;
+        }
         // The parts are durable by now: an entry never names what a power cut can take. Another process may have destroyed a
         // value that shares some of them, or have put this one.
         let there: Vec<Digest> = batch.names.into_iter().collect();

@@ -3,25 +3,44 @@
 from __future__ import annotations
 
 import copy
-from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 Document = dict[str, Any]
 
 
-@dataclass(frozen=True)
 class Answer:
-    """What a verb answered."""
+    """What a verb answered. Two answers are equal if they say the same."""
 
-    document: Document = field(repr=False)
+    __slots__ = ("document",)
+    document: Document
+
+    def __init__(self, document: Document) -> None:
+        object.__setattr__(self, "document", document)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"an answer does not change: {name}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"an answer does not change: {name}")
+
+    def __eq__(self, other: object) -> bool:
+        return type(self) is type(other) and isinstance(other, Answer) and self.document == other.document
+
+    def __hash__(self) -> int:
+        return hash((type(self), str(self.document)))
+
+    def __repr__(self) -> str:
+        return f"{type(self).__name__}()"
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self), (self.document,)
 
     def to_dict(self) -> Document:
         """The document, as the verb prints it under ``--json``."""
         return copy.deepcopy(self.document)
 
 
-@dataclass(frozen=True)
-class Onset:
+class Onset(NamedTuple):
     """The first tick at which something is violated.
 
     >>> Onset(22, "exact").tick
@@ -32,7 +51,6 @@ class Onset:
     certainty: str
 
 
-@dataclass(frozen=True)
 class Bisect(Answer):
     """Where something first went wrong."""
 
@@ -65,7 +83,6 @@ class Bisect(Answer):
         return [list(found["argv"])] if found else []
 
 
-@dataclass(frozen=True)
 class Diff(Answer):
     """How two runs differ."""
 
@@ -91,7 +108,6 @@ class Diff(Answer):
         ]
 
 
-@dataclass(frozen=True)
 class Write(Answer):
     """A transition that wrote a place."""
 
@@ -121,7 +137,6 @@ class Write(Answer):
         return list(self.document.get("ops") or ())
 
 
-@dataclass(frozen=True)
 class Why(Answer):
     """The last write of a place, what it rests on, and what that rests on."""
 
@@ -136,7 +151,6 @@ class Why(Answer):
         return self.document.get("value")
 
 
-@dataclass(frozen=True)
 class Verification(Answer):
     """Whether a record is what was committed."""
 
@@ -151,7 +165,6 @@ class Verification(Answer):
         return list(self.document.get("findings") or ())
 
 
-@dataclass(frozen=True)
 class RunSummary(Answer):
     """A run, as ``runs`` lists it."""
 

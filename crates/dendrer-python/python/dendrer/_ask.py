@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import tempfile
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
@@ -55,6 +54,9 @@ class files:
     """Files for flags that take one; they are removed at the end."""
 
     def __init__(self) -> None:
+        # Imported where it is needed: most programs never fork.
+        import tempfile
+
         self._dir = tempfile.TemporaryDirectory(prefix="dendrer-")
         self._count = 0
 

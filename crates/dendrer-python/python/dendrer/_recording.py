@@ -5,21 +5,16 @@ from __future__ import annotations
 import atexit
 import contextvars
 import functools
-import inspect
 import json
-import logging
 import os
 import threading
 import weakref
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, TypeVar, cast
 
 from dendrer import _errors, _fork, _native
 from dendrer._errors import AuthorshipError, DendrerError, KeyReused, Stale, UsageError, ValueNotRecordable
-
-log = logging.getLogger("dendrer")
 
 Document = dict[str, Any]
 F = TypeVar("F", bound=Callable[..., Any])
@@ -59,8 +54,7 @@ class Reply(NamedTuple):
         return found if self.reason is None else {**found, "reason": self.reason}
 
 
-@dataclass(frozen=True)
-class Decision:
+class Decision(NamedTuple):
     """What the kernel says of an action that was proposed. A denial is a fact on record, and no exception."""
 
     allowed: bool
@@ -69,10 +63,13 @@ class Decision:
     """Why not."""
     tick: int | None
     """The tick of the request."""
-    reply: Reply = field(repr=False)
+    reply: Reply
     """The reply to the request."""
-    action: Mapping[str, Any] = field(repr=False)
+    action: Mapping[str, Any]
     """What was proposed."""
+
+    def __repr__(self) -> str:
+        return f"Decision(allowed={self.allowed}, reason={self.reason!r}, tick={self.tick})"
 
     def __bool__(self) -> bool:
         return self.allowed
@@ -107,6 +104,9 @@ class Recording:
 
     # A recording goes to another process as the run that it records.
     def __reduce__(self) -> tuple[Any, ...]:
+        if self._native is not None and not self._closed:
+            # What was recorded before comes before what the other process records.
+            self._native.flush()
         return _again, (self._args, self._state, self._sync, self._on_error, self._place)
 
     def __enter__(self) -> Recording:
@@ -232,8 +232,11 @@ class Recording:
 
     def _warn(self, text: str) -> None:
         if not self._warned:
+            # Imported where it is needed: a program that records well pays nothing for it.
+            import logging
+
             self._warned = True
-            log.warning("%s (said once for this run)", text)
+            logging.getLogger("dendrer").warning("%s (said once for this run)", text)
 
     def _step(
         self,
@@ -566,6 +569,8 @@ def current() -> Recording | None:
 
 def _bound(function: Callable[..., Any]) -> Callable[[tuple[Any, ...], dict[str, Any]], dict[str, Any]]:
     """What makes parameters by name of the arguments of a call."""
+    import inspect
+
     try:
         signature = inspect.signature(function)
     except (TypeError, ValueError):
@@ -658,6 +663,8 @@ def agent(name: str) -> Callable[[F], F]:
     """
 
     def decorate(function: F) -> F:
+        import inspect
+
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
@@ -706,6 +713,8 @@ def _around(
     failed: Callable[[Recording, Any, BaseException], Any],
 ) -> Callable[..., Any]:
     """Calls a function between what is recorded before and after it."""
+    import inspect
+
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)

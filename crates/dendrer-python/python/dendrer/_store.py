@@ -5,13 +5,14 @@ from __future__ import annotations
 import json
 import os
 from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
-from pathlib import Path
-from typing import Any, cast, overload
+from typing import TYPE_CHECKING, Any, NamedTuple, cast, overload
 
 from dendrer import _ask, _native
 from dendrer._answers import Bisect, Diff, RunSummary, Verification, Why, Write
 from dendrer._errors import NotFound, UsageError
+
+if TYPE_CHECKING:
+    from pathlib import Path
 
 Document = dict[str, Any]
 
@@ -19,8 +20,7 @@ Document = dict[str, Any]
 _BATCH = 256
 
 
-@dataclass(frozen=True)
-class Change:
+class Change(NamedTuple):
     """A place of the state, and what stood there before and after a transition; ``None`` where nothing did."""
 
     path: str
@@ -28,17 +28,56 @@ class Change:
     after: Any = None
 
 
-@dataclass(frozen=True)
 class Transition:
     """A transition of a run."""
 
-    tick: int
-    type: str | None
-    agent: str | None
-    ts: str
-    id: str
-    _run: Run = field(repr=False, compare=False)
-    _members: dict[str, Any] = field(repr=False, compare=False)
+    __slots__ = ("_members", "_run")
+    _run: Run
+    _members: dict[str, Any]
+
+    def __init__(self, run: Run, members: dict[str, Any]) -> None:
+        object.__setattr__(self, "_run", run)
+        object.__setattr__(self, "_members", members)
+
+    @property
+    def tick(self) -> int:
+        """Its tick."""
+        return int(self._members["tick"])
+
+    @property
+    def type(self) -> str | None:
+        """Its type."""
+        return self._members["type"]
+
+    @property
+    def agent(self) -> str | None:
+        """The agent that it is of."""
+        return self._members.get("agent_id")
+
+    @property
+    def ts(self) -> str:
+        """When it was committed, in UTC."""
+        return str(self._members["ts"])
+
+    @property
+    def id(self) -> str:
+        """The id of its record."""
+        return str(self._members["id"])
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        raise AttributeError(f"a transition does not change: {name}")
+
+    def __delattr__(self, name: str) -> None:
+        raise AttributeError(f"a transition does not change: {name}")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, Transition) and self.id == other.id
+
+    def __hash__(self) -> int:
+        return hash(self.id)
+
+    def __repr__(self) -> str:
+        return f"Transition(tick={self.tick}, type={self.type!r}, agent={self.agent!r}, ts={self.ts!r}, id={self.id!r})"
 
     @property
     def intent(self) -> dict[str, Any] | None:
@@ -161,15 +200,7 @@ class Run:
             begin += len(batch)
 
     def _transition(self, members: dict[str, Any]) -> Transition:
-        return Transition(
-            tick=members["tick"],
-            type=members["type"],
-            agent=members.get("agent_id"),
-            ts=members["ts"],
-            id=members["id"],
-            _run=self,
-            _members=members,
-        )
+        return Transition(self, members)
 
     @overload
     def __getitem__(self, place: int) -> Transition: ...
@@ -314,6 +345,8 @@ class Run:
         options = [*_ask.flags(given), *self._store._where]
         if path is None:
             return _ask.run("export", [self._address], options)
+        from pathlib import Path
+
         _ask.run("export", [self._address], [*options, f"--output={os.fspath(path)}"])
         return Path(path)
 
@@ -343,6 +376,8 @@ class Store:
     @property
     def path(self) -> Path:
         """The directory of the store, or the file of the bundle."""
+        from pathlib import Path
+
         return Path(self._place)
 
     @property

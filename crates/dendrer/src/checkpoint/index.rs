@@ -123,6 +123,8 @@ pub(super) struct Thread {
     followers: BTreeMap<Place, Vec<Arc<str>>>,
     writes: BTreeMap<Place, Vec<StoredWrite>>,
     pub(super) claim: Option<Arc<str>>,
+    /// The size of the log up to which it was read.
+    pub(super) seen: u64,
     /// The run that this process used last, by number.
     pub(super) active: Option<usize>,
     /// What channels hold, the newest of each: so that what they grow by is found, and read without the vault.
@@ -141,6 +143,7 @@ impl Thread {
             followers: BTreeMap::new(),
             writes: BTreeMap::new(),
             claim: None,
+            seen: 0,
             active: None,
             held: BTreeMap::new(),
         }
@@ -160,6 +163,16 @@ impl Thread {
     /// Reads on what was committed meanwhile, by this process too. The store is fresh.
     pub(super) fn catch_up(&mut self, repo: &Repo) -> Result<(), Error> {
         let store = repo.writer()?;
+        let size = store.tree().size;
+        if size == self.seen {
+            return Ok(());
+        }
+        self.read_on(store)?;
+        self.seen = size;
+        Ok(())
+    }
+
+    fn read_on(&mut self, store: &dendrer_store::Shared) -> Result<(), Error> {
         for at in 0..self.runs.len() {
             self.read_run(store, at)?;
         }

@@ -7,6 +7,7 @@ use dendrer_kernel::step::{Outcome, Start};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::Author;
 use dendrer_object::{Code, Intent, Pointer, RunName, Value, tag};
+use dendrer_store::ReadLog as _;
 
 use super::index::{CHECKPOINT, CLAIM, ChannelAt, Thread, ThreadRun, WRITES};
 use super::{AGENT, CheckpointError, CheckpointPut, Checkpoints, THREAD, TypedBytes, WritesPut};
@@ -449,6 +450,11 @@ impl Checkpoints {
         }
         match recorder.commit() {
             Ok(records) => {
+                // Where nothing of others came between, all was read.
+                let size = self.repo.writer()?.tree().size;
+                if thread.seen + records.len() as u64 == size {
+                    thread.seen = size;
+                }
                 for record in &records {
                     if let Some(tick) = record.header().tick {
                         thread.apply(number, tick, record);

@@ -391,8 +391,11 @@ impl Recorder {
     /// Reads the run on to its end in the store.
     pub(crate) fn catch_up(&mut self) -> Result<(), Error> {
         self.store.refresh()?;
+        let known = Some(self.head.tick());
         // A run that only begins is not in the store yet.
-        if !self.pending.is_empty() || self.store.run(self.head.run())?.is_none() {
+        if !self.pending.is_empty()
+            || self.store.run(self.head.run())?.is_none_or(|run| run.head.tick == known)
+        {
             return Ok(());
         }
         let trace = Trace::open(&self.store, self.head.run())?;
