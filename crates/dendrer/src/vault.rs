@@ -27,7 +27,7 @@ use crate::trust::{Trust, VaultKey};
 const BATCH: usize = 8 << 20;
 
 /// The longest value that is kept in its entry.
-const WITHIN_MAX: usize = 32 << 10;
+const WITHIN_MAX: usize = 8 << 10;
 
 /// How often a change is tried again because another process changed the vault meanwhile.
 const ATTEMPTS: usize = 16;

@@ -88,7 +88,7 @@ fn a_line_without_a_base_is_judged_again_where_another_writer_moved_the_run_on()
     let (dir, store) = place();
     let mut first = writer(&store, 1);
     let other = Shared::new(Box::new(Embedded::open(dir.path(), Options::write()).expect("a store")));
-    let mut second = writer(&other, 7);
+    let mut second = writer(&other, 1);
     let mut ticks = Vec::new();
     for _ in 0..20 {
         let text = r#"{"type":"memory.write","delta":[{"append":"/list","value":1}]}"#;

@@ -47,7 +47,8 @@ class Transition:
     @property
     def type(self) -> str | None:
         """Its type."""
-        return self._members["type"]
+        found: str | None = self._members["type"]
+        return found
 
     @property
     def agent(self) -> str | None:
