@@ -68,7 +68,7 @@ impl<T> DerefMut for Inside<'_, T> {
 
 impl<T> Drop for Inside<'_, T> {
     fn drop(&mut self) {
-        // The lock first: whoever holds the gate over a fork must find it free.
+        // The lock first: behind the gate, a fork must find it free.
         self.open = None;
         self.gate.release();
     }

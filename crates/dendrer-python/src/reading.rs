@@ -63,20 +63,6 @@ impl NativeStore {
         }
     }
 
-    /// What is wrong with the store as a whole, as code and text.
-    fn warnings(&self) -> Vec<(String, String)> {
-        match &self.0 {
-            Source::Store(repo) => {
-                let warnings = repo.warnings().iter();
-                warnings.map(|warning| (warning.code().to_string(), format!("{warning:?}"))).collect()
-            }
-            Source::Bundle(opened) => {
-                let findings = dendrer::verify::opening(opened).into_iter();
-                findings.map(|finding| (finding.code.to_string(), finding.message)).collect()
-            }
-        }
-    }
-
     /// The names of all runs, in the order in which they began.
     fn names(&self, py: Python<'_>) -> PyResult<Vec<String>> {
         let names = py.detach(|| {

@@ -1,6 +1,6 @@
 //! Threads of checkpoints, as savers of agent frameworks keep them: each thread is a run, and each checkpoint a transition of it.
 //!
-//! A checkpoint is kept as typed bytes, which nobody here reads: they are in the vault, exact, and the record has a salted
+//! A checkpoint is kept as typed bytes, which are not read here: they are in the vault, exact, and the record has a salted
 //! commitment to them and a redacted decoding, which the caller makes. What a channel holds is state, at `/values/CHANNEL`, or below
 //! `/subgraphs/NAMESPACE` for a namespace.
 //!
@@ -20,7 +20,7 @@ use std::sync::{Arc, Mutex};
 use dendrer_object::{Code, Digest, RunName, Value};
 use dendrer_store::prelude::*;
 
-use self::index::{ChannelAt, Stored, Thread};
+use self::index::{ChannelAt, Stored, StoredWrite, Thread};
 use crate::address::is_reachable;
 use crate::environment::Environment;
 use crate::error::Error;
@@ -277,7 +277,7 @@ impl Checkpoints {
     fn take(&mut self, thread: &Arc<str>) -> Result<Thread, CheckpointError> {
         let mut found = match self.threads.remove(thread) {
             Some(found) => found,
-            None => Thread::new(Arc::clone(thread), self.name_of(thread), self.shown(thread)?),
+            None => Thread::new(Arc::clone(thread), self.name_of(thread), self.redactor.text(thread).0),
         };
         self.used.retain(|used| used != thread);
         self.repo.writer()?.clone().refresh()?;
@@ -293,11 +293,6 @@ impl Checkpoints {
             let oldest = self.used.remove(0);
             self.threads.remove(&oldest);
         }
-    }
-
-    /// The text of a thread as its runs have it.
-    fn shown(&self, thread: &str) -> Result<String, CheckpointError> {
-        Ok(self.redactor.text(thread).0)
     }
 
     /// The name of the first run of a thread: its own, if a run can have it and be addressed by it.
@@ -399,11 +394,7 @@ impl Checkpoints {
         }
         let mut writes = Vec::new();
         for write in thread.writes_of(namespace, &id) {
-            let bytes = self.bytes(&thread.runs[write.run].name, &write.at, &write.exact, &edited)?;
-            let end = write.from.checked_add(write.len).filter(|end| *end <= bytes.len());
-            let Some(end) = end else { return Err(edited("a write is cut short".into())) };
-            let bytes = bytes[write.from..end].into();
-            let value = TypedBytes { tag: Arc::clone(&write.tag), bytes };
+            let value = self.written(thread, write, &edited)?;
             writes.push((Arc::clone(&write.task), Arc::clone(&write.channel), value));
         }
         Ok(Some(CheckpointFound {
@@ -444,6 +435,19 @@ impl Checkpoints {
         };
         let typed = |tag: &Arc<str>, bytes: &[u8]| TypedBytes { tag: Arc::clone(tag), bytes: bytes.into() };
         Ok([typed(&stored.tags[0], checkpoint), typed(&stored.tags[1], metadata)])
+    }
+
+    /// What a write of a task wrote.
+    fn written(
+        &self,
+        thread: &Thread,
+        write: &StoredWrite,
+        edited: &dyn Fn(String) -> CheckpointError,
+    ) -> Result<TypedBytes, CheckpointError> {
+        let bytes = self.bytes(&thread.runs[write.run].name, &write.at, &write.exact, edited)?;
+        let part = bytes.get(write.from..).and_then(|rest| rest.get(..write.len));
+        let part = part.ok_or_else(|| edited("a write is cut short".into()))?;
+        Ok(TypedBytes { tag: Arc::clone(&write.tag), bytes: part.into() })
     }
 
     /// What a channel holds: its head, and the segments behind it.

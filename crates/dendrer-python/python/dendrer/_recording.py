@@ -240,6 +240,7 @@ class Recording:
 
     def _step(
         self,
+        text: str,
         type_name: str,
         intent: dict[str, Any],
         set: Mapping[str, Any],
@@ -250,6 +251,9 @@ class Recording:
         base: int | None,
         key: str | None,
     ) -> Reply:
+        if "description" in intent:
+            raise UsageError("the first argument is the description of the step")
+        intent["description"] = text
         line: dict[str, Any] = {"type": type_name, "intent": intent}
         if set or delta is not None:
             lost = self._change(line, set, delta)
@@ -293,10 +297,7 @@ class Recording:
         **intent: Any,
     ) -> Reply:
         """What the agent saw or was told, and what it changes: ``set`` maps places of the state to values."""
-        if "description" in intent:
-            raise UsageError("the first argument is the description of the step")
-        intent["description"] = text
-        return self._step("observation.add", intent, set, delta, agent, confidence, notes, base, key)
+        return self._step(text, "observation.add", intent, set, delta, agent, confidence, notes, base, key)
 
     def plan(
         self,
@@ -312,10 +313,7 @@ class Recording:
         **intent: Any,
     ) -> Reply:
         """A plan, a thought, a decision."""
-        if "description" in intent:
-            raise UsageError("the first argument is the description of the step")
-        intent["description"] = text
-        return self._step("plan.update", intent, set, delta, agent, confidence, notes, base, key)
+        return self._step(text, "plan.update", intent, set, delta, agent, confidence, notes, base, key)
 
     def remember(
         self,
@@ -331,10 +329,7 @@ class Recording:
         **intent: Any,
     ) -> Reply:
         """What is kept for later."""
-        if "description" in intent:
-            raise UsageError("the first argument is the description of the step")
-        intent["description"] = text
-        return self._step("memory.write", intent, set, delta, agent, confidence, notes, base, key)
+        return self._step(text, "memory.write", intent, set, delta, agent, confidence, notes, base, key)
 
     def complete(
         self,
@@ -350,14 +345,11 @@ class Recording:
         **intent: Any,
     ) -> Reply:
         """The end, in the view of the agent."""
-        if "description" in intent:
-            raise UsageError("the first argument is the description of the step")
-        intent["description"] = text
-        return self._step("goal.complete", intent, set, delta, agent, confidence, notes, base, key)
+        return self._step(text, "goal.complete", intent, set, delta, agent, confidence, notes, base, key)
 
     def flag(self, kind: str, text: str, *, agent: str | None = None, **intent: Any) -> Reply:
         """What the agent finds odd."""
-        return self._step("anomaly.flag", {**intent, "kind": kind, "description": text}, {}, None, agent, None, None, None, None)
+        return self._step(text, "anomaly.flag", {**intent, "kind": kind}, {}, None, agent, None, None, None, None)
 
     def propose(
         self,

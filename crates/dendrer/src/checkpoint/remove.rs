@@ -158,12 +158,7 @@ impl Checkpoints {
                     id: Arc::clone(id),
                     why,
                 };
-                let run = &thread.runs[write.run].name;
-                let bytes = self.bytes(run, &write.at, &write.exact, &edited)?;
-                let Some(bytes) = bytes.get(write.from..).and_then(|rest| rest.get(..write.len)) else {
-                    return Err(edited("a write is cut short".into()));
-                };
-                let value = super::TypedBytes { tag: Arc::clone(&write.tag), bytes: bytes.into() };
+                let value = self.written(thread, write, &edited)?;
                 let item = WritePut { index: write.index, channel: Arc::clone(&write.channel), value };
                 let put = WritesPut {
                     thread: Arc::clone(to),
@@ -219,22 +214,6 @@ impl Checkpoints {
         let trace = Trace::open(&store, &name)?;
         let first = store.run(&name)?.and_then(|summary| summary.first_own_tick).unwrap_or(0);
         let mut erased = Vec::new();
-        let mut list = |position: u64, tick: Option<u64>, record: &dendrer_object::Record| {
-            for field in record.body().fields() {
-                let place = field.pointer.as_str();
-                let is_erased = ERASED.iter().any(|begins| place.starts_with(begins));
-                if is_erased && record.body().text(field).is_some() {
-                    erased.push(ErasePlace {
-                        run: Some(name.clone()),
-                        tick,
-                        record: record.id(),
-                        position,
-                        place: field.pointer.clone(),
-                        reason: EraseReason::Asked,
-                    });
-                }
-            }
-        };
         let mut found: Vec<(u64, dendrer_object::Record)> = Vec::new();
         trace.for_each(first.max(1), trace.tip(), &mut |tick, record| {
             found.push((tick, record.clone()));
@@ -244,7 +223,19 @@ impl Checkpoints {
             let position = store.find(&record.id())?.ok_or_else(|| Error::IndexDiffers {
                 what: format!("record {} is in no index", record.id()),
             })?;
-            list(position, Some(*tick), record);
+            for field in record.body().fields() {
+                let is_erased = ERASED.iter().any(|begins| field.pointer.as_str().starts_with(begins));
+                if is_erased && record.body().text(field).is_some() {
+                    erased.push(ErasePlace {
+                        run: Some(name.clone()),
+                        tick: Some(*tick),
+                        record: record.id(),
+                        position,
+                        place: field.pointer.clone(),
+                        reason: EraseReason::Asked,
+                    });
+                }
+            }
         }
         match self.vault.destroy_each(&name, places) {
             Ok(()) | Err(VaultError::Nothing { .. }) => {}

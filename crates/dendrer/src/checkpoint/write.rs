@@ -61,19 +61,24 @@ impl Checkpoints {
     /// [`CheckpointError::NoValue`] if a channel without a value is not in the parent.
     pub fn put(&mut self, put: &CheckpointPut) -> Result<(), CheckpointError> {
         let mut kept = Kept::default();
+        self.until_done(&put.thread, &mut |all, thread| all.try_put(thread, put, &mut kept))
+    }
+
+    /// Tries something on a thread, again where another process went ahead.
+    fn until_done(
+        &mut self,
+        id: &Arc<str>,
+        attempt: &mut dyn FnMut(&Checkpoints, &mut Thread) -> Result<bool, CheckpointError>,
+    ) -> Result<(), CheckpointError> {
         for _ in 0..ATTEMPTS {
-            let mut thread = self.take(&put.thread)?;
-            let done = self.try_put(&mut thread, put, &mut kept);
+            let mut thread = self.take(id)?;
+            let done = attempt(self, &mut thread);
             self.keep(thread);
             if done? {
                 return Ok(());
             }
         }
-        Err(self.moved(&put.thread))
-    }
-
-    fn moved(&self, thread: &str) -> CheckpointError {
-        Error::Moved { run: self.name_of(thread), tick: 0 }.into()
+        Err(Error::Moved { run: self.name_of(id), tick: 0 }.into())
     }
 
     fn try_put(
@@ -197,15 +202,7 @@ impl Checkpoints {
     /// Puts the writes of a task: they are durable when this returns. Those that are there already stay, unless they are replaced.
     pub fn put_writes(&mut self, put: &WritesPut) -> Result<(), CheckpointError> {
         let mut kept = Kept::default();
-        for _ in 0..ATTEMPTS {
-            let mut thread = self.take(&put.thread)?;
-            let done = self.try_put_writes(&mut thread, put, &mut kept);
-            self.keep(thread);
-            if done? {
-                return Ok(());
-            }
-        }
-        Err(self.moved(&put.thread))
+        self.until_done(&put.thread, &mut |all, thread| all.try_put_writes(thread, put, &mut kept))
     }
 
     fn try_put_writes(
@@ -261,26 +258,18 @@ impl Checkpoints {
     /// Claims a thread: from now on, what is put under an earlier claim is refused. Returns the claim.
     pub fn claim(&mut self, thread: &Arc<str>) -> Result<Arc<str>, CheckpointError> {
         let claim: Arc<str> = self.nonce().into();
-        for _ in 0..ATTEMPTS {
-            let mut found = self.take(thread)?;
-            let target = found.live().map_or(Target::Root, Target::Run);
-            let done = self.recorder_at(&mut found, target).and_then(|opened| {
-                let Some((mut recorder, name)) = opened else { return Ok(false) };
-                let intent =
-                    self.intent("observation.add", Value::object(), None, CLAIM, Value::from(&*claim));
-                let number = self.place(&mut found, target, &name);
-                let done = self.commit(&mut found, number, &mut recorder, &intent, target)?;
-                if done {
-                    found.runs[number].recorder = Some(recorder);
-                }
-                Ok(done)
-            });
-            self.keep(found);
-            if done? {
-                return Ok(claim);
+        self.until_done(thread, &mut |all, thread| {
+            let target = thread.live().map_or(Target::Root, Target::Run);
+            let Some((mut recorder, name)) = all.recorder_at(thread, target)? else { return Ok(false) };
+            let intent = all.intent("observation.add", Value::object(), None, CLAIM, Value::from(&*claim));
+            let number = all.place(thread, target, &name);
+            let done = all.commit(thread, number, &mut recorder, &intent, target)?;
+            if done {
+                thread.runs[number].recorder = Some(recorder);
             }
-        }
-        Err(self.moved(thread))
+            Ok(done)
+        })?;
+        Ok(claim)
     }
 
     /// Whether a claim is the newest one of its thread.

@@ -10,7 +10,7 @@
 
 use std::collections::BTreeMap;
 
-use dendrer_kernel::step::{Anomaly, LineFault, Outcome, RunState};
+use dendrer_kernel::step::{Anomaly, Outcome, RunState};
 use dendrer_object::record::Record;
 use dendrer_object::{Code, Digest, Intent, Value};
 
@@ -80,29 +80,22 @@ impl LineWriter {
                 self.take_guarded(number, intent)
             }
             _ if self.sync_every > 1 => self.judge(number, read),
-            LineRead::Intent(intent) => {
-                self.again(number, &mut |recorder| recorder.propose(intent).map(drop))
+            _ => {
+                let records = self.put_again(&mut |recorder| propose(recorder, &read).map(drop))?;
+                Ok(reply(number, records))
             }
-            LineRead::Fault(line, fault) => self.refuse(number, line, fault),
         }
     }
 
     /// Judges a line, which then waits to be written out.
     fn judge(&mut self, number: u64, line: LineRead) -> Result<Reply, Error> {
-        let outcome = self.propose(&line)?;
+        let outcome = propose(&mut self.recorder, &line)?;
         let records: Vec<Record> = outcome.records().into_iter().cloned().collect();
         self.waiting.push(Waiting { line, id: records.first().map(Record::id) });
         if self.waiting.len() >= WAITING_MAX.min(usize::try_from(self.sync_every).unwrap_or(usize::MAX)) {
             self.write_out()?;
         }
         Ok(reply(number, records))
-    }
-
-    fn propose(&mut self, line: &LineRead) -> Result<Outcome, Error> {
-        match line {
-            LineRead::Intent(intent) => self.recorder.propose(intent),
-            LineRead::Fault(line, fault) => self.recorder.refuse_line(line, fault.clone()),
-        }
     }
 
     /// How many lines wait to be written out.
@@ -150,17 +143,13 @@ impl LineWriter {
                     link.hash = now.get(&link.hash).copied().unwrap_or(link.hash);
                 }
             }
-            let outcome = self.propose(&one.line)?;
+            let outcome = propose(&mut self.recorder, &one.line)?;
             let id = outcome.records().first().map(|record| record.id());
             now.extend(one.id.zip(id));
             one.id = id;
         }
         self.waiting = waiting;
         Ok(())
-    }
-
-    fn refuse(&mut self, number: u64, line: &Value, fault: &LineFault) -> Result<Reply, Error> {
-        self.again(number, &mut |recorder| recorder.refuse_line(line, fault.clone()).map(drop))
     }
 
     /// Puts an anomaly that the recording program saw on record, as a `kernel.anomaly`.
@@ -203,14 +192,6 @@ impl LineWriter {
         Err(Error::Moved { run: self.head().run().clone(), tick: self.head().tick() })
     }
 
-    fn again(
-        &mut self,
-        number: u64,
-        judge: &mut dyn FnMut(&mut Recorder) -> Result<(), Error>,
-    ) -> Result<Reply, Error> {
-        Ok(reply(number, self.put_again(judge)?))
-    }
-
     /// Judges and puts into the log, again where the run moved on meanwhile.
     fn put_again(
         &mut self,
@@ -240,6 +221,13 @@ impl LineWriter {
         let records = self.recorder.commit()?;
         (self.unsynced, self.durable) = (0, self.recorder.head().tick());
         Ok(records)
+    }
+}
+
+fn propose(recorder: &mut Recorder, line: &LineRead) -> Result<Outcome, Error> {
+    match line {
+        LineRead::Intent(intent) => recorder.propose(intent),
+        LineRead::Fault(line, fault) => recorder.refuse_line(line, fault.clone()),
     }
 }
 
