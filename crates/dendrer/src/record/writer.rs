@@ -121,7 +121,13 @@ impl LineWriter {
                     self.waiting.clear();
                     return Ok(());
                 }
-                Err(error) if has_moved(&error) => self.judge_again()?,
+                Err(error) if has_moved(&error) => {
+                    if let Err(error) = self.judge_again() {
+                        // Lines that are told to be lost are not written with later ones.
+                        self.recorder.discard();
+                        return Err(error);
+                    }
+                }
                 Err(error) => {
                     self.waiting.clear();
                     return Err(error);
