@@ -427,7 +427,10 @@ fn read_intent(object: &Object) -> Result<Option<Value>, IntentError> {
             };
             // Quantized while it is written, so that later comparisons are comparisons of bytes.
             let rounded = Number::from_f64(round_half_even(value, CONFIDENCE_DECIMALS));
-            intent.set("confidence", Value::Number(rounded.expect("a rounded number is finite")));
+            let rounded = Value::Number(rounded.expect("a rounded number is finite"));
+            if intent.get("confidence") != Some(&rounded) {
+                intent.set("confidence", rounded);
+            }
         }
         Some(other) => return error("/intent/confidence", format!("a confidence is a number, not {other}")),
     }

@@ -6,8 +6,11 @@
 //!
 //! Rule: no object of the caller is asked for its `repr`, and no error of one is dropped; test `hostile_values`.
 
+use std::sync::Arc;
+
+use crate::recording::NativeValue;
 use dendrer_object::number::Number;
-use dendrer_object::value::{Array, Object};
+use dendrer_object::value::Array;
 use dendrer_object::{Value, tag};
 use pyo3::exceptions::PyRecursionError;
 use pyo3::prelude::*;
@@ -95,7 +98,8 @@ impl Reader {
         }
     }
 
-    fn fault<T>(&self, reason: &'static str, what: impl Into<String>) -> Read<T> {
+    /// The place that is read, as a pointer.
+    fn place(&self) -> String {
         let mut path = String::new();
         for step in &self.path {
             path.push('/');
@@ -104,6 +108,11 @@ impl Reader {
                 Step::Index(index) => path.push_str(&index.to_string()),
             }
         }
+        path
+    }
+
+    fn fault<T>(&self, reason: &'static str, what: impl Into<String>) -> Read<T> {
+        let path = self.place();
         Err(Fault::Value(NotRecordable { path, reason, what: what.into(), is_whole: false }))
     }
 
@@ -161,6 +170,12 @@ impl Reader {
         }
         if value.is_instance_of::<PyByteArray>() || value.is_instance_of::<PyMemoryView>() {
             return self.buffer(value);
+        }
+        if let Ok(read) = value.cast::<NativeValue>() {
+            let place = self.place();
+            let gaps = read.get().gaps.iter().cloned();
+            self.gaps.extend(gaps.map(|gap| NotRecordable { path: format!("{place}{}", gap.path), ..gap }));
+            return Ok(read.get().value.clone());
         }
         self.other(value)
     }
@@ -236,7 +251,7 @@ impl Reader {
 
     fn dict(&mut self, members: &Bound<'_, PyDict>) -> Read<Value> {
         let members: Vec<_> = members.iter().collect();
-        let mut object = Object::default();
+        let mut read = Vec::with_capacity(members.len());
         for (name, value) in &members {
             let Ok(name) = name.cast::<PyString>() else {
                 let what = format!("a key of type {}", type_of(name));
@@ -249,9 +264,9 @@ impl Reader {
             self.path.push(Step::Name(name.to_owned()));
             let value = self.read(value);
             self.path.pop();
-            object.set(&tag::stored_name(name), value?);
+            read.push((Arc::<str>::from(tag::stored_name(name)), value?));
         }
-        Ok(Value::Object(object))
+        Ok(Value::record(read))
     }
 
     fn items(&mut self, items: &[Bound<'_, PyAny>]) -> Read<Value> {
@@ -334,7 +349,7 @@ impl Reader {
     }
 
     fn fields(&mut self, value: &Bound<'_, PyAny>, names: &[Bound<'_, PyAny>]) -> Read<Value> {
-        let mut object = Object::default();
+        let mut read = Vec::with_capacity(names.len());
         for name in names {
             let Ok(name) = name.extract::<String>() else {
                 return self.fault("key_not_text", "a field whose name is no text");
@@ -346,9 +361,9 @@ impl Reader {
                 Err(error) => self.raised(value, error),
             };
             self.path.pop();
-            object.set(&tag::stored_name(&name), member?);
+            read.push((Arc::<str>::from(tag::stored_name(&name)), member?));
         }
-        Ok(Value::Object(object))
+        Ok(Value::record(read))
     }
 
     /// An object whose own method failed. Interrupts and exits are passed on.

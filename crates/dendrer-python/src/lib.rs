@@ -59,7 +59,7 @@ mod _native {
     #[pymodule_export]
     use super::reading::{NativeStore, NativeTrace};
     #[pymodule_export]
-    use super::recording::{NativeRecording, NativeReply};
+    use super::recording::{NativeRecording, NativeReply, NativeValue, as_it_is};
     #[pymodule_export]
     use super::saver::NativeSaver;
     #[pymodule_export]

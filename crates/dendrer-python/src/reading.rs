@@ -106,16 +106,17 @@ pub(crate) fn place_of(path: &str) -> Result<Pointer, Problem> {
 
 /// Finds the store of a path: the directory itself, or the nearest one above it.
 pub(crate) fn place(path: &std::path::Path) -> Result<PathBuf, Problem> {
-    let text = path.to_str().unwrap_or_default();
+    let Some(text) = path.to_str() else {
+        return Err(Problem::new(Code::E0106, format!("the path {} is not UTF-8", path.display())));
+    };
     let named = if text.is_empty() || text == "." { Err(()) } else { Ok(locate::named(text)?) };
+    let here = std::env::current_dir()
+        .map_err(|error| Problem::new(Code::E0801, format!("there is no current directory: {error}")));
+    // What is opened stays where it is when the program goes to another directory.
     match named {
-        Ok(dir) => Ok(dir),
-        Err(()) => {
-            let here = std::env::current_dir().map_err(|error| {
-                Problem::new(Code::E0801, format!("there is no current directory: {error}"))
-            })?;
-            Ok(Repo::find(&here)?)
-        }
+        Ok(dir) if dir.is_absolute() => Ok(dir),
+        Ok(dir) => Ok(here?.join(dir)),
+        Err(()) => Ok(Repo::find(&here?)?),
     }
 }
 

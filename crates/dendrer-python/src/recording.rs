@@ -18,7 +18,7 @@ use dendrer_view::problem::Problem;
 use dendrer_view::{commit, quote};
 use pyo3::prelude::*;
 
-use crate::convert::{Fault, Reader};
+use crate::convert::{Fault, NotRecordable, Reader};
 use crate::gate::Gated;
 use crate::problem;
 use crate::reading;
@@ -56,7 +56,11 @@ impl Signal {
 
 impl Drop for NativeRecording {
     fn drop(&mut self) {
+        // Behind a fork, what is open is the parent's.
         if !self.2.load(Ordering::Relaxed) {
+            if let Some(open) = self.0.enter().as_mut() {
+                open.write_out();
+            }
             self.1.set();
         }
     }
@@ -218,6 +222,12 @@ impl NativeRecording {
         found.map_err(|error| problem::of(py, error))
     }
 
+    /// The stage at which the contract of the run is enforced.
+    fn stage(&self, py: Python<'_>) -> PyResult<u64> {
+        let stage = py.detach(|| self.0.enter().as_ref().map(|open| open.writer.head().stage() as u64));
+        stage.ok_or_else(|| problem::of(py, closed()))
+    }
+
     /// Makes everything durable, and returns the newest tick.
     fn flush(&self, py: Python<'_>) -> PyResult<u64> {
         let flushed = py.detach(|| {
@@ -276,19 +286,30 @@ fn closed() -> Problem {
     Problem::new(Code::E0106, "the recording is closed").note("nothing was recorded; open the run again")
 }
 
+/// A value as it was when it was read: what becomes of the object afterwards does not change it.
+#[pyclass(frozen, module = "dendrer._native")]
+pub(crate) struct NativeValue {
+    pub(crate) value: Value,
+    pub(crate) gaps: Vec<NotRecordable>,
+}
+
+/// Reads a value now that is recorded later. What has no form becomes a gap if `keeps_gaps`.
+#[pyfunction]
+pub(crate) fn as_it_is(py: Python<'_>, value: &Bound<'_, PyAny>, keeps_gaps: bool) -> PyResult<NativeValue> {
+    let mut reader = Reader::new(keeps_gaps);
+    match reader.read(value) {
+        Ok(value) => Ok(NativeValue { value, gaps: reader.gaps }),
+        Err(Fault::Value(fault)) => Err(problem::not_recordable(py, &fault)),
+        Err(Fault::Python(error)) => Err(error),
+    }
+}
+
 /// A value of Python and the gaps in it.
 type Line = (Value, Vec<(String, &'static str, String)>);
 
 fn read(py: Python<'_>, value: &Bound<'_, PyAny>, keeps_gaps: bool) -> PyResult<Line> {
-    let mut reader = Reader::new(keeps_gaps);
-    match reader.read(value) {
-        Ok(value) => {
-            let gaps = reader.gaps.into_iter().map(|gap| (gap.path, gap.reason, gap.what));
-            Ok((value, gaps.collect()))
-        }
-        Err(Fault::Value(fault)) => Err(problem::not_recordable(py, &fault)),
-        Err(Fault::Python(error)) => Err(error),
-    }
+    let NativeValue { value, gaps } = as_it_is(py, value, keeps_gaps)?;
+    Ok((value, gaps.into_iter().map(|gap| (gap.path, gap.reason, gap.what)).collect()))
 }
 
 /// A reply in plain values. The document is made where it says more than what, tick and id.

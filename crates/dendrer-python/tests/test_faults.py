@@ -16,15 +16,15 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import AsyncGenerator, AsyncIterator, Callable, Generator, Iterator
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 import dendrer
 import pytest
 from dendrer import aio
-from helpers import document, is_clean, python, ticks, transitions
+from helpers import command, document, is_clean, python, ticks, transitions
 
 
 def gaps(run: str, store: str | os.PathLike[str] = ".") -> list[dict[str, Any]]:
@@ -403,13 +403,181 @@ def test_every_other_keyword_goes_into_the_intent() -> None:
     words: dict[str, Any] = {"type": "mine", "tick": 5, "author": "runtime", "result": 3, "own": [1]}
     with dendrer.run("a") as run:
         run.observe("x", **words)
+        assert run.observe("y", description="mine").what == "gap"
+    first, gap = (item["content"] for item in transitions("a"))
+    assert first["intent"] == {"description": "x", **words}
+    assert gap["anomalies"][0]["kind"] == "recording_gap"
+
+
+MISUSES: dict[str, Callable[[Any], Any]] = {
+    "a list for changes": lambda run: run.observe("x", [1]),
+    "nothing for a line": lambda run: run.commit(None),
+    "text for a line": lambda run: run.commit("x"),
+    "nothing for an action": lambda run: run.propose(action=None),
+    "nothing for a decision": lambda run: run.result(None, 1),
+    "text for changes": lambda run: run.observe("x", delta=3),
+    "a second description": lambda run: run.plan("x", description="y"),
+}
+
+
+@pytest.mark.parametrize("name", MISUSES)
+def test_a_call_that_cannot_be_meant_stops_no_program(name: str) -> None:
+    """It is a gap, or an error of this package where the caller asked for errors."""
+    dendrer.init()
+    with dendrer.run("a") as run:
+        MISUSES[name](run)
+        run.observe("behind it")
+    assert [item["content"].get("anomalies", [{}])[0].get("kind") for item in transitions("a")] == ["recording_gap", None]
+    with dendrer.run("b", on_error="raise") as run, pytest.raises(dendrer.UsageError):
+        MISUSES[name](run)
+
+
+@pytest.mark.parametrize(
+    "members",
+    [{"name": "\ud800"}, {"goal": "\ud800"}, {"agent": "\ud800"}, {"stage": "two"}, {"stage": None}, {"sync": None}],
+    ids=repr,
+)
+def test_a_run_that_cannot_be_meant_is_an_error_of_this_package(members: dict[str, Any]) -> None:
+    """Whatever the argument is."""
+    dendrer.init()
+    with pytest.raises(dendrer.DendrerError):
+        dendrer.run(**{"name": "a", **members})
+
+
+def test_what_is_not_judged_is_not_allowed_where_the_run_enforces_its_contract() -> None:
+    """The stage is that of the run, also where a later recording does not name it."""
+    dendrer.init()
+    dendrer.run("a", stage=2).close()
+    with dendrer.run("a") as run:
+        assert not run.propose(action={"tool": "pay", "params": list(range(1_000_001))}).allowed
+        assert not run.propose(action=cast(Any, None)).allowed
+
+
+def test_a_place_by_itself_is_one_place() -> None:
+    """``depends_on`` takes one as well as several."""
+    dendrer.init()
+    with dendrer.run("a") as run:
+        wrote = run.observe("x", {"hotel": {"price": 3}})
+        run.propose(action={"tool": "pay"}, depends_on="hotel.price")
+    _, asked = dendrer.open()["a"]
+    assert (asked.intent or {})["depends_on"] == ["hotel.price"]
+    assert wrote.id in [link["hash"] for link in asked.to_dict()["links"]]
+
+
+def test_secrets_in_bytes_and_in_text_that_is_no_unicode_are_taken_out() -> None:
+    """As in any other text."""
+    dendrer.init()
+    token = "ghp" + "_eHXCxbWWdXOlkApN83f9ctPxfcbckbamiSTv"
+    with dendrer.run("a") as run:
+        values: dict[str, Any] = {"d": f"k {token}".encode(), "s": "\ud800" + token, "password": b"hunter2hunter2"}
+        run.observe("x", {"v": values, "fine": b"\x00\xff nothing", "odd": [{"a\ud800": token}]})
+    state = dendrer.open()["a"].state_at()
+    assert all("$redacted" in one for one in state["v"].values()), state
+    assert state["fine"] == b"\x00\xff nothing"
+    assert token not in command("show", "a@1", "--json").stdout
+
+
+def test_a_step_has_the_parameters_of_its_call() -> None:
+    """And not what the function made of them."""
+    dendrer.init()
+
+    @dendrer.step("plan.update")
+    def drain(queue: list[int], options: dict[str, str]) -> str:
+        queue.clear()
+        options["k"] = "changed"
+        return "ok"
+
+    with dendrer.run("a"):
+        drain([1, 2, 3], {"k": "asked"})
+    assert transitions("a")[0]["content"]["intent"]["params"] == {"queue": [1, 2, 3], "options": {"k": "asked"}}
+
+
+def test_a_tool_that_promises_is_recorded_when_it_keeps_or_breaks_it() -> None:
+    """Also where nothing but what it returns says that it promises; what yields is refused."""
+    dendrer.init()
+
+    class Later:
+        async def __call__(self, good: bool) -> int:
+            await asyncio.sleep(0)
+            if not good:
+                raise ValueError("broken")
+            return 7
+
+    async def both() -> None:
+        later = dendrer.tool(name="later")(Later())
+        with dendrer.run("a"):
+            assert await later(True) == 7
+            with pytest.raises(ValueError, match="broken"):
+                await later(False)
+
+    asyncio.run(both())
+    results = [item["content"]["result"] for item in transitions("a") if item["type"] == "action.result"]
+    assert [(one["status"], one.get("output")) for one in results] == [("ok", 7), ("error", None)]
+
+    def rows() -> Iterator[int]:
+        yield 1
+
+    async def later_rows() -> AsyncIterator[int]:
+        yield 1
+
+    for yields in (rows, later_rows):
+        with pytest.raises(dendrer.UsageError, match="yields"):
+            dendrer.tool()(yields)
+        with pytest.raises(dendrer.UsageError, match="yields"):
+            dendrer.step()(yields)
+
+
+def test_an_agent_that_yields_has_its_name_while_it_works_and_no_longer() -> None:
+    """What is sent to it and raised in it arrives there."""
+    dendrer.init()
+    told: list[Any] = []
+
+    @dendrer.agent("reader")
+    def stream() -> Generator[int, str, str]:
+        run = dendrer.current()
+        assert run is not None
         try:
-            run.observe("y", description="mine")
-        except (TypeError, dendrer.DendrerError):
-            return
-    first, second = (item["content"]["intent"] for item in transitions("a"))
-    assert first == {"description": "x", **words}
-    assert "mine" in second.values()
+            while True:
+                run.observe("within")
+                try:
+                    told.append((yield len(told)))
+                except KeyError:
+                    told.append("key")
+                    return "end"
+        finally:
+            run.observe("closed")
+
+    @dendrer.agent("later")
+    async def stream_later() -> AsyncGenerator[int, None]:
+        run = dendrer.current()
+        assert run is not None
+        for number in range(2):
+            run.observe("within")
+            yield number
+
+    async def drive(run: Any) -> None:
+        async for _ in stream_later():
+            run.observe("between")
+
+    with dendrer.run("a", agent="host") as run:
+        body = stream()
+        assert next(body) == 0
+        run.observe("between")
+        assert body.send("more") == 1
+        with pytest.raises(StopIteration) as ended:
+            body.throw(KeyError())
+        assert ended.value.value == "end"
+        asyncio.run(drive(run))
+        left = stream()
+        next(left)
+        left.close()
+    assert told == ["more", "key"]
+    agents = [(item["content"]["intent"]["description"], item["agent"]) for item in transitions("a")]
+    assert agents == [
+        ("within", "reader"), ("between", "host"), ("within", "reader"), ("closed", "reader"),
+        ("within", "later"), ("between", "host"), ("within", "later"), ("between", "host"),
+        ("within", "reader"), ("closed", "reader"),
+    ]  # fmt: skip
 
 
 def test_a_value_may_record_while_it_is_recorded() -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 import operator
+import os
 import random
 import subprocess
 import sys
@@ -178,12 +179,15 @@ def test_three_workers_serve_a_thread_in_turn() -> None:
             saver.close()
 
 
-def checkpoint(saver: DendrerSaver, name: str, parent: dict[str, Any] | None, **values: Any) -> dict[str, Any]:
+def checkpoint(
+    saver: DendrerSaver, name: str, parent: dict[str, Any] | None, *, version: int = 1, made_by: str | None = None, **values: Any
+) -> dict[str, Any]:
     """Puts a checkpoint behind another one."""
     config = parent or {"configurable": {"thread_id": name, "checkpoint_ns": ""}}
     made: dict[str, Any] = {**empty_checkpoint(), "id": str(uuid6()), "channel_values": values}
-    made["channel_versions"] = {name: 1 for name in values}
-    put = saver.put(cast(Any, config), cast(Any, made), {"source": "loop", "step": 1}, made["channel_versions"])
+    made["channel_versions"] = {name: version for name in values}
+    about: Any = {"source": "loop", "step": 1, **({} if made_by is None else {"run_id": made_by})}
+    put = saver.put(cast(Any, config), cast(Any, made), about, made["channel_versions"])
     return cast("dict[str, Any]", put)
 
 
@@ -469,3 +473,83 @@ def test_a_transcript_that_grows_is_stored_once() -> None:
     with sqlite.SqliteSaver.from_conn_string("theirs/x.db") as saver:
         drive(saver)
     assert size("ours") * 20 <= size("theirs"), (size("ours"), size("theirs"))
+
+
+DELETES: dict[str, Any] = {
+    "delete_thread": lambda saver: saver.delete_thread("t"),
+    "delete_for_runs": lambda saver: saver.delete_for_runs("r"),
+    "prune": lambda saver: saver.prune("t", strategy="delete"),
+}
+
+
+def private_thread(saver: DendrerSaver) -> Any:
+    """A thread of some checkpoints of one run, with words that must go."""
+    put = None
+    for number in range(12):
+        put = checkpoint(saver, "t", put, version=number + 1, made_by="r", k=[f"private words {number}"], big="private " * 3000)
+    return put
+
+
+def assert_erased() -> None:
+    """Nothing of the thread is left: no file of the vault but its mark, no value of the record."""
+    left = [file for file in Path("s/.dendrer/vault").rglob("*") if file.is_file()]
+    assert len(left) <= 1, left
+    for file in Path("s").rglob("*"):
+        assert not file.is_file() or b"private" not in file.read_bytes(), file
+    assert command("verify", "--all", "--store", "s")["verdict"] in ("INTACT", "VERIFIED", "UNVERIFIABLE")
+
+
+@pytest.mark.parametrize("name", DELETES)
+def test_a_deletion_that_was_interrupted_is_finished_by_the_next(name: str) -> None:
+    """A process that is killed in the middle of it says nothing, and what it left goes the next time."""
+    code = f"""
+import sys, threading, os
+from dendrer.langgraph import DendrerSaver
+saver = DendrerSaver("s")
+threading.Timer(float(sys.argv[1]), lambda: os.kill(os.getpid(), 9)).start()
+from test_langgraph import DELETES
+DELETES[{name!r}](saver)
+os._exit(0)
+"""
+    killed = 0
+    for part in range(12):
+        with DendrerSaver("s") as saver:
+            private_thread(saver)
+        env = {**os.environ, "PYTHONPATH": os.path.dirname(__file__)}
+        ran = subprocess.run([sys.executable, "-c", code, str(0.002 + part * 0.004)], env=env, check=False)
+        killed += ran.returncode != 0
+        with DendrerSaver("s") as saver:
+            DELETES[name](saver)
+            assert saver.get_tuple(cast(Any, thread("t"))) is None
+        assert_erased()
+    assert killed > 0
+
+
+@pytest.mark.parametrize("name", DELETES)
+def test_a_deletion_that_cannot_be_done_changes_nothing(name: str, tmp_path: Path) -> None:
+    """Without the key of the vault nothing is taken for deleted."""
+    with DendrerSaver("s") as saver:
+        put = private_thread(saver)
+    (key,) = (tmp_path / "home").rglob("*.vault")
+    key.rename(key.with_suffix(".away"))
+    with DendrerSaver("s") as saver, pytest.raises(dendrer.VaultLocked):
+        DELETES[name](saver)
+    key.with_suffix(".away").rename(key)
+    with DendrerSaver("s") as saver:
+        assert saver.get_tuple(put) is not None and len(list(saver.list(cast(Any, thread("t"))))) == 12
+        DELETES[name](saver)
+        assert saver.get_tuple(put) is None
+    assert_erased()
+
+
+def test_a_channel_that_recovers_is_asked_from_where_it_is_there() -> None:
+    """A thread begins without its channels."""
+    with DendrerSaver("s") as saver:
+        put = None
+        for version, x in enumerate((5, 10, 5)):
+            put = checkpoint(saver, "t", put, version=version, x=x)
+    told = subprocess.run(
+        ["dendrer", "bisect", "t", "--holds", "state.values.x < 8", "--store", "s"],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert "E0504" in told.stderr, told.stdout + told.stderr

@@ -753,3 +753,57 @@ def test_two_loops_one_after_the_other_record() -> None:
     asyncio.run(one())
     asyncio.run(two())
     assert ticks("a") == [1, 2]
+
+
+# -- ends that no one asked for -------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("sync", [1, 100])
+def test_a_recording_that_is_dropped_loses_nothing(sync: int) -> None:
+    """What was acknowledged is on record, without a close."""
+    dendrer.init()
+
+    def agent() -> int | None:
+        run = dendrer.run("a", sync=sync)
+        return [run.observe(str(number)) for number in range(50)][-1].tick
+
+    async def later() -> None:
+        run = await aio.run("b", sync=sync).open()
+        for number in range(30):
+            await run.observe(str(number))
+
+    assert agent() == 50
+    asyncio.run(later())
+    gc.collect()
+    assert ticks("a") == list(range(1, 51)) and ticks("b") == list(range(1, 31))
+    with dendrer.run("c", sync=sync) as run:
+        copy = pickle.loads(pickle.dumps(run))
+        copy.observe("a copy")
+        del copy
+        gc.collect()
+        run.observe("behind it")
+    assert [intent["description"] for intent in intents("c")] == ["a copy", "behind it"]
+
+
+def many_steps(run: Any) -> None:
+    """Steps of a worker."""
+    for number in range(20):
+        assert run.observe(str(number)).what == "committed"
+
+
+@has_fork
+@pytest.mark.parametrize("sync", [1, 100])
+def test_workers_that_end_well_lose_nothing(sync: int) -> None:
+    """They leave without the functions of `atexit`."""
+    dendrer.init()
+    fork = multiprocessing.get_context("fork")
+    with dendrer.run("a", sync=sync) as run:
+        worker = fork.Process(target=many_steps, args=(run,))
+        worker.start()
+        worker.join()
+        assert worker.exitcode == 0
+        pool = fork.Pool(2)
+        pool.map(many_steps, [run, run])
+        pool.close()
+        pool.join()
+    assert ticks("a") == list(range(1, 61))

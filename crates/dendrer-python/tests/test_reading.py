@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import shutil
+import sys
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -762,3 +763,31 @@ def test_an_error_has_the_text_the_code_and_the_help_of_the_command(store: dendr
         return
     found = json.loads(command(*words, *place, "--json").stdout)
     assert (error.code, error.data, error.help) == (found["code"], found, [item["argv"] for item in found["help"]])
+
+
+def test_a_store_stays_where_it_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Also where the program goes to a directory in which another store has the same name."""
+    for place in ("one", "two"):
+        (tmp_path / place).mkdir()
+        monkeypatch.chdir(tmp_path / place)
+        dendrer.init("s")
+        with dendrer.run(place, store="s") as run:
+            run.observe(place)
+    monkeypatch.chdir(tmp_path / "one")
+    store = dendrer.open("s")
+    monkeypatch.chdir(tmp_path / "two")
+    assert store.names() == ["one"] and len(store["one"]) == 1 and store["one"].bisect(holds="true").onset is None
+    monkeypatch.chdir(tmp_path)
+    assert "one" in store
+
+
+@pytest.mark.skipif(sys.platform == "win32", reason="paths are text there")
+def test_a_path_that_is_no_text_is_refused() -> None:
+    """It is no other store."""
+    dendrer.init(".")
+    os.makedirs(b"caf\xe9")
+    place = os.fsdecode(b"caf\xe9")
+    for use in (dendrer.open, lambda path: dendrer.run("a", store=path), dendrer.init):
+        with pytest.raises(dendrer.DendrerError):
+            use(place)
+    assert dendrer.open(".").names() == []

@@ -312,6 +312,18 @@ impl Vault {
         Err(VaultError::Busy)
     }
 
+    /// Fails if what is there could not be read or destroyed.
+    ///
+    /// # Errors
+    ///
+    /// [`VaultError::NoKey`] and [`VaultError::OtherKey`].
+    pub fn unlock(&self) -> Result<(), VaultError> {
+        match self.store.get_secret(&self.mark_name())? {
+            Some(_) => self.cipher().map(drop),
+            None => Ok(()),
+        }
+    }
+
     /// As [`Vault::destroy`] for several values of a run, at less cost. One that is not there is passed over.
     pub fn destroy_each(&mut self, run: &RunName, locators: &[Arc<str>]) -> Result<(), VaultError> {
         let cipher = self.cipher()?;

@@ -10,7 +10,7 @@ use dendrer::ask::bisect::gather::{BisectAnswer, BisectDetails, BisectFound};
 use dendrer::ask::named::{NamedPredicate, anomaly, expression, resolve};
 use dendrer::bisect::{BisectOutcome, BisectQuestion, BisectReport, Range, bisect_each};
 use dendrer::casebook::{self, Bisected, Place};
-use dendrer::kernel::predicate::{Polarity, Predicate};
+use dendrer::kernel::predicate::{Polarity, Predicate, Verdict};
 use dendrer::watch::Watch;
 use dendrer_object::record::Record;
 use dendrer_object::{Code, TypeName, Value};
@@ -188,7 +188,7 @@ fn once_there(
     let again = Range { scan: range.scan, ..Range::since(since, range.to) };
     let found = dendrer::bisect::bisect(trace, question, &again)?;
     // What is violated, or cannot be judged, as soon as it is there has no tick before it that is known to be well.
-    if !matches!(found.outcome, BisectOutcome::Onset(_) | BisectOutcome::Never) {
+    if found.low.1 != Verdict::Ok {
         return Ok((report, None));
     }
     out.say(format!(

@@ -36,7 +36,10 @@ def _items(value: Any) -> Iterable[Any]:
 def run(verb: str, given: Iterable[str] = (), options: Iterable[str] = ()) -> bytes:
     """Runs a verb that writes no document, and returns what it would print. What is given may begin with a hyphen."""
     words = ["dendrer", *verb.split(), *options, "--quiet", "--progress=never", "--color=never", "--", *given]
-    code, answer, problem = _native.ask(words)
+    try:
+        code, answer, problem = _native.ask(words)
+    except UnicodeEncodeError:
+        raise _errors.UsageError("an argument is text without lone surrogates") from None
     if problem is not None:
         raise _errors.of(*problem)
     if code not in _ANSWERS:

@@ -7,9 +7,11 @@ import contextvars
 import functools
 import json
 import os
+import sys
 import threading
 import weakref
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Generator, Iterable, Mapping, Sequence
+from contextlib import contextmanager
 from types import TracebackType
 from typing import Any, Literal, NamedTuple, TypeVar, cast
 
@@ -87,7 +89,6 @@ class Recording:
 
     def __init__(self, args: list[str], state: Any, sync: int, on_error: str, place: str) -> None:
         self._args = args
-        self._stage = next((int(arg[8:]) for arg in args if arg.startswith("--stage=")), 1)
         self._state = state
         self._sync = sync
         self._on_error = on_error
@@ -99,6 +100,8 @@ class Recording:
         self._lock = threading.Lock()
         self._tokens: list[contextvars.Token[Recording | None]] = []
         self._native: _native.NativeRecording | None = _native.NativeRecording(args, state, sync)
+        self._enforces = self._native.stage() >= 2
+        _at_end_of_worker()
         _live.add(self)
         _fork.watch(self)
 
@@ -124,6 +127,14 @@ class Recording:
             pass
         finally:
             self.close()
+
+    def __del__(self) -> None:
+        # Dropped without an end: what was taken is on record all the same.
+        if getattr(self, "_native", None) is not None and not self._closed:
+            try:
+                self.close()
+            except Exception as error:
+                self._warn(f"{self.name} could not be closed: {error}")
 
     def __repr__(self) -> str:
         return f"<Recording {self.name!r}>"
@@ -159,13 +170,24 @@ class Recording:
             # Behind a fork the store is opened again.
             if self._native is None:
                 self._native = _native.NativeRecording(self._args, self._state, self._sync)
+                _at_end_of_worker()
             return self._native
+
+    def _is_enforced(self) -> bool:
+        """Whether the contract of the run is enforced. A run that cannot be asked is taken for one."""
+        try:
+            return self._opened().stage() >= 2
+        except DendrerError:
+            return self._enforces
 
     # -- steps ---------------------------------------------------------------------------------------------------
 
     def commit(self, line: Mapping[str, Any]) -> Reply:
         """Records a line as ``dendrer commit`` takes it."""
-        given = line if isinstance(line, dict) else dict(line)
+        try:
+            given = line if isinstance(line, dict) else dict(line)
+        except (TypeError, ValueError):
+            return self._misused(f"a line is a mapping, and not of type {type(line).__name__}")
         agent = _agent.get()
         if agent is not None and "agent" not in given and "agent_id" not in given:
             given = {**given, "agent": agent}
@@ -206,6 +228,13 @@ class Recording:
             raise error
         if taken.what == "refused":
             return Reply("refused", None, taken.id, reason, document)
+        return self._lose(error)
+
+    def _misused(self, text: str) -> Reply:
+        """A call that cannot be meant: an error, or a gap where the program is not to notice."""
+        error = UsageError(text)
+        if self._on_error == "raise":
+            raise error
         return self._lose(error)
 
     def _lose(self, error: DendrerError) -> Reply:
@@ -252,7 +281,7 @@ class Recording:
         key: str | None,
     ) -> Reply:
         if "description" in intent:
-            raise UsageError("the first argument is the description of the step")
+            return self._misused("the first argument is the description of the step")
         intent["description"] = text
         line: dict[str, Any] = {"type": type_name, "intent": intent}
         if set or delta is not None:
@@ -278,6 +307,8 @@ class Recording:
         try:
             line["delta"] = _delta(set, delta)
             return None
+        except (AttributeError, TypeError):
+            return self._misused("set is a mapping of places to values, and delta a list of changes")
         except DendrerError as error:
             if self._on_error == "raise":
                 raise
@@ -356,7 +387,7 @@ class Recording:
         type: str = "action.request",
         *,
         action: Mapping[str, Any],
-        depends_on: Iterable[str | int | Reply | Decision] = (),
+        depends_on: str | Reply | Decision | Iterable[str | int | Reply | Decision] = (),
         effect: Literal["read", "idempotent_write", "effectful"] | None = None,
         text: str | None = None,
         agent: str | None = None,
@@ -366,7 +397,12 @@ class Recording:
         **intent: Any,
     ) -> Decision:
         """Asks to do something. ``depends_on`` names places of the state, or replies: they are linked as evidence."""
-        line: dict[str, Any] = {"type": type, "action": dict(action)}
+        try:
+            asked = dict(action)
+        except (TypeError, ValueError):
+            reply = self._misused("an action is a mapping, such as {'tool': name, 'params': {}}")
+            return Decision(not self._is_enforced(), reply.reason, None, reply, {})
+        line: dict[str, Any] = {"type": type, "action": asked}
         places, links = self._rests_on(depends_on)
         if places:
             intent["depends_on"] = places
@@ -380,13 +416,13 @@ class Recording:
         # A step that could not be written was not judged. A recorder that fails stops no program that is only observed; where the
         # contract of the run is enforced, what was not judged is not allowed.
         is_judged = reply.tick is not None or reply.what == "refused"
-        allowed = denied is None and reply.what != "refused" and (is_judged or self._stage < 2)
+        allowed = denied is None and reply.what != "refused" and (is_judged or not self._is_enforced())
         return Decision(allowed, denied or reply.reason, reply.tick, reply, line["action"])
 
-    def _rests_on(self, given: Iterable[str | int | Reply | Decision]) -> tuple[list[str], list[Document]]:
+    def _rests_on(self, given: str | Reply | Decision | Iterable[str | int | Reply | Decision]) -> tuple[list[str], list[Document]]:
         places: list[str] = []
         ids: list[str] = []
-        for item in given:
+        for item in _each(given):
             reply = item.reply if isinstance(item, Decision) else item
             if isinstance(reply, Reply):
                 ids.extend([reply.id] if reply.id is not None and reply.tick is not None else [])
@@ -420,6 +456,8 @@ class Recording:
         """The answer to an action, said by the runtime: linked to its request."""
         line: dict[str, Any] = {"type": "action.result", "result": {**result, "status": status, "output": output}}
         reply = decision.reply if isinstance(decision, Decision) else decision
+        if not isinstance(cast(object, reply), Reply):
+            return self._misused("a result is that of a decision, or of the reply to a request")
         if isinstance(decision, Decision):
             action = {name: decision.action[name] for name in ("tool", "call_id") if name in decision.action}
             if action:
@@ -435,6 +473,15 @@ class Recording:
         if key is not None:
             line["key"] = key
         return self.commit(line)
+
+    def as_it_is(self, value: Any) -> Any:
+        """A value to be recorded later, as it is now."""
+        try:
+            return _native.as_it_is(value, self._on_error != "raise")
+        except DendrerError:
+            if self._on_error == "raise":
+                raise
+            return None
 
     def step(self, action: str, name: str, **members: Any) -> Reply:
         """A step of a witness chain, such as ``run.step("llm_reply", "m", output="hi")``."""
@@ -463,6 +510,14 @@ class Recording:
             if self._on_error == "raise":
                 raise
             self._warn(f"{self.name} could not be closed: {error}")
+
+
+def _each(given: Any) -> Iterable[Any]:
+    """What something rests on: one thing by itself, or several."""
+    if isinstance(given, (str, int, Reply, Decision)):
+        return (given,)
+    several: Iterable[Any] = given if hasattr(given, "__iter__") else ()
+    return several
 
 
 def _denial(reply: Reply) -> Document | None:
@@ -526,8 +581,14 @@ def run(
     """
     if on_error not in ("warn", "raise"):
         raise UsageError(f"on_error is warn or raise, and not {on_error}")
+    for known, number in (("stage", stage), ("sync", sync)):
+        if not isinstance(cast(object, number), int) or isinstance(number, bool):
+            raise UsageError(f"{known} is a whole number, and not of type {type(number).__name__}")
     if sync < 1:
         raise UsageError("a sync is of one step at least")
+    for known, text in (("name", name), ("goal", goal), ("agent", agent)):
+        if text is not None and not _is_unicode(text):
+            raise UsageError(f"{known} is text without lone surrogates")
     pack = pack if pack is not None else contract
     place = os.path.abspath(_native.NativeStore(os.fspath(store)).dir or str(store))
     args = ["dendrer", "commit", f"--run={name}", f"--store={place}", f"--stage={stage}"]
@@ -540,6 +601,16 @@ def run(
     if author != "agent":
         args.append(f"--as={author}")
     return Recording(args, state, sync, on_error, place)
+
+
+def _is_unicode(text: object) -> bool:
+    if not isinstance(text, str):
+        return False
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        return False
+    return True
 
 
 def _again(args: list[str], state: Any, sync: int, on_error: str, place: str) -> Recording:
@@ -627,14 +698,15 @@ def step(type: str = "plan.update") -> Callable[[F], F]:
     def decorate(function: F) -> F:
         bind = _bound(function)
 
-        def ask(recording: Recording, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any]:
-            return bind(args, kwargs)
+        def ask(recording: Recording, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+            # As they are now: the function may change them.
+            return recording.as_it_is(bind(args, kwargs))
 
-        def made(recording: Recording, params: dict[str, Any], output: Any) -> None:
+        def made(recording: Recording, params: Any, output: Any) -> None:
             intent = {"description": _name_of(function), "params": params, "output": output}
             recording.commit({"type": type, "intent": intent})
 
-        def failed(recording: Recording, params: dict[str, Any], error: BaseException) -> None:
+        def failed(recording: Recording, params: Any, error: BaseException) -> None:
             intent = {"description": _name_of(function), "params": params, "error": _words(error)}
             recording.commit({"type": type, "intent": intent})
 
@@ -657,25 +729,74 @@ def agent(name: str) -> Callable[[F], F]:
     def decorate(function: F) -> F:
         import inspect
 
+        @contextmanager
+        def named() -> Generator[None]:
+            token = _agent.set(name)
+            try:
+                yield
+            finally:
+                _agent.reset(token)
+
         if inspect.iscoroutinefunction(function):
 
             @functools.wraps(function)
             async def later(*args: Any, **kwargs: Any) -> Any:
-                token = _agent.set(name)
-                try:
+                with named():
                     return await function(*args, **kwargs)
-                finally:
-                    _agent.reset(token)
 
             return cast(F, later)
 
+        if inspect.isgeneratorfunction(function):
+
+            @functools.wraps(function)
+            def each(*args: Any, **kwargs: Any) -> Any:
+                body = function(*args, **kwargs)
+                go_on = functools.partial(body.send, None)
+                while True:
+                    # Between its steps others run, under their own name.
+                    try:
+                        with named():
+                            made = go_on()
+                    except StopIteration as end:
+                        return end.value
+                    try:
+                        go_on = functools.partial(body.send, (yield made))
+                    except GeneratorExit:
+                        with named():
+                            body.close()
+                        raise
+                    except BaseException as error:
+                        go_on = functools.partial(body.throw, error)
+
+            return cast(F, each)
+
+        if inspect.isasyncgenfunction(function):
+
+            @functools.wraps(function)
+            async def each_later(*args: Any, **kwargs: Any) -> Any:
+                body = function(*args, **kwargs)
+                go_on = functools.partial(body.asend, None)
+                while True:
+                    try:
+                        with named():
+                            made = await go_on()
+                    except StopAsyncIteration:
+                        return
+                    try:
+                        go_on = functools.partial(body.asend, (yield made))
+                    except GeneratorExit:
+                        with named():
+                            await body.aclose()
+                        raise
+                    except BaseException as error:
+                        go_on = functools.partial(body.athrow, error)
+
+            return cast(F, each_later)
+
         @functools.wraps(function)
         def now(*args: Any, **kwargs: Any) -> Any:
-            token = _agent.set(name)
-            try:
+            with named():
                 return function(*args, **kwargs)
-            finally:
-                _agent.reset(token)
 
         return cast(F, now)
 
@@ -707,6 +828,10 @@ def _around(
     """Calls a function between what is recorded before and after it."""
     import inspect
 
+    for one in (function, getattr(type(function), "__call__", None)):
+        if inspect.isgeneratorfunction(one) or inspect.isasyncgenfunction(one):
+            raise UsageError(f"{_name_of(function)} yields: record what it does with run.propose and run.result")
+
     if inspect.iscoroutinefunction(function):
 
         @functools.wraps(function)
@@ -717,13 +842,7 @@ def _around(
             from dendrer.aio import in_thread
 
             asked = await in_thread(recording, before, recording, args, kwargs)
-            try:
-                output = await function(*args, **kwargs)
-            except BaseException as error:
-                await in_thread(recording, failed, recording, asked, error)
-                raise
-            await in_thread(recording, after, recording, asked, output)
-            return output
+            return await _awaited(recording, asked, function(*args, **kwargs), after, failed)
 
         return later
 
@@ -738,10 +857,46 @@ def _around(
         except BaseException as error:
             failed(recording, asked, error)
             raise
+        if inspect.isawaitable(output):
+            return _awaited(recording, asked, output, after, failed)
         after(recording, asked, output)
         return output
 
     return now
+
+
+async def _awaited(
+    recording: Recording,
+    asked: Any,
+    output: Awaitable[Any],
+    after: Callable[[Recording, Any, Any], Any],
+    failed: Callable[[Recording, Any, BaseException], Any],
+) -> Any:
+    """Waits for what a function promised, and records what came of it."""
+    from dendrer.aio import in_thread
+
+    try:
+        made = await output
+    except BaseException as error:
+        await in_thread(recording, failed, recording, asked, error)
+        raise
+    await in_thread(recording, after, recording, asked, made)
+    return made
+
+
+def _at_end_of_worker() -> None:
+    """Has recordings closed at the end of a process of ``multiprocessing``, which leaves without the functions of ``atexit``."""
+    process = sys.modules.get("multiprocessing.process")
+    if process is None or process.parent_process() is None or os.getpid() == _worker[0]:
+        return
+    from multiprocessing import util
+
+    _worker[0] = os.getpid()
+    util.Finalize(None, _at_exit, exitpriority=0)
+
+
+#: The process whose end is watched.
+_worker: list[int | None] = [None]
 
 
 @atexit.register

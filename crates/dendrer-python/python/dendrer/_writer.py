@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, cast
 
 from dendrer import _errors, _recording
 from dendrer._errors import NotFound, TickMismatch, UsageError
@@ -46,7 +46,10 @@ class TraceWriter:
             raise UsageError("an event has a transition_type")
         line: dict[str, Any] = {name: value for name, value in event.items() if name not in _TOGETHER}
         line["type"] = event["transition_type"]
-        intent: dict[str, Any] = dict(line.pop("intent", None) or {})
+        given: Any = line.pop("intent", None) or {}
+        if not isinstance(given, Mapping):
+            raise UsageError(f"an intent is a mapping, and not of type {type(given).__name__}")
+        intent: dict[str, Any] = dict(cast("Mapping[str, Any]", given))
         if event.get("payload") is not None:
             intent["payload"] = event["payload"]
         if event.get("confidence") is not None:

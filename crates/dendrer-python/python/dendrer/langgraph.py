@@ -169,7 +169,7 @@ class DendrerSaver(BaseCheckpointSaver[Any]):
 
     def runs_of(self, thread_id: str) -> builtins.list[str]:
         """The runs of a thread, oldest first. A fork is a run of its own, and so is a second first checkpoint."""
-        return self._open.opened().runs_of(str(thread_id))
+        return self._open.opened().runs_of(_text(thread_id))
 
     def threads(self) -> builtins.list[str]:
         """The threads of the store."""
@@ -177,7 +177,7 @@ class DendrerSaver(BaseCheckpointSaver[Any]):
 
     def claim_write_ownership(self, thread_id: str) -> DendrerSaver:
         """Claims a thread, and returns a saver that writes it until another one claims it."""
-        thread = str(thread_id)
+        thread = _text(thread_id)
         writer = copy.copy(self)
         writer._claims = {**self._claims, thread: self._open.opened().claim(thread)}
         return writer
@@ -188,7 +188,7 @@ class DendrerSaver(BaseCheckpointSaver[Any]):
 
     def check_write_ownership(self, thread_id: str | None = None) -> None:
         """Raises an error with ``is_stale_write_owner_error`` if another writer claimed a thread since."""
-        threads = builtins.list(self._claims) if thread_id is None else [str(thread_id)]
+        threads = builtins.list(self._claims) if thread_id is None else [_text(thread_id)]
         for thread in threads:
             claim = self._claims.get(thread)
             if claim is not None and not self._open.opened().has_claim(thread, claim):
@@ -300,7 +300,7 @@ class DendrerSaver(BaseCheckpointSaver[Any]):
         given = {} if config is None else _given(config)
         thread = given.get("thread_id")
         keys = native.list(
-            None if thread is None else str(thread),
+            None if thread is None else _text(thread),
             given.get("checkpoint_ns"),
             None if config is None else get_checkpoint_id(config),
             None if before is None else get_checkpoint_id(before),
@@ -323,22 +323,22 @@ class DendrerSaver(BaseCheckpointSaver[Any]):
 
     def delete_thread(self, thread_id: str) -> None:
         """Deletes a thread: its values are erased from the record, and destroyed in the vault."""
-        self._open.opened().delete_thread(str(thread_id))
+        self._open.opened().delete_thread(_text(thread_id))
 
     def delete_for_runs(self, run_ids: Sequence[str]) -> None:
         """Deletes the checkpoints that some runs of LangGraph made. What is left of a thread moves to a new run."""
-        self._open.opened().delete_made_by([str(one) for one in run_ids])
+        self._open.opened().delete_made_by(_texts(run_ids))
 
     def copy_thread(self, source_thread_id: str, target_thread_id: str) -> None:
         """Copies a thread: every checkpoint, with what it follows and the writes beside it."""
-        self._open.opened().copy_thread(str(source_thread_id), str(target_thread_id))
+        self._open.opened().copy_thread(_text(source_thread_id), _text(target_thread_id))
 
     def prune(self, thread_ids: Sequence[str], *, strategy: str = "keep_latest") -> None:
         """Deletes all checkpoints of threads but the newest of each namespace (and what those need of delta channels), or all."""
         if strategy not in ("keep_latest", "delete"):
             raise UsageError(f'a strategy is "keep_latest" or "delete", and not {strategy!r}')
         native = self._open.opened()
-        for thread in map(str, thread_ids):
+        for thread in _texts(thread_ids):
             if strategy == "delete":
                 native.delete_thread(thread)
                 continue
@@ -446,7 +446,22 @@ def _place(config: RunnableConfig) -> tuple[str, str, str | None]:
     given = _given(config)
     if "thread_id" not in given:
         raise UsageError("the config has no thread_id")
-    return str(given["thread_id"]), given.get("checkpoint_ns") or "", get_checkpoint_id(config)
+    return _text(given["thread_id"]), given.get("checkpoint_ns") or "", get_checkpoint_id(config)
+
+
+def _text(given: object) -> str:
+    """The id of a thread or of a run as text."""
+    text = str(given)
+    try:
+        text.encode()
+    except UnicodeEncodeError:
+        raise UsageError("an id is text without lone surrogates") from None
+    return text
+
+
+def _texts(given: str | Sequence[str]) -> builtins.list[str]:
+    """Ids: one by itself, or several."""
+    return [_text(one) for one in ([given] if isinstance(given, str) else given)]
 
 
 def _config(thread: Any, namespace: str, id: str) -> RunnableConfig:
@@ -500,7 +515,7 @@ def copy_from(
     try:
         wanted: list[RunnableConfig | None] = [None]
         if threads is not None:
-            wanted = [{"configurable": {"thread_id": thread}} for thread in threads]
+            wanted = [{"configurable": {"thread_id": thread}} for thread in _texts(threads)]
         configs = _oldest_first(one.config for want in wanted for one in saver.list(want))
         for config in configs:
             found = saver.get_tuple(config)
@@ -523,7 +538,7 @@ async def acopy_from(
     try:
         wanted: list[RunnableConfig | None] = [None]
         if threads is not None:
-            wanted = [{"configurable": {"thread_id": thread}} for thread in threads]
+            wanted = [{"configurable": {"thread_id": thread}} for thread in _texts(threads)]
         found = [one.config for want in wanted async for one in saver.alist(want)]
         configs = _oldest_first(found)
         for config in configs:

@@ -1,6 +1,6 @@
 //! What is known of a thread: its runs, and in which record each checkpoint and each write is.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -98,6 +98,9 @@ pub(super) struct ThreadRun {
     pub(super) recorder: Option<Recorder>,
     /// Whether everything in it was removed: nothing is put into it.
     pub(super) is_removed: bool,
+    /// Of a run that was removed: its places of the vault, until this process knows that everything there is destroyed and that the
+    /// values of the record are erased. Whoever removed it may have been interrupted.
+    pub(super) left: Option<Vec<Arc<str>>>,
     /// Where what each place of the state shows is in the vault.
     pub(super) shown: BTreeMap<(Arc<str>, Arc<str>), Arc<str>>,
 }
@@ -196,6 +199,7 @@ impl Thread {
                 upto: parent.map_or(0, |(_, tick)| tick),
                 recorder: None,
                 is_removed: false,
+                left: None,
                 shown: BTreeMap::new(),
             };
             self.runs.push(run);
@@ -367,7 +371,11 @@ impl Thread {
         }
     }
 
+    /// Takes a run for removed. What it has is still to be erased.
     pub(super) fn forget_run(&mut self, run: usize) {
+        if !self.runs[run].is_removed {
+            self.runs[run].left = Some(self.places_of(run));
+        }
         self.runs[run].is_removed = true;
         self.runs[run].recorder = None;
         self.stored.retain(|_, stored| stored.run != run);
@@ -378,6 +386,19 @@ impl Thread {
         if self.active == Some(run) {
             self.active = None;
         }
+    }
+
+    /// The places of the vault that a run has.
+    fn places_of(&self, run: usize) -> Vec<Arc<str>> {
+        let mut places = BTreeSet::new();
+        for stored in self.stored.values() {
+            places.extend((stored.run == run).then(|| Arc::clone(&stored.at)));
+            let segments = stored.channels.values().flat_map(|at| at.segments.iter());
+            places.extend(segments.filter(|one| one.run == run).map(|one| Arc::clone(&one.at)));
+        }
+        let writes = self.writes.values().flatten().filter(|write| write.run == run);
+        places.extend(writes.map(|write| Arc::clone(&write.at)));
+        places.into_iter().collect()
     }
 
     pub(super) fn stored(&self, namespace: &str, id: &str) -> Option<&Stored> {

@@ -1,6 +1,6 @@
 //! Removes checkpoints: what is left moves to a new run, and the values of the old runs are erased.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -54,6 +54,7 @@ impl Checkpoints {
         keeps_early: bool,
         is_kept: &mut dyn FnMut(&CheckpointKey, Option<&Arc<str>>) -> bool,
     ) -> Result<(), CheckpointError> {
+        self.erase_left(id)?;
         let mut thread = self.take(id)?;
         let all: Vec<(CheckpointKey, Option<Arc<str>>)> = thread
             .all()
@@ -78,6 +79,11 @@ impl Checkpoints {
             self.keep(thread);
             return Ok(());
         }
+        // Nothing is removed where what is in the vault could not be destroyed.
+        if let Err(error) = self.vault.unlock() {
+            self.keep(thread);
+            return Err(error.into());
+        }
         let copies = self.copies(&thread, id, keeps_early, &mut |namespace, at| {
             kept.contains(&(Arc::clone(namespace), Arc::clone(at)))
         });
@@ -89,21 +95,42 @@ impl Checkpoints {
             }
         };
         let old: Vec<usize> = (0..thread.runs.len()).filter(|run| !thread.runs[*run].is_removed).collect();
-        let places = places_of(&thread);
         for run in &old {
             thread.forget_run(*run);
         }
         self.keep(thread);
+        let marked = self.put_and_mark(id, &copies, &old);
+        if marked.is_err() {
+            // Read again from the record: what is not marked there is not removed.
+            self.threads.remove(id);
+        }
+        marked?;
+        self.erase_left(id)
+    }
+
+    fn put_and_mark(&mut self, id: &Arc<str>, copies: &[Copy], old: &[usize]) -> Result<(), CheckpointError> {
         // What is kept is there twice before the first is removed: an interruption loses nothing.
-        for copy in &copies {
+        for copy in copies {
             self.put_copy(copy)?;
         }
         // A fork can be written only while what it began with is there.
-        for run in &old {
+        for run in old {
             self.mark_removed(id, *run)?;
         }
-        for run in old {
-            self.erase_run(id, run, places.get(&run).map_or(&[], |places| &**places))?;
+        Ok(())
+    }
+
+    /// Erases what is left of the runs that were removed, also by a process that was interrupted.
+    fn erase_left(&mut self, id: &Arc<str>) -> Result<(), CheckpointError> {
+        let thread = self.take(id)?;
+        let left: Vec<_> =
+            (0..thread.runs.len()).filter_map(|run| Some((run, thread.runs[run].left.clone()?))).collect();
+        self.keep(thread);
+        for (run, places) in left {
+            self.erase_run(id, run, &places)?;
+            let mut thread = self.take(id)?;
+            thread.runs[run].left = None;
+            self.keep(thread);
         }
         Ok(())
     }
@@ -256,21 +283,4 @@ const AGENT_WORDS: &str = "langgraph";
 enum Copy {
     Checkpoint(Box<CheckpointPut>),
     Writes(WritesPut),
-}
-
-/// The places of the vault that each run of a thread has.
-fn places_of(thread: &Thread) -> BTreeMap<usize, Vec<Arc<str>>> {
-    let mut places: BTreeMap<usize, BTreeSet<Arc<str>>> = BTreeMap::new();
-    for (_, stored) in thread.all() {
-        places.entry(stored.run).or_default().insert(Arc::clone(&stored.at));
-        for segment in stored.channels.values().flat_map(|at| at.segments.iter()) {
-            places.entry(segment.run).or_default().insert(Arc::clone(&segment.at));
-        }
-    }
-    for (_, writes) in thread.all_writes() {
-        for write in writes {
-            places.entry(write.run).or_default().insert(Arc::clone(&write.at));
-        }
-    }
-    places.into_iter().map(|(run, places)| (run, places.into_iter().collect())).collect()
 }

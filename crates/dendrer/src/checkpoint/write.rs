@@ -404,6 +404,7 @@ impl Checkpoints {
             upto: parent.map_or(0, |(_, tick)| tick),
             recorder: None,
             is_removed: false,
+            left: None,
             shown: BTreeMap::new(),
         });
         thread.next += 1;

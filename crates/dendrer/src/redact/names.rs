@@ -1,6 +1,10 @@
 //! Names that say that the value beside them is a secret: `password`, `API_KEY`, `clientSecret`, and not `max_tokens`, `monkey`,
 //! `primary_key` or `password_policy`.
 
+use std::sync::LazyLock;
+
+use aho_corasick::{AhoCorasick, AhoCorasickKind};
+
 /// How much a name says.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Strength {
@@ -376,12 +380,27 @@ fn words(name: &str) -> Vec<String> {
     words
 }
 
+/// The words one of which each name has that says of its value that it is secret. Most names have none, and are not split.
+static SAYING: LazyLock<AhoCorasick> = LazyLock::new(|| {
+    AhoCorasick::builder()
+        .kind(Some(AhoCorasickKind::DFA))
+        .ascii_case_insensitive(true)
+        .build(STRONG.iter().chain(WEAK).chain(JOINED).chain(&["key", "token"]))
+        .expect("some short texts")
+});
+
+/// Ends of one word that was written together, like `dbpassword` or `authtoken`.
+const JOINED: &[&str] = &["password", "passwd", "secret", "apikey", "passphrase"];
+
 /// Whether the value beside a name is a secret.
 pub(super) fn strength(name: &str) -> Option<Strength> {
-    if name.len() > 100 {
+    if name.len() > 100 || (name.is_ascii() && !SAYING.is_match(name)) {
         return None;
     }
-    let words = words(name);
+    strength_of(&words(name))
+}
+
+fn strength_of(words: &[String]) -> Option<Strength> {
     let words: Vec<&str> =
         words.iter().map(|word| word.trim_end_matches(|c: char| c.is_ascii_digit())).collect();
     let words: Vec<&str> = words.into_iter().filter(|word| !word.is_empty()).collect();
@@ -416,9 +435,7 @@ pub(super) fn strength(name: &str) -> Option<Strength> {
         }
     }
     let weak = words.iter().any(|word| WEAK.contains(word));
-    // One word that was written together, like `dbpassword` or `authtoken`.
-    let joined = words.len() == 1
-        && ["password", "passwd", "secret", "apikey", "passphrase"].iter().any(|end| last.ends_with(end));
+    let joined = words.len() == 1 && JOINED.iter().any(|end| last.ends_with(end));
     match (joined, weak) {
         (true, _) => Some(Strength::Strong),
         (_, true) => Some(Strength::Weak),
@@ -694,6 +711,7 @@ pub(super) fn is_mixed(value: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use proptest::prelude::*;
 
     #[test]
     fn names_of_secrets_are_told_from_names_about_them() {
@@ -762,6 +780,29 @@ mod tests {
             "password_reset_url",
         ] {
             assert_eq!(strength(name), None, "{name}");
+        }
+    }
+
+    proptest! {
+        #[test]
+        fn a_name_that_is_not_split_says_nothing(
+            parts in proptest::collection::vec((0..400usize, 0..4usize, 0..6usize), 1..4))
+        {
+            let lists: Vec<&str> =
+                [STRONG, WEAK, JOINED, KEYS, TOKENS, ABOUT, ASKS].concat().into_iter().chain(["key", "keys", "token", "tokens", "bot", "of", "x7"]).collect();
+            let mut name = String::new();
+            for (word, case, between) in parts {
+                let word = lists[word % lists.len()];
+                let word = match case {
+                    0 => word.to_ascii_uppercase(),
+                    1 => word[..1].to_ascii_uppercase() + &word[1..],
+                    2 => format!("{word}2"),
+                    _ => word.to_owned(),
+                };
+                name += &word;
+                name += ["_", "-", ".", " ", "", ""][between];
+            }
+            prop_assert_eq!(strength(&name), strength_of(&words(&name)));
         }
     }
 }

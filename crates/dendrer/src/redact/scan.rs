@@ -75,11 +75,16 @@ fn find_at(text: &str, rules: &Rules, depth: usize) -> Vec<SecretSpan> {
         return found;
     }
     let bytes = text.as_bytes();
+    let present = Present::of(bytes);
     known(text, rules, &mut found);
     vendor::find(bytes, &mut found);
-    private_keys(bytes, &mut found);
-    addresses(text, &mut found);
-    named(text, rules, &mut found);
+    if present.has(b'-') {
+        private_keys(bytes, &mut found);
+    }
+    if present.has(b':') {
+        addresses(text, &mut found);
+    }
+    named(text, rules, &present, &mut found);
     for (kind, shape) in &rules.shapes {
         found.extend(shape.find_iter(text).filter(|one| !one.is_empty()).map(|one| SecretSpan {
             start: one.start(),
@@ -88,12 +93,16 @@ fn find_at(text: &str, rules: &Rules, depth: usize) -> Vec<SecretSpan> {
         }));
     }
     runs(text, rules, depth, &mut found);
-    markers(bytes, &mut found);
+    if present.has(b'<') {
+        markers(bytes, &mut found);
+    }
     let mut found = disjoint(found);
     if depth < DEPTH_MAX {
-        wrapped(text, &mut found);
-        found = disjoint(found);
-        for view in views(text) {
+        if present.has(b'\n') {
+            wrapped(text, &mut found);
+            found = disjoint(found);
+        }
+        for view in views(text, &present) {
             let more = find_at(&view.text, rules, depth + 1);
             let is_whole =
                 |one: &SecretSpan| text.is_char_boundary(one.start) && text.is_char_boundary(one.end);
@@ -103,6 +112,31 @@ fn find_at(text: &str, rules: &Rules, depth: usize) -> Vec<SecretSpan> {
         found = disjoint(found);
     }
     found
+}
+
+/// Which bytes of ASCII a text has, so that a pass that begins at one of them is left out where there is none: most texts of a
+/// record are short, and setting up a search costs more than searching them.
+struct Present {
+    ascii: u128,
+    has_others: bool,
+}
+
+impl Present {
+    fn of(bytes: &[u8]) -> Present {
+        let (mut low, mut high, mut others) = (0u64, 0u64, 0u8);
+        for byte in bytes {
+            let bit = 1u64 << (byte & 63);
+            low |= if byte & 64 == 0 { bit } else { 0 };
+            high |= if byte & 64 == 0 { 0 } else { bit };
+            others |= byte;
+        }
+        Present { ascii: u128::from(low) | u128::from(high) << 64, has_others: others & 128 != 0 }
+    }
+
+    /// Tells whether this byte of ASCII is there. True also for some bytes that are not, where the text is not ASCII alone.
+    fn has(&self, byte: u8) -> bool {
+        self.ascii & (1 << (byte & 127)) != 0
+    }
 }
 
 /// How long a line is that a program wraps, at least.
@@ -227,7 +261,7 @@ fn addresses(text: &str, found: &mut Vec<SecretSpan>) {
 }
 
 /// Values beside a name: members of JSON, YAML, TOML and INI, variables, headers, flags, queries, and prose.
-fn named(text: &str, rules: &Rules, found: &mut Vec<SecretSpan>) {
+fn named(text: &str, rules: &Rules, present: &Present, found: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
     let mut upto = 0;
     for hit in NAMES.find_iter(text) {
@@ -253,6 +287,9 @@ fn named(text: &str, rules: &Rules, found: &mut Vec<SecretSpan>) {
                 );
             }
         }
+    }
+    if !present.has(b' ') {
+        return;
     }
     // curl -u user:password
     for at in memchr::memmem::find_iter(bytes, b"curl ") {
@@ -688,14 +725,13 @@ impl View {
 }
 
 /// The texts that a text is in another writing: without escapes of a terminal, of JSON, of an address, and with lines joined.
-fn views(text: &str) -> Vec<View> {
+fn views(text: &str, present: &Present) -> Vec<View> {
     let bytes = text.as_bytes();
     let mut views = Vec::new();
-    let has_zero_width = memchr::memmem::find(bytes, "\u{200b}".as_bytes()).is_some()
-        || memchr::memmem::find(bytes, "\u{feff}".as_bytes()).is_some()
-        || memchr::memmem::find(bytes, "\u{200d}".as_bytes()).is_some()
-        || memchr::memmem::find(bytes, "\u{2060}".as_bytes()).is_some()
-        || memchr::memmem::find(bytes, "\u{ad}".as_bytes()).is_some();
+    let has_zero_width = present.has_others
+        && ["\u{200b}", "\u{feff}", "\u{200d}", "\u{2060}", "\u{ad}"]
+            .iter()
+            .any(|one| memchr::memmem::find(bytes, one.as_bytes()).is_some());
     if has_zero_width || memchr::memchr(0x1b, bytes).is_some() {
         views.extend(rewritten(text, &|rest| {
             let first = rest.chars().next()?;
@@ -748,7 +784,10 @@ fn views(text: &str) -> Vec<View> {
             }
         }));
     }
-    if memchr::memchr_iter(b'%', bytes).take(2).count() == 2 || memchr::memmem::find(bytes, b"%3").is_some() {
+    let has_codes = present.has(b'%')
+        && (memchr::memchr_iter(b'%', bytes).take(2).count() == 2
+            || memchr::memmem::find(bytes, b"%3").is_some());
+    if has_codes {
         views.extend(rewritten(text, &|rest| {
             let body = rest.as_bytes();
             if body[0] != b'%' {
@@ -758,10 +797,9 @@ fn views(text: &str) -> Vec<View> {
             Some((3, Some(char::from_u32(code).filter(char::is_ascii)?)))
         }));
     }
-    if memchr::memmem::find(bytes, b"&#").is_some()
-        || memchr::memmem::find(bytes, b"&amp;").is_some()
-        || memchr::memmem::find(bytes, b"&quot;").is_some()
-    {
+    let has_entities = present.has(b'&')
+        && [&b"&#"[..], b"&amp;", b"&quot;"].iter().any(|one| memchr::memmem::find(bytes, one).is_some());
+    if has_entities {
         views.extend(rewritten(text, &|rest| {
             let known = [
                 ("&amp;", '&'),

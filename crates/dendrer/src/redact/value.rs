@@ -2,33 +2,40 @@
 
 use std::sync::Arc;
 
-use dendrer_object::value::Object;
+use dendrer_object::value::{Array, Object};
 use dendrer_object::{Value, tag};
 
 use super::names::Strength;
-use super::rules::Rules;
+use super::rules::{RedactionProfile, Rules};
 use super::scan;
 use super::scan::is_secret_beside;
 use super::taken::TakenSecrets;
 
 /// Values that may be very deep are walked with a bounded stack: nothing deeper than this is recorded.
 pub(super) fn redact(rules: &Rules, value: &Value, taken: &mut TakenSecrets) -> Value {
-    Walk { rules, taken }.value(value)
+    Walk { rules, taken }.value(value).unwrap_or_else(|| value.clone())
 }
+
+/// Members that name the value beside them, the first that is there.
+const NAMING: [&str; 5] = ["name", "key", "header", "variable", "field"];
 
 struct Walk<'w> {
     rules: &'w Rules,
     taken: &'w mut TakenSecrets,
 }
 
+/// Each method returns the value without its secrets, and `None` if it has none.
 impl Walk<'_> {
-    fn value(&mut self, value: &Value) -> Value {
+    fn value(&mut self, value: &Value) -> Option<Value> {
         match value {
-            Value::String(text) => self.string(text).unwrap_or_else(|| value.clone()),
-            Value::Array(items) => self.list(value, items.iter()),
-            Value::Object(members) if is_tagged(members) => value.clone(),
-            Value::Object(members) => self.object(value, members),
-            Value::Null | Value::Bool(_) | Value::Number(_) => value.clone(),
+            Value::String(text) => self.string(text),
+            Value::Array(items) => self.list(items),
+            Value::Object(members) if is_tagged(members) => match members.get("$object") {
+                Some(pairs) => self.pairs(pairs.as_array()?),
+                None => self.encoded(value),
+            },
+            Value::Object(members) => self.object(members),
+            Value::Null | Value::Bool(_) | Value::Number(_) => None,
         }
     }
 
@@ -49,6 +56,27 @@ impl Walk<'_> {
         Some(Value::from(made))
     }
 
+    /// Bytes, or a text with a lone surrogate. Of one that has a secret in it nothing is kept.
+    fn encoded(&mut self, value: &Value) -> Option<Value> {
+        let text = tagged_text(value)?;
+        let found = scan::find(&text, self.rules);
+        found.first().map(|one| self.whole(&one.kind, &text))
+    }
+
+    /// An object with names that are no Unicode, as pairs.
+    fn pairs(&mut self, pairs: &Array) -> Option<Value> {
+        let changed = pairs.iter().enumerate().filter_map(|(place, pair)| {
+            let (name, value) = (pair.as_array()?.get(0)?, pair.as_array()?.get(1)?);
+            let one = match name.as_str().and_then(|name| self.rules.strength(name)) {
+                Some(strength) => self.beside(value, strength),
+                None => self.value(value),
+            };
+            Some((place, Value::array([name.clone(), one?])))
+        });
+        let changed = changed.collect();
+        replaced(pairs, changed).map(|pairs| Value::record([("$object", pairs)]))
+    }
+
     /// The form that replaces a value that is a secret as a whole.
     fn whole(&mut self, kind: &Arc<str>, secret: &str) -> Value {
         self.taken.count(kind);
@@ -62,12 +90,11 @@ impl Walk<'_> {
         Value::record([("$redacted", Value::record(members))])
     }
 
-    fn list<'v>(&mut self, whole: &Value, items: impl Iterator<Item = &'v Value>) -> Value {
-        let mut made = Vec::new();
-        let mut changed = false;
+    fn list(&mut self, items: &Array) -> Option<Value> {
+        let mut changed: Vec<(usize, Value)> = Vec::new();
         // `["--token", "..."]`: an argument behind its flag.
         let mut flag: Option<Strength> = None;
-        for item in items {
+        for (place, item) in items.iter().enumerate() {
             let one = match (flag.take(), item) {
                 (Some(strength), Value::String(_)) => self.beside(item, strength),
                 _ => self.value(item),
@@ -77,21 +104,19 @@ impl Walk<'_> {
             {
                 flag = self.rules.strength(text.trim_start_matches('-'));
             }
-            changed |= one != *item;
-            made.push(one);
+            changed.extend(one.map(|one| (place, one)));
         }
-        if changed { Value::array(made) } else { whole.clone() }
+        replaced(items, changed)
     }
 
-    fn object(&mut self, whole: &Value, members: &Object) -> Value {
+    fn object(&mut self, members: &Object) -> Option<Value> {
         // `{"name": "DB_PASSWORD", "value": "..."}`: a name and a value side by side.
-        let said = ["name", "key", "header", "variable", "field"]
-            .iter()
-            .find_map(|name| members.get(name)?.as_str());
-        let said = said.and_then(|name| self.rules.strength(name));
-        let mut made: Vec<(Arc<str>, Value)> = Vec::with_capacity(members.len());
-        let mut changed = false;
-        for (name, value) in members.iter() {
+        let said = members.iter().filter_map(|(name, value)| {
+            Some((NAMING.iter().position(|one| *one == &**name)?, value.as_str()?))
+        });
+        let said = said.min_by_key(|(place, _)| *place).and_then(|(_, said)| self.rules.strength(said));
+        let mut changed: Vec<(Option<Arc<str>>, Option<Value>)> = Vec::new();
+        for (place, (name, value)) in members.iter().enumerate() {
             let strength = match (said, &**name) {
                 (Some(strength), "value" | "val" | "secretValue") => Some(strength),
                 _ => self.rules.strength(name),
@@ -101,12 +126,20 @@ impl Walk<'_> {
                 None => self.value(value),
             };
             let clean = self.name(name);
-            changed |= one != *value || clean.is_some();
-            made.push((clean.unwrap_or_else(|| Arc::<str>::from(&**name)), one));
+            if one.is_some() || clean.is_some() {
+                changed.resize_with(place, Default::default);
+                changed.push((clean, one));
+            }
         }
-        if !changed {
-            return whole.clone();
+        if changed.is_empty() {
+            return None;
         }
+        let mut changed = changed.into_iter();
+        let made = members.iter().map(|(name, value)| {
+            let (clean, one) = changed.next().unwrap_or_default();
+            (clean.unwrap_or_else(|| Arc::clone(name)), one.unwrap_or_else(|| value.clone()))
+        });
+        let mut made: Vec<(Arc<str>, Value)> = made.collect();
         // Two names that become equal are two members all the same.
         let mut taken_names = std::collections::BTreeSet::new();
         for (name, _) in &mut made {
@@ -117,12 +150,14 @@ impl Walk<'_> {
                 number += 1;
             }
         }
-        Value::record(made)
+        Some(Value::record(made))
     }
 
-    /// A name without its secrets; `None` if it has none. What it says beside itself is no secret.
+    /// A name without its secrets. What it says beside itself is no secret.
     fn name(&mut self, name: &str) -> Option<Arc<str>> {
-        if name.len() < 8 {
+        if name.len() < 8
+            || (self.rules.profile == RedactionProfile::Default && scan::find(name, self.rules).is_empty())
+        {
             return None;
         }
         let (made, taken) = scan::text(self.rules, name);
@@ -134,7 +169,7 @@ impl Walk<'_> {
     }
 
     /// A value beside a name of this strength.
-    fn beside(&mut self, value: &Value, strength: Strength) -> Value {
+    fn beside(&mut self, value: &Value, strength: Strength) -> Option<Value> {
         match value {
             Value::String(text) => {
                 // A scheme, or a sentence with a secret in it, says more than the name.
@@ -147,24 +182,53 @@ impl Walk<'_> {
                     true => {
                         let found = scan::find(text, self.rules);
                         let own = found.iter().find(|one| one.start == 0 && one.end == text.len());
-                        self.whole(&own.map_or_else(|| "named".into(), |own| Arc::clone(&own.kind)), text)
+                        let kind = own.map_or_else(|| "named".into(), |own| Arc::clone(&own.kind));
+                        Some(self.whole(&kind, text))
                     }
                     false => self.value(value),
                 }
             }
+            Value::Object(members) if is_tagged(members) => match tagged_text(value) {
+                Some(text) if is_secret_beside(&text, strength, true, true) => {
+                    Some(self.whole(&"named".into(), &text))
+                }
+                _ => self.value(value),
+            },
             // A number is a secret where the name leaves no doubt: `pin`, `password`, and no count.
             Value::Number(number) if strength == Strength::Strong => {
                 let digits = number.to_string();
-                if digits.len() >= 4 { self.whole(&"named".into(), &digits) } else { value.clone() }
+                (digits.len() >= 4).then(|| self.whole(&"named".into(), &digits))
             }
             // Several of them, in a list.
             Value::Array(items) => {
-                let made: Vec<Value> = items.iter().map(|item| self.beside(item, strength)).collect();
-                let made = Value::array(made);
-                if made == *value { value.clone() } else { made }
+                let made = items.iter().enumerate();
+                let made = made.filter_map(|(place, item)| Some((place, self.beside(item, strength)?)));
+                let made = made.collect();
+                replaced(items, made)
             }
             _ => self.value(value),
         }
+    }
+}
+
+/// A list with these items at these places; `None` if there are none.
+fn replaced(items: &Array, changed: Vec<(usize, Value)>) -> Option<Value> {
+    if changed.is_empty() {
+        return None;
+    }
+    let mut changed = changed.into_iter().peekable();
+    let made = items.iter().enumerate().map(|(place, item)| {
+        let one = changed.next_if(|(at, _)| *at == place);
+        one.map_or_else(|| item.clone(), |(_, one)| one)
+    });
+    Some(Value::array(made))
+}
+
+/// What can be read of bytes, or of a text with a lone surrogate.
+fn tagged_text(value: &Value) -> Option<String> {
+    match tag::as_bytes(value) {
+        Some(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),
+        None => tag::as_wtf8(value).map(|units| String::from_utf16_lossy(&units)),
     }
 }
 
