@@ -6,9 +6,6 @@
 //!
 //! Rule: no object of the caller is asked for its `repr`, and no error of one is dropped; test `hostile_values`.
 
-use std::sync::Arc;
-
-use crate::recording::NativeValue;
 use dendrer_object::number::Number;
 use dendrer_object::value::Array;
 use dendrer_object::{Value, tag};
@@ -36,6 +33,13 @@ const BITS_MAX: usize = 14_285;
 
 /// The longest integer in decimal digits.
 const DIGITS_MAX: usize = 4300;
+
+/// A value as it was when it was read: what becomes of the object afterwards does not change it.
+#[pyclass(frozen, module = "dendrer._native")]
+pub(crate) struct NativeValue {
+    pub(crate) value: Value,
+    pub(crate) gaps: Vec<NotRecordable>,
+}
 
 /// Why a value is not recordable.
 #[derive(Debug, Clone)]
@@ -264,7 +268,7 @@ impl Reader {
             self.path.push(Step::Name(name.to_owned()));
             let value = self.read(value);
             self.path.pop();
-            read.push((Arc::<str>::from(tag::stored_name(name)), value?));
+            read.push((tag::stored_name(name), value?));
         }
         Ok(Value::record(read))
     }
@@ -361,7 +365,7 @@ impl Reader {
                 Err(error) => self.raised(value, error),
             };
             self.path.pop();
-            read.push((Arc::<str>::from(tag::stored_name(&name)), member?));
+            read.push((tag::stored_name(&name), member?));
         }
         Ok(Value::record(read))
     }

@@ -57,9 +57,11 @@ fn plain<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
 #[pymodule]
 mod _native {
     #[pymodule_export]
+    use super::convert::NativeValue;
+    #[pymodule_export]
     use super::reading::{NativeStore, NativeTrace};
     #[pymodule_export]
-    use super::recording::{NativeRecording, NativeReply, NativeValue, as_it_is};
+    use super::recording::{NativeRecording, NativeReply, as_it_is};
     #[pymodule_export]
     use super::saver::NativeSaver;
     #[pymodule_export]

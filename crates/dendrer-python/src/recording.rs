@@ -18,7 +18,7 @@ use dendrer_view::problem::Problem;
 use dendrer_view::{commit, quote};
 use pyo3::prelude::*;
 
-use crate::convert::{Fault, NotRecordable, Reader};
+use crate::convert::{Fault, NativeValue, Reader};
 use crate::gate::Gated;
 use crate::problem;
 use crate::reading;
@@ -284,13 +284,6 @@ impl NativeRecording {
 
 fn closed() -> Problem {
     Problem::new(Code::E0106, "the recording is closed").note("nothing was recorded; open the run again")
-}
-
-/// A value as it was when it was read: what becomes of the object afterwards does not change it.
-#[pyclass(frozen, module = "dendrer._native")]
-pub(crate) struct NativeValue {
-    pub(crate) value: Value,
-    pub(crate) gaps: Vec<NotRecordable>,
 }
 
 /// Reads a value now that is recorded later. What has no form becomes a gap if `keeps_gaps`.

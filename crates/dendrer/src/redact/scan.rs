@@ -114,7 +114,7 @@ fn find_at(text: &str, rules: &Rules, depth: usize) -> Vec<SecretSpan> {
     found
 }
 
-/// Which bytes of ASCII a text has, so that a pass that begins at one of them is left out where there is none: most texts of a
+/// Which bytes of ASCII a text has, so that a pass that begins at one of them is left out where that byte is missing: most texts of a
 /// record are short, and setting up a search costs more than searching them.
 struct Present {
     ascii: u128,

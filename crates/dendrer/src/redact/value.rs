@@ -211,7 +211,7 @@ impl Walk<'_> {
     }
 }
 
-/// A list with these items at these places; `None` if there are none.
+/// A list with these items at these places; `None` without any.
 fn replaced(items: &Array, changed: Vec<(usize, Value)>) -> Option<Value> {
     if changed.is_empty() {
         return None;
