@@ -9,7 +9,8 @@ use std::sync::Arc;
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, Value, value::Object};
 
-use crate::unknown::{self, NOT_READ, Since};
+use crate::status;
+use crate::unknown::{self, CALL_CONTESTED, NO_USAGE, NOT_READ, STATUS_UNKNOWN, Since};
 
 /// The names of the counters, for hints.
 pub const NAMES: &[&str] = &[
@@ -27,20 +28,49 @@ pub const NAMES: &[&str] = &[
 /// The member of the counters' value that says from which transition on they are lower bounds.
 const UNREAD: &str = "unread";
 
-/// Why a counter is unknown; `None` if it is known. Without a `name`, of all counters together.
-pub(crate) fn unknown_since(counters: &Value, name: Option<&str>) -> Option<Since> {
-    since_unread(counters.get(UNREAD)?.as_u64()?, name)
+/// The member of the counters' value with those that are missing: from which transition on, why, and what was counted all the same.
+const MISSING: &str = "missing";
+
+/// The one member of a counter that may be missing by itself: whether calls are without a result is not known where a result may answer
+/// several.
+const UNANSWERED: &str = "anomalies/call_without_result";
+
+/// Tells whether what is missing is a counter, or this member of it, or below. Without a `name`, of all counters together.
+fn is_missing(missing: &str, name: Option<&str>, member: Option<&str>) -> bool {
+    let (counter, part) =
+        missing.split_once('/').map_or((missing, None), |(counter, part)| (counter, Some(part)));
+    name.is_none_or(|name| name == counter) && member.zip(part).is_none_or(|(member, part)| member == part)
+}
+
+/// Why a counter is unknown, or a member of it; `None` if it is known. Without a `name`, of all counters together.
+pub(crate) fn unknown_since(counters: &Value, name: Option<&str>, member: Option<&str>) -> Option<Since> {
+    let unread = counters.get(UNREAD).and_then(Value::as_u64).and_then(|tick| since_unread(tick, name));
+    let missing = counters.get(MISSING).and_then(Value::as_object).into_iter().flat_map(Object::iter);
+    let missing = missing.filter(|(missing, _)| is_missing(missing, name, member));
+    let missing = missing.filter_map(|(_, why)| {
+        Some(Since { tick: why.get("since")?.as_u64()?, code: why.get("code")?.as_str()?.into() })
+    });
+    missing.chain(unread).min_by_key(|since| since.tick)
 }
 
 fn since_unread(tick: u64, name: Option<&str>) -> Option<Since> {
-    let is_known = matches!(name, Some("transitions" | "version" | UNREAD));
+    let is_known = matches!(name, Some("transitions" | "version" | UNREAD | MISSING));
     (!is_known).then(|| Since { tick, code: NOT_READ.into() })
 }
 
 /// Returns the counters as what is known of them: each a lower bound of what it is. `None` if each is known.
 pub(crate) fn lower_bounds(counters: &Value) -> Option<Value> {
     let mut known = counters.as_object()?.clone();
-    known.remove(UNREAD)?;
+    let unread = known.remove(UNREAD);
+    let missing = known.remove(MISSING);
+    if unread.is_none() && missing.is_none() {
+        return None;
+    }
+    for (name, why) in missing.iter().filter_map(Value::as_object).flat_map(Object::iter) {
+        if let Some(value) = why.get("at_least") {
+            known.set(name, value.clone());
+        }
+    }
     Some(Value::Object(known))
 }
 
@@ -61,6 +91,8 @@ pub struct Counters {
     /// The first transition whose message could not be read: it may have been anything, so from there on each counter but
     /// `transitions` is a lower bound.
     unread: Option<u64>,
+    /// The counters that are lower bounds by themselves, each with the first transition that does not say what is counted, and why.
+    missing: BTreeMap<&'static str, (u64, &'static str)>,
     /// The counters that are unknown, each with the first transition whose counted value cannot be read.
     hidden: BTreeMap<&'static str, Hidden>,
 }
@@ -136,15 +168,36 @@ impl Counters {
     }
 
     /// Why a counter is unknown, if a message that could not be read may have changed it; `None` asks for all of them.
-    pub fn unknown_since(&self, name: Option<&str>) -> Option<Since> {
-        since_unread(self.unread?, name)
+    pub fn unknown_since(&self, name: Option<&str>, member: Option<&str>) -> Option<Since> {
+        let unread = self.unread.and_then(|tick| since_unread(tick, name));
+        let missing = self.missing.iter().filter(|(missing, _)| is_missing(missing, name, member));
+        let missing = missing.map(|(_, (tick, code))| Since { tick: *tick, code: (*code).into() });
+        missing.chain(unread).min_by_key(|since| since.tick)
+    }
+
+    /// Since when all of them are lower bounds. A counter that is missing by itself is named in `missing` of their value.
+    pub fn unread_since(&self) -> Option<Since> {
+        since_unread(self.unread?, None)
+    }
+
+    /// From the newest transition on, a counter is a lower bound.
+    fn miss(&mut self, counter: &'static str, code: &'static str) {
+        self.missing.entry(counter).or_insert((self.transitions, code));
     }
 
     /// Takes one transition in, given its type and content.
     pub fn add(&mut self, type_name: &str, content: &Value) {
         self.transitions += 1;
-        if self.unread.is_none() && content.get("anomalies").is_some_and(unknown::has_unread) {
-            self.unread = Some(self.transitions);
+        if let Some(anomalies) = content.get("anomalies") {
+            if self.unread.is_none() && unknown::has_unread(anomalies) {
+                self.unread = Some(self.transitions);
+            }
+            if unknown::has_note(anomalies, STATUS_UNKNOWN) {
+                self.miss("tool_errors", STATUS_UNKNOWN);
+            }
+            if unknown::has_note(anomalies, CALL_CONTESTED) {
+                self.miss(UNANSWERED, CALL_CONTESTED);
+            }
         }
         // Once through what it has: most of it is nothing that is counted.
         for (name, value) in content.as_object().into_iter().flat_map(|members| members.iter()) {
@@ -153,17 +206,27 @@ impl Counters {
                 ("action", "action.request") => self.add_request(value),
                 ("result", "action.result") => {
                     self.close(content.get("action"));
-                    let status = value.get("status").and_then(Value::as_str);
-                    self.tool_errors += u64::from(status.is_some_and(|status| status != "ok"));
+                    match value.get("status").and_then(Value::as_str).map(status::is_failure) {
+                        Some(Some(failed)) => self.tool_errors += u64::from(failed),
+                        Some(None) => self.miss("tool_errors", STATUS_UNKNOWN),
+                        None => {}
+                    }
                 }
                 ("policy", "policy.decision") => {
                     let decision = value.get("decision").and_then(Value::as_str);
                     self.denied_count += u64::from(decision == Some("deny"));
                 }
                 ("metrics", _) => {
-                    let metric = |name: &str| value.get(name).and_then(Value::as_f64).unwrap_or(0.0);
-                    self.tokens_used += metric("tokens_used");
-                    self.cost_usd += metric("cost_usd");
+                    for (counter, sum) in
+                        [("tokens_used", &mut self.tokens_used), ("cost_usd", &mut self.cost_usd)]
+                    {
+                        match value.get(counter) {
+                            Some(Value::Null) => {
+                                _ = self.missing.entry(counter).or_insert((self.transitions, NO_USAGE))
+                            }
+                            metric => *sum += metric.and_then(Value::as_f64).unwrap_or(0.0),
+                        }
+                    }
                 }
                 ("anomalies", _) => self.add_anomalies(value),
                 _ => {}
@@ -228,17 +291,37 @@ impl Counters {
         }
     }
 
-    /// Returns the counters as the value that expressions see. One that is not known is left out.
+    /// Returns the counters as the value that expressions see. One that is not known is left out; of one that is a lower bound,
+    /// `missing` says so.
     pub fn to_value(&self) -> Value {
-        let counts = |map: &BTreeMap<String, u64>| {
-            Value::Object(
-                map.iter()
-                    .map(|(name, count)| (name.as_str().into(), Value::from(*count)))
-                    .collect::<Object>(),
-            )
-        };
         let unread = self.unread.map(|tick| (UNREAD, Value::from(tick)));
-        let members = [
+        let (mut missing, mut members) = (Vec::new(), Vec::new());
+        for (name, value) in self.counted() {
+            match self.missing.get(name) {
+                _ if self.hidden.contains_key(name) => {}
+                None => members.push((name, value)),
+                Some((tick, code)) => {
+                    let why =
+                        [("at_least", value), ("code", Value::from(*code)), ("since", Value::from(*tick))];
+                    missing.push((name, Value::record(why)));
+                }
+            }
+        }
+        if let Some((tick, code)) = self.missing.get(UNANSWERED) {
+            let why = [("code", Value::from(*code)), ("since", Value::from(*tick))];
+            missing.push((UNANSWERED, Value::record(why)));
+        }
+        let missing = (!missing.is_empty()).then(|| (MISSING, Value::record(missing)));
+        Value::record(members.into_iter().chain(unread).chain(missing))
+    }
+
+    /// What was counted, by name.
+    fn counted(&self) -> [(&'static str, Value); 10] {
+        let counts = |map: &BTreeMap<String, u64>| {
+            let counts = map.iter().map(|(name, count)| (name.as_str().into(), Value::from(*count)));
+            Value::Object(counts.collect::<Object>())
+        };
+        [
             ("anomalies", counts(&self.anomalies)),
             ("by_agent", counts(&self.by_agent)),
             ("cost_usd", Value::from(self.cost_usd)),
@@ -249,9 +332,7 @@ impl Counters {
             ("tool_errors", Value::from(self.tool_errors)),
             ("transitions", Value::from(self.transitions)),
             ("version", Value::from("counters/1")),
-        ];
-        let known = members.into_iter().filter(|(name, _)| !self.hidden.contains_key(name));
-        Value::record(known.chain(unread))
+        ]
     }
 
     /// Returns all that is to be known to go on counting. Snapshots hold counters this way.
@@ -278,11 +359,20 @@ impl Counters {
             Some((*name, Hidden { tick, pointer }))
         });
         let hidden: BTreeMap<&'static str, Hidden> = hidden.collect::<Option<_>>()?;
+        let lower = known.get(MISSING).and_then(Value::as_object);
+        let missing = lower.into_iter().flat_map(Object::iter).map(|(name, why)| {
+            let name = NAMES.iter().find(|known| ***known == **name)?;
+            let code = [NO_USAGE, STATUS_UNKNOWN]
+                .into_iter()
+                .find(|code| why.get("code").and_then(Value::as_str) == Some(code));
+            Some((*name, (why.get("since")?.as_u64()?, code?)))
+        });
+        let missing: BTreeMap<&'static str, _> = missing.collect::<Option<_>>()?;
         // A hidden counter is never read, so its value is of no importance here.
-        let nothing = Counters { hidden, ..Counters::default() };
+        let nothing = Counters { hidden, missing, ..Counters::default() };
         let get = |name: &str| match nothing.hidden.contains_key(name) {
             true => Counters::default().to_value().get(name).cloned(),
-            false => known.get(name).cloned(),
+            false => known.get(name).or_else(|| lower?.get(name)?.get("at_least")).cloned(),
         };
         let count = |name: &str| get(name)?.as_u64();
         let counts = |name: &str| -> Option<BTreeMap<String, u64>> {
@@ -340,18 +430,46 @@ mod tests {
     }
 
     #[test]
+    fn a_counter_is_missing_where_nothing_says_what_it_counts() {
+        let mut counters = Counters::default();
+        for (type_name, content) in [
+            ("plan.update", r#"{"agent_id":"a","metrics":{"tokens_used":10}}"#),
+            ("plan.update", r#"{"agent_id":"a","metrics":{"tokens_used":null,"cost_usd":2}}"#),
+            ("action.result", r#"{"agent_id":"a","result":{"status":"Success"}}"#),
+            ("action.result", r#"{"agent_id":"a","result":{"status":"failed"}}"#),
+            ("action.result", r#"{"agent_id":"a","result":{"status":"on hold"}}"#),
+            ("plan.update", r#"{"agent_id":"a","metrics":{"tokens_used":5}}"#),
+        ] {
+            counters.add(type_name, &parse_door(content.as_bytes()).unwrap());
+        }
+        let value = counters.to_value();
+        assert_eq!((value.get("tokens_used"), value.get("tool_errors")), (None, None));
+        for (name, tick, code, least) in
+            [("tokens_used", 2, NO_USAGE, 15u64), ("tool_errors", 5, STATUS_UNKNOWN, 1)]
+        {
+            let since = Some(Since { tick, code: code.into() });
+            assert_eq!(unknown_since(&value, Some(name), None), since);
+            assert_eq!(counters.unknown_since(Some(name), None), since);
+            assert_eq!(lower_bounds(&value).unwrap().get(name), Some(&Value::from(least)));
+        }
+        assert_eq!(unknown_since(&value, Some("cost_usd"), None), None);
+        assert_eq!(unknown_since(&value, None, None).map(|since| since.tick), Some(2));
+        assert_eq!(Counters::from_kept(&counters.to_kept()), Some(counters));
+    }
+
+    #[test]
     fn counters_are_lower_bounds_behind_an_unread_message() {
         let mut counters = Counters::default();
         counters.add("observation.add", &parse_door(br#"{"agent_id":"a"}"#).unwrap());
-        assert_eq!(counters.unknown_since(None), None);
+        assert_eq!(counters.unknown_since(None, None), None);
         let gap = br#"{"agent_id":"a","anomalies":[{"gap":true,"kind":"source_cut"}]}"#;
         counters.add("observation.add", &parse_door(gap).unwrap());
         counters.add("observation.add", &parse_door(gap).unwrap());
         let value = counters.to_value();
-        assert_eq!(unknown_since(&value, Some("tool_calls")).map(|since| since.tick), Some(2));
-        assert_eq!(unknown_since(&value, Some("transitions")), None);
+        assert_eq!(unknown_since(&value, Some("tool_calls"), None).map(|since| since.tick), Some(2));
+        assert_eq!(unknown_since(&value, Some("transitions"), None), None);
         let bounds = lower_bounds(&value).unwrap();
-        assert_eq!(unknown_since(&bounds, None), None);
+        assert_eq!(unknown_since(&bounds, None, None), None);
         assert_eq!(bounds.get("transitions"), Some(&Value::from(3u64)));
         assert_eq!(Counters::from_kept(&counters.to_kept()), Some(counters));
     }

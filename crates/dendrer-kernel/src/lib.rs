@@ -20,6 +20,7 @@ pub mod progress;
 pub mod reduce;
 pub mod replay;
 pub mod sealed;
+pub mod status;
 pub mod step;
 pub mod stopped;
 pub mod unknown;

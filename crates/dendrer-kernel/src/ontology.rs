@@ -49,6 +49,7 @@ pub const TYPES: &[(&str, Class)] = &[
 /// paper 3.2). A runtime may note other kinds; they are declared by the record that has them.
 pub const ANOMALIES: &[&str] = &[
     "arguments_not_json",
+    "call_contested",
     "call_id_not_text",
     "call_id_repeated",
     "call_unreadable",
@@ -62,6 +63,7 @@ pub const ANOMALIES: &[&str] = &[
     "forged_type",
     "invariant_breach",
     "kernel.anomaly",
+    "message_outside",
     "message_unreadable",
     "message_without_role",
     "parts_not_read",
@@ -73,6 +75,7 @@ pub const ANOMALIES: &[&str] = &[
     "result_without_request",
     "schema_mismatch",
     "source_cut",
+    "status_unknown",
     "value_too_deep",
     "value_too_large",
 ];

@@ -571,7 +571,7 @@ fn reduce(
         Ok((state, ReducedDelta { delta, unknown })) => {
             let proposed = intent.delta.clone().filter(|proposed| reducer.quantizes() && *proposed != delta);
             let mut change = Change { state, delta, notes: Vec::new(), proposed };
-            if unknown::is_incomplete(&head.state) {
+            if unknown::is_incomplete(&head.state) || unknown::is_ambiguous(intent) {
                 change.mark(&unknown);
             }
             Ok(change)
@@ -618,7 +618,7 @@ fn propose(reducer: &dyn Reducer, head: &RunState, intent: &Intent) -> Result<Re
         Some(delta) if !delta.is_empty() && !reducer.takes_delta() => {
             return Err(ReduceError::ProposedDelta(reducer.name().to_owned()));
         }
-        _ if unknown::is_incomplete(&head.state) => {
+        _ if unknown::is_incomplete(&head.state) || unknown::is_ambiguous(intent) => {
             reducer.reduce_incomplete(&head.state, intent, head.tick + 1)?
         }
         _ => ReducedDelta { delta: reducer.reduce(&head.state, intent)?, unknown: UnknownPlaces::default() },

@@ -20,8 +20,8 @@ use crate::names::{KERNEL_PATHS, UNKNOWN};
 pub struct Since {
     /// The tick of the transition that could not be computed.
     pub tick: u64,
-    /// A word for the cause: [`RULE_FAILED`], [`DELTA_FAILED`], [`REDUCER_FAILED`], [`NO_RESULT`], [`NOT_READ`] or
-    /// [`READS_UNKNOWN`].
+    /// A word for the cause: [`RULE_FAILED`], [`DELTA_FAILED`], [`REDUCER_FAILED`], [`NO_RESULT`], [`NOT_READ`],
+    /// [`RESULT_AMBIGUOUS`], [`CALL_CONTESTED`], [`STATUS_UNKNOWN`], [`NO_USAGE`] or [`READS_UNKNOWN`].
     pub code: Arc<str>,
 }
 
@@ -36,7 +36,16 @@ pub const NO_RESULT: &str = "no_result";
 /// A part of the source could not be read, and it may have been anything.
 pub const NOT_READ: &str = "not_read";
 /// Kinds of anomalies that an import notes for an item that it could not read, which may have been anything.
-pub const UNREAD: [&str; 4] = ["message_unreadable", "message_without_role", "source_cut", "call_unreadable"];
+pub const UNREAD: [&str; 5] =
+    ["message_unreadable", "message_without_role", "message_outside", "source_cut", "call_unreadable"];
+/// A result may answer several calls.
+pub const RESULT_AMBIGUOUS: &str = "result_ambiguous";
+/// A result may answer a call, or another one of its id. Counters alone are unknown by it.
+pub const CALL_CONTESTED: &str = "call_contested";
+/// A result has a status that says neither that the call failed nor that it did not. Counters alone are unknown by it.
+pub const STATUS_UNKNOWN: &str = "status_unknown";
+/// A message of a model does not say what it used. Counters alone are unknown by it.
+pub const NO_USAGE: &str = "no_usage";
 /// A rule reads a place that is unknown.
 pub const READS_UNKNOWN: &str = "reads_unknown";
 
@@ -50,6 +59,10 @@ impl Since {
             DELTA_FAILED => format!("a delta failed at tick {tick}"),
             REDUCER_FAILED => format!("the reducer failed at tick {tick}"),
             NO_RESULT => format!("a call at tick {tick} has no result"),
+            RESULT_AMBIGUOUS => format!("a result at tick {tick} may answer several calls"),
+            CALL_CONTESTED => format!("whether the call at tick {tick} has a result is not known"),
+            STATUS_UNKNOWN => format!("a result at tick {tick} has a status that is not known"),
+            NO_USAGE => format!("a message at tick {tick} does not say what it used"),
             NOT_READ => format!("an item of the source could not be read at tick {tick}"),
             READS_UNKNOWN => format!("computed from an unknown place at tick {tick}"),
             other => format!("{other} at tick {tick}"),
@@ -63,6 +76,7 @@ pub(crate) fn gap(intent: &Intent) -> Option<&'static str> {
     match () {
         () if notes_any(&intent.noted, &UNREAD) => Some(NOT_READ),
         () if notes_any(&intent.noted, &["call_without_result"]) => Some(NO_RESULT),
+        () if is_ambiguous(intent) => Some(RESULT_AMBIGUOUS),
         () => None,
     }
 }
@@ -76,6 +90,16 @@ fn notes_any<'a>(noted: impl IntoIterator<Item = &'a Value>, kinds: &[&str]) -> 
 /// Whether these anomalies of a transition note that its message could not be read: it may have been anything.
 pub fn has_unread(anomalies: &Value) -> bool {
     notes_any(anomalies.as_array().into_iter().flat_map(|noted| noted.iter()), &UNREAD)
+}
+
+/// Whether these anomalies have one of this kind.
+pub(crate) fn has_note(anomalies: &Value, kind: &str) -> bool {
+    notes_any(anomalies.as_array().into_iter().flat_map(|noted| noted.iter()), &[kind])
+}
+
+/// Whether an import notes of a result that it may answer several calls.
+pub(crate) fn is_ambiguous(intent: &Intent) -> bool {
+    notes_any(&intent.noted, &[RESULT_AMBIGUOUS])
 }
 
 /// The places of a state that are unknown. Sorted, and equal for equal states.

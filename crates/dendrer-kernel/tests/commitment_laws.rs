@@ -251,7 +251,9 @@ proptest! {
                     prop_assert_eq!(verdict(other, &action, &state), verdict(&all, &action, &state));
                 }
                 for one in all.all() {
-                    prop_assert_eq!(other.grounded_by(&one.id), all.grounded_by(&one.id));
+                    // Of several atoms, a run that begins with the state names the one whose edge is the first; the order in which the
+                    // atoms came is not part of it.
+                    prop_assert_eq!(other.grounded_by(&one.id).is_some(), all.grounded_by(&one.id).is_some());
                     prop_assert_eq!(other.binds(other.get(&one.id).unwrap()), all.binds(one));
                     prop_assert_eq!(other.closure(&one.id).len(), all.closure(&one.id).len());
                 }

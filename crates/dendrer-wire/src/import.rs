@@ -18,9 +18,12 @@ mod items;
 mod layout;
 mod map;
 mod note;
+mod outcome;
+mod outside;
 mod paper;
 mod scan;
 mod skim;
+mod usage;
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -128,7 +131,7 @@ pub struct ImportPlan {
     pub sha256: Digest,
     /// The size of the source.
     pub bytes: u64,
-    unanswered: BTreeSet<(u64, usize)>,
+    known: Known,
     options: ImportOptions,
     /// What takes secrets out of what is recorded.
     redactor: Option<Arc<Redactor>>,
@@ -206,7 +209,7 @@ pub fn plan<R: Read + Seek>(
         }
         _ => layout::survey(&mut *source, &options.choice)?,
     };
-    let none = BTreeSet::new();
+    let nothing = Known::default();
     // Records are made here to find out what the kernel says, and thrown away.
     let store = StoreId([0; 16]);
     let inputs = || Inputs { clock: Timestamp::from_ms(0), seeds: Seeds::of_secret([0; 16]) };
@@ -236,12 +239,12 @@ pub fn plan<R: Read + Seek>(
             }
         })
     };
-    let mut walk = Walk { is_plan: true, ..Walk::new(&options, &none, &mut judge) };
+    let mut walk = Walk { is_plan: true, ..Walk::new(&options, &nothing, &mut judge) };
     rewind(source)?;
     let kind = &options.kind;
     let mut around = each_item(&mut *source, kind, &layout, sizes, &mut |item| walk.take(item))?;
     around.notes.extend(about);
-    let Ended { mut tally, preamble, unanswered } = walk.end(&layout, &around.notes)?;
+    let Ended { mut tally, preamble, known } = walk.end(&layout, &around)?;
     // The path of the items comes from the first reading of the source; the digest covers this reading.
     if around.fingerprint != fingerprint {
         return Err(ImportError::Changed);
@@ -252,7 +255,7 @@ pub fn plan<R: Read + Seek>(
     start.inputs = Some(Value::record([("source", inputs_of(&options, &layout, sha256, bytes))]));
     // The metadata must fit a record, too.
     step::begin(store, &start, inputs()).map_err(dendrer::Error::from)?;
-    Ok(ImportPlan { start, layout, tally, sha256, bytes, unanswered, options, redactor: None })
+    Ok(ImportPlan { start, layout, tally, sha256, bytes, known, options, redactor: None })
 }
 
 impl ImportPlan {
@@ -329,7 +332,7 @@ pub fn record<R: Read + Seek>(
     let recorder = recorder.redacting(plan.redactor.clone());
     let mut groups = Groups { recorder, bytes: 0, settled };
     let mut judge = |_: u64, intent: &Intent, size: usize| groups.take(intent, size);
-    let mut walk = Walk::new(&plan.options, &plan.unanswered, &mut judge);
+    let mut walk = Walk::new(&plan.options, &plan.known, &mut judge);
     let kind = &plan.options.kind;
     let read = each_item(&mut *source, kind, &plan.layout, Sizes::default(), &mut |item| walk.take(item));
     drop(walk);
@@ -368,7 +371,7 @@ pub fn rehearse<R: Read + Seek>(
             }
         })
     };
-    let mut walk = Walk::new(&plan.options, &plan.unanswered, &mut judge);
+    let mut walk = Walk::new(&plan.options, &plan.known, &mut judge);
     let kind = &plan.options.kind;
     each_item(&mut *source, kind, &plan.layout, Sizes::default(), &mut |item| walk.take(item))?;
     drop(walk);
@@ -386,6 +389,28 @@ fn each_item<R: Read>(
     match kind {
         SourceKind::Cfd => {}
         SourceKind::Chain => return chain::items(source, visit),
+        SourceKind::Chat => {
+            let mut last = Value::Null;
+            let mut around = items::read(source, layout, hints, &mut |item| {
+                last = item.value.clone();
+                visit(item)
+            })?;
+            let outside = around.meta.as_mut().map(|meta| outside::find(meta, &last)).unwrap_or_default();
+            if let Some(outside::Answer { at, message, usage }) = outside.answer {
+                let (size, at) = (message.size() as usize, At { list: &at, number: None });
+                visit(Item {
+                    value: message,
+                    at,
+                    size,
+                    notes: Vec::new(),
+                    is_lost: false,
+                    row: None,
+                    usage,
+                })?;
+            }
+            around.left_out = outside.left_out;
+            return Ok(around);
+        }
         _ => return items::read(source, layout, hints, visit),
     }
     let (mut values, mut sizes) = (Vec::new(), Vec::new());
@@ -402,11 +427,12 @@ fn each_item<R: Read>(
         let (value, number) = (values[at].clone(), at as u64);
         visit(Item {
             value,
-            at: At { list, number },
+            at: At { list, number: Some(number) },
             size: sizes[at],
             notes: Vec::new(),
             is_lost: false,
             row: None,
+            usage: None,
         })?;
     }
     Ok(around)
@@ -474,18 +500,29 @@ type Outcome = Result<Digest, Reason>;
 /// Judges the intent of a tick, given how many bytes of source it comes from.
 type Judge<'a> = &'a mut dyn FnMut(u64, &Intent, usize) -> Result<Outcome, ImportError>;
 
+/// What is known of a source once all of it was looked at.
+#[derive(Debug, Default)]
+struct Known {
+    /// Calls that stay open: tick of the request and place in it.
+    unanswered: BTreeSet<(u64, usize)>,
+    /// Calls of which it is not known whether they are answered.
+    contested: BTreeSet<(u64, usize)>,
+    /// The last tick, which notes what is left out behind it.
+    last: u64,
+    left_out: Vec<ImportNote>,
+}
+
 /// The results that are known after all items.
 struct Ended {
     tally: ImportTally,
     preamble: Vec<Value>,
-    unanswered: BTreeSet<(u64, usize)>,
+    known: Known,
 }
 
 /// Goes through the items of a run in order.
 struct Walk<'a> {
     options: &'a ImportOptions,
-    /// Calls that are known to stay open: tick of the request and place in it.
-    unanswered: &'a BTreeSet<(u64, usize)>,
+    known: &'a Known,
     judge: Judge<'a>,
     /// Whether nothing is recorded, so that only what may be refused needs to be judged.
     is_plan: bool,
@@ -495,13 +532,18 @@ struct Walk<'a> {
     preamble: Vec<Value>,
     preamble_size: usize,
     is_cut_marked: bool,
+    contested: BTreeSet<(u64, usize)>,
+    /// The place of the last item, where it lies outside the list.
+    outside: Option<String>,
+    /// Whether a message was met that does not state each of the metrics of a usage.
+    lacks: [bool; 2],
 }
 
 impl<'a> Walk<'a> {
-    fn new(options: &'a ImportOptions, unanswered: &'a BTreeSet<(u64, usize)>, judge: Judge<'a>) -> Walk<'a> {
+    fn new(options: &'a ImportOptions, known: &'a Known, judge: Judge<'a>) -> Walk<'a> {
         Walk {
             options,
-            unanswered,
+            known,
             judge,
             is_plan: false,
             calls: Calls::default(),
@@ -510,6 +552,9 @@ impl<'a> Walk<'a> {
             preamble: Vec::new(),
             preamble_size: 0,
             is_cut_marked: false,
+            contested: BTreeSet::new(),
+            outside: None,
+            lacks: [false; 2],
         }
     }
 
@@ -518,10 +563,15 @@ impl<'a> Walk<'a> {
         if is_chat && self.tally.ticks == 0 && item.notes.is_empty() && chat::is_preamble(&item.value) {
             return self.keep_preamble(item);
         }
-        let Item { value, at, size, mut notes, is_lost, row } = item;
+        let Item { value, at, size, mut notes, is_lost, row, usage } = item;
         let mut step = match &self.options.kind {
             _ if is_lost => chat::lost(Value::Null),
-            SourceKind::Chat => chat::read(&value, at, &mut self.calls),
+            SourceKind::Chat => {
+                if let Some(what) = chat::other_kind(&value) {
+                    return Err(ImportError::OtherKind { what, at: at.to_string() });
+                }
+                chat::read(&value, at, &mut self.calls)
+            }
             SourceKind::Mapped(map) => map.read(&value, at, &mut self.calls)?,
             SourceKind::Paper => paper::read(&value, at)?,
             SourceKind::Cfd => self.nodes.step(&value, at)?,
@@ -529,12 +579,22 @@ impl<'a> Walk<'a> {
         };
         self.is_cut_marked |= notes.iter().any(|note| note.kind == NoteKind::SourceCut);
         let tick = self.tally.ticks + 1;
+        self.outside = at.number.is_none().then(|| at.to_string());
         notes.append(&mut step.notes);
         if notes.iter().any(|note| note.kind == NoteKind::RowHashWrong) {
             self.tally.bad_hash.extend(row.as_ref().map(|row| row.line as u64));
         }
-        let open = step.calls.iter().filter(|call| self.unanswered.contains(&(tick, call.index)));
+        if matches!(self.options.kind, SourceKind::Chat | SourceKind::Mapped(_)) {
+            self.read_usage(&mut step, &value, usage.as_ref());
+        }
+        if tick == self.known.last {
+            notes.extend(self.known.left_out.iter().cloned());
+        }
+        let open = step.calls.iter().filter(|call| self.known.unanswered.contains(&(tick, call.index)));
         notes.extend(open.map(|call| without_result(call, at)));
+        let contested = step.calls.iter().filter(|call| self.known.contested.contains(&(tick, call.index)));
+        notes.extend(contested.map(|_| contested_call(at)));
+        self.contested.extend(step.contested.drain(..));
         self.count(&step);
         for note in &notes {
             self.note(tick, note)?;
@@ -554,6 +614,28 @@ impl<'a> Walk<'a> {
         self.calls.ask(tick, id, calls);
         self.nodes.note(id);
         Ok(())
+    }
+
+    /// Reads what a message of a model used. The first that does not say so is marked: what is counted is a lower bound behind it.
+    fn read_usage(&mut self, step: &mut Step<'_>, item: &Value, beside: Option<&Value>) {
+        if !matches!(step.type_name(), "plan.update" | "action.request") {
+            return;
+        }
+        let stated = match (&self.options.kind, item.as_object()) {
+            (SourceKind::Chat, Some(message)) => usage::of_message(message, beside),
+            _ => usage::METRICS.map(|name| step.metric(name)),
+        };
+        for ((name, lacks), value) in usage::METRICS.into_iter().zip(&mut self.lacks).zip(stated) {
+            let value = match value {
+                None if *lacks => continue,
+                None => {
+                    *lacks = true;
+                    Value::Null
+                }
+                Some(value) => value,
+            };
+            step.metrics.push((name, value));
+        }
     }
 
     fn keep_preamble(&mut self, item: Item<'_>) -> Result<(), ImportError> {
@@ -586,24 +668,41 @@ impl<'a> Walk<'a> {
     }
 
     /// The results at the end: the tally, the messages before the first item, and the calls without an answer.
-    fn end(mut self, layout: &Layout, around: &[ImportNote]) -> Result<Ended, ImportError> {
-        for note in around {
+    fn end(mut self, layout: &Layout, around: &items::Around) -> Result<Ended, ImportError> {
+        for note in &around.notes {
             self.note(0, note)?;
+        }
+        let left_out = around.left_out.iter().map(|at| {
+            ImportNote::new(NoteKind::MessageOutside, at, "messages outside the list are left out")
+        });
+        let left_out: Vec<ImportNote> = left_out.collect();
+        let last = self.tally.ticks;
+        for note in &left_out {
+            self.note(last, note)?;
         }
         if layout.is_cut && !self.is_cut_marked {
             let at = layout::pointer(&layout.path);
             self.note(0, &ImportNote::new(NoteKind::SourceCut, at, "the source ends inside a value"))?;
         }
         let calls = std::mem::take(&mut self.calls);
+        let contested = std::mem::take(&mut self.contested);
+        let (list, outside, before) =
+            (layout::pointer(&layout.path), self.outside.take(), self.tally.preamble);
+        let place = |tick: u64| match &outside {
+            Some(outside) if tick == last => At { list: outside, number: None },
+            _ => At { list: &list, number: Some(before + tick - 1) },
+        };
         let mut unanswered = BTreeSet::new();
         for (tick, call) in calls.unanswered() {
             unanswered.insert((*tick, call.index));
-            let list = &layout::pointer(&layout.path);
-            let number = self.tally.preamble + tick - 1;
-            self.note(*tick, &without_result(call, At { list, number }))?;
+            self.note(*tick, &without_result(call, place(*tick)))?;
+        }
+        for (tick, _) in &contested {
+            self.note(*tick, &contested_call(place(*tick)))?;
         }
         self.tally.first_notes.sort_by_key(|(tick, _)| *tick);
-        Ok(Ended { tally: self.tally, preamble: self.preamble, unanswered })
+        let known = Known { unanswered, contested, last, left_out };
+        Ok(Ended { tally: self.tally, preamble: self.preamble, known })
     }
 }
 
@@ -624,6 +723,11 @@ fn whole_intent(step: Step<'_>, notes: &[ImportNote]) -> Intent {
     intent.noted.extend(notes.iter().map(ImportNote::to_value));
     intent.links.extend(cause.map(|hash| Link { rel: Rel::CausedBy, hash }));
     intent
+}
+
+fn contested_call(at: At<'_>) -> ImportNote {
+    let text = "a result may answer this call or another one of its id";
+    ImportNote::new(NoteKind::CallContested, at, text)
 }
 
 fn without_result(call: &calls::Call, at: At<'_>) -> ImportNote {

@@ -385,6 +385,9 @@ fn failure(args: &Import, error: &ImportError, settled: u64) -> Failure {
         ImportError::Unknown(_) => failure
             .note("looked for openai-chat: a list of messages with `role` and `content`; jsonl needs a --map")
             .help(&["dendrer", "import", file, "--kind", "jsonl", "--map", "map.json"]),
+        ImportError::OtherKind { .. } => failure
+            .note("jsonl reads such items by a mapping; docs/import.md has one for items of the Responses API")
+            .help(&["dendrer", "import", file, "--kind", "jsonl", "--map", "map.json"]),
         ImportError::SeveralLists(lists) => lists.iter().take(1).fold(failure, |failure, list| {
             failure.help(&["dendrer", "import", file, "--messages", &list.pointer()])
         }),

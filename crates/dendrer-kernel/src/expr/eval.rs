@@ -225,7 +225,7 @@ impl<'a, 'b> Machine<'a, 'b> {
     pub(super) fn new(env: &Env<'a>, budget: &'b mut Budget) -> Machine<'a, 'b> {
         let states = env.others.iter().filter(|(name, _)| is_state_root(name)).map(|(_, state)| *state);
         let is_incomplete = std::iter::once(env.state).chain(states).any(unknown::is_incomplete)
-            || env.counters.is_some_and(|counters| counters::unknown_since(counters, None).is_some());
+            || env.counters.is_some_and(|counters| counters::unknown_since(counters, None, None).is_some());
         Machine { env: *env, budget, locals: Vec::new(), frame: 0, is_incomplete }
     }
 
@@ -748,14 +748,17 @@ impl<'a, 'b> Machine<'a, 'b> {
         let mut names = names.iter().map(String::as_str).chain(member);
         let looked_at = Pointer::of(names.clone());
         let counter = match &path.base {
-            Base::Counters => Some(names.next()),
+            Base::Counters => Some((names.next(), names.next())),
             // `state["counters"]`, which the environment serves as well.
-            Base::State if !path.steps.is_empty() => (names.next() == Some(COUNTERS)).then(|| names.next()),
+            Base::State if !path.steps.is_empty() => {
+                (names.next() == Some(COUNTERS)).then(|| (names.next(), names.next()))
+            }
             _ => None,
         };
         let unknown = match (&path.base, counter) {
-            (_, Some(name)) => {
-                let since = self.env.counters.and_then(|counters| counters::unknown_since(counters, name));
+            (_, Some((name, member))) => {
+                let counters = self.env.counters;
+                let since = counters.and_then(|counters| counters::unknown_since(counters, name, member));
                 since.map(|since| (looked_at, since))
             }
             (Base::State, _) => unknown::meets(self.env.state, &looked_at),

@@ -14,7 +14,9 @@ use crate::expr::{Budget, Env, EvalError, Expr, Truth};
 use crate::names::UNKNOWN;
 use crate::reduce::{ReduceError, ReducedDelta};
 use crate::sealed::{self, Met};
-use crate::unknown::{self, NO_RESULT, NOT_READ, READS_UNKNOWN, RULE_FAILED, UnknownPlaces};
+use crate::unknown::{
+    self, NO_RESULT, NOT_READ, READS_UNKNOWN, RESULT_AMBIGUOUS, RULE_FAILED, UnknownPlaces,
+};
 
 /// Returns what the rules write for this transition on this state, and reports each rule that writes by its index.
 ///
@@ -37,8 +39,9 @@ pub(super) fn reduce(
             Err(_) if run.met_unknown => {
                 run.delta.truncate(already.0);
                 (run.state, run.unknown, run.written) = (state, unknown, already.1);
+                let code = if run.is_ambiguous { RESULT_AMBIGUOUS } else { READS_UNKNOWN };
                 for place in targets(rule, &run.state) {
-                    run.unknown.mark(place, tick, READS_UNKNOWN);
+                    run.unknown.mark(place, tick, code);
                 }
                 run.show_unknown();
             }
@@ -93,8 +96,11 @@ pub(super) fn unknown_after_error(fold: &Fold, before: &Value, intent: &Intent, 
 ///
 /// The state at the tick at which a result would have come is not known, so a `when` that reads the state cannot be judged.
 pub(super) fn unknown_by_gap(fold: &Fold, state: &Value, intent: &Intent) -> Vec<Pointer> {
-    if unknown::gap(intent) == Some(NOT_READ) {
-        return fold.rules.iter().flat_map(|rule| targets(rule, state)).collect();
+    match unknown::gap(intent) {
+        Some(NOT_READ) => return fold.rules.iter().flat_map(|rule| targets(rule, state)).collect(),
+        // Rules that read of which call it is are told so while they run.
+        Some(RESULT_AMBIGUOUS) => return Vec::new(),
+        _ => {}
     }
     let mut everything = UnknownPlaces::default();
     everything.mark(Pointer::root(), 0, NO_RESULT);
@@ -201,6 +207,8 @@ struct Run<'a> {
     unknown: UnknownPlaces,
     /// Whether the rule met an unknown place.
     met_unknown: bool,
+    /// Whether it is not known which call the transition answers: what rules read of the call is a gap.
+    is_ambiguous: bool,
 }
 
 /// The place that a target resolves to in the current state.
@@ -212,17 +220,19 @@ struct Place {
 
 impl<'a> Run<'a> {
     fn new(fold: &'a Fold, before: &'a Value, intent: &Intent, budget: Budget) -> Run<'a> {
+        let is_ambiguous = unknown::is_ambiguous(intent);
         Run {
             fold,
             before,
             state: before.clone(),
-            t: transition(intent),
+            t: if is_ambiguous { without_call(transition(intent)) } else { transition(intent) },
             names: Vec::new(),
             delta: Vec::new(),
             written: 0,
             budget,
             unknown: UnknownPlaces::of(before),
             met_unknown: false,
+            is_ambiguous,
         }
     }
 
@@ -521,7 +531,8 @@ impl<'a> Run<'a> {
     /// Notes whether an error is that of an unknown place.
     fn note_unknown<T>(&mut self, found: Result<T, EvalError>) -> Result<T, Met> {
         if let Err(EvalError::Uncertain(why)) = &found {
-            self.met_unknown |= why.unknown.is_some();
+            // Of such a transition, what cannot be judged is what the call would say.
+            self.met_unknown |= why.unknown.is_some() || self.is_ambiguous;
         }
         found.map_err(say)
     }
@@ -535,6 +546,19 @@ impl<'a> Run<'a> {
             Truth::Exhausted => Err(say(EvalError::Exhausted)),
         }
     }
+}
+
+/// A transition whose call is not known: each member of its action that the call would give is a gap.
+fn without_call(t: Value) -> Value {
+    let Value::Object(mut members) = t else { return t };
+    let mut action = members.get("action").and_then(Value::as_object).cloned().unwrap_or_default();
+    for name in ["call_id", "params", "tool"] {
+        if !action.contains_key(name) {
+            action.set(name, tag::gap(RESULT_AMBIGUOUS, ""));
+        }
+    }
+    members.set("action", Value::Object(action));
+    Value::Object(members)
 }
 
 /// The environment of an expression of a rule.

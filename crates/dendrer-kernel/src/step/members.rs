@@ -21,8 +21,8 @@ pub enum MemberFault {
     /// A result on a type that is not a result.
     #[error("result belongs to an action.result")]
     NoResultHere,
-    /// A metric that is not a number of 0 or more.
-    #[error("{0} among the metrics is a number of 0 or more")]
+    /// A metric that is neither a number of 0 or more nor null.
+    #[error("{0} among the metrics is a number of 0 or more, or null where it is not known")]
     Metric(String),
     /// A decision that decides nothing.
     #[error("a policy.decision has a decision: allow, deny or escalate")]
@@ -138,7 +138,7 @@ pub(super) fn check(intent: &Intent) -> Result<(), MemberFault> {
     let metrics = intent.member("metrics").and_then(Value::as_object);
     let wrong = metrics.into_iter().flat_map(|metrics| metrics.iter()).find(|(_, value)| {
         let number = value.as_number().and_then(|number| number.as_f64());
-        number.is_none_or(|number| number < 0.0)
+        **value != Value::Null && number.is_none_or(|number| number < 0.0)
     });
     wrong.map_or(Ok(()), |(name, _)| Err(MemberFault::Metric(name.to_string())))
 }

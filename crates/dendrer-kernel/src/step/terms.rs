@@ -320,7 +320,7 @@ pub(super) fn mark_policy(
     let watched = watched.filter(|predicate| predicate.is_for(Some(type_name)));
     let counted = watched.clone().any(Predicate::reads_counters).then(|| counters(change));
     let is_unread =
-        counted.as_ref().is_some_and(|counters| counters::unknown_since(counters, None).is_some());
+        counted.as_ref().is_some_and(|counters| counters::unknown_since(counters, None, None).is_some());
     if !unknown::is_incomplete(&change.state) && !is_unread {
         return;
     }

@@ -32,6 +32,17 @@ impl Call {
     }
 }
 
+/// What a result says of its call.
+#[derive(Debug, Clone, Copy, Default)]
+pub(super) struct Answers<'a> {
+    /// The id of the call.
+    pub(super) id: Option<&'a str>,
+    /// The tool.
+    pub(super) tool: Option<&'a str>,
+    /// The agent that asked.
+    pub(super) agent: Option<&'a str>,
+}
+
 /// The fate of a result.
 #[derive(Debug)]
 pub(super) enum Answer {
@@ -41,6 +52,15 @@ pub(super) enum Answer {
     None,
     /// It says nothing of its call, and so many are open.
     Several(usize),
+    /// It names its call by an id that several open calls have. None of them is open any more.
+    Ambiguous {
+        /// Which: the tick of the request and the place in it.
+        calls: Vec<(u64, usize)>,
+        /// The tool, where it is that of each.
+        tool: Option<Arc<str>>,
+        /// The agent that asked, where it is that of each.
+        agent: Option<Arc<str>>,
+    },
 }
 
 /// The calls that are open.
@@ -73,36 +93,67 @@ impl Calls {
         }
     }
 
-    /// Tells whether a call with this id is open.
-    pub(super) fn is_open(&self, id: &str) -> bool {
-        self.by_id.contains_key(id)
+    /// Tells whether a call of this agent with this id is open.
+    pub(super) fn is_open(&self, id: &str, agent: &str) -> bool {
+        let same = self.by_id.get(id);
+        same.is_some_and(|numbers| numbers.iter().any(|number| *self.open[number].1.agent == *agent))
     }
 
     /// Finds the call that a result answers, and the record of its request; the call is open no more.
     ///
-    /// With an id, only a call of that id; among several the one of the same name, else the oldest. Without, the
-    /// oldest of the same name; without a name, the only one that is open. Where several are, nothing is guessed.
-    pub(super) fn answer(&mut self, id: Option<&str>, tool: Option<&str>) -> Answer {
-        if id.is_none() && tool.is_none() && self.open.len() > 1 {
-            return Answer::Several(self.open.len());
-        }
-        match self.take(id, tool) {
-            Some((call, request)) => Answer::Found(call, request),
-            None => Answer::None,
+    /// With an id, only a call of that id. Several open calls may have it: an agent numbers its calls anew, or two agents number alike.
+    /// Then the agent that the result names and its tool tell them apart, or nothing does. Without an id, the oldest of the same tool, of the
+    /// agent that it names; without a tool, the only one that is open. Where several are, nothing is guessed.
+    pub(super) fn answer(&mut self, said: Answers<'_>) -> Answer {
+        let narrowed = |found: Vec<u64>, fits: &dyn Fn(&Call) -> bool| {
+            let fitting: Vec<u64> = found.iter().filter(|one| fits(&self.open[*one].1)).copied().collect();
+            if fitting.is_empty() { found } else { fitting }
+        };
+        let of_agent = |call: &Call| said.agent.is_some_and(|agent| *call.agent == *agent);
+        let of_tool = |call: &Call| said.tool.is_some_and(|tool| call.tool.as_deref() == Some(tool));
+        let found = match (said.id, said.tool) {
+            (Some(id), _) => {
+                let same = self.by_id.get(id).into_iter().flatten().copied().collect();
+                narrowed(narrowed(same, &of_agent), &of_tool)
+            }
+            (None, Some(tool)) => {
+                let same = self.by_tool.get(tool).into_iter().flatten().copied().collect();
+                narrowed(same, &of_agent).into_iter().take(1).collect()
+            }
+            (None, None) => {
+                let all: Vec<u64> = self.open.keys().copied().take(2).collect();
+                match all.len() {
+                    0 | 1 => all,
+                    _ => return Answer::Several(self.open.len()),
+                }
+            }
+        };
+        match &found[..] {
+            [] => Answer::None,
+            [only] => match self.close(*only) {
+                Some((call, request)) => Answer::Found(call, request),
+                None => Answer::None,
+            },
+            _ => {
+                let calls = found.iter().filter_map(|one| self.open.get(one));
+                let calls = calls.map(|(tick, call)| (*tick, call.index)).collect();
+                let closed: Vec<Call> =
+                    found.iter().filter_map(|one| self.close(*one).map(|(call, _)| call)).collect();
+                let same = |part: &dyn Fn(&Call) -> Option<Arc<str>>| {
+                    let first = part(&closed[0])?;
+                    closed.iter().all(|call| part(call).as_ref() == Some(&first)).then_some(first)
+                };
+                Answer::Ambiguous {
+                    calls,
+                    tool: same(&|call| call.tool.clone()),
+                    agent: same(&|call| Some(Arc::clone(&call.agent))),
+                }
+            }
         }
     }
 
-    fn take(&mut self, id: Option<&str>, tool: Option<&str>) -> Option<(Call, Digest)> {
-        let of_tool = tool.and_then(|tool| self.by_tool.get(tool));
-        let number = match (id, tool) {
-            (Some(id), _) => {
-                let same = self.by_id.get(id)?;
-                let named = of_tool.and_then(|numbers| same.iter().find(|number| numbers.contains(number)));
-                *named.or_else(|| same.first())?
-            }
-            (None, Some(_)) => *of_tool?.first()?,
-            (None, None) => *self.open.first_key_value()?.0,
-        };
+    /// Takes a call out of the open ones.
+    fn close(&mut self, number: u64) -> Option<(Call, Digest)> {
         let (tick, call) = self.open.remove(&number)?;
         forget(&mut self.by_id, call.id.as_ref(), number);
         forget(&mut self.by_tool, call.tool.as_ref(), number);
@@ -136,49 +187,74 @@ mod tests {
     use super::*;
     use proptest::prelude::*;
 
-    fn call(id: Option<&str>, tool: Option<&str>) -> Call {
-        Call { id: id.map(Arc::from), tool: tool.map(Arc::from), params: None, agent: "a".into(), index: 0 }
+    fn call(id: Option<&str>, tool: Option<&str>, agent: &str) -> Call {
+        Call { id: id.map(Arc::from), tool: tool.map(Arc::from), params: None, agent: agent.into(), index: 0 }
     }
 
-    /// The same rule, by looking at every open call.
-    fn slow(open: &mut Vec<(u64, Call)>, id: Option<&str>, tool: Option<&str>) -> Option<u64> {
-        let fits = |call: &Call| match id {
-            Some(id) => call.id.as_deref() == Some(id),
-            None => tool.is_none() || call.tool.as_deref() == tool,
+    /// The same rule, by looking at every open call: which calls it may answer.
+    fn slow(open: &[(u64, Call)], said: Answers<'_>) -> Vec<u64> {
+        let is = |call: &Call, id: bool, agent: bool, tool: bool| {
+            (!id || call.id.as_deref() == said.id)
+                && (!agent || said.agent == Some(&*call.agent))
+                && (!tool || (said.tool.is_some() && call.tool.as_deref() == said.tool))
         };
-        if id.is_none() && tool.is_none() && open.len() > 1 {
-            return None;
+        let by = |id, agent, tool| -> Vec<u64> {
+            open.iter().filter(|(_, call)| is(call, id, agent, tool)).map(|(tick, _)| *tick).collect()
+        };
+        match (said.id, said.tool) {
+            (Some(_), _) => {
+                let tries = [(true, true), (true, false), (false, true), (false, false)];
+                let tries = tries.map(|(agent, tool)| by(true, agent, tool));
+                tries.into_iter().find(|found| !found.is_empty()).unwrap_or_default()
+            }
+            (None, Some(_)) => {
+                let tries = [true, false].map(|agent| by(false, agent, true));
+                let found = tries.into_iter().find(|found| !found.is_empty()).unwrap_or_default();
+                found.into_iter().take(1).collect()
+            }
+            (None, None) => by(false, false, false),
         }
-        let named =
-            open.iter().position(|(_, call)| fits(call) && tool.is_some() && call.tool.as_deref() == tool);
-        let at = named.or_else(|| open.iter().position(|(_, call)| fits(call)))?;
-        Some(open.remove(at).0)
     }
 
     proptest! {
         #[test]
         fn a_result_answers_what_looking_at_every_call_would_give(
-            moves in proptest::collection::vec((any::<bool>(), 0..4usize, 0..4usize), 0..60))
+            moves in proptest::collection::vec((any::<bool>(), 0..4usize, 0..4usize, 0..3usize), 0..60))
         {
             let names = [None, Some("x"), Some("y"), Some("z")];
+            let agents = [None, Some("ann"), Some("bob")];
             let (mut calls, mut open) = (Calls::default(), Vec::new());
-            for (tick, (asks, id, tool)) in moves.into_iter().enumerate() {
-                let (id, tool, tick) = (names[id], names[tool], tick as u64);
+            for (tick, (asks, id, tool, agent)) in moves.into_iter().enumerate() {
+                let (said, tick) = (Answers { id: names[id], tool: names[tool], agent: agents[agent] }, tick as u64);
                 if asks {
-                    calls.ask(tick, Digest::of(&tick.to_be_bytes()), vec![call(id, tool)]);
-                    open.push((tick, call(id, tool)));
-                } else {
-                    let found = match calls.answer(id, tool) {
-                        Answer::Found(_, request) => Some(request),
-                        Answer::None => None,
-                        Answer::Several(count) => {
-                            prop_assert!(id.is_none() && tool.is_none() && count == open.len());
-                            None
-                        }
-                    };
-                    let expected = slow(&mut open, id, tool).map(|tick| Digest::of(&tick.to_be_bytes()));
-                    prop_assert_eq!(found, expected);
+                    let call = call(said.id, said.tool, said.agent.unwrap_or("ann"));
+                    calls.ask(tick, Digest::of(&tick.to_be_bytes()), vec![call.clone()]);
+                    open.push((tick, call));
+                    continue;
                 }
+                let expected = slow(&open, said);
+                match calls.answer(said) {
+                    Answer::Found(_, request) => {
+                        prop_assert_eq!(expected.len(), 1);
+                        prop_assert_eq!(request, Digest::of(&expected[0].to_be_bytes()));
+                    }
+                    Answer::None => prop_assert!(expected.is_empty()),
+                    Answer::Several(count) => {
+                        prop_assert!(said.id.is_none() && said.tool.is_none() && count == open.len());
+                        continue;
+                    }
+                    Answer::Ambiguous { calls, tool, agent } => {
+                        let found: Vec<u64> = calls.iter().map(|(tick, _)| *tick).collect();
+                        prop_assert!(said.id.is_some() && found == expected && found.len() > 1);
+                        let of = |part: &dyn Fn(&Call) -> Option<Arc<str>>| -> BTreeSet<Option<Arc<str>>> {
+                            open.iter().filter(|(tick, _)| expected.contains(tick)).map(|(_, call)| part(call)).collect()
+                        };
+                        let (tools, agents) = (of(&|call| call.tool.clone()), of(&|call| Some(Arc::clone(&call.agent))));
+                        prop_assert_eq!(tool, if tools.len() == 1 { tools.into_iter().next().flatten() } else { None });
+                        prop_assert_eq!(agent, if agents.len() == 1 { agents.into_iter().next().flatten() } else { None });
+                    }
+                }
+                open.retain(|(tick, _)| !expected.contains(tick));
                 prop_assert_eq!(calls.unanswered().count(), open.len());
                 prop_assert_eq!(calls.requests.len(), open.len());
             }

@@ -35,7 +35,7 @@ pub(super) fn order(values: &[Value], list: &str) -> Result<Vec<usize>, ImportEr
                 fault.expected,
                 fault.got
             ),
-            at: At { list, number: fault.tick - 1 }.to_string(),
+            at: At { list, number: Some(fault.tick - 1) }.to_string(),
         }),
     }
 }
@@ -44,7 +44,7 @@ fn read(values: &[Value], list: &str) -> Result<CfdFile, ImportError> {
     CfdFile::read(values).map_err(|error| ImportError::Refused {
         code: Code::E0209,
         message: error.why,
-        at: At { list, number: error.line as u64 - 1 }.to_string(),
+        at: At { list, number: Some(error.line as u64 - 1) }.to_string(),
     })
 }
 

@@ -51,9 +51,10 @@ pub(super) fn items<R: Read>(
     let meta = [(CHAIN, header), (CHAIN_ROW, Value::from(text))].into_iter().chain(newline);
     let meta = Value::record(meta);
     for (number, row) in reader.enumerate() {
-        let at = At { list: "", number: number as u64 };
+        let at = At { list: "", number: Some(number as u64) };
         let size = row.text.len();
-        let mut item = Item { value: Value::Null, at, size, notes: Vec::new(), is_lost: false, row: None };
+        let mut item =
+            Item { value: Value::Null, at, size, notes: Vec::new(), is_lost: false, row: None, usage: None };
         if size > ROW_SIZE_MAX {
             let text = format!("line {}: {size} bytes are more than a row may have (E0205)", row.line);
             item.notes.push(note(NoteKind::ValueTooLarge, at, &row, text));
@@ -64,7 +65,7 @@ pub(super) fn items<R: Read>(
         visit(item)?;
     }
     let (fingerprint, sha256) = (Fingerprint::of(&bytes), Digest::of(&bytes));
-    Ok(Around { meta: Some(meta), notes: Vec::new(), fingerprint, sha256 })
+    Ok(Around { meta: Some(meta), notes: Vec::new(), fingerprint, sha256, left_out: Vec::new() })
 }
 
 /// The transition of a row.

@@ -13,8 +13,9 @@ use std::sync::Arc;
 use dendrer_object::value::{Array, Object};
 use dendrer_object::{Intent, TypeName, Value, json, tag};
 
-use super::calls::{Answer, Call, Calls};
+use super::calls::{Answer, Answers, Call, Calls};
 use super::note::{At, ImportNote, NoteKind};
+use super::outcome::{self, Outcome};
 
 /// The transition of one item.
 #[derive(Debug)]
@@ -24,6 +25,10 @@ pub(super) struct Step<'m> {
     pub(super) calls: Vec<Call>,
     /// The record it answers.
     pub(super) cause: Option<dendrer_object::Digest>,
+    /// The calls that it may answer, where it is not known which: tick and place in the request.
+    pub(super) contested: Vec<(u64, usize)>,
+    /// Its metrics, beside those that its intent has.
+    pub(super) metrics: Vec<(&'static str, Value)>,
     says: Says<'m>,
 }
 
@@ -44,7 +49,14 @@ impl<'m> Step<'m> {
     }
 
     fn of(says: Says<'m>) -> Step<'m> {
-        Step { notes: Vec::new(), calls: Vec::new(), cause: None, says }
+        Step {
+            notes: Vec::new(),
+            calls: Vec::new(),
+            cause: None,
+            contested: Vec::new(),
+            metrics: Vec::new(),
+            says,
+        }
     }
 
     /// The type of its transition.
@@ -74,14 +86,35 @@ impl<'m> Step<'m> {
                 let status = intent.member("result").and_then(|result| result.get("status")?.as_str());
                 intent.type_name.as_str() == "action.result" && status.is_some_and(|status| status != "ok")
             }
-            Says::Result(answered) => status(answered.message).0,
+            Says::Result(answered) => answered.outcome.is_failure(),
             Says::Words(..) | Says::Request(_) => false,
+        }
+    }
+
+    /// A metric that its intent has already.
+    pub(super) fn metric(&self, name: &str) -> Option<Value> {
+        match &self.says {
+            Says::Intent(intent) => intent.member("metrics")?.get(name).cloned(),
+            Says::Words(..) | Says::Request(_) | Says::Result(_) => None,
         }
     }
 
     /// Makes its intent.
     pub(super) fn into_intent(self) -> Intent {
-        match self.says {
+        let Step { metrics, says, .. } = self;
+        let intent = Step::intent_of(says);
+        if metrics.is_empty() {
+            return intent;
+        }
+        let mut all = intent.member("metrics").and_then(Value::as_object).cloned().unwrap_or_default();
+        for (name, value) in metrics {
+            all.set(name, value);
+        }
+        intent.with("metrics", Value::Object(all))
+    }
+
+    fn intent_of(says: Says<'_>) -> Intent {
+        match says {
             Says::Intent(intent) => intent,
             Says::Words(type_name, message) => {
                 let intent = Intent::new(name_of(type_name), message.speaker());
@@ -106,6 +139,43 @@ const RESULT: &[&str] = &["tool", "function"];
 
 /// The longest name of an agent, in bytes (as for any intent).
 const AGENT_SIZE_MAX: usize = 256;
+
+/// Types of items that are no messages, of the Responses API.
+const ITEMS: &[&str] = &[
+    "function_call",
+    "function_call_output",
+    "custom_tool_call",
+    "custom_tool_call_output",
+    "reasoning",
+    "item_reference",
+    "web_search_call",
+    "file_search_call",
+    "code_interpreter_call",
+    "image_generation_call",
+    "computer_call",
+    "computer_call_output",
+    "local_shell_call",
+    "local_shell_call_output",
+    "mcp_call",
+    "mcp_list_tools",
+    "mcp_approval_request",
+    "mcp_approval_response",
+];
+
+/// Names an item that is of another kind than a message: its members are not read here, and what it says would be counted as absent.
+pub(super) fn other_kind(item: &Value) -> Option<String> {
+    let item = item.as_object().filter(|item| !item.contains_key("role"))?;
+    if let Some(known) = item.get("type").and_then(Value::as_str).filter(|known| ITEMS.contains(known)) {
+        return Some(format!("an item of the Responses API ({known})"));
+    }
+    let is_span = ["span_id", "spanId", "trace_id", "traceId"].iter().any(|name| item.contains_key(name));
+    is_span.then(|| "a span".to_owned())
+}
+
+/// Whether a role is that of a model: neither of what reaches it from outside, nor of a result.
+pub(super) fn is_role_of_a_model(role: &str) -> bool {
+    !OUTSIDE.iter().chain(RESULT).any(|known| known.eq_ignore_ascii_case(role))
+}
 
 /// Tells whether a message in front of all others belongs to the run and not to any tick.
 pub(super) fn is_preamble(item: &Value) -> bool {
@@ -373,10 +443,10 @@ fn read_request<'m>(message: Message<'m>, at: At<'_>, open: &Calls) -> Step<'m> 
         let one = read_call(call, &place, &mut notes);
         let call = one.call(&agent, index);
         if let Some(id) = &call.id
-            && (!ids.insert(Arc::clone(id)) || open.is_open(id))
+            && (!ids.insert(Arc::clone(id)) || open.is_open(id, &agent))
         {
             let text =
-                format!("a call with the id {id:?} is open already; a result answers the older one first");
+                format!("a call with the id {id:?} is open already; a result with it may answer either");
             notes.push(ImportNote::new(NoteKind::CallIdRepeated, &place, text));
         }
         asked.push(one);
@@ -412,8 +482,8 @@ enum Asked<'m> {
 #[derive(Debug)]
 struct Parts<'m> {
     object: &'m Object,
-    /// The object `function` in it, which holds name and arguments where there is one.
-    inner: Option<&'m Object>,
+    /// The object `function` or `custom` in it, which holds name and arguments where there is one.
+    inner: Option<(&'static str, &'m Object)>,
     /// The tool, and the member that names it.
     tool: Option<(&'static str, &'m str)>,
     /// The member that holds the arguments.
@@ -430,20 +500,33 @@ fn read_call<'m>(asked: &'m Value, at: &dyn fmt::Display, notes: &mut Vec<Import
         notes.push(ImportNote::new(NoteKind::CallUnreadable, at, text));
         return Asked::Unreadable(asked);
     };
-    // The name and the arguments stand in `function`, or beside it, or there is no such object.
-    let inner = object.get("function").and_then(plain_object);
+    // The name and the arguments stand in `function` or `custom`, or beside it, or there is no such object.
+    let inner =
+        ["function", "custom"].into_iter().find_map(|name| Some((name, plain_object(object.get(name)?)?)));
     let (holder, names): (&'m Object, &[&'static str]) = match inner {
-        Some(inner) => (inner, &["name"]),
+        Some((_, inner)) => (inner, &["name"]),
         None => (object, &["function", "name"]),
     };
     let tool = names.iter().find_map(|name| Some((*name, holder.get(name)?.as_str()?)));
-    let arguments = ["arguments", "args"].into_iter().find_map(|name| Some((name, holder.get(name)?)));
+    let named: &[&'static str] = match inner {
+        Some(("custom", _)) => &["input"],
+        _ => &["arguments", "args"],
+    };
+    let arguments = named.iter().find_map(|name| Some((*name, holder.get(name)?)));
     let mut params_are_text = false;
     let params = arguments.map(|(name, value)| match value.as_str() {
         None => value.clone(),
+        // What a custom tool is given is text, whatever it looks like.
+        Some(_) if name == "input" => {
+            params_are_text = true;
+            value.clone()
+        }
         Some(text) => json::parse_door(text.as_bytes()).unwrap_or_else(|error| {
             params_are_text = true;
-            let path = if inner.is_some() { format!("{at}/function/{name}") } else { format!("{at}/{name}") };
+            let path = match inner {
+                Some((inner, _)) => format!("{at}/{inner}/{name}"),
+                None => format!("{at}/{name}"),
+            };
             let text = format!("these arguments stay text: {error}");
             notes.push(ImportNote::new(NoteKind::ArgumentsNotJson, path, text));
             value.clone()
@@ -491,14 +574,15 @@ impl Parts<'_> {
         let Parts { object, inner, tool, arguments, params, params_are_text, id } = self;
         let mut taken: Vec<&str> = tool.iter().map(|(name, _)| *name).chain(arguments).collect();
         let mut extra = Vec::new();
-        if let Some(inner) = inner {
+        let named = inner.map_or("function", |(name, _)| name);
+        if let Some((name, inner)) = inner {
             let rest = rest(inner, &taken);
-            extra.extend((!rest.is_empty()).then(|| ("function".into(), Value::record(rest))));
-            taken = vec!["function"];
+            extra.extend((!rest.is_empty()).then(|| (name.into(), Value::record(rest))));
+            taken = vec![name];
         }
         taken.extend(id.word().is_some().then_some("id"));
-        // A `type` of "function" is dropped: the place of the call says the same.
-        taken.extend((object.get("type").and_then(Value::as_str) == Some("function")).then_some("type"));
+        // A `type` of the same name is dropped: the place of the call says the same.
+        taken.extend((object.get("type").and_then(Value::as_str) == Some(named)).then_some("type"));
         extra.extend(rest(object, &taken));
         let members = [
             ("call_id", id.value()),
@@ -524,10 +608,11 @@ struct Answered<'m> {
     id: Id<'m>,
     /// Whether the id is the message's own, and not that of a call repeated in it.
     own_id: bool,
-    /// The call that it answers.
+    /// The call that it answers, as far as it is known.
     call: Option<Call>,
     /// The call as some repeat it.
     repeated: Option<Asked<'m>>,
+    outcome: Outcome,
 }
 
 fn read_result<'m>(message: Message<'m>, at: At<'_>, open: &mut Calls) -> Step<'m> {
@@ -541,16 +626,19 @@ fn read_result<'m>(message: Message<'m>, at: At<'_>, open: &mut Calls) -> Step<'
         id = Id::of(call.get("id"), format_args!("{at}/tool_call/id"), &mut notes);
     }
     let tool = message.name().or(repeated.as_ref().and_then(Asked::tool));
-    let (call, cause) = match id {
+    let agent = ["agent", "agent_id"].iter().find_map(|name| message.object.get(name)?.as_str());
+    let Paired { call, cause, contested } = match id {
         // By name and order it might answer another call than the one that it names.
         Id::Unreadable => {
             let text = "this result names its call by something that is no id";
             notes.push(ImportNote::new(NoteKind::ResultWithoutCall, at, text));
-            (None, None)
+            Paired::default()
         }
-        _ => pair(open, id.word(), tool, at, &mut notes),
+        _ => pair(open, Answers { id: id.word(), tool, agent }, at, &mut notes),
     };
-    Step { notes, cause, ..Step::of(Says::Result(Answered { message, id, own_id, call, repeated })) }
+    let outcome = outcome::of_message(message.object, message.content, at, &mut notes);
+    let answered = Answered { message, id, own_id, call, repeated, outcome };
+    Step { notes, cause, contested, ..Step::of(Says::Result(answered)) }
 }
 
 impl Answered<'_> {
@@ -561,7 +649,7 @@ impl Answered<'_> {
 
     fn intent(self) -> Intent {
         let intent = Intent::new(name_of("action.result"), self.agent()).by_runtime();
-        let Answered { message, id, own_id, call, repeated } = self;
+        let Answered { message, id, own_id, call, repeated, outcome } = self;
         let name = message.name();
         let tool = name.or(repeated.as_ref().and_then(Asked::tool)).map(str::to_owned);
         let same =
@@ -591,70 +679,69 @@ impl Answered<'_> {
         taken.extend(own_id.then_some("tool_call_id"));
         taken.extend((!says_more).then_some("tool_call"));
         taken.extend((name.is_some() && name == tool).then_some("name"));
-        let intent = intent.with("intent", words(message, &taken)).with("result", result_of(message));
+        let intent =
+            intent.with("intent", words(message, &taken)).with("result", result_of(message, outcome));
         if action.is_empty() { intent } else { intent.with("action", Value::record(action)) }
     }
 }
 
-/// Finds the call that a result answers, and notes what does not fit.
-pub(super) fn pair(
-    open: &mut Calls,
-    id: Option<&str>,
-    tool: Option<&str>,
-    at: At<'_>,
-    notes: &mut Vec<ImportNote>,
-) -> (Option<Call>, Option<dendrer_object::Digest>) {
-    match open.answer(id, tool) {
+/// The call that a result answers, as far as it is known.
+#[derive(Debug, Default)]
+pub(super) struct Paired {
+    pub(super) call: Option<Call>,
+    /// The record of its request.
+    pub(super) cause: Option<dendrer_object::Digest>,
+    /// The calls that it may answer, where it is not known which.
+    pub(super) contested: Vec<(u64, usize)>,
+}
+
+/// Finds the call that a result answers, and notes what does not fit. Of several that it may answer, what they have in common is
+/// returned, without a record.
+pub(super) fn pair(open: &mut Calls, said: Answers<'_>, at: At<'_>, notes: &mut Vec<ImportNote>) -> Paired {
+    let mut note = |kind, text: String| notes.push(ImportNote::new(kind, at, text));
+    match open.answer(said) {
         Answer::Found(call, request) => {
-            if let (Some(asked), Some(named)) = (call.tool.as_deref(), tool)
+            if let (Some(asked), Some(named)) = (call.tool.as_deref(), said.tool)
                 && asked != named
             {
                 let text = format!("its call is to {asked:?}, and this result names {named:?}");
-                notes.push(ImportNote::new(NoteKind::ResultNameDiffers, at, text));
+                note(NoteKind::ResultNameDiffers, text);
             }
-            (Some(call), Some(request))
+            Paired { call: Some(call), cause: Some(request), contested: Vec::new() }
         }
         Answer::None => {
-            let what = match (id, tool) {
+            let what = match (said.id, said.tool) {
                 (Some(id), _) => format!("no open call has the id {id:?}"),
                 (None, Some(tool)) => format!("no open call is to {tool:?}"),
                 (None, None) => "no call is open".to_owned(),
             };
-            notes.push(ImportNote::new(NoteKind::ResultWithoutCall, at, what));
-            (None, None)
+            note(NoteKind::ResultWithoutCall, what);
+            Paired::default()
         }
         Answer::Several(count) => {
             let text = format!("{count} calls are open, and this result names none of them");
-            notes.push(ImportNote::new(NoteKind::ResultAmbiguous, at, text));
-            (None, None)
+            note(NoteKind::ResultAmbiguous, text);
+            Paired::default()
+        }
+        Answer::Ambiguous { calls, tool, agent } => {
+            let (count, id) = (calls.len(), said.id.unwrap_or_default());
+            let text = format!(
+                "{count} open calls have the id {id:?}, and nothing else says which of them this result answers"
+            );
+            note(NoteKind::ResultAmbiguous, text);
+            let call = agent.map(|agent| Call { id: None, tool, params: None, agent, index: 0 });
+            Paired { call, cause: None, contested: calls }
         }
     }
 }
 
-/// Whether a result is an error, and what says so.
-fn status(message: Message<'_>) -> (bool, &'static str) {
-    let is_set =
-        |value: &Value| !matches!(value, Value::Null | Value::Bool(false)) && value.as_str() != Some("");
-    let error = message.object.get("error");
-    let flag = message.object.get("is_error").and_then(Value::as_bool);
-    // Without any flag, a text that begins with the word Error is what there is to go by.
-    let by_text = message.content.and_then(Value::as_str).is_some_and(|text| {
-        text.strip_prefix("Error").is_some_and(|rest| !rest.starts_with(|c: char| c.is_ascii_alphanumeric()))
-    });
-    match (error, flag) {
-        (None, None) => (by_text, "text"),
-        (error, flag) => (error.is_some_and(is_set) || flag == Some(true), "flag"),
-    }
-}
-
-/// Returns the result of a call: the output as written, and whether it is an error.
-fn result_of(message: Message<'_>) -> Value {
-    let (is_error, from) = status(message);
+/// Returns the result of a call: the output as written, and its status as far as it is stated.
+fn result_of(message: Message<'_>, outcome: Outcome) -> Value {
     let members = [
         ("error", message.object.get("error").cloned()),
         ("output", message.content.cloned()),
-        ("status", Some(Value::from(if is_error { "error" } else { "ok" }))),
-        ("status_from", Some(Value::from(from))),
+        ("status", outcome.status().map(Value::from)),
+        ("status_from", outcome.status().map(|_| Value::from(outcome.from()))),
     ];
     Value::record(members.into_iter().filter_map(|(name, value)| Some((name, value?))))
 }

@@ -38,6 +38,14 @@ pub enum ImportError {
     /// Nothing that can be imported is in the source.
     #[error("cannot tell what kind of trace this is: {0}")]
     Unknown(&'static str),
+    /// An item of another kind than messages is among them.
+    #[error("{what} is no chat message, and what it says would be missing")]
+    OtherKind {
+        /// What it is.
+        what: String,
+        /// Which item, as a JSON pointer.
+        at: String,
+    },
     /// Several lists of messages.
     #[error("{} lists of messages are in it", .0.len())]
     SeveralLists(Vec<List>),
@@ -152,7 +160,7 @@ impl ImportError {
             ImportError::Io(_) => Code::E0801,
             ImportError::Json { error, .. } => error.code(),
             ImportError::Syntax { .. } => Code::E0201,
-            ImportError::Unknown(_) => Code::E0203,
+            ImportError::Unknown(_) | ImportError::OtherKind { .. } => Code::E0203,
             ImportError::SeveralLists(_)
             | ImportError::NoList(_)
             | ImportError::SeveralRuns { .. }
@@ -192,6 +200,7 @@ impl ImportError {
             ImportError::Gap(note) => vec![("path", note.path.clone())],
             ImportError::Intent { error, at } => vec![("path", at.clone()), ("member", error.path.clone())],
             ImportError::Refused { at, .. } | ImportError::Stopped { at, .. } => vec![("path", at.clone())],
+            ImportError::OtherKind { at, .. } => vec![("path", at.clone())],
             ImportError::Map { at, .. } | ImportError::Chain { at, .. } | ImportError::Branch { at, .. } => {
                 vec![("path", at.clone())]
             }

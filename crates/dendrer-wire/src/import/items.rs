@@ -33,11 +33,13 @@ pub(super) struct Item<'a> {
     pub(super) is_lost: bool,
     /// The row of a chain.
     pub(super) row: Option<Box<ChainRow>>,
+    /// A usage that is stated around it.
+    pub(super) usage: Option<Value>,
 }
 
 impl<'a> Item<'a> {
     fn lost(at: At<'a>, note: ImportNote) -> Item<'a> {
-        Item { value: Value::Null, at, size: 0, notes: vec![note], is_lost: true, row: None }
+        Item { value: Value::Null, at, size: 0, notes: vec![note], is_lost: true, row: None, usage: None }
     }
 }
 
@@ -49,6 +51,8 @@ pub(super) struct Around {
     pub(super) notes: Vec<ImportNote>,
     pub(super) fingerprint: Fingerprint,
     pub(super) sha256: Digest,
+    /// The places of messages that are left out.
+    pub(super) left_out: Vec<String>,
 }
 
 /// Hashes what is read through it.
@@ -94,7 +98,7 @@ pub(super) fn read<R: Read>(
     }
     let (meta, notes) = reader.meta()?;
     let (fingerprint, input) = scanner.finish().map_err(ImportError::stopped)?;
-    Ok(Around { meta, notes, fingerprint, sha256: input.hash.finish() })
+    Ok(Around { meta, notes, fingerprint, sha256: input.hash.finish(), left_out: Vec::new() })
 }
 
 struct Reader<'a> {
@@ -222,8 +226,16 @@ impl Reader<'_> {
         {
             let size = text.len();
             scanner.skip(size);
-            let at = At { list: &self.list, number };
-            return Ok((self.visit)(Item { value, at, size, notes: Vec::new(), is_lost: false, row: None })?);
+            let at = At { list: &self.list, number: Some(number) };
+            return Ok((self.visit)(Item {
+                value,
+                at,
+                size,
+                notes: Vec::new(),
+                is_lost: false,
+                row: None,
+                usage: None,
+            })?);
         }
         self.item_in_parts(scanner, first, number)
     }
@@ -235,7 +247,7 @@ impl Reader<'_> {
         first: Option<u8>,
         number: u64,
     ) -> Result<(), Stop> {
-        let at = At { list: &self.list, number };
+        let at = At { list: &self.list, number: Some(number) };
         let offset = scanner.offset();
         let mut left_out: Vec<(String, LeftOut)> = Vec::new();
         let mut whole = None;
@@ -278,7 +290,7 @@ impl Reader<'_> {
             notes.push(note);
         }
         let size = self.text.text.len();
-        Ok((self.visit)(Item { value, at, size, notes, is_lost: false, row: None })?)
+        Ok((self.visit)(Item { value, at, size, notes, is_lost: false, row: None, usage: None })?)
     }
 }
 

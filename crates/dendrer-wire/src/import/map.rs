@@ -7,13 +7,15 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dendrer::kernel::ontology::{self, Class};
+use dendrer::kernel::status;
 use dendrer_object::value::Object;
 use dendrer_object::{Delta, Intent, Pointer, Value, json, tag};
 
-use super::calls::{Call, Calls};
-use super::chat::{Step, lost, pair, plain_object};
+use super::calls::{Answers, Call, Calls};
+use super::chat::{Paired, Step, lost, pair, plain_object};
 use super::error::ImportError;
 use super::note::{At, ImportNote, NoteKind};
+use super::outcome::{self, Outcome};
 
 /// The members that a mapping may give.
 const MEMBERS: &[&str] = &[
@@ -105,7 +107,7 @@ impl Map {
             .map_err(|error| ImportError::authorship(&error, at.to_string()))?;
         let intent = self.keep_rest(intent, line);
         if intent.type_name.as_str() == "action.result" {
-            return Ok(answer(intent, at, open));
+            return Ok(answer(with_status(intent, at)?, at, open));
         }
         let calls =
             if intent.type_name.as_str() == "action.request" { calls_of(&intent) } else { Vec::new() };
@@ -230,13 +232,43 @@ fn id_of(action: &Value) -> Option<String> {
     }
 }
 
+/// Gives a result one of the two words for its status: what the mapping says, or what can be read in the output.
+fn with_status(intent: Intent, at: At<'_>) -> Result<Intent, ImportError> {
+    let Some(result) = intent.member("result").and_then(Value::as_object) else { return Ok(intent) };
+    let mut result = result.clone();
+    let stated = result.get("status").filter(|status| **status != Value::Null).cloned();
+    let found = match &stated {
+        None => result.get("output").map(outcome::of_content),
+        Some(stated) => match stated.as_str().map(status::is_failure) {
+            Some(Some(failed)) => Some(Outcome::Flag(failed)),
+            _ => {
+                let message = format!(
+                    "{at} has the status {stated}, which is in no list: name it in a table of `words`"
+                );
+                return Err(ImportError::Map { at: "/result/status".to_owned(), message });
+            }
+        },
+    };
+    let Some((outcome, word)) = found.and_then(|found| Some((found, found.status()?))) else {
+        return Ok(intent);
+    };
+    if let Some(stated) = stated.filter(|stated| stated.as_str() != Some(word)) {
+        result.set("stated", stated);
+    }
+    result.set("status", Value::from(word));
+    result.set("status_from", Value::from(outcome.from()));
+    Ok(intent.with("result", Value::Object(result)))
+}
+
 /// Pairs a result with its call and repeats what the line itself does not say of it.
 fn answer(mut intent: Intent, at: At<'_>, open: &mut Calls) -> Step<'static> {
     let mut notes = Vec::new();
     let mut action = intent.member("action").and_then(Value::as_object).cloned().unwrap_or_default();
     let id = intent.member("action").and_then(id_of);
     let tool = action.get("tool").and_then(Value::as_str).map(str::to_owned);
-    let (call, cause) = pair(open, id.as_deref(), tool.as_deref(), at, &mut notes);
+    let agent = Some(&*intent.agent);
+    let Paired { call, cause, contested } =
+        pair(open, Answers { id: id.as_deref(), tool: tool.as_deref(), agent }, at, &mut notes);
     if let Some(call) = call {
         let told = [
             ("call_id", call.id.as_deref().map(Value::from)),
@@ -253,6 +285,6 @@ fn answer(mut intent: Intent, at: At<'_>, open: &mut Calls) -> Step<'static> {
         intent = intent.with("action", Value::Object(action));
     }
     let mut step = Step::new(intent);
-    (step.notes, step.cause) = (notes, cause);
+    (step.notes, step.cause, step.contested) = (notes, cause, contested);
     step
 }

@@ -11,6 +11,8 @@ pub enum NoteKind {
     MessageUnreadable,
     /// A message that does not say who speaks.
     MessageWithoutRole,
+    /// Messages outside the list, which are not read.
+    MessageOutside,
     /// A value over 64 MiB.
     ValueTooLarge,
     /// A value nested beyond 128 levels.
@@ -23,8 +25,12 @@ pub enum NoteKind {
     CallWithoutResult,
     /// A result that answers no open call.
     ResultWithoutCall,
-    /// A result that names no call while several are open.
+    /// A result that may answer several open calls.
     ResultAmbiguous,
+    /// A call that a result may answer which may answer another one as well.
+    CallContested,
+    /// A result whose status cannot be read.
+    StatusUnknown,
     /// A result that names another tool than the call of its id.
     ResultNameDiffers,
     /// An id of a call that is not text.
@@ -55,6 +61,7 @@ impl NoteKind {
         match self {
             NoteKind::MessageUnreadable => "message_unreadable",
             NoteKind::MessageWithoutRole => "message_without_role",
+            NoteKind::MessageOutside => "message_outside",
             NoteKind::ValueTooLarge => "value_too_large",
             NoteKind::ValueTooDeep => "value_too_deep",
             NoteKind::SourceCut => "source_cut",
@@ -62,6 +69,8 @@ impl NoteKind {
             NoteKind::CallWithoutResult => "call_without_result",
             NoteKind::ResultWithoutCall => "result_without_call",
             NoteKind::ResultAmbiguous => "result_ambiguous",
+            NoteKind::CallContested => "call_contested",
+            NoteKind::StatusUnknown => "status_unknown",
             NoteKind::ResultNameDiffers => "result_name_differs",
             NoteKind::CallIdNotText => "call_id_not_text",
             NoteKind::ArgumentsNotJson => "arguments_not_json",
@@ -85,6 +94,7 @@ impl NoteKind {
                 | NoteKind::ArgumentsNotJson
                 | NoteKind::CallIdNotText
                 | NoteKind::CallIdRepeated
+                | NoteKind::CallContested
                 | NoteKind::PartsNotRead
                 | NoteKind::ResultNameDiffers
         )
@@ -107,13 +117,16 @@ impl NoteKind {
 pub(super) struct At<'a> {
     /// The pointer to the list.
     pub(super) list: &'a str,
-    /// Which of its items, from 0.
-    pub(super) number: u64,
+    /// Which of its items, from 0; `None` if `list` is the place itself.
+    pub(super) number: Option<u64>,
 }
 
 impl fmt::Display for At<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}/{}", self.list, self.number)
+        match self.number {
+            Some(number) => write!(f, "{}/{number}", self.list),
+            None => f.write_str(self.list),
+        }
     }
 }
 

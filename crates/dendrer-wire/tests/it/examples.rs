@@ -45,7 +45,7 @@ fn the_examples_of_chats_hold() {
 #[test]
 fn the_examples_of_mappings_hold() {
     let blocks = blocks("import-map");
-    assert_eq!(blocks.len(), 1);
+    assert_eq!(blocks.len(), 2);
     for block in blocks {
         let map = Map::from_value(&parse_door(block[0].as_bytes()).unwrap()).unwrap();
         let choice = Choice { any_items: true, ..Choice::default() };

@@ -50,10 +50,10 @@ fn the_list_is_found_by_its_shape_wherever_it_stands() {
         (U.to_owned(), "1"),
         (format!(r#"{{"x":1,"anything":[{U}],"y":[1,2]}}"#), r#"1 list "/anything" meta {"x":1,"y":[1,2]}"#),
         (format!(r#"{{"a/b":{{"c":[{U}],"d":2}},"e":3}}"#), r#"1 list "/a~1b/c" meta {"a/b":{"d":2},"e":3}"#),
-        // The nearer one counts, and what is deeper stays metadata.
+        // The nearer one counts; what is deeper stays metadata, and is named as left out.
         (
             format!(r#"{{"deep":{{"l":[{A}]}},"l":[{U},{U}]}}"#),
-            &format!(r#"2 list "/l" meta {{"deep":{{"l":[{}]}}}}"#, r#"{"content":"a","role":"assistant"}"#),
+            r#"2 list "/l" meta {"deep":{"l":[{"content":"a","role":"assistant"}]}} message_outside@2 /deep/l"#,
         ),
         (format!(r#"[{{"l":[{U},{A}],"id":7}},{{"no":"list"}}]"#), r#"2 list "/l" index 0 meta {"id":7}"#),
         (format!(r#"{{"$l":[{U}],"$m":1}}"#), r#"1 list "/$l" meta {"$$m":1}"#),

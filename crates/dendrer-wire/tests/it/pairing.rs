@@ -120,30 +120,71 @@ fn what_a_message_does_not_say_is_not_made_up() {
     assert_eq!((said(1), said(2)), (r#"{"role":"user"}"#.into(), r#"{"content":null,"role":"user"}"#.into()));
 }
 
+/// An agent that numbers its calls anew after an interruption: nothing says which of them was answered.
 #[test]
-fn an_id_that_repeats_is_answered_oldest_first_and_by_name() {
+fn a_result_whose_id_several_open_calls_have_is_paired_with_none() {
     check(
         &[call(&[("a", "t")]), call(&[("a", "t")]), result("a", ""), result("a", "")],
-        &["", "call_id_repeated", "<-1", "<-2"],
+        &["call_contested", "call_id_repeated,call_contested", "result_ambiguous", "result_without_call"],
     );
+    // The tool tells them apart.
     check(
         &[call(&[("a", "t"), ("a", "u")]), result("a", "u"), result("a", "t")],
         &["call_id_repeated", "<-1", "<-1"],
+    );
+    check(
+        &[call(&[("a", "t"), ("a", "u")]), result("a", "v")],
+        &["call_id_repeated,call_contested,call_contested", "result_ambiguous"],
     );
     // An id that was answered is free again.
     check(
         &[call(&[("a", "t")]), result("a", ""), call(&[("a", "t")]), result("a", "")],
         &["", "<-1", "", "<-3"],
     );
+    let source = format!("[{},{},{}]", call(&[("a", "t")]), call(&[("a", "t")]), result("a", ""));
+    let (_, records) = import(source.as_bytes(), chat()).unwrap();
+    let action = shown(&records, 3).get("action").unwrap().to_string();
+    assert_eq!(
+        action, r#"{"call_id":"a","tool":"t"}"#,
+        "no parameters are repeated, and what all calls share is"
+    );
+}
+
+/// Two agents that number alike have calls of their own.
+#[test]
+fn an_id_is_that_of_one_agent() {
+    let by = |agent: &str| {
+        call(&[("1", "t")]).replace(r#""content":null"#, &format!(r#""name":"{agent}","content":null"#))
+    };
+    let to =
+        |agent: &str| result("1", "").replace(r#""content""#, &format!(r#""agent":"{agent}","content""#));
+    check(&[by("ann"), by("bob"), to("bob"), to("ann")], &["", "", "<-2", "<-1"]);
+    check(&[by("ann"), by("bob"), to("bob"), result("1", "")], &["", "", "<-2", "<-1"]);
+    check(
+        &[by("ann"), by("bob"), result("1", "")],
+        &["call_contested", "call_contested", "result_ambiguous"],
+    );
 }
 
 #[test]
 fn odd_calls_lose_nothing() {
-    let source = r#"[{"role":"assistant","tool_calls":[5,{"id":"","index":0,"type":"custom","function":{"name":"t","arguments":"[1,","strict":true}},{"name":"u","args":null},{"function":{}}]}]"#;
+    let source = r#"[{"role":"assistant","tool_calls":[5,{"id":"","index":0,"type":"odd","function":{"name":"t","arguments":"[1,","strict":true}},{"name":"u","args":null},{"function":{}}]}]"#;
     let (_, records) = import(source.as_bytes(), chat()).unwrap();
     let calls = shown(&records, 1).get("action").unwrap().get("calls").unwrap().to_string();
     assert_eq!(
         calls,
-        r#"[{"extra":5},{"extra":{"function":{"strict":true},"id":"","index":0,"type":"custom"},"params":"[1,","params_are_text":true,"tool":"t"},{"params":null,"tool":"u"},{}]"#
+        r#"[{"extra":5},{"extra":{"function":{"strict":true},"id":"","index":0,"type":"odd"},"params":"[1,","params_are_text":true,"tool":"t"},{"params":null,"tool":"u"},{}]"#
     );
+}
+
+#[test]
+fn calls_of_a_custom_tool_are_read() {
+    let source = r#"[{"role":"assistant","tool_calls":[{"id":"c","type":"custom","custom":{"name":"sql","input":"{\"a\":1}","more":2}}]},{"role":"tool","tool_call_id":"c","content":"x"}]"#;
+    let (_, records) = import(source.as_bytes(), chat()).unwrap();
+    let action = |tick| shown(&records, tick).get("action").unwrap().to_string();
+    assert_eq!(
+        action(1),
+        r#"{"call_id":"c","extra":{"custom":{"more":2}},"params":"{\"a\":1}","params_are_text":true,"tool":"sql"}"#
+    );
+    assert_eq!(action(2), r#"{"call_id":"c","params":"{\"a\":1}","tool":"sql"}"#);
 }

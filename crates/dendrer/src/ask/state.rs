@@ -77,8 +77,11 @@ pub fn unknown_at(
         return Ok(unknown::met_by(state, path));
     }
     let counters = trace.at(tick)?.counters;
-    let name = path.tokens().nth(1);
-    let since = counters.unknown_since(name.as_deref());
+    let (name, member) = (path.tokens().nth(1), path.tokens().nth(2));
+    let since = match &name {
+        None => counters.unread_since(),
+        Some(name) => counters.unknown_since(Some(name), member.as_deref()),
+    };
     Ok(since.map(|since| (path.clone(), since)).into_iter().collect())
 }
 

@@ -1,0 +1,209 @@
+//! Imports that do not guess: what is read is what was written, and what was not read is said. Each input is the kind of transcript
+//! that people's reports led to.
+
+use dendrer_object::{Value, json};
+
+use crate::support::Place;
+
+const NO_ERROR: &str = "state.counters.tool_errors == 0";
+
+/// A place with an imported transcript, as run `r`.
+fn imported(messages: &str, more: &[&str]) -> Place {
+    let place = Place::with_store();
+    std::fs::write(place.path().join("t.json"), messages).unwrap();
+    let args = [&["import", "t.json", "--run", "r", "-q"], more].concat();
+    place.ok(&args);
+    place
+}
+
+/// The document of a bisect, and its exit code.
+fn bisect(place: &Place, question: &[&str]) -> (Value, i32) {
+    let ran = place.run(&[&["bisect", "r", "--no-chain", "--json"], question].concat());
+    (json::parse_door(ran.stdout.as_bytes()).unwrap(), ran.code)
+}
+
+fn onset(place: &Place, question: &[&str]) -> Option<u64> {
+    bisect(place, question).0.get("onset").and_then(Value::as_u64)
+}
+
+fn call(id: &str, tool: &str, params: &str) -> String {
+    let params = Value::from(params);
+    format!(
+        r#"{{"role":"assistant","content":null,"tool_calls":[{{"id":"{id}","type":"function","function":{{"name":"{tool}","arguments":{params}}}}}]}}"#
+    )
+}
+
+#[test]
+fn a_failure_that_a_member_states_is_the_first_failure() {
+    for stated in [
+        r#""status":"error""#,
+        r#""is_error":true"#,
+        r#""isError":true"#,
+        r#""success":false"#,
+        r#""exit_code":2"#,
+        r#""error":"no""#,
+    ] {
+        let said = |id: &str, more: &str| {
+            format!(
+                r#"{{"role":"tool","tool_call_id":"{id}","content":"people must lie between 1 and 8",{more}}}"#
+            )
+        };
+        let messages = [
+            r#"{"role":"user","content":"Seat nine."}"#.to_owned(),
+            call("t1", "seat", "{\"people\":9}"),
+            said("t1", stated),
+            call("t2", "seat", "{\"people\":5}"),
+            said("t2", r#""status":"success""#),
+        ];
+        let place = imported(&format!("[{}]", messages.join(",")), &[]);
+        assert_eq!(onset(&place, &["--holds", NO_ERROR]), Some(3), "{stated}");
+        assert_eq!(onset(&place, &["--holds", "state.counters.tool_errors <= 1"]), None, "{stated}");
+    }
+}
+
+#[test]
+fn a_status_that_is_not_known_is_neither() {
+    let messages = format!(
+        r#"[{},{{"role":"tool","tool_call_id":"a","content":"x","status":"on hold"}}]"#,
+        call("a", "t", "{}")
+    );
+    let place = imported(&messages, &[]);
+    let (answer, code) = bisect(&place, &["--holds", NO_ERROR]);
+    assert_eq!((answer.get("onset"), code), (Some(&Value::Null), 6), "{answer}");
+    let shown = place.ok(&["state", "r", "--path", "counters", "--json"]);
+    assert!(shown.contains("status_unknown"), "{shown}");
+    assert!(
+        place
+            .run(&["import", "t.json", "--run", "again", "--again", "--on-gap", "stop"])
+            .stderr
+            .contains("status")
+    );
+    // A mapping that names the place has to name the words.
+    let line = r#"{"t":"action.result","who":"a","out":"x","s":"on hold"}"#;
+    std::fs::write(place.path().join("l.jsonl"), line).unwrap();
+    let map = r#"{"type":"/t","agent":"/who","result":{"output":"/out","status":"/s"}}"#;
+    std::fs::write(place.path().join("m.json"), map).unwrap();
+    let refused = place.run(&["import", "l.jsonl", "--kind", "jsonl", "--map", "m.json", "--run", "m"]);
+    assert!(refused.stderr.contains("E0215") && refused.stderr.contains("on hold"), "{}", refused.stderr);
+    std::fs::write(place.path().join("l.jsonl"), line.replace("on hold", "Succeeded")).unwrap();
+    place.ok(&["import", "l.jsonl", "--kind", "jsonl", "--map", "m.json", "--run", "m", "-q"]);
+    let result = place.ok(&["show", "m@1", "--json"]);
+    assert!(result.contains(r#""status":"ok""#) && result.contains(r#""stated":"Succeeded""#), "{result}");
+}
+
+#[test]
+fn prose_is_a_failure_by_one_rule() {
+    let said = |id: &str, text: &str| {
+        format!(r#"{{"role":"tool","tool_call_id":"{id}","content":{}}}"#, Value::from(text))
+    };
+    let messages = [
+        call("t1", "build", "{}"),
+        said("t1", "Error-free build: 214 checks, all green."),
+        call("t2", "budget", "{}"),
+        said("t2", "Error budget left this month: 98 %."),
+        call("t3", "deploy", "{}"),
+        said("t3", "Traceback (most recent call last):\n  KeyError: 'north'"),
+    ];
+    let place = imported(&format!("[{}]", messages.join(",")), &[]);
+    assert_eq!(onset(&place, &["--holds", NO_ERROR]), Some(6));
+}
+
+#[test]
+fn a_result_that_may_answer_several_calls_answers_none() {
+    let ask = |city: &str| call("call_0", "weather", &format!("{{\"city\":\"{city}\"}}"));
+    let messages = [
+        r#"{"role":"user","content":"Weather in Bern?"}"#.to_owned(),
+        ask("Bern"),
+        r#"{"role":"user","content":"Stop. Rome."}"#.to_owned(),
+        ask("Rome"),
+        r#"{"role":"tool","tool_call_id":"call_0","content":"rain"}"#.to_owned(),
+        r#"{"role":"assistant","content":"It rains."}"#.to_owned(),
+    ];
+    let pack = "name: q.cities\nversion: v1\nstate:\n  weather: {init: \"{}\"}\n  results: {init: 0}\nrules:\n  - words: what a city's weather is said to be\n    when_type: action.result\n    when: t.action.tool == 'weather'\n    steps:\n      - set: weather[t.action.params.city]\n        value: t.result.output\n  - words: results are counted\n    when_type: action.result\n    steps:\n      - add: results\n        value: 1\n";
+    let place = Place::with_store();
+    std::fs::write(place.path().join("p.yaml"), pack).unwrap();
+    std::fs::write(place.path().join("t.json"), format!("[{}]", messages.join(","))).unwrap();
+    place.ok(&["import", "t.json", "--run", "r", "--pack", "p.yaml", "-q"]);
+    let shown = json::parse_door(place.ok(&["show", "r@5", "--json"]).as_bytes()).unwrap().to_string();
+    assert!(!shown.contains("Bern") && !shown.contains("Rome"), "{shown}");
+    // What rests on the call is unknown, and what does not is known.
+    let (answer, code) = bisect(&place, &["--holds", "size(state.weather) == 0"]);
+    assert_eq!(code, 6, "{answer}");
+    assert_eq!(onset(&place, &["--holds", "state.results == 0"]), Some(5));
+    // One of the calls has no result, and which is not known.
+    let (answer, code) = bisect(&place, &["--anomaly", "call_without_result"]);
+    assert_eq!((answer.get("onset"), code), (Some(&Value::Null), 6), "{answer}");
+    assert_eq!(onset(&place, &["--anomaly", "result_ambiguous"]), Some(5));
+    assert!(place.ok(&["verify", "r", "--replay"]).contains("VERIFIED"));
+}
+
+#[test]
+fn items_that_are_no_messages_are_not_counted_as_absent() {
+    let items = r#"[{"role":"user","content":"Order two lamps."},{"type":"function_call","id":"fc_1","call_id":"c1","name":"order","arguments":"{}","status":"completed"},{"type":"function_call_output","call_id":"c1","output":"Error: only 1 left"},{"type":"message","role":"assistant","content":[{"type":"output_text","text":"Done."}]}]"#;
+    let place = Place::with_store();
+    std::fs::write(place.path().join("t.json"), items).unwrap();
+    let refused = place.run(&["import", "t.json", "--run", "r"]);
+    assert_eq!(refused.code, 2, "{}", refused.stderr);
+    assert!(
+        refused.stderr.contains("E0203") && refused.stderr.contains("--kind jsonl"),
+        "{}",
+        refused.stderr
+    );
+    assert_eq!(place.run(&["log", "r"]).code, 3, "nothing was imported");
+    // The mapping of the page reads them.
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/import.md")).unwrap();
+    let map = page.lines().find(|line| line.contains("function_call_output\":\"action.result\"")).unwrap();
+    std::fs::write(place.path().join("m.json"), map).unwrap();
+    place.ok(&["import", "t.json", "--kind", "jsonl", "--map", "m.json", "--run", "r", "-q"]);
+    assert_eq!(onset(&place, &["--holds", NO_ERROR]), Some(3));
+}
+
+#[test]
+fn an_answer_beside_the_list_is_the_last_message() {
+    let list = format!(
+        r#"[{{"role":"user","content":"Free some space."}},{},{{"role":"tool","tool_call_id":"c1","content":"a.log"}}]"#,
+        call("c1", "list", "{}")
+    );
+    let choice = |index: u64| format!(r#"{{"index":{index},"message":{}}}"#, call("c2", "wipe", "{}"));
+    let exchange = |choices: &[String]| {
+        format!(
+            r#"{{"request":{{"messages":{list}}},"response":{{"choices":[{}],"usage":{{"total_tokens":40}}}}}}"#,
+            choices.join(",")
+        )
+    };
+    let wiped = ["--predicate", "state.counters.last_tool == 'wipe'"];
+    let place = imported(&exchange(&[choice(0)]), &[]);
+    assert_eq!(onset(&place, &wiped), Some(4));
+    let shown = place.ok(&["show", "r@4", "--json"]);
+    assert!(shown.contains(r#""tokens_used":40"#) && shown.contains("call_without_result"), "{shown}");
+    // Of several nothing is taken, and nothing is said for sure of what comes behind the list.
+    let place = imported(&exchange(&[choice(0), choice(1)]), &[]);
+    let (answer, code) = bisect(&place, &wiped);
+    assert_eq!((answer.get("onset"), code), (Some(&Value::Null), 6), "{answer}");
+    // A copy of the last message says nothing new.
+    let copied =
+        format!(r#"{{"messages":{list},"last":{{"role":"tool","tool_call_id":"c1","content":"a.log"}}}}"#);
+    let place = imported(&copied, &[]);
+    assert_eq!(bisect(&place, &wiped).1, 1);
+}
+
+#[test]
+fn usage_that_no_message_states_is_not_0() {
+    let said = |usage: &str| format!(r#"{{"role":"assistant","content":"x"{usage}}}"#);
+    let messages = [
+        said(r#","usage":{"prompt_tokens":30,"completion_tokens":12}"#),
+        said(""),
+        said(r#","usage":{"total_tokens":100}"#),
+    ];
+    let place = imported(&format!("[{}]", messages.join(",")), &[]);
+    // Of a lower bound a violation can be certain, and nothing else.
+    assert_eq!(onset(&place, &["--holds", "state.counters.tokens_used < 40"]), Some(1));
+    assert_eq!(bisect(&place, &["--holds", "state.counters.tokens_used < 50"]).1, 6);
+    assert_eq!(bisect(&place, &["--holds", "state.counters.cost_usd < 50.0"]).1, 6);
+    let refused = place.run(&["state", "r", "--path", "counters.tokens_used"]);
+    assert!(
+        !refused.stdout.contains("\n0")
+            && (refused.stdout + &refused.stderr).contains("does not say what it used")
+    );
+    assert_eq!(place.ok(&["state", "r@1", "--path", "counters.tokens_used"]).trim(), "42");
+}

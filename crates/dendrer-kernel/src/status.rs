@@ -1,0 +1,37 @@
+//! Words of a `status` (design, section 9).
+
+/// Words that say that a call was answered, in lower case.
+const OK: &[&str] = &["ok", "success", "succeeded", "successful", "completed", "complete", "done", "passed"];
+
+/// Words that say that it failed.
+const FAILED: &[&str] = &[
+    "error",
+    "errored",
+    "failed",
+    "failure",
+    "fail",
+    "timeout",
+    "timed_out",
+    "cancelled",
+    "canceled",
+    "aborted",
+    "denied",
+    "rejected",
+    "exception",
+    "incomplete",
+];
+
+/// Whether a status says that a call failed; `None` if it is in no list.
+pub fn is_failure(word: &str) -> Option<bool> {
+    let is_in = |words: &[&str]| words.iter().any(|known| known.eq_ignore_ascii_case(word));
+    match (is_in(OK), is_in(FAILED)) {
+        (true, _) => Some(false),
+        (_, true) => Some(true),
+        _ => None,
+    }
+}
+
+/// The words that are known: first those of success.
+pub fn words() -> [&'static [&'static str]; 2] {
+    [OK, FAILED]
+}
