@@ -136,6 +136,15 @@ impl Expr {
         self.0.reads.counters != check::Counted::None
     }
 
+    /// Tells whether it can look at this counter.
+    pub fn reads_counter(&self, name: &str) -> bool {
+        match &self.0.reads.counters {
+            check::Counted::None => false,
+            check::Counted::Some(names) => names.iter().any(|known| **known == *name),
+            check::Counted::All => true,
+        }
+    }
+
     /// Returns what keeps the counters that it can look at from being known, if anything does.
     pub fn hidden_counter<'c>(&self, counters: &'c Counters) -> Option<&'c Hidden> {
         match &self.0.reads.counters {

@@ -145,14 +145,17 @@ impl Fold {
 
     /// Walks every expression of the rules.
     pub(crate) fn for_each_expr<'e>(&'e self, f: &mut dyn FnMut(&'e Expr)) {
-        for rule in &self.rules {
-            rule.when.iter().for_each(&mut *f);
-            steps_exprs(&rule.steps, f);
-        }
+        self.rules.iter().for_each(|rule| rule.for_each_expr(f));
     }
 }
 
 impl Rule {
+    /// Walks every expression of the rule.
+    pub(crate) fn for_each_expr<'e>(&'e self, f: &mut dyn FnMut(&'e Expr)) {
+        self.when.iter().for_each(&mut *f);
+        steps_exprs(&self.steps, f);
+    }
+
     /// Walks every place that the rule may write to.
     pub(crate) fn for_each_target<'e>(&'e self, f: &mut dyn FnMut(&'e Target)) {
         steps_targets(&self.steps, f);

@@ -212,10 +212,19 @@ impl Effect {
 pub struct Tool {
     /// Its name, as calls name it.
     pub name: Arc<str>,
-    /// The effect on the world.
-    pub effect: Effect,
+    /// The effect on the world; `None` of a tool that is declared for how it fails alone, which counts as effectful.
+    pub effect: Option<Effect>,
     /// The purpose, in words.
     pub words: Option<Arc<str>>,
+    /// When a result of it says that the call failed, over the transition as `t`.
+    pub failed: Option<Expr>,
+}
+
+impl Tool {
+    /// The class that it counts as.
+    pub fn class(&self) -> Effect {
+        self.effect.unwrap_or(Effect::Effectful)
+    }
 }
 
 /// The rules of a pack for a transition type.
@@ -345,9 +354,33 @@ impl Pack {
         named(name).or_else(|| within.and_then(named))
     }
 
+    /// The top members of the state that rules write which read the status of a result, or what such rules write.
+    pub fn reads_status(&self) -> BTreeSet<Arc<str>> {
+        let mut found: BTreeSet<Arc<str>> = BTreeSet::new();
+        loop {
+            let before = found.len();
+            for rule in &self.fold.rules {
+                let mut reads = false;
+                rule.for_each_expr(&mut |expr| {
+                    let of_state =
+                        |place: &Pointer| place.tokens().next().is_none_or(|top| found.contains(&*top));
+                    reads |= reads_status(expr)
+                        || expr.read_set().iter().any(of_state)
+                        || ["before", "state"].iter().any(|root| expr.reads_of(root).iter().any(of_state));
+                });
+                if reads {
+                    rule.for_each_target(&mut |target| _ = found.insert(Arc::clone(&target.field)));
+                }
+            }
+            if found.len() == before {
+                return found;
+            }
+        }
+    }
+
     /// Returns the declared effect of a tool; `None` for one that is not declared, which counts as effectful.
     pub fn effect_of(&self, tool: &str) -> Option<Effect> {
-        self.tools.iter().find(|declared| &*declared.name == tool).map(|declared| declared.effect)
+        self.tools.iter().find(|declared| &*declared.name == tool)?.effect
     }
 
     /// Reads an expression over the state of a run with this pack, in which the constants and definitions of the pack
@@ -501,6 +534,12 @@ pub(crate) fn contracts_of(value: &Value) -> Contracts {
     contracts::of_checked(value)
 }
 
+/// Whether an expression can look at the status of a result.
+pub fn reads_status(expr: &Expr) -> bool {
+    let status = Pointer::of(["result", "status"]);
+    expr.reads_of("t").iter().any(|place| place.overlaps(&status))
+}
+
 /// Returns who may write each field that a recorded pack says it of, without checking the rest of it.
 pub(crate) fn writers_of(value: &Value) -> impl Iterator<Item = (Arc<str>, Vec<Arc<str>>)> {
     let fields = value.get("state").and_then(Value::as_object);
@@ -517,6 +556,12 @@ pub(crate) fn effects_of(value: &Value) -> impl Iterator<Item = (Arc<str>, Effec
         .into_iter()
         .flat_map(|tools| tools.iter())
         .filter_map(|(name, tool)| Some((Arc::clone(name), Effect::parse(tool.get("effect")?.as_str()?)?)))
+}
+
+/// Whether a recorded pack says of a tool how it fails.
+pub(crate) fn says_how_tools_fail(value: &Value) -> bool {
+    let tools = value.get("tools").and_then(Value::as_object);
+    tools.into_iter().flat_map(|tools| tools.iter()).any(|(_, tool)| tool.get("failed").is_some())
 }
 
 /// Returns the transition types that a recorded pack registers, without checking the rest of it.

@@ -539,13 +539,16 @@ fn prepare(
     reducer: &dyn Reducer,
 ) -> Result<Prepared, StepError> {
     head.turn_to_next();
+    let proposed = intent;
     let with_effect = head.terms.with_effect(intent);
-    let change = match reduce(head, with_effect.as_ref().unwrap_or(intent), reducer)? {
+    let intent = with_effect.as_ref().unwrap_or(intent);
+    let with_status = head.terms.with_status(intent);
+    let intent = with_status.as_ref().unwrap_or(intent);
+    let change = match reduce(head, intent, reducer)? {
         Ok(change) => change,
         // A refusal keeps what was proposed.
-        Err(reason) => return Ok(draft_refusal(head, intent, reason, inputs)?),
+        Err(reason) => return Ok(draft_refusal(head, proposed, reason, inputs)?),
     };
-    let intent = with_effect.as_ref().unwrap_or(intent);
     let mut transition = Transition::of(intent);
     if let Some(contract) = head.contract(&intent.type_name) {
         let context = contract.context(&head.terms.contracts, intent, &head.state, inputs.seeds.nth(0));

@@ -138,6 +138,21 @@ pub fn candidate_ticks(n: u64) -> String {
     count(n, "candidate tick", "candidate ticks")
 }
 
+/// How sure an answer is that rests on so many results whose status was read from prose.
+fn of_texts(from_text: u64) -> Certainty {
+    if from_text == 0 { Certainty::Exact } else { Certainty::Heuristic }
+}
+
+/// Says what an answer rests on that one rule read from prose, and what to do about it.
+pub fn from_text_line(from_text: u64) -> Option<String> {
+    let results = count(from_text, "result was", "results were");
+    (from_text > 0).then(|| {
+        format!(
+            "HEURISTIC  the status of {results} read from prose; a pack says how its tools fail: `tools: {{T: {{failed: EXPR}}}}`"
+        )
+    })
+}
+
 fn stretch(from: u64, to: u64) -> String {
     if from == to { from.to_string() } else { format!("{from}..{to}") }
 }
@@ -161,7 +176,15 @@ pub fn interval_lines(line: &Timeline) -> Vec<String> {
 }
 
 /// Returns the verdicts of a run as `dendrer.predicate-test/1`.
-pub fn timeline_json(run: &str, question: &BisectQuestion, line: &Timeline, at: Option<u64>) -> Value {
+///
+/// `from_text` is how many results it rests on whose status was read from prose.
+pub fn timeline_json(
+    run: &str,
+    question: &BisectQuestion,
+    line: &Timeline,
+    at: Option<u64>,
+    from_text: u64,
+) -> Value {
     let intervals = line.intervals();
     let judged = !intervals.iter().any(|interval| matches!(interval.verdict, Verdict::Uncertain(_)));
     let reasons = line.reasons();
@@ -183,7 +206,8 @@ pub fn timeline_json(run: &str, question: &BisectQuestion, line: &Timeline, at: 
             ("intervals", intervals_json(&intervals)),
             ("uncertain", uncertain),
             ("candidates", Value::from(line.judged)),
-            ("certainty", Value::from(if judged { Certainty::Exact } else { Certainty::Unavailable })),
+            ("certainty", Value::from(of_texts(from_text).unless(!judged))),
+            ("status_from_text", Value::from(from_text)),
         ],
     )
 }
@@ -232,7 +256,7 @@ fn probe_lines(report: &BisectReport, said: &[(u64, Evaluation)]) -> Vec<Line> {
 
 /// Returns what was found as `dendrer.bisect/1`.
 fn found_json(found: &BisectFound) -> Object {
-    let BisectFound { run, question, report, ended, origin } = found;
+    let BisectFound { run, question, report, ended, from_text, origin } = found;
     let (outcome, ticks) = match &report.outcome {
         BisectOutcome::Onset(_) => ("onset", Value::Null),
         BisectOutcome::Never => ("never", Value::Null),
@@ -262,7 +286,8 @@ fn found_json(found: &BisectFound) -> Object {
             ("predicate", question_json(question)),
             ("outcome", Value::from(outcome)),
             ("onset", Value::from(report.onset())),
-            ("certainty", Value::from(if exact { Certainty::Exact } else { Certainty::Unavailable })),
+            ("certainty", Value::from(of_texts(*from_text).unless(!exact))),
+            ("status_from_text", Value::from(*from_text)),
             ("ends", Value::array(ends)),
             ("items", Value::array(report.probes.iter().map(probe))),
             ("probes_max", Value::from(u64::from(report.probes_max))),
@@ -412,7 +437,13 @@ impl BisectShown<'_> {
     fn onset_lines(&self, page: &Page) -> Vec<Line> {
         let BisectAnswer { found, contributors, chain, records, .. } = self.answer;
         let mut lines = Vec::new();
-        lines.extend(found.origin.iter().flat_map(|origin| origin_lines(origin, "exact", page)));
+        lines.extend(
+            found
+                .origin
+                .iter()
+                .flat_map(|origin| origin_lines(origin, of_texts(found.from_text).as_str(), page)),
+        );
+        lines.extend(from_text_line(found.from_text).map(Line::from));
         if let BisectQuestion::Divergence(found) = &found.question {
             lines.extend(divergence_lines(found, page));
         }
@@ -492,6 +523,9 @@ impl Answer for BisectShown<'_> {
             BisectOutcome::Never => lines.push(never_words(question, report).into()),
             BisectOutcome::Recovers(turns) => lines.extend(turn_lines(turns)),
             BisectOutcome::Uncertain(..) => lines.extend(unjudged_lines(report)),
+        }
+        if !matches!(report.outcome, BisectOutcome::Onset(_)) {
+            lines.extend(from_text_line(self.answer.found.from_text).map(Line::from));
         }
         if let Some(found) = report.scan {
             let is_known = !matches!(report.outcome, BisectOutcome::Uncertain(..));
@@ -653,7 +687,7 @@ impl Answer for BisectAll {
                 question.digest().short(),
                 report.onset().map_or_else(|| "-".to_owned(), |tick| tick.to_string()),
                 report.probes.len().to_string(),
-                format!("{}{lifted}", quote::escape(&answer_words(found))),
+                format!("{}{lifted}{}", quote::escape(&answer_words(found)), heuristic(found)),
             ]);
         }
         let with = |wanted| self.found.iter().filter(|found| code(&found.report) == wanted).count();
@@ -670,6 +704,11 @@ impl Answer for BisectAll {
             _ => End::Unknown,
         }
     }
+}
+
+/// Marks an answer that rests on statuses that were read from prose.
+fn heuristic(found: &BisectFound) -> &'static str {
+    if found.from_text > 0 { "   (heuristic)" } else { "" }
 }
 
 fn answer_words(found: &BisectFound) -> String {

@@ -77,7 +77,7 @@ pub fn lines(terms: &ContractTerms<'_>, only: Option<&TypeName>) -> Vec<String> 
     lines.push("field     state.kernel_anomalies, policy, progress   written by the kernel alone".to_owned());
     for tool in &terms.pack.tools {
         let name = quote::escape(&tool.name);
-        lines.push(format!("tool      {name}   {}{}", tool.effect.as_str(), words(tool.words.as_deref())));
+        lines.push(format!("tool      {name}   {}{}", tool.class().as_str(), words(tool.words.as_deref())));
     }
     for (name, value) in &terms.others {
         lines.push(format!("besides   {}   {}", quote::escape(name), short(value)));
@@ -232,7 +232,8 @@ pub fn terms_json(terms: &ContractTerms<'_>, only: Option<&TypeName>) -> Vec<(&'
     let tools = terms.pack.tools.iter().map(|tool| {
         Value::record([
             ("name", Value::from(&*tool.name)),
-            ("effect", Value::from(tool.effect.as_str())),
+            ("effect", Value::from(tool.class().as_str())),
+            ("failed", Value::from(tool.failed.as_ref().map(|failed| failed.canonical()))),
             ("words", Value::from(tool.words.as_deref())),
         ])
     });

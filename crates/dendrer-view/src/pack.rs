@@ -128,7 +128,8 @@ impl Answer for PackShown {
         let tools = pack.tools.iter().map(|tool| {
             Value::record([
                 ("name", Value::from(&*tool.name)),
-                ("effect", Value::from(tool.effect.as_str())),
+                ("effect", Value::from(tool.class().as_str())),
+                ("failed", Value::from(tool.failed.as_ref().map(|failed| failed.canonical()))),
                 ("words", Value::from(tool.words.as_deref())),
             ])
         });
@@ -196,8 +197,10 @@ impl Answer for PackShown {
         }
         lines.extend(type_lines(self));
         for tool in &pack.tools {
-            let (name, effect) = (quote::escape(&tool.name), tool.effect.as_str());
+            let (name, effect) = (quote::escape(&tool.name), tool.class().as_str());
             lines.push(format!("tool        {name}  {effect}{}", meaning(tool.words.as_deref())));
+            let failed = tool.failed.iter().map(|failed| quote::escape(failed.canonical()));
+            lines.extend(failed.map(|failed| format!("            failed when {failed}")));
         }
         let other = if pack.tools.is_empty() { "any" } else { "every other" };
         lines.push(format!("tool        ({other})  counts as {}, undeclared", Effect::Effectful.as_str()));

@@ -10,8 +10,8 @@ use dendrer_object::record::Record;
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::bisect::{
-    candidate_ticks, interval_lines, question_lines, run_line, standing_json, standing_words, sum_up,
-    timeline_json, word, words,
+    candidate_ticks, from_text_line, interval_lines, question_lines, run_line, standing_json, standing_words,
+    sum_up, timeline_json, word, words,
 };
 use crate::table::{Align, Table};
 use crate::{count, document, quote, row, thousands};
@@ -170,8 +170,8 @@ pub struct PredicateTestAnswer<'a> {
 
 impl Answer for PredicateTestAnswer<'_> {
     fn document(&self) -> Value {
-        let PredicateTested { run, question, line, at, ended, other_in_pack, .. } = self.tested;
-        let document = timeline_json(run.as_str(), question, line, *at);
+        let PredicateTested { run, question, line, at, ended, other_in_pack, from_text, .. } = self.tested;
+        let document = timeline_json(run.as_str(), question, line, *at, *from_text);
         let mut document = document.as_object().cloned().unwrap_or_default();
         document.set("obligation", standing_json(line.standing.as_ref(), *ended));
         if let Some(rows) = self.rows {
@@ -208,6 +208,7 @@ impl Answer for PredicateTestAnswer<'_> {
             let ticks = count(line.to - line.from + 1, "tick", "ticks");
             lines.push(format!("{}   ({judged} of {ticks} judged)", sum_up(line)).into());
         }
+        lines.extend(from_text_line(self.tested.from_text).map(Line::from));
         if let Some(standing) = &line.standing {
             lines.push(format!("at tick {}  {}", line.to, standing_words(standing, *ended)).into());
         }

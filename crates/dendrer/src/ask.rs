@@ -16,6 +16,7 @@ pub mod log;
 pub mod named;
 pub mod packs;
 pub mod predicates;
+pub mod prose;
 pub mod provenance;
 pub mod receipt;
 pub mod regression;

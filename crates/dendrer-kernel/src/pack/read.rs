@@ -296,7 +296,7 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Pac
         declared.iter().map(|field| (field.name.to_owned(), field.decimals)).collect();
     let scopes = Scopes::new(&mut reader, constants, &decimals, definitions);
     let types = read_types(&mut reader, &root);
-    let tools = read_tools(&mut reader, &root);
+    let tools = read_tools(&mut reader, &root, &scopes.rules);
     let rules = read_rules(&mut reader, &root, &scopes.rules, &declared, &types, &taken);
     if engine != PackEngine::Fold && !rules.is_empty() {
         let at = root.member("rules").unwrap_or_else(|| root.clone());
@@ -661,31 +661,51 @@ fn read_types(reader: &mut Reader, root: &At<'_>) -> Types {
     types
 }
 
-fn read_tools(reader: &mut Reader, root: &At<'_>) -> Vec<Tool> {
+fn read_tools(reader: &mut Reader, root: &At<'_>, place: &Place) -> Vec<Tool> {
     let mut tools = Vec::new();
     for (name, at) in reader.named(root, "tools", "what they do") {
-        if reader.object(&at, "a tool", &["effect", "words"]).is_none() {
+        if reader.object(&at, "a tool", &["effect", "failed", "words"]).is_none() {
             continue;
         }
         let words = reader.shared(&at, "words");
-        let choices = Effect::ALL.map(Effect::as_str).join(", ");
-        let Some(named) = at.member("effect") else {
-            reader.missing(
-                &at,
-                format!("{name} does not say what it does to the world"),
-                &format!("add `effect:`, one of {choices}"),
-            );
-            continue;
-        };
-        match named.value.as_str().and_then(Effect::parse) {
-            Some(effect) => tools.push(Tool { name: name.into(), effect, words }),
-            None => reader.fault(
-                Code::E0902,
-                &named,
-                format!("an effect is one of {choices}, not {}", named.value),
-                "",
-            ),
+        let failed = reader.condition(&at, "failed", place);
+        if let (Some(expr), Some(at)) = (&failed, at.member("failed")) {
+            if ["state", "before"].iter().any(|root| !expr.reads_of(root).is_empty())
+                || !expr.read_set().is_empty()
+                || expr.reads_counters()
+            {
+                let message = "a result fails by itself, and not by the state".to_owned();
+                reader.fault(Code::E0902, &at, message, "like `t.result.output.startsWith('Error:')`");
+                continue;
+            }
+            if super::reads_status(expr) {
+                let message = "`failed` makes the status of a result, and cannot read it".to_owned();
+                reader.fault(Code::E0902, &at, message, "like `t.result.output.startsWith('Error:')`");
+                continue;
+            }
         }
+        let choices = Effect::ALL.map(Effect::as_str).join(", ");
+        let effect = match at.member("effect") {
+            // Declared for how it fails alone.
+            None if at.member("failed").is_some() => None,
+            None => {
+                reader.missing(
+                    &at,
+                    format!("{name} does not say what it does to the world"),
+                    &format!("add `effect:`, one of {choices}"),
+                );
+                continue;
+            }
+            Some(named) => match named.value.as_str().and_then(Effect::parse) {
+                Some(effect) => Some(effect),
+                None => {
+                    let message = format!("an effect is one of {choices}, not {}", named.value);
+                    reader.fault(Code::E0902, &named, message, "");
+                    continue;
+                }
+            },
+        };
+        tools.push(Tool { name: name.into(), effect, words, failed });
     }
     tools
 }

@@ -88,7 +88,7 @@ fn a_whole_pack_is_read() {
     let types: Vec<_> = pack.types.iter().map(|(name, words)| (name.as_str(), words.as_deref())).collect();
     assert_eq!(types, [("execute_payment", Some("money moves"))]);
     let tools: Vec<_> =
-        pack.tools.iter().map(|tool| (&*tool.name, tool.effect, tool.words.as_deref())).collect();
+        pack.tools.iter().map(|tool| (&*tool.name, tool.class(), tool.words.as_deref())).collect();
     assert_eq!(tools, [("look", Effect::Read, Some("looks")), ("pay", Effect::Effectful, None)]);
     let fields: Vec<_> =
         pack.fields.iter().map(|field| (&*field.name, field.decimals, field.words.as_deref())).collect();

@@ -16,7 +16,8 @@ use super::{
 };
 use crate::contract::Contracts;
 use crate::counters::{self, Counters};
-use crate::expr::{EvalError, Truth};
+use crate::expr::{Budget, Env, EvalError, Expr, Truth};
+use crate::fold::transition;
 use crate::ontology::DECISION;
 use crate::pack::{self, Effect, Pack, PackEngine, extend};
 use crate::predicate::{Monotone, Predicate, Verdict, Window};
@@ -30,6 +31,12 @@ pub(super) const REQUEST: &str = "action.request";
 
 /// The member of `/policy` that lists which violations of the contract there were, and when each began.
 pub(super) const VIOLATIONS: &str = "violations";
+
+/// The type of the result of a call.
+const RESULT: &str = "action.result";
+
+/// The word for a status that a pack gave: the place where it was read.
+const OF_PACK: &str = "pack";
 
 /// The terms in force from some tick on.
 #[derive(Default)]
@@ -47,6 +54,8 @@ pub(super) struct Terms {
     writers: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     /// The class of each tool that the pack declares.
     effects: BTreeMap<Arc<str>, Effect>,
+    /// When a result of a tool says that its call failed, where the pack says so.
+    failed: BTreeMap<Arc<str>, Expr>,
     /// At stage 3: the types and tools that the pack lets through.
     gate: Option<Gate>,
     /// The first tick at which an extension comes into force that is not here yet.
@@ -102,6 +111,11 @@ impl Terms {
                 predicate: declared.predicate,
             }));
         }
+        let mut failed = BTreeMap::new();
+        if pack::says_how_tools_fail(&in_force) {
+            let tools = read_pack(&in_force)?.tools.into_iter();
+            failed.extend(tools.filter_map(|tool| Some((tool.name, tool.failed?))));
+        }
         let mut reducer = None;
         if extend::changes_reducer(bound, state, tick) {
             let pack = read_pack(&in_force)?;
@@ -115,6 +129,7 @@ impl Terms {
             registered: pack::registered(bound).collect(),
             contracts: pack::contracts_of(&in_force),
             watched,
+            failed,
             gate,
             until: extend::next(bound, state, tick),
             bound: Some(bound.clone()),
@@ -194,6 +209,32 @@ impl Terms {
         let first = classes.next()??;
         let is_same = classes.all(|class| class == Some(first));
         is_same.then(|| intent.clone().with("effect", Value::from(first.as_str())))
+    }
+
+    /// Returns the intent with the status that the pack gives a result of its tool: the record then says it without the pack. A result
+    /// of which it cannot be judged keeps what it has.
+    pub(super) fn with_status(&self, intent: &Intent) -> Option<Intent> {
+        if self.failed.is_empty() || intent.type_name.as_str() != RESULT {
+            return None;
+        }
+        let tool = intent.member("action").and_then(|action| action.get("tool")?.as_str());
+        let failed = self.failed.get(tool?)?;
+        let result = intent.member("result").and_then(Value::as_object)?;
+        let (t, none) = (transition(intent), Value::object());
+        let env = Env { state: &none, counters: None, others: &[("t", &t)] };
+        let word = match failed.holds(&env, &mut Budget::default()) {
+            Truth::True => "error",
+            Truth::False => "ok",
+            Truth::Uncertain(_) | Truth::Exhausted => return None,
+        };
+        let said = ["status", "status_from"].map(|name| result.get(name).and_then(Value::as_str));
+        if said == [Some(word), Some(OF_PACK)] {
+            return None;
+        }
+        let mut result = result.clone();
+        result.set("status", Value::from(word));
+        result.set("status_from", Value::from(OF_PACK));
+        Some(intent.clone().with("result", Value::Object(result)))
     }
 
     /// Looks whether the pack lets an intent through, where it gates all transitions.

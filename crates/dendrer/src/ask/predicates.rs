@@ -5,6 +5,7 @@ use dendrer_object::{Digest, RunName};
 
 use crate::ask::bisect::gather::is_last;
 use crate::ask::named::near_field;
+use crate::ask::prose::results_read_from_text;
 use crate::bisect::BisectQuestion;
 use crate::registry::{Registered, Registry};
 use crate::timeline::{self, Timeline};
@@ -65,6 +66,8 @@ pub struct PredicateTested {
     pub other_in_pack: Option<Digest>,
     /// The field or counter that was probably meant, if no tick could be judged.
     pub near: Option<String>,
+    /// How many results the verdicts rest on whose status was read from prose.
+    pub from_text: u64,
 }
 
 impl PredicateTested {
@@ -79,7 +82,9 @@ impl PredicateTested {
         let line = timeline::judge(trace, &predicate, from, to)?;
         let judged = line.turns.iter().any(|(_, verdict)| !matches!(verdict, Verdict::Uncertain(_)));
         let near = if judged { None } else { near_field(trace, &predicate) };
+        let from_text = results_read_from_text(trace, &predicate, line.to)?;
         Ok(PredicateTested {
+            from_text,
             run: trace.name().clone(),
             ended: is_last(trace, line.to),
             question: BisectQuestion::Predicate(predicate),

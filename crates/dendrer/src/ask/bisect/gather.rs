@@ -7,6 +7,7 @@ use dendrer_kernel::progress::Evaluation;
 use dendrer_object::record::Record;
 use dendrer_object::{Digest, Pointer, RunName};
 
+use crate::ask::prose::results_read_from_text;
 use crate::ask::regression::{Metric, regression};
 use crate::ask::show::{PlaceChange, changes};
 use crate::ask::why::gather::{Records, add_records};
@@ -33,6 +34,8 @@ pub struct BisectFound {
     pub report: BisectReport,
     /// Whether the run was closed with the last tick of the range.
     pub ended: bool,
+    /// How many results the answer rests on whose status was read from prose.
+    pub from_text: u64,
     /// The transition at the onset; `None` if there is no onset.
     pub origin: Option<BisectOrigin>,
 }
@@ -97,7 +100,12 @@ impl BisectFound {
     pub fn of(trace: &Trace, question: BisectQuestion, report: BisectReport) -> Result<BisectFound, Error> {
         let origin = report.onset().map(|tick| BisectOrigin::read(trace, tick)).transpose()?;
         let ended = is_last(trace, report.high.0);
-        Ok(BisectFound { run: trace.name().clone(), question, report, ended, origin })
+        let upto = report.onset().unwrap_or(report.high.0);
+        let from_text = match question.predicate() {
+            Some(predicate) => results_read_from_text(trace, predicate, upto)?,
+            None => 0,
+        };
+        Ok(BisectFound { run: trace.name().clone(), question, report, ended, from_text, origin })
     }
 }
 

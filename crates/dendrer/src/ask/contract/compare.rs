@@ -9,7 +9,7 @@ use std::collections::BTreeSet;
 use dendrer_kernel::contract::{Contract, Match, Required, ValueKind};
 use dendrer_kernel::expr::Expr;
 use dendrer_kernel::pack::members::Member;
-use dendrer_kernel::pack::{Declared, Effect, Pack};
+use dendrer_kernel::pack::{Declared, Effect, Pack, Tool};
 use dendrer_kernel::predicate::{Asked, Polarity, Window};
 use dendrer_object::{TypeName, Value};
 
@@ -357,18 +357,30 @@ fn tools(old: &Pack, new: &Pack, changes: &mut Changes) {
             None => changes.push(
                 Ranked::Other,
                 place,
-                format!("{} is declared {}", tool.name, tool.effect.as_str()),
+                format!("{} is declared {}", tool.name, tool.class().as_str()),
             ),
-            Some(before) if before.effect != tool.effect => {
-                let ranked = match order(tool.effect) > order(before.effect) {
+            Some(before) if before.class() != tool.class() => {
+                let ranked = match order(tool.class()) > order(before.class()) {
                     true => Ranked::Stricter,
                     false => Ranked::Looser,
                 };
-                let words =
-                    format!("{} is {}, and was {}", tool.name, tool.effect.as_str(), before.effect.as_str());
+                let words = format!(
+                    "{} is {}, and was {}",
+                    tool.name,
+                    tool.class().as_str(),
+                    before.class().as_str()
+                );
                 changes.push(ranked, place, words);
             }
             Some(_) => {}
+        }
+        let failed = |tool: &Tool| tool.failed.as_ref().map(|failed| failed.canonical().to_owned());
+        let before = old.tools.iter().find(|other| other.name == tool.name).and_then(failed);
+        if failed(tool) != before {
+            let words = failed(tool)
+                .map_or_else(|| "no more than its results say".to_owned(), |words| format!("when {words}"));
+            let place = format!("tools.{}.failed", tool.name);
+            changes.push(Ranked::Other, place, format!("a call of {} failed {words}", tool.name));
         }
     }
     for tool in old.tools.iter().filter(|tool| !new.tools.iter().any(|other| other.name == tool.name)) {
