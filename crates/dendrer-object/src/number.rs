@@ -2,8 +2,9 @@
 //!
 //! A number is identified by its canonical text (RFC 8785 3.2.2.3).
 //!
-//! Rule: a double whose canonical text is an integer beyond 2^53-1 (`1e20`) *is* that integer, so that text and
-//! value correspond one to one and canonical bytes decode and re-encode to themselves.
+//! Rule: equal numbers have one canonical text. A double whose text is an integer beyond 2^53-1 (`1e20`) *is* that integer, and an
+//! integer of 10^21 or more that is exactly a double is that double: 10^21 is written `1e+21`. 10^23 is no double, and is another number
+//! than 1e23. Test `equal_numbers_have_one_text`.
 
 use std::cmp::Ordering;
 use std::fmt;
@@ -20,7 +21,7 @@ pub struct Number(Repr);
 enum Repr {
     /// Finite, not negative zero; its canonical text is not an integer beyond 2^53-1.
     Double(f64),
-    /// Decimal digits with an optional minus, without leading zeros, beyond +-(2^53-1).
+    /// Decimal digits with an optional minus, without leading zeros, beyond +-(2^53-1); of 10^21 or more only what is no double.
     Big(Arc<str>),
 }
 
@@ -67,8 +68,8 @@ impl Number {
         Number(Repr::Big(value.to_string().into()))
     }
 
-    /// Reads a JSON number token. Integers beyond 2^53-1 keep their digits; anything with a fraction or an
-    /// exponent becomes the nearest double.
+    /// Reads a JSON number token. Integers beyond 2^53-1 keep their digits, unless they are doubles of 10^21 or more; anything with
+    /// a fraction or an exponent becomes the nearest double.
     pub fn parse(text: &str) -> Result<Number, NumberError> {
         let bytes = text.as_bytes();
         let digits = bytes.strip_prefix(b"-").unwrap_or(bytes);
@@ -113,6 +114,14 @@ impl Number {
                     value
                 }));
             }
+        }
+        // Below 10^21 a double is written with its digits as well.
+        if digits.len() > 21
+            && let Ok(value) = text.parse::<f64>()
+            && value.is_finite()
+            && whole_part(value) == text
+        {
+            return Number(Repr::Double(value));
         }
         Number(Repr::Big(text.into()))
     }

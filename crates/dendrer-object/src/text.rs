@@ -1,11 +1,29 @@
 //! Small helpers on text that more than one crate needs.
 
+use unicode_normalization::UnicodeNormalization as _;
+use unicode_normalization::char::compose;
+
+/// Tells whether two texts are the same but for their Unicode form: an accent in one character, or in one of its own.
+pub fn is_same_but_for_form(a: &str, b: &str) -> bool {
+    a != b && !(a.is_ascii() && b.is_ascii()) && a.nfc().eq(b.nfc())
+}
+
+/// Tells whether a character would be one with the character before it in the usual Unicode form (NFC): it shows what a text in that form
+/// shows as well.
+pub fn is_of_the_one_before(before: char, c: char) -> bool {
+    !c.is_ascii() && compose(before, c).is_some()
+}
+
 /// Returns the candidate nearest to `word`, if one is near enough to be what was meant.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (word.chars().count() / 3).clamp(1, 3);
+    let far = |candidate: &str| match is_same_but_for_form(word, candidate) {
+        true => 0,
+        false => distance(word, candidate),
+    };
     candidates
         .into_iter()
-        .map(|candidate| (distance(word, candidate), candidate))
+        .map(|candidate| (far(candidate), candidate))
         .filter(|(distance, _)| *distance <= limit)
         .min()
         .map(|(_, candidate)| candidate)
@@ -64,5 +82,15 @@ mod tests {
         );
         assert_eq!(nearest("zzz", ["intent", "action"]), None);
         assert_eq!(nearest("", ["a"]), Some("a"));
+    }
+
+    #[test]
+    fn texts_in_two_forms_are_near_and_tell_apart() {
+        let (composed, apart) = ("Zo\u{e9}", "Zoe\u{301}");
+        assert!(is_same_but_for_form(composed, apart) && !is_same_but_for_form(composed, composed));
+        assert!(!is_same_but_for_form("Zoe", apart));
+        assert_eq!(nearest(composed, ["by", apart]), Some(apart));
+        assert!(is_of_the_one_before('e', '\u{301}') && !is_of_the_one_before('x', '\u{301}'));
+        assert!(is_of_the_one_before('\u{1100}', '\u{1161}'), "syllables of Korean");
     }
 }

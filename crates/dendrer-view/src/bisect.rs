@@ -145,10 +145,10 @@ fn of_texts(from_text: u64) -> Certainty {
 
 /// Says what an answer rests on that one rule read from prose, and what to do about it.
 pub fn from_text_line(from_text: u64) -> Option<String> {
-    let results = count(from_text, "result was", "results were");
+    let results = count(from_text, "result", "results");
     (from_text > 0).then(|| {
         format!(
-            "HEURISTIC  the status of {results} read from prose; a pack says how its tools fail: `tools: {{T: {{failed: EXPR}}}}`"
+            "HEURISTIC  the status of {results} was read from prose; a pack says how its tools fail: `tools: {{T: {{failed: EXPR}}}}`"
         )
     })
 }
@@ -303,6 +303,10 @@ fn found_json(found: &BisectFound) -> Object {
     let mut members = members.as_object().cloned().unwrap_or_default();
     if !report.unjudged.is_empty() {
         members.set("reasons", reasons_json(&report.unjudged));
+    }
+    if let BisectQuestion::Divergence(found) = question {
+        members.set("ignored", diff::ignored_json(&found.ignored));
+        members.set("left_out", diff::left_out_json(&found.left_out));
     }
     members
 }
@@ -524,6 +528,9 @@ impl Answer for BisectShown<'_> {
             BisectOutcome::Recovers(turns) => lines.extend(turn_lines(turns)),
             BisectOutcome::Uncertain(..) => lines.extend(unjudged_lines(report)),
         }
+        if let BisectQuestion::Divergence(found) = question {
+            lines.extend(left_out_lines(found));
+        }
         if !matches!(report.outcome, BisectOutcome::Onset(_)) {
             lines.extend(from_text_line(self.answer.found.from_text).map(Line::from));
         }
@@ -622,6 +629,12 @@ fn divergence_lines(found: &RunDivergence, page: &Page) -> Vec<Line> {
         Line { cut, ..Line::from(text) }
     };
     found.first.iter().flat_map(diff::lines).map(line).collect()
+}
+
+/// Says what was left out of the comparison of two runs.
+fn left_out_lines(found: &RunDivergence) -> impl Iterator<Item = Line> {
+    let ignored = diff::ignored_line(&found.ignored);
+    ignored.into_iter().chain(diff::left_out_line(&found.left_out)).map(Line::from)
 }
 
 /// Returns the name of a question, or the text of one that has none.

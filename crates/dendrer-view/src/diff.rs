@@ -299,11 +299,11 @@ pub fn head_lines(report: &DiffReport, align: DiffAlign) -> Vec<String> {
 }
 
 /// Says how many places were to be left out, and at which of them nothing was: a place may be misspelt.
-pub fn ignored_line(report: &DiffReport) -> Option<String> {
-    let unmet = report.ignored.iter().filter(|(_, met)| !met).map(|(place, _)| quote::path(&shown(place)));
+pub fn ignored_line(ignored: &[(Pointer, bool)]) -> Option<String> {
+    let unmet = ignored.iter().filter(|(_, met)| !met).map(|(place, _)| quote::path(&shown(place)));
     let unmet: Vec<String> = unmet.collect();
-    let all = count(report.ignored.len() as u64, "path", "paths");
-    match (report.ignored.is_empty(), crate::verdict::list(&unmet, 12)) {
+    let all = count(ignored.len() as u64, "path", "paths");
+    match (ignored.is_empty(), crate::verdict::list(&unmet, 12)) {
         (true, _) => None,
         (false, None) => Some(format!("ignored   {all}")),
         (false, Some(unmet)) => Some(format!("ignored   {all}; nothing was left out at {unmet}")),
@@ -468,8 +468,22 @@ fn outcome_json(report: &DiffReport, outcome: &DiffOutcome) -> Value {
     ])
 }
 
-fn ignored_json(report: &DiffReport) -> Value {
-    Value::array(report.ignored.iter().map(|(place, met)| {
+/// The places that only name a run or a message.
+pub(crate) fn left_out_json(left_out: &[Pointer]) -> Value {
+    Value::array(left_out.iter().map(|place| Value::from(quote::path(&shown(place)))))
+}
+
+/// Says which places are left out of any comparison, as they are asked for.
+pub fn left_out_line(left_out: &[Pointer]) -> Option<String> {
+    let names = crate::verdict::list(
+        &left_out.iter().map(|place| quote::path(&shown(place))).collect::<Vec<_>>(),
+        12,
+    )?;
+    Some(format!("left out  {names}: names, ids, times and costs of each run; diff --path compares one"))
+}
+
+pub(crate) fn ignored_json(ignored: &[(Pointer, bool)]) -> Value {
+    Value::array(ignored.iter().map(|(place, met)| {
         Value::record([("path", Value::from(place.as_str())), ("met", Value::from(*met))])
     }))
 }
@@ -523,7 +537,8 @@ pub fn members(
         ("not_comparable", Value::from(report.hidden)),
         ("outcome", report.outcome.as_ref().map_or(Value::Null, |outcome| outcome_json(report, outcome))),
         ("shift", Value::from(shift)),
-        ("ignored", ignored_json(report)),
+        ("ignored", ignored_json(&report.ignored)),
+        ("left_out", left_out_json(&report.left_out)),
         ("certainty", Value::from(Certainty::Exact.unless(!is_known))),
     ];
     members.into_iter().chain(unknown).collect()
@@ -742,7 +757,8 @@ impl ItemAnswer for DiffAnswer {
             lines.push(page.fit(&format!("runs      a {}, b {}{}", found.a, found.b, page.read_from())));
             lines.extend(head_lines(report, question.align).iter().map(|line| page.fit(line)));
             lines.push(found_line(report, &question.kinds).into());
-            lines.extend(ignored_line(report).map(Line::from));
+            lines.extend(ignored_line(&report.ignored).map(Line::from));
+            lines.extend(left_out_line(&report.left_out).map(Line::from));
         }
         lines.extend(found.tested.iter().flat_map(verdict_lines));
         if self.form.stat {

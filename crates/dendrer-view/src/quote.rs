@@ -1,5 +1,6 @@
 //! Text from a trace as quoted matter: nothing in it can move a cursor, hide, or pass for dendrer's own words.
 
+use dendrer_object::text::is_of_the_one_before;
 use dendrer_object::{Pointer, Value};
 
 /// Tells whether a character would act on a terminal or mislead a reader instead of being seen.
@@ -19,8 +20,11 @@ pub fn escape(text: &str) -> String {
         return text.to_owned();
     }
     let mut out = String::with_capacity(text.len());
+    let mut before = ' ';
     for c in text.chars() {
         match c {
+            // Two texts that differ in their form alone would look alike.
+            c if is_of_the_one_before(before, c) => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
             '\n' => out.push_str("\\n"),
             '\r' => out.push_str("\\r"),
             '\t' => out.push_str("\\t"),
@@ -29,6 +33,7 @@ pub fn escape(text: &str) -> String {
             c if acts(c) => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
             c => out.push(c),
         }
+        before = c;
     }
     out
 }
@@ -49,8 +54,11 @@ pub fn value(value: &Value) -> String {
 /// JSON has its own escapes for what lies below 0x20; the rest that acts is escaped in the same way.
 fn escape_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
+    let mut before = ' ';
     for c in json.chars() {
-        if acts(c) {
+        let is_marked = acts(c) || is_of_the_one_before(before, c);
+        before = c;
+        if is_marked {
             let mut units = [0u16; 2];
             c.encode_utf16(&mut units).iter().for_each(|unit| out.push_str(&format!("\\u{unit:04x}")));
         } else {

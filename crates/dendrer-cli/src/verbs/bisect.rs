@@ -10,6 +10,7 @@ use dendrer::ask::bisect::gather::{BisectAnswer, BisectDetails, BisectFound};
 use dendrer::ask::named::{NamedPredicate, anomaly, expression, resolve};
 use dendrer::bisect::{BisectOutcome, BisectQuestion, BisectReport, Range, bisect_each};
 use dendrer::casebook::{self, Bisected, Place};
+use dendrer::diff::{DiffAlign, DiffQuestion};
 use dendrer::kernel::predicate::{Polarity, Predicate, Verdict};
 use dendrer::watch::Watch;
 use dendrer_object::record::Record;
@@ -26,6 +27,7 @@ use crate::failure::{Failure, Result};
 use crate::global::{Global, WindowChoice};
 use crate::out::Out;
 use crate::progress::Progress;
+use crate::verbs::diff::{AlignChoice, ignored_place};
 
 pub(crate) use self::args::Bisect;
 
@@ -100,7 +102,15 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         return regression::run(&args.run, &trace, metric, &range, args.expect_onset, progress, out);
     }
     let asked = match (&args.divergence, &args.policy_flip, &args.anomaly, args.holds.first()) {
-        (Some(other), ..) => divergence(global, &source, &rev, &trace, other, progress.counter(), out)?,
+        (Some(other), ..) => divergence(
+            global,
+            args,
+            (&source, &rev, &trace),
+            (range.from, range.to),
+            other,
+            progress.counter(),
+            out,
+        )?,
         (_, Some(about), ..) => question(Subject::PolicyFlip(about), args.window, &trace)?,
         (.., Some(kind), _) => question(Subject::Anomaly(kind), args.window, &trace)?,
         (.., Some(text)) => question(Subject::Holds(text), args.window, &trace)?,
@@ -243,9 +253,9 @@ fn record(global: &Global, trace: &Trace, shown: &BisectShown<'_>) -> Result<Vec
 /// Finds where the run first differs from another, which may be in another place.
 fn divergence(
     global: &Global,
-    source: &Source,
-    rev: &Address,
-    trace: &Trace,
+    args: &Bisect,
+    (source, rev, trace): (&Source, &Address, &Trace),
+    (from, to): (u64, u64),
     other: &str,
     counter: Arc<AtomicU64>,
     out: &mut Out,
@@ -260,7 +270,14 @@ fn divergence(
     }
     let counted = Watch::counting(counter).over(place.store());
     let other = Trace::open(&counted, &named.run_in(place.store(), place.named())?)?;
-    Ok(Asked { question: dendrer::bisect::divergence(trace, &other)?, named: None })
+    let asked = DiffQuestion {
+        ends: (to, other.tip()),
+        from: args.from.is_some().then_some(from),
+        align: args.align.map_or(DiffAlign::Tick, AlignChoice::align),
+        ignore: args.ignore.iter().map(|text| ignored_place(text)).collect::<Result<_>>()?,
+        ..DiffQuestion::new(trace, &other)
+    };
+    Ok(Asked { question: dendrer::bisect::divergence(trace, &other, asked)?, named: None })
 }
 
 /// Reads the predicates of a file.

@@ -117,6 +117,16 @@ pub(crate) enum AlignChoice {
     Content,
 }
 
+impl AlignChoice {
+    /// The way that is meant.
+    pub(crate) fn align(self) -> DiffAlign {
+        match self {
+            AlignChoice::Tick => DiffAlign::Tick,
+            AlignChoice::Content => DiffAlign::Content,
+        }
+    }
+}
+
 pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
     let is_stream = out.format() == Format::Jsonl;
     let forms = [
@@ -156,10 +166,7 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
         ends,
         from,
         to,
-        align: match args.align {
-            AlignChoice::Tick => DiffAlign::Tick,
-            AlignChoice::Content => DiffAlign::Content,
-        },
+        align: args.align.align(),
         kinds: match args.kinds.as_slice() {
             [] => DiffKind::ALL.to_vec(),
             kinds => kinds.iter().copied().map(KindChoice::kind).collect(),
@@ -248,7 +255,7 @@ fn ticks(
     Ok((from, to))
 }
 
-fn ignored_place(text: &str) -> Result<Pointer> {
+pub(crate) fn ignored_place(text: &str) -> Result<Pointer> {
     match place(text)? {
         whole if whole.as_str().is_empty() => {
             Err(Failure::new(Code::E0106, "--ignore leaves nothing out that is whole").at("path", text))

@@ -207,3 +207,133 @@ fn usage_that_no_message_states_is_not_0() {
     );
     assert_eq!(place.ok(&["state", "r@1", "--path", "counters.tokens_used"]).trim(), "42");
 }
+
+/// What only names a run or a message, and when it was, is no difference in what an agent did.
+#[test]
+fn two_runs_part_where_they_do_something_else() {
+    let thread = |own: &str, van: &str| {
+        let call = |id: &str, tool: &str, params: &str| {
+            format!(
+                r#""tool_calls":[{{"id":"{own}-{id}","type":"function","function":{{"name":"{tool}","arguments":{}}}}}]"#,
+                Value::from(params)
+            )
+        };
+        let messages = [
+            r#""role":"user","content":"Rent a van.""#.to_owned(),
+            format!(r#""role":"assistant","content":null,{}"#, call("1", "vans", "{}")),
+            format!(r#""role":"tool","tool_call_id":"{own}-1","content":"V2, V9""#),
+            format!(
+                r#""role":"assistant","content":null,{}"#,
+                call("2", "rent", &format!("{{\"van\":\"{van}\"}}"))
+            ),
+        ];
+        let messages = messages.iter().enumerate();
+        let messages: Vec<String> = messages
+            .map(|(at, said)| {
+                format!(
+                    r#"{{{said},"id":"{own}-{at}","created_at":"{own}","usage":{{"total_tokens":{}}}}}"#,
+                    own.len()
+                )
+            })
+            .collect();
+        format!(r#"{{"id":"{own}","name":"{own}","messages":[{}]}}"#, messages.join(","))
+    };
+    let place = imported(&thread("mon", "V2"), &[]);
+    std::fs::write(place.path().join("u.json"), thread("tuesday", "V9")).unwrap();
+    place.ok(&["import", "u.json", "--run", "tue", "-q"]);
+    let (answer, code) = bisect(&place, &["--divergence", "tue"]);
+    assert_eq!((answer.get("onset"), code), (Some(&Value::from(4u64)), 0), "{answer}");
+    let left_out = answer.get("left_out").unwrap().to_string();
+    for name in ["intent.extra.id", "intent.extra.created_at", "intent.extra.usage", "meta.id", "meta.name"] {
+        assert!(left_out.contains(&format!("\"{name}\"")), "{left_out}");
+    }
+    let told = place.ok(&["bisect", "r", "--divergence", "tue", "--no-chain"]);
+    assert!(told.contains("left out  intent.extra.created_at, intent.extra.id"), "{told}");
+    let diff = place.ok(&["diff", "r", "tue"]);
+    assert!(diff.contains("left out  ") && !diff.contains("tuesday-"), "{diff}");
+    // What is printed as a place is one, in both verbs, and what is asked for is compared.
+    let printed = diff.lines().find(|line| line.contains("V2") && line.contains("V9")).unwrap();
+    let printed = printed.split_whitespace().find(|word| word.contains("van")).unwrap();
+    for verb in [
+        &["bisect", "r", "--divergence", "tue", "--ignore", printed][..],
+        &["diff", "r", "tue", "--exit-code", "--ignore", printed],
+    ] {
+        let ran = place.run(verb);
+        let same = if verb[0] == "diff" { 0 } else { 1 };
+        assert_eq!(ran.code, same, "{verb:?}\n{}{}", ran.stdout, ran.stderr);
+    }
+    assert_eq!(place.run(&["diff", "r", "tue", "--exit-code", "--path", "intent.extra.id"]).code, 1);
+    assert_eq!(place.run(&["bisect", "r", "--divergence", "tue", "--ignore", "action.params.vam"]).code, 3);
+    assert_eq!(bisect(&place, &["--divergence", "tue", "--align", "content"]).1, 0);
+}
+
+#[test]
+fn a_number_is_one_however_it_is_written() {
+    let place = Place::with_store();
+    let line = |a: &str, b: &str| {
+        format!(
+            r#"{{"type":"plan.update","agent":"ann","delta":[{{"set":"/a","value":{a}}},{{"set":"/b","value":{b}}}]}}"#
+        )
+    };
+    std::fs::write(place.path().join("one.jsonl"), line("1e21", "1000000000000000000000")).unwrap();
+    std::fs::write(place.path().join("two.jsonl"), line("1000000000000000000000", "1e21")).unwrap();
+    for run in ["one", "two"] {
+        place.ok(&["commit", "--run", run, "--file", &format!("{run}.jsonl"), "-q"]);
+    }
+    assert_eq!(place.run(&["diff", "one", "two", "--exit-code"]).code, 0);
+    for holds in [
+        "state.a == state.b",
+        "state.a in [state.b]",
+        "size(distinct([state.a, state.b])) == 1",
+        "intersects([state.a], [state.b])",
+    ] {
+        place.ok(&["predicate", "test", "--holds", holds, "one", "--from", "1"]);
+        let (answer, _) = {
+            let ran = place.run(&["bisect", "one", "--from", "1", "--no-chain", "--json", "--holds", holds]);
+            (json::parse_door(ran.stdout.as_bytes()).unwrap(), ran.code)
+        };
+        assert_eq!(answer.get("outcome").and_then(Value::as_str), Some("never"), "{holds}");
+    }
+}
+
+#[test]
+fn texts_in_two_unicode_forms_are_shown_apart() {
+    let place = Place::with_store();
+    for (run, name) in [("a", "Zo\u{e9}"), ("b", "Zoe\u{301}")] {
+        let line = format!(
+            r#"{{"type":"plan.update","agent":"ann","delta":[{{"set":"/owner","value":"{name}"}},{{"set":"/by/{name}","value":1}}]}}"#
+        );
+        std::fs::write(place.path().join("t.jsonl"), line).unwrap();
+        place.ok(&["commit", "--run", run, "--file", "t.jsonl", "-q"]);
+    }
+    let diff = place.run(&["diff", "a", "b", "--exit-code"]);
+    assert_eq!(diff.code, 1);
+    assert!(
+        diff.stdout.contains("Zo\u{e9}")
+            && diff.stdout.contains("Zoe\\u{301}")
+            && !diff.stdout.contains('\u{301}'),
+        "{}",
+        diff.stdout
+    );
+    let lost = place.run(&["state", "b", "--path", "by.Zo\u{e9}"]);
+    assert!(lost.stderr.contains("Zoe\\u{301}"), "{}", lost.stderr);
+}
+
+#[test]
+fn what_looks_like_a_number_in_a_pack_is_told() {
+    let place = Place::with_store();
+    for (text, meant) in
+        [("1_000", "1000"), ("0644", "0o644"), ("12:30", "\"12:30\""), ("0b11", "3"), ("1,000", "1000")]
+    {
+        let pack =
+            format!("name: shop.stock\nversion: v1\nconstants:\n  most: {text}\nstate:\n  n: {{init: 5}}\n");
+        std::fs::write(place.path().join("p.yaml"), &pack).unwrap();
+        for verb in [&["pack", "check", "p.yaml"][..], &["contract", "lint", "p.yaml"]] {
+            let found = place.run(verb);
+            let told = found.stdout + &found.stderr;
+            assert!(found.code != 0 && told.contains(meant) && told.contains("quotes"), "{text} {told}");
+        }
+        std::fs::write(place.path().join("p.yaml"), pack.replace(text, &format!("'{text}'"))).unwrap();
+        place.ok(&["pack", "check", "p.yaml"]);
+    }
+}

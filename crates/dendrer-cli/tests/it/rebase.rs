@@ -314,7 +314,7 @@ fn a_pack_says_what_its_tools_do_and_what_counts_for_others() {
     let (_, answer) = demo().json(&["pack", "show", "financial-agent-A"]);
     assert_eq!(
         answer.get("tools").unwrap().as_array().unwrap().get(0).unwrap().to_string(),
-        r#"{"effect":"effectful","name":"broker.order","words":"buys or sells"}"#
+        r#"{"effect":"effectful","failed":null,"name":"broker.order","words":"buys or sells"}"#
     );
 }
 

@@ -7,7 +7,7 @@ use crate::support::Place;
 /// A call that fails, a message that cannot be read at tick 4, and a call with a note at tick 5.
 const CHAT: &str = r#"[{"role":"user","content":"hi"},
 {"role":"assistant","content":null,"tool_calls":[{"id":"c1","function":{"name":"pay","arguments":"{}"}}]},
-{"role":"tool","tool_call_id":"c1","content":"Error: no"},
+{"role":"tool","tool_call_id":"c1","content":"Error: no","is_error":true},
 42,
 {"role":"assistant","content":null,"tool_calls":[{"id":"c2","function":{"name":"pay","arguments":"{oops"}}]},
 {"role":"tool","tool_call_id":"c2","content":"done"}]"#;

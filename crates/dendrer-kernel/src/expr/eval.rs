@@ -464,9 +464,6 @@ impl<'a, 'b> Machine<'a, 'b> {
                 }
                 true
             }
-            (View::Tagged(a, "$float"), View::Tagged(b, "$float")) => {
-                a == b && a.get("$float").and_then(Value::as_str) != Some("NaN")
-            }
             (View::Map(a), View::Map(b)) | (View::Tagged(a, _), View::Tagged(b, _)) => {
                 return self.equal_members(a, b, span);
             }

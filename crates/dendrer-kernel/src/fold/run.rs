@@ -36,7 +36,8 @@ pub(super) fn reduce(
         run.met_unknown = false;
         match run.rule(rule) {
             Ok(_) => {}
-            Err(_) if run.met_unknown => {
+            // Where it is not known which call is answered, a rule that cannot be run is one that looked at the call.
+            Err(_) if run.met_unknown || run.is_ambiguous => {
                 run.delta.truncate(already.0);
                 (run.state, run.unknown, run.written) = (state, unknown, already.1);
                 let code = if run.is_ambiguous { RESULT_AMBIGUOUS } else { READS_UNKNOWN };
@@ -531,8 +532,7 @@ impl<'a> Run<'a> {
     /// Notes whether an error is that of an unknown place.
     fn note_unknown<T>(&mut self, found: Result<T, EvalError>) -> Result<T, Met> {
         if let Err(EvalError::Uncertain(why)) = &found {
-            // Of such a transition, what cannot be judged is what the call would say.
-            self.met_unknown |= why.unknown.is_some() || self.is_ambiguous;
+            self.met_unknown |= why.unknown.is_some();
         }
         found.map_err(say)
     }
@@ -552,6 +552,9 @@ impl<'a> Run<'a> {
 fn without_call(t: Value) -> Value {
     let Value::Object(mut members) = t else { return t };
     let mut action = members.get("action").and_then(Value::as_object).cloned().unwrap_or_default();
+    if action.iter().any(|(name, _)| tag::is_tag_name(name)) {
+        return Value::Object(members);
+    }
     for name in ["call_id", "params", "tool"] {
         if !action.contains_key(name) {
             action.set(name, tag::gap(RESULT_AMBIGUOUS, ""));

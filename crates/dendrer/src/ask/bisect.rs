@@ -51,13 +51,20 @@ pub struct RunDivergence {
     pub first: Option<diff::Pair>,
     /// The tick of the run that was asked about; `None` if it has no transition there.
     pub tick: Option<u64>,
+    /// The places that were to be left out, and whether anything stood there.
+    pub ignored: Vec<(Pointer, bool)>,
+    /// The places that only name a run or a message, and are left out of any comparison.
+    pub left_out: Vec<Pointer>,
 }
 
 /// Finds the first transition that is not what another run has beside it. Whether two that cannot be compared in full
 /// are the same is not known, so the answer is not known from the first such pair on.
-pub fn divergence(trace: &Trace, other: &Trace) -> Result<BisectQuestion, Error> {
+///
+/// `asked` says how both are lined up, from which tick on they are compared, and what is left out.
+pub fn divergence(trace: &Trace, other: &Trace, asked: diff::DiffQuestion) -> Result<BisectQuestion, Error> {
     let kinds = vec![DiffKind::Structural, DiffKind::Semantic, DiffKind::Confidence];
-    let question = diff::DiffQuestion { kinds, ..diff::DiffQuestion::new(trace, other) };
+    let question = diff::DiffQuestion { kinds, ..asked };
+    question.check(trace, other)?;
     let mut first = None;
     let report = diff::diff(trace, other, &question, &mut |pair| {
         first = Some(pair.clone());
@@ -77,7 +84,14 @@ pub fn divergence(trace: &Trace, other: &Trace) -> Result<BisectQuestion, Error>
         // The other run has a marker, so the run differs from its next transition on.
         None => next_compared(&report).filter(|tick| *tick <= trace.tip()),
     });
-    Ok(BisectQuestion::Divergence(Box::new(RunDivergence { from, tip, first, tick })))
+    Ok(BisectQuestion::Divergence(Box::new(RunDivergence {
+        from,
+        tip,
+        first,
+        tick,
+        ignored: report.ignored,
+        left_out: report.left_out,
+    })))
 }
 
 /// The tick of the left run after those that were compared; markers without a change of state do not count.

@@ -312,6 +312,8 @@ pub struct DiffReport {
     pub shift: Option<Shift>,
     /// The places that were to be left out, and whether anything that was compared stood there.
     pub ignored: Vec<(Pointer, bool)>,
+    /// The places that are left out of any comparison because they only name a run or a message, say when it was, or what it cost.
+    pub left_out: Vec<Pointer>,
     /// The unknown places of the left and of the right state, if a run made some behind the shared ticks. Whether they are the same is
     /// not known.
     pub unknown: [Vec<(Pointer, Since)>; 2],
@@ -359,7 +361,7 @@ pub fn diff(
         }
     }
     let packs = [pack::of_run(a)?, pack::of_run(b)?];
-    let rules = Rules::new(packs.iter().flatten(), &question.ignore);
+    let rules = Rules::new(packs.iter().flatten(), &question.ignore, question.path.as_ref());
     let shared = shared(a, b, question.ends.0.min(question.ends.1))?;
     let mut walk = Walk {
         a,
@@ -383,6 +385,7 @@ pub fn diff(
         walk.end()?;
     }
     walk.report.ignored = walk.rules.ignored();
+    walk.report.left_out = walk.rules.left_out();
     Ok(walk.report)
 }
 
@@ -448,6 +451,7 @@ impl DiffReport {
             types: BTreeMap::new(),
             shift: None,
             ignored: Vec::new(),
+            left_out: Vec::new(),
             unknown: Default::default(),
         }
     }

@@ -5,7 +5,6 @@ use std::ops::ControlFlow;
 
 use dendrer_kernel::pack::reads_status;
 use dendrer_kernel::predicate::Predicate;
-use dendrer_object::Value;
 
 use crate::run::pack;
 use crate::{Error, Trace};
@@ -19,8 +18,9 @@ pub fn results_read_from_text(trace: &Trace, predicate: &Predicate, upto: u64) -
     let mut count = 0;
     trace.for_each(1, upto, &mut |_, record| {
         if record.header().type_name.as_ref().is_some_and(|name| name.as_str() == "action.result") {
-            let from = record.body().value("/result").and_then(|result| result.get("status_from").cloned());
-            count += u64::from(from.as_ref().and_then(Value::as_str) == Some("text"));
+            let content = record.content();
+            let from = content.get("result").and_then(|result| result.get("status_from")?.as_str());
+            count += u64::from(from == Some("text"));
         }
         ControlFlow::Continue(())
     })?;

@@ -143,6 +143,47 @@ fn mark(marker: &Marker) -> TextMark {
     TextMark { line: marker.line().max(1), column: marker.col() + 1 }
 }
 
+/// What was most likely meant by a word that other readers take for a number, or for another number: digits in groups, times as numbers
+/// of base 60, binary digits, and the octal of YAML 1.1.
+fn number_as_text(text: &str) -> Option<String> {
+    let digits = text.strip_prefix(['+', '-']).unwrap_or(text);
+    let sign = &text[..text.len() - digits.len()];
+    let are_digits = |text: &str| !text.is_empty() && text.bytes().all(|c| c.is_ascii_digit());
+    if !digits.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let plain = digits.replace('_', "");
+    let (whole, fraction) =
+        plain.split_once('.').map_or((&*plain, None), |(whole, rest)| (whole, Some(rest)));
+    if digits.contains('_') && are_digits(whole) && fraction.is_none_or(are_digits) {
+        return Some(format!("{sign}{plain}"));
+    }
+    if let Some(binary) =
+        plain.strip_prefix("0b").filter(|binary| binary.bytes().all(|c| matches!(c, b'0' | b'1')))
+    {
+        return u64::from_str_radix(binary, 2).ok().map(|number| format!("{sign}{number}"));
+    }
+    let groups: Vec<&str> = digits.split(',').collect();
+    if groups.len() > 1
+        && are_digits(groups[0])
+        && groups[1..].iter().all(|group| group.len() == 3 && are_digits(group))
+    {
+        return Some(format!("{sign}{}", groups.concat()));
+    }
+    let parts: Vec<&str> = digits.split(':').collect();
+    if parts.len() > 1 && parts.iter().all(|part| are_digits(part) && part.len() <= 2) {
+        return Some(format!("\"{text}\""));
+    }
+    let is_octal = digits.len() > 1 && digits.starts_with('0') && are_digits(digits);
+    is_octal.then(|| {
+        format!(
+            "{} (0o{} is octal)",
+            digits.trim_start_matches('0').parse::<u64>().unwrap_or(0),
+            digits.trim_start_matches('0')
+        )
+    })
+}
+
 enum Frame {
     List(Vec<Value>),
     Map { members: BTreeMap<Arc<str>, Value>, name: Option<Name> },
@@ -282,6 +323,14 @@ impl Builder {
     fn scalar(&mut self, text: &str, style: ScalarStyle, at: TextMark, offset: Option<usize>) {
         if self.skipped > 0 {
             return;
+        }
+        if style == ScalarStyle::Plain
+            && !self.is_name()
+            && let Some(meant) = number_as_text(text)
+        {
+            let hint = format!("write {meant}, or put it in quotes if it is text");
+            let message = format!("{text} looks like a number, and YAML 1.2 reads it as another thing");
+            self.problem(Code::E0901, at, message, Some(&hint));
         }
         let value = match style {
             ScalarStyle::Plain => match plain(text) {

@@ -628,12 +628,13 @@ impl State {
             let mut run = Run { state: now.clone(), before: self, t: &event.t, names: Vec::new() };
             match run.rule(rule) {
                 Ok(()) => now = run.state,
-                Err(Stop::Unknown(_)) => {
+                // Of a result that may answer several calls, what a rule cannot read is of the call.
+                Err(stop) if stop != Stop::Error || event.note == Some("result_ambiguous") => {
                     for place in rule.targets(&now.value) {
                         now.mark(place, tick);
                     }
                 }
-                Err(Stop::Error) => return self.after_error(fitting, event, tick),
+                Err(_) => return self.after_error(fitting, event, tick),
             }
         }
         now

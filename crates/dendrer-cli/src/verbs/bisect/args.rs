@@ -7,6 +7,7 @@ use dendrer::address::Position;
 use crate::global::WindowChoice;
 use crate::global::tick_arg;
 use crate::offers;
+use crate::verbs::diff::AlignChoice;
 
 /// `bisect`
 #[derive(Debug, Args)]
@@ -31,6 +32,12 @@ pub(crate) struct Bisect {
     /// The first transition that is not what this run has beside it
     #[arg(long, value_name = "RUN", add = ArgValueCompleter::new(offers::runs))]
     pub(crate) divergence: Option<String>,
+    /// With --divergence: leave out what differs there, like agent_id or state.memory
+    #[arg(long, value_name = "P", requires = "divergence", add = ArgValueCompleter::new(offers::paths))]
+    pub(crate) ignore: Vec<String>,
+    /// With --divergence: how transitions are lined up, one by one behind what is shared (tick, as if not given) or by what they mean
+    #[arg(long, value_enum, requires = "divergence")]
+    pub(crate) align: Option<AlignChoice>,
     /// A heuristic: where a score is first lower than it was before. progress, constraint_satisfaction,
     /// skeptic_survival_rate or a progress contract, as the pack of the run declares them
     #[arg(long, value_name = "METRIC", conflicts_with_all = ["lift", "scan", "contributors", "diagnosis", "record"])]

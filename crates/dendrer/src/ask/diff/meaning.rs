@@ -5,7 +5,7 @@
 //! is put out of sight on *both* sides and named. Left as missing on one side it would pass for a difference, and left
 //! out on both without a word for agreement.
 
-use std::cell::Cell;
+use std::cell::{Cell, RefCell};
 use std::collections::{BTreeMap, BTreeSet};
 
 use dendrer_kernel::pack::Pack;
@@ -45,7 +45,61 @@ pub(super) struct Rules {
     decimals: BTreeMap<String, u8>,
     /// What is left out.
     ignore: Vec<Ignored>,
+    /// The one place that is asked for, if one is.
+    asked: Option<Pointer>,
+    /// What is left out because it only names a run or a message.
+    left_out: RefCell<BTreeSet<Pointer>>,
 }
+
+/// Names of members that only name a run or a message, say when it was, or what it cost: what an agent did is none of it. Beside the
+/// messages of an import they lie in `intent.extra`, at the top in `meta`.
+const OWN: [&str; 42] = [
+    "checkpoint_id",
+    "conversation_id",
+    "created",
+    "created_at",
+    "date",
+    "duration",
+    "duration_ms",
+    "elapsed",
+    "elapsed_ms",
+    "end_time",
+    "ended_at",
+    "finished_at",
+    "id",
+    "latency",
+    "latency_ms",
+    "message_id",
+    "msg_id",
+    "parent_id",
+    "request_id",
+    "response_id",
+    "run",
+    "run_id",
+    "run_name",
+    "session",
+    "session_id",
+    "span_id",
+    "start_time",
+    "started_at",
+    "thread_id",
+    "time",
+    "timestamp",
+    "token_usage",
+    "tool_call_id",
+    "trace_id",
+    "ts",
+    "updated_at",
+    "usage",
+    "usage_metadata",
+    "uuid",
+    "created_ms",
+    "observed_at",
+    "call_id",
+];
+
+/// Where such members lie.
+const OWNERS: [&[&str]; 3] = [&["intent", "extra"], &["intent", "extra", "response_metadata"], &["meta"]];
 
 /// A place that is left out.
 #[derive(Debug)]
@@ -69,7 +123,13 @@ impl Ignored {
 impl Rules {
     /// Takes the rules of both packs. A member with a rule in each is rounded by the coarser one: both sides by one rule,
     /// or equal numbers could come out different.
-    pub(super) fn new<'p>(packs: impl IntoIterator<Item = &'p Pack>, ignore: &[Pointer]) -> Rules {
+    ///
+    /// What only names a run or a message is left out, unless `path` asks for it.
+    pub(super) fn new<'p>(
+        packs: impl IntoIterator<Item = &'p Pack>,
+        ignore: &[Pointer],
+        path: Option<&Pointer>,
+    ) -> Rules {
         let mut decimals: BTreeMap<String, u8> = BTreeMap::new();
         for field in packs.into_iter().flat_map(|pack| &pack.fields) {
             if let Some(own) = field.decimals {
@@ -80,7 +140,8 @@ impl Rules {
             }
         }
         let ignored = |place: &Pointer| Ignored { place: place.clone(), met: Cell::new(false) };
-        Rules { decimals, ignore: ignore.iter().map(ignored).collect() }
+        let ignore = ignore.iter().map(ignored).collect();
+        Rules { decimals, ignore, asked: path.cloned(), left_out: RefCell::default() }
     }
 
     pub(super) fn ignores(&self, place: &Pointer) -> bool {
@@ -91,6 +152,35 @@ impl Rules {
     /// The places that are left out, and whether anything stood there.
     pub(super) fn ignored(&self) -> Vec<(Pointer, bool)> {
         self.ignore.iter().map(|ignored| (ignored.place.clone(), ignored.met.get())).collect()
+    }
+
+    /// The places that are left out because they only name a run or a message, where something stood there.
+    pub(super) fn left_out(&self) -> Vec<Pointer> {
+        self.left_out.borrow().iter().cloned().collect()
+    }
+
+    /// Takes out what only names a run or a message.
+    fn without_own(&self, content: Value) -> Value {
+        let mut content = content;
+        for owner in OWNERS {
+            let mut value = Some(&content);
+            for name in owner {
+                value = value.and_then(|value| value.get(name));
+            }
+            let Some(members) = value.and_then(Value::as_object) else { continue };
+            let is_own = |name: &str| OWN.contains(&name) || (owner == ["meta"] && name == "name");
+            let places = members.iter().filter(|(name, _)| is_own(name));
+            let places = places.map(|(name, _)| Pointer::of(owner.iter().copied().chain([&**name])));
+            let places: Vec<Pointer> = places
+                .filter(|place| !self.asked.as_ref().is_some_and(|asked| place.contains(asked)))
+                .collect();
+            for place in places {
+                let tokens: Vec<_> = place.tokens().collect();
+                content = without(&content, &tokens).unwrap_or_else(Value::object);
+                self.left_out.borrow_mut().insert(place);
+            }
+        }
+        content
     }
 
     /// Returns a state as it is compared. `number` tells the number of a tick that does not count markers: the kernel
@@ -275,7 +365,8 @@ impl Meaning {
             let state = rules.state(state, &|tick| tick);
             members.set("state", state);
         }
-        let content = rules.cut(Value::Object(members), 0).unwrap_or_else(Value::object);
+        let content = rules.without_own(Value::Object(members));
+        let content = rules.cut(content, 0).unwrap_or_else(Value::object);
         Meaning { content, confidence, writes: rules.writes(delta.unwrap_or_default().0) }
     }
 }
