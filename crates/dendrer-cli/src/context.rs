@@ -40,6 +40,7 @@ use crate::progress::Progress;
 
 pub(crate) mod care;
 pub(crate) mod choice;
+pub(crate) mod compared;
 pub(crate) mod edges;
 pub(crate) mod executor;
 pub(crate) mod keys;

@@ -138,12 +138,12 @@ pub fn candidate_ticks(n: u64) -> String {
     count(n, "candidate tick", "candidate ticks")
 }
 
-/// How sure an answer is that rests on so many results whose status was read from prose.
+/// How sure an answer is that uses so many results whose status was read from prose.
 fn of_texts(from_text: u64) -> Certainty {
     if from_text == 0 { Certainty::Exact } else { Certainty::Heuristic }
 }
 
-/// Says what an answer rests on that one rule read from prose, and what to do about it.
+/// Says what an answer uses that one rule read from prose, and what to do about it.
 pub fn from_text_line(from_text: u64) -> Option<String> {
     let results = count(from_text, "result", "results");
     (from_text > 0).then(|| {
@@ -177,7 +177,7 @@ pub fn interval_lines(line: &Timeline) -> Vec<String> {
 
 /// Returns the verdicts of a run as `dendrer.predicate-test/1`.
 ///
-/// `from_text` is how many results it rests on whose status was read from prose.
+/// `from_text` is how many results it uses whose status was read from prose.
 pub fn timeline_json(
     run: &str,
     question: &BisectQuestion,
@@ -719,7 +719,7 @@ impl Answer for BisectAll {
     }
 }
 
-/// Marks an answer that rests on statuses that were read from prose.
+/// Marks an answer that uses statuses that were read from prose.
 fn heuristic(found: &BisectFound) -> &'static str {
     if found.from_text > 0 { "   (heuristic)" } else { "" }
 }

@@ -20,6 +20,7 @@ use dendrer_view::certainty::reasons_list;
 use dendrer_view::thousands;
 
 use self::args::DiagnosisChoice;
+use crate::context::compared::{AlignChoice, ignored_place};
 use crate::context::named::{not_named, of_file, window, with_hint};
 use crate::context::ticks;
 use crate::context::{self, Source};
@@ -27,7 +28,6 @@ use crate::failure::{Failure, Result};
 use crate::global::{Global, WindowChoice};
 use crate::out::Out;
 use crate::progress::Progress;
-use crate::verbs::diff::{AlignChoice, ignored_place};
 
 pub(crate) use self::args::Bisect;
 

@@ -6,18 +6,19 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer::Trace;
-use dendrer::address::{Address, Position, state_path};
+use dendrer::address::{Address, Position};
 use dendrer::ask::named::resolve;
 use dendrer::ask::predicates::PredicateTested;
 use dendrer::ask::steps::coherence_summary;
 use dendrer::casebook::{self, Place};
-use dendrer::diff::{self, DiffAlign, DiffKind, DiffQuestion, MEMBERS, STATE};
+use dendrer::diff::{self, DiffAlign, DiffKind, DiffQuestion};
 use dendrer::store::Store;
+use dendrer_object::Code;
 use dendrer_object::record::Record;
-use dendrer_object::{Code, Pointer};
 use dendrer_view::diff::{DiffAnswer, DiffForm, DiffFound};
 use dendrer_view::steps::CoherenceDiffAnswer;
 
+use crate::context::compared::{AlignChoice, ignored_place, place};
 use crate::context::named::not_named;
 use crate::context::ticks;
 use crate::context::{self, Source};
@@ -104,25 +105,6 @@ impl KindChoice {
             KindChoice::Semantic => DiffKind::Semantic,
             KindChoice::Confidence => DiffKind::Confidence,
             KindChoice::Outcome => DiffKind::Outcome,
-        }
-    }
-}
-
-/// How transitions are lined up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum AlignChoice {
-    /// One by one behind what is shared, markers passed over.
-    Tick,
-    /// By the longest sequence of transitions that mean the same.
-    Content,
-}
-
-impl AlignChoice {
-    /// The way that is meant.
-    pub(crate) fn align(self) -> DiffAlign {
-        match self {
-            AlignChoice::Tick => DiffAlign::Tick,
-            AlignChoice::Content => DiffAlign::Content,
         }
     }
 }
@@ -253,30 +235,4 @@ fn ticks(
     let to = to.map(|to| to.min(end));
     ticks::in_order(from.unwrap_or(0), to.unwrap_or(end))?;
     Ok((from, to))
-}
-
-pub(crate) fn ignored_place(text: &str) -> Result<Pointer> {
-    match place(text)? {
-        whole if whole.as_str().is_empty() => {
-            Err(Failure::new(Code::E0106, "--ignore leaves nothing out that is whole").at("path", text))
-        }
-        place => Ok(place),
-    }
-}
-
-/// Reads a place of a transition or of the state: a path that begins with the name of a member of transitions is one of
-/// those, `state.x` and anything else one of the state.
-fn place(text: &str) -> Result<Pointer> {
-    // All below a place is the place.
-    let text = text.strip_suffix(".*").filter(|_| !text.starts_with('/')).unwrap_or(text);
-    let path = state_path(text)?;
-    let first = path.tokens().next().map(|first| first.into_owned());
-    let of_state = text == "state" || ["state.", "state["].iter().any(|start| text.starts_with(start));
-    let first = first.filter(|_| !of_state);
-    match first.as_deref() {
-        None if text.is_empty() => Ok(path),
-        Some("state") => Ok(path),
-        Some(member) if MEMBERS.contains(&member) => Ok(path),
-        _ => Ok(format!("{STATE}{}", path.as_str()).parse().expect("a pointer behind a name is one")),
-    }
 }

@@ -159,9 +159,16 @@ pub(super) fn compare(a: &Num, b: &Num) -> Ordering {
         (Num::Data(x), Num::Data(y)) => x.compare(y),
         (Num::Data(x), Num::Int(y)) => compare_with_int(x, *y),
         (Num::Int(x), Num::Data(y)) => compare_with_int(y, *x).reverse(),
+        // Exactly: no integer beyond 2^53-1 is rounded to a double on the way.
+        (Num::Double(x), Num::Data(y)) if y.is_big() => double(*x).compare(y),
+        (Num::Data(x), Num::Double(y)) if x.is_big() => x.compare(&double(*y)),
         (Num::Double(x), y) => compare_doubles(*x, nearest_double(y)),
         (x, Num::Double(y)) => compare_doubles(nearest_double(x), *y),
     }
+}
+
+fn double(value: f64) -> Number {
+    Number::from_f64(value).expect("no number on the way is NaN or infinite")
 }
 
 fn compare_with_int(a: &Number, b: i64) -> Ordering {
@@ -248,6 +255,9 @@ pub(super) fn exact_index(num: &Num) -> Option<i64> {
         Num::Int(value) => Some(*value),
         Num::Double(value) => (value.fract() == 0.0).then(|| to_int(num).unwrap_or(-1)),
         Num::Data(number) if number.is_big() => Some(-1),
-        Num::Data(number) => number.as_i64(),
+        // A double of 10^21 or more is whole, and an index of nothing.
+        Num::Data(number) => {
+            number.as_i64().or_else(|| number.as_f64().filter(|value| value.fract() == 0.0).map(|_| -1))
+        }
     }
 }

@@ -27,7 +27,7 @@ fn read_tagged(text: &str) -> Value {
 fn state() -> Value {
     read_tagged(
         r#"{"a":1,"b":{"c":"text","d":null,"list":[1,2.5,"x",{"k":true}]},"n":3,"f":0.5,"ok":true,"no":false,
-            "s":"hello","big":9007199254740993,"huge":1208925819614629174706176,"nul":null,"empty":{},
+            "s":"hello","big":9007199254740993,"huge":1208925819614629174706177,"nul":null,"empty":{},
             "$$own":7,"in":"word","x y":"quoted","nan":{"$float":"NaN"},"inf":{"$float":"Infinity"},
             "secret":{"$redacted":{"kind":"email"}},"gap":{"$gap":{"path":"","reason":"too large"}},
             "pair":[1,{"$redacted":{"kind":"email"}}],"max":9007199254740991}"#,
@@ -260,13 +260,13 @@ fn integers_beyond_the_safe_range_compare_exactly_and_are_not_calculated_with() 
         ("state.big == 9007199254740992", "false"),
         ("state.big > 9007199254740992", "true"),
         ("state.big < 9007199254740994.0", "true"),
-        ("state.big == 9007199254740992.0", "true"),
+        ("state.big == 9007199254740992.0", "false"),
         (
             "state.huge == state.huge + []",
             "state.huge: state.huge is a number, and `+` takes two numbers, strings or lists",
         ),
         ("state.huge > 9223372036854775807", "true"),
-        ("state.huge == 1208925819614629174706176.0", "true"),
+        ("state.huge == 1208925819614629174706176.0", "false"),
         ("state.big + 1", "state.big: an integer beyond 2^53-1 can be compared but not calculated with"),
         ("-state.big", "state.big: an integer beyond 2^53-1 can be compared but not calculated with"),
         ("state.max + 1", "9007199254740992"),
@@ -294,7 +294,7 @@ fn equality_is_by_value_and_what_was_withheld_is_not_judged() {
         ("{\"a\": 1, \"b\": [2]} == {\"b\": [2.0], \"a\": 1.0}", "true"),
         ("1 == \"a\"", "E0502: an int and a string are never equal"),
         ("null != 1", "E0502: null and an int are always unequal"),
-        ("state.nan == state.nan", "false"),
+        ("state.nan == state.nan", "true"),
         ("state.inf == state.inf", "true"),
         ("state.inf == 1", "false"),
         ("state.secret == \"x\"", "state.secret: state.secret is redacted"),

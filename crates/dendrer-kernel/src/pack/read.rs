@@ -11,11 +11,11 @@ use super::commitments::check_commitments;
 use super::members::MEMBERS;
 use super::merging::{check_merge, read_combine};
 use super::modules::{self, Made, Modules, Reading};
-use super::rules::{read_rules, read_template};
+use super::rules::{read_rules, read_template, read_tools};
 use super::scopes::{Constant, Definition, Place, RESERVED, Scopes, is_variable};
 use super::{
-    DECIMALS_MAX, DECLARATIONS_MAX, Declared, Effect, MONOTONE_LIFT, Pack, PackEngine, PackFault, PackField,
-    Tool, cases, contracts, digest, obligations, progress,
+    DECIMALS_MAX, DECLARATIONS_MAX, Declared, MONOTONE_LIFT, Pack, PackEngine, PackFault, PackField, cases,
+    contracts, digest, obligations, progress,
 };
 use crate::contract::Contracts;
 use crate::expr::{Expr, ExprError, Span};
@@ -659,55 +659,6 @@ fn read_types(reader: &mut Reader, root: &At<'_>) -> Types {
         types.insert(parsed, words);
     }
     types
-}
-
-fn read_tools(reader: &mut Reader, root: &At<'_>, place: &Place) -> Vec<Tool> {
-    let mut tools = Vec::new();
-    for (name, at) in reader.named(root, "tools", "what they do") {
-        if reader.object(&at, "a tool", &["effect", "failed", "words"]).is_none() {
-            continue;
-        }
-        let words = reader.shared(&at, "words");
-        let failed = reader.condition(&at, "failed", place);
-        if let (Some(expr), Some(at)) = (&failed, at.member("failed")) {
-            if ["state", "before"].iter().any(|root| !expr.reads_of(root).is_empty())
-                || !expr.read_set().is_empty()
-                || expr.reads_counters()
-            {
-                let message = "a result fails by itself, and not by the state".to_owned();
-                reader.fault(Code::E0902, &at, message, "like `t.result.output.startsWith('Error:')`");
-                continue;
-            }
-            if super::reads_status(expr) {
-                let message = "`failed` makes the status of a result, and cannot read it".to_owned();
-                reader.fault(Code::E0902, &at, message, "like `t.result.output.startsWith('Error:')`");
-                continue;
-            }
-        }
-        let choices = Effect::ALL.map(Effect::as_str).join(", ");
-        let effect = match at.member("effect") {
-            // Declared for how it fails alone.
-            None if at.member("failed").is_some() => None,
-            None => {
-                reader.missing(
-                    &at,
-                    format!("{name} does not say what it does to the world"),
-                    &format!("add `effect:`, one of {choices}"),
-                );
-                continue;
-            }
-            Some(named) => match named.value.as_str().and_then(Effect::parse) {
-                Some(effect) => Some(effect),
-                None => {
-                    let message = format!("an effect is one of {choices}, not {}", named.value);
-                    reader.fault(Code::E0902, &named, message, "");
-                    continue;
-                }
-            },
-        };
-        tools.push(Tool { name: name.into(), effect, words, failed });
-    }
-    tools
 }
 
 fn note_writers(fields: &mut [PackField], fold: &Fold) {

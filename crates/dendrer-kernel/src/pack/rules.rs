@@ -1,4 +1,4 @@
-//! Reading rules: when they apply, their steps, the places they write to.
+//! Reading rules: when they apply, their steps, the places they write to. And the tools: what they do, and when they failed.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use dendrer_object::{Code, TypeName, Value};
 
 use super::read::{At, ReadField, Reader, Types, has_type, near_type};
 use super::scopes::{Place, is_variable};
-use super::{DECLARATIONS_MAX, EACH_DEPTH_MAX, STEPS_MAX};
+use super::{DECLARATIONS_MAX, EACH_DEPTH_MAX, Effect, STEPS_MAX, Tool};
 use crate::expr::Expr;
 use crate::fold::target::{Segment, Target, Written, split};
 use crate::fold::{Act, Rule, Step, Template, Write, kind};
@@ -85,6 +85,56 @@ pub(super) fn read_rules(
         reader.fault(Code::E0904, &at, message, "");
     }
     read.into_iter().flatten().collect()
+}
+
+/// Reads what the tools of the task do, and how they fail.
+pub(super) fn read_tools(reader: &mut Reader, root: &At<'_>, place: &Place) -> Vec<Tool> {
+    let mut tools = Vec::new();
+    for (name, at) in reader.named(root, "tools", "what they do") {
+        if reader.object(&at, "a tool", &["effect", "failed", "words"]).is_none() {
+            continue;
+        }
+        let words = reader.shared(&at, "words");
+        let failed = reader.condition(&at, "failed", place);
+        if let (Some(expr), Some(at)) = (&failed, at.member("failed")) {
+            if ["state", "before"].iter().any(|root| !expr.reads_of(root).is_empty())
+                || !expr.read_set().is_empty()
+                || expr.reads_counters()
+            {
+                let message = "a result fails by itself, and not by the state".to_owned();
+                reader.fault(Code::E0902, &at, message, "like `t.result.output.startsWith('Error:')`");
+                continue;
+            }
+            if super::reads_status(expr) {
+                let message = "`failed` makes the status of a result, and cannot read it".to_owned();
+                reader.fault(Code::E0902, &at, message, "like `t.result.output.startsWith('Error:')`");
+                continue;
+            }
+        }
+        let choices = Effect::ALL.map(Effect::as_str).join(", ");
+        let effect = match at.member("effect") {
+            // Declared for how it fails alone.
+            None if at.member("failed").is_some() => None,
+            None => {
+                reader.missing(
+                    &at,
+                    format!("{name} does not say what it does to the world"),
+                    &format!("add `effect:`, one of {choices}"),
+                );
+                continue;
+            }
+            Some(named) => match named.value.as_str().and_then(Effect::parse) {
+                Some(effect) => Some(effect),
+                None => {
+                    let message = format!("an effect is one of {choices}, not {}", named.value);
+                    reader.fault(Code::E0902, &named, message, "");
+                    continue;
+                }
+            },
+        };
+        tools.push(Tool { name: name.into(), effect, words, failed });
+    }
+    tools
 }
 
 impl Rules<'_, '_> {

@@ -66,7 +66,7 @@ fn beside(name: &str, value: &Value) -> Stated {
             Stated::Failure(*failed)
         }
         ("error", Value::Object(_)) => Stated::Failure(true),
-        ("error", Value::Array(items)) => Stated::Failure(items.len() > 0),
+        ("error", Value::Array(items)) => Stated::Failure(!items.is_empty()),
         ("success", Value::Bool(succeeded)) => Stated::Failure(!succeeded),
         ("exit_code", Value::Number(code)) => Stated::Failure(code.as_f64() != Some(0.0)),
         ("status", Value::String(word)) => status::is_failure(word).map_or(Stated::Unread, Stated::Failure),

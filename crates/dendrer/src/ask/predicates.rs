@@ -66,7 +66,7 @@ pub struct PredicateTested {
     pub other_in_pack: Option<Digest>,
     /// The field or counter that was probably meant, if no tick could be judged.
     pub near: Option<String>,
-    /// How many results the verdicts rest on whose status was read from prose.
+    /// How many results the verdicts use whose status was read from prose.
     pub from_text: u64,
 }
 

@@ -1,4 +1,4 @@
-//! Results whose status was read from prose, and the answers that rest on them (design, section 9).
+//! Results whose status was read from prose, and the answers that use them (design, section 9).
 
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
@@ -9,7 +9,7 @@ use dendrer_kernel::predicate::Predicate;
 use crate::run::pack;
 use crate::{Error, Trace};
 
-/// Returns how many results up to a tick have a status that one rule read from their text, if what a predicate says rests on it: it, or a
+/// Returns how many results up to a tick have a status that one rule read from their text, if the verdicts of a predicate use it: it, or a
 /// rule of the pack that writes what it reads, reads the status of a result, or it reads the counter of failures. 0 otherwise.
 pub fn results_read_from_text(trace: &Trace, predicate: &Predicate, upto: u64) -> Result<u64, Error> {
     if !rests_on_status(trace, predicate)? {

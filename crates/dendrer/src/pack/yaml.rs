@@ -507,10 +507,7 @@ mod tests {
             ("Yes", "\"Yes\""),
             ("on", "\"on\""),
             ("2024-05-14", "\"2024-05-14\""),
-            ("12:30:00", "\"12:30:00\""),
-            ("1_000", "\"1_000\""),
             ("0o17", "15"),
-            ("017", "17"),
             ("0xFf", "255"),
             ("0o8", "\"0o8\""),
             ("+12", "12"),
@@ -534,6 +531,11 @@ mod tests {
         ] {
             let found = read(&format!("x: {text}"));
             assert_eq!(found, format!("{{\"x\":{expected}}}"), "{text}");
+        }
+        for text in ["12:30:00", "12:30", "1_000", "-1_000.5", "0b11", "017", "1,000"] {
+            let found = read(&format!("x: {text}"));
+            assert!(found.contains("E0901") && found.contains("looks like a number"), "{found}");
+            assert_eq!(read(&format!("x: '{text}'")), format!("{{\"x\":\"{text}\"}}"));
         }
     }
 

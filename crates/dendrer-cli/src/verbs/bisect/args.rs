@@ -4,10 +4,10 @@ use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::Position;
 
+use crate::context::compared::AlignChoice;
 use crate::global::WindowChoice;
 use crate::global::tick_arg;
 use crate::offers;
-use crate::verbs::diff::AlignChoice;
 
 /// `bisect`
 #[derive(Debug, Args)]

@@ -34,7 +34,7 @@ pub struct BisectFound {
     pub report: BisectReport,
     /// Whether the run was closed with the last tick of the range.
     pub ended: bool,
-    /// How many results the answer rests on whose status was read from prose.
+    /// How many results with a status that was read from prose the answer uses.
     pub from_text: u64,
     /// The transition at the onset; `None` if there is no onset.
     pub origin: Option<BisectOrigin>,

@@ -51,7 +51,7 @@ pub(super) struct Rules {
     left_out: RefCell<BTreeSet<Pointer>>,
 }
 
-/// Names of members that only name a run or a message, say when it was, or what it cost: what an agent did is none of it. Beside the
+/// Names of members that only name a run or a message, say when it was, or what it cost: nothing of what an agent did. Beside the
 /// messages of an import they lie in `intent.extra`, at the top in `meta`.
 const OWN: [&str; 42] = [
     "checkpoint_id",
@@ -154,7 +154,7 @@ impl Rules {
         self.ignore.iter().map(|ignored| (ignored.place.clone(), ignored.met.get())).collect()
     }
 
-    /// The places that are left out because they only name a run or a message, where something stood there.
+    /// The places that are left out because they only name a run or a message, where there was something.
     pub(super) fn left_out(&self) -> Vec<Pointer> {
         self.left_out.borrow().iter().cloned().collect()
     }
