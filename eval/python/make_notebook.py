@@ -71,6 +71,9 @@ define:
   tool: t.action.tool
   ok: t.result.status == 'ok'
   answer: parse_json(t.result.output)
+tools:
+  order_part: {failed: t.result.output.startsWith('Error:')}
+  cancel_part: {failed: t.result.output.startsWith('Error:')}
 state:
   limit: {words: what the customer will pay, init: meta.limit}
   cost: {words: what the parts on order cost, init: 0, decimals: 2}
