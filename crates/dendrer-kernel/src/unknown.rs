@@ -36,8 +36,14 @@ pub const NO_RESULT: &str = "no_result";
 /// A part of the source could not be read, and it may have been anything.
 pub const NOT_READ: &str = "not_read";
 /// Kinds of anomalies that an import notes for an item that it could not read, which may have been anything.
-pub const UNREAD: [&str; 5] =
-    ["message_unreadable", "message_without_role", "message_outside", "source_cut", "call_unreadable"];
+pub const UNREAD: [&str; 6] = [
+    "message_unreadable",
+    "message_without_role",
+    "message_outside",
+    "parts_not_read",
+    "source_cut",
+    "call_unreadable",
+];
 /// A result may answer several calls.
 pub const RESULT_AMBIGUOUS: &str = "result_ambiguous";
 /// A result may answer a call, or another one of its id. Counters alone are unknown by it.

@@ -337,3 +337,14 @@ fn what_looks_like_a_number_in_a_pack_is_told() {
         place.ok(&["pack", "check", "p.yaml"]);
     }
 }
+
+/// Calls and results among the parts of a content are not read, so nothing is said for sure of what is counted.
+#[test]
+fn calls_in_parts_are_not_counted_as_absent() {
+    let messages = r#"[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"pay","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"no","is_error":true}]}]"#;
+    let place = imported(messages, &[]);
+    for holds in [NO_ERROR, "state.counters.tool_calls == 0"] {
+        let (answer, code) = bisect(&place, &["--holds", holds]);
+        assert_eq!((answer.get("onset"), code), (Some(&Value::Null), 6), "{answer}");
+    }
+}

@@ -95,7 +95,6 @@ impl NoteKind {
                 | NoteKind::CallIdNotText
                 | NoteKind::CallIdRepeated
                 | NoteKind::CallContested
-                | NoteKind::PartsNotRead
                 | NoteKind::ResultNameDiffers
         )
     }

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 mod carl;
+mod conversations;
 mod examples;
 mod faults;
 mod layouts;
