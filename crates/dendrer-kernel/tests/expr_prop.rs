@@ -401,10 +401,10 @@ fn equal(a: &Slow, b: &Slow) -> bool {
     }
 }
 
-/// Two numbers: as doubles if one is a double of CEL, else exactly.
+/// Two numbers: as doubles if both are literals and one is a double of CEL, else exactly.
 fn compare(a: &Slow, b: &Slow) -> Option<Ordering> {
     let rounded = |slow: &Slow| match slow {
-        Slow::Int(value) | Slow::Whole(value) => Slow::Double(*value as f64),
+        Slow::Int(value) => Slow::Double(*value as f64),
         other => other.clone(),
     };
     let lossy = matches!(a, Slow::Double(_)) || matches!(b, Slow::Double(_));
