@@ -74,10 +74,7 @@ fn beside(name: &str, value: &Value) -> Stated {
     }
 }
 
-/// The members that state the status of a result.
-const MEMBERS: [&str; 6] = ["error", "is_error", "isError", "success", "exit_code", "status"];
-
-/// Those of them that state a failure inside a content.
+/// The members that state a failure, also inside a content.
 const WITHIN: [&str; 5] = ["error", "is_error", "isError", "success", "exit_code"];
 
 /// Reads the status of a message that brings a result.
@@ -90,7 +87,9 @@ pub(super) fn of_message(
     let mut stated = None;
     let mut unread = None;
     for (name, value) in message.iter() {
-        let Some(name) = MEMBERS.into_iter().find(|known| **known == **name) else { continue };
+        // Beside the content, a word says it as well.
+        let known = WITHIN.into_iter().chain(["status"]).find(|known| **known == **name);
+        let Some(name) = known else { continue };
         match beside(name, value) {
             Stated::Nothing => {
                 // A member that is there and says nothing says that there is no failure.
