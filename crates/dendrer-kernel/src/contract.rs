@@ -16,7 +16,7 @@ use dendrer_object::pointer::array_index;
 use dendrer_object::record::Seed;
 use dendrer_object::{Code, Digest, Intent, Pointer, TypeName, Value, json};
 
-use crate::expr::{Budget, Env, EvalError, Expr, Truth};
+use crate::expr::{Budget, Env, EvalError, Expr, Truth, is_datetime};
 use crate::sealed::{Met, article, fact, with_code};
 use crate::unknown;
 
@@ -156,53 +156,6 @@ impl fmt::Display for ValueKind {
             ValueKind::Datetime => "a time with its offset, like 2026-02-23T17:21:05+01:00",
             kind => ValueKind::WORDS.iter().find(|(_, known)| known == kind).map_or("any", |(word, _)| word),
         })
-    }
-}
-
-/// Looks whether a text is a date and time with an offset (RFC 3339): without an offset the moment is ambiguous.
-fn is_datetime(text: &str) -> bool {
-    let digits = |from: usize, count: usize| -> Option<u32> {
-        let part = text.get(from..from + count)?;
-        part.bytes().all(|c| c.is_ascii_digit()).then(|| part.parse().ok())?
-    };
-    let marks = [(4, b'-'), (7, b'-'), (13, b':'), (16, b':')];
-    let is = |at: usize, mark: u8| text.as_bytes().get(at) == Some(&mark);
-    let plain =
-        marks.iter().all(|(at, mark)| is(*at, *mark)) && (is(10, b'T') || is(10, b't') || is(10, b' '));
-    let (Some(year), Some(month), Some(day)) = (digits(0, 4), digits(5, 2), digits(8, 2)) else {
-        return false;
-    };
-    let (Some(hour), Some(minute), Some(second)) = (digits(11, 2), digits(14, 2), digits(17, 2)) else {
-        return false;
-    };
-    let leap = year % 4 == 0 && (year % 100 != 0 || year % 400 == 0);
-    let days = match month {
-        1 | 3 | 5 | 7 | 8 | 10 | 12 => 31,
-        4 | 6 | 9 | 11 => 30,
-        2 => 28 + u32::from(leap),
-        _ => return false,
-    };
-    if !plain || !(1..=days).contains(&day) || hour > 23 || minute > 59 || second > 60 {
-        return false;
-    }
-    let rest = &text[19..];
-    let rest = match rest.strip_prefix('.') {
-        Some(fraction) => {
-            let end = fraction.bytes().take_while(u8::is_ascii_digit).count();
-            if end == 0 {
-                return false;
-            }
-            &fraction[end..]
-        }
-        None => rest,
-    };
-    match rest.as_bytes() {
-        [b'Z' | b'z'] => true,
-        [b'+' | b'-', a, b, b':', c, d] => {
-            let all = [a, b, c, d].iter().all(|c| c.is_ascii_digit());
-            all && (a - b'0') * 10 + (b - b'0') <= 23 && *c <= b'5'
-        }
-        _ => false,
     }
 }
 
@@ -372,7 +325,8 @@ fn declared(intent: &Intent) -> BTreeSet<&str> {
     names.filter_map(Value::as_str).collect()
 }
 
-fn path_of(name: &str) -> Pointer {
+/// Returns the place of a field, `outer.inner` for one inside a map.
+pub(crate) fn path_of(name: &str) -> Pointer {
     Pointer::of(name.split('.'))
 }
 

@@ -53,7 +53,9 @@ mod print;
 mod rises;
 #[cfg(test)]
 mod tests;
+mod time;
 mod turns;
+mod view;
 
 use crate::counters::{Counters, Hidden};
 use crate::names::{COMMITMENTS, SERVED_COMMITMENTS};
@@ -61,6 +63,8 @@ use check::Checker;
 pub use error::{EvalError, ExprError, Span, Uncertain};
 pub use inspect::{Literal, NamedComparison, NamedPlace};
 pub use lex::TEXT_SIZE_MAX;
+pub(crate) use time::is_datetime;
+pub use time::is_same_moment;
 pub use turns::Way;
 
 /// How deep the tree of an expression, and the parentheses of its text, may be nested.
@@ -193,9 +197,9 @@ fn read(
     condition: bool,
 ) -> Result<(ast::Node, check::Known), Vec<ExprError>> {
     let (tree, mut errors) = parse::parse(text, scope, locals);
-    let Some(tree) = tree else { return Err(errors) };
+    let Some(mut tree) = tree else { return Err(errors) };
     let mut checker = Checker::new(scope, vec![check::Known::anything(); locals.len()]);
-    let found = if condition { checker.condition(&tree) } else { checker.check(&tree) };
+    let found = if condition { checker.condition(&mut tree) } else { checker.check(&mut tree) };
     errors.extend(checker.finish());
     if errors.is_empty() { Ok((tree, found)) } else { Err(errors) }
 }
@@ -236,6 +240,8 @@ pub struct Scope {
     states: BTreeSet<Arc<str>>,
     definitions: BTreeMap<Arc<str>, Arc<ast::Definition>>,
     precisions: Vec<check::Precision>,
+    /// The places of the state whose texts are moments.
+    datetimes: Vec<check::Places>,
 }
 
 impl Default for Scope {
@@ -256,6 +262,7 @@ impl Scope {
             states: BTreeSet::new(),
             definitions: BTreeMap::new(),
             precisions: Vec::new(),
+            datetimes: Vec::new(),
         }
     }
 
@@ -327,6 +334,14 @@ impl Scope {
     #[must_use]
     pub fn precision(mut self, path: &Pointer, decimals: u32) -> Scope {
         self.precisions.push(check::Precision::new(path, decimals));
+        self
+    }
+
+    /// Says that the texts at some places of the state are moments, as RFC 3339 writes them: they are ordered and
+    /// calculated with as such, and equal as texts. `*` in the path matches any index or name.
+    #[must_use]
+    pub fn datetime(mut self, path: &Pointer) -> Scope {
+        self.datetimes.push(check::Places::new(path));
         self
     }
 

@@ -44,6 +44,8 @@ pub const DIVISION_BY_ZERO: &str = "division_by_zero";
 pub const FRACTION: &str = "fraction";
 /// An int and a double.
 pub const MIXED: &str = "mixed";
+/// A text that is no time, a time out of range, or times that are ordered as texts and have no such order.
+pub const TIME: &str = "time";
 
 /// What a computation met and could not use.
 #[derive(Debug, Clone, PartialEq, Eq)]

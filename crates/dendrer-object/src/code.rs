@@ -215,6 +215,7 @@ codes! {
     W0448 "open_field",
     W0449 "never_missing",
     W0450 "may_be_missing",
+    W0451 "moment_as_text",
 }
 
 impl Code {

@@ -28,10 +28,10 @@ impl Timestamp {
     }
 }
 
-/// Days since 1970-01-01 to year, month, day in the proleptic Gregorian calendar.
-fn civil(days: u64) -> (u64, u64, u64) {
+/// Turns days since 1970-01-01 into year, month and day of the proleptic Gregorian calendar, from the year 0 on.
+pub fn civil_of_days(days: i64) -> (u64, u64, u64) {
     // Counted from 0000-03-01, so that the leap day is the last of its year.
-    let days = days + 719_468;
+    let days = days.saturating_add(719_468).max(0).unsigned_abs();
     let era = days / 146_097;
     let day_of_era = days % 146_097;
     let year_of_era = (day_of_era - day_of_era / 1460 + day_of_era / 36_524 - day_of_era / 146_096) / 365;
@@ -42,18 +42,19 @@ fn civil(days: u64) -> (u64, u64, u64) {
     (era * 400 + year_of_era + u64::from(month <= 2), month, day)
 }
 
-fn days(year: u64, month: u64, day: u64) -> u64 {
-    let year = year - u64::from(month <= 2);
+/// Turns a date of the proleptic Gregorian calendar, of the year 1 or later, into days since 1970-01-01.
+pub fn days_of_civil(year: u64, month: u64, day: u64) -> i64 {
+    let year = year.saturating_sub(u64::from(month <= 2));
     let (era, year_of_era) = (year / 400, year % 400);
     let shifted_month = if month > 2 { month - 3 } else { month + 9 };
     let day_of_year = (153 * shifted_month + 2) / 5 + day - 1;
-    era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year - 719_468
+    (era * 146_097 + year_of_era * 365 + year_of_era / 4 - year_of_era / 100 + day_of_year) as i64 - 719_468
 }
 
 impl Timestamp {
     /// Appends the text.
     pub fn write(self, out: &mut Vec<u8>) {
-        let (year, month, day) = civil(self.0 / 86_400_000);
+        let (year, month, day) = civil_of_days((self.0 / 86_400_000) as i64);
         let ms = self.0 % 86_400_000;
         let parts = [
             (year, 4, b'-'),
@@ -104,7 +105,7 @@ impl FromStr for Timestamp {
         let read = || {
             let year = number(0, 4).filter(|year| *year >= 1970)?;
             let month = number(5, 7).filter(|month| (1..=12).contains(month))?;
-            let day = days(year, month, number(8, 10).filter(|day| *day >= 1)?);
+            let day = days_of_civil(year, month, number(8, 10).filter(|day| *day >= 1)?).unsigned_abs();
             let ms = number(11, 13)? * 3_600_000 + number(14, 16)? * 60_000 + number(17, 19)? * 1000;
             Some(Timestamp(day * 86_400_000 + ms + number(20, 23)?))
         };

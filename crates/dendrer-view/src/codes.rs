@@ -514,6 +514,9 @@ W0449 1 "A required field begins with a value that nothing gave."
 W0450 1 "A rule cannot be judged where something is missing."
 "A field without `init` is absent until it is written, and an index by a computed name may lead nowhere. Guard it with has(...) or `in`, \
 or say in the rule what a missing one means."
+W0451 1 "A rule compares the text of a moment."
+"A `datetime` is ordered and calculated with as a moment, and equal as a text: one moment has many texts, each with its offset and number of \
+fraction digits. timestamp(a) == timestamp(b) says that two are one moment."
 }
 
 /// Returns the entry of a code.

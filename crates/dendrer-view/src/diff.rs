@@ -96,6 +96,9 @@ fn sides(change: &DiffChange) -> (String, String) {
     }
 }
 
+/// What is said of two texts that are one moment.
+const SAME_MOMENT: &str = "(the same moment)";
+
 /// Writes the lines of a pair.
 pub fn lines(pair: &Pair) -> Vec<DiffLine> {
     let (ticks, type_name) = (ticks_of(pair), types_of(pair));
@@ -114,7 +117,8 @@ pub fn lines(pair: &Pair) -> Vec<DiffLine> {
     }
     for change in &pair.changes {
         let kind = if structural { DiffKind::Structural } else { change.kind };
-        lines.push(line(kind.as_str(), quote::path(&change.path), Some(sides(change)), String::new()));
+        let note = if change.is_same_moment() { SAME_MOMENT } else { "" };
+        lines.push(line(kind.as_str(), quote::path(&change.path), Some(sides(change)), note.to_owned()));
     }
     for hidden in &pair.hidden {
         let side = match (hidden.in_a, hidden.in_b) {
@@ -147,7 +151,11 @@ pub fn outcome_lines(report: &DiffReport) -> Vec<DiffLine> {
                     change.path.as_str().strip_prefix(STATE).and_then(|path| path.parse::<Pointer>().ok());
                 let path = path.filter(|path| !path.as_str().is_empty());
                 let place = path.map_or_else(|| "state".to_owned(), |path| quote::path(&path));
-                let note = if report.is_at_unknown(&change.path) { "(unknown)" } else { "" };
+                let note = match () {
+                    () if report.is_at_unknown(&change.path) => "(unknown)",
+                    () if change.is_same_moment() => SAME_MOMENT,
+                    () => "",
+                };
                 line(place, Some(sides(change)), note.to_owned())
             };
             changes.iter().map(one).collect()

@@ -348,3 +348,96 @@ fn calls_in_parts_are_not_counted_as_absent() {
         assert_eq!((answer.get("onset"), code), (Some(&Value::Null), 6), "{answer}");
     }
 }
+
+const BILL: [&str; 3] = [
+    r#"{"type":"plan.update","agent":"ann","delta":[{"set":"/due","value":"2026-03-01T12:00:00Z"}]}"#,
+    r#"{"type":"plan.update","agent":"ann","delta":[{"set":"/paid_at","value":"2026-03-01T12:30:00+02:00"}]}"#,
+    r#"{"type":"plan.update","agent":"ann","delta":[{"set":"/paid_at","value":"2026-03-01T09:59:00-05:00"}]}"#,
+];
+
+/// Times that are written with two offsets are not ordered as texts, and are as moments.
+#[test]
+fn moments_with_two_offsets_are_no_violation_for_good() {
+    let place = Place::with_store();
+    std::fs::write(place.path().join("t.jsonl"), BILL.join("\n")).unwrap();
+    place.ok(&["commit", "--run", "r", "--file", "t.jsonl", "-q"]);
+    let (answer, code) = bisect(&place, &["--predicate", "has(state.paid_at) && state.paid_at > state.due"]);
+    assert_eq!((answer.get("onset"), code), (Some(&Value::Null), 6), "{answer}");
+    assert!(
+        answer.to_string().contains("compare timestamp(state.paid_at) with timestamp(state.due)"),
+        "{answer}"
+    );
+    let timed = "has(state.paid_at) && timestamp(state.paid_at) > timestamp(state.due)";
+    assert_eq!(onset(&place, &["--predicate", timed]), Some(3));
+    let late = "has(state.paid_at) && timestamp(state.paid_at) - timestamp(state.due) > duration('2h')";
+    assert_eq!(onset(&place, &["--predicate", late]), Some(3));
+}
+
+/// A field that a contract declares `datetime` is a moment to the kernel, which judges at the door.
+#[test]
+fn a_bill_that_is_paid_in_time_is_no_violation() {
+    let pack = "name: club.bills
+version: v1
+words: Bills that are paid in time.
+reducer: delta/1
+state:
+  due: {init: \"'2026-03-01T12:00:00Z'\"}
+  paid_at: {init: \"'2026-01-01T00:00:00Z'\"}
+types:
+  bill_paid: a bill is paid
+contracts:
+  bill_paid: {required_state: {due: {type: datetime}, paid_at: {type: datetime}}}
+violations:
+  - {id: late, condition: CONDITION, bisect_predicate: monotone_lift}
+";
+    let place = Place::with_store();
+    let write = |condition: &str| {
+        std::fs::write(place.path().join("bills.yaml"), pack.replace("CONDITION", condition)).unwrap();
+    };
+    write("state.paid_at > state.due");
+    for (run, paid) in [("in-time", BILL[1]), ("too-late", BILL[2])] {
+        std::fs::write(place.path().join("t.jsonl"), paid.replace("plan.update", "bill_paid")).unwrap();
+        place.ok(&[
+            "commit",
+            "--run",
+            run,
+            "--file",
+            "t.jsonl",
+            "--pack",
+            "bills.yaml",
+            "--stage",
+            "2",
+            "-q",
+        ]);
+    }
+    assert_eq!(place.run(&["contract", "check", "in-time"]).code, 0);
+    let late = place.run(&["contract", "check", "too-late"]);
+    assert!(late.code == 1 && late.stdout.contains("FAIL  late  from tick 1"), "{}", late.stdout);
+    // A literal beside the field is a moment too, and one that is none is refused.
+    write("\"state.paid_at > '2026-03-01T13:00:00.0+01:00'\"");
+    place.ok(&["pack", "check", "bills.yaml"]);
+    write("\"state.paid_at > 'noon'\"");
+    let refused = place.run(&["pack", "check", "bills.yaml"]);
+    assert!(refused.code == 1 && refused.stdout.contains("E0502"), "{} {}", refused.code, refused.stdout);
+    // Equality is of the texts, and lint says so.
+    write("state.paid_at == state.due");
+    let found = place.run(&["contract", "lint", "bills.yaml"]);
+    assert!(
+        found.stdout.contains("warning[W0451]: paid_at is a datetime, and `==` compares its text"),
+        "{}",
+        found.stdout
+    );
+    write("timestamp(state.paid_at) == timestamp(state.due)");
+    assert!(!place.run(&["contract", "lint", "bills.yaml"]).stdout.contains("W0451"));
+}
+
+#[test]
+fn two_spellings_of_one_moment_are_two_texts_and_said_to_be_one_moment() {
+    let place = Place::with_store();
+    for (run, due) in [("a", "2026-03-01T12:00:00Z"), ("b", "2026-03-01T13:00:00.000+01:00")] {
+        std::fs::write(place.path().join("t.jsonl"), BILL[0].replace("2026-03-01T12:00:00Z", due)).unwrap();
+        place.ok(&["commit", "--run", run, "--file", "t.jsonl", "-q"]);
+    }
+    let diff = place.run(&["diff", "a", "b", "--exit-code"]);
+    assert!(diff.code == 1 && diff.stdout.contains("(the same moment)"), "{}", diff.stdout);
+}

@@ -12,6 +12,7 @@ use dendrer_object::{Digest, Value, tag};
 use super::check::{Known, Reads};
 use super::error::Span;
 use super::functions::{Function, Macro};
+use super::number::Operator;
 use super::pattern::Pattern;
 
 #[derive(Debug)]
@@ -20,6 +21,9 @@ pub(super) struct Node {
     pub(super) span: Span,
     /// 1 for a leaf.
     pub(super) depth: u8,
+    /// Whether a text that it gives is taken as a moment, for what is done with it next: the pack declares it a `datetime`,
+    /// or it is compared with one. Set by the check.
+    pub(super) is_moment: bool,
 }
 
 #[derive(Debug)]
@@ -138,15 +142,6 @@ pub(super) enum Comparison {
     GreaterEqual,
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operator {
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    Remainder,
-}
-
 impl Comparison {
     pub(super) fn symbol(self) -> &'static str {
         match self {
@@ -179,23 +174,11 @@ impl Comparison {
     }
 }
 
-impl Operator {
-    pub(super) fn is_sum(self) -> bool {
-        matches!(self, Operator::Add | Operator::Subtract)
-    }
-
-    pub(super) fn symbol(self) -> &'static str {
-        match self {
-            Operator::Add => "+",
-            Operator::Subtract => "-",
-            Operator::Multiply => "*",
-            Operator::Divide => "/",
-            Operator::Remainder => "%",
-        }
-    }
-}
-
 impl Node {
+    pub(super) fn new(kind: Kind, span: Span, depth: u8) -> Node {
+        Node { kind, span, depth, is_moment: false }
+    }
+
     /// Calls `visit` with each child.
     pub(super) fn children<'n>(&'n self, visit: &mut dyn FnMut(&'n Node)) {
         match &self.kind {

@@ -11,9 +11,11 @@ use std::sync::Arc;
 use dendrer_object::number::round_half_even;
 use dendrer_object::{Pointer, Value, tag};
 
-use super::ast::{Base, Comparison, Comprehension, Kind, Node, Operator, Path, Step, StepKind};
+use super::ast::{Base, Comparison, Comprehension, Kind, Node, Path, Step, StepKind};
 use super::error::{DIVISION, ExprError, Span, TYPE};
 use super::functions::{Function, Macro};
+use super::number::Operator;
+use super::time::{self, Time, TimeFault};
 use super::{Scope, print};
 
 /// The type of a value, known before there is a state.
@@ -30,6 +32,8 @@ pub(super) enum Type {
     String,
     List,
     Map,
+    Timestamp,
+    Duration,
     Any,
 }
 
@@ -44,6 +48,8 @@ impl fmt::Display for Type {
             Type::String => "a string",
             Type::List => "a list",
             Type::Map => "a map",
+            Type::Timestamp => "a timestamp",
+            Type::Duration => "a duration",
             Type::Any => "a value",
         })
     }
@@ -52,6 +58,10 @@ impl fmt::Display for Type {
 impl Type {
     fn is_number(self) -> bool {
         matches!(self, Type::Int | Type::Double | Type::Number)
+    }
+
+    fn is_time(self) -> bool {
+        matches!(self, Type::Timestamp | Type::Duration)
     }
 
     fn may_be(self, wanted: &[Type]) -> bool {
@@ -142,7 +152,7 @@ impl<'s> Checker<'s> {
     }
 
     /// Checks that a tree can be a condition.
-    pub(super) fn condition(&mut self, node: &Node) -> Known {
+    pub(super) fn condition(&mut self, node: &mut Node) -> Known {
         let known = self.check(node);
         if known.found.may_be(&[Type::Bool]) {
             return known;
@@ -152,8 +162,9 @@ impl<'s> Checker<'s> {
     }
 
     /// Checks a tree and returns what is known of its value.
-    pub(super) fn check(&mut self, node: &Node) -> Known {
-        match &node.kind {
+    pub(super) fn check(&mut self, node: &mut Node) -> Known {
+        let span = node.span;
+        match &mut node.kind {
             Kind::Literal(Value::Null) => Known::text(Type::Null),
             Kind::Literal(Value::String(_)) => Known::text(Type::String),
             Kind::Literal(_) => Known::text(Type::Bool),
@@ -162,7 +173,7 @@ impl<'s> Checker<'s> {
             Kind::Constant(..) | Kind::Unknown => Known::data(Type::Any),
             Kind::Path(path) => self.path(path),
             Kind::Has(path) => Known { found: Type::Bool, place: None, ..self.path(path) },
-            Kind::Not(inner) => self.bools(std::slice::from_ref(inner), "!"),
+            Kind::Not(inner) => self.bools(std::slice::from_mut(&mut **inner), "!"),
             Kind::Negate(inner) => {
                 let known = self.check(inner);
                 match known.found {
@@ -173,35 +184,35 @@ impl<'s> Checker<'s> {
             }
             Kind::And(parts) => self.bools(parts, "&&"),
             Kind::Or(parts) => self.bools(parts, "||"),
-            Kind::Compare(comparison, pair) => self.comparison(*comparison, pair, node.span),
-            Kind::In(pair) => self.membership(pair, node.span),
+            Kind::Compare(comparison, pair) => self.comparison(*comparison, pair, span),
+            Kind::In(pair) => self.membership(pair, span),
             Kind::Chain(first, rest) => self.chain(first, rest),
             Kind::Choose(cases, last) => self.choice(cases, last),
-            Kind::Call(function, arguments) => self.call(*function, arguments, node.span),
+            Kind::Call(function, arguments) => self.call(*function, arguments, span),
             Kind::Matches(pair, _) => {
-                let text = self.check(&pair[0]);
+                let text = self.check(&mut pair[0]);
                 if !text.found.may_be(&[Type::String]) {
-                    return self.fail(mismatch(node.span, Function::Matches.name(), &[text.found]));
+                    return self.fail(mismatch(span, Function::Matches.name(), &[text.found]));
                 }
                 Known { found: Type::Bool, place: None, ..text }
             }
             Kind::Bind(_, pair) => self.bind(pair),
-            Kind::Comprehend(comprehension) => self.comprehension(comprehension, node.span),
+            Kind::Comprehend(comprehension) => self.comprehension(comprehension, span),
             Kind::Invoke(definition, arguments) => {
-                for argument in arguments {
+                for argument in arguments.iter_mut() {
                     self.check(argument);
                 }
                 definition.known.clone()
             }
             Kind::List(items, _) => {
-                let known: Vec<Known> = items.iter().map(|item| self.check(item)).collect();
+                let known: Vec<Known> = items.iter_mut().map(|item| self.check(item)).collect();
                 Known { found: Type::List, data: known.iter().any(|item| item.data), place: None }
             }
             Kind::Map(entries, _) => self.map(entries),
         }
     }
 
-    fn map(&mut self, entries: &[(Node, Node)]) -> Known {
+    fn map(&mut self, entries: &mut [(Node, Node)]) -> Known {
         let mut data = false;
         for (key, value) in entries {
             let known = self.check(key);
@@ -214,20 +225,20 @@ impl<'s> Checker<'s> {
         Known { found: Type::Map, data, place: None }
     }
 
-    fn bools(&mut self, parts: &[impl std::borrow::Borrow<Node>], symbol: &str) -> Known {
+    fn bools(&mut self, parts: &mut [Node], symbol: &str) -> Known {
         let mut data = false;
         for part in parts {
-            let known = self.check(part.borrow());
+            let known = self.check(part);
             data |= known.data;
             if !known.found.may_be(&[Type::Bool]) {
-                self.fail(mismatch(part.borrow().span, symbol, &[known.found]));
+                self.fail(mismatch(part.span, symbol, &[known.found]));
             }
         }
         Known { found: Type::Bool, data, place: None }
     }
 
-    fn path(&mut self, path: &Path) -> Known {
-        let mut container = match &path.base {
+    fn path(&mut self, path: &mut Path) -> Known {
+        let mut container = match &mut path.base {
             Base::Node(node) => self.check(node),
             Base::State => Known { found: Type::Map, data: true, place: Some(Vec::new()) },
             Base::Counters if path.steps.is_empty() => Known::data(Type::Any),
@@ -236,14 +247,14 @@ impl<'s> Checker<'s> {
             Base::Root(name) => Known { place: self.beginning(name), ..Known::data(Type::Any) },
             Base::Local(slot, _) => self.locals[*slot].clone(),
         };
-        for step in &path.steps {
+        for step in &mut path.steps {
             container = self.step(container, step);
         }
         container
     }
 
-    fn step(&mut self, container: Known, step: &Step) -> Known {
-        let (index, token) = match &step.kind {
+    fn step(&mut self, container: Known, step: &mut Step) -> Known {
+        let (index, token) = match &mut step.kind {
             StepKind::Key(key) => (Known::text(Type::String), Token::Name(Arc::clone(&key.stored))),
             StepKind::Index(at) => (Known::text(Type::Int), Token::Name(at.to_string().into())),
             StepKind::Computed(node) => (self.check(node), Token::Any),
@@ -269,10 +280,20 @@ impl<'s> Checker<'s> {
         container.member(token)
     }
 
-    fn comparison(&mut self, comparison: Comparison, pair: &[Node; 2], span: Span) -> Known {
-        let (left, right) = (self.check(&pair[0]), self.check(&pair[1]));
+    fn comparison(&mut self, comparison: Comparison, pair: &mut [Node; 2], span: Span) -> Known {
+        let (mut left, mut right) = (self.check(&mut pair[0]), self.check(&mut pair[1]));
         self.precision(&left, &pair[1]);
         self.precision(&right, &pair[0]);
+        let is_ordered = !comparison.is_equality();
+        let is_timed = |of: &Known| of.found == Type::Timestamp;
+        if (is_ordered && (self.is_datetime(&left) || self.is_datetime(&right)))
+            || (is_timed(&left) && self.is_datetime(&right))
+            || (self.is_datetime(&left) && is_timed(&right))
+        {
+            for (known, node) in [&mut left, &mut right].into_iter().zip(pair.iter_mut()) {
+                self.moment(known, node);
+            }
+        }
         let known = Known { found: Type::Bool, data: left.data | right.data, place: None };
         let (left, right) = (left.found, right.found);
         if matches!(comparison, Comparison::Equal | Comparison::NotEqual) {
@@ -280,17 +301,26 @@ impl<'s> Checker<'s> {
                 return known;
             }
             let always = if comparison == Comparison::Equal { "never equal" } else { "always unequal" };
-            return self.fail(ExprError::new(TYPE, span, format!("{left} and {right} are {always}")));
+            let error = ExprError::new(TYPE, span, format!("{left} and {right} are {always}"));
+            return self.fail(match left.is_time() || right.is_time() {
+                true => error.hint("write timestamp(text) or duration(text) for the text"),
+                false => error,
+            });
         }
-        let ordered = |found: Type| found.is_number() || found.may_be(&[Type::String, Type::Bool]);
+        let ordered =
+            |found: Type| found.is_number() || found.is_time() || found.may_be(&[Type::String, Type::Bool]);
         if ordered(left) && ordered(right) && left.may_match(right) {
             return known;
         }
-        self.fail(mismatch(span, comparison.symbol(), &[left, right]))
+        let error = mismatch(span, comparison.symbol(), &[left, right]);
+        self.fail(match left.is_time() || right.is_time() {
+            true => error.hint("write timestamp(text) or duration(text) for the text"),
+            false => error,
+        })
     }
 
-    fn membership(&mut self, pair: &[Node; 2], span: Span) -> Known {
-        let (item, container) = (self.check(&pair[0]), self.check(&pair[1]));
+    fn membership(&mut self, pair: &mut [Node; 2], span: Span) -> Known {
+        let (item, container) = (self.check(&mut pair[0]), self.check(&mut pair[1]));
         match &pair[1].kind {
             Kind::List(items, _) => {
                 for member in items {
@@ -347,7 +377,7 @@ impl<'s> Checker<'s> {
 
     /// How many decimals the number at a place has, where that is declared.
     fn decimals(&self, place: &[Token]) -> Option<u32> {
-        let declared = self.scope.precisions.iter().rfind(|precision| precision.covers(place));
+        let declared = self.scope.precisions.iter().rfind(|precision| precision.places.cover(place));
         declared.map(|precision| precision.decimals)
     }
 
@@ -387,13 +417,15 @@ impl<'s> Checker<'s> {
         Some(place)
     }
 
-    fn choice(&mut self, cases: &[(Node, Node)], last: &Node) -> Known {
+    fn choice(&mut self, cases: &mut [(Node, Node)], last: &mut Node) -> Known {
         let mut known = self.check(last);
         for (condition, chosen) in cases {
-            let decides = self.bools(std::slice::from_ref(condition), "? :");
+            let decides = self.bools(std::slice::from_mut(condition), "? :");
             let other = self.check(chosen);
             let place = match known.place == other.place {
                 true => other.place,
+                // Either is a moment, whichever it is.
+                false if self.is_datetime(&known) && self.is_datetime(&other) => other.place,
                 false => self.finest([known.place, other.place]),
             };
             let data = known.data | other.data | decides.data;
@@ -402,12 +434,26 @@ impl<'s> Checker<'s> {
         known
     }
 
-    fn chain(&mut self, first: &Node, rest: &[(Operator, Node)]) -> Known {
-        let mut left = Known { place: None, ..self.check(first) };
+    fn chain(&mut self, first: &mut Node, rest: &mut [(Operator, Node)]) -> Known {
+        let mut left = self.check(first);
         let mut span = first.span;
+        // The left side, as long as it is the first operand.
+        let mut before = Some(first);
         for (operator, node) in rest {
-            let right = self.check(node);
+            let mut right = self.check(node);
             span = span.to(node.span);
+            // Text beside a text is joined, and no moment.
+            let is_timed = |of: &Known| of.found.is_time();
+            let (of_left, of_right) = (self.is_datetime(&left), self.is_datetime(&right));
+            if *operator == Operator::Subtract && (of_left || of_right)
+                || *operator == Operator::Add && (of_left && is_timed(&right) || is_timed(&left) && of_right)
+            {
+                if let Some(first) = before {
+                    self.moment(&mut left, first);
+                }
+                self.moment(&mut right, node);
+            }
+            before = None;
             let data = left.data | right.data;
             let found = match operator {
                 Operator::Divide => division(left.found, right.found, data, span),
@@ -419,11 +465,64 @@ impl<'s> Checker<'s> {
                 Err(error) => self.fail(error),
             };
         }
-        left
+        Known { place: None, ..left }
     }
 
-    fn call(&mut self, function: Function, arguments: &[Node], span: Span) -> Known {
-        let known: Vec<Known> = arguments.iter().map(|argument| self.check(argument)).collect();
+    /// Tells whether a value is the text of a moment, by what is declared of its place.
+    fn is_datetime(&self, known: &Known) -> bool {
+        let Some(place) = &known.place else { return false };
+        known.found.may_be(&[Type::String]) && self.scope.datetimes.iter().any(|places| places.cover(place))
+    }
+
+    /// Takes an operand as a moment: what gives a text gives the moment that it writes. A literal is looked at here.
+    fn moment(&mut self, known: &mut Known, node: &mut Node) {
+        if !known.found.may_be(&[Type::String]) {
+            return;
+        }
+        node.is_moment = true;
+        self.literal_time(Function::Timestamp, node);
+        known.found = Type::Timestamp;
+    }
+
+    /// Looks whether a literal is the text of a timestamp or of a duration.
+    fn literal_time(&mut self, function: Function, node: &Node) {
+        let (Kind::Literal(Value::String(text)) | Kind::Constant(_, Value::String(text))) = &node.kind else {
+            return;
+        };
+        let read = if function == Function::Duration { Time::duration(text) } else { Time::timestamp(text) };
+        if let Err(fault) = read {
+            let error = ExprError::new(TYPE, node.span, fault.message());
+            self.fail(match fault.hint() {
+                Some(hint) => error.hint(hint),
+                None => error,
+            });
+        }
+    }
+
+    fn call(&mut self, function: Function, arguments: &mut [Node], span: Span) -> Known {
+        let mut known: Vec<Known> = arguments.iter_mut().map(|argument| self.check(argument)).collect();
+        let datetime = match function {
+            Function::Min | Function::Max if known.len() > 1 => {
+                known.iter().find(|one| self.is_datetime(one)).and_then(|one| one.place.clone())
+            }
+            _ => None,
+        };
+        if datetime.is_some() {
+            for (one, node) in known.iter_mut().zip(arguments.iter_mut()) {
+                self.moment(one, node);
+            }
+        } else if matches!(function, Function::Timestamp | Function::Duration) {
+            self.literal_time(function, &arguments[0]);
+        } else if let (Function::Part(_), Some(Node { kind: Kind::Literal(Value::String(text)), span, .. })) =
+            (function, arguments.get(1))
+            && let Err(fault) = time::offset(text)
+        {
+            let error = match fault {
+                TimeFault::NamedZone => ExprError::unsupported(*span, "a time zone by its name"),
+                _ => ExprError::new(TYPE, *span, fault.message()),
+            };
+            return self.fail(error.hint(fault.hint().unwrap_or_default()));
+        }
         let data = known.iter().any(|argument| argument.data);
         let found: Vec<Type> = known.iter().map(|argument| argument.found).collect();
         let fits = |(index, found): (usize, &Type)| {
@@ -436,6 +535,9 @@ impl<'s> Checker<'s> {
                 Function::Div if found.contains(&Type::Double) => error.hint("doubles are divided by /"),
                 Function::Contains => error.hint("membership in a list is written a in b"),
                 Function::String => error.hint("canon(a) writes any value as text"),
+                Function::Part(_) if found[0] == Type::String => {
+                    error.hint("write timestamp(text) for the text")
+                }
                 _ => error.hint(format!("write {}", function.form())),
             });
         }
@@ -446,6 +548,12 @@ impl<'s> Checker<'s> {
             }
         }
         let result = match function {
+            // One of texts is that text.
+            Function::Min | Function::Max
+                if datetime.is_some() && arguments.iter().all(|node| node.is_moment) =>
+            {
+                return Known { found: Type::String, data, place: datetime };
+            }
             Function::Div if found == [Type::Int, Type::Int] => Type::Int,
             Function::Abs | Function::Round if found[0] != Type::Any => found[0],
             Function::Slice => found[0],
@@ -472,15 +580,15 @@ impl<'s> Checker<'s> {
         Known { found: result, data, place }
     }
 
-    fn bind(&mut self, pair: &[Node; 2]) -> Known {
-        let value = self.check(&pair[0]);
+    fn bind(&mut self, pair: &mut [Node; 2]) -> Known {
+        let value = self.check(&mut pair[0]);
         self.locals.push(value);
-        let known = self.check(&pair[1]);
+        let known = self.check(&mut pair[1]);
         self.locals.pop();
         known
     }
 
-    fn comprehension(&mut self, comprehension: &Comprehension, span: Span) -> Known {
+    fn comprehension(&mut self, comprehension: &mut Comprehension, span: Span) -> Known {
         let Comprehension { kind, variables, range, filter, body } = comprehension;
         let over = self.check(range);
         if !over.found.may_be(&[Type::List, Type::Map]) {
@@ -498,10 +606,10 @@ impl<'s> Checker<'s> {
         self.locals.extend(bound);
         let mut data = over.data;
         if let Some(filter) = filter {
-            data |= self.bools(std::slice::from_ref(filter), kind.name(variables.len())).data;
+            data |= self.bools(std::slice::from_mut(filter), kind.name(variables.len())).data;
         }
         let inner = if kind.is_test() || *kind == Macro::Filter {
-            self.bools(std::slice::from_ref(body), kind.name(variables.len()))
+            self.bools(std::slice::from_mut(body), kind.name(variables.len()))
         } else {
             self.check(body)
         };
@@ -567,7 +675,8 @@ fn extreme(found: &[Type]) -> Option<Type> {
     match found {
         [one] => one.may_be(&[Type::List]).then_some(Type::Any),
         _ => {
-            let ordered = |found: &Type| found.is_number() || found.may_be(&[Type::String]);
+            let ordered =
+                |found: &Type| found.is_number() || found.is_time() || found.may_be(&[Type::String]);
             let fits = found.iter().all(|a| ordered(a) && found.iter().all(|b| a.may_match(*b)));
             fits.then(|| found.iter().copied().reduce(Type::or).unwrap_or(Type::Any))
         }
@@ -580,6 +689,9 @@ fn mismatch(span: Span, symbol: &str, found: &[Type]) -> ExprError {
 }
 
 fn combine(operator: Operator, left: Type, right: Type) -> Option<Type> {
+    if left.is_time() || right.is_time() {
+        return times(operator, left, right);
+    }
     let sum = match (left, right) {
         (Type::Int, Type::Int) => Type::Int,
         (Type::Double, Type::Double) => Type::Double,
@@ -598,11 +710,32 @@ fn combine(operator: Operator, left: Type, right: Type) -> Option<Type> {
     (operator != Operator::Remainder || (left != Type::Double && right != Type::Double)).then_some(sum)
 }
 
+/// The type of a sum or a difference of points and lengths of time.
+fn times(operator: Operator, left: Type, right: Type) -> Option<Type> {
+    use Type::{Any, Duration, Timestamp};
+    match (left, operator, right) {
+        (Timestamp, Operator::Subtract, Timestamp)
+        | (Duration, Operator::Add | Operator::Subtract, Duration) => Some(Duration),
+        (Timestamp, Operator::Add | Operator::Subtract, Duration) | (Duration, Operator::Add, Timestamp) => {
+            Some(Timestamp)
+        }
+        (Timestamp, Operator::Add, Any) | (Any, Operator::Add, Timestamp) => Some(Timestamp),
+        (Any, Operator::Subtract, Timestamp) => Some(Duration),
+        (Any, Operator::Add | Operator::Subtract, _) | (_, Operator::Add | Operator::Subtract, Any) => {
+            Some(Any)
+        }
+        _ => None,
+    }
+}
+
 fn no_overload(operator: Operator, left: Type, right: Type, span: Span) -> ExprError {
     let error = mismatch(span, operator.symbol(), &[left, right]);
     match (left, right) {
         _ if operator == Operator::Remainder => error.hint("% is for ints"),
         (Type::Int, Type::Double) | (Type::Double, Type::Int) => error.hint("write 1.0 for 1, or double(a)"),
+        (Type::String, other) | (other, Type::String) if other.is_time() => {
+            error.hint("write timestamp(text) or duration(text) for the text, or string(a) for the time")
+        }
         _ => error,
     }
 }
@@ -623,23 +756,33 @@ fn division(left: Type, right: Type, has_data: bool, span: Span) -> Result<Type,
     }
 }
 
+/// Places of the state, with `*` for any index or name.
+#[derive(Debug, Clone)]
+pub(super) struct Places(Vec<Token>);
+
+impl Places {
+    pub(super) fn new(path: &Pointer) -> Places {
+        let token =
+            |token: Cow<'_, str>| if token == "*" { Token::Any } else { Token::Name((*token).into()) };
+        Places(path.tokens().map(token).collect())
+    }
+
+    fn cover(&self, place: &[Token]) -> bool {
+        let fits = |(pattern, token): (&Token, &Token)| *pattern == Token::Any || pattern == token;
+        self.0.len() == place.len() && self.0.iter().zip(place).all(fits)
+    }
+}
+
 /// How many decimals the numbers at some places have.
 #[derive(Debug, Clone)]
 pub(super) struct Precision {
-    tokens: Vec<Token>,
+    places: Places,
     decimals: u32,
 }
 
 impl Precision {
     pub(super) fn new(path: &Pointer, decimals: u32) -> Precision {
-        let token =
-            |token: Cow<'_, str>| if token == "*" { Token::Any } else { Token::Name((*token).into()) };
-        Precision { tokens: path.tokens().map(token).collect(), decimals }
-    }
-
-    fn covers(&self, place: &[Token]) -> bool {
-        let fits = |(pattern, token): (&Token, &Token)| *pattern == Token::Any || pattern == token;
-        self.tokens.len() == place.len() && self.tokens.iter().zip(place).all(fits)
+        Precision { places: Places::new(path), decimals }
     }
 }
 

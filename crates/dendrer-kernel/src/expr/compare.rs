@@ -10,8 +10,11 @@ use dendrer_object::number::SAFE_INTEGER_MAX;
 
 use super::ast::{Base, Comparison, Kind, Node, Path};
 use super::error::EvalError;
-use super::eval::{Machine, Val, View, blamed, named, price, wrong};
+use super::eval::{Machine, blamed, named, price, wrong};
+use super::met::{beside_time, no_time};
 use super::number;
+use super::time::may_be_moment;
+use super::view::{Val, View};
 
 impl<'a> Machine<'a, '_> {
     pub(super) fn compare(&mut self, comparison: Comparison, pair: &'a [Node; 2]) -> Result<bool, EvalError> {
@@ -28,7 +31,8 @@ impl<'a> Machine<'a, '_> {
     /// Each step asks about one or two forms and no more: a jump by table costs more than all the rest.
     fn compare_field(&mut self, comparison: Comparison, pair: &'a [Node; 2]) -> Option<bool> {
         let Kind::Path(path) = &pair[0].kind else { return None };
-        if self.budget.is_watched()
+        if pair[0].is_moment
+            || self.budget.is_watched()
             || (self.is_incomplete && matches!(path.base, Base::State | Base::Counters))
         {
             return None;
@@ -50,6 +54,9 @@ impl<'a> Machine<'a, '_> {
         if comparison.is_equality() && text.len() != other.len() {
             return self.budget.spend_at_once(nodes).then_some(comparison == Comparison::NotEqual);
         }
+        if !comparison.is_equality() && may_be_moment(text) {
+            return None;
+        }
         let bytes = price(text.len().min(other.len()));
         self.budget.spend_at_once(nodes + bytes).then(|| comparison.accepts(text.cmp(other)))
     }
@@ -70,7 +77,7 @@ impl<'a> Machine<'a, '_> {
 
     #[inline(never)]
     fn compare_any(&mut self, comparison: Comparison, pair: &'a [Node; 2]) -> Result<bool, EvalError> {
-        let (left, right) = (self.eval(&pair[0])?, self.eval(&pair[1])?);
+        let (left, right) = (self.operand(&pair[0])?, self.operand(&pair[1])?);
         if let (Some(a), Some(b)) = (left.as_double(), right.as_double())
             && let Some(order) = a.partial_cmp(&b)
         {
@@ -90,8 +97,13 @@ impl<'a> Machine<'a, '_> {
             (View::Bool(a), View::Bool(b)) => a.cmp(b),
             (View::Text(a), View::Text(b)) => {
                 self.budget.spend(price(a.len().min(b.len())))?;
+                self.one_spelling(&mut None, [*a, *b], &[&pair[0], &pair[1]])?;
                 a.cmp(b)
             }
+            (View::Time(a), View::Time(b)) => match a.compare(*b) {
+                Some(order) => order,
+                None => return Err(wrong_order(comparison, pair, &left, &right)),
+            },
             _ => return Err(wrong_order(comparison, pair, &left, &right)),
         };
         Ok(comparison.accepts(order))
@@ -119,15 +131,19 @@ fn text_of(node: &Node) -> Option<&str> {
 fn wrong_order(comparison: Comparison, pair: &[Node; 2], left: &View<'_>, right: &View<'_>) -> EvalError {
     let symbol = comparison.symbol();
     let views = [left, right];
-    let unordered =
-        views.iter().position(|view| !matches!(view, View::Num(_) | View::Text(_) | View::Bool(_)));
-    if let Some(at) = unordered {
+    let is_ordered =
+        |view: &&View<'_>| matches!(view, View::Num(_) | View::Text(_) | View::Bool(_) | View::Time(_));
+    if let Some(at) = views.iter().position(|view| !is_ordered(view)) {
         return wrong(&pair[at], views[at], symbol, "numbers, strings or booleans");
+    }
+    if let Some(at) = beside_time(views) {
+        return no_time(&pair[at], views[at], symbol);
     }
     let at = blamed([&pair[0], &pair[1]]);
     let wanted = match views[1 - at] {
         View::Num(_) => "a number beside a number",
         View::Text(_) => "a string beside a string",
+        View::Time(_) => "a timestamp beside a timestamp and a duration beside a duration",
         _ => "a boolean beside a boolean",
     };
     wrong(&pair[at], views[at], symbol, wanted)

@@ -10,11 +10,12 @@ use dendrer_object::{Value, tag};
 
 use super::ast::{Base, Comprehension, Kind};
 use super::error::{EvalError, Span, shown};
-use super::eval::{MADE, Machine, Val, View, one_more, tag_of, user_name, wrong};
+use super::eval::{MADE, Machine, one_more, user_name, wrong};
 use super::functions::Macro;
 use super::met::{path_of, uncertain};
 use super::number::Num;
 use super::print;
+use super::view::{Val, View, tag_of};
 
 /// Called with a key and its member; returns whether to continue.
 type Visit<'f, 'a, 'b> = dyn FnMut(&mut Machine<'a, 'b>, &Val<'a>, Val<'a>) -> Result<bool, EvalError> + 'f;

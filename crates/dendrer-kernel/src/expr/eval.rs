@@ -14,29 +14,22 @@ use std::cmp::Ordering;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dendrer_object::number::SAFE_INTEGER_MAX;
-use dendrer_object::{Array, Digest, Object, Pointer, Value, tag};
+use dendrer_object::{Digest, Object, Pointer, Value, tag};
 
-use super::ast::{Base, Definition, Kind, Node, Operator, Path, Step, StepKind};
+use super::ast::{Base, Definition, Kind, Node, Path, Step, StepKind};
 use super::error::{EvalError, Span, Uncertain, shown};
-use super::met::{path_of, trouble, uncertain, uncertain_for};
-use super::number::{self, Num, Trouble};
+use super::met::{
+    beside_time, no_time, path_of, time_fault, trouble, two_spellings, uncertain, uncertain_for,
+};
+use super::number::{self, Num, Operator, Trouble};
 use super::pattern::Pattern;
+use super::time::{Spelling, Time, TimeFault, may_be_moment};
+use super::view::{Val, View, is_withheld, tag_of, with_texts};
 use super::{Budget, Env, names, print};
 use crate::counters;
 use crate::names::COUNTERS;
 use crate::sealed;
 use crate::unknown;
-
-/// A value on the way.
-#[derive(Clone)]
-pub(super) enum Val<'a> {
-    Ref(&'a Value),
-    /// A value made on the way, and how many levels of lists and maps were made around data at most.
-    Made(Value, u8),
-    Bool(bool),
-    Num(Num),
-}
 
 /// Cost in steps of a new string, list or map, without its content.
 pub(super) const MADE: u64 = 8;
@@ -50,129 +43,6 @@ const MADE_DEPTH_MAX: u8 = 64;
 /// How deep a value may be nested that is handed out, as everywhere else (design, section 3).
 const RESULT_DEPTH_MAX: usize = 128;
 
-/// A value as the operations see it.
-pub(super) enum View<'v> {
-    Null,
-    Bool(bool),
-    Num(Num),
-    Text(&'v str),
-    List(&'v Array),
-    Map(&'v Object),
-    /// A tagged form: bytes, text that is not well-formed, a double that is not finite, what was withheld.
-    Tagged(&'v Object, &'static str),
-}
-
-impl<'a> Val<'a> {
-    pub(super) fn into_value(self) -> Value {
-        match self {
-            Val::Ref(value) => value.clone(),
-            Val::Made(value, _) => value,
-            Val::Bool(value) => Value::Bool(value),
-            Val::Num(Num::Int(value)) => Value::from(value),
-            Val::Num(Num::Double(value)) => Value::from(value),
-            Val::Num(Num::Data(number)) => Value::Number(number),
-        }
-    }
-
-    /// A text or a number made on the way.
-    pub(super) fn scalar(value: impl Into<Value>) -> Val<'a> {
-        Val::Made(value.into(), 0)
-    }
-
-    /// Returns how many levels were made around data at most.
-    pub(super) fn levels(&self) -> u8 {
-        match self {
-            Val::Made(_, levels) => *levels,
-            _ => 0,
-        }
-    }
-
-    /// A part of this value, nested no deeper than it.
-    pub(super) fn part(&self, value: &Value) -> Val<'a> {
-        Val::Made(value.clone(), self.levels())
-    }
-
-    pub(super) fn view(&self) -> View<'_> {
-        match self {
-            Val::Ref(value) => View::of(value),
-            Val::Made(value, _) => View::of(value),
-            Val::Bool(value) => View::Bool(*value),
-            Val::Num(num) => View::Num(num.clone()),
-        }
-    }
-
-    /// Returns the double that is exactly a number, if there is one. Comparing these is comparing the numbers.
-    pub(super) fn as_double(&self) -> Option<f64> {
-        match self {
-            Val::Ref(Value::Number(number)) | Val::Num(Num::Data(number)) => number.as_f64(),
-            Val::Num(Num::Double(value)) => Some(*value),
-            Val::Num(Num::Int(value)) if value.unsigned_abs() <= SAFE_INTEGER_MAX => Some(*value as f64),
-            _ => None,
-        }
-    }
-
-    fn as_bool(&self) -> Option<bool> {
-        match self {
-            Val::Bool(value) | Val::Ref(Value::Bool(value)) | Val::Made(Value::Bool(value), _) => {
-                Some(*value)
-            }
-            _ => None,
-        }
-    }
-}
-
-impl<'v> View<'v> {
-    pub(super) fn of(value: &'v Value) -> View<'v> {
-        match value {
-            Value::Null => View::Null,
-            Value::Bool(value) => View::Bool(*value),
-            Value::Number(number) => View::Num(Num::Data(number.clone())),
-            Value::String(text) => View::Text(text),
-            Value::Array(array) => View::List(array),
-            Value::Object(object) => match tag_of(object) {
-                None => View::Map(object),
-                Some(name) => View::Tagged(object, name),
-            },
-        }
-    }
-
-    pub(super) fn describe(&self) -> &'static str {
-        match self {
-            View::Null => "null",
-            View::Bool(_) => "a boolean",
-            View::Num(_) => "a number",
-            View::Text(_) => "a string",
-            View::List(_) => "a list",
-            View::Map(_) => "a map",
-            View::Tagged(_, "$float") => "a number that is not finite",
-            View::Tagged(_, "$bytes") => "bytes",
-            View::Tagged(_, "$wtf8") => "text that is not well-formed",
-            View::Tagged(_, "$object") => "a map with a name that is not well-formed",
-            View::Tagged(_, "$gap") => "a gap in the record",
-            View::Tagged(_, "$vault") => "in the vault",
-            View::Tagged(..) => "redacted",
-        }
-    }
-}
-
-/// Names the tagged form an object is, if it is one.
-pub(super) fn tag_of(object: &Object) -> Option<&'static str> {
-    if object.len() != 1 {
-        return None;
-    }
-    let entry = object.entries().next()?;
-    if !tag::is_tag_name(&entry.key) {
-        return None;
-    }
-    let known = ["$float", "$bytes", "$wtf8", "$object", "$gap", "$vault"];
-    Some(known.into_iter().find(|name| **name == *entry.key).unwrap_or("$redacted"))
-}
-
-/// Tells whether the value was not recorded, so that nothing can be said of it.
-pub(super) fn is_withheld(tag: &str) -> bool {
-    matches!(tag, "$gap" | "$redacted" | "$vault")
-}
-
 /// Evaluates one tree once.
 pub(super) struct Machine<'a, 'b> {
     pub(super) env: Env<'a>,
@@ -183,6 +53,8 @@ pub(super) struct Machine<'a, 'b> {
     pub(super) frame: usize,
     /// Whether the state, or a state beside it, has unknown places, or a counter is unknown.
     pub(super) is_incomplete: bool,
+    /// Whether a time was made, which may be part of the result.
+    pub(super) has_times: bool,
 }
 
 /// Counts the level that is made around values.
@@ -226,7 +98,7 @@ impl<'a, 'b> Machine<'a, 'b> {
         let states = env.others.iter().filter(|(name, _)| is_state_root(name)).map(|(_, state)| *state);
         let is_incomplete = std::iter::once(env.state).chain(states).any(unknown::is_incomplete)
             || env.counters.is_some_and(|counters| counters::unknown_since(counters, None, None).is_some());
-        Machine { env: *env, budget, locals: Vec::new(), frame: 0, is_incomplete }
+        Machine { env: *env, budget, locals: Vec::new(), frame: 0, is_incomplete, has_times: false }
     }
 
     pub(super) fn eval(&mut self, node: &'a Node) -> Result<Val<'a>, EvalError> {
@@ -387,7 +259,7 @@ impl<'a, 'b> Machine<'a, 'b> {
         if made {
             self.pay_whole(&value, 0, node.span)?;
         }
-        Ok(value)
+        Ok(if self.has_times { with_texts(value) } else { value })
     }
 
     fn pay_whole(&mut self, value: &Value, depth: usize, span: Span) -> Result<(), EvalError> {
@@ -411,6 +283,52 @@ impl<'a, 'b> Machine<'a, 'b> {
             Value::Number(number) => self.pay_number(&Num::Data(number.clone())),
             _ => Ok(()),
         }
+    }
+
+    /// Evaluates an operand of what orders or calculates: the text of one that is declared a moment is that moment.
+    pub(super) fn operand(&mut self, node: &'a Node) -> Result<Val<'a>, EvalError> {
+        let value = self.eval(node)?;
+        if !node.is_moment {
+            return Ok(value);
+        }
+        match value.view() {
+            View::Text(text) => self.read_time(text, Time::timestamp, node),
+            _ => Ok(value),
+        }
+    }
+
+    /// Reads a time from a text.
+    pub(super) fn read_time(
+        &mut self,
+        text: &str,
+        read: fn(&str) -> Result<Time, TimeFault>,
+        node: &Node,
+    ) -> Result<Val<'a>, EvalError> {
+        self.budget.spend(1 + price(text.len()))?;
+        self.has_times = true;
+        read(text).map(Val::Time).map_err(|fault| time_fault(fault, node))
+    }
+
+    /// Looks whether texts that are ordered against each other, and against those before, have one spelling where they are
+    /// moments. Else their order would not be that of the moments.
+    pub(super) fn one_spelling<'t>(
+        &mut self,
+        before: &mut Option<Spelling<'t>>,
+        texts: impl IntoIterator<Item = &'t str>,
+        nodes: &[&Node],
+    ) -> Result<(), EvalError> {
+        for text in texts {
+            if !may_be_moment(text) {
+                continue;
+            }
+            self.budget.spend(price(text.len()))?;
+            let Some(spelling) = Spelling::of(text) else { continue };
+            match before {
+                Some(before) if *before != spelling => return Err(two_spellings(nodes)),
+                _ => *before = Some(spelling),
+            }
+        }
+        Ok(())
     }
 
     fn choose(&mut self, cases: &'a [(Node, Node)], last: &'a Node) -> Result<Val<'a>, EvalError> {
@@ -439,6 +357,12 @@ impl<'a, 'b> Machine<'a, 'b> {
                 return Err(uncertain_for(sealed::WITHHELD, span, None, message, None));
             }
             (View::Null, View::Null) => true,
+            (View::Time(a), View::Time(b)) => a == b,
+            (View::Time(_), View::Text(_)) | (View::Text(_), View::Time(_)) => {
+                let message = "a time is compared with a text".to_owned();
+                let hint = "write timestamp(text) or duration(text) for the text, or string(a) for the time";
+                return Err(uncertain_for(sealed::TIME, span, None, message, Some(hint.to_owned())));
+            }
             (View::Bool(a), View::Bool(b)) => a == b,
             (View::Num(a), View::Num(b)) => {
                 self.pay_number(a)?;
@@ -527,9 +451,9 @@ impl<'a, 'b> Machine<'a, 'b> {
     }
 
     fn chain(&mut self, first: &'a Node, rest: &'a [(Operator, Node)]) -> Result<Val<'a>, EvalError> {
-        let mut left = self.eval(first)?;
+        let mut left = self.operand(first)?;
         for (index, (operator, node)) in rest.iter().enumerate() {
-            let right = self.eval(node)?;
+            let right = self.operand(node)?;
             left = match (left.view(), right.view()) {
                 (View::Num(a), View::Num(b)) => {
                     number::combine(*operator, &a, &b).map(Val::Num).map_err(|why| {
@@ -545,6 +469,13 @@ impl<'a, 'b> Machine<'a, 'b> {
                     self.budget.spend(MADE + (a.len() + b.len()) as u64)?;
                     let levels = left.levels().max(right.levels());
                     Val::Made(Value::array(a.iter().chain(b.iter()).cloned()), levels)
+                }
+                (View::Time(a), View::Time(b)) if a.combine(*operator, b).is_some() => {
+                    match a.combine(*operator, b) {
+                        Some(Ok(time)) => Val::Time(time),
+                        Some(Err(fault)) => return Err(time_fault(fault, node)),
+                        None => unreachable!("asked just above"),
+                    }
                 }
                 (a, b) => {
                     // The left side may be a sum by now; its last operand is of the same kind.
@@ -634,8 +565,8 @@ impl<'a, 'b> Machine<'a, 'b> {
                 None => self.walk(value, path, span, member)?,
             }),
             Val::Made(value, levels) => Val::Made(self.walk(value, path, span, None)?.clone(), *levels),
-            Val::Bool(_) | Val::Num(_) if path.steps.is_empty() => base,
-            Val::Bool(_) | Val::Num(_) => return Err(no_members(path, 0, &base.view())),
+            Val::Bool(_) | Val::Num(_) | Val::Time(_) if path.steps.is_empty() => base,
+            Val::Bool(_) | Val::Num(_) | Val::Time(_) => return Err(no_members(path, 0, &base.view())),
         };
         if let Val::Ref(Value::Object(object)) | Val::Made(Value::Object(object), _) = &found
             && let Some(tag) = tag_of(object)
@@ -790,7 +721,7 @@ impl<'a, 'b> Machine<'a, 'b> {
         let value = match &base {
             Val::Ref(value) => *value,
             Val::Made(value, _) => value,
-            Val::Bool(_) | Val::Num(_) => return Err(no_members(path, 0, &base.view())),
+            Val::Bool(_) | Val::Num(_) | Val::Time(_) => return Err(no_members(path, 0, &base.view())),
         };
         let mut computed = Vec::new();
         let found = match self.go_down(value, path, last, &mut computed, span) {
@@ -985,6 +916,11 @@ pub(super) fn blamed(nodes: [&Node; 2]) -> usize {
 
 fn wrong_operand(operator: Operator, nodes: [&Node; 2], left: &View<'_>, right: &View<'_>) -> EvalError {
     let views = [left, right];
+    if operator.is_sum()
+        && let Some(at) = beside_time(views)
+    {
+        return no_time(nodes[at], views[at], operator.symbol());
+    }
     let misfit = views.iter().position(|view| match view {
         View::Num(_) => false,
         View::Text(_) | View::List(_) => operator != Operator::Add,

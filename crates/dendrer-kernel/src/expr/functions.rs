@@ -6,6 +6,7 @@
 //! could not take, and its price is fixed by the content of its arguments alone.
 
 use super::check::Type;
+use super::time::Part;
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Function {
@@ -40,6 +41,10 @@ pub(super) enum Function {
     Slice,
     Sort,
     Range,
+    Timestamp,
+    Duration,
+    /// A member of a timestamp or a duration.
+    Part(Part),
 }
 
 /// How a function is written.
@@ -74,6 +79,8 @@ const MAP: &[Type] = &[Type::Map];
 const NUMBER: &[Type] = &[Type::Int, Type::Double, Type::Number];
 const WHOLE: &[Type] = &[Type::Int, Type::Number];
 const ANYTHING: &[Type] = &[];
+const TIMESTAMP: &[Type] = &[Type::Timestamp];
+const TIME: &[Type] = &[Type::Timestamp, Type::Duration];
 
 const fn global(
     name: &'static str,
@@ -89,11 +96,15 @@ const fn method(name: &'static str, form: &'static str) -> Signature {
     Signature { name, style: Style::Method, least: 2, most: 2, form, takes: &[TEXT], gives: Type::Bool }
 }
 
+const fn part(name: &'static str, form: &'static str, takes: &'static [&'static [Type]]) -> Signature {
+    Signature { name, style: Style::Method, least: 1, most: 2, form, takes, gives: Type::Int }
+}
+
 /// More arguments than a text can hold.
 const MANY: usize = usize::MAX;
 
 impl Function {
-    pub(super) const ALL: [Function; 31] = [
+    pub(super) const ALL: [Function; 43] = [
         Function::Size,
         Function::Double,
         Function::Int,
@@ -125,18 +136,41 @@ impl Function {
         Function::Slice,
         Function::Sort,
         Function::Range,
+        Function::Timestamp,
+        Function::Duration,
+        Function::Part(Part::FullYear),
+        Function::Part(Part::Month),
+        Function::Part(Part::Date),
+        Function::Part(Part::DayOfMonth),
+        Function::Part(Part::DayOfWeek),
+        Function::Part(Part::DayOfYear),
+        Function::Part(Part::Hours),
+        Function::Part(Part::Minutes),
+        Function::Part(Part::Seconds),
+        Function::Part(Part::Milliseconds),
     ];
 
     const fn signature(self) -> Signature {
         const CONVERTIBLE: &[Type] = &[Type::Int, Type::Double, Type::Number, Type::String];
-        const SHOWN: &[Type] = &[Type::Int, Type::Double, Type::Number, Type::String, Type::Bool];
+        const COUNTED: &[Type] = &[Type::Int, Type::Double, Type::Number, Type::String, Type::Timestamp];
+        const SHOWN: &[Type] = &[
+            Type::Int,
+            Type::Double,
+            Type::Number,
+            Type::String,
+            Type::Bool,
+            Type::Timestamp,
+            Type::Duration,
+        ];
+        const POINT: &[Type] = &[Type::String, Type::Int, Type::Number, Type::Timestamp];
+        const LENGTH: &[Type] = &[Type::String, Type::Duration];
         const SIZED: &[Type] = &[Type::String, Type::List, Type::Map];
         match self {
             Function::Size => {
                 Signature { style: Style::Both, ..global("size", (1, 1), "size(a)", &[SIZED], Type::Int) }
             }
             Function::Double => global("double", (1, 1), "double(a)", &[CONVERTIBLE], Type::Double),
-            Function::Int => global("int", (1, 1), "int(a)", &[CONVERTIBLE], Type::Int),
+            Function::Int => global("int", (1, 1), "int(a)", &[COUNTED], Type::Int),
             Function::String => global("string", (1, 1), "string(a)", &[SHOWN], Type::String),
             Function::Bool => global("bool", (1, 1), "bool(a)", &[&[Type::String, Type::Bool]], Type::Bool),
             Function::Div => global("div", (2, 2), "div(a, b)", &[WHOLE], Type::Number),
@@ -175,6 +209,24 @@ impl Function {
             }
             Function::Sort => global("sort", (1, 1), "sort(list)", &[LIST], Type::List),
             Function::Range => global("range", (1, 2), "range(n) or range(from, to)", &[WHOLE], Type::List),
+            Function::Timestamp => global("timestamp", (1, 1), "timestamp(text)", &[POINT], Type::Timestamp),
+            Function::Duration => global("duration", (1, 1), "duration(text)", &[LENGTH], Type::Duration),
+            Function::Part(of) => {
+                const OF_POINT: &[&[Type]] = &[TIMESTAMP, TEXT];
+                const OF_ANY: &[&[Type]] = &[TIME, TEXT];
+                match of {
+                    Part::FullYear => part("getFullYear", "a.getFullYear()", OF_POINT),
+                    Part::Month => part("getMonth", "a.getMonth()", OF_POINT),
+                    Part::Date => part("getDate", "a.getDate()", OF_POINT),
+                    Part::DayOfMonth => part("getDayOfMonth", "a.getDayOfMonth()", OF_POINT),
+                    Part::DayOfWeek => part("getDayOfWeek", "a.getDayOfWeek()", OF_POINT),
+                    Part::DayOfYear => part("getDayOfYear", "a.getDayOfYear()", OF_POINT),
+                    Part::Hours => part("getHours", "a.getHours()", OF_ANY),
+                    Part::Minutes => part("getMinutes", "a.getMinutes()", OF_ANY),
+                    Part::Seconds => part("getSeconds", "a.getSeconds()", OF_ANY),
+                    Part::Milliseconds => part("getMilliseconds", "a.getMilliseconds()", OF_POINT),
+                }
+            }
         }
     }
 

@@ -487,6 +487,9 @@ fn explain(node: &Node, seen: &mut Vec<Arc<str>>, out: &mut String) {
         }
         _ => {}
     }
+    if node.is_moment {
+        out.push_str(&format!("\n{} is a moment", print::print(node)));
+    }
     node.children(&mut |child| explain(child, seen, out));
 }
 

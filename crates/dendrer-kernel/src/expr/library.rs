@@ -12,10 +12,12 @@ use dendrer_object::{Array, Number, Object, Value, json, tag};
 
 use super::ast::Node;
 use super::error::EvalError;
-use super::eval::{ENTERED, MADE, Machine, Val, View, price, tag_of, user_name, wrong};
+use super::eval::{ENTERED, MADE, Machine, price, user_name, wrong};
 use super::functions::Function;
-use super::met::{path_of, trouble, uncertain, uncertain_for};
+use super::met::{no_time, path_of, time_fault, trouble, uncertain, uncertain_for};
 use super::number::{self, Num};
+use super::time::{self, Part, Time};
+use super::view::{Val, View, tag_of, time_of};
 use crate::sealed;
 
 /// How many decimals `round` keeps at most.
@@ -95,7 +97,7 @@ fn list_of<'a>(items: impl IntoIterator<Item = Value>, of: &Val<'_>) -> Val<'a> 
 
 impl<'a> Machine<'a, '_> {
     pub(super) fn call(&mut self, function: Function, nodes: &'a [Node]) -> Result<Val<'a>, EvalError> {
-        let values = nodes.iter().map(|node| self.eval(node)).collect::<Result<Vec<_>, _>>()?;
+        let values = nodes.iter().map(|node| self.operand(node)).collect::<Result<Vec<_>, _>>()?;
         if function.makes() {
             self.budget.spend(MADE)?;
         }
@@ -162,6 +164,47 @@ impl<'a> Machine<'a, '_> {
             },
             Function::Slice => self.slice(&call),
             Function::Sort => self.sort(&call),
+            Function::Timestamp | Function::Duration => self.time(&call),
+            Function::Part(part) => self.part(part, &call),
+        }
+    }
+
+    fn time(&mut self, call: &Call<'a>) -> Result<Val<'a>, EvalError> {
+        let is_point = call.function == Function::Timestamp;
+        match call.values[0].view() {
+            View::Time(time) if time.is_timestamp() == is_point => Ok(Val::Time(time)),
+            View::Text(text) if is_point => self.read_time(text, Time::timestamp, &call.nodes[0]),
+            View::Text(text) => self.read_time(text, Time::duration, &call.nodes[0]),
+            View::Num(num) if is_point => {
+                self.pay_number(&num)?;
+                let seconds = call.whole(0)?;
+                self.has_times = true;
+                Time::at(seconds, 0).map(Val::Time).map_err(|fault| time_fault(fault, &call.nodes[0]))
+            }
+            other if is_point => Err(call.wrong(0, &other, "a string or whole seconds since 1970")),
+            other => Err(call.wrong(0, &other, "a string")),
+        }
+    }
+
+    fn part(&mut self, part: Part, call: &Call<'a>) -> Result<Val<'a>, EvalError> {
+        let time = match call.values[0].view() {
+            View::Time(time) => time,
+            other => return Err(no_time(&call.nodes[0], &other, call.function.name())),
+        };
+        let offset = match call.values.len() {
+            1 => 0,
+            _ => {
+                let text = call.text(1)?;
+                self.budget.spend(price(text.len()))?;
+                time::offset(text).map_err(|fault| time_fault(fault, &call.nodes[1]))?
+            }
+        };
+        if call.values.len() == 2 && !time.is_timestamp() {
+            return Err(call.wrong(0, &View::Time(time), "a timestamp beside an offset"));
+        }
+        match time.part(part, offset) {
+            Some(value) => Ok(Val::Num(Num::Int(value))),
+            None => Err(call.wrong(0, &View::Time(time), "a timestamp")),
         }
     }
 
@@ -184,6 +227,7 @@ impl<'a> Machine<'a, '_> {
             self.pay_number(&num)?;
         }
         let result = match call.values[0].view() {
+            View::Time(Time::Timestamp { seconds, .. }) if !to_double => Ok(Num::Int(seconds)),
             View::Num(num) if to_double => number::to_double(&num).map(Num::Double),
             View::Num(num) => number::to_int(&num).map(Num::Int),
             View::Text(text) => {
@@ -252,6 +296,14 @@ impl<'a> Machine<'a, '_> {
             }
             Value::Object(map) => {
                 if let Some(name) = tag_of(map) {
+                    if let Some(time) = time_of(map) {
+                        // Among members, a time and its text are two values.
+                        match call.function {
+                            Function::Canon => json::write_string(&time.text(), out),
+                            _ => json::write(value, out),
+                        }
+                        return Ok(());
+                    }
                     let what = View::Tagged(map, name).describe();
                     let message = format!("a value given to `{}` is {what}", call.function.name());
                     return Err(call.fail(at, message));
@@ -329,7 +381,7 @@ impl<'a> Machine<'a, '_> {
         for (index, member) in call.list(0)?.iter().enumerate() {
             self.budget.spend(1)?;
             total = match View::of(member) {
-                View::Num(num) => number::combine(super::ast::Operator::Add, &total, &num)
+                View::Num(num) => number::combine(number::Operator::Add, &total, &num)
                     .map_err(|why| trouble(why, &[&call.nodes[0]]))?,
                 other => return Err(call.wrong_member(0, index, &other, "numbers")),
             };
@@ -341,22 +393,31 @@ impl<'a> Machine<'a, '_> {
     fn extreme(&mut self, call: Call<'a>) -> Result<Val<'a>, EvalError> {
         let better = if call.function == Function::Min { Ordering::Less } else { Ordering::Greater };
         if call.values.len() > 1 {
+            let nodes: Vec<&Node> = call.nodes.iter().collect();
+            let views: Vec<View<'_>> = call.values.iter().map(Val::view).collect();
+            self.one_spelling(&mut None, views.iter().filter_map(View::text), &nodes)?;
             let mut best = 0;
             for at in 1..call.values.len() {
-                let (a, b) = (call.values[at].view(), call.values[best].view());
-                if self.order(&a, &b, || call.wrong(at, &a, MIXTURE))? == better {
+                let (a, b) = (&views[at], &views[best]);
+                if self.order(a, b, || call.wrong(at, a, MIXTURE))? == better {
                     best = at;
                 }
             }
-            let view = call.values[best].view();
-            if !matches!(view, View::Num(_) | View::Text(_)) {
-                return Err(call.wrong(best, &view, MIXTURE));
+            let view = &views[best];
+            if !matches!(view, View::Num(_) | View::Text(_) | View::Time(_)) {
+                return Err(call.wrong(best, view, MIXTURE));
             }
-            return Ok(call.values[best].clone());
+            return match call.nodes.iter().all(|node| node.is_moment) {
+                // Texts were compared as moments, and one of the texts is the answer.
+                true => self.eval(&call.nodes[best]),
+                false => Ok(call.values[best].clone()),
+            };
         }
+        let mut spelling = None;
         let mut best: Option<&Value> = None;
         for (index, member) in call.list(0)?.iter().enumerate() {
             self.budget.spend(1)?;
+            self.one_spelling(&mut spelling, member.as_str(), &[&call.nodes[0]])?;
             let view = View::of(member);
             let other = View::of(best.unwrap_or(member));
             let order = self.order(&view, &other, || call.wrong_member(0, index, &view, MIXTURE))?;
@@ -387,6 +448,7 @@ impl<'a> Machine<'a, '_> {
                 self.budget.spend(price(a.len().min(b.len())))?;
                 Ok(a.cmp(b))
             }
+            (View::Time(a), View::Time(b)) => a.compare(*b).ok_or_else(otherwise),
             _ => Err(otherwise()),
         }
     }
@@ -460,7 +522,9 @@ impl<'a> Machine<'a, '_> {
         let rounds = 1 + u64::from(usize::BITS - list.len().leading_zeros());
         self.budget.spend(rounds * list.len() as u64)?;
         let mut items: Vec<&Value> = Vec::with_capacity(list.len());
+        let mut spelling = None;
         for (index, member) in list.iter().enumerate() {
+            self.one_spelling(&mut spelling, member.as_str(), &[&call.nodes[0]])?;
             let view = View::of(member);
             let first = View::of(items.first().copied().unwrap_or(member));
             let fits = match (&view, &first) {
@@ -471,6 +535,7 @@ impl<'a> Machine<'a, '_> {
                     true
                 }
                 (View::Bool(_), View::Bool(_)) => true,
+                (View::Time(a), View::Time(b)) => a.is_timestamp() == b.is_timestamp(),
                 (View::Text(text), View::Text(_)) => {
                     self.budget.spend(rounds * price(text.len()))?;
                     true
@@ -491,6 +556,7 @@ impl<'a> Machine<'a, '_> {
             (View::Num(a), View::Num(b)) => number::compare(&a, &b),
             (View::Text(a), View::Text(b)) => a.cmp(b),
             (View::Bool(a), View::Bool(b)) => a.cmp(&b),
+            (View::Time(a), View::Time(b)) => a.compare(b).unwrap_or(Ordering::Equal),
             _ => Ordering::Equal,
         });
         Ok(list_of(items.into_iter().cloned(), &call.values[0]))
@@ -508,6 +574,7 @@ fn to_text<'a>(call: &Call<'a>) -> Result<Val<'a>, EvalError> {
     match call.values[0].view() {
         View::Text(_) => Ok(call.values[0].clone()),
         View::Bool(value) => Ok(Val::scalar(value.to_string())),
+        View::Time(time) => Ok(Val::scalar(time.text())),
         View::Num(num) => Ok(Val::scalar(Val::Num(num).into_value().to_string())),
         other => Err(call.wrong(0, &other, "a number, a boolean or a string")),
     }

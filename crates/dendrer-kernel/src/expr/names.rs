@@ -32,26 +32,15 @@ pub(super) const OPERATOR_WORDS: [&str; 3] = ["and", "not", "or"];
 
 const MACROS: [&str; 2] = ["optFlatMap", "optMap"];
 
-const FUNCTIONS: [&str; 57] = [
+const FUNCTIONS: [&str; 45] = [
     "bytes",
     "charAt",
     "cidr",
     "containsCIDR",
     "containsIP",
-    "duration",
     "dyn",
     "family",
     "format",
-    "getDate",
-    "getDayOfMonth",
-    "getDayOfWeek",
-    "getDayOfYear",
-    "getFullYear",
-    "getHours",
-    "getMilliseconds",
-    "getMinutes",
-    "getMonth",
-    "getSeconds",
     "hasValue",
     "indexOf",
     "ip",
@@ -75,7 +64,6 @@ const FUNCTIONS: [&str; 57] = [
     "reverse",
     "split",
     "substring",
-    "timestamp",
     "trim",
     "type",
     "uint",

@@ -12,8 +12,33 @@ use std::cmp::Ordering;
 use dendrer_object::Number;
 use dendrer_object::number::SAFE_INTEGER_MAX;
 
-use super::ast::Operator;
 use crate::sealed;
+
+/// What is calculated.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Operator {
+    Add,
+    Subtract,
+    Multiply,
+    Divide,
+    Remainder,
+}
+
+impl Operator {
+    pub(super) fn is_sum(self) -> bool {
+        matches!(self, Operator::Add | Operator::Subtract)
+    }
+
+    pub(super) fn symbol(self) -> &'static str {
+        match self {
+            Operator::Add => "+",
+            Operator::Subtract => "-",
+            Operator::Multiply => "*",
+            Operator::Divide => "/",
+            Operator::Remainder => "%",
+        }
+    }
+}
 
 /// A number on the way.
 #[derive(Debug, Clone)]

@@ -8,12 +8,11 @@ use std::sync::Arc;
 
 use dendrer_object::{Object, Value};
 
-use super::ast::{
-    Base, Comparison, Comprehension, Definition, Key, Kind, Node, Operator, Path, Step, StepKind,
-};
+use super::ast::{Base, Comparison, Comprehension, Definition, Key, Kind, Node, Path, Step, StepKind};
 use super::error::{ExprError, LIMIT, NAME, SYNTAX, Span, TYPE, UNSUPPORTED, shown};
 use super::functions::{Function, Macro};
 use super::lex::{self, Kind as Lexeme, Token};
+use super::number::Operator;
 use super::pattern::{Pattern, PatternError};
 use super::{DEPTH_MAX, NODES_MAX, Scope, names};
 use crate::counters;
@@ -109,7 +108,7 @@ impl<'t> Parser<'t, '_> {
     }
 
     fn build(&mut self, kind: Kind, span: Span) -> Result<Node, ExprError> {
-        let node = Node { kind, span, depth: 1 };
+        let node = Node::new(kind, span, 1);
         let mut below = 0;
         node.children(&mut |child| below = below.max(child.depth));
         let own = match &node.kind {
@@ -132,7 +131,7 @@ impl<'t> Parser<'t, '_> {
         if usize::from(below) >= DEPTH_MAX {
             return Err(too_deep(span));
         }
-        Ok(Node { kind, span, depth: below + 1 })
+        Ok(Node::new(kind, span, below + 1))
     }
 
     /// Keeps an error and continues as if there was an operand.
@@ -247,7 +246,7 @@ impl<'t> Parser<'t, '_> {
                 self.count(Kind::Chain(first, rest), span, below, 1)
             }
             (infix, kind) => {
-                let left = Node { kind, span: left.span, depth: left.depth };
+                let left = Node::new(kind, left.span, left.depth);
                 let kind = match infix {
                     Infix::And => Kind::And(std::iter::once(left).chain(parts_of(right, infix)).collect()),
                     Infix::Or => Kind::Or(std::iter::once(left).chain(parts_of(right, infix)).collect()),
@@ -322,7 +321,7 @@ impl<'t> Parser<'t, '_> {
             Kind::Int(value) if value != i64::MIN => Ok(Node { kind: Kind::Int(-value), span, ..node }),
             Kind::Double(value) => Ok(Node { kind: Kind::Double(negative(value)), span, ..node }),
             kind => {
-                let inner = Node { kind, span: node.span, depth: node.depth };
+                let inner = Node::new(kind, node.span, node.depth);
                 self.build(Kind::Negate(Box::new(inner)), span)
             }
         }
@@ -387,9 +386,7 @@ impl<'t> Parser<'t, '_> {
                 path.steps.append(&mut steps);
                 path
             }
-            kind => {
-                Path { base: Base::Node(Box::new(Node { kind, span: node.span, depth: node.depth })), steps }
-            }
+            kind => Path { base: Base::Node(Box::new(Node::new(kind, node.span, node.depth))), steps },
         };
         let path = self.resolve_field(path);
         self.build(Kind::Path(path), span)
@@ -879,7 +876,7 @@ fn is_sum(steps: &[(Operator, Node)]) -> bool {
 fn parts_of(node: Node, infix: Infix) -> Vec<Node> {
     match (infix, node.kind) {
         (Infix::And, Kind::And(parts)) | (Infix::Or, Kind::Or(parts)) => parts,
-        (_, kind) => vec![Node { kind, span: node.span, depth: node.depth }],
+        (_, kind) => vec![Node::new(kind, node.span, node.depth)],
     }
 }
 

@@ -5,9 +5,10 @@
 
 use dendrer_object::{Number, Value};
 
-use super::ast::{Base, Comprehension, Kind, Node, Operator, Path, StepKind};
+use super::ast::{Base, Comprehension, Kind, Node, Path, StepKind};
 use super::functions::Function;
 use super::names;
+use super::number::Operator;
 
 /// How tightly a node binds; it is printed in parentheses if the context binds tighter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

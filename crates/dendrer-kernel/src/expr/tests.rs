@@ -6,6 +6,7 @@ use super::*;
 
 mod library;
 mod macros;
+mod moments;
 
 fn scope() -> Scope {
     Scope::new()
@@ -374,7 +375,10 @@ fn what_cel_has_and_the_language_has_not_is_named() {
         ("state.s.matches(state.s)", "E0506: a pattern that is not a literal or a constant is not supported"),
         ("state.s.matches(\"(?x) a\")", "E0506: this flag of a pattern is not supported"),
         ("[1].transformMap(i, x, x)", "E0506: a map key other than a string is not supported"),
-        ("timestamp(\"2020-01-01T00:00:00Z\")", "E0506: the function `timestamp` is not supported"),
+        (
+            "timestamp(\"2020-01-01T00:00:00Z\").getHours(\"Asia/Kathmandu\")",
+            "E0506: a time zone by its name is not supported",
+        ),
         ("type(1)", "E0506: the function `type` is not supported"),
         ("int", "E0506: `int` as the name of a type is not supported"),
         ("math.greatest(1, 2)", "E0506: the library `math` is not supported"),

@@ -95,7 +95,7 @@ fn way(node: &Node, fields: Fields<'_>) -> Way {
             _ => Way::Any,
         },
         Kind::Chain(first, rest) if rest.iter().all(|(operator, _)| operator.is_sum()) => {
-            let step = |so_far: Way, (operator, node): &(super::ast::Operator, Node)| {
+            let step = |so_far: Way, (operator, node): &(super::number::Operator, Node)| {
                 let next = way(node, fields);
                 so_far.and(if operator.symbol() == "-" { next.turned() } else { next })
             };

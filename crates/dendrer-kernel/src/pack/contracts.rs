@@ -4,12 +4,12 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dendrer_object::text::nearest;
-use dendrer_object::{Code, Digest, TypeName, Value, json};
+use dendrer_object::{Code, Digest, Object, Pointer, TypeName, Value, json};
 
 use super::read::{At, Reader, Types, near_type};
 use super::scopes::Place;
 use super::{DECIMALS_MAX, Declared};
-use crate::contract::{Contract, Contracts, Match, Required, ValueKind};
+use crate::contract::{Contract, Contracts, Match, Required, ValueKind, path_of};
 use crate::expr::Scope;
 use crate::fold::kind;
 use crate::ontology;
@@ -66,10 +66,27 @@ pub(super) fn read(reader: &mut Reader, root: &At<'_>, known: &Known<'_>) -> BTr
     contracts
 }
 
+/// Finds the places of the state that a contract declares `datetime`, so that expressions take their texts as moments.
+pub(super) fn datetimes(root: &At<'_>) -> Vec<Pointer> {
+    let members = |value: &Value, name: &str| -> Object {
+        value.get(name).and_then(Value::as_object).cloned().unwrap_or_default()
+    };
+    let mut found = Vec::new();
+    for (_, contract) in members(root.value, "contracts").iter() {
+        for (name, field) in members(contract, "required_state").iter() {
+            let kind = field.get("type").and_then(Value::as_str).and_then(ValueKind::parse);
+            if kind == Some(ValueKind::Datetime) {
+                found.push(path_of(name));
+            }
+        }
+    }
+    found
+}
+
 /// Reads the contracts of a pack that was checked when it was bound, without the rules for imports.
 pub(crate) fn of_checked(pack: &Value) -> Contracts {
     let text = |name: &str| pack.get(name).and_then(Value::as_str).unwrap_or_default().into();
-    let root = At { value: pack, path: dendrer_object::Pointer::root() };
+    let root = At { value: pack, path: Pointer::root() };
     let mut reader = Reader::default();
     let types = root
         .member("contracts")

@@ -78,6 +78,7 @@ impl Pack {
         linter.open_fields();
         linter.never_missing();
         linter.may_be_missing();
+        linter.moments_as_texts();
         linter.found
     }
 

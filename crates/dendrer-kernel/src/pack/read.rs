@@ -294,7 +294,8 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Pac
     let declared = read_declared(&mut reader, &root);
     let decimals: Vec<(String, Option<u8>)> =
         declared.iter().map(|field| (field.name.to_owned(), field.decimals)).collect();
-    let scopes = Scopes::new(&mut reader, constants, &decimals, definitions);
+    let datetimes = super::contracts::datetimes(&root);
+    let scopes = Scopes::new(&mut reader, constants, &decimals, &datetimes, definitions);
     let types = read_types(&mut reader, &root);
     let tools = read_tools(&mut reader, &root, &scopes.rules);
     let rules = read_rules(&mut reader, &root, &scopes.rules, &declared, &types, &taken);

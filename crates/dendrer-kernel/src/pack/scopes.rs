@@ -109,6 +109,7 @@ impl Scopes {
         reader: &mut Reader,
         constants: Vec<Constant>,
         fields: &[(String, Option<u8>)],
+        datetimes: &[Pointer],
         definitions: Vec<Definition<'_>>,
     ) -> Scopes {
         let mut state = Scope::new().fields(fields.iter().map(|(name, _)| &**name));
@@ -117,6 +118,7 @@ impl Scopes {
                 state = state.precision(&Pointer::of([&**name]), u32::from(*decimals));
             }
         }
+        state = datetimes.iter().fold(state, Scope::datetime);
         let mut init = Scope::without_state().root("s0").root("meta").root("inputs");
         for constant in constants {
             state = state.constant(&constant.name, constant.value.clone());

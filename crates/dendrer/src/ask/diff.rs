@@ -13,6 +13,7 @@ use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
 
+use dendrer_kernel::expr::is_same_moment;
 use dendrer_kernel::names::UNKNOWN;
 use dendrer_kernel::replay::{self, ReplayError};
 use dendrer_kernel::unknown::{self, Since};
@@ -187,6 +188,16 @@ pub struct DiffChange {
     pub kind: DiffKind,
     /// Both sides.
     pub sides: DiffSides,
+}
+
+impl DiffChange {
+    /// Tells whether both sides are texts of one moment.
+    pub fn is_same_moment(&self) -> bool {
+        match &self.sides {
+            DiffSides::Values(Some(Value::String(a)), Some(Value::String(b))) => is_same_moment(a, b),
+            _ => false,
+        }
+    }
 }
 
 /// A place that cannot be compared, because it was erased or withheld.

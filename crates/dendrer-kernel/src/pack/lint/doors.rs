@@ -6,6 +6,8 @@ use std::collections::BTreeSet;
 use dendrer_object::{Code, Pointer, Value};
 
 use super::{LintFinding, Linter, predicate_path};
+use crate::contract::ValueKind;
+use crate::expr::NamedPlace;
 use crate::pack::{Origin, PackEngine};
 
 impl Linter<'_> {
@@ -70,6 +72,40 @@ impl Linter<'_> {
                 why: "it is there from the beginning, so the contract never finds it missing".to_owned(),
                 step: "leave out `init`: the field then has what the run is given, and is absent until something is written"
                     .to_owned(),
+            });
+        }
+    }
+
+    /// Equality of a field that is declared a `datetime`: one moment has many texts.
+    pub(super) fn moments_as_texts(&mut self) {
+        let contracts = self.pack.contracts.types.values();
+        let required = contracts.flat_map(|contract| contract.required.iter());
+        let datetimes: Vec<&str> =
+            required.filter(|one| one.kind == ValueKind::Datetime).map(|one| &*one.name).collect();
+        for (path, one) in self.comparisons(|_| true) {
+            let is_text = |value: &Value| match value {
+                Value::Array(items) => items.iter().any(|item| item.as_str().is_some()),
+                value => value.as_str().is_some(),
+            };
+            let named = |place: &&NamedPlace| {
+                matches!(&*place.root, "state" | "before" | "source" | "target")
+                    && datetimes.contains(&&*place.names.join("."))
+            };
+            let beside = one.places.len() > 1 || one.literals.iter().any(|literal| is_text(&literal.value));
+            let Some(place) = one.places.iter().find(named) else { continue };
+            if !matches!(one.symbol, "==" | "!=" | "in") || !one.is_whole || !beside {
+                continue;
+            }
+            let name = place.names.join(".");
+            self.push(LintFinding {
+                code: Code::W0451,
+                path,
+                at_name: false,
+                span: Some(one.span),
+                message: format!("{name} is a datetime, and `{}` compares its text", one.symbol),
+                why: "one moment has many texts: each offset and each number of fraction digits is another"
+                    .to_owned(),
+                step: format!("write timestamp({0}.{name}) and timestamp(...) of the other", place.root),
             });
         }
     }
