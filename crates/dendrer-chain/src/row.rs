@@ -4,7 +4,7 @@
 use std::fmt;
 
 use dendrer_object::json::{self, DEPTH_MAX};
-use dendrer_object::{Digest, Value};
+use dendrer_object::{Digest, Value, tag};
 
 /// Levels of lists and objects in a row, at most: its values are recorded below others.
 const ROW_DEPTH_MAX: usize = DEPTH_MAX - 8;
@@ -129,9 +129,7 @@ impl RowValue {
                 if let Some(special) = RowValue::of_tag(value) {
                     return special;
                 }
-                let name = |name: &str| {
-                    RowText::from(name.strip_prefix('$').filter(|rest| rest.starts_with('$')).unwrap_or(name))
-                };
+                let name = |name: &str| RowText::from(tag::user_name(name));
                 RowValue::Object(
                     members.iter().map(|(key, value)| (name(key), RowValue::of(value))).collect(),
                 )

@@ -14,7 +14,7 @@ use dendrer_object::digest::Messages;
 use dendrer_object::number::{Number, round_half_even};
 use dendrer_object::pointer::array_index;
 use dendrer_object::record::Seed;
-use dendrer_object::{Code, Digest, Intent, Pointer, TypeName, Value, json};
+use dendrer_object::{Code, Digest, Intent, Pointer, TypeName, Value, json, tag};
 
 use crate::expr::{Budget, Env, EvalError, Expr, Truth, is_datetime};
 use crate::sealed::{Met, article, fact, with_code};
@@ -327,7 +327,8 @@ fn declared(intent: &Intent) -> BTreeSet<&str> {
 
 /// Returns the place of a field, `outer.inner` for one inside a map.
 pub(crate) fn path_of(name: &str) -> Pointer {
-    Pointer::of(name.split('.'))
+    let names: Vec<Arc<str>> = name.split('.').map(tag::stored_name).collect();
+    Pointer::of(names.iter().map(|name| &**name))
 }
 
 impl Contract {

@@ -11,7 +11,7 @@ use std::fmt;
 use std::sync::Arc;
 
 use dendrer_object::note::VerifierKey;
-use dendrer_object::{Code, Digest, Pointer, TypeName, Value};
+use dendrer_object::{Code, Digest, Pointer, TypeName, Value, tag};
 
 use crate::contract::Contracts;
 use crate::expr::{Budget, Env, Expr, ExprError, Scope, Span};
@@ -131,7 +131,7 @@ impl PackEngine {
 /// A declared member of the state.
 #[derive(Debug)]
 pub struct PackField {
-    /// Its name.
+    /// Its name, as it is written.
     pub name: Arc<str>,
     /// The meaning, in words.
     pub words: Option<Arc<str>>,
@@ -148,6 +148,11 @@ pub struct PackField {
 }
 
 impl PackField {
+    /// Returns the name under which the state has it: a `$` in front is doubled there.
+    pub fn stored(&self) -> Arc<str> {
+        tag::stored_name(&self.name)
+    }
+
     /// Whether every run begins with a value of it.
     pub fn has_init(&self) -> bool {
         self.init.is_some()
@@ -323,7 +328,7 @@ impl Pack {
     pub fn reducer(&self) -> Box<dyn Reducer + Send + Sync> {
         let decimals = || {
             let fields = self.fields.iter();
-            fields.filter_map(|field| Some((Arc::clone(&field.name), field.decimals?))).collect::<Vec<_>>()
+            fields.filter_map(|field| Some((field.stored(), field.decimals?))).collect::<Vec<_>>()
         };
         match &self.module {
             Some(module) if decimals().is_empty() => Box::new(Arc::clone(&module.0)),
@@ -485,7 +490,7 @@ impl Pack {
                 Some(init) => {
                     fold::compute(init, &env, &mut budget).map_err(|error| fail(fold::say(error).message))?
                 }
-                None => match s0.get(&field.name) {
+                None => match s0.get(&field.stored()) {
                     Some(given) => given.clone(),
                     None => continue,
                 },
@@ -498,7 +503,7 @@ impl Pack {
                 let most = fold::STATE_SIZE_MAX;
                 return Err(fail(format!("the state would have more than {most} bytes")));
             }
-            members.push((Arc::clone(&field.name), value));
+            members.push((field.stored(), value));
         }
         Ok(Value::record(members))
     }
@@ -507,7 +512,7 @@ impl Pack {
     pub fn begins_unknown(&self, s0: &UnknownPlaces) -> UnknownPlaces {
         let mut unknown = UnknownPlaces::default();
         for field in self.fields.iter().filter(|_| !s0.is_empty()) {
-            let place = Pointer::of([&*field.name]);
+            let place = Pointer::of([&*field.stored()]);
             let Some(init) = &field.init else {
                 if let Some((_, since)) = s0.meets(&place) {
                     unknown.mark(place, 0, &since.code);

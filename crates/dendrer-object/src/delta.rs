@@ -7,13 +7,12 @@
 //! Never half-applied: an operation that cannot be done leaves the state as it was before the whole delta.
 
 use std::fmt;
-use std::sync::Arc;
 
 use crate::Code;
 use crate::json::DEPTH_MAX;
 use crate::number::Number;
 use crate::pointer::{Pointer, array_index};
-use crate::tag::{is_tag_name, stored_name};
+use crate::tag::is_tag_name;
 use crate::value::{Object, Value};
 
 /// A list of operations, applied in order.
@@ -263,15 +262,21 @@ impl Delta {
         Value::array(self.0.iter().map(Op::to_value))
     }
 
+    /// Returns the delta as answers show it: paths and values have the names of the user.
+    pub fn written(&self) -> Value {
+        Value::array(self.0.iter().map(|op| {
+            let action = (op.action.name(), Value::from(op.path.written()));
+            let value = op.value.as_ref().map(|value| ("value", value.clone()));
+            Value::record([action].into_iter().chain(value))
+        }))
+    }
+
     /// Doubles the `$` in front of names in paths, as the door does with names in values: what a user wrote becomes
     /// what is stored.
     #[must_use]
     pub fn through_the_door(mut self) -> Delta {
         for op in &mut self.0 {
-            if op.path.as_str().contains("/$") {
-                let names: Vec<Arc<str>> = op.path.tokens().map(|name| stored_name(&name)).collect();
-                op.path = Pointer::of(names.iter().map(|name| &**name));
-            }
+            op.path = Pointer::of_written(op.path.as_str()).expect("the text of a pointer is one");
         }
         self
     }

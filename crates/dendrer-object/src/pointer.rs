@@ -6,6 +6,7 @@ use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::json::escape;
+use crate::tag::{stored_name, user_name};
 use crate::value::{Value, compare_names};
 
 /// A JSON pointer. The empty pointer is the whole value. Ordered as names in canonical JSON are.
@@ -33,7 +34,25 @@ impl Pointer {
         Pointer(text.into())
     }
 
-    /// Returns the text.
+    /// Reads a pointer in the names of the user, in which no `$` is doubled.
+    pub fn of_written(text: &str) -> Result<Pointer, PointerError> {
+        let read: Pointer = text.parse()?;
+        if !text.contains("/$") {
+            return Ok(read);
+        }
+        let names: Vec<Arc<str>> = read.tokens().map(|name| stored_name(&name)).collect();
+        Ok(Pointer::of(names.iter().map(|name| &**name)))
+    }
+
+    /// Writes the pointer in the names of the user, as answers have it: the opposite of [`Pointer::of_written`].
+    pub fn written(&self) -> String {
+        if !self.0.contains("/$$") {
+            return self.0.to_string();
+        }
+        self.tokens().fold(String::new(), |text, token| format!("{text}/{}", escape(user_name(&token))))
+    }
+
+    /// Returns the text as it is stored.
     pub fn as_str(&self) -> &str {
         &self.0
     }
@@ -76,13 +95,13 @@ impl Pointer {
     }
 
     /// Reads a place of the state as people write it: `a.b[2]`, `a["x y"]`, `state.a.b`, or a JSON pointer, which may be malformed;
-    /// the whole state is an empty text. `None` for any other text.
+    /// the whole state is an empty text. `None` for any other text. Names are those of the user: no `$` is doubled.
     pub fn from_place(text: &str) -> Option<Result<Pointer, PointerError>> {
         if text.is_empty() || text == "state" {
             return Some(Ok(Pointer::root()));
         }
         if text.starts_with('/') {
-            return Some(text.parse());
+            return Some(Pointer::of_written(text));
         }
         let mut names: Vec<String> = Vec::new();
         let mut rest = text.strip_prefix("state.").unwrap_or(text);
@@ -113,26 +132,36 @@ impl Pointer {
             }
             first = false;
         }
-        Some(Ok(Pointer::of(names.iter().map(String::as_str))))
+        let names: Vec<Arc<str>> = names.iter().map(|name| stored_name(name)).collect();
+        Some(Ok(Pointer::of(names.iter().map(|name| &**name))))
     }
 
-    /// Writes the place as people do: `a.b[2]`, with names that are not plain words as `a["x y"]`.
+    /// As [`Pointer::dotted`], for a place of the state: `state.a.b[2]`.
+    pub fn in_state(&self) -> String {
+        Pointer::of(
+            ["state"].into_iter().chain(self.tokens().collect::<Vec<_>>().iter().map(|token| &**token)),
+        )
+        .dotted()
+    }
+
+    /// Writes the place as people do: `a.b[2]`, with names that are not plain words as `a["x y"]`, in the names of the user.
     pub fn dotted(&self) -> String {
         let mut text = String::new();
         for token in self.tokens() {
+            let token = user_name(&token);
             let word = token.bytes().enumerate().all(|(at, c)| {
                 c == b'_' || c.is_ascii_alphabetic() || (at > 0 && (c.is_ascii_digit() || c == b'-'))
             });
-            if array_index(&token).is_some() {
+            if array_index(token).is_some() {
                 text.push_str(&format!("[{token}]"));
             } else if word && !token.is_empty() {
                 if !text.is_empty() {
                     text.push('.');
                 }
-                text.push_str(&token);
+                text.push_str(token);
             } else {
                 let mut quoted = Vec::new();
-                crate::json::write_string(&token, &mut quoted);
+                crate::json::write_string(token, &mut quoted);
                 text.push_str(&format!("[{}]", String::from_utf8_lossy(&quoted)));
             }
         }
@@ -241,5 +270,22 @@ mod tests {
         let dotted = |text: &str| text.parse::<Pointer>().unwrap().dotted();
         assert_eq!(dotted("/a/b/2/c-d"), "a.b[2].c-d");
         assert_eq!(dotted("/a~1b/x y"), "[\"a/b\"][\"x y\"]");
+        assert_eq!(dotted("/form/$$ref"), "form[\"$ref\"]");
+    }
+
+    #[test]
+    fn a_name_has_one_spelling_outside_the_store() {
+        for (written, stored) in [
+            ("form[\"$ref\"]", "/form/$$ref"),
+            ("form.$ref", "/form/$$ref"),
+            ("/form/$ref", "/form/$$ref"),
+            ("/form/$$ref", "/form/$$$ref"),
+            ("/$/a$b/~1", "/$$/a$b/~1"),
+        ] {
+            let pointer = Pointer::from_place(written).unwrap().unwrap();
+            assert_eq!(pointer.as_str(), stored, "{written}");
+            assert_eq!(Pointer::from_place(&pointer.dotted()), Some(Ok(pointer.clone())), "{written}");
+            assert_eq!(Pointer::of_written(&pointer.written()), Ok(pointer), "{written}");
+        }
     }
 }

@@ -17,7 +17,7 @@ use std::sync::Arc;
 
 use crate::digest::{Digest, decode_base64url, encode_base64url};
 use crate::number::Number;
-use crate::value::{ObjectEntry, Value};
+use crate::value::{Object, ObjectEntry, Value};
 
 /// Tells whether a stored name is that of a tag: one `$` in front and no second.
 pub fn is_tag_name(name: &str) -> bool {
@@ -222,4 +222,133 @@ pub fn as_wtf8(value: &Value) -> Option<Vec<u16>> {
 /// Doubles the `$` in front of a user's own name.
 pub fn stored_name(name: &str) -> Arc<str> {
     if name.starts_with('$') { format!("${name}").into() } else { name.into() }
+}
+
+/// Returns the name as its user wrote it: the opposite of [`stored_name`].
+pub fn user_name(stored: &str) -> &str {
+    stored.strip_prefix('$').filter(|rest| rest.starts_with('$')).unwrap_or(stored)
+}
+
+/// Takes back the `$` that the door put in front of each name that begins with one: the value as it was before the door.
+pub fn undoubled(read: &Value) -> Value {
+    match read {
+        Value::Array(items) => Value::array(items.iter().map(undoubled)),
+        Value::Object(members) => {
+            let member =
+                |(name, member): (&Arc<str>, &Value)| (Arc::<str>::from(user_name(name)), undoubled(member));
+            Value::Object(members.iter().map(member).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// The names of the tags.
+pub const TAGS: [&str; 7] = ["$float", "$bytes", "$wtf8", "$object", "$gap", "$redacted", "$vault"];
+
+/// Tells whether a name is that of a tag behind any number of `$`.
+fn is_like_a_tag(name: &str) -> bool {
+    let word = name.trim_start_matches('$');
+    word.len() < name.len() && TAGS.iter().any(|tag| tag[1..] == *word)
+}
+
+/// Returns the name of a member as its user wrote it. In one object alone the doubled `$` is kept: that with a single member whose
+/// name is that of a tag, however many `$` it has, which could be read as the tagged form.
+pub fn shown_name<'n>(object: &Object, stored: &'n str) -> &'n str {
+    if object.len() == 1 && is_like_a_tag(stored) { stored } else { user_name(stored) }
+}
+
+/// Returns a value with the names that its user wrote, as answers show it ([`shown_name`]).
+pub fn with_user_names(value: &Value) -> Value {
+    match value {
+        Value::Array(items) => Value::array(items.iter().map(with_user_names)),
+        Value::Object(members) => {
+            let member = |(stored, member): (&Arc<str>, &Value)| {
+                (Arc::<str>::from(shown_name(members, stored)), with_user_names(member))
+            };
+            Value::Object(members.iter().map(member).collect())
+        }
+        other => other.clone(),
+    }
+}
+
+/// Reads what [`with_user_names`] gives, with every `$` in front of a name doubled as the door does: the value as it is stored.
+pub fn from_user_names(read: &Value) -> Value {
+    match read {
+        Value::Array(items) => Value::array(items.iter().map(from_user_names)),
+        Value::Object(members) => {
+            let tagged = members.entries().next().filter(|_| members.len() == 1).and_then(|entry| {
+                // A tag, or an object that could be read as one and kept its doubled `$`.
+                is_like_a_tag(&entry.key)
+                    .then(|| (Arc::<str>::from(user_name(&entry.key)), from_user_names(&entry.value)))
+                    .filter(|(name, value)| !is_tag_name(name) || check(name, value).is_ok())
+            });
+            match tagged {
+                Some(member) => Value::record([member]),
+                None => Value::Object(
+                    members
+                        .iter()
+                        .map(|(name, member)| (Arc::clone(name), from_user_names(member)))
+                        .collect(),
+                ),
+            }
+        }
+        other => other.clone(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use proptest::prelude::*;
+
+    use super::*;
+    use crate::json;
+
+    /// Objects as users have them, with names that look like tags, and tagged forms among them; as they are stored.
+    fn stored() -> impl Strategy<Value = Value> {
+        let leaf = prop_oneof![
+            Just(Value::Null),
+            Just(Value::from("NaN")),
+            Just(float(f64::NAN)),
+            Just(bytes(b"ab")),
+            Just(gap("large", "/x")),
+        ];
+        let name = prop_oneof![
+            Just("$ref"),
+            Just("$"),
+            Just("$$"),
+            Just("$float"),
+            Just("$$float"),
+            Just("$$$gap"),
+            Just("$redacted"),
+            Just("a"),
+            Just("reason"),
+        ];
+        leaf.prop_recursive(4, 24, 3, move |inner| {
+            prop_oneof![
+                proptest::collection::vec(inner.clone(), 0..3).prop_map(Value::array),
+                proptest::collection::btree_map(name.clone(), inner, 1..3).prop_map(|members| {
+                    Value::record(members.into_iter().map(|(name, member)| (stored_name(name), member)))
+                }),
+            ]
+        })
+    }
+
+    proptest! {
+        #[test]
+        fn what_is_shown_reads_back_as_what_is_stored(value in stored()) {
+            let shown = with_user_names(&value).to_string();
+            let read = json::parse_door(shown.as_bytes()).expect("JSON");
+            prop_assert_eq!(from_user_names(&read), value, "{}", shown);
+        }
+    }
+
+    #[test]
+    fn names_are_shown_as_they_were_written() {
+        let shown =
+            |text: &str| with_user_names(&json::parse_door(text.as_bytes()).expect("JSON")).to_string();
+        for text in [r#"{"$ref":1}"#, r#"{"$":{"$$b":[{"$id":2}]},"a":1}"#, r#"{"$float":"NaN","a":1}"#] {
+            assert_eq!(shown(text), text);
+        }
+        assert_eq!(shown(r#"{"$float":"NaN"}"#), r#"{"$$float":"NaN"}"#);
+    }
 }

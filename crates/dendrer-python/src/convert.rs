@@ -447,7 +447,7 @@ pub(crate) fn to_python<'py>(py: Python<'py>, value: &Value) -> PyResult<Bound<'
             }
             let dict = PyDict::new(py);
             for (name, member) in members.iter() {
-                let name = name.strip_prefix('$').filter(|rest| rest.starts_with('$')).unwrap_or(name);
+                let name = tag::user_name(name);
                 dict.set_item(name, to_python(py, member)?)?;
             }
             dict.into_any()

@@ -36,22 +36,15 @@ fn ask<'py>(py: Python<'py>, args: Vec<String>) -> (u8, Bound<'py, PyBytes>, Opt
 #[pyfunction]
 fn pointer(py: Python<'_>, path: &str) -> PyResult<String> {
     let place = dendrer::address::state_path(path).map_err(|error| problem::of(py, error))?;
-    Ok(place.as_str().to_owned())
-}
-
-/// As [`pointer`], in the names that the store has: names of the user that begin with `$` have it doubled there.
-#[pyfunction]
-fn stored_pointer(py: Python<'_>, path: &str) -> PyResult<String> {
-    let place = reading::place_of(path).map_err(|error| problem::of(py, error))?;
-    Ok(place.as_str().to_owned())
+    Ok(place.written())
 }
 
 /// Reads a value of a document as plain values of Python.
 #[pyfunction]
 fn plain<'py>(py: Python<'py>, text: &str) -> PyResult<Bound<'py, PyAny>> {
-    let value = dendrer_object::json::parse_tagged(text.as_bytes());
+    let value = dendrer_object::json::parse_door(text.as_bytes());
     let value = value.map_err(|error| pyo3::exceptions::PyValueError::new_err(error.kind.to_string()))?;
-    convert::to_python(py, &value)
+    convert::to_python(py, &dendrer_object::tag::from_user_names(&value))
 }
 
 #[pymodule]
@@ -65,5 +58,5 @@ mod _native {
     #[pymodule_export]
     use super::saver::NativeSaver;
     #[pymodule_export]
-    use super::{ask, plain, pointer, program, stored_pointer};
+    use super::{ask, plain, pointer, program};
 }

@@ -12,8 +12,9 @@ use dendrer::repo::{Mode, Repo, locate};
 use dendrer::store::Store;
 use dendrer::store::embedded::Options;
 use dendrer_object::record::Record;
-use dendrer_object::{Code, Pointer, Value, tag};
+use dendrer_object::{Code, Value};
 use dendrer_view::problem::Problem;
+use dendrer_view::show::content_json;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 
@@ -97,13 +98,6 @@ impl NativeStore {
     }
 }
 
-/// The place of the state that a path names, in the names of the store.
-pub(crate) fn place_of(path: &str) -> Result<Pointer, Problem> {
-    let place = state_path(path)?;
-    let names: Vec<Arc<str>> = place.tokens().map(|name| tag::stored_name(&name)).collect();
-    Ok(Pointer::of(names.iter().map(|name| &**name)))
-}
-
 /// Finds the store of a path: the directory itself, or the nearest one above it.
 pub(crate) fn place(path: &std::path::Path) -> Result<PathBuf, Problem> {
     let Some(text) = path.to_str() else {
@@ -177,7 +171,7 @@ impl NativeTrace {
         let found = py.detach(|| {
             let state = self.0.state(tick)?;
             let Some(path) = path else { return Ok(Some(state)) };
-            let place = place_of(path)?;
+            let place = state_path(path)?;
             Ok::<_, Problem>(place.get(&state).cloned())
         });
         match found.map_err(|error| problem::of(py, error))? {
@@ -194,7 +188,7 @@ fn plain<'py>(py: Python<'py>, record: &Record) -> PyResult<Bound<'py, PyDict>> 
     dict.set_item("type", header.type_name.as_ref().map(ToString::to_string))?;
     dict.set_item("ts", header.ts.to_string())?;
     dict.set_item("id", record.id().to_string())?;
-    let content = record.content();
+    let content = content_json(record);
     if let Value::Object(members) = &content {
         for (name, member) in members.iter() {
             dict.set_item(&**name, to_python(py, member)?)?;

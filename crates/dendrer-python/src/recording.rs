@@ -8,6 +8,7 @@ use std::time::Duration;
 
 use dendrer::Repo;
 use dendrer::Trace;
+use dendrer::address::state_path;
 use dendrer::lines::Reply;
 use dendrer::writer::LineWriter;
 use dendrer_kernel::step::Anomaly;
@@ -21,7 +22,6 @@ use pyo3::prelude::*;
 use crate::convert::{Fault, NativeValue, Reader};
 use crate::gate::Gated;
 use crate::problem;
-use crate::reading;
 
 /// A run that is recorded. Its lock is taken without the lock of the interpreter.
 #[pyclass(frozen, module = "dendrer._native")]
@@ -209,7 +209,7 @@ impl NativeRecording {
     /// The id of the transition that wrote a place last; `None` if none did.
     fn last_write(&self, py: Python<'_>, path: &str) -> PyResult<Option<String>> {
         let found = py.detach(|| {
-            let path = reading::place_of(path)?;
+            let path = state_path(path)?;
             let mut inside = self.0.enter();
             let Some(open) = inside.as_mut() else { return Err(closed()) };
             open.writer.write_out()?;

@@ -218,7 +218,7 @@ def clears() -> list[Any]:
 
 @dataclass
 class Form:
-    """What a value becomes: as it is stored, and as it is read."""
+    """What a value becomes: as answers show it, and as it is read."""
 
     value: Callable[[], Any]
     stored: Any
@@ -284,7 +284,7 @@ FORMS: dict[str, Form] = {
     "lone surrogate in text": Form(lambda: "a\udfff😀", {"$wtf8": "Ye2_v_CfmIA"}, "a\udfff😀"),
     "tagged forms in a list": Form(lambda: [b"a", {"n": float("inf")}], [{"$bytes": "YQ"}, {"n": {"$float": "Infinity"}}], [b"a", {"n": float("inf")}]),
     # Keys.
-    "key with $": Form(lambda: {"$a": 1, "$": 2, "$$b": 3}, {"$$a": 1, "$$": 2, "$$$b": 3}, {"$a": 1, "$": 2, "$$b": 3}),
+    "key with $": Form(lambda: {"$a": 1, "$": 2, "$$b": 3}, {"$a": 1, "$": 2, "$$b": 3}),
     "own $float": Form(lambda: {"$float": "NaN"}, {"$$float": "NaN"}, {"$float": "NaN"}),
     "own $bytes": Form(lambda: {"$bytes": "AAEC"}, {"$$bytes": "AAEC"}, {"$bytes": "AAEC"}),
     "own $gap": Form(lambda: {"$gap": {"reason": "r"}}, {"$$gap": {"reason": "r"}}, {"$gap": {"reason": "r"}}),
@@ -647,7 +647,7 @@ if pydantic is not None:
         "models and dataclasses": Form(dataclass_of_models, {"x": {"n": 1, "more": {"x": 2, "y": None}}, "y": [{"n": 3, "more": None}]}),
         # As pydantic has it in JSON.
         "model with NaN": Form(lambda: Model(n=1, more=float("nan")), {"n": 1, "more": None}),
-        "model with own $": Form(lambda: Model(n=1, more={"$x": 1}), {"n": 1, "more": {"$$x": 1}}, {"n": 1, "more": {"$x": 1}}),
+        "model with own $": Form(lambda: Model(n=1, more={"$x": 1}), {"n": 1, "more": {"$x": 1}}),
     }
     GAPS |= {
         "model that raises": Gap(lambda: [BrokenModel(n=1)], "/0"),

@@ -54,7 +54,7 @@ pub type Places = [(Pointer, Since)];
 pub fn unknown_member(places: &Places) -> Option<(&'static str, Value)> {
     let each = places.iter().map(|(place, since)| {
         Value::record([
-            ("place", Value::from(place.as_str())),
+            ("place", Value::from(place.written())),
             ("code", Value::from(&*since.code)),
             ("tick", Value::from(since.tick)),
         ])

@@ -1,7 +1,7 @@
 //! A change of one place of the state, as a line and as a document.
 
 use dendrer::ask::show::PlaceChange;
-use dendrer_object::Value;
+use dendrer_object::{Delta, Record, Value};
 
 use crate::quote;
 
@@ -28,9 +28,19 @@ pub fn change_line(change: &PlaceChange, width: Option<usize>) -> String {
     }
 }
 
+/// Returns the content of a record as answers show it: the paths of its delta have the names of the user, as its values have.
+pub fn content_json(record: &Record) -> Value {
+    let mut content = record.content();
+    let delta = content.get("delta").and_then(|delta| Delta::from_value(delta).ok());
+    if let (Some(delta), Value::Object(members)) = (delta, &mut content) {
+        members.set("delta", delta.written());
+    }
+    content
+}
+
 /// Returns a change as an item of `dendrer.show/1`. A side without a value is left out.
 pub fn change_json(change: &PlaceChange) -> Value {
     let sides = [("before", &change.before), ("after", &change.after)];
     let sides = sides.into_iter().filter_map(|(name, side)| Some((name, side.clone()?)));
-    Value::record([("path", Value::from(change.path.as_str()))].into_iter().chain(sides))
+    Value::record([("path", Value::from(change.path.written()))].into_iter().chain(sides))
 }

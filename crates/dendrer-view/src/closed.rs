@@ -18,6 +18,6 @@ pub fn line(closed: &Closed) -> Option<String> {
 /// Returns the fields and counts as a list.
 pub fn to_json(closed: &Closed) -> Value {
     Value::array(closed.0.iter().map(|(pointer, records)| {
-        Value::record([("path", Value::from(pointer.as_str())), ("records", Value::from(*records))])
+        Value::record([("path", Value::from(pointer.written())), ("records", Value::from(*records))])
     }))
 }

@@ -10,7 +10,7 @@ use dendrer::kernel::unknown::made_by;
 use dendrer::lines::{FailedLine, LinesTally, Reply, TurnedLine};
 use dendrer::record::chain;
 use dendrer_object::text::nearest;
-use dendrer_object::{ACTION_TYPE, Code, Record, RunName, Value};
+use dendrer_object::{ACTION_TYPE, Code, Pointer, Record, RunName, Value};
 
 use crate::answer::{End, ItemAnswer, Line, Page, Style};
 use crate::certainty::{left_unknown, unknown_member};
@@ -151,8 +151,8 @@ pub fn item(reply: &Reply) -> Value {
         Reply::Turned { line, why } => {
             let (what, mut reason) = match why {
                 TurnedLine::Stale { base, head, changed } => {
-                    let path = changed.first().map(|path| path.as_str());
-                    let changed = changed.iter().map(|path| Value::from(path.as_str()));
+                    let path = changed.first().map(Pointer::written);
+                    let changed = changed.iter().map(|path| Value::from(path.written()));
                     let members = [
                         ("base", Value::from(*base)),
                         ("head", Value::from(*head)),

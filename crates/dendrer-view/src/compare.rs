@@ -70,7 +70,7 @@ impl Answer for CompareAnswer<'_> {
         let variance = found.variance.iter().map(|(path, a, b)| {
             let sides =
                 [("a", a), ("b", b)].into_iter().filter_map(|(name, side)| Some((name, side.clone()?)));
-            Value::record([("path", Value::from(path.as_str()))].into_iter().chain(sides))
+            Value::record([("path", Value::from(path.written()))].into_iter().chain(sides))
         });
         let made_again = found
             .made_again

@@ -20,7 +20,7 @@ fn sync_json(item: &SyncItem) -> Value {
     });
     let (status, tick, taken, reason) = merge::standing_members(&item.standing);
     Value::record([
-        ("path", Value::from(conflict.path.as_str())),
+        ("path", Value::from(conflict.path.written())),
         ("at", Value::from(conflict.at)),
         ("values", Value::array(values)),
         ("status", status),
@@ -82,7 +82,7 @@ impl Answer for ResolvedConflict {
             "resolved",
             [
                 ("run", Value::from(self.run.as_str())),
-                ("path", Value::from(self.path.as_str())),
+                ("path", Value::from(self.path.written())),
                 ("take", Value::from(self.take.as_deref())),
                 ("value", self.value.clone().unwrap_or(Value::Null)),
                 ("removed", Value::from(self.value.is_none())),

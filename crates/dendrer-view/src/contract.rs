@@ -6,7 +6,7 @@ use dendrer::contract::terms::{ContractTerms, FieldTerms, Need, Never, TypeTerms
 use dendrer::kernel::pack::PackEngine;
 use dendrer::kernel::pack::writes::{Sound, Written};
 use dendrer::kernel::predicate::Window;
-use dendrer_object::{Pointer, TypeName, Value};
+use dendrer_object::{Pointer, TypeName, Value, tag};
 
 use crate::{document, quote};
 
@@ -80,7 +80,7 @@ pub fn lines(terms: &ContractTerms<'_>, only: Option<&TypeName>) -> Vec<String> 
         lines.push(format!("tool      {name}   {}{}", tool.class().as_str(), words(tool.words.as_deref())));
     }
     for (name, value) in &terms.others {
-        lines.push(format!("besides   {}   {}", quote::escape(name), short(value)));
+        lines.push(format!("besides   {}   {}", quote::escape(tag::user_name(name)), short(value)));
     }
     lines
 }
@@ -188,10 +188,7 @@ fn never_lines(one: &Never<'_>, lines: &mut Vec<String>) {
 }
 
 fn place_words(place: &Pointer) -> String {
-    match place.as_str() {
-        "" => "state".to_owned(),
-        _ => format!("state.{}", quote::path(place)),
-    }
+    quote::escape(&place.in_state())
 }
 
 fn field_line(field: &FieldTerms<'_>, engine: PackEngine) -> String {
@@ -293,7 +290,7 @@ fn never_json(one: &Never<'_>) -> Value {
     };
     let reads = one.reads.iter().map(|(place, types)| {
         Value::record([
-            ("path", Value::from(place.as_str())),
+            ("path", Value::from(place.written())),
             ("required_by", Value::array(types.iter().map(|name| Value::from(name.as_str())))),
         ])
     });

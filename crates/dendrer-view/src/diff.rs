@@ -403,7 +403,7 @@ fn transition_json(side: &Option<Record>) -> Value {
 
 fn change_json(change: &DiffChange) -> Value {
     let mut members =
-        vec![("path", Value::from(change.path.as_str())), ("kind", Value::from(change.kind.as_str()))];
+        vec![("path", Value::from(change.path.written())), ("kind", Value::from(change.kind.as_str()))];
     match &change.sides {
         DiffSides::Values(a, b) => {
             members.push(("as", Value::from("value")));
@@ -423,7 +423,7 @@ pub fn item_json(pair: &Pair) -> Value {
     let hidden = pair.hidden.iter().map(|hidden| {
         let sides = [("a", hidden.in_a), ("b", hidden.in_b)];
         let closed = sides.into_iter().filter(|(_, closed)| *closed).map(|(name, _)| Value::from(name));
-        Value::record([("path", Value::from(hidden.path.as_str())), ("closed_in", Value::array(closed))])
+        Value::record([("path", Value::from(hidden.path.written())), ("closed_in", Value::array(closed))])
     });
     Value::record([
         ("a_tick", Value::from(tick_of(pair.a.as_ref()))),
@@ -492,7 +492,7 @@ pub fn left_out_line(left_out: &[Pointer]) -> Option<String> {
 
 pub(crate) fn ignored_json(ignored: &[(Pointer, bool)]) -> Value {
     Value::array(ignored.iter().map(|(place, met)| {
-        Value::record([("path", Value::from(place.as_str())), ("met", Value::from(*met))])
+        Value::record([("path", Value::from(place.written())), ("met", Value::from(*met))])
     }))
 }
 
@@ -617,7 +617,7 @@ impl DiffFound {
 
     /// Returns the answer as it is written into the casebook: without the pairs, with the question.
     pub fn casebook_value(&self, tips: [Digest; 2]) -> Value {
-        let path = |path: &Pointer| Value::from(path.as_str());
+        let path = |path: &Pointer| Value::from(path.written());
         let mut members = self.members();
         members.extend([
             ("a_tip", Value::from(tips[0])),

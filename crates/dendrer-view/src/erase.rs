@@ -22,7 +22,7 @@ impl Answer for Erased {
             [
                 ("run", Value::from(plan.run.as_str())),
                 ("tick", Value::from(plan.tick)),
-                ("path", Value::from(plan.path.as_str())),
+                ("path", Value::from(plan.path.written())),
                 ("reason", Value::from(plan.reason.as_str())),
                 ("dry_run", Value::from(self.record.is_none())),
                 ("record", Value::from(self.record.as_ref().map(Record::id))),

@@ -375,7 +375,7 @@ fn not_carried(tick: u64, why: &ForkStopped) -> Value {
         ("parent", Value::from(tick)),
         ("kind", Value::from(why.kind())),
         ("why", Value::from(stopped(why))),
-        ("path", Value::from(path.map(|path| path.as_str()))),
+        ("path", Value::from(path.map(|path| path.written()))),
         ("then", value(then)),
         ("now", value(now)),
     ])

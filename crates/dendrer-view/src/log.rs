@@ -8,6 +8,7 @@ use dendrer_object::{RunName, Value};
 
 use crate::answer::{Answer, CUT, ItemAnswer, Line, Page, Style};
 use crate::certainty::Certainty;
+use crate::change::content_json;
 use crate::show::{ShowAnswer, ShowParts};
 use crate::{closed, count, document, quote, thousands};
 
@@ -132,7 +133,7 @@ impl ItemAnswer for LogAnswer {
             return Some(value);
         }
         let mut value = value.as_object().cloned().unwrap_or_default();
-        value.set("content", item.record.content());
+        value.set("content", content_json(&item.record));
         Some(Value::Object(value))
     }
 

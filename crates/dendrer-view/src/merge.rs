@@ -141,7 +141,7 @@ fn planned(merged: &Merged, place: &PlannedPlace) -> Value {
     };
     let is_open = merged.conflicts.iter().any(|one| one.path == place.path && one.taken.is_none());
     Value::record([
-        ("path", Value::from(place.path.as_str())),
+        ("path", Value::from(place.path.written())),
         ("base", Value::array(place.base.iter().map(side))),
         ("sides", Value::array(place.sides.iter().map(side))),
         ("merged", side(&place.after)),
@@ -238,7 +238,7 @@ fn base(merged: &Merged) -> Value {
 fn seeded(places: &[Seeded]) -> Value {
     Value::array(places.iter().map(|seeded| {
         Value::record([
-            ("path", Value::from(seeded.path.as_str())),
+            ("path", Value::from(seeded.path.written())),
             ("combined", Value::from(seeded.combined.map(Combine::as_str))),
             ("from", Value::array(seeded.from.iter().map(|side| Value::record(from(side))))),
         ])
@@ -254,7 +254,7 @@ pub fn conflict(conflict: &Conflict, standing: &ConflictStanding) -> Value {
         Value::record(from(side).into_iter().chain(members))
     };
     Value::record([
-        ("path", Value::from(conflict.path.as_str())),
+        ("path", Value::from(conflict.path.written())),
         ("base", conflict.base.clone().unwrap_or(Value::Null)),
         ("values", Value::array(conflict.values.iter().map(side))),
         ("status", status),

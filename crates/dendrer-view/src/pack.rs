@@ -96,7 +96,7 @@ impl Answer for PackShown {
     fn document(&self) -> Value {
         let pack = &self.pack;
         let places =
-            |places: &[Pointer]| Value::array(places.iter().map(|place| Value::from(place.as_str())));
+            |places: &[Pointer]| Value::array(places.iter().map(|place| Value::from(place.written())));
         let fields = pack.fields.iter().map(|field| {
             Value::record([
                 ("name", Value::from(&*field.name)),
@@ -292,14 +292,10 @@ fn by_rules(numbers: &[usize], none: &str) -> String {
 }
 
 fn dotted(places: &[Pointer]) -> String {
-    let place = |place: &Pointer| match place.as_str() {
-        "" => "state".to_owned(),
-        _ => format!("state.{}", place.dotted()),
-    };
     if places.is_empty() {
         return "nothing of the state".to_owned();
     }
-    quote::escape(&places.iter().map(place).collect::<Vec<_>>().join(", "))
+    quote::escape(&places.iter().map(Pointer::in_state).collect::<Vec<_>>().join(", "))
 }
 
 impl Answer for PackTested {

@@ -1,7 +1,7 @@
 //! Text from a trace as quoted matter: nothing in it can move a cursor, hide, or pass for dendrer's own words.
 
 use dendrer_object::text::is_of_the_one_before;
-use dendrer_object::{Pointer, Value};
+use dendrer_object::{Pointer, Value, tag};
 
 /// Tells whether a character would act on a terminal or mislead a reader instead of being seen.
 fn acts(c: char) -> bool {
@@ -47,7 +47,16 @@ pub fn quoted(text: &str) -> String {
 pub fn value(value: &Value) -> String {
     match value {
         Value::String(text) => quoted(text),
-        other => escape_json(&other.to_string()),
+        other => json(other),
+    }
+}
+
+/// Writes a value as JSON with the names that its user wrote.
+fn with_user_names(value: &Value) -> String {
+    match value.to_string() {
+        // A `$` in front of a name is rare.
+        text if text.contains("\"$$") => tag::with_user_names(value).to_string(),
+        text => text,
     }
 }
 
@@ -68,8 +77,13 @@ fn escape_json(json: &str) -> String {
     out
 }
 
-/// Writes a document for a machine, still safe to look at: valid JSON with the same value.
+/// Writes a document for a machine, still safe to look at: valid JSON with the same value, in the names of the user.
 pub fn json(value: &Value) -> String {
+    escape_json(&with_user_names(value))
+}
+
+/// As [`json`], for a value that has the names of the user already.
+pub fn json_as_it_is(value: &Value) -> String {
     escape_json(&value.to_string())
 }
 

@@ -268,7 +268,7 @@ fn item(step: &RebaseStep) -> Value {
             fate = if matches!(step.fate, Fate::LeftOut(_)) { "left_out" } else { "stopped" };
             let (path, then, now) = match why {
                 RebaseStopped::DecidedOn(path, then, now) => {
-                    (Some(path.as_str()), then.as_ref(), now.as_ref())
+                    (Some(path.written()), then.as_ref(), now.as_ref())
                 }
                 _ => (None, None, None),
             };

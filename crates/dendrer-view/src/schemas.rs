@@ -1,6 +1,6 @@
 //! The published JSON Schemas (draft 2020-12), one for each document that is printed.
 
-use dendrer_object::{Object, Value, json};
+use dendrer_object::{Value, json, tag};
 
 use crate::answer::{Answer, Line, Page};
 use crate::document;
@@ -125,25 +125,11 @@ pub struct SchemaAnswer {
 
 impl Answer for SchemaAnswer {
     fn document(&self) -> Value {
-        undollar(&json::parse_door(self.text.as_bytes()).unwrap_or(Value::Null))
+        // The door doubles the `$` of `$id` and `$ref`.
+        tag::undoubled(&json::parse_door(self.text.as_bytes()).unwrap_or(Value::Null))
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
         self.text.trim_end().lines().map(Line::from).collect()
-    }
-}
-
-/// Restores `$id` and `$ref`: the door doubles the `$` of a name, so that no name is taken for a tag.
-fn undollar(value: &Value) -> Value {
-    match value {
-        Value::Object(members) => {
-            let mut restored = Object::default();
-            for (name, member) in members.iter() {
-                restored.set(name.strip_prefix('$').unwrap_or(name), undollar(member));
-            }
-            Value::Object(restored)
-        }
-        Value::Array(items) => Value::array(items.iter().map(undollar)),
-        other => other.clone(),
     }
 }

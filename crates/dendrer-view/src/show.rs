@@ -6,11 +6,11 @@ use dendrer::kernel::pack::modules::without_bytes;
 use dendrer::kernel::predicate::Window;
 use dendrer::kernel::unknown::{self, made_by};
 use dendrer_object::record::{Kind, Record};
-use dendrer_object::{Pointer, REDACTION, Value, json};
+use dendrer_object::{Pointer, REDACTION, Value, json, tag};
 
 use crate::answer::{Answer, Line, Page, Style, pretty};
 use crate::certainty::{Certainty, left_unknown, unknown_line, unknown_member};
-pub use crate::change::{change_json, change_line};
+pub use crate::change::{change_json, change_line, content_json};
 use crate::why::op_words;
 use crate::{count, document, provenance, quote};
 
@@ -40,7 +40,7 @@ pub struct ShowParts {
     pub run: bool,
 }
 
-/// Header and content of a record as they are.
+/// Header and content of a record as they are, in the names of the user.
 #[derive(Debug, Clone, Copy)]
 pub struct RawRecordAnswer<'r>(pub &'r Record);
 
@@ -77,8 +77,8 @@ impl Answer for ShowAnswer<'_> {
             ("author", Value::from(header.author.as_str())),
             ("ts", Value::from(header.ts.to_string())),
             ("links", Value::array(links)),
-            ("content", record.content()),
-            ("closed", Value::array(closed(record).iter().map(|place| Value::from(place.as_str())))),
+            ("content", content_json(record)),
+            ("closed", Value::array(closed(record).iter().map(|place| Value::from(place.written())))),
             ("changes", changes),
             ("certainty", Value::from(Certainty::Recorded)),
         ];
@@ -199,7 +199,9 @@ fn other_lines(value: &Value, known: &[&str], width: Option<usize>) -> Vec<Line>
         return vec![Line::fit(&format!("  {}", quote::value(value)), width)];
     };
     let members = members.iter().filter(|(name, _)| !known.contains(&&***name));
-    let line = |name: &str, value: &Value| format!("  {}  {}", quote::escape(name), quote::value(value));
+    let line = |name: &str, value: &Value| {
+        format!("  {}  {}", quote::escape(tag::user_name(name)), quote::value(value))
+    };
     members.map(|(name, value)| Line::fit(&line(name, value), width)).collect()
 }
 
@@ -232,7 +234,10 @@ fn member_lines(content: &Value, width: Option<usize>) -> Vec<Line> {
         // The digest of a module identifies it; its bytes help no reader.
         let modules = (name == "pack").then(|| without_bytes(value));
         let value = modules.as_ref().unwrap_or(value);
-        Some(Line::fit(&format!("{:<10}  {}", quote::escape(name), quote::value(value)), width))
+        Some(Line::fit(
+            &format!("{:<10}  {}", quote::escape(tag::user_name(name)), quote::value(value)),
+            width,
+        ))
     };
     first.into_iter().chain(own).filter_map(line).chain(redaction_line(content, width)).collect()
 }

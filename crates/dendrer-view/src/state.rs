@@ -30,7 +30,7 @@ impl Answer for StateAnswer {
             ("agent", Value::from(self.agent.as_deref())),
             ("tick", Value::from(self.tick)),
             ("window", Value::from(window_word(self.window))),
-            ("path", Value::from(self.path.as_str())),
+            ("path", Value::from(self.path.written())),
             ("state_root", Value::from(self.root)),
             ("value", self.value.clone()),
             ("certainty", Value::from(certainty)),
@@ -65,7 +65,7 @@ impl Answer for StateDifference {
         let members = [
             ("base", Value::record(place(&self.base))),
             ("window", Value::from(window_word(self.window))),
-            ("path", Value::from(self.path.as_str())),
+            ("path", Value::from(self.path.written())),
             ("items", Value::array(self.changes.iter().map(change_json))),
             ("certainty", Value::from(Certainty::Recorded.unless(!self.unknown.is_empty()))),
         ];

@@ -1,6 +1,6 @@
 //! Times and values as text. The caller brings the clock and the time zone.
 
-use dendrer_object::{Timestamp, Value};
+use dendrer_object::{Timestamp, Value, tag};
 use jiff::tz::TimeZone;
 
 use crate::{count, quote};
@@ -66,7 +66,7 @@ pub fn pretty(value: &Value, indent: usize, depth: Option<usize>, lines: &mut Ve
                     indent + 1,
                     depth.map(|depth| depth - 1),
                     lines,
-                    &format!("{}: ", quote::quoted(name)),
+                    &format!("{}: ", quote::quoted(tag::shown_name(object, name))),
                 );
             }
             lines.push(format!("{pad}}}"));

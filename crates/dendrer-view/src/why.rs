@@ -121,7 +121,7 @@ pub fn transition_json(records: &Records, tick: u64) -> Vec<(&'static str, Value
 
 /// Returns operations as they are recorded.
 pub fn ops_json(ops: &[Op]) -> Value {
-    Delta(ops.to_vec()).to_value()
+    Delta(ops.to_vec()).written()
 }
 
 fn because_json(because: &Because) -> Value {
@@ -129,7 +129,7 @@ fn because_json(because: &Because) -> Value {
         Because::StoodThere => ("stood there", None),
         Because::Link(rel) => (rel.as_str(), None),
         Because::MayRead(place) | Because::MayReadWhole(place) => {
-            ("may read", Some(("path", Value::from(place.as_str()))))
+            ("may read", Some(("path", Value::from(place.written()))))
         }
     };
     let whole = matches!(because, Because::MayReadWhole(_)).then(|| ("whole", Value::from(true)));
@@ -142,7 +142,7 @@ fn because_json(because: &Because) -> Value {
 pub fn node_json(records: &Records, node: &WhyNode) -> Value {
     let mut members = transition_json(records, node.tick);
     if let Some((place, ops)) = &node.wrote {
-        members.push(("path", Value::from(place.as_str())));
+        members.push(("path", Value::from(place.written())));
         members.push(("ops", ops_json(ops)));
     }
     if let Some(because) = &node.because {
@@ -275,8 +275,8 @@ impl Answer for WhyAnswer {
         let members = [
             ("run", Value::from(self.run.as_str())),
             ("tick", Value::from(self.tick)),
-            ("path", Value::from(self.path.as_str())),
-            ("followed", Value::from(self.followed.as_str())),
+            ("path", Value::from(self.path.written())),
+            ("followed", Value::from(self.followed.written())),
             ("there", Value::from(self.value.is_some())),
             ("value", Value::from(self.value.clone())),
             ("root", Value::from(root.map(|root| node_json(&self.records, root)))),
@@ -322,8 +322,8 @@ impl Answer for Backtracked {
     fn document(&self) -> Value {
         let members = [
             ("run", Value::from(self.run.as_str())),
-            ("path", Value::from(self.path.as_str())),
-            ("followed", Value::from(self.followed.as_str())),
+            ("path", Value::from(self.path.written())),
+            ("followed", Value::from(self.followed.written())),
             ("from", Value::from(self.range.0)),
             ("to", Value::from(self.range.1)),
             ("total", Value::from(self.total as u64)),

@@ -148,7 +148,7 @@ pub fn node_hash(
     let mut parents = parents.to_vec();
     parents.sort();
     let (event, seq, bundle) =
-        (json::to_vec(&with_doubles(&as_written(event))), seq.to_string(), parents.join(","));
+        (json::to_vec(&with_doubles(&tag::undoubled(event))), seq.to_string(), parents.join(","));
     let parts =
         [prev.as_bytes(), &event, seq.as_bytes(), agent.as_bytes(), version.as_bytes(), bundle.as_bytes()];
     Digest::of_parts(&parts).hex()
@@ -156,18 +156,6 @@ pub fn node_hash(
 
 /// The largest whole number that every double holds.
 const DOUBLE_MAX: f64 = 9_007_199_254_740_991.0;
-
-/// A value as its source wrote it: names without the `$` that the door doubles.
-pub fn as_written(value: &Value) -> Value {
-    match value {
-        Value::Array(items) => Value::array(items.iter().map(as_written)),
-        Value::Object(members) => Value::record(members.iter().map(|(name, value)| {
-            let name = name.strip_prefix('$').filter(|rest| rest.starts_with('$')).unwrap_or(name);
-            (Arc::<str>::from(name), as_written(value))
-        })),
-        other => other.clone(),
-    }
-}
 
 /// A value with the numbers that RFC 8785 has: doubles.
 fn with_doubles(value: &Value) -> Value {
@@ -353,7 +341,7 @@ mod tests {
         );
         // Names as they were written, whole numbers as doubles.
         let event = json::parse_door(br#"{"$ref":12345678901234567890,"n":-0.0}"#).unwrap();
-        let written = json::to_string(&with_doubles(&as_written(&event)));
+        let written = json::to_string(&with_doubles(&tag::undoubled(&event)));
         assert_eq!(written, r#"{"$ref":12345678901234567000,"n":0}"#);
     }
 }

@@ -16,9 +16,9 @@ use dendrer::kernel::causal::CausalGraph;
 use dendrer::run::causal::{CFD, Causal};
 use dendrer::{Error, Trace};
 use dendrer_object::record::Record;
-use dendrer_object::{Digest, Object, Value, json};
+use dendrer_object::{Digest, Object, Value, json, tag};
 
-use crate::cfd::{CFD_VERSION, CfdFile, CfdTerms, REMOVE, as_written, node_hash};
+use crate::cfd::{CFD_VERSION, CfdFile, CfdTerms, REMOVE, node_hash};
 use crate::event::Writer;
 
 /// The member of an event with its hash (dendrer paper 3.1).
@@ -59,7 +59,7 @@ impl Profile {
         each(trace, &mut |record, before, after| {
             f(match &mut nodes {
                 None => {
-                    let event = writer.event(record, before, after);
+                    let event = tag::with_user_names(&writer.event(record, before, after));
                     let hash = chain_hash(&event, chain);
                     chain = Some(hash);
                     with(&event, CHAIN_HASH, Value::from(hash.hex()))
@@ -98,7 +98,7 @@ fn each<E: From<Error>>(
 /// Hands over the events of a run as the paper spells them (appendix B), without the hash of 3.1.
 pub fn events<E: From<Error>>(trace: &Trace, f: &mut dyn FnMut(Value) -> Result<(), E>) -> Result<(), E> {
     let mut writer = Writer::new(trace);
-    each(trace, &mut |record, before, after| f(writer.event(record, before, after)))
+    each(trace, &mut |record, before, after| f(tag::with_user_names(&writer.event(record, before, after))))
 }
 
 fn chain_hash(payload: &Value, previous: Option<Digest>) -> Digest {
@@ -158,12 +158,12 @@ impl Nodes {
         {
             self.newest.insert(node.agent.clone(), node.seq);
             self.written.push((node.node_id.clone(), node.hash.clone()));
-            return as_written(&imported);
+            return tag::undoubled(&imported);
         }
         let content = record.content();
         let agent = content.get("agent_id").and_then(Value::as_str).unwrap_or_default().to_owned();
         let named = ["intent", "action", "result", "policy", "anomalies", "goal_id"];
-        let members = named.iter().filter_map(|name| Some((*name, as_written(content.get(name)?))));
+        let members = named.iter().filter_map(|name| Some((*name, tag::undoubled(content.get(name)?))));
         let type_name = record.header().type_name.as_ref().map_or("", |name| name.as_str());
         let event = Value::record(members.chain([("transition_type", Value::from(type_name))]));
         let graph = &self.causal.graph;
@@ -214,15 +214,12 @@ fn state_delta(graph: &CausalGraph, tick: u64) -> Value {
         match (&tokens[..], value) {
             ([top], None) => remove(&mut delta, top),
             ([top], Some(value)) if delta.get(top).is_none() || value.as_object().is_none() => {
-                delta.set(top, as_written(&value));
+                delta.set(top, tag::undoubled(&value));
             }
             ([top, key], value) => {
                 let mut members = delta.get(top).and_then(Value::as_object).cloned().unwrap_or_default();
                 match value {
-                    Some(value) => members.set(
-                        key.strip_prefix('$').filter(|rest| rest.starts_with('$')).unwrap_or(key),
-                        as_written(&value),
-                    ),
+                    Some(value) => members.set(tag::user_name(key), tag::undoubled(&value)),
                     None => remove(&mut members, key),
                 }
                 delta.set(top, Value::Object(members));

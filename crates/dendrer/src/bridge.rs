@@ -98,7 +98,7 @@ fn give(value: &Value, path: &mut Vec<String>) -> Result<serde_json::Value, Brid
         Value::Object(members) => {
             let mut object = serde_json::Map::new();
             for (name, member) in members.iter() {
-                let own = name.strip_prefix("$$").map_or_else(|| name.to_string(), |rest| format!("${rest}"));
+                let own = tag::user_name(name).to_owned();
                 path.push(own.clone());
                 object.insert(own, give(member, path)?);
                 path.pop();

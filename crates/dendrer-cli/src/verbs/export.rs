@@ -255,7 +255,7 @@ fn bundle(
         return Err(ExportError::OfBundle.into());
     }
     let pointer = |text: &String| {
-        text.parse::<Pointer>().map_err(|error: PointerError| Failure::new(Code::E0106, error.to_string()))
+        Pointer::of_written(text).map_err(|error: PointerError| Failure::new(Code::E0106, error.to_string()))
     };
     let withheld = withhold.iter().map(pointer).collect::<Result<Vec<_>>>()?;
     let path = context::find(global)?;
@@ -285,7 +285,7 @@ fn lines(
     for rev in revs {
         let source: Source = context::sound(global, rev, out)?;
         let trace = source.trace(rev)?;
-        let mut line = |value: Value| sink(out, format!("{}\n", quote::json(&value)).as_bytes());
+        let mut line = |value: Value| sink(out, format!("{}\n", quote::json_as_it_is(&value)).as_bytes());
         match profile {
             Some(profile) => profile.lines(&trace, &mut line)?,
             None => profile::events(&trace, &mut line)?,

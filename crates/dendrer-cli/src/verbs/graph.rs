@@ -19,7 +19,7 @@ use dendrer::kernel::expr::{Expr, Scope};
 use dendrer::pack;
 use dendrer::run::frontier::{self, GraphRun, functions_of, graph_run};
 use dendrer::store::prelude::*;
-use dendrer_object::{Code, Digest, RunName, Value, json};
+use dendrer_object::{Code, Digest, RunName, Value, json, tag};
 use dendrer_view::forms::{FindingsForm, GraphFindingsAnswer, GraphTestFindingsAnswer};
 use dendrer_view::graphs::{
     FrontierAnswer, GraphAnswer, GraphCheckAnswer, GraphDiffAnswer, GraphMinimizeAnswer, GraphRunAnswer,
@@ -555,7 +555,8 @@ fn read_frontier(path: &str) -> Result<GraphRun> {
     let lines = files::read(path, json::DOCUMENT_SIZE_MAX)?;
     let lines = lines.split(|byte| *byte == b'\n').filter(|line| !line.trim_ascii().is_empty());
     // It is what dendrer printed, tagged forms included.
-    let values = lines.map(json::parse_tagged).collect::<std::result::Result<Vec<Value>, _>>();
+    let read = |line| json::parse_door(line).map(|value| tag::from_user_names(&value));
+    let values = lines.map(read).collect::<std::result::Result<Vec<Value>, _>>();
     let values = values.map_err(|error| Failure::new(error.code(), error.to_string()))?;
     frontier::read_file(&values).map_err(|why| Failure::new(Code::E0203, why))
 }

@@ -150,11 +150,8 @@ fn in_value(redactor: &Redactor, trace: &Trace, tick: u64, content: &Value, item
         return;
     }
     for difference in differences(content, &clean) {
-        let place = || SecretPlace::Record {
-            run: trace.name().to_string(),
-            tick,
-            path: difference.path.as_str().to_owned(),
-        };
+        let place =
+            || SecretPlace::Record { run: trace.name().to_string(), tick, path: difference.path.written() };
         let left = difference.left.as_ref().and_then(Value::as_str);
         let kind = difference
             .right

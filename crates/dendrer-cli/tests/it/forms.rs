@@ -1,12 +1,12 @@
 //! The forms of the dendrer paper: its events out and in.
 
-use dendrer_object::{Value, json};
+use dendrer_object::Value;
 
-use crate::support::Place;
+use crate::support::{Place, written};
 
 fn events(place: &Place, run: &str) -> Vec<Value> {
     let text = place.ok(&["export", run, "--format", "paper"]);
-    text.lines().map(|line| json::parse_tagged(line.as_bytes()).unwrap()).collect()
+    text.lines().map(written).collect()
 }
 
 fn of_type<'e>(events: &'e [Value], name: &str) -> &'e Value {

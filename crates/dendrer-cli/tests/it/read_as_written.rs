@@ -441,3 +441,120 @@ fn two_spellings_of_one_moment_are_two_texts_and_said_to_be_one_moment() {
     let diff = place.run(&["diff", "a", "b", "--exit-code"]);
     assert!(diff.code == 1 && diff.stdout.contains("(the same moment)"), "{}", diff.stdout);
 }
+
+const FORM_PACK: &str = r#"name: club.form
+version: v1
+reducer: fold/1
+state:
+  form: {init: "{'$ref': 'a', 'n': 0}"}
+  $top: {init: "1"}
+types:
+  change: a form is changed
+rules:
+  - when_type: change
+    steps:
+      - {set: 'form["$ref"]', value: 't.intent["$new"]'}
+contracts:
+  change: {required_state: {form.$ref: {type: string}, $top: {type: number}}, hash_seeds: [form.$ref, $top], match: {$top: present}}
+violations:
+  - {id: far, condition: 'state["$top"] > 0 && state.form["$ref"] == "c"', bisect_predicate: monotone_lift}
+"#;
+
+/// A name that begins with `$` is typed and read as it is in the source, in every verb, pack, message and document.
+#[test]
+fn a_name_has_one_spelling() {
+    let place = Place::with_store();
+    for (run, last) in [("a", "B"), ("b", "C")] {
+        let lines = format!(
+            "{{\"type\":\"plan.update\",\"agent\":\"ann\",\"delta\":[{{\"set\":\"/form\",\"value\":{{\"$ref\":\"A\",\"kind\":\"x\"}}}}]}}\n\
+             {{\"type\":\"plan.update\",\"agent\":\"ann\",\"delta\":[{{\"set\":\"/form/$ref\",\"value\":\"{last}\"}}]}}\n"
+        );
+        std::fs::write(place.path().join("t.jsonl"), lines).unwrap();
+        place.ok(&["commit", "--run", run, "--file", "t.jsonl", "-q"]);
+    }
+    // Each question with the answer it must have, in text and as a document.
+    let asked: [(&[&str], i32, &str); 9] = [
+        (&["diff", "a", "b", "--path", "form[\"$ref\"]", "--exit-code"], 1, "\"B\" -> \"C\""),
+        (&["log", "a", "--path", "form[\"$ref\"]"], 0, "2 of 2 transitions"),
+        (&["backtrack", "a", "form[\"$ref\"]"], 0, "2 writes in 2 ticks"),
+        (&["backtrack", "a", "/form/$ref"], 0, "2 writes in 2 ticks"),
+        (&["state", "a", "--path", "form.$ref"], 0, "\"B\""),
+        (&["state", "a"], 0, "\"$ref\": \"B\""),
+        (&["why", "a", "form[\"$ref\"]"], 0, "form[\"$ref\"]"),
+        (&["show", "a@2"], 0, "~ form[\"$ref\"]  \"A\" -> \"B\""),
+        (
+            &["bisect", "a", "--from", "1", "--holds", "state.form[\"$ref\"] == \"A\""],
+            0,
+            "~ form[\"$ref\"]  \"A\" -> \"B\"",
+        ),
+    ];
+    for (args, code, words) in asked {
+        let ran = place.run(args);
+        assert!(
+            ran.code == code && ran.stdout.contains(words),
+            "{args:?}: {} {} {}",
+            ran.code,
+            ran.stdout,
+            ran.stderr
+        );
+        let document = place.run(&[args, &["--json"]].concat());
+        assert!(
+            document.stdout.contains("$ref") || document.stdout.contains("\"total\":2"),
+            "{}",
+            document.stdout
+        );
+        for text in [ran.stdout, ran.stderr, document.stdout] {
+            assert!(!text.contains("$$"), "{args:?}: {text}");
+        }
+    }
+    place.ok(&["fork", "--run", "a", "--from", "1", "--as", "c", "--set", "form[\"$ref\"]=\"Z\"", "-q"]);
+    assert_eq!(place.run(&["state", "c", "--path", "form.$ref"]).stdout, "\"Z\"\n");
+    let lost = place.run(&["state", "a", "--path", "form.$reff"]);
+    assert!(lost.code == 3 && lost.stderr.contains("did you mean form[\"$ref\"]?"), "{}", lost.stderr);
+}
+
+#[test]
+fn a_name_has_one_spelling_in_packs_and_exports() {
+    let place = Place::with_store();
+    std::fs::write(place.path().join("p.yaml"), FORM_PACK).unwrap();
+    place.ok(&["pack", "check", "p.yaml"]);
+    let lines: String = ["b", "c"]
+        .map(|new| format!("{{\"type\":\"change\",\"agent\":\"ann\",\"intent\":{{\"$new\":\"{new}\"}}}}\n"))
+        .concat();
+    std::fs::write(place.path().join("t.jsonl"), lines).unwrap();
+    place.ok(&["commit", "--run", "r", "--file", "t.jsonl", "--pack", "p.yaml", "--stage", "2", "-q"]);
+    for (args, words) in [
+        (&["bisect", "r", "--predicate", "far"][..], "ORIGIN (exact)  tick 2"),
+        (&["state", "r", "--path", "$top"], "1"),
+        (&["contract", "show", "p.yaml"], "reads state[\"$top\"], state.form[\"$ref\"]"),
+        (&["pack", "show", "p.yaml"], "$top: number, seeds the hash, import: present"),
+        (&["export", "r", "--format", "jsonl"], "\"state_after\":{\"form\":{\"$ref\":\"b\",\"n\":0}}"),
+        (&["export", "r", "--format", "paper"], "\"intent\":{\"$new\":\"b\"}"),
+        (&["export", "r", "--format", "cfd"], "\"intent\":{\"$new\":\"b\"}"),
+    ] {
+        let ran = place.run(args);
+        assert!(
+            ran.stdout.contains(words) && !ran.stdout.contains("$$"),
+            "{args:?}: {} {}",
+            ran.stdout,
+            ran.stderr
+        );
+    }
+    // The chain of hashes is over the lines as they are, and what is imported has the same names.
+    let events = place.run(&["export", "r", "--format", "paper"]).stdout;
+    std::fs::write(place.path().join("e.jsonl"), events).unwrap();
+    place.ok(&["verify", "--profile", "paper", "e.jsonl"]);
+    place.ok(&["import", "e.jsonl", "--kind", "paper", "--run", "back", "-q"]);
+    assert_eq!(place.run(&["state", "back", "--path", "form.$ref"]).stdout, "\"c\"\n");
+}
+
+/// One object keeps the doubled `$`: its only member has the name of a tag, and it would be read as the tagged form.
+#[test]
+fn an_object_that_looks_like_a_tagged_form_is_shown_apart() {
+    let place = Place::with_store();
+    let line = r#"{"type":"plan.update","agent":"ann","delta":[{"set":"/m","value":{"$float":"NaN"}},{"set":"/n","value":{"$float":"NaN","b":1}}]}"#;
+    std::fs::write(place.path().join("t.jsonl"), line).unwrap();
+    place.ok(&["commit", "--run", "r", "--file", "t.jsonl", "-q"]);
+    let state = place.run(&["state", "r", "--json"]).stdout;
+    assert!(state.contains(r#""m":{"$$float":"NaN"},"n":{"$float":"NaN","b":1}"#), "{state}");
+}

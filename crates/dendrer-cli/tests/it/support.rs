@@ -183,7 +183,13 @@ pub(crate) fn copy(from: &Path, to: &Path) {
 pub(crate) fn parse(text: &str) -> Value {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 1, "exactly one document: {text}");
-    json::parse_tagged(lines[0].as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}"))
+    written(lines[0])
+}
+
+/// Reads what an answer prints, in which names are those of the user, as it is stored.
+pub(crate) fn written(text: &str) -> Value {
+    let value = json::parse_door(text.as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}"));
+    dendrer_object::tag::from_user_names(&value)
 }
 
 /// The demo, made once for all tests that only read it.

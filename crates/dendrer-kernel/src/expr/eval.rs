@@ -69,9 +69,9 @@ pub(super) fn one_more(levels: impl Iterator<Item = u8>, span: Span) -> Result<u
 
 /// The name under which a stored name is known: a doubled `$` in front is one.
 pub(super) fn user_name(stored: &Arc<str>) -> Arc<str> {
-    match stored.strip_prefix("$$") {
-        Some(rest) => format!("${rest}").into(),
-        None => Arc::clone(stored),
+    match tag::user_name(stored) {
+        name if name.len() == stored.len() => Arc::clone(stored),
+        name => name.into(),
     }
 }
 

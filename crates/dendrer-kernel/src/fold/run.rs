@@ -482,7 +482,8 @@ impl<'a> Run<'a> {
                 kind_of(format!("{here} is a list; its items are found by number or by [first x: ...]"))
             }
             (Value::String(name), _) => {
-                Ok(Ok((name.to_string(), found.and_then(|value| value.get(name)).cloned())))
+                let name = tag::stored_name(name);
+                Ok(Ok((name.to_string(), found.and_then(|value| value.get(&name)).cloned())))
             }
             (Value::Number(_), Some(Value::Array(list))) => {
                 let item = index.as_u64().and_then(|at| list.get(usize::try_from(at).ok()?));

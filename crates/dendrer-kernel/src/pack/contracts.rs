@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dendrer_object::text::nearest;
-use dendrer_object::{Code, Digest, Object, Pointer, TypeName, Value, json};
+use dendrer_object::{Code, Digest, Object, Pointer, TypeName, Value, json, tag};
 
 use super::read::{At, Reader, Types, near_type};
 use super::scopes::Place;
@@ -76,7 +76,7 @@ pub(super) fn datetimes(root: &At<'_>) -> Vec<Pointer> {
         for (name, field) in members(contract, "required_state").iter() {
             let kind = field.get("type").and_then(Value::as_str).and_then(ValueKind::parse);
             if kind == Some(ValueKind::Datetime) {
-                found.push(path_of(name));
+                found.push(path_of(tag::user_name(name)));
             }
         }
     }
@@ -109,6 +109,7 @@ fn read_contract(
     reader.object(at, "a contract", &CONTRACT)?;
     let mut required: Vec<Required> = Vec::new();
     for (name, field) in reader.named(at, "required_state", "what it must be") {
+        let name = tag::user_name(name);
         check_field(reader, &field, name, known, true);
         if let Some(read) = read_required(reader, &field, name, known) {
             required.push(read);
@@ -241,6 +242,7 @@ fn read_matches(
     let scope: Scope = known.place.scope.clone().root_of_state("source").root_of_state("target");
     let place = Place::of_import(scope);
     for (name, rule) in reader.named(at, "match", "rules") {
+        let name = tag::user_name(name);
         if !required.iter().any(|required| &*required.name == name) {
             let near = nearest(name, required.iter().map(|required| &*required.name));
             let hint = near.map(|near| format!("did you mean {near}?"));

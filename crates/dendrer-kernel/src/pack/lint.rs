@@ -9,11 +9,11 @@ use std::sync::Arc;
 
 use dendrer_object::number::round_half_even;
 use dendrer_object::text::nearest;
-use dendrer_object::{Code, Pointer, TypeName, Value};
+use dendrer_object::{Code, Pointer, TypeName, Value, tag};
 
 use super::writes::Sound;
 use super::{Effect, Pack, PackEngine};
-use crate::contract::{Contract, Match, Required};
+use crate::contract::{Contract, Match, Required, path_of};
 use crate::expr::{Expr, Literal, NamedComparison, NamedPlace, Span};
 use crate::fold::{Act, Rule, Step, Template, Write};
 use crate::names::{COUNTERS, KERNEL_PATHS};
@@ -128,7 +128,7 @@ fn texts(pack: &Pack) -> Vec<Text<'_>> {
     for (name, contract) in &pack.contracts.types {
         for (field, rule) in &contract.matches {
             if let Match::Holds(expr) = rule {
-                let path = Pointer::of(["contracts", name.as_str(), "match", field]);
+                let path = Pointer::of(["contracts", name.as_str(), "match", &tag::stored_name(field)]);
                 texts.push(Text { path, expr, what: What::Match });
             }
         }
@@ -355,7 +355,7 @@ impl<'p> Linter<'p> {
             .collect();
         for (type_name, required) in self.required() {
             let Some(precision) = required.precision else { continue };
-            let place = Pointer::of(required.name.split('.'));
+            let place = path_of(&required.name);
             let kept = self.pack.fields.iter().find(|field| *field.name == *required.name);
             let is_kept = kept.is_some_and(|field| field.decimals.is_some());
             if is_kept || !reads.iter().any(|read| read.overlaps(&place)) {
@@ -437,8 +437,7 @@ impl<'p> Linter<'p> {
             if lacking.is_empty() {
                 continue;
             }
-            let fields: Vec<String> =
-                lacking.iter().map(|place| format!("state.{}", place.dotted())).collect();
+            let fields: Vec<String> = lacking.iter().map(|place| place.in_state()).collect();
             let fields = fields.join(", ");
             self.push(LintFinding {
                 code: Code::W0443,
@@ -460,11 +459,11 @@ impl<'p> Linter<'p> {
         if *top == *COUNTERS || KERNEL_PATHS.contains(&&*top) {
             return true;
         }
-        let is_required = |required: &Required| Pointer::of(required.name.split('.')).overlaps(place);
+        let is_required = |required: &Required| path_of(&required.name).overlaps(place);
         if self.required().any(|(_, required)| is_required(required)) {
             return true;
         }
-        let Some(field) = self.pack.fields.iter().find(|field| *field.name == *top) else { return false };
+        let Some(field) = self.pack.fields.iter().find(|field| *field.stored() == *top) else { return false };
         // A field that depends on itself depends on its other sources.
         if !open.insert(Arc::clone(&field.name)) {
             return true;
@@ -547,12 +546,15 @@ impl<'p> Linter<'p> {
         for (name, contract) in &pack.contracts.types {
             for required in &contract.required {
                 let Some(value) = never_written(pack, required) else { continue };
-                let path = match pack
-                    .value
-                    .get("contracts")
-                    .and_then(|all| all.get(name.as_str())?.get("required_state")?.get(&required.name))
-                {
-                    Some(_) => Pointer::of(["contracts", name.as_str(), "required_state", &required.name]),
+                let path = match pack.value.get("contracts").and_then(|all| {
+                    all.get(name.as_str())?.get("required_state")?.get(&tag::stored_name(&required.name))
+                }) {
+                    Some(_) => Pointer::of([
+                        "contracts",
+                        name.as_str(),
+                        "required_state",
+                        &tag::stored_name(&required.name),
+                    ]),
                     None => Pointer::of(["contracts", name.as_str(), "hash_seeds"]),
                 };
                 let Some(lack) = lack_of(contract, required, &value) else { continue };
@@ -577,7 +579,7 @@ fn never_written(pack: &Pack, required: &Required) -> Option<Value> {
 }
 
 fn lack_of(contract: &Contract, required: &Required, value: &Value) -> Option<Arc<str>> {
-    let state = Value::record([(&*required.name, value.clone())]);
+    let state = Value::record([(tag::stored_name(&required.name), value.clone())]);
     contract
         .check(&state)
         .into_iter()

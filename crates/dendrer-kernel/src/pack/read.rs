@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dendrer_object::text::nearest;
 use dendrer_object::value::Object;
-use dendrer_object::{Code, Digest, Pointer, TypeName, Value};
+use dendrer_object::{Code, Digest, Pointer, TypeName, Value, tag};
 
 use super::commitments::check_commitments;
 use super::members::MEMBERS;
@@ -570,6 +570,7 @@ pub(super) struct ReadField<'a> {
 fn read_declared<'a>(reader: &mut Reader, root: &At<'a>) -> Vec<ReadField<'a>> {
     let mut fields = Vec::new();
     for (name, at) in reader.named(root, "state", "fields") {
+        let name = tag::user_name(name);
         if name == COUNTERS || KERNEL_PATHS.contains(&name) {
             reader.name_fault(Code::E0903, &at, format!("`{name}` in the state is the kernel's"), None);
         }

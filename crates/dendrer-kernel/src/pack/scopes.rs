@@ -5,6 +5,7 @@ use std::collections::BTreeSet;
 use dendrer_object::{Code, Pointer, Value};
 
 use super::read::{At, Reader};
+use crate::contract::path_of;
 use crate::expr::{Expr, ExprError, Scope};
 use crate::fold::TRANSITION_MEMBERS;
 
@@ -115,7 +116,7 @@ impl Scopes {
         let mut state = Scope::new().fields(fields.iter().map(|(name, _)| &**name));
         for (name, decimals) in fields {
             if let Some(decimals) = decimals {
-                state = state.precision(&Pointer::of([&**name]), u32::from(*decimals));
+                state = state.precision(&path_of(name), u32::from(*decimals));
             }
         }
         state = datetimes.iter().fold(state, Scope::datetime);

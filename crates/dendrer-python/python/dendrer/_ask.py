@@ -94,4 +94,4 @@ def pairs(flag: str, given: Any, kept: files) -> list[str]:
     for name in given:
         if "=" in name:
             raise _errors.UsageError(f"a place with = in it cannot be set here: {name}")
-    return [f"{_native.stored_pointer(name)}={_json(name, value)}" for name, value in given.items()]
+    return [f"{_native.pointer(name)}={_json(name, value)}" for name, value in given.items()]

@@ -120,17 +120,12 @@ class Transition:
             return _native.plain(json.dumps(value)) if isinstance(value, (dict, list)) else value
 
         return tuple(
-            Change(item["path"].replace("/$$", "/$"), plain(item.get("before")), plain(item.get("after"))) for item in found
+            Change(item["path"], plain(item.get("before")), plain(item.get("after"))) for item in found
         )
 
     def to_dict(self) -> Document:
         """The document of ``dendrer show``."""
         return self._run._document("show", [f"{self._run._address}@{self.tick}"])
-
-
-def _stored(path: Any) -> Any:
-    """A path in the names that the store has: the command takes those alone."""
-    return _native.stored_pointer(path) if isinstance(path, str) and "$" in path else path
 
 
 class Run:
@@ -245,7 +240,7 @@ class Run:
                 return value
         # The command says what is wrong, and what is there.
         if at >= 0:
-            self._document("state", [f"{self._address}@{at}"], {"path": _stored(path)})
+            self._document("state", [f"{self._address}@{at}"], {"path": path})
             raise NotFound(f"nothing is at {path} after tick {at} of {self.name}", {"code": "E0104"})
         raise NotFound(f"{self.name} has states after ticks 0 to {self.tip}, and not {at}", {"code": "E0102"})
 
@@ -271,7 +266,7 @@ class Run:
             # The command ends a name at a comma.
             yield from (one for one in self.log(type=type, path=path, from_=begin, to=end) if one.agent in agents)
             return
-        given = {"type": type, "agent": agents, "path": _stored(path), "from_": begin, "to": end, "limit": 0}
+        given = {"type": type, "agent": agents, "path": path, "from_": begin, "to": end, "limit": 0}
         for item in self._document("log", [self._address], given)["items"]:
             yield self._transition(self._trace.transition(int(item["tick"])))
 
@@ -296,17 +291,17 @@ class Run:
         address = other._address if isinstance(other, Run) else self._store._address_of(other)
         if isinstance(other, Run) and other._store._place != self._store._place:
             raise UsageError("the two runs are in different stores; export one of them as a bundle")
-        given = {"ignore": [_stored(path) for path in ignore], "align": align, **flags}
+        given = {"ignore": list(ignore), "align": align, **flags}
         return Diff(self._document("diff", [f"{self._address}@{self.tip}", address], given))
 
     def backtrack(self, path: str, **flags: Any) -> list[Write]:
         """Every write of a place in the state, newest first. Keywords are the flags of ``dendrer backtrack``."""
         given = {"limit": 0, "to": self.tip, **flags}
-        return [Write(item) for item in self._document("backtrack", [self._address, _stored(path)], given)["items"]]
+        return [Write(item) for item in self._document("backtrack", [self._address, path], given)["items"]]
 
     def why(self, tick: int, path: str, **flags: Any) -> Why:
         """The last write of a place at a tick, what it rests on, and what that rests on."""
-        return Why(self._document("why", [f"{self._address}@{self._tick(tick)}", _stored(path)], flags))
+        return Why(self._document("why", [f"{self._address}@{self._tick(tick)}", path], flags))
 
     def verify(self, *, replay: bool = False, tip: str | None = None, **flags: Any) -> Verification:
         """Checks that the record is what was committed. A bad record raises nothing: that is the answer."""

@@ -2,7 +2,7 @@
 
 use dendrer::change::extend::Extended;
 use dendrer::kernel::step::Approval;
-use dendrer_object::Value;
+use dendrer_object::{Value, tag};
 
 use crate::answer::{Answer, Line, Page};
 use crate::{document, quote};
@@ -47,7 +47,9 @@ impl Answer for Extended {
         let mut lines = vec![Line::from(format!("{done}  {contract} with {id}, from tick {from} on"))];
         for (name, what) in ADDED {
             let names: Vec<String> = match value.get(name) {
-                Some(Value::Object(fields)) => fields.iter().map(|(name, _)| quote::escape(name)).collect(),
+                Some(Value::Object(fields)) => {
+                    fields.iter().map(|(name, _)| quote::escape(tag::user_name(name))).collect()
+                }
                 Some(Value::Array(list)) => list
                     .iter()
                     .filter_map(|item| {

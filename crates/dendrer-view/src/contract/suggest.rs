@@ -35,7 +35,7 @@ impl Answer for SuggestAnswer<'_> {
             });
             Value::record([
                 ("type", Value::from(one.type_name.as_str())),
-                ("path", Value::from(one.place.as_str())),
+                ("path", Value::from(one.place.written())),
                 ("field", Value::from(field_name(&one.place))),
                 ("contract", Value::from(one.has_contract)),
                 ("flips", Value::from(one.flips)),

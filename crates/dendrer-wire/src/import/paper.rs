@@ -12,7 +12,7 @@ use dendrer::kernel::step::{COUNTERS, KERNEL_PATHS};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::Author;
 use dendrer_object::value::Object;
-use dendrer_object::{Intent, Pointer, TypeName, Value, json, tag};
+use dendrer_object::{Intent, Pointer, TypeName, Value, tag};
 
 use super::chat::{Step, lost};
 use super::error::ImportError;
@@ -53,7 +53,9 @@ impl Before {
             self.first = Some((side(&event, "state_after"), root));
         }
         if let Some(chain) = &mut self.chain {
-            chain.check(&event).map_err(|fault| ImportError::Chain { why: fault.why, at: at.to_string() })?;
+            chain
+                .check(&tag::undoubled(item))
+                .map_err(|fault| ImportError::Chain { why: fault.why, at: at.to_string() })?;
         }
         let (before, after) = (side(&event, "state_before"), side(&event, "state_after"));
         for name in names(&before, &after) {
@@ -212,24 +214,11 @@ fn names(before: &Value, after: &Value) -> BTreeSet<Arc<str>> {
     members.map(|(name, _)| Arc::clone(name)).collect()
 }
 
-/// An event as it was stored: dendrer wrote it, so a name with one `$` is that of a tag. `None` if it is no object.
+/// An event as it was stored: dendrer wrote it, tagged forms included. `None` if it is no object.
 fn stored(item: &Value) -> Option<Value> {
-    let text = json::to_vec(&undoubled(item));
-    let value = json::parse_tagged(&text).unwrap_or_else(|_| item.clone());
+    let value = tag::from_user_names(item);
     value
         .as_object()
         .is_some_and(|object| !object.iter().any(|(name, _)| tag::is_tag_name(name)))
         .then_some(value)
-}
-
-/// Takes back the `$` that the door put in front of each name that begins with one.
-fn undoubled(value: &Value) -> Value {
-    match value {
-        Value::Array(items) => Value::array(items.iter().map(undoubled)),
-        Value::Object(object) => Value::record(object.iter().map(|(name, value)| {
-            let name = if name.starts_with("$$") { &name[1..] } else { name };
-            (Arc::<str>::from(name), undoubled(value))
-        })),
-        other => other.clone(),
-    }
 }

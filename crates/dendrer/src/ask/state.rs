@@ -60,7 +60,7 @@ pub fn value_at(trace: &Trace, tick: u64, state: &Value, path: &Pointer) -> Resu
     }
     let (counters, counter) = (trace.at(tick)?.counters, path.tokens().nth(1));
     if let Some(hidden) = counters.hidden(counter.as_deref().map(|name| [name])) {
-        let (what, pointer) = (format!("state.{}", path.dotted()), hidden.pointer.clone());
+        let (what, pointer) = (path.in_state(), hidden.pointer.clone());
         return Err(Error::Hidden { what, tick: hidden.tick, pointer });
     }
     Ok(path.get(&Value::record([("counters", counters.to_value())])).cloned())

@@ -335,7 +335,7 @@ fn counted(terms: &ForkTerms, pack: Option<&Pack>) -> Result<ForkTerms, Error> {
         if KERNEL_PATHS.contains(&&*top) || top == COUNTERS {
             continue;
         }
-        let Some(field) = pack.fields.iter().find(|field| *field.name == *top) else {
+        let Some(field) = pack.fields.iter().find(|field| *field.stored() == *top) else {
             let near = nearest(&top, pack.fields.iter().map(|field| &*field.name)).map(str::to_owned);
             return Err(Error::UndeclaredField { name: path.dotted(), near });
         };

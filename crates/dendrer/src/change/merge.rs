@@ -540,7 +540,7 @@ impl<'m> Merging<'m, '_> {
     /// Makes one list of those that the sources in `counts` have at a place, as the pack says for its field.
     fn combined(&self, path: &Pointer, base: &BaseValue<'_>, counts: &[usize]) -> Option<(Combine, Value)> {
         let top = path.tokens().next()?;
-        let field = self.pack?.fields.iter().find(|field| *field.name == *top)?;
+        let field = self.pack?.fields.iter().find(|field| *field.stored() == *top)?;
         let combine = field.combine?;
         let empty = Array::default();
         let base = match base {

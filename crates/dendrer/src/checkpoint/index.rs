@@ -264,8 +264,7 @@ impl Thread {
         if changed.is_some_and(|changed| !changed.is_empty()) || gone.is_some() {
             let channels = Arc::make_mut(&mut channels);
             for (name, at) in changed.into_iter().flat_map(|changed| changed.iter()) {
-                let name: Arc<str> =
-                    name.strip_prefix('$').filter(|rest| rest.starts_with('$')).unwrap_or(name).into();
+                let name: Arc<str> = tag::user_name(name).into();
                 let kept = usize::try_from(at.get("keep")?.as_u64()?).ok()?;
                 let mut segments: Vec<Segment> = match channels.get(&name) {
                     Some(before) => before.segments.get(..kept)?.to_vec(),

@@ -87,7 +87,7 @@ pub fn place(traces: &[&Trace], path: &Pointer) -> Result<(), Error> {
     let mut above: Vec<String> = Vec::new();
     for trace in traces {
         if let Some(pack) = in_force(trace)? {
-            known.extend(pack.fields.iter().map(|field| field.name.to_string()));
+            known.extend(pack.fields.iter().map(|field| field.stored().to_string()));
             if names.len() == 1 && known.contains(first) {
                 return Ok(());
             }

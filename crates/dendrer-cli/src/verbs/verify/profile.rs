@@ -4,7 +4,7 @@ use std::io::Read as _;
 
 use clap::ValueEnum;
 use dendrer_object::json::JsonError;
-use dendrer_object::{Code, Value, json};
+use dendrer_object::{Code, Value, json, tag};
 use dendrer_view::profile::{ProfileAnswer, ProfileFile, RowRule};
 use dendrer_wire::carl;
 use dendrer_wire::cfd::{CfdFile, CfdTerms, UNCOVERED};
@@ -37,7 +37,8 @@ pub(super) fn check(choice: ProfileChoice, paths: &[String], terms: &CfdTerms, o
             ProfileChoice::Cfd => nodes(path, terms)?,
             ProfileChoice::Carl => rows(path)?,
             ProfileChoice::Paper => {
-                let lines = read(path, json::parse_tagged)?;
+                // As they are: the hashes are of these bytes.
+                let lines = read(path, |line| json::parse_door(line).map(|value| tag::undoubled(&value)))?;
                 let fault = Profile::Paper.check(&lines).err().map(|fault| (fault.line as u64, fault.why));
                 ProfileFile::new(path, lines.len() as u64, fault)
             }

@@ -3,7 +3,7 @@
 
 use std::collections::BTreeSet;
 
-use dendrer_object::{Code, Pointer, Value};
+use dendrer_object::{Code, Pointer, Value, tag};
 
 use super::{LintFinding, Linter, predicate_path};
 use crate::contract::ValueKind;
@@ -24,7 +24,7 @@ impl Linter<'_> {
         let violations = self.pack.predicates.iter().filter(|declared| declared.is_violation);
         let read = violations.flat_map(|declared| {
             let reads = declared.predicate.read_set().iter();
-            let tops = reads.filter_map(|place| Some(place.tokens().next()?.into_owned()));
+            let tops = reads.filter_map(|place| Some(tag::user_name(&place.tokens().next()?).to_owned()));
             tops.map(|name| (name, format!("{} reads it", declared.predicate.name())))
         });
         let mut seen = BTreeSet::new();
@@ -135,7 +135,7 @@ impl Linter<'_> {
             }
             for place in expr.read_set() {
                 let Some(top) = place.tokens().next() else { continue };
-                let is_open = pack.fields.iter().any(|field| *field.name == *top && !field.has_init());
+                let is_open = pack.fields.iter().any(|field| *field.stored() == *top && !field.has_init());
                 if !is_open || expr.canonical().contains(&format!("has(state.{top}")) {
                     continue;
                 }

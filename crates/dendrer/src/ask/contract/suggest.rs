@@ -424,7 +424,7 @@ fn reads(rules: &Rules, type_name: &TypeName) -> Vec<(Pointer, String)> {
     let modules = modules.map(|predicate| format!("predicate {}", predicate.name()));
     let module = (rules.pack.engine == PackEngine::Wasm).then(|| format!("the module for {type_name}"));
     for reader in modules.chain(module) {
-        reads.extend(rules.pack.fields.iter().map(|field| (Pointer::of([&*field.name]), reader.clone())));
+        reads.extend(rules.pack.fields.iter().map(|field| (Pointer::of([&*field.stored()]), reader.clone())));
     }
     reads
 }

@@ -134,7 +134,7 @@ impl Rules {
         for field in packs.into_iter().flat_map(|pack| &pack.fields) {
             if let Some(own) = field.decimals {
                 decimals
-                    .entry(field.name.to_string())
+                    .entry(field.stored().to_string())
                     .and_modify(|known| *known = own.min(*known))
                     .or_insert(own);
             }
