@@ -216,7 +216,8 @@ impl Out {
         match self.is_text() {
             true => {
                 self.print(answer.lines(&self.page()))?;
-                self.caveat()?;
+                let certainty = self.at_stage_0.then(|| answer.document().get("certainty").cloned()).flatten();
+                self.caveat(certainty.as_ref())?;
             }
             false => {
                 answer.notes().iter().for_each(|note| self.say(note));
@@ -290,7 +291,7 @@ impl Out {
             Format::Text => {
                 self.pause(answer)?;
                 self.print(answer.last_lines(&self.page()))?;
-                self.caveat()?;
+                self.caveat(None)?;
             }
             Format::Jsonl => self.end_stream(&answer.summary())?,
             Format::Json => {
@@ -399,7 +400,8 @@ impl Out {
             document.set("read_from", Value::array(paths));
         }
         if is_answer && self.at_stage_0 {
-            document.set("caveat", Value::from(dendrer_view::STAGE_0));
+            let caveat = dendrer_view::stage_0(document.get("certainty"));
+            document.set("caveat", Value::from(caveat));
         }
         if let Some(warning) = self.tampered.take() {
             document.set("tampered", warning);
@@ -495,8 +497,11 @@ impl Out {
     }
 
     /// Says below an answer for people what it does not claim.
-    fn caveat(&mut self) -> Result<()> {
-        if self.at_stage_0 { self.line(format!("stage 0    {}", dendrer_view::STAGE_0)) } else { Ok(()) }
+    fn caveat(&mut self, certainty: Option<&Value>) -> Result<()> {
+        match self.at_stage_0 {
+            true => self.line(format!("stage 0    {}", dendrer_view::stage_0(certainty))),
+            false => Ok(()),
+        }
     }
 
     /// Remembers where an answer was read: answers say it.

@@ -139,7 +139,7 @@ pub fn candidate_ticks(n: u64) -> String {
 }
 
 /// How sure an answer is that uses so many results whose status was read from prose.
-fn of_texts(from_text: u64) -> Certainty {
+pub(crate) fn of_texts(from_text: u64) -> Certainty {
     if from_text == 0 { Certainty::Exact } else { Certainty::Heuristic }
 }
 

@@ -5,6 +5,7 @@ use dendrer_chain::ActionType;
 use dendrer_object::{Code, RunName, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
+use crate::bisect::from_text_line;
 use crate::{count, document, quote};
 
 /// How many steps of a gate are printed.
@@ -54,6 +55,7 @@ impl Answer for GateAnswer {
                 ("ok", ok),
                 ("steps", Value::array(gate.steps.iter().map(step))),
                 ("why", Value::from(why(gate))),
+                ("status_from_text", Value::from(gate.from_text)),
             ];
             Value::record(members)
         });
@@ -92,6 +94,8 @@ impl Answer for GateAnswer {
                 lines.push(Line::from(format!("      and {rest} more; --json has all")));
             }
         }
+        let from_text = self.gates.iter().map(|gate| gate.from_text).max().unwrap_or(0);
+        lines.extend(from_text_line(from_text).map(Line::from));
         lines
     }
 

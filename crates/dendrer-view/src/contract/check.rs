@@ -5,7 +5,7 @@ use dendrer::kernel::predicate::{Verdict, Window};
 use dendrer_object::Value;
 
 use crate::answer::{Answer, End, Line, Page, Style};
-use crate::bisect::{intervals_json, standing_json, standing_words};
+use crate::bisect::{from_text_line, intervals_json, of_texts, standing_json, standing_words};
 use crate::certainty::{Certainty, reasons_json, reasons_words};
 use crate::{count, document, quote};
 
@@ -37,7 +37,7 @@ impl Answer for ContractCheckAnswer<'_> {
                 ("fields", Value::array(fields)),
             ])
         });
-        let certainty = Certainty::Exact.unless(checked.is_uncertain());
+        let certainty = of_texts(checked.from_text).unless(checked.is_uncertain());
         document(
             "contract-check",
             [
@@ -50,6 +50,7 @@ impl Answer for ContractCheckAnswer<'_> {
                 ("lacking", Value::array(lacking)),
                 ("items", Value::array(checked.violations().map(judged_json))),
                 ("certainty", Value::from(certainty)),
+                ("status_from_text", Value::from(checked.from_text)),
             ],
         )
     }
@@ -68,6 +69,7 @@ impl Answer for ContractCheckAnswer<'_> {
         let violated = checked.violations().filter(|judged| judged.onset().is_some()).count();
         let all = checked.violations().count();
         lines.push(format!("{violated} of {all} violated{}", page.of_run(&checked.run)).into());
+        lines.extend(from_text_line(checked.from_text).map(Line::from));
         // Bisect knows the predicates of the pack at the tip.
         let newest = checked.in_force.last().into_iter().flat_map(|terms| &terms.violations);
         let onset = newest.into_iter().find(|judged| judged.onset().is_some());

@@ -48,6 +48,10 @@ enum Field {
     At(Pointer),
     Constant(Value),
     Words(Pointer, Object),
+    /// The first of these that gives a value.
+    First(Vec<Field>),
+    /// The value that a text is as JSON.
+    Json(Pointer),
     Object(Vec<(Arc<str>, Field)>),
 }
 
@@ -106,13 +110,16 @@ impl Map {
         ontology::check_authorship(&intent.type_name, intent.author, &BTreeSet::new())
             .map_err(|error| ImportError::authorship(&error, at.to_string()))?;
         let intent = self.keep_rest(intent, line);
-        if intent.type_name.as_str() == "action.result" {
-            return Ok(answer(with_status(intent, at)?, at, open));
-        }
-        let calls =
-            if intent.type_name.as_str() == "action.request" { calls_of(&intent) } else { Vec::new() };
-        let mut step = Step::new(intent);
-        step.calls = calls;
+        let mut step = match intent.type_name.as_str() {
+            "action.result" => answer(with_status(intent, at)?, at, open),
+            name => {
+                let calls = if name == "action.request" { calls_of(&intent) } else { Vec::new() };
+                let mut step = Step::new(intent);
+                step.calls = calls;
+                step
+            }
+        };
+        self.fields.iter().for_each(|(_, field)| field.not_json(item, at, &mut step.notes));
         Ok(step)
     }
 
@@ -150,6 +157,23 @@ impl Field {
                 1 => Ok(Field::Constant(object.get("const").cloned().unwrap_or(Value::Null))),
                 _ => fail("a constant is {\"const\": VALUE} and nothing else"),
             },
+            Value::Object(object) if object.contains_key("first") => {
+                match (object.get("first").and_then(Value::as_array), object.len()) {
+                    (Some(forms), 1) => {
+                        let read = |(index, form): (usize, &Value)| {
+                            Field::read(form, &format!("{at}/first/{index}"), taken)
+                        };
+                        Ok(Field::First(forms.iter().enumerate().map(read).collect::<Result<_, ImportError>>()?))
+                    }
+                    _ => fail("the first of several is {\"first\": [FORM, FORM]} and nothing else"),
+                }
+            }
+            Value::Object(object) if object.contains_key("json") => {
+                match (object.get("json").and_then(Value::as_str), object.len()) {
+                    (Some(text), 1) => Ok(Field::Json(pointer(text, at, taken)?)),
+                    _ => fail("JSON in a text is {\"json\": POINTER} and nothing else"),
+                }
+            }
             Value::Object(object) if object.contains_key("from") => {
                 let words = object.get("words").and_then(Value::as_object);
                 match (object.get("from").and_then(Value::as_str), words, object.len()) {
@@ -166,7 +190,7 @@ impl Field {
                 Ok(Field::Object(object.iter().map(read).collect::<Result<_, ImportError>>()?))
             }
             _ => fail(
-                "this is a pointer into the line like \"/a/b\", {\"const\": ...}, {\"from\": ..., \"words\": ...} or an object of these",
+                "this is a pointer into the line like \"/a/b\", {\"const\": ...}, {\"from\": ..., \"words\": ...}, {\"first\": [...]}, {\"json\": ...} or an object of these",
             ),
         }
     }
@@ -181,11 +205,37 @@ impl Field {
                 let word = word_of(found);
                 Some(words.get(&word).or_else(|| words.get("*")).unwrap_or(found).clone())
             }
+            Field::First(forms) => {
+                forms.iter().find_map(|form| form.take(line).filter(|found| *found != Value::Null))
+            }
+            Field::Json(pointer) => {
+                let found = pointer.get(line)?;
+                let read = found.as_str().and_then(|text| json::parse_door(text.as_bytes()).ok());
+                Some(read.unwrap_or_else(|| found.clone()))
+            }
             Field::Object(fields) => {
                 let member = |(name, field): &(Arc<str>, Field)| Some((Arc::clone(name), field.take(line)?));
                 let found: Vec<(Arc<str>, Value)> = fields.iter().filter_map(member).collect();
                 (!found.is_empty()).then(|| Value::record(found))
             }
+        }
+    }
+}
+
+impl Field {
+    /// Notes the texts that are to be JSON and are not: they stay text.
+    fn not_json(&self, line: &Value, at: At<'_>, notes: &mut Vec<ImportNote>) {
+        match self {
+            Field::Json(pointer) => {
+                let text = pointer.get(line).and_then(Value::as_str);
+                if let Some(Err(error)) = text.map(|text| json::parse_door(text.as_bytes())) {
+                    let (path, words) = (format!("{at}{}", pointer.written()), format!("this stays text: {error}"));
+                    notes.push(ImportNote::new(NoteKind::ArgumentsNotJson, path, words));
+                }
+            }
+            Field::First(forms) => forms.iter().for_each(|form| form.not_json(line, at, notes)),
+            Field::Object(fields) => fields.iter().for_each(|(_, field)| field.not_json(line, at, notes)),
+            Field::At(_) | Field::Constant(_) | Field::Words(..) => {}
         }
     }
 }

@@ -15,6 +15,7 @@ use dendrer_object::record::Author;
 use dendrer_object::{Pointer, RunName, TypeName, Value};
 
 use crate::ask::bisect::gather::is_last;
+use crate::ask::prose::results_read_from_text;
 use crate::error::Error;
 use crate::run::pack;
 use crate::timeline::{self, Interval};
@@ -45,6 +46,8 @@ pub struct CheckedContract {
     pub governed: u64,
     /// The transitions that lacked what they require, in order.
     pub lacking: Vec<Lacking>,
+    /// How many results have a status that was read from prose, if a verdict uses it.
+    pub from_text: u64,
 }
 
 /// What was in force for some ticks, and what happened in them.
@@ -168,6 +171,7 @@ pub fn check(
         in_force: Vec::new(),
         governed: 0,
         lacking: Vec::new(),
+        from_text: 0,
     };
     let (mut begin, mut bound) = (0, None);
     let mut packs: Vec<Option<Pack>> = Vec::new();
@@ -231,6 +235,7 @@ pub fn check(
         }
         checked.in_force.push(terms);
     }
+    checked.from_text = results_read_from_text(trace, checked.violations().map(|judged| &judged.predicate), to)?;
     let governs = |terms: &ContractPeriod| !terms.contracts.types.is_empty() || !terms.extensions.is_empty();
     if checked.in_force.iter().any(governs) {
         look_at_each(trace, from, to, only, &mut checked)?;

@@ -10,6 +10,7 @@ use dendrer_kernel::expr::{Budget, Env, Expr, ExprError, Scope, Truth};
 use dendrer_object::{Code, Value, tag};
 use regex::Regex;
 
+use crate::ask::prose::results_under;
 use crate::ask::steps::each_step;
 use crate::error::Error;
 use crate::run::witness::WitnessStep;
@@ -81,6 +82,8 @@ pub struct JudgedGate {
     pub verdict: GateVerdict,
     /// The steps that it asks for, in the order of ticks.
     pub steps: Vec<GateStep>,
+    /// How many results have a status that was read from prose, if the expression uses it.
+    pub from_text: u64,
 }
 
 /// A step that a gate reads.
@@ -163,7 +166,9 @@ pub fn judge(
     let counters = moment.served();
     let others = [(STEPS, &steps)];
     let env = Env { state: &moment.state, counters: Some(&counters), others: &others };
-    let judged = gates.iter().zip(asked).map(|(gate, steps)| {
+    let texts = gates.iter().map(|gate| results_under(trace, [&gate.expr], gate.expr.read_set(), upto));
+    let texts = texts.collect::<Result<Vec<u64>, Error>>()?;
+    let judged = gates.iter().zip(asked).zip(texts).map(|((gate, steps), from_text)| {
         let mut budget = Budget::new(BUDGET);
         let truth = gate.expr.holds(&env, &mut budget);
         let missing = gate
@@ -195,7 +200,7 @@ pub fn judge(
             (Truth::Uncertain(why), _) => GateVerdict::Uncertain(why.to_string()),
             (Truth::Exhausted, _) => GateVerdict::Uncertain("it takes too many steps".to_owned()),
         };
-        JudgedGate { expression: gate.expr.text().to_owned(), verdict, steps }
+        JudgedGate { expression: gate.expr.text().to_owned(), verdict, steps, from_text }
     });
     Ok(judged.collect())
 }

@@ -82,7 +82,7 @@ impl PredicateTested {
         let line = timeline::judge(trace, &predicate, from, to)?;
         let judged = line.turns.iter().any(|(_, verdict)| !matches!(verdict, Verdict::Uncertain(_)));
         let near = if judged { None } else { near_field(trace, &predicate) };
-        let from_text = results_read_from_text(trace, &predicate, line.to)?;
+        let from_text = results_read_from_text(trace, [&predicate], line.to)?;
         Ok(PredicateTested {
             from_text,
             run: trace.name().clone(),

@@ -3,18 +3,39 @@
 use std::collections::BTreeSet;
 use std::ops::ControlFlow;
 
+use dendrer_kernel::expr::Expr;
 use dendrer_kernel::pack::reads_status;
 use dendrer_kernel::predicate::Predicate;
+use dendrer_object::Pointer;
 
 use crate::run::pack;
 use crate::{Error, Trace};
 
-/// Returns how many results up to a tick have a status that one rule read from their text, if the verdicts of a predicate use it: it, or a
-/// rule of the pack that writes what it reads, reads the status of a result, or it reads the counter of failures. 0 otherwise.
-pub fn results_read_from_text(trace: &Trace, predicate: &Predicate, upto: u64) -> Result<u64, Error> {
-    if !rests_on_status(trace, predicate)? {
-        return Ok(0);
+/// Returns how many results up to a tick have a status that one rule read from their text, if the verdicts of any of the predicates use
+/// it: it, or a rule of the pack that writes what it reads, reads the status of a result, or it reads the counter of failures. 0 otherwise.
+pub fn results_read_from_text<'p>(
+    trace: &Trace,
+    predicates: impl IntoIterator<Item = &'p Predicate>,
+    upto: u64,
+) -> Result<u64, Error> {
+    let mut uses_status = false;
+    for predicate in predicates {
+        uses_status = uses_status || is_asked(trace, predicate.exprs(), predicate.read_set())?;
     }
+    if uses_status { count(trace, upto) } else { Ok(0) }
+}
+
+/// As [`results_read_from_text`], for expressions that read these places.
+pub(crate) fn results_under<'e>(
+    trace: &Trace,
+    exprs: impl IntoIterator<Item = &'e Expr>,
+    reads: &[Pointer],
+    upto: u64,
+) -> Result<u64, Error> {
+    if is_asked(trace, exprs, reads)? { count(trace, upto) } else { Ok(0) }
+}
+
+fn count(trace: &Trace, upto: u64) -> Result<u64, Error> {
     let mut count = 0;
     trace.for_each(1, upto, &mut |_, record| {
         if record.header().type_name.as_ref().is_some_and(|name| name.as_str() == "action.result") {
@@ -27,8 +48,13 @@ pub fn results_read_from_text(trace: &Trace, predicate: &Predicate, upto: u64) -
     Ok(count)
 }
 
-fn rests_on_status(trace: &Trace, predicate: &Predicate) -> Result<bool, Error> {
-    if predicate.exprs().any(|expr| expr.reads_counter("tool_errors") || reads_status(expr)) {
+/// Whether the value of expressions that read these places uses the status of a result.
+fn is_asked<'e>(
+    trace: &Trace,
+    exprs: impl IntoIterator<Item = &'e Expr>,
+    reads: &[Pointer],
+) -> Result<bool, Error> {
+    if exprs.into_iter().any(|expr| expr.reads_counter("tool_errors") || reads_status(expr)) {
         return Ok(true);
     }
     let fields = match pack::of_run(trace)? {
@@ -36,5 +62,5 @@ fn rests_on_status(trace: &Trace, predicate: &Predicate) -> Result<bool, Error> 
         None => BTreeSet::new(),
     };
     let is_one = |top: Option<&str>| top.map_or(!fields.is_empty(), |top| fields.contains(top));
-    Ok(predicate.read_set().iter().any(|place| is_one(place.tokens().next().as_deref())))
+    Ok(reads.iter().any(|place| is_one(place.tokens().next().as_deref())))
 }

@@ -14,6 +14,7 @@ use dendrer_kernel::progress::{DECIMALS, Evaluation, ProgressPlan, Signal};
 use dendrer_object::number::round_half_even;
 use dendrer_object::{Digest, Pointer};
 
+use crate::ask::prose::results_under;
 use crate::bisect::{BisectQuestion, Range};
 use crate::error::Error;
 use crate::timeline::{Timeline, counters_of, fold_at, from_first_name};
@@ -52,6 +53,14 @@ impl<'p> Metric<'p> {
         match self {
             Metric::Signal(signal, _) => signal.as_str(),
             Metric::Contract(contract) => contract.name(),
+        }
+    }
+
+    /// The places that it reads, and its expressions.
+    fn asked(&self) -> (&'p [Pointer], Vec<&'p Expr>) {
+        match self {
+            Metric::Signal(_, plan) => (plan.read_set(), plan.exprs().collect()),
+            Metric::Contract(contract) => (contract.read_set(), contract.exprs().collect()),
         }
     }
 
@@ -101,6 +110,8 @@ pub struct Regression {
     /// Where a score is not known before it fell: the verdict at the first such tick, and at each later one where it became
     /// another. Empty where each score is known.
     pub unknown: Vec<(u64, Verdict)>,
+    /// How many results up to there have a status that was read from prose, if the metric uses it.
+    pub from_text: u64,
 }
 
 impl Regression {
@@ -170,6 +181,8 @@ pub fn regression(
         reading.map_or_else(|| Evaluation::Uncertain(None, String::new()), |reading| reading.said.clone())
     });
     let [first, last] = ends;
+    let (reads, exprs) = metric.asked();
+    let from_text = results_under(trace, exprs, reads, fell.as_ref().map_or(range.to, |fell| fell.tick))?;
     let parts = [b"dendrer/regression/v1\n", &pack.digest().0[..], metric.name().as_bytes()];
     Ok(BisectQuestion::Regression(Box::new(Regression {
         metric: metric.name().to_owned(),
@@ -181,16 +194,14 @@ pub fn regression(
         last,
         fell,
         unknown,
+        from_text,
     })))
 }
 
 /// Returns what a metric says in a range of ticks: at its beginning, and wherever it says something else.
 pub fn readings(trace: &Trace, metric: &Metric<'_>, from: u64, to: u64) -> Result<Vec<MetricReading>, Error> {
     trace.confirm_tip()?;
-    let (reads, exprs): (&[Pointer], Vec<&Expr>) = match metric {
-        Metric::Signal(_, plan) => (plan.read_set(), plan.exprs().collect()),
-        Metric::Contract(contract) => (contract.read_set(), contract.exprs().collect()),
-    };
+    let (reads, exprs) = metric.asked();
     let counted = exprs.iter().any(|expr| expr.reads_counters());
     let watched: Vec<Pointer> = reads.iter().map(from_first_name).collect();
     let fresh = Trace::open(trace.store(), trace.name())?;

@@ -101,9 +101,9 @@ impl BisectFound {
         let origin = report.onset().map(|tick| BisectOrigin::read(trace, tick)).transpose()?;
         let ended = is_last(trace, report.high.0);
         let upto = report.onset().unwrap_or(report.high.0);
-        let from_text = match question.predicate() {
-            Some(predicate) => results_read_from_text(trace, predicate, upto)?,
-            None => 0,
+        let from_text = match &question {
+            BisectQuestion::Regression(regression) => regression.from_text,
+            question => results_read_from_text(trace, question.predicate(), upto)?,
         };
         Ok(BisectFound { run: trace.name().clone(), question, report, ended, from_text, origin })
     }
