@@ -216,7 +216,8 @@ impl Out {
         match self.is_text() {
             true => {
                 self.print(answer.lines(&self.page()))?;
-                let certainty = self.at_stage_0.then(|| answer.document().get("certainty").cloned()).flatten();
+                let certainty =
+                    self.at_stage_0.then(|| answer.document().get("certainty").cloned()).flatten();
                 self.caveat(certainty.as_ref())?;
             }
             false => {

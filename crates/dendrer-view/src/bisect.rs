@@ -1,6 +1,8 @@
 //! A bisect report, and the verdicts of a run, as lines and as documents.
 
-use dendrer::ask::bisect::gather::{BisectAnswer, BisectFound, BisectOrigin, RegressionAnswer, violated_at};
+use dendrer::ask::bisect::gather::{
+    BisectAnswer, BisectFound, BisectOrigin, HardFound, RegressionAnswer, violated_at,
+};
 use dendrer::ask::regression::Regression;
 use dendrer::bisect::{BisectOutcome, BisectQuestion, BisectReport, Probe, RunDivergence};
 use dendrer::diagnosis::DiagnosisClass;
@@ -761,14 +763,14 @@ fn outcome_word(is_unknown: bool, report: &BisectReport) -> &'static str {
 }
 
 /// Says what a hard predicate says of a range.
-fn hard_words(report: &BisectReport) -> String {
+fn hard_words(report: &BisectReport, sure: &str) -> String {
     match &report.outcome {
-        BisectOutcome::Onset(tick) => format!("first violated at tick {tick} (exact)"),
-        BisectOutcome::Initial => format!("in violation already at tick {} (exact)", report.low.0),
+        BisectOutcome::Onset(tick) => format!("first violated at tick {tick} ({sure})"),
+        BisectOutcome::Initial => format!("in violation already at tick {} ({sure})", report.low.0),
         BisectOutcome::Uncertain(..) => {
             format!("cannot be judged at {}", quote::escape(&reasons_line(&report.unjudged)))
         }
-        BisectOutcome::Never | BisectOutcome::Recovers(_) => "not violated (exact)".to_owned(),
+        BisectOutcome::Never | BisectOutcome::Recovers(_) => format!("not violated ({sure})"),
     }
 }
 
@@ -795,10 +797,11 @@ impl Answer for RegressionShown<'_> {
         let report = &self.answer.found.report;
         let mut document = found_json(&self.answer.found);
         let Some(found) = self.regression() else { return Value::Object(document) };
-        let (winner, hard) = self.answer.decisive();
+        let HardFound { predicate: winner, report: hard, from_text } = self.answer.decisive();
         // The certainty is that of the predicate that won, and not that of the score.
-        let certainty = Certainty::Exact.unless(self.answer.unknown().is_some());
+        let certainty = of_texts(*from_text).unless(self.answer.unknown().is_some());
         document.set("certainty", Value::from(certainty));
+        document.set("status_from_text", Value::from(*from_text));
         document.set("outcome", Value::from(outcome_word(self.answer.unknown().is_some(), hard)));
         document.set("onset", Value::from(hard.onset()));
         document.set("origin", Value::from(self.answer.origin.as_ref().map(origin_json)));
@@ -806,7 +809,7 @@ impl Answer for RegressionShown<'_> {
         let fell = found.fell.as_ref().map(|fell| (fell.tick, &fell.said));
         let said = ends.into_iter().chain(fell).map(|(tick, said)| evaluation_json(tick, said));
         document.set("evaluations", Value::array(said));
-        let asked = self.answer.hard.iter().map(|(predicate, report)| {
+        let asked = self.answer.hard.iter().map(|HardFound { predicate, report, .. }| {
             Value::record([
                 ("name", Value::from(predicate.name())),
                 ("version", Value::from(predicate.version())),
@@ -855,29 +858,36 @@ impl Answer for RegressionShown<'_> {
                 lines.push(format!("no regression: {metric} never fell up to tick {high}").into());
             }
         }
-        for (predicate, report) in &self.answer.hard {
+        for HardFound { predicate, report, from_text } in &self.answer.hard {
             let (name, version) = (quote::escape(predicate.name()), quote::escape(predicate.version()));
-            lines.push(format!("HARD       {name} {version}: {}", hard_words(report)).into());
+            lines.push(
+                format!("HARD       {name} {version}: {}", hard_words(report, of_texts(*from_text).as_str()))
+                    .into(),
+            );
         }
-        let (winner, hard) = self.answer.decisive();
+        let HardFound { predicate: winner, report: hard, from_text } = self.answer.decisive();
+        let sure = of_texts(*from_text).as_str();
         let name = quote::escape(winner.name());
         lines.push(match (self.answer.agree(), violated_at(hard)) {
             (true, Some(tick)) => {
-                format!("AGREE      the score and {name} name tick {tick} (exact, by {name})").into()
+                format!("AGREE      the score and {name} name tick {tick} ({sure}, by {name})").into()
             }
-            (true, None) => "AGREE      the score never fell, and no hard predicate is violated (exact)".into(),
+            (true, None) => format!("AGREE      the score never fell, and no hard predicate is violated ({sure})").into(),
             (false, Some(tick)) => Line::styled(
                 Style::Warn,
-                format!("DISAGREE   {name} takes precedence: the onset is tick {tick} (exact)"),
+                format!("DISAGREE   {name} takes precedence: the onset is tick {tick} ({sure})"),
             ),
             (false, None) if self.answer.unknown().is_some() => {
                 Line::styled(Style::Warn, "DISAGREE   nothing is known to be violated, and not all can be judged")
             }
             (false, None) => Line::styled(
                 Style::Warn,
-                "DISAGREE   the hard predicates take precedence: no onset (exact); a score that fell is a hint",
+                format!("DISAGREE   the hard predicates take precedence: no onset ({sure}); a score that fell is a hint"),
             ),
         });
+        let most =
+            self.answer.hard.iter().map(|hard| hard.from_text).chain([self.answer.found.from_text]).max();
+        lines.extend(from_text_line(most.unwrap_or(0)).map(Line::from));
         if hard.onset().is_some() {
             lines.push(Line::help(["dendrer", "bisect", self.run, "--predicate", winner.name()]));
         }
@@ -885,6 +895,6 @@ impl Answer for RegressionShown<'_> {
     }
 
     fn end(&self) -> End {
-        if self.answer.unknown().is_some() { End::Unknown } else { end_of(&self.answer.decisive().1) }
+        if self.answer.unknown().is_some() { End::Unknown } else { end_of(&self.answer.decisive().report) }
     }
 }

@@ -558,3 +558,49 @@ fn an_object_that_looks_like_a_tagged_form_is_shown_apart() {
     let state = place.run(&["state", "r", "--json"]).stdout;
     assert!(state.contains(r#""m":{"$$float":"NaN"},"n":{"$float":"NaN","b":1}"#), "{state}");
 }
+
+const BY_PROSE: &str = r#"[{"role":"user","content":"pay"},
+    {"role":"assistant","content":null,"tool_calls":[{"id":"a","type":"function","function":{"name":"pay","arguments":"{}"}}]},
+    {"role":"tool","tool_call_id":"a","content":"Error: no money"}]"#;
+
+/// What rests on a status that was read from prose is heuristic, whichever verb is asked, and says nothing of exact.
+#[test]
+fn every_verb_says_how_many_statuses_were_read_from_prose() {
+    let place = Place::with_store();
+    let pack = "name: club.calls
+version: v1
+reducer: delta/1
+state:
+  n: {init: \"0\"}
+violations:
+  - {id: failed, condition: state.counters.tool_errors > 0, bisect_predicate: monotone_lift}
+progress_contracts:
+  - {id: calls, version: v1, score: '1.0 - double(state.counters.tool_errors)', violation: 'false', bisect_predicate: monotone_lift}
+";
+    std::fs::write(place.path().join("p.yaml"), pack).unwrap();
+    std::fs::write(place.path().join("t.json"), BY_PROSE).unwrap();
+    place.ok(&["import", "t.json", "--run", "r", "--pack", "p.yaml", "-q"]);
+    for args in [
+        &["bisect", "r", "--holds", NO_ERROR][..],
+        &["bisect", "r", "--regression", "calls"],
+        &["predicate", "test", "--holds", NO_ERROR, "r"],
+        &["contract", "check", "r"],
+        &["assert", "r", "--holds", NO_ERROR],
+    ] {
+        let ran = place.run(args);
+        assert!(
+            ran.stdout.contains("the status of 1 result was read from prose"),
+            "{args:?}: {} {}",
+            ran.stdout,
+            ran.stderr
+        );
+        assert!(!ran.stdout.contains("exact for the imported record"), "{args:?}: {}", ran.stdout);
+        let document = place.run(&[args, &["--json"]].concat()).stdout;
+        assert!(
+            document.contains("\"status_from_text\":1") && !document.contains("exact for the"),
+            "{args:?}: {document}"
+        );
+    }
+    let sure = place.run(&["bisect", "r", "--holds", "state.counters.tool_calls == 0"]);
+    assert!(sure.stdout.contains("exact for the imported record"), "{}", sure.stdout);
+}

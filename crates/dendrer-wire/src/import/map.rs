@@ -163,7 +163,9 @@ impl Field {
                         let read = |(index, form): (usize, &Value)| {
                             Field::read(form, &format!("{at}/first/{index}"), taken)
                         };
-                        Ok(Field::First(forms.iter().enumerate().map(read).collect::<Result<_, ImportError>>()?))
+                        Ok(Field::First(
+                            forms.iter().enumerate().map(read).collect::<Result<_, ImportError>>()?,
+                        ))
                     }
                     _ => fail("the first of several is {\"first\": [FORM, FORM]} and nothing else"),
                 }
@@ -229,7 +231,8 @@ impl Field {
             Field::Json(pointer) => {
                 let text = pointer.get(line).and_then(Value::as_str);
                 if let Some(Err(error)) = text.map(|text| json::parse_door(text.as_bytes())) {
-                    let (path, words) = (format!("{at}{}", pointer.written()), format!("this stays text: {error}"));
+                    let (path, words) =
+                        (format!("{at}{}", pointer.written()), format!("this stays text: {error}"));
                     notes.push(ImportNote::new(NoteKind::ArgumentsNotJson, path, words));
                 }
             }

@@ -235,7 +235,8 @@ pub fn check(
         }
         checked.in_force.push(terms);
     }
-    checked.from_text = results_read_from_text(trace, checked.violations().map(|judged| &judged.predicate), to)?;
+    checked.from_text =
+        results_read_from_text(trace, checked.violations().map(|judged| &judged.predicate), to)?;
     let governs = |terms: &ContractPeriod| !terms.contracts.types.is_empty() || !terms.extensions.is_empty();
     if checked.in_force.iter().any(governs) {
         look_at_each(trace, from, to, only, &mut checked)?;

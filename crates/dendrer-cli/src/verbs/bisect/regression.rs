@@ -1,7 +1,7 @@
 //! `dendrer bisect --regression`: where a score fell, compared with the hard predicates (dendrer paper, appendix D).
 
 use dendrer::Trace;
-use dendrer::ask::bisect::gather::RegressionAnswer;
+use dendrer::ask::bisect::gather::{HardFound, RegressionAnswer};
 use dendrer::ask::regression::Metric;
 use dendrer::bisect::Range;
 use dendrer_object::Code;
@@ -42,7 +42,7 @@ pub(super) fn run(
     };
     let answer = RegressionAnswer::of(trace, &pack, &metric, range)?;
     drop(progress);
-    let (hard, report) = answer.decisive();
+    let HardFound { predicate: hard, report, .. } = answer.decisive();
     let failure = unexpected(expected, report);
     let unknown = answer.unknown().filter(|_| expected.is_none()).map(|(name, tick, why, unjudged)| {
         let what = format!("{name} cannot be judged at tick {tick} of {}", trace.name());

@@ -289,13 +289,24 @@ fn evaluations(
     Ok(Some(said.collect::<Result<_, Error>>()?))
 }
 
+/// What a hard predicate says of a range.
+#[derive(Debug, Clone)]
+pub struct HardFound {
+    /// The predicate.
+    pub predicate: Predicate,
+    /// What was found.
+    pub report: BisectReport,
+    /// How many results have a status that was read from prose, if the predicate uses it.
+    pub from_text: u64,
+}
+
 /// Where a score fell first, and what each hard predicate says of the same range.
 #[derive(Debug, Clone)]
 pub struct RegressionAnswer {
     /// Where the score fell.
     pub found: BisectFound,
     /// The hard predicates: the built-in ones, and all of the pack that is no score. There is at least one.
-    pub hard: Vec<(Predicate, BisectReport)>,
+    pub hard: Vec<HardFound>,
     /// The transition at the onset that counts.
     pub origin: Option<BisectOrigin>,
 }
@@ -321,32 +332,37 @@ impl RegressionAnswer {
             unreachable!("one report for each question")
         };
         let found = BisectFound::of(trace, score, report)?;
-        let mut answer =
-            RegressionAnswer { found, hard: hard.into_iter().zip(reports).collect(), origin: None };
-        let onset = answer.decisive().1.onset();
+        let hard = hard.into_iter().zip(reports).map(|(predicate, report)| {
+            let upto = violated_at(&report).unwrap_or(report.high.0);
+            let from_text = results_read_from_text(trace, [&predicate], upto)?;
+            Ok(HardFound { predicate, report, from_text })
+        });
+        let hard = hard.collect::<Result<_, Error>>()?;
+        let mut answer = RegressionAnswer { found, hard, origin: None };
+        let onset = answer.decisive().report.onset();
         answer.origin = onset.map(|onset| BisectOrigin::read(trace, onset)).transpose()?;
         Ok(answer)
     }
 
     /// The hard predicate that counts: the first one that is violated, else the first that cannot be judged, else the first.
-    pub fn decisive(&self) -> &(Predicate, BisectReport) {
-        let violated = self.hard.iter().filter(|(_, report)| violated_at(report).is_some());
-        let first = violated.min_by_key(|(_, report)| violated_at(report));
+    pub fn decisive(&self) -> &HardFound {
+        let violated = self.hard.iter().filter(|hard| violated_at(&hard.report).is_some());
+        let first = violated.min_by_key(|hard| violated_at(&hard.report));
         let is_unknown = |report: &BisectReport| matches!(report.outcome, BisectOutcome::Uncertain(..));
-        let unknown = || self.hard.iter().find(|(_, report)| is_unknown(report));
+        let unknown = || self.hard.iter().find(|hard| is_unknown(&hard.report));
         first.or_else(unknown).unwrap_or_else(|| &self.hard[0])
     }
 
     /// Whether the score and the hard predicates name the same tick, or neither names one.
     pub fn agree(&self) -> bool {
-        let (score, hard) = (&self.found.report, &self.decisive().1);
+        let (score, hard) = (&self.found.report, &self.decisive().report);
         let is_unknown = |report: &BisectReport| matches!(report.outcome, BisectOutcome::Uncertain(..));
         score.onset() == violated_at(hard) && !is_unknown(score) && !is_unknown(hard)
     }
 
     /// Why the answer is not known: no hard predicate is violated, and one of them, or the score, cannot be judged.
     pub fn unknown(&self) -> Option<(String, u64, &str, &[Interval])> {
-        let (predicate, hard) = self.decisive();
+        let HardFound { predicate, report: hard, .. } = self.decisive();
         if violated_at(hard).is_some() {
             return None;
         }
