@@ -416,6 +416,10 @@ fn compare(a: &Slow, b: &Slow) -> Option<Ordering> {
 fn exact(value: &Slow) -> Option<(i128, i128)> {
     match value {
         Slow::Int(value) | Slow::Whole(value) => Some((*value, 0)),
+        // Such a double is the integer of its shortest digits, as canonical JSON writes it.
+        Slow::Double(value) | Slow::Broken(value) if value.abs() > SAFE as f64 && value.abs() < 1e21 => {
+            Some((format!("{value}").parse().unwrap(), 0))
+        }
         Slow::Double(value) | Slow::Broken(value) => {
             // Positive doubles are ordered as their bits are; the integral part decides first.
             let part = if value.abs() >= 1e30 { *value } else { value.fract() };

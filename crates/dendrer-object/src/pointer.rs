@@ -109,7 +109,7 @@ impl Pointer {
         while !rest.is_empty() {
             if let Some(inner) = rest.strip_prefix('[') {
                 let end = if inner.starts_with('"') {
-                    inner.find("\"]").map(|at| at + 1)
+                    closing_quote(inner).filter(|end| inner[*end..].starts_with(']'))
                 } else {
                     inner.find(']')
                 }?;
@@ -167,6 +167,16 @@ impl Pointer {
         }
         text
     }
+}
+
+/// Finds where a JSON text that begins here ends.
+fn closing_quote(text: &str) -> Option<usize> {
+    let mut is_escaped = false;
+    text.char_indices().skip(1).find_map(|(at, c)| {
+        let ends = c == '"' && !is_escaped;
+        is_escaped = c == '\\' && !is_escaped;
+        ends.then_some(at + 1)
+    })
 }
 
 /// Reads an array index: digits without leading zeros (RFC 6901 4).
@@ -281,6 +291,7 @@ mod tests {
             ("/form/$ref", "/form/$$ref"),
             ("/form/$$ref", "/form/$$$ref"),
             ("/$/a$b/~1", "/$$/a$b/~1"),
+            ("m[\"a\\\"b\"][\"c\\\\d\"][\"x\\\"]y\"][\"\\n\"]", "/m/a\"b/c\\d/x\"]y/\n"),
         ] {
             let pointer = Pointer::from_place(written).unwrap().unwrap();
             assert_eq!(pointer.as_str(), stored, "{written}");

@@ -424,7 +424,8 @@ was touched. Read it with the version that made it, and record or import again."
 E0900 2 "A pack does not check."
 "`dendrer pack check FILE` lists everything that is wrong with it, each with line, column and what to write instead."
 E0901 2 "A text is not YAML 1.2 or JSON as packs are written."
-"Words are read by the core schema: `no` is text, `0o17` is 15. Anchors, aliases, tags and merge keys are not taken, so \
+"Words are read by the core schema: `no` is text, `0o17` is 15. A word that looks like a number and is none (`1_000`, `12:30`, `017`) is to \
+stand in quotes, or as the number that is meant. Anchors, aliases, tags and merge keys are not taken, so \
 that a pack says what a reader sees."
 E0902 2 "A member of a pack is missing, unknown, or not of its kind."
 "What is not known is refused, because a rule that is spelled wrong would otherwise be a rule that is not there. \

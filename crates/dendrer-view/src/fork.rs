@@ -206,9 +206,9 @@ impl ForkAnswer<'_> {
         let guidance = terms.guidance.iter().map(|(name, words)| (*name, Value::from(&**words)));
         let changed = self.forked.changed.iter().map(|changed| {
             let (what, name, rule) = match &changed.what {
-                What::State(path) => ("state", path.to_string(), None),
+                What::State(path) => ("state", path.written(), None),
                 What::Constant(name) => ("constant", name.clone(), None),
-                What::Policy(path, rule) => ("state", path.to_string(), Some(&**rule)),
+                What::Policy(path, rule) => ("state", path.written(), Some(&**rule)),
             };
             Value::record([
                 ("what", Value::from(what)),

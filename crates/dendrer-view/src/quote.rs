@@ -114,9 +114,10 @@ pub fn json_ascii(value: &Value) -> String {
     out
 }
 
-/// Writes a path as people do, escaped.
+/// Writes a path as people do, so that it reads back as the place: names that are no words are JSON texts, in which what [`acts`] is escaped
+/// as JSON has it.
 pub fn path(pointer: &Pointer) -> String {
-    escape(&pointer.dotted())
+    escape_json(&pointer.dotted())
 }
 
 /// Cuts a line to a number of characters and says so with `...`.

@@ -454,6 +454,7 @@ rules:
   - when_type: change
     steps:
       - {set: 'form["$ref"]', value: 't.intent["$new"]'}
+      - {set: $top, value: 'state["$top"] + 1'}
 contracts:
   change: {required_state: {form.$ref: {type: string}, $top: {type: number}}, hash_seeds: [form.$ref, $top], match: {$top: present}}
 violations:
@@ -525,10 +526,13 @@ fn a_name_has_one_spelling_in_packs_and_exports() {
     place.ok(&["commit", "--run", "r", "--file", "t.jsonl", "--pack", "p.yaml", "--stage", "2", "-q"]);
     for (args, words) in [
         (&["bisect", "r", "--predicate", "far"][..], "ORIGIN (exact)  tick 2"),
-        (&["state", "r", "--path", "$top"], "1"),
+        (&["state", "r", "--path", "$top"], "3"),
         (&["contract", "show", "p.yaml"], "reads state[\"$top\"], state.form[\"$ref\"]"),
         (&["pack", "show", "p.yaml"], "$top: number, seeds the hash, import: present"),
-        (&["export", "r", "--format", "jsonl"], "\"state_after\":{\"form\":{\"$ref\":\"b\",\"n\":0}}"),
+        (
+            &["export", "r", "--format", "jsonl"],
+            "\"state_after\":{\"$top\":2,\"form\":{\"$ref\":\"b\",\"n\":0}}",
+        ),
         (&["export", "r", "--format", "paper"], "\"intent\":{\"$new\":\"b\"}"),
         (&["export", "r", "--format", "cfd"], "\"intent\":{\"$new\":\"b\"}"),
     ] {
@@ -546,6 +550,20 @@ fn a_name_has_one_spelling_in_packs_and_exports() {
     place.ok(&["verify", "--profile", "paper", "e.jsonl"]);
     place.ok(&["import", "e.jsonl", "--kind", "paper", "--run", "back", "-q"]);
     assert_eq!(place.run(&["state", "back", "--path", "form.$ref"]).stdout, "\"c\"\n");
+}
+
+/// The nodes of a run bring back names and values that JSON has not.
+#[test]
+fn nodes_bring_back_names_and_what_json_has_not() {
+    let place = Place::with_store();
+    let line = r#"{"type":"plan.update","agent":"a","delta":[{"set":"/score","value":NaN},{"set":"/$defs","value":{"$ref":1}},{"set":"/m","value":{"$float":"NaN"}}]}"#;
+    std::fs::write(place.path().join("t.jsonl"), line).unwrap();
+    place.ok(&["commit", "--run", "r", "--file", "t.jsonl", "-q"]);
+    let nodes = place.run(&["export", "r", "--format", "cfd"]).stdout;
+    std::fs::write(place.path().join("n.cfd"), nodes).unwrap();
+    place.ok(&["import", "n.cfd", "--kind", "cfd", "--run", "back", "-q"]);
+    let value = |run: &str| place.json(&["state", run]).1.get("value").cloned();
+    assert_eq!(value("back"), value("r"));
 }
 
 /// One object keeps the doubled `$`: its only member has the name of a tag, and it would be read as the tagged form.
@@ -603,4 +621,145 @@ progress_contracts:
     }
     let sure = place.run(&["bisect", "r", "--holds", "state.counters.tool_calls == 0"]);
     assert!(sure.stdout.contains("exact for the imported record"), "{}", sure.stdout);
+}
+
+/// An expression that is asked of a run knows what the pack of the run declares, also through arguments and lists.
+#[test]
+fn an_expression_asked_of_a_run_knows_its_moments() {
+    let place = Place::with_store();
+    let pack = "name: c.b
+version: v1
+reducer: delta/1
+state:
+  due: {init: \"'2026-03-01T12:00:00Z'\"}
+  paid: {init: \"'2026-01-01T00:00:00Z'\"}
+define: {\"after(a, b)\": a > b}
+types: {bp: x}
+contracts: {bp: {required_state: {due: {type: datetime}, paid: {type: datetime}}}}
+violations: [{id: v, condition: \"after(state.paid, state.due)\", bisect_predicate: monotone_lift}]
+";
+    std::fs::write(place.path().join("p.yaml"), pack).unwrap();
+    let lines = ["2026-03-01T12:30:00+02:00", "2026-03-01T09:59:00-05:00"].map(|paid| {
+        format!("{{\"type\":\"plan.update\",\"agent\":\"a\",\"delta\":[{{\"set\":\"/paid\",\"value\":\"{paid}\"}}]}}\n")
+    });
+    std::fs::write(place.path().join("t.jsonl"), lines.concat()).unwrap();
+    place.ok(&["commit", "--run", "r", "--pack", "p.yaml", "--file", "t.jsonl", "-q"]);
+    for text in [
+        "state.paid > state.due",
+        "v",
+        "after(state.paid, state.due)",
+        "state.paid > timestamp('2026-03-01T12:00:00Z')",
+        "state.paid == max([state.paid, state.due])",
+    ] {
+        assert_eq!(onset(&place, &["--predicate", text]), Some(2), "{text}");
+    }
+    let soon = r#"{"type":"plan.update","agent":"a","delta":[{"set":"/paid","value":"soon"}]}"#;
+    std::fs::write(place.path().join("t.jsonl"), soon).unwrap();
+    place.ok(&["commit", "--run", "r", "--file", "t.jsonl", "-q"]);
+    for text in
+        ["state.paid > state.due", "after(state.paid, state.due)", "max([state.paid, state.due]) == 'x'"]
+    {
+        let ran = place.run(&["predicate", "test", text, "r", "--ticks"]);
+        assert!(ran.stdout.contains("   3  plan.update      uncertain"), "{text}: {}", ran.stdout);
+    }
+}
+
+/// A content with a name that stands twice, or a number beyond all doubles, may state a failure that is not read.
+#[test]
+fn a_content_that_is_json_to_some_is_no_success() {
+    for content in [
+        r#"{"error":"boom","a":1,"a":2}"#,
+        r#"{"is_error":true,"a":{"b":1,"b":2}}"#,
+        r#"{"error":"x","n":1e999}"#,
+    ] {
+        let content = Value::from(content);
+        let messages = format!(
+            "[{},{{\"role\":\"tool\",\"tool_call_id\":\"a\",\"content\":{content}}}]",
+            call("a", "t", "{}")
+        );
+        let place = imported(&messages, &[]);
+        let (answer, code) = bisect(&place, &["--holds", NO_ERROR]);
+        assert_eq!((answer.get("onset"), code), (Some(&Value::Null), 6), "{answer}");
+    }
+}
+
+/// What stands beside the list and is no message with a role is named, and what is counted is not known.
+#[test]
+fn answers_of_other_kinds_beside_the_list_are_not_counted_as_absent() {
+    let asked = r#"[{"role":"user","content":"q"},{"role":"assistant","content":"a"}]"#;
+    for response in [
+        r#"{"output":[{"type":"function_call","call_id":"z","name":"wipe","arguments":"{}"}]}"#,
+        r#"{"candidates":[{"content":{"role":"model","parts":[{"functionCall":{"name":"wipe","args":{}}}]}}]}"#,
+        r#"{"tool_calls":[{"id":"z","type":"function","function":{"name":"wipe","arguments":"{}"}}]}"#,
+        r#""{\"choices\":[{\"message\":{\"role\":\"assistant\",\"tool_calls\":[]}}]}""#,
+    ] {
+        let place = imported(&format!(r#"{{"request":{{"messages":{asked}}},"response":{response}}}"#), &[]);
+        let (answer, code) = bisect(&place, &["--predicate", "state.counters.last_tool == 'wipe'"]);
+        assert_eq!((answer.get("onset"), code), (Some(&Value::Null), 6), "{response}: {answer}");
+    }
+    let parts = r#"[{"role":"user","content":"q"},{"role":"model","parts":[{"functionCall":{"name":"f"}}],"content":null}]"#;
+    let (answer, code) = bisect(&imported(parts, &[]), &["--holds", "state.counters.tool_calls == 0"]);
+    assert_eq!(code, 6, "{answer}");
+}
+
+/// Two results without id and name for two calls: neither call is known to lack one.
+#[test]
+fn calls_without_ids_are_not_known_to_lack_a_result() {
+    let calls = r#"{"role":"assistant","content":null,"tool_calls":[{"function":{"name":"w","arguments":"{\"c\":1}"}},{"function":{"name":"w","arguments":"{\"c\":2}"}}]}"#;
+    let result = r#"{"role":"tool","content":"{}"}"#;
+    let place = imported(&format!("[{calls},{result},{result}]"), &[]);
+    let ran = place.run(&["bisect", "r", "--anomaly", "call_without_result"]);
+    assert!(ran.code == 6 && !ran.stdout.contains("ORIGIN"), "{} {} {}", ran.code, ran.stdout, ran.stderr);
+}
+
+/// A mapping that names no status still reads what a member of the line states; arguments in a text are read as JSON.
+#[test]
+fn a_mapping_reads_what_a_line_states() {
+    let page = std::fs::read_to_string(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/import.md")).unwrap();
+    let map =
+        page.split("### Items of the Responses API").nth(1).unwrap().split("```import-map\n").nth(1).unwrap();
+    let place = Place::with_store();
+    std::fs::write(place.path().join("map.json"), map.lines().next().unwrap()).unwrap();
+    let items = r#"[{"type":"function_call","call_id":"a","name":"pay","arguments":"{\"n\":2}"},
+        {"type":"function_call_output","call_id":"a","output":"x","status":"failed"},
+        {"type":"custom_tool_call","call_id":"b","name":"sh","input":"rm -rf /"}]"#;
+    std::fs::write(place.path().join("t.json"), items).unwrap();
+    place.ok(&["import", "t.json", "--kind", "jsonl", "--map", "map.json", "--run", "r", "-q"]);
+    let (answer, _) = bisect(&place, &["--holds", NO_ERROR]);
+    assert_eq!(
+        (answer.get("onset"), answer.get("certainty")),
+        (Some(&2_u64.into()), Some(&"exact".into())),
+        "{answer}"
+    );
+    for (tick, params) in [("r@1", r#""params":{"n":2}"#), ("r@3", r#""params":"rm -rf /""#)] {
+        let shown = place.run(&["show", tick, "--json"]).stdout;
+        assert!(shown.contains(params), "{shown}");
+    }
+}
+
+/// What is printed as a place is taken as a place, whatever is in the name.
+#[test]
+fn a_printed_place_is_taken_as_a_place() {
+    let place = Place::with_store();
+    for (tick, name) in
+        ["a\"b", "a\\b", "a\nb", "a\"]b", "\u{202e}x", "a.b", "$", "", "~/"].into_iter().enumerate()
+    {
+        let set = Value::from(format!("/form/{}", name.replace('~', "~0").replace('/', "~1")));
+        let line =
+            format!("{{\"type\":\"plan.update\",\"agent\":\"a\",\"delta\":[{{\"set\":{set},\"value\":1}}]}}");
+        std::fs::write(place.path().join("t.jsonl"), line).unwrap();
+        place.ok(&["commit", "--run", "r", "--file", "t.jsonl", "-q"]);
+        let shown = place.run(&["show", &format!("r@{}", tick + 1)]).stdout;
+        let printed = shown
+            .lines()
+            .find_map(|line| line.trim().strip_prefix("+ "))
+            .unwrap()
+            .rsplit_once("  ")
+            .unwrap()
+            .0;
+        let found = place.run(&["state", "r", "--path", printed]);
+        // The first write makes the form itself.
+        let is_there = found.stdout == "1\n" || (tick == 0 && found.stdout.contains("1"));
+        assert!(is_there, "{name:?} {printed} {} {}", found.stdout, found.stderr);
+    }
 }

@@ -21,8 +21,7 @@ pub(super) struct Node {
     pub(super) span: Span,
     /// 1 for a leaf.
     pub(super) depth: u8,
-    /// Whether a text that it gives is taken as a moment, for what is done with it next: the pack declares it a `datetime`,
-    /// or it is compared with one. Set by the check.
+    /// Whether it is a path to a text that the pack declares a `datetime`. Set by the check.
     pub(super) is_moment: bool,
 }
 

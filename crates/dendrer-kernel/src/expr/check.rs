@@ -171,7 +171,11 @@ impl<'s> Checker<'s> {
             Kind::Int(_) => Known::text(Type::Int),
             Kind::Double(_) => Known::text(Type::Double),
             Kind::Constant(..) | Kind::Unknown => Known::data(Type::Any),
-            Kind::Path(path) => self.path(path),
+            Kind::Path(path) => {
+                let known = self.path(path);
+                node.is_moment = self.is_datetime(&known);
+                known
+            }
             Kind::Has(path) => Known { found: Type::Bool, place: None, ..self.path(path) },
             Kind::Not(inner) => self.bools(std::slice::from_mut(&mut **inner), "!"),
             Kind::Negate(inner) => {
@@ -475,11 +479,10 @@ impl<'s> Checker<'s> {
     }
 
     /// Takes an operand as a moment: what gives a text gives the moment that it writes. A literal is looked at here.
-    fn moment(&mut self, known: &mut Known, node: &mut Node) {
+    fn moment(&mut self, known: &mut Known, node: &Node) {
         if !known.found.may_be(&[Type::String]) {
             return;
         }
-        node.is_moment = true;
         self.literal_time(Function::Timestamp, node);
         known.found = Type::Timestamp;
     }
@@ -507,6 +510,7 @@ impl<'s> Checker<'s> {
             }
             _ => None,
         };
+        let are_texts = known.iter().all(|one| one.found != Type::Timestamp);
         if datetime.is_some() {
             for (one, node) in known.iter_mut().zip(arguments.iter_mut()) {
                 self.moment(one, node);
@@ -549,9 +553,7 @@ impl<'s> Checker<'s> {
         }
         let result = match function {
             // One of texts is that text.
-            Function::Min | Function::Max
-                if datetime.is_some() && arguments.iter().all(|node| node.is_moment) =>
-            {
+            Function::Min | Function::Max if datetime.is_some() && are_texts => {
                 return Known { found: Type::String, data, place: datetime };
             }
             Function::Div if found == [Type::Int, Type::Int] => Type::Int,
@@ -601,7 +603,11 @@ impl<'s> Checker<'s> {
         let outside = self.locals.len();
         let mut bound = members(&over, range, variables.len());
         if let (Kind::List(items, _), Some(member)) = (&range.kind, bound.last_mut()) {
-            member.place = self.finest(items.iter().map(|item| self.place_of(item)));
+            let places: Vec<_> = items.iter().map(|item| self.place_of(item)).collect();
+            member.place = match places.split_first() {
+                Some((first, rest)) if rest.iter().all(|place| place == first) => first.clone(),
+                _ => self.finest(places),
+            };
         }
         self.locals.extend(bound);
         let mut data = over.data;

@@ -77,7 +77,11 @@ impl<'a> Machine<'a, '_> {
 
     #[inline(never)]
     fn compare_any(&mut self, comparison: Comparison, pair: &'a [Node; 2]) -> Result<bool, EvalError> {
-        let (left, right) = (self.operand(&pair[0])?, self.operand(&pair[1])?);
+        let (mut left, mut right) = (self.eval(&pair[0])?, self.eval(&pair[1])?);
+        if left.is_dated() || right.is_dated() {
+            let nodes = [&pair[0], &pair[1]];
+            [left, right] = self.moments([left, right], nodes, !comparison.is_equality())?;
+        }
         if let (Some(a), Some(b)) = (left.as_double(), right.as_double())
             && let Some(order) = a.partial_cmp(&b)
         {

@@ -24,7 +24,7 @@ use super::met::{
 use super::number::{self, Num, Operator, Trouble};
 use super::pattern::Pattern;
 use super::time::{Spelling, Time, TimeFault, may_be_moment};
-use super::view::{Val, View, is_withheld, tag_of, with_texts};
+use super::view::{Val, View, dated_value, is_withheld, tag_of, with_texts};
 use super::{Budget, Env, names, print};
 use crate::counters;
 use crate::names::COUNTERS;
@@ -103,7 +103,8 @@ impl<'a, 'b> Machine<'a, 'b> {
 
     pub(super) fn eval(&mut self, node: &'a Node) -> Result<Val<'a>, EvalError> {
         if let Kind::Path(path) = &node.kind {
-            return self.path(path, node.span);
+            let found = self.path(path, node.span)?;
+            return Ok(if node.is_moment { self.dated(found) } else { found });
         }
         if let Some(found) = self.decide(node) {
             return found.map(Val::Bool);
@@ -285,16 +286,40 @@ impl<'a, 'b> Machine<'a, 'b> {
         }
     }
 
-    /// Evaluates an operand of what orders or calculates: the text of one that is declared a moment is that moment.
-    pub(super) fn operand(&mut self, node: &'a Node) -> Result<Val<'a>, EvalError> {
-        let value = self.eval(node)?;
-        if !node.is_moment {
-            return Ok(value);
+    /// Marks a text that the pack declares a `datetime`.
+    fn dated(&mut self, found: Val<'a>) -> Val<'a> {
+        self.has_times = true;
+        match found {
+            Val::Ref(text @ Value::String(_)) => Val::Dated(text),
+            Val::Made(text @ Value::String(_), levels) => Val::Made(dated_value(&text), levels),
+            other => other,
         }
+    }
+
+    /// Takes a text for the moment that it writes; any other value stays as it is.
+    pub(super) fn moment(&mut self, value: Val<'a>, node: &Node) -> Result<Val<'a>, EvalError> {
         match value.view() {
             View::Text(text) => self.read_time(text, Time::timestamp, node),
             _ => Ok(value),
         }
+    }
+
+    /// Takes two operands for moments where one of them is declared so: both, or only beside a time.
+    pub(super) fn moments(
+        &mut self,
+        [left, right]: [Val<'a>; 2],
+        nodes: [&Node; 2],
+        takes_texts: bool,
+    ) -> Result<[Val<'a>; 2], EvalError> {
+        let takes = |this: &Val<'a>, other: &Val<'a>| {
+            let beside = takes_texts || matches!(other.view(), View::Time(_));
+            (this.is_dated() && beside) || (other.is_dated() && takes_texts)
+        };
+        let (of_left, of_right) = (takes(&left, &right), takes(&right, &left));
+        Ok([
+            if of_left { self.moment(left, nodes[0])? } else { left },
+            if of_right { self.moment(right, nodes[1])? } else { right },
+        ])
     }
 
     /// Reads a time from a text.
@@ -451,9 +476,14 @@ impl<'a, 'b> Machine<'a, 'b> {
     }
 
     fn chain(&mut self, first: &'a Node, rest: &'a [(Operator, Node)]) -> Result<Val<'a>, EvalError> {
-        let mut left = self.operand(first)?;
+        let mut left = self.eval(first)?;
         for (index, (operator, node)) in rest.iter().enumerate() {
-            let right = self.operand(node)?;
+            let mut right = self.eval(node)?;
+            if left.is_dated() || right.is_dated() {
+                // Text beside a text is joined, and has no difference.
+                let nodes = [operands(first, &rest[..index]).last().unwrap_or(first), node];
+                [left, right] = self.moments([left, right], nodes, *operator == Operator::Subtract)?;
+            }
             left = match (left.view(), right.view()) {
                 (View::Num(a), View::Num(b)) => {
                     number::combine(*operator, &a, &b).map(Val::Num).map_err(|why| {
@@ -565,8 +595,10 @@ impl<'a, 'b> Machine<'a, 'b> {
                 None => self.walk(value, path, span, member)?,
             }),
             Val::Made(value, levels) => Val::Made(self.walk(value, path, span, None)?.clone(), *levels),
-            Val::Bool(_) | Val::Num(_) | Val::Time(_) if path.steps.is_empty() => base,
-            Val::Bool(_) | Val::Num(_) | Val::Time(_) => return Err(no_members(path, 0, &base.view())),
+            Val::Bool(_) | Val::Num(_) | Val::Time(_) | Val::Dated(_) if path.steps.is_empty() => base,
+            Val::Bool(_) | Val::Num(_) | Val::Time(_) | Val::Dated(_) => {
+                return Err(no_members(path, 0, &base.view()));
+            }
         };
         if let Val::Ref(Value::Object(object)) | Val::Made(Value::Object(object), _) = &found
             && let Some(tag) = tag_of(object)
@@ -721,7 +753,9 @@ impl<'a, 'b> Machine<'a, 'b> {
         let value = match &base {
             Val::Ref(value) => *value,
             Val::Made(value, _) => value,
-            Val::Bool(_) | Val::Num(_) | Val::Time(_) => return Err(no_members(path, 0, &base.view())),
+            Val::Bool(_) | Val::Num(_) | Val::Time(_) | Val::Dated(_) => {
+                return Err(no_members(path, 0, &base.view()));
+            }
         };
         let mut computed = Vec::new();
         let found = match self.go_down(value, path, last, &mut computed, span) {

@@ -17,7 +17,7 @@ use super::functions::Function;
 use super::met::{no_time, path_of, time_fault, trouble, uncertain, uncertain_for};
 use super::number::{self, Num};
 use super::time::{self, Part, Time};
-use super::view::{Val, View, tag_of, time_of};
+use super::view::{Val, View, dated_text, is_dated, tag_of, time_of};
 use crate::sealed;
 
 /// How many decimals `round` keeps at most.
@@ -97,7 +97,7 @@ fn list_of<'a>(items: impl IntoIterator<Item = Value>, of: &Val<'_>) -> Val<'a> 
 
 impl<'a> Machine<'a, '_> {
     pub(super) fn call(&mut self, function: Function, nodes: &'a [Node]) -> Result<Val<'a>, EvalError> {
-        let values = nodes.iter().map(|node| self.operand(node)).collect::<Result<Vec<_>, _>>()?;
+        let values = nodes.iter().map(|node| self.eval(node)).collect::<Result<Vec<_>, _>>()?;
         if function.makes() {
             self.budget.spend(MADE)?;
         }
@@ -296,6 +296,11 @@ impl<'a> Machine<'a, '_> {
             }
             Value::Object(map) => {
                 if let Some(name) = tag_of(map) {
+                    if let Some(text) = dated_text(map) {
+                        self.budget.spend(price(text.len()))?;
+                        json::write_string(text, out);
+                        return Ok(());
+                    }
                     if let Some(time) = time_of(map) {
                         // Among members, a time and its text are two values.
                         match call.function {
@@ -394,6 +399,9 @@ impl<'a> Machine<'a, '_> {
         let better = if call.function == Function::Min { Ordering::Less } else { Ordering::Greater };
         if call.values.len() > 1 {
             let nodes: Vec<&Node> = call.nodes.iter().collect();
+            if call.values.iter().any(Val::is_dated) {
+                return self.extreme_moment(&call, better);
+            }
             let views: Vec<View<'_>> = call.values.iter().map(Val::view).collect();
             self.one_spelling(&mut None, views.iter().filter_map(View::text), &nodes)?;
             let mut best = 0;
@@ -407,17 +415,16 @@ impl<'a> Machine<'a, '_> {
             if !matches!(view, View::Num(_) | View::Text(_) | View::Time(_)) {
                 return Err(call.wrong(best, view, MIXTURE));
             }
-            return match call.nodes.iter().all(|node| node.is_moment) {
-                // Texts were compared as moments, and one of the texts is the answer.
-                true => self.eval(&call.nodes[best]),
-                false => Ok(call.values[best].clone()),
-            };
+            return Ok(call.values[best].clone());
+        }
+        if call.list(0)?.iter().any(is_dated) {
+            return self.extreme_member(&call, better);
         }
         let mut spelling = None;
         let mut best: Option<&Value> = None;
         for (index, member) in call.list(0)?.iter().enumerate() {
             self.budget.spend(1)?;
-            self.one_spelling(&mut spelling, member.as_str(), &[&call.nodes[0]])?;
+            self.one_spelling(&mut spelling, View::of(member).text(), &[&call.nodes[0]])?;
             let view = View::of(member);
             let other = View::of(best.unwrap_or(member));
             let order = self.order(&view, &other, || call.wrong_member(0, index, &view, MIXTURE))?;
@@ -428,6 +435,50 @@ impl<'a> Machine<'a, '_> {
         match best {
             Some(best) => Ok(call.values[0].part(best)),
             None => Err(call.fail(0, format!("an empty list has no {}", call.function.name()))),
+        }
+    }
+
+    /// The least or greatest of arguments of which one is declared a moment. Where all are texts, one of the texts is the answer.
+    fn extreme_moment(&mut self, call: &Call<'a>, better: Ordering) -> Result<Val<'a>, EvalError> {
+        let are_texts = call.values.iter().all(|value| value.view().text().is_some());
+        let moments =
+            call.values.iter().zip(call.nodes).map(|(value, node)| self.moment(value.clone(), node));
+        let moments = moments.collect::<Result<Vec<_>, _>>()?;
+        let mut best = 0;
+        for at in 1..moments.len() {
+            let (a, b) = (moments[at].view(), moments[best].view());
+            if self.order(&a, &b, || call.wrong(at, &a, MIXTURE))? == better {
+                best = at;
+            }
+        }
+        Ok(if are_texts { call.values[best].clone() } else { moments[best].clone() })
+    }
+
+    /// The least or greatest member of a list in which one is declared a moment.
+    fn extreme_member(&mut self, call: &Call<'a>, better: Ordering) -> Result<Val<'a>, EvalError> {
+        let mut best: Option<(Time, &Value)> = None;
+        for (index, member) in call.list(0)?.iter().enumerate() {
+            let time = self.member_time(call, index, member)?;
+            let order = best.map_or(Some(better), |(best, _)| time.compare(best));
+            if order.ok_or_else(|| call.wrong_member(0, index, &View::of(member), MIXTURE))? == better {
+                best = Some((time, member));
+            }
+        }
+        match best {
+            Some((_, best)) => Ok(call.values[0].part(best)),
+            None => unreachable!("a member is declared a moment"),
+        }
+    }
+
+    /// The moment that a member of a list is.
+    fn member_time(&mut self, call: &Call<'a>, index: usize, member: &Value) -> Result<Time, EvalError> {
+        match View::of(member) {
+            View::Text(text) => match self.read_time(text, Time::timestamp, &call.nodes[0])? {
+                Val::Time(time) => Ok(time),
+                _ => unreachable!("a text is read as a time"),
+            },
+            View::Time(time) => Ok(time),
+            other => Err(call.wrong_member(0, index, &other, MIXTURE)),
         }
     }
 
@@ -521,10 +572,23 @@ impl<'a> Machine<'a, '_> {
         // Every member is compared about as often as the length has binary digits, however sorting is done.
         let rounds = 1 + u64::from(usize::BITS - list.len().leading_zeros());
         self.budget.spend(rounds * list.len() as u64)?;
+        if list.iter().any(is_dated) {
+            let mut dated = Vec::with_capacity(list.len());
+            for (index, member) in list.iter().enumerate() {
+                dated.push((self.member_time(call, index, member)?, member));
+            }
+            if let Some((index, _)) =
+                dated.iter().enumerate().find(|(_, (time, _))| time.compare(dated[0].0).is_none())
+            {
+                return Err(call.wrong_member(0, index, &View::of(dated[index].1), MIXTURE));
+            }
+            dated.sort_by(|(a, _), (b, _)| a.compare(*b).unwrap_or(Ordering::Equal));
+            return Ok(list_of(dated.into_iter().map(|(_, member)| member.clone()), &call.values[0]));
+        }
         let mut items: Vec<&Value> = Vec::with_capacity(list.len());
         let mut spelling = None;
         for (index, member) in list.iter().enumerate() {
-            self.one_spelling(&mut spelling, member.as_str(), &[&call.nodes[0]])?;
+            self.one_spelling(&mut spelling, View::of(member).text(), &[&call.nodes[0]])?;
             let view = View::of(member);
             let first = View::of(items.first().copied().unwrap_or(member));
             let fits = match (&view, &first) {

@@ -20,6 +20,8 @@ pub(super) enum Val<'a> {
     Bool(bool),
     Num(Num),
     Time(Time),
+    /// A text that the pack declares a `datetime`: a moment to what orders and calculates, and a text to everything else.
+    Dated(&'a Value),
 }
 
 /// A value as the operations see it.
@@ -45,6 +47,7 @@ impl<'a> Val<'a> {
             Val::Num(Num::Double(value)) => Value::from(value),
             Val::Num(Num::Data(number)) => Value::Number(number),
             Val::Time(time) => time_value(time),
+            Val::Dated(value) => dated_value(value),
         }
     }
 
@@ -73,6 +76,16 @@ impl<'a> Val<'a> {
             Val::Bool(value) => View::Bool(*value),
             Val::Num(num) => View::Num(num.clone()),
             Val::Time(time) => View::Time(*time),
+            Val::Dated(value) => View::of(value),
+        }
+    }
+
+    /// Tells whether it is a text that the pack declares a `datetime`.
+    pub(super) fn is_dated(&self) -> bool {
+        match self {
+            Val::Dated(_) => true,
+            Val::Made(value, _) => is_dated(value),
+            _ => false,
         }
     }
 
@@ -106,9 +119,10 @@ impl<'v> View<'v> {
             Value::Array(array) => View::List(array),
             Value::Object(object) => match tag_of(object) {
                 None => View::Map(object),
-                Some(name) => match time_of(object) {
-                    Some(time) => View::Time(time),
-                    None => View::Tagged(object, name),
+                Some(name) => match (time_of(object), dated_text(object)) {
+                    (Some(time), _) => View::Time(time),
+                    (None, Some(text)) => View::Text(text),
+                    (None, None) => View::Tagged(object, name),
                 },
             },
         }
@@ -140,6 +154,7 @@ impl<'v> View<'v> {
             View::Tagged(_, "$vault") => "in the vault",
             View::Tagged(_, "$timestamp") => "a timestamp",
             View::Tagged(_, "$duration") => "a duration",
+            View::Tagged(_, DATED) => "a string",
             View::Tagged(..) => "redacted",
         }
     }
@@ -154,13 +169,31 @@ pub(super) fn tag_of(object: &Object) -> Option<&'static str> {
     if !tag::is_tag_name(&entry.key) {
         return None;
     }
-    let known = ["$float", "$bytes", "$wtf8", "$object", "$gap", "$vault", TIMES[0], TIMES[1]];
+    let known = ["$float", "$bytes", "$wtf8", "$object", "$gap", "$vault", TIMES[0], TIMES[1], DATED];
     Some(known.into_iter().find(|name| **name == *entry.key).unwrap_or("$redacted"))
 }
 
 /// The names of the tags that a time has inside a list or map that is made on the way. No data has them: a record with one is
 /// refused, and a name of the user that begins with `$` is stored with another.
 const TIMES: [&str; 2] = ["$timestamp", "$duration"];
+
+/// The name of the tag that a text which is declared a `datetime` has inside a list or map that is made on the way.
+const DATED: &str = "$datetime";
+
+/// Makes the form that a text which is declared a `datetime` has inside a value.
+pub(super) fn dated_value(text: &Value) -> Value {
+    Value::record([(DATED, text.clone())])
+}
+
+/// Reads that form.
+pub(super) fn dated_text(object: &Object) -> Option<&str> {
+    object.get(DATED)?.as_str()
+}
+
+/// Tells whether a member of a list or map is a text that the pack declares a `datetime`.
+pub(super) fn is_dated(value: &Value) -> bool {
+    value.as_object().is_some_and(|object| dated_text(object).is_some())
+}
 
 /// Makes the form that a time has inside a value.
 fn time_value(time: Time) -> Value {
@@ -182,9 +215,10 @@ pub(super) fn time_of(object: &Object) -> Option<Time> {
 pub(super) fn with_texts(value: Value) -> Value {
     match &value {
         Value::Array(list) => Value::array(list.iter().cloned().map(with_texts)),
-        Value::Object(map) => match tag_of(map).and_then(|_| time_of(map)) {
-            Some(time) => Value::from(&*time.text()),
-            None => Value::Object(
+        Value::Object(map) => match tag_of(map).map(|_| (time_of(map), dated_text(map))) {
+            Some((Some(time), _)) => Value::from(&*time.text()),
+            Some((None, Some(text))) => Value::from(text),
+            _ => Value::Object(
                 map.iter().map(|(name, member)| (Arc::clone(name), with_texts(member.clone()))).collect(),
             ),
         },

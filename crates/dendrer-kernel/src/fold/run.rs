@@ -131,8 +131,9 @@ pub(super) fn unknown_by_gap(fold: &Fold, state: &Value, intent: &Intent) -> Vec
 fn targets(rule: &Rule, state: &Value) -> Vec<Pointer> {
     let mut found = Vec::new();
     rule.for_each_target(&mut |target| {
-        let mut tokens: Vec<&str> = vec![&target.field];
-        let mut value = state.get(&target.field);
+        let top = tag::stored_name(&target.field);
+        let mut tokens: Vec<&str> = vec![&top];
+        let mut value = state.get(&top);
         for segment in &target.segments {
             match segment {
                 Segment::Name(name) if !matches!(value, Some(Value::Array(_))) => {
@@ -390,8 +391,9 @@ impl<'a> Run<'a> {
 
     /// Follows a target through the state as it is. The inner error is a place that is not there.
     fn find(&mut self, target: &'a Target) -> Result<Result<Place, Met>, Met> {
-        let mut tokens = vec![target.field.to_string()];
-        let mut found = self.state.get(&target.field).cloned();
+        let top = tag::stored_name(&target.field);
+        let mut tokens = vec![top.to_string()];
+        let mut found = self.state.get(&top).cloned();
         let place_of = |tokens: &[String]| Pointer::of(tokens.iter().map(String::as_str));
         for segment in &target.segments {
             let (token, next) = match segment {

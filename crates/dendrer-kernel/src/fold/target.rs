@@ -62,7 +62,7 @@ pub(crate) fn split(text: &str) -> Result<Vec<Written<'_>>, (usize, &'static str
     loop {
         let name = &text[at..end];
         let length =
-            name.bytes().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-')).count();
+            name.bytes().take_while(|c| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'$')).count();
         if length == 0 {
             return Err((at, "a name is expected here; any other name stands as [\"...\"]"));
         }

@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dendrer_object::text::nearest;
-use dendrer_object::{Code, TypeName, Value};
+use dendrer_object::{Code, TypeName, Value, tag};
 
 use super::read::{At, ReadField, Reader, Types, has_type, near_type};
 use super::scopes::{Place, is_variable};
@@ -395,7 +395,11 @@ impl Rules<'_, '_> {
                     self.check_field(at, name);
                     continue;
                 }
-                Written::Name(_, name) => Some(Segment::Name(Arc::from(*name))),
+                Written::Name(_, name) => Some(Segment::Name(tag::stored_name(name))),
+                // A name in quotes is that name, and not one that is computed.
+                Written::Index(_, text) if literal(text).is_some() => {
+                    literal(text).map(|name| Segment::Name(tag::stored_name(name)))
+                }
                 Written::Index(start, text) => {
                     self.expr(at, *start, text, &inside.place, false).map(Segment::Index)
                 }
@@ -465,4 +469,12 @@ impl Rules<'_, '_> {
             );
         }
     }
+}
+
+/// The text of a literal without escapes.
+fn literal(text: &str) -> Option<&str> {
+    let text = text.trim();
+    let mark = text.chars().next().filter(|mark| matches!(mark, '"' | '\''))?;
+    let inner = text.strip_prefix(mark)?.strip_suffix(mark)?;
+    inner.chars().all(|c| c != mark && c != '\\' && !c.is_control()).then_some(inner)
 }

@@ -50,8 +50,13 @@ pub(super) enum Answer {
     Found(Call, Digest),
     /// No open call fits.
     None,
-    /// It says nothing of its call, and so many are open.
-    Several(usize),
+    /// It says nothing of its call, and several are open. They stay open.
+    Several {
+        /// How many.
+        count: usize,
+        /// Those of which it was not known before that a result may answer them: the tick of the request and the place in it.
+        calls: Vec<(u64, usize)>,
+    },
     /// It names its call by an id that several open calls have. None of them is open any more.
     Ambiguous {
         /// Which: the tick of the request and the place in it.
@@ -72,6 +77,8 @@ pub(super) struct Calls {
     by_tool: BTreeMap<Arc<str>, BTreeSet<u64>>,
     /// The record of each request that has open calls, and how many.
     requests: BTreeMap<u64, (Digest, usize)>,
+    /// The open calls that a result without id and tool may have answered.
+    contested: BTreeSet<u64>,
 }
 
 impl Calls {
@@ -124,7 +131,13 @@ impl Calls {
                 let all: Vec<u64> = self.open.keys().copied().take(2).collect();
                 match all.len() {
                     0 | 1 => all,
-                    _ => return Answer::Several(self.open.len()),
+                    _ => {
+                        let of = |(number, (tick, call)): (&u64, &(u64, Call))| {
+                            self.contested.insert(*number).then_some((*tick, call.index))
+                        };
+                        let calls = self.open.iter().filter_map(of).collect();
+                        return Answer::Several { count: self.open.len(), calls };
+                    }
                 }
             }
         };
@@ -155,6 +168,7 @@ impl Calls {
     /// Takes a call out of the open ones.
     fn close(&mut self, number: u64) -> Option<(Call, Digest)> {
         let (tick, call) = self.open.remove(&number)?;
+        self.contested.remove(&number);
         forget(&mut self.by_id, call.id.as_ref(), number);
         forget(&mut self.by_tool, call.tool.as_ref(), number);
         let (request, left) = self.requests.get_mut(&tick)?;
@@ -166,9 +180,9 @@ impl Calls {
         Some((call, request))
     }
 
-    /// The calls that are open: the tick of the request and the call, oldest first.
+    /// The calls that no result answers: the tick of the request and the call, oldest first.
     pub(super) fn unanswered(&self) -> impl Iterator<Item = &(u64, Call)> {
-        self.open.values()
+        self.open.iter().filter(|(number, _)| !self.contested.contains(number)).map(|(_, open)| open)
     }
 }
 
@@ -224,6 +238,7 @@ mod tests {
             let names = [None, Some("x"), Some("y"), Some("z")];
             let agents = [None, Some("ann"), Some("bob")];
             let (mut calls, mut open) = (Calls::default(), Vec::new());
+            let mut contested = BTreeSet::new();
             for (tick, (asks, id, tool, agent)) in moves.into_iter().enumerate() {
                 let (said, tick) = (Answers { id: names[id], tool: names[tool], agent: agents[agent] }, tick as u64);
                 if asks {
@@ -239,8 +254,10 @@ mod tests {
                         prop_assert_eq!(request, Digest::of(&expected[0].to_be_bytes()));
                     }
                     Answer::None => prop_assert!(expected.is_empty()),
-                    Answer::Several(count) => {
+                    Answer::Several { count, .. } => {
                         prop_assert!(said.id.is_none() && said.tool.is_none() && count == open.len());
+                        prop_assert_eq!(calls.unanswered().count(), 0);
+                        contested.extend(open.iter().map(|(tick, _)| *tick));
                         continue;
                     }
                     Answer::Ambiguous { calls, tool, agent } => {
@@ -255,7 +272,8 @@ mod tests {
                     }
                 }
                 open.retain(|(tick, _)| !expected.contains(tick));
-                prop_assert_eq!(calls.unanswered().count(), open.len());
+                let sure = open.iter().filter(|(tick, _)| !contested.contains(tick)).count();
+                prop_assert_eq!(calls.unanswered().count(), sure);
                 prop_assert_eq!(calls.requests.len(), open.len());
             }
         }

@@ -10,7 +10,7 @@ use dendrer::kernel::step::{COUNTERS, KERNEL_PATHS};
 use dendrer::run::causal::CFD;
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::{Link, Rel};
-use dendrer_object::{Code, Digest, Intent, Object, Pointer, TypeName, Value};
+use dendrer_object::{Code, Digest, Intent, Object, Pointer, TypeName, Value, tag};
 
 use super::chat::Step;
 use super::error::ImportError;
@@ -129,11 +129,15 @@ fn delta(node: &Value) -> Result<Delta, String> {
             return Err(format!("{top} in the state is the kernel's"));
         }
         if &**top == REMOVE {
-            names(value)?.into_iter().for_each(|name| gone(&mut ops, Pointer::of([name])));
+            names(value)?
+                .into_iter()
+                .for_each(|name| gone(&mut ops, Pointer::of([&*tag::stored_name(name)])));
             continue;
         }
         let path = Pointer::of([&**top]);
-        match value.as_object().filter(|_| !WHOLE.contains(&&**top)) {
+        let value = tag::from_user_names(value);
+        let is_tagged = |members: &&Object| members.iter().any(|(name, _)| tag::is_tag_name(name));
+        match value.as_object().filter(|_| !WHOLE.contains(&&**top)).filter(|members| !is_tagged(members)) {
             Some(members) => {
                 if members.is_empty() {
                     continue;
@@ -142,7 +146,7 @@ fn delta(node: &Value) -> Result<Delta, String> {
                     if &**key == REMOVE {
                         names(value)?
                             .into_iter()
-                            .for_each(|name| gone(&mut ops, Pointer::of([&**top, name])));
+                            .for_each(|name| gone(&mut ops, Pointer::of([&**top, &tag::stored_name(name)])));
                     } else {
                         ops.push(Op::set(Pointer::of([&**top, key]), value.clone()));
                     }
@@ -151,7 +155,7 @@ fn delta(node: &Value) -> Result<Delta, String> {
             None if matches!(&**top, "memory" | "beliefs") => {
                 return Err(format!("state_delta.{top} is an object, not {}", value.described()));
             }
-            None => ops.push(Op::set(path, value.clone())),
+            None => ops.push(Op::set(path, value)),
         }
     }
     Ok(Delta(ops))

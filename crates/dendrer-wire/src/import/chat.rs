@@ -211,8 +211,8 @@ pub(super) fn read<'m>(item: &'m Value, at: At<'_>, open: &mut Calls) -> Step<'m
             "this message does not say who speaks",
         ));
     }
-    if has_unread_parts(message) {
-        let path = format!("{at}/content");
+    if let Some(name) = unread_parts(message) {
+        let path = format!("{at}/{name}");
         let text = "calls or results among the parts of this content are kept and not read as such";
         step.notes.push(ImportNote::new(NoteKind::PartsNotRead, path, text));
     }
@@ -718,10 +718,10 @@ pub(super) fn pair(open: &mut Calls, said: Answers<'_>, at: At<'_>, notes: &mut 
             note(NoteKind::ResultWithoutCall, what);
             Paired::default()
         }
-        Answer::Several(count) => {
+        Answer::Several { count, calls } => {
             let text = format!("{count} calls are open, and this result names none of them");
             note(NoteKind::ResultAmbiguous, text);
-            Paired::default()
+            Paired { contested: calls, ..Paired::default() }
         }
         Answer::Ambiguous { calls, tool, agent } => {
             let (count, id) = (calls.len(), said.id.unwrap_or_default());
@@ -746,9 +746,30 @@ fn result_of(message: Message<'_>, outcome: Outcome) -> Value {
     Value::record(members.into_iter().filter_map(|(name, value)| Some((name, value?))))
 }
 
-fn has_unread_parts(message: Message<'_>) -> bool {
-    let parts = message.content.and_then(Value::as_array);
-    parts.into_iter().flat_map(|parts| parts.iter()).any(|part| {
-        matches!(part.get("type").and_then(Value::as_str), Some("tool_use" | "tool_result" | "tool_call"))
-    })
+/// The member of a message with parts that hold calls or results.
+fn unread_parts(message: Message<'_>) -> Option<&'static str> {
+    let parts = [("content", message.content), ("parts", message.object.get("parts"))];
+    let holds = |parts: Option<&Value>| {
+        parts.and_then(Value::as_array).is_some_and(|parts| parts.iter().any(is_call_in_parts))
+    };
+    parts.into_iter().find(|(_, parts)| holds(*parts)).map(|(name, _)| name)
+}
+
+/// Whether a part of a content holds a call or a result.
+fn is_call_in_parts(part: &Value) -> bool {
+    let kind = part.get("type").and_then(Value::as_str);
+    matches!(kind, Some("tool_use" | "tool_result" | "tool_call" | "function_call" | "function_call_output"))
+        || ["functionCall", "functionResponse", "function_call", "function_response", "toolUse", "toolResult"]
+            .iter()
+            .any(|name| part.get(name).is_some_and(|call| call.as_object().is_some()))
+}
+
+/// Whether a value outside the list says something that is not read: calls without a role, parts with calls, an item of the Responses API.
+pub(super) fn holds_calls(value: &Value) -> bool {
+    let Some(object) = value.as_object() else { return false };
+    let is_list =
+        |name: &str| object.get(name).and_then(Value::as_array).is_some_and(|calls| !calls.is_empty());
+    is_list("tool_calls")
+        || is_call_in_parts(value)
+        || object.get("type").and_then(Value::as_str).is_some_and(|kind| ITEMS.contains(&kind))
 }

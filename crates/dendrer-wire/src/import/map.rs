@@ -111,7 +111,12 @@ impl Map {
             .map_err(|error| ImportError::authorship(&error, at.to_string()))?;
         let intent = self.keep_rest(intent, line);
         let mut step = match intent.type_name.as_str() {
-            "action.result" => answer(with_status(intent, at)?, at, open),
+            "action.result" => {
+                let (intent, note) = self.with_status(intent, line, at)?;
+                let mut step = answer(intent, at, open);
+                step.notes.extend(note);
+                step
+            }
             name => {
                 let calls = if name == "action.request" { calls_of(&intent) } else { Vec::new() };
                 let mut step = Step::new(intent);
@@ -121,6 +126,47 @@ impl Map {
         };
         self.fields.iter().for_each(|(_, field)| field.not_json(item, at, &mut step.notes));
         Ok(step)
+    }
+
+    /// Gives a result one of the two words for its status: what the mapping says, else what a member of the line states that the
+    /// mapping does not name, else what can be read in the output.
+    fn with_status(
+        &self,
+        intent: Intent,
+        line: &Object,
+        at: At<'_>,
+    ) -> Result<(Intent, Option<ImportNote>), ImportError> {
+        let Some(result) = intent.member("result").and_then(Value::as_object) else {
+            return Ok((intent, None));
+        };
+        let mut result = result.clone();
+        let stated = result.get("status").filter(|stated| **stated != Value::Null).cloned();
+        let mut notes = Vec::new();
+        let rest = line.iter().filter(|(name, _)| !self.taken.contains(&***name));
+        let rest: Object = rest.map(|(name, value)| (Arc::clone(name), value.clone())).collect();
+        let states = outcome::STATING.iter().any(|name| rest.contains_key(name));
+        let found = match &stated {
+            None => (states || result.contains_key("output"))
+                .then(|| outcome::of_message(&rest, result.get("output"), at, &mut notes)),
+            Some(stated) => match stated.as_str().map(status::is_failure) {
+                Some(Some(failed)) => Some(Outcome::Flag(failed)),
+                _ => {
+                    let message = format!(
+                        "{at} has the status {stated}, which is in no list: name it in a table of `words`"
+                    );
+                    return Err(ImportError::Map { at: "/result/status".to_owned(), message });
+                }
+            },
+        };
+        let Some((outcome, word)) = found.and_then(|found| Some((found, found.status()?))) else {
+            return Ok((intent, notes.pop()));
+        };
+        if let Some(stated) = stated.filter(|stated| stated.as_str() != Some(word)) {
+            result.set("stated", stated);
+        }
+        result.set("status", Value::from(word));
+        result.set("status_from", Value::from(outcome.from()));
+        Ok((intent.with("result", Value::Object(result)), notes.pop()))
     }
 
     /// Adds to the intent what no pointer named.
@@ -283,34 +329,6 @@ fn id_of(action: &Value) -> Option<String> {
         id @ (Value::String(_) | Value::Number(_)) => Some(word_of(id)),
         _ => None,
     }
-}
-
-/// Gives a result one of the two words for its status: what the mapping says, or what can be read in the output.
-fn with_status(intent: Intent, at: At<'_>) -> Result<Intent, ImportError> {
-    let Some(result) = intent.member("result").and_then(Value::as_object) else { return Ok(intent) };
-    let mut result = result.clone();
-    let stated = result.get("status").filter(|status| **status != Value::Null).cloned();
-    let found = match &stated {
-        None => result.get("output").map(outcome::of_content),
-        Some(stated) => match stated.as_str().map(status::is_failure) {
-            Some(Some(failed)) => Some(Outcome::Flag(failed)),
-            _ => {
-                let message = format!(
-                    "{at} has the status {stated}, which is in no list: name it in a table of `words`"
-                );
-                return Err(ImportError::Map { at: "/result/status".to_owned(), message });
-            }
-        },
-    };
-    let Some((outcome, word)) = found.and_then(|found| Some((found, found.status()?))) else {
-        return Ok(intent);
-    };
-    if let Some(stated) = stated.filter(|stated| stated.as_str() != Some(word)) {
-        result.set("stated", stated);
-    }
-    result.set("status", Value::from(word));
-    result.set("status_from", Value::from(outcome.from()));
-    Ok(intent.with("result", Value::Object(result)))
 }
 
 /// Pairs a result with its call and repeats what the line itself does not say of it.

@@ -66,7 +66,6 @@ fn beside(name: &str, value: &Value) -> Stated {
             Stated::Failure(*failed)
         }
         ("error", Value::Object(_)) => Stated::Failure(true),
-        ("error", Value::Array(items)) => Stated::Failure(!items.is_empty()),
         ("success", Value::Bool(succeeded)) => Stated::Failure(!succeeded),
         ("exit_code", Value::Number(code)) => Stated::Failure(code.as_f64() != Some(0.0)),
         ("status", Value::String(word)) => status::is_failure(word).map_or(Stated::Unread, Stated::Failure),
@@ -76,6 +75,9 @@ fn beside(name: &str, value: &Value) -> Stated {
 
 /// The members that state a failure, also inside a content.
 const WITHIN: [&str; 5] = ["error", "is_error", "isError", "success", "exit_code"];
+
+/// The members that state how a call ended, beside a content.
+pub(super) const STATING: [&str; 6] = ["error", "is_error", "isError", "success", "exit_code", "status"];
 
 /// Reads the status of a message that brings a result.
 pub(super) fn of_message(
@@ -88,7 +90,7 @@ pub(super) fn of_message(
     let mut unread = None;
     for (name, value) in message.iter() {
         // Beside the content, a word says it as well.
-        let known = WITHIN.into_iter().chain(["status"]).find(|known| **known == **name);
+        let known = STATING.into_iter().find(|known| **known == **name);
         let Some(name) = known else { continue };
         match beside(name, value) {
             Stated::Nothing => {
@@ -113,8 +115,20 @@ pub(super) fn of_message(
             Outcome::Unknown
         }
         (Some(false), None) => Outcome::Flag(false),
-        (None, None) => content.map_or(Outcome::Text(false), of_content),
+        (None, None) => {
+            let found = content.map_or(Outcome::Text(false), of_content);
+            if found == Outcome::Unknown {
+                notes.push(unknown_content(format!("{at}/content")));
+            }
+            found
+        }
     }
+}
+
+/// Notes a content that is JSON and states in no known way whether the call failed.
+pub(super) fn unknown_content(path: String) -> ImportNote {
+    let text = "the content is JSON with a name that stands twice, or a number beyond all doubles, so that what it states is not read";
+    ImportNote::new(NoteKind::StatusUnknown, path, text)
 }
 
 /// A value for a message, shortened.
@@ -130,7 +144,7 @@ fn shown(value: &Value) -> String {
 pub(super) fn of_content(content: &Value) -> Outcome {
     match content {
         Value::String(text) => of_text(text),
-        Value::Object(object) => Outcome::Json(is_failure(object)),
+        Value::Object(object) => of_members(object),
         Value::Array(parts) => {
             let texts: Vec<&str> = parts.iter().filter_map(|part| part.get("text")?.as_str()).collect();
             match &texts[..] {
@@ -155,21 +169,18 @@ fn of_text(text: &str) -> Outcome {
     let may_state =
         bytes.starts_with('{') && (bytes.contains("\\u") || WITHIN.iter().any(|name| bytes.contains(name)));
     match may_state.then(|| json::parse_door(bytes.as_bytes())) {
-        Some(Ok(Value::Object(object))) => Outcome::Json(is_failure(&object)),
+        Some(Ok(Value::Object(object))) => of_members(&object),
+        // It is JSON to a lax reader alone: a name twice, or a number beyond all doubles.
+        Some(Err(_)) => Outcome::Unknown,
         _ => Outcome::Json(false),
     }
 }
 
-/// Whether a content that is JSON states a failure.
-fn is_failure(object: &Object) -> bool {
-    object.iter().any(|(name, value)| match (&**name, value) {
-        ("error", Value::String(text)) => !text.is_empty(),
-        ("error", Value::Object(_) | Value::Bool(true)) => true,
-        ("is_error" | "isError", value) => *value == Value::Bool(true),
-        ("success", value) => *value == Value::Bool(false),
-        ("exit_code", Value::Number(code)) => code.as_f64() != Some(0.0),
-        _ => false,
-    })
+/// Reads the members of a content by which it states a failure. A member of another type is data of the tool.
+fn of_members(object: &Object) -> Outcome {
+    let stated = object.iter().filter(|(name, _)| WITHIN.contains(&&***name));
+    let mut stated = stated.map(|(name, value)| beside(name, value));
+    Outcome::Json(stated.any(|stated| matches!(stated, Stated::Failure(true))))
 }
 
 /// The one rule for prose: the text begins with `Traceback (most recent call last)`, or with a name that ends in `Error:` or

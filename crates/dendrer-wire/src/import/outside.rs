@@ -3,7 +3,7 @@
 //! One answer is imported behind the list. Where there are several, or where it is no answer, none is taken, and each is named as
 //! left out: what was not read is not counted as absent.
 
-use dendrer_object::{Pointer, Value};
+use dendrer_object::{Pointer, Value, json};
 
 /// How deep messages are looked for.
 const DEPTH: usize = 8;
@@ -35,7 +35,7 @@ pub(super) fn find(around: &mut Value, last: &Value) -> Outside {
     // A system message says what holds for the run, and a copy of the last message says nothing new.
     found.retain(|one| match one {
         Found::Message { message, .. } => !super::chat::is_preamble(message) && message != last,
-        Found::Several { .. } => true,
+        Found::Several { .. } | Found::Unread { .. } => true,
     });
     if let [Found::Message { path, message, usage }] = &found[..]
         && is_answer(message)
@@ -44,7 +44,9 @@ pub(super) fn find(around: &mut Value, last: &Value) -> Outside {
         *around = without(around, path);
         return Outside { answer: Some(Answer { at, message, usage }), left_out: Vec::new() };
     }
-    let left_out = found.iter().map(|(Found::Message { path, .. } | Found::Several { path })| pointer(path));
+    let left_out = found.iter().map(
+        |(Found::Message { path, .. } | Found::Several { path } | Found::Unread { path })| pointer(path),
+    );
     Outside { answer: None, left_out: left_out.collect() }
 }
 
@@ -55,6 +57,10 @@ enum Step {
 }
 
 enum Found {
+    /// Calls, or items of another kind than messages.
+    Unread {
+        path: Vec<Step>,
+    },
     Message {
         path: Vec<Step>,
         message: Value,
@@ -76,10 +82,25 @@ fn look(value: &Value, path: &mut Vec<Step>, usage: Option<&Value>, found: &mut 
         found.push(Found::Message { path: path.clone(), message: value.clone(), usage: usage.cloned() });
         return;
     }
+    if super::chat::holds_calls(value) {
+        // Of a list of items, the list is named.
+        let end = path.iter().rposition(|step| matches!(step, Step::Name(_))).map_or(0, |at| at + 1);
+        found.push(Found::Unread { path: path[..end].to_vec() });
+        return;
+    }
     if path.len() == DEPTH {
         return;
     }
     match value {
+        // An answer that was kept as the text it came in.
+        Value::String(text) if is_json_of_messages(text) => {
+            let mut within = Vec::new();
+            let read = json::parse_door(text.trim_ascii().as_bytes());
+            read.iter().for_each(|read| look(read, &mut Vec::new(), None, &mut within));
+            if !within.is_empty() {
+                found.push(Found::Unread { path: path.clone() });
+            }
+        }
         Value::Object(members) => {
             let usage = members.get("usage").filter(|usage| usage.as_object().is_some()).or(usage);
             for (name, member) in members.iter() {
@@ -105,6 +126,14 @@ fn look(value: &Value, path: &mut Vec<Step>, usage: Option<&Value>, found: &mut 
         }
         _ => {}
     }
+}
+
+/// Whether a text may be JSON that holds messages or calls.
+fn is_json_of_messages(text: &str) -> bool {
+    text.trim_ascii_start().starts_with(['{', '['])
+        && ["\"role\"", "tool_calls", "function_call", "functionCall", "tool_use"]
+            .iter()
+            .any(|name| text.contains(name))
 }
 
 /// As in the layout: an object with a text `role` and something said.

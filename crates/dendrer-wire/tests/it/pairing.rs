@@ -66,7 +66,13 @@ fn a_result_that_names_no_call_is_not_paired_by_guess() {
     let message = |more: &str| format!(r#"{{"role":"tool",{more}"content":"x"}}"#);
     check(
         &[call(&[("a", "t"), ("b", "u")]), message("")],
-        &["call_without_result,call_without_result", "result_ambiguous"],
+        &["call_contested,call_contested", "result_ambiguous"],
+    );
+    // Two results for two calls, and nothing says which is whose: neither call is known to lack one.
+    let unnamed = call(&[("a", "t"), ("b", "u")]).replace(r#""id":"a","#, "").replace(r#""id":"b","#, "");
+    check(
+        &[unnamed, message(""), message("")],
+        &["call_contested,call_contested", "result_ambiguous", "result_ambiguous"],
     );
     check(&[call(&[("a", "t")]), message("")], &["", "<-1"]);
     check(

@@ -184,7 +184,12 @@ fn under(pack: Option<&Pack>, polarity: Polarity, text: &str) -> Result<Predicat
     };
     match (plain, pack) {
         (Err(_), Some(pack)) => pack.expression(polarity, text),
-        (Ok(plain), Some(pack)) => pack.check_expression(text).map(|()| plain),
+        (Ok(plain), Some(pack)) => {
+            pack.check_expression(text)?;
+            // Fields that the pack declares `datetime` give the same text another meaning.
+            let under = pack.expression(polarity, text).ok();
+            Ok(under.filter(|under| !under.means_the_same(&plain)).unwrap_or(plain))
+        }
         (plain, None) => plain,
     }
 }

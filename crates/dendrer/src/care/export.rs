@@ -44,7 +44,7 @@ pub enum ExportError {
     #[error("the last {0} records are not signed, and the key of the log is not here")]
     LastNotSigned(u64),
     /// No record has a value at a place that is to be withheld.
-    #[error("no record has a field at or below {place}")]
+    #[error("no record has a field at or below {}", .place.written())]
     NothingThere {
         /// The place.
         place: Pointer,

@@ -16,6 +16,10 @@ fn run_bill(text: &str) -> String {
         .root_of_state("before")
         .constant("DEADLINE", Value::from("2026-03-01T14:00:00+01:00"))
         .define("is_late", &[], "state.paid_at > state.due")
+        .unwrap()
+        .define("after", &["a", "b"], "a > b")
+        .unwrap()
+        .define("latest", &["a", "b"], "max(a, b)")
         .unwrap();
     match Expr::parse(text, &scope) {
         Err(error) => format!("{}: {}", error.code, error.message),
@@ -64,6 +68,21 @@ fn declared_fields_are_ordered_and_calculated_with_as_moments() {
         ("min(state.late_at, state.paid_at, state.due) < state.due", "true"),
         ("max(state.due, timestamp(state.free))", "\"2026-03-01T12:00:00Z\""),
         ("timestamp(state.free) == state.due", "true"),
+        ("state.due == timestamp(state.free)", "true"),
+        ("after(state.paid_at, state.due)", "false"),
+        ("after(state.late_at, '2026-03-01T13:00:00+01:00')", "true"),
+        ("latest(state.paid_at, state.due) < state.late_at", "true"),
+        ("max([state.paid_at, state.due])", "\"2026-03-01T12:00:00Z\""),
+        ("min([state.paid_at, state.free, state.due])", "\"2026-03-01T12:30:00+02:00\""),
+        ("sort([state.due, state.paid_at, state.free])[0]", "\"2026-03-01T12:30:00+02:00\""),
+        ("[state].exists(s, s.paid_at > s.due)", "false"),
+        ("[state.paid_at, state.late_at].map(t, t > state.due)", "[false,true]"),
+        ("{'a': state.paid_at}.a > {'b': state.due}.b", "false"),
+        ("{'a': [state.paid_at]}", "{\"a\":[\"2026-03-01T12:30:00+02:00\"]}"),
+        ("size([state.paid_at][0])", "25"),
+        ("state.due in [state.due, state.paid_at]", "true"),
+        ("distinct([state.due, state.due])", "[\"2026-03-01T12:00:00Z\"]"),
+        ("canon([state.due])", "\"[\\\"2026-03-01T12:00:00Z\\\"]\""),
         ("timestamp(state.free) == timestamp(state.old)", "false"),
     ]);
 }
@@ -106,6 +125,14 @@ fn what_is_no_moment_beside_one_is_refused_or_uncertain() {
         ),
         ("duration('1d')", "E0502: the text is no duration"),
         ("timestamp(state.due) == 'x'", "E0502: a timestamp and a string are never equal"),
+        (
+            "after(state.due, state.note)",
+            "such as 2026-02-23T17:21:05+01:00: b: the text is no time with its offset, as RFC 3339 writes it, in `after`",
+        ),
+        (
+            "max([state.due, state.note])",
+            "such as 2026-02-23T17:21:05+01:00: the text is no time with its offset, as RFC 3339 writes it",
+        ),
         (
             "state.due < state.note",
             &format!("{kind}: state.note: the text is no time with its offset, as RFC 3339 writes it"),
