@@ -213,16 +213,13 @@ fn state_delta(graph: &CausalGraph, tick: u64) -> Value {
         let tokens: Vec<String> = path.tokens().map(|token| token.into_owned()).collect();
         match (&tokens[..], value) {
             ([top], None) => remove(&mut delta, tag::user_name(top)),
-            ([top], Some(value))
-                if delta.get(tag::user_name(top)).is_none() || value.as_object().is_none() =>
-            {
-                delta.set(tag::user_name(top), tag::with_user_names(&value));
+            ([top], Some(value)) if delta.get(top).is_none() || value.as_object().is_none() => {
+                delta.set(top, value);
             }
             ([top, key], value) => {
-                let top = tag::user_name(top);
                 let mut members = delta.get(top).and_then(Value::as_object).cloned().unwrap_or_default();
                 match value {
-                    Some(value) => members.set(tag::user_name(key), tag::with_user_names(&value)),
+                    Some(value) => members.set(key, value),
                     None => remove(&mut members, tag::user_name(key)),
                 }
                 delta.set(top, Value::Object(members));
@@ -230,7 +227,7 @@ fn state_delta(graph: &CausalGraph, tick: u64) -> Value {
             _ => {}
         }
     }
-    Value::Object(delta)
+    tag::with_user_names(&Value::Object(delta))
 }
 
 /// Milliseconds as the seconds of a float epoch (CFD 1.1).
