@@ -469,11 +469,13 @@ fn leaf_is_never(leaf: Signed<'_>, given: &[(NamedPlace, Vec<Value>)]) -> bool {
 fn in_full(node: &Node) -> String {
     let mut out = print::print(node);
     let mut seen = Vec::new();
-    explain(node, &mut seen, &mut out);
+    explain(node, true, &mut seen, &mut out);
     out
 }
 
-fn explain(node: &Node, seen: &mut Vec<Arc<str>>, out: &mut String) {
+/// Adds what the text does not say: the values of constants, the texts of definitions, and which paths are taken as moments. `calculates`
+/// tells whether what is around the node does more with a text than compare it for equality.
+fn explain(node: &Node, calculates: bool, seen: &mut Vec<Arc<str>>, out: &mut String) {
     match &node.kind {
         Kind::Constant(name, value) if !seen.contains(name) => {
             seen.push(Arc::clone(name));
@@ -483,14 +485,20 @@ fn explain(node: &Node, seen: &mut Vec<Arc<str>>, out: &mut String) {
             seen.push(Arc::clone(&definition.name));
             let Definition { name, parameters, tree, .. } = &**definition;
             out.push_str(&format!("\n{name}({}) = {}", parameters.join(", "), print::print(tree)));
-            explain(tree, seen, out);
+            explain(tree, true, seen, out);
         }
         _ => {}
     }
-    if node.is_moment {
+    if node.is_moment && calculates {
         out.push_str(&format!("\n{} is a moment", print::print(node)));
     }
-    node.children(&mut |child| explain(child, seen, out));
+    let is_plain = |node: &Node| matches!(node.kind, Kind::Path(_) | Kind::Literal(_));
+    let calculates = match &node.kind {
+        Kind::Compare(comparison, pair) => !comparison.is_equality() || !pair.iter().all(is_plain),
+        Kind::In(_) => false,
+        _ => true,
+    };
+    node.children(&mut |child| explain(child, calculates, seen, out));
 }
 
 #[cfg(test)]

@@ -472,6 +472,10 @@ impl Rule {
                     TSeg::Name(name) if !matches!(at(state, &place), Some(V::List(_))) => {
                         place.push((*name).to_owned());
                     }
+                    // A name in quotes is no computed one.
+                    TSeg::Index(E::Lit(V::Text(name))) if !matches!(at(state, &place), Some(V::List(_))) => {
+                        place.push(name.to_string());
+                    }
                     _ => break,
                 }
             }
