@@ -33,7 +33,13 @@ pub(super) const METRICS: [&str; 2] = ["tokens_used", "cost_usd"];
 /// Reads the metrics of a message, in the order of [`METRICS`]. `beside` is a usage that is stated around the message.
 pub(super) fn of_message(message: &Object, beside: Option<&Value>) -> [Option<Value>; 2] {
     let mut found = [None, None];
-    let within = PLACES.iter().filter_map(|place| {
+    // Most messages state none, and each is asked: one walk over the names is less than a lookup for each name that is known.
+    let is_place = |name: &str| PLACES.iter().any(|place| place[0] == name);
+    let has_place = message.iter().any(|(name, _)| is_place(name));
+    if beside.is_none() && !has_place && !may_state(message) {
+        return found;
+    }
+    let within = PLACES.iter().filter(|_| has_place).filter_map(|place| {
         let mut value = message.get(place[0])?;
         for name in &place[1..] {
             value = value.get(name)?;
@@ -46,6 +52,11 @@ pub(super) fn of_message(message: &Object, beside: Option<&Value>) -> [Option<Va
         *cost = cost.take().or_else(|| COST.iter().find_map(|name| number(usage.get(name)?)));
     }
     found
+}
+
+/// Whether an object may have one of the members.
+fn may_state(usage: &Object) -> bool {
+    usage.iter().any(|(name, _)| name.contains("oken") || name.contains("cost"))
 }
 
 fn tokens_of(usage: &Object) -> Option<Value> {
