@@ -174,6 +174,12 @@ impl Expr {
         machine.result(&self.0.tree)
     }
 
+    /// As [`Expr::evaluate`], for a value that other expressions read and nobody else: a time stays a time, and a text that is
+    /// declared a `datetime` stays a moment. It must not be written anywhere.
+    pub(crate) fn evaluate_for_rules(&self, env: &Env<'_>, budget: &mut Budget) -> Result<Value, EvalError> {
+        eval::Machine::new(env, budget).inner_result(&self.0.tree)
+    }
+
     /// Tells whether it is true over an environment.
     pub fn holds(&self, env: &Env<'_>, budget: &mut Budget) -> Truth {
         let mut machine = eval::Machine::new(env, budget);
@@ -405,6 +411,8 @@ pub struct Budget {
     /// In how many macros a member is visited now.
     depth: u32,
     is_vacuous: bool,
+    /// Whether a time was made, which may be part of a result from there on.
+    has_times: bool,
 }
 
 impl Default for Budget {
@@ -416,7 +424,7 @@ impl Default for Budget {
 impl Budget {
     /// Allows so many steps.
     pub fn new(steps: u64) -> Budget {
-        Budget { left: steps, seen: None, depth: 0, is_vacuous: false }
+        Budget { left: steps, seen: None, depth: 0, is_vacuous: false, has_times: false }
     }
 
     /// Whether `all`, `exists` or `exists_one` was asked of a list or map without members, outside of any other macro.

@@ -73,10 +73,10 @@ use dendrer_object::Value;
 pub const STAGE_0: &str =
     "exact for the imported record: at stage 0 no policy, contract or effect class was enforced";
 
-/// Returns [`STAGE_0`] for an answer of this certainty: one that is not exact does not say that it is.
+/// Returns [`STAGE_0`] for an answer of this certainty: one that is a guess, or is not there, does not say that it is exact.
 pub fn stage_0(certainty: Option<&Value>) -> &'static str {
     match certainty.and_then(Value::as_str) {
-        Some("heuristic") => STAGE_0.strip_prefix("exact ").unwrap_or(STAGE_0),
+        Some("heuristic" | "unavailable") => STAGE_0.strip_prefix("exact ").unwrap_or(STAGE_0),
         _ => STAGE_0,
     }
 }

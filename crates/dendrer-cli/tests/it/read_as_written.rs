@@ -763,3 +763,62 @@ fn a_printed_place_is_taken_as_a_place() {
         assert!(is_there, "{name:?} {printed} {} {}", found.stdout, found.stderr);
     }
 }
+
+/// What a rule names keeps its kind: a duration stays one, and a declared field a moment; what is written is text.
+#[test]
+fn what_a_rule_names_stays_a_time() {
+    let place = Place::with_store();
+    let pack = "name: acme.due
+version: v1
+types: {order.add: an order, order.check: it is looked at}
+state: {asked: {}, paid: {}, sent: {}, slow: {}, most: {}, total: {}, last: {}, late: {init: '0'}}
+contracts:
+  order.check: {required_state: {asked: {type: datetime}, paid: {type: datetime}, sent: {type: datetime}}}
+violations: [{id: v, condition: state.late > 9, bisect_predicate: monotone_lift}]
+rules:
+  - when_type: order.add
+    steps:
+      - {set: asked, value: t.intent.asked}
+      - {set: paid, value: t.intent.paid}
+      - {set: sent, value: t.intent.sent}
+  - when_type: order.check
+    steps:
+      - let: {to_send: state.sent - state.asked, to_pay: state.paid - state.asked, a: state.sent, b: '[state.sent, state.paid]'}
+      - {set: slow, value: to_send > to_pay and a > state.paid}
+      - {set: most, value: 'max(to_send, to_pay)'}
+      - {set: total, value: to_send + to_pay}
+      - {set: last, value: max(b)}
+      - each: {as: d, in: '[state.sent, state.paid]'}
+        steps: [{add: late, value: 1, if: d > state.asked}]
+";
+    std::fs::write(place.path().join("p.yaml"), pack).unwrap();
+    let lines = r#"{"type":"order.add","agent":"a","intent":{"asked":"2026-03-01T00:00:00Z","paid":"2026-03-01T04:00:00+02:00","sent":"2026-03-01T07:00:00-05:00"}}
+{"type":"order.check","agent":"a","intent":{}}
+"#;
+    std::fs::write(place.path().join("t.jsonl"), lines).unwrap();
+    place.ok(&["commit", "--run", "r", "--pack", "p.yaml", "--stage", "2", "--file", "t.jsonl", "-q"]);
+    for (field, value) in [
+        ("slow", "true"),
+        ("most", "\"43200s\""),
+        ("total", "\"50400s\""),
+        ("last", "\"2026-03-01T07:00:00-05:00\""),
+        ("late", "2"),
+    ] {
+        assert_eq!(place.run(&["state", "r", "--path", field]).stdout.trim(), value, "{field}");
+    }
+}
+
+/// What the first of several passes over is kept, and a gate over steps says that their success was read from prose.
+#[test]
+fn what_is_passed_over_is_kept_and_steps_say_where_their_success_is_from() {
+    let place = Place::with_store();
+    let map = r#"{"type":{"const":"observation.add"},"agent":{"const":"bot"},"intent":{"content":{"first":["/answer","/text"]}}}"#;
+    std::fs::write(place.path().join("map.json"), map).unwrap();
+    std::fs::write(place.path().join("m.jsonl"), r#"{"answer":"yes","text":"the long reasoning"}"#).unwrap();
+    place.ok(&["import", "m.jsonl", "--map", "map.json", "--run", "m", "-q"]);
+    let shown = place.run(&["show", "m@1", "--json"]).stdout;
+    assert!(shown.contains(r#""intent":{"content":"yes","extra":{"text":"the long reasoning"}}"#), "{shown}");
+    let place = imported(BY_PROSE, &[]);
+    let gate = place.run(&["assert", "r", "--holds", "steps.all(s, s.success)"]);
+    assert!(gate.stdout.contains("the status of 1 result was read from prose"), "{}", gate.stdout);
+}

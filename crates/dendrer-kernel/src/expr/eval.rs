@@ -53,8 +53,6 @@ pub(super) struct Machine<'a, 'b> {
     pub(super) frame: usize,
     /// Whether the state, or a state beside it, has unknown places, or a counter is unknown.
     pub(super) is_incomplete: bool,
-    /// Whether a time was made, which may be part of the result.
-    pub(super) has_times: bool,
 }
 
 /// Counts the level that is made around values.
@@ -98,7 +96,7 @@ impl<'a, 'b> Machine<'a, 'b> {
         let states = env.others.iter().filter(|(name, _)| is_state_root(name)).map(|(_, state)| *state);
         let is_incomplete = std::iter::once(env.state).chain(states).any(unknown::is_incomplete)
             || env.counters.is_some_and(|counters| counters::unknown_since(counters, None, None).is_some());
-        Machine { env: *env, budget, locals: Vec::new(), frame: 0, is_incomplete, has_times: false }
+        Machine { env: *env, budget, locals: Vec::new(), frame: 0, is_incomplete }
     }
 
     pub(super) fn eval(&mut self, node: &'a Node) -> Result<Val<'a>, EvalError> {
@@ -254,13 +252,19 @@ impl<'a, 'b> Machine<'a, 'b> {
     /// Evaluates a whole text to a value that can be handed out. What was made on the way is paid for once more by
     /// all that it holds, since its parts may be shared here and will not be where it goes.
     pub(super) fn result(&mut self, node: &'a Node) -> Result<Value, EvalError> {
+        let value = self.inner_result(node)?;
+        Ok(if self.budget.has_times { with_texts(value) } else { value })
+    }
+
+    /// As [`Machine::result`], in the form that values have inside an evaluation: times and declared moments stay what they are.
+    pub(super) fn inner_result(&mut self, node: &'a Node) -> Result<Value, EvalError> {
         let found = self.eval(node)?;
         let made = found.levels() > 0;
         let value = found.into_value();
         if made {
             self.pay_whole(&value, 0, node.span)?;
         }
-        Ok(if self.has_times { with_texts(value) } else { value })
+        Ok(value)
     }
 
     fn pay_whole(&mut self, value: &Value, depth: usize, span: Span) -> Result<(), EvalError> {
@@ -288,7 +292,7 @@ impl<'a, 'b> Machine<'a, 'b> {
 
     /// Marks a text that the pack declares a `datetime`.
     fn dated(&mut self, found: Val<'a>) -> Val<'a> {
-        self.has_times = true;
+        self.budget.has_times = true;
         match found {
             Val::Ref(text @ Value::String(_)) => Val::Dated(text),
             Val::Made(text @ Value::String(_), levels) => Val::Made(dated_value(&text), levels),
@@ -330,7 +334,7 @@ impl<'a, 'b> Machine<'a, 'b> {
         node: &Node,
     ) -> Result<Val<'a>, EvalError> {
         self.budget.spend(1 + price(text.len()))?;
-        self.has_times = true;
+        self.budget.has_times = true;
         read(text).map(Val::Time).map_err(|fault| time_fault(fault, node))
     }
 

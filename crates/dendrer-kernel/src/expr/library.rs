@@ -178,7 +178,7 @@ impl<'a> Machine<'a, '_> {
             View::Num(num) if is_point => {
                 self.pay_number(&num)?;
                 let seconds = call.whole(0)?;
-                self.has_times = true;
+                self.budget.has_times = true;
                 Time::at(seconds, 0).map(Val::Time).map_err(|fault| time_fault(fault, &call.nodes[0]))
             }
             other if is_point => Err(call.wrong(0, &other, "a string or whole seconds since 1970")),

@@ -85,6 +85,7 @@ impl<'a> Val<'a> {
         match self {
             Val::Dated(_) => true,
             Val::Made(value, _) => is_dated(value),
+            Val::Ref(value) => is_dated(value),
             _ => false,
         }
     }

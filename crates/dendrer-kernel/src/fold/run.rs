@@ -265,7 +265,7 @@ impl<'a> Run<'a> {
                 // All are computed before any is named, so that their order in the file means nothing.
                 let mut computed = Vec::with_capacity(values.len());
                 for (name, value) in values {
-                    computed.push((&**name, if wanted { self.value(value)? } else { Value::Null }));
+                    computed.push((&**name, if wanted { self.named(value)? } else { Value::Null }));
                 }
                 self.names.extend(computed);
                 Ok(())
@@ -277,7 +277,7 @@ impl<'a> Run<'a> {
     }
 
     fn each(&mut self, name: &'a str, list: &'a Expr, steps: &'a [Step]) -> Result<(), Failed> {
-        let list = self.evaluate(list)?;
+        let list = self.listed(list)?;
         let Some(items) = list.as_array() else {
             let message = format!("each goes through a list, and `in` gives {}", kind(&list));
             return Err(Met { word: sealed::KIND, at: None, message }.into());
@@ -526,6 +526,20 @@ impl<'a> Run<'a> {
         self.note_unknown(value)
     }
 
+    /// Computes a value that is named and not written: times and declared moments stay what they are.
+    fn named(&mut self, template: &Template) -> Result<Value, Met> {
+        let env = env(&self.state, self.before, &self.t, &self.names);
+        let value = compute_by(template, &env.env(), &mut self.budget, Expr::evaluate_for_rules);
+        self.note_unknown(value)
+    }
+
+    /// Computes the list whose items are named.
+    fn listed(&mut self, expr: &Expr) -> Result<Value, Met> {
+        let env = env(&self.state, self.before, &self.t, &self.names);
+        let value = expr.evaluate_for_rules(&env.env(), &mut self.budget);
+        self.note_unknown(value)
+    }
+
     fn evaluate(&mut self, expr: &Expr) -> Result<Value, Met> {
         let env = env(&self.state, self.before, &self.t, &self.names);
         let value = expr.evaluate(&env.env(), &mut self.budget);
@@ -586,16 +600,28 @@ impl RuleEnv<'_> {
 
 /// Computes a template.
 pub(crate) fn compute(template: &Template, env: &Env<'_>, budget: &mut Budget) -> Result<Value, EvalError> {
+    compute_by(template, env, budget, Expr::evaluate)
+}
+
+type Evaluate = fn(&Expr, &Env<'_>, &mut Budget) -> Result<Value, EvalError>;
+
+fn compute_by(
+    template: &Template,
+    env: &Env<'_>,
+    budget: &mut Budget,
+    evaluate: Evaluate,
+) -> Result<Value, EvalError> {
     match template {
         Template::Literal(value) => Ok(value.clone()),
-        Template::Expr(expr) => expr.evaluate(env, budget),
+        Template::Expr(expr) => evaluate(expr, env, budget),
         Template::List(items) => {
-            let items = items.iter().map(|item| compute(item, env, budget));
+            let items = items.iter().map(|item| compute_by(item, env, budget, evaluate));
             Ok(Value::array(items.collect::<Result<Vec<_>, _>>()?))
         }
         Template::Map(members) => {
-            let members =
-                members.iter().map(|(name, member)| Ok((name.clone(), compute(member, env, budget)?)));
+            let members = members
+                .iter()
+                .map(|(name, member)| Ok((name.clone(), compute_by(member, env, budget, evaluate)?)));
             Ok(Value::record(members.collect::<Result<Vec<_>, EvalError>>()?))
         }
     }

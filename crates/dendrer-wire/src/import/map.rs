@@ -39,6 +39,8 @@ pub struct Map {
     fields: Vec<(Arc<str>, Field)>,
     /// The members of a line that are mapped whole.
     taken: BTreeSet<String>,
+    /// Whether a value is the first of several.
+    has_choices: bool,
     text: Value,
 }
 
@@ -48,8 +50,8 @@ enum Field {
     At(Pointer),
     Constant(Value),
     Words(Pointer, Object),
-    /// The first of these that gives a value.
-    First(Vec<Field>),
+    /// The first of these that gives a value, each with the members of a line that it names.
+    First(Vec<(Field, BTreeSet<String>)>),
     /// The value that a text is as JSON.
     Json(Pointer),
     Object(Vec<(Arc<str>, Field)>),
@@ -76,7 +78,8 @@ impl Map {
             }
             fields.push((Arc::clone(name), Field::read(value, &at, &mut taken)?));
         }
-        Ok(Map { fields, taken, text: value.clone() })
+        let has_choices = fields.iter().any(|(_, field)| field.has_choices());
+        Ok(Map { fields, taken, has_choices, text: value.clone() })
     }
 
     /// The mapping as it was given.
@@ -109,10 +112,16 @@ impl Map {
         }
         ontology::check_authorship(&intent.type_name, intent.author, &BTreeSet::new())
             .map_err(|error| ImportError::authorship(&error, at.to_string()))?;
-        let intent = self.keep_rest(intent, line);
+        let mut taken = std::borrow::Cow::Borrowed(&self.taken);
+        if self.has_choices {
+            self.fields.iter().for_each(|(_, field)| field.chosen(item, taken.to_mut()));
+        }
+        let rest = line.iter().filter(|(name, _)| !taken.contains(&***name));
+        let rest: Object = rest.map(|(name, value)| (Arc::clone(name), value.clone())).collect();
+        let intent = keep_rest(intent, &rest);
         let mut step = match intent.type_name.as_str() {
             "action.result" => {
-                let (intent, note) = self.with_status(intent, line, at)?;
+                let (intent, note) = with_status(intent, &rest, at)?;
                 let mut step = answer(intent, at, open);
                 step.notes.extend(note);
                 step
@@ -126,62 +135,6 @@ impl Map {
         };
         self.fields.iter().for_each(|(_, field)| field.not_json(item, at, &mut step.notes));
         Ok(step)
-    }
-
-    /// Gives a result one of the two words for its status: what the mapping says, else what a member of the line states that the
-    /// mapping does not name, else what can be read in the output.
-    fn with_status(
-        &self,
-        intent: Intent,
-        line: &Object,
-        at: At<'_>,
-    ) -> Result<(Intent, Option<ImportNote>), ImportError> {
-        let Some(result) = intent.member("result").and_then(Value::as_object) else {
-            return Ok((intent, None));
-        };
-        let mut result = result.clone();
-        let stated = result.get("status").filter(|stated| **stated != Value::Null).cloned();
-        let mut notes = Vec::new();
-        let rest = line.iter().filter(|(name, _)| !self.taken.contains(&***name));
-        let rest: Object = rest.map(|(name, value)| (Arc::clone(name), value.clone())).collect();
-        let states = outcome::STATING.iter().any(|name| rest.contains_key(name));
-        let found = match &stated {
-            None => (states || result.contains_key("output"))
-                .then(|| outcome::of_message(&rest, result.get("output"), at, &mut notes)),
-            Some(stated) => match stated.as_str().map(status::is_failure) {
-                Some(Some(failed)) => Some(Outcome::Flag(failed)),
-                _ => {
-                    let message = format!(
-                        "{at} has the status {stated}, which is in no list: name it in a table of `words`"
-                    );
-                    return Err(ImportError::Map { at: "/result/status".to_owned(), message });
-                }
-            },
-        };
-        let Some((outcome, word)) = found.and_then(|found| Some((found, found.status()?))) else {
-            return Ok((intent, notes.pop()));
-        };
-        if let Some(stated) = stated.filter(|stated| stated.as_str() != Some(word)) {
-            result.set("stated", stated);
-        }
-        result.set("status", Value::from(word));
-        result.set("status_from", Value::from(outcome.from()));
-        Ok((intent.with("result", Value::Object(result)), notes.pop()))
-    }
-
-    /// Adds to the intent what no pointer named.
-    fn keep_rest(&self, intent: Intent, line: &Object) -> Intent {
-        let rest: Vec<(Arc<str>, Value)> = line
-            .iter()
-            .filter(|(name, _)| !self.taken.contains(&***name))
-            .map(|(name, value)| (Arc::clone(name), value.clone()))
-            .collect();
-        if rest.is_empty() {
-            return intent;
-        }
-        let mut words = intent.member("intent").and_then(Value::as_object).cloned().unwrap_or_default();
-        words.set(&free_name(&words, "extra"), Value::record(rest));
-        intent.with("intent", Value::Object(words))
     }
 }
 
@@ -207,7 +160,8 @@ impl Field {
                 match (object.get("first").and_then(Value::as_array), object.len()) {
                     (Some(forms), 1) => {
                         let read = |(index, form): (usize, &Value)| {
-                            Field::read(form, &format!("{at}/first/{index}"), taken)
+                            let mut named = BTreeSet::new();
+                            Ok((Field::read(form, &format!("{at}/first/{index}"), &mut named)?, named))
                         };
                         Ok(Field::First(
                             forms.iter().enumerate().map(read).collect::<Result<_, ImportError>>()?,
@@ -254,7 +208,7 @@ impl Field {
                 Some(words.get(&word).or_else(|| words.get("*")).unwrap_or(found).clone())
             }
             Field::First(forms) => {
-                forms.iter().find_map(|form| form.take(line).filter(|found| *found != Value::Null))
+                forms.iter().find_map(|(form, _)| form.take(line).filter(|found| *found != Value::Null))
             }
             Field::Json(pointer) => {
                 let found = pointer.get(line)?;
@@ -271,6 +225,31 @@ impl Field {
 }
 
 impl Field {
+    fn has_choices(&self) -> bool {
+        match self {
+            Field::First(_) => true,
+            Field::Object(fields) => fields.iter().any(|(_, field)| field.has_choices()),
+            _ => false,
+        }
+    }
+
+    /// Adds the members of a line that are named by what is chosen of several: the others stay with what no pointer named.
+    fn chosen(&self, line: &Value, taken: &mut BTreeSet<String>) {
+        match self {
+            Field::First(forms) => {
+                let gives = |(form, _): &&(Field, BTreeSet<String>)| {
+                    form.take(line).is_some_and(|found| found != Value::Null)
+                };
+                if let Some((form, named)) = forms.iter().find(gives) {
+                    taken.extend(named.iter().cloned());
+                    form.chosen(line, taken);
+                }
+            }
+            Field::Object(fields) => fields.iter().for_each(|(_, field)| field.chosen(line, taken)),
+            Field::At(_) | Field::Constant(_) | Field::Words(..) | Field::Json(_) => {}
+        }
+    }
+
     /// Notes the texts that are to be JSON and are not: they stay text.
     fn not_json(&self, line: &Value, at: At<'_>, notes: &mut Vec<ImportNote>) {
         match self {
@@ -282,7 +261,7 @@ impl Field {
                     notes.push(ImportNote::new(NoteKind::ArgumentsNotJson, path, words));
                 }
             }
-            Field::First(forms) => forms.iter().for_each(|form| form.not_json(line, at, notes)),
+            Field::First(forms) => forms.iter().for_each(|(form, _)| form.not_json(line, at, notes)),
             Field::Object(fields) => fields.iter().for_each(|(_, field)| field.not_json(line, at, notes)),
             Field::At(_) | Field::Constant(_) | Field::Words(..) => {}
         }
@@ -358,4 +337,52 @@ fn answer(mut intent: Intent, at: At<'_>, open: &mut Calls) -> Step<'static> {
     let mut step = Step::new(intent);
     (step.notes, step.cause, step.contested) = (notes, cause, contested);
     step
+}
+
+/// Gives a result one of the two words for its status: what the mapping says, else what a member of the line states that the
+/// mapping does not name, else what can be read in the output.
+fn with_status(
+    intent: Intent,
+    rest: &Object,
+    at: At<'_>,
+) -> Result<(Intent, Option<ImportNote>), ImportError> {
+    let Some(result) = intent.member("result").and_then(Value::as_object) else {
+        return Ok((intent, None));
+    };
+    let mut result = result.clone();
+    let stated = result.get("status").filter(|stated| **stated != Value::Null).cloned();
+    let mut notes = Vec::new();
+    let states = outcome::STATING.iter().any(|name| rest.contains_key(name));
+    let found = match &stated {
+        None => (states || result.contains_key("output"))
+            .then(|| outcome::of_message(rest, result.get("output"), at, &mut notes)),
+        Some(stated) => match stated.as_str().map(status::is_failure) {
+            Some(Some(failed)) => Some(Outcome::Flag(failed)),
+            _ => {
+                let message = format!(
+                    "{at} has the status {stated}, which is in no list: name it in a table of `words`"
+                );
+                return Err(ImportError::Map { at: "/result/status".to_owned(), message });
+            }
+        },
+    };
+    let Some((outcome, word)) = found.and_then(|found| Some((found, found.status()?))) else {
+        return Ok((intent, notes.pop()));
+    };
+    if let Some(stated) = stated.filter(|stated| stated.as_str() != Some(word)) {
+        result.set("stated", stated);
+    }
+    result.set("status", Value::from(word));
+    result.set("status_from", Value::from(outcome.from()));
+    Ok((intent.with("result", Value::Object(result)), notes.pop()))
+}
+
+/// Adds to the intent what no pointer named.
+fn keep_rest(intent: Intent, rest: &Object) -> Intent {
+    if rest.is_empty() {
+        return intent;
+    }
+    let mut words = intent.member("intent").and_then(Value::as_object).cloned().unwrap_or_default();
+    words.set(&free_name(&words, "extra"), Value::Object(rest.clone()));
+    intent.with("intent", Value::Object(words))
 }

@@ -10,7 +10,7 @@ use dendrer_kernel::expr::{Budget, Env, Expr, ExprError, Scope, Truth};
 use dendrer_object::{Code, Value, tag};
 use regex::Regex;
 
-use crate::ask::prose::results_under;
+use crate::ask::prose::{count, results_under};
 use crate::ask::steps::each_step;
 use crate::error::Error;
 use crate::run::witness::WitnessStep;
@@ -166,7 +166,11 @@ pub fn judge(
     let counters = moment.served();
     let others = [(STEPS, &steps)];
     let env = Env { state: &moment.state, counters: Some(&counters), others: &others };
-    let texts = gates.iter().map(|gate| results_under(trace, [&gate.expr], gate.expr.read_set(), upto));
+    let texts = gates.iter().map(|gate| match gate.reads_all || !gate.actions.is_empty() {
+        // Whether a step succeeded is the status of its result.
+        true => count(trace, upto),
+        false => results_under(trace, [&gate.expr], gate.expr.read_set(), upto),
+    });
     let texts = texts.collect::<Result<Vec<u64>, Error>>()?;
     let judged = gates.iter().zip(asked).zip(texts).map(|((gate, steps), from_text)| {
         let mut budget = Budget::new(BUDGET);

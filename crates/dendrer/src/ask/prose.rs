@@ -35,7 +35,8 @@ pub(crate) fn results_under<'e>(
     if is_asked(trace, exprs, reads)? { count(trace, upto) } else { Ok(0) }
 }
 
-fn count(trace: &Trace, upto: u64) -> Result<u64, Error> {
+/// Returns how many results up to a tick have a status that one rule read from their text.
+pub(crate) fn count(trace: &Trace, upto: u64) -> Result<u64, Error> {
     let mut count = 0;
     trace.for_each(1, upto, &mut |_, record| {
         if record.header().type_name.as_ref().is_some_and(|name| name.as_str() == "action.result") {
