@@ -566,6 +566,17 @@ fn nodes_bring_back_names_and_what_json_has_not() {
     assert_eq!(value("back"), value("r"));
 }
 
+/// Calls in the nodes of another form are not read, so nothing is said for sure of what is counted.
+#[test]
+fn calls_in_nodes_are_not_counted_as_absent() {
+    let place = imported(BY_PROSE, &[]);
+    let nodes = place.run(&["export", "r", "--format", "cfd"]).stdout;
+    std::fs::write(place.path().join("n.cfd"), nodes).unwrap();
+    place.ok(&["import", "n.cfd", "--kind", "cfd", "--run", "back", "-q"]);
+    let ran = place.run(&["bisect", "back", "--holds", NO_ERROR]);
+    assert_eq!(ran.code, 6, "{}", ran.stdout);
+}
+
 /// One object keeps the doubled `$`: its only member has the name of a tag, and it would be read as the tagged form.
 #[test]
 fn an_object_that_looks_like_a_tagged_form_is_shown_apart() {

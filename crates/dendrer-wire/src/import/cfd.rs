@@ -14,7 +14,7 @@ use dendrer_object::{Code, Digest, Intent, Object, Pointer, TypeName, Value, tag
 
 use super::chat::Step;
 use super::error::ImportError;
-use super::note::At;
+use super::note::{At, ImportNote, NoteKind};
 use crate::cfd::{CfdFile, CfdNode, CfdTerms, REMOVE};
 
 /// Members of a state that are replaced as a whole (3.2).
@@ -98,7 +98,13 @@ impl Recorded {
         intent = intent.with_delta(delta(value).map_err(|why| fail(Code::E0209, why))?);
         intent.links = self.links(node);
         self.current = Some((node.node_id.clone(), node.agent.clone()));
-        Ok(Step::new(intent))
+        let mut step = Step::new(intent);
+        let holds = |name: &str| event.get(name).is_some_and(|part| part.as_object().is_some());
+        if holds("action") || holds("result") {
+            let text = "what this node says of a call is kept and not read";
+            step.notes.push(ImportNote::new(NoteKind::PartsNotRead, format!("{at}/event"), text));
+        }
+        Ok(step)
     }
 
     /// Parents of other agents: `merges` if there are several parents, else `caused_by`.
