@@ -924,6 +924,8 @@ def test_an_interrupt_of_a_value_passes_through(kind: str, on_error: str) -> Non
 
 INTERRUPTED = """
 import dendrer, os, signal, threading, time
+# A shell starts what it runs in the background with SIGINT ignored.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 n = 0
 with dendrer.run("a", on_error="raise") as run:
     main = threading.get_ident()
