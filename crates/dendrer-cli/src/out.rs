@@ -216,9 +216,8 @@ impl Out {
         match self.is_text() {
             true => {
                 self.print(answer.lines(&self.page()))?;
-                let certainty =
-                    self.at_stage_0.then(|| answer.document().get("certainty").cloned()).flatten();
-                self.caveat(certainty.as_ref())?;
+                let document = if self.at_stage_0 { answer.document() } else { Value::Null };
+                self.caveat(document.as_object())?;
             }
             false => {
                 answer.notes().iter().for_each(|note| self.say(note));
@@ -401,7 +400,7 @@ impl Out {
             document.set("read_from", Value::array(paths));
         }
         if is_answer && self.at_stage_0 {
-            let caveat = dendrer_view::stage_0(document.get("certainty"));
+            let caveat = dendrer_view::stage_0(&document);
             document.set("caveat", Value::from(caveat));
         }
         if let Some(warning) = self.tampered.take() {
@@ -498,9 +497,12 @@ impl Out {
     }
 
     /// Says below an answer for people what it does not claim.
-    fn caveat(&mut self, certainty: Option<&Value>) -> Result<()> {
+    fn caveat(&mut self, document: Option<&Object>) -> Result<()> {
         match self.at_stage_0 {
-            true => self.line(format!("stage 0    {}", dendrer_view::stage_0(certainty))),
+            true => {
+                let caveat = document.map_or(dendrer_view::STAGE_0, dendrer_view::stage_0);
+                self.line(format!("stage 0    {caveat}"))
+            }
             false => Ok(()),
         }
     }

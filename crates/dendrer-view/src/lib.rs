@@ -67,17 +67,21 @@ pub mod verify;
 pub mod version;
 pub mod why;
 
-use dendrer_object::Value;
+use dendrer_object::{Object, Value};
 
 /// What an answer about a run of stage 0 does not claim (design, section 12).
 pub const STAGE_0: &str =
     "exact for the imported record: at stage 0 no policy, contract or effect class was enforced";
 
-/// Returns [`STAGE_0`] for an answer of this certainty: one that is a guess, or is not there, does not say that it is exact.
-pub fn stage_0(certainty: Option<&Value>) -> &'static str {
-    match certainty.and_then(Value::as_str) {
-        Some("heuristic" | "unavailable") => STAGE_0.strip_prefix("exact ").unwrap_or(STAGE_0),
-        _ => STAGE_0,
+/// Returns [`STAGE_0`] below an answer with this document: one that is a guess, or rests on one, does not say that it is exact.
+pub fn stage_0(document: &Object) -> &'static str {
+    let is_guess = document.get("certainty").and_then(Value::as_str) == Some("heuristic");
+    let from_text = document.get("status_from_text").and_then(Value::as_u64).unwrap_or(0);
+    let of_items = document.get("items").and_then(Value::as_array).into_iter().flat_map(|items| items.iter());
+    let in_items = of_items.filter_map(|item| item.get("status_from_text")?.as_u64()).any(|count| count > 0);
+    match is_guess || from_text > 0 || in_items {
+        true => STAGE_0.strip_prefix("exact ").unwrap_or(STAGE_0),
+        false => STAGE_0,
     }
 }
 
