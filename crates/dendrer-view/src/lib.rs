@@ -73,7 +73,7 @@ use dendrer_object::{Object, Value};
 pub const STAGE_0: &str =
     "exact for the imported record: at stage 0 no policy, contract or effect class was enforced";
 
-/// Returns [`STAGE_0`] below an answer with this document: one that is a guess, or rests on one, does not say that it is exact.
+/// Returns [`STAGE_0`] for an answer with this document: a guess, or what uses one, does not say that it is exact.
 pub fn stage_0(document: &Object) -> &'static str {
     let is_guess = document.get("certainty").and_then(Value::as_str) == Some("heuristic");
     let from_text = document.get("status_from_text").and_then(Value::as_u64).unwrap_or(0);
