@@ -483,9 +483,10 @@ impl<'a, 'b> Machine<'a, 'b> {
         let mut left = self.eval(first)?;
         for (index, (operator, node)) in rest.iter().enumerate() {
             let mut right = self.eval(node)?;
+            // The left side may be a sum by now; its last operand is of the same kind.
+            let nodes = [index.checked_sub(1).map_or(first, |before| &rest[before].1), node];
             if left.is_dated() || right.is_dated() {
                 // Text beside a text is joined, and has no difference.
-                let nodes = [operands(first, &rest[..index]).last().unwrap_or(first), node];
                 [left, right] = self.moments([left, right], nodes, *operator == Operator::Subtract)?;
             }
             left = match (left.view(), right.view()) {
@@ -504,18 +505,11 @@ impl<'a, 'b> Machine<'a, 'b> {
                     let levels = left.levels().max(right.levels());
                     Val::Made(Value::array(a.iter().chain(b.iter()).cloned()), levels)
                 }
-                (View::Time(a), View::Time(b)) if a.combine(*operator, b).is_some() => {
-                    match a.combine(*operator, b) {
-                        Some(Ok(time)) => Val::Time(time),
-                        Some(Err(fault)) => return Err(time_fault(fault, node)),
-                        None => unreachable!("asked just above"),
-                    }
-                }
-                (a, b) => {
-                    // The left side may be a sum by now; its last operand is of the same kind.
-                    let last = operands(first, &rest[..index]).last().unwrap_or(first);
-                    return Err(wrong_operand(*operator, [last, node], &a, &b));
-                }
+                (View::Time(a), View::Time(b)) => match a.combine(*operator, b) {
+                    Some(sum) => Val::Time(sum.map_err(|fault| time_fault(fault, node))?),
+                    None => return Err(wrong_operand(*operator, nodes, &View::Time(a), &View::Time(b))),
+                },
+                (a, b) => return Err(wrong_operand(*operator, nodes, &a, &b)),
             };
         }
         Ok(left)

@@ -399,13 +399,21 @@ impl<'a> Machine<'a, '_> {
         let better = if call.function == Function::Min { Ordering::Less } else { Ordering::Greater };
         if call.values.len() > 1 {
             let nodes: Vec<&Node> = call.nodes.iter().collect();
-            if call.values.iter().any(Val::is_dated) {
-                return self.extreme_moment(&call, better);
-            }
-            let views: Vec<View<'_>> = call.values.iter().map(Val::view).collect();
+            // Where one is declared a moment, all are compared as such; where all are texts, one of the texts is the answer.
+            let are_texts = call.values.iter().all(|value| value.view().text().is_some());
+            let moments = match call.values.iter().any(Val::is_dated) {
+                true => {
+                    let each = call.values.iter().zip(call.nodes);
+                    each.map(|(value, node)| self.moment(value.clone(), node))
+                        .collect::<Result<Vec<_>, _>>()?
+                }
+                false => Vec::new(),
+            };
+            let compared = if moments.is_empty() { &call.values } else { &moments };
+            let views: Vec<View<'_>> = compared.iter().map(Val::view).collect();
             self.one_spelling(&mut None, views.iter().filter_map(View::text), &nodes)?;
             let mut best = 0;
-            for at in 1..call.values.len() {
+            for at in 1..views.len() {
                 let (a, b) = (&views[at], &views[best]);
                 if self.order(a, b, || call.wrong(at, a, MIXTURE))? == better {
                     best = at;
@@ -415,7 +423,7 @@ impl<'a> Machine<'a, '_> {
             if !matches!(view, View::Num(_) | View::Text(_) | View::Time(_)) {
                 return Err(call.wrong(best, view, MIXTURE));
             }
-            return Ok(call.values[best].clone());
+            return Ok(if are_texts { call.values[best].clone() } else { compared[best].clone() });
         }
         if call.list(0)?.iter().any(is_dated) {
             return self.extreme_member(&call, better);
@@ -436,22 +444,6 @@ impl<'a> Machine<'a, '_> {
             Some(best) => Ok(call.values[0].part(best)),
             None => Err(call.fail(0, format!("an empty list has no {}", call.function.name()))),
         }
-    }
-
-    /// The least or greatest of arguments of which one is declared a moment. Where all are texts, one of the texts is the answer.
-    fn extreme_moment(&mut self, call: &Call<'a>, better: Ordering) -> Result<Val<'a>, EvalError> {
-        let are_texts = call.values.iter().all(|value| value.view().text().is_some());
-        let moments =
-            call.values.iter().zip(call.nodes).map(|(value, node)| self.moment(value.clone(), node));
-        let moments = moments.collect::<Result<Vec<_>, _>>()?;
-        let mut best = 0;
-        for at in 1..moments.len() {
-            let (a, b) = (moments[at].view(), moments[best].view());
-            if self.order(&a, &b, || call.wrong(at, &a, MIXTURE))? == better {
-                best = at;
-            }
-        }
-        Ok(if are_texts { call.values[best].clone() } else { moments[best].clone() })
     }
 
     /// The least or greatest member of a list in which one is declared a moment.

@@ -9,7 +9,7 @@ use std::sync::Arc;
 use dendrer::kernel::ontology::{self, Class};
 use dendrer::kernel::status;
 use dendrer_object::value::Object;
-use dendrer_object::{Delta, Intent, Pointer, Value, json, tag};
+use dendrer_object::{Delta, Intent, Pointer, Value, json};
 
 use super::calls::{Answers, Call, Calls};
 use super::chat::{Paired, Step, lost, pair, plain_object};
@@ -274,15 +274,16 @@ fn word_of(value: &Value) -> String {
 }
 
 fn pointer(text: &str, at: &str, taken: &mut BTreeSet<String>) -> Result<Pointer, ImportError> {
-    let pointer: Pointer = text.parse().map_err(|error| ImportError::Map {
+    let pointer = Pointer::of_written(text).map_err(|error| ImportError::Map {
         at: at.to_owned(),
         message: format!("{text:?} is not a JSON pointer: {error}"),
     })?;
-    let names: Vec<Arc<str>> = pointer.tokens().map(|name| tag::stored_name(&name)).collect();
-    if let [only] = &names[..] {
-        taken.insert(only.to_string());
+    let mut names = pointer.tokens();
+    if let (Some(only), None) = (names.next(), names.next()) {
+        taken.insert(only.into_owned());
     }
-    Ok(Pointer::of(names.iter().map(|name| &**name)))
+    drop(names);
+    Ok(pointer)
 }
 
 /// The calls of a request that can be answered: those with a tool or an id.

@@ -126,7 +126,7 @@ pub(super) fn of_message(
 }
 
 /// Notes a content that is JSON and states in no known way whether the call failed.
-pub(super) fn unknown_content(path: String) -> ImportNote {
+fn unknown_content(path: String) -> ImportNote {
     let text = "the content is JSON with a name that stands twice, or a number beyond all doubles, so that what it states is not read";
     ImportNote::new(NoteKind::StatusUnknown, path, text)
 }
