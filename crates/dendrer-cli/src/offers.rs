@@ -178,7 +178,7 @@ pub(crate) fn codes(current: &OsStr) -> Vec<CompletionCandidate> {
 
 /// Names of schemas.
 pub(crate) fn schema_names(current: &OsStr) -> Vec<CompletionCandidate> {
-    candidates(schemas::SCHEMAS.iter().map(|(name, _)| *name), current)
+    candidates(schemas::names().into_iter(), current)
 }
 
 /// Shells.

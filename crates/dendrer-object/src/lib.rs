@@ -6,6 +6,7 @@ pub mod bundle;
 pub mod code;
 pub mod delta;
 pub mod digest;
+pub mod document;
 pub mod intent;
 pub mod json;
 pub mod merkle;

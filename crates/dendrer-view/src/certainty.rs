@@ -3,7 +3,8 @@
 use dendrer::kernel::predicate::Verdict;
 use dendrer::kernel::unknown::{Since, made_by};
 use dendrer::timeline::Interval;
-use dendrer_object::{Pointer, Record, Value};
+use dendrer_object::document::{Shape, one_of};
+use dendrer_object::{Pointer, Record, Value, document};
 
 use crate::answer::{Line, Style};
 use crate::quote;
@@ -41,6 +42,16 @@ impl Certainty {
     }
 }
 
+impl Shape for Certainty {
+    fn schema() -> Value {
+        one_of(&["exact", "heuristic", "recorded", "derived", "unavailable"])
+    }
+
+    fn to_value(&self) -> Value {
+        Value::from(self.as_str())
+    }
+}
+
 impl From<Certainty> for Value {
     fn from(certainty: Certainty) -> Value {
         Value::from(certainty.as_str())
@@ -50,16 +61,27 @@ impl From<Certainty> for Value {
 /// Unknown places, each with its cause.
 pub type Places = [(Pointer, Since)];
 
+document! {
+    /// A place of the state that is unknown
+    pub object UnknownPlace(at: &Pointer, since: &Since) {
+        /// The place, as a JSON pointer
+        place: &Pointer = at,
+        /// The word for the cause
+        code: &str = &since.code,
+        /// The tick from which on it is unknown
+        tick: u64 = since.tick,
+    }
+}
+
+/// Returns unknown places for a document; `None` if every place is known.
+pub fn unknown_places(places: &Places) -> Option<Vec<UnknownPlace>> {
+    let each = places.iter().map(|(place, since)| UnknownPlace::of(place, since));
+    (!places.is_empty()).then(|| each.collect())
+}
+
 /// Returns the member `unknown` of a document; `None` where every place is known.
 pub fn unknown_member(places: &Places) -> Option<(&'static str, Value)> {
-    let each = places.iter().map(|(place, since)| {
-        Value::record([
-            ("place", Value::from(place.written())),
-            ("code", Value::from(&*since.code)),
-            ("tick", Value::from(since.tick)),
-        ])
-    });
-    (!places.is_empty()).then(|| ("unknown", Value::array(each)))
+    unknown_places(places).map(|places| ("unknown", places.to_value()))
 }
 
 /// Names the places and the first cause: `approved, total (a rule failed at tick 2)`. `None` where every place is known.

@@ -2,7 +2,7 @@
 //!
 //! A field is a member of the items where a document has items, or a member of the document itself.
 
-use dendrer_object::{Value, json};
+use dendrer_object::Value;
 
 use crate::answer::{Answer, Line, Page};
 use crate::table::{Align, Table};
@@ -26,8 +26,7 @@ pub struct Unknown {
 
 /// Lists the fields of a document: those of its items, and its own.
 pub fn available(schema: &str) -> (Vec<String>, Vec<String>) {
-    let text = schemas::find(schema).unwrap_or("{}");
-    let schema = json::parse_door(text.as_bytes()).unwrap_or_else(|_| Value::object());
+    let schema = schemas::find(schema).unwrap_or_else(Value::object);
     let properties = schema.get("properties");
     let names = |object: Option<&Value>| -> Vec<String> {
         let object = object.and_then(Value::as_object);
@@ -154,6 +153,8 @@ fn cell(value: Option<&Value>) -> String {
 
 #[cfg(test)]
 mod tests {
+    use dendrer_object::json;
+
     use super::*;
 
     fn choose(names: &str) -> Result<Fields, Unknown> {

@@ -1,13 +1,15 @@
 //! The files of a store, compared with its log.
 
+use std::path::Path;
+
 use dendrer::care::check::{FileFact, FilesReport};
 use dendrer::store::{IndexState, TilesState};
-use dendrer_object::{Code, Value};
+use dendrer_object::{Code, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
-use crate::care::{doubt_words, path_json};
+use crate::care::doubt_words;
 use crate::restore::unsound;
-use crate::{count, document, mark, quote};
+use crate::{count, mark, quote};
 
 /// A fact in words.
 struct FileLine {
@@ -28,27 +30,38 @@ impl FileLine {
     }
 }
 
+document! {
+    /// The files of a store, compared with its log
+    pub object FsckDocument: "fsck" (report: &FilesReport) {
+        let lines = file_lines(report);
+        /// The path of the store
+        name: &Path = &report.path,
+        /// Whether no file is damaged
+        intact: bool = lines.iter().all(|line| line.code.is_none()),
+        /// The number of records in the log
+        records: u64 = report.size,
+        /// The number of records that do not open; null if it is not known
+        lost: Option<u64> = report.lost,
+        /// The files
+        items: Vec<FileObject> = lines.iter().map(FileObject::of).collect(),
+    }
+
+    /// A file of a store
+    object FileObject(line: &FileLine) {
+        /// The file, below the store
+        file: &str = &line.file,
+        /// The state of the file; derived is a fault in what follows from the log
+        state: ["ok" | "damaged" | "derived" | "left over" | "foreign" | "note"] = line.state,
+        /// The code of the fault
+        code: Option<Code> = line.code,
+        /// The finding in words
+        what: &str = &line.what,
+    }
+}
+
 impl Answer for FilesReport {
     fn document(&self) -> Value {
-        let lines = file_lines(self);
-        let item = |line: &FileLine| {
-            Value::record([
-                ("file", Value::from(line.file.as_str())),
-                ("state", Value::from(line.state)),
-                ("code", line.code.map_or(Value::Null, Value::from)),
-                ("what", Value::from(line.what.as_str())),
-            ])
-        };
-        document(
-            "fsck",
-            [
-                ("name", path_json(&self.path)),
-                ("intact", Value::from(lines.iter().all(|line| line.code.is_none()))),
-                ("records", Value::from(self.size)),
-                ("lost", Value::from(self.lost)),
-                ("items", Value::array(lines.iter().map(item))),
-            ],
-        )
+        FsckDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {

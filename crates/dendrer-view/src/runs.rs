@@ -1,26 +1,86 @@
 //! The runs of a store as a table and as a document.
 
 use dendrer::ask::runs::{ListedRun, RunsAnswer};
-use dendrer_object::Value;
+use dendrer_object::document::As;
+use dendrer_object::{Digest, RunName, Timestamp, Value, document};
 
 use crate::answer::{Answer, Line, Page, Style};
-use crate::certainty::{unknown_member, unknown_words};
+use crate::certainty::{UnknownPlace, unknown_places, unknown_words};
 use crate::table::{Align, Table};
-use crate::{count, document, quote, thousands};
+use crate::{count, quote, thousands};
+
+document! {
+    /// The runs of a store
+    pub object RunsDocument: "runs" stored (answer: &RunsAnswer) {
+        /// The runs that are listed, newest first if no other order was asked for
+        items: Vec<RunObject> = answer.runs.iter().map(RunObject::of).collect(),
+        /// The number of runs that fit the conditions
+        matching: usize = answer.matching,
+        /// The number of runs in the store
+        total: usize = answer.total,
+        /// The number of runs that are left out because they are dropped
+        hidden: usize = answer.dropped,
+        /// The runs for which the condition could not be judged
+        unclear: Vec<UnclearRun> = answer.unclear.iter().map(|(run, why)| UnclearRun::of(run.as_str(), why)).collect(),
+    }
+
+    /// A run for which a condition could not be judged
+    object UnclearRun(name: &str, reason: &str) {
+        /// The run
+        run: &str = name,
+        /// The reason
+        why: &str = reason,
+    }
+
+    /// The transition that a fork begins after
+    object ForkPlace(parent: &str, at: u64) {
+        /// The parent
+        run: &str = parent,
+        /// The last tick that is shared
+        tick: u64 = at,
+    }
+
+    /// A run of a list
+    object RunObject(listed: &ListedRun) {
+        let summary = &listed.summary;
+        /// Whether the run is the casebook
+        casebook: bool = listed.casebook,
+        /// Whether the run is left out of lists
+        dropped: bool = listed.dropped,
+        /// Whether the run was closed
+        ended: bool = summary.ended,
+        /// The place in the parent, for a fork
+        forked_from: Option<ForkPlace> = listed.forked_from.as_ref().map(|(run, tick)| ForkPlace::of(run, *tick)),
+        /// The goal, or the tag of a goal that was erased
+        goal: As<Option<String>> = As::new(listed.goal.clone()),
+        /// The name
+        name: &RunName = &summary.name,
+        /// The rules by which secrets are taken out
+        redaction: As<Option<String>> = As::new(listed.redaction.clone()),
+        /// The number of refusals
+        refusals: u64 = summary.refusals,
+        /// The stage at which the run is recorded
+        stage: As<Option<u64>> = As::new(listed.stage.clone()),
+        /// Whether the run was generated and not recorded
+        synthetic: As<bool> = As::new(listed.synthetic.clone().unwrap_or(false.into())),
+        /// The last tick; null if it is not known
+        ticks: Option<u64> = summary.head.tick,
+        /// The id of the newest record of the chain
+        tip: Digest = summary.head.id,
+        /// The time of the newest record
+        updated: Timestamp = summary.last_ts,
+        /// Whether a verification on this machine found the run intact as it is now
+        verified_here: bool = listed.verified,
+        /// Whether the last state was read to see if it has unknown places
+        state_read: bool = listed.unknown.is_some(),
+        /// The unknown places of the last state; absent if every place is known
+        unknown?: Vec<UnknownPlace> = unknown_places(listed.unknown.as_deref().unwrap_or_default()),
+    }
+}
 
 impl Answer for RunsAnswer {
     fn document(&self) -> Value {
-        let unclear = self.unclear.iter().map(|(run, why)| {
-            Value::record([("run", Value::from(run.as_str())), ("why", Value::from(why.as_str()))])
-        });
-        let members = [
-            ("items", Value::array(self.runs.iter().map(item))),
-            ("matching", Value::from(self.matching as u64)),
-            ("total", Value::from(self.total as u64)),
-            ("hidden", Value::from(self.dropped as u64)),
-            ("unclear", Value::array(unclear)),
-        ];
-        document("runs", members)
+        RunsDocument::of(self).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -99,30 +159,4 @@ fn unclear_line(answer: &RunsAnswer) -> Option<String> {
     let (run, why) = answer.unclear.first()?;
     let runs = count(answer.unclear.len() as u64, "run", "runs");
     Some(format!("{runs} could not be judged; the first is {run}: {}", quote::escape(why)))
-}
-
-/// Returns a run as an item of `dendrer.runs/1`.
-fn item(run: &ListedRun) -> Value {
-    let parent = run.forked_from.as_ref().map(|(parent, tick)| {
-        Value::record([("run", Value::from(parent.as_str())), ("tick", Value::from(*tick))])
-    });
-    let summary = &run.summary;
-    let members = [
-        ("casebook", Value::from(run.casebook)),
-        ("dropped", Value::from(run.dropped)),
-        ("ended", Value::from(summary.ended)),
-        ("forked_from", Value::from(parent)),
-        ("goal", Value::from(run.goal.clone())),
-        ("name", Value::from(summary.name.as_str())),
-        ("redaction", Value::from(run.redaction.clone())),
-        ("refusals", Value::from(summary.refusals)),
-        ("stage", Value::from(run.stage.clone())),
-        ("synthetic", run.synthetic.clone().unwrap_or(false.into())),
-        ("ticks", Value::from(summary.head.tick)),
-        ("tip", Value::from(summary.head.id)),
-        ("updated", Value::from(summary.last_ts.to_string())),
-        ("verified_here", Value::from(run.verified)),
-        ("state_read", Value::from(run.unknown.is_some())),
-    ];
-    Value::record(members.into_iter().chain(unknown_member(run.unknown.as_deref().unwrap_or_default())))
 }

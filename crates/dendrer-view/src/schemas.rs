@@ -1,12 +1,27 @@
 //! The published JSON Schemas (draft 2020-12), one for each document that is printed.
 
-use dendrer_object::{Value, json, tag};
+use dendrer_object::document::Document;
+use dendrer_object::{Value, document, json, tag};
 
 use crate::answer::{Answer, Line, Page};
-use crate::document;
+
+/// Makes the table of the documents that are declared.
+macro_rules! declared {
+    ($($document:path,)*) => {
+        &[$((<$document as Document>::NAME, <$document as Document>::published)),*]
+    };
+}
+
+/// Name and schema of every declared document, in any order.
+const DECLARED: &[(&str, fn() -> Value)] = declared![
+    crate::fsck::FsckDocument,
+    crate::runs::RunsDocument,
+    SchemasDocument,
+    crate::version::VersionDocument,
+];
 
 /// Names and texts, in order.
-pub const SCHEMAS: &[(&str, &str)] = &[
+const TEXTS: &[(&str, &str)] = &[
     ("accept", include_str!("../schemas/accept.json")),
     ("admissible", include_str!("../schemas/admissible.json")),
     ("assert", include_str!("../schemas/assert.json")),
@@ -48,7 +63,6 @@ pub const SCHEMAS: &[(&str, &str)] = &[
     ("fields", include_str!("../schemas/fields.json")),
     ("fork", include_str!("../schemas/fork.json")),
     ("frontier", include_str!("../schemas/frontier.json")),
-    ("fsck", include_str!("../schemas/fsck.json")),
     ("gc", include_str!("../schemas/gc.json")),
     ("graph", include_str!("../schemas/graph.json")),
     ("graph-check", include_str!("../schemas/graph-check.json")),
@@ -81,8 +95,6 @@ pub const SCHEMAS: &[(&str, &str)] = &[
     ("report", include_str!("../schemas/report.json")),
     ("resolved", include_str!("../schemas/resolved.json")),
     ("restore", include_str!("../schemas/restore.json")),
-    ("runs", include_str!("../schemas/runs.json")),
-    ("schemas", include_str!("../schemas/schemas.json")),
     ("secrets", include_str!("../schemas/secrets.json")),
     ("show", include_str!("../schemas/show.json")),
     ("state", include_str!("../schemas/state.json")),
@@ -91,13 +103,31 @@ pub const SCHEMAS: &[(&str, &str)] = &[
     ("suite", include_str!("../schemas/suite.json")),
     ("verify", include_str!("../schemas/verify.json")),
     ("verify-all", include_str!("../schemas/verify-all.json")),
-    ("version", include_str!("../schemas/version.json")),
     ("why", include_str!("../schemas/why.json")),
 ];
 
+/// Returns the name of every schema, in order.
+pub fn names() -> Vec<&'static str> {
+    let declared = DECLARED.iter().map(|(name, _)| *name);
+    let mut names: Vec<&str> = TEXTS.iter().map(|(name, _)| *name).chain(declared).collect();
+    names.sort_unstable();
+    names
+}
+
 /// Finds a schema.
-pub fn find(name: &str) -> Option<&'static str> {
-    SCHEMAS.iter().find(|(known, _)| *known == name).map(|(_, text)| *text)
+pub fn find(name: &str) -> Option<Value> {
+    let declared = DECLARED.iter().find(|(known, _)| *known == name).map(|(_, schema)| schema());
+    // The door doubles the `$` of `$id` and `$ref`.
+    let read = |text: &str| tag::undoubled(&json::parse_door(text.as_bytes()).unwrap_or(Value::Null));
+    declared.or_else(|| TEXTS.iter().find(|(known, _)| *known == name).map(|(_, text)| read(text)))
+}
+
+document! {
+    /// The names of the schemas
+    pub object SchemasDocument: "schemas" () {
+        /// The names, in order
+        items: Vec<&'static str> = names(),
+    }
 }
 
 /// The names of all schemas.
@@ -106,30 +136,52 @@ pub struct SchemaListAnswer;
 
 impl Answer for SchemaListAnswer {
     fn document(&self) -> Value {
-        let names = SCHEMAS.iter().map(|(name, _)| Value::from(*name));
-        document("schemas", [("items", Value::array(names))])
+        SchemasDocument::of().into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        let sum = format!("{} of {} schemas", SCHEMAS.len(), SCHEMAS.len());
-        SCHEMAS.iter().map(|(name, _)| Line::from(*name)).chain([sum.into()]).collect()
+        let names = names();
+        let sum = format!("{} of {} schemas", names.len(), names.len());
+        names.into_iter().map(Line::from).chain([sum.into()]).collect()
     }
 }
 
 /// One schema. Its document is the schema itself.
-#[derive(Debug, Clone, Copy)]
-pub struct SchemaAnswer {
-    /// The text of the schema.
-    pub text: &'static str,
-}
+#[derive(Debug, Clone)]
+pub struct SchemaAnswer(pub Value);
 
 impl Answer for SchemaAnswer {
     fn document(&self) -> Value {
-        // The door doubles the `$` of `$id` and `$ref`.
-        tag::undoubled(&json::parse_door(self.text.as_bytes()).unwrap_or(Value::Null))
+        self.0.clone()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        self.text.trim_end().lines().map(Line::from).collect()
+        let mut lines = Vec::new();
+        add_json(&self.0, "", "", "", &mut lines);
+        lines.into_iter().map(Line::from).collect()
+    }
+}
+
+/// Adds a value as JSON over several lines. `lead` precedes it on its first line, `tail` follows on its last one.
+fn add_json(value: &Value, pad: &str, lead: &str, tail: &str, lines: &mut Vec<String>) {
+    let inner = format!("{pad} ");
+    let comma = |at: usize, len: usize| if at + 1 < len { "," } else { "" };
+    match value {
+        Value::Object(object) if !object.is_empty() => {
+            lines.push(format!("{pad}{lead}{{"));
+            for (at, (name, member)) in object.iter().enumerate() {
+                let name = format!("{}: ", Value::from(&**name));
+                add_json(member, &inner, &name, comma(at, object.len()), lines);
+            }
+            lines.push(format!("{pad}}}{tail}"));
+        }
+        Value::Array(array) if array.iter().any(|item| item.depth() > 0) => {
+            lines.push(format!("{pad}{lead}["));
+            for (at, item) in array.iter().enumerate() {
+                add_json(item, &inner, "", comma(at, array.len()), lines);
+            }
+            lines.push(format!("{pad}]{tail}"));
+        }
+        scalar => lines.push(format!("{pad}{lead}{scalar}{tail}")),
     }
 }

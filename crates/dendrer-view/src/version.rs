@@ -2,11 +2,10 @@
 
 use dendrer::kernel::step::KERNEL_VERSION;
 use dendrer::store::FORMAT;
-use dendrer_object::Value;
 use dendrer_object::record::FORMAT_VERSION;
+use dendrer_object::{Value, document};
 
 use crate::answer::{Answer, Line, Page};
-use crate::document;
 
 /// The version of bundles that are written.
 const BUNDLE: u64 = 1;
@@ -18,16 +17,25 @@ pub struct VersionAnswer<'v> {
     pub program: &'v str,
 }
 
+document! {
+    /// Versions
+    pub object VersionDocument: "version" (program: &str) {
+        /// The version of the program
+        version: &str = program,
+        /// The version of records that are written
+        record: u64 = FORMAT_VERSION,
+        /// The version of bundles that are written
+        bundle: u64 = BUNDLE,
+        /// The version of the files of a store
+        store: u64 = FORMAT,
+        /// The version of the rules of the kernel
+        kernel: u64 = KERNEL_VERSION,
+    }
+}
+
 impl Answer for VersionAnswer<'_> {
     fn document(&self) -> Value {
-        let members = [
-            ("version", Value::from(self.program)),
-            ("record", Value::from(FORMAT_VERSION)),
-            ("bundle", Value::from(BUNDLE)),
-            ("store", Value::from(FORMAT)),
-            ("kernel", Value::from(KERNEL_VERSION)),
-        ];
-        document("version", members)
+        VersionDocument::of(self.program).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {

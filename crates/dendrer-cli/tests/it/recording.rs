@@ -26,8 +26,7 @@ fn types() -> BTreeSet<&'static str> {
 }
 
 fn schema() -> Value {
-    let text = dendrer_view::schemas::find("intent").unwrap();
-    json::parse_door(text.as_bytes()).unwrap()
+    dendrer_view::schemas::find("intent").unwrap()
 }
 
 /// Commits a line to a new run, and checks that it is its first transition and that the schema allows it.
