@@ -19,6 +19,7 @@ pub mod tag;
 pub mod text;
 pub mod time;
 pub mod value;
+pub mod words;
 
 pub use code::Code;
 pub use delta::Delta;

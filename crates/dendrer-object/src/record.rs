@@ -11,7 +11,6 @@
 use std::borrow::Borrow;
 use std::fmt;
 use std::ops::Range;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use crate::Code;
@@ -83,41 +82,10 @@ impl Seed {
     }
 }
 
-macro_rules! words {
-    ($(#[$doc:meta])* $name:ident { $($(#[$case_doc:meta])* $case:ident = $word:literal,)* }) => {
-        $(#[$doc])*
-        #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-        pub enum $name { $($(#[$case_doc])* $case,)* }
-
-        impl $name {
-            /// Every case.
-            pub const ALL: &[$name] = &[$($name::$case),*];
-
-            /// Returns the word in the bytes.
-            pub fn as_str(self) -> &'static str {
-                match self { $($name::$case => $word,)* }
-            }
-        }
-
-        impl fmt::Display for $name {
-            fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-                f.write_str(self.as_str())
-            }
-        }
-
-        impl FromStr for $name {
-            type Err = ();
-
-            fn from_str(text: &str) -> Result<$name, ()> {
-                match text { $($word => Ok($name::$case),)* _ => Err(()) }
-            }
-        }
-    };
-}
-
-words! {
+crate::words! {
     /// The kind of a record.
-    Kind {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Kind {
         /// A run begins; tick 0, or in a fork no tick.
         Run = "run",
         /// A transition; its ticks run from 1 without gaps.
@@ -135,9 +103,10 @@ words! {
     }
 }
 
-words! {
+crate::words! {
     /// The kind of author. The name of an agent or a person is a field, so that it can be erased.
-    Author {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Author {
         /// A model, through its agent.
         Agent = "agent",
         /// The program that runs the agents: tool results, policy decisions.
@@ -151,9 +120,10 @@ words! {
     }
 }
 
-words! {
+crate::words! {
     /// The relation of a record to the target of a link.
-    Rel {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum Rel {
         /// The linked record asked for this one or caused it.
         CausedBy = "caused_by",
         /// This record depends on the linked one.
