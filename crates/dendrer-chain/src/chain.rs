@@ -216,7 +216,7 @@ impl InteractionChain {
 fn probe_call(name: &str, step: &Step, snapshot: &CoherenceSnapshot) -> RowValue {
     let print = |text: String| RowValue::from(&Digest::of(text.as_bytes()).hex()[..12]);
     let seen = RowValue::List(vec![
-        RowValue::from(step.action.name()),
+        RowValue::from(step.action.as_str()),
         RowValue::from(&*step.name),
         step.input.clone(),
         step.output.clone(),

@@ -182,7 +182,7 @@ impl Step {
     pub fn from_row(row: &RowValue, stamp: impl FnOnce() -> StepStamp) -> Result<Step, RowStepError> {
         let RowValue::Object(members) = row else { return Err(RowStepError::Object) };
         let action = row.get("action").and_then(RowValue::as_str).ok_or(RowStepError::Member("action"))?;
-        let action: ActionType = action.parse().map_err(|_| RowStepError::Action(action.to_owned()))?;
+        let action = ActionType::from_word(action).ok_or_else(|| RowStepError::Action(action.to_owned()))?;
         let name = row.get("name").and_then(RowValue::as_str).ok_or(RowStepError::Member("name"))?;
         let text = |name| row.get(name).and_then(RowValue::as_str).map(str::to_owned);
         let started_at = text("started_at")
@@ -246,7 +246,7 @@ impl Step {
         });
         let values = [
             RowValue::from(&*self.step_id),
-            RowValue::from(self.action.name()),
+            RowValue::from(self.action.as_str()),
             RowValue::from(&*self.name),
             clean(&self.input),
             clean(&self.output),

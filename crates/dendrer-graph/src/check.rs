@@ -9,60 +9,42 @@ use crate::eval::ROUNDS_MAX;
 use crate::functions::{Functions, words};
 use crate::{Argument, Graph, Reference, Statement, StatementBody, last_node};
 
-/// A rule of the compiler.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum GraphRule {
-    /// A clock is read that is no edge.
-    AmbientClock,
-    /// An environment is read.
-    AmbientEnvironment,
-    /// Chance is asked that is no edge.
-    AmbientChance,
-    /// A file is read that is no edge.
-    AmbientFile,
-    /// The last line is missing.
-    NoContract,
-    /// The value of an edge is not recorded.
-    NoRec,
-    /// The place in the frontier is missing or another one.
-    FrontierIndex,
-    /// A statement is named that is not there.
-    UndefinedArgument,
-    /// A statement is named that comes later.
-    ForwardArgument,
-    /// A function is called that the pack does not define.
-    UndefinedFunction,
-    /// A pure statement calls an effect.
-    ImpureNode,
-    /// An effect has no class.
-    NoEffectClass,
-    /// A repeat has no ceiling.
-    UnboundedLoop,
-    /// The text is no graph.
-    Syntax,
+dendrer_object::words! {
+    /// A rule of the compiler.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum GraphRule {
+        /// A clock is read that is no edge.
+        AmbientClock = "ambient_clock",
+        /// An environment is read.
+        AmbientEnvironment = "ambient_environment",
+        /// Chance is asked that is no edge.
+        AmbientChance = "ambient_chance",
+        /// A file is read that is no edge.
+        AmbientFile = "ambient_file",
+        /// The last line is missing.
+        NoContract = "no_contract",
+        /// The value of an edge is not recorded.
+        NoRec = "no_rec",
+        /// The place in the frontier is missing or another one.
+        FrontierIndex = "frontier_index",
+        /// A statement is named that is not there.
+        UndefinedArgument = "undefined_argument",
+        /// A statement is named that comes later.
+        ForwardArgument = "forward_argument",
+        /// A function is called that the pack does not define.
+        UndefinedFunction = "undefined_function",
+        /// A pure statement calls an effect.
+        ImpureNode = "impure_node",
+        /// An effect has no class.
+        NoEffectClass = "no_effect_class",
+        /// A repeat has no ceiling.
+        UnboundedLoop = "unbounded_loop",
+        /// The text is no graph.
+        Syntax = "syntax",
+    }
 }
 
 impl GraphRule {
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            GraphRule::NoContract => "no_contract",
-            GraphRule::NoRec => "no_rec",
-            GraphRule::FrontierIndex => "frontier_index",
-            GraphRule::UndefinedArgument => "undefined_argument",
-            GraphRule::ForwardArgument => "forward_argument",
-            GraphRule::UndefinedFunction => "undefined_function",
-            GraphRule::ImpureNode => "impure_node",
-            GraphRule::NoEffectClass => "no_effect_class",
-            GraphRule::UnboundedLoop => "unbounded_loop",
-            GraphRule::AmbientClock => "ambient_clock",
-            GraphRule::AmbientEnvironment => "ambient_environment",
-            GraphRule::AmbientChance => "ambient_chance",
-            GraphRule::AmbientFile => "ambient_file",
-            GraphRule::Syntax => "syntax",
-        }
-    }
-
     /// The code under which `dendrer explain` knows it.
     pub fn code(self) -> Code {
         match self {

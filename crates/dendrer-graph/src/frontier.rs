@@ -27,40 +27,26 @@ pub struct RecordedEdge {
     pub digest: Digest,
 }
 
-/// How a graph and a frontier part.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DivergenceKind {
-    /// An edge is due, and no value of it is recorded.
-    Missing,
-    /// A value is recorded, and its edge is never due.
-    Surplus,
-    /// Two values of one edge are recorded.
-    Duplicate,
-    /// Another edge's value is in the place of the one that is due.
-    Reordered,
-    /// The value is not the one that its digest says.
-    ChangedValue,
-    /// The edge asks something else than was recorded.
-    ChangedRequest,
-    /// A node has another value.
-    ChangedNode,
-    /// The output is another one.
-    ChangedOutput,
-}
-
-impl DivergenceKind {
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            DivergenceKind::Missing => "missing",
-            DivergenceKind::Surplus => "surplus",
-            DivergenceKind::Duplicate => "duplicate",
-            DivergenceKind::Reordered => "reordered",
-            DivergenceKind::ChangedValue => "changed_value",
-            DivergenceKind::ChangedRequest => "changed_request",
-            DivergenceKind::ChangedNode => "changed_node",
-            DivergenceKind::ChangedOutput => "changed_output",
-        }
+dendrer_object::words! {
+    /// How a graph and a frontier part.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum DivergenceKind {
+        /// An edge is due, and no value of it is recorded.
+        Missing = "missing",
+        /// A value is recorded, and its edge is never due.
+        Surplus = "surplus",
+        /// Two values of one edge are recorded.
+        Duplicate = "duplicate",
+        /// Another edge's value is in the place of the one that is due.
+        Reordered = "reordered",
+        /// The value is not the one that its digest says.
+        ChangedValue = "changed_value",
+        /// The edge asks something else than was recorded.
+        ChangedRequest = "changed_request",
+        /// A node has another value.
+        ChangedNode = "changed_node",
+        /// The output is another one.
+        ChangedOutput = "changed_output",
     }
 }
 

@@ -47,37 +47,19 @@ pub enum CausalError {
     },
 }
 
-/// How a unit in conflict is decided (forensic debugger specification, 3.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
-pub enum SyncStrategy {
-    /// All values are kept, as `{"__conflict": true, "values": [...]}`.
-    #[default]
-    Manual,
-    /// The write with the greatest tick.
-    Lww,
-    /// The write that is said to be surest; ties as [`SyncStrategy::Lww`].
-    Confidence,
-    /// The write of the agent with the highest number in the pack's `roles`; ties as [`SyncStrategy::Lww`].
-    Policy,
-}
-
-impl SyncStrategy {
-    const ALL: [SyncStrategy; 4] =
-        [SyncStrategy::Manual, SyncStrategy::Lww, SyncStrategy::Confidence, SyncStrategy::Policy];
-
-    /// The word in a record and in a pack.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            SyncStrategy::Manual => "manual",
-            SyncStrategy::Lww => "lww",
-            SyncStrategy::Confidence => "confidence",
-            SyncStrategy::Policy => "policy",
-        }
-    }
-
-    /// Reads the word of a record or a pack.
-    pub fn parse(text: &str) -> Option<SyncStrategy> {
-        SyncStrategy::ALL.into_iter().find(|strategy| strategy.as_str() == text)
+dendrer_object::words! {
+    /// How a unit in conflict is decided (forensic debugger specification, 3.3).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default)]
+    pub enum SyncStrategy {
+        /// All values are kept, as `{"__conflict": true, "values": [...]}`.
+        #[default]
+        Manual = "manual",
+        /// The write with the greatest tick.
+        Lww = "lww",
+        /// The write that is said to be surest; ties as [`SyncStrategy::Lww`].
+        Confidence = "confidence",
+        /// The write of the agent with the highest number in the pack's `roles`; ties as [`SyncStrategy::Lww`].
+        Policy = "policy",
     }
 }
 
@@ -95,7 +77,7 @@ pub struct MergeRules {
 impl MergeRules {
     /// Reads the `merge` of an intent or a pack. What is no strategy is passed over: a record is read as it is.
     pub fn of(value: Option<&Value>) -> MergeRules {
-        let strategy = |value: &Value| value.as_str().and_then(SyncStrategy::parse);
+        let strategy = |value: &Value| value.as_str().and_then(SyncStrategy::from_word);
         let members = |name: &str| value.and_then(|value| value.get(name)?.as_object());
         let each = |name| members(name).into_iter().flat_map(Object::iter);
         MergeRules {

@@ -33,30 +33,22 @@ pub use merge::{merged, without_pack};
 pub use projection::{ACCEPTED, CONTRACT, Commitments, INITIAL, TRUST, WithoutEffect, initial};
 pub use status::{CommitmentStatus, StatusCause, Statuses};
 
-/// Who says an atom, as the kernel derives it (CCAS paper, evidence modes).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EvidenceMode {
-    /// A person, in their own words.
-    UserAuthored,
-    /// A tool, as the runtime says.
-    ToolAttested,
-    /// A source outside of the agent, without an attestation.
-    ExternallyObserved,
-    /// The agent itself.
-    SelfAuthored,
+dendrer_object::words! {
+    /// Who says an atom, as the kernel derives it (CCAS paper, evidence modes).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum EvidenceMode {
+        /// A person, in their own words.
+        UserAuthored = "user-authored",
+        /// A tool, as the runtime says.
+        ToolAttested = "tool-attested",
+        /// A source outside of the agent, without an attestation.
+        ExternallyObserved = "externally-observed",
+        /// The agent itself.
+        SelfAuthored = "self-authored",
+    }
 }
 
 impl EvidenceMode {
-    /// The word for it in answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            EvidenceMode::UserAuthored => "user-authored",
-            EvidenceMode::ToolAttested => "tool-attested",
-            EvidenceMode::ExternallyObserved => "externally-observed",
-            EvidenceMode::SelfAuthored => "self-authored",
-        }
-    }
-
     /// The mode of what a transition says.
     pub fn of(author: Author, type_name: &str) -> EvidenceMode {
         match (author, type_name) {
@@ -90,76 +82,50 @@ pub struct Atom {
     pub tool: Option<Arc<str>>,
 }
 
-/// What a commitment is (CCAS paper, seven types).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CommitmentKind {
-    /// Something was observed.
-    Observation,
-    /// Something is supposed.
-    Hypothesis,
-    /// Something is to be reached.
-    Goal,
-    /// Something must be kept.
-    Obligation,
-    /// Something is preferred.
-    Preference,
-    /// Something is going to be done.
-    Plan,
-    /// Something is done by a child run.
-    Delegation,
+dendrer_object::words! {
+    /// What a commitment is (CCAS paper, seven types).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum CommitmentKind {
+        /// Something was observed.
+        Observation = "obs",
+        /// Something is supposed.
+        Hypothesis = "hyp",
+        /// Something is to be reached.
+        Goal = "goal",
+        /// Something must be kept.
+        Obligation = "obl",
+        /// Something is preferred.
+        Preference = "pref",
+        /// Something is going to be done.
+        Plan = "plan",
+        /// Something is done by a child run.
+        Delegation = "deleg",
+    }
 }
 
 impl CommitmentKind {
-    const ALL: [(CommitmentKind, &'static str); 7] = [
-        (CommitmentKind::Observation, "obs"),
-        (CommitmentKind::Hypothesis, "hyp"),
-        (CommitmentKind::Goal, "goal"),
-        (CommitmentKind::Obligation, "obl"),
-        (CommitmentKind::Preference, "pref"),
-        (CommitmentKind::Plan, "plan"),
-        (CommitmentKind::Delegation, "deleg"),
-    ];
-
-    /// The word for it in lines and answers.
-    pub fn as_str(self) -> &'static str {
-        CommitmentKind::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
-    }
-
-    /// Reads the word.
-    pub fn parse(name: &str) -> Option<CommitmentKind> {
-        CommitmentKind::ALL.iter().find(|(_, each)| *each == name).map(|(kind, _)| *kind)
-    }
-
     /// Whether it is a claim, which can be stale and must be grounded.
     pub fn is_claim(self) -> bool {
         matches!(self, CommitmentKind::Observation | CommitmentKind::Hypothesis | CommitmentKind::Plan)
     }
 }
 
-/// On whose behalf a commitment is, the weakest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CommitmentOwner {
-    /// The agent.
-    Agent,
-    /// The parent of a delegated run.
-    Parent,
-    /// The institution or the pack.
-    Policy,
-    /// The user.
-    User,
+dendrer_object::words! {
+    /// On whose behalf a commitment is, the weakest first.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum CommitmentOwner {
+        /// The agent.
+        Agent = "agent",
+        /// The parent of a delegated run.
+        Parent = "parent",
+        /// The institution or the pack.
+        Policy = "policy",
+        /// The user.
+        User = "user",
+    }
 }
 
 impl CommitmentOwner {
-    /// The word for it in answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            CommitmentOwner::Agent => "agent",
-            CommitmentOwner::Parent => "parent",
-            CommitmentOwner::Policy => "policy",
-            CommitmentOwner::User => "user",
-        }
-    }
-
     /// Its rank: user and policy are alike.
     pub fn rank(self) -> u8 {
         match self {
@@ -241,41 +207,22 @@ impl Commitment {
     }
 }
 
-/// What one commitment or atom has to do with another (CCAS paper, six edge kinds).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum EdgeKind {
-    /// It is a reason for it.
-    Supports,
-    /// It falls with it.
-    DependsOn,
-    /// Both cannot be kept.
-    ConflictsWith,
-    /// It says it more exactly.
-    Refines,
-    /// It ends it.
-    Discharges,
-    /// It grounds it.
-    Attests,
-}
-
-impl EdgeKind {
-    const ALL: [(EdgeKind, &'static str); 6] = [
-        (EdgeKind::Supports, "supports"),
-        (EdgeKind::DependsOn, "depends-on"),
-        (EdgeKind::ConflictsWith, "conflicts-with"),
-        (EdgeKind::Refines, "refines"),
-        (EdgeKind::Discharges, "discharges"),
-        (EdgeKind::Attests, "attests"),
-    ];
-
-    /// The word for it in lines and answers.
-    pub fn as_str(self) -> &'static str {
-        EdgeKind::ALL.iter().find(|(kind, _)| *kind == self).map_or("", |(_, name)| name)
-    }
-
-    /// Reads the word.
-    pub fn parse(name: &str) -> Option<EdgeKind> {
-        EdgeKind::ALL.iter().find(|(_, each)| *each == name).map(|(kind, _)| *kind)
+dendrer_object::words! {
+    /// What one commitment or atom has to do with another (CCAS paper, six edge kinds).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum EdgeKind {
+        /// It is a reason for it.
+        Supports = "supports",
+        /// It falls with it.
+        DependsOn = "depends-on",
+        /// Both cannot be kept.
+        ConflictsWith = "conflicts-with",
+        /// It says it more exactly.
+        Refines = "refines",
+        /// It ends it.
+        Discharges = "discharges",
+        /// It grounds it.
+        Attests = "attests",
     }
 }
 
@@ -294,15 +241,17 @@ pub struct CommitmentEdge {
     pub tick: u64,
 }
 
-/// How a commitment was closed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ClosedAs {
-    /// It is done.
-    Discharged,
-    /// It is taken back.
-    Retracted,
-    /// Another took its place.
-    Superseded,
+dendrer_object::words! {
+    /// How a commitment was closed.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ClosedAs {
+        /// It is done.
+        Discharged = "discharged",
+        /// It is taken back.
+        Retracted = "retracted",
+        /// Another took its place.
+        Superseded = "superseded",
+    }
 }
 
 /// A commitment that was closed.

@@ -106,25 +106,16 @@ pub struct Pack {
     digest: Digest,
 }
 
-/// The engine that changes the state under a pack.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum PackEngine {
-    /// `fold/1`: the rules of the pack.
-    Fold,
-    /// `delta/1`: what each intent proposes.
-    Delta,
-    /// `wasm/1`: the module of the pack. It may read and write all of the state but what is the kernel's.
-    Wasm,
-}
-
-impl PackEngine {
-    /// The name of the reducer.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            PackEngine::Fold => fold::NAME,
-            PackEngine::Delta => "delta/1",
-            PackEngine::Wasm => modules::NAME,
-        }
+dendrer_object::words! {
+    /// The engine that changes the state under a pack.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum PackEngine {
+        /// `fold/1`: the rules of the pack.
+        Fold = fold::NAME,
+        /// `delta/1`: what each intent proposes.
+        Delta = "delta/1",
+        /// `wasm/1`: the module of the pack. It may read and write all of the state but what is the kernel's.
+        Wasm = modules::NAME,
     }
 }
 
@@ -159,56 +150,27 @@ impl PackField {
     }
 }
 
-/// How a merge makes one list of those that several sources changed (design, section 4).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Combine {
-    /// As a set: what any source added is in it, what any source removed is not.
-    Set,
-    /// As a journal: what each source appended behind the last common record follows it.
-    Append,
-}
-
-impl Combine {
-    /// The word in a pack.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Combine::Set => "set",
-            Combine::Append => "append",
-        }
-    }
-
-    /// Reads the word of a pack.
-    pub fn parse(text: &str) -> Option<Combine> {
-        [Combine::Set, Combine::Append].into_iter().find(|combine| combine.as_str() == text)
+dendrer_object::words! {
+    /// How a merge makes one list of those that several sources changed (design, section 4).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Combine {
+        /// As a set: what any source added is in it, what any source removed is not.
+        Set = "set",
+        /// As a journal: what each source appended behind the last common record follows it.
+        Append = "append",
     }
 }
 
-/// The effect of a tool on the world (dendrer paper 9.6), the mildest first.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Effect {
-    /// Looks only.
-    Read,
-    /// Writes, and writing twice is writing once.
-    IdempotentWrite,
-    /// Acts; an answer is used from the record and never asked for again.
-    Effectful,
-}
-
-impl Effect {
-    const ALL: [Effect; 3] = [Effect::Read, Effect::IdempotentWrite, Effect::Effectful];
-
-    /// The word in packs and records.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Effect::Read => "read",
-            Effect::IdempotentWrite => "idempotent_write",
-            Effect::Effectful => "effectful",
-        }
-    }
-
-    /// Reads the word of a pack or a record.
-    pub fn parse(text: &str) -> Option<Effect> {
-        Effect::ALL.into_iter().find(|effect| effect.as_str() == text)
+dendrer_object::words! {
+    /// The effect of a tool on the world (dendrer paper 9.6), the mildest first.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Effect {
+        /// Looks only.
+        Read = "read",
+        /// Writes, and writing twice is writing once.
+        IdempotentWrite = "idempotent_write",
+        /// Acts; an answer is used from the record and never asked for again.
+        Effectful = "effectful",
     }
 }
 
@@ -557,10 +519,9 @@ pub(crate) fn writers_of(value: &Value) -> impl Iterator<Item = (Arc<str>, Vec<A
 /// Returns the class of each tool that a recorded pack declares, without checking the rest of it.
 pub(crate) fn effects_of(value: &Value) -> impl Iterator<Item = (Arc<str>, Effect)> {
     let tools = value.get("tools").and_then(Value::as_object);
-    tools
-        .into_iter()
-        .flat_map(|tools| tools.iter())
-        .filter_map(|(name, tool)| Some((Arc::clone(name), Effect::parse(tool.get("effect")?.as_str()?)?)))
+    tools.into_iter().flat_map(|tools| tools.iter()).filter_map(|(name, tool)| {
+        Some((Arc::clone(name), Effect::from_word(tool.get("effect")?.as_str()?)?))
+    })
 }
 
 /// Whether a recorded pack says of a tool how it fails.

@@ -28,14 +28,16 @@ pub enum Polarity {
     Holds,
 }
 
-/// Which state of a transition a predicate looks at (dendrer paper 3.3.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum Window {
-    /// The state before the transition.
-    Before,
-    /// The state after it.
-    #[default]
-    After,
+dendrer_object::words! {
+    /// State of a transition that a predicate looks at (dendrer paper 3.3.2).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum Window {
+        /// The state before the transition.
+        Before = "before",
+        /// The state after it.
+        #[default]
+        After = "after",
+    }
 }
 
 /// How it is known that a predicate, once violated, stays so (dendrer paper 3.3.3).

@@ -177,29 +177,16 @@ pub struct Challenges {
     pub last: usize,
 }
 
-/// A signal of a plan.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Signal {
-    /// All three together.
-    Progress,
-    /// How much of the declared constraints holds.
-    ConstraintSatisfaction,
-    /// Which share of the newest challenges changed nothing.
-    SkepticSurvivalRate,
-}
-
-impl Signal {
-    /// Every one that can be asked for.
-    pub const ALL: [Signal; 3] =
-        [Signal::Progress, Signal::ConstraintSatisfaction, Signal::SkepticSurvivalRate];
-
-    /// The name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Signal::Progress => "progress",
-            Signal::ConstraintSatisfaction => "constraint_satisfaction",
-            Signal::SkepticSurvivalRate => "skeptic_survival_rate",
-        }
+dendrer_object::words! {
+    /// A signal of a plan.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Signal {
+        /// All three together.
+        Progress = "progress",
+        /// How much of the declared constraints holds.
+        ConstraintSatisfaction = "constraint_satisfaction",
+        /// Which share of the newest challenges changed nothing.
+        SkepticSurvivalRate = "skeptic_survival_rate",
     }
 }
 

@@ -30,29 +30,18 @@ pub struct Op {
     pub value: Option<Value>,
 }
 
-/// The action of an operation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
-    /// Puts a value there, making missing parent objects. An array index must exist.
-    Set,
-    /// Takes out what is there.
-    Remove,
-    /// Adds an item to the array there, making the array and its parent objects where nothing is.
-    Append,
-    /// Adds a number to the number there: one IEEE double addition.
-    Add,
-}
-
-impl Action {
-    const ALL: [Action; 4] = [Action::Set, Action::Remove, Action::Append, Action::Add];
-
-    fn name(self) -> &'static str {
-        match self {
-            Action::Set => "set",
-            Action::Remove => "remove",
-            Action::Append => "append",
-            Action::Add => "add",
-        }
+crate::words! {
+    /// The action of an operation.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Action {
+        /// Puts a value there, making missing parent objects. An array index must exist.
+        Set = "set",
+        /// Takes out what is there.
+        Remove = "remove",
+        /// Adds an item to the array there, making the array and its parent objects where nothing is.
+        Append = "append",
+        /// Adds a number to the number there: one IEEE double addition.
+        Add = "add",
     }
 }
 
@@ -142,7 +131,7 @@ impl Op {
     fn from_value(value: &Value) -> Result<Op, DeltaErrorKind> {
         let object = value.as_object().ok_or(DeltaErrorKind::Shape)?;
         let mut actions =
-            Action::ALL.into_iter().filter_map(|action| Some((action, object.get(action.name())?)));
+            Action::ALL.iter().filter_map(|action| Some((*action, object.get(action.as_str())?)));
         let (Some((action, path)), None) = (actions.next(), actions.next()) else {
             return Err(DeltaErrorKind::Shape);
         };
@@ -158,7 +147,7 @@ impl Op {
     }
 
     fn to_value(&self) -> Value {
-        let action = (self.action.name(), Value::from(self.path.as_str()));
+        let action = (self.action.as_str(), Value::from(self.path.as_str()));
         match &self.value {
             Some(value) => Value::record([action, ("value", value.clone())]),
             None => Value::record([action]),
@@ -265,7 +254,7 @@ impl Delta {
     /// Returns the delta as answers show it: paths and values have the names of the user.
     pub fn written(&self) -> Value {
         Value::array(self.0.iter().map(|op| {
-            let action = (op.action.name(), Value::from(op.path.written()));
+            let action = (op.action.as_str(), Value::from(op.path.written()));
             let value = op.value.as_ref().map(|value| ("value", value.clone()));
             Value::record([action].into_iter().chain(value))
         }))

@@ -784,7 +784,7 @@ fn digest(row: &rusqlite::Row<'_>, column: usize) -> Sql<Digest> {
 }
 
 fn kind(row: &rusqlite::Row<'_>, column: usize) -> Sql<Kind> {
-    row.get::<_, String>(column)?.parse().map_err(|()| bad_column(column))
+    row.get::<_, String>(column)?.parse().map_err(|_| bad_column(column))
 }
 
 /// Returns a number of a row. Nothing that is counted in the index is negative.

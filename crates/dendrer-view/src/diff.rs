@@ -326,7 +326,7 @@ fn shown(place: &Pointer) -> Pointer {
 
 /// Writes how many differences of each kind there are.
 pub fn found_line(report: &DiffReport, kinds: &[DiffKind]) -> String {
-    let asked = DiffKind::ALL.into_iter().filter(|kind| kinds.contains(kind));
+    let asked = DiffKind::ALL.iter().copied().filter(|kind| kinds.contains(kind));
     let mut parts: Vec<String> =
         asked.map(|kind| format!("{} {}", kind.as_str(), crate::thousands(report.count(kind)))).collect();
     if report.hidden > 0 {
@@ -506,7 +506,7 @@ pub fn members(
     let range = |range: Option<(u64, u64)>| {
         range.map_or(Value::Null, |(from, to)| Value::array([Value::from(from), Value::from(to)]))
     };
-    let asked = DiffKind::ALL.into_iter().filter(|kind| kinds.contains(kind));
+    let asked = DiffKind::ALL.iter().copied().filter(|kind| kinds.contains(kind));
     let counts = asked.map(|kind| (kind.as_str(), Value::from(report.count(kind))));
     let first = report.first.as_ref().map(|pair| {
         Value::record([

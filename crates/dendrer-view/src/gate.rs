@@ -36,7 +36,7 @@ pub(crate) fn why(gate: &JudgedGate) -> String {
 fn step(step: &GateStep) -> Value {
     Value::record([
         ("tick", Value::from(step.tick)),
-        ("action", Value::from(step.action.map(ActionType::name))),
+        ("action", Value::from(step.action)),
         ("name", Value::from(step.name.as_str())),
         ("success", Value::from(step.success)),
     ])
@@ -85,7 +85,7 @@ impl Answer for GateAnswer {
                     Some(false) => "failed",
                     None => "-",
                 };
-                let action = step.action.map_or("not known", ActionType::name);
+                let action = step.action.map_or("not known", ActionType::as_str);
                 let name = quote::escape(&step.name);
                 lines.push(Line::from(format!("      {:>6}  {action:<15}  {success:<6}  {name}", step.tick)));
             }

@@ -29,7 +29,7 @@ fn step_members(recorded: &WitnessStep, whole: bool) -> Vec<(&'static str, Value
     });
     let mut members = vec![
         ("step_id", Value::from(step.step_id.as_str())),
-        ("action", Value::from(recorded.action().map(ActionType::name))),
+        ("action", Value::from(recorded.action())),
         ("name", Value::from(step.name.as_str())),
     ];
     if whole {
@@ -118,7 +118,7 @@ impl ItemAnswer for StepsAnswer {
         let mut lines = vec![Line::from(format!(
             "{place:>6}  {:<12}  {:<15}  {}{failed}{took}{phi}{trace}{derived}",
             quote::escape(&step.step_id),
-            recorded.action().map_or("not known", ActionType::name),
+            recorded.action().map_or("not known", ActionType::as_str),
             quote::escape(&step.name),
         ))];
         if self.whole {
@@ -134,7 +134,7 @@ impl ItemAnswer for StepsAnswer {
     fn summary(&self) -> Value {
         let stats = self.stats.iter().flatten().map(|(action, stats)| {
             Value::record([
-                ("action", Value::from(action.name())),
+                ("action", Value::from(*action)),
                 ("count", Value::from(stats.count)),
                 ("failed", Value::from(stats.failed)),
                 ("success_rate", number(stats.success_rate())),
@@ -165,7 +165,7 @@ impl ItemAnswer for StepsAnswer {
         let number = |value: Option<f64>| value.map_or("-".to_owned(), |value| value.to_string());
         for (action, stats) in stats {
             table.row(vec![
-                action.name().to_owned(),
+                action.as_str().to_owned(),
                 stats.count.to_string(),
                 stats.failed.to_string(),
                 stats.success_rate().map_or("-".to_owned(), |rate| format!("{:.1}%", rate * 100.0)),

@@ -304,11 +304,7 @@ impl Registered {
     fn of(record: &Record, content: &Value) -> Option<Registered> {
         let said = content.get("predicate")?;
         let text = |name: &str| said.get(name).and_then(Value::as_str);
-        let window = match text("window")? {
-            "after" => Window::After,
-            "before" => Window::Before,
-            _ => return None,
-        };
+        let window = Window::from_word(text("window")?)?;
         let name = text("name")?;
         let module = said.get("module").map(|module| tag::as_bytes(module).unwrap_or_default());
         let made = match (text("condition"), text("holds"), module) {
@@ -417,17 +413,13 @@ pub fn register(
         (Asked::Expr(expr), Polarity::Holds) => ("holds", Value::from(expr.text())),
         (Asked::Program(program), _) => ("module", tag::bytes(program.bytes())),
     };
-    let window = match predicate.window() {
-        Window::After => "after",
-        Window::Before => "before",
-    };
     let lift = (predicate.monotone() == Monotone::Lifted).then_some(("lift", Value::from("monotone")));
     let said = Value::record(
         [
             ("name", Value::from(name)),
             ("version", Value::from(&*version)),
             asked,
-            ("window", Value::from(window)),
+            ("window", Value::from(predicate.window())),
             ("digest", Value::from(predicate.digest())),
         ]
         .into_iter()
@@ -552,11 +544,8 @@ pub fn read_value(
     let (Some(made), None) = (given.next(), given.next()) else {
         return Err(Unfit::Shape("a predicate has exactly one of holds and condition".to_owned()));
     };
-    let window = match text("window")? {
-        None | Some("after") => Window::After,
-        Some("before") => Window::Before,
-        Some(_) => return Err(Unfit::Shape("a window is after or before".to_owned())),
-    };
+    let window = text("window")?.map_or(Some(Window::After), Window::from_word);
+    let window = window.ok_or_else(|| Unfit::Shape("a window is after or before".to_owned()))?;
     let predicate = made.map_err(Unfit::Expr)?.named(name, version).at_window(window);
     match (text("lift")?, text("bisect_predicate")?) {
         (None, None) => Ok(predicate),

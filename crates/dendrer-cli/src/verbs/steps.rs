@@ -47,9 +47,9 @@ pub(crate) enum ComposeChoice {
 
 pub(crate) fn run(global: &Global, args: &Steps, out: &mut Out) -> Result {
     let wanted = args.by.as_deref().map(|name| {
-        name.parse::<ActionType>().map_err(|error| {
-            let names: Vec<&str> = ActionType::ALL.iter().map(|action| action.name()).collect();
-            Failure::new(Code::E0106, error.to_string()).note(format!("the types: {}", names.join(", ")))
+        ActionType::read(name).map_err(|error| {
+            let types = ActionType::WORDS.join(", ");
+            Failure::new(Code::E0106, error.to_string()).note(format!("the types: {types}"))
         })
     });
     let wanted = wanted.transpose()?;

@@ -48,7 +48,7 @@ fn every_step_comes_back() {
             .enumerate()
             .map(|(n, action)| {
                 json!({
-                    "action": action.name(), "name": format!("name {n}"), "input": {"n": n, "x": [1, null]}, "output": {"y": 0.5},
+                    "action": action.as_str(), "name": format!("name {n}"), "input": {"n": n, "x": [1, null]}, "output": {"y": 0.5},
                     "success": n % 3 != 0, "started_at": "2026-04-20T10:00:00.250000+02:00", "duration_ms": 1.5,
                     "parent_id": "p", "step_id": format!("{n:012x}"), "session_id": "s", "trace_id": "t", "phi": 0.25,
                     "kuramoto_r": 0.75, "channel_coherence": {"c": 0.5},

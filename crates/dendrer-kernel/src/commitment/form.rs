@@ -151,7 +151,7 @@ fn commitment(item: &Value, place: &str) -> Result<(), CommitmentFault> {
     ];
     members(item, place, &["id", "type", "gloss"], &[&lists[..], &others[..]].concat())?;
     are_texts(item, place, &lists)?;
-    if item.get("type").and_then(Value::as_str).and_then(CommitmentKind::parse).is_none() {
+    if item.get("type").and_then(Value::as_str).and_then(CommitmentKind::from_word).is_none() {
         return fault(&format!("{place}/type"), "a type is obs, hyp, goal, obl, pref, plan or deleg");
     }
     if item.get("hard").is_some_and(|value| value.as_bool().is_none()) {
@@ -183,7 +183,7 @@ fn commitment(item: &Value, place: &str) -> Result<(), CommitmentFault> {
 
 fn edge(item: &Value, place: &str) -> Result<(), CommitmentFault> {
     members(item, place, &["edge", "from", "to"], &[])?;
-    match item.get("edge").and_then(Value::as_str).and_then(EdgeKind::parse) {
+    match item.get("edge").and_then(Value::as_str).and_then(EdgeKind::from_word) {
         Some(_) => Ok(()),
         None => {
             let message = "an edge is supports, depends-on, conflicts-with, refines, discharges or attests";

@@ -451,7 +451,7 @@ impl Commitments {
     }
 
     fn add_edge(&mut self, value: &Value, tick: u64, author: Author) {
-        let kind = form::text(value, "edge").and_then(|name| EdgeKind::parse(&name));
+        let kind = form::text(value, "edge").and_then(|name| EdgeKind::from_word(&name));
         let (Some(kind), Some(from), Some(to)) = (kind, form::text(value, "from"), form::text(value, "to"))
         else {
             return;
@@ -536,7 +536,7 @@ impl Commitments {
 
     fn close(&mut self, value: &Value, tick: u64, author: Author) {
         let Some(id) = form::text(value, "id") else { return };
-        let Some(how) = form::text(value, "as").as_deref().and_then(ClosedAs::parse) else { return };
+        let Some(how) = form::text(value, "as").as_deref().and_then(ClosedAs::from_word) else { return };
         self.end(&id, how, tick, author, form::text(value, "reason"));
     }
 
@@ -858,22 +858,6 @@ impl Core {
     }
 }
 
-impl ClosedAs {
-    const ALL: [(ClosedAs, &'static str); 3] = [
-        (ClosedAs::Discharged, "discharged"),
-        (ClosedAs::Retracted, "retracted"),
-        (ClosedAs::Superseded, "superseded"),
-    ];
-
-    fn as_str(self) -> &'static str {
-        ClosedAs::ALL.iter().find(|(how, _)| *how == self).map_or("", |(_, name)| name)
-    }
-
-    pub(super) fn parse(name: &str) -> Option<ClosedAs> {
-        ClosedAs::ALL.iter().find(|(_, each)| *each == name).map(|(how, _)| *how)
-    }
-}
-
 impl ClosedCommitment {
     fn to_value(&self, id: &str) -> Value {
         let reason = self.reason.clone().map(|reason| ("reason", Value::String(reason)));
@@ -882,7 +866,7 @@ impl ClosedCommitment {
     }
 
     fn read(value: &Value) -> Option<ClosedCommitment> {
-        let how = ClosedAs::parse(&form::text(value, "as")?)?;
+        let how = ClosedAs::from_word(&form::text(value, "as")?)?;
         Some(ClosedCommitment {
             how,
             tick: value.get("tick")?.as_u64()?,
@@ -928,7 +912,7 @@ impl CommitmentEdge {
 
 fn read_edge(value: &Value) -> Option<CommitmentEdge> {
     Some(CommitmentEdge {
-        kind: EdgeKind::parse(value.get("edge")?.as_str()?)?,
+        kind: EdgeKind::from_word(value.get("edge")?.as_str()?)?,
         from: form::text(value, "from")?,
         to: form::text(value, "to")?,
         author: value.get("author")?.as_str()?.parse().ok()?,
@@ -940,7 +924,7 @@ fn read_commitment(value: &Value, tick: u64, author: Author, type_name: &str) ->
     let expr = |name: &str| Expr::parse_condition(&form::text(value, name)?, &form::scope()).ok();
     Some(Commitment {
         id: form::text(value, "id")?,
-        kind: CommitmentKind::parse(&form::text(value, "type")?)?,
+        kind: CommitmentKind::from_word(&form::text(value, "type")?)?,
         is_hard: value.get("hard").and_then(Value::as_bool).unwrap_or(false),
         gloss: form::text(value, "gloss")?,
         guard: expr("guard"),

@@ -10,42 +10,30 @@ use super::{ClosedAs, Commitment, CommitmentEdge, Commitments, EdgeKind};
 use crate::expr::{Budget, Env, Expr, Truth};
 use crate::names::SERVED_COMMITMENTS;
 
-/// Where a commitment is in its life; the first that applies.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub enum CommitmentStatus {
-    /// It was taken back.
-    Retracted,
-    /// Another took its place.
-    Superseded,
-    /// It is done.
-    Discharged,
-    /// What it watches changed after its last support, or what it depends on fell.
-    Stale,
-    /// It conflicts with one that wins.
-    Blocked,
-    /// It does not apply now.
-    Dormant,
-    /// It is not grounded, or hard and does not bind.
-    Tentative,
-    /// It applies.
-    Active,
+dendrer_object::words! {
+    /// Where a commitment is in its life; the first that applies.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
+    pub enum CommitmentStatus {
+        /// It was taken back.
+        Retracted = "retracted",
+        /// Another took its place.
+        Superseded = "superseded",
+        /// It is done.
+        Discharged = "discharged",
+        /// What it watches changed after its last support, or what it depends on fell.
+        Stale = "stale",
+        /// It conflicts with one that wins.
+        Blocked = "blocked",
+        /// It does not apply now.
+        Dormant = "dormant",
+        /// It is not grounded, or hard and does not bind.
+        Tentative = "tentative",
+        /// It applies.
+        Active = "active",
+    }
 }
 
 impl CommitmentStatus {
-    /// The word for it in answers.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            CommitmentStatus::Retracted => "retracted",
-            CommitmentStatus::Superseded => "superseded",
-            CommitmentStatus::Discharged => "discharged",
-            CommitmentStatus::Stale => "stale",
-            CommitmentStatus::Blocked => "blocked",
-            CommitmentStatus::Dormant => "dormant",
-            CommitmentStatus::Tentative => "tentative",
-            CommitmentStatus::Active => "active",
-        }
-    }
-
     /// Whether a claim that depends on a commitment with this status is stale.
     pub fn fells(self) -> bool {
         matches!(self, CommitmentStatus::Stale | CommitmentStatus::Retracted | CommitmentStatus::Superseded)

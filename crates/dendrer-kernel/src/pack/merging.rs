@@ -9,7 +9,7 @@ use crate::causal::SyncStrategy;
 /// How a merge combines the lists of a field.
 pub(super) fn read_combine(reader: &mut Reader, field: &At<'_>) -> Option<Combine> {
     let at = field.member("combine")?;
-    let combine = at.value.as_str().and_then(Combine::parse);
+    let combine = at.value.as_str().and_then(Combine::from_word);
     if combine.is_none() {
         let message = format!("combine is set or append, not {}", at.value);
         reader.fault(Code::E0902, &at, message, "leave it out where a list is one value");
@@ -25,7 +25,7 @@ pub(super) fn check_merge(reader: &mut Reader, root: &At<'_>) {
     }
     let keys: Vec<At<'_>> = merge.member("keys").iter().flat_map(At::members).map(|(_, at)| at).collect();
     for at in merge.member("strategy").into_iter().chain(keys) {
-        if at.value.as_str().and_then(SyncStrategy::parse).is_none() {
+        if at.value.as_str().and_then(SyncStrategy::from_word).is_none() {
             let message = format!("a strategy is manual, lww, confidence or policy, not {}", at.value);
             reader.fault(Code::E0902, &at, message, "leave it out for manual");
         }

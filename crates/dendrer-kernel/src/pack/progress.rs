@@ -42,7 +42,7 @@ pub(super) fn read_contracts(
         };
         if let Err((message, hint)) = check_name(name) {
             reader.fault(Code::E0903, &id, message, hint);
-        } else if Signal::ALL.iter().any(|signal| signal.as_str() == name) {
+        } else if Signal::from_word(name).is_some() {
             reader.fault(Code::E0903, &id, format!("{name} is a signal of every plan"), "");
         } else if !taken.insert(name) {
             reader.fault(Code::E0903, &id, format!("there is another predicate named {name}"), "");

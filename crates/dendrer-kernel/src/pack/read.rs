@@ -948,12 +948,8 @@ fn read_enforce(reader: &mut Reader, predicate: &At<'_>) -> bool {
 
 fn read_window(reader: &mut Reader, predicate: &At<'_>) -> Window {
     let Some(at) = predicate.member("window") else { return Window::After };
-    match at.value.as_str() {
-        Some("after") => Window::After,
-        Some("before") => Window::Before,
-        _ => {
-            reader.fault(Code::E0902, &at, format!("a window is after or before, not {}", at.value), "");
-            Window::After
-        }
-    }
+    at.value.as_str().and_then(Window::from_word).unwrap_or_else(|| {
+        reader.fault(Code::E0902, &at, format!("a window is after or before, not {}", at.value), "");
+        Window::After
+    })
 }

@@ -111,7 +111,7 @@ pub(super) fn read_tools(reader: &mut Reader, root: &At<'_>, place: &Place) -> V
                 continue;
             }
         }
-        let choices = Effect::ALL.map(Effect::as_str).join(", ");
+        let choices = Effect::WORDS.join(", ");
         let effect = match at.member("effect") {
             // Declared for how it fails alone.
             None if at.member("failed").is_some() => None,
@@ -123,7 +123,7 @@ pub(super) fn read_tools(reader: &mut Reader, root: &At<'_>, place: &Place) -> V
                 );
                 continue;
             }
-            Some(named) => match named.value.as_str().and_then(Effect::parse) {
+            Some(named) => match named.value.as_str().and_then(Effect::from_word) {
                 Some(effect) => Some(effect),
                 None => {
                     let message = format!("an effect is one of {choices}, not {}", named.value);

@@ -82,7 +82,7 @@ pub(super) fn notes_of_result(
 ) -> Vec<Value> {
     let tool = intent.member("action").and_then(|action| action.get("tool")?.as_str());
     let Some(tool) = tool.filter(|_| intent.type_name.as_str() == RESULT) else { return Vec::new() };
-    let said = intent.member("effect").and_then(|effect| Effect::parse(effect.as_str()?));
+    let said = intent.member("effect").and_then(|effect| Effect::from_word(effect.as_str()?));
     if said.or_else(|| declared(tool)) != Some(Effect::Effectful) {
         return Vec::new();
     }

@@ -116,28 +116,18 @@ fn made_again(trace: &Trace, causal: &Causal, path: &[u64]) -> Result<(u64, u64)
     Ok((path.len() as u64, same))
 }
 
-/// What a heatmap shows (forensic debugger specification, 4.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum HeatMetric {
-    /// How many children a node has, where there are several.
-    Branching,
-    /// How many units differ between the states of its children.
-    Divergence,
-    /// How many anomalies it has.
-    Anomaly,
-    /// 1 minus its confidence.
-    Confidence,
-}
-
-impl HeatMetric {
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            HeatMetric::Branching => "branching",
-            HeatMetric::Divergence => "divergence",
-            HeatMetric::Anomaly => "anomaly",
-            HeatMetric::Confidence => "confidence",
-        }
+dendrer_object::words! {
+    /// What a heatmap shows (forensic debugger specification, 4.2).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum HeatMetric {
+        /// How many children a node has, where there are several.
+        Branching = "branching",
+        /// How many units differ between the states of its children.
+        Divergence = "divergence",
+        /// How many anomalies it has.
+        Anomaly = "anomaly",
+        /// 1 minus its confidence.
+        Confidence = "confidence",
     }
 }
 

@@ -65,32 +65,18 @@ const SHIFT_LOOK: usize = 8;
 /// How far they may be shifted.
 const SHIFT_MAX: usize = 4;
 
-/// What kind a difference is (dendrer paper 4.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum DiffKind {
-    /// Another type of transition at the same place, or none.
-    Structural,
-    /// The same type, and another intent, action, result, policy, agent or change of state.
-    Semantic,
-    /// Another confidence.
-    Confidence,
-    /// Another state in the end.
-    Outcome,
-}
-
-impl DiffKind {
-    /// Every kind.
-    pub const ALL: [DiffKind; 4] =
-        [DiffKind::Structural, DiffKind::Semantic, DiffKind::Confidence, DiffKind::Outcome];
-
-    /// The name.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            DiffKind::Structural => "structural",
-            DiffKind::Semantic => "semantic",
-            DiffKind::Confidence => "confidence",
-            DiffKind::Outcome => "outcome",
-        }
+dendrer_object::words! {
+    /// What kind a difference is (dendrer paper 4.2).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum DiffKind {
+        /// Another type of transition at the same place, or none.
+        Structural = "structural",
+        /// The same type, and another intent, action, result, policy, agent or change of state.
+        Semantic = "semantic",
+        /// Another confidence.
+        Confidence = "confidence",
+        /// Another state in the end.
+        Outcome = "outcome",
     }
 }
 
@@ -701,7 +687,7 @@ impl Walk<'_, '_> {
             question.asks(kind_of(kind)) && (wrote || question.lies_in_path(&hidden.path))
         });
         let kinds: Vec<DiffKind> = pair.changes.iter().map(|change| kind_of(change.kind)).collect();
-        pair.kinds.extend(DiffKind::ALL.into_iter().filter(|kind| kinds.contains(kind)));
+        pair.kinds.extend(DiffKind::ALL.iter().copied().filter(|kind| kinds.contains(kind)));
         pair
     }
 

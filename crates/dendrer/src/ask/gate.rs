@@ -109,8 +109,8 @@ impl Gate {
             let Some(name) = found.get(1).or(found.get(2)) else {
                 return Err(GateError::Action(String::new()));
             };
-            let action: ActionType =
-                name.as_str().parse().map_err(|error| GateError::Action(format!("; {error}")))?;
+            let action =
+                ActionType::read(name.as_str()).map_err(|error| GateError::Action(format!("; {error}")))?;
             if !actions.contains(&action) {
                 actions.push(action);
             }

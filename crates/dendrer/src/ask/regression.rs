@@ -33,7 +33,7 @@ impl<'p> Metric<'p> {
     /// Finds what a name means under a pack: a signal, or a progress contract by its name, which may stand behind that of
     /// the pack.
     pub fn find(pack: &'p Pack, name: &str) -> Option<Metric<'p>> {
-        let signal = Signal::ALL.into_iter().find(|signal| signal.as_str() == name);
+        let signal = Signal::from_word(name);
         if let Some(signal) = signal {
             let plan = pack.progress.as_ref().filter(|plan| plan.has(signal))?;
             return Some(Metric::Signal(signal, plan));
@@ -43,7 +43,8 @@ impl<'p> Metric<'p> {
 
     /// Every name that means something under a pack.
     pub fn names(pack: &Pack) -> Vec<String> {
-        let signals = Signal::ALL.into_iter().filter(|signal| Metric::find(pack, signal.as_str()).is_some());
+        let signals =
+            Signal::ALL.iter().copied().filter(|signal| Metric::find(pack, signal.as_str()).is_some());
         let contracts = pack.progress_contracts.iter().map(|one| one.predicate.name().to_owned());
         signals.map(|signal| signal.as_str().to_owned()).chain(contracts).collect()
     }

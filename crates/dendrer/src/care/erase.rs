@@ -43,31 +43,20 @@ pub struct EraseQuestion {
     pub everywhere: bool,
 }
 
-/// Why a place is erased, or why it may have to be.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum EraseReason {
-    /// It is the place that was named.
-    Asked,
-    /// It contains the value.
-    Copy,
-    /// It is a digest over a whole that contains the value.
-    Digest,
-    /// It contains a part of the value.
-    Part,
-    /// It was written after the value, by an author who may have read it.
-    MayFollow,
-}
-
-impl EraseReason {
-    /// The word for it in documents and records.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            EraseReason::Asked => "asked",
-            EraseReason::Copy => "copy",
-            EraseReason::Digest => "digest",
-            EraseReason::Part => "part",
-            EraseReason::MayFollow => "may_follow",
-        }
+dendrer_object::words! {
+    /// Why a place is erased, or why it may have to be.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum EraseReason {
+        /// It is the place that was named.
+        Asked = "asked",
+        /// It contains the value.
+        Copy = "copy",
+        /// It is a digest over a whole that contains the value.
+        Digest = "digest",
+        /// It contains a part of the value.
+        Part = "part",
+        /// It was written after the value, by an author who may have read it.
+        MayFollow = "may_follow",
     }
 }
 

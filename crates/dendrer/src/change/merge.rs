@@ -54,28 +54,18 @@ pub struct MergeInput<'t> {
     pub tick: u64,
 }
 
-/// Who decides where the sources have different values (forensic debugger specification, 3.3).
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Strategy {
-    /// Somebody, later: all values are kept and none is taken.
-    Manual,
-    /// The value that was committed last is taken.
-    Lww,
-    /// The value whose author was surest is taken.
-    Confidence,
-    /// The value of the run that is named first is taken.
-    First,
-}
-
-impl Strategy {
-    /// The word in the record.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Strategy::Manual => "manual",
-            Strategy::Lww => "lww",
-            Strategy::Confidence => "confidence",
-            Strategy::First => "first",
-        }
+dendrer_object::words! {
+    /// Who decides where the sources have different values (forensic debugger specification, 3.3).
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Strategy {
+        /// Somebody, later: all values are kept and none is taken.
+        Manual = "manual",
+        /// The value that was committed last is taken.
+        Lww = "lww",
+        /// The value whose author was surest is taken.
+        Confidence = "confidence",
+        /// The value of the run that is named first is taken.
+        First = "first",
     }
 }
 
@@ -892,7 +882,7 @@ impl Merged {
         let seeded = |value: &Value| {
             let from = list(value, "from")?.iter().map(MergeSource::of).collect::<Option<_>>()?;
             let combined = match value.get("combined") {
-                Some(word) => Some(Combine::parse(word.as_str()?)?),
+                Some(word) => Some(Combine::from_word(word.as_str()?)?),
                 None => None,
             };
             Some(Seeded { path: path(value)?, from, combined })

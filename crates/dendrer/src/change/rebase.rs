@@ -572,7 +572,7 @@ impl<'r> Run<'r, '_> {
         if !matches!(intent.type_name.as_str(), "action.request" | "action.result") {
             return None;
         }
-        let recorded = intent.member("effect").and_then(Value::as_str).and_then(Effect::parse);
+        let recorded = intent.member("effect").and_then(Value::as_str).and_then(Effect::from_word);
         let mut class = EffectClass { effect: recorded.unwrap_or(Effect::Read), is_declared: true };
         let tools = tools(intent);
         for tool in &tools {

@@ -11,43 +11,28 @@ use dendrer_object::{Digest, RunName};
 use crate::trace::ReadHandle;
 use crate::{Error, Trace};
 
-/// A rule that a node breaks.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum BranchRule {
-    /// The node's hash is that of its text.
-    Hash,
-    /// Places in a branch follow each other without a gap.
-    Monotonicity,
-    /// A node names the hash of the node before it in its branch.
-    Lineage,
-    /// The node before it in its branch is one of its parents.
-    Containment,
-    /// The first node of a branch is linked to one of its parents.
-    ForkLink,
-    /// Each parent is there.
-    Exists,
-    /// No node is its own ancestor.
-    Acyclic,
-    /// An agent has one node at a place, and an id names one node.
-    Equivocation,
-    /// The version of the schema is known.
-    Version,
-}
-
-impl BranchRule {
-    /// The word for it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            BranchRule::Hash => "hash",
-            BranchRule::Monotonicity => "monotonicity",
-            BranchRule::Lineage => "lineage",
-            BranchRule::Containment => "containment",
-            BranchRule::ForkLink => "fork_link",
-            BranchRule::Exists => "exists",
-            BranchRule::Acyclic => "acyclic",
-            BranchRule::Equivocation => "equivocation",
-            BranchRule::Version => "version",
-        }
+dendrer_object::words! {
+    /// A rule that a node breaks.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum BranchRule {
+        /// The node's hash is that of its text.
+        Hash = "hash",
+        /// Places in a branch follow each other without a gap.
+        Monotonicity = "monotonicity",
+        /// A node names the hash of the node before it in its branch.
+        Lineage = "lineage",
+        /// The node before it in its branch is one of its parents.
+        Containment = "containment",
+        /// The first node of a branch is linked to one of its parents.
+        ForkLink = "fork_link",
+        /// Each parent is there.
+        Exists = "exists",
+        /// No node is its own ancestor.
+        Acyclic = "acyclic",
+        /// An agent has one node at a place, and an id names one node.
+        Equivocation = "equivocation",
+        /// The version of the schema is known.
+        Version = "version",
     }
 }
 

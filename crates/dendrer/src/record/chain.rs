@@ -63,7 +63,7 @@ pub(crate) fn intent_of_line(
     members.set("intent", Value::Object(said));
     let mut intent = Intent::from_value(&Value::Object(members), agent)?;
     intent.author = authors(type_name);
-    Ok(intent.carrying(ACTION_TYPE, Value::from(action.name())))
+    Ok(intent.carrying(ACTION_TYPE, Value::from(action.as_str())))
 }
 
 /// A step as an intent, as a line with `step` is read: an object with the members of the witness-log paper 2.2, `action` and `name`
@@ -76,7 +76,7 @@ pub fn intent_of_step(step: Value, agent: Option<&str>) -> Result<Intent, Intent
 /// all other gates are recorded; a prompt for a credential is a step of type `gate` and none of these.
 pub fn gate_check(name: &str, input: Value, allowed: bool) -> Result<Intent, IntentError> {
     let members = [
-        ("action", Value::from(ActionType::GateCheck.name())),
+        ("action", Value::from(ActionType::GateCheck.as_str())),
         ("input", input),
         ("name", Value::from(name)),
         ("output", Value::record([("allowed", Value::from(allowed))])),
@@ -129,11 +129,10 @@ pub fn intent_of_row(row: &Value, text: &str) -> Result<Intent, IntentError> {
 /// Checks the members of a step, and returns its type.
 fn check(step: &Object) -> Result<ActionType, IntentError> {
     let action = match step.get("action") {
-        Some(Value::String(name)) => match name.parse::<ActionType>() {
+        Some(Value::String(name)) => match ActionType::read(name) {
             Ok(action) => action,
             Err(error) => {
-                let names = ActionType::ALL.iter().map(|action| action.name());
-                let near = dendrer_object::text::nearest(name, names);
+                let near = dendrer_object::text::nearest(name, ActionType::WORDS.iter().copied());
                 let meant = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
                 return fault("/step/action", format!("{error}{meant}"));
             }

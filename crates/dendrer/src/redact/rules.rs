@@ -2,7 +2,6 @@
 
 use std::collections::BTreeMap;
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
 
 use aho_corasick::{AhoCorasick, MatchKind};
@@ -14,39 +13,17 @@ use ring::hmac;
 
 use super::{names, vendor};
 
-/// A set of rules, by name.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub enum RedactionProfile {
-    /// What dendrer takes.
-    #[default]
-    Default,
-    /// To the letter what the published package takes: `carl-core` 0.2.0 (witness-log paper 2.4).
-    Carl1,
-    /// Nothing.
-    None,
-}
-
-impl RedactionProfile {
-    /// All of them.
-    pub const ALL: [RedactionProfile; 3] =
-        [RedactionProfile::Default, RedactionProfile::Carl1, RedactionProfile::None];
-
-    /// The name, as the command line and a record have it.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            RedactionProfile::Default => "default",
-            RedactionProfile::Carl1 => "carl/1",
-            RedactionProfile::None => "none",
-        }
-    }
-}
-
-impl FromStr for RedactionProfile {
-    type Err = RuleError;
-
-    fn from_str(text: &str) -> Result<RedactionProfile, RuleError> {
-        let found = RedactionProfile::ALL.into_iter().find(|profile| profile.as_str() == text);
-        found.ok_or_else(|| RuleError(format!("{text:?} is none of default, carl/1 and none")))
+dendrer_object::words! {
+    /// A set of rules, by name.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum RedactionProfile {
+        /// What dendrer takes.
+        #[default]
+        Default = "default",
+        /// To the letter what the published package takes: `carl-core` 0.2.0 (witness-log paper 2.4).
+        Carl1 = "carl/1",
+        /// Nothing.
+        None = "none",
     }
 }
 

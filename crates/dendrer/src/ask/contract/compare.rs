@@ -13,27 +13,20 @@ use dendrer_kernel::pack::{Declared, Effect, Pack, Tool};
 use dendrer_kernel::predicate::{Asked, Polarity, Window};
 use dendrer_object::{TypeName, Value};
 
-/// Which way a change goes.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Ranked {
-    /// Something is refused or found that was not.
-    Stricter,
-    /// Something is let through that was not.
-    Looser,
-    /// Neither can be said.
-    Other,
+dendrer_object::words! {
+    /// Which way a change goes.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum Ranked {
+        /// Something is refused or found that was not.
+        Stricter = "stricter",
+        /// Something is let through that was not.
+        Looser = "looser",
+        /// Neither can be said.
+        Other = "other",
+    }
 }
 
 impl Ranked {
-    /// The word that stands in documents.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            Ranked::Stricter => "stricter",
-            Ranked::Looser => "looser",
-            Ranked::Other => "other",
-        }
-    }
-
     fn turned(self) -> Ranked {
         match self {
             Ranked::Stricter => Ranked::Looser,
