@@ -52,7 +52,10 @@ pub trait Document: Members {
 
     /// Returns the published schema.
     fn published() -> Value {
-        published_schema(Self::NAME, &Self::title(), &Self::members())
+        let mut schema = Self::schema().as_object().cloned().unwrap_or_default();
+        schema.set("$schema", Value::from(DRAFT));
+        schema.set("title", Value::from(Self::title()));
+        Value::Object(schema)
     }
 }
 
@@ -74,11 +77,9 @@ pub fn object_schema(members: &[Member]) -> Value {
     ])
 }
 
-/// Returns the schema that is published for a document with this name, title and these members.
-pub fn published_schema(name: &str, title: &str, members: &[Member]) -> Value {
+/// Returns the schema of a document with this name and these members.
+pub fn document_schema(name: &str, members: &[Member]) -> Value {
     let mut schema = object_schema(members).as_object().cloned().unwrap_or_default();
-    let draft = [("$schema", Value::from(DRAFT)), ("title", Value::from(title))];
-    draft.into_iter().for_each(|(name, value)| schema.set(name, value));
     let mut properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     properties.set("schema", one_of(&[&schema_name(name)]));
     // The last line of a stream has their number instead.
@@ -88,6 +89,13 @@ pub fn published_schema(name: &str, title: &str, members: &[Member]) -> Value {
     schema.set("properties", Value::Object(properties));
     let required = members.iter().filter(|member| member.is_required).map(|member| member.name.into());
     schema.set("required", Value::array([Value::from("schema")].into_iter().chain(required)));
+    Value::Object(schema)
+}
+
+/// Returns the schema of an object that has no other members than those that are named.
+pub fn closed(schema: Value) -> Value {
+    let mut schema = schema.as_object().cloned().unwrap_or_default();
+    schema.set("additionalProperties", Value::Bool(false));
     Value::Object(schema)
 }
 
@@ -136,6 +144,11 @@ fn text_like(pattern: &str) -> Value {
 
 fn list_of(items: Value) -> Value {
     Value::record([("type", Value::from("array")), ("items", items)])
+}
+
+fn sized(items: Value, size: u64) -> Value {
+    let size = ["minItems", "maxItems"].map(|name| (name, Value::from(size)));
+    Value::record([("type", Value::from("array")), ("items", items)].into_iter().chain(size))
 }
 
 /// Joins the lines of a doc comment to a sentence.
@@ -242,14 +255,39 @@ impl<T: Shape> Shape for Vec<T> {
 
 impl<T: Shape, const N: usize> Shape for [T; N] {
     fn schema() -> Value {
-        let mut schema = <[T]>::schema().as_object().cloned().unwrap_or_default();
-        ["minItems", "maxItems"].iter().for_each(|name| schema.set(name, Value::from(N as u64)));
-        Value::Object(schema)
+        sized(T::schema(), N as u64)
     }
 
     fn to_value(&self) -> Value {
         self.as_slice().to_value()
     }
+}
+
+/// Implements [`Shape`] for tuples, which are lists of a fixed length.
+macro_rules! tuples {
+    ($($size:literal: $($name:ident $at:tt),+;)*) => {$(
+        impl<$($name: Shape),+> Shape for ($($name,)+) {
+            fn schema() -> Value {
+                let mut items: Vec<Value> = Vec::new();
+                for item in [$($name::schema()),+] {
+                    if !items.contains(&item) {
+                        items.push(item);
+                    }
+                }
+                let items = if let [item] = &items[..] { item.clone() } else { any_of(items) };
+                sized(items, $size)
+            }
+
+            fn to_value(&self) -> Value {
+                Value::array([$(self.$at.to_value()),+])
+            }
+        }
+    )*};
+}
+
+tuples! {
+    2: A 0, B 1;
+    3: A 0, B 1, C 2;
 }
 
 impl<K: AsRef<str>, T: Shape> Shape for BTreeMap<K, T> {
@@ -372,7 +410,8 @@ macro_rules! document {
 
         impl $crate::document::Shape for $name {
             fn schema() -> $crate::Value {
-                $crate::document::object_schema(&<$name as $crate::document::Members>::members())
+                let members = <$name as $crate::document::Members>::members();
+                $crate::document_members!(@schema members $($document)?)
             }
 
             fn to_value(&self) -> $crate::Value {
@@ -427,34 +466,34 @@ macro_rules! document_members {
         $crate::document::put_all(&mut $made, &value);
         $crate::document_members!(@put $made; $($rest)*);
     };
-    (@put $made:ident; $(#[doc = $doc:literal])+ $name:tt : stream $type:ty, $($rest:tt)*) => {
+    (@put $made:ident; $(#[doc = $doc:literal])+ $name:ident : stream $type:ty, $($rest:tt)*) => {
         $crate::document_members!(@put $made; $($rest)*);
     };
-    (@put $made:ident; $(#[doc = $doc:literal])+ $name:tt ? : [$($words:tt)+] = $value:expr, $($rest:tt)*) => {
+    (@put $made:ident; $(#[doc = $doc:literal])+ $name:ident ? : [$($words:tt)+] = $value:expr, $($rest:tt)*) => {
         if let Some(value) = $value {
             let value: &str = value;
             $made.push((stringify!($name).into(), $crate::Value::from(value)));
         }
         $crate::document_members!(@put $made; $($rest)*);
     };
-    (@put $made:ident; $(#[doc = $doc:literal])+ $name:tt ? : $type:ty = $value:expr, $($rest:tt)*) => {
+    (@put $made:ident; $(#[doc = $doc:literal])+ $name:ident ? : $type:ty = $value:expr, $($rest:tt)*) => {
         let value: Option<$type> = $value;
         if let Some(value) = value {
             $made.push((stringify!($name).into(), $crate::document::Shape::to_value(&value)));
         }
         $crate::document_members!(@put $made; $($rest)*);
     };
-    (@put $made:ident; $(#[doc = $doc:literal])+ $name:tt : [$($word:literal)|+] = $value:expr, $($rest:tt)*) => {
+    (@put $made:ident; $(#[doc = $doc:literal])+ $name:ident : [$($word:literal)|+] = $value:expr, $($rest:tt)*) => {
         let value: &str = $value;
         $made.push((stringify!($name).into(), $crate::Value::from(value)));
         $crate::document_members!(@put $made; $($rest)*);
     };
-    (@put $made:ident; $(#[doc = $doc:literal])+ $name:tt : [$($word:literal |)+ null] = $value:expr, $($rest:tt)*) => {
+    (@put $made:ident; $(#[doc = $doc:literal])+ $name:ident : [$($word:literal |)+ null] = $value:expr, $($rest:tt)*) => {
         let value: Option<&str> = $value;
         $made.push((stringify!($name).into(), $crate::Value::from(value)));
         $crate::document_members!(@put $made; $($rest)*);
     };
-    (@put $made:ident; $(#[doc = $doc:literal])+ $name:tt : $type:ty = $value:expr, $($rest:tt)*) => {
+    (@put $made:ident; $(#[doc = $doc:literal])+ $name:ident : $type:ty = $value:expr, $($rest:tt)*) => {
         let value: $type = $value;
         $made.push((stringify!($name).into(), $crate::document::Shape::to_value(&value)));
         $crate::document_members!(@put $made; $($rest)*);
@@ -473,34 +512,34 @@ macro_rules! document_members {
         $listed.extend(<$type as $crate::document::Members>::members());
         $crate::document_members!(@list $listed; $($rest)*);
     };
-    (@list $listed:ident; $(#[doc = $doc:literal])+ $name:tt : stream $type:ty, $($rest:tt)*) => {
+    (@list $listed:ident; $(#[doc = $doc:literal])+ $name:ident : stream $type:ty, $($rest:tt)*) => {
         $crate::document_members!(@one $listed $name true [$($doc)+] <[$type] as $crate::document::Shape>::schema());
         $crate::document_members!(@list $listed; $($rest)*);
     };
-    (@list $listed:ident; $(#[doc = $doc:literal])+ $name:tt ? : [$($word:literal)|+] = $value:expr, $($rest:tt)*) => {
+    (@list $listed:ident; $(#[doc = $doc:literal])+ $name:ident ? : [$($word:literal)|+] = $value:expr, $($rest:tt)*) => {
         $crate::document_members!(@one $listed $name false [$($doc)+] $crate::document::one_of(&[$($word),+]));
         $crate::document_members!(@list $listed; $($rest)*);
     };
-    (@list $listed:ident; $(#[doc = $doc:literal])+ $name:tt ? : $type:ty = $value:expr, $($rest:tt)*) => {
+    (@list $listed:ident; $(#[doc = $doc:literal])+ $name:ident ? : $type:ty = $value:expr, $($rest:tt)*) => {
         $crate::document_members!(@one $listed $name false [$($doc)+] <$type as $crate::document::Shape>::schema());
         $crate::document_members!(@list $listed; $($rest)*);
     };
-    (@list $listed:ident; $(#[doc = $doc:literal])+ $name:tt : [$($word:literal)|+] = $value:expr, $($rest:tt)*) => {
+    (@list $listed:ident; $(#[doc = $doc:literal])+ $name:ident : [$($word:literal)|+] = $value:expr, $($rest:tt)*) => {
         $crate::document_members!(@one $listed $name true [$($doc)+] $crate::document::one_of(&[$($word),+]));
         $crate::document_members!(@list $listed; $($rest)*);
     };
-    (@list $listed:ident; $(#[doc = $doc:literal])+ $name:tt : [$($word:literal |)+ null] = $value:expr, $($rest:tt)*) => {
+    (@list $listed:ident; $(#[doc = $doc:literal])+ $name:ident : [$($word:literal |)+ null] = $value:expr, $($rest:tt)*) => {
         $crate::document_members!(
             @one $listed $name true [$($doc)+] $crate::document::nullable($crate::document::one_of(&[$($word),+]))
         );
         $crate::document_members!(@list $listed; $($rest)*);
     };
-    (@list $listed:ident; $(#[doc = $doc:literal])+ $name:tt : $type:ty = $value:expr, $($rest:tt)*) => {
+    (@list $listed:ident; $(#[doc = $doc:literal])+ $name:ident : $type:ty = $value:expr, $($rest:tt)*) => {
         $crate::document_members!(@one $listed $name true [$($doc)+] <$type as $crate::document::Shape>::schema());
         $crate::document_members!(@list $listed; $($rest)*);
     };
 
-    (@one $listed:ident $name:tt $is_required:literal [$($doc:literal)+] $schema:expr) => {
+    (@one $listed:ident $name:ident $is_required:literal [$($doc:literal)+] $schema:expr) => {
         $listed.push($crate::document::Member {
             name: stringify!($name),
             sentence: $crate::document::sentence(&[$($doc),+]),
@@ -508,6 +547,8 @@ macro_rules! document_members {
             schema: $schema,
         });
     };
+    (@schema $members:ident) => { $crate::document::object_schema(&$members) };
+    (@schema $members:ident $document:literal) => { $crate::document::document_schema($document, &$members) };
     (@reads $listed:ident) => {
         $listed.extend($crate::document::read_members());
     };
@@ -521,6 +562,8 @@ macro_rules! document_members {
 pub fn put_all(made: &mut Vec<(Arc<str>, Value)>, object: &impl Members) {
     let value = object.to_value();
     let members = value.as_object().into_iter().flat_map(Object::iter);
+    // A document keeps its own name.
+    let members = members.filter(|(name, _)| &***name != "schema");
     made.extend(members.map(|(name, value)| (name.clone(), value.clone())));
 }
 

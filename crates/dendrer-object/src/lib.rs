@@ -14,6 +14,7 @@ pub mod name;
 pub mod note;
 pub mod number;
 pub mod pointer;
+pub mod question;
 pub mod record;
 pub mod tag;
 pub mod text;

@@ -14,6 +14,41 @@ pub fn is_of_the_one_before(before: char, c: char) -> bool {
     !c.is_ascii() && compose(before, c).is_some()
 }
 
+/// Tells whether a character would act on a terminal or mislead a reader instead of being seen.
+pub fn acts(c: char) -> bool {
+    c.is_control()
+        || matches!(c,
+            // Zero-width, bidi marks and overrides, line and paragraph separators.
+            '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
+            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
+            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
+}
+
+/// Writes text on one line with visible escapes for whatever [`acts`].
+pub fn escape(text: &str) -> String {
+    // Most texts have nothing to escape.
+    if text.bytes().all(|byte| (b' '..=b'~').contains(&byte) && byte != b'\\') {
+        return text.to_owned();
+    }
+    let mut out = String::with_capacity(text.len());
+    let mut before = ' ';
+    for c in text.chars() {
+        match c {
+            // Two texts that differ in their form alone would look alike.
+            c if is_of_the_one_before(before, c) => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
+            '\n' => out.push_str("\\n"),
+            '\r' => out.push_str("\\r"),
+            '\t' => out.push_str("\\t"),
+            '\\' => out.push_str("\\\\"),
+            c if c.is_control() && (c as u32) < 0x100 => out.push_str(&format!("\\x{:02x}", c as u32)),
+            c if acts(c) => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
+            c => out.push(c),
+        }
+        before = c;
+    }
+    out
+}
+
 /// Returns the candidate nearest to `word`, if one is near enough to be what was meant.
 pub fn nearest<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Option<&'a str> {
     let limit = (word.chars().count() / 3).clamp(1, 3);
@@ -54,6 +89,22 @@ pub fn distance(a: &str, b: &str) -> usize {
 /// Returns the text after a byte order mark, which belongs to the file and not to a value in it.
 pub fn behind_mark(text: &[u8]) -> &[u8] {
     text.strip_prefix(b"\xef\xbb\xbf").unwrap_or(text)
+}
+
+/// Returns "1 tick", "2 ticks".
+pub fn count(n: u64, one: &str, many: &str) -> String {
+    format!("{} {}", thousands(n), if n == 1 { one } else { many })
+}
+
+/// Writes the first so many of a list, and how many more there are; `None` for an empty list.
+pub fn list(items: &[String], most: usize) -> Option<String> {
+    let more = items.len().saturating_sub(most);
+    let shown = items[..items.len() - more].join(", ");
+    match (items.is_empty(), more) {
+        (true, _) => None,
+        (false, 0) => Some(shown),
+        (false, more) => Some(format!("{shown} and {more} more")),
+    }
 }
 
 /// Writes an integer with commas between thousands.

@@ -13,7 +13,7 @@ pub struct UnknownWord {
 }
 
 /// Lists words as a sentence does: `a, b and c`.
-fn listed(words: &[&str]) -> String {
+pub fn listed(words: &[&str]) -> String {
     match words {
         [first @ .., last] if !first.is_empty() => format!("{} and {last}", first.join(", ")),
         _ => words.concat(),
@@ -27,7 +27,8 @@ fn listed(words: &[&str]) -> String {
 /// - `ALL`: every variant, in order; `WORDS`: their words, in the same order;
 /// - `as_str` and `from_word`, which is `None` for an unknown word;
 /// - `FromStr`, whose error lists the words that are known;
-/// - `Display`, which writes the word, and `From<_> for Value`, the word as a text.
+/// - `Display`, which writes the word, and `From<_> for Value`, the word as a text; it is a `Shape` of documents and may be
+///   a member of a question.
 ///
 /// ```
 /// dendrer_object::words! {
@@ -82,6 +83,26 @@ macro_rules! words {
             fn from_str(word: &str) -> Result<$name, Self::Err> {
                 let unknown = || $crate::words::UnknownWord { word: word.to_owned(), known: $name::WORDS };
                 $name::from_word(word).ok_or_else(unknown)
+            }
+        }
+
+        impl $crate::document::Shape for $name {
+            fn schema() -> $crate::Value {
+                $crate::document::one_of($name::WORDS)
+            }
+
+            fn to_value(&self) -> $crate::Value {
+                $crate::Value::from(self.as_str())
+            }
+        }
+
+        impl $crate::question::Given for $name {
+            fn kind() -> String {
+                format!("one of {}", $crate::words::listed($name::WORDS))
+            }
+
+            fn read(value: &$crate::Value) -> Option<$name> {
+                $name::from_word(value.as_str()?)
             }
         }
 
