@@ -41,6 +41,7 @@ use crate::progress::Progress;
 pub(crate) mod care;
 pub(crate) mod choice;
 pub(crate) mod compared;
+pub(crate) mod desk;
 pub(crate) mod edges;
 pub(crate) mod executor;
 pub(crate) mod keys;
@@ -183,28 +184,14 @@ pub(crate) fn sound(global: &Global, rev: &Address, out: &mut Out) -> Result<Sou
     let Some(path) = &rev.bundle else { return whole_store(global, out) };
     let opened = open_bundle(Some(global), path)?;
     out.reads(&opened);
-    if let Some(finding) = verify::opening(&opened).into_iter().next() {
-        let place = match (&finding.run, finding.tick) {
-            (Some(run), Some(tick)) => format!(", {run}@{tick}"),
-            (Some(run), None) => format!(", {run}"),
-            _ => String::new(),
-        };
-        return Err(Failure::new(finding.code, format!("TAMPERED {path}{place}: {}", finding.message))
-            .note("what is asked here is asked of what was recorded, and this file is not that")
-            .help(&["dendrer", "verify", path]));
-    }
+    dendrer::source::sound(&opened, path)?;
     tell_part(&opened, rev, out);
     Ok(Source::Bundle(Box::new(opened)))
 }
 
 /// Says of a run that is there only because another one began as a fork of it, that it may have gone on.
 fn tell_part(opened: &Opened, rev: &Address, out: &mut Out) {
-    // An address that means no run is an error of the caller that resolves it.
-    let meant = rev.run.as_ref().and_then(|_| rev.run_in(&opened.store, &opened.runs).ok());
-    if let Some(run) = meant.filter(|run| !opened.runs.contains(run))
-        && let Ok(trace) = Trace::open(&opened.store, &run)
-    {
-        let tip = trace.tip();
+    if let Some((run, tip)) = dendrer::source::shared_part(opened, rev) {
         out.say(format!(
             "note: {} holds {run} up to tick {tip}, where another run forked off; what came behind that is not in it",
             dendrer_view::quote::escape(&opened.path.display().to_string())

@@ -25,6 +25,7 @@ use dendrer::lines::LineOptions;
 use dendrer::trust::Trust;
 use dendrer::{Recorder, Repo};
 use dendrer_object::{Code, Value};
+use dendrer_view::problem::ShownProblem as _;
 use dendrer_view::quote::shell;
 
 use crate::context::keys;

@@ -7,12 +7,14 @@ use std::rc::Rc;
 
 use dendrer::Trace;
 use dendrer::bundle::Opened;
+use dendrer::source::SourceHead;
 use dendrer_object::{Code, Object, RunName, Value};
 use dendrer_view::answer::{Answer, ItemAnswer, Line, LinePlace, Page};
 pub(crate) use dendrer_view::answer::{CUT, Style};
 use dendrer_view::fields::Fields;
 use dendrer_view::forms::FindingsForm;
-use dendrer_view::problem::in_store;
+use dendrer_view::head;
+use dendrer_view::problem::{ShownProblem as _, in_store};
 use dendrer_view::quote;
 use dendrer_view::quote::shell;
 use dendrer_view::text::TimeForm;
@@ -64,16 +66,12 @@ pub(crate) struct Out {
     gone: bool,
     /// What is said when the pager has shown the answer.
     after: Vec<String>,
-    /// What is wrong with the bundle that is shown, until a document has said so.
-    tampered: Option<Value>,
     /// What is wrong with the log that is read.
     incomplete: Option<Code>,
-    /// The store and the bundles that were read, as paths.
-    sources: Vec<String>,
+    /// Where the answer was read, and with which reserve. The fault is there until a document has it.
+    head: SourceHead,
     /// Whether no store was named, so that every verb finds the same one here.
     is_usual: bool,
-    /// Whether an answer is about a run of stage 0.
-    at_stage_0: bool,
     /// The files that were read, and the runs in them.
     bundles: Vec<(String, Vec<RunName>)>,
     /// The store, where it was named.
@@ -81,22 +79,6 @@ pub(crate) struct Out {
     /// Whether nothing of the answer was written yet.
     untouched: bool,
 }
-
-/// Documents that say where their runs were read.
-const READ: [&str; 12] = [
-    "backtrack",
-    "bisect",
-    "bisect-all",
-    "contract-check",
-    "diff",
-    "log",
-    "predicate-test",
-    "replay",
-    "show",
-    "state",
-    "state-difference",
-    "why",
-];
 
 enum Sink {
     Stdout(BufWriter<io::Stdout>),
@@ -152,12 +134,10 @@ impl Out {
             outlives: true,
             gone: false,
             after: Vec::new(),
-            tampered: None,
             incomplete: None,
-            sources: Vec::new(),
+            head: SourceHead::default(),
             is_usual: global.store.is_none()
                 && std::env::var_os("DENDRER_STORE").is_none_or(|name| name.is_empty()),
-            at_stage_0: false,
             bundles: Vec::new(),
             store: global.store.clone(),
             untouched: true,
@@ -216,7 +196,7 @@ impl Out {
         match self.is_text() {
             true => {
                 self.print(answer.lines(&self.page()))?;
-                let document = if self.at_stage_0 { answer.document() } else { Value::Null };
+                let document = if self.head.at_stage_0 { answer.document() } else { Value::Null };
                 self.caveat(document.as_object())?;
             }
             false => {
@@ -330,7 +310,7 @@ impl Out {
             width: self.width,
             times: self.times.clone(),
             accessible: accessible(),
-            sources: self.sources.clone(),
+            sources: self.head.read_from.clone(),
             is_usual: self.is_usual && self.bundles.is_empty(),
         }
     }
@@ -389,23 +369,9 @@ impl Out {
     }
 
     /// Adds to a document about runs where they were read, and what is wrong there.
-    fn placed(&mut self, mut document: Object) -> Object {
-        let schema = document.get("schema").and_then(Value::as_str).unwrap_or_default();
-        let is_answer = schema
-            .strip_prefix("dendrer.")
-            .and_then(|schema| schema.strip_suffix("/1"))
-            .is_some_and(|schema| READ.contains(&schema));
-        if is_answer && !self.sources.is_empty() {
-            let paths = self.sources.iter().map(|path| Value::from(path.as_str()));
-            document.set("read_from", Value::array(paths));
-        }
-        if is_answer && self.at_stage_0 {
-            let caveat = dendrer_view::stage_0(&document);
-            document.set("caveat", Value::from(caveat));
-        }
-        if let Some(warning) = self.tampered.take() {
-            document.set("tampered", warning);
-        }
+    fn placed(&mut self, document: Object) -> Object {
+        let document = head::complete(document, &self.head);
+        self.head.tampered = None;
         document
     }
 
@@ -468,8 +434,7 @@ impl Out {
         let text = format!("{} is TAMPERED: {message}", quote::escape(path));
         // Not to be silenced: what follows looks like any other record.
         let _ = writeln!(io::stderr(), "warning[{code}]: {}", quote::escape(&text));
-        let warning = [("code", Value::from(code)), ("message", Value::from(message))];
-        self.tampered = Some(Value::record(warning));
+        self.head.tampered = Some((code, message.to_owned()));
     }
 
     /// As [`Out::tampered`], of a store: what is not found in it may be in what is missing.
@@ -493,14 +458,14 @@ impl Out {
 
     /// Remembers the stage of a run that is asked about: an answer at stage 0 says what it does not claim.
     pub(crate) fn asks(&mut self, trace: &Trace) {
-        self.at_stage_0 |= trace.start().body().value("/stage") == Some(Value::from(0_u64));
+        self.head.asks(trace);
     }
 
     /// Says below an answer for people what it does not claim.
     fn caveat(&mut self, document: Option<&Object>) -> Result<()> {
-        match self.at_stage_0 {
+        match self.head.at_stage_0 {
             true => {
-                let caveat = document.map_or(dendrer_view::STAGE_0, dendrer_view::stage_0);
+                let caveat = document.map_or(head::STAGE_0, head::stage_0);
                 self.line(format!("stage 0    {caveat}"))
             }
             false => Ok(()),
@@ -511,9 +476,7 @@ impl Out {
     pub(crate) fn reads_from(&mut self, path: &Path) {
         let here = std::env::current_dir().ok();
         let shown = here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path).display().to_string();
-        if !self.sources.contains(&shown) {
-            self.sources.push(shown);
-        }
+        self.head.reads(shown);
     }
 
     /// Says something that is not the answer. On a terminal it is printed below the answer so far.

@@ -12,7 +12,8 @@ use std::time::{Duration, Instant};
 
 use dendrer::watch::Watch;
 use dendrer_object::Value;
-use dendrer_view::{document, quote, thousands};
+use dendrer_view::progress::ProgressDocument;
+use dendrer_view::{quote, thousands};
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 
 use crate::global::Global;
@@ -165,17 +166,7 @@ fn plain(work: &Work, done: u64, elapsed: Duration) -> String {
 
 fn json(work: &Work, done: u64, elapsed: Duration) -> Value {
     let (rate, left) = rate(work, done, elapsed);
-    document(
-        "progress",
-        [
-            ("what", Value::from(work.what)),
-            ("unit", Value::from(work.unit)),
-            ("done", Value::from(done)),
-            ("total", Value::from(work.total)),
-            ("rate", Value::from(rate as u64)),
-            ("remaining_s", Value::from(left)),
-        ],
-    )
+    ProgressDocument::of(work.what, work.unit, done, work.total, rate as u64, left).into()
 }
 
 #[cfg(test)]

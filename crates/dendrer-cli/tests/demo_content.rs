@@ -11,7 +11,7 @@ use std::path::PathBuf;
 use dendrer::Trace;
 use dendrer::bisect;
 use dendrer::bisect::BisectOutcome;
-use dendrer::bisect::BisectQuestion;
+use dendrer::bisect::BisectSubject;
 use dendrer::bisect::Range;
 use dendrer::bundle;
 use dendrer::fork::origin;
@@ -52,7 +52,7 @@ fn export(store: &Shared, runs: &[&str]) -> Vec<u8> {
 fn ask(store: &impl ReadHandle, run: &str, predicate: Predicate) -> (Vec<u64>, BisectOutcome) {
     let trace = Trace::open(store, &name(run)).unwrap();
     let range = Range { scan: true, ..Range::new(0, trace.tip()) };
-    let report = bisect::bisect(&trace, &BisectQuestion::Predicate(predicate), &range).unwrap();
+    let report = bisect::bisect(&trace, &BisectSubject::Predicate(predicate), &range).unwrap();
     if let BisectOutcome::Onset(tick) = report.outcome {
         assert_eq!(report.scan, Some(Some(tick)), "{run}: judging every tick agrees");
     }

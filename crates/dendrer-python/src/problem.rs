@@ -1,6 +1,6 @@
 //! Problems as the exceptions of the package.
 
-use dendrer_view::problem::Problem;
+use dendrer_view::problem::{Problem, ShownProblem as _};
 use dendrer_view::quote;
 use pyo3::prelude::*;
 

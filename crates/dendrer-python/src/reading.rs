@@ -2,30 +2,39 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dendrer::Trace;
 use dendrer::address::{Address, state_path};
+use dendrer::ask::bisect::question::BisectDesk;
 use dendrer::bundle::{self, Opened};
+use dendrer::casebook;
 use dendrer::repo::{Mode, Repo, locate};
+use dendrer::source::{self, Desk, Source, SourceHead};
 use dendrer::store::Store;
 use dendrer::store::embedded::Options;
 use dendrer_object::record::Record;
-use dendrer_object::{Code, Value};
-use dendrer_view::problem::Problem;
+use dendrer_object::{Code, Value, json};
+use dendrer_view::ask::{AskDesk, ask};
+use dendrer_view::bisect::BisectShown;
+use dendrer_view::head::fault;
+use dendrer_view::problem::{Problem, ShownProblem};
 use dendrer_view::show::content_json;
 use pyo3::prelude::*;
-use pyo3::types::PyDict;
+use pyo3::types::{PyBytes, PyDict};
 
 use crate::convert::to_python;
 use crate::problem;
 
 /// A store or a bundle that is read.
 #[pyclass(frozen, module = "dendrer._native")]
-pub(crate) struct NativeStore(Source);
+pub(crate) struct NativeStore {
+    source: Opening,
+    key: Option<String>,
+}
 
-enum Source {
+enum Opening {
     Store(Repo),
     Bundle(Box<Opened>),
 }
@@ -45,22 +54,23 @@ impl NativeStore {
                 let shown = path.display().to_string();
                 let file = File::open(&path)
                     .map_err(|error| Problem::new(Code::E0801, format!("cannot read {shown}: {error}")))?;
-                return Ok(Source::Bundle(Box::new(bundle::open(path, BufReader::new(file))?)));
+                return Ok(Opening::Bundle(Box::new(bundle::open(path, BufReader::new(file))?)));
             }
             let dir = place(&path)?;
             let repo =
                 Repo::open_with(&dir, dendrer_cli::trust(key.as_deref()), Options::read(), Mode::Read)?;
-            Ok::<_, Problem>(Source::Store(repo))
+            Ok::<_, Problem>(Opening::Store(repo))
         });
-        Ok(NativeStore(opened.map_err(|error| problem::of(py, error))?))
+        let source = opened.map_err(|error| problem::of(py, error))?;
+        Ok(NativeStore { source, key })
     }
 
     /// The directory of the store; `None` of a bundle.
     #[getter]
     fn dir(&self) -> Option<String> {
-        match &self.0 {
-            Source::Store(repo) => repo.dir().map(|dir| dir.display().to_string()),
-            Source::Bundle(_) => None,
+        match &self.source {
+            Opening::Store(repo) => repo.dir().map(|dir| dir.display().to_string()),
+            Opening::Bundle(_) => None,
         }
     }
 
@@ -73,15 +83,29 @@ impl NativeStore {
         names.map_err(|error| problem::of(py, error))
     }
 
+    /// Asks a question that is given as its document. Returns the exit code of the command that asks the same, and the
+    /// document of the answer.
+    fn ask<'py>(&self, py: Python<'py>, question: &str) -> PyResult<(u8, Bound<'py, PyBytes>)> {
+        let asked = py.detach(|| {
+            let question = json::parse_door(question.as_bytes()).map_err(|error| {
+                Problem::new(Code::E0106, format!("the question is no JSON: {}", error.kind))
+            })?;
+            ask(&question, &mut NativeDesk { store: self, head: SourceHead::default() })
+        });
+        let asked = asked.map_err(|error| problem::of(py, error.help_of(self.dir().as_deref())))?;
+        let exit = asked.problem.as_ref().map_or(asked.exit, ShownProblem::exit);
+        Ok((exit, PyBytes::new(py, &json::to_vec(&asked.document))))
+    }
+
     /// Opens a run as it is now.
     fn run(&self, py: Python<'_>, name: &str) -> PyResult<NativeTrace> {
         let trace = py.detach(|| {
             let address = Address::parse(name)?;
             let reader = self.reader()?;
             let address = address.resolve(&reader)?;
-            let named: &[_] = match &self.0 {
-                Source::Store(_) => &[],
-                Source::Bundle(opened) => &opened.runs,
+            let named: &[_] = match &self.source {
+                Opening::Store(_) => &[],
+                Opening::Bundle(opened) => &opened.runs,
             };
             Ok::<_, Problem>(address.trace_in(&reader, named)?)
         });
@@ -90,16 +114,28 @@ impl NativeStore {
 }
 
 impl NativeStore {
+    /// Opens the store for writing.
+    fn write(&self) -> Result<Repo, Problem> {
+        match &self.source {
+            Opening::Store(repo) => {
+                let dir = repo.dir().unwrap_or(Path::new(""));
+                let trust = dendrer_cli::trust(self.key.as_deref());
+                Ok(Repo::open_with(dir, trust, Options::write(), Mode::Write)?)
+            }
+            Opening::Bundle(_) => Err(Problem::new(Code::E0601, "a bundle has no casebook to write into")),
+        }
+    }
+
     fn reader(&self) -> Result<Arc<dyn Store>, Problem> {
-        match &self.0 {
-            Source::Store(repo) => Ok(repo.reader()?),
-            Source::Bundle(opened) => Ok(Arc::clone(&opened.store)),
+        match &self.source {
+            Opening::Store(repo) => Ok(repo.reader()?),
+            Opening::Bundle(opened) => Ok(Arc::clone(&opened.store)),
         }
     }
 }
 
 /// Finds the store of a path: the directory itself, or the nearest one above it.
-pub(crate) fn place(path: &std::path::Path) -> Result<PathBuf, Problem> {
+pub(crate) fn place(path: &Path) -> Result<PathBuf, Problem> {
     let Some(text) = path.to_str() else {
         return Err(Problem::new(Code::E0106, format!("the path {} is not UTF-8", path.display())));
     };
@@ -111,6 +147,67 @@ pub(crate) fn place(path: &std::path::Path) -> Result<PathBuf, Problem> {
         Ok(dir) if dir.is_absolute() => Ok(dir),
         Ok(dir) => Ok(here?.join(dir)),
         Err(()) => Ok(Repo::find(&here?)?),
+    }
+}
+
+/// The desk at which a store or a bundle is asked.
+struct NativeDesk<'s> {
+    store: &'s NativeStore,
+    head: SourceHead,
+}
+
+impl NativeDesk<'_> {
+    fn reads(&mut self, path: &Path) {
+        let here = std::env::current_dir().ok();
+        let shown = here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path);
+        self.head.reads(shown.display().to_string());
+    }
+
+    fn bundle(&mut self, opened: &Opened) -> Result<Source, Problem> {
+        self.reads(&opened.path);
+        source::sound(opened, &opened.path.display().to_string())?;
+        Ok(Source { store: Arc::clone(&opened.store), runs: opened.runs.clone() })
+    }
+}
+
+impl Desk for NativeDesk<'_> {
+    fn open(&mut self, address: &Address) -> Result<Source, Problem> {
+        match (&address.bundle, &self.store.source) {
+            (None, Opening::Store(repo)) => {
+                self.reads(repo.dir().unwrap_or(Path::new("")));
+                self.head.tampered = fault(repo.warnings());
+                Ok(Source { store: repo.reader()?, runs: Vec::new() })
+            }
+            (Some(path), Opening::Bundle(opened)) if Path::new(path) == opened.path => self.bundle(opened),
+            (None, Opening::Bundle(opened)) => self.bundle(opened),
+            (Some(path), _) => {
+                let file = File::open(path)
+                    .map_err(|error| Problem::new(Code::E0801, format!("cannot read {path}: {error}")))?;
+                let opened = bundle::open(PathBuf::from(path), BufReader::new(file))?;
+                self.bundle(&opened)
+            }
+        }
+    }
+
+    fn asks(&mut self, trace: &Trace) {
+        self.head.asks(trace);
+    }
+}
+
+impl BisectDesk for NativeDesk<'_> {}
+
+impl AskDesk for NativeDesk<'_> {
+    fn head(&self) -> &SourceHead {
+        &self.head
+    }
+
+    fn record_bisect(&mut self, trace: &Trace, shown: &BisectShown<'_>) -> Result<Vec<Record>, Problem> {
+        let found = shown.finding(trace)?;
+        let repo = self.store.write()?;
+        repo.signing_key()?;
+        let made = casebook::record_bisect(repo.writer()?, &found, repo.environment())?;
+        repo.close()?;
+        Ok(made)
     }
 }
 

@@ -8,7 +8,7 @@ use dendrer::checkpoint::{
 };
 use dendrer::repo::{Mode, Repo};
 use dendrer_object::Code;
-use dendrer_view::problem::Problem;
+use dendrer_view::problem::{Problem, ShownProblem as _};
 use dendrer_wire::langgraph::LangGraph;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;

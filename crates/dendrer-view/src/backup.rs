@@ -1,12 +1,11 @@
 //! A backup that was made, or was not.
 
-use dendrer::care::backup::{BackedUp, BackupError};
-use dendrer_object::{Code, Value};
+use dendrer::care::backup::BackedUp;
+use dendrer_object::Value;
 
 use crate::answer::{Answer, Line, Page, Style};
 use crate::care::path_json;
-use crate::problem::Problem;
-use crate::{count, document, mark, quote, thousands};
+use crate::{count, document, quote, thousands};
 
 impl Answer for BackedUp {
     fn document(&self) -> Value {
@@ -52,40 +51,5 @@ impl Answer for BackedUp {
         lines.push(Line::help(["dendrer", "verify", "--all", "--store", &path]));
         lines.push(Line::help(["dendrer", "restore", &path, "DIR"]));
         lines
-    }
-}
-
-impl From<BackupError> for Problem {
-    fn from(error: BackupError) -> Problem {
-        let fsck = ["dendrer", "fsck"];
-        let plain = |error: &BackupError| Problem::new(error.code(), error.to_string());
-        match error {
-            BackupError::StoreName { .. } => plain(&error).note("nothing was made; name another directory"),
-            BackupError::Overlaps => {
-                plain(&error).note("name a directory beside the store, better one on another disk")
-            }
-            BackupError::IsLink { .. } => {
-                plain(&error).note("nothing was changed; a backup has files and directories of its own")
-            }
-            BackupError::Hidden(ref hidden) => mark::problem(error.code(), hidden, "nothing was copied"),
-            BackupError::Damaged(error) => Problem::from(error).help(&fsck),
-            BackupError::NotBegun(error) => {
-                let problem = Problem::of(&error);
-                match problem.code {
-                    // The place, and not the store, is refused.
-                    Code::E0113 | Code::E0110 | Code::E0115 => {
-                        problem.note("nothing was changed; name a directory that is new or empty")
-                    }
-                    _ => problem,
-                }
-            }
-            BackupError::Incomplete(error) => {
-                let problem = Problem::of(&error)
-                    .note("what is there does not count as a backup of the store as it is now");
-                if problem.code == Code::E0801 { problem } else { problem.help(&fsck) }
-            }
-            BackupError::Unreadable(error) => error.into(),
-            error => plain(&error),
-        }
     }
 }

@@ -3,8 +3,10 @@
 use dendrer::ask::bisect::gather::{
     BisectAnswer, BisectFound, BisectOrigin, HardFound, RegressionAnswer, violated_at,
 };
+use dendrer::ask::bisect::question::BisectQuestion;
 use dendrer::ask::regression::Regression;
-use dendrer::bisect::{BisectOutcome, BisectQuestion, BisectReport, Probe, RunDivergence};
+use dendrer::bisect::{BisectOutcome, BisectReport, BisectSubject, Probe, RunDivergence};
+use dendrer::casebook::{Bisected, Place};
 use dendrer::diagnosis::DiagnosisClass;
 use dendrer::diff::is_marker;
 use dendrer::kernel::obligation::Standing;
@@ -12,22 +14,24 @@ use dendrer::kernel::predicate::{Asked, Monotone, Predicate, Verdict, Window};
 use dendrer::kernel::progress::Evaluation;
 use dendrer::registry::MonotoneEvidence;
 use dendrer::timeline::{Interval, Timeline};
+use dendrer::{Error, Trace};
+use dendrer_object::document::{As, Either, Shape as _};
 use dendrer_object::record::Record;
-use dendrer_object::value::Object;
-use dendrer_object::{RunName, Value};
+use dendrer_object::{Digest, Object, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
-use crate::casebook::{recorded_json, recorded_lines};
-use crate::certainty::{Certainty, reasons_json, reasons_line, reasons_words};
+use crate::casebook::{RecordedObject, recorded_lines, recorded_objects};
+use crate::certainty::{Certainty, ReasonObject, reasons, reasons_line, reasons_words};
 use crate::change::change_json;
+use crate::contributors::{ContributorsObject, DiagnosisObject, FlipObject};
 use crate::registration::{other_line, registration_line};
 use crate::table::{Align, Table};
-use crate::{contributors, count, diff, document, quote, row, thousands, why};
+use crate::{contributors, count, diff, quote, row, thousands, why};
 
-pub use crate::verdict::{intervals_json, list, question_json, sum_up, word, words};
+use crate::verdict::{AskedObject, Stretch, TickVerdict, list, stretches, word, words};
 
 /// Writes what is asked: the name, how it is known to be pure and monotone, its polarity and its digest.
-pub fn question_lines(question: &BisectQuestion, monotone: &str) -> Vec<String> {
+pub fn question_lines(question: &BisectSubject, monotone: &str) -> Vec<String> {
     let window = match question.window() {
         Window::Before => "before",
         Window::After => "after",
@@ -54,7 +58,7 @@ pub fn run_line(run: &RunName, (from, to): (u64, u64), page: &Page) -> Line {
 }
 
 /// Writes the head of a report: what is asked, and what both ends say.
-pub fn head_lines(question: &BisectQuestion, report: &BisectReport) -> Vec<String> {
+pub fn head_lines(question: &BisectSubject, report: &BisectReport) -> Vec<String> {
     let monotone = match (question.monotone(), report.candidates) {
         (Monotone::ByConstruction, _) => "by construction".to_owned(),
         (Monotone::Lifted, _) => "lifted".to_owned(),
@@ -82,7 +86,7 @@ pub fn head_lines(question: &BisectQuestion, report: &BisectReport) -> Vec<Strin
             }
         });
     }
-    if let (BisectQuestion::PolicyFlip(about), Some(allowed)) = (question, report.allowed) {
+    if let (BisectSubject::PolicyFlip(about), Some(allowed)) = (question, report.allowed) {
         lines.push(format!("allowed    {about} was last allowed at tick {allowed}"));
     }
     lines
@@ -102,37 +106,44 @@ pub fn evaluation_words(said: &Evaluation) -> String {
     quote::escape(&said.to_string())
 }
 
-/// Returns what a progress contract says of a tick, for documents.
-pub fn evaluation_json(tick: u64, said: &Evaluation) -> Value {
-    let (result, score, reason, why) = match said {
-        Evaluation::Ok(score) => ("ok", Some(*score), Value::Null, None),
-        Evaluation::Violation(reason) => ("violation", None, reason.clone(), None),
-        Evaluation::Uncertain(score, why) => ("uncertain", *score, Value::Null, Some(why.as_str())),
-    };
-    Value::record([
-        ("tick", Value::from(tick)),
-        ("result", Value::from(result)),
-        ("score", Value::from(score)),
-        ("reason", reason),
-        ("why", Value::from(why)),
-    ])
+document! {
+    /// The verdict of a progress contract at a tick
+    pub object EvaluationObject(at: u64, said: &Evaluation) {
+        let (word, points, because, unclear) = match said {
+            Evaluation::Ok(score) => ("ok", Some(*score), Value::Null, None),
+            Evaluation::Violation(reason) => ("violation", None, reason.clone(), None),
+            Evaluation::Uncertain(score, why) => ("uncertain", *score, Value::Null, Some(why.as_str())),
+        };
+        /// The tick
+        tick: u64 = at,
+        /// The verdict
+        result: ["ok" | "violation" | "uncertain"] = word,
+        /// The score
+        score: Option<f64> = points,
+        /// The reason for a violation, as the contract computes it
+        reason: Value = because,
+        /// The reason why the tick cannot be judged
+        why: Option<&str> = unclear,
+    }
+
+    /// The standing of an obligation
+    pub object ObligationObject(of: &Standing, is_closed: bool) {
+        /// The standing
+        standing: ["waiting" | "open" | "met" | "missed" | "unknown"] = of.as_str(),
+        /// The tick at which the obligation was met or missed, or from which on it is not known
+        tick: Option<u64> = of.tick(),
+        /// The last tick at which an open obligation can be met
+        due: Option<u64> = if let Standing::Open(due) = of { *due } else { None },
+        /// The reason why the standing is not known
+        why: Option<&str> = if let Standing::Unknown(_, why) = of { Some(why) } else { None },
+        /// Whether the run was closed with that tick
+        ended: bool = is_closed,
+    }
 }
 
-/// Returns the standing of an obligation, for documents; null for any other predicate.
+/// As [`ObligationObject`], as a value; null for any other predicate.
 pub fn standing_json(standing: Option<&Standing>, ended: bool) -> Value {
-    let Some(standing) = standing else { return Value::Null };
-    let (due, why) = match standing {
-        Standing::Open(due) => (*due, None),
-        Standing::Unknown(_, why) => (None, Some(why.as_str())),
-        _ => (None, None),
-    };
-    Value::record([
-        ("standing", Value::from(standing.as_str())),
-        ("tick", Value::from(standing.tick())),
-        ("due", Value::from(due)),
-        ("why", Value::from(why)),
-        ("ended", Value::from(ended)),
-    ])
+    standing.map(|standing| ObligationObject::of(standing, ended)).to_value()
 }
 
 /// Returns "41 candidate ticks".
@@ -177,53 +188,6 @@ pub fn interval_lines(line: &Timeline) -> Vec<String> {
     lines
 }
 
-/// Returns the verdicts of a run as `dendrer.predicate-test/1`.
-///
-/// `from_text` is how many results it uses whose status was read from prose.
-pub fn timeline_json(
-    run: &str,
-    question: &BisectQuestion,
-    line: &Timeline,
-    at: Option<u64>,
-    from_text: u64,
-) -> Value {
-    let intervals = line.intervals();
-    let judged = !intervals.iter().any(|interval| matches!(interval.verdict, Verdict::Uncertain(_)));
-    let reasons = line.reasons();
-    let uncertain = reasons_json(&reasons);
-    let recovers = intervals
-        .iter()
-        .skip_while(|interval| interval.verdict != Verdict::Violation)
-        .any(|interval| interval.verdict == Verdict::Ok);
-    document(
-        "predicate-test",
-        [
-            ("run", Value::from(run)),
-            ("predicate", question_json(question)),
-            ("from", Value::from(line.from)),
-            ("to", Value::from(line.to)),
-            ("at", at.map_or(Value::Null, |tick| verdict_at(tick, line.at(tick)))),
-            ("onset", Value::from(line.onset().filter(|_| !line.may_hide_onset()))),
-            ("recovers", Value::from(recovers)),
-            ("intervals", intervals_json(&intervals)),
-            ("uncertain", uncertain),
-            ("candidates", Value::from(line.judged)),
-            ("certainty", Value::from(of_texts(from_text).unless(!judged))),
-            ("status_from_text", Value::from(from_text)),
-        ],
-    )
-}
-
-fn verdict_at(tick: u64, verdict: &Verdict) -> Value {
-    let why = match verdict {
-        Verdict::Uncertain(why) => Some(("why", Value::from(why.as_str()))),
-        _ => None,
-    };
-    Value::record(
-        [("tick", Value::from(tick)), ("verdict", Value::from(word(verdict)))].into_iter().chain(why),
-    )
-}
-
 fn end((tick, verdict): &(u64, Verdict)) -> String {
     let (word, mark) = words(verdict);
     format!("tick {tick} {word} {mark}")
@@ -256,61 +220,214 @@ fn probe_lines(report: &BisectReport, said: &[(u64, Evaluation)]) -> Vec<Line> {
     lines
 }
 
-/// Returns what was found as `dendrer.bisect/1`.
-fn found_json(found: &BisectFound) -> Object {
-    let BisectFound { run, question, report, ended, from_text, origin } = found;
-    let (outcome, ticks) = match &report.outcome {
-        BisectOutcome::Onset(_) => ("onset", Value::Null),
-        BisectOutcome::Never => ("never", Value::Null),
-        BisectOutcome::Initial => ("initial", Value::Null),
+/// The part of an answer in which a regression differs from any other bisect: there the hard predicates decide.
+struct Head<'a> {
+    outcome: &'static str,
+    onset: Option<u64>,
+    certainty: Certainty,
+    from_text: u64,
+    origin: Option<&'a BisectOrigin>,
+}
+
+impl Head<'_> {
+    fn of(found: &BisectFound) -> Head<'_> {
+        let BisectFound { report, from_text, origin, .. } = found;
+        let outcome = match &report.outcome {
+            BisectOutcome::Onset(_) => "onset",
+            BisectOutcome::Never => "never",
+            BisectOutcome::Initial => "initial",
+            BisectOutcome::Recovers(_) => "recovers",
+            BisectOutcome::Uncertain(..) => "uncertain",
+        };
+        let is_known = !matches!(outcome, "recovers" | "uncertain");
+        let certainty = of_texts(*from_text).unless(!is_known);
+        Head { outcome, onset: report.onset(), certainty, from_text: *from_text, origin: origin.as_ref() }
+    }
+}
+
+/// Returns the ticks that an answer without an onset names.
+fn named_ticks(report: &BisectReport) -> Option<Vec<TickVerdict>> {
+    match &report.outcome {
         BisectOutcome::Recovers(turns) => {
-            ("recovers", Value::array(turns.iter().map(|(tick, verdict)| verdict_at(*tick, verdict))))
+            Some(turns.iter().map(|(tick, verdict)| TickVerdict::of(*tick, verdict)).collect())
         }
         BisectOutcome::Uncertain(tick, why) => {
             // The onset lies between the two, if a later tick is known to be violated.
-            let first = verdict_at(*tick, &Verdict::Uncertain(why.clone()));
-            let certain = report.first_certain.map(|tick| verdict_at(tick, &Verdict::Violation));
-            ("uncertain", Value::array([first].into_iter().chain(certain)))
+            let first = TickVerdict::of(*tick, &Verdict::Uncertain(why.clone()));
+            let certain = report.first_certain.map(|tick| TickVerdict::of(tick, &Verdict::Violation));
+            Some([first].into_iter().chain(certain).collect())
         }
-    };
-    let probe = |probe: &Probe| {
-        let mut object = verdict_at(probe.tick, &probe.verdict).as_object().cloned().unwrap_or_default();
-        object.set("left", Value::array([Value::from(probe.left.0), Value::from(probe.left.1)]));
-        Value::Object(object)
-    };
-    let exact =
-        matches!(report.outcome, BisectOutcome::Onset(_) | BisectOutcome::Never | BisectOutcome::Initial);
-    let ends = [&report.low, &report.high].map(|(tick, verdict)| verdict_at(*tick, verdict));
-    let members = document(
-        "bisect",
-        [
-            ("run", Value::from(run.as_str())),
-            ("predicate", question_json(question)),
-            ("outcome", Value::from(outcome)),
-            ("onset", Value::from(report.onset())),
-            ("certainty", Value::from(of_texts(*from_text).unless(!exact))),
-            ("status_from_text", Value::from(*from_text)),
-            ("ends", Value::array(ends)),
-            ("items", Value::array(report.probes.iter().map(probe))),
-            ("probes_max", Value::from(u64::from(report.probes_max))),
-            ("candidates", Value::from(report.candidates)),
-            ("recoveries", report.recoveries.as_deref().map_or(Value::Null, intervals_json)),
-            ("allowed", Value::from(report.allowed)),
-            ("scan_onset", report.scan.map_or(Value::Null, Value::from)),
-            ("ticks", ticks),
-            ("origin", Value::from(origin.as_ref().map(origin_json))),
-            ("obligation", standing_json(report.standing.as_ref(), *ended)),
-        ],
-    );
-    let mut members = members.as_object().cloned().unwrap_or_default();
-    if !report.unjudged.is_empty() {
-        members.set("reasons", reasons_json(&report.unjudged));
+        _ => None,
     }
-    if let BisectQuestion::Divergence(found) = question {
-        members.set("ignored", diff::ignored_json(&found.ignored));
-        members.set("left_out", diff::left_out_json(&found.left_out));
+}
+
+document! {
+    /// The first tick at which a predicate is violated
+    pub object BisectDocument: "bisect" reads (
+        members: FoundMembers,
+        details: Option<DetailMembers>,
+        regression: Option<RegressionMembers>,
+        written: Option<&[Record]>,
+    ) {
+        ..FoundMembers = members,
+        ..?DetailMembers = details,
+        ..?RegressionMembers = regression,
+        /// The records that the command added to the casebook
+        recorded?: Vec<RecordedObject> = written.map(recorded_objects),
     }
-    members
+
+    /// The first tick at which one of several predicates is violated
+    object BisectItem: "bisect" (found: &BisectFound) {
+        ..FoundMembers = FoundMembers::of(found, Head::of(found)),
+    }
+
+    /// The first tick at which each of several predicates is violated
+    pub object BisectAllDocument: "bisect-all" reads (answer: &BisectAll) {
+        /// The run
+        run: &RunName = &answer.run,
+        /// The worst exit code of all answers
+        exit: u64 = answer.worst(),
+        /// The answers
+        items: Vec<BisectItem> = answer.found.iter().map(BisectItem::of).collect(),
+    }
+
+    /// The members that every answer about an onset has
+    object FoundMembers(found: &BisectFound, head: Head<'_>) {
+        let BisectFound { report, .. } = found;
+        let divergence = if let BisectSubject::Divergence(found) = &found.question { Some(found) } else { None };
+        /// The run
+        run: &RunName = &found.run,
+        /// The question
+        predicate: AskedObject = AskedObject::of(&found.question),
+        /// The outcome of the search
+        outcome: ["onset" | "never" | "initial" | "recovers" | "uncertain"] = head.outcome,
+        /// The first tick that is violated
+        onset: Option<u64> = head.onset,
+        /// The certainty of the onset
+        certainty: ["exact" | "heuristic" | "unavailable"] = head.certainty.as_str(),
+        /// The number of results whose status was read from prose
+        status_from_text: u64 = head.from_text,
+        /// The verdicts at both ends of the range
+        ends: [TickVerdict; 2] = [&report.low, &report.high].map(|(tick, verdict)| TickVerdict::of(*tick, verdict)),
+        /// The ticks that the search judged, in its order
+        items: Vec<ProbeObject> = report.probes.iter().map(ProbeObject::of).collect(),
+        /// The largest number of probes that the search takes
+        probes_max: u32 = report.probes_max,
+        /// The number of ticks at which a place was written that the predicate reads
+        candidates: Option<u64> = report.candidates,
+        /// The stretches of ticks with one verdict each, if the predicate was lifted
+        recoveries: Option<Vec<Stretch<'_>>> = report.recoveries.as_deref().map(stretches),
+        /// The last tick at which the type was allowed, for a policy flip
+        allowed: Option<u64> = report.allowed,
+        /// The first violation that judging every tick found, with --scan
+        scan_onset: Option<u64> = report.scan.flatten(),
+        /// The ticks at which a predicate that recovers changes, or that cannot be judged
+        ticks: Option<Vec<TickVerdict>> = named_ticks(report),
+        /// The transition at the onset
+        origin: Option<As<Object>> = head.origin.map(|origin| As::new(origin_json(origin))),
+        /// The standing of an obligation at the last tick that was asked about; null for any other predicate
+        obligation: Option<ObligationObject> =
+            report.standing.as_ref().map(|standing| ObligationObject::of(standing, found.ended)),
+        /// The reasons why ticks cannot be judged, for an answer that is not known
+        reasons?: Vec<ReasonObject> = (!report.unjudged.is_empty()).then(|| reasons(&report.unjudged)),
+        /// The places that --ignore left out, for a divergence
+        ignored?: As<Vec<Object>> = divergence.map(|found| As::new(diff::ignored_json(&found.ignored))),
+        /// The names, ids and times that no comparison looks at, for a divergence
+        left_out?: As<Vec<String>> = divergence.map(|found| As::new(diff::left_out_json(&found.left_out))),
+    }
+
+    /// A tick that the search judged
+    object ProbeObject(probe: &Probe) {
+        ..TickVerdict = TickVerdict::of(probe.tick, &probe.verdict),
+        /// The first and the last tick that may be the onset afterwards
+        left: (u64, u64) = probe.left,
+    }
+
+    /// The members that follow an onset forward and back
+    object DetailMembers(answer: &BisectAnswer) {
+        let BisectAnswer { found, since: begin, records, allows, .. } = answer;
+        let flip = allows.as_ref().zip(found.report.onset());
+        let flip = flip.map(|(allows, onset)| Either::Right(FlipObject::of(records, onset, allows)));
+        let set = answer.contributors.as_ref().map(|found| Either::Left(ContributorsObject::of(records, found)));
+        let divergence = if let BisectSubject::Divergence(found) = &found.question { Some(found) } else { None };
+        /// The tick from which on the question can be asked, if an extension or a fork brought the predicate in, or its places
+        /// are written from there on
+        since: Option<u64> = *begin,
+        /// The transitions that follow from the onset
+        chain: Option<As<Object>> = answer.chain.as_ref().map(|chain| As::new(why::chain_json(records, chain))),
+        /// The earlier transitions that the onset depends on, if they were searched
+        contributors: Option<Either<ContributorsObject, FlipObject>> = set.or(flip),
+        /// The records that the links of the onset lead back to, the newest first
+        upstream: As<Vec<Object>> = As::new(why::upstream_json(records, &answer.upstream)),
+        /// The class of failure that the onset looks like
+        diagnosis: Option<DiagnosisObject> =
+            answer.offer.as_ref().map(|offer| DiagnosisObject::of(offer, answer.decided)),
+        /// The verdicts of a progress contract at the ends, the probes and the onset
+        evaluations?: Vec<EvaluationObject> = answer.evaluations.as_ref().map(|said| {
+            said.iter().map(|(tick, said)| EvaluationObject::of(*tick, said)).collect()
+        }),
+        /// The command that is worth trying next
+        suggestion?: CommandObject = answer.suggestion().map(CommandObject::of),
+        /// The first pair of transitions that differ, for a divergence
+        divergence?: As<Option<Object>> =
+            divergence.map(|found| As::new(found.first.as_ref().map(diff::item_json))),
+        /// The digest of another predicate of this name in the pack of the run
+        other_in_pack?: Digest = answer.other_in_pack,
+    }
+
+    /// A command
+    object CommandObject(words: Vec<String>) {
+        /// The words of the command
+        argv: Vec<String> = words,
+    }
+
+    /// The members that compare a score with the hard predicates
+    object RegressionMembers(answer: &RegressionAnswer, found: &Regression) {
+        let report = &answer.found.report;
+        let ends = [(report.low.0, &found.first), (report.high.0, &found.last)];
+        let fell = found.fell.as_ref().map(|fell| (fell.tick, &fell.said));
+        /// The verdicts of the score at the ends, and where it fell first
+        evaluations: Vec<EvaluationObject> =
+            ends.into_iter().chain(fell).map(|(tick, said)| EvaluationObject::of(tick, said)).collect(),
+        /// The score, and the verdict of each hard predicate
+        regression: RegressionObject = RegressionObject::of(answer, found),
+    }
+
+    /// A score and the hard predicates
+    object RegressionObject(answer: &RegressionAnswer, found: &Regression) {
+        /// The score
+        metric: &str = found.metric.as_str(),
+        /// The fall that does not count
+        tolerance: f64 = found.tolerance,
+        /// The best score before it fell
+        best: Option<f64> = found.best.map(|(score, _)| score),
+        /// The tick of the best score
+        best_tick: Option<u64> = found.best.map(|(_, tick)| tick),
+        /// The predicates every store has, and those of the pack that are no scores; the first that is violated wins
+        hard: Vec<HardObject> = answer.hard.iter().map(HardObject::of).collect(),
+        /// Whether the score and the hard predicates name one tick
+        agree: bool = answer.agree(),
+        /// The tick at which the score fell first
+        score_onset: Option<u64> = answer.found.report.onset(),
+        /// The certainty of the score
+        score_certainty: ["heuristic"] = Certainty::Heuristic.as_str(),
+        /// The predicate that decides
+        takes_precedence: &str = answer.decisive().predicate.name(),
+    }
+
+    /// The outcome of a hard predicate
+    object HardObject(hard: &HardFound) {
+        /// The name
+        name: &str = hard.predicate.name(),
+        /// The version
+        version: &str = hard.predicate.version(),
+        /// The digest of the predicate
+        digest: Digest = hard.predicate.digest(),
+        /// The outcome of the search
+        outcome: ["onset" | "never" | "initial" | "uncertain"] = outcome_word(false, &hard.report),
+        /// The first tick that is violated
+        onset: Option<u64> = hard.report.onset(),
+    }
 }
 
 fn origin_json(origin: &BisectOrigin) -> Value {
@@ -358,6 +475,18 @@ pub struct BisectCommand {
 }
 
 impl BisectCommand {
+    /// Returns the command of a question.
+    pub fn of(question: &BisectQuestion) -> BisectCommand {
+        let (flag, text) = question.named_text();
+        let named = [flag.to_owned(), text.to_owned()];
+        let lifted = question.lift.then(|| "--lift".to_owned());
+        BisectCommand {
+            run: question.run.clone(),
+            question: named.into_iter().chain(lifted).collect(),
+            records: question.record,
+        }
+    }
+
     /// Returns the command with more flags.
     pub fn with(&self, flags: &[&str]) -> Vec<String> {
         let begin = ["dendrer", "bisect", &self.run].map(str::to_owned);
@@ -378,35 +507,28 @@ pub struct BisectShown<'a> {
 }
 
 impl BisectShown<'_> {
-    /// Returns the document as it is written into the casebook.
-    pub fn casebook_object(&self) -> Object {
-        let BisectAnswer { found, since, chain, contributors, offer, decided, records, .. } = self.answer;
-        let mut document = found_json(found);
-        document.set("since", Value::from(*since));
-        document.set("chain", Value::from(chain.as_ref().map(|chain| why::chain_json(records, chain))));
-        let BisectAnswer { upstream, allows, .. } = self.answer;
-        let flip = allows.as_ref().zip(found.report.onset());
-        let flip = flip.map(|(allows, onset)| contributors::flip_json(records, onset, allows));
-        let contributors = contributors.as_ref().map(|found| contributors::to_json(records, found)).or(flip);
-        document.set("contributors", Value::from(contributors));
-        document.set("upstream", why::upstream_json(records, upstream));
-        let offer = offer.as_ref().map(|offer| contributors::diagnosis_json(offer, *decided));
-        document.set("diagnosis", Value::from(offer));
-        if let Some(said) = &self.answer.evaluations {
-            let said = said.iter().map(|(at, said)| evaluation_json(*at, said));
-            document.set("evaluations", Value::array(said));
-        }
-        if let Some(argv) = self.answer.suggestion() {
-            let words = argv.iter().map(|word| Value::from(word.as_str()));
-            document.set("suggestion", Value::record([("argv", Value::array(words))]));
-        }
-        if let BisectQuestion::Divergence(found) = &found.question {
-            document.set("divergence", Value::from(found.first.as_ref().map(diff::item_json)));
-        }
-        if let Some(other) = self.answer.other_in_pack {
-            document.set("other_in_pack", Value::from(other));
-        }
-        document
+    /// Returns the document; without the records that were added, as it is written into the casebook.
+    pub fn with_recorded(&self, recorded: Option<&[Record]>) -> Value {
+        let found = &self.answer.found;
+        let details = Some(DetailMembers::of(self.answer));
+        BisectDocument::of(FoundMembers::of(found, Head::of(found)), details, None, recorded).into()
+    }
+
+    /// Returns the finding that is written into the casebook.
+    ///
+    /// # Errors
+    ///
+    /// An error if the records at the ends of the answer cannot be read.
+    pub fn finding(&self, trace: &Trace) -> Result<Bisected, Error> {
+        let mut answer = self.with_recorded(None).as_object().cloned().unwrap_or_default();
+        let chain = answer.remove("chain").filter(|chain| *chain != Value::Null);
+        let report = &self.answer.found.report;
+        Ok(Bisected {
+            run: Place::of(trace, Some(report.high.0))?,
+            onset: report.onset().map(|tick| Place::of(trace, Some(tick))).transpose()?,
+            answer: Value::Object(answer),
+            chain,
+        })
     }
 
     fn head(&self, page: &Page) -> Vec<Line> {
@@ -450,13 +572,13 @@ impl BisectShown<'_> {
                 .flat_map(|origin| origin_lines(origin, of_texts(found.from_text).as_str(), page)),
         );
         lines.extend(from_text_line(found.from_text).map(Line::from));
-        if let BisectQuestion::Divergence(found) = &found.question {
+        if let BisectSubject::Divergence(found) = &found.question {
             lines.extend(divergence_lines(found, page));
         }
         let mut contributors: Vec<String> =
             contributors.iter().flat_map(|found| contributors::lines(records, found)).collect();
         let BisectAnswer { upstream, allows, .. } = self.answer;
-        if let (BisectQuestion::PolicyFlip(about), Some(onset), Some(allows)) =
+        if let (BisectSubject::PolicyFlip(about), Some(onset), Some(allows)) =
             (&found.question, found.report.onset(), allows)
         {
             contributors.extend(contributors::flip_lines(records, about.as_str(), onset, allows));
@@ -499,9 +621,7 @@ impl BisectShown<'_> {
 
 impl Answer for BisectShown<'_> {
     fn document(&self) -> Value {
-        let mut document = self.casebook_object();
-        document.set("recorded", recorded_json(self.recorded));
-        Value::Object(document)
+        self.with_recorded(Some(self.recorded))
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -530,7 +650,7 @@ impl Answer for BisectShown<'_> {
             BisectOutcome::Recovers(turns) => lines.extend(turn_lines(turns)),
             BisectOutcome::Uncertain(..) => lines.extend(unjudged_lines(report)),
         }
-        if let BisectQuestion::Divergence(found) = question {
+        if let BisectSubject::Divergence(found) = question {
             lines.extend(left_out_lines(found));
         }
         if !matches!(report.outcome, BisectOutcome::Onset(_)) {
@@ -583,9 +703,9 @@ fn turn_lines(turns: &[(u64, Verdict)]) -> Vec<Line> {
     turns.iter().take(12).map(line).chain(more).collect()
 }
 
-fn never_words(question: &BisectQuestion, report: &BisectReport) -> String {
+fn never_words(question: &BisectSubject, report: &BisectReport) -> String {
     let high = report.high.0;
-    if let BisectQuestion::Divergence(found) = question {
+    if let BisectSubject::Divergence(found) = question {
         let other = &found.from;
         return match &found.first {
             Some(pair) if pair.b.as_ref().is_some_and(is_marker) => {
@@ -597,7 +717,7 @@ fn never_words(question: &BisectQuestion, report: &BisectReport) -> String {
             _ => format!("no divergence: each transition up to tick {high} is what {other} has beside it"),
         };
     }
-    if let BisectQuestion::PolicyFlip(about) = question {
+    if let BisectSubject::PolicyFlip(about) = question {
         return match report.allowed {
             Some(tick) => format!(
                 "no violation: {about} was allowed at tick {tick}, and never denied or escalated after"
@@ -640,7 +760,7 @@ fn left_out_lines(found: &RunDivergence) -> impl Iterator<Item = Line> {
 }
 
 /// Returns the name of a question, or the text of one that has none.
-fn label(question: &BisectQuestion) -> String {
+fn label(question: &BisectSubject) -> String {
     match question.predicate() {
         Some(predicate) if predicate.name() == "expression" => {
             predicate.expr().map_or_else(|| question.name(), |expr| expr.text().to_owned())
@@ -674,13 +794,7 @@ fn code(report: &BisectReport) -> u64 {
 
 impl Answer for BisectAll {
     fn document(&self) -> Value {
-        let items = self.found.iter().map(|found| Value::Object(found_json(found)));
-        let members = [
-            ("run", Value::from(self.run.as_str())),
-            ("exit", Value::from(self.worst())),
-            ("items", Value::array(items)),
-        ];
-        document("bisect-all", members)
+        BisectAllDocument::of(self).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -786,7 +900,7 @@ pub struct RegressionShown<'a> {
 impl RegressionShown<'_> {
     fn regression(&self) -> Option<&Regression> {
         match &self.answer.found.question {
-            BisectQuestion::Regression(found) => Some(found),
+            BisectSubject::Regression(found) => Some(found),
             _ => None,
         }
     }
@@ -794,43 +908,18 @@ impl RegressionShown<'_> {
 
 impl Answer for RegressionShown<'_> {
     fn document(&self) -> Value {
-        let report = &self.answer.found.report;
-        let mut document = found_json(&self.answer.found);
-        let Some(found) = self.regression() else { return Value::Object(document) };
-        let HardFound { predicate: winner, report: hard, from_text } = self.answer.decisive();
+        let HardFound { report, from_text, .. } = self.answer.decisive();
+        let is_unknown = self.answer.unknown().is_some();
         // The certainty is that of the predicate that won, and not that of the score.
-        let certainty = of_texts(*from_text).unless(self.answer.unknown().is_some());
-        document.set("certainty", Value::from(certainty));
-        document.set("status_from_text", Value::from(*from_text));
-        document.set("outcome", Value::from(outcome_word(self.answer.unknown().is_some(), hard)));
-        document.set("onset", Value::from(hard.onset()));
-        document.set("origin", Value::from(self.answer.origin.as_ref().map(origin_json)));
-        let ends = [(report.low.0, &found.first), (report.high.0, &found.last)];
-        let fell = found.fell.as_ref().map(|fell| (fell.tick, &fell.said));
-        let said = ends.into_iter().chain(fell).map(|(tick, said)| evaluation_json(tick, said));
-        document.set("evaluations", Value::array(said));
-        let asked = self.answer.hard.iter().map(|HardFound { predicate, report, .. }| {
-            Value::record([
-                ("name", Value::from(predicate.name())),
-                ("version", Value::from(predicate.version())),
-                ("digest", Value::from(predicate.digest())),
-                ("outcome", Value::from(outcome_word(false, report))),
-                ("onset", Value::from(report.onset())),
-            ])
-        });
-        let regression = Value::record([
-            ("metric", Value::from(found.metric.as_str())),
-            ("tolerance", Value::from(found.tolerance)),
-            ("best", Value::from(found.best.map(|(score, _)| score))),
-            ("best_tick", Value::from(found.best.map(|(_, tick)| tick))),
-            ("hard", Value::array(asked)),
-            ("agree", Value::from(self.answer.agree())),
-            ("score_onset", Value::from(report.onset())),
-            ("score_certainty", Value::from(Certainty::Heuristic)),
-            ("takes_precedence", Value::from(winner.name())),
-        ]);
-        document.set("regression", regression);
-        Value::Object(document)
+        let head = Head {
+            outcome: outcome_word(is_unknown, report),
+            onset: report.onset(),
+            certainty: of_texts(*from_text).unless(is_unknown),
+            from_text: *from_text,
+            origin: self.answer.origin.as_ref(),
+        };
+        let members = self.regression().map(|found| RegressionMembers::of(self.answer, found));
+        BisectDocument::of(FoundMembers::of(&self.answer.found, head), None, members, None).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {

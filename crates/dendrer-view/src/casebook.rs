@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use dendrer::casebook::{self, CasebookNote, Place};
+use dendrer_object::document::{As, Shape as _};
 use dendrer_object::record::{Kind, Record};
-use dendrer_object::{RunName, TypeName, Value};
+use dendrer_object::{Digest, RunName, TypeName, Value, document};
 
 use crate::answer::{Answer, Line, Page};
 use crate::table::{Align, Table};
-use crate::{count, document, quote};
+use crate::{count, quote};
 
 /// The labels of a store, after a command.
 #[derive(Debug, Clone)]
@@ -30,11 +31,7 @@ pub struct NotesAnswer {
 
 impl Answer for LabelsAnswer {
     fn document(&self) -> Value {
-        let items = self.labels.iter().map(|(name, at)| {
-            Value::record([("name", Value::from(name.as_str()))].into_iter().chain(moment_json(at)))
-        });
-        let recorded = recorded_json(self.recorded.as_slice());
-        document("labels", [("items", Value::array(items)), ("recorded", recorded)])
+        LabelsDocument::of(self).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -66,13 +63,7 @@ pub struct DroppedAnswer<'d> {
 
 impl Answer for DroppedAnswer<'_> {
     fn document(&self) -> Value {
-        let members = [
-            ("run", Value::from(self.run.as_str())),
-            ("dropped", Value::from(self.is_dropped)),
-            ("reason", Value::from(self.reason)),
-            ("recorded", recorded_json(std::slice::from_ref(self.recorded))),
-        ];
-        document("dropped", members)
+        DroppedDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -89,12 +80,7 @@ impl Answer for DroppedAnswer<'_> {
 
 impl Answer for NotesAnswer {
     fn document(&self) -> Value {
-        let items = self.notes.iter().map(|note| {
-            let own = [("by", Value::from(note.by.as_str())), ("text", Value::from(note.text.as_str()))];
-            Value::record(own.into_iter().chain(moment_json(&note.at)))
-        });
-        let recorded = recorded_json(self.recorded.as_slice());
-        document("notes", [("items", Value::array(items)), ("recorded", recorded)])
+        NotesDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -110,10 +96,6 @@ impl Answer for NotesAnswer {
     }
 }
 
-fn moment_json(at: &Place) -> [(&'static str, Value); 3] {
-    [("run", Value::from(at.run.as_str())), ("tick", Value::from(at.tick)), ("id", Value::from(at.id))]
-}
-
 /// Returns a line for each finding that was recorded in the casebook.
 pub fn recorded_lines(recorded: &[Record]) -> Vec<String> {
     let findings = recorded.iter().filter(|record| record.header().kind == Kind::Transition);
@@ -126,16 +108,82 @@ pub fn recorded_lines(recorded: &[Record]) -> Vec<String> {
     findings.map(line).collect()
 }
 
-/// As [`recorded_lines`], for a document.
-pub fn recorded_json(recorded: &[Record]) -> Value {
-    let findings = recorded.iter().filter(|record| record.header().kind == Kind::Transition);
-    Value::array(findings.map(|record| {
+document! {
+    /// A record of the casebook
+    pub object RecordedObject(record: &Record) {
         let header = record.header();
-        Value::record([
-            ("id", Value::from(record.id())),
-            ("run", Value::from(casebook::NAME)),
-            ("tick", Value::from(header.tick)),
-            ("type", Value::from(header.type_name.as_ref().map(TypeName::as_str))),
-        ])
-    }))
+        /// The id of the record
+        id: Digest = record.id(),
+        /// The casebook
+        run: &str = casebook::NAME,
+        /// The tick in the casebook
+        tick: As<u64> = As::new(header.tick),
+        /// The type
+        type: As<str> = As::new(header.type_name.as_ref().map(TypeName::as_str)),
+    }
+
+    /// A place in the history of a run
+    object PlaceObject(at: &Place) {
+        /// The run
+        run: &RunName = &at.run,
+        /// The tick; null for the run as a whole
+        tick: Option<u64> = at.tick,
+        /// The id of the record
+        id: Digest = at.id,
+    }
+
+    /// A label
+    object LabelObject(label: &str, at: &Place) {
+        /// The name of the label
+        name: &str = label,
+        ..PlaceObject = PlaceObject::of(at),
+    }
+
+    /// A note about a place
+    object NoteObject(note: &CasebookNote) {
+        /// The name of the writer
+        by: &str = &note.by,
+        /// The text
+        text: &str = &note.text,
+        ..PlaceObject = PlaceObject::of(&note.at),
+    }
+
+    /// The labels of the casebook
+    pub object LabelsDocument: "labels" (answer: &LabelsAnswer) {
+        /// The labels, by name
+        items: Vec<LabelObject> = answer.labels.iter().map(|(name, at)| LabelObject::of(name, at)).collect(),
+        /// The records that the command added
+        recorded: Vec<RecordedObject> = recorded_objects(answer.recorded.as_slice()),
+    }
+
+    /// Notes of the casebook
+    pub object NotesDocument: "notes" (answer: &NotesAnswer) {
+        /// The notes, oldest first
+        items: Vec<NoteObject> = answer.notes.iter().map(NoteObject::of).collect(),
+        /// The records that the command added
+        recorded: Vec<RecordedObject> = recorded_objects(answer.recorded.as_slice()),
+    }
+
+    /// A run that was left out of lists, or taken back
+    pub object DroppedDocument: "dropped" (answer: &DroppedAnswer<'_>) {
+        /// The run
+        run: &RunName = answer.run,
+        /// Whether lists leave the run out now
+        dropped: bool = answer.is_dropped,
+        /// The reason that was given
+        reason: Option<&str> = answer.reason,
+        /// The records that the command added
+        recorded: Vec<RecordedObject> = recorded_objects(std::slice::from_ref(answer.recorded)),
+    }
+}
+
+/// Returns the findings among records for a document.
+pub fn recorded_objects(recorded: &[Record]) -> Vec<RecordedObject> {
+    let findings = recorded.iter().filter(|record| record.header().kind == Kind::Transition);
+    findings.map(RecordedObject::of).collect()
+}
+
+/// As [`recorded_objects`], as a value.
+pub fn recorded_json(recorded: &[Record]) -> Value {
+    recorded_objects(recorded).to_value()
 }

@@ -1,6 +1,6 @@
 //! How sure an answer is: one word in a document, and one line about the places that are unknown (design, section 7).
 
-use dendrer::kernel::predicate::Verdict;
+pub use dendrer::ask::reasons::{reasons_line, reasons_list, reasons_words, ticks_words};
 use dendrer::kernel::unknown::{Since, made_by};
 use dendrer::timeline::Interval;
 use dendrer_object::document::{Shape, one_of};
@@ -8,6 +8,7 @@ use dendrer_object::{Pointer, Record, Value, document};
 
 use crate::answer::{Line, Style};
 use crate::quote;
+use crate::verdict::uncertain;
 
 /// How sure an answer is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -106,44 +107,24 @@ pub fn left_unknown(record: &Record) -> Option<String> {
     unknown_words(&made_by(record)).map(|words| format!("UNKNOWN from here on: {words}"))
 }
 
+document! {
+    /// A stretch of ticks that cannot be judged for one reason
+    pub object ReasonObject(interval: &Interval, reason: &str) {
+        /// The first tick
+        tick: u64 = interval.from,
+        /// The last tick
+        to: u64 = interval.to,
+        /// The reason
+        why: &str = reason,
+    }
+}
+
 /// Returns why ticks cannot be judged: each reason with its first and last tick.
-pub fn reasons_json(reasons: &[Interval]) -> Value {
-    Value::array(reasons.iter().filter_map(|interval| match &interval.verdict {
-        Verdict::Uncertain(why) => Some(Value::record([
-            ("tick", Value::from(interval.from)),
-            ("to", Value::from(interval.to)),
-            ("why", Value::from(why.as_str())),
-        ])),
-        _ => None,
-    }))
+pub fn reasons(intervals: &[Interval]) -> Vec<ReasonObject> {
+    intervals.iter().filter_map(|one| Some(ReasonObject::of(one, uncertain(&one.verdict)?))).collect()
 }
 
-/// Names the ticks of a stretch: `tick 3`, or `ticks 3..5`.
-pub fn ticks_words(from: u64, to: u64) -> String {
-    if from == to { format!("tick {from}") } else { format!("ticks {from}..{to}") }
-}
-
-/// Writes why ticks cannot be judged, one reason a text: `ticks 3..5: state.a.x is missing`. The caller escapes them.
-pub fn reasons_words(reasons: &[Interval]) -> Vec<String> {
-    let words = |one: &Interval| match &one.verdict {
-        Verdict::Uncertain(why) => Some(format!("{}: {}", ticks_words(one.from, one.to), why)),
-        _ => None,
-    };
-    reasons.iter().filter_map(words).collect()
-}
-
-/// How many reasons are written in one line at most.
-const REASONS_MAX: usize = 8;
-
-/// Writes why ticks cannot be judged, in one line. The caller escapes it.
-pub fn reasons_line(reasons: &[Interval]) -> String {
-    let words = reasons_words(reasons);
-    let more = words.len().saturating_sub(REASONS_MAX);
-    let shown = words[..words.len() - more].join("; ");
-    if more == 0 { shown } else { format!("{shown}; and {more} more reasons") }
-}
-
-/// As [`reasons_line`], where a single reason is written without its ticks.
-pub fn reasons_list(first: &str, reasons: &[Interval]) -> String {
-    if reasons_words(reasons).len() > 1 { reasons_line(reasons) } else { first.to_owned() }
+/// As [`reasons`], as a value.
+pub fn reasons_json(intervals: &[Interval]) -> Value {
+    reasons(intervals).to_value()
 }

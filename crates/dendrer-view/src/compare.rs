@@ -1,19 +1,15 @@
 //! Two agents of a run, compared, and heatmaps, as lines and as documents.
 
 use dendrer::ask::compare::{AgentComparison, HeatItem, HeatMetric, NamedNode};
-use dendrer_object::Value;
+use dendrer_object::{Pointer, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
-use crate::certainty::{Certainty, unknown_line, unknown_member};
+use crate::certainty::{Certainty, UnknownPlace, unknown_line, unknown_places};
 use crate::table::{Align, Table};
-use crate::{count, document, quote};
+use crate::{count, quote};
 
-fn node(node: &NamedNode) -> Value {
-    Value::record([("tick", Value::from(node.tick)), ("node", Value::from(node.node.as_str()))])
-}
-
-fn nodes(list: &[NamedNode]) -> Value {
-    Value::array(list.iter().map(node))
+fn nodes(list: &[NamedNode]) -> Vec<NodeObject> {
+    list.iter().map(NodeObject::of).collect()
 }
 
 /// A comparison; `is_profile` if the block of the document is wanted, and nothing else.
@@ -64,33 +60,93 @@ impl CompareAnswer<'_> {
     }
 }
 
+document! {
+    /// Two agents of a run, compared
+    pub object CompareDocument: "compare" reads (answer: &CompareAnswer<'_>) {
+        let found = answer.found;
+        /// The run
+        run: &RunName = &found.run,
+        /// The first agent
+        a: &str = &found.agents[0],
+        /// The second agent
+        b: &str = &found.agents[1],
+        /// The last node of the first agent
+        a_head: NodeObject = NodeObject::of(&found.heads[0]),
+        /// The last node of the second agent
+        b_head: NodeObject = NodeObject::of(&found.heads[1]),
+        /// The lowest common ancestors
+        ancestors: Vec<NodeObject> = nodes(&found.ancestors),
+        /// The lowest common ancestor that counts
+        ancestor: NodeObject = NodeObject::of(&found.ancestor),
+        /// The nodes of the first agent since then
+        a_extension: Vec<NodeObject> = nodes(&found.extensions[0]),
+        /// The nodes of the second agent since then
+        b_extension: Vec<NodeObject> = nodes(&found.extensions[1]),
+        /// The places in which the states differ
+        variance: Vec<VarianceObject> = found.variance.iter().map(|(path, a, b)| VarianceObject::of(path, a, b)).collect(),
+        /// The percentage of nodes that verify and whose state, made again, is the same; null if none was made again
+        congruent: Option<f64> = answer.congruent(),
+        /// The nodes that were made again
+        made_again: Option<MadeAgain> = found.made_again.map(|(all, same)| MadeAgain::of(all as u64, same as u64)),
+        /// The certainty of the answer
+        certainty: ["exact" | "unavailable"] = Certainty::Exact.unless(!found.unknown.is_empty()).as_str(),
+        /// The unknown places of the states; absent if every place is known
+        unknown?: Vec<UnknownPlace> = unknown_places(&found.unknown),
+    }
+
+    /// A node of the causal graph
+    object NodeObject(named: &NamedNode) {
+        /// The tick
+        tick: u64 = named.tick,
+        /// The name of the node
+        node: &str = &named.node,
+    }
+
+    /// A place in which two states differ
+    object VarianceObject(place: &Pointer, first: &Option<Value>, second: &Option<Value>) {
+        /// The place, as a JSON pointer
+        path: &Pointer = place,
+        /// The value of the first agent; absent if there is none
+        a?: Value = first.clone(),
+        /// The value of the second agent; absent if there is none
+        b?: Value = second.clone(),
+    }
+
+    /// The nodes that were made again
+    object MadeAgain(all: u64, equal: u64) {
+        /// The number of nodes
+        nodes: u64 = all,
+        /// The number of nodes with the same state
+        same: u64 = equal,
+    }
+
+    /// Nodes of the causal graph by a metric
+    pub object HeatmapDocument: "heatmap" (answer: &HeatmapAnswer<'_>) {
+        /// The metric
+        metric: HeatMetric = answer.metric,
+        /// The formula of the value
+        formula: &str = answer.formula(),
+        /// The number of nodes
+        total: usize = answer.items.len(),
+        /// The nodes, the highest value first
+        items: Vec<HeatObject> = answer.shown().iter().map(HeatObject::of).collect(),
+    }
+
+    /// A node with its value
+    object HeatObject(item: &HeatItem) {
+        /// The run
+        run: &RunName = &item.run,
+        ..NodeObject = NodeObject::of(&item.node),
+        /// The agent
+        agent: Option<&str> = item.agent.as_deref(),
+        /// The value
+        value: f64 = item.value,
+    }
+}
+
 impl Answer for CompareAnswer<'_> {
     fn document(&self) -> Value {
-        let found = self.found;
-        let variance = found.variance.iter().map(|(path, a, b)| {
-            let sides =
-                [("a", a), ("b", b)].into_iter().filter_map(|(name, side)| Some((name, side.clone()?)));
-            Value::record([("path", Value::from(path.written()))].into_iter().chain(sides))
-        });
-        let made_again = found
-            .made_again
-            .map(|(all, same)| Value::record([("nodes", Value::from(all)), ("same", Value::from(same))]));
-        let members = [
-            ("run", Value::from(found.run.as_str())),
-            ("a", Value::from(found.agents[0].as_str())),
-            ("b", Value::from(found.agents[1].as_str())),
-            ("a_head", node(&found.heads[0])),
-            ("b_head", node(&found.heads[1])),
-            ("ancestors", nodes(&found.ancestors)),
-            ("ancestor", node(&found.ancestor)),
-            ("a_extension", nodes(&found.extensions[0])),
-            ("b_extension", nodes(&found.extensions[1])),
-            ("variance", Value::array(variance)),
-            ("congruent", self.congruent().map_or(Value::Null, dendrer_object::tag::float)),
-            ("made_again", made_again.unwrap_or(Value::Null)),
-            ("certainty", Value::from(Certainty::Exact.unless(!found.unknown.is_empty()))),
-        ];
-        document("compare", members.into_iter().chain(unknown_member(&found.unknown)))
+        CompareDocument::of(self).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -194,22 +250,7 @@ impl HeatmapAnswer<'_> {
 
 impl Answer for HeatmapAnswer<'_> {
     fn document(&self) -> Value {
-        let items = self.shown().iter().map(|item| {
-            Value::record([
-                ("run", Value::from(item.run.as_str())),
-                ("tick", Value::from(item.node.tick)),
-                ("node", Value::from(item.node.node.as_str())),
-                ("agent", Value::from(item.agent.as_deref())),
-                ("value", dendrer_object::tag::float(item.value)),
-            ])
-        });
-        let members = [
-            ("metric", Value::from(self.metric.as_str())),
-            ("formula", Value::from(self.formula())),
-            ("total", Value::from(self.items.len() as u64)),
-            ("items", Value::array(items)),
-        ];
-        document("heatmap", members)
+        HeatmapDocument::of(self).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {

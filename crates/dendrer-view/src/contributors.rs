@@ -4,10 +4,11 @@ use dendrer::ask::bisect::gather::ALLOWS_SHOWN;
 use dendrer::ask::why::gather::Records;
 use dendrer::contributors::{Contributors, ContributorsFound, Proof, Shown};
 use dendrer::diagnosis::{DiagnosisClass, Offer};
-use dendrer_object::Value;
+use dendrer_object::document::As;
+use dendrer_object::{Digest, Object, Value, document};
 
 use crate::certainty::Certainty;
-use crate::verdict::{list, word, words};
+use crate::verdict::{VerdictWord, list, words};
 use crate::why::{row_of, transition_json};
 use crate::{count, quote};
 
@@ -88,19 +89,118 @@ pub fn flip_lines(records: &Records, about: &str, onset: u64, allows: &[u64]) ->
     lines
 }
 
-/// Returns the decisions that a flip depends on, as a member of `dendrer.bisect/1`.
-pub fn flip_json(records: &Records, onset: u64, allows: &[u64]) -> Value {
-    let items = allows.iter().take(ALLOWS_SHOWN);
-    Value::record([
-        ("certainty", Value::from(Certainty::Exact)),
-        ("of", Value::from("the recorded decisions")),
-        ("counterfactual", Value::from(Certainty::Heuristic)),
-        ("outcome", Value::from("set")),
-        ("shown", Value::from("smallest")),
-        ("items", Value::array(items.map(|tick| Value::record(transition_json(records, *tick))))),
-        ("ticks", Value::array(allows.iter().map(|tick| Value::from(*tick)))),
-        ("earlier", Value::from(onset.saturating_sub(1))),
-    ])
+document! {
+    /// The earlier transitions that an onset depends on
+    pub object ContributorsObject(records: &Records, found: &Contributors) {
+        let (kind, listed, least, left) = match &found.found {
+            ContributorsFound::Set { ticks, shown, without } => ("set", &ticks[..], Some(*shown), Some(without)),
+            ContributorsFound::Nothing => ("nothing", &[][..], None, None),
+            ContributorsFound::Unknown => ("unknown", &[][..], None, None),
+        };
+        /// The certainty for the recorded intents
+        certainty: ["exact"] = Certainty::Exact.as_str(),
+        /// The part of the record that the answer is exact for
+        of: ["the recorded intents"] = "the recorded intents",
+        /// The certainty of what an agent would then have done
+        counterfactual: ["heuristic"] = Certainty::Heuristic.as_str(),
+        /// The outcome of the search
+        outcome: ["set" | "nothing" | "unknown"] = kind,
+        /// The claim about the size of the set
+        shown: ["smallest" | "minimal" | "clears" | null] = least.map(|shown| match shown {
+            Shown::Smallest => "smallest",
+            Shown::Minimal => "minimal",
+            Shown::Clears => "clears",
+        }),
+        /// The transitions of the set
+        items: Vec<As<Object>> = transitions(records, listed),
+        /// The number of earlier transitions
+        earlier: u64 = found.earlier,
+        /// The number of earlier transitions that can matter
+        candidates: u64 = found.candidates,
+        /// The largest size of which every set was tried
+        tried: usize = found.tried,
+        /// The number of times that the run was reduced again
+        rereductions: u64 = found.rereductions,
+        /// The verdict with the set
+        with: ProofObject = ProofObject::of(&found.with),
+        /// The verdict without the set
+        without: Option<ProofObject> = left.map(ProofObject::of),
+        /// The reason why there are none, if intents bring their changes themselves
+        why: Option<&str> = (found.takes_deltas && kind == "nothing").then_some(WITHOUT_RULES),
+    }
+
+    /// The decisions that a policy flip depends on
+    pub object FlipObject(records: &Records, onset: u64, allows: &[u64]) {
+        /// The certainty for the recorded decisions
+        certainty: ["exact"] = Certainty::Exact.as_str(),
+        /// The part of the record that the answer is exact for
+        of: ["the recorded decisions"] = "the recorded decisions",
+        /// The certainty of what an agent would then have done
+        counterfactual: ["heuristic"] = Certainty::Heuristic.as_str(),
+        /// The outcome of the search
+        outcome: ["set"] = "set",
+        /// The claim about the size of the set
+        shown: ["smallest"] = "smallest",
+        /// The first decisions
+        items: Vec<As<Object>> = transitions(records, &allows[..allows.len().min(ALLOWS_SHOWN)]),
+        /// The ticks of all decisions
+        ticks: &[u64] = allows,
+        /// The number of earlier transitions
+        earlier: u64 = onset.saturating_sub(1),
+    }
+
+    /// The verdict at the onset after a reduction without some transitions
+    object ProofObject(proof: &Proof) {
+        /// The root of the state
+        state_root: Digest = proof.root,
+        /// The verdict
+        verdict: VerdictWord<'_> = VerdictWord(&proof.verdict),
+        /// The transitions that do not fit any more
+        unapplied: Vec<UnappliedObject> =
+            proof.unapplied.iter().map(|(tick, why)| UnappliedObject::of(*tick, why)).collect(),
+    }
+
+    /// A transition that does not fit any more
+    object UnappliedObject(at: u64, reason: &str) {
+        /// The tick
+        tick: u64 = at,
+        /// The reason
+        why: &str = reason,
+    }
+
+    /// The class of failure that an onset looks like
+    pub object DiagnosisObject(offer: &Offer, decision: Option<DiagnosisClass>) {
+        let class = decision.unwrap_or(offer.class);
+        ..ClassObject = ClassObject::of(offer),
+        /// The tick of the decision that let it pass
+        decision: Option<u64> = offer.decision,
+        /// The class that a person decided on
+        decided: ["contingent-state" | "contingent-policy" | "foundational" | null] =
+            decision.map(DiagnosisClass::word),
+        /// Whether a fork can help
+        may_fork: bool = class != DiagnosisClass::Foundational,
+        /// The use of the run
+        role: ["fork seed" | "post-mortem artifact"] = class.role(),
+        /// The certainty of the offer
+        certainty: ["heuristic"] = Certainty::Heuristic.as_str(),
+        /// The other class that the evidence allows
+        or: Option<ClassObject> = offer.or.as_deref().map(ClassObject::of),
+    }
+
+    /// A class of failure and its evidence
+    object ClassObject(offer: &Offer) {
+        /// The class
+        offered: ["contingent-state" | "contingent-policy" | "foundational"] = offer.class.word(),
+        /// The class in words
+        words: String = offer.class.to_string(),
+        /// The evidence
+        evidence: &str = &offer.evidence,
+    }
+}
+
+/// Returns what identifies each of some transitions.
+fn transitions(records: &Records, ticks: &[u64]) -> Vec<As<Object>> {
+    ticks.iter().map(|tick| As::new(Value::record(transition_json(records, *tick)))).collect()
 }
 
 fn proof(onset: u64, proof: &Proof) -> String {
@@ -115,48 +215,6 @@ fn unapplied(proof: &Proof) -> Option<String> {
     let first = format!("at tick {}: {}", ticks[0], quote::escape(why));
     let noun = if ticks.len() == 1 { "tick" } else { "ticks" };
     Some(format!("  not applied then: {noun} {}   ({first})", list(&ticks, SHOWN)?))
-}
-
-/// Returns contributors as a member of `dendrer.bisect/1`.
-pub fn to_json(records: &Records, found: &Contributors) -> Value {
-    let (outcome, ticks, shown, without) = match &found.found {
-        ContributorsFound::Set { ticks, shown, without } => ("set", &ticks[..], Some(*shown), Some(without)),
-        ContributorsFound::Nothing => ("nothing", &[][..], None, None),
-        ContributorsFound::Unknown => ("unknown", &[][..], None, None),
-    };
-    let shown = shown.map(|shown| match shown {
-        Shown::Smallest => "smallest",
-        Shown::Minimal => "minimal",
-        Shown::Clears => "clears",
-    });
-    let items = ticks.iter().map(|tick| Value::record(transition_json(records, *tick)));
-    Value::record([
-        ("certainty", Value::from(Certainty::Exact)),
-        ("of", Value::from("the recorded intents")),
-        ("counterfactual", Value::from(Certainty::Heuristic)),
-        ("outcome", Value::from(outcome)),
-        ("shown", Value::from(shown)),
-        ("items", Value::array(items)),
-        ("earlier", Value::from(found.earlier)),
-        ("candidates", Value::from(found.candidates)),
-        ("tried", Value::from(found.tried as u64)),
-        ("rereductions", Value::from(found.rereductions)),
-        ("with", proof_json(&found.with)),
-        ("without", without.map_or(Value::Null, proof_json)),
-        ("why", Value::from((found.takes_deltas && outcome == "nothing").then_some(WITHOUT_RULES))),
-    ])
-}
-
-fn proof_json(proof: &Proof) -> Value {
-    let unapplied = proof
-        .unapplied
-        .iter()
-        .map(|(tick, why)| Value::record([("tick", Value::from(*tick)), ("why", Value::from(why.as_str()))]));
-    Value::record([
-        ("state_root", Value::from(proof.root)),
-        ("verdict", Value::from(word(&proof.verdict))),
-        ("unapplied", Value::array(unapplied)),
-    ])
 }
 
 /// Writes a diagnosis that is offered, and what follows from one that was made. `asked` is what was bisected for.
@@ -182,27 +240,4 @@ pub fn diagnosis_lines(offer: &Offer, decided: Option<DiagnosisClass>, asked: &s
         ]);
     }
     lines
-}
-
-/// Returns a diagnosis as a member of `dendrer.bisect/1`.
-pub fn diagnosis_json(offer: &Offer, decided: Option<DiagnosisClass>) -> Value {
-    let class = decided.unwrap_or(offer.class);
-    let or = |or: &Offer| {
-        Value::record([
-            ("offered", Value::from(or.class.word())),
-            ("words", Value::from(or.class.to_string())),
-            ("evidence", Value::from(or.evidence.as_str())),
-        ])
-    };
-    Value::record([
-        ("offered", Value::from(offer.class.word())),
-        ("words", Value::from(offer.class.to_string())),
-        ("evidence", Value::from(offer.evidence.as_str())),
-        ("decision", Value::from(offer.decision)),
-        ("decided", Value::from(decided.map(DiagnosisClass::word))),
-        ("may_fork", Value::from(class != DiagnosisClass::Foundational)),
-        ("role", Value::from(class.role())),
-        ("certainty", Value::from(Certainty::Heuristic)),
-        ("or", Value::from(offer.or.as_deref().map(or))),
-    ])
 }

@@ -1,9 +1,9 @@
 //! The answer of `demo`: its runs, its files and a tour of questions.
 
-use dendrer_object::{RunName, Value};
+use dendrer_object::{RunName, Value, document};
 
 use crate::answer::{Answer, Line, Page};
-use crate::{count, document, quote, thousands};
+use crate::{count, quote, thousands};
 
 /// A run of the demo.
 #[derive(Debug, Clone)]
@@ -46,26 +46,41 @@ pub struct DemoAnswer {
     pub receipt: Vec<String>,
 }
 
+document! {
+    /// A sample store that was made
+    pub object DemoDocument: "demo" (answer: &DemoAnswer) {
+        /// The directory
+        path: &str = &answer.path,
+        /// The runs
+        items: Vec<DemoRun> = answer.runs.iter().map(DemoRun::of).collect(),
+        /// The files beside the store
+        files: &[&str] = &answer.files[..],
+        /// The questions of a tour; empty for a generated run
+        tour: Vec<DemoStop> = answer.tour.iter().map(DemoStop::of).collect(),
+    }
+
+    /// A run of the demo
+    object DemoRun(run: &DemoRunShown) {
+        /// The name
+        name: &RunName = &run.name,
+        /// The number of ticks
+        ticks: u64 = run.ticks,
+        /// A sentence about the run
+        shows: &str = run.shows,
+    }
+
+    /// A question of the tour
+    object DemoStop(stop: &TourStop) {
+        /// The command
+        command: &str = stop.command,
+        /// The exit code of the command
+        exit: u8 = stop.exit,
+    }
+}
+
 impl Answer for DemoAnswer {
     fn document(&self) -> Value {
-        let run = |run: &DemoRunShown| {
-            Value::record([
-                ("name", Value::from(run.name.as_str())),
-                ("ticks", Value::from(run.ticks)),
-                ("shows", Value::from(run.shows)),
-            ])
-        };
-        let stop = |stop: &TourStop| {
-            let exit = Value::from(u64::from(stop.exit));
-            Value::record([("command", Value::from(stop.command)), ("exit", exit)])
-        };
-        let members = [
-            ("path", Value::from(self.path.as_str())),
-            ("items", Value::array(self.runs.iter().map(run))),
-            ("files", Value::array(self.files.iter().map(|name| Value::from(*name)))),
-            ("tour", Value::array(self.tour.iter().map(stop))),
-        ];
-        document("demo", members)
+        DemoDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {

@@ -1,11 +1,9 @@
 //! A file that was exported, or was not.
 
-use dendrer::care::export::ExportError;
-use dendrer_object::Value;
+use dendrer_object::{Value, document};
 
 use crate::answer::{Answer, Line, Page};
-use crate::problem::Problem;
-use crate::{count, document, quote};
+use crate::quote;
 
 /// A file that was written.
 #[derive(Debug, Clone, Copy)]
@@ -20,54 +18,28 @@ pub struct ExportAnswer<'a> {
     pub runs: &'a [String],
 }
 
+document! {
+    /// A file that was written
+    pub object ExportDocument: "export" (answer: &ExportAnswer<'_>) {
+        /// The file
+        path: &str = answer.path,
+        /// The format: bundle, jsonl, or one of another program
+        format: &str = answer.format,
+        /// The number of bytes
+        bytes: u64 = answer.bytes,
+        /// The runs, as they were named
+        runs: &[String] = answer.runs,
+    }
+}
+
 impl Answer for ExportAnswer<'_> {
     fn document(&self) -> Value {
-        document(
-            "export",
-            [
-                ("path", Value::from(self.path)),
-                ("format", Value::from(self.format)),
-                ("bytes", Value::from(self.bytes)),
-                ("runs", Value::array(self.runs.iter().map(|run| Value::from(run.as_str())))),
-            ],
-        )
+        ExportDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
         let wrote = Line::note(format!("wrote {} bytes to {}", self.bytes, quote::escape(self.path)));
         let help = (self.format == "bundle").then(|| Line::help(["dendrer", "verify", self.path]));
         [wrote].into_iter().chain(help).collect()
-    }
-}
-
-impl From<ExportError> for Problem {
-    fn from(error: ExportError) -> Problem {
-        let plain = Problem::new(error.code(), error.to_string());
-        match error {
-            ExportError::OfBundle => {
-                plain.note("copy the file; one of fewer runs is made where the store is")
-            }
-            ExportError::SignedMeanwhile => plain.note("nothing was written; ask again"),
-            ExportError::NothingSigned => plain,
-            ExportError::LastNotSigned(missing) => {
-                let is = if missing == 1 { "is" } else { "are" };
-                let missing = count(missing, "record", "records");
-                let message = format!("the last {missing} {is} not signed, and the key of the log is not here");
-                Problem::new(plain.code, message).note(
-                    "nothing was written; whoever has the key can export, or sign: name it with --key FILE",
-                )
-            }
-            ExportError::NothingThere { around, .. } => {
-                let plain = plain.note("nothing was written");
-                around.iter().fold(plain, |plain, field| {
-                    plain.note(format!("a field is withheld as a whole: --withhold {field} takes it"))
-                })
-            }
-            ExportError::Unsound { .. } => plain
-                .note("nothing was written; what is left of the run as lines, which prove nothing: --format jsonl")
-                .help(&["dendrer", "verify", "--all"]),
-            ExportError::Failed(error) => error.into(),
-            _ => plain,
-        }
     }
 }

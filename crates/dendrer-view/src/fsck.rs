@@ -3,12 +3,12 @@
 use std::path::Path;
 
 use dendrer::care::check::{FileFact, FilesReport};
+use dendrer::care::problem::unsound;
 use dendrer::store::{IndexState, TilesState};
 use dendrer_object::{Code, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::care::doubt_words;
-use crate::restore::unsound;
 use crate::{count, mark, quote};
 
 /// A fact in words.

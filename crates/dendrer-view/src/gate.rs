@@ -2,11 +2,11 @@
 
 use dendrer::ask::gate::{GateStep, GateVerdict, JudgedGate};
 use dendrer_chain::ActionType;
-use dendrer_object::{Code, RunName, Value};
+use dendrer_object::{Code, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::bisect::from_text_line;
-use crate::{count, document, quote};
+use crate::{count, quote};
 
 /// How many steps of a gate are printed.
 const SHOWN: usize = 20;
@@ -33,39 +33,51 @@ pub(crate) fn why(gate: &JudgedGate) -> String {
     }
 }
 
-fn step(step: &GateStep) -> Value {
-    Value::record([
-        ("tick", Value::from(step.tick)),
-        ("action", Value::from(step.action)),
-        ("name", Value::from(step.name.as_str())),
-        ("success", Value::from(step.success)),
-    ])
+document! {
+    /// Gates over the steps of a run
+    pub object AssertDocument: "assert" reads (answer: &GateAnswer) {
+        /// The run
+        run: &RunName = &answer.run,
+        /// Whether every gate passed
+        passed: bool = answer.gates.iter().all(|gate| gate.verdict == GateVerdict::Passed),
+        /// The gates, in the order in which they were asked
+        items: Vec<GateObject> = answer.gates.iter().map(GateObject::of).collect(),
+    }
+
+    /// A gate and its verdict
+    object GateObject(gate: &JudgedGate) {
+        /// The expression
+        expression: &str = &gate.expression,
+        /// Whether the gate passed; null if it would pass on nothing, or cannot be judged
+        ok: Option<bool> = match gate.verdict {
+            GateVerdict::Passed => Some(true),
+            GateVerdict::Failed => Some(false),
+            GateVerdict::NoSteps(_) | GateVerdict::Uncertain(_) => None,
+        },
+        /// The steps that the gate depends on
+        steps: Vec<StepObject> = gate.steps.iter().map(StepObject::of).collect(),
+        /// The reason for the verdict
+        why: String = why(gate),
+        /// The number of results whose status was read from prose
+        status_from_text: u64 = gate.from_text,
+    }
+
+    /// A step that a gate depends on
+    object StepObject(step: &GateStep) {
+        /// The tick
+        tick: u64 = step.tick,
+        /// The kind of action; null if it is not known
+        action: Option<ActionType> = step.action,
+        /// The name of the step
+        name: &str = &step.name,
+        /// Whether the step succeeded; null if it is not known
+        success: Option<bool> = step.success,
+    }
 }
 
 impl Answer for GateAnswer {
     fn document(&self) -> Value {
-        let items = self.gates.iter().map(|gate| {
-            let ok = match gate.verdict {
-                GateVerdict::Passed => Value::from(true),
-                GateVerdict::Failed => Value::from(false),
-                GateVerdict::NoSteps(_) | GateVerdict::Uncertain(_) => Value::Null,
-            };
-            let members = [
-                ("expression", Value::from(gate.expression.as_str())),
-                ("ok", ok),
-                ("steps", Value::array(gate.steps.iter().map(step))),
-                ("why", Value::from(why(gate))),
-                ("status_from_text", Value::from(gate.from_text)),
-            ];
-            Value::record(members)
-        });
-        let passed = self.gates.iter().all(|gate| gate.verdict == GateVerdict::Passed);
-        let members = [
-            ("run", Value::from(self.run.as_str())),
-            ("passed", Value::from(passed)),
-            ("items", Value::array(items)),
-        ];
-        document("assert", members)
+        AssertDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {

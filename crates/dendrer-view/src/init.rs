@@ -1,9 +1,9 @@
 //! The answer of `init`: a new store, its id, and the key of its log.
 
-use dendrer_object::Value;
+use dendrer_object::{Value, document};
 
 use crate::answer::{Answer, Line, Page};
-use crate::{document, quote};
+use crate::quote;
 
 /// A store that was made.
 #[derive(Debug, Clone)]
@@ -20,11 +20,23 @@ pub struct InitAnswer {
     pub commit: String,
 }
 
+document! {
+    /// A store that was made
+    pub object InitDocument: "init" (answer: &InitAnswer) {
+        /// The directory of the store
+        path: &str = &answer.path,
+        /// The id of the store, 32 hex digits
+        id: &str = &answer.id,
+        /// The key that checks the checkpoints
+        verifier: &str = &answer.verifier,
+        /// The file of the key that signs them
+        key: &str = &answer.key,
+    }
+}
+
 impl Answer for InitAnswer {
     fn document(&self) -> Value {
-        let members =
-            [("path", &self.path), ("id", &self.id), ("verifier", &self.verifier), ("key", &self.key)];
-        document("init", members.map(|(name, text)| (name, Value::from(text.as_str()))))
+        InitDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {

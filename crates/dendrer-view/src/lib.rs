@@ -4,6 +4,7 @@
 //! never format such a value directly.
 
 pub mod answer;
+pub mod ask;
 pub mod backup;
 pub mod bisect;
 pub mod branches;
@@ -34,6 +35,7 @@ pub mod gate;
 pub mod gc;
 pub mod graph;
 pub mod graphs;
+pub mod head;
 pub mod help;
 pub mod import;
 pub mod init;
@@ -44,6 +46,7 @@ pub mod pack;
 pub mod predicate;
 pub mod problem;
 pub mod profile;
+pub mod progress;
 pub mod provenance;
 pub mod quote;
 pub mod rebase;
@@ -67,23 +70,7 @@ pub mod verify;
 pub mod version;
 pub mod why;
 
-use dendrer_object::{Object, Value};
-
-/// What an answer about a run of stage 0 does not claim (design, section 12).
-pub const STAGE_0: &str =
-    "exact for the imported record: at stage 0 no policy, contract or effect class was enforced";
-
-/// Returns [`STAGE_0`] for an answer with this document: a guess, or what uses one, does not say that it is exact.
-pub fn stage_0(document: &Object) -> &'static str {
-    let is_guess = document.get("certainty").and_then(Value::as_str) == Some("heuristic");
-    let from_text = document.get("status_from_text").and_then(Value::as_u64).unwrap_or(0);
-    let of_items = document.get("items").and_then(Value::as_array).into_iter().flat_map(|items| items.iter());
-    let in_items = of_items.filter_map(|item| item.get("status_from_text")?.as_u64()).any(|count| count > 0);
-    match is_guess || from_text > 0 || in_items {
-        true => STAGE_0.strip_prefix("exact ").unwrap_or(STAGE_0),
-        false => STAGE_0,
-    }
-}
+use dendrer_object::Value;
 
 /// Begins a document: `schema` first in meaning, wherever canonical order puts it.
 pub fn document<'k>(schema: &str, members: impl IntoIterator<Item = (&'k str, Value)>) -> Value {
@@ -91,9 +78,4 @@ pub fn document<'k>(schema: &str, members: impl IntoIterator<Item = (&'k str, Va
     Value::record(members.into_iter().chain([schema]))
 }
 
-pub use dendrer_object::text::thousands;
-
-/// Returns "1 tick", "2 ticks".
-pub fn count(n: u64, one: &str, many: &str) -> String {
-    format!("{} {}", thousands(n), if n == 1 { one } else { many })
-}
+pub use dendrer_object::text::{count, thousands};

@@ -4,7 +4,7 @@ use dendrer::ask::packs::{PackShown, PackTested};
 use dendrer::kernel::contract::{Contract, Required};
 use dendrer::kernel::pack::modules;
 use dendrer::kernel::pack::{Combine, Effect, PackEngine};
-use dendrer::pack::{PackProblem, Source, TextMark};
+use dendrer::pack::{PackProblem, Source, place_words};
 use dendrer_object::{Pointer, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
@@ -21,11 +21,6 @@ pub struct PackCheckAnswer<'c> {
     pub file: &'c str,
     /// The pack, or its problems in the order of the text.
     pub checked: &'c Result<Source, Vec<PackProblem>>,
-}
-
-/// Writes a place in the text of a pack: `FILE:LINE:COLUMN`.
-pub fn place(path: &str, mark: TextMark) -> String {
-    format!("{path}:{}:{}", mark.line, mark.column)
 }
 
 impl PackCheckAnswer<'_> {
@@ -71,7 +66,7 @@ impl Answer for PackCheckAnswer<'_> {
 }
 
 fn problem_lines(path: &str, problem: &PackProblem) -> Vec<Line> {
-    let head = Line::from(format!("{}: ", quote::escape(&place(path, problem.mark))))
+    let head = Line::from(format!("{}: ", quote::escape(&place_words(path, problem.mark))))
         .then_styled(Style::Bad, format!("error[{}]:", problem.code))
         .then(format!(" {}", quote::escape(&problem.message)));
     let at = Some(&problem.place).filter(|at| !at.is_empty());
@@ -302,12 +297,12 @@ impl Answer for PackTested {
     fn document(&self) -> Value {
         let items = self.tests.iter().map(|(file, test)| {
             let failed = test.failed.iter().map(|(mark, message)| {
-                let place = Value::from(place(file, *mark));
+                let place = Value::from(place_words(file, *mark));
                 Value::record([("place", place), ("message", Value::from(message.as_str()))])
             });
             Value::record([
                 ("name", Value::from(&*test.name)),
-                ("place", Value::from(place(file, test.mark))),
+                ("place", Value::from(place_words(file, test.mark))),
                 ("ok", Value::from(test.failed.is_empty())),
                 ("failed", Value::array(failed)),
                 ("rules", Value::array(test.rules.iter().map(|rule| Value::from(*rule as u64)))),
@@ -332,7 +327,7 @@ impl Answer for PackTested {
             let mark = if ok { (Style::Good, "OK  ") } else { (Style::Bad, "FAIL") };
             lines.push(Line::styled(mark.0, mark.1).then(format!("  {}", quote::escape(&test.name))));
             lines.extend(test.failed.iter().map(|(mark, message)| {
-                let place = quote::escape(&place(file, *mark));
+                let place = quote::escape(&place_words(file, *mark));
                 Line::from(format!("      {place}: {}", quote::escape(message)))
             }));
         }

@@ -1,65 +1,156 @@
 //! Registered predicates as words and as documents.
 
 use dendrer::ask::predicates::{PredicateTested, PredicatesAnswer};
-use dendrer::bisect::BisectQuestion;
+use dendrer::bisect::BisectSubject;
 use dendrer::kernel::predicate::{BUILT_IN, Monotone, Predicate, Verdict, Window};
 use dendrer::registry::{MonotoneEvidence, Registered, Sample};
 use dendrer::timeline::Timeline;
-use dendrer_object::Value;
+use dendrer_object::document::As;
 use dendrer_object::record::Record;
+use dendrer_object::{Digest, RunName, Timestamp, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::bisect::{
-    candidate_ticks, from_text_line, interval_lines, question_lines, run_line, standing_json, standing_words,
-    sum_up, timeline_json, word, words,
+    ObligationObject, candidate_ticks, from_text_line, interval_lines, of_texts, question_lines, run_line,
+    standing_words,
 };
+use crate::certainty::{ReasonObject, reasons};
 use crate::table::{Align, Table};
-use crate::{count, document, quote, row, thousands};
+use crate::verdict::{
+    AskedObject, Stretch, TickVerdict, VerdictWord, stretches, sum_up, uncertain, word, words,
+};
+use crate::{count, quote, row, thousands};
 
 pub use crate::registration::{declared_words, known_words, other_line, registration_line};
 
 /// How many turns of a sample are printed; documents have all.
 const TURNS_SHOWN: usize = 40;
 
-fn members(predicate: &Predicate, known: &str, samples: &[Sample]) -> Vec<(&'static str, Value)> {
-    let window = match predicate.window() {
-        Window::After => "after",
-        Window::Before => "before",
-    };
-    vec![
-        ("name", Value::from(predicate.name())),
-        ("version", Value::from(predicate.version())),
-        ("words", Value::from(predicate.words())),
-        ("digest", Value::from(predicate.digest())),
-        ("window", Value::from(window)),
-        ("known", Value::from(known)),
-        ("on", Value::array(samples.iter().map(Sample::to_value))),
-    ]
+document! {
+    /// A predicate that a name resolves to
+    pub object PredicateObject(predicate: &Predicate, evidence: &str, samples: &[Sample], entry: Option<&Registered>) {
+        /// The name
+        name: &str = predicate.name(),
+        /// The version
+        version: &str = predicate.version(),
+        /// The predicate in words
+        words: String = predicate.words(),
+        /// The digest of the predicate
+        digest: Digest = predicate.digest(),
+        /// The state of a transition that the predicate looks at
+        window: ["after" | "before"] = match predicate.window() {
+            Window::After => "after",
+            Window::Before => "before",
+        },
+        /// The evidence that the predicate stays violated once it is
+        known: ["by construction" | "lifted" | "tested" | "recovers" | "not tested"] = evidence,
+        /// The runs that the evidence is from
+        on: Vec<SampleObject> = samples.iter().map(SampleObject::of).collect(),
+        /// The id of the registration; null for a predicate of a pack, or one that every store has
+        record: Option<Digest> = entry.map(|entry| entry.id),
+        /// The time of the registration
+        ts: Option<Timestamp> = entry.map(|entry| entry.ts),
+        /// The id of the record that retired the name
+        retired: Option<Digest> = entry.and_then(|entry| entry.retired),
+    }
+
+    /// A run that a predicate was judged on
+    object SampleObject(sample: &Sample) {
+        /// The run
+        run: &RunName = &sample.run,
+        /// The number of ticks
+        ticks: u64 = sample.ticks,
+        /// The id of the last record
+        tip: Digest = sample.tip,
+        /// The ticks at which the verdict changed
+        turns: As<Vec<(u64, VerdictWord<'_>)>> = As::new(sample.to_value().get("turns").cloned()),
+    }
+
+    /// Registered predicates
+    pub object PredicatesDocument: "predicates" (listed: Vec<PredicateObject>, closed: &[Digest]) {
+        /// The predicates
+        items: Vec<PredicateObject> = listed,
+        /// The ids of registrations that cannot be read any more
+        unreadable: &[Digest] = closed,
+    }
+
+    /// A registered predicate
+    pub object RegistrationDocument: "predicate" (entry: &Registered, is_new: bool) {
+        ..PredicateObject = registered(entry),
+        /// Whether a record was added
+        changed: bool = is_new,
+    }
+
+    /// The verdicts of a predicate on a run
+    pub object PredicateTestDocument: "predicate-test" reads (tested: &PredicateTested, rows: Option<&[TickRow]>) {
+        let line = &tested.line;
+        let intervals = line.intervals();
+        let judged = !intervals.iter().any(|interval| uncertain(&interval.verdict).is_some());
+        /// The run
+        run: &RunName = &tested.run,
+        /// The question
+        predicate: AskedObject = AskedObject::of(&tested.question),
+        /// The first tick
+        from: u64 = line.from,
+        /// The last tick
+        to: u64 = line.to,
+        /// The verdict at the tick that was asked about
+        at: Option<TickVerdict> = tested.at.map(|tick| TickVerdict::of(tick, line.at(tick))),
+        /// The first tick that is violated; null if there is none, or an earlier one may be
+        onset: Option<u64> = line.onset().filter(|_| !line.may_hide_onset()),
+        /// Whether a tick after the first violation is not violated
+        recovers: bool = intervals
+            .iter()
+            .skip_while(|interval| interval.verdict != Verdict::Violation)
+            .any(|interval| interval.verdict == Verdict::Ok),
+        /// The stretches of ticks with one verdict each, as first tick, last tick and verdict
+        intervals: Vec<Stretch<'_>> = stretches(&intervals),
+        /// The ticks that cannot be judged
+        uncertain: Vec<ReasonObject> = reasons(&line.reasons()),
+        /// The number of ticks at which a place was written that the predicate reads
+        candidates: u64 = line.judged,
+        /// The certainty of the answer
+        certainty: ["exact" | "heuristic" | "unavailable"] = of_texts(tested.from_text).unless(!judged).as_str(),
+        /// The number of results whose status was read from prose
+        status_from_text: u64 = tested.from_text,
+        /// The standing of an obligation at the last tick that was asked about; null for any other predicate
+        obligation: Option<ObligationObject> =
+            line.standing.as_ref().map(|standing| ObligationObject::of(standing, tested.ended)),
+        /// A row for every tick, with --ticks
+        items?: Vec<RowObject> = rows.map(|rows| rows.iter().map(RowObject::of).collect()),
+        /// The digest of another predicate of this name in the pack of the run
+        other_in_pack?: Digest = tested.other_in_pack,
+    }
+
+    /// A row of the table of the dendrer paper, 4.8
+    object RowObject(row: &TickRow) {
+        /// The tick
+        tick: u64 = row.tick,
+        /// The type of the transition
+        transition_type: &str = &row.type_name,
+        /// The verdict
+        predicate: VerdictWord<'_> = VerdictWord(&row.verdict),
+        /// The record in one line
+        notes: &str = &row.notes,
+        /// The reason why the tick cannot be judged
+        why?: &str = uncertain(&row.verdict),
+    }
 }
 
 /// Returns a registration as an item of `dendrer.predicates/1`.
-pub fn entry_json(entry: &Registered) -> Value {
-    let mut members = members(&entry.predicate, entry.known.as_str(), entry.known.samples());
-    members.extend([
-        ("record", Value::from(entry.id)),
-        ("ts", Value::from(entry.ts.to_string())),
-        ("retired", Value::from(entry.retired)),
-    ]);
-    Value::record(members)
+fn registered(entry: &Registered) -> PredicateObject {
+    PredicateObject::of(&entry.predicate, entry.known.as_str(), entry.known.samples(), Some(entry))
 }
 
-/// As [`entry_json`], for a predicate that a pack declares or that is always there.
-pub fn declared_json(predicate: &Predicate) -> Value {
-    let mut members = members(predicate, declared_words(predicate.monotone()), &[]);
-    members.extend([("record", Value::Null), ("ts", Value::Null), ("retired", Value::Null)]);
-    Value::record(members)
+/// As [`registered`], for a predicate that a pack declares or that every store has.
+fn declared(predicate: &Predicate) -> PredicateObject {
+    PredicateObject::of(predicate, declared_words(predicate.monotone()), &[], None)
 }
 
 impl Answer for PredicatesAnswer {
     fn document(&self) -> Value {
-        let items = self.registered.iter().map(entry_json).chain(self.declared.iter().map(declared_json));
-        let unreadable = Value::array(self.unreadable.iter().map(|id| Value::from(*id)));
-        document("predicates", [("items", Value::array(items)), ("unreadable", unreadable)])
+        let listed = self.registered.iter().map(registered).chain(self.declared.iter().map(declared));
+        PredicatesDocument::of(listed.collect(), &self.unreadable).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -110,12 +201,11 @@ pub struct BuiltInAnswer(pub Predicate);
 
 impl Answer for BuiltInAnswer {
     fn document(&self) -> Value {
-        let items = Value::array([declared_json(&self.0)]);
-        document("predicates", [("items", items), ("unreadable", Value::array([]))])
+        PredicatesDocument::of(vec![declared(&self.0)], &[]).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        let head = question_lines(&BisectQuestion::Predicate(self.0.clone()), "by construction");
+        let head = question_lines(&BisectSubject::Predicate(self.0.clone()), "by construction");
         let last = "built in: it is in every store, and no record says so".to_owned();
         head.into_iter().chain([last]).map(Line::from).collect()
     }
@@ -143,20 +233,6 @@ impl TickRow {
         };
         TickRow { tick, type_name: row.type_name, verdict: verdict.clone(), notes }
     }
-
-    fn to_json(&self) -> Value {
-        let members = [
-            ("tick", Value::from(self.tick)),
-            ("transition_type", Value::from(self.type_name.as_str())),
-            ("predicate", Value::from(word(&self.verdict))),
-            ("notes", Value::from(self.notes.as_str())),
-        ];
-        let why = match &self.verdict {
-            Verdict::Uncertain(why) => Some(("why", Value::from(why.as_str()))),
-            _ => None,
-        };
-        Value::record(members.into_iter().chain(why))
-    }
 }
 
 /// The verdicts of a predicate on a run, with a row for each tick if they were asked for.
@@ -170,17 +246,7 @@ pub struct PredicateTestAnswer<'a> {
 
 impl Answer for PredicateTestAnswer<'_> {
     fn document(&self) -> Value {
-        let PredicateTested { run, question, line, at, ended, other_in_pack, from_text, .. } = self.tested;
-        let document = timeline_json(run.as_str(), question, line, *at, *from_text);
-        let mut document = document.as_object().cloned().unwrap_or_default();
-        document.set("obligation", standing_json(line.standing.as_ref(), *ended));
-        if let Some(rows) = self.rows {
-            document.set("items", Value::array(rows.iter().map(TickRow::to_json)));
-        }
-        if let Some(other) = other_in_pack {
-            document.set("other_in_pack", Value::from(*other));
-        }
-        Value::Object(document)
+        PredicateTestDocument::of(self.tested, self.rows).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -298,7 +364,7 @@ impl RegistrationAnswer {
 
 impl Answer for RegistrationAnswer {
     fn document(&self) -> Value {
-        entry_document(&self.entry, self.changed)
+        RegistrationDocument::of(&self.entry, self.changed).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -334,7 +400,7 @@ pub struct RetirementAnswer {
 
 impl Answer for RetirementAnswer {
     fn document(&self) -> Value {
-        entry_document(&self.entry, self.changed)
+        RegistrationDocument::of(&self.entry, self.changed).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -342,15 +408,4 @@ impl Answer for RetirementAnswer {
         let name = quote::escape(self.entry.predicate.name());
         vec![format!("{word} {name}   what was registered stays on record").into()]
     }
-}
-
-fn entry_document(entry: &Registered, changed: bool) -> Value {
-    let members = entry_json(entry).as_object().cloned().unwrap_or_default();
-    let mut document = document("predicate", [("changed", Value::from(changed))]);
-    if let Value::Object(document) = &mut document {
-        members.iter().for_each(|(name, value)| {
-            document.set(name, value.clone());
-        });
-    }
-    document
 }

@@ -1,42 +1,8 @@
 //! Text from a trace as quoted matter: nothing in it can move a cursor, hide, or pass for dendrer's own words.
 
-use dendrer_object::text::is_of_the_one_before;
+pub use dendrer_object::text::escape;
+use dendrer_object::text::{acts, is_of_the_one_before};
 use dendrer_object::{Pointer, Value, tag};
-
-/// Tells whether a character would act on a terminal or mislead a reader instead of being seen.
-fn acts(c: char) -> bool {
-    c.is_control()
-        || matches!(c,
-            // Zero-width, bidi marks and overrides, line and paragraph separators.
-            '\u{ad}' | '\u{61c}' | '\u{115f}' | '\u{1160}' | '\u{180e}' | '\u{200b}'..='\u{200f}' | '\u{2028}'..='\u{202e}'
-            | '\u{2060}'..='\u{206f}' | '\u{3164}' | '\u{fe00}'..='\u{fe0f}' | '\u{feff}' | '\u{ffa0}'
-            | '\u{fff9}'..='\u{fffb}' | '\u{e0000}'..='\u{e0fff}')
-}
-
-/// Writes text on one line with visible escapes for whatever [`acts`].
-pub fn escape(text: &str) -> String {
-    // Most texts have nothing to escape.
-    if text.bytes().all(|byte| (b' '..=b'~').contains(&byte) && byte != b'\\') {
-        return text.to_owned();
-    }
-    let mut out = String::with_capacity(text.len());
-    let mut before = ' ';
-    for c in text.chars() {
-        match c {
-            // Two texts that differ in their form alone would look alike.
-            c if is_of_the_one_before(before, c) => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
-            '\n' => out.push_str("\\n"),
-            '\r' => out.push_str("\\r"),
-            '\t' => out.push_str("\\t"),
-            '\\' => out.push_str("\\\\"),
-            c if c.is_control() && (c as u32) < 0x100 => out.push_str(&format!("\\x{:02x}", c as u32)),
-            c if acts(c) => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
-            c => out.push(c),
-        }
-        before = c;
-    }
-    out
-}
 
 /// Writes text in quotes, escaped.
 pub fn quoted(text: &str) -> String {

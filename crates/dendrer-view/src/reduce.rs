@@ -2,11 +2,12 @@
 
 use dendrer::kernel::pack::Pack;
 use dendrer::reduce::{Reduced, Retold};
-use dendrer_object::{Code, RunName, Value};
+use dendrer_object::document::{Positive, Shape as _};
+use dendrer_object::{Code, Digest, RunName, Value, document};
 
 use crate::answer::{Answer, Line, Page, Style};
-use crate::certainty::{unknown_line, unknown_member};
-use crate::{count, document, quote};
+use crate::certainty::{UnknownPlace, unknown_line, unknown_places};
+use crate::{count, quote};
 
 /// How many errors of rules are printed for people; the run has them all.
 const ERRORS_SHOWN: usize = 10;
@@ -24,31 +25,68 @@ pub struct ReduceAnswer<'r> {
     pub reduced: &'r Reduced,
 }
 
+document! {
+    /// A run that was reduced again
+    pub object ReduceDocument: "reduce" (new: &RunName, old: &RunName, under: &Pack, reduced: &Reduced) {
+        /// The new run
+        run: &RunName = new,
+        /// The run that was reduced again
+        source: &RunName = old,
+        /// The digest of the pack of the new run
+        pack: Digest = under.digest(),
+        /// The number of transitions
+        ticks: u64 = reduced.ticks,
+        /// The number of transitions that wrote to the state
+        wrote: u64 = reduced.wrote,
+        /// The id of the last record
+        tip: Digest = reduced.tip,
+        /// The ticks at which a rule failed
+        errors: Vec<RuleError> = rule_errors(&reduced.errors),
+        /// The extensions of the contract of the source, which govern the new run as well
+        extensions: Vec<ReducedExtension> = reduced.extensions.iter().map(ReducedExtension::of).collect(),
+        /// The stage of the new run
+        stage: u64 = reduced.stage as u64,
+        /// The first tick at which contracts and violations are enforced; null below stage 2
+        enforced_from: Option<u64> = reduced.enforced_from,
+        /// The transitions that the door of that stage would have refused; they happened, and are kept
+        refused: Vec<WouldRefuse> =
+            reduced.refused.iter().map(|(tick, code, why)| WouldRefuse::of(*tick, *code, why)).collect(),
+        /// The unknown places of the last state; absent if every place is known
+        unknown?: Vec<UnknownPlace> = unknown_places(&reduced.unknown),
+    }
+
+    /// A tick at which a rule failed
+    pub(crate) object RuleError(at: u64, why: &str) {
+        /// The tick
+        tick: u64 = at,
+        /// The reason
+        message: &str = why,
+    }
+
+    /// An extension of the contract of the source
+    object ReducedExtension(one: &Retold) {
+        /// The id
+        id: &str = &one.id,
+        /// The tick of the extension
+        tick: Positive = Positive(one.tick),
+        /// The first tick that it governs
+        from: Positive = Positive(one.from),
+    }
+
+    /// A transition that the door would have refused
+    object WouldRefuse(at: u64, with: Code, why: &str) {
+        /// The tick
+        tick: Positive = Positive(at),
+        /// The code of the refusal
+        code: Code = with,
+        /// The reason
+        message: &str = why,
+    }
+}
+
 impl Answer for ReduceAnswer<'_> {
     fn document(&self) -> Value {
-        let Reduced { ticks, tip, errors, wrote, extensions, stage, enforced_from, refused, unknown } =
-            self.reduced;
-        let refused = refused.iter().map(|(tick, code, why)| {
-            Value::record([
-                ("tick", Value::from(*tick)),
-                ("code", Value::from(*code)),
-                ("message", Value::from(why.as_str())),
-            ])
-        });
-        let members = [
-            ("run", Value::from(self.run.as_str())),
-            ("source", Value::from(self.source.as_str())),
-            ("pack", Value::from(self.pack.digest())),
-            ("ticks", Value::from(*ticks)),
-            ("wrote", Value::from(*wrote)),
-            ("tip", Value::from(*tip)),
-            ("errors", errors_json(errors)),
-            ("extensions", Value::array(extensions.iter().map(extension_json))),
-            ("stage", Value::from(*stage as u64)),
-            ("enforced_from", Value::from(*enforced_from)),
-            ("refused", Value::array(refused)),
-        ];
-        document("reduce", members.into_iter().chain(unknown_member(unknown)))
+        ReduceDocument::of(self.run, self.source, self.pack, self.reduced).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -89,19 +127,14 @@ impl Answer for ReduceAnswer<'_> {
     }
 }
 
-fn extension_json(one: &Retold) -> Value {
-    Value::record([
-        ("id", Value::from(&*one.id)),
-        ("tick", Value::from(one.tick)),
-        ("from", Value::from(one.from)),
-    ])
+/// Returns the ticks at which a rule failed, for a document.
+pub(crate) fn rule_errors(errors: &[(u64, String)]) -> Vec<RuleError> {
+    errors.iter().map(|(tick, why)| RuleError::of(*tick, why)).collect()
 }
 
-/// Returns the ticks at which a rule failed, with the reasons.
+/// As [`rule_errors`], as a value.
 pub fn errors_json(errors: &[(u64, String)]) -> Value {
-    Value::array(errors.iter().map(|(tick, why)| {
-        Value::record([("tick", Value::from(*tick)), ("message", Value::from(why.as_str()))])
-    }))
+    rule_errors(errors).to_value()
 }
 
 /// Returns a line for each tick at which a rule failed, and a note on all of them.

@@ -6,6 +6,7 @@ use dendrer_object::Value;
 
 use crate::answer::{End, ItemAnswer, Line, Page};
 use crate::certainty::{unknown_line, unknown_member};
+use crate::problem::ShownProblem as _;
 use crate::{count, document, problem, quote};
 
 /// A replay, one tick after the other.

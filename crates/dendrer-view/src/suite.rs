@@ -3,11 +3,11 @@
 //! The lines are those of the forensic debugger's own suite, to the letter: a program that reads those reads these.
 
 use dendrer::verify::suite::SuiteResult;
-use dendrer_object::Value;
+use dendrer_object::{Value, document};
 
 use crate::answer::{End, ItemAnswer, Line, Page, Style};
+use crate::quote;
 use crate::verify::word;
-use crate::{document, quote};
 
 /// A suite: counts its cases.
 #[derive(Debug, Clone, Copy, Default)]
@@ -23,20 +23,40 @@ impl SuiteAnswer {
     }
 }
 
+document! {
+    /// A suite of good and corrupted traces
+    pub object SuiteDocument: "suite" (answer: &SuiteAnswer) {
+        /// The number of cases with the expected verdict
+        passed: u64 = answer.passed,
+        /// The number of cases with another verdict
+        failed: u64 = answer.failed,
+        /// The cases
+        items: stream CaseObject,
+    }
+
+    /// A case of a suite
+    object CaseObject(result: &SuiteResult) {
+        /// The name of the case
+        case: &str = &result.case.name,
+        /// The file of the trace
+        file: &str = &result.case.file,
+        /// The expected verdict
+        expect: ["verified" | "rejected"] = expected(result),
+        /// The verdict; null if the file is no bundle
+        verdict: Option<&str> = result.verdict.map(word),
+        /// The codes of the findings
+        codes: Vec<String> = result.codes.clone(),
+        /// Whether the verdict is the expected one
+        pass: bool = result.pass,
+    }
+}
+
 impl ItemAnswer for SuiteAnswer {
     type Item = SuiteResult;
 
     fn item(&mut self, result: &SuiteResult) -> Option<Value> {
         self.count(result);
-        let SuiteResult { case, verdict, codes, pass } = result;
-        Some(Value::record([
-            ("case", Value::from(case.name.as_str())),
-            ("file", Value::from(case.file.as_str())),
-            ("expect", Value::from(expected(result))),
-            ("verdict", Value::from(verdict.map(word))),
-            ("codes", Value::array(codes.iter().map(|code| Value::from(code.as_str())))),
-            ("pass", Value::from(*pass)),
-        ]))
+        Some(CaseObject::of(result).into())
     }
 
     fn item_lines(&mut self, result: &SuiteResult, _: &Page) -> Vec<Line> {
@@ -63,7 +83,7 @@ impl ItemAnswer for SuiteAnswer {
     }
 
     fn summary(&self) -> Value {
-        document("suite", [("passed", Value::from(self.passed)), ("failed", Value::from(self.failed))])
+        SuiteDocument::of(self).into()
     }
 
     fn kept_lines(&mut self, _: &Page) -> Vec<Line> {

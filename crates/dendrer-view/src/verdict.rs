@@ -1,9 +1,11 @@
 //! Words for verdicts, and short lists.
 
-use dendrer::bisect::BisectQuestion;
+use dendrer::bisect::BisectSubject;
 use dendrer::kernel::predicate::{Monotone, Verdict};
 use dendrer::timeline::{Interval, Timeline};
-use dendrer_object::Value;
+use dendrer_object::document::{Shape, one_of};
+pub use dendrer_object::text::list;
+use dendrer_object::{Digest, Value, document};
 
 /// The word for a verdict, and the mark beside it.
 pub fn words(verdict: &Verdict) -> (&'static str, &'static str) {
@@ -20,17 +22,6 @@ pub fn word(verdict: &Verdict) -> &'static str {
         Verdict::Ok => "ok",
         Verdict::Violation => "violation",
         Verdict::Uncertain(_) => "uncertain",
-    }
-}
-
-/// Writes the first so many of a list, and how many more there are.
-pub fn list(items: &[String], most: usize) -> Option<String> {
-    let more = items.len().saturating_sub(most);
-    let shown = items[..items.len() - more].join(", ");
-    match (items.is_empty(), more) {
-        (true, _) => None,
-        (false, 0) => Some(shown),
-        (false, more) => Some(format!("{shown} and {more} more")),
     }
 }
 
@@ -59,27 +50,72 @@ pub fn sum_up(line: &Timeline) -> String {
     }
 }
 
-/// Returns the stretches as `[from, to, word]`.
-pub fn intervals_json(intervals: &[Interval]) -> Value {
-    Value::array(intervals.iter().map(|Interval { from, to, verdict }| {
-        Value::array([Value::from(*from), Value::from(*to), Value::from(word(verdict))])
-    }))
+/// A verdict as a document has it: a word.
+#[derive(Debug, Clone, Copy)]
+pub struct VerdictWord<'v>(pub &'v Verdict);
+
+impl Shape for VerdictWord<'_> {
+    fn schema() -> Value {
+        one_of(&["ok", "violation", "uncertain"])
+    }
+
+    fn to_value(&self) -> Value {
+        Value::from(word(self.0))
+    }
 }
 
-/// Returns what identifies a question.
-pub fn question_json(question: &BisectQuestion) -> Value {
-    Value::record([
-        ("name", Value::from(question.name())),
-        ("version", Value::from(question.version())),
-        ("words", Value::from(question.words())),
-        ("digest", Value::from(question.digest())),
-        (
-            "monotone",
-            Value::from(match question.monotone() {
-                Monotone::ByConstruction => "by construction",
-                Monotone::Lifted => "lifted",
-                Monotone::Unknown => "checked on this run",
-            }),
-        ),
-    ])
+/// A stretch of ticks with one verdict, as `[from, to, word]`.
+pub type Stretch<'v> = (u64, u64, VerdictWord<'v>);
+
+/// Returns stretches for a document.
+pub fn stretches(intervals: &[Interval]) -> Vec<Stretch<'_>> {
+    intervals.iter().map(|one| (one.from, one.to, VerdictWord(&one.verdict))).collect()
+}
+
+document! {
+    /// A verdict at a tick
+    pub object TickVerdict(at: u64, judged: &Verdict) {
+        /// The tick
+        tick: u64 = at,
+        /// The verdict
+        verdict: VerdictWord<'_> = VerdictWord(judged),
+        /// The reason why the tick cannot be judged
+        why?: &str = uncertain(judged),
+    }
+
+    /// The question that was asked of a run
+    pub object AskedObject(question: &BisectSubject) {
+        /// The name of the predicate, or of the kind of question
+        name: String = question.name(),
+        /// The version of the predicate
+        version: &str = question.version(),
+        /// The question in words
+        words: String = question.words(),
+        /// The digest of the question
+        digest: Digest = question.digest(),
+        /// The evidence that the predicate stays violated once it is
+        monotone: &str = match question.monotone() {
+            Monotone::ByConstruction => "by construction",
+            Monotone::Lifted => "lifted",
+            Monotone::Unknown => "checked on this run",
+        },
+    }
+}
+
+/// Returns the reason of a verdict that is uncertain.
+pub fn uncertain(verdict: &Verdict) -> Option<&str> {
+    match verdict {
+        Verdict::Uncertain(why) => Some(why),
+        _ => None,
+    }
+}
+
+/// As [`stretches`], as a value.
+pub fn intervals_json(intervals: &[Interval]) -> Value {
+    stretches(intervals).to_value()
+}
+
+/// As [`AskedObject`], as a value.
+pub fn question_json(question: &BisectSubject) -> Value {
+    AskedObject::of(question).into()
 }

@@ -6,7 +6,7 @@ use dendrer_object::{Code, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::certainty::{Places, unknown_member, unknown_words};
-use crate::problem::Problem;
+use crate::problem::{Problem, ShownProblem as _};
 use crate::{count, document, quote};
 
 /// The word for a verdict (design, section 3 "Verdicts").

@@ -3,7 +3,11 @@
 //! Nothing is looked up here, neither in a store nor in the file system: a name without `/`, `#` and `.dnd` is a run, also where
 //! a file has that name. What an address means in a store is found by [`resolve`](crate::repo::resolve).
 
-use dendrer_object::{Pointer, RunName};
+use std::fmt;
+
+use dendrer_object::document::{Shape, any_of};
+use dendrer_object::question::Given;
+use dendrer_object::{Pointer, RunName, Value};
 
 use crate::error::AddressError;
 
@@ -131,6 +135,42 @@ impl Position {
                 None => digits(text.strip_prefix("tick:").unwrap_or(text)).map(Position::Tick).or_else(label),
             },
         }
+    }
+}
+
+impl fmt::Display for Position {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self {
+            Position::Tick(tick) => write!(f, "{tick}"),
+            Position::Back(back) => write!(f, "-{back}"),
+            Position::Tip => f.write_str("tip"),
+            Position::Fork => f.write_str("fork"),
+            Position::Onset => f.write_str("onset"),
+            Position::Label(label) => f.write_str(label),
+        }
+    }
+}
+
+impl Shape for Position {
+    fn schema() -> Value {
+        any_of([u64::schema(), str::schema()])
+    }
+
+    fn to_value(&self) -> Value {
+        match self {
+            Position::Tick(tick) => Value::from(*tick),
+            other => Value::from(other.to_string()),
+        }
+    }
+}
+
+impl Given for Position {
+    fn kind() -> String {
+        "a tick, like 12, tip, -1 or a label".to_owned()
+    }
+
+    fn read(value: &Value) -> Option<Position> {
+        value.as_u64().map(Position::Tick).or_else(|| Position::parse(value.as_str()?))
     }
 }
 

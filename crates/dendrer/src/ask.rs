@@ -18,6 +18,7 @@ pub mod packs;
 pub mod predicates;
 pub mod prose;
 pub mod provenance;
+pub mod reasons;
 pub mod receipt;
 pub mod regression;
 pub mod replay;

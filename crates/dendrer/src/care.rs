@@ -10,6 +10,7 @@ pub mod check;
 pub mod erase;
 pub mod export;
 pub mod mark;
+pub mod problem;
 pub mod restore;
 pub mod spare;
 pub mod verify;

@@ -6,7 +6,7 @@
 //!
 //! ```
 //! use dendrer::prelude::*;
-//! use dendrer::bisect::{BisectOutcome, BisectQuestion};
+//! use dendrer::bisect::{BisectOutcome, BisectSubject};
 //!
 //! # fn main() -> Result<(), dendrer::Error> {
 //! # let dir = tempfile::tempdir().unwrap();
@@ -30,7 +30,7 @@
 //! // Ask: at which tick did it first go wrong?
 //! let (trace, _) = repo.at(&Address::parse("support-1").unwrap())?;
 //! let calm = Predicate::holds("risk", "state.risk <= 0.75")?.lifted();
-//! let answer = trace.bisect(&BisectQuestion::Predicate(calm))?;
+//! let answer = trace.bisect(&BisectSubject::Predicate(calm))?;
 //! assert_eq!(answer.outcome, BisectOutcome::Onset(3));
 //! # Ok(())
 //! # }
@@ -55,11 +55,13 @@ pub mod handle;
 pub mod limits;
 pub mod pack;
 pub mod prelude;
+pub mod problem;
 pub mod record;
 pub mod redact;
 pub mod registry;
 pub mod repo;
 pub mod run;
+pub mod source;
 pub mod trust;
 pub mod vault;
 pub mod watch;

@@ -12,9 +12,11 @@ use dendrer_kernel::cases::Failed;
 use dendrer_kernel::pack::cases::Case;
 use dendrer_kernel::pack::{Bound, Origin, Pack, PackFault};
 use dendrer_kernel::step::Start;
+use dendrer_object::text::count;
 use dendrer_object::{Code, Pointer, Value};
 
 use crate::error::Error;
+use crate::problem::Problem;
 use crate::redact::PackRules;
 
 mod files;
@@ -58,6 +60,21 @@ pub fn read_with(text: &[u8], files: Files<'_>) -> Result<Source, Vec<PackProble
             Err(missing)
         }
     }
+}
+
+/// Writes a place in the text of a pack: `FILE:LINE:COLUMN`.
+pub fn place_words(path: &str, mark: TextMark) -> String {
+    format!("{path}:{}:{}", mark.line, mark.column)
+}
+
+/// Returns the problem of a text that is no sound pack; `name` is its name for messages.
+pub fn unsound(name: &str, problems: &[PackProblem]) -> Problem {
+    let many = count(problems.len() as u64, "problem", "problems");
+    let mut found = Problem::new(Code::E0900, format!("{name} has {many}")).note("nothing was changed");
+    for problem in problems.iter().take(5) {
+        found = found.at("problem", format!("{} {}", place_words(name, problem.mark), problem.message));
+    }
+    found.help(&["dendrer", "pack", "check", name])
 }
 
 /// Reads the value of a text with the files that it names, without asking whether it is a sound pack: a graph uses a part of one.

@@ -6,7 +6,7 @@
 use std::path::Path;
 use std::sync::Arc;
 
-use dendrer::bisect::{self, BisectOutcome, BisectQuestion, Range};
+use dendrer::bisect::{self, BisectOutcome, BisectSubject, Range};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::timeline::{self, Interval};
 use dendrer::{Error, Trace, why};
@@ -187,7 +187,7 @@ fn check(store: &Shared, predicate: &Predicate, from: u64, to: u64) -> u64 {
     for lift in [false, true] {
         let asked = if lift { predicate.clone().lifted() } else { predicate.clone() };
         let range = Range { scan: true, ..Range::new(from, to) };
-        let report = bisect::bisect(&trace, &BisectQuestion::Predicate(asked), &range).unwrap();
+        let report = bisect::bisect(&trace, &BisectSubject::Predicate(asked), &range).unwrap();
         let wanted = expected(from, &verdicts, lift);
         match (&report.outcome, &wanted) {
             (BisectOutcome::Recovers(turns), BisectOutcome::Recovers(_)) => assert!(turns.len() > 1),
@@ -252,7 +252,7 @@ fn flip(steps: &[Step]) -> Option<u64> {
 
 fn check_flip(store: &Shared, steps: &[Step], from: u64, to: u64) {
     let trace = Trace::open(store, &run()).unwrap();
-    let question = BisectQuestion::PolicyFlip("action.request".parse().unwrap());
+    let question = BisectSubject::PolicyFlip("action.request".parse().unwrap());
     let report = bisect::bisect(&trace, &question, &Range::new(from, to)).unwrap();
     let wanted = match flip(steps) {
         Some(tick) if tick <= from => BisectOutcome::Initial,
@@ -339,10 +339,10 @@ fn several_questions_at_once_have_the_answers_of_each() {
     let store = Shared::new(Box::new(Memory::new(info())));
     record(&store, r#"{"x":0,"a":{}}"#, &steps);
     let trace = Trace::open(&store, &run()).unwrap();
-    let questions: Vec<BisectQuestion> = CONDITIONS
+    let questions: Vec<BisectSubject> = CONDITIONS
         .iter()
-        .map(|text| BisectQuestion::Predicate(Predicate::condition("p", text).unwrap().lifted()))
-        .chain([BisectQuestion::PolicyFlip("action.request".parse().unwrap())])
+        .map(|text| BisectSubject::Predicate(Predicate::condition("p", text).unwrap().lifted()))
+        .chain([BisectSubject::PolicyFlip("action.request".parse().unwrap())])
         .collect();
     let range = Range::new(0, trace.tip());
     let together = bisect::bisect_each(&trace, &questions, &range).unwrap();
@@ -367,7 +367,7 @@ fn an_erased_change_is_not_passed_over() {
     let predicate = Predicate::condition("p", "has(state.x) && state.x > 3").unwrap();
     let ask = |store: &Shared| {
         let trace = Trace::open(store, &run()).unwrap();
-        let question = BisectQuestion::Predicate(predicate.clone());
+        let question = BisectSubject::Predicate(predicate.clone());
         bisect::bisect(&trace, &question, &Range::new(0, trace.tip())).map(|report| report.outcome)
     };
     let turns = vec![(2, Verdict::Violation), (4, Verdict::Ok)];

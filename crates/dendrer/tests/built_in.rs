@@ -1,6 +1,6 @@
 //! The predicates of the kernel against a naive model: the first tick at which a rule does not hold, the first forgery.
 
-use dendrer::bisect::{self, BisectOutcome, BisectQuestion, Range};
+use dendrer::bisect::{self, BisectOutcome, BisectSubject, Range};
 use dendrer::kernel::predicate::{Monotone, Predicate, Verdict, Window};
 use dendrer::kernel::step::Start;
 use dendrer::{Trace, timeline};
@@ -92,7 +92,7 @@ proptest! {
                         prop_assert_eq!(line.at(tick), &wanted, "{} at tick {}", name, tick);
                     }
                     let range = Range { scan: true, ..Range::new(from, to) };
-                    let question = BisectQuestion::Predicate(predicate.clone());
+                    let question = BisectSubject::Predicate(predicate.clone());
                     let report = bisect::bisect(&trace, &question, &range).expect("a report");
                     prop_assert_eq!(&report.outcome, &expected(at, from, to), "{}", name);
                     prop_assert_eq!(report.candidates, None, "nothing is checked for recovery");

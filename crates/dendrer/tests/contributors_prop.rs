@@ -8,7 +8,7 @@
 
 use std::collections::BTreeMap;
 
-use dendrer::bisect::{self, BisectQuestion, Range};
+use dendrer::bisect::{self, BisectSubject, Range};
 use dendrer::contributors::{Contributors, ContributorsFound, Shown, WORK_MAX, contributors};
 use dendrer::fork::{ForkTerms, fork};
 use dendrer::recorder::{Fixed, Recorder};
@@ -307,7 +307,7 @@ impl<'c> Oracle<'c> {
 }
 
 fn onset(trace: &Trace, case: &Case) -> Option<u64> {
-    let question = BisectQuestion::Predicate(predicate(case));
+    let question = BisectSubject::Predicate(predicate(case));
     let range = Range::new(case.from.min(trace.tip()), trace.tip());
     match bisect::bisect(trace, &question, &range).unwrap().outcome {
         bisect::BisectOutcome::Onset(tick) => Some(tick),

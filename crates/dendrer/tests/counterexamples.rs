@@ -7,7 +7,7 @@ use std::cell::Cell;
 use std::convert::Infallible;
 
 use dendrer::Trace;
-use dendrer::bisect::{self, BisectOutcome, BisectQuestion, Probe, Range, search};
+use dendrer::bisect::{self, BisectOutcome, BisectSubject, Probe, Range, search};
 use dendrer::verify::{self, VerifyQuestion, VerifyVerdict as Checked};
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::reduce::{HostReducer, Purity, ReduceError, Reducer};
@@ -42,7 +42,7 @@ fn record(field: &str, values: &[f64]) -> Shared {
 
 fn ask(store: &Shared, predicate: &Predicate) -> (Vec<u64>, BisectOutcome) {
     let trace = Trace::open(store, &run()).unwrap();
-    let question = BisectQuestion::Predicate(predicate.clone());
+    let question = BisectSubject::Predicate(predicate.clone());
     let report = bisect::bisect(&trace, &question, &Range::new(0, trace.tip())).unwrap();
     assert!(report.probes.len() as u32 <= report.probes_max);
     (ticks(&report.probes), report.outcome)

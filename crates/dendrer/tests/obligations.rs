@@ -1,7 +1,7 @@
 //! Obligations over recorded runs against a slow oracle that looks at every tick, and the runs that end before something
 //! is due. What an obligation means is held against every possible run in `dendrer-kernel/src/obligation/tests.rs`.
 
-use dendrer::bisect::{self, BisectOutcome, BisectQuestion, Range};
+use dendrer::bisect::{self, BisectOutcome, BisectSubject, Range};
 use dendrer::kernel::obligation::{ObligationCourse, Standing};
 use dendrer::kernel::pack::{Bound, Pack};
 use dendrer::kernel::predicate::{Predicate, Verdict};
@@ -100,7 +100,7 @@ fn check(store: &Shared, pack: &Pack, from: u64, to: u64) {
             assert_eq!(line.at(tick), &verdicts[tick as usize], "{} at tick {tick}", predicate.name());
         }
         assert_eq!(line.standing, Some(standing.clone()), "{}", predicate.name());
-        let question = BisectQuestion::Predicate(predicate.clone());
+        let question = BisectSubject::Predicate(predicate.clone());
         let range = Range { scan: true, ..Range::new(from, to) };
         let report = bisect::bisect(&trace, &question, &range).expect("a report");
         let is = |wanted: fn(&Verdict) -> bool| (from..=to).find(|tick| wanted(&verdicts[*tick as usize]));

@@ -6,7 +6,7 @@
 use std::ops::RangeInclusive;
 
 use dendrer::Trace;
-use dendrer::bisect::{self, BisectOutcome, BisectQuestion, Range};
+use dendrer::bisect::{self, BisectOutcome, BisectSubject, Range};
 use dendrer::watch::Watch;
 use dendrer_kernel::predicate::{Predicate, Window};
 use dendrer_kernel::step::Start;
@@ -41,7 +41,7 @@ fn more_than(number: u64) -> Predicate {
 fn first_bisect(store: &Shared, predicate: Predicate) -> (BisectOutcome, u64) {
     let watch = Watch::default();
     let trace = Trace::open(&watch.over(store), &run_name("r")).unwrap();
-    let report = trace.bisect(&BisectQuestion::Predicate(predicate)).unwrap();
+    let report = trace.bisect(&BisectSubject::Predicate(predicate)).unwrap();
     assert_eq!(report.known_to, None);
     (report.outcome, watch.done())
 }
@@ -66,7 +66,7 @@ fn probes_answer_as_a_pass_over_all_records_does() {
     for (from, to) in [(0, 900), (0, 899), (17, 640), (600, 601), (900, 900)] {
         for bound in [0, 1, 16, 17, 400, 599, 600, 639, 640, 898, 899, 900] {
             for window in [Window::After, Window::Before] {
-                let question = BisectQuestion::Predicate(more_than(bound).at_window(window));
+                let question = BisectSubject::Predicate(more_than(bound).at_window(window));
                 let range = Range::new(from, to);
                 let fresh = Trace::open(&store, &run_name("r")).unwrap();
                 let passed = Trace::open(&store, &run_name("r")).unwrap().without_snapshots();

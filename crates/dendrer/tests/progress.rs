@@ -1,7 +1,7 @@
 //! Where a score fell, against a slow oracle that asks for it at every tick of full states; and the published packs.
 
 use dendrer::ask::regression::{Metric, readings, regression};
-use dendrer::bisect::{self, BisectOutcome, BisectQuestion, Range};
+use dendrer::bisect::{self, BisectOutcome, BisectSubject, Range};
 use dendrer::kernel::predicate::Predicate;
 use dendrer::kernel::progress::course::ProgressCourse;
 use dendrer::kernel::progress::{Evaluation, ProgressPlan, Signal};
@@ -141,7 +141,7 @@ proptest! {
                 let tolerance = if name == "progress" { 0.05 } else { 0.0 };
                 let report = bisect::bisect(&trace, &question, &range).expect("a report");
                 prop_assert_eq!(report.outcome, expected(&said, from, tolerance), "{}", name);
-                prop_assert!(matches!(question, BisectQuestion::Regression(_)));
+                prop_assert!(matches!(question, BisectSubject::Regression(_)));
             }
         }
     }

@@ -14,7 +14,7 @@ use std::sync::Arc;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use dendrer::address::Address;
-use dendrer::bisect::{BisectOutcome, BisectQuestion, Range, bisect};
+use dendrer::bisect::{BisectOutcome, BisectSubject, Range, bisect};
 use dendrer::error::Error;
 use dendrer::kernel::predicate::Predicate;
 use dendrer::kernel::step::{Outcome, Start};
@@ -212,9 +212,9 @@ fn a_range_that_is_not_in_the_run_is_refused() {
     let repo = Repo::open(&made(dir.path(), &trust, 3), trust, Mode::Read).unwrap();
     let trace = repo.run(&name("r")).unwrap();
     let questions = [
-        BisectQuestion::Predicate(Predicate::holds("p", "state.risk <= 1.0").unwrap().lifted()),
-        BisectQuestion::Predicate(Predicate::built_in("kernel.anomaly_free").unwrap()),
-        BisectQuestion::PolicyFlip("plan.update".parse().unwrap()),
+        BisectSubject::Predicate(Predicate::holds("p", "state.risk <= 1.0").unwrap().lifted()),
+        BisectSubject::Predicate(Predicate::built_in("kernel.anomaly_free").unwrap()),
+        BisectSubject::PolicyFlip("plan.update".parse().unwrap()),
     ];
     for question in questions {
         let code =
@@ -257,7 +257,7 @@ fn what_a_caller_says_of_a_predicate_is_not_believed() {
     let registry = Registry::read(&repo.reader().unwrap()).unwrap();
     let read = registry.newest("acme.wave").unwrap();
     for predicate in [&wave, &read.predicate] {
-        let question = BisectQuestion::Predicate(predicate.clone().named("acme.wave", "v1"));
+        let question = BisectSubject::Predicate(predicate.clone().named("acme.wave", "v1"));
         let outcome = repo.run(&name("r")).unwrap().bisect(&question).unwrap().outcome;
         assert!(matches!(outcome, BisectOutcome::Recovers(_) | BisectOutcome::Uncertain(..)), "{outcome:?}");
     }

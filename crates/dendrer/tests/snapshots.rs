@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use dendrer::bisect::{BisectOutcome, BisectQuestion, Range, bisect};
+use dendrer::bisect::{BisectOutcome, BisectSubject, Range, bisect};
 use dendrer::fork::{ForkTerms, fork};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::trace::Moment;
@@ -380,7 +380,7 @@ fn a_snapshot_that_lies_about_counters_or_agents_changes_no_answer() -> Result<(
     // What is true, and nobody signed.
     lies.push(honest.to_snapshot(None));
     let predicate = Predicate::condition("many", "state.counters.transitions >= 2600").expect("it checks");
-    let (question, range) = (BisectQuestion::Predicate(predicate), Range::new(0, TICKS));
+    let (question, range) = (BisectSubject::Predicate(predicate), Range::new(0, TICKS));
     for (n, lie) in lies.iter().enumerate() {
         store.keep(Slot::Snapshot(&run, 2500), lie)?;
         for tick in [2500, 2510] {

@@ -8,7 +8,7 @@
 use std::path::{Path, PathBuf};
 
 use dendrer::ask::commitments::commitments;
-use dendrer::bisect::{BisectOutcome, BisectQuestion};
+use dendrer::bisect::{BisectOutcome, BisectSubject};
 use dendrer::diff;
 use dendrer::fork::ForkTerms;
 use dendrer::object::record::Author;
@@ -100,7 +100,7 @@ pub fn tour(dir: &Path, trust: Arc<dyn Trust>) -> Result<(), Error> {
     // Where did it first go wrong?
     let run = trace(&repo, "run-1")?;
     let calm = Predicate::holds("calm", "state.risk <= 0.75")?.lifted();
-    let answer = run.bisect(&BisectQuestion::Predicate(calm))?;
+    let answer = run.bisect(&BisectSubject::Predicate(calm))?;
     let BisectOutcome::Onset(onset) = answer.outcome else { panic!("the run goes wrong: {:?}", answer.outcome) };
     println!("first wrong at tick {onset}: {}", bridge::to_serde(&run.state(onset)?).expect("plain JSON"));
 

@@ -17,9 +17,10 @@ const fn room(files: &'static [&'static str], may_use: &'static [&'static [&'sta
     Room { files, may_use }
 }
 
-const BASE: &[&str] = &["error", "limits", "files", "handle", "redact"];
+const BASE: &[&str] = &["error", "limits", "files", "handle", "problem", "redact"];
 const PARTS: &[&str] = &["watch", "environment", "address", "trust", "pack", "vault"];
 const RUN: &[&str] = &["run"];
+const SOURCE: &[&str] = &["source"];
 const RECORD: &[&str] = &["record"];
 const EVIDENCE: &[&str] = &["evidence"];
 const FINDINGS: &[&str] = &["casebook", "registry"];
@@ -36,14 +37,15 @@ const LIBRARY: &[Room] = &[
     room(&["record", "evidence"], &[BASE, PARTS, RUN]),
     room(FINDINGS, &[BASE, PARTS, RUN, RECORD]),
     room(REPO, &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS]),
-    room(ASK, &[BASE, PARTS, RUN, EVIDENCE, FINDINGS]),
+    room(SOURCE, &[BASE, PARTS, RUN, RECORD, EVIDENCE]),
+    room(ASK, &[BASE, PARTS, RUN, EVIDENCE, FINDINGS, SOURCE]),
     room(CHANGE, &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS, REPO]),
     // Threads of checkpoints: forks, erasures and recorders of their own.
     room(CHECKPOINT, &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS, REPO, CHANGE]),
     // Re-exports and conversions: all rooms are below them, and no room imports them.
     room(
         &["lib", "prelude", "bridge"],
-        &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS, REPO, ASK, CHANGE, CHECKPOINT],
+        &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS, REPO, SOURCE, ASK, CHANGE, CHECKPOINT],
     ),
 ];
 

@@ -4,10 +4,8 @@ use dendrer_object::Code;
 use std::path::Path;
 
 use dendrer::kernel::pack::TEXT_SIZE_MAX;
-use dendrer::pack::{self, Files, PackProblem, Source};
+use dendrer::pack::{self, Files, Source};
 use dendrer_object::Value;
-use dendrer_view::count;
-use dendrer_view::pack::place;
 
 use crate::failure::Failure;
 use crate::failure::Result;
@@ -23,7 +21,7 @@ pub(crate) fn is_file(address: &str) -> bool {
 
 /// Reads a pack; one with problems is a failure.
 pub(crate) fn load(path: &str) -> Result<Source> {
-    pack::read_with(&read_file(path)?, beside(path)).map_err(|problems| unsound(path, &problems))
+    pack::read_with(&read_file(path)?, beside(path)).map_err(|problems| pack::unsound(path, &problems))
 }
 
 /// The directory of a pack, in which the files that it names are.
@@ -45,14 +43,4 @@ pub(crate) fn policy(path: &str) -> Result<Vec<Value>> {
 /// Reads the text of a pack.
 pub(crate) fn read_file(path: &str) -> Result<Vec<u8>> {
     files::read(path, TEXT_SIZE_MAX)
-}
-
-/// The failure of a pack with problems.
-pub(crate) fn unsound(path: &str, problems: &[PackProblem]) -> Failure {
-    let many = count(problems.len() as u64, "problem", "problems");
-    let mut failure = Failure::new(Code::E0900, format!("{path} has {many}")).note("nothing was changed");
-    for problem in problems.iter().take(5) {
-        failure = failure.at("problem", format!("{} {}", place(path, problem.mark), problem.message));
-    }
-    failure.help(&["dendrer", "pack", "check", path])
 }

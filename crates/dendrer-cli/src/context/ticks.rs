@@ -14,10 +14,4 @@ pub(crate) fn one_tick(flag: Option<&Position>, address: &Address, trace: &Trace
     }
 }
 
-/// Refuses a range that ends before it begins.
-pub(crate) fn in_order(from: u64, to: u64) -> Result<()> {
-    if from > to {
-        return Err(Failure::new(Code::E0106, format!("--from tick {from} lies behind --to tick {to}")));
-    }
-    Ok(())
-}
+pub(crate) use dendrer::ask::bisect::question::in_order;

@@ -7,6 +7,7 @@ use std::sync::Arc;
 
 use dendrer::Trace;
 use dendrer::address::{Address, Position};
+use dendrer::ask::diff::place::{ignored_place, place};
 use dendrer::ask::named::resolve;
 use dendrer::ask::predicates::PredicateTested;
 use dendrer::ask::steps::coherence_summary;
@@ -18,8 +19,7 @@ use dendrer_object::record::Record;
 use dendrer_view::diff::{DiffAnswer, DiffForm, DiffFound};
 use dendrer_view::steps::CoherenceDiffAnswer;
 
-use crate::context::compared::{AlignChoice, ignored_place, place};
-use crate::context::named::not_named;
+use crate::context::compared::AlignChoice;
 use crate::context::ticks;
 use crate::context::{self, Source};
 use crate::failure::{Failure, Result};
@@ -189,7 +189,7 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
 
 /// Judges one run up to its end; a name is resolved for each run by itself.
 fn tested(text: &str, trace: &Trace, end: u64) -> Result<PredicateTested> {
-    let named = resolve(trace, text).map_err(not_named)?;
+    let named = resolve(trace, text)?;
     Ok(PredicateTested::of(trace, named.predicate, 0, end, None)?)
 }
 

@@ -217,7 +217,7 @@ impl Checked {
             None => Functions::open(),
             Some(path) => {
                 let read = pack::read_value(&packs::read_file(path)?, packs::beside(path));
-                functions_of(&read.map_err(|problems| packs::unsound(path, &problems))?)
+                functions_of(&read.map_err(|problems| dendrer::pack::unsound(path, &problems))?)
             }
         };
         let has_pack = with.pack.is_some();

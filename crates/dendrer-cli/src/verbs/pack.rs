@@ -6,11 +6,12 @@ use dendrer_object::Code;
 use clap::{Args, Subcommand};
 use dendrer::ask::packs::{PackShown, PackTested};
 use dendrer::pack;
-use dendrer_view::pack::{PackCheckAnswer, place};
+use dendrer::pack::{place_words, unsound};
+use dendrer_view::pack::PackCheckAnswer;
 use dendrer_view::problem;
 
 use crate::context;
-use crate::context::packs::{beside, is_file, load, read_file, unsound};
+use crate::context::packs::{beside, is_file, load, read_file};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::Out;
@@ -95,7 +96,7 @@ fn test(file: &str, cases: Option<&str>, out: &mut Out) -> Result {
         tests.extend(more.into_iter().map(|test| (cases.to_owned(), test)));
     }
     let tested = PackTested::of(&source.pack, tests).map_err(|stopped| {
-        let at = place(&stopped.file, stopped.mark);
+        let at = place_words(&stopped.file, stopped.mark);
         Failure::from(stopped.error).at("test", &*stopped.name).at("place", at)
     })?;
     out.answer(&tested)

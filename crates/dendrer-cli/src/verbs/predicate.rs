@@ -4,7 +4,9 @@ use std::sync::Arc;
 
 use dendrer::Trace;
 use dendrer::address::Address;
-use dendrer::ask::named::{NamedPredicate, expression, resolve, unknown};
+use dendrer::ask::named::{
+    NamedPredicate, expression, resolve, unfit, unknown, unknown_predicate, with_hint, with_unreadable,
+};
 use dendrer::ask::predicates::{PredicateTested, PredicatesAnswer};
 use dendrer::kernel::predicate::{Polarity, Predicate, Verdict};
 use dendrer::registry::{self, RegisterError, Registered, Registration, Registry, Sample, Unfit};
@@ -21,7 +23,7 @@ use dendrer_view::predicate::{
 };
 
 pub(crate) use self::args::PredicateVerb;
-use crate::context::named::{not_named, unfit, unknown_predicate, window, with_hint, with_unreadable};
+use crate::context::named::window;
 use crate::context::ticks;
 use crate::context::{self, packs};
 use crate::failure::{Failure, Result};
@@ -68,9 +70,9 @@ pub(crate) fn run(global: &Global, verb: &PredicateVerb, out: &mut Out) -> Resul
             out.asks(&trace);
             let named = match args.holds {
                 true => NamedPredicate::plain(expression(&trace, Polarity::Holds, &args.predicate)?),
-                false => resolve(&trace, &args.predicate).map_err(not_named)?,
+                false => resolve(&trace, &args.predicate)?,
             };
-            let named = named.at_window(args.window.map(window)).map_err(not_named)?;
+            let named = named.at_window(args.window.map(window))?;
             let tip = args.to.as_ref().or(rev.pos.as_ref());
             let tip = tip.map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
             let at = args.at.as_ref().map(|pos| pos.tick(&trace)).transpose()?;

@@ -53,6 +53,27 @@ def document(verb: str, given: Iterable[str] = (), options: Iterable[str] = ()) 
     return found
 
 
+def question(name: str, members: Mapping[str, Any]) -> Document:
+    """Makes the document of a question. ``None`` and ``False`` leave a member out."""
+    given = {key.rstrip("_"): list(value) if isinstance(value, (tuple, set, frozenset)) else value for key, value in members.items()}
+    kept = {key: value for key, value in given.items() if value is not None and value is not False}
+    return {**kept, "schema": f"dendrer.{name}-question/1"}
+
+
+def asked(native: _native.NativeStore, question: Mapping[str, Any]) -> Document:
+    """Asks a question, and returns the document of the answer."""
+    text = _json("", question)
+    try:
+        text.encode()
+        code, answer = native.ask(text)
+    except UnicodeEncodeError:
+        raise _errors.UsageError("an argument is text without lone surrogates") from None
+    if code not in _ANSWERS:
+        raise _errors.DendrerError(f"the question ended with {code}")
+    found: Document = json.loads(answer)
+    return found
+
+
 class files:
     """Files for flags that take one; they are removed at the end."""
 
@@ -80,7 +101,7 @@ class files:
 
 def _json(place: str, value: Any) -> str:
     try:
-        return json.dumps(value, allow_nan=False)
+        return json.dumps(value, allow_nan=False, ensure_ascii=False)
     except (TypeError, ValueError) as error:
         raise _errors.not_recordable(place, "value_not_recordable", f"a value that is no JSON ({error})") from None
 

@@ -274,10 +274,9 @@ class Run:
         """Finds the first tick at which something is violated. Keywords are the flags of ``dendrer bisect``."""
         if isinstance(cast(Any, holds), (list, tuple)):
             raise UsageError("one question at a time; store.ask('bisect', RUN, holds=[..]) asks several")
-        given = {"predicate": predicate, "holds": holds, **flags}
-        if "to" not in flags:
-            given["to"] = self.tip
-        return Bisect(self._document("bisect", [self._address], given))
+        given = {"to": self.tip, **flags, "run": self._address, "predicate": predicate}
+        given["holds"] = None if holds is None else [holds]
+        return Bisect(self._store.ask(_ask.question("bisect", given)))
 
     def diff(
         self,
@@ -410,9 +409,20 @@ class Store:
             raise UsageError(f"{name!r} is an address, and not the name of a run")
         return Run(self, self._native.run(self._address_of(name)))
 
-    def ask(self, verb: str, *args: str, **flags: Any) -> Document:
-        """Asks any verb of the command, and returns its document: ``store.ask("heatmap", "run-1")``."""
-        return self._document(verb, args, flags)
+    @overload
+    def ask(self, question: Mapping[str, Any], /) -> Document: ...
+    @overload
+    def ask(self, question: str, /, *args: str, **flags: Any) -> Document: ...
+    def ask(self, question: str | Mapping[str, Any], /, *args: str, **flags: Any) -> Document:
+        """Asks a question as a document, and returns the document of the answer; ``dendrer schema bisect-question`` has its members.
+
+        A text is a verb of the command, with its arguments and flags: ``store.ask("heatmap", "run-1")``.
+        """
+        if isinstance(question, str):
+            return self._document(question, args, flags)
+        if args or flags:
+            raise UsageError("a question is one document")
+        return _ask.asked(self._native, question)
 
 
 def init(path: str | os.PathLike[str] = ".", **flags: Any) -> Store:

@@ -5,8 +5,9 @@ use dendrer::kernel::predicate::{Verdict, Window};
 use dendrer_object::Value;
 
 use crate::answer::{Answer, End, Line, Page, Style};
-use crate::bisect::{from_text_line, intervals_json, of_texts, standing_json, standing_words};
+use crate::bisect::{from_text_line, of_texts, standing_json, standing_words};
 use crate::certainty::{reasons_json, reasons_words};
+use crate::verdict::intervals_json;
 use crate::{count, document, quote};
 
 /// How many transitions that lack something are listed for people.

@@ -1,5 +1,5 @@
 use dendrer::ask::bisect::gather::{BisectAnswer, BisectDetails, BisectFound};
-use dendrer::bisect::{BisectQuestion, Range, bisect};
+use dendrer::bisect::{BisectSubject, Range, bisect};
 use dendrer::kernel::predicate::Predicate;
 use dendrer_testkit::run_name;
 use dendrer_view::answer::{Answer as _, End, Page};
@@ -7,8 +7,8 @@ use dendrer_view::bisect::{BisectAll, BisectCommand, BisectShown};
 
 use super::{check, store_of, text, trace};
 
-fn found(store: &dendrer::store::Shared, condition: &str) -> (BisectQuestion, dendrer::bisect::BisectReport) {
-    let question = BisectQuestion::Predicate(Predicate::condition("expression", condition).unwrap());
+fn found(store: &dendrer::store::Shared, condition: &str) -> (BisectSubject, dendrer::bisect::BisectReport) {
+    let question = BisectSubject::Predicate(Predicate::condition("expression", condition).unwrap());
     let report = bisect(&trace(store, "risky"), &question, &Range::new(0, 4)).unwrap();
     (question, report)
 }

@@ -10,6 +10,7 @@ use dendrer_object::Intent;
 use dendrer_testkit::{memory, record, run_name};
 use dendrer_view::answer::{Answer as _, End, Page};
 use dendrer_view::cherrypick::CherrypickAnswer;
+use dendrer_view::problem::ShownProblem as _;
 
 use super::{check, repo, text, trace, value};
 

@@ -43,7 +43,7 @@ use dendrer_object::delta::{Delta, Op};
 use dendrer_object::{Digest, Intent, Pointer, RunName, Value, json};
 use dendrer_testkit::{memory, record, run_name};
 use dendrer_view::answer::{Answer, ItemAnswer, Page, plain};
-use dendrer_view::problem::Problem;
+use dendrer_view::problem::{Problem, ShownProblem as _};
 use dendrer_view::text::TimeForm;
 
 /// A page as narrow as a small terminal.

@@ -8,6 +8,7 @@
 
 pub mod gather;
 mod probe;
+pub mod question;
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
@@ -29,7 +30,7 @@ use crate::trace::Trace;
 
 /// What is asked.
 #[derive(Debug, Clone)]
-pub enum BisectQuestion {
+pub enum BisectSubject {
     /// Where a predicate is violated first.
     Predicate(Predicate),
     /// Where a type of transition is first denied or escalated after it was allowed (dendrer paper 4.3).
@@ -61,7 +62,7 @@ pub struct RunDivergence {
 /// are the same is not known, so the answer is not known from the first such pair on.
 ///
 /// `asked` says how both are lined up, from which tick on they are compared, and what is left out.
-pub fn divergence(trace: &Trace, other: &Trace, asked: diff::DiffQuestion) -> Result<BisectQuestion, Error> {
+pub fn divergence(trace: &Trace, other: &Trace, asked: diff::DiffQuestion) -> Result<BisectSubject, Error> {
     let kinds = vec![DiffKind::Structural, DiffKind::Semantic, DiffKind::Confidence];
     let question = diff::DiffQuestion { kinds, ..asked };
     question.check(trace, other)?;
@@ -84,7 +85,7 @@ pub fn divergence(trace: &Trace, other: &Trace, asked: diff::DiffQuestion) -> Re
         // The other run has a marker, so the run differs from its next transition on.
         None => next_compared(&report).filter(|tick| *tick <= trace.tip()),
     });
-    Ok(BisectQuestion::Divergence(Box::new(RunDivergence {
+    Ok(BisectSubject::Divergence(Box::new(RunDivergence {
         from,
         tip,
         first,
@@ -101,69 +102,67 @@ fn next_compared(report: &diff::DiffReport) -> Option<u64> {
     (last + 1..).find(|tick| !passed(tick))
 }
 
-impl BisectQuestion {
+impl BisectSubject {
     /// The name.
     pub fn name(&self) -> String {
         match self {
-            BisectQuestion::Predicate(predicate) => predicate.name().to_owned(),
-            BisectQuestion::PolicyFlip(about) => format!("policy-flip {about}"),
-            BisectQuestion::Divergence(found) => format!("divergence {}", found.from),
-            BisectQuestion::Regression(found) => format!("regression {}", found.metric),
+            BisectSubject::Predicate(predicate) => predicate.name().to_owned(),
+            BisectSubject::PolicyFlip(about) => format!("policy-flip {about}"),
+            BisectSubject::Divergence(found) => format!("divergence {}", found.from),
+            BisectSubject::Regression(found) => format!("regression {}", found.metric),
         }
     }
 
     /// The version.
     pub fn version(&self) -> &str {
         match self {
-            BisectQuestion::Predicate(predicate) => predicate.version(),
-            BisectQuestion::PolicyFlip(_) | BisectQuestion::Divergence(_) => "v1",
-            BisectQuestion::Regression(found) => &found.version,
+            BisectSubject::Predicate(predicate) => predicate.version(),
+            BisectSubject::PolicyFlip(_) | BisectSubject::Divergence(_) => "v1",
+            BisectSubject::Regression(found) => &found.version,
         }
     }
 
     /// Says what the violation is.
     pub fn words(&self) -> String {
         match self {
-            BisectQuestion::Predicate(predicate) => predicate.words(),
-            BisectQuestion::PolicyFlip(about) => {
+            BisectSubject::Predicate(predicate) => predicate.words(),
+            BisectSubject::PolicyFlip(about) => {
                 format!("violated from the first deny or escalate for {about} after an allow for it")
             }
-            BisectQuestion::Divergence(found) => {
+            BisectSubject::Divergence(found) => {
                 format!("violated from the first transition that is not what {} has beside it", found.from)
             }
-            BisectQuestion::Regression(found) => found.words(),
+            BisectSubject::Regression(found) => found.words(),
         }
     }
 
     /// The digest that identifies what is asked.
     pub fn digest(&self) -> Digest {
         match self {
-            BisectQuestion::Predicate(predicate) => predicate.digest(),
-            BisectQuestion::PolicyFlip(about) => {
+            BisectSubject::Predicate(predicate) => predicate.digest(),
+            BisectSubject::PolicyFlip(about) => {
                 Digest::of_parts(&[b"dendrer/policy-flip/v1\n", about.as_str().as_bytes()])
             }
-            BisectQuestion::Divergence(found) => {
-                Digest::of_parts(&[b"dendrer/divergence/v1\n", &found.tip.0])
-            }
-            BisectQuestion::Regression(found) => found.digest,
+            BisectSubject::Divergence(found) => Digest::of_parts(&[b"dendrer/divergence/v1\n", &found.tip.0]),
+            BisectSubject::Regression(found) => found.digest,
         }
     }
 
     /// How it is known that there is no way back.
     pub fn monotone(&self) -> Monotone {
         match self {
-            BisectQuestion::Predicate(predicate) => predicate.monotone(),
-            BisectQuestion::PolicyFlip(_) | BisectQuestion::Divergence(_) => Monotone::ByConstruction,
+            BisectSubject::Predicate(predicate) => predicate.monotone(),
+            BisectSubject::PolicyFlip(_) | BisectSubject::Divergence(_) => Monotone::ByConstruction,
             // A score may rise again; the first fall is what is asked for.
-            BisectQuestion::Regression(_) => Monotone::Lifted,
+            BisectSubject::Regression(_) => Monotone::Lifted,
         }
     }
 
     /// Which side of a transition is looked at.
     pub fn window(&self) -> Window {
         match self {
-            BisectQuestion::Predicate(predicate) => predicate.window(),
-            BisectQuestion::PolicyFlip(_) | BisectQuestion::Divergence(_) | BisectQuestion::Regression(_) => {
+            BisectSubject::Predicate(predicate) => predicate.window(),
+            BisectSubject::PolicyFlip(_) | BisectSubject::Divergence(_) | BisectSubject::Regression(_) => {
                 Window::After
             }
         }
@@ -172,8 +171,8 @@ impl BisectQuestion {
     /// The predicate, if it is one.
     pub fn predicate(&self) -> Option<&Predicate> {
         match self {
-            BisectQuestion::Predicate(predicate) => Some(predicate),
-            BisectQuestion::PolicyFlip(_) | BisectQuestion::Divergence(_) | BisectQuestion::Regression(_) => {
+            BisectSubject::Predicate(predicate) => Some(predicate),
+            BisectSubject::PolicyFlip(_) | BisectSubject::Divergence(_) | BisectSubject::Regression(_) => {
                 None
             }
         }
@@ -283,14 +282,17 @@ impl BisectReport {
 }
 
 impl Trace {
-    /// Finds the first tick of the run at which the question is violated (dendrer paper 4.7).
-    pub fn bisect(&self, question: &BisectQuestion) -> Result<BisectReport, Error> {
-        bisect(self, question, &Range::new(0, self.tip()))
+    /// Finds the first tick of the run at which the question is violated (dendrer paper 4.7). If the run begins without a place
+    /// that the predicate reads, the range begins where every one is there, as the program asks.
+    pub fn bisect(&self, question: &BisectSubject) -> Result<BisectReport, Error> {
+        let range = Range::new(0, self.tip());
+        let report = bisect(self, question, &range)?;
+        Ok(once_there(self, question, &report, &range)?.map_or(report, |(_, again)| again))
     }
 }
 
 /// Finds the onset for one question.
-pub fn bisect(trace: &Trace, question: &BisectQuestion, range: &Range) -> Result<BisectReport, Error> {
+pub fn bisect(trace: &Trace, question: &BisectSubject, range: &Range) -> Result<BisectReport, Error> {
     let questions = std::slice::from_ref(question);
     Ok(bisect_each(trace, questions, range)?.pop().expect("one for one"))
 }
@@ -298,13 +300,13 @@ pub fn bisect(trace: &Trace, question: &BisectQuestion, range: &Range) -> Result
 /// Finds the onsets for several questions over one range; what must be read is read once for all of them.
 pub fn bisect_each(
     trace: &Trace,
-    questions: &[BisectQuestion],
+    questions: &[BisectSubject],
     range: &Range,
 ) -> Result<Vec<BisectReport>, Error> {
     trace.check_range(range.from, range.to)?;
     trace.check_range(range.first(), range.to)?;
     trace.confirm_tip()?;
-    let predicates: Vec<&Predicate> = questions.iter().filter_map(BisectQuestion::predicate).collect();
+    let predicates: Vec<&Predicate> = questions.iter().filter_map(BisectSubject::predicate).collect();
     let begins = predicates.iter().map(|predicate| begins(trace, predicate, range));
     let begins = begins.collect::<Result<Vec<_>, Error>>()?;
     let whole = |(line, begin): (Timeline, &u64)| line.reaching_back_to(*begin);
@@ -326,20 +328,20 @@ pub fn bisect_each(
     let mut reports = Vec::with_capacity(questions.len());
     for question in questions {
         let report = match question {
-            BisectQuestion::Predicate(_) => {
+            BisectSubject::Predicate(_) => {
                 let line = lines.next().expect("one for each predicate");
                 let mut report = report(&line, question.monotone() == Monotone::Lifted);
                 report.candidates = (question.monotone() == Monotone::Unknown).then_some(line.judged);
                 report.scan = scans.next().map(|line| line.onset());
                 report
             }
-            BisectQuestion::PolicyFlip(about) => policy_flip(trace, about, range)?,
-            BisectQuestion::Divergence(found) => {
+            BisectSubject::PolicyFlip(about) => policy_flip(trace, about, range)?,
+            BisectSubject::Divergence(found) => {
                 let at = found.tick.filter(|at| *at <= range.to).map(|at| at.max(range.from));
                 let line = Timeline::latched(range.from, range.to, at, 0);
                 BisectReport { scan: range.scan.then(|| line.onset()), ..report(&line, false) }
             }
-            BisectQuestion::Regression(found) => {
+            BisectSubject::Regression(found) => {
                 // Every tick was looked at in the first place, so there is nothing to compare a scan with.
                 report(&found.timeline(range.from, range.to), false)
             }
@@ -350,9 +352,27 @@ pub fn bisect_each(
     Ok(reports)
 }
 
+/// Asks again from the tick at which the places that a predicate reads are there, if the run begins without one: of the ticks before,
+/// nothing can be said. `None` if that gives no answer either.
+pub fn once_there(
+    trace: &Trace,
+    question: &BisectSubject,
+    report: &BisectReport,
+    range: &Range,
+) -> Result<Option<(u64, BisectReport)>, Error> {
+    let (BisectOutcome::Uncertain(..), BisectSubject::Predicate(predicate)) = (&report.outcome, question)
+    else {
+        return Ok(None);
+    };
+    let Some(since) = there_since(trace, predicate, range.to)? else { return Ok(None) };
+    let again = bisect(trace, question, &Range { scan: range.scan, ..Range::since(since, range.to) })?;
+    // A place that is violated, or cannot be judged, as soon as it is there has no tick before it that is known to be well.
+    Ok((again.low.1 == Verdict::Ok).then_some((since, again)))
+}
+
 /// The first tick at which every place that a predicate reads is there, where the run begins without one of them. `None` if all are
 /// there at the beginning, if one is there at no tick, or if an erased change may have written one.
-pub fn there_since(trace: &Trace, predicate: &Predicate, to: u64) -> Result<Option<u64>, Error> {
+fn there_since(trace: &Trace, predicate: &Predicate, to: u64) -> Result<Option<u64>, Error> {
     let genesis = trace.state(0)?;
     let mut since = None;
     for place in predicate.read_set() {
@@ -564,7 +584,7 @@ pub fn probes_max(n: u64) -> u32 {
 /// alone: where the verdicts were worked out before, they were judged then.
 fn confirm(
     trace: &Trace,
-    questions: &[BisectQuestion],
+    questions: &[BisectSubject],
     reports: &[BisectReport],
     since: Option<u64>,
     are_probed: bool,

@@ -7,10 +7,13 @@
 use std::fmt;
 
 use dendrer_kernel::sealed;
+use dendrer_object::document::{Shape, one_of};
+use dendrer_object::question::Given;
 use dendrer_object::record::{Author, Record};
+use dendrer_object::words::listed;
 use dendrer_object::{TypeName, Value};
 
-use crate::bisect::{BisectQuestion, BisectReport};
+use crate::bisect::{BisectReport, BisectSubject};
 use crate::error::Error;
 use crate::provenance::decided;
 use crate::trace::Trace;
@@ -53,6 +56,27 @@ impl DiagnosisClass {
     }
 }
 
+impl Shape for DiagnosisClass {
+    fn schema() -> Value {
+        one_of(&DiagnosisClass::ALL.map(DiagnosisClass::word))
+    }
+
+    fn to_value(&self) -> Value {
+        Value::from(self.word())
+    }
+}
+
+impl Given for DiagnosisClass {
+    fn kind() -> String {
+        format!("one of {}", listed(&DiagnosisClass::ALL.map(DiagnosisClass::word)))
+    }
+
+    fn read(value: &Value) -> Option<DiagnosisClass> {
+        let word = value.as_str()?;
+        DiagnosisClass::ALL.into_iter().find(|class| class.word() == word)
+    }
+}
+
 impl fmt::Display for DiagnosisClass {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.write_str(match self {
@@ -81,12 +105,8 @@ pub struct Offer {
 }
 
 /// Offers a class for the onset of a report; `None` where there is no onset, or where the onset is no failure.
-pub fn offer(
-    trace: &Trace,
-    question: &BisectQuestion,
-    report: &BisectReport,
-) -> Result<Option<Offer>, Error> {
-    let Some(onset) = report.onset().filter(|_| !matches!(question, BisectQuestion::Divergence(_))) else {
+pub fn offer(trace: &Trace, question: &BisectSubject, report: &BisectReport) -> Result<Option<Offer>, Error> {
+    let Some(onset) = report.onset().filter(|_| !matches!(question, BisectSubject::Divergence(_))) else {
         return Ok(None);
     };
     let foundational = |evidence: &str, or| Offer {

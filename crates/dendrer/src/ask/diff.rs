@@ -34,6 +34,7 @@ use meaning::Rules;
 
 mod align;
 mod meaning;
+pub mod place;
 
 /// The place of the state among the places of a transition: `/state/x` is what it wrote at `/x`, or what stands there in
 /// the end. All other places are members of the transition itself, like `/action/params`.
@@ -80,13 +81,16 @@ dendrer_object::words! {
     }
 }
 
-/// How transitions are lined up.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DiffAlign {
-    /// The first behind the shared ones with the first, and so on, markers passed over.
-    Tick,
-    /// By the longest sequence of transitions that mean the same, and between those by type.
-    Content,
+dendrer_object::words! {
+    /// Alignment of the transitions of two runs.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum DiffAlign {
+        /// The first after the shared ones with the first, and so on, markers passed over.
+        #[default]
+        Tick = "tick",
+        /// By the longest sequence of transitions that mean the same, and between those by type.
+        Content = "content",
+    }
 }
 
 /// What is asked.

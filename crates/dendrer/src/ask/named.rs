@@ -8,9 +8,11 @@ use dendrer_kernel::expr::ExprError;
 use dendrer_kernel::pack::{Pack, extend};
 use dendrer_kernel::predicate::{BUILT_IN, Polarity, Predicate, Window};
 use dendrer_kernel::progress::{CANNOT_TELL, NO_SCORE};
-use dendrer_object::text::nearest;
-use dendrer_object::{Digest, Pointer, Value};
+use dendrer_object::text::{behind_mark, count, nearest};
+use dendrer_object::{Code, Digest, Pointer, Value, json};
 
+use crate::pack;
+use crate::problem::Problem;
 use crate::registry::{self, Registered, Registry, Unfit};
 use crate::run::declared;
 use crate::{Error, Trace};
@@ -217,6 +219,95 @@ pub fn listed(trace: &Trace, value: &Value) -> Result<Option<Vec<Predicate>>, Li
         found.push(predicate);
     }
     Ok(Some(found))
+}
+
+impl From<NotNamed> for Problem {
+    fn from(error: NotNamed) -> Problem {
+        match error {
+            NotNamed::Unknown(unknown) => unknown_predicate(&unknown),
+            NotNamed::Retired { name, unreadable } => {
+                let failure = Problem::new(Code::E0511, format!("{name} was retired"));
+                with_unreadable(failure.note("registering it again takes the name up again"), unreadable)
+            }
+            error @ NotNamed::Window(_) => Problem::new(Code::E0106, error.to_string()).note(
+                "its window is part of what it says; `dendrer predicate register` gives another name to another",
+            ),
+            NotNamed::Error(error) => error.into(),
+        }
+    }
+}
+
+/// Reports a name that no predicate has.
+pub fn unknown_predicate(unknown: &UnknownPredicate) -> Problem {
+    let failure = Problem::new(Code::E0511, format!("there is no predicate {}", unknown.name));
+    let known = || unknown.known.join(", ");
+    let failure = match &unknown.near {
+        Some(near) => failure.note(format!("did you mean {near}?")),
+        None => failure.note(format!("there are {}, or write an expression over state", known())),
+    };
+    with_unreadable(failure.help(&["dendrer", "predicate", "list"]), unknown.unreadable)
+}
+
+/// Notes registrations that cannot be read: one of them may be the missing one.
+pub fn with_unreadable(failure: Problem, unreadable: u64) -> Problem {
+    match unreadable {
+        0 => failure,
+        n => failure.note(format!(
+            "{} cannot be read any more, and may be of this name",
+            count(n, "registration", "registrations")
+        )),
+    }
+}
+
+/// Notes what helps if a predicate cannot be judged on a run for a reason.
+pub fn with_hint(failure: Problem, trace: &Trace, predicate: &Predicate, why: &str) -> Problem {
+    match unjudged_hint(trace, predicate, why) {
+        None => failure,
+        Some(UnjudgedHint::Module) => {
+            failure.note("the module is to say ok or violation of every state, whatever a state has not")
+        }
+        Some(UnjudgedHint::Near(near)) => failure.note(format!("did you mean {near}?")),
+        Some(UnjudgedHint::Score) => {
+            failure.note("a score is a number from 0 to 1: mend the expression of the progress contract")
+        }
+        Some(UnjudgedHint::Own) => {
+            failure.note("`uncertain` of the progress contract is true of this state, so there is no verdict")
+        }
+        Some(UnjudgedHint::Missing(places)) => {
+            let asked: Vec<String> = places.iter().map(|place| format!("has({})", place.dotted())).collect();
+            failure.note(format!("say what a missing field means, like: {} && ...", asked.join(" && ")))
+        }
+    }
+}
+
+/// Reads the predicates of a text that are asked of a run: a list of them as JSON, which may use the names of the pack of the
+/// run, or a pack. `name` is the name of the text for messages.
+pub fn of_text(trace: &Trace, text: &str, name: &str) -> Result<Vec<Predicate>, Problem> {
+    let value = json::parse_door(behind_mark(text.as_bytes())).ok();
+    let listed = value.map_or(Ok(None), |value| listed(trace, &value)).map_err(|fault| match fault {
+        ListFault::Member(other) => unfit(name, format!("a list of predicates has no \"{other}\" beside it")),
+        ListFault::Item(at, Unfit::Shape(why)) => unfit(name, format!("predicates[{at}]: {why}")),
+        ListFault::Item(at, Unfit::Expr(error)) => {
+            Problem::from(error).at("where", format!("{name}, predicates[{at}]"))
+        }
+        ListFault::Error(error) => error.into(),
+    })?;
+    let found = match listed {
+        Some(listed) => listed,
+        None => {
+            let source = pack::read(text.as_bytes()).map_err(|problems| pack::unsound(name, &problems))?;
+            source.pack.declared().map(|declared| declared.predicate.clone()).collect()
+        }
+    };
+    match found.is_empty() {
+        true => Err(Problem::new(Code::E0512, format!("{name} has no predicates"))),
+        false => Ok(found),
+    }
+}
+
+/// Reports a text that does not describe predicates.
+pub fn unfit(name: &str, why: String) -> Problem {
+    Problem::new(Code::E0512, format!("{name} does not describe predicates")).at("why", why)
 }
 
 /// Returns what helps if a predicate cannot be judged on a run for a reason.

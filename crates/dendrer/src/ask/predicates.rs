@@ -6,7 +6,7 @@ use dendrer_object::{Digest, RunName};
 use crate::ask::bisect::gather::is_last;
 use crate::ask::named::near_field;
 use crate::ask::prose::results_read_from_text;
-use crate::bisect::BisectQuestion;
+use crate::bisect::BisectSubject;
 use crate::registry::{Registered, Registry};
 use crate::timeline::{self, Timeline};
 use crate::{Error, Trace};
@@ -53,7 +53,7 @@ pub struct PredicateTested {
     /// The run.
     pub run: RunName,
     /// The predicate.
-    pub question: BisectQuestion,
+    pub question: BisectSubject,
     /// The verdicts.
     pub line: Timeline,
     /// The one tick that was asked about.
@@ -87,7 +87,7 @@ impl PredicateTested {
             from_text,
             run: trace.name().clone(),
             ended: is_last(trace, line.to),
-            question: BisectQuestion::Predicate(predicate),
+            question: BisectSubject::Predicate(predicate),
             line,
             at,
             registered: None,

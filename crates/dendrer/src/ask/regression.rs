@@ -15,7 +15,7 @@ use dendrer_object::number::round_half_even;
 use dendrer_object::{Digest, Pointer};
 
 use crate::ask::prose::results_under;
-use crate::bisect::{BisectQuestion, Range};
+use crate::bisect::{BisectSubject, Range};
 use crate::error::Error;
 use crate::timeline::{Timeline, counters_of, fold_at, from_first_name};
 use crate::trace::Trace;
@@ -146,7 +146,7 @@ pub fn regression(
     pack: &Pack,
     metric: &Metric<'_>,
     range: &Range,
-) -> Result<BisectQuestion, Error> {
+) -> Result<BisectSubject, Error> {
     let readings = readings(trace, metric, range.from, range.to)?;
     let tolerance = metric.tolerance();
     let mut best: Option<(f64, u64)> = None;
@@ -185,7 +185,7 @@ pub fn regression(
     let (reads, exprs) = metric.asked();
     let from_text = results_under(trace, exprs, reads, fell.as_ref().map_or(range.to, |fell| fell.tick))?;
     let parts = [b"dendrer/regression/v1\n", &pack.digest().0[..], metric.name().as_bytes()];
-    Ok(BisectQuestion::Regression(Box::new(Regression {
+    Ok(BisectSubject::Regression(Box::new(Regression {
         metric: metric.name().to_owned(),
         version: metric.version().to_owned(),
         digest: Digest::of_parts(&parts),

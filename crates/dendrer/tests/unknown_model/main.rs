@@ -17,7 +17,7 @@ mod oracle;
 
 use std::sync::Arc;
 
-use dendrer::bisect::{BisectOutcome, BisectQuestion, BisectReport};
+use dendrer::bisect::{BisectOutcome, BisectReport, BisectSubject};
 use dendrer::fork::{self, ForkTerms};
 use dendrer::merge::{MergeInput, MergeTerms, Strategy};
 use dendrer::prelude::*;
@@ -334,7 +334,7 @@ impl History {
         }
         for lift in [false, true] {
             let question = if lift { predicate.clone().lifted() } else { predicate.clone() };
-            let report = trace.bisect(&BisectQuestion::Predicate(question)).unwrap();
+            let report = trace.bisect(&BisectSubject::Predicate(question)).unwrap();
             check_onset(&expected, lift, &report, counts, &context());
         }
     }

@@ -3,6 +3,7 @@
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::Position;
+use dendrer::diagnosis::DiagnosisClass;
 
 use crate::context::compared::AlignChoice;
 use crate::global::WindowChoice;
@@ -99,4 +100,16 @@ pub(crate) enum DiagnosisChoice {
     ContingentPolicy,
     /// The goal, the prompt or the pack is at fault.
     Foundational,
+}
+
+impl DiagnosisChoice {
+    /// The class; `None` if a person is asked.
+    pub(crate) fn class(self) -> Option<DiagnosisClass> {
+        match self {
+            DiagnosisChoice::Ask => None,
+            DiagnosisChoice::ContingentState => Some(DiagnosisClass::ContingentState),
+            DiagnosisChoice::ContingentPolicy => Some(DiagnosisClass::ContingentPolicy),
+            DiagnosisChoice::Foundational => Some(DiagnosisClass::Foundational),
+        }
+    }
 }

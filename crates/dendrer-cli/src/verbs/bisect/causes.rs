@@ -7,30 +7,10 @@ use dendrer::diagnosis::{DiagnosisClass, Offer};
 use dendrer_view::bisect::BisectCommand;
 use dendrer_view::contributors::diagnosis_lines;
 
-use super::args::DiagnosisChoice;
 use crate::failure::{Failure, Result};
 
-/// Returns the class that a person decided on; `None` if no question was asked, or it was left open.
-pub(super) fn decide(
-    choice: Option<DiagnosisChoice>,
-    offer: Option<&Offer>,
-    command: &BisectCommand,
-) -> Result<Option<DiagnosisClass>> {
-    Ok(match (choice, offer) {
-        (None, _) => None,
-        (Some(_), None) => {
-            return Err(Failure::new(Code::E0106, "there is no onset, so there is nothing to diagnose")
-                .note("leave --diagnosis out to see the answer"));
-        }
-        (Some(DiagnosisChoice::Ask), Some(offer)) => ask(command, offer)?,
-        (Some(DiagnosisChoice::ContingentState), _) => Some(DiagnosisClass::ContingentState),
-        (Some(DiagnosisChoice::ContingentPolicy), _) => Some(DiagnosisClass::ContingentPolicy),
-        (Some(DiagnosisChoice::Foundational), _) => Some(DiagnosisClass::Foundational),
-    })
-}
-
 /// Asks for a class on the terminal; an error if standard input is not one.
-fn ask(command: &BisectCommand, offer: &Offer) -> Result<Option<DiagnosisClass>> {
+pub(super) fn ask(command: &BisectCommand, offer: &Offer) -> Result<Option<DiagnosisClass>> {
     let failed = |error: std::io::Error| {
         Failure::new(Code::E0801, "the question could not be asked").at("cause", error.to_string())
     };

@@ -12,7 +12,7 @@ use crate::ask::regression::{Metric, regression};
 use crate::ask::show::{PlaceChange, changes};
 use crate::ask::why::gather::{Records, add_records};
 use crate::bisect;
-use crate::bisect::{BisectOutcome, BisectQuestion, BisectReport, Range, bisect_each};
+use crate::bisect::{BisectOutcome, BisectReport, BisectSubject, Range, bisect_each};
 use crate::contributors::{Contributors, ContributorsFound, WORK_MAX, contributors};
 use crate::diagnosis::{self, DiagnosisClass, Offer};
 use crate::registry::Registered;
@@ -29,7 +29,7 @@ pub struct BisectFound {
     /// The run.
     pub run: RunName,
     /// What was asked.
-    pub question: BisectQuestion,
+    pub question: BisectSubject,
     /// What was found.
     pub report: BisectReport,
     /// Whether the run was closed with the last tick of the range.
@@ -97,12 +97,12 @@ pub struct BisectAnswer {
 
 impl BisectFound {
     /// Reads the transition at the onset of a report.
-    pub fn of(trace: &Trace, question: BisectQuestion, report: BisectReport) -> Result<BisectFound, Error> {
+    pub fn of(trace: &Trace, question: BisectSubject, report: BisectReport) -> Result<BisectFound, Error> {
         let origin = report.onset().map(|tick| BisectOrigin::read(trace, tick)).transpose()?;
         let ended = is_last(trace, report.high.0);
         let upto = report.onset().unwrap_or(report.high.0);
         let from_text = match &question {
-            BisectQuestion::Regression(regression) => regression.from_text,
+            BisectSubject::Regression(regression) => regression.from_text,
             question => results_read_from_text(trace, question.predicate(), upto)?,
         };
         Ok(BisectFound { run: trace.name().clone(), question, report, ended, from_text, origin })
@@ -130,7 +130,7 @@ impl BisectAnswer {
     /// Looks up what is said beside the onset of a report.
     pub fn of(
         trace: &Trace,
-        question: BisectQuestion,
+        question: BisectSubject,
         report: BisectReport,
         details: BisectDetails,
     ) -> Result<BisectAnswer, Error> {
@@ -163,7 +163,7 @@ impl BisectAnswer {
         };
         add_records(trace, upstream.iter().map(|one| one.tick), &mut records)?;
         let allows = match (details.contributors, question, report.onset()) {
-            (true, BisectQuestion::PolicyFlip(about), Some(onset)) => {
+            (true, BisectSubject::PolicyFlip(about), Some(onset)) => {
                 let allows = bisect::allows(trace, about, onset)?;
                 add_records(trace, allows.iter().copied().take(ALLOWS_SHOWN), &mut records)?;
                 Some(allows)
@@ -187,6 +187,11 @@ impl BisectAnswer {
             records,
             may_fork: details.may_fork,
         })
+    }
+
+    /// Whether no onset can be relied on.
+    pub fn is_refused(&self) -> bool {
+        matches!(self.found.report.outcome, BisectOutcome::Recovers(_) | BisectOutcome::Uncertain(..))
     }
 
     /// The class that counts: a person's, or else the one that is offered.
@@ -270,7 +275,7 @@ impl BisectAnswer {
 /// Reads what a progress contract says at both ends of the range, at each probe and at the onset; `None` for any other question.
 fn evaluations(
     trace: &Trace,
-    question: &BisectQuestion,
+    question: &BisectSubject,
     report: &BisectReport,
 ) -> Result<Option<Vec<(u64, Evaluation)>>, Error> {
     let Some(contract) = question.predicate().filter(|one| one.progress().is_some()) else { return Ok(None) };
@@ -325,8 +330,8 @@ impl RegressionAnswer {
         // At one tick the pack's own predicate says more than that the run is not compliant.
         let hard: Vec<Predicate> = declared.cloned().chain(hard).map(Predicate::lifted).collect();
         let score = regression(trace, pack, metric, range)?;
-        let questions: Vec<BisectQuestion> =
-            [score].into_iter().chain(hard.iter().cloned().map(BisectQuestion::Predicate)).collect();
+        let questions: Vec<BisectSubject> =
+            [score].into_iter().chain(hard.iter().cloned().map(BisectSubject::Predicate)).collect();
         let mut reports = bisect_each(trace, &questions, range)?.into_iter();
         let (Some(score), Some(report)) = (questions.into_iter().next(), reports.next()) else {
             unreachable!("one report for each question")

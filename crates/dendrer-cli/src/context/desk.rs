@@ -1,0 +1,57 @@
+//! The desk of a command: opens stores and bundles, shows progress, and prints what is worth telling before the answer.
+
+use dendrer::Trace;
+use dendrer::address::Address;
+use dendrer::source::{Desk, Source};
+use dendrer::watch::Watch;
+
+use crate::failure::Result;
+use crate::global::Global;
+use crate::out::Out;
+use crate::progress::Progress;
+
+/// The place where a command asks its question.
+pub(crate) struct CommandDesk<'d> {
+    global: &'d Global,
+    out: &'d mut Out,
+    progress: Option<Progress>,
+    /// The names of files whose texts are members of the question.
+    names: Vec<(&'static str, String)>,
+}
+
+impl<'d> CommandDesk<'d> {
+    /// A desk that prints to `out`.
+    pub(crate) fn new(global: &'d Global, out: &'d mut Out) -> CommandDesk<'d> {
+        CommandDesk { global, out, progress: None, names: Vec::new() }
+    }
+
+    /// Names the file whose text is a member of the question.
+    pub(crate) fn names(&mut self, member: &'static str, path: Option<&str>) {
+        self.names.extend(path.map(|path| (member, path.to_owned())));
+    }
+}
+
+impl Desk for CommandDesk<'_> {
+    fn open(&mut self, address: &Address) -> Result<Source> {
+        let source = super::sound(self.global, address, self.out)?;
+        Ok(Source { store: source.store().clone(), runs: source.named().to_vec() })
+    }
+
+    fn watch(&mut self, what: &'static str) -> Watch {
+        // How many records it takes is not known, so no remaining time is shown.
+        self.progress.insert(Progress::start(self.global, what, "records", None)).watch()
+    }
+
+    fn asks(&mut self, trace: &Trace) {
+        self.out.asks(trace);
+    }
+
+    fn note(&mut self, note: String) {
+        self.out.say(note);
+    }
+
+    fn name_of(&self, member: &'static str) -> String {
+        let named = self.names.iter().find(|(name, _)| *name == member);
+        named.map_or_else(|| member.to_owned(), |(_, path)| path.clone())
+    }
+}

@@ -1,0 +1,103 @@
+//! Questions as documents: one door for Python and for every server.
+//!
+//! [`ask`] reads a question from its document, asks it, and returns the document of the answer with its head. The desk opens what
+//! the question names.
+
+use dendrer::Trace;
+use dendrer::ask::bisect::question::{BisectDesk, BisectQuestion, BisectReply, BisectReplyKind};
+use dendrer::problem::Problem;
+use dendrer::source::SourceHead;
+use dendrer_object::question::{Question, QuestionFault};
+use dendrer_object::record::Record;
+use dendrer_object::text::nearest;
+use dendrer_object::{Code, Value};
+
+use crate::answer::Answer;
+use crate::bisect::{BisectAll, BisectCommand, BisectShown, RegressionShown};
+use crate::head;
+
+/// The desk at which a question is asked as a document.
+pub trait AskDesk: BisectDesk {
+    /// Returns where the answer was read, and with which reserve.
+    fn head(&self) -> &SourceHead;
+
+    /// Writes a bisect into the casebook.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the store cannot be written.
+    fn record_bisect(&mut self, trace: &Trace, shown: &BisectShown<'_>) -> Result<Vec<Record>, Problem>;
+}
+
+/// An answer as data.
+#[derive(Debug, Clone)]
+pub struct Asked {
+    /// The document, with its head.
+    pub document: Value,
+    /// The exit code of the command that asks the same.
+    pub exit: u8,
+    /// The problem with which the answer ends.
+    pub problem: Option<Problem>,
+}
+
+type AskFn = fn(&Value, &mut dyn AskDesk) -> Result<Asked, Problem>;
+
+/// The questions, by the names of their documents.
+const QUESTIONS: &[(&str, AskFn)] = &[("bisect-question", bisect)];
+
+/// Asks a question that is given as its document.
+///
+/// # Errors
+///
+/// A [`Problem`]: E0106 names the member that does not fit; any other is that of the command.
+pub fn ask(question: &Value, desk: &mut dyn AskDesk) -> Result<Asked, Problem> {
+    let schema = question.get("schema").and_then(Value::as_str).unwrap_or_default();
+    let name = schema.strip_prefix("dendrer.").and_then(|schema| schema.strip_suffix("/1"));
+    let found = name.and_then(|name| QUESTIONS.iter().find(|(known, _)| *known == name));
+    let Some((_, ask)) = found else {
+        let problem = Problem::new(Code::E0106, format!("\"{schema}\" is not the schema of a question"));
+        let near = nearest(name.unwrap_or(schema), QUESTIONS.iter().map(|(name, _)| *name));
+        let near = near.map(|near| format!("did you mean dendrer.{near}/1?"));
+        return Err(near.into_iter().fold(problem, Problem::note).help(&["dendrer", "schema"]));
+    };
+    ask(question, desk)
+}
+
+/// Reads a question.
+fn read<Q: Question>(document: &Value) -> Result<Q, Problem> {
+    Q::read(document).map_err(|fault| {
+        let problem = Problem::new(Code::E0106, fault.to_string());
+        let problem = match &fault {
+            QuestionFault::Unknown { near: Some(near), .. } => problem.note(format!("did you mean {near}?")),
+            _ => problem,
+        };
+        problem.help(&["dendrer", "schema", Q::NAME])
+    })
+}
+
+/// Returns an answer with its head.
+fn answered(answer: &impl Answer, desk: &dyn AskDesk, problem: Option<Problem>) -> Asked {
+    let exit = answer.end().exit();
+    let document = answer.document().as_object().cloned().unwrap_or_default();
+    Asked { document: Value::Object(head::complete(document, desk.head())), exit, problem }
+}
+
+fn bisect(question: &Value, desk: &mut dyn AskDesk) -> Result<Asked, Problem> {
+    let question: BisectQuestion = read(question)?;
+    let BisectReply { trace, answer, problem } = question.ask(desk)?;
+    Ok(match answer {
+        BisectReplyKind::Several(run, found) => answered(&BisectAll { run, found }, desk, problem),
+        BisectReplyKind::Regression(answer) => {
+            answered(&RegressionShown { answer: &answer, run: &question.run }, desk, problem)
+        }
+        BisectReplyKind::One(answer) => {
+            let command = BisectCommand::of(&question);
+            let shown = BisectShown { answer: &answer, command: &command, recorded: &[] };
+            let recorded = match question.record && !answer.is_refused() {
+                true => desk.record_bisect(&trace, &shown)?,
+                false => Vec::new(),
+            };
+            answered(&BisectShown { recorded: &recorded, ..shown }, desk, problem)
+        }
+    })
+}

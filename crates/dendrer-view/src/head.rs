@@ -1,0 +1,68 @@
+//! The head of an answer: where it was read, and with which reserve.
+
+use dendrer::care::mark::hides;
+use dendrer::repo::Warning;
+use dendrer::source::SourceHead;
+use dendrer_object::document::{Shape as _, Tampered};
+use dendrer_object::{Code, Object, Value};
+
+/// Documents whose head names what was read.
+const READ: [&str; 12] = [
+    "backtrack",
+    "bisect",
+    "bisect-all",
+    "contract-check",
+    "diff",
+    "log",
+    "predicate-test",
+    "replay",
+    "show",
+    "state",
+    "state-difference",
+    "why",
+];
+
+/// What an answer about a run of stage 0 does not claim (design, section 12).
+pub const STAGE_0: &str =
+    "exact for the imported record: at stage 0 no policy, contract or effect class was enforced";
+
+/// Returns [`STAGE_0`] for an answer with this document: a guess, or what uses one, does not say that it is exact.
+pub fn stage_0(document: &Object) -> &'static str {
+    let is_guess = document.get("certainty").and_then(Value::as_str) == Some("heuristic");
+    let from_text = document.get("status_from_text").and_then(Value::as_u64).unwrap_or(0);
+    let of_items = document.get("items").and_then(Value::as_array).into_iter().flat_map(|items| items.iter());
+    let in_items = of_items.filter_map(|item| item.get("status_from_text")?.as_u64()).any(|count| count > 0);
+    match is_guess || from_text > 0 || in_items {
+        true => STAGE_0.strip_prefix("exact ").unwrap_or(STAGE_0),
+        false => STAGE_0,
+    }
+}
+
+/// Adds the head to a document.
+pub fn complete(mut document: Object, head: &SourceHead) -> Object {
+    let schema = document.get("schema").and_then(Value::as_str).unwrap_or_default();
+    let name = schema.strip_prefix("dendrer.").and_then(|schema| schema.strip_suffix("/1"));
+    let is_read = name.is_some_and(|name| READ.contains(&name));
+    if is_read && !head.read_from.is_empty() {
+        document.set("read_from", head.read_from.to_value());
+    }
+    if is_read && head.at_stage_0 {
+        let caveat = stage_0(&document);
+        document.set("caveat", Value::from(caveat));
+    }
+    if let Some((code, message)) = &head.tampered {
+        document.set("tampered", Tampered::of(*code, message).into());
+    }
+    document
+}
+
+/// Returns code and sentence of the fault for which records of a store may be missing; `None` if its log is whole.
+pub fn fault(warnings: &[Warning]) -> Option<(Code, String)> {
+    let words = |warning: &Warning| match warning {
+        Warning::Damaged(error) => Some(error.to_string()),
+        Warning::Hidden(found) => Some(hides(found).unwrap_or_default()),
+        Warning::AnotherLog(why) => Some(why.to_string()),
+        _ => None,
+    };
+    warnings.iter().filter_map(|warning| Some((warning.code(), words(warning)?))).next_back()
+}

@@ -1,0 +1,314 @@
+//! The problems of backups, restores, exports and erasures: code, sentence, notes and help.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use dendrer_object::text::{count, escape};
+use dendrer_object::{Code, Pointer, RunName};
+
+use super::backup::BackupError;
+use super::erase::{EraseError, ErasePlace, EraseReason};
+use super::export::ExportError;
+use super::restore::{NewerRecords, OldPlace, PlacedStore, RestoreError, UnsoundBackup};
+use super::{HiddenLog, MARK_FILE, mark, mark_places};
+use crate::error::{Error, TrustError};
+use crate::problem::Problem;
+
+/// Open places that a message lists at most.
+const SHOWN: usize = 12;
+
+impl From<BackupError> for Problem {
+    fn from(error: BackupError) -> Problem {
+        let fsck = ["dendrer", "fsck"];
+        let plain = |error: &BackupError| Problem::new(error.code(), error.to_string());
+        match error {
+            BackupError::StoreName { .. } => plain(&error).note("nothing was made; name another directory"),
+            BackupError::Overlaps => {
+                plain(&error).note("name a directory beside the store, better one on another disk")
+            }
+            BackupError::IsLink { .. } => {
+                plain(&error).note("nothing was changed; a backup has files and directories of its own")
+            }
+            BackupError::Hidden(ref hidden) => hidden_log(error.code(), hidden, "nothing was copied"),
+            BackupError::Damaged(error) => Problem::from(error).help(&fsck),
+            BackupError::NotBegun(error) => {
+                let problem = Problem::of(&error);
+                match problem.code {
+                    // The place, and not the store, is refused.
+                    Code::E0113 | Code::E0110 | Code::E0115 => {
+                        problem.note("nothing was changed; name a directory that is new or empty")
+                    }
+                    _ => problem,
+                }
+            }
+            BackupError::Incomplete(error) => {
+                let problem = Problem::of(&error)
+                    .note("what is there does not count as a backup of the store as it is now");
+                if problem.code == Code::E0801 { problem } else { problem.help(&fsck) }
+            }
+            BackupError::Unreadable(error) => error.into(),
+            error => plain(&error),
+        }
+    }
+}
+
+const NOT_RESTORED: &str = "nothing was restored";
+const NOT_CHANGED: &str = "nothing was changed";
+
+impl From<RestoreError> for Problem {
+    fn from(error: RestoreError) -> Problem {
+        let plain = |error: &RestoreError| Problem::new(error.code(), error.to_string());
+        let again = |problem: Problem, backup: &Path| {
+            problem.help(&["dendrer", "restore", &backup.display().to_string(), "DIR"])
+        };
+        match error {
+            RestoreError::Unopened(error) => Problem::of(&error).note(NOT_RESTORED),
+            RestoreError::Hidden(ref hidden) => hidden_log(error.code(), hidden, NOT_RESTORED),
+            RestoreError::Unsound { backup, why } => {
+                let path = backup.display().to_string();
+                let problem = match *why {
+                    UnsoundBackup::Unreadable(error) => error.into(),
+                    why => unsound(&why),
+                };
+                problem.note(NOT_RESTORED).help(&["dendrer", "fsck", "--store", &path])
+            }
+            RestoreError::Unknown(error) => Problem::from(error).note(NOT_RESTORED),
+            RestoreError::LockNotAFile { ref place, .. } | RestoreError::NotEmpty(ref place) => {
+                move_aside(plain(&error).note(NOT_CHANGED), place)
+            }
+            RestoreError::IsStore { ref backup, .. } => again(
+                plain(&error)
+                    .note("nothing was changed; --replace moves it aside, or name another directory"),
+                backup,
+            ),
+            RestoreError::Busy { .. } => {
+                plain(&error).note("nothing was changed; stop what writes there first")
+            }
+            RestoreError::OldUnreadable { error, place } => {
+                move_aside(Problem::from(*error).note(NOT_CHANGED), &place)
+            }
+            RestoreError::OtherStore { .. } => {
+                plain(&error).note("nothing was changed; restore into another directory")
+            }
+            RestoreError::Newer { ref path, ref backup, ref why } => {
+                let shown = path.display().to_string();
+                let message = format!("{shown} {}", newer_words(why));
+                let problem = Problem::new(error.code(), message)
+                    .note(NOT_CHANGED)
+                    .help(&["dendrer", "backup", "DIR", "--store", &shown]);
+                again(problem, backup)
+            }
+            RestoreError::CopyNotADirectory { .. } => {
+                plain(&error).note("nothing was restored; a restore makes its copy there first")
+            }
+            RestoreError::InCopyPlace { .. } => plain(&error)
+                .note("nothing was restored; move what is there somewhere else, and restore it from there"),
+            RestoreError::NotRemembered(error) => not_remembered(error).note(NOT_RESTORED),
+            RestoreError::Failed(error) => error.into(),
+            RestoreError::NotSynced { error, placed } => {
+                let problem = Problem::from(*error);
+                took_place(problem.note("whether its name outlasts a power cut is not known"), &placed)
+            }
+            RestoreError::RestoredNotRemembered { error, placed } => {
+                took_place(not_remembered(*error), &placed)
+            }
+            error => plain(&error),
+        }
+    }
+}
+
+/// Returns the problem of a backup that is not what was written.
+pub fn unsound(why: &UnsoundBackup) -> Problem {
+    let problem = Problem::new(why.code(), why.to_string());
+    match why {
+        UnsoundBackup::OtherLog { made, found, .. } => problem
+            .at("made", format!("{} records, root {}", made.size, made.root))
+            .at("found", format!("{} records, root {}", found.size, found.root)),
+        UnsoundBackup::OtherKey { backup, here } => {
+            problem.at("backup", backup.to_string()).at("here", here.to_string())
+        }
+        UnsoundBackup::Unreadable(_) | UnsoundBackup::Damaged(_) => problem,
+    }
+}
+
+/// Adds the command that moves away what is in the place.
+fn move_aside(problem: Problem, place: &OldPlace) -> Problem {
+    problem.help(&["mv", &place.path.display().to_string(), &place.aside.display().to_string()])
+}
+
+fn newer_words(why: &NewerRecords) -> String {
+    match why {
+        NewerRecords::Hidden(found) => {
+            format!("may have more than the backup: {}", mark::hides(found).unwrap_or_default())
+        }
+        NewerRecords::More(more) => {
+            format!("has {} that the backup does not have", count(*more, "record", "records"))
+        }
+        NewerRecords::Other => "has other records than the backup".to_owned(),
+        NewerRecords::Unreadable(error) => format!(
+            "may have more than the backup, since not all of it can be read: {}",
+            Problem::of_error(error).told()
+        ),
+    }
+}
+
+/// Returns the problem of a checkpoint that is not remembered.
+fn not_remembered(error: Error) -> Problem {
+    let is_turn = matches!(&error, Error::Trust(TrustError::Busy { .. } | TrustError::NoLock { .. }));
+    let problem = Problem::from(error);
+    if is_turn { problem.note("what the store says was signed is not remembered here") } else { problem }
+}
+
+/// Adds that the restore took place, and where both stores are.
+fn took_place(problem: Problem, placed: &PlacedStore) -> Problem {
+    let shown = placed.path.display().to_string();
+    let problem = problem.note(format!("{shown} is the restored store"));
+    let problem = placed.aside.iter().fold(problem, |problem, aside| {
+        problem.note(format!("the store that was there is in {}", aside.display()))
+    });
+    problem.help(&["dendrer", "verify", "--all", "--store", &shown])
+}
+
+impl From<ExportError> for Problem {
+    fn from(error: ExportError) -> Problem {
+        let plain = Problem::new(error.code(), error.to_string());
+        match error {
+            ExportError::OfBundle => {
+                plain.note("copy the file; one of fewer runs is made where the store is")
+            }
+            ExportError::SignedMeanwhile => plain.note("nothing was written; ask again"),
+            ExportError::NothingSigned => plain,
+            ExportError::LastNotSigned(missing) => {
+                let is = if missing == 1 { "is" } else { "are" };
+                let missing = count(missing, "record", "records");
+                let message = format!("the last {missing} {is} not signed, and the key of the log is not here");
+                Problem::new(plain.code, message).note(
+                    "nothing was written; whoever has the key can export, or sign: name it with --key FILE",
+                )
+            }
+            ExportError::NothingThere { around, .. } => {
+                let plain = plain.note("nothing was written");
+                around.iter().fold(plain, |plain, field| {
+                    plain.note(format!("a field is withheld as a whole: --withhold {field} takes it"))
+                })
+            }
+            ExportError::Unsound { .. } => plain
+                .note("nothing was written; what is left of the run as lines, which prove nothing: --format jsonl")
+                .help(&["dendrer", "verify", "--all"]),
+            ExportError::Failed(error) => error.into(),
+        }
+    }
+}
+
+/// Returns the command that takes the mark out of a directory.
+pub fn unmark(dir: &Path) -> [String; 3] {
+    let [from, to] = mark_places(dir).map(|path| path.display().to_string());
+    ["mv".to_owned(), from, to]
+}
+
+/// Adds to a problem the command that takes the mark out of the store that it met.
+pub fn explain(problem: Problem, dir: &Path) -> Problem {
+    problem
+        .note(format!("with {MARK_FILE} out of the way it is a store again, with all of its records; dendrer fsck looks at them"))
+        .help(&unmark(dir).each_ref().map(String::as_str))
+}
+
+/// Returns the problem of a log that a mark cuts short; `nothing` is the note on what was not done.
+fn hidden_log(code: Code, hidden: &HiddenLog, nothing: &str) -> Problem {
+    let why = mark::hides(&hidden.mark).unwrap_or_default();
+    let message = format!("{}: {why}", hidden.dir.display());
+    explain(Problem::new(code, message).note(nothing), &hidden.dir)
+}
+
+/// Why a field is listed.
+fn words(reason: EraseReason) -> &'static str {
+    match reason {
+        EraseReason::Asked => "the place",
+        EraseReason::Copy => "contains the value",
+        EraseReason::Digest => "digest over the value",
+        EraseReason::Part => "contains a part of the value",
+        EraseReason::MayFollow => "written after the value",
+    }
+}
+
+/// Writes places as lines, one for each run, field and reason.
+pub fn grouped(places: &[ErasePlace]) -> Vec<String> {
+    // A record without a tick, as the beginning of a fork, has a line of its own.
+    type Group<'p> = (EraseReason, Option<&'p RunName>, bool, &'p Pointer);
+    let mut groups: BTreeMap<Group<'_>, Vec<Option<u64>>> = BTreeMap::new();
+    for place in places {
+        let group = (place.reason, place.run.as_ref(), place.tick.is_some(), &place.place);
+        groups.entry(group).or_default().push(place.tick);
+    }
+    let line = |((reason, run, _, place), ticks): (&Group<'_>, &Vec<Option<u64>>)| {
+        let run = run.map_or("(no run)", |run| run.as_str());
+        let ticks = ticks_words(ticks);
+        format!("{run}  {ticks}  {}  ({})", escape(&place.dotted()), words(*reason))
+    };
+    groups.iter().map(line).collect()
+}
+
+fn ticks_words(ticks: &[Option<u64>]) -> String {
+    let numbers: Vec<u64> = ticks.iter().flatten().copied().collect();
+    match numbers.as_slice() {
+        [] => "no tick".to_owned(),
+        [only] => format!("tick {only}"),
+        [first, .., last] if last - first + 1 == numbers.len() as u64 => format!("ticks {first}..{last}"),
+        [first, .., last] => format!("{} ticks of {first}..{last}", numbers.len()),
+    }
+}
+
+impl From<EraseError> for Problem {
+    fn from(error: EraseError) -> Problem {
+        let plain = Problem::new(error.code(), error.to_string());
+        match error {
+            EraseError::Failed(error) => error.into(),
+            EraseError::OfBundle => plain.note("nothing was changed; export the run again after the erasure"),
+            EraseError::NoTick => plain.note("nothing was changed"),
+            EraseError::NotAPlace { .. } => {
+                plain.note("nothing was changed; write result.output, /action/params/token or state.a.b; elsewhere also TICK:PLACE or RUN@TICK:PLACE")
+            }
+            EraseError::Nothing { run, tick, fields, .. } => {
+                let fields: Vec<String> = fields.iter().map(Pointer::dotted).collect();
+                plain
+                    .at("fields", fields.join(", "))
+                    .note("nothing was changed")
+                    .help(&["dendrer", "show", &format!("{run}@{tick}")])
+            }
+            EraseError::Already { run, tick, .. } => {
+                plain.note("nothing was changed").help(&["dendrer", "show", &format!("{run}@{tick}")])
+            }
+            EraseError::InReason => plain.note("nothing was changed; the reason stays on record"),
+            EraseError::Idle { .. } => plain.note("nothing was changed"),
+            EraseError::Open { open } => {
+                let lines = grouped(&open);
+                let more = lines.len().saturating_sub(SHOWN);
+                let mut shown: Vec<String> = lines.into_iter().take(SHOWN).collect();
+                if more > 0 {
+                    shown.push(format!("and {}", count(more as u64, "line more", "lines more")));
+                }
+                plain
+                    .at("open", shown.join("\n"))
+                    .note("nothing was erased; --also PLACE erases a place as well, --although PLACE lets it stay")
+                    .note(format!("the places: {}", named(&open).join(" ")))
+            }
+            EraseError::Vault(_) => plain,
+        }
+    }
+}
+
+/// Returns each open field once, as `--also` and `--although` take it.
+fn named(open: &[ErasePlace]) -> Vec<String> {
+    let mut named: Vec<String> = Vec::new();
+    for place in open {
+        // A copy may be in a run that a place without a run does not name.
+        let text = match place.reason {
+            EraseReason::MayFollow | EraseReason::Part => place.place.dotted(),
+            _ => place.address(),
+        };
+        if !named.contains(&text) {
+            named.push(text);
+        }
+    }
+    named
+}
