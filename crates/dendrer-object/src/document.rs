@@ -314,6 +314,21 @@ impl Shape for Positive {
     }
 }
 
+/// A number from 0 to 1.
+#[derive(Debug, Clone, Copy, PartialEq, PartialOrd)]
+pub struct Fraction(pub f64);
+
+impl Shape for Fraction {
+    fn schema() -> Value {
+        let bounds = [("minimum", Value::from(0u64)), ("maximum", Value::from(1u64))];
+        Value::record([("type", Value::from("number"))].into_iter().chain(bounds))
+    }
+
+    fn to_value(&self) -> Value {
+        self.0.to_value()
+    }
+}
+
 /// A value that a record or another document has already in the shape of `T`.
 #[derive(Debug, Clone)]
 pub struct As<T: ?Sized>(Value, PhantomData<fn() -> Box<T>>);
@@ -660,5 +675,6 @@ mod tests {
         );
         let names: Vec<&str> = PlaceObject::members().iter().map(|member| member.name).collect();
         assert_eq!(names, ["tick", "note"]);
+        assert_eq!(Fraction::schema().to_string(), r#"{"maximum":1,"minimum":0,"type":"number"}"#);
     }
 }
