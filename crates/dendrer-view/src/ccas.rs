@@ -222,7 +222,7 @@ fn delegation(id: &str, gloss: &str, written: &Value) -> String {
     text
 }
 
-/// What directly supports a commitment, each with a label that says whose word it is.
+/// Writes the direct support of a commitment, each with a label for its author.
 fn support(all: &Commitments, one: &Commitment) -> String {
     let edges = all.edges_to(&one.id).filter(|edge| edge.kind == EdgeKind::Supports);
     let each = edges.map(|edge| {

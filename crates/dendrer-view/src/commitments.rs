@@ -3,19 +3,23 @@
 use dendrer::ask::commitments::{Admission, CommitmentsAt, CommitmentsDifference, StatusDifference};
 use dendrer::delegate::{Accepted, Delegated};
 use dendrer::kernel::commitment::{
-    Authorized, Commitment, CommitmentEdge, CommitmentStatus, Commitments, EdgeKind, UNKNOWN_ID, Violated,
+    Atom, Authorized, Commitment, CommitmentEdge, CommitmentKind, CommitmentOwner, CommitmentStatus,
+    Commitments, EdgeKind, EvidenceMode, UNKNOWN_ID, Violated, WithoutEffect,
 };
 use dendrer::kernel::expr::Expr;
 use std::sync::Arc;
 
-use dendrer_object::{Code, Value};
+use dendrer_object::document::{As, Either, Fraction};
+use dendrer_object::record::Author;
+use dendrer_object::value::{Array, Object};
+use dendrer_object::{Code, Digest, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::ccas::{ccas_text, listed_hard};
 use crate::graph::Drawing;
-use crate::{count, document, quote};
+use crate::{count, quote};
 
-/// Which commitments are listed.
+/// The commitments that are listed.
 #[derive(Debug, Clone, Default)]
 pub struct CommitmentFilter {
     /// Of this type.
@@ -35,7 +39,7 @@ pub struct CommitmentFilter {
 pub struct CommitmentsAnswer {
     /// The commitments.
     pub found: CommitmentsAt,
-    /// Which are listed.
+    /// The condition of the list.
     pub filter: CommitmentFilter,
 }
 
@@ -63,89 +67,125 @@ impl CommitmentsAnswer {
         })
     }
 
-    /// Who acts, and within what (CCAS paper 6.1): the agents, the tools that the pack gates, and the contract of a delegated run.
-    fn context(&self) -> Value {
-        let contract = self.found.all.contract().map(|contract| contract.written.clone());
-        Value::record([
-            ("actors", texts(&self.found.agents)),
-            ("tools", Value::from(self.found.tools.as_deref().map(texts))),
-            ("contract", Value::from(contract)),
-        ])
-    }
-
-    fn support(&self, one: &Commitment) -> Value {
-        let edges = self.found.all.edges_to(&one.id).filter(|edge| edge.kind == EdgeKind::Supports);
-        Value::array(edges.map(|edge| {
-            let atom = self.found.all.atom(&edge.from);
-            Value::record([
-                ("id", Value::from(&*edge.from)),
-                ("mode", Value::from(atom.as_ref().map(|atom| atom.mode.as_str()))),
-                ("attestation", Value::from(atom.and_then(|atom| atom.attestation))),
-            ])
-        }))
-    }
-
-    /// What edges of a kind that begin at a commitment name.
-    fn named(&self, one: &Commitment, kind: EdgeKind) -> Value {
+    /// Returns the ids that edges of a kind from a commitment lead to.
+    fn named(&self, one: &Commitment, kind: EdgeKind) -> Vec<Arc<str>> {
         let edges = self.found.all.edges_from(&one.id).filter(|edge| edge.kind == kind);
-        Value::array(edges.map(|edge| Value::String(edge.to)))
+        edges.map(|edge| edge.to).collect()
+    }
+}
+
+document! {
+    /// The commitments of a run at a tick
+    pub object CommitmentsDocument: "commitments" reads (answer: &CommitmentsAnswer) {
+        let found = &answer.found;
+        /// The run
+        run: &RunName = &found.run,
+        /// The tick
+        at: u64 = found.at,
+        /// The stage at which the run is recorded
+        stage: Option<u64> = found.stage,
+        /// The agents, tools and contract that the commitments are made under
+        context: CommitmentContext = CommitmentContext::of(found),
+        /// The first tick whose lists were erased or withheld; what they brought is not counted
+        hidden: Option<u64> = found.all.hidden(),
+        /// The lines that changed no commitment
+        without_effect: Vec<IgnoredLine> = found.all.ignored().map(|one| IgnoredLine::of(&one)).collect(),
+        /// The commitments that fit the conditions
+        items: Vec<CommitmentObject> = answer.listed().map(|one| CommitmentObject::of(answer, one)).collect(),
     }
 
-    fn item(&self, one: &Commitment) -> Value {
-        let all = &self.found.all;
-        let cause =
-            self.found.statuses.get(&one.id).map(|(_, cause)| cause.because.clone()).unwrap_or_default();
-        let text = |expr: &Option<Expr>| Value::from(expr.as_ref().map(Expr::text));
-        Value::record([
-            ("id", Value::from(&*one.id)),
-            ("type", Value::from(one.kind.as_str())),
-            ("hard", Value::from(one.is_hard)),
-            ("gloss", Value::from(&*one.gloss)),
-            ("guard", text(&one.guard)),
-            ("discharge", text(&one.discharge)),
-            ("holds", text(&one.holds)),
-            ("condition", text(&one.condition)),
-            ("watch", Value::array(one.watch.iter().map(|name| Value::from(&**name)))),
-            ("priority", Value::from(one.priority)),
-            ("scope", Value::from(&*one.scope)),
-            ("conflicts", self.named(one, EdgeKind::ConflictsWith)),
-            ("depends_on", self.named(one, EdgeKind::DependsOn)),
-            ("refines", self.named(one, EdgeKind::Refines)),
-            ("supersedes", Value::from(one.supersedes.as_deref())),
-            ("allowed", Value::from(one.allowed().cloned())),
-            ("forbidden", Value::from(one.written.get("forbidden").cloned())),
-            ("status", Value::from(self.status(one).as_str())),
-            ("grounded", Value::from(all.grounded_by(&one.id).is_some())),
-            ("binds", Value::from(all.binds(one))),
-            ("owner", Value::from(all.owner(one).as_str())),
-            ("tick", Value::from(one.tick)),
-            ("changed", Value::from(self.found.changed(&one.id))),
-            ("because", Value::array(cause.iter().map(|id| Value::from(&**id)))),
-            ("support", self.support(one)),
-        ])
+    /// The agents, tools and contract that the commitments of a run are made under (CCAS paper 6.1)
+    object CommitmentContext(found: &CommitmentsAt) {
+        /// The agents of the run
+        actors: &[Arc<str>] = &found.agents,
+        /// The tools that the pack allows; null if it gates none
+        tools: Option<&[Arc<str>]> = found.tools.as_deref(),
+        /// The contract of a delegated run
+        contract: As<Option<Object>> = As::new(found.all.contract().map(|contract| contract.written.clone())),
+    }
+
+    /// A line that changed no commitment
+    object IgnoredLine(one: &WithoutEffect) {
+        /// The tick
+        tick: u64 = one.tick,
+        /// The id that the line names
+        id: &str = &one.id,
+        /// The reason, as a word
+        why: &str = &one.why,
+    }
+
+    /// A commitment of a list
+    object CommitmentObject(answer: &CommitmentsAnswer, one: &Commitment) {
+        let all = &answer.found.all;
+        let cause = answer.found.statuses.get(&one.id).map(|(_, cause)| &*cause.because);
+        let support = all.edges_to(&one.id).filter(|edge| edge.kind == EdgeKind::Supports);
+        /// The id
+        id: &str = &one.id,
+        /// The type
+        type: CommitmentKind = one.kind,
+        /// Whether an action that violates it is not admissible
+        hard: bool = one.is_hard,
+        /// The words for people
+        gloss: &str = &one.gloss,
+        /// The condition under which it applies
+        guard: Option<&str> = one.guard.as_ref().map(Expr::text),
+        /// The condition under which it is done
+        discharge: Option<&str> = one.discharge.as_ref().map(Expr::text),
+        /// The condition that an action must meet
+        holds: Option<&str> = one.holds.as_ref().map(Expr::text),
+        /// The condition that an action must not meet
+        condition: Option<&str> = one.condition.as_ref().map(Expr::text),
+        /// The names and places whose change makes it stale
+        watch: &[Arc<str>] = &one.watch,
+        /// The priority; a higher one wins
+        priority: f64 = one.priority,
+        /// The scope
+        scope: &str = &one.scope,
+        /// The ids of commitments that it conflicts with
+        conflicts: Vec<Arc<str>> = answer.named(one, EdgeKind::ConflictsWith),
+        /// The ids of commitments that it depends on
+        depends_on: Vec<Arc<str>> = answer.named(one, EdgeKind::DependsOn),
+        /// The ids of commitments that it refines
+        refines: Vec<Arc<str>> = answer.named(one, EdgeKind::Refines),
+        /// The commitment that it replaces
+        supersedes: Option<&str> = one.supersedes.as_deref(),
+        /// The actions that a delegation allows
+        allowed: As<Option<Object>> = As::new(one.allowed().cloned()),
+        /// The actions that it forbids
+        forbidden: As<Option<Array>> = As::new(one.written.get("forbidden").cloned()),
+        /// The status at the tick
+        status: CommitmentStatus = answer.status(one),
+        /// Whether evidence from outside the agent grounds it
+        grounded: bool = all.grounded_by(&one.id).is_some(),
+        /// Whether it binds
+        binds: bool = all.binds(one),
+        /// The party that it is kept for
+        owner: CommitmentOwner = all.owner(one),
+        /// The tick that brought it
+        tick: u64 = one.tick,
+        /// The tick of its newest change of status
+        changed: Option<u64> = answer.found.changed(&one.id),
+        /// The ids that its status depends on
+        because: &[Arc<str>] = cause.unwrap_or_default(),
+        /// The evidence and commitments that support it
+        support: Vec<SupportObject> = support.map(|edge| SupportObject::of(all, &edge.from)).collect(),
+    }
+
+    /// The support of a commitment
+    object SupportObject(all: &Commitments, from: &str) {
+        let atom = all.atom(from);
+        /// The id of the evidence or the commitment
+        id: &str = from,
+        /// The mode of evidence; null for a commitment
+        mode: Option<EvidenceMode> = atom.as_ref().map(|atom| atom.mode),
+        /// The party that attests it
+        attestation: Option<&str> = atom.and_then(|atom| atom.attestation),
     }
 }
 
 impl Answer for CommitmentsAnswer {
     fn document(&self) -> Value {
-        let ignored = self.found.all.ignored().map(|one| {
-            let members = [
-                ("tick", Value::from(one.tick)),
-                ("id", Value::from(&*one.id)),
-                ("why", Value::from(&*one.why)),
-            ];
-            Value::record(members)
-        });
-        let members = [
-            ("run", Value::from(self.found.run.as_str())),
-            ("at", Value::from(self.found.at)),
-            ("stage", Value::from(self.found.stage)),
-            ("context", self.context()),
-            ("hidden", Value::from(self.found.all.hidden())),
-            ("without_effect", Value::array(ignored)),
-            ("items", Value::array(self.listed().map(|one| self.item(one)))),
-        ];
-        document("commitments", members)
+        CommitmentsDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -192,7 +232,7 @@ impl Answer for CommitmentsAnswer {
     }
 }
 
-/// Says that what was erased or withheld is not counted.
+/// Returns the line for lists that were erased or withheld; `None` if there are none.
 fn hidden_line(all: &Commitments) -> Option<Line> {
     let tick = all.hidden()?;
     let text = format!(
@@ -201,7 +241,7 @@ fn hidden_line(all: &Commitments) -> Option<Line> {
     Some(Line::styled(Style::Warn, text))
 }
 
-/// Why a commitment has its status.
+/// The status of a commitment, and its causes.
 #[derive(Debug)]
 pub struct CommitmentWhyAnswer {
     /// The commitments.
@@ -223,29 +263,44 @@ impl CommitmentWhyAnswer {
     }
 }
 
+document! {
+    /// The causes of the status of a commitment
+    pub object CommitmentWhyDocument: "commitment-why" reads (answer: &CommitmentWhyAnswer) {
+        let all = &answer.found.all;
+        let status = answer.found.statuses.get(&answer.id);
+        let grounded = all.grounded_by(&answer.id);
+        let edges = answer.edges();
+        /// The id of the commitment
+        id: &str = &answer.id,
+        /// The status
+        status: As<CommitmentStatus> = As::new(status.map(|(status, _)| *status)),
+        /// Whether evidence from outside the agent grounds it
+        grounded: bool = grounded.is_some(),
+        /// The id of the evidence that grounds it
+        attested_by: Option<&str> = grounded.map(|id| &**id),
+        /// The edges that its status depends on
+        closure: Vec<CauseEdge> = edges.iter().map(|edge| CauseEdge::of(all, &answer.id, edge)).collect(),
+    }
+
+    /// An edge that the status of a commitment depends on
+    object CauseEdge(all: &Commitments, own: &str, edge: &CommitmentEdge) {
+        let other = if *edge.from == *own { &*edge.to } else { &*edge.from };
+        /// The id at the other end of the edge
+        id: &str = other,
+        /// The kind of the edge
+        edge: EdgeKind = edge.kind,
+        /// The mode of evidence; null for a commitment
+        mode: Option<EvidenceMode> = all.atom(other).map(|atom| atom.mode),
+        /// The author of the edge
+        author: Author = edge.author,
+        /// The tick of the edge
+        tick: u64 = edge.tick,
+    }
+}
+
 impl Answer for CommitmentWhyAnswer {
     fn document(&self) -> Value {
-        let all = &self.found.all;
-        let status = self.found.statuses.get(&self.id);
-        let closure = self.edges().into_iter().map(|edge| {
-            let other = if *edge.from == *self.id { &edge.to } else { &edge.from };
-            Value::record([
-                ("id", Value::from(&**other)),
-                ("edge", Value::from(edge.kind.as_str())),
-                ("mode", Value::from(all.atom(other).map(|atom| atom.mode.as_str()))),
-                ("author", Value::from(edge.author.as_str())),
-                ("tick", Value::from(edge.tick)),
-            ])
-        });
-        let grounded = all.grounded_by(&self.id);
-        let members = [
-            ("id", Value::from(self.id.as_str())),
-            ("status", Value::from(status.map(|(status, _)| status.as_str()))),
-            ("grounded", Value::from(grounded.is_some())),
-            ("attested_by", Value::from(grounded.map(|id| &**id))),
-            ("closure", Value::array(closure)),
-        ];
-        document("commitment-why", members)
+        CommitmentWhyDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -285,11 +340,7 @@ impl Answer for CommitmentWhyAnswer {
     }
 }
 
-fn texts(all: &[Arc<str>]) -> Value {
-    Value::array(all.iter().map(|text| Value::String(Arc::clone(text))))
-}
-
-/// Which calls are admissible.
+/// Calls, and whether each is admissible.
 #[derive(Debug)]
 pub struct AdmissibleAnswer {
     /// The run.
@@ -300,24 +351,33 @@ pub struct AdmissibleAnswer {
     pub items: Vec<Admission>,
 }
 
+document! {
+    /// Calls, and whether each is admissible
+    pub object AdmissibleDocument: "admissible" reads (answer: &AdmissibleAnswer) {
+        /// The run
+        run: &str = &answer.run,
+        /// The tick
+        at: u64 = answer.at,
+        /// The calls
+        items: Vec<AdmissionObject> = answer.items.iter().map(AdmissionObject::of).collect(),
+    }
+
+    /// A call, and whether it is admissible
+    object AdmissionObject(item: &Admission) {
+        /// The call
+        action: As<Object> = As::new(item.action.clone()),
+        /// Whether the call is admissible
+        admissible: bool = item.is_admissible,
+        /// The ids of the commitments that the call violates
+        violates: Vec<&str> = item.found.violates.iter().map(|(_, id)| &**id).collect(),
+        /// The ids of the commitments that cannot be judged
+        unjudged: Vec<&str> = item.found.unjudged.iter().map(|(id, _)| &**id).collect(),
+    }
+}
+
 impl Answer for AdmissibleAnswer {
     fn document(&self) -> Value {
-        let items = self.items.iter().map(|item| {
-            let unjudged: Vec<Arc<str>> = item.found.unjudged.iter().map(|(id, _)| Arc::clone(id)).collect();
-            let violates: Vec<Arc<str>> = item.found.violates.iter().map(|(_, id)| Arc::clone(id)).collect();
-            Value::record([
-                ("action", item.action.clone()),
-                ("admissible", Value::from(item.is_admissible)),
-                ("violates", texts(&violates)),
-                ("unjudged", texts(&unjudged)),
-            ])
-        });
-        let members = [
-            ("run", Value::from(self.run.as_str())),
-            ("at", Value::from(self.at)),
-            ("items", Value::array(items)),
-        ];
-        document("admissible", members)
+        AdmissibleDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -348,7 +408,7 @@ impl Answer for AdmissibleAnswer {
     }
 }
 
-/// What differs between the commitments of a run at two ticks.
+/// The difference between the commitments of a run at two ticks.
 #[derive(Debug)]
 pub struct CommitmentsDiffAnswer(pub CommitmentsDifference);
 
@@ -368,32 +428,58 @@ impl CommitmentsDiffAnswer {
     }
 }
 
+document! {
+    /// The commitments of a run that differ between two ticks
+    pub object CommitmentDiffDocument: "commitment-diff" reads (difference: &CommitmentsDifference) {
+        let CommitmentsDifference { from, to, items, rejected } = difference;
+        /// The run
+        run: &RunName = &to.run,
+        /// The first tick
+        from: u64 = *from,
+        /// The second tick
+        to: u64 = to.at,
+        /// The commitments whose status differs
+        items: Vec<StatusDifferenceObject> =
+            items.iter().map(|item| StatusDifferenceObject::of(&to.all, item)).collect(),
+        /// The results of child runs that were rejected
+        rejected: Vec<RejectedChild> =
+            rejected.iter().map(|(child, ids)| RejectedChild::of(child, ids)).collect(),
+    }
+
+    /// A commitment whose status differs between two ticks
+    object StatusDifferenceObject(all: &Commitments, item: &StatusDifference) {
+        let one = all.get(&item.id);
+        /// The id
+        id: &str = &item.id,
+        /// The type
+        type: Option<CommitmentKind> = one.map(|one| one.kind),
+        /// The words for people
+        gloss: Option<&str> = one.map(|one| &*one.gloss),
+        /// The kind of the change
+        what: [
+            "added" | "promoted" | "retracted" | "superseded" | "discharged" | "invalidated" | "blocked"
+            | "changed"
+        ] = CommitmentsDiffAnswer::word(item),
+        /// The status at the first tick; null for a commitment that is new
+        before: Option<CommitmentStatus> = item.before,
+        /// The status at the second tick
+        after: CommitmentStatus = item.after,
+        /// The tick of the change
+        tick: u64 = item.tick,
+    }
+
+    /// A child run whose result was rejected
+    object RejectedChild(run: &str, ids: &[Arc<str>]) {
+        /// The child run
+        child: &str = run,
+        /// The ids of the commitments that the result violates
+        commitments: &[Arc<str>] = ids,
+    }
+}
+
 impl Answer for CommitmentsDiffAnswer {
     fn document(&self) -> Value {
-        let CommitmentsDifference { from, to, items, rejected } = &self.0;
-        let items = items.iter().map(|item| {
-            let one = to.all.get(&item.id);
-            Value::record([
-                ("id", Value::String(Arc::clone(&item.id))),
-                ("type", Value::from(one.map(|one| one.kind.as_str()))),
-                ("gloss", Value::from(one.map(|one| &*one.gloss))),
-                ("what", Value::from(CommitmentsDiffAnswer::word(item))),
-                ("before", Value::from(item.before.map(CommitmentStatus::as_str))),
-                ("after", Value::from(item.after.as_str())),
-                ("tick", Value::from(item.tick)),
-            ])
-        });
-        let rejected = rejected.iter().map(|(child, ids)| {
-            Value::record([("child", Value::from(child.as_str())), ("commitments", texts(ids))])
-        });
-        let members = [
-            ("run", Value::from(to.run.as_str())),
-            ("from", Value::from(*from)),
-            ("to", Value::from(to.at)),
-            ("items", Value::array(items)),
-            ("rejected", Value::array(rejected)),
-        ];
-        document("commitment-diff", members)
+        CommitmentDiffDocument::of(&self.0).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -449,47 +535,74 @@ impl CommitmentGraphAnswer {
     }
 }
 
+document! {
+    /// Commitments and evidence with the edges between them
+    pub object CommitmentGraphDocument: "commitment-graph" reads (found: &CommitmentsAt) {
+        let all = &found.all;
+        let atoms = all.atoms().map(|atom| As::new(AtomNode::of(&atom)));
+        let commitments = all.all().iter().map(|one| As::new(CommitmentNode::of(found, one)));
+        /// The run
+        run: &RunName = &found.run,
+        /// The tick
+        at: u64 = found.at,
+        /// The evidence and the commitments
+        nodes: Vec<As<Either<AtomNode, CommitmentNode>>> = atoms.chain(commitments).collect(),
+        /// The edges
+        edges: Vec<EdgeObject> = all.edges().map(|edge| EdgeObject::of(&edge)).collect(),
+    }
+
+    /// A piece of evidence
+    object AtomNode(atom: &Atom) {
+        /// The id
+        id: &str = &atom.id,
+        /// The kind of the node
+        what: ["atom"] = "atom",
+        /// The mode of evidence
+        mode: EvidenceMode = atom.mode,
+        /// The party that attests it
+        attestation: Option<&str> = atom.attestation,
+        /// The content
+        content: &Value = &atom.content,
+        /// The source in a few words
+        source: Option<&str> = atom.source.as_deref(),
+        /// The tick that brought it
+        tick: u64 = atom.tick,
+    }
+
+    /// A commitment of a graph
+    object CommitmentNode(found: &CommitmentsAt, one: &Commitment) {
+        /// The id
+        id: &str = &one.id,
+        /// The kind of the node
+        what: ["commitment"] = "commitment",
+        /// The type
+        type: CommitmentKind = one.kind,
+        /// The words for people
+        gloss: &str = &one.gloss,
+        /// The status at the tick
+        status: Option<CommitmentStatus> = found.statuses.get(&one.id).map(|(status, _)| *status),
+        /// The tick that brought it
+        tick: u64 = one.tick,
+    }
+
+    /// An edge between evidence and commitments
+    object EdgeObject(edge: &CommitmentEdge) {
+        /// The kind
+        edge: EdgeKind = edge.kind,
+        /// The id at its beginning
+        from: &str = &edge.from,
+        /// The id at its end
+        to: &str = &edge.to,
+        /// The author
+        author: Author = edge.author,
+        /// The tick
+        tick: u64 = edge.tick,
+    }
+}
+
 impl Answer for CommitmentGraphAnswer {
     fn document(&self) -> Value {
-        let all = &self.found.all;
-        let atoms = all.atoms().map(|atom| {
-            Value::record([
-                ("id", Value::String(atom.id)),
-                ("what", Value::from("atom")),
-                ("mode", Value::from(atom.mode.as_str())),
-                ("attestation", Value::from(atom.attestation)),
-                ("content", atom.content),
-                ("source", Value::from(atom.source.as_deref())),
-                ("tick", Value::from(atom.tick)),
-            ])
-        });
-        let commitments = all.all().iter().map(|one| {
-            let status = self.found.statuses.get(&one.id).map(|(status, _)| status.as_str());
-            Value::record([
-                ("id", Value::String(Arc::clone(&one.id))),
-                ("what", Value::from("commitment")),
-                ("type", Value::from(one.kind.as_str())),
-                ("gloss", Value::from(&*one.gloss)),
-                ("status", Value::from(status)),
-                ("tick", Value::from(one.tick)),
-            ])
-        });
-        let edges = all.edges().map(|edge| {
-            Value::record([
-                ("edge", Value::from(edge.kind.as_str())),
-                ("from", Value::String(edge.from)),
-                ("to", Value::String(edge.to)),
-                ("author", Value::from(edge.author.as_str())),
-                ("tick", Value::from(edge.tick)),
-            ])
-        });
-        let members = [
-            ("run", Value::from(self.found.run.as_str())),
-            ("at", Value::from(self.found.at)),
-            ("nodes", Value::array(atoms.chain(commitments))),
-            ("edges", Value::array(edges)),
-        ];
-        document("commitment-graph", members)
+        CommitmentGraphDocument::of(&self.found).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -511,7 +624,7 @@ impl Answer for CommitmentGraphAnswer {
     }
 }
 
-/// How often the text within a budget decides otherwise than the run (CCAS paper, definition 4).
+/// The share of calls that the text within a budget decides otherwise than the run (CCAS paper, definition 4).
 #[derive(Debug, Clone, Default)]
 pub struct EpsilonAnswer {
     /// The run.
@@ -520,14 +633,14 @@ pub struct EpsilonAnswer {
     pub budget: Option<usize>,
     /// The calls that were recorded.
     pub actions: u64,
-    /// Those of which the text says otherwise.
+    /// Calls that the text alone judges otherwise.
     pub differ: u64,
-    /// Those of which it says otherwise because it did not fit at all.
+    /// Calls that are judged otherwise because the text does not fit.
     pub unfit: u64,
 }
 
 impl EpsilonAnswer {
-    /// Counts one call: what the run says of it, and what who knows the text alone can say.
+    /// Counts a call: the judgement of the run, and the judgement from the text alone.
     pub fn add(&mut self, at: &CommitmentsAt, found: &Authorized) {
         self.actions += 1;
         let fits = ccas_text(at, None, self.budget).is_ok();
@@ -544,17 +657,27 @@ impl EpsilonAnswer {
     }
 }
 
+document! {
+    /// The share of calls that the text within a budget decides otherwise than the run
+    pub object EpsilonDocument: "epsilon" reads (answer: &EpsilonAnswer) {
+        /// The run
+        run: &str = &answer.run,
+        /// The budget in tokens; null for the whole text
+        budget: Option<usize> = answer.budget,
+        /// The number of calls on record
+        actions: u64 = answer.actions,
+        /// The number of calls that the text alone judges otherwise
+        differ: u64 = answer.differ,
+        /// The number of calls that are judged otherwise because the text does not fit
+        unfit: u64 = answer.unfit,
+        /// The share of calls that are judged otherwise
+        epsilon: Fraction = Fraction(answer.epsilon()),
+    }
+}
+
 impl Answer for EpsilonAnswer {
     fn document(&self) -> Value {
-        let members = [
-            ("run", Value::from(self.run.as_str())),
-            ("budget", Value::from(self.budget.map(|budget| budget as u64))),
-            ("actions", Value::from(self.actions)),
-            ("differ", Value::from(self.differ)),
-            ("unfit", Value::from(self.unfit)),
-            ("epsilon", Value::from(self.epsilon())),
-        ];
-        document("epsilon", members)
+        EpsilonDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -583,23 +706,36 @@ pub struct DelegationAnswer {
     pub dry_run: bool,
 }
 
+document! {
+    /// A child run under a contract
+    pub object DelegationDocument: "delegation" reads (made: &Delegated) {
+        let member = |name: &str| made.contract.get(name).cloned();
+        /// The id of the contract
+        id: As<str> = As::new(member("id")),
+        /// The parent run
+        parent: &RunName = &made.parent,
+        /// The child run
+        child: &RunName = &made.child,
+        /// The ids of the hard commitments that bind the child
+        hard: As<Vec<String>> = As::new(member("hard")),
+        /// The ids of the soft commitments
+        soft: As<Vec<String>> = As::new(member("soft")),
+        /// The actions that are allowed
+        allowed: As<Option<Object>> = As::new(member("allowed")),
+        /// The actions that are forbidden
+        forbidden: As<Option<Vec<String>>> = As::new(member("forbidden")),
+        /// The budget
+        budget: As<Option<Object>> = As::new(member("budget")),
+        /// The results that the child is to deliver
+        deliverables: As<Option<Vec<String>>> = As::new(member("deliverables")),
+        /// The rule for a child that fails
+        failure: As<Option<String>> = As::new(member("failure")),
+    }
+}
+
 impl Answer for DelegationAnswer {
     fn document(&self) -> Value {
-        let Delegated { parent, child, contract } = &self.made;
-        let member = |name: &'static str| (name, contract.get(name).cloned().unwrap_or(Value::Null));
-        let members = [
-            member("id"),
-            ("parent", Value::from(parent.as_str())),
-            ("child", Value::from(child.as_str())),
-            member("hard"),
-            member("soft"),
-            member("allowed"),
-            member("forbidden"),
-            member("budget"),
-            member("deliverables"),
-            member("failure"),
-        ];
-        document("delegation", members)
+        DelegationDocument::of(&self.made).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -625,7 +761,7 @@ impl Answer for DelegationAnswer {
     }
 }
 
-/// What became of the result of a child.
+/// The decision on the result of a child run.
 #[derive(Debug)]
 pub struct AcceptAnswer {
     /// The decision.
@@ -634,20 +770,36 @@ pub struct AcceptAnswer {
     pub dry_run: bool,
 }
 
+document! {
+    /// The decision on the result of a child run
+    pub object AcceptDocument: "accept" reads (accepted: &Accepted) {
+        let Accepted { child, parent, violates, record } = accepted;
+        /// Whether the parent takes the result
+        accepted: bool = violates.is_empty(),
+        /// The child run
+        child: &RunName = child,
+        /// The parent run
+        parent: &RunName = parent,
+        /// The reason of a rejection
+        reason: Option<RejectionObject> = (!violates.is_empty()).then(|| RejectionObject::of(violates)),
+        /// The tick of the decision in the parent
+        tick: Option<u64> = record.as_ref().and_then(|record| record.header().tick),
+        /// The id of the record of the decision
+        id: Option<Digest> = record.as_ref().map(|record| record.id()),
+    }
+
+    /// The reason of a rejection
+    object RejectionObject(violates: &[Arc<str>]) {
+        /// The code
+        code: ["E0456"] = Code::E0456.as_str(),
+        /// The ids of the commitments that the result violates
+        commitments: &[Arc<str>] = violates,
+    }
+}
+
 impl Answer for AcceptAnswer {
     fn document(&self) -> Value {
-        let Accepted { child, parent, violates, record } = &self.accepted;
-        let reason = (!violates.is_empty())
-            .then(|| Value::record([("code", Value::from(Code::E0456)), ("commitments", texts(violates))]));
-        let members = [
-            ("accepted", Value::from(violates.is_empty())),
-            ("child", Value::from(child.as_str())),
-            ("parent", Value::from(parent.as_str())),
-            ("reason", Value::from(reason)),
-            ("tick", Value::from(record.as_ref().and_then(|record| record.header().tick))),
-            ("id", Value::from(record.as_ref().map(|record| record.id()))),
-        ];
-        document("accept", members)
+        AcceptDocument::of(&self.accepted).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
