@@ -1,27 +1,37 @@
-//! A backup that was made, or was not.
+//! A backup that was made.
+
+use std::path::Path;
 
 use dendrer::care::backup::BackedUp;
-use dendrer_object::Value;
+use dendrer_object::{Digest, Value, document};
 
 use crate::answer::{Answer, Line, Page, Style};
-use crate::care::path_json;
-use crate::{count, document, quote, thousands};
+use crate::{count, quote, thousands};
+
+document! {
+    /// A backup that was made
+    pub object BackupDocument: "backup" (backed_up: &BackedUp) {
+        let copied = &backed_up.copied;
+        /// The path of the backup
+        path: &Path = &backed_up.path,
+        /// The number of records in the backup
+        records: u64 = copied.tree.size,
+        /// The root of the log in the backup
+        root: Digest = copied.tree.root,
+        /// The number of records that an earlier backup had in the same place
+        before: u64 = copied.before,
+        /// The number of records that are signed; null if none is
+        signed: Option<u64> = copied.signed,
+        /// The number of bytes of the log that were copied
+        bytes: u64 = copied.bytes,
+        /// Whether values were erased that had been erased in the store
+        erased: bool = copied.voided > 0,
+    }
+}
 
 impl Answer for BackedUp {
     fn document(&self) -> Value {
-        let copied = &self.copied;
-        document(
-            "backup",
-            [
-                ("path", path_json(&self.path)),
-                ("records", Value::from(copied.tree.size)),
-                ("root", Value::from(copied.tree.root)),
-                ("before", Value::from(copied.before)),
-                ("signed", Value::from(copied.signed)),
-                ("bytes", Value::from(copied.bytes)),
-                ("erased", Value::from(copied.voided > 0)),
-            ],
-        )
+        BackupDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {

@@ -1,14 +1,13 @@
-//! Words for what is known of a store before work on it ends.
+//! Words for the notes on a store that work on it ends with.
 
 use dendrer::care::CareNote;
 use dendrer::repo::Warning;
-use dendrer_object::Value;
 
 use crate::answer::Line;
 use crate::problem::Problem;
 use crate::{mark, quote};
 
-/// Says why a log may not be all that was signed here.
+/// Returns the reason why a log may not be all that was signed here.
 pub fn doubt_words(warning: &Warning) -> String {
     match warning {
         Warning::HeadUnknown(error) => Problem::from_trust(error).told(),
@@ -39,9 +38,4 @@ pub fn note_line(note: &CareNote) -> Line {
         }
         _ => String::new(),
     })
-}
-
-/// Returns a path as a member of a document.
-pub(crate) fn path_json(path: &std::path::Path) -> Value {
-    Value::from(path.display().to_string())
 }

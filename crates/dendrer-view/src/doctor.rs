@@ -1,15 +1,14 @@
-//! Whether an installation and its store are fit for work: a line for each thing that was looked at, and the next command.
+//! The checks of an installation and its store: a line for each, and the next command.
 
 use dendrer::care::check::{IndexFact, SignedFact, StoreFact, StoreFigures};
-use dendrer::kernel::step::KERNEL_VERSION;
-use dendrer::store::{FORMAT, IndexState, RunSummary, StoreError};
-use dendrer_object::record::FORMAT_VERSION;
-use dendrer_object::{Code, Value};
+use dendrer::store::{IndexState, RunSummary, StoreError};
+use dendrer_object::{Code, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::problem::Problem;
 use crate::quote::shell;
-use crate::{count, document, mark, quote, thousands};
+use crate::version::FormatsObject;
+use crate::{count, mark, quote, thousands};
 
 /// Result of one check: good, a warning, a failure, or repaired.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -41,7 +40,7 @@ pub struct DoctorCheck {
     pub level: CheckLevel,
     /// The code under which `dendrer explain` knows the fault.
     pub code: Option<Code>,
-    /// What was found.
+    /// The finding.
     pub what: String,
     /// Whether it was repaired just now.
     pub fixed: bool,
@@ -111,26 +110,42 @@ impl DoctorAnswer<'_> {
     }
 }
 
+document! {
+    /// The checks of an installation and its store
+    pub object DoctorDocument: "doctor" (answer: &DoctorAnswer<'_>) {
+        /// The worst result
+        level: ["ok" | "warn" | "fail"] = answer.worst().word(),
+        /// The file that the report was written to
+        report: Option<&str> = answer.report,
+        /// The checks
+        items: Vec<CheckObject> = answer.checks.iter().map(CheckObject::of).collect(),
+    }
+
+    /// A check of an installation or its store
+    object CheckObject(check: &DoctorCheck) {
+        ..CheckResult = CheckResult::of(check),
+        /// The finding in words
+        what: &str = &check.what,
+        /// The command to type next, as arguments; empty if there is none
+        next: &[String] = &check.next,
+    }
+
+    /// The result of a check, without words that may name a file or a run
+    object CheckResult(check: &DoctorCheck) {
+        /// The name of the check
+        name: &str = check.name,
+        /// The result
+        level: ["ok" | "warn" | "fail"] = check.level.word(),
+        /// The code of the fault
+        code: Option<Code> = check.code,
+        /// Whether the fault was repaired just now
+        fixed: bool = check.fixed,
+    }
+}
+
 impl Answer for DoctorAnswer<'_> {
     fn document(&self) -> Value {
-        let item = |check: &DoctorCheck| {
-            Value::record([
-                ("name", Value::from(check.name)),
-                ("level", Value::from(check.level.word())),
-                ("code", check.code.map_or(Value::Null, Value::from)),
-                ("what", Value::from(check.what.as_str())),
-                ("fixed", Value::from(check.fixed)),
-                ("next", Value::array(check.next.iter().map(|word| Value::from(word.as_str())))),
-            ])
-        };
-        document(
-            "doctor",
-            [
-                ("level", Value::from(self.worst().word())),
-                ("report", self.report.map_or(Value::Null, Value::from)),
-                ("items", Value::array(self.checks.iter().map(item))),
-            ],
-        )
+        DoctorDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -357,71 +372,88 @@ pub struct ReportOrigin {
 /// Returns the report that is handed to others: numbers, words of this program, and digests of names under a salt that is not kept.
 /// Messages stay out of it, because they have names and paths.
 pub fn report(origin: ReportOrigin, checks: &[DoctorCheck], store: Option<&StoreFigures>) -> Value {
-    let check = |check: &DoctorCheck| {
-        Value::record([
-            ("name", Value::from(check.name)),
-            ("level", Value::from(check.level.word())),
-            ("code", check.code.map_or(Value::Null, Value::from)),
-            ("fixed", Value::from(check.fixed)),
-        ])
-    };
-    let formats = [
-        ("record", Value::from(FORMAT_VERSION)),
-        ("bundle", Value::from(1u64)),
-        ("store", Value::from(FORMAT)),
-        ("kernel", Value::from(KERNEL_VERSION)),
-    ];
-    document(
-        "report",
-        [
-            ("version", Value::from(origin.version)),
-            ("os", Value::from(origin.os)),
-            ("arch", Value::from(origin.arch)),
-            ("formats", Value::record(formats)),
-            ("checks", Value::array(checks.iter().map(check))),
-            ("store", store.map_or(Value::Null, figures_json)),
-        ],
-    )
+    ReportDocument::of(origin, checks, store).into()
 }
 
-fn figures_json(store: &StoreFigures) -> Value {
-    let (index, covered) = match store.index {
-        IndexState::Ready(covered) => ("ready", Some(covered)),
-        IndexState::Absent => ("absent", None),
-        IndexState::Corrupt(_) => ("corrupt", None),
-        IndexState::Newer(_) => ("newer", None),
-        IndexState::Unreadable(_) => ("unreadable", None),
-        IndexState::Unused => ("unused", None),
-    };
-    let sum = |number: fn(&RunSummary) -> u64| store.runs.iter().map(number).sum::<u64>();
-    let items = store.runs.iter().zip(&store.names).map(|(run, name)| run_json(run, name));
-    Value::record([
-        ("format", Value::from(store.format)),
-        ("backup", Value::from(store.is_backup)),
-        ("records", Value::from(store.records)),
-        ("segments", Value::from(store.segments.len() as u64)),
-        ("log_bytes", Value::from(store.segments.iter().sum::<u64>())),
-        ("index", Value::from(index)),
-        ("index_covers", Value::from(covered)),
-        ("index_bytes", Value::from(store.index_bytes)),
-        ("snapshots", Value::from(store.snapshots)),
-        ("snapshot_bytes", Value::from(store.snapshot_bytes)),
-        ("verdicts", Value::from(store.verdicts)),
-        ("trouble", store.trouble.map_or(Value::Null, Value::from)),
-        ("signed_here", Value::from(store.signed_here)),
-        ("runs", Value::from(store.runs.len() as u64)),
-        ("transitions", Value::from(sum(|run| run.transitions))),
-        ("refusals", Value::from(sum(|run| run.refusals))),
-        ("items", Value::array(items)),
-    ])
-}
+document! {
+    /// The report of `dendrer doctor --report`: numbers, words of the program, and digests of names under a
+    /// salt that is not kept
+    pub object ReportDocument: "report" (
+        origin: ReportOrigin, results: &[DoctorCheck], figures: Option<&StoreFigures>,
+    ) {
+        /// The version of the program
+        version: &str = origin.version,
+        /// The operating system
+        os: &str = origin.os,
+        /// The processor
+        arch: &str = origin.arch,
+        /// The versions of the formats that are written
+        formats: FormatsObject = FormatsObject::of(),
+        /// The checks
+        checks: Vec<CheckResult> = results.iter().map(CheckResult::of).collect(),
+        /// The figures of the store; null if none was opened
+        store: Option<FiguresObject> = figures.map(FiguresObject::of),
+    }
 
-fn run_json(run: &RunSummary, name: &str) -> Value {
-    Value::record([
-        ("run", Value::from(name)),
-        ("transitions", Value::from(run.transitions)),
-        ("refusals", Value::from(run.refusals)),
-        ("ended", Value::from(run.ended)),
-        ("forked", Value::from(run.parent.is_some())),
-    ])
+    /// The figures of a store
+    object FiguresObject(store: &StoreFigures) {
+        let (state, covered) = match store.index {
+            IndexState::Ready(covered) => ("ready", Some(covered)),
+            IndexState::Absent => ("absent", None),
+            IndexState::Corrupt(_) => ("corrupt", None),
+            IndexState::Newer(_) => ("newer", None),
+            IndexState::Unreadable(_) => ("unreadable", None),
+            IndexState::Unused => ("unused", None),
+        };
+        let sum = |number: fn(&RunSummary) -> u64| store.runs.iter().map(number).sum::<u64>();
+        let rows = store.runs.iter().zip(&store.names).map(|(run, name)| RunFigures::of(run, name));
+        /// The format of the store
+        format: u64 = store.format,
+        /// Whether the store is a backup
+        backup: bool = store.is_backup,
+        /// The number of records
+        records: u64 = store.records,
+        /// The number of segments of the log
+        segments: usize = store.segments.len(),
+        /// The number of bytes of the log
+        log_bytes: u64 = store.segments.iter().sum(),
+        /// The state of the index
+        index: ["ready" | "absent" | "corrupt" | "newer" | "unreadable" | "unused"] = state,
+        /// The number of records that the index covers
+        index_covers: Option<u64> = covered,
+        /// The number of bytes of the index
+        index_bytes: u64 = store.index_bytes,
+        /// The number of snapshots
+        snapshots: u64 = store.snapshots,
+        /// The number of bytes of the snapshots
+        snapshot_bytes: u64 = store.snapshot_bytes,
+        /// The number of kept answers of predicates
+        verdicts: u64 = store.verdicts,
+        /// The code of a fault of the log
+        trouble: Option<Code> = store.trouble,
+        /// The number of records that were signed on this machine, if it is known
+        signed_here: Option<u64> = store.signed_here,
+        /// The number of runs
+        runs: usize = store.runs.len(),
+        /// The number of transitions
+        transitions: u64 = sum(|run| run.transitions),
+        /// The number of refusals
+        refusals: u64 = sum(|run| run.refusals),
+        /// The first runs
+        items: Vec<RunFigures> = rows.collect(),
+    }
+
+    /// The figures of a run
+    object RunFigures(summary: &RunSummary, digest: &str) {
+        /// The digest of the name, under a salt that is not kept
+        run: &str = digest,
+        /// The number of transitions
+        transitions: u64 = summary.transitions,
+        /// The number of refusals
+        refusals: u64 = summary.refusals,
+        /// Whether the run was closed
+        ended: bool = summary.ended,
+        /// Whether the run is a fork
+        forked: bool = summary.parent.is_some(),
+    }
 }

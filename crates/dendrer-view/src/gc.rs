@@ -1,25 +1,59 @@
-//! What was removed from a store, or would be.
+//! Derived data that was removed from a store, or would be.
 
 use dendrer::care::spare::{Cleaned, SpareReason};
-use dendrer::store::{KeptRow, KeptWhat, Leftover};
-use dendrer_object::{Timestamp, Value};
+use dendrer::store::{KeptRow, KeptWhat};
+use dendrer_object::{RunName, Timestamp, Value, document};
 
 use crate::answer::{Answer, Line, Page, Style};
-use crate::{count, document, quote, thousands};
+use crate::{count, quote, thousands};
+
+document! {
+    /// Derived data that was removed from a store, or would be
+    pub object GcDocument: "gc" (cleaned: &Cleaned) {
+        let rows = cleaned.spare.iter().map(|(row, why)| {
+            let (what, tick) = match row.what {
+                KeptWhat::Snapshot(tick) => ("snapshot", Some(tick)),
+                KeptWhat::Verdicts(_) => ("verdicts", None),
+            };
+            SpareObject::of(what, Some(&row.run), tick, None, row.bytes, words(*why))
+        });
+        let files = cleaned.leftovers.iter().map(|file| {
+            SpareObject::of("file", None, None, Some(&file.file), file.bytes, "left by interrupted work")
+        });
+        /// Whether nothing was removed because only a list was asked for
+        dry_run: bool = cleaned.dry_run,
+        /// The number of bytes of the items
+        bytes: u64 = cleaned.bytes(),
+        /// The number of bytes of the index that are unused
+        room: u64 = cleaned.room,
+        /// The number of parts of the vault that belong to no value
+        vault_parts: u64 = cleaned.vault_parts,
+        /// The snapshots, kept answers and files
+        items: Vec<SpareObject> = rows.chain(files).collect(),
+    }
+
+    /// A piece of derived data that is not needed
+    object SpareObject(
+        kind: &str, of_run: Option<&RunName>, at: Option<u64>, path: Option<&str>, size: u64, reason: &str,
+    ) {
+        /// The kind
+        what: ["snapshot" | "verdicts" | "file"] = kind,
+        /// The run; null for a file
+        run: Option<&RunName> = of_run,
+        /// The tick of a snapshot
+        tick: Option<u64> = at,
+        /// The file, below the store
+        file: Option<&str> = path,
+        /// The number of bytes
+        bytes: u64 = size,
+        /// The reason
+        why: &str = reason,
+    }
+}
 
 impl Answer for Cleaned {
     fn document(&self) -> Value {
-        let items = self.spare.iter().map(row_item).chain(self.leftovers.iter().map(file_item));
-        document(
-            "gc",
-            [
-                ("dry_run", Value::from(self.dry_run)),
-                ("bytes", Value::from(self.bytes())),
-                ("room", Value::from(self.room)),
-                ("vault_parts", Value::from(self.vault_parts)),
-                ("items", Value::array(items)),
-            ],
-        )
+        GcDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -75,33 +109,6 @@ impl Answer for Cleaned {
         }
         lines
     }
-}
-
-/// A row as an item of the document.
-fn row_item((row, why): &(KeptRow, SpareReason)) -> Value {
-    let (what, tick) = match row.what {
-        KeptWhat::Snapshot(tick) => ("snapshot", Some(tick)),
-        KeptWhat::Verdicts(_) => ("verdicts", None),
-    };
-    Value::record([
-        ("what", Value::from(what)),
-        ("run", Value::from(row.run.as_str())),
-        ("tick", Value::from(tick)),
-        ("file", Value::Null),
-        ("bytes", Value::from(row.bytes)),
-        ("why", Value::from(words(*why))),
-    ])
-}
-
-fn file_item(file: &Leftover) -> Value {
-    Value::record([
-        ("what", Value::from("file")),
-        ("run", Value::Null),
-        ("tick", Value::Null),
-        ("file", Value::from(file.file.as_str())),
-        ("bytes", Value::from(file.bytes)),
-        ("why", Value::from("left by interrupted work")),
-    ])
 }
 
 fn words(why: SpareReason) -> &'static str {

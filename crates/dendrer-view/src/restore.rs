@@ -1,29 +1,37 @@
-//! A store that was restored, or was not.
+//! A store that was restored.
 
 use std::path::Path;
 
 use dendrer::care::restore::Restored;
-use dendrer_object::Value;
+use dendrer_object::{Digest, Value, document};
 
 use crate::answer::{Answer, Line, Page, Style};
-use crate::care::path_json;
 use crate::problem::Problem;
-use crate::{count, document, quote};
+use crate::{count, quote};
+
+document! {
+    /// A store that was restored
+    pub object RestoreDocument: "restore" (restored: &Restored) {
+        /// The path of the store
+        path: &Path = &restored.path,
+        /// The number of records
+        records: u64 = restored.copied.tree.size,
+        /// The root of the log
+        root: Digest = restored.copied.tree.root,
+        /// The number of records that are signed; null if none is
+        signed: Option<u64> = restored.copied.signed,
+        /// The number of records that were signed on this machine last; null if it is not known
+        last_signed_here: Option<u64> = restored.last_signed_here,
+        /// Whether records can be added
+        writable: bool = restored.refused.is_none(),
+        /// The path to which the store that was there was moved
+        aside: Option<&Path> = restored.aside.as_deref(),
+    }
+}
 
 impl Answer for Restored {
     fn document(&self) -> Value {
-        document(
-            "restore",
-            [
-                ("path", path_json(&self.path)),
-                ("records", Value::from(self.copied.tree.size)),
-                ("root", Value::from(self.copied.tree.root)),
-                ("signed", Value::from(self.copied.signed)),
-                ("last_signed_here", Value::from(self.last_signed_here)),
-                ("writable", Value::from(self.refused.is_none())),
-                ("aside", self.aside.as_deref().map_or(Value::Null, path_json)),
-            ],
-        )
+        RestoreDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {

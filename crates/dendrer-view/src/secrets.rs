@@ -1,9 +1,9 @@
-//! The answer of `secrets`: where redaction would take something, and never what.
+//! The answer of `secrets`: the places of secrets that redaction would take out, and never the secrets.
 
-use dendrer_object::Value;
+use dendrer_object::{Digest, Value, document};
 
 use crate::answer::{Answer, End, Line, Page};
-use crate::{count, document, quote};
+use crate::{count, quote};
 
 /// A secret that was found.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,13 +14,13 @@ pub struct SecretFound {
     pub line: u64,
     /// The column of its first character, from 1.
     pub column: u64,
-    /// How many bytes it has.
+    /// The number of its bytes.
     pub length: u64,
     /// The id of the rule.
     pub kind: String,
 }
 
-/// Where a secret was found.
+/// The place of a secret.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum SecretPlace {
     /// In a file.
@@ -40,33 +40,14 @@ pub enum SecretPlace {
 #[derive(Debug, Clone)]
 pub struct SecretsAnswer {
     /// Name and version of the rules.
-    pub rules: (String, String, dendrer_object::Digest),
-    /// What was found.
+    pub rules: (String, String, Digest),
+    /// The secrets.
     pub items: Vec<SecretFound>,
-    /// What was looked at, in words.
+    /// The texts that were searched, in words.
     pub looked_at: String,
 }
 
 impl SecretFound {
-    fn document(&self) -> Value {
-        let mut members = vec![
-            ("column", Value::from(self.column)),
-            ("kind", Value::from(self.kind.as_str())),
-            ("length", Value::from(self.length)),
-            ("line", Value::from(self.line)),
-        ];
-        match &self.within {
-            None => {}
-            Some(SecretPlace::File(file)) => members.push(("file", Value::from(file.as_str()))),
-            Some(SecretPlace::Record { run, tick, path }) => members.extend([
-                ("path", Value::from(path.as_str())),
-                ("run", Value::from(run.as_str())),
-                ("tick", Value::from(*tick)),
-            ]),
-        }
-        Value::record(members)
-    }
-
     fn line(&self) -> String {
         let SecretFound { line, column, length, kind, .. } = self;
         match &self.within {
@@ -81,22 +62,57 @@ impl SecretFound {
     }
 }
 
+document! {
+    /// The secrets that redaction would take out
+    pub object SecretsDocument: "secrets" reads (answer: &SecretsAnswer) {
+        /// The number of secrets
+        found: usize = answer.items.len(),
+        /// The secrets
+        items: Vec<SecretObject> = answer.items.iter().map(SecretObject::of).collect(),
+        /// The rules that were used
+        rules: SecretRules = SecretRules::of(&answer.rules),
+    }
+
+    /// A set of rules by which secrets are found
+    object SecretRules(rules: &(String, String, Digest)) {
+        let (id, edition, hash) = rules;
+        /// The name
+        name: &str = id,
+        /// The version
+        version: &str = edition,
+        /// The digest of the rules
+        digest: Digest = *hash,
+    }
+
+    /// A secret that was found
+    object SecretObject(found: &SecretFound) {
+        let (in_file, in_record) = match &found.within {
+            None => (None, None),
+            Some(SecretPlace::File(file)) => (Some(&**file), None),
+            Some(SecretPlace::Record { run, tick, path }) => (None, Some((&**run, *tick, &**path))),
+        };
+        /// The file, if several were searched
+        file?: &str = in_file,
+        /// The run
+        run?: &str = in_record.map(|(run, ..)| run),
+        /// The tick
+        tick?: u64 = in_record.map(|(_, tick, _)| tick),
+        /// The place in the record, as a JSON pointer
+        path?: &str = in_record.map(|(.., path)| path),
+        /// The line of its text, from 1
+        line: u64 = found.line,
+        /// The column of its first character, from 1
+        column: u64 = found.column,
+        /// The number of its bytes; 0 for a value that is no text
+        length: u64 = found.length,
+        /// The id of the rule
+        kind: &str = &found.kind,
+    }
+}
+
 impl Answer for SecretsAnswer {
     fn document(&self) -> Value {
-        let (name, version, digest) = &self.rules;
-        let rules = Value::record([
-            ("digest", Value::from(*digest)),
-            ("name", Value::from(name.as_str())),
-            ("version", Value::from(version.as_str())),
-        ]);
-        document(
-            "secrets",
-            [
-                ("found", Value::from(self.items.len() as u64)),
-                ("items", Value::array(self.items.iter().map(SecretFound::document))),
-                ("rules", rules),
-            ],
-        )
+        SecretsDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {

@@ -22,6 +22,11 @@ document! {
     pub object VersionDocument: "version" (program: &str) {
         /// The version of the program
         version: &str = program,
+        ..FormatsObject = FormatsObject::of(),
+    }
+
+    /// The versions of the formats that are written
+    pub(crate) object FormatsObject() {
         /// The version of records that are written
         record: u64 = FORMAT_VERSION,
         /// The version of bundles that are written
