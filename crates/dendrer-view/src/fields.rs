@@ -1,12 +1,12 @@
-//! Chosen fields of a document. What there is to choose from is read off the published schema.
+//! Chosen fields of a document. The published schema lists the fields that a document has.
 //!
 //! A field is a member of the items where a document has items, or a member of the document itself.
 
-use dendrer_object::Value;
+use dendrer_object::{Value, document};
 
 use crate::answer::{Answer, Line, Page};
 use crate::table::{Align, Table};
-use crate::{document, quote, schemas};
+use crate::{quote, schemas};
 
 /// The fields that were asked for, in the order in which they were.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -48,16 +48,30 @@ pub struct FieldsAnswer {
     pub document: &'static str,
 }
 
+document! {
+    /// The fields of a document
+    pub object FieldsDocument: "fields" (name: &str) {
+        let (items, own) = available(name);
+        let of_items = items.iter().map(|name| FieldObject::of(name, "items"));
+        let of_document = own.iter().map(|name| FieldObject::of(name, "document"));
+        /// The name of the document
+        document: &str = name,
+        /// The fields
+        items: Vec<FieldObject> = of_items.chain(of_document).collect(),
+    }
+
+    /// A field of a document
+    object FieldObject(field: &str, owner: &str) {
+        /// The name
+        name: &str = field,
+        /// The part of the document that has the field
+        of: ["items" | "document"] = owner,
+    }
+}
+
 impl Answer for FieldsAnswer {
     fn document(&self) -> Value {
-        let (items, own) = available(self.document);
-        let item = |name: &String, of: &str| {
-            Value::record([("name", Value::from(name.as_str())), ("of", Value::from(of))])
-        };
-        let items = items.iter().map(|name| item(name, "items"));
-        let own = own.iter().map(|name| item(name, "document"));
-        let items = Value::array(items.chain(own));
-        document("fields", [("document", Value::from(self.document)), ("items", items)])
+        FieldsDocument::of(self.document).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {

@@ -1,10 +1,9 @@
 //! Help on the command line: the verbs, the codes of errors, and the exit codes.
 
-use dendrer_object::{Code, Value};
+use dendrer_object::{Code, Value, document};
 
 use crate::answer::{Answer, Line, Page};
-use crate::codes::{CODES, CodeEntry, EXITS, entry};
-use crate::document;
+use crate::codes::{CODES, CodeEntry, EXITS, Exit, entry};
 use crate::table::{Align, Table};
 
 /// The help on a verb, or on all of them.
@@ -16,13 +15,64 @@ pub struct HelpAnswer {
     pub text: String,
 }
 
+document! {
+    /// Help
+    pub object HelpDocument: "help" (answer: &HelpAnswer) {
+        /// The verbs
+        items: Vec<VerbObject> =
+            answer.verbs.iter().map(|(verb, about)| VerbObject::of(verb, about)).collect(),
+        /// The text
+        text: &str = &answer.text,
+    }
+
+    /// A verb
+    object VerbObject(name: &str, words: &str) {
+        /// The name
+        verb: &str = name,
+        /// The use of the verb in one sentence
+        about: &str = words,
+    }
+
+    /// Exit codes
+    pub object ExitCodesDocument: "exit-codes" () {
+        /// The exit codes, in order
+        items: Vec<ExitObject> = EXITS.iter().map(ExitObject::of).collect(),
+    }
+
+    /// An exit code
+    object ExitObject(exit: &Exit) {
+        /// The number
+        code: u8 = exit.code,
+        /// The meaning in a few words
+        meaning: &str = exit.meaning,
+        /// Examples of commands that end with it
+        examples: &str = exit.examples,
+    }
+
+    /// Codes
+    pub object ExplainDocument: "explain" (codes: &[CodeEntry]) {
+        /// The codes, in order
+        items: Vec<CodeObject> = codes.iter().map(CodeObject::of).collect(),
+    }
+
+    /// A code
+    object CodeObject(entry: &CodeEntry) {
+        /// The code
+        code: Code = entry.code,
+        /// The exit code of a command that ends with it
+        exit: u8 = entry.exit,
+        /// The kind of the fault
+        kind: &str = entry.code.kind(),
+        /// The meaning and the remedy
+        text: &str = entry.text,
+        /// The meaning in one sentence
+        title: &str = entry.title,
+    }
+}
+
 impl Answer for HelpAnswer {
     fn document(&self) -> Value {
-        let items = self.verbs.iter().map(|(verb, about)| {
-            Value::record([("verb", Value::from(verb.as_str())), ("about", Value::from(about.as_str()))])
-        });
-        let text = Value::from(self.text.as_str());
-        document("help", [("items", Value::array(items)), ("text", text)])
+        HelpDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -36,14 +86,7 @@ pub struct ExitCodesAnswer;
 
 impl Answer for ExitCodesAnswer {
     fn document(&self) -> Value {
-        let items = EXITS.iter().map(|exit| {
-            Value::record([
-                ("code", Value::from(u64::from(exit.code))),
-                ("meaning", Value::from(exit.meaning)),
-                ("examples", Value::from(exit.examples)),
-            ])
-        });
-        document("exit-codes", [("items", Value::array(items))])
+        ExitCodesDocument::of().into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -66,17 +109,8 @@ pub struct ExplainAnswer {
 
 impl Answer for ExplainAnswer {
     fn document(&self) -> Value {
-        let item = |code: &CodeEntry| {
-            Value::record([
-                ("code", Value::from(code.code)),
-                ("exit", Value::from(u64::from(code.exit))),
-                ("kind", Value::from(code.code.kind())),
-                ("text", Value::from(code.text)),
-                ("title", Value::from(code.title)),
-            ])
-        };
         let codes = self.code.map_or(CODES, |code| std::slice::from_ref(entry(code)));
-        document("explain", [("items", Value::array(codes.iter().map(item)))])
+        ExplainDocument::of(codes).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {

@@ -1,11 +1,16 @@
 //! Problems as lines and as `dendrer.error/1`.
 
-use dendrer_object::Value;
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dendrer_object::document::As;
+use dendrer_object::value::Object;
+use dendrer_object::{Code, Value, document, tag};
 
 pub use dendrer::problem::{Problem, READS_ONLY, in_store, no_pack, replay};
 
 use crate::quote::shell;
-use crate::{codes, document, quote};
+use crate::{codes, quote};
 
 /// A problem as it is shown.
 pub trait ShownProblem {
@@ -37,25 +42,35 @@ impl ShownProblem for Problem {
     }
 
     fn to_json(&self) -> Value {
-        let texts = |list: &[String]| Value::array(list.iter().map(|text| Value::from(text.as_str())));
-        let place = self.place.iter().map(|(name, value)| (name.as_str(), Value::from(value.as_str())));
-        let items = self.items.as_deref().map(|items| ("items", items.clone()));
-        document(
-            "error",
-            [
-                ("code", Value::from(self.code)),
-                ("kind", Value::from(self.code.kind())),
-                ("message", Value::from(&*self.message)),
-                (
-                    "where",
-                    Value::record(place.map(|(name, value)| (dendrer_object::tag::stored_name(name), value))),
-                ),
-                ("changed", Value::from(self.changed)),
-                ("notes", texts(&self.notes)),
-                ("help", Value::array(self.help.iter().map(|argv| Value::record([("argv", texts(argv))])))),
-            ]
-            .into_iter()
-            .chain(items),
-        )
+        ErrorDocument::of(self).into()
+    }
+}
+
+document! {
+    /// A failure
+    pub object ErrorDocument: "error" (problem: &Problem) {
+        let place = problem.place.iter().map(|(name, value)| (tag::stored_name(name), &**value));
+        /// The code
+        code: Code = problem.code,
+        /// The kind of the fault
+        kind: &str = problem.code.kind(),
+        /// The object and the fact in one sentence
+        message: &str = &problem.message,
+        /// The place, as names and values
+        where: BTreeMap<Arc<str>, &str> = place.collect(),
+        /// Whether the command changed anything before it failed
+        changed: bool = problem.changed,
+        /// Notes, such as a part that was not changed
+        notes: &[String] = &problem.notes,
+        /// The commands that help
+        help: Vec<HelpCommand> = problem.help.iter().map(|words| HelpCommand::of(words)).collect(),
+        /// The items that were recorded before the command failed
+        items?: As<Vec<Object>> = problem.items.as_deref().cloned().map(As::new),
+    }
+
+    /// A command that helps
+    object HelpCommand(words: &[String]) {
+        /// The arguments
+        argv: &[String] = words,
     }
 }
