@@ -14,10 +14,10 @@ use crate::answer::{Line, Page};
 use crate::table::{Align, Table};
 use crate::{count, quote, thousands};
 
-/// How many boxes an SVG has at most: 200 nodes of a run, and its beginning.
+/// The largest number of boxes in an SVG: 200 nodes of a run, and its beginning.
 pub const SVG_MAX: usize = 201;
 
-/// How many nodes are listed one by one; a longer graph is folded.
+/// The largest number of nodes that are listed one by one; a longer graph is folded.
 pub const ONE_BY_ONE_MAX: u64 = 200;
 
 /// Nodes of one branch in which nothing branches and nothing is merged.
@@ -27,7 +27,7 @@ struct Stretch {
     nodes: u64,
     /// Parents of the first node that are of other agents, or the beginning of the run.
     from: Vec<u64>,
-    /// How many children the last node has.
+    /// The number of children of the last node.
     children: usize,
 }
 

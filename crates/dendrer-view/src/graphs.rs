@@ -1,19 +1,21 @@
-//! Execution graphs: what the compiler found, runs, frontiers and replays, as lines and as documents.
+//! Execution graphs: findings of the compiler, runs, frontiers and replays, as lines and as documents.
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dendrer::graph::check::{GraphFinding, GraphWarning};
+use dendrer::graph::check::{GraphFinding, GraphRule, GraphWarning};
 use dendrer::graph::frontier::{DivergenceKind, FrontierDivergence, RecordedEdge, Substituted};
 use dendrer::graph::minimize::{Minimal, Minimality};
 use dendrer::graph::{Argument, Graph, Statement, StatementBody};
 use dendrer::run::frontier::GraphRun;
-use dendrer_object::{Code, Digest, RunName, Value};
+use dendrer_object::document::As;
+use dendrer_object::value::Object;
+use dendrer_object::{Code, Digest, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::graph::Drawing;
-use crate::{count, document, quote};
+use crate::{count, quote};
 
-/// What the compiler found in a graph.
+/// The findings of the compiler in a graph.
 #[derive(Debug, Clone)]
 pub struct GraphCheckAnswer<'g> {
     /// The file.
@@ -24,11 +26,11 @@ pub struct GraphCheckAnswer<'g> {
     pub graph: Option<&'g Graph>,
     /// The digest of the graph.
     pub digest: Option<Digest>,
-    /// What it is refused for.
+    /// The reasons for which the graph is refused.
     pub findings: &'g [GraphFinding],
-    /// What is legal and brittle.
+    /// Places that are legal and brittle.
     pub warnings: &'g [GraphWarning],
-    /// Whether functions and effects were held against a pack.
+    /// Whether functions and effects were compared with a pack.
     pub has_pack: bool,
 }
 
@@ -38,40 +40,62 @@ fn sizes(graph: &Graph) -> (u64, u64) {
     (of('n'), of('e'))
 }
 
+document! {
+    /// The findings of the compiler in a graph
+    pub object GraphCheckDocument: "graph-check" reads (answer: &GraphCheckAnswer<'_>) {
+        let sizes = answer.graph.map(sizes);
+        /// The file
+        file: &str = answer.file,
+        /// Whether the graph is accepted
+        ok: bool = answer.findings.is_empty(),
+        /// The digest of the graph; null if it cannot be read
+        digest: Option<Digest> = answer.digest,
+        /// The names of the inputs
+        inputs: Vec<String> = answer.graph.map(Graph::inputs).unwrap_or_default(),
+        /// The number of pure nodes; null if the graph cannot be read
+        nodes: Option<u64> = sizes.map(|(nodes, _)| nodes),
+        /// The number of edges; null if the graph cannot be read
+        edges: Option<u64> = sizes.map(|(_, edges)| edges),
+        /// The reasons for which the graph is refused
+        items: Vec<GraphFindingObject> = answer.findings.iter().map(GraphFindingObject::of).collect(),
+        /// The places that are legal and brittle
+        warnings: Vec<GraphWarningObject> = answer.warnings.iter().map(GraphWarningObject::of).collect(),
+        /// Whether functions and effects were compared with a pack
+        has_pack: bool = answer.has_pack,
+    }
+
+    /// A reason for which a graph is refused
+    object GraphFindingObject(finding: &GraphFinding) {
+        /// The rule
+        rule: GraphRule = finding.rule,
+        /// The code
+        code: Code = finding.rule.code(),
+        /// The line, from 1; 0 if the graph was not text
+        line: u32 = finding.line,
+        /// The column, from 1
+        column: u32 = finding.column,
+        /// The id of the statement; empty for the whole graph
+        statement: &str = &finding.statement,
+        /// The fault in words
+        message: &str = &finding.message,
+        /// The error in a program that the rule prevents
+        bug: &str = finding.rule.bug(),
+    }
+
+    /// A place of a graph that is legal and brittle
+    object GraphWarningObject(warning: &GraphWarning) {
+        /// The line, from 1
+        line: u32 = warning.line,
+        /// The id of the statement
+        statement: &str = &warning.statement,
+        /// The weakness in words
+        message: &str = &warning.message,
+    }
+}
+
 impl Answer for GraphCheckAnswer<'_> {
     fn document(&self) -> Value {
-        let (nodes, edges) = self.graph.map(sizes).unzip();
-        let items = self.findings.iter().map(|finding| {
-            Value::record([
-                ("rule", Value::from(finding.rule.as_str())),
-                ("code", Value::from(finding.rule.code())),
-                ("line", Value::from(u64::from(finding.line))),
-                ("column", Value::from(u64::from(finding.column))),
-                ("statement", Value::from(finding.statement.as_str())),
-                ("message", Value::from(finding.message.as_str())),
-                ("bug", Value::from(finding.rule.bug())),
-            ])
-        });
-        let warnings = self.warnings.iter().map(|warning| {
-            Value::record([
-                ("line", Value::from(u64::from(warning.line))),
-                ("statement", Value::from(warning.statement.as_str())),
-                ("message", Value::from(warning.message.as_str())),
-            ])
-        });
-        let inputs = self.graph.map(Graph::inputs).unwrap_or_default();
-        let members = [
-            ("file", Value::from(self.file)),
-            ("ok", Value::from(self.findings.is_empty())),
-            ("digest", Value::from(self.digest)),
-            ("inputs", Value::array(inputs.into_iter().map(Value::from))),
-            ("nodes", Value::from(nodes)),
-            ("edges", Value::from(edges)),
-            ("items", Value::array(items)),
-            ("warnings", Value::array(warnings)),
-            ("has_pack", Value::from(self.has_pack)),
-        ];
-        document("graph-check", members)
+        GraphCheckDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -207,7 +231,7 @@ pub fn drawing(graph: &Graph) -> Drawing {
     drawing
 }
 
-/// How two graphs differ.
+/// The difference between two graphs.
 #[derive(Debug, Clone)]
 pub struct GraphDiffAnswer {
     digests: [Digest; 2],
@@ -254,20 +278,37 @@ fn statements_of(form: &Value) -> Vec<(String, String)> {
     found
 }
 
+document! {
+    /// The difference between two graphs
+    pub object GraphDiffDocument: "graph-diff" reads (answer: &GraphDiffAnswer) {
+        let [first, second] = answer.digests;
+        let statements = answer.items.iter().map(|(path, a, b)| {
+            StatementDifference::of(path, a.as_deref(), b.as_deref())
+        });
+        /// Whether the graphs have the same digest
+        same: bool = first == second,
+        /// The digest of the first graph
+        a: Digest = first,
+        /// The digest of the second graph
+        b: Digest = second,
+        /// The statements that differ
+        items: Vec<StatementDifference> = statements.collect(),
+    }
+
+    /// A statement that differs between two graphs
+    object StatementDifference(place: &str, first: Option<&str>, second: Option<&str>) {
+        /// The ids on the way to the statement
+        path: &str = place,
+        /// The statement in the first graph; left out if it has none
+        a?: &str = first,
+        /// The statement in the second graph; left out if it has none
+        b?: &str = second,
+    }
+}
+
 impl Answer for GraphDiffAnswer {
     fn document(&self) -> Value {
-        let items = self.items.iter().map(|(path, a, b)| {
-            let side = |name, text: &Option<String>| text.as_deref().map(|text| (name, Value::from(text)));
-            let members = [("path", Value::from(path.as_str()))].into_iter();
-            Value::record(members.chain(side("a", a)).chain(side("b", b)))
-        });
-        let members = [
-            ("same", Value::from(self.digests[0] == self.digests[1])),
-            ("a", Value::from(self.digests[0])),
-            ("b", Value::from(self.digests[1])),
-            ("items", Value::array(items)),
-        ];
-        document("graph-diff", members)
+        GraphDiffDocument::of(self).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -294,7 +335,7 @@ pub struct GraphMinimizeAnswer<'g> {
     pub run: &'g RunName,
     /// The predicate.
     pub predicate: &'g str,
-    /// What was found.
+    /// The values.
     pub minimal: &'g Minimal,
 }
 
@@ -307,23 +348,41 @@ impl GraphMinimizeAnswer<'_> {
     }
 }
 
+document! {
+    /// The fewest other edge values that flip a predicate
+    pub object GraphMinimizeDocument: "graph-minimize" reads (answer: &GraphMinimizeAnswer<'_>) {
+        let found = answer.minimal;
+        /// The run
+        run: &RunName = answer.run,
+        /// The name of the predicate
+        predicate: &str = answer.predicate,
+        /// The verdict with the values on record; null if it is unknown
+        recorded: Option<bool> = found.recorded,
+        /// The verdict with all of the other values; null if it is unknown
+        now: Option<bool> = found.now,
+        /// Whether the values flip the predicate
+        flips: bool = found.flips(),
+        /// The edges whose other values flip it
+        edges: Vec<EdgeValueObject> =
+            found.edges.iter().map(|(path, value)| EdgeValueObject::of(path, value)).collect(),
+        /// Whether no smaller set flips it, or only no set that is smaller by one
+        minimal: ["smallest" | "1-minimal"] = answer.minimality(),
+        /// The number of evaluations
+        tried: u64 = found.tried,
+    }
+
+    /// Another value of an edge
+    object EdgeValueObject(edge: &str, other: &Value) {
+        /// The path of the edge
+        path: &str = edge,
+        /// The value
+        value: &Value = other,
+    }
+}
+
 impl Answer for GraphMinimizeAnswer<'_> {
     fn document(&self) -> Value {
-        let found = self.minimal;
-        let edges = found.edges.iter().map(|(path, value)| {
-            Value::record([("path", Value::from(path.as_str())), ("value", value.clone())])
-        });
-        let members = [
-            ("run", Value::from(self.run.as_str())),
-            ("predicate", Value::from(self.predicate)),
-            ("recorded", Value::from(found.recorded)),
-            ("now", Value::from(found.now)),
-            ("flips", Value::from(found.flips())),
-            ("edges", Value::array(edges)),
-            ("minimal", Value::from(self.minimality())),
-            ("tried", Value::from(found.tried)),
-        ];
-        document("graph-minimize", members)
+        GraphMinimizeDocument::of(self).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -375,9 +434,19 @@ pub struct GraphAnswer<'g> {
     pub digest: Digest,
 }
 
+document! {
+    /// A graph in its JSON form
+    pub object GraphDocument: "graph" reads (answer: &GraphAnswer<'_>) {
+        /// The digest of the form
+        digest: Digest = answer.digest,
+        /// The form
+        graph: As<Object> = As::new(answer.form.clone()),
+    }
+}
+
 impl Answer for GraphAnswer<'_> {
     fn document(&self) -> Value {
-        document("graph", [("digest", Value::from(self.digest)), ("graph", self.form.clone())])
+        GraphDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -400,26 +469,37 @@ pub struct GraphRunAnswer<'g> {
     pub graph: &'g str,
     /// The digest of the graph.
     pub digest: Digest,
-    /// How many nodes were computed.
+    /// The number of nodes that were computed.
     pub nodes: u64,
-    /// How many edge values were recorded.
+    /// The number of edge values that were recorded.
     pub edges: u64,
     /// The output.
     pub output: Value,
 }
 
+document! {
+    /// A graph that was run
+    pub object GraphRunDocument: "graph-run" reads (answer: &GraphRunAnswer<'_>) {
+        /// The run
+        run: &RunName = answer.run,
+        /// The name of the graph
+        graph: &str = answer.graph,
+        /// The digest of the graph
+        digest: Digest = answer.digest,
+        /// The number of nodes that were computed
+        nodes: u64 = answer.nodes,
+        /// The number of edge values that were recorded
+        edges: u64 = answer.edges,
+        /// The output
+        output: &Value = &answer.output,
+        /// The status with which the run was closed
+        closed: ["good"] = "good",
+    }
+}
+
 impl Answer for GraphRunAnswer<'_> {
     fn document(&self) -> Value {
-        let members = [
-            ("run", Value::from(self.run.as_str())),
-            ("graph", Value::from(self.graph)),
-            ("digest", Value::from(self.digest)),
-            ("nodes", Value::from(self.nodes)),
-            ("edges", Value::from(self.edges)),
-            ("output", self.output.clone()),
-            ("closed", Value::from("good")),
-        ];
-        document("graph-run", members)
+        GraphRunDocument::of(self).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -434,38 +514,68 @@ impl Answer for GraphRunAnswer<'_> {
     }
 }
 
-/// Writes an edge as a frontier file does.
-pub fn edge_json(edge: &RecordedEdge, effect: &str) -> Value {
-    Value::record([
-        ("args", Value::array(edge.args.iter().cloned())),
-        ("asked", Value::from(edge.asked)),
-        ("call", Value::from(edge.call.as_str())),
-        ("digest", Value::from(edge.digest)),
-        ("effect", Value::from(effect)),
-        ("index", Value::from(edge.index.as_str())),
-        ("path", Value::from(edge.path.as_str())),
-        ("value", edge.value.clone()),
-    ])
+/// Returns the lines of a frontier file: a header, then one for each edge in canonical order.
+pub fn frontier_file(run: &GraphRun) -> Vec<Value> {
+    let edges = frontier_edges(run).map(Value::from);
+    std::iter::once(FrontierHeader::of(run).into()).chain(edges).collect()
 }
 
-/// The lines of a frontier file: a header, then one for each edge in canonical order.
-pub fn frontier_file(run: &GraphRun) -> Vec<Value> {
-    let record = |map: &BTreeMap<String, Value>| {
-        Value::record(map.iter().map(|(name, value)| (name.as_str(), value.clone())))
-    };
-    let header = Value::record([
-        ("frontier", Value::from(1u64)),
-        ("graph", run.form.clone()),
-        ("inputs", record(&run.frontier.inputs)),
-        ("nodes", record(&run.frontier.nodes)),
-        ("output", run.frontier.output.clone().unwrap_or(Value::Null)),
-        ("pack", run.pack.clone()),
-        ("run", Value::from(run.run.as_str())),
-    ]);
+/// Returns the edges of a run in canonical order.
+fn frontier_edges(run: &GraphRun) -> impl Iterator<Item = FrontierEdge> {
     let effect = |call: &str| run.effects.get(call).map_or("effectful", String::as_str);
-    std::iter::once(header)
-        .chain(run.edges().into_iter().map(|edge| edge_json(edge, effect(&edge.call))))
-        .collect()
+    run.edges().into_iter().map(move |edge| FrontierEdge::of(edge, effect(&edge.call)))
+}
+
+document! {
+    /// The first line of a frontier file
+    object FrontierHeader(recorded: &GraphRun) {
+        /// The version of the file
+        frontier: u64 = 1,
+        /// The graph in its JSON form
+        graph: &Value = &recorded.form,
+        /// The inputs by name
+        inputs: &BTreeMap<String, Value> = &recorded.frontier.inputs,
+        /// The values of the nodes by path
+        nodes: &BTreeMap<String, Value> = &recorded.frontier.nodes,
+        /// The output; null if the run did not end
+        output: Option<&Value> = recorded.frontier.output.as_ref(),
+        /// The pack
+        pack: &Value = &recorded.pack,
+        /// The run
+        run: &RunName = &recorded.run,
+    }
+
+    /// The recorded edge values of the run of a graph
+    pub object FrontierDocument: "frontier" reads (recorded: &GraphRun) {
+        /// The run
+        run: &RunName = &recorded.run,
+        /// The edges in canonical order
+        items: Vec<FrontierEdge> = frontier_edges(recorded).collect(),
+        /// The number of edges
+        edges: usize = recorded.frontier.edges.len(),
+        /// The number of pure nodes
+        nodes: usize = recorded.frontier.nodes.len(),
+    }
+
+    /// A recorded edge value
+    object FrontierEdge(edge: &RecordedEdge, class: &str) {
+        /// The arguments
+        args: &[Value] = &edge.args,
+        /// The digest of effect and arguments
+        asked: Digest = edge.asked,
+        /// The name of the effect
+        call: &str = &edge.call,
+        /// The digest of the value
+        digest: Digest = edge.digest,
+        /// The class of the effect
+        effect: &str = class,
+        /// The place in the frontier
+        index: &str = &edge.index,
+        /// The path of the edge
+        path: &str = &edge.path,
+        /// The value
+        value: &Value = &edge.value,
+    }
 }
 
 /// The frontier of a run.
@@ -474,14 +584,7 @@ pub struct FrontierAnswer<'g>(pub &'g GraphRun);
 
 impl Answer for FrontierAnswer<'_> {
     fn document(&self) -> Value {
-        let lines = frontier_file(self.0);
-        let members = [
-            ("run", Value::from(self.0.run.as_str())),
-            ("items", Value::array(lines.into_iter().skip(1))),
-            ("edges", Value::from(self.0.frontier.edges.len() as u64)),
-            ("nodes", Value::from(self.0.frontier.nodes.len() as u64)),
-        ];
-        document("frontier", members)
+        FrontierDocument::of(self.0).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -505,14 +608,18 @@ impl Answer for FrontierAnswer<'_> {
     }
 }
 
-/// Writes a divergence.
-pub fn divergence_json(divergence: &FrontierDivergence) -> Value {
-    Value::record([
-        ("kind", Value::from(divergence.kind.as_str())),
-        ("path", Value::from(divergence.path.as_str())),
-        ("expected", divergence.expected.clone()),
-        ("got", divergence.got.clone()),
-    ])
+document! {
+    /// The first place at which a graph and a frontier differ
+    pub object DivergenceObject(divergence: &FrontierDivergence) {
+        /// The kind of the difference
+        kind: DivergenceKind = divergence.kind,
+        /// The path of the edge or the node; `output` for the output
+        path: &str = &divergence.path,
+        /// The value on record
+        expected: &Value = &divergence.expected,
+        /// The value of the graph
+        got: &Value = &divergence.got,
+    }
 }
 
 fn divergence_lines(divergence: &FrontierDivergence) -> [Line; 3] {
@@ -532,13 +639,13 @@ const DIVERGED: Code = Code::E0937;
 pub struct GraphReplayAnswer<'g> {
     /// The run.
     pub run: &'g GraphRun,
-    /// How many nodes were made again.
+    /// The number of nodes that were computed again.
     pub nodes: u64,
     /// The output that was made.
     pub output: Option<&'g Value>,
     /// The first divergence.
     pub divergence: Option<&'g FrontierDivergence>,
-    /// What follows from other values, if some were given.
+    /// The consequences of other values, if some were given.
     pub substituted: Option<&'g Substituted>,
     /// The fork that was made of it.
     pub fork: Option<&'g RunName>,
@@ -567,7 +674,7 @@ impl Answer for GraphReplayAnswer<'_> {
             ("output", self.output.cloned().unwrap_or(Value::Null)),
             ("ok", Value::from(self.divergence.is_none() && !self.is_open())),
             ("open", Value::from(self.is_open())),
-            ("divergence", self.divergence.map_or(Value::Null, divergence_json)),
+            ("divergence", self.divergence.map(DivergenceObject::of).into()),
         ];
         let list = |paths: &[String]| Value::array(paths.iter().map(|path| Value::from(path.as_str())));
         let more = self.substituted.map(|found| {
@@ -586,7 +693,7 @@ impl Answer for GraphReplayAnswer<'_> {
                 ("fork", Value::from(self.fork.map(RunName::as_str))),
             ]
         });
-        document("replay", members.into_iter().chain(more.into_iter().flatten()))
+        crate::document("replay", members.into_iter().chain(more.into_iter().flatten()))
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -665,7 +772,7 @@ pub struct GraphTested {
     pub is_file: bool,
     /// The first divergence.
     pub divergence: Option<FrontierDivergence>,
-    /// Why it cannot be replayed.
+    /// The reason for which it cannot be replayed.
     pub error: Option<GraphTestError>,
 }
 
@@ -675,7 +782,7 @@ impl GraphTested {
     }
 }
 
-/// Why a frontier cannot be read or replayed.
+/// The reason for which a frontier cannot be read or replayed.
 #[derive(Debug, Clone)]
 pub struct GraphTestError {
     /// The code.
@@ -688,27 +795,44 @@ pub struct GraphTestError {
 #[derive(Debug, Clone)]
 pub struct GraphTestAnswer(pub Vec<GraphTested>);
 
-fn error_json(error: &GraphTestError) -> Value {
-    Value::record([("code", Value::from(error.code)), ("message", Value::from(error.message.as_str()))])
+document! {
+    /// Frontiers that were replayed
+    pub object GraphTestDocument: "graph-test" reads (tested: &[GraphTested]) {
+        let failures = tested.iter().filter(|one| !one.is_ok()).count();
+        /// The number of frontiers that replay
+        passed: usize = tested.len() - failures,
+        /// The number of frontiers that do not
+        failed: usize = failures,
+        /// The frontiers
+        items: Vec<GraphTestedObject> = tested.iter().map(GraphTestedObject::of).collect(),
+    }
+
+    /// A frontier that was replayed
+    object GraphTestedObject(tested: &GraphTested) {
+        /// The file
+        file?: &str = tested.is_file.then_some(&tested.name),
+        /// The run
+        run?: &str = (!tested.is_file).then_some(&tested.name),
+        /// Whether the frontier replays
+        ok: bool = tested.is_ok(),
+        /// The first difference
+        divergence: Option<DivergenceObject> = tested.divergence.as_ref().map(DivergenceObject::of),
+        /// The reason for which it cannot be replayed
+        error: Option<GraphTestFault> = tested.error.as_ref().map(GraphTestFault::of),
+    }
+
+    /// The reason for which a frontier cannot be read or replayed
+    object GraphTestFault(error: &GraphTestError) {
+        /// The code
+        code: Code = error.code,
+        /// The fault in one sentence
+        message: &str = &error.message,
+    }
 }
 
 impl Answer for GraphTestAnswer {
     fn document(&self) -> Value {
-        let failed = self.0.iter().filter(|one| !one.is_ok()).count() as u64;
-        let items = self.0.iter().map(|one| {
-            Value::record([
-                (if one.is_file { "file" } else { "run" }, Value::from(one.name.as_str())),
-                ("ok", Value::from(one.is_ok())),
-                ("divergence", one.divergence.as_ref().map_or(Value::Null, divergence_json)),
-                ("error", one.error.as_ref().map_or(Value::Null, error_json)),
-            ])
-        });
-        let members = [
-            ("passed", Value::from(self.0.len() as u64 - failed)),
-            ("failed", Value::from(failed)),
-            ("items", Value::array(items)),
-        ];
-        document("graph-test", members)
+        GraphTestDocument::of(&self.0).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {

@@ -15,7 +15,7 @@ use dendrer::graph::frontier::{replay as replayed, substitute};
 use dendrer::reread;
 use dendrer::run::{declared, frontier};
 use dendrer_object::{Code, Value};
-use dendrer_view::graphs::{GraphReplayAnswer, divergence_json};
+use dendrer_view::graphs::{DivergenceObject, GraphReplayAnswer};
 use dendrer_view::problem;
 use dendrer_view::replay::ReplayAnswer;
 
@@ -155,7 +155,7 @@ fn graph(global: &Global, args: &Replay, trace: &Trace, out: &mut Out) -> Result
     };
     if let Some(divergence) = divergence.as_ref().filter(|_| args.record && !answer.is_open()) {
         let place = Place::of(trace, None)?;
-        let value = divergence_json(divergence);
+        let value = DivergenceObject::of(divergence).into();
         context::write_down(global, |store, world| {
             casebook::record_divergence(store, &place, &value, world)
         })?;
