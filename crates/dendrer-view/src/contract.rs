@@ -1,14 +1,15 @@
-//! Contracts as rows and documents: what they say, and what another says otherwise.
+//! Contracts as rows and documents: their terms, and the changes from one to another.
 
 use dendrer::contract::compare::{ContractChange, Ranked};
-use dendrer::contract::find::{Added, Listed, Listing};
+use dendrer::contract::find::Added;
 use dendrer::contract::terms::{ContractTerms, FieldTerms, Need, Never, TypeTerms};
-use dendrer::kernel::pack::PackEngine;
-use dendrer::kernel::pack::writes::{Sound, Written};
+use dendrer::kernel::expr::Expr;
+use dendrer::kernel::pack::writes::Sound;
+use dendrer::kernel::pack::{Effect, PackEngine, Tool};
 use dendrer::kernel::predicate::Window;
-use dendrer_object::{Pointer, TypeName, Value, tag};
+use dendrer_object::{Pointer, TypeName, Value, document, tag};
 
-use crate::{document, quote};
+use crate::quote;
 
 pub mod check;
 pub mod extend;
@@ -16,10 +17,10 @@ pub mod found;
 pub mod lint;
 pub mod suggest;
 
-/// How long a value is shown to people.
+/// The largest number of characters of a value that people are shown.
 const VALUE_SHOWN: usize = 60;
 
-/// Says how it is known that a violation cannot recover.
+/// Returns the evidence that a violation cannot recover.
 pub fn sound_words(sound: &Sound) -> String {
     match sound {
         Sound::ByText => "sound: by its text, it cannot recover".to_owned(),
@@ -222,118 +223,7 @@ fn field_line(field: &FieldTerms<'_>, engine: PackEngine) -> String {
     format!("field     state.{name}   {begins}{decimals}; {by}{may}{since}{}", words(field.words))
 }
 
-/// Writes what a contract says as members of `dendrer.contract/1`.
-pub fn terms_json(terms: &ContractTerms<'_>, only: Option<&TypeName>) -> Vec<(&'static str, Value)> {
-    let types = terms.types.iter().filter(|one| only.is_none_or(|only| *only == one.name)).map(type_json);
-    let others = terms.others.iter().map(|(name, value)| (*name, (*value).clone()));
-    let tools = terms.pack.tools.iter().map(|tool| {
-        Value::record([
-            ("name", Value::from(&*tool.name)),
-            ("effect", Value::from(tool.class().as_str())),
-            ("failed", Value::from(tool.failed.as_ref().map(|failed| failed.canonical()))),
-            ("words", Value::from(tool.words.as_deref())),
-        ])
-    });
-    vec![
-        ("name", Value::from(&*terms.pack.name)),
-        ("version", Value::from(&*terms.pack.version)),
-        ("words", Value::from(terms.pack.words.as_deref())),
-        ("reducer", Value::from(terms.pack.engine.as_str())),
-        ("module", Value::from(terms.pack.module())),
-        ("items", Value::array(types)),
-        ("never", Value::array(terms.never.iter().map(never_json))),
-        ("fields", Value::array(terms.fields.iter().map(field_json))),
-        ("tools", Value::array(tools)),
-        ("others", Value::record(others)),
-    ]
-}
-
-fn write_json(write: &Written) -> Value {
-    Value::record([
-        ("field", Value::from(&*write.field)),
-        ("act", Value::from(write.act)),
-        ("rule", Value::from(write.rule as u64)),
-        ("whole", Value::from(write.whole)),
-    ])
-}
-
-fn type_json(one: &TypeTerms<'_>) -> Value {
-    let needs = one.needs.iter().map(|need| {
-        let Need { required, is_seed, import, since, seed_since } = need;
-        Value::record([
-            ("name", Value::from(&*required.name)),
-            ("kind", Value::from(required.kind.to_string())),
-            ("precision", Value::from(required.precision.map(u64::from))),
-            ("nullable", Value::from(required.nullable)),
-            ("seed", Value::from(*is_seed)),
-            ("import", Value::from(*import)),
-            ("since", Value::from(*since)),
-            ("seed_since", Value::from(*seed_since)),
-        ])
-    });
-    Value::record([
-        ("type", Value::from(one.name.as_str())),
-        ("words", Value::from(one.words)),
-        ("authors", Value::from(one.authors)),
-        ("registered", Value::from(one.registered)),
-        ("contract", Value::from(one.has_contract)),
-        ("needs", Value::array(needs)),
-        ("advisory", Value::array(one.advisory.iter().map(|name| Value::from(&**name)))),
-        ("writes", Value::array(one.writes.iter().map(write_json))),
-    ])
-}
-
-fn never_json(one: &Never<'_>) -> Value {
-    let turned = match &one.sound {
-        Sound::Unknown { turned_by } => turned_by.clone(),
-        _ => Vec::new(),
-    };
-    let reads = one.reads.iter().map(|(place, types)| {
-        Value::record([
-            ("path", Value::from(place.written())),
-            ("required_by", Value::array(types.iter().map(|name| Value::from(name.as_str())))),
-        ])
-    });
-    let window = if one.predicate.window() == Window::Before { "before" } else { "after" };
-    Value::record([
-        ("name", Value::from(one.predicate.name())),
-        ("words", Value::from(one.words)),
-        ("question", Value::from(one.predicate.words())),
-        ("window", Value::from(window)),
-        ("sound", Value::from(one.sound.as_str())),
-        ("turned_by", Value::array(turned.iter().map(|rule| Value::from(*rule as u64)))),
-        ("reads", Value::array(reads)),
-        ("digest", Value::from(one.predicate.digest())),
-        ("since", Value::from(one.since)),
-    ])
-}
-
-fn field_json(field: &FieldTerms<'_>) -> Value {
-    let writes = field.writes.iter().map(|(write, types)| {
-        let types = types
-            .as_ref()
-            .map_or(Value::Null, |types| Value::array(types.iter().map(|name| Value::from(name.as_str()))));
-        Value::record([
-            ("act", Value::from(write.act)),
-            ("rule", Value::from(write.rule as u64)),
-            ("whole", Value::from(write.whole)),
-            ("types", types),
-        ])
-    });
-    Value::record([
-        ("name", Value::from(field.name)),
-        ("words", Value::from(field.words)),
-        ("decimals", Value::from(field.decimals.map(u64::from))),
-        ("begins", field.begins.clone().unwrap_or(Value::Null)),
-        ("begins_fixed", Value::from(field.begins.is_some())),
-        ("init", field.init.cloned().unwrap_or(Value::Null)),
-        ("writes", Value::array(writes)),
-        ("writers", Value::array(field.writers.iter().map(|writer| Value::from(&**writer)))),
-        ("since", Value::from(field.since)),
-    ])
-}
-
-/// Writes what an extension is on a line, and behind one that does not hold yet what it is to bring about.
+/// Writes an extension on a line, and one that does not hold yet with the changes that it is to make.
 pub fn extension_lines(added: &Added) -> Vec<String> {
     let word = if added.holds { "extension" } else { "coming   " };
     let Added { id, tick, from, .. } = added;
@@ -353,18 +243,28 @@ pub fn extension_lines(added: &Added) -> Vec<String> {
     lines
 }
 
-/// Returns an extension as a member of `dendrer.contract/1`.
-pub fn extension_json(added: &Added) -> Value {
-    Value::record([
-        ("id", Value::from(&*added.id)),
-        ("words", Value::from(added.words.as_deref())),
-        ("tick", Value::from(added.tick)),
-        ("from", Value::from(added.from)),
-        ("holds", Value::from(added.holds)),
-        ("approved_by", Value::from(&*added.approved_by)),
-        ("signed", Value::from(added.is_signed)),
-        ("adds", Value::array(added.adds.iter().map(change_json))),
-    ])
+document! {
+    /// A tool that a pack declares
+    pub object ToolObject(tool: &Tool) {
+        /// The name
+        name: &str = &tool.name,
+        /// The class of its effect
+        effect: Effect = tool.class(),
+        /// The condition under which a result says that the call failed
+        failed: Option<&str> = tool.failed.as_ref().map(Expr::canonical),
+        /// The words for people
+        words: Option<&str> = tool.words.as_deref(),
+    }
+
+    /// A change from one contract to another
+    pub object ContractChangeObject(change: &ContractChange) {
+        /// The rank of the change
+        ranked: Ranked = change.ranked,
+        /// The place in the contract
+        place: &str = &change.place,
+        /// The change in words
+        words: &str = &change.words,
+    }
 }
 
 /// Writes one change of a comparison on a line, after its rank.
@@ -375,39 +275,4 @@ pub fn change_line(change: &ContractChange) -> String {
         Ranked::Other => "OTHER   ",
     };
     format!("{word}  {}   {}", quote::escape(&change.place), quote::escape(&change.words))
-}
-
-/// Returns a change as an item of `dendrer.contract-diff/1`.
-pub fn change_json(change: &ContractChange) -> Value {
-    Value::record([
-        ("ranked", Value::from(change.ranked.as_str())),
-        ("place", Value::from(change.place.as_str())),
-        ("words", Value::from(change.words.as_str())),
-    ])
-}
-
-/// Returns what the runs of a store are under as `dendrer.contracts/1`.
-pub fn listing_json(listing: &Listing) -> Value {
-    let item = |listed: &Listed| {
-        let Listed { pack, runs } = listed;
-        Value::record([
-            ("name", Value::from(&*pack.name)),
-            ("version", Value::from(&*pack.version)),
-            ("digest", Value::from(pack.digest())),
-            ("types", Value::array(pack.contracts.types.keys().map(|name| Value::from(name.as_str())))),
-            ("violations", Value::from(pack.predicates.len() as u64)),
-            ("runs", Value::array(runs.iter().map(|run| Value::from(run.as_str())))),
-        ])
-    };
-    let unreadable = listing.unreadable.iter().map(|(run, why)| {
-        Value::record([("run", Value::from(run.as_str())), ("why", Value::from(why.as_str()))])
-    });
-    document(
-        "contracts",
-        [
-            ("items", Value::array(listing.packs.iter().map(item))),
-            ("without", Value::from(listing.without)),
-            ("unreadable", Value::array(unreadable)),
-        ],
-    )
 }

@@ -2,16 +2,18 @@
 
 use dendrer::ask::packs::{PackShown, PackTested};
 use dendrer::kernel::contract::{Contract, Required};
-use dendrer::kernel::pack::modules;
-use dendrer::kernel::pack::{Combine, Effect, PackEngine};
-use dendrer::pack::{PackProblem, Source, place_words};
-use dendrer_object::{Pointer, Value};
+use dendrer::kernel::pack::modules::{self, NamedModule};
+use dendrer::kernel::pack::{Combine, Declared, Effect, Governed, Pack, PackEngine, PackField};
+use dendrer::pack::{PackProblem, Source, Tested, place_words};
+use dendrer_object::document::{As, Positive};
+use dendrer_object::value::Object;
+use dendrer_object::{Code, Digest, Pointer, TypeName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
-use crate::contract::writer_words;
-use crate::{count, document, quote};
+use crate::contract::{ToolObject, writer_words};
+use crate::{count, quote};
 
-/// How many problems are printed for people; a document has them all.
+/// The largest number of problems that are printed for people; a document has them all.
 const PROBLEMS_SHOWN: usize = 100;
 
 /// The check of a pack.
@@ -29,17 +31,43 @@ impl PackCheckAnswer<'_> {
     }
 }
 
+document! {
+    /// The check of a pack
+    pub object PackCheckDocument: "pack-check" (answer: &PackCheckAnswer<'_>) {
+        let known = answer.checked.as_ref().ok().map(|source| source.pack.digest());
+        let problems = answer.problems().iter().map(|problem| PackProblemObject::of(answer.file, problem));
+        /// The path of the pack
+        file: &str = answer.file,
+        /// Whether the pack has no problem
+        ok: bool = known.is_some(),
+        /// The digest of the pack; null if it has problems
+        digest: Option<Digest> = known,
+        /// The problems in the order of the text
+        items: Vec<PackProblemObject> = problems.collect(),
+    }
+
+    /// A problem of a pack
+    object PackProblemObject(path: &str, problem: &PackProblem) {
+        /// The path of the pack
+        file: &str = path,
+        /// The line, from 1
+        line: usize = problem.mark.line,
+        /// The column, from 1
+        column: usize = problem.mark.column,
+        /// The code
+        code: Code = problem.code,
+        /// The place in the pack
+        place: &str = &problem.place,
+        /// The problem in one sentence
+        message: &str = &problem.message,
+        /// The remedy
+        hint: Option<&str> = problem.hint.as_deref(),
+    }
+}
+
 impl Answer for PackCheckAnswer<'_> {
     fn document(&self) -> Value {
-        let items = self.problems().iter().map(|problem| problem_json(self.file, problem));
-        let digest = self.checked.as_ref().ok().map(|source| source.pack.digest());
-        let members = [
-            ("file", Value::from(self.file)),
-            ("ok", Value::from(digest.is_some())),
-            ("digest", Value::from(digest)),
-            ("items", Value::array(items)),
-        ];
-        document("pack-check", members)
+        PackCheckDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -75,83 +103,101 @@ fn problem_lines(path: &str, problem: &PackProblem) -> Vec<Line> {
     [Some(head), at, hint].into_iter().flatten().collect()
 }
 
-fn problem_json(path: &str, problem: &PackProblem) -> Value {
-    Value::record([
-        ("file", Value::from(path)),
-        ("line", Value::from(problem.mark.line as u64)),
-        ("column", Value::from(problem.mark.column as u64)),
-        ("code", Value::from(problem.code)),
-        ("place", Value::from(problem.place.as_str())),
-        ("message", Value::from(problem.message.as_str())),
-        ("hint", Value::from(problem.hint.as_deref())),
-    ])
+document! {
+    /// The declarations of a pack
+    pub object PackDocument: "pack" (shown: &PackShown) {
+        let declared = &shown.pack;
+        let governed = declared.governed();
+        let types = governed.iter().map(|(name, governed)| GovernedType::of(declared, name, governed));
+        let named = shown.modules();
+        /// The name
+        name: &str = &declared.name,
+        /// The version
+        version: &str = &declared.version,
+        /// The digest of the pack
+        digest: Digest = declared.digest(),
+        /// The reducer
+        reducer: PackEngine = declared.engine,
+        /// The WebAssembly modules
+        modules: Vec<ModuleObject> =
+            named.iter().map(|(module, file)| ModuleObject::of(module, file.as_deref())).collect(),
+        /// Whether the recorded text has the meaning of the recorded pack; null if there is no text
+        text_agrees: Option<bool> = shown.text_agrees,
+        /// The fields of the state
+        fields: Vec<PackFieldObject> = declared.fields.iter().map(PackFieldObject::of).collect(),
+        /// The types that the pack registers or has rules for
+        governs: Vec<GovernedType> = types.collect(),
+        /// The places of the state that the rules read
+        rules_read: Vec<Pointer> = declared.rules_read(),
+        /// The tools
+        tools: Vec<ToolObject> = declared.tools.iter().map(ToolObject::of).collect(),
+        /// The class of effect of tools that are not declared
+        undeclared_tools: ["effectful"] = Effect::Effectful.as_str(),
+        /// The predicates and obligations
+        predicates: Vec<DeclaredPredicate> = declared.declared().map(DeclaredPredicate::of).collect(),
+        /// The pack without the bytes of its modules
+        pack: As<Object> = As::new(modules::without_bytes(declared.value())),
+    }
+
+    /// A field of the state that a pack declares
+    object PackFieldObject(field: &PackField) {
+        /// The name
+        name: &str = &field.name,
+        /// The words for people
+        words: Option<&str> = field.words.as_deref(),
+        /// The number of decimals that are kept
+        decimals: Option<u8> = field.decimals,
+        /// The rule by which values of several runs are merged
+        combine: Option<Combine> = field.combine,
+        /// The rules that write it, by number from 1
+        written_by: &[usize] = &field.written_by,
+    }
+
+    /// A type that a pack registers or has rules for
+    object GovernedType(pack: &Pack, name: &TypeName, governed: &Governed) {
+        /// The type
+        type: &TypeName = name,
+        /// Whether the pack registers it
+        registered: bool = governed.registered,
+        /// The words for people
+        words: Option<&str> = pack.types.get(name).and_then(Option::as_deref),
+        /// The rules for the type, by number from 1
+        rules: &[usize] = &governed.rules,
+    }
+
+    /// A predicate or an obligation that a pack declares
+    object DeclaredPredicate(declared: &Declared) {
+        let predicate = &declared.predicate;
+        /// Whether it is an obligation
+        obligation: bool = predicate.obligation().is_some(),
+        /// The name
+        name: &str = predicate.name(),
+        /// The words for people
+        words: Option<&str> = declared.words.as_deref(),
+        /// The question in words
+        question: String = predicate.words(),
+        /// The digest of the predicate
+        digest: Digest = predicate.digest(),
+        /// The places of the state that it reads
+        reads: &[Pointer] = predicate.read_set(),
+    }
+
+    /// A WebAssembly module of a pack
+    object ModuleObject(module: &NamedModule, path: Option<&str>) {
+        /// The place in the pack, as a JSON pointer
+        place: &str = module.place.as_str(),
+        /// The digest of the module
+        digest: Digest = module.digest,
+        /// The number of its bytes
+        size: usize = module.size,
+        /// The file that the text of the pack names
+        file: Option<&str> = path,
+    }
 }
 
 impl Answer for PackShown {
     fn document(&self) -> Value {
-        let pack = &self.pack;
-        let places =
-            |places: &[Pointer]| Value::array(places.iter().map(|place| Value::from(place.written())));
-        let fields = pack.fields.iter().map(|field| {
-            Value::record([
-                ("name", Value::from(&*field.name)),
-                ("words", Value::from(field.words.as_deref())),
-                ("decimals", Value::from(field.decimals.map(u64::from))),
-                ("combine", Value::from(field.combine.map(Combine::as_str))),
-                ("written_by", numbers(&field.written_by)),
-            ])
-        });
-        let governs = pack.governed().into_iter().map(|(name, governed)| {
-            Value::record([
-                ("type", Value::from(name.as_str())),
-                ("registered", Value::from(governed.registered)),
-                ("words", Value::from(pack.types.get(&name).and_then(Option::as_deref))),
-                ("rules", numbers(&governed.rules)),
-            ])
-        });
-        let predicates = pack.declared().map(|declared| {
-            let predicate = &declared.predicate;
-            Value::record([
-                ("obligation", Value::from(predicate.obligation().is_some())),
-                ("name", Value::from(predicate.name())),
-                ("words", Value::from(declared.words.as_deref())),
-                ("question", Value::from(predicate.words())),
-                ("digest", Value::from(predicate.digest())),
-                ("reads", places(predicate.read_set())),
-            ])
-        });
-        let tools = pack.tools.iter().map(|tool| {
-            Value::record([
-                ("name", Value::from(&*tool.name)),
-                ("effect", Value::from(tool.class().as_str())),
-                ("failed", Value::from(tool.failed.as_ref().map(|failed| failed.canonical()))),
-                ("words", Value::from(tool.words.as_deref())),
-            ])
-        });
-        let modules = self.modules().into_iter().map(|(module, file)| {
-            Value::record([
-                ("place", Value::from(module.place.as_str())),
-                ("digest", Value::from(module.digest)),
-                ("size", Value::from(module.size as u64)),
-                ("file", Value::from(file)),
-            ])
-        });
-        let members = [
-            ("name", Value::from(&*pack.name)),
-            ("version", Value::from(&*pack.version)),
-            ("digest", Value::from(pack.digest())),
-            ("reducer", Value::from(pack.engine.as_str())),
-            ("modules", Value::array(modules)),
-            ("text_agrees", Value::from(self.text_agrees)),
-            ("fields", Value::array(fields)),
-            ("governs", Value::array(governs)),
-            ("rules_read", places(&pack.rules_read())),
-            ("tools", Value::array(tools)),
-            ("undeclared_tools", Value::from(Effect::Effectful.as_str())),
-            ("predicates", Value::array(predicates)),
-            ("pack", modules::without_bytes(pack.value())),
-        ];
-        document("pack", members)
+        PackDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -211,10 +257,6 @@ impl Answer for PackShown {
         let title = title.then(meaning(pack.words.as_deref()));
         [title].into_iter().chain(lines.into_iter().map(Line::from)).collect()
     }
-}
-
-fn numbers(rules: &[usize]) -> Value {
-    Value::array(rules.iter().map(|rule| Value::from(*rule as u64)))
 }
 
 /// Writes the words of a declaration on one line, after three blanks; nothing if the pack gives none.
@@ -293,31 +335,53 @@ fn dotted(places: &[Pointer]) -> String {
     quote::escape(&places.iter().map(Pointer::in_state).collect::<Vec<_>>().join(", "))
 }
 
+document! {
+    /// The outcome of the tests of a pack
+    pub object PackTestDocument: "pack-test" (tested: &PackTested) {
+        /// The name of the pack
+        pack: &str = &tested.pack,
+        /// The digest of the pack
+        digest: Digest = tested.digest,
+        /// The number of tests
+        tests: usize = tested.tests.len(),
+        /// The number of tests that failed
+        failed: usize = tested.failed(),
+        /// The number of rules of the pack
+        rules: usize = tested.rules.len(),
+        /// The number of rules that wrote to the state in some test
+        rules_exercised: usize = tested.exercised().len(),
+        /// The tests
+        items: Vec<PackTestObject> =
+            tested.tests.iter().map(|(file, test)| PackTestObject::of(file, test)).collect(),
+    }
+
+    /// A test of a pack
+    object PackTestObject(file: &str, test: &Tested) {
+        let faults = test.failed.iter().map(|(mark, message)| PackTestFault::of(place_words(file, *mark), message));
+        /// The name
+        name: &str = &test.name,
+        /// The place in the text
+        place: String = place_words(file, test.mark),
+        /// Whether the test passed
+        ok: bool = test.failed.is_empty(),
+        /// The expectations that failed
+        failed: Vec<PackTestFault> = faults.collect(),
+        /// The rules that wrote to the state in this test, by number from 1
+        rules: Vec<Positive> = test.rules.iter().map(|rule| Positive(*rule as u64)).collect(),
+    }
+
+    /// An expectation of a test that failed
+    object PackTestFault(at: String, words: &str) {
+        /// The place in the text
+        place: String = at,
+        /// The difference in words
+        message: &str = words,
+    }
+}
+
 impl Answer for PackTested {
     fn document(&self) -> Value {
-        let items = self.tests.iter().map(|(file, test)| {
-            let failed = test.failed.iter().map(|(mark, message)| {
-                let place = Value::from(place_words(file, *mark));
-                Value::record([("place", place), ("message", Value::from(message.as_str()))])
-            });
-            Value::record([
-                ("name", Value::from(&*test.name)),
-                ("place", Value::from(place_words(file, test.mark))),
-                ("ok", Value::from(test.failed.is_empty())),
-                ("failed", Value::array(failed)),
-                ("rules", Value::array(test.rules.iter().map(|rule| Value::from(*rule as u64)))),
-            ])
-        });
-        let members = [
-            ("pack", Value::from(&*self.pack)),
-            ("digest", Value::from(self.digest)),
-            ("tests", Value::from(self.tests.len() as u64)),
-            ("failed", Value::from(self.failed() as u64)),
-            ("rules", Value::from(self.rules.len() as u64)),
-            ("rules_exercised", Value::from(self.exercised().len() as u64)),
-            ("items", Value::array(items)),
-        ];
-        document("pack-test", members)
+        PackTestDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {

@@ -24,8 +24,8 @@ document! {
         unclear: Vec<UnclearRun> = answer.unclear.iter().map(|(run, why)| UnclearRun::of(run.as_str(), why)).collect(),
     }
 
-    /// A run for which a condition could not be judged
-    object UnclearRun(name: &str, reason: &str) {
+    /// A run that could not be read or judged
+    pub(crate) object UnclearRun(name: &str, reason: &str) {
         /// The run
         run: &str = name,
         /// The reason

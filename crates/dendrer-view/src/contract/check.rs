@@ -1,16 +1,18 @@
 //! A run checked against contracts, as lines and as a document.
 
-use dendrer::contract::{CheckedContract, ContractPeriod, Judged};
+use dendrer::contract::{CheckedContract, ContractExtension, ContractPeriod, Judged, Lacking};
+use dendrer::kernel::contract::Lack;
 use dendrer::kernel::predicate::{Verdict, Window};
-use dendrer_object::Value;
+use dendrer_object::document::Positive;
+use dendrer_object::{RunName, TypeName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
-use crate::bisect::{from_text_line, of_texts, standing_json, standing_words};
-use crate::certainty::{reasons_json, reasons_words};
-use crate::verdict::intervals_json;
-use crate::{count, document, quote};
+use crate::bisect::{ObligationObject, from_text_line, of_texts, standing_words};
+use crate::certainty::{ReasonObject, reasons, reasons_words};
+use crate::verdict::{Stretch, stretches};
+use crate::{count, quote};
 
-/// How many transitions that lack something are listed for people.
+/// The largest number of incomplete transitions that are listed for people.
 const LACKING_SHOWN: usize = 10;
 
 /// A check of a run. The document has every stretch of a violation.
@@ -22,38 +24,112 @@ pub struct ContractCheckAnswer<'c> {
     pub all_violations: bool,
 }
 
+document! {
+    /// A run checked against contracts
+    pub object ContractCheckDocument: "contract-check" reads (checked: &CheckedContract) {
+        let sure = of_texts(checked.from_text).unless(checked.is_uncertain());
+        /// The run
+        run: &RunName = &checked.run,
+        /// The first tick
+        from: u64 = checked.from,
+        /// The last tick
+        to: u64 = checked.to,
+        /// The stage at which the run is recorded
+        stage: Option<u64> = checked.stage,
+        /// The contracts, each with its ticks
+        in_force: Vec<PeriodObject> = checked.in_force.iter().map(PeriodObject::of).collect(),
+        /// The number of transitions that a contract governs
+        governed: u64 = checked.governed,
+        /// The transitions that lack required fields
+        lacking: Vec<LackingObject> = checked.lacking.iter().map(LackingObject::of).collect(),
+        /// The violations that are forbidden
+        items: Vec<JudgedObject> = checked.violations().map(JudgedObject::of).collect(),
+        /// The certainty of the answer
+        certainty: ["exact" | "heuristic" | "unavailable"] = sure.as_str(),
+        /// The number of results that the answer depends on whose status was read from prose
+        status_from_text: u64 = checked.from_text,
+    }
+
+    /// A contract and the ticks for which it is in force
+    object PeriodObject(terms: &ContractPeriod) {
+        /// The name
+        name: &str = &terms.contracts.name,
+        /// The version
+        version: &str = &terms.contracts.version,
+        /// The first tick
+        from: u64 = terms.from,
+        /// The last tick
+        to: u64 = terms.to,
+        /// The extensions that hold
+        extensions: Vec<HoldingExtension> = terms.extensions.iter().map(HoldingExtension::of).collect(),
+    }
+
+    /// An extension that holds
+    object HoldingExtension(extension: &ContractExtension) {
+        /// The id
+        id: &str = &extension.id,
+        /// The first tick that it governs
+        from: Positive = Positive(extension.from),
+        /// The approver
+        approved_by: &str = &extension.approved_by,
+    }
+
+    /// A transition that lacks required fields
+    object LackingObject(lacking: &Lacking) {
+        /// The tick
+        tick: Positive = Positive(lacking.tick),
+        /// The type
+        type: &TypeName = &lacking.type_name,
+        /// The fields
+        fields: Vec<LackObject> = lacking.lacks.iter().map(LackObject::of).collect(),
+    }
+
+    /// A required field that a transition lacks
+    object LackObject(lack: &Lack) {
+        /// The name
+        name: &str = &lack.name,
+        /// The fault in words
+        why: String = lack.why.to_string(),
+    }
+
+    /// A violation that is forbidden, and its verdicts
+    object JudgedObject(judged: &Judged) {
+        let unjudged = judged.uncertain();
+        let standing = judged.standing.as_ref();
+        /// The name of the predicate
+        name: &str = judged.predicate.name(),
+        /// The first tick that was judged
+        from: Option<u64> = judged.intervals.first().map(|interval| interval.from),
+        /// The last tick that was judged
+        to: Option<u64> = judged.intervals.last().map(|interval| interval.to),
+        /// The question in words
+        words: String = judged.predicate.words(),
+        /// Whether no tick is in violation and each could be judged
+        ok: bool = judged.onset().is_none() && unjudged.is_none(),
+        /// The first tick in violation; null if an earlier tick cannot be judged
+        onset: Option<u64> = judged.onset().filter(|tick| unjudged.is_none_or(|(first, _)| first > *tick)),
+        /// The first tick that cannot be judged
+        uncertain: Option<UnjudgedTick> = unjudged.map(|(tick, why)| UnjudgedTick::of(tick, why)),
+        /// The stretches of ticks with one verdict
+        intervals: Vec<Stretch<'_>> = stretches(&judged.intervals),
+        /// The reasons why ticks cannot be judged, each with its first and last tick
+        reasons: Vec<ReasonObject> = reasons(&judged.reasons),
+        /// The state of an obligation at the last tick; null for a predicate
+        obligation: Option<ObligationObject> = standing.map(|one| ObligationObject::of(one, judged.ended)),
+    }
+
+    /// A tick that cannot be judged
+    object UnjudgedTick(at: u64, reason: &str) {
+        /// The tick
+        tick: u64 = at,
+        /// The reason
+        why: &str = reason,
+    }
+}
+
 impl Answer for ContractCheckAnswer<'_> {
     fn document(&self) -> Value {
-        let checked = self.checked;
-        let lacking = checked.lacking.iter().map(|lacking| {
-            let fields = lacking.lacks.iter().map(|lack| {
-                Value::record([
-                    ("name", Value::from(&*lack.name)),
-                    ("why", Value::from(lack.why.to_string())),
-                ])
-            });
-            Value::record([
-                ("tick", Value::from(lacking.tick)),
-                ("type", Value::from(lacking.type_name.as_str())),
-                ("fields", Value::array(fields)),
-            ])
-        });
-        let certainty = of_texts(checked.from_text).unless(checked.is_uncertain());
-        document(
-            "contract-check",
-            [
-                ("run", Value::from(checked.run.as_str())),
-                ("from", Value::from(checked.from)),
-                ("to", Value::from(checked.to)),
-                ("stage", Value::from(checked.stage)),
-                ("in_force", Value::array(checked.in_force.iter().map(terms_json))),
-                ("governed", Value::from(checked.governed)),
-                ("lacking", Value::array(lacking)),
-                ("items", Value::array(checked.violations().map(judged_json))),
-                ("certainty", Value::from(certainty)),
-                ("status_from_text", Value::from(checked.from_text)),
-            ],
-        )
+        ContractCheckDocument::of(self.checked).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -174,44 +250,4 @@ impl ContractCheckAnswer<'_> {
         }
         lines
     }
-}
-
-fn terms_json(terms: &ContractPeriod) -> Value {
-    let extensions = terms.extensions.iter().map(|extension| {
-        Value::record([
-            ("id", Value::from(&*extension.id)),
-            ("from", Value::from(extension.from)),
-            ("approved_by", Value::from(&*extension.approved_by)),
-        ])
-    });
-    Value::record([
-        ("name", Value::from(&*terms.contracts.name)),
-        ("version", Value::from(&*terms.contracts.version)),
-        ("from", Value::from(terms.from)),
-        ("to", Value::from(terms.to)),
-        ("extensions", Value::array(extensions)),
-    ])
-}
-
-fn judged_json(judged: &Judged) -> Value {
-    let first_unjudged = judged.uncertain().map(|(tick, _)| tick);
-    let uncertain = judged.uncertain().map_or(Value::Null, |(tick, why)| {
-        Value::record([("tick", Value::from(tick)), ("why", Value::from(why))])
-    });
-    Value::record([
-        ("name", Value::from(judged.predicate.name())),
-        ("from", Value::from(judged.intervals.first().map(|interval| interval.from))),
-        ("to", Value::from(judged.intervals.last().map(|interval| interval.to))),
-        ("words", Value::from(judged.predicate.words())),
-        ("ok", Value::from(judged.onset().is_none() && judged.uncertain().is_none())),
-        // An earlier tick that cannot be judged may be the onset.
-        (
-            "onset",
-            Value::from(judged.onset().filter(|tick| first_unjudged.is_none_or(|first| first > *tick))),
-        ),
-        ("uncertain", uncertain),
-        ("intervals", intervals_json(&judged.intervals)),
-        ("reasons", reasons_json(&judged.reasons)),
-        ("obligation", standing_json(judged.standing.as_ref(), judged.ended)),
-    ])
 }

@@ -2,10 +2,12 @@
 
 use dendrer::change::extend::Extended;
 use dendrer::kernel::step::Approval;
-use dendrer_object::{Value, tag};
+use dendrer_object::document::{As, Positive};
+use dendrer_object::value::Object;
+use dendrer_object::{Digest, RunName, Value, document, tag};
 
 use crate::answer::{Answer, Line, Page};
-use crate::{document, quote};
+use crate::quote;
 
 /// The members of an extension that name what it adds, and the words for them.
 const ADDED: [(&str, &str); 6] = [
@@ -17,26 +19,44 @@ const ADDED: [(&str, &str); 6] = [
     ("adds_violations", "forbids"),
 ];
 
+document! {
+    /// An extension of the contract of a run
+    pub object ContractExtendDocument: "contract-extend" (extended: &Extended) {
+        let written = (!extended.dry_run).then_some(&extended.record);
+        let note = match extended.extension.approval() {
+            Approval::Signed(note) => Some(&**note),
+            Approval::Unsigned => None,
+        };
+        /// The run
+        run: &RunName = &extended.run,
+        /// The tick of the record; null in a dry run
+        tick: Option<Positive> = written.and_then(|record| record.header().tick).map(Positive),
+        /// The id of the record; null in a dry run
+        id: Option<Digest> = written.map(|record| record.id()),
+        /// The first tick that it governs: never its own
+        holds_from: Positive = Positive(extended.holds_from()),
+        /// The extension, as it is recorded
+        extension: As<Object> = As::new(extended.extension.value().clone()),
+        /// The signature of the approver
+        signature: Option<&str> = note,
+        /// Whether contracts are enforced in the run
+        enforced: bool = extended.is_enforced,
+        /// Whether nothing was written
+        dry_run: bool = extended.dry_run,
+    }
+
+    /// The key of an approver
+    pub object ContractKeygenDocument: "contract-keygen" (key: &KeygenAnswer<'_>) {
+        /// The name of the approver
+        name: &str = key.name,
+        /// The public half, as a pack names it
+        verifier: &str = key.verifier,
+    }
+}
+
 impl Answer for Extended {
     fn document(&self) -> Value {
-        let signature = match self.extension.approval() {
-            Approval::Signed(note) => Value::from(&**note),
-            Approval::Unsigned => Value::Null,
-        };
-        let written = |value: Value| if self.dry_run { Value::Null } else { value };
-        document(
-            "contract-extend",
-            [
-                ("run", Value::from(self.run.as_str())),
-                ("tick", written(Value::from(self.record.header().tick))),
-                ("id", written(Value::from(self.record.id()))),
-                ("holds_from", Value::from(self.holds_from())),
-                ("extension", self.extension.value().clone()),
-                ("signature", signature),
-                ("enforced", Value::from(self.is_enforced)),
-                ("dry_run", Value::from(self.dry_run)),
-            ],
-        )
+        ContractExtendDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -94,8 +114,7 @@ pub struct KeygenAnswer<'k> {
 
 impl Answer for KeygenAnswer<'_> {
     fn document(&self) -> Value {
-        let members = [("name", Value::from(self.name)), ("verifier", Value::from(self.verifier))];
-        document("contract-keygen", members)
+        ContractKeygenDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {

@@ -1,21 +1,56 @@
 //! Contracts by themselves as answers: the list of a store, one of them, and two compared.
 
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dendrer::contract::compare::{ContractChange, Ranked};
-use dendrer::contract::find::{ContractInForce, ContractPlace, FoundContract, Listing};
-use dendrer::contract::terms::terms;
-use dendrer::kernel::pack::Pack;
-use dendrer_object::{RunName, TypeName, Value};
+use dendrer::contract::find::{Added, ContractInForce, ContractPlace, FoundContract, Listed, Listing};
+use dendrer::contract::terms::{FieldTerms, Need, Never, TypeTerms, terms};
+use dendrer::kernel::pack::writes::{Sound, Written};
+use dendrer::kernel::pack::{Pack, PackEngine};
+use dendrer::kernel::predicate::Window;
+use dendrer_object::document::Positive;
+use dendrer_object::{Digest, Pointer, RunName, TypeName, Value, document};
 
-use super::{change_json, change_line, extension_json, extension_lines, listing_json, terms_json};
+use super::{ContractChangeObject, ToolObject, change_line, extension_lines};
 use crate::answer::{Answer, CUT, End, Line, Page, Style};
+use crate::runs::UnclearRun;
 use crate::table::{Align, Table};
-use crate::{count, document, quote};
+use crate::{count, quote};
+
+document! {
+    /// The contracts that the runs of a store are under
+    pub object ContractsDocument: "contracts" (listing: &Listing) {
+        let lost = listing.unreadable.iter().map(|(run, why)| UnclearRun::of(run.as_str(), why));
+        /// The contracts
+        items: Vec<ListedContract> = listing.packs.iter().map(ListedContract::of).collect(),
+        /// The number of runs without a contract
+        without: u64 = listing.without,
+        /// The runs whose contract cannot be read
+        unreadable: Vec<UnclearRun> = lost.collect(),
+    }
+
+    /// A contract that runs of a store are under
+    object ListedContract(listed: &Listed) {
+        let pack = &listed.pack;
+        /// The name
+        name: &str = &pack.name,
+        /// The version
+        version: &str = &pack.version,
+        /// The digest of the pack
+        digest: Digest = pack.digest(),
+        /// The types that have a contract
+        types: Vec<&TypeName> = pack.contracts.types.keys().collect(),
+        /// The number of violations that it forbids
+        violations: usize = pack.predicates.len(),
+        /// The runs
+        runs: &[RunName] = &listed.runs,
+    }
+}
 
 impl Answer for Listing {
     fn document(&self) -> Value {
-        listing_json(self)
+        ContractsDocument::of(self).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -69,17 +104,190 @@ pub struct ContractAnswer<'c> {
     pub only: Option<&'c TypeName>,
 }
 
+document! {
+    /// The terms of a contract
+    pub object ContractDocument: "contract" (answer: &ContractAnswer<'_>) {
+        let in_force = &answer.found.terms;
+        let terms = terms(&in_force.pack, &in_force.marks);
+        let types = terms.types.iter().filter(|one| answer.only.is_none_or(|only| *only == one.name));
+        let place = answer.found.place.as_ref();
+        /// The name
+        name: &str = &terms.pack.name,
+        /// The version
+        version: &str = &terms.pack.version,
+        /// The words for people
+        words: Option<&str> = terms.pack.words.as_deref(),
+        /// The reducer
+        reducer: PackEngine = terms.pack.engine,
+        /// The digest of the WebAssembly module that reduces
+        module: Option<Digest> = terms.pack.module(),
+        /// The types
+        items: Vec<TypeObject> = types.map(TypeObject::of).collect(),
+        /// The violations that are forbidden
+        never: Vec<NeverObject> = terms.never.iter().map(NeverObject::of).collect(),
+        /// The fields of the state
+        fields: Vec<FieldTermsObject> = terms.fields.iter().map(FieldTermsObject::of).collect(),
+        /// The tools
+        tools: Vec<ToolObject> = terms.pack.tools.iter().map(ToolObject::of).collect(),
+        /// The other members of the pack, as they are written
+        others: BTreeMap<&str, &Value> = terms.others.iter().copied().collect(),
+        /// The digest of the pack by itself
+        digest: Digest = in_force.digest,
+        /// The extensions of the run up to the tick: those that hold at it, then those that hold later
+        extensions: Vec<ExtensionObject> = in_force.extensions.iter().map(ExtensionObject::of).collect(),
+        /// The run; null for a contract by itself
+        run: Option<&RunName> = place.map(|place| &place.run),
+        /// The tick; null for a contract by itself
+        tick: Option<u64> = place.map(|place| place.tick),
+        /// The stage at which the run is recorded
+        stage: Option<u64> = place.and_then(|place| place.stage),
+    }
+
+    /// The terms of a type
+    object TypeObject(one: &TypeTerms<'_>) {
+        /// The type
+        type: &TypeName = &one.name,
+        /// The words for people
+        words: Option<&str> = one.words,
+        /// The authors that may write it
+        authors: &str = one.authors,
+        /// Whether the pack registers it
+        registered: bool = one.registered,
+        /// Whether it has a contract
+        contract: bool = one.has_contract,
+        /// The fields that it needs
+        needs: Vec<NeedObject> = one.needs.iter().map(NeedObject::of).collect(),
+        /// The fields that a model may name
+        advisory: &[Arc<str>] = one.advisory,
+        /// The fields that it changes
+        writes: Vec<WrittenObject> = one.writes.iter().map(WrittenObject::of).collect(),
+    }
+
+    /// A field that a type needs
+    object NeedObject(need: &Need<'_>) {
+        /// The name
+        name: &str = &need.required.name,
+        /// The kind of its value
+        kind: String = need.required.kind.to_string(),
+        /// The number of decimals that count
+        precision: Option<u8> = need.required.precision,
+        /// Whether it may be null
+        nullable: bool = need.required.nullable,
+        /// Whether it seeds the hash
+        seed: bool = need.is_seed,
+        /// The rule by which an import is checked
+        import: &str = need.import,
+        /// The extension that requires it
+        since: Option<&str> = need.since,
+        /// The extension that binds it
+        seed_since: Option<&str> = need.seed_since,
+    }
+
+    /// A field that a rule writes
+    object WrittenObject(write: &Written) {
+        /// The field
+        field: &str = &write.field,
+        ..WriteObject = WriteObject::of(write),
+    }
+
+    /// A write of a rule
+    object WriteObject(write: &Written) {
+        /// The act
+        act: &str = write.act,
+        /// The rule, by number from 1
+        rule: usize = write.rule,
+        /// Whether the whole field is written
+        whole: bool = write.whole,
+    }
+
+    /// A violation that a contract forbids
+    object NeverObject(one: &Never<'_>) {
+        let turned = match &one.sound {
+            Sound::Unknown { turned_by } => &turned_by[..],
+            _ => &[],
+        };
+        /// The name of the predicate
+        name: &str = one.predicate.name(),
+        /// The words for people
+        words: Option<&str> = one.words,
+        /// The question in words
+        question: String = one.predicate.words(),
+        /// The state that is looked at: the one before a transition, or the one after it
+        window: Window = one.predicate.window(),
+        /// The evidence that a violation cannot recover
+        sound: ["by_text" | "by_rules" | "lifted" | "unknown"] = one.sound.as_str(),
+        /// The rules that may take it back, by number from 1
+        turned_by: &[usize] = turned,
+        /// The places of the state that it reads
+        reads: Vec<ReadPlace> = one.reads.iter().map(|(place, types)| ReadPlace::of(place, types)).collect(),
+        /// The digest of the predicate
+        digest: Digest = one.predicate.digest(),
+        /// The extension that forbids it
+        since: Option<&str> = one.since,
+    }
+
+    /// A place of the state that a predicate reads
+    object ReadPlace(place: &Pointer, types: &[TypeName]) {
+        /// The place, as a JSON pointer
+        path: &Pointer = place,
+        /// The types that require it
+        required_by: &[TypeName] = types,
+    }
+
+    /// The terms of a field of the state
+    object FieldTermsObject(field: &FieldTerms<'_>) {
+        /// The name
+        name: &str = field.name,
+        /// The words for people
+        words: Option<&str> = field.words,
+        /// The number of decimals that are kept
+        decimals: Option<u8> = field.decimals,
+        /// The first value; null if it is not fixed
+        begins: Option<&Value> = field.begins.as_ref(),
+        /// Whether the first value is fixed
+        begins_fixed: bool = field.begins.is_some(),
+        /// The expression of the first value, as it is written
+        init: Option<&Value> = field.init,
+        /// The writes
+        writes: Vec<FieldWriteObject> =
+            field.writes.iter().map(|(write, types)| FieldWriteObject::of(write, types.as_deref())).collect(),
+        /// The types and authors that may write it from stage 2 on; any, if none is named
+        writers: &[Arc<str>] = field.writers,
+        /// The extension that declares it
+        since: Option<&str> = field.since,
+    }
+
+    /// A write of a field
+    object FieldWriteObject(write: &Written, governed: Option<&[TypeName]>) {
+        ..WriteObject = WriteObject::of(write),
+        /// The types of the rule; null for every type
+        types: Option<&[TypeName]> = governed,
+    }
+
+    /// An extension of the contract of a run
+    object ExtensionObject(added: &Added) {
+        /// The id
+        id: &str = &added.id,
+        /// The words for people
+        words: Option<&str> = added.words.as_deref(),
+        /// The tick at which it was written
+        tick: Positive = Positive(added.tick),
+        /// The first tick that it governs
+        from: Positive = Positive(added.from),
+        /// Whether it holds at the tick
+        holds: bool = added.holds,
+        /// The approver
+        approved_by: &str = &added.approved_by,
+        /// Whether the approver signed it
+        signed: bool = added.is_signed,
+        /// The changes that it makes
+        adds: Vec<ContractChangeObject> = added.adds.iter().map(ContractChangeObject::of).collect(),
+    }
+}
+
 impl Answer for ContractAnswer<'_> {
     fn document(&self) -> Value {
-        let ContractInForce { pack, digest, extensions, marks } = &self.found.terms;
-        let place = self.found.place.as_ref();
-        let mut members = terms_json(&terms(pack, marks), self.only);
-        members.push(("digest", Value::from(*digest)));
-        members.push(("extensions", Value::array(extensions.iter().map(extension_json))));
-        members.push(("run", Value::from(place.map(|place| place.run.as_str()))));
-        members.push(("tick", Value::from(place.map(|place| place.tick))));
-        members.push(("stage", Value::from(place.and_then(|place| place.stage))));
-        document("contract", members)
+        ContractDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -137,28 +345,40 @@ impl ContractDiffAnswer<'_> {
     }
 }
 
+document! {
+    /// Two contracts compared
+    pub object ContractDiffDocument: "contract-diff" (answer: &ContractDiffAnswer<'_>) {
+        let [up, down, unranked] = answer.ranked();
+        /// The first contract
+        a: ComparedContract = ComparedContract::of(&answer.old.terms),
+        /// The second contract
+        b: ComparedContract = ComparedContract::of(&answer.new.terms),
+        /// The number of changes that ask more
+        stricter: u64 = up,
+        /// The number of changes that ask less
+        looser: u64 = down,
+        /// The number of changes that cannot be ranked
+        other: u64 = unranked,
+        /// The changes from the first to the second
+        items: Vec<ContractChangeObject> = answer.changes.iter().map(ContractChangeObject::of).collect(),
+    }
+
+    /// A contract that is compared
+    object ComparedContract(terms: &ContractInForce) {
+        /// The name
+        name: &str = &terms.pack.name,
+        /// The version
+        version: &str = &terms.pack.version,
+        /// The digest of the pack
+        digest: Digest = terms.digest,
+        /// The extensions that hold
+        extensions: Vec<&str> = terms.holding().map(|added| &*added.id).collect(),
+    }
+}
+
 impl Answer for ContractDiffAnswer<'_> {
     fn document(&self) -> Value {
-        let side = |terms: &ContractInForce| {
-            Value::record([
-                ("name", Value::from(&*terms.pack.name)),
-                ("version", Value::from(&*terms.pack.version)),
-                ("digest", Value::from(terms.digest)),
-                ("extensions", Value::array(terms.holding().map(|added| Value::from(&*added.id)))),
-            ])
-        };
-        let [stricter, looser, other] = self.ranked();
-        document(
-            "contract-diff",
-            [
-                ("a", side(&self.old.terms)),
-                ("b", side(&self.new.terms)),
-                ("stricter", Value::from(stricter)),
-                ("looser", Value::from(looser)),
-                ("other", Value::from(other)),
-                ("items", Value::array(self.changes.iter().map(change_json))),
-            ],
-        )
+        ContractDiffDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {

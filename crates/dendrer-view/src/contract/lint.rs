@@ -1,12 +1,12 @@
 //! The findings in the text of a contract, as lines and as a document.
 
 use dendrer::contract::lint::{LintFound, Linted};
-use dendrer_object::Value;
+use dendrer_object::{Code, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
-use crate::{count, document, quote};
+use crate::{count, quote};
 
-/// How many findings are printed for people; a document has them all.
+/// The largest number of findings that are printed for people; a document has them all.
 const SHOWN: usize = 100;
 
 /// A contract that was looked at, and its address.
@@ -18,32 +18,49 @@ pub struct LintAnswer<'l> {
     pub linted: &'l Linted,
 }
 
+document! {
+    /// Parts of a contract that are most likely not meant
+    pub object ContractLintDocument: "contract-lint" (answer: &LintAnswer<'_>) {
+        let pack = answer.linted.pack.as_ref();
+        /// The file or the address, as it was named
+        file: &str = answer.file,
+        /// The name of the pack
+        name: Option<&str> = pack.map(|pack| &*pack.name),
+        /// The version of the pack
+        version: Option<&str> = pack.map(|pack| &*pack.version),
+        /// Whether the text is a pack, so that every check was made
+        complete: bool = answer.linted.is_complete,
+        /// The findings
+        items: Vec<LintObject> =
+            answer.linted.found.iter().map(|found| LintObject::of(answer.file, found)).collect(),
+    }
+
+    /// A part of a contract that is most likely not meant
+    object LintObject(path: &str, found: &LintFound) {
+        /// The code
+        code: Code = found.code,
+        /// The weight of the finding
+        level: ["error" | "warning"] = if found.is_fault() { "error" } else { "warning" },
+        /// The file or the address, as it was named
+        file: &str = path,
+        /// The line, from 1
+        line: usize = found.mark.line,
+        /// The column, from 1
+        column: usize = found.mark.column,
+        /// The place in the pack
+        place: &str = &found.place,
+        /// The finding in one sentence
+        message: &str = &found.message,
+        /// The reason
+        why: Option<&str> = found.why.as_deref(),
+        /// The next step
+        next: Option<&str> = found.step.as_deref(),
+    }
+}
+
 impl Answer for LintAnswer<'_> {
     fn document(&self) -> Value {
-        let item = |found: &LintFound| {
-            Value::record([
-                ("code", Value::from(found.code)),
-                ("level", Value::from(if found.is_fault() { "error" } else { "warning" })),
-                ("file", Value::from(self.file)),
-                ("line", Value::from(found.mark.line as u64)),
-                ("column", Value::from(found.mark.column as u64)),
-                ("place", Value::from(found.place.as_str())),
-                ("message", Value::from(found.message.as_str())),
-                ("why", Value::from(found.why.as_deref())),
-                ("next", Value::from(found.step.as_deref())),
-            ])
-        };
-        let pack = self.linted.pack.as_ref();
-        document(
-            "contract-lint",
-            [
-                ("file", Value::from(self.file)),
-                ("name", Value::from(pack.map(|pack| &*pack.name))),
-                ("version", Value::from(pack.map(|pack| &*pack.version))),
-                ("complete", Value::from(self.linted.is_complete)),
-                ("items", Value::array(self.linted.found.iter().map(item))),
-            ],
-        )
+        ContractLintDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {

@@ -1,13 +1,12 @@
 //! Fields that decide and that no contract names, as lines and as a document.
 
-use dendrer::contract::suggest::{LeftOut, SuggestFound, Suggested, field_name};
-use dendrer_object::Value;
+use dendrer::contract::suggest::{Flip, LeftOut, SuggestFound, Suggested, field_name};
+use dendrer_object::{Pointer, RunName, TypeName, Value, document};
 
 use crate::answer::{Answer, Line, Page, Style};
-use crate::certainty::Certainty;
-use crate::{count, document, quote};
+use crate::{count, quote};
 
-/// How many fields are printed for people.
+/// The largest number of fields that are printed for people.
 const SHOWN: usize = 20;
 
 /// The fields that were found in some runs.
@@ -19,64 +18,103 @@ pub struct SuggestAnswer<'s> {
     pub found: &'s SuggestFound,
 }
 
+document! {
+    /// Fields that decide and that no contract names
+    pub object ContractSuggestDocument: "contract-suggest" (answer: &SuggestAnswer<'_>) {
+        let found = answer.found;
+        /// The runs, as they were named
+        runs: &[String] = answer.runs,
+        /// The certainty of the answer
+        certainty: ["heuristic"] = "heuristic",
+        /// The number of transitions that were looked at
+        transitions: u64 = found.transitions,
+        /// The number of times that a transition was decided again
+        tries: u64 = found.tries,
+        /// The number of fields that are read and make no difference
+        silent: u64 = found.silent,
+        /// The number of fields that were not tried
+        untried: u64 = found.untried,
+        /// The parts of the runs that were left out
+        left_out: LeftOutObject = LeftOutObject::of(&found.left_out),
+        /// The fields
+        items: Vec<SuggestObject> = found.items.iter().map(SuggestObject::of).collect(),
+    }
+
+    /// A field that decides and that no contract names
+    object SuggestObject(one: &Suggested) {
+        /// The type
+        type: &TypeName = &one.type_name,
+        /// The place in the state, as a JSON pointer
+        path: &Pointer = &one.place,
+        /// The field, as a contract names it
+        field: String = field_name(&one.place),
+        /// Whether the type has a contract
+        contract: bool = one.has_contract,
+        /// The number of transitions after which a verdict differs
+        flips: u64 = one.flips,
+        /// The number of transitions for which a refusal differs
+        refusals: u64 = one.refusals,
+        /// The number of transitions that write something else
+        changes: u64 = one.changes,
+        /// The number of transitions in which the model named it
+        named: u64 = one.named,
+        /// The number of transitions that were tried
+        tried: u64 = one.tried,
+        /// Examples
+        shown: Vec<FlipObject> = one.shown.iter().map(FlipObject::of).collect(),
+        /// The predicates and rules that read it
+        readers: &[String] = &one.readers,
+    }
+
+    /// An example of a field that decides
+    object FlipObject(flip: &Flip) {
+        /// The run
+        run: &RunName = &flip.run,
+        /// The tick
+        tick: u64 = flip.tick,
+        /// The difference in words
+        what: &str = &flip.what,
+        /// The value that was tried
+        value: &Value = &flip.value,
+        /// The run that had this value
+        from_run: &RunName = &flip.from.0,
+        /// The tick before which it had this value
+        from_tick: u64 = flip.from.1,
+    }
+
+    /// The parts of runs that were left out
+    object LeftOutObject(left: &LeftOut) {
+        let lost = left.unreadable.iter().map(|(run, tick, why)| UnreadableTicks::of(run, *tick, why));
+        /// The number of transitions of types of which many were looked at
+        transitions: u64 = left.transitions,
+        /// The number of values beyond the first of a field
+        values: u64 = left.values,
+        /// The number of combinations beyond the limit
+        tries: u64 = left.tries,
+        /// The number of fields of types beyond the limit
+        pairs: u64 = left.pairs,
+        /// The predicates that look at the state before a transition
+        before: &[String] = &left.before,
+        /// The runs without a pack
+        without: &[RunName] = &left.without,
+        /// The ticks that cannot be read
+        unreadable: Vec<UnreadableTicks> = lost.collect(),
+    }
+
+    /// Ticks of a run that cannot be read
+    object UnreadableTicks(name: &RunName, from: u64, reason: &str) {
+        /// The run
+        run: &RunName = name,
+        /// The first tick
+        tick: u64 = from,
+        /// The reason
+        why: &str = reason,
+    }
+}
+
 impl Answer for SuggestAnswer<'_> {
     fn document(&self) -> Value {
-        let found = self.found;
-        let item = |one: &Suggested| {
-            let shown = one.shown.iter().map(|flip| {
-                Value::record([
-                    ("run", Value::from(flip.run.as_str())),
-                    ("tick", Value::from(flip.tick)),
-                    ("what", Value::from(flip.what.as_str())),
-                    ("value", flip.value.clone()),
-                    ("from_run", Value::from(flip.from.0.as_str())),
-                    ("from_tick", Value::from(flip.from.1)),
-                ])
-            });
-            Value::record([
-                ("type", Value::from(one.type_name.as_str())),
-                ("path", Value::from(one.place.written())),
-                ("field", Value::from(field_name(&one.place))),
-                ("contract", Value::from(one.has_contract)),
-                ("flips", Value::from(one.flips)),
-                ("refusals", Value::from(one.refusals)),
-                ("changes", Value::from(one.changes)),
-                ("named", Value::from(one.named)),
-                ("tried", Value::from(one.tried)),
-                ("shown", Value::array(shown)),
-                ("readers", Value::array(one.readers.iter().map(|reader| Value::from(reader.as_str())))),
-            ])
-        };
-        let left = &found.left_out;
-        let unreadable = left.unreadable.iter().map(|(run, tick, why)| {
-            Value::record([
-                ("run", Value::from(run.as_str())),
-                ("tick", Value::from(*tick)),
-                ("why", Value::from(why.as_str())),
-            ])
-        });
-        let left_out = Value::record([
-            ("transitions", Value::from(left.transitions)),
-            ("values", Value::from(left.values)),
-            ("tries", Value::from(left.tries)),
-            ("pairs", Value::from(left.pairs)),
-            ("before", Value::array(left.before.iter().map(|name| Value::from(name.as_str())))),
-            ("without", Value::array(left.without.iter().map(|run| Value::from(run.as_str())))),
-            ("unreadable", Value::array(unreadable)),
-        ]);
-        document(
-            "contract-suggest",
-            [
-                ("runs", Value::array(self.runs.iter().map(|run| Value::from(run.as_str())))),
-                ("certainty", Value::from(Certainty::Heuristic)),
-                ("transitions", Value::from(found.transitions)),
-                ("tries", Value::from(found.tries)),
-                ("silent", Value::from(found.silent)),
-                ("untried", Value::from(found.untried)),
-                ("left_out", left_out),
-                ("items", Value::array(found.items.iter().map(item))),
-            ],
-        )
+        ContractSuggestDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
