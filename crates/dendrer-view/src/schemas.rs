@@ -79,6 +79,7 @@ const DECLARED: &[(&str, fn() -> Value)] = declared![
 /// Names and texts, in order.
 const TEXTS: &[(&str, &str)] = &[
     ("backtrack", include_str!("../schemas/backtrack.json")),
+    ("branches", include_str!("../schemas/branches.json")),
     ("cherrypick", include_str!("../schemas/cherrypick.json")),
     ("coherence", include_str!("../schemas/coherence.json")),
     ("coherence-diff", include_str!("../schemas/coherence-diff.json")),
