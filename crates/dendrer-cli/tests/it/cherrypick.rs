@@ -480,7 +480,6 @@ fn the_answers_of_an_import_have_the_shapes_of_the_paper() {
     let validation = |into: &str| {
         let args = ["cherrypick", "financial-agent-A@2", "--into", into, "-n"];
         let (code, json) = place.json(&args);
-        crate::output::check_schema(&json, &args);
         (code, json.get("validation").unwrap().to_string())
     };
     assert_eq!(validation("financial-agent-C"), (0, r#"{"ok":"context_compatible"}"#.to_owned()));

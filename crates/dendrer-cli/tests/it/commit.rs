@@ -357,7 +357,6 @@ fn a_forged_type_has_one_reply_that_names_its_anomaly() {
         let ran = place.run_with(&["commit", "--run", "r", "--json"], input);
         (ran.code, crate::support::parse(&ran.stdout))
     };
-    crate::output::check_schema(&answer, &["commit"]);
     assert_eq!(code, 5);
     let items = answer.get("items").unwrap().as_array().unwrap();
     assert_eq!(items.len(), 2, "{answer}");

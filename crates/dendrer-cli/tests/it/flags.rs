@@ -7,7 +7,7 @@ use dendrer_object::{Value, json};
 use dendrer_store::embedded::{Embedded, Options};
 use dendrer_store::prelude::*;
 
-use crate::support::{Place, demo, ran};
+use crate::support::{Place, demo, ran_with};
 
 /// Runs over the demo with exit code 0 and compares what a person reads.
 fn check(command: &str, expected: &str) {
@@ -329,7 +329,7 @@ fn a_log_is_followed_until_the_goal_is_complete() {
         .unwrap();
     commit("plan.update");
     commit("goal.complete");
-    let ran = ran(follower.wait_with_output().unwrap());
+    let ran = ran_with(&["--fields"], follower.wait_with_output().unwrap());
     assert_eq!(ran.code, 0);
     let lines: Vec<&str> = ran.stdout.lines().collect();
     assert_eq!(lines[..3], ["{\"tick\":1}", "{\"tick\":2}", "{\"tick\":3}"]);

@@ -8,7 +8,6 @@ use std::process::Stdio;
 
 use dendrer_object::{Value, json};
 
-use crate::output::check_schema;
 use crate::support::{Place, parse};
 
 const CHAT: &str = r#"{"task":7,"talk":[{"role":"system","content":"be kind"},
@@ -82,7 +81,6 @@ fn a_dry_run_says_what_it_took_and_why_and_writes_nothing() {
     }
     let (code, document) = place.json(&["import", "chat.json", "-n"]);
     assert_eq!((code, document.get("tip")), (0, Some(&Value::Null)));
-    check_schema(&document, &["import", "-n"]);
     assert_eq!(document.get("items").unwrap().as_array().unwrap().len(), 4);
     assert_eq!(place.json(&["runs"]).1.get("total"), Some(&0u64.into()));
     // It needs no store.
@@ -338,7 +336,6 @@ fn a_message_of_200_megabytes_is_a_gap_and_fits_in_less() {
     file.into_inner().unwrap();
     let (document, peak) = peak_of_import(&place, &["import", "huge.json", "--json"]);
     assert_eq!((document.get("ticks"), document.get("gaps")), (Some(&4u64.into()), Some(&1u64.into())));
-    check_schema(&document, &["import"]);
     if let Some(peak) = peak {
         assert!(peak < 160, "{peak} MiB for a message of 200");
     }

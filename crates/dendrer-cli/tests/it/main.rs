@@ -50,6 +50,7 @@ mod rebase;
 mod recording;
 mod regression;
 mod restore;
+mod schema;
 mod secrets;
 mod support;
 mod terminal;

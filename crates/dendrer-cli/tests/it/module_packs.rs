@@ -2,7 +2,6 @@
 
 use dendrer_object::Digest;
 
-use crate::output::check_schema;
 use crate::support::Place;
 
 const TALLY: &[u8] = include_bytes!("../../../../examples/modules/tally.wasm");
@@ -135,13 +134,11 @@ fn a_pack_says_which_modules_it_has_and_never_their_bytes() {
         assert!(of_run.contains(said), "{said}\n{of_run}");
     }
     let (_, shown) = place.json(&["pack", "show", "trip"]);
-    check_schema(&shown, &["pack", "show"]);
     let record = place.ok(&["show", "trip@0"]);
     for text in [of_run, shown.to_string(), place.ok(&["contract", "show", "trip"]), record] {
         assert!(!text.contains("AGFzbQ"), "{text}");
     }
-    let (_, contract) = place.json(&["contract", "show", "trip"]);
-    check_schema(&contract, &["contract", "show"]);
+    place.json(&["contract", "show", "trip"]);
     place.ok(&["contract", "lint", "trip"]);
     place.ok(&["contract", "list"]);
     // A declared predicate has one digest, whoever asks.
@@ -397,7 +394,6 @@ fn a_dry_run_of_an_import_asks_the_pack() {
     let import = ["import", &file, "--pack", "count.yaml"];
     let (code, dry) = place.json(&[&import[..], &["-n"]].concat());
     let (_, done) = place.json(&import);
-    check_schema(&dry, &["import"]);
     assert_eq!((code, dry.get("errors")), (0, done.get("errors")));
     assert_eq!(dry.get("errors").and_then(|errors| errors.as_array()).map(|errors| errors.len()), Some(3));
 }

@@ -4,7 +4,6 @@ use std::path::PathBuf;
 
 use dendrer_object::Value;
 
-use crate::output::check_schema;
 use crate::support::Place;
 
 const RISK: &str = include_str!("../../../../examples/modules/risk.wat");
@@ -44,20 +43,17 @@ fn a_module_is_registered_and_bisects_as_the_same_expression_does() {
     let (code, module) = place.json(&["bisect", "logistics-run-47", "--predicate", "acme.risk", "--scan"]);
     let text = "has(state.risk_score) && state.risk_score > 0.75";
     let (same, expression) = place.json(&["bisect", "logistics-run-47", "--predicate", text, "--scan"]);
-    check_schema(&module, &["bisect"]);
     assert_eq!((code, same), (0, 0));
     assert_eq!(module.get("onset"), expression.get("onset"));
     assert_eq!(module.get("onset"), module.get("scan_onset"));
     let (_, module) = place.json(&["predicate", "test", "acme.risk", "logistics-run-47"]);
     let (_, expression) = place.json(&["predicate", "test", text, "logistics-run-47"]);
-    check_schema(&module, &["predicate", "test"]);
     assert_eq!(module.get("intervals"), expression.get("intervals"));
     assert!(module.get("intervals").is_some_and(|intervals| *intervals != Value::Null));
 
     let listed = place.ok(&["predicate", "list"]);
     assert!(listed.contains("acme.risk") && listed.contains("violated when module "), "{listed}");
-    let (_, shown) = place.json(&["predicate", "show", "acme.risk"]);
-    check_schema(&shown, &["predicate", "show"]);
+    place.json(&["predicate", "show", "acme.risk"]);
     // The module is in the store: the file is not asked again, and a bundle has it, too.
     std::fs::remove_file(place.path().join("acme.risk.wasm")).unwrap();
     place.ok(&["export", "logistics-run-47", "-o", "run.dnd"]);

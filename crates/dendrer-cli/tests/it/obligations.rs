@@ -2,7 +2,6 @@
 
 use std::path::Path;
 
-use crate::output::check_schema;
 use crate::support::Place;
 
 const INTENTS: &str = r#"{"type":"artifact.write","intent":{"keeps":["income_declared"]}}
@@ -40,7 +39,6 @@ fn what_was_left_undone_is_found_at_the_tick_at_which_it_was_due() {
     assert_eq!(head[3], "owed       missed at tick 6 (at tick 7)");
     assert!(said.contains("ORIGIN (exact)  tick 6  artifact.write"), "{said}");
     let (code, answer) = place.json(&["bisect", "filing", "--predicate", "objections_answered", "--to", "5"]);
-    check_schema(&answer, &["bisect"]);
     let owed = answer.get("obligation").unwrap();
     assert_eq!((code, owed.get("standing").unwrap().as_str()), (1, Some("open")));
     assert_eq!(owed.get("due").unwrap().as_u64(), Some(6));
@@ -53,7 +51,6 @@ fn what_was_left_undone_is_found_at_the_tick_at_which_it_was_due() {
     let tested = place.ok(&["predicate", "test", "acme.tax/signed_in_time", "filing"]);
     assert!(tested.contains("at tick 7  met at tick 3"), "{tested}");
     let (code, answer) = place.json(&["predicate", "test", "signed_in_time", "filing", "--at", "2"]);
-    check_schema(&answer, &["predicate", "test"]);
     let owed = answer.get("obligation").unwrap();
     assert_eq!((code, owed.get("standing").unwrap().as_str()), (0, Some("open")));
 
@@ -62,8 +59,7 @@ fn what_was_left_undone_is_found_at_the_tick_at_which_it_was_due() {
     for row in ["met at tick 3", "open: due at tick 20", "artifact.write by agent"] {
         assert!(all.stdout.contains(row), "{row}: {}", all.stdout);
     }
-    let (_, answer) = place.json(&["bisect", "filing", "--all-of", "tax.yaml"]);
-    check_schema(&answer, &["bisect", "--all-of"]);
+    place.json(&["bisect", "filing", "--all-of", "tax.yaml"]);
 }
 
 #[test]
@@ -78,8 +74,7 @@ fn a_contract_check_and_the_lists_name_obligations() {
     ] {
         assert!(checked.stdout.contains(line), "{line}: {}", checked.stdout);
     }
-    let (_, answer) = place.json(&["contract", "check", "filing"]);
-    check_schema(&answer, &["contract", "check"]);
+    place.json(&["contract", "check", "filing"]);
 
     let listed = place.ok(&["predicate", "list", "--run", "filing"]);
     assert!(
@@ -89,7 +84,6 @@ fn a_contract_check_and_the_lists_name_obligations() {
     let shown = place.ok(&["predicate", "show", "acme.tax/signed_in_time", "--run", "filing"]);
     assert!(shown.contains("must hold by goal.complete: state.signed"), "{shown}");
     let (_, answer) = place.json(&["predicate", "show", "signed_in_time", "--run", "filing"]);
-    check_schema(&answer, &["predicate", "show"]);
     assert_eq!(answer.get("items").unwrap().as_array().unwrap().len(), 1);
     assert_eq!(place.run(&["predicate", "show", "signed_on_time", "--run", "filing"]).code, 3);
     let near = place.run(&["bisect", "filing", "--predicate", "acme.tax/signed_on_time"]);

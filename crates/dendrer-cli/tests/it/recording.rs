@@ -10,7 +10,7 @@ use dendrer::kernel::ontology::{Class, TYPES};
 use dendrer_object::{Value, json};
 use regex::Regex;
 
-use crate::output::fits;
+use crate::schema::check_intent;
 use crate::support::Place;
 use crate::tutorial::{blocks, shell};
 
@@ -32,7 +32,7 @@ fn schema() -> Value {
 /// Commits a line to a new run, and checks that it is its first transition and that the schema allows it.
 fn commit(place: &Place, run: &str, line: &str, flags: &[&str]) -> String {
     let value = json::parse_door(line.as_bytes()).unwrap();
-    fits(&value, &schema(), "intent").unwrap_or_else(|why| panic!("{line}: {why}"));
+    check_intent(line);
     let is_runtimes = line.contains(r#""author":"runtime""#) && !line.contains("action.result");
     let flags = if is_runtimes { &["--as", "runtime"] } else { flags };
     let ran = place.run_with(&[&["commit", "--run", run], flags].concat(), line.as_bytes());

@@ -7,11 +7,21 @@ use std::sync::OnceLock;
 
 use dendrer_object::{Value, json};
 
+use crate::schema::{Extent, check_events, check_items, check_output};
+
 /// What a run of the program left.
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) stdout: String,
     pub(crate) stderr: String,
+}
+
+impl Ran {
+    /// Checks each document against its schema. Returns the items of an interrupted stream.
+    fn check(&self, extent: Extent) -> Vec<serde_json::Value> {
+        check_output(&self.stderr, Extent::Full);
+        check_output(&self.stdout, extent)
+    }
 }
 
 /// Tells whether file systems can be mounted in a namespace, and says so loudly if not.
@@ -80,7 +90,7 @@ impl Place {
     }
 
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
-        ran(self.command(args).stdin(Stdio::null()).output().unwrap())
+        ran_with(args, self.command(args).stdin(Stdio::null()).output().unwrap())
     }
 
     /// Runs a script that mounts what it likes, in a namespace of its own, with the program as `$D`. Returns what the steps
@@ -98,10 +108,14 @@ impl Place {
         let read = |name: &str, part: &str| {
             std::fs::read_to_string(self.path().join(format!("{name}.{part}"))).unwrap()
         };
-        move |name| Ran {
-            code: read(name, "rc").trim().parse().unwrap(),
-            stdout: read(name, "out"),
-            stderr: read(name, "err"),
+        move |name| {
+            let ran = Ran {
+                code: read(name, "rc").trim().parse().unwrap(),
+                stdout: read(name, "out"),
+                stderr: read(name, "err"),
+            };
+            ran.check(Extent::Full);
+            ran
         }
     }
 
@@ -121,7 +135,7 @@ impl Place {
         });
         let output = child.wait_with_output().unwrap();
         writer.join().unwrap();
-        ran(output)
+        ran_with(args, output)
     }
 
     /// Runs what must succeed, and returns its answer.
@@ -160,11 +174,26 @@ fn program(home: &Path, args: &[&str]) -> Command {
 }
 
 pub(crate) fn ran(output: Output) -> Ran {
-    Ran {
+    ran_with(&[], output)
+}
+
+/// As [`ran`], for an answer to `args`: `--fields` leaves members out of its documents.
+pub(crate) fn ran_with(args: &[&str], output: Output) -> Ran {
+    let ran = Ran {
         code: output.status.code().unwrap_or(-1),
         stdout: String::from_utf8(output.stdout).unwrap(),
         stderr: String::from_utf8(output.stderr).unwrap(),
+    };
+    if args.first() == Some(&"export") && args.contains(&"jsonl") && ran.code == 0 {
+        check_events(&ran.stdout);
     }
+    let is_cut = args.iter().any(|arg| arg.starts_with("--fields"));
+    let extent = if is_cut { Extent::Chosen } else { Extent::Full };
+    let rest = ran.check(extent);
+    if args.contains(&"--jsonl") {
+        check_items(args[0], &rest, extent);
+    }
+    ran
 }
 
 /// Copies a directory and what is in it.
@@ -183,6 +212,8 @@ pub(crate) fn copy(from: &Path, to: &Path) {
 pub(crate) fn parse(text: &str) -> Value {
     let lines: Vec<&str> = text.lines().collect();
     assert_eq!(lines.len(), 1, "exactly one document: {text}");
+    // Read from a file or a pipe that `ran` did not see, and perhaps cut by `--fields`.
+    check_output(text, Extent::Chosen);
     written(lines[0])
 }
 
@@ -221,7 +252,7 @@ impl Demo {
     }
 
     pub(crate) fn run(&self, args: &[&str]) -> Ran {
-        ran(self.command(args).stdin(Stdio::null()).output().unwrap())
+        ran_with(args, self.command(args).stdin(Stdio::null()).output().unwrap())
     }
 
     pub(crate) fn json(&self, args: &[&str]) -> (i32, Value) {

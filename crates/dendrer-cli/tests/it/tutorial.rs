@@ -11,6 +11,7 @@ use std::process::Command;
 
 use regex::Regex;
 
+use crate::schema::{Extent, check_intent, check_output};
 use crate::support::Place;
 
 /// A fenced block of the page.
@@ -72,7 +73,9 @@ pub(crate) fn shell(place: &Place, line: &str, last: &mut i32) -> String {
         .status()
         .unwrap();
     *last = status.code().unwrap();
-    std::fs::read_to_string(shown).unwrap().replace(place.path().to_str().unwrap(), "/home/me")
+    let shown = std::fs::read_to_string(shown).unwrap();
+    check_output(&shown, if line.contains("--fields") { Extent::Chosen } else { Extent::Full });
+    shown.replace(place.path().to_str().unwrap(), "/home/me")
 }
 
 /// Puts one word in place of what no two runs have in common.
@@ -151,4 +154,40 @@ fn the_tutorial_prints_what_it_shows() {
     assert!(commands > 15, "{commands} commands were run");
     let rules = std::fs::read_to_string(place.path().join("desk/desk.yaml")).unwrap();
     assert_eq!(rules.matches("when_type:").count(), 5, "a pack of five rules");
+}
+
+/// Returns the line that a page gives to `dendrer commit`: by itself, or in the `echo` of a command.
+fn intent_line(line: &str) -> Option<&str> {
+    let echoed = line.strip_prefix("$ echo '").and_then(|rest| rest.split_once("' | dendrer commit"));
+    let line = echoed.map_or(line, |(line, _)| line);
+    let value: serde_json::Value = serde_json::from_str(line).ok()?;
+    let is_step = value.get("step").is_some_and(serde_json::Value::is_object);
+    let is_typed = value.get("type").is_some() && value.get("what").is_none();
+    (is_step || is_typed).then_some(line)
+}
+
+#[test]
+fn every_line_of_the_pages_fits_its_schema() {
+    let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../..");
+    let docs = std::fs::read_dir(root.join("docs")).unwrap().map(|entry| entry.unwrap().path());
+    let pages = docs.filter(|path| path.extension().is_some_and(|end| end == "md"));
+    let mut intents = 0;
+    for page in pages.chain([root.join("README.md")]) {
+        // Pages shorten ids.
+        let id = format!("sha256:{}", "0".repeat(64));
+        let text = std::fs::read_to_string(&page).unwrap().replace("sha256:...", &id);
+        for block in blocks(&text) {
+            // `text` marks a file with lines that are refused; the others are lines of foreign formats.
+            let kind = block.info.first().copied().unwrap_or_default();
+            if ["text", "import-example", "import-map"].contains(&kind) {
+                continue;
+            }
+            check_output(&block.lines.join("\n"), Extent::Full);
+            for line in block.lines.iter().filter_map(|line| intent_line(line)) {
+                check_intent(line);
+                intents += 1;
+            }
+        }
+    }
+    assert!(intents >= 32, "{intents} lines");
 }
