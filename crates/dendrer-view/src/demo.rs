@@ -13,7 +13,7 @@ pub struct DemoRunShown {
     /// The number of its ticks.
     pub ticks: u64,
     /// A sentence about it.
-    pub shows: &'static str,
+    pub shows: String,
 }
 
 /// A question of the tour.
@@ -66,7 +66,7 @@ document! {
         /// The number of ticks
         ticks: u64 = run.ticks,
         /// A sentence about the run
-        shows: &str = run.shows,
+        shows: &str = &run.shows,
     }
 
     /// A question of the tour

@@ -1,380 +1,204 @@
-//! The words in which the demo's runs are written down: who does what, how sure they are, and what it changes.
+//! Scripts: a run as JSON lines, recorded through the kernel.
 //!
-//! A script says the tick of every step, and [`Script::at`] holds it to that: a step that is added or dropped shows
-//! at once, because transcripts and tests name ticks.
+//! The first line begins the run. `run` is its id, `shows` a line about it, and `begins` the time at which its clock starts. `goal`,
+//! `meta`, `policy`, `stage` and `state` are those of its first record; `pack` is one of [`FILES`], and `pack_edits` lists texts of
+//! that file (`from`) and what replaces them (`to`). A fork has `parent`, `tick` and `reason` in place of these. With `replace`, a
+//! list of `tick`, `output` and `delta`, other outputs replace recorded ones, and the parent's later intents are carried on.
+//!
+//! Any other line is an intent as `dendrer commit --as runtime` takes it, except that a link has the `tick` of its record and
+//! no `hash`. Two lines are no intents: `{"anomaly": KIND, "about": {...}}`, with an `agent` or without, notes an anomaly of the
+//! runtime, and `{"extension": FILE}` extends the contract.
+//!
+//! Rule: a change of a line changes the ids of all records after it; test `demo_bytes_are_equal_on_every_machine`.
 
-use dendrer::store::Shared;
-use std::collections::BTreeMap;
-use std::ops::ControlFlow;
-
-use dendrer::fork::{self, ForkTerms};
+use dendrer::fork::{self, ForkTerms, ReplacedAnswer};
+use dendrer::pack::{self, yaml::Document};
+use dendrer::record::lines::{Authors, LineOptions, LineRead};
 use dendrer::recorder::{Fixed, Recorder};
+use dendrer::store::Shared;
+use dendrer::trace::ReadHandle;
 use dendrer::{Error, Trace};
-use dendrer_kernel::step::{Anomaly, Extension, Outcome, Refused, RunState, Start};
-use dendrer_object::delta::{Action, Delta, Op};
-use dendrer_object::record::{Link, Record, Rel};
-use dendrer_object::{Digest, Intent, Object, RunName, Value, json};
+use dendrer_kernel::step::{Anomaly, Extension, Stage, Start};
+use dendrer_object::record::{Kind, Record};
+use dendrer_object::{Delta, Digest, Intent, RunName, Timestamp, Value, json};
 
-/// 2026-02-23T08:00:00.000Z, when the demo's runs take place.
+/// 2026-02-23T08:00:00.000Z, the day of the demo's runs.
 pub(super) const MORNING_MS: u64 = 1_771_833_600_000;
 
-/// Reads a value of the demo from JSON text.
-pub(super) fn v(text: &str) -> Value {
-    json::parse_door(text.as_bytes()).expect("the demo's own JSON is JSON")
+/// A run of the demo in a store.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct DemoRun {
+    /// The run's id.
+    pub(crate) name: RunName,
+    /// A line about it.
+    pub(crate) shows: String,
+    /// The number of its transitions.
+    pub(crate) ticks: u64,
+    /// The number of its refusals.
+    pub(crate) refusals: u64,
+    /// Its tip.
+    pub(crate) tip: Digest,
 }
 
-/// A run as it is being told.
-pub(super) struct Script {
+/// Files that lines name.
+const FILES: [(&str, &str); 4] = [
+    ("financial.yaml", include_str!("../../../../examples/packs/financial.yaml")),
+    ("insurance-claims.yaml", include_str!("../../../../examples/packs/insurance-claims.yaml")),
+    ("insurance-kyc.yaml", include_str!("../../../../examples/extensions/insurance-kyc.yaml")),
+    ("trip.yaml", include_str!("trip.yaml")),
+];
+
+/// Records a run that a store does not have.
+pub(super) fn record(store: &Shared, script: &str) -> Result<DemoRun, Error> {
+    let mut lines = script.lines().map(read);
+    let first = lines.next().expect("a script has a first line");
+    let mut script = match first.get("parent") {
+        None => Script::begin(store, &first)?,
+        Some(_) => Script::fork(store, &first)?,
+    };
+    lines.try_for_each(|line| script.take(line))?;
+    script.recorder.commit()?;
+    describe(store, script.recorder.head().run(), text(&first, "shows"))
+}
+
+/// Describes a recorded run.
+pub(super) fn describe(store: &impl ReadHandle, name: &RunName, shows: &str) -> Result<DemoRun, Error> {
+    let trace = Trace::open(store, name)?;
+    let summary = trace.summary();
+    Ok(DemoRun {
+        name: name.clone(),
+        shows: shows.to_owned(),
+        ticks: trace.tip(),
+        refusals: summary.refusals,
+        tip: summary.head.id,
+    })
+}
+
+/// Reads a line of the demo.
+pub(super) fn read(line: &str) -> Value {
+    json::parse_door(line.as_bytes()).expect("the demo's own lines are JSON")
+}
+
+/// Reads an intent of the demo.
+pub(super) fn intent(line: &Value) -> Intent {
+    let options = LineOptions { authors: Authors::Runtime, ..LineOptions::default() };
+    match options.read_value(line) {
+        LineRead::Intent(intent) => *intent,
+        LineRead::Fault(_, fault) => panic!("a line of the demo is no intent: {fault:?}"),
+    }
+}
+
+/// A member of a line, which must have it.
+pub(super) fn member<'l>(line: &'l Value, name: &str) -> &'l Value {
+    line.get(name).unwrap_or_else(|| panic!("a line of the demo has no {name}"))
+}
+
+/// The id of a run that a line names.
+pub(super) fn name(line: &Value, member_name: &str) -> RunName {
+    text(line, member_name).parse().expect("the demo's own names are names")
+}
+
+fn text<'l>(line: &'l Value, name: &str) -> &'l str {
+    member(line, name).as_str().expect("a text")
+}
+
+/// A tick that a line names.
+fn tick(line: &Value) -> u64 {
+    member(line, "tick").as_u64().expect("a tick")
+}
+
+/// The items of a list; none if the line has no such list.
+fn list<'l>(line: &'l Value, name: &str) -> impl Iterator<Item = &'l Value> {
+    line.get(name).and_then(Value::as_array).into_iter().flat_map(|list| list.iter())
+}
+
+fn file(name: &str) -> &'static str {
+    FILES.iter().find(|(known, _)| *known == name).expect("a file of the demo").1
+}
+
+/// Clock and seeds of a run.
+fn environment(first: &Value) -> Box<Fixed> {
+    let begins: Timestamp = text(first, "begins").parse().expect("a time");
+    Box::new(Fixed::new(&format!("dendrer demo {}", text(first, "run")), begins.ms(), 1_370))
+}
+
+/// A run that is being recorded.
+struct Script {
     recorder: Recorder,
-    goal: &'static str,
     /// The id of the record at each tick.
     ids: Vec<Digest>,
-    /// What was asked for at a tick, and by whom.
-    asked: BTreeMap<u64, (String, Value)>,
 }
 
 impl Script {
-    /// Begins a run. `agents` and `source` go into its `meta`, with the word that it is made up.
-    pub(super) fn begin(
-        store: &Shared,
-        mut start: Start,
-        goal: &'static str,
-        agents: &[&str],
-        source: &str,
-        begin_ms: u64,
-    ) -> Result<Script, Error> {
-        start.meta = Some(Value::record([
-            ("agents", Value::array(agents.iter().map(|agent| Value::from(*agent)))),
-            ("source", Value::from(source)),
-            ("synthetic", Value::from(true)),
-        ]));
-        let recorder = Recorder::begin(store, &start, surroundings(&start.run, begin_ms))?;
-        let ids = vec![recorder.head().id()];
-        Ok(Script { recorder, goal, ids, asked: BTreeMap::new() })
+    fn begin(store: &Shared, first: &Value) -> Result<Script, Error> {
+        let mut start = Start::new(name(first, "run"));
+        start.goal = Some(text(first, "goal").into());
+        start.state = member(first, "state").clone();
+        start.policy = list(first, "policy").cloned().collect();
+        if let Some(stage) = first.get("stage").and_then(Value::as_u64) {
+            start.stage = Stage::from_number(stage).expect("a stage");
+        }
+        if let Some(pack) = first.get("pack").and_then(Value::as_str) {
+            let mut source = file(pack).to_owned();
+            for edit in list(first, "pack_edits") {
+                source = source.replace(text(edit, "from"), text(edit, "to"));
+            }
+            start = pack::read(source.as_bytes()).expect("the demo's own packs are packs").bind(start)?;
+        }
+        start.meta = first.get("meta").cloned();
+        let recorder = Recorder::begin(store, &start, environment(first))?;
+        Ok(Script { ids: vec![recorder.head().id()], recorder })
     }
 
-    /// Goes on from an old tick of another run; the marker is the tick behind it. A fork has no `meta` of its own: that of
-    /// its parent holds, which says that it is made up.
-    pub(super) fn fork(
-        store: &Shared,
-        (parent, tick): (&str, u64),
-        terms: &ForkTerms,
-        goal: &'static str,
-        begin_ms: u64,
-    ) -> Result<Script, Error> {
-        let parent = Trace::open(store, &parent.parse().expect("a run id"))?;
-        let mut ids = vec![parent.start().id()];
-        parent.for_each(1, tick, &mut |_, record| {
-            ids.push(record.id());
-            ControlFlow::Continue(())
-        })?;
-        let (recorder, forked) = fork::fork(&parent, store, tick, terms, surroundings(&terms.run, begin_ms))?;
+    fn fork(store: &Shared, first: &Value) -> Result<Script, Error> {
+        let (parent, tick) = (Trace::open(store, &name(first, "parent"))?, tick(first));
+        let mut terms = ForkTerms::new(name(first, "run"));
+        terms.reason = Some(text(first, "reason").into());
+        for answer in list(first, "replace") {
+            let delta = Delta::from_value(member(answer, "delta")).expect("a delta");
+            let replaced = ReplacedAnswer { output: member(answer, "output").clone(), delta: Some(delta) };
+            terms.replace.insert(self::tick(answer), replaced);
+        }
+        let mut ids = (0..=tick).map(|at| Ok(parent.record(at)?.id())).collect::<Result<Vec<_>, Error>>()?;
+        let (mut recorder, forked) = fork::fork(&parent, store, tick, &terms, environment(first))?;
         ids.push(forked.marker.id());
-        Ok(Script { recorder, goal, ids, asked: BTreeMap::new() })
-    }
-
-    /// Commits a step, which must come at this tick.
-    pub(super) fn at(&mut self, tick: u64, step: Step) -> Result<(), Error> {
-        self.check(tick);
-        match self.propose(step)? {
-            Outcome::Refused(refused) => panic!("tick {tick} of the demo was refused: {}", refused.reason),
-            committed => committed.records().into_iter().for_each(|record| self.took(record)),
+        if !terms.replace.is_empty() {
+            fork::carry_on(&mut recorder, &parent, &forked, &terms, false)?;
         }
-        Ok(())
+        Ok(Script { recorder, ids })
     }
 
-    /// Where the run stands.
-    pub(super) fn head(&self) -> &RunState {
-        self.recorder.head()
-    }
-
-    /// Puts an extension of the contract on record, which must come at this tick.
-    pub(super) fn extend(&mut self, tick: u64, extension: &Extension) -> Result<(), Error> {
-        self.check(tick);
-        let record = self.recorder.extend(extension)?;
-        self.took(&record);
-        Ok(())
-    }
-
-    /// Has the runtime note an anomaly, which must come at this tick.
-    pub(super) fn anomaly(&mut self, tick: u64, kind: &str, agent: &str, message: &str) -> Result<(), Error> {
-        self.check(tick);
-        let agent = (!agent.is_empty()).then(|| agent.into());
-        let anomaly = Anomaly { agent, ..Anomaly::told(kind, message) };
-        let record = self.recorder.note_anomaly(&anomaly)?;
-        self.took(&record);
-        Ok(())
-    }
-
-    /// Proposes what must be turned down. A forged type takes a tick all the same, for the anomaly that names it.
-    pub(super) fn refused(&mut self, step: Step) -> Result<Refused, Error> {
-        let tick = self.recorder.head().tick();
-        match self.propose(step)? {
-            Outcome::Refused(refused) => {
-                if let Some(anomaly) = &refused.anomaly {
-                    self.took(anomaly);
-                }
-                Ok(refused)
-            }
-            Outcome::Committed(_) | Outcome::Violated { .. } => {
-                panic!("what follows tick {tick} of the demo was to be refused")
-            }
-        }
-    }
-
-    /// The answer to what was asked for at a tick, written by the runtime.
-    pub(super) fn answer(&self, asked: u64) -> Step {
-        let (agent, action) = self.asked.get(&asked).expect("an answer names the tick of its request");
-        let mut step = Step::new("action.result", agent).because(asked);
-        step.intent = step.intent.by_runtime().with("action", action.clone());
-        step
-    }
-
-    /// Makes the run durable and returns its name.
-    pub(super) fn end(mut self, ticks: u64) -> Result<RunName, Error> {
-        assert_eq!(self.recorder.head().tick(), ticks, "the last tick of {}", self.recorder.head().run());
-        let run = self.recorder.head().run().clone();
-        self.recorder.commit()?;
-        Ok(run)
-    }
-
-    fn check(&self, tick: u64) {
-        assert_eq!(self.recorder.head().tick() + 1, tick, "the next tick of {}", self.recorder.head().run());
-    }
-
-    fn took(&mut self, record: &Record) {
-        self.ids.push(record.id());
-    }
-
-    fn propose(&mut self, step: Step) -> Result<Outcome, Error> {
-        let tick = self.recorder.head().tick() + 1;
-        let intent = step.finish(tick, self.goal, &self.ids);
-        if let ("action.request", Some(action)) = (intent.type_name.as_str(), intent.member("action")) {
-            let call: Vec<_> = ["tool", "params", "calls"]
-                .iter()
-                .filter_map(|name| Some((*name, action.get(name)?.clone())))
-                .collect();
-            self.asked.insert(tick, (intent.agent.to_string(), Value::record(call)));
-        }
-        self.recorder.propose(&intent)
-    }
-}
-
-/// The time and the chance of a run, which follow from its name.
-pub(super) fn surroundings(run: &RunName, begin_ms: u64) -> Box<Fixed> {
-    Box::new(Fixed::new(&format!("dendrer demo {run}"), begin_ms, 1_370))
-}
-
-/// One step of a run: an intent in the making.
-pub(super) struct Step {
-    intent: Intent,
-    says: Object,
-    ops: Vec<Op>,
-    metrics: Object,
-    links: Vec<(Rel, u64)>,
-}
-
-/// An agent records what it saw.
-pub(super) fn observe(agent: &str, confidence: f64, what: &str) -> Step {
-    Step::new("observation.add", agent).says("description", what).says("confidence", confidence)
-}
-
-/// An agent changes its plan.
-pub(super) fn plan(agent: &str, confidence: f64, what: &str) -> Step {
-    Step::new("plan.update", agent).says("description", what).says("confidence", confidence)
-}
-
-/// An agent writes to its memory.
-pub(super) fn remember(agent: &str, confidence: f64, what: &str) -> Step {
-    Step::new("memory.write", agent).says("description", what).says("confidence", confidence)
-}
-
-/// An agent points at something odd.
-pub(super) fn flag(agent: &str, confidence: f64, what: &str) -> Step {
-    Step::new("anomaly.flag", agent).says("description", what).says("confidence", confidence)
-}
-
-/// An agent says that the goal is met.
-pub(super) fn complete(agent: &str, confidence: f64, what: &str) -> Step {
-    Step::new("goal.complete", agent).says("description", what).says("confidence", confidence)
-}
-
-/// An agent asks for a tool call that its policy allows.
-pub(super) fn request(agent: &str, confidence: f64, what: &str, tool: &str, params: &str) -> Step {
-    let mut step =
-        Step::new("action.request", agent).says("description", what).says("confidence", confidence);
-    let action = Value::record([("params", v(params)), ("tool", Value::from(tool))]);
-    step.intent = step.intent.with("action", action);
-    step.policy(r#"{"checks":["scope","allowlist","budget"],"decision":"allow","notes":null,"policy_version":"v0.1"}"#)
-}
-
-/// The runtime's policy decides on a type of transition.
-pub(super) fn decide(agent: &str, decision: &str, on: &str, why: &str) -> Step {
-    let mut step = Step::new("policy.decision", agent).says("description", why);
-    step.intent = step.intent.by_runtime().with(
-        "policy",
-        Value::record([
-            ("decision", Value::from(decision)),
-            ("notes", Value::from(why)),
-            ("policy_version", Value::from("v0.1")),
-            ("transition_type", Value::from(on)),
-        ]),
-    );
-    step
-}
-
-impl Step {
-    /// A step of some type, with nothing in it yet.
-    pub(super) fn new(type_name: &str, agent: &str) -> Step {
-        let intent = Intent::new(type_name.parse().expect("a type of the demo"), agent);
-        Step {
-            intent,
-            says: Object::default(),
-            ops: Vec::new(),
-            metrics: Object::default(),
-            links: Vec::new(),
-        }
-    }
-
-    /// A step given whole, in the words of an intent.
-    pub(super) fn of_intent(intent: &Value) -> Step {
-        let intent = Intent::from_value(intent, None).expect("the demo's own intents are intents");
-        let says = intent.member("intent").and_then(Value::as_object).cloned().unwrap_or_default();
-        let metrics = intent.member("metrics").and_then(Value::as_object).cloned().unwrap_or_default();
-        let ops = intent.delta.clone().unwrap_or_default().0;
-        Step { intent, says, ops, metrics, links: Vec::new() }
-    }
-
-    /// Adds a member of the intent: what the agent says of its step.
-    pub(super) fn says(mut self, name: &str, value: impl Into<Value>) -> Step {
-        self.says.set(name, value.into());
-        self
-    }
-
-    /// Says what the agent is unsure of.
-    pub(super) fn unsure(self, of: &str) -> Step {
-        self.says("uncertainty_notes", of)
-    }
-
-    /// Says in a few words what came of it; receipts print that.
-    pub(super) fn outcome(self, words: &str) -> Step {
-        self.says("outcome", words)
-    }
-
-    /// Puts the policy's judgement in place of the usual one. The runtime judges, so it writes the record, in the agent's name.
-    pub(super) fn policy(mut self, policy: &str) -> Step {
-        self.intent = self.intent.by_runtime().with("policy", v(policy));
-        self
-    }
-
-    /// Says that the policy denied it.
-    pub(super) fn denied(self, why: &str) -> Step {
-        let why = Value::from(why);
-        self.policy(&format!(
-            r#"{{"checks":["scope","allowlist","risk"],"decision":"deny","notes":{why},"policy_version":"v0.1"}}"#
-        ))
-    }
-
-    /// Says what the call does to the world: `read`, `idempotent_write` or `effectful`.
-    pub(super) fn effect(mut self, class: &str) -> Step {
-        self.intent = self.intent.with("effect", Value::from(class));
-        self
-    }
-
-    /// The tool answered.
-    pub(super) fn gave(mut self, output: &str) -> Step {
-        let result = Value::record([("output", v(output)), ("status", Value::from("ok"))]);
-        self.intent = self.intent.with("result", result);
-        self
-    }
-
-    /// The tool failed.
-    pub(super) fn failed(mut self, kind: &str, message: &str) -> Step {
-        let error = Value::record([("kind", Value::from(kind)), ("message", Value::from(message))]);
-        let result =
-            Value::record([("error", error), ("output", Value::Null), ("status", Value::from("error"))]);
-        self.intent = self.intent.with("result", result);
-        self
-    }
-
-    /// Adds a measurement.
-    pub(super) fn metric(mut self, name: &str, value: f64) -> Step {
-        self.metrics.set(name, Value::from(value));
-        self
-    }
-
-    /// Puts a value into the state.
-    pub(super) fn set(self, path: &str, value: impl Into<Value>) -> Step {
-        self.op(Action::Set, path, Some(value.into()))
-    }
-
-    /// Adds to a number in the state.
-    pub(super) fn add(self, path: &str, by: f64) -> Step {
-        self.op(Action::Add, path, Some(Value::from(by)))
-    }
-
-    /// Appends to a list in the state.
-    pub(super) fn append(self, path: &str, value: impl Into<Value>) -> Step {
-        self.op(Action::Append, path, Some(value.into()))
-    }
-
-    /// Takes something out of the state.
-    pub(super) fn remove(self, path: &str) -> Step {
-        self.op(Action::Remove, path, None)
-    }
-
-    fn op(mut self, action: Action, path: &str, value: Option<Value>) -> Step {
-        let path = path.parse().expect("a path of the demo");
-        self.ops.push(Op { action, path, value });
-        self
-    }
-
-    /// Links to the tick that brought this about.
-    pub(super) fn because(mut self, tick: u64) -> Step {
-        self.links.push((Rel::CausedBy, tick));
-        self
-    }
-
-    /// Takes in what another agent did up to a tick.
-    pub(super) fn merges(mut self, tick: u64) -> Step {
-        self.links.push((Rel::Merges, tick));
-        self
-    }
-
-    /// Links to the tick that this rests on.
-    pub(super) fn rests_on(mut self, tick: u64) -> Step {
-        self.links.push((Rel::Evidence, tick));
-        self
-    }
-
-    fn finish(mut self, tick: u64, goal: &str, ids: &[Digest]) -> Intent {
-        self.measure(tick);
-        let mut intent = self.intent;
-        if !self.says.is_empty() {
-            intent = intent.with("intent", Value::Object(self.says));
-        }
-        if !self.metrics.is_empty() {
-            intent = intent.with("metrics", Value::Object(self.metrics));
-        }
-        intent.goal.get_or_insert_with(|| goal.into());
-        intent.delta = (!self.ops.is_empty()).then_some(Delta(self.ops));
-        let link = |(rel, tick): (Rel, u64)| {
-            let hash = ids[usize::try_from(tick).expect("a tick of the demo")];
-            Link { rel, hash }
+    /// Takes a line onto the run.
+    fn take(&mut self, line: Value) -> Result<(), Error> {
+        let records = if let Some(kind) = line.get("anomaly").and_then(Value::as_str) {
+            let agent = line.get("agent").and_then(Value::as_str).map(Into::into);
+            let anomaly = Anomaly { kind: kind.into(), about: member(&line, "about").clone(), agent };
+            vec![self.recorder.note_anomaly(&anomaly)?]
+        } else if let Some(extension) = line.get("extension").and_then(Value::as_str) {
+            let value =
+                Document::read(file(extension).as_bytes()).expect("the demo's own files are YAML").value;
+            let extension = Extension::check(self.recorder.head(), &value, None);
+            vec![self.recorder.extend(&extension.expect("the demo's own extension is in order"))?]
+        } else {
+            let outcome = self.recorder.propose(&intent(&self.linked(line)))?;
+            outcome.records().into_iter().cloned().collect()
         };
-        intent.links.extend(self.links.into_iter().map(link));
-        intent
+        let transitions = records.iter().filter(|record| record.header().kind == Kind::Transition);
+        self.ids.extend(transitions.map(Record::id));
+        Ok(())
     }
 
-    /// Adds the measurements that every step has: made up, but the same everywhere.
-    fn measure(&mut self, tick: u64) {
-        if !self.metrics.contains_key("latency_ms") {
-            self.metrics.set("latency_ms", Value::from(180 + tick * 7_919 % 1_640));
+    /// Puts the ids of records into links that have their ticks.
+    fn linked(&self, mut line: Value) -> Value {
+        let hash = |link: &Value| self.ids[usize::try_from(tick(link)).expect("a tick of the run")];
+        let links: Vec<Value> = list(&line, "links")
+            .map(|link| {
+                Value::record([("rel", member(link, "rel").clone()), ("hash", Value::from(hash(link)))])
+            })
+            .collect();
+        if let (Value::Object(line), false) = (&mut line, links.is_empty()) {
+            line.set("links", Value::array(links));
         }
-        if self.says.contains_key("confidence") && !self.metrics.contains_key("tokens_used") {
-            let tokens = 210 + tick * 104_729 % 670;
-            self.metrics.set("tokens_used", Value::from(tokens));
-            self.metrics.set("cost_usd", Value::from((tokens * 6) as f64 / 1e6));
-        }
+        line
     }
 }

@@ -32,7 +32,7 @@ verifier  dendrer/0102+ab+cd
 
 #[test]
 fn demo_lists_its_runs_and_a_tour() {
-    let shows = "a broken rule";
+    let shows = "a broken rule".to_owned();
     let answer = DemoAnswer {
         path: "d".into(),
         runs: vec![DemoRunShown { name: "claims-9".parse().unwrap(), ticks: 1200, shows }],
