@@ -17,7 +17,7 @@ use dendrer_object::record::Seed;
 use dendrer_object::{Code, Digest, Intent, Pointer, TypeName, Value, json, tag};
 
 use crate::expr::{Budget, Env, EvalError, Expr, Truth, is_datetime};
-use crate::sealed::{Met, article, fact, with_code};
+use crate::sealed::{Met, fact, told, with_code};
 use crate::unknown;
 
 /// The member of an intent's `intent` in which a model may name further fields that it looked at.
@@ -181,18 +181,15 @@ pub struct Lack {
 
 /// What is wrong with a required field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", told(&self.sealed()))]
 pub enum LackKind {
     /// Its place is unknown.
-    #[error("it is not known")]
     Unknown,
     /// It is not in the state.
-    #[error("it is not there")]
     Missing,
     /// It is null, and the contract does not let it be.
-    #[error("it is null")]
     Null,
     /// It is of another kind.
-    #[error("it is {}, and must be {wanted}", article(.found))]
     Kind {
         /// Kind of the value.
         found: &'static str,
@@ -472,24 +469,21 @@ pub struct FieldCheck {
 
 /// Why a field of the target does not fit an import.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", told(&self.sealed()))]
 pub enum FieldFault {
     /// The target lacks it.
     #[error("{0}")]
     Lack(LackKind),
     /// Its place is unknown in the source.
-    #[error("it is not known in the source")]
     UnknownInSource,
     /// The values differ.
-    #[error("must match")]
     Differs,
     /// The rule of the contract is false.
-    #[error("the rule does not hold")]
     RuleFalse,
     /// The rule of the contract cannot be judged.
     #[error("the rule cannot be judged: {0}")]
     RuleUnjudged(Met),
     /// The rule takes too many steps.
-    #[error("the rule takes too many steps")]
     RuleTooLong,
 }
 
@@ -509,12 +503,11 @@ impl FieldFault {
 
 /// Why a transition is not imported.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", told(&self.sealed()))]
 pub enum ImportRefused {
     /// One of the two sides has no contract for the type, so nothing says what it needs.
-    #[error("the {0} has no contract for {1}, so nothing says what an import of it needs")]
     NoContract(&'static str, TypeName),
     /// The contracts are not the same. Fields were not compared.
-    #[error("contracts differ: source {source_contract}, target {target_contract}")]
     ContractsDiffer {
         /// The contract of the source.
         source_contract: Box<ContractSide>,
@@ -522,13 +515,10 @@ pub enum ImportRefused {
         target_contract: Box<ContractSide>,
     },
     /// The record holds no context: it was recorded at a stage that makes none.
-    #[error("the source holds no context hash: contracts are enforced from stage 2 on")]
     NoContext,
     /// The target was recorded at a stage that enforces no contract.
-    #[error("the target enforces no contract: contracts are enforced from stage 2 on")]
     NotEnforced,
     /// The import would violate a predicate of the contract, or one that cannot be judged.
-    #[error("it would violate {} in the target", list(.0))]
     Violates(Vec<Arc<str>>),
     /// The door of the target turned it down.
     #[error("{message}")]
@@ -541,13 +531,11 @@ pub enum ImportRefused {
         sealed: Value,
     },
     /// The hash covers a value that was erased or withheld, or is not that of the source state.
-    #[error("the context hash of the source does not hold: {}", if *.is_hidden { HIDDEN } else { OTHER })]
     HashUnderspecified {
         /// Whether a value that it binds is not there.
         is_hidden: bool,
     },
     /// The target does not have what the transition was decided on.
-    #[error("{type_name} was justified by {}; the target has not the same", list(.fields))]
     ContextViolation {
         /// The type.
         type_name: TypeName,
@@ -576,20 +564,6 @@ impl ContractSide {
         Value::record(contract.into_iter().chain(pack))
     }
 }
-
-impl std::fmt::Display for ContractSide {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let contract = self.contract.as_deref().unwrap_or("none");
-        match self.pack {
-            None => f.write_str(contract),
-            Some(None) => write!(f, "{contract} of pack none"),
-            Some(Some(pack)) => write!(f, "{contract} of pack {}", pack.short()),
-        }
-    }
-}
-
-const HIDDEN: &str = "a value that it binds was erased or withheld";
-const OTHER: &str = "it is not that of the source state";
 
 fn list(names: &[Arc<str>]) -> String {
     names.iter().map(|name| &**name).collect::<Vec<_>>().join(", ")

@@ -6,7 +6,7 @@ use dendrer_object::record::Author;
 use dendrer_object::text::nearest;
 use dendrer_object::{Code, TypeName, Value};
 
-use crate::sealed::fact;
+use crate::sealed::{fact, told};
 
 /// The class of a type, which decides who may author it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -101,9 +101,9 @@ pub fn kernel_kind(anomaly: &Value) -> Option<&str> {
 
 /// Why an author may not write a type. The codes are those of `dendrer explain`.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", told(&self.sealed()))]
 pub enum AuthorshipError {
     /// The type is neither in the ontology nor registered by the pack.
-    #[error("there is no transition type {type_name}{}", did_you_mean(.near))]
     Unknown {
         /// The type.
         type_name: TypeName,
@@ -111,16 +111,12 @@ pub enum AuthorshipError {
         near: Option<String>,
     },
     /// An agent or a user tried to write what only the runtime may.
-    #[error("{0} is written by the runtime, not by {author}", author = by(.1))]
     RuntimeOnly(TypeName, Author),
     /// Someone tried to write what only the kernel or the institution may.
-    #[error("{0} cannot be proposed: only the {1} writes it")]
     Forged(TypeName, &'static str),
     /// Someone goes by the name under which the kernel or the institution writes.
-    #[error("{0} is the name under which the {0} writes; another agent cannot be called that")]
     ForgedName(&'static str),
     /// Someone claimed to be the kernel or the institution, for a type that neither writes.
-    #[error("{0} is not yours to propose as the {author}: only agents and their runtime propose", author = .1.as_str())]
     ForgedAuthor(TypeName, Author),
 }
 
@@ -131,10 +127,6 @@ pub(crate) fn by(author: &Author) -> String {
         Author::User => "a user".to_owned(),
         other => format!("the {}", other.as_str()),
     }
-}
-
-fn did_you_mean(near: &Option<String>) -> String {
-    near.as_ref().map(|near| format!("; did you mean {near}?")).unwrap_or_default()
 }
 
 impl AuthorshipError {

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dendrer_object::delta::{Delta, DeltaError};
 use dendrer_object::{Digest, Intent, Pointer, Value};
 
-use crate::sealed::{self, Met, fact};
+use crate::sealed::{self, Met, fact, told};
 use crate::stopped::Stopped;
 use crate::unknown::{DELTA_FAILED, READS_UNKNOWN, REDUCER_FAILED, UnknownPlaces, written};
 
@@ -25,6 +25,7 @@ pub enum Purity {
 /// Why a reducer gave no change of state.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[error("{}", told(&self.sealed()))]
 pub enum ReduceError {
     /// The proposed delta does not fit the state.
     #[error("{0}")]
@@ -42,13 +43,10 @@ pub enum ReduceError {
         met: Box<Met>,
     },
     /// The intent proposes a change, and the state changes by rules alone.
-    #[error("{0} changes the state by the rules of the pack; an intent cannot bring a delta of its own")]
     ProposedDelta(String),
     /// The change writes what is not the reducer's to write.
-    #[error("{} cannot be written by a reducer: it is the kernel's", .0.dotted())]
     Reserved(Pointer),
     /// A module says no, came to an end of its own making, or gave no delta. Every engine says the same.
-    #[error("module {}: {why}", .module.short())]
     Module {
         /// The digest of the module.
         module: Digest,
@@ -60,7 +58,6 @@ pub enum ReduceError {
     #[error("{0}")]
     Stopped(#[from] Stopped),
     /// A host function says no.
-    #[error("{0}")]
     Host(String),
     /// Two evaluations on the same arguments gave different changes.
     #[error("the reducer gave two different changes for the same state and transition: {first} and {second}")]

@@ -126,6 +126,11 @@ pub fn words(sealed: &Value) -> Option<String> {
     known.or_else(|| text("text").map(str::to_owned)).or_else(|| Some(of_note(text("kind")?)?.to_owned()))
 }
 
+/// Returns the sentence for a fact of this module: the `Display` of an error whose fact has all that its sentence needs.
+pub(crate) fn told(sealed: &Value) -> String {
+    words(sealed).unwrap_or_default()
+}
+
 /// Makes the sentence on a refusal from its content. What is wrong with a line that is no intent shows in the line itself.
 pub fn refused(content: &Value) -> Option<String> {
     let reason = content.get("reason")?;
@@ -136,6 +141,88 @@ pub fn refused(content: &Value) -> Option<String> {
         .and_then(|line| Intent::from_value(line, None).err());
     error.map(|error| error.message).or_else(|| words(reason))
 }
+
+/// Sentences by cause. `{name}` is a value on record, `{name:form}` a value in a form of [`Shown::form`].
+const SENTENCES: &[(&str, &str)] = &[
+    ("runtime_only", "{type} is written by the runtime, not by {author:by}"),
+    ("author_not_given", "this line speaks for {author:by}, and only {may:by} may write here"),
+    ("effect", "the pack says of {tool} that it is {declared}, and the line says {said}"),
+    ("forged_type", "{type} cannot be proposed: only the {writer} writes it"),
+    ("member_not_yours", "{member} is written by the kernel and the runtime, not by {author:by}"),
+    ("no_result_here", "result belongs to an action.result"),
+    ("metric", "{metric} among the metrics is a number of 0 or more"),
+    ("no_decision", "a policy.decision has a decision: allow, deny or escalate"),
+    (
+        "reserved_name",
+        "{name} is the name under which the {name} writes; another agent cannot be called that",
+    ),
+    (
+        "forged_author",
+        "{type} is not yours to propose as the {author}: only agents and their runtime propose",
+    ),
+    ("lacks", "{contract} requires for {type} what the state does not have: {lacks}"),
+    ("field", "{name} ({why:words})"),
+    ("field_unknown", "it is not known"),
+    ("field_missing", "it is not there"),
+    ("field_null", "it is null"),
+    ("field_kind", "it is {found:article}, and must be {wanted}"),
+    ("field_unknown_in_source", "it is not known in the source"),
+    ("field_differs", "must match"),
+    ("rule_false", "the rule does not hold"),
+    ("rule_unjudged", "the rule cannot be judged: {:met}"),
+    ("rule_too_long", "the rule takes too many steps"),
+    ("not_writer", "{path} is written by {writers:or}, and this is {type} by {author:by}"),
+    ("violates", "it would violate {violations:ids}"),
+    ("unjudged", "it cannot be judged: {rules:unjudged}"),
+    ("commitment_list", "{path} is not what its name says"),
+    ("commitment_rank", "{commitments} cannot be closed by this author: its owner has a higher rank"),
+    ("commitment_violated", "it violates {commitments}"),
+    ("commitment_scope", "it is outside of the scope of {commitments}"),
+    ("commitment_support", "it relies on what no longer stands: {commitments}"),
+    ("delegate_rejected", "the result of {child} is not accepted: {commitments}"),
+    ("commitment_unjudged", "it cannot be judged against {rules:unjudged}"),
+    ("ungoverned", "the pack says nothing about {type}, and at stage 3 nothing else is committed"),
+    ("undeclared_tool", "the pack declares no tool {tool}, so nothing says what it does to the world"),
+    ("unnamed_tool", "a call does not name its tool, so nothing says what it does to the world"),
+    ("kernel_path", "{path} is written by the kernel; a delta cannot change it"),
+    (
+        "counters_path",
+        "{path} cannot be written: state.counters stands beside the state; choose another name",
+    ),
+    ("kernel_note", "an anomaly of kind {anomaly} is noted by the kernel alone"),
+    (
+        "proposed_delta",
+        "{reducer} changes the state by the rules of the pack; an intent cannot bring a delta of its own",
+    ),
+    ("reserved_path", "{path} cannot be written by a reducer: it is the kernel's"),
+    ("module_failed", "module {module:digest}: {text}"),
+    ("host_failed", "{text}"),
+    (
+        "not_deterministic",
+        "the reducer gave two different changes for the same state and transition: {first} and {second}",
+    ),
+    ("no_contract", "the {side} has no contract for {type}, so nothing says what an import of it needs"),
+    ("contracts_differ", "contracts differ: source {source:contract}, target {target:contract}"),
+    ("no_context", "the source holds no context hash: contracts are enforced from stage 2 on"),
+    ("not_enforced", "the target enforces no contract: contracts are enforced from stage 2 on"),
+    ("would_violate", "it would violate {predicates} in the target"),
+    (
+        "context_hidden",
+        "the context hash of the source does not hold: a value that it binds was erased or withheld",
+    ),
+    ("context_differs", "the context hash of the source does not hold: it is not that of the source state"),
+    ("context_violation", "{type} was justified by {fields}; the target has not the same"),
+    ("no_recorded_answer", "no recorded answer for call {call} of tick {tick} to {tool}"),
+    ("extension_refused", "the extension does not check: {codes}"),
+    ("delta_path", "the path is a JSON pointer below the state, like \"/risk_score\""),
+    ("delta_missing", "there is nothing at this path"),
+    ("delta_tag", "a name with one `$` in front belongs to tagged values; a user's own is stored with two"),
+    ("delta_no_members", "a {found} has no members"),
+    ("delta_no_list", "append needs an array, and there is a {found}"),
+    ("delta_no_number", "add needs two numbers within 2^53-1, and there is a {found}"),
+    ("delta_overflow", "the sum is not a number"),
+    ("delta_deep", "the state would be nested too deep"),
+];
 
 /// Values of what is on record, as a sentence shows them.
 struct Shown<'v>(&'v Value);
@@ -163,206 +250,90 @@ impl Shown<'_> {
         let text = self.text(name);
         text.parse::<Digest>().map_or(text, |digest| digest.short())
     }
+
+    fn items(&self, name: &str) -> impl Iterator<Item = &Value> {
+        self.0.get(name).and_then(Value::as_array).into_iter().flat_map(|list| list.iter())
+    }
+
+    /// Lists the ids of what is on record, each with a remark.
+    fn ids(&self, name: &str, remark: impl Fn(&Value) -> String) -> String {
+        let shown =
+            self.items(name).filter_map(|one| Some(one.get("id")?.as_str()?.to_owned() + &remark(one)));
+        shown.collect::<Vec<_>>().join(", ")
+    }
+
+    /// Returns a value in the form that a sentence asks for.
+    fn form(&self, name: &str, form: &str) -> String {
+        let texts = || self.items(name).filter_map(Value::as_str);
+        match form {
+            "by" if self.0.get(name).is_some_and(|value| value.as_array().is_some()) => {
+                texts().map(writer).collect::<Vec<_>>().join(" or ")
+            }
+            "by" => writer(&self.text(name)),
+            "or" => texts().collect::<Vec<_>>().join(" or "),
+            "ids" => self.ids(name, |_| String::new()),
+            "unjudged" => self.ids(name, |rule| format!(" ({})", met(rule))),
+            "met" => met(self.0),
+            "words" => self.0.get(name).and_then(words).unwrap_or_default(),
+            "article" => article(&self.text(name)),
+            "digest" => self.digest(name),
+            "contract" => self.0.get(name).map(contract).unwrap_or_default(),
+            _ => self.text(name),
+        }
+    }
+
+    fn filled(&self, mut sentence: &str) -> String {
+        let mut out = String::new();
+        while let Some((before, (place, after))) =
+            sentence.split_once('{').and_then(|(before, rest)| Some((before, rest.split_once('}')?)))
+        {
+            let (name, form) = place.split_once(':').unwrap_or((place, ""));
+            out.extend([before, &self.form(name, form)]);
+            sentence = after;
+        }
+        out + sentence
+    }
 }
 
 fn sentence(cause: &str, sealed: &Value) -> Option<String> {
     let shown = Shown(sealed);
-    let text = |name: &str| shown.text(name);
-    Some(match cause {
-        "unknown_type" => match sealed.get("near") {
-            None => format!("there is no transition type {}", text("type")),
-            Some(_) => {
-                format!("there is no transition type {}; did you mean {}?", text("type"), text("near"))
-            }
-        },
-        "runtime_only" => {
-            format!("{} is written by the runtime, not by {}", text("type"), writer(&text("author")))
-        }
-        "schema_mismatch" => match &*text("path") {
-            "" => "the line is no intent".to_owned(),
+    let has = |name: &str| sealed.get(name).is_some();
+    let listed = || Some(SENTENCES.iter().find(|(known, _)| *known == cause)?.1);
+    let sentence = match cause {
+        "unknown_type" if has("near") => "there is no transition type {type}; did you mean {near}?",
+        "unknown_type" => "there is no transition type {type}",
+        "schema_mismatch" => match &*shown.text("path") {
+            "" => "the line is no intent",
             path if path.starts_with("step") => {
-                format!("the line is no step: {path} is missing, or its value is none that it can have")
+                "the line is no step: {path} is missing, or its value is none that it can have"
             }
-            _ => format!("the line is no intent: {} is not what its name says", text("path")),
+            _ => "the line is no intent: {path} is not what its name says",
         },
-        "author_not_given" => {
-            let may = sealed.get("may").and_then(Value::as_array).into_iter().flat_map(|may| may.iter());
-            let may: Vec<String> = may.filter_map(Value::as_str).map(writer).collect();
-            let author = writer(&text("author"));
-            format!("this line speaks for {author}, and only {} may write here", may.join(" or "))
-        }
-        "effect" => format!(
-            "the pack says of {} that it is {}, and the line says {}",
-            text("tool"),
-            text("declared"),
-            text("said")
-        ),
-        "forged_type" => {
-            format!("{} cannot be proposed: only the {} writes it", text("type"), text("writer"))
-        }
-        "member_not_yours" => {
-            let author = writer(&text("author"));
-            format!("{} is written by the kernel and the runtime, not by {author}", text("member"))
-        }
-        "no_result_here" => "result belongs to an action.result".to_owned(),
-        "metric" => format!("{} among the metrics is a number of 0 or more", text("metric")),
-        "no_decision" => "a policy.decision has a decision: allow, deny or escalate".to_owned(),
-        "reserved_name" => {
-            let name = text("name");
-            format!("{name} is the name under which the {name} writes; another agent cannot be called that")
-        }
-        "forged_author" => format!(
-            "{} is not yours to propose as the {}: only agents and their runtime propose",
-            text("type"),
-            text("author")
-        ),
-        "lacks" => format!(
-            "{} requires for {} what the state does not have: {}",
-            text("contract"),
-            text("type"),
-            text("lacks")
-        ),
-        "field" => {
-            let why = sealed.get("why").and_then(words).unwrap_or_default();
-            format!("{} ({why})", text("name"))
-        }
-        "field_unknown" => "it is not known".to_owned(),
-        "field_missing" => "it is not there".to_owned(),
-        "field_null" => "it is null".to_owned(),
-        "field_kind" => format!("it is {}, and must be {}", article(&text("found")), text("wanted")),
-        "field_unknown_in_source" => "it is not known in the source".to_owned(),
-        "field_differs" => "must match".to_owned(),
-        "rule_false" => "the rule does not hold".to_owned(),
-        "rule_unjudged" => format!("the rule cannot be judged: {}", met(sealed)),
-        "rule_too_long" => "the rule takes too many steps".to_owned(),
-        "not_writer" => {
-            let writers =
-                sealed.get("writers").and_then(Value::as_array).into_iter().flat_map(|all| all.iter());
-            let writers: Vec<&str> = writers.filter_map(Value::as_str).collect();
-            let author = writer(&text("author"));
-            let (path, type_name) = (text("path"), text("type"));
-            format!("{path} is written by {}, and this is {type_name} by {author}", writers.join(" or "))
-        }
-        "violates" => format!("it would violate {}", ids(sealed, "violations", |_| None)),
-        "unjudged" => format!("it cannot be judged: {}", ids(sealed, "rules", |rule| Some(met(rule)))),
-        "commitment_list" => format!("{} is not what its name says", text("path")),
-        "commitment_rank" => {
-            format!("{} cannot be closed by this author: its owner has a higher rank", text("commitments"))
-        }
-        "commitment_violated" => format!("it violates {}", text("commitments")),
-        "commitment_scope" => format!("it is outside of the scope of {}", text("commitments")),
-        "commitment_support" => {
-            format!("it relies on what no longer stands: {}", text("commitments"))
-        }
-        "delegate_rejected" => {
-            format!("the result of {} is not accepted: {}", text("child"), text("commitments"))
-        }
-        "commitment_unjudged" => {
-            format!("it cannot be judged against {}", ids(sealed, "rules", |rule| Some(met(rule))))
-        }
-        "ungoverned" => {
-            format!("the pack says nothing about {}, and at stage 3 nothing else is committed", text("type"))
-        }
-        "undeclared_tool" => {
-            format!("the pack declares no tool {}, so nothing says what it does to the world", text("tool"))
-        }
-        "unnamed_tool" => {
-            "a call does not name its tool, so nothing says what it does to the world".to_owned()
-        }
-        "kernel_path" => format!("{} is written by the kernel; a delta cannot change it", text("path")),
-        "counters_path" => format!(
-            "{} cannot be written: state.counters stands beside the state; choose another name",
-            text("path")
-        ),
-        "kernel_note" => format!("an anomaly of kind {} is noted by the kernel alone", text("anomaly")),
-        "rule_failed" => match (sealed.get("rule"), sealed.get("step")) {
-            (Some(rule), Some(_)) => format!("rule {rule}, step {}: {}", text("step"), met(sealed)),
-            (Some(rule), None) => format!("rule {rule}: {}", met(sealed)),
-            _ => format!("the rules: {}", met(sealed)),
-        },
-        "proposed_delta" => format!(
-            "{} changes the state by the rules of the pack; an intent cannot bring a delta of its own",
-            text("reducer")
-        ),
-        "reserved_path" => format!("{} cannot be written by a reducer: it is the kernel's", text("path")),
-        "module_failed" => format!("module {}: {}", shown.digest("module"), text("text")),
-        "host_failed" => text("text"),
-        "not_deterministic" => format!(
-            "the reducer gave two different changes for the same state and transition: {} and {}",
-            text("first"),
-            text("second")
-        ),
-        "no_contract" => format!(
-            "the {} has no contract for {}, so nothing says what an import of it needs",
-            text("side"),
-            text("type")
-        ),
-        "contracts_differ" => {
-            let side = |name: &str| sealed.get(name).map(contract).unwrap_or_default();
-            format!("contracts differ: source {}, target {}", side("source"), side("target"))
-        }
-        "no_context" => "the source holds no context hash: contracts are enforced from stage 2 on".to_owned(),
-        "not_enforced" => {
-            "the target enforces no contract: contracts are enforced from stage 2 on".to_owned()
-        }
-        "would_violate" => format!("it would violate {} in the target", text("predicates")),
-        "context_hidden" => "the context hash of the source does not hold: a value that it binds was erased \
-                             or withheld"
-            .to_owned(),
-        "context_differs" => {
-            "the context hash of the source does not hold: it is not that of the source state".to_owned()
-        }
-        "context_violation" => {
-            format!("{} was justified by {}; the target has not the same", text("type"), text("fields"))
-        }
-        "no_recorded_answer" => format!(
-            "no recorded answer for call {} of tick {} to {}",
-            text("call"),
-            text("tick"),
-            text("tool")
-        ),
-        "extension_refused" => format!("the extension does not check: {}", text("codes")),
-        _ => return of_delta_cause(cause, &shown),
-    })
+        "rule_failed" if has("rule") && has("step") => "rule {rule}, step {step}: {:met}",
+        "rule_failed" if has("rule") => "rule {rule}: {:met}",
+        "rule_failed" => "the rules: {:met}",
+        // Its braces are of the example.
+        "delta_shape" => return Some(of_delta_operation(&shown, DELTA_SHAPE.to_owned())),
+        _ => listed()?,
+    };
+    let said = shown.filled(sentence);
+    Some(if cause.starts_with("delta_") { of_delta_operation(&shown, said) } else { said })
 }
 
-/// Lists the ids of what is on record, each with a remark.
-fn ids(sealed: &Value, name: &str, remark: impl Fn(&Value) -> Option<String>) -> String {
-    let listed = sealed.get(name).and_then(Value::as_array).into_iter().flat_map(|listed| listed.iter());
-    let shown = listed.filter_map(|one| {
-        let id = one.get("id")?.as_str()?;
-        Some(remark(one).map_or_else(|| id.to_owned(), |remark| format!("{id} ({remark})")))
-    });
-    shown.collect::<Vec<_>>().join(", ")
+const DELTA_SHAPE: &str = "a delta is a list of operations like {\"set\":\"/path\",\"value\":1}";
+
+/// Names the operation of a delta that does not fit.
+fn of_delta_operation(shown: &Shown<'_>, why: String) -> String {
+    match (shown.0.get("operation"), shown.0.get("path")) {
+        (Some(at), Some(_)) => format!("delta operation {at} at {}: {why}", shown.text("path")),
+        (Some(at), None) => format!("delta operation {at}: {why}"),
+        _ => why,
+    }
 }
 
 /// Names an author in a sentence, from the word on record.
 fn writer(word: &str) -> String {
     word.parse().map_or_else(|_| word.to_owned(), |author| by(&author))
-}
-
-fn of_delta_cause(cause: &str, shown: &Shown<'_>) -> Option<String> {
-    let found = || shown.text("found");
-    let why = match cause {
-        "delta_shape" => "a delta is a list of operations like {\"set\":\"/path\",\"value\":1}".to_owned(),
-        "delta_path" => "the path is a JSON pointer below the state, like \"/risk_score\"".to_owned(),
-        "delta_missing" => "there is nothing at this path".to_owned(),
-        "delta_tag" => {
-            "a name with one `$` in front belongs to tagged values; a user's own is stored with two"
-                .to_owned()
-        }
-        "delta_no_members" => format!("a {} has no members", found()),
-        "delta_no_list" => format!("append needs an array, and there is a {}", found()),
-        "delta_no_number" => format!("add needs two numbers within 2^53-1, and there is a {}", found()),
-        "delta_overflow" => "the sum is not a number".to_owned(),
-        "delta_deep" => "the state would be nested too deep".to_owned(),
-        _ => return None,
-    };
-    Some(match (shown.0.get("operation"), shown.0.get("path")) {
-        (Some(at), Some(_)) => format!("delta operation {at} at {}: {why}", shown.text("path")),
-        (Some(at), None) => format!("delta operation {at}: {why}"),
-        _ => why,
-    })
 }
 
 /// Says what a computation met, from what is on record.
@@ -389,7 +360,7 @@ fn met(sealed: &Value) -> String {
 }
 
 /// A kind of value with its article.
-pub(crate) fn article(kind: &str) -> String {
+fn article(kind: &str) -> String {
     match kind {
         "null" => kind.to_owned(),
         _ if kind.starts_with(['a', 'e', 'i', 'o', 'u']) => format!("an {kind}"),

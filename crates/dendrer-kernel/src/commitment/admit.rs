@@ -7,35 +7,25 @@ use dendrer_object::{COMMITMENT_LISTS, Code, Intent, Value};
 use super::authorize::relied_on;
 use super::{Authorized, CommitmentFault, Commitments, Violated, form};
 use crate::names::CANNOT_BE_JUDGED;
-use crate::sealed::{Met, fact, with_code};
+use crate::sealed::{Met, fact, told, with_code};
 
 /// The kind of the note on a transition that a commitment forbids.
 pub const COMMITMENT_VIOLATED: &str = "commitment_violated";
 
 /// Why commitments stand against an intent.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", told(&self.sealed()))]
 pub enum CommitmentRefused {
     /// A list that it brings is not one.
     #[error("{}: {}", .0.path, .0.message)]
     List(CommitmentFault),
     /// It closes what its author has not the rank to close.
-    #[error("{} cannot be closed by this author: its owner has a higher rank", .0.join(", "))]
     Rank(Vec<Arc<str>>),
     /// A call violates commitments.
-    #[error("{} {}", said(.0), .1.join(", "))]
     Violates(Violated, Vec<Arc<str>>),
     /// Whether a call violates them cannot be told.
     #[error("it cannot be judged against {}", unjudged(.0))]
     Unjudged(Vec<(Arc<str>, Met)>),
-}
-
-/// The words before the ids of what is violated.
-pub(crate) fn said(rule: &Violated) -> &'static str {
-    match rule {
-        Violated::Hard => "it violates",
-        Violated::Scope => "it is outside of the scope of",
-        Violated::Support => "it relies on what no longer stands:",
-    }
 }
 
 fn unjudged(met: &[(Arc<str>, Met)]) -> String {

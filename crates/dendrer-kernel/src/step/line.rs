@@ -6,8 +6,8 @@ use dendrer_object::record::{Author, Header, Record, SealError};
 use dendrer_object::{Code, Value};
 
 use super::{Inputs, Outcome, Reason, Refused, RunState, Stage, make_anomaly, refusal_header, seal};
-use crate::ontology::{by, check_name};
-use crate::sealed::fact;
+use crate::ontology::check_name;
+use crate::sealed::{fact, told};
 
 /// The member of a refusal that holds the line.
 pub(super) const LINE: &str = "line";
@@ -17,6 +17,7 @@ const AGENT_SIZE_MAX: usize = 256;
 
 /// Why a line is no intent of the one who wrote it.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", told(&self.sealed()))]
 pub enum LineFault {
     /// It misses the schema of intents.
     #[error("{message}")]
@@ -29,12 +30,7 @@ pub enum LineFault {
         message: String,
     },
     /// It names an author that the writer is not.
-    #[error("this line speaks for {author}, and only {may} may write here", author = by(.0), may = writers(.1))]
     Author(Author, &'static [Author]),
-}
-
-fn writers(authors: &[Author]) -> String {
-    authors.iter().map(by).collect::<Vec<_>>().join(" or ")
 }
 
 impl LineFault {

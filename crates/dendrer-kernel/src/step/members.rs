@@ -3,15 +3,15 @@
 use dendrer_object::record::Author;
 use dendrer_object::{Intent, Value};
 
-use crate::ontology::{DECISION, by};
+use crate::ontology::DECISION;
 use crate::pack::Effect;
-use crate::sealed::fact;
+use crate::sealed::{fact, told};
 
 /// Why a member of a line may not be as it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", told(&self.sealed()))]
 pub enum MemberFault {
     /// Its author may not write it: kernel and runtime do.
-    #[error("{name} is written by the kernel and the runtime, not by {}", by(.author))]
     NotYours {
         /// The member.
         name: &'static str,
@@ -19,16 +19,13 @@ pub enum MemberFault {
         author: Author,
     },
     /// A result on a type that is not a result.
-    #[error("result belongs to an action.result")]
     NoResultHere,
     /// A metric that is neither a number of 0 or more nor null.
     #[error("{0} among the metrics is a number of 0 or more, or null where it is not known")]
     Metric(String),
     /// A decision that decides nothing.
-    #[error("a policy.decision has a decision: allow, deny or escalate")]
     NoDecision,
     /// A class of a tool that is not the one of the pack.
-    #[error("the pack says of {tool} that it is {declared}, and the line says {said}")]
     Effect {
         /// The tool.
         tool: String,

@@ -9,10 +9,10 @@ use super::version::KERNEL_VERSION;
 use super::{Inputs, LineFault, MemberFault, Prepared, RunState, draft};
 use crate::commitment::CommitmentRefused;
 use crate::contract::Lack;
-use crate::ontology::{AuthorshipError, by, is_claimed};
+use crate::ontology::{AuthorshipError, is_claimed};
 use crate::predicate::Predicate;
 use crate::reduce::ReduceError;
-use crate::sealed::{Met, fact, with_code};
+use crate::sealed::{Met, fact, told, with_code};
 use crate::stopped::Stopped;
 
 /// The outcome of an intent.
@@ -86,6 +86,7 @@ pub enum StepError {
 /// Why an intent was turned down.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[non_exhaustive]
+#[error("{}", told(&self.sealed()))]
 pub enum Reason {
     /// Its author may not write such a transition.
     #[error("{0}")]
@@ -97,7 +98,6 @@ pub enum Reason {
     #[error("{0}")]
     Line(#[from] LineFault),
     /// The state does not have what a contract of the pack requires for it.
-    #[error("{contract} requires for {type_name} what the state does not have: {}", lacking(.lacks))]
     Contract {
         /// Name and version of the contracts.
         contract: String,
@@ -107,25 +107,18 @@ pub enum Reason {
         lacks: Vec<Lack>,
     },
     /// The run is recorded at a stage where the pack gates all transitions, and it says nothing about this type.
-    #[error("the pack says nothing about {0}, and at stage 3 nothing else is committed")]
     Ungoverned(TypeName),
     /// The run is recorded at that stage, and the pack does not declare the tool.
-    #[error("the pack declares no tool {0}, so nothing says what it does to the world")]
     UndeclaredTool(String),
     /// The run is recorded at that stage, and a call does not say which tool it is of.
-    #[error("a call does not name its tool, so nothing says what it does to the world")]
     UnnamedTool,
     /// Its delta writes where only the kernel writes.
-    #[error("{} is written by the kernel; a delta cannot change it", .0.dotted())]
     KernelPath(Pointer),
     /// Its delta writes where expressions read the derived counters.
-    #[error("{} cannot be written: state.counters stands beside the state; choose another name", .0.dotted())]
     Counters(Pointer),
     /// It carries an anomaly of a kind that only the kernel notes.
-    #[error("an anomaly of kind {0} is noted by the kernel alone")]
     KernelNote(String),
     /// It writes a place that the pack gives to other writers.
-    #[error("{} is written by {}, and this is {type_name} by {}", .path.dotted(), .writers.join(" or "), by(.author))]
     NotWriter {
         /// The place.
         path: Pointer,
@@ -137,7 +130,6 @@ pub enum Reason {
         writers: Vec<Arc<str>>,
     },
     /// It would newly violate what the door enforces.
-    #[error("it would violate {}", names(.0.iter().map(|broken| &broken.predicate)))]
     WouldViolate(Vec<Broken>),
     /// What it changes is read by rules that can then not be judged, at a stage where that matters.
     #[error("it cannot be judged: {}", unjudged(.0))]
@@ -251,16 +243,8 @@ impl Broken {
     }
 }
 
-fn names<'n>(names: impl Iterator<Item = &'n Arc<str>>) -> String {
-    names.map(|name| &**name).collect::<Vec<_>>().join(", ")
-}
-
 fn unjudged(rules: &[(Arc<str>, Met)]) -> String {
     rules.iter().map(|(id, met)| format!("{id} ({met})")).collect::<Vec<_>>().join(", ")
-}
-
-fn lacking(lacks: &[Lack]) -> String {
-    lacks.iter().map(|lack| format!("{} ({})", lack.name, lack.why)).collect::<Vec<_>>().join(", ")
 }
 
 /// Why a run cannot begin.
