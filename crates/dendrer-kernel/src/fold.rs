@@ -15,7 +15,7 @@ use dendrer_object::record::Rel;
 use dendrer_object::{Delta, Intent, Pointer, TypeName, Value};
 
 use crate::expr::Expr;
-use crate::reduce::{Purity, ReduceError, ReducedDelta, Reducer};
+use crate::reduce::{ReduceError, ReducedDelta, Reducer, ReducerInfo};
 use crate::unknown::UnknownPlaces;
 
 mod run;
@@ -213,16 +213,8 @@ pub(crate) fn quantize(value: Value, decimals: u8) -> Result<Value, String> {
 pub struct FoldReducer(pub(crate) Arc<Fold>);
 
 impl Reducer for FoldReducer {
-    fn name(&self) -> &str {
-        NAME
-    }
-
-    fn purity(&self) -> Purity {
-        Purity::ByConstruction
-    }
-
-    fn takes_delta(&self) -> bool {
-        false
+    fn info(&self) -> ReducerInfo<'_> {
+        ReducerInfo::program(NAME)
     }
 
     fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {

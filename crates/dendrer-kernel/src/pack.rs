@@ -288,17 +288,14 @@ impl Pack {
 
     /// The reducer that the pack binds.
     pub fn reducer(&self) -> Box<dyn Reducer + Send + Sync> {
-        let decimals = || {
-            let fields = self.fields.iter();
-            fields.filter_map(|field| Some((field.stored(), field.decimals?))).collect::<Vec<_>>()
-        };
-        match &self.module {
-            Some(module) if decimals().is_empty() => Box::new(Arc::clone(&module.0)),
-            Some(module) => Box::new(Quantized::new(Arc::clone(&module.0), decimals())),
-            None if self.engine == PackEngine::Fold => Box::new(FoldReducer(Arc::clone(&self.fold))),
-            None if decimals().is_empty() => Box::new(DeltaReducer),
-            None => Box::new(Quantized::new(DeltaReducer, decimals())),
+        if self.module.is_none() && self.engine == PackEngine::Fold {
+            return Box::new(FoldReducer(Arc::clone(&self.fold)));
         }
+        let fields = self.fields.iter();
+        let decimals = fields.filter_map(|field| Some((field.stored(), field.decimals?))).collect();
+        let reducer =
+            self.module.as_ref().map_or_else(|| Arc::new(DeltaReducer) as _, |module| Arc::clone(&module.0));
+        Box::new(Quantized::new(reducer, decimals))
     }
 
     /// The digest of the module that reduces, where one does.

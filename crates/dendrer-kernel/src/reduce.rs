@@ -1,7 +1,5 @@
 //! Reducers: pure functions from a state and a transition to a change of state (dendrer paper 3.3).
 
-use std::sync::Arc;
-
 use dendrer_object::delta::{Delta, DeltaError};
 use dendrer_object::{Digest, Intent, Pointer, Value};
 
@@ -103,23 +101,40 @@ pub struct ReducedDelta {
     pub unknown: UnknownPlaces,
 }
 
+/// Name and properties of a reducer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct ReducerInfo<'r> {
+    /// Name and version, as the run records it.
+    pub name: &'r str,
+    /// How its purity is known.
+    pub purity: Purity,
+    /// Whether the change that an intent proposes is its to take. Where it is not, an intent that brings one is
+    /// in error, and a recorded delta is the result and not the proposal.
+    pub takes_delta: bool,
+    /// Whether it rounds the change that an intent proposes. The proposed change is then recorded as well.
+    pub quantizes: bool,
+}
+
+impl<'r> ReducerInfo<'r> {
+    /// A reducer that makes every change itself, and can do nothing else.
+    pub const fn program(name: &'r str) -> ReducerInfo<'r> {
+        ReducerInfo { name, purity: Purity::ByConstruction, takes_delta: false, quantizes: false }
+    }
+}
+
 /// A reducer. What it returns is applied by the caller, so a reducer cannot change anything itself.
 pub trait Reducer {
-    /// Name and version, as the run records it.
-    fn name(&self) -> &str;
+    /// Its name and properties.
+    fn info(&self) -> ReducerInfo<'_>;
 
-    /// How its purity is known.
-    fn purity(&self) -> Purity;
-
-    /// Whether the change that an intent proposes is its to take. Where it is not, an intent that brings one is
-    /// in error, and a recorded delta is what came out and not what was proposed.
-    fn takes_delta(&self) -> bool {
-        true
+    /// Its name and version.
+    fn name(&self) -> &str {
+        self.info().name
     }
 
-    /// Whether it rounds the change that an intent proposes. The proposed change is then recorded as well.
-    fn quantizes(&self) -> bool {
-        false
+    /// Whether the change that an intent proposes is its to take.
+    fn takes_delta(&self) -> bool {
+        self.info().takes_delta
     }
 
     /// Returns the change that this transition makes of this state.
@@ -155,56 +170,13 @@ pub trait Reducer {
     }
 }
 
-impl<R: Reducer + ?Sized> Reducer for Arc<R> {
-    fn name(&self) -> &str {
-        (**self).name()
-    }
-
-    fn purity(&self) -> Purity {
-        (**self).purity()
-    }
-
-    fn takes_delta(&self) -> bool {
-        (**self).takes_delta()
-    }
-
-    fn quantizes(&self) -> bool {
-        (**self).quantizes()
-    }
-
-    fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
-        (**self).reduce(before, intent)
-    }
-
-    fn reduce_incomplete(
-        &self,
-        before: &Value,
-        intent: &Intent,
-        tick: u64,
-    ) -> Result<ReducedDelta, ReduceError> {
-        (**self).reduce_incomplete(before, intent, tick)
-    }
-
-    fn unknown_by_gap(&self, state: &Value, intent: &Intent) -> Vec<Pointer> {
-        (**self).unknown_by_gap(state, intent)
-    }
-
-    fn unknown_after_error(&self, before: &Value, intent: &Intent, tick: u64) -> UnknownPlaces {
-        (**self).unknown_after_error(before, intent, tick)
-    }
-}
-
 /// `delta/1`: the change is the one the intent proposes.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct DeltaReducer;
 
 impl Reducer for DeltaReducer {
-    fn name(&self) -> &str {
-        "delta/1"
-    }
-
-    fn purity(&self) -> Purity {
-        Purity::ByConstruction
+    fn info(&self) -> ReducerInfo<'_> {
+        ReducerInfo { takes_delta: true, ..ReducerInfo::program("delta/1") }
     }
 
     fn reduce(&self, _before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
@@ -245,12 +217,8 @@ impl<F: Fn(&Value, &Intent) -> Result<Delta, ReduceError>> HostReducer<F> {
 }
 
 impl<F: Fn(&Value, &Intent) -> Result<Delta, ReduceError>> Reducer for HostReducer<F> {
-    fn name(&self) -> &str {
-        &self.name
-    }
-
-    fn purity(&self) -> Purity {
-        Purity::Tested
+    fn info(&self) -> ReducerInfo<'_> {
+        ReducerInfo { name: &self.name, purity: Purity::Tested, takes_delta: true, quantizes: false }
     }
 
     fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {

@@ -335,7 +335,7 @@ pub fn replay_start(record: &Record, reducer: &dyn Reducer) -> Result<RunState, 
     })?;
     let recorded = body.value("/reducer");
     // A host function that is tried on a record need not bear the name that is recorded; ours stand for theirs.
-    let is_ours = reducer.purity() == Purity::ByConstruction;
+    let is_ours = reducer.info().purity == Purity::ByConstruction;
     if is_ours && recorded.as_ref().and_then(Value::as_str) != Some(reducer.name()) {
         let name = recorded.map_or_else(|| "no reducer".to_owned(), |name| name.to_string());
         let why = format!("it names {name}, and what is here to replay it is {}", reducer.name());
@@ -471,7 +471,7 @@ fn compare_evaluations(
 fn diverged(tick: u64, what: Compared, sides: Option<Difference>, reducer: &dyn Reducer) -> ReplayError {
     let (path, expected, found) =
         sides.map_or_else(|| (Pointer::root(), None, None), |sides| (sides.path, sides.left, sides.right));
-    let (reducer, purity) = (reducer.name().to_owned(), reducer.purity());
+    let (reducer, purity) = (reducer.name().to_owned(), reducer.info().purity);
     ReplayError::Divergence(Box::new(Divergence { tick, what, path, expected, found, reducer, purity }))
 }
 

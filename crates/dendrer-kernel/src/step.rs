@@ -572,7 +572,8 @@ fn reduce(
         propose(reducer, head, intent).and_then(|reduced| Ok((reduced.delta.apply(&head.state)?, reduced)));
     let change = match reduced {
         Ok((state, ReducedDelta { delta, unknown })) => {
-            let proposed = intent.delta.clone().filter(|proposed| reducer.quantizes() && *proposed != delta);
+            let proposed =
+                intent.delta.clone().filter(|proposed| reducer.info().quantizes && *proposed != delta);
             let mut change = Change { state, delta, notes: Vec::new(), proposed };
             if unknown::is_incomplete(&head.state) || unknown::is_ambiguous(intent) {
                 change.mark(&unknown);

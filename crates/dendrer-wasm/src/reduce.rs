@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dendrer_kernel::fold::transition;
 use dendrer_kernel::pack::modules::{ModuleFunction, NAME};
 use dendrer_kernel::predicate::Stopped;
-use dendrer_kernel::reduce::{Purity, ReduceError, Reducer};
+use dendrer_kernel::reduce::{ReduceError, Reducer, ReducerInfo};
 use dendrer_object::{Delta, Intent, Value, json};
 
 use crate::{DELTA_SIZE_MAX, Engine, Module, ModuleRefused, NoAnswer, fuel};
@@ -33,16 +33,8 @@ pub(crate) fn reducer_in(
 }
 
 impl Reducer for Changes {
-    fn name(&self) -> &str {
-        NAME
-    }
-
-    fn purity(&self) -> Purity {
-        Purity::ByConstruction
-    }
-
-    fn takes_delta(&self) -> bool {
-        false
+    fn info(&self) -> ReducerInfo<'_> {
+        ReducerInfo::program(NAME)
     }
 
     fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {

@@ -61,7 +61,10 @@ fn a_reducer_answers_with_a_delta_or_with_an_error() {
     assert_eq!(reduced(&answering("[]")).as_deref(), Ok("[]"));
     assert_eq!(reduced(&answering(r#"{"error":"why not"}"#)).unwrap_err(), "it says: why not");
     let made = made(&answering("[]"));
-    assert_eq!((made.name(), made.purity(), made.takes_delta()), ("wasm/1", Purity::ByConstruction, false));
+    assert_eq!(
+        (made.name(), made.info().purity, made.takes_delta()),
+        ("wasm/1", Purity::ByConstruction, false)
+    );
 }
 
 #[test]

@@ -10,7 +10,7 @@ use dendrer::Trace;
 use dendrer::bisect::{self, BisectOutcome, BisectSubject, Probe, Range, search};
 use dendrer::verify::{self, VerifyQuestion, VerifyVerdict as Checked};
 use dendrer_kernel::predicate::{Predicate, Verdict};
-use dendrer_kernel::reduce::{HostReducer, Purity, ReduceError, Reducer};
+use dendrer_kernel::reduce::{HostReducer, Purity, ReduceError, Reducer, ReducerInfo};
 use dendrer_kernel::replay::{Compared, ReplayError};
 use dendrer_kernel::step::{self, Start};
 use dendrer_object::delta::{Delta, Op};
@@ -159,12 +159,8 @@ struct Coin {
 }
 
 impl Reducer for Coin {
-    fn name(&self) -> &str {
-        "coin/1"
-    }
-
-    fn purity(&self) -> Purity {
-        Purity::Tested
+    fn info(&self) -> ReducerInfo<'_> {
+        ReducerInfo { name: "coin/1", purity: Purity::Tested, takes_delta: true, quantizes: false }
     }
 
     fn reduce(&self, _before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {
@@ -225,12 +221,8 @@ struct Flaky {
 }
 
 impl Reducer for Flaky {
-    fn name(&self) -> &str {
-        "flaky/1"
-    }
-
-    fn purity(&self) -> Purity {
-        Purity::Tested
+    fn info(&self) -> ReducerInfo<'_> {
+        ReducerInfo { name: "flaky/1", purity: Purity::Tested, takes_delta: true, quantizes: false }
     }
 
     fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {

@@ -13,7 +13,7 @@ use dendrer_object::{Code, Digest, Intent, Pointer, Value, tag};
 use super::read::{At, Reader};
 use crate::fold::kind;
 use crate::predicate::{Program, Verdict};
-use crate::reduce::{Purity, ReduceError, Reducer};
+use crate::reduce::{ReduceError, Reducer, ReducerInfo};
 use crate::stopped::Stopped;
 
 /// The name of the reducer that is a module, and of the engine of a predicate that is one.
@@ -75,16 +75,8 @@ impl Idle {
 }
 
 impl Reducer for Idle {
-    fn name(&self) -> &str {
-        NAME
-    }
-
-    fn purity(&self) -> Purity {
-        Purity::ByConstruction
-    }
-
-    fn takes_delta(&self) -> bool {
-        false
+    fn info(&self) -> ReducerInfo<'_> {
+        ReducerInfo::program(NAME)
     }
 
     fn reduce(&self, _before: &Value, _intent: &Intent) -> Result<Delta, ReduceError> {

@@ -8,19 +8,19 @@ use std::sync::Arc;
 use dendrer_object::delta::{Delta, DeltaError, DeltaErrorKind, Op};
 use dendrer_object::{Intent, Pointer, Value};
 
-use super::{Purity, ReduceError, ReducedDelta, Reducer};
+use super::{ReduceError, ReducedDelta, Reducer, ReducerInfo};
 use crate::fold::{kind, quantize};
 use crate::unknown::UnknownPlaces;
 
 /// A reducer whose changes are kept to the decimals of the fields of a pack.
-pub(crate) struct Quantized<R> {
-    reducer: R,
+pub(crate) struct Quantized {
+    reducer: Arc<dyn Reducer + Send + Sync>,
     decimals: Vec<(Arc<str>, u8)>,
 }
 
-impl<R: Reducer> Quantized<R> {
+impl Quantized {
     /// Rounds what a reducer writes to these members of the state.
-    pub(crate) fn new(reducer: R, decimals: Vec<(Arc<str>, u8)>) -> Quantized<R> {
+    pub(crate) fn new(reducer: Arc<dyn Reducer + Send + Sync>, decimals: Vec<(Arc<str>, u8)>) -> Quantized {
         Quantized { reducer, decimals }
     }
 
@@ -51,21 +51,9 @@ impl<R: Reducer> Quantized<R> {
     }
 }
 
-impl<R: Reducer> Reducer for Quantized<R> {
-    fn name(&self) -> &str {
-        self.reducer.name()
-    }
-
-    fn purity(&self) -> Purity {
-        self.reducer.purity()
-    }
-
-    fn takes_delta(&self) -> bool {
-        self.reducer.takes_delta()
-    }
-
-    fn quantizes(&self) -> bool {
-        true
+impl Reducer for Quantized {
+    fn info(&self) -> ReducerInfo<'_> {
+        ReducerInfo { quantizes: !self.decimals.is_empty(), ..self.reducer.info() }
     }
 
     fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, ReduceError> {

@@ -66,12 +66,8 @@ mod tests {
     struct Doubling<'r>(&'r dyn Reducer);
 
     impl Reducer for Doubling<'_> {
-        fn name(&self) -> &str {
-            self.0.name()
-        }
-
-        fn purity(&self) -> crate::reduce::Purity {
-            self.0.purity()
+        fn info(&self) -> crate::reduce::ReducerInfo<'_> {
+            crate::reduce::ReducerInfo { takes_delta: true, quantizes: false, ..self.0.info() }
         }
 
         fn reduce(&self, before: &Value, intent: &Intent) -> Result<Delta, crate::reduce::ReduceError> {

@@ -40,7 +40,7 @@ pub(crate) fn replay_range(
     twice: bool,
     f: &mut dyn FnMut(&RunState, &Record) -> ControlFlow<()>,
 ) -> Result<Result<u64, ReplayError>, Error> {
-    let own = |segment| match reducer.purity() {
+    let own = |segment| match reducer.info().purity {
         Purity::ByConstruction => pack::reducer_of_segment(trace, segment).map(Some),
         Purity::Tested => Ok(None),
     };
