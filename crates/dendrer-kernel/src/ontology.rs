@@ -165,10 +165,14 @@ impl AuthorshipError {
     }
 }
 
+/// Returns the class that the ontology gives a type.
+pub(crate) fn class_of(type_name: &str) -> Option<Class> {
+    TYPES.iter().find(|(name, _)| *name == type_name).map(|(_, class)| *class)
+}
+
 /// Returns the class of a type: the ontology's, or [`Class::Agent`] for what a pack registered.
 pub fn class(type_name: &TypeName, registered: &BTreeSet<TypeName>) -> Option<Class> {
-    let known = TYPES.iter().find(|(name, _)| *name == type_name.as_str()).map(|(_, class)| *class);
-    known.or_else(|| registered.contains(type_name).then_some(Class::Agent))
+    class_of(type_name.as_str()).or_else(|| registered.contains(type_name).then_some(Class::Agent))
 }
 
 /// Tells whether rules are asked about transitions of a type: not about what the kernel and the institution write.

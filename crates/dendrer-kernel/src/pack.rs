@@ -370,7 +370,7 @@ impl Pack {
 
     /// Tells whether the pack governs a transition type: it registers it, or has a rule for it (dendrer paper 4.4).
     pub fn governs(&self, type_name: &TypeName) -> bool {
-        let is_known = ontology::TYPES.iter().any(|(known, _)| *known == type_name.as_str());
+        let is_known = ontology::class_of(type_name.as_str()).is_some();
         self.types.contains_key(type_name) || is_known && !self.rules_for(type_name).is_empty()
     }
 

@@ -6,7 +6,7 @@ use dendrer_object::record::Author;
 use dendrer_object::text::nearest;
 use dendrer_object::{Code, Intent, Pointer, Value};
 
-use super::read::{At, Reader};
+use super::read::{At, Faults, did_you_mean};
 use super::scopes::Place;
 use super::{Origin, Pack, PackFault};
 use crate::expr::Expr;
@@ -40,84 +40,62 @@ const VERDICTS: [&str; 3] = ["ok", "violation", "uncertain"];
 impl Pack {
     /// Checks a list of cases from a file of its own.
     pub fn read_cases(&self, value: &Value) -> Result<Vec<Case>, Vec<PackFault>> {
-        let mut reader = Reader::default();
-        let root = At { value, path: Pointer::root() };
+        let faults = Faults::default();
+        let root = At::root(value, &faults);
         if value.as_array().is_none() {
-            reader.fault(
-                Code::E0902,
-                &root,
-                "a file of cases is a list",
-                "each item begins with `- name: ...`",
-            );
+            root.fault("a file of cases is a list", "each item begins with `- name: ...`");
         }
         let names: Vec<&str> = self.declared().map(|declared| declared.predicate.name()).collect();
-        let items: Vec<At<'_>> = root.items().collect();
-        let cases = read(&mut reader, &items, &Place::of_state(self.scope.clone()), &names);
-        let faults = reader.finish();
+        let items: Vec<At<'_>> = root.items();
+        let cases = read(&items, &Place::of_state(self.scope.clone()), &names);
+        let faults = faults.take();
         if faults.is_empty() { Ok(cases) } else { Err(faults) }
     }
 }
 
-pub(super) fn read(reader: &mut Reader, items: &[At<'_>], place: &Place, predicates: &[&str]) -> Vec<Case> {
-    items.iter().filter_map(|at| read_case(reader, at, place, predicates)).collect()
+pub(super) fn read(items: &[At<'_>], place: &Place, predicates: &[&str]) -> Vec<Case> {
+    items.iter().filter_map(|at| read_case(at, place, predicates)).collect()
 }
 
-fn read_case(reader: &mut Reader, at: &At<'_>, place: &Place, predicates: &[&str]) -> Option<Case> {
-    reader.object(at, "a test", &MEMBERS)?;
-    let name = reader.shared(at, "name");
-    if at.member("name").is_none() {
-        reader.missing(
-            at,
-            "a test has a name".to_owned(),
-            "say what must hold, like `name: a refund lowers the total`",
-        );
-    }
+fn read_case(at: &At<'_>, place: &Place, predicates: &[&str]) -> Option<Case> {
+    at.object("a test", &MEMBERS)?;
+    let name = at.shared("name");
+    at.needed("name", "a test has a name", "say what must hold, like `name: a refund lowers the total`");
     let given = |name: &str| at.member(name).map(|given| given.value.clone());
     let origin = Origin { s0: given("s0"), meta: given("meta"), inputs: given("inputs") };
-    if at.member("then").is_none() {
-        reader.missing(
-            at,
-            "a test says what happens".to_owned(),
-            "add `then:` with a list of transitions and expectations",
-        );
-    }
-    let items = reader.list(at, "then");
-    let steps = items.iter().filter_map(|item| read_step(reader, item, place, predicates)).collect();
+    at.needed("then", "a test says what happens", "add `then:` with a list of transitions and expectations");
+    let items = at.list("then");
+    let steps = items.iter().filter_map(|item| read_step(item, place, predicates)).collect();
     Some(Case { name: name?, path: at.path.clone(), origin, steps })
 }
 
-fn read_step(reader: &mut Reader, at: &At<'_>, place: &Place, predicates: &[&str]) -> Option<Step> {
-    reader.object(at, "a step of a test", &STEP_MEMBERS)?;
+fn read_step(at: &At<'_>, place: &Place, predicates: &[&str]) -> Option<Step> {
+    at.object("a step of a test", &STEP_MEMBERS)?;
     let intent = at.member("t").and_then(|t| match Intent::from_value(t.value, None) {
         Ok(intent) => Some(by_its_author(intent, t.value)),
         Err(error) => {
             let inner: Option<Pointer> = error.path.parse().ok();
-            let tokens: Vec<String> = t
-                .path
-                .tokens()
-                .chain(inner.iter().flat_map(Pointer::tokens))
-                .map(|token| token.into_owned())
-                .collect();
-            let place = Pointer::of(tokens.iter().map(String::as_str));
-            reader.fault(error.code, &At { value: t.value, path: place }, error.message, "");
+            let tokens: Vec<_> = t.path.tokens().chain(inner.iter().flat_map(Pointer::tokens)).collect();
+            let place = Pointer::of(tokens.iter().map(|token| &**token));
+            t.moved(place).fault_of(error.code, error.message, "");
             None
         }
     });
     let state = at.member("state").and_then(|state| {
         if state.value.as_object().is_none() {
-            reader.fault(Code::E0902, &state, "state names the members that must be so", "");
+            state.fault("state names the members that must be so", "");
         }
         state.value.as_object().map(|_| state.value.clone())
     });
     let mut holds = Vec::new();
     if let Some(member) = at.member("holds") {
-        let texts = if member.value.as_array().is_some() { member.items().collect() } else { vec![member] };
+        let texts = if member.value.as_array().is_some() { member.items() } else { vec![member] };
         for text in texts {
             match text.value.as_str() {
-                Some(source) => holds.extend(
-                    reader.parse(&text, 0, source, place, true).map(|expr| (text.path.clone(), expr)),
-                ),
-                None => reader.fault(Code::E0902, &text, "a condition is written as text", ""),
+                Some(source) => {
+                    holds.extend(text.parse(0, source, place, true).map(|expr| (text.path.clone(), expr)))
+                }
+                None => text.fault("a condition is written as text", ""),
             }
         }
     }
@@ -125,30 +103,23 @@ fn read_step(reader: &mut Reader, at: &At<'_>, place: &Place, predicates: &[&str
     if let Some(member) = at.member("predicates") {
         for (name, verdict) in member.members() {
             if !predicates.contains(&name) {
-                let hint =
-                    nearest(name, predicates.iter().copied()).map(|near| format!("did you mean {near}?"));
-                reader.name_fault(Code::E0903, &verdict, format!("the pack has no predicate {name}"), hint);
+                let hint = did_you_mean(nearest(name, predicates.iter().copied())).unwrap_or_default();
+                verdict.name().fault_of(Code::E0903, format!("the pack has no predicate {name}"), hint);
             }
             match verdict.value.as_str().filter(|word| VERDICTS.contains(word)) {
                 Some(word) => expected.push((verdict.path.clone(), name.into(), word.into())),
-                None => reader.fault(
-                    Code::E0902,
-                    &verdict,
-                    format!("a verdict is one of {}, not {}", VERDICTS.join(", "), verdict.value),
-                    "",
-                ),
+                None => verdict
+                    .fault(format!("a verdict is one of {}, not {}", VERDICTS.join(", "), verdict.value), ""),
             }
         }
     }
-    let error = reader.shared(at, "error");
+    let error = at.shared("error");
     Some(Step { path: at.path.clone(), intent, state, holds, predicates: expected, error })
 }
 
 /// Sets the author of a type that only a runtime writes, so that a test need not say so each time.
 fn by_its_author(intent: Intent, value: &Value) -> Intent {
-    let class =
-        ontology::TYPES.iter().find(|(name, _)| *name == intent.type_name.as_str()).map(|(_, class)| *class);
-    match class {
+    match ontology::class_of(intent.type_name.as_str()) {
         Some(Class::Runtime) if value.get("author").is_none() => Intent { author: Author::Runtime, ..intent },
         _ => intent,
     }

@@ -1,17 +1,17 @@
 //! What a pack says about commitments: those with which a run begins, and the tools whose results ground a claim (CCAS paper 13.4).
 
-use dendrer_object::{Code, Pointer, Value};
+use dendrer_object::{Pointer, Value};
 
 use super::PackField;
-use super::read::{At, Reader};
+use super::read::At;
 use crate::commitment::{self, TRUST};
 use crate::expr::Expr;
 
 /// Checks the `commitments` and the `trust` of a pack.
-pub(super) fn check_commitments(reader: &mut Reader, root: &At<'_>, fields: &[PackField]) {
+pub(super) fn check_commitments(root: &At<'_>, fields: &[PackField]) {
     if let Some(list) = root.member(commitment::INITIAL) {
         let one_of = |items: Vec<Value>| Value::record([(commitment::INITIAL, Value::array(items))]);
-        let items: Vec<At<'_>> = list.items().collect();
+        let items: Vec<At<'_>> = list.items();
         // Each by itself, so that all faults are told; then all of them, for what is wrong between two.
         let mut faults: Vec<_> =
             items.iter().map(|item| commitment::check(&one_of(vec![item.value.clone()])).err()).collect();
@@ -27,13 +27,8 @@ pub(super) fn check_commitments(reader: &mut Reader, root: &At<'_>, fields: &[Pa
                 None => fault.path,
             };
             let path: Pointer = path.parse().unwrap_or_else(|_| list.path.clone());
-            let at = At { value: list.value, path };
-            reader.fault(
-                Code::E0902,
-                &at,
-                fault.message,
-                "a pack writes commitments as a line of `commit` does",
-            );
+            let at = list.moved(path);
+            at.fault(fault.message, "a pack writes commitments as a line of `commit` does");
         }
         let scope = commitment::scope().fields(fields.iter().map(|field| &*field.name));
         for item in &items {
@@ -43,19 +38,19 @@ pub(super) fn check_commitments(reader: &mut Reader, root: &At<'_>, fields: &[Pa
                 if Expr::parse_condition(text, &commitment::scope()).is_ok()
                     && let Err(error) = Expr::parse_condition(text, &scope)
                 {
-                    reader.fault(error.code, &at, error.message, &error.hint.unwrap_or_default());
+                    at.fault_of(error.code, error.message, error.hint.unwrap_or_default());
                 }
             }
         }
     }
     let Some(trust) = root.member(TRUST) else { return };
-    if reader.object(&trust, "whose results ground a claim", &["tools"]).is_none() {
+    if trust.object("whose results ground a claim", &["tools"]).is_none() {
         return;
     }
     let is_list = |at: &At<'_>| {
         at.value.as_array().is_some_and(|names| names.iter().all(|name| name.as_str().is_some()))
     };
     if let Some(at) = trust.member("tools").filter(|at| !is_list(at)) {
-        reader.fault(Code::E0902, &at, "tools is a list of names", "like `trust: {tools: [run_tests]}`");
+        at.fault("tools is a list of names", "like `trust: {tools: [run_tests]}`");
     }
 }

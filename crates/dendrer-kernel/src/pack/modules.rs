@@ -10,7 +10,7 @@ use std::sync::Arc;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::{Code, Digest, Intent, Pointer, Value, tag};
 
-use super::read::{At, Reader};
+use super::read::At;
 use crate::fold::kind;
 use crate::predicate::{Program, Verdict};
 use crate::reduce::{ReduceError, Reducer, ReducerInfo};
@@ -167,37 +167,27 @@ impl<'m> Reading<'m> {
     }
 
     /// Reads the module that reduces. `digest` is what the pack says of its digest.
-    pub(super) fn reducer(
-        &mut self,
-        reader: &mut Reader,
-        root: &At<'_>,
-        digest: Option<&At<'_>>,
-    ) -> Option<Made> {
+    pub(super) fn reducer(&mut self, root: &At<'_>, digest: Option<&At<'_>>) -> Option<Made> {
         let modules = self.modules;
-        self.make(reader, root, digest, |bytes| modules.reducer(bytes)).map(Made)
+        self.make(root, digest, |bytes| modules.reducer(bytes)).map(Made)
     }
 
     /// Reads the module of a predicate.
-    pub(super) fn program(&mut self, reader: &mut Reader, predicate: &At<'_>) -> Option<Arc<dyn Program>> {
+    pub(super) fn program(&mut self, predicate: &At<'_>) -> Option<Arc<dyn Program>> {
         let modules = self.modules;
         let digest = predicate.member("digest");
-        self.make(reader, predicate, digest.as_ref(), |bytes| modules.program(bytes))
+        self.make(predicate, digest.as_ref(), |bytes| modules.program(bytes))
     }
 
     /// Reads the module of a function. What it answers to is asked by graphs alone.
-    pub(super) fn function(
-        &mut self,
-        reader: &mut Reader,
-        definition: &At<'_>,
-    ) -> Option<Arc<dyn ModuleFunction>> {
+    pub(super) fn function(&mut self, definition: &At<'_>) -> Option<Arc<dyn ModuleFunction>> {
         let modules = self.modules;
         let digest = definition.member("digest");
-        self.make(reader, definition, digest.as_ref(), |bytes| modules.function(bytes))
+        self.make(definition, digest.as_ref(), |bytes| modules.function(bytes))
     }
 
     fn make<T>(
         &mut self,
-        reader: &mut Reader,
         parent: &At<'_>,
         digest: Option<&At<'_>>,
         make: impl FnOnce(&[u8]) -> Result<T, String>,
@@ -214,32 +204,25 @@ impl<'m> Reading<'m> {
                     (message, "like `module: tally.wasm`, from where the pack lies")
                 }
             };
-            reader.fault(Code::E0902, &at, message, hint);
-            return None;
+            return at.refuse(message, hint);
         };
         self.size = self.size.saturating_add(bytes.len());
         if self.size > MODULES_SIZE_MAX {
             let message = format!("the modules of a pack have at most {MODULES_SIZE_MAX} bytes together");
-            reader.fault(Code::E0904, &at, message, "");
+            at.fault_of(Code::E0904, message, "");
             return None;
         }
         if let Some(said) = digest {
             let found = Digest::of(&bytes);
             if said.value.as_str().and_then(|text| text.parse::<Digest>().ok()) != Some(found) {
                 let message = format!("the module has the digest {found}, and not {}", said.value);
-                reader.fault(
-                    Code::E0902,
-                    said,
-                    message,
-                    "leave it out: the pack binds every byte of the module",
-                );
-                return None;
+                return said.refuse(message, "leave it out: the pack binds every byte of the module");
             }
         }
         match make(&bytes) {
             Ok(made) => Some(made),
             Err(why) => {
-                reader.fault(Code::E0520, &at, format!("this is not a module that is run here: {why}"), "");
+                at.fault_of(Code::E0520, format!("this is not a module that is run here: {why}"), "");
                 None
             }
         }

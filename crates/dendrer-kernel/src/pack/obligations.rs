@@ -5,7 +5,7 @@ use std::collections::BTreeSet;
 use dendrer_object::{Code, Digest, TypeName, Value};
 
 use super::Declared;
-use super::read::{At, Reader, Types, check_name, has_type, near_type, read_id};
+use super::read::{At, Types, check_name, has_type, known_type, listed};
 use super::scopes::Place;
 use crate::fold::kind;
 use crate::obligation::{Due, Obligation, Trigger};
@@ -24,53 +24,28 @@ pub(super) struct Known<'a> {
 
 impl Known<'_> {
     /// Reads a transition type that the ontology or the pack has.
-    pub(super) fn read_type(&self, reader: &mut Reader, parent: &At<'_>, member: &str) -> Option<TypeName> {
-        let text = reader.text(parent, member)?;
-        if let Some(name) = text.parse().ok().filter(|name| has_type(self.types, name)) {
-            return Some(name);
-        }
-        let hint = near_type(self.types, text).map_or_else(
-            || "a new type is registered under `types`".to_owned(),
-            |near| format!("did you mean {near}?"),
-        );
-        let at = parent.member(member)?;
-        reader.fault(Code::E0903, &at, format!("there is no transition type {text}"), &hint);
-        None
+    pub(super) fn read_type(&self, parent: &At<'_>, member: &str) -> Option<TypeName> {
+        let text = parent.text(member)?;
+        known_type(&parent.member(member)?, self.types, text, "a new type is registered under `types`")
     }
 }
 
 /// Reads the obligations, and reports all that is wrong with them.
-pub(super) fn read(
-    reader: &mut Reader,
-    root: &At<'_>,
-    known: &Known<'_>,
-    version: Option<&str>,
-    pack: Digest,
-) -> Vec<Declared> {
-    let listed = reader.list(root, "obligations");
-    if let Some(at) = root.member("obligations") {
-        reader.count(&at, listed.len());
-    }
+pub(super) fn read(root: &At<'_>, known: &Known<'_>, version: Option<&str>, pack: Digest) -> Vec<Declared> {
     let mut taken: BTreeSet<&str> = known.taken.iter().copied().collect();
     let mut read = Vec::new();
-    for at in listed {
-        if reader.object(&at, "an obligation", &OBLIGATION).is_none() {
-            continue;
+    for (at, id, name) in listed(root, "obligations", "an obligation", &OBLIGATION, "confirmed") {
+        if check_name(&id, name) && !taken.insert(name) {
+            id.fault_of(Code::E0903, format!("there is another predicate named {name}"), "");
         }
-        let Some((id, name)) = read_id(reader, &at, "an obligation", "confirmed") else { continue };
-        if let Err((message, hint)) = check_name(name) {
-            reader.fault(Code::E0903, &id, message, hint);
-        } else if !taken.insert(name) {
-            reader.fault(Code::E0903, &id, format!("there is another predicate named {name}"), "");
-        }
-        let words = reader.shared(&at, "words");
+        let words = at.shared("words");
         if at.member("holds").is_none() {
             let message = format!("{name} does not say what must hold");
-            reader.missing(&at, message, "add a line like `holds: state.confirmed`");
+            at.fault(message, "add a line like `holds: state.confirmed`");
         }
-        let holds = reader.condition(&at, "holds", known.place);
-        let due = read_due(reader, &at, known);
-        let lost = reader.condition(&at, "lost", known.place);
+        let holds = at.condition("holds", known.place);
+        let due = read_due(&at, known);
+        let lost = at.condition("lost", known.place);
         // A `lost` with a fault was reported, and then nothing of the pack is taken.
         let (Some(holds), Some(due)) = (holds, due) else { continue };
         let owed = Obligation::new(&holds, due, lost);
@@ -82,58 +57,54 @@ pub(super) fn read(
     read
 }
 
-fn read_due(reader: &mut Reader, at: &At<'_>, known: &Known<'_>) -> Option<Due> {
+fn read_due(at: &At<'_>, known: &Known<'_>) -> Option<Due> {
     match (at.member("by"), at.member("within")) {
-        (Some(by), None) => read_by(reader, at, &by, known),
-        (None, Some(within)) => read_within(reader, &within, known),
+        (Some(by), None) => read_by(at, &by, known),
+        (None, Some(within)) => read_within(&within, known),
         _ => {
             let hint =
                 "like `by: goal.complete`, `by: {tick: 40}` or `within: {ticks: 5, of: action.request}`";
-            reader.fault(Code::E0902, at, "an obligation has exactly one of by and within", hint);
-            None
+            at.refuse("an obligation has exactly one of by and within", hint)
         }
     }
 }
 
-fn read_by(reader: &mut Reader, parent: &At<'_>, by: &At<'_>, known: &Known<'_>) -> Option<Due> {
+fn read_by(parent: &At<'_>, by: &At<'_>, known: &Known<'_>) -> Option<Due> {
     if let Value::Object(_) = by.value {
-        reader.object(by, "by", &["tick"])?;
-        return read_ticks(reader, by, "tick").map(Due::Tick);
+        by.object("by", &["tick"])?;
+        return read_ticks(by, "tick").map(Due::Tick);
     }
     if by.value.as_str().is_none() {
         let message = format!("by is a transition type or a tick, not {}", kind(by.value));
-        reader.fault(Code::E0902, by, message, "like `by: goal.complete` or `by: {tick: 40}`");
-        return None;
+        return by.refuse(message, "like `by: goal.complete` or `by: {tick: 40}`");
     }
-    known.read_type(reader, parent, "by").map(Due::OfType)
+    known.read_type(parent, "by").map(Due::OfType)
 }
 
-fn read_within(reader: &mut Reader, within: &At<'_>, known: &Known<'_>) -> Option<Due> {
-    reader.object(within, "within", &["ticks", "of"])?;
-    let ticks = read_ticks(reader, within, "ticks");
+fn read_within(within: &At<'_>, known: &Known<'_>) -> Option<Due> {
+    within.object("within", &["ticks", "of"])?;
+    let ticks = read_ticks(within, "ticks");
     let Some(of) = within.member("of") else {
-        let hint = "a transition type, or a condition on the state";
-        reader.missing(within, "within does not say of what".to_owned(), hint);
-        return None;
+        return within
+            .refuse("within does not say of what", "a transition type, or a condition on the state");
     };
     // A known type is read as a type, though it may parse as an expression.
     let named =
         of.value.as_str().and_then(|text| text.parse().ok()).filter(|name| has_type(known.types, name));
     let trigger = match named {
         Some(name) => Trigger::OfType(name),
-        None => Trigger::Becomes(reader.condition(within, "of", known.place)?),
+        None => Trigger::Becomes(within.condition("of", known.place)?),
     };
     Some(Due::Within(ticks?, trigger))
 }
 
-fn read_ticks(reader: &mut Reader, parent: &At<'_>, name: &str) -> Option<u64> {
+fn read_ticks(parent: &At<'_>, name: &str) -> Option<u64> {
     let Some(at) = parent.member(name) else {
-        reader.missing(parent, format!("there is no `{name}`"), &format!("add `{name}:` and a number"));
-        return None;
+        return parent.refuse(format!("there is no `{name}`"), format!("add `{name}:` and a number"));
     };
     let ticks = at.value.as_u64();
     if ticks.is_none() {
-        reader.fault(Code::E0902, &at, format!("{name} is a number from 0 on, not {}", kind(at.value)), "");
+        at.fault(format!("{name} is a number from 0 on, not {}", kind(at.value)), "");
     }
     ticks
 }

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dendrer_object::text::nearest;
 use dendrer_object::{Code, TypeName, Value, tag};
 
-use super::read::{At, ReadField, Reader, Types, has_type, near_type};
+use super::read::{At, ReadField, Types, known_type};
 use super::scopes::{Place, is_variable};
 use super::{DECLARATIONS_MAX, EACH_DEPTH_MAX, Effect, STEPS_MAX, Tool};
 use crate::expr::Expr;
@@ -17,18 +17,19 @@ use crate::fold::{Act, Rule, Step, Template, Write, kind};
 const ACTS: [&str; 6] = ["let", "each", "set", "remove", "append", "add"];
 
 /// Reads a value that is computed: text is an expression, everything else is a literal.
-pub(super) fn read_template(reader: &mut Reader, at: &At<'_>, place: &Place) -> Option<Template> {
+pub(super) fn read_template(at: &At<'_>, place: &Place) -> Option<Template> {
     match at.value {
-        Value::String(text) => reader.parse(at, 0, text, place, false).map(Template::Expr),
+        Value::String(text) => at.parse(0, text, place, false).map(Template::Expr),
         value if is_literal(value) => Some(Template::Literal(value.clone())),
         Value::Array(_) => {
-            let items: Vec<_> = at.items().map(|item| read_template(reader, &item, place)).collect();
+            let items: Vec<_> = at.items().iter().map(|item| read_template(item, place)).collect();
             items.into_iter().collect::<Option<_>>().map(Template::List)
         }
         _ => {
             let members: Vec<_> = at
                 .members()
-                .map(|(name, member)| Some((name.into(), read_template(reader, &member, place)?)))
+                .into_iter()
+                .map(|(name, member)| Some((name.into(), read_template(&member, place)?)))
                 .collect();
             members.into_iter().collect::<Option<_>>().map(Template::Map)
         }
@@ -44,8 +45,7 @@ fn is_literal(value: &Value) -> bool {
     }
 }
 
-struct Rules<'r, 'f> {
-    reader: &'r mut Reader,
+struct Rules<'f> {
     fields: &'f [ReadField<'f>],
     types: &'f Types,
     /// The names that constants and definitions have.
@@ -64,15 +64,14 @@ struct Inside {
 }
 
 pub(super) fn read_rules(
-    reader: &mut Reader,
     root: &At<'_>,
     place: &Place,
     fields: &[ReadField<'_>],
     types: &Types,
     taken: &BTreeSet<String>,
 ) -> Vec<Rule> {
-    let items = reader.list(root, "rules");
-    let mut rules = Rules { reader, fields, types, taken, steps: 0 };
+    let items = root.list("rules");
+    let mut rules = Rules { fields, types, taken, steps: 0 };
     let read: Vec<_> = items.iter().enumerate().map(|(index, at)| rules.rule(index + 1, at, place)).collect();
     if let Some(at) = root.member("rules")
         && (rules.steps > STEPS_MAX || items.len() > DECLARATIONS_MAX)
@@ -82,32 +81,32 @@ pub(super) fn read_rules(
             items.len(),
             rules.steps
         );
-        reader.fault(Code::E0904, &at, message, "");
+        at.fault_of(Code::E0904, message, "");
     }
     read.into_iter().flatten().collect()
 }
 
 /// Reads what the tools of the task do, and how they fail.
-pub(super) fn read_tools(reader: &mut Reader, root: &At<'_>, place: &Place) -> Vec<Tool> {
+pub(super) fn read_tools(root: &At<'_>, place: &Place) -> Vec<Tool> {
     let mut tools = Vec::new();
-    for (name, at) in reader.named(root, "tools", "what they do") {
-        if reader.object(&at, "a tool", &["effect", "failed", "words"]).is_none() {
+    for (name, at) in root.named("tools", "what they do") {
+        if at.object("a tool", &["effect", "failed", "words"]).is_none() {
             continue;
         }
-        let words = reader.shared(&at, "words");
-        let failed = reader.condition(&at, "failed", place);
+        let words = at.shared("words");
+        let failed = at.condition("failed", place);
         if let (Some(expr), Some(at)) = (&failed, at.member("failed")) {
             if ["state", "before"].iter().any(|root| !expr.reads_of(root).is_empty())
                 || !expr.read_set().is_empty()
                 || expr.reads_counters()
             {
                 let message = "a result fails by itself, and not by the state".to_owned();
-                reader.fault(Code::E0902, &at, message, "like `t.result.output.startsWith('Error:')`");
+                at.fault(message, "like `t.result.output.startsWith('Error:')`");
                 continue;
             }
             if super::reads_status(expr) {
                 let message = "`failed` makes the status of a result, and cannot read it".to_owned();
-                reader.fault(Code::E0902, &at, message, "like `t.result.output.startsWith('Error:')`");
+                at.fault(message, "like `t.result.output.startsWith('Error:')`");
                 continue;
             }
         }
@@ -116,18 +115,16 @@ pub(super) fn read_tools(reader: &mut Reader, root: &At<'_>, place: &Place) -> V
             // Declared for how it fails alone.
             None if at.member("failed").is_some() => None,
             None => {
-                reader.missing(
-                    &at,
+                at.fault(
                     format!("{name} does not say what it does to the world"),
-                    &format!("add `effect:`, one of {choices}"),
+                    format!("add `effect:`, one of {choices}"),
                 );
                 continue;
             }
             Some(named) => match named.value.as_str().and_then(Effect::from_word) {
                 Some(effect) => Some(effect),
                 None => {
-                    let message = format!("an effect is one of {choices}, not {}", named.value);
-                    reader.fault(Code::E0902, &named, message, "");
+                    named.fault(format!("an effect is one of {choices}, not {}", named.value), "");
                     continue;
                 }
             },
@@ -137,20 +134,17 @@ pub(super) fn read_tools(reader: &mut Reader, root: &At<'_>, place: &Place) -> V
     tools
 }
 
-impl Rules<'_, '_> {
+impl Rules<'_> {
     fn rule(&mut self, number: usize, at: &At<'_>, place: &Place) -> Option<Rule> {
-        self.reader.object(at, "a rule", &["words", "when_type", "when", "steps"])?;
-        let words =
-            self.reader.text(at, "words").map(|words| words.split_whitespace().collect::<Vec<_>>().join(" "));
+        at.object("a rule", &["words", "when_type", "when", "steps"])?;
+        let words = at.text("words").map(|words| words.split_whitespace().collect::<Vec<_>>().join(" "));
         let place_name = match words {
             Some(words) => format!("rule {number} \"{words}\""),
             None => format!("rule {number}"),
         };
         let types = self.types(at);
         let when = self.condition(at, "when", place);
-        if at.member("steps").is_none() {
-            self.reader.missing(at, "a rule has steps".to_owned(), "add `steps:` with a list");
-        }
+        at.needed("steps", "a rule has steps", "add `steps:` with a list");
         let inside = Inside { place: place.clone(), named: BTreeSet::new(), number: String::new(), depth: 0 };
         let steps = self.steps(at, inside);
         Some(Rule { place: place_name, types, when, steps })
@@ -159,39 +153,23 @@ impl Rules<'_, '_> {
     fn types(&mut self, rule: &At<'_>) -> Option<BTreeSet<TypeName>> {
         let at = rule.member("when_type")?;
         let items: Vec<At<'_>> = match at.value {
-            Value::Array(_) => at.items().collect(),
+            Value::Array(_) => at.items(),
             _ => vec![at],
         };
         let mut types = BTreeSet::new();
         for item in items {
             let Some(name) = item.value.as_str() else {
-                let message = format!("a type is named by text, not by {}", kind(item.value));
-                self.reader.fault(Code::E0902, &item, message, "");
+                item.fault(format!("a type is named by text, not by {}", kind(item.value)), "");
                 continue;
             };
-            match name.parse() {
-                Ok(parsed) if has_type(self.types, &parsed) => {
-                    types.insert(parsed);
-                }
-                _ => {
-                    let hint = match near_type(self.types, name) {
-                        Some(near) => format!("did you mean {near}?"),
-                        None => "a type of your own is registered under `types`".to_owned(),
-                    };
-                    self.reader.fault(
-                        Code::E0903,
-                        &item,
-                        format!("there is no transition type {name}"),
-                        &hint,
-                    );
-                }
-            }
+            let hint = "a type of your own is registered under `types`";
+            types.extend(known_type(&item, self.types, name, hint));
         }
         Some(types)
     }
 
     fn steps(&mut self, parent: &At<'_>, mut inside: Inside) -> Vec<Step> {
-        let items = self.reader.list(parent, "steps");
+        let items = parent.list("steps");
         self.steps += items.len();
         let mut steps = Vec::with_capacity(items.len());
         for (index, at) in items.iter().enumerate() {
@@ -207,23 +185,14 @@ impl Rules<'_, '_> {
             (_, Value::Object(members)) => {
                 let near = members.iter().find_map(|(name, _)| nearest(name, ACTS));
                 let hint = near.filter(|_| given.is_empty()).map(|near| format!("did you mean {near}?"));
-                self.reader.fault(
-                    Code::E0902,
-                    at,
+                return at.refuse(
                     format!("a step is exactly one of {}", ACTS.join(", ")),
-                    &hint.unwrap_or_default(),
+                    hint.unwrap_or_default(),
                 );
-                return None;
             }
             (_, other) => {
                 let message = format!("a step has named members, and this is {}", kind(other));
-                self.reader.fault(
-                    Code::E0902,
-                    at,
-                    message,
-                    "like `- set: status` with `value: ...` on the next line",
-                );
-                return None;
+                return at.refuse(message, "like `- set: status` with `value: ...` on the next line");
             }
         };
         let known: &[&str] = match act {
@@ -232,7 +201,7 @@ impl Rules<'_, '_> {
             "remove" => &["remove", "if", "optional"],
             _ => &[act, "value", "if", "optional"],
         };
-        self.reader.object(at, &format!("a step with `{act}`"), known)?;
+        at.object(&format!("a step with `{act}`"), known)?;
         // The condition of a `let` does not see what it names.
         let condition = self.condition(at, "if", &inside.place);
         let number = format!("{}{number}", inside.number);
@@ -244,7 +213,7 @@ impl Rules<'_, '_> {
         Some(Step { number, condition, act })
     }
 
-    fn name(&mut self, at: &At<'_>, name: &str, named: &BTreeSet<String>, at_name: bool) {
+    fn name(&mut self, at: &At<'_>, name: &str, named: &BTreeSet<String>) {
         let message = if !is_variable(name) {
             format!("`{name}` cannot be a name in expressions")
         } else if self.taken.contains(name) || named.contains(name) {
@@ -252,23 +221,18 @@ impl Rules<'_, '_> {
         } else {
             return;
         };
-        let hint = "letters, digits and _, and not what is named before it";
-        match at_name {
-            true => self.reader.name_fault(Code::E0903, at, message, Some(hint.to_owned())),
-            false => self.reader.fault(Code::E0903, at, message, hint),
-        }
+        at.fault_of(Code::E0903, message, "letters, digits and _, and not what is named before it");
     }
 
     fn let_values(&mut self, step: &At<'_>, inside: &mut Inside) -> Option<Act> {
         let at = step.member("let")?;
         if at.value.as_object().is_none_or(dendrer_object::Object::is_empty) {
-            self.reader.fault(Code::E0902, &at, "let is a map from names to values", "");
-            return None;
+            return at.refuse("let is a map from names to values", "");
         }
         let before = inside.clone();
         let mut values = Vec::new();
         for (name, member) in at.members() {
-            self.name(&member, name, &before.named, true);
+            self.name(&member.name(), name, &before.named);
             let value = self.template(&member, &before.place);
             inside.place = inside.place.with_root(name);
             inside.named.insert(name.to_owned());
@@ -281,46 +245,31 @@ impl Rules<'_, '_> {
         let at = step.member("each")?;
         if inside.depth == EACH_DEPTH_MAX {
             let hint = "flatten the list in a definition first";
-            self.reader.fault(Code::E0904, &at, format!("each stands at most {EACH_DEPTH_MAX} deep"), hint);
+            at.fault_of(Code::E0904, format!("each stands at most {EACH_DEPTH_MAX} deep"), hint);
             return None;
         }
-        self.reader.object(&at, "each", &["as", "in"])?;
-        if step.member("steps").is_none() {
-            self.reader.missing(step, "each has steps".to_owned(), "add `steps:` beside `each:`");
-        }
+        at.object("each", &["as", "in"])?;
+        step.needed("steps", "each has steps", "add `steps:` beside `each:`");
         let mut inner = inside.clone();
         inner.number = format!("{number}.");
         inner.depth += 1;
         let name = match at.member("as") {
             None => {
-                self.reader.missing(
-                    &at,
-                    "each does not say what an item is called".to_owned(),
-                    "each: {as: item, in: state.items}",
-                );
-                None
+                at.refuse("each does not say what an item is called", "each: {as: item, in: state.items}")
             }
-            Some(named) => self.reader.text(&at, "as").inspect(|name| {
-                self.name(&named, name, &inside.named, false);
+            Some(named) => at.text("as").inspect(|name| {
+                self.name(&named, name, &inside.named);
                 inner.place = inner.place.with_root(name);
                 inner.named.insert((*name).to_owned());
             }),
         };
         let list = match at.member("in") {
             None => {
-                self.reader.missing(
-                    &at,
-                    "each does not say which list it goes through".to_owned(),
-                    "each: {as: item, in: state.items}",
-                );
-                None
+                at.refuse("each does not say which list it goes through", "each: {as: item, in: state.items}")
             }
             Some(list) => match list.value {
                 Value::String(text) => self.expr(&list, 0, text, &inside.place, false),
-                _ => {
-                    self.reader.fault(Code::E0902, &list, "`in` is an expression that gives a list", "");
-                    None
-                }
+                _ => list.refuse("`in` is an expression that gives a list", ""),
             },
         };
         let steps = self.steps(step, inner);
@@ -330,22 +279,13 @@ impl Rules<'_, '_> {
     fn write(&mut self, act: &str, step: &At<'_>, inside: &Inside) -> Option<Act> {
         let optional = match step.member("optional") {
             None => Some(false),
-            Some(at) => at.value.as_bool().or_else(|| {
-                self.reader.fault(
-                    Code::E0902,
-                    &at,
-                    format!("optional is true or false, not {}", at.value),
-                    "",
-                );
-                None
-            }),
+            Some(at) => at.truth(format!("optional is true or false, not {}", at.value)),
         };
         let value = match step.member("value") {
             Some(at) => self.template(&at, &inside.place),
             None => {
                 if act != "remove" {
-                    self.reader.missing(
-                        step,
+                    step.fault(
                         format!("a step with `{act}` has a value"),
                         "add `value:`, an expression; text stands in quotes of its own, like \"'paid'\"",
                     );
@@ -364,9 +304,7 @@ impl Rules<'_, '_> {
         let has_init = || self.fields.iter().any(|f| *f.name == *target.field && f.init.is_some());
         if matches!(kind, Write::Remove) && target.segments.is_empty() && has_init() {
             let at = step.member(act)?;
-            self.reader.fault(
-                Code::E0902,
-                &at,
+            at.fault(
                 "a field with an `init` is always there",
                 "set it to null, remove what is in it, or declare it without `init`",
             );
@@ -376,13 +314,12 @@ impl Rules<'_, '_> {
 
     fn target(&mut self, at: &At<'_>, inside: &Inside) -> Option<Target> {
         let Some(text) = at.value.as_str() else {
-            self.reader.fault(Code::E0902, at, format!("a path is text, not {}", kind(at.value)), "");
-            return None;
+            return at.refuse(format!("a path is text, not {}", kind(at.value)), "");
         };
         let written = match split(text) {
             Ok(written) => written,
             Err((start, why)) => {
-                self.reader.text_fault(at, start, why);
+                at.text_fault(start, why);
                 return None;
             }
         };
@@ -404,7 +341,7 @@ impl Rules<'_, '_> {
                     self.expr(at, *start, text, &inside.place, false).map(Segment::Index)
                 }
                 Written::First { name, condition_at, condition, .. } => {
-                    self.name(at, name, &inside.named, false);
+                    self.name(at, name, &inside.named);
                     let place = inside.place.with_root(name);
                     let condition = self.expr(at, *condition_at, condition, &place, true);
                     condition.map(|condition| Segment::First { name: Arc::from(*name), condition })
@@ -425,11 +362,11 @@ impl Rules<'_, '_> {
             Some(near) => format!("did you mean {near}?"),
             None => "declare it under `state`, with what it begins with".to_owned(),
         };
-        self.reader.fault(Code::E0903, at, format!("the pack declares no field {name}"), &hint);
+        at.fault_of(Code::E0903, format!("the pack declares no field {name}"), hint);
     }
 
     fn condition(&mut self, parent: &At<'_>, name: &str, place: &Place) -> Option<Expr> {
-        let expr = self.reader.condition(parent, name, place)?;
+        let expr = parent.condition(name, place)?;
         self.check_counters(&parent.member(name)?, expr)
     }
 
@@ -441,12 +378,12 @@ impl Rules<'_, '_> {
         place: &Place,
         condition: bool,
     ) -> Option<Expr> {
-        let expr = self.reader.parse(at, offset, text, place, condition)?;
+        let expr = at.parse(offset, text, place, condition)?;
         self.check_counters(at, expr)
     }
 
     fn template(&mut self, at: &At<'_>, place: &Place) -> Option<Template> {
-        let template = read_template(self.reader, at, place)?;
+        let template = read_template(at, place)?;
         let mut counters = false;
         template.for_each_expr(&mut |expr| counters |= expr.reads_counters());
         self.refuse_counters(at, counters);
@@ -461,12 +398,7 @@ impl Rules<'_, '_> {
     /// Counters are derived from the trace and outside the state root, so a state must not rest on them.
     fn refuse_counters(&mut self, at: &At<'_>, reads: bool) {
         if reads {
-            self.reader.fault(
-                Code::E0902,
-                at,
-                "a rule cannot read state.counters",
-                "count in a field of the state with `add`",
-            );
+            at.fault("a rule cannot read state.counters", "count in a field of the state with `add`");
         }
     }
 }
