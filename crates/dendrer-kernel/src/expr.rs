@@ -78,7 +78,7 @@ pub const STEPS_MAX: u64 = 1_000_000;
 
 /// Walks the names of the functions and macros of the language.
 pub fn vocabulary() -> impl Iterator<Item = &'static str> {
-    functions::Function::ALL.into_iter().map(functions::Function::name).chain(functions::Macro::names())
+    functions::Function::all().map(functions::Function::name).chain(functions::Macro::WORDS.iter().copied())
 }
 
 /// An expression that was parsed and checked. Immutable; cloning is cheap.

@@ -131,28 +131,19 @@ impl Key {
     }
 }
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Comparison {
-    Equal,
-    NotEqual,
-    Less,
-    LessEqual,
-    Greater,
-    GreaterEqual,
+dendrer_object::words! {
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum Comparison {
+        Equal = "==",
+        NotEqual = "!=",
+        Less = "<",
+        LessEqual = "<=",
+        Greater = ">",
+        GreaterEqual = ">=",
+    }
 }
 
 impl Comparison {
-    pub(super) fn symbol(self) -> &'static str {
-        match self {
-            Comparison::Equal => "==",
-            Comparison::NotEqual => "!=",
-            Comparison::Less => "<",
-            Comparison::LessEqual => "<=",
-            Comparison::Greater => ">",
-            Comparison::GreaterEqual => ">=",
-        }
-    }
-
     /// Tells whether it asks for the same or not the same, and for no order.
     pub(super) fn is_equality(self) -> bool {
         matches!(self, Comparison::Equal | Comparison::NotEqual)

@@ -5,7 +5,6 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::Arc;
 
 use dendrer_object::number::round_half_even;
@@ -18,40 +17,24 @@ use super::number::Operator;
 use super::time::{self, Time, TimeFault};
 use super::{Scope, print};
 
-/// The type of a value, known before there is a state.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Type {
-    Null,
-    Bool,
-    /// An int of CEL: a literal, a size, what `int()` gives.
-    Int,
-    /// A double of CEL: a literal, what `double()` gives.
-    Double,
-    /// A number that came from data on the way: which of the two it acts as is seen when it is read.
-    Number,
-    String,
-    List,
-    Map,
-    Timestamp,
-    Duration,
-    Any,
-}
-
-impl fmt::Display for Type {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            Type::Null => "null",
-            Type::Bool => "a boolean",
-            Type::Int => "an int",
-            Type::Double => "a double",
-            Type::Number => "a number",
-            Type::String => "a string",
-            Type::List => "a list",
-            Type::Map => "a map",
-            Type::Timestamp => "a timestamp",
-            Type::Duration => "a duration",
-            Type::Any => "a value",
-        })
+dendrer_object::words! {
+    /// The type of a value, known before there is a state.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum Type {
+        Null = "null",
+        Bool = "a boolean",
+        /// An int of CEL: a literal, a size, a result of `int()`.
+        Int = "an int",
+        /// A double of CEL: a literal, a result of `double()`.
+        Double = "a double",
+        /// A number that came from data on the way: which of the two it acts as is seen when it is read.
+        Number = "a number",
+        String = "a string",
+        List = "a list",
+        Map = "a map",
+        Timestamp = "a timestamp",
+        Duration = "a duration",
+        Any = "a value",
     }
 }
 
@@ -316,7 +299,7 @@ impl<'s> Checker<'s> {
         if ordered(left) && ordered(right) && left.may_match(right) {
             return known;
         }
-        let error = mismatch(span, comparison.symbol(), &[left, right]);
+        let error = mismatch(span, comparison.as_str(), &[left, right]);
         self.fail(match left.is_time() || right.is_time() {
             true => error.hint("write timestamp(text) or duration(text) for the text"),
             false => error,
@@ -494,7 +477,7 @@ impl<'s> Checker<'s> {
         };
         let read = if function == Function::Duration { Time::duration(text) } else { Time::timestamp(text) };
         if let Err(fault) = read {
-            let error = ExprError::new(TYPE, node.span, fault.message());
+            let error = ExprError::new(TYPE, node.span, fault.as_str());
             self.fail(match fault.hint() {
                 Some(hint) => error.hint(hint),
                 None => error,
@@ -523,7 +506,7 @@ impl<'s> Checker<'s> {
         {
             let error = match fault {
                 TimeFault::NamedZone => ExprError::unsupported(*span, "a time zone by its name"),
-                _ => ExprError::new(TYPE, *span, fault.message()),
+                _ => ExprError::new(TYPE, *span, fault.as_str()),
             };
             return self.fail(error.hint(fault.hint().unwrap_or_default()));
         }
@@ -735,7 +718,7 @@ fn times(operator: Operator, left: Type, right: Type) -> Option<Type> {
 }
 
 fn no_overload(operator: Operator, left: Type, right: Type, span: Span) -> ExprError {
-    let error = mismatch(span, operator.symbol(), &[left, right]);
+    let error = mismatch(span, operator.as_str(), &[left, right]);
     match (left, right) {
         _ if operator == Operator::Remainder => error.hint("% is for ints"),
         (Type::Int, Type::Double) | (Type::Double, Type::Int) => error.hint("write 1.0 for 1, or double(a)"),

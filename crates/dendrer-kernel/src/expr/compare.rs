@@ -133,7 +133,7 @@ fn text_of(node: &Node) -> Option<&str> {
 }
 
 fn wrong_order(comparison: Comparison, pair: &[Node; 2], left: &View<'_>, right: &View<'_>) -> EvalError {
-    let symbol = comparison.symbol();
+    let symbol = comparison.as_str();
     let views = [left, right];
     let is_ordered =
         |view: &&View<'_>| matches!(view, View::Num(_) | View::Text(_) | View::Bool(_) | View::Time(_));

@@ -880,7 +880,7 @@ fn is_whole_state(node: &Node) -> bool {
 }
 
 /// Writes the first `count` steps of a path, with the values its computed steps had.
-fn place(path: &Path, count: usize, computed: &[Val<'_>]) -> String {
+pub(super) fn place(path: &Path, count: usize, computed: &[Val<'_>]) -> String {
     let mut text = match &path.base {
         Base::State => "state".to_owned(),
         Base::Counters => "state.counters".to_owned(),
@@ -951,7 +951,7 @@ fn wrong_operand(operator: Operator, nodes: [&Node; 2], left: &View<'_>, right: 
     if operator.is_sum()
         && let Some(at) = beside_time(views)
     {
-        return no_time(nodes[at], views[at], operator.symbol());
+        return no_time(nodes[at], views[at], operator.as_str());
     }
     let misfit = views.iter().position(|view| match view {
         View::Num(_) => false,
@@ -960,5 +960,5 @@ fn wrong_operand(operator: Operator, nodes: [&Node; 2], left: &View<'_>, right: 
     });
     let at = misfit.unwrap_or_else(|| blamed(nodes));
     let wanted = if operator == Operator::Add { "two numbers, strings or lists" } else { "numbers" };
-    wrong(nodes[at], views[at], operator.symbol(), wanted)
+    wrong(nodes[at], views[at], operator.as_str(), wanted)
 }

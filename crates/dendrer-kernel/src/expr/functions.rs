@@ -8,45 +8,6 @@
 use super::check::Type;
 use super::time::Part;
 
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Function {
-    Size,
-    Double,
-    Int,
-    String,
-    Bool,
-    Div,
-    StartsWith,
-    EndsWith,
-    Contains,
-    Matches,
-    ParseJson,
-    Canon,
-    Words,
-    Lower,
-    StripPrefix,
-    Distinct,
-    Intersects,
-    Sum,
-    Min,
-    Max,
-    Abs,
-    Round,
-    Merge,
-    Pick,
-    Without,
-    Keys,
-    Values,
-    Indices,
-    Slice,
-    Sort,
-    Range,
-    Timestamp,
-    Duration,
-    /// A member of a timestamp or a duration.
-    Part(Part),
-}
-
 /// How a function is written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Style {
@@ -96,140 +57,100 @@ const fn method(name: &'static str, form: &'static str) -> Signature {
     Signature { name, style: Style::Method, least: 2, most: 2, form, takes: &[TEXT], gives: Type::Bool }
 }
 
-const fn part(name: &'static str, form: &'static str, takes: &'static [&'static [Type]]) -> Signature {
-    Signature { name, style: Style::Method, least: 1, most: 2, form, takes, gives: Type::Int }
+const fn part(of: Part) -> Signature {
+    let (form, takes): (_, &[&[Type]]) = match of {
+        Part::FullYear => ("a.getFullYear()", &[TIMESTAMP, TEXT]),
+        Part::Month => ("a.getMonth()", &[TIMESTAMP, TEXT]),
+        Part::Date => ("a.getDate()", &[TIMESTAMP, TEXT]),
+        Part::DayOfMonth => ("a.getDayOfMonth()", &[TIMESTAMP, TEXT]),
+        Part::DayOfWeek => ("a.getDayOfWeek()", &[TIMESTAMP, TEXT]),
+        Part::DayOfYear => ("a.getDayOfYear()", &[TIMESTAMP, TEXT]),
+        Part::Hours => ("a.getHours()", &[TIME, TEXT]),
+        Part::Minutes => ("a.getMinutes()", &[TIME, TEXT]),
+        Part::Seconds => ("a.getSeconds()", &[TIME, TEXT]),
+        Part::Milliseconds => ("a.getMilliseconds()", &[TIMESTAMP, TEXT]),
+    };
+    Signature { name: of.as_str(), style: Style::Method, least: 1, most: 2, form, takes, gives: Type::Int }
 }
 
 /// More arguments than a text can hold.
 const MANY: usize = usize::MAX;
 
-impl Function {
-    pub(super) const ALL: [Function; 43] = [
-        Function::Size,
-        Function::Double,
-        Function::Int,
-        Function::String,
-        Function::Bool,
-        Function::Div,
-        Function::StartsWith,
-        Function::EndsWith,
-        Function::Contains,
-        Function::Matches,
-        Function::ParseJson,
-        Function::Canon,
-        Function::Words,
-        Function::Lower,
-        Function::StripPrefix,
-        Function::Distinct,
-        Function::Intersects,
-        Function::Sum,
-        Function::Min,
-        Function::Max,
-        Function::Abs,
-        Function::Round,
-        Function::Merge,
-        Function::Pick,
-        Function::Without,
-        Function::Keys,
-        Function::Values,
-        Function::Indices,
-        Function::Slice,
-        Function::Sort,
-        Function::Range,
-        Function::Timestamp,
-        Function::Duration,
-        Function::Part(Part::FullYear),
-        Function::Part(Part::Month),
-        Function::Part(Part::Date),
-        Function::Part(Part::DayOfMonth),
-        Function::Part(Part::DayOfWeek),
-        Function::Part(Part::DayOfYear),
-        Function::Part(Part::Hours),
-        Function::Part(Part::Minutes),
-        Function::Part(Part::Seconds),
-        Function::Part(Part::Milliseconds),
-    ];
+const CONVERTIBLE: &[Type] = &[Type::Int, Type::Double, Type::Number, Type::String];
+const COUNTED: &[Type] = &[Type::Int, Type::Double, Type::Number, Type::String, Type::Timestamp];
+const SHOWN: &[Type] =
+    &[Type::Int, Type::Double, Type::Number, Type::String, Type::Bool, Type::Timestamp, Type::Duration];
+const POINT: &[Type] = &[Type::String, Type::Int, Type::Number, Type::Timestamp];
+const LENGTH: &[Type] = &[Type::String, Type::Duration];
+const SIZED: &[Type] = &[Type::String, Type::List, Type::Map];
 
-    const fn signature(self) -> Signature {
-        const CONVERTIBLE: &[Type] = &[Type::Int, Type::Double, Type::Number, Type::String];
-        const COUNTED: &[Type] = &[Type::Int, Type::Double, Type::Number, Type::String, Type::Timestamp];
-        const SHOWN: &[Type] = &[
-            Type::Int,
-            Type::Double,
-            Type::Number,
-            Type::String,
-            Type::Bool,
-            Type::Timestamp,
-            Type::Duration,
-        ];
-        const POINT: &[Type] = &[Type::String, Type::Int, Type::Number, Type::Timestamp];
-        const LENGTH: &[Type] = &[Type::String, Type::Duration];
-        const SIZED: &[Type] = &[Type::String, Type::List, Type::Map];
-        match self {
-            Function::Size => {
-                Signature { style: Style::Both, ..global("size", (1, 1), "size(a)", &[SIZED], Type::Int) }
+macro_rules! functions {
+    ($($function:ident => $signature:expr,)*) => {
+        /// A function of the language.
+        #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+        pub(super) enum Function {
+            $($function,)*
+            /// A member of a timestamp or a duration.
+            Part(Part),
+        }
+
+        impl Function {
+            /// Walks all functions.
+            pub(super) fn all() -> impl Iterator<Item = Function> {
+                [$(Function::$function),*].into_iter().chain(Part::ALL.iter().copied().map(Function::Part))
             }
-            Function::Double => global("double", (1, 1), "double(a)", &[CONVERTIBLE], Type::Double),
-            Function::Int => global("int", (1, 1), "int(a)", &[COUNTED], Type::Int),
-            Function::String => global("string", (1, 1), "string(a)", &[SHOWN], Type::String),
-            Function::Bool => global("bool", (1, 1), "bool(a)", &[&[Type::String, Type::Bool]], Type::Bool),
-            Function::Div => global("div", (2, 2), "div(a, b)", &[WHOLE], Type::Number),
-            Function::StartsWith => method("startsWith", "a.startsWith(b)"),
-            Function::EndsWith => method("endsWith", "a.endsWith(b)"),
-            Function::Contains => method("contains", "a.contains(b)"),
-            Function::Matches => {
-                Signature { style: Style::Both, ..method("matches", "a.matches(\"pattern\")") }
-            }
-            Function::ParseJson => global("parse_json", (1, 1), "parse_json(text)", &[TEXT], Type::Any),
-            Function::Canon => global("canon", (1, 1), "canon(a)", &[ANYTHING], Type::String),
-            Function::Words => global("words", (1, 1), "words(text)", &[TEXT], Type::List),
-            Function::Lower => global("lower", (1, 1), "lower(text)", &[TEXT], Type::String),
-            Function::StripPrefix => {
-                global("strip_prefix", (2, 2), "strip_prefix(text, prefix)", &[TEXT], Type::String)
-            }
-            Function::Distinct => global("distinct", (1, 1), "distinct(list)", &[LIST], Type::List),
-            Function::Intersects => global("intersects", (2, 2), "intersects(a, b)", &[LIST], Type::Bool),
-            Function::Sum => global("sum", (1, 1), "sum(list)", &[LIST], Type::Number),
-            // One argument is a list; the check tells the two forms apart.
-            Function::Min => global("min", (1, MANY), "min(list) or min(a, b)", &[ANYTHING], Type::Any),
-            Function::Max => global("max", (1, MANY), "max(list) or max(a, b)", &[ANYTHING], Type::Any),
-            Function::Abs => global("abs", (1, 1), "abs(a)", &[NUMBER], Type::Number),
-            Function::Round => global("round", (1, 2), "round(a, decimals)", &[NUMBER, WHOLE], Type::Number),
-            Function::Merge => global("merge", (2, MANY), "merge(a, b)", &[MAP], Type::Map),
-            Function::Pick => global("pick", (2, 2), "pick(map, [\"name\"])", &[MAP, LIST], Type::Map),
-            Function::Without => {
-                global("without", (2, 2), "without(map, [\"name\"])", &[MAP, LIST], Type::Map)
-            }
-            Function::Keys => global("keys", (1, 1), "keys(map)", &[MAP], Type::List),
-            Function::Values => global("values", (1, 1), "values(map)", &[MAP], Type::List),
-            Function::Indices => global("indices", (1, 1), "indices(list)", &[LIST], Type::List),
-            Function::Slice => {
-                const PARTS: &[Type] = &[Type::String, Type::List];
-                global("slice", (2, 3), "slice(a, from, to)", &[PARTS, WHOLE], Type::Any)
-            }
-            Function::Sort => global("sort", (1, 1), "sort(list)", &[LIST], Type::List),
-            Function::Range => global("range", (1, 2), "range(n) or range(from, to)", &[WHOLE], Type::List),
-            Function::Timestamp => global("timestamp", (1, 1), "timestamp(text)", &[POINT], Type::Timestamp),
-            Function::Duration => global("duration", (1, 1), "duration(text)", &[LENGTH], Type::Duration),
-            Function::Part(of) => {
-                const OF_POINT: &[&[Type]] = &[TIMESTAMP, TEXT];
-                const OF_ANY: &[&[Type]] = &[TIME, TEXT];
-                match of {
-                    Part::FullYear => part("getFullYear", "a.getFullYear()", OF_POINT),
-                    Part::Month => part("getMonth", "a.getMonth()", OF_POINT),
-                    Part::Date => part("getDate", "a.getDate()", OF_POINT),
-                    Part::DayOfMonth => part("getDayOfMonth", "a.getDayOfMonth()", OF_POINT),
-                    Part::DayOfWeek => part("getDayOfWeek", "a.getDayOfWeek()", OF_POINT),
-                    Part::DayOfYear => part("getDayOfYear", "a.getDayOfYear()", OF_POINT),
-                    Part::Hours => part("getHours", "a.getHours()", OF_ANY),
-                    Part::Minutes => part("getMinutes", "a.getMinutes()", OF_ANY),
-                    Part::Seconds => part("getSeconds", "a.getSeconds()", OF_ANY),
-                    Part::Milliseconds => part("getMilliseconds", "a.getMilliseconds()", OF_POINT),
+
+            const fn signature(self) -> Signature {
+                match self {
+                    $(Function::$function => $signature,)*
+                    Function::Part(of) => part(of),
                 }
             }
         }
-    }
+    };
+}
 
+functions! {
+    Size => Signature { style: Style::Both, ..global("size", (1, 1), "size(a)", &[SIZED], Type::Int) },
+    Double => global("double", (1, 1), "double(a)", &[CONVERTIBLE], Type::Double),
+    Int => global("int", (1, 1), "int(a)", &[COUNTED], Type::Int),
+    String => global("string", (1, 1), "string(a)", &[SHOWN], Type::String),
+    Bool => global("bool", (1, 1), "bool(a)", &[&[Type::String, Type::Bool]], Type::Bool),
+    Div => global("div", (2, 2), "div(a, b)", &[WHOLE], Type::Number),
+    StartsWith => method("startsWith", "a.startsWith(b)"),
+    EndsWith => method("endsWith", "a.endsWith(b)"),
+    Contains => method("contains", "a.contains(b)"),
+    Matches => Signature { style: Style::Both, ..method("matches", "a.matches(\"pattern\")") },
+    ParseJson => global("parse_json", (1, 1), "parse_json(text)", &[TEXT], Type::Any),
+    Canon => global("canon", (1, 1), "canon(a)", &[ANYTHING], Type::String),
+    Words => global("words", (1, 1), "words(text)", &[TEXT], Type::List),
+    Lower => global("lower", (1, 1), "lower(text)", &[TEXT], Type::String),
+    StripPrefix => global("strip_prefix", (2, 2), "strip_prefix(text, prefix)", &[TEXT], Type::String),
+    Distinct => global("distinct", (1, 1), "distinct(list)", &[LIST], Type::List),
+    Intersects => global("intersects", (2, 2), "intersects(a, b)", &[LIST], Type::Bool),
+    Sum => global("sum", (1, 1), "sum(list)", &[LIST], Type::Number),
+    // One argument is a list; the check tells the two forms apart.
+    Min => global("min", (1, MANY), "min(list) or min(a, b)", &[ANYTHING], Type::Any),
+    Max => global("max", (1, MANY), "max(list) or max(a, b)", &[ANYTHING], Type::Any),
+    Abs => global("abs", (1, 1), "abs(a)", &[NUMBER], Type::Number),
+    Round => global("round", (1, 2), "round(a, decimals)", &[NUMBER, WHOLE], Type::Number),
+    Merge => global("merge", (2, MANY), "merge(a, b)", &[MAP], Type::Map),
+    Pick => global("pick", (2, 2), "pick(map, [\"name\"])", &[MAP, LIST], Type::Map),
+    Without => global("without", (2, 2), "without(map, [\"name\"])", &[MAP, LIST], Type::Map),
+    Keys => global("keys", (1, 1), "keys(map)", &[MAP], Type::List),
+    Values => global("values", (1, 1), "values(map)", &[MAP], Type::List),
+    Indices => global("indices", (1, 1), "indices(list)", &[LIST], Type::List),
+    Slice => {
+        const PARTS: &[Type] = &[Type::String, Type::List];
+        global("slice", (2, 3), "slice(a, from, to)", &[PARTS, WHOLE], Type::Any)
+    },
+    Sort => global("sort", (1, 1), "sort(list)", &[LIST], Type::List),
+    Range => global("range", (1, 2), "range(n) or range(from, to)", &[WHOLE], Type::List),
+    Timestamp => global("timestamp", (1, 1), "timestamp(text)", &[POINT], Type::Timestamp),
+    Duration => global("duration", (1, 1), "duration(text)", &[LENGTH], Type::Duration),
+}
+
+impl Function {
     pub(super) fn name(self) -> &'static str {
         self.signature().name
     }
@@ -279,57 +200,30 @@ impl Function {
     }
 }
 
-/// A comprehension: what is done with every member of a list or a map.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Macro {
-    All,
-    Exists,
-    ExistsOne,
-    Map,
-    Filter,
-    TransformList,
-    TransformMap,
-    TransformMapEntry,
+dendrer_object::words! {
+    /// A comprehension, which does something with every member of a list or a map.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum Macro {
+        All = "all",
+        Exists = "exists",
+        ExistsOne = "exists_one",
+        Map = "map",
+        Filter = "filter",
+        TransformList = "transformList",
+        TransformMap = "transformMap",
+        TransformMapEntry = "transformMapEntry",
+    }
 }
 
 impl Macro {
-    const ALL: [Macro; 8] = [
-        Macro::All,
-        Macro::Exists,
-        Macro::ExistsOne,
-        Macro::Map,
-        Macro::Filter,
-        Macro::TransformList,
-        Macro::TransformMap,
-        Macro::TransformMapEntry,
-    ];
-
     /// Finds a macro by name. `exists_one` and `existsOne` are one macro with one or two variables.
     pub(super) fn named(name: &str) -> Option<Macro> {
-        match name {
-            "existsOne" => Some(Macro::ExistsOne),
-            _ => Macro::ALL.into_iter().find(|found| found.name(1) == name),
-        }
-    }
-
-    /// Walks all names, for hints.
-    pub(super) fn names() -> impl Iterator<Item = &'static str> {
-        Macro::ALL.into_iter().map(|found| found.name(1))
+        if name == "existsOne" { Some(Macro::ExistsOne) } else { Macro::from_word(name) }
     }
 
     /// Returns the name with so many variables.
     pub(super) fn name(self, variables: usize) -> &'static str {
-        match self {
-            Macro::All => "all",
-            Macro::Exists => "exists",
-            Macro::ExistsOne if variables == 2 => "existsOne",
-            Macro::ExistsOne => "exists_one",
-            Macro::Map => "map",
-            Macro::Filter => "filter",
-            Macro::TransformList => "transformList",
-            Macro::TransformMap => "transformMap",
-            Macro::TransformMapEntry => "transformMapEntry",
-        }
+        if self == Macro::ExistsOne && variables == 2 { "existsOne" } else { self.as_str() }
     }
 
     /// Returns how a call looks.

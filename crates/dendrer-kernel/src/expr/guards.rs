@@ -3,6 +3,7 @@
 use super::Expr;
 use super::ast::{Base, Kind, Node, Path, Step, StepKind};
 use super::error::Span;
+use super::eval::place;
 use super::functions::Function;
 use super::print;
 
@@ -30,7 +31,7 @@ impl Found {
             Kind::Path(path) => self.indexes_of(path),
             // What is asked for need not be there; what comes before it must.
             Kind::Has(path) => {
-                self.guards.push(written(path, path.steps.len()));
+                self.guards.push(place(path, path.steps.len(), &[]));
             }
             Kind::In(pair) => {
                 let [name, members] = &**pair;
@@ -52,7 +53,7 @@ impl Found {
             if let Step { kind: StepKind::Computed(_), span } = step
                 && matches!(path.base, Base::State)
             {
-                self.indexes.push((written(path, at + 1), *span));
+                self.indexes.push((place(path, at + 1, &[]), *span));
             }
         }
     }
@@ -64,25 +65,6 @@ fn named(range: &Node) -> &Node {
         Kind::Call(Function::Keys | Function::Indices, arguments) => arguments.first().unwrap_or(range),
         _ => range,
     }
-}
-
-/// Writes the first steps of a path.
-fn written(path: &Path, count: usize) -> String {
-    let mut text = match &path.base {
-        Base::State => "state".to_owned(),
-        Base::Counters => "state.counters".to_owned(),
-        Base::Commitments => "state.commitments".to_owned(),
-        Base::Root(name) | Base::Local(_, name) => name.to_string(),
-        Base::Node(node) => print::print(node),
-    };
-    for step in &path.steps[..count] {
-        match &step.kind {
-            StepKind::Key(key) => print::push_name(&key.name, &mut text),
-            StepKind::Index(at) => text.push_str(&format!("[{at}]")),
-            StepKind::Computed(node) => text.push_str(&format!("[{}]", print::print(node))),
-        }
-    }
-    text
 }
 
 #[cfg(test)]

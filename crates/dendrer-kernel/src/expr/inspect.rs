@@ -109,7 +109,7 @@ fn compared(
     found: &mut Vec<NamedComparison>,
 ) {
     let sides: Option<(&'static str, Vec<&Node>)> = match &node.kind {
-        Kind::Compare(comparison, pair) => Some((comparison.symbol(), pair.iter().collect())),
+        Kind::Compare(comparison, pair) => Some((comparison.as_str(), pair.iter().collect())),
         Kind::In(pair) => Some(("in", pair.iter().collect())),
         _ => None,
     };

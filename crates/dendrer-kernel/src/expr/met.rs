@@ -36,15 +36,15 @@ pub(super) fn path_of(node: &Node) -> Option<String> {
 pub(super) fn trouble(trouble: Trouble, operands: &[&Node]) -> EvalError {
     let span = operands[0].span.to(operands[operands.len() - 1].span);
     let path = operands.iter().find_map(|node| path_of(node));
-    uncertain_for(trouble.word(), span, path, trouble.message().to_owned(), trouble.hint().map(str::to_owned))
+    uncertain_for(trouble.word(), span, path, trouble.to_string(), trouble.hint().map(str::to_owned))
 }
 
 /// Says that a text, or a number, is no time.
 pub(super) fn time_fault(fault: TimeFault, node: &Node) -> EvalError {
     let path = path_of(node);
     let message = match &path {
-        Some(path) => format!("{path}: {}", fault.message()),
-        None => fault.message().to_owned(),
+        Some(path) => format!("{path}: {fault}"),
+        None => fault.to_string(),
     };
     uncertain_for(sealed::TIME, node.span, path, message, fault.hint().map(str::to_owned))
 }

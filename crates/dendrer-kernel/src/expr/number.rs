@@ -14,29 +14,21 @@ use dendrer_object::number::SAFE_INTEGER_MAX;
 
 use crate::sealed;
 
-/// What is calculated.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Operator {
-    Add,
-    Subtract,
-    Multiply,
-    Divide,
-    Remainder,
+dendrer_object::words! {
+    /// An operator of a calculation.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum Operator {
+        Add = "+",
+        Subtract = "-",
+        Multiply = "*",
+        Divide = "/",
+        Remainder = "%",
+    }
 }
 
 impl Operator {
     pub(super) fn is_sum(self) -> bool {
         matches!(self, Operator::Add | Operator::Subtract)
-    }
-
-    pub(super) fn symbol(self) -> &'static str {
-        match self {
-            Operator::Add => "+",
-            Operator::Subtract => "-",
-            Operator::Multiply => "*",
-            Operator::Divide => "/",
-            Operator::Remainder => "%",
-        }
     }
 }
 
@@ -48,34 +40,25 @@ pub(super) enum Num {
     Data(Number),
 }
 
-/// Why there is no result.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Trouble {
-    /// An operand is an integer beyond 2^53-1.
-    Big,
-    /// An int result beyond 64 bits.
-    Overflow,
-    /// A double result that is NaN or infinite.
-    NotFinite,
-    DivisionByZero,
-    /// A remainder or `div` of a number with a fraction.
-    Fraction,
-    /// An int and a double of CEL.
-    Mixed,
+dendrer_object::words! {
+    /// Why there is no result, with the message.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum Trouble {
+        /// An operand is an integer beyond 2^53-1.
+        Big = "an integer beyond 2^53-1 can be compared but not calculated with",
+        /// An int result beyond 64 bits.
+        Overflow = "the result is beyond 64 bits",
+        /// A double result that is NaN or infinite.
+        NotFinite = "the result is not a finite number",
+        DivisionByZero = "division by zero",
+        /// A remainder or `div` of a number with a fraction.
+        Fraction = "a number with a fraction where an integer is needed",
+        /// An int and a double of CEL.
+        Mixed = "an int and a double do not mix",
+    }
 }
 
 impl Trouble {
-    pub(super) fn message(self) -> &'static str {
-        match self {
-            Trouble::Big => "an integer beyond 2^53-1 can be compared but not calculated with",
-            Trouble::Overflow => "the result is beyond 64 bits",
-            Trouble::NotFinite => "the result is not a finite number",
-            Trouble::DivisionByZero => "division by zero",
-            Trouble::Fraction => "a number with a fraction where an integer is needed",
-            Trouble::Mixed => "an int and a double do not mix",
-        }
-    }
-
     /// The word that is put on record.
     pub(super) fn word(self) -> &'static str {
         match self {

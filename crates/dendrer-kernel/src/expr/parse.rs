@@ -14,6 +14,7 @@ use super::functions::{Function, Macro};
 use super::lex::{self, Kind as Lexeme, Token};
 use super::number::Operator;
 use super::pattern::{Pattern, PatternError};
+use super::print::Level;
 use super::{DEPTH_MAX, NODES_MAX, Scope, names};
 use crate::counters;
 use crate::names::{COMMITMENTS, STATE_FIELDS};
@@ -452,7 +453,7 @@ impl<'t> Parser<'t, '_> {
         if let Some(kind) = Macro::named(name) {
             return self.comprehension(kind, receiver, start);
         }
-        let Some(function) = Function::ALL.into_iter().find(|f| f.is_method() && f.name() == name) else {
+        let Some(function) = Function::all().find(|f| f.is_method() && f.name() == name) else {
             let error = unknown_function(name, at, Function::is_method);
             return self.skip_call(error);
         };
@@ -738,7 +739,7 @@ impl<'t> Parser<'t, '_> {
         if name == "has" {
             return self.has(span);
         }
-        let Some(function) = Function::ALL.into_iter().find(|f| f.is_global() && f.name() == name) else {
+        let Some(function) = Function::all().find(|f| f.is_global() && f.name() == name) else {
             let error = self.unknown_global(name, span);
             return self.skip_call(error);
         };
@@ -832,17 +833,6 @@ enum Infix {
     Chain(Operator),
 }
 
-/// How tightly it binds them.
-#[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
-    Or,
-    And,
-    Relation,
-    Sum,
-    Product,
-    Unary,
-}
-
 impl Infix {
     fn level(self) -> Level {
         match self {
@@ -859,11 +849,12 @@ impl Level {
     /// Returns the level of the right operand: all operators group from the left.
     fn next(self) -> Level {
         match self {
+            Level::Choice => Level::Or,
             Level::Or => Level::And,
             Level::And => Level::Relation,
             Level::Relation => Level::Sum,
             Level::Sum => Level::Product,
-            Level::Product | Level::Unary => Level::Unary,
+            Level::Product | Level::Unary | Level::Member => Level::Unary,
         }
     }
 }
@@ -910,7 +901,7 @@ fn too_deep(span: Span) -> ExprError {
 
 /// Tells whether a name is called like a function of the language.
 pub(super) fn is_function(name: &str) -> bool {
-    name == "has" || Function::ALL.into_iter().any(|function| function.is_global() && function.name() == name)
+    name == "has" || Function::all().any(|function| function.is_global() && function.name() == name)
 }
 
 fn unknown_function(name: &str, span: Span, fits: fn(Function) -> bool) -> ExprError {
@@ -918,14 +909,14 @@ fn unknown_function(name: &str, span: Span, fits: fn(Function) -> bool) -> ExprE
         return ExprError::unsupported(span, what);
     }
     let error = ExprError::new(NAME, span, format!("there is no function `{}`", shown(name)));
-    if let Some(function) = Function::ALL.into_iter().find(|f| f.name() == name) {
+    if let Some(function) = Function::all().find(|f| f.name() == name) {
         return error.hint(format!("write {}", function.form()));
     }
     if let Some(found) = Macro::named(name) {
         return error.hint(format!("write {}", found.form()));
     }
-    let known = Function::ALL.into_iter().filter(|f| fits(*f)).map(Function::name);
-    let others: Vec<&str> = if fits(Function::Div) { vec!["has"] } else { Macro::names().collect() };
+    let known = Function::all().filter(|f| fits(*f)).map(Function::name);
+    let others: Vec<&str> = if fits(Function::Div) { vec!["has"] } else { Macro::WORDS.to_vec() };
     match names::nearest(name, known.chain(others)) {
         Some(near) => error.hint(format!("did you mean {near}")),
         None => error,

@@ -12,7 +12,7 @@ use super::number::Operator;
 
 /// How tightly a node binds; it is printed in parentheses if the context binds tighter.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-enum Level {
+pub(super) enum Level {
     Choice,
     Or,
     And,
@@ -94,7 +94,7 @@ fn write(node: &Node, wanted: Level, out: &mut String) {
         }
         Kind::And(parts) => push_joined(parts, " && ", Level::Relation, out),
         Kind::Or(parts) => push_joined(parts, " || ", Level::And, out),
-        Kind::Compare(comparison, pair) => push_pair(pair, comparison.symbol(), out),
+        Kind::Compare(comparison, pair) => push_pair(pair, comparison.as_str(), out),
         Kind::In(pair) => push_pair(pair, "in", out),
         Kind::Chain(first, rest) => push_chain(node, first, rest, out),
         Kind::Choose(cases, last) => {
@@ -171,7 +171,7 @@ fn push_chain(node: &Node, first: &Node, rest: &[(Operator, Node)], out: &mut St
     write(first, own, out);
     for (operator, operand) in rest {
         out.push(' ');
-        out.push_str(operator.symbol());
+        out.push_str(operator.as_str());
         out.push(' ');
         write(operand, tighter, out);
     }

@@ -16,42 +16,33 @@ const COUNTS: [&str; 4] = ["denied_count", "tool_calls", "tool_errors", "transit
 impl Expr {
     /// Tells whether it is known that the condition, once true, stays true for the rest of a run.
     pub fn only_rises(&self) -> bool {
-        rises(&self.0.tree)
+        only(true, &self.0.tree)
     }
 
     /// Tells whether it is known that the condition, once false, stays false for the rest of a run.
     pub fn only_falls(&self) -> bool {
-        falls(&self.0.tree)
+        only(false, &self.0.tree)
     }
 }
 
-fn rises(node: &Node) -> bool {
+/// Whether a condition only rises, or only falls.
+fn only(rises: bool, node: &Node) -> bool {
     match &node.kind {
         Kind::Literal(Value::Bool(_)) => true,
-        Kind::And(parts) | Kind::Or(parts) => parts.iter().all(rises),
-        Kind::Not(inner) => falls(inner),
-        Kind::Has(path) => is_latched(path),
-        Kind::In(pair) => matches!(pair[0].kind, Kind::Literal(Value::String(_))) && is_tally(&pair[1]),
-        Kind::Compare(Comparison::Greater | Comparison::GreaterEqual, pair) => {
-            grows(&pair[0]) && is_number(&pair[1])
+        Kind::And(parts) | Kind::Or(parts) => parts.iter().all(|part| only(rises, part)),
+        Kind::Not(inner) => only(!rises, inner),
+        Kind::Has(path) if rises => is_latched(path),
+        Kind::In(pair) if rises => {
+            matches!(pair[0].kind, Kind::Literal(Value::String(_))) && is_tally(&pair[1])
         }
-        Kind::Compare(Comparison::Less | Comparison::LessEqual, pair) => {
-            is_number(&pair[0]) && grows(&pair[1])
-        }
-        _ => false,
-    }
-}
-
-fn falls(node: &Node) -> bool {
-    match &node.kind {
-        Kind::Literal(Value::Bool(_)) => true,
-        Kind::And(parts) | Kind::Or(parts) => parts.iter().all(falls),
-        Kind::Not(inner) => rises(inner),
-        Kind::Compare(Comparison::Less | Comparison::LessEqual, pair) => {
-            grows(&pair[0]) && is_number(&pair[1])
-        }
-        Kind::Compare(Comparison::Greater | Comparison::GreaterEqual, pair) => {
-            is_number(&pair[0]) && grows(&pair[1])
+        Kind::Compare(comparison, pair) => {
+            let (low, high) = match comparison {
+                Comparison::Less | Comparison::LessEqual => (&pair[0], &pair[1]),
+                Comparison::Greater | Comparison::GreaterEqual => (&pair[1], &pair[0]),
+                Comparison::Equal | Comparison::NotEqual => return false,
+            };
+            let (grown, fixed) = if rises { (high, low) } else { (low, high) };
+            grows(grown) && is_number(fixed)
         }
         _ => false,
     }

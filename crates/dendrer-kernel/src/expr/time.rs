@@ -25,40 +25,44 @@ pub(super) enum Time {
     },
 }
 
-/// A member of a timestamp or of a duration.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Part {
-    FullYear,
-    Month,
-    Date,
-    DayOfMonth,
-    DayOfWeek,
-    DayOfYear,
-    Hours,
-    Minutes,
-    Seconds,
-    Milliseconds,
+dendrer_object::words! {
+    /// A member of a timestamp or of a duration, with the function that returns it.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum Part {
+        FullYear = "getFullYear",
+        Month = "getMonth",
+        Date = "getDate",
+        DayOfMonth = "getDayOfMonth",
+        DayOfWeek = "getDayOfWeek",
+        DayOfYear = "getDayOfYear",
+        Hours = "getHours",
+        Minutes = "getMinutes",
+        Seconds = "getSeconds",
+        Milliseconds = "getMilliseconds",
+    }
 }
 
-/// Why there is no such time.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum TimeFault {
-    /// The text is not one of RFC 3339 with an offset.
-    NoTimestamp,
-    /// The text is no duration.
-    NoDuration,
-    /// The second is the sixtieth: how long a day with one is depends on a table.
-    LeapSecond,
-    /// The text has a fraction of a nanosecond.
-    TooFine,
-    /// The point is before the year 1 or after 9999.
-    OutOfRange,
-    /// The length does not fit 64 bits of nanoseconds.
-    TooLong,
-    /// The text is the name of a time zone.
-    NamedZone,
-    /// The text is no offset.
-    NoOffset,
+dendrer_object::words! {
+    /// Why there is no such time, with the message.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub(super) enum TimeFault {
+        /// The text is not one of RFC 3339 with an offset.
+        NoTimestamp = "the text is no time with its offset, as RFC 3339 writes it",
+        /// The text is no duration.
+        NoDuration = "the text is no duration",
+        /// The second is the sixtieth: how long a day with one is depends on a table.
+        LeapSecond = "the text names a leap second, which has no place among the others",
+        /// The text has a fraction of a nanosecond.
+        TooFine = "the text has a fraction of a nanosecond",
+        /// The point is before the year 1 or after 9999.
+        OutOfRange = "the time is outside the years 1 to 9999",
+        /// The length does not fit 64 bits of nanoseconds.
+        TooLong = "the duration is longer than 64 bits of nanoseconds, about 292 years",
+        /// The text is the name of a time zone.
+        NamedZone = "a time zone by its name is not supported",
+        /// The text is no offset.
+        NoOffset = "the text is no offset",
+    }
 }
 
 const NANOS: i128 = 1_000_000_000;
@@ -71,19 +75,6 @@ const DAYS_OF_400_YEARS: i64 = 146_097;
 const SECONDS: std::ops::RangeInclusive<i64> = -62_135_596_800..=253_402_300_799;
 
 impl TimeFault {
-    pub(super) fn message(self) -> &'static str {
-        match self {
-            TimeFault::NoTimestamp => "the text is no time with its offset, as RFC 3339 writes it",
-            TimeFault::NoDuration => "the text is no duration",
-            TimeFault::LeapSecond => "the text names a leap second, which has no place among the others",
-            TimeFault::TooFine => "the text has a fraction of a nanosecond",
-            TimeFault::OutOfRange => "the time is outside the years 1 to 9999",
-            TimeFault::TooLong => "the duration is longer than 64 bits of nanoseconds, about 292 years",
-            TimeFault::NamedZone => "a time zone by its name is not supported",
-            TimeFault::NoOffset => "the text is no offset",
-        }
-    }
-
     pub(super) fn hint(self) -> Option<&'static str> {
         match self {
             TimeFault::NoTimestamp => Some("such as 2026-02-23T17:21:05+01:00"),

@@ -97,7 +97,7 @@ fn way(node: &Node, fields: Fields<'_>) -> Way {
         Kind::Chain(first, rest) if rest.iter().all(|(operator, _)| operator.is_sum()) => {
             let step = |so_far: Way, (operator, node): &(super::number::Operator, Node)| {
                 let next = way(node, fields);
-                so_far.and(if operator.symbol() == "-" { next.turned() } else { next })
+                so_far.and(if operator.as_str() == "-" { next.turned() } else { next })
             };
             rest.iter().fold(way(first, fields), step)
         }
