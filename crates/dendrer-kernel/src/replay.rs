@@ -48,12 +48,14 @@ pub enum Compared {
 }
 
 /// Why a transition could not be replayed.
-#[derive(Debug, Clone, PartialEq)]
+#[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
 pub enum ReplayError {
     /// It came out differently.
+    #[error("{0}")]
     Divergence(Box<Divergence>),
     /// A value it needs was erased or withheld.
+    #[error("tick {tick} cannot be replayed: {} was erased or withheld", erased(.pointer))]
     Erased {
         /// Where.
         tick: u64,
@@ -61,6 +63,7 @@ pub enum ReplayError {
         pointer: Option<Pointer>,
     },
     /// The recorded delta does not fit the recorded state.
+    #[error("tick {tick}: the recorded {error}")]
     Delta {
         /// Where.
         tick: u64,
@@ -68,6 +71,7 @@ pub enum ReplayError {
         error: DeltaError,
     },
     /// A refusal names a record that no replay of its run comes by, so nothing says what it was judged against.
+    #[error("the refusal {} was judged against {}, which is no record of its run", .refusal.short(), .head.map_or_else(|| "nothing".to_owned(), |head| head.short()))]
     Unplaced {
         /// The refusal.
         refusal: Digest,
@@ -75,6 +79,7 @@ pub enum ReplayError {
         head: Option<Digest>,
     },
     /// This kernel does not make such a beginning of a run.
+    #[error("the run cannot be begun again: {why}")]
     Start {
         /// The code under which `dendrer explain` knows why.
         code: Code,
@@ -84,6 +89,7 @@ pub enum ReplayError {
         elsewhere: bool,
     },
     /// It wrote where the kernel of its time let it, and this one does not.
+    #[error("tick {tick} cannot be replayed: it wrote {}, and this kernel keeps state.counters beside the state", .path.dotted())]
     Reserved {
         /// Where.
         tick: u64,
@@ -91,11 +97,13 @@ pub enum ReplayError {
         path: Pointer,
     },
     /// The record holds all its values, and they are not those of a transition or refusal.
+    #[error("tick {tick} cannot be made again: its values are not those of a record that the kernel makes")]
     Malformed {
         /// Where; for a refusal, the tick it was judged against.
         tick: u64,
     },
     /// The module that reduces was ended by a limit of this program's engine, so nothing is known of what it would have made.
+    #[error("tick {tick} cannot be replayed: {stopped}")]
     Stopped {
         /// Where.
         tick: u64,
@@ -103,6 +111,7 @@ pub enum ReplayError {
         stopped: Stopped,
     },
     /// The record cannot be made again at all.
+    #[error("tick {tick} cannot be made again: {error}")]
     Seal {
         /// Where.
         tick: u64,
@@ -140,44 +149,9 @@ impl ReplayError {
     }
 }
 
-impl fmt::Display for ReplayError {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self {
-            ReplayError::Divergence(divergence) => divergence.fmt(f),
-            ReplayError::Erased { tick, pointer: Some(pointer) } => {
-                write!(f, "tick {tick} cannot be replayed: its {} was erased or withheld", pointer.dotted())
-            }
-            ReplayError::Erased { tick, pointer: None } => {
-                write!(f, "tick {tick} cannot be replayed: a value of it was erased or withheld")
-            }
-            ReplayError::Delta { tick, error } => write!(f, "tick {tick}: the recorded {error}"),
-            ReplayError::Start { why, .. } => write!(f, "the run cannot be begun again: {why}"),
-            ReplayError::Reserved { tick, path } => write!(
-                f,
-                "tick {tick} cannot be replayed: it wrote {}, and this kernel keeps state.counters beside the state",
-                path.dotted()
-            ),
-            ReplayError::Malformed { tick } => {
-                write!(
-                    f,
-                    "tick {tick} cannot be made again: its values are not those of a record that the kernel makes"
-                )
-            }
-            ReplayError::Unplaced { refusal, head } => {
-                let head = head.map_or_else(|| "nothing".to_owned(), |head| head.short());
-                write!(
-                    f,
-                    "the refusal {} was judged against {head}, which is no record of its run",
-                    refusal.short()
-                )
-            }
-            ReplayError::Stopped { tick, stopped } => write!(f, "tick {tick} cannot be replayed: {stopped}"),
-            ReplayError::Seal { tick, error } => write!(f, "tick {tick} cannot be made again: {error}"),
-        }
-    }
+fn erased(pointer: &Option<Pointer>) -> String {
+    pointer.as_ref().map_or_else(|| "a value of it".to_owned(), |pointer| format!("its {}", pointer.dotted()))
 }
-
-impl std::error::Error for ReplayError {}
 
 impl fmt::Display for Divergence {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
