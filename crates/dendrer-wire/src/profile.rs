@@ -84,15 +84,13 @@ fn each<E: From<Error>>(
     f: &mut dyn FnMut(&Record, &Value, &Value) -> Result<(), E>,
 ) -> Result<(), E> {
     let mut before = trace.state(0)?;
-    let mut told = Ok(());
     trace.moments(0, trace.tip(), &mut |moment, record| {
         if let Some(record) = record {
-            told = f(record, &before, &moment.state);
+            f(record, &before, &moment.state)?;
         }
         before = moment.state.clone();
-        if told.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })?;
-    told
+        Ok(ControlFlow::Continue(()))
+    })
 }
 
 /// Hands over the events of a run as the paper spells them (appendix B), without the hash of 3.1.

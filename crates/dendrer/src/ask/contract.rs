@@ -280,8 +280,7 @@ fn look_at_each(
 ) -> Result<(), Error> {
     let first = from.max(1);
     let mut state = trace.state(first - 1)?;
-    let mut failed = Ok(());
-    trace.for_each(first, to, &mut |tick, record| {
+    trace.try_each(first, to, &mut |tick, record| {
         let header = record.header();
         let terms = checked.in_force.iter().find(|terms| tick <= terms.to);
         let type_name = header.type_name.as_ref().filter(|name| only.is_none_or(|only| only == *name));
@@ -294,16 +293,7 @@ fn look_at_each(
                 checked.lacking.push(Lacking { tick, type_name, lacks });
             }
         }
-        match replay::recorded_state(&state, &record) {
-            Ok(after) => {
-                state = after;
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                failed = Err(error.into());
-                ControlFlow::Break(())
-            }
-        }
-    })?;
-    failed
+        state = replay::recorded_state(&state, &record)?;
+        Ok(ControlFlow::Continue(()))
+    })
 }

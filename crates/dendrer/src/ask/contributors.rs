@@ -209,17 +209,10 @@ impl<'a> Course<'a> {
         let reducers = reducers.collect::<Result<Vec<_>, Error>>()?;
         let begin = Diversion::new(replay::replay_start(trace.start(), &*reducers[0])?);
         let mut told = Vec::new();
-        let mut failed = None;
-        trace.for_each(1, at, &mut |tick, record| {
-            match RecordedStep::read(&record, &*reducers[trace.segment(tick)]) {
-                Ok(next) => told.push(next),
-                Err(error) => failed = Some(error),
-            }
-            if failed.is_some() { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
+        trace.try_each::<Error>(1, at, &mut |tick, record| {
+            told.push(RecordedStep::read(&record, &*reducers[trace.segment(tick)])?);
+            Ok(ControlFlow::Continue(()))
         })?;
-        if let Some(error) = failed {
-            return Err(error.into());
-        }
         let places = predicate.read_set();
         let names = places.iter().map(|place| first_name(place).map(str::to_owned));
         let names: Option<BTreeSet<String>> = names.collect();

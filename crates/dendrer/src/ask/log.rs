@@ -189,15 +189,7 @@ pub fn log<E: From<Error>>(
             }
         }
     } else {
-        let mut result = Ok(());
-        trace.for_each(from, to, &mut |_, record| match walk.visit(record) {
-            Ok(go_on) => go_on,
-            Err(error) => {
-                result = Err(error);
-                ControlFlow::Break(())
-            }
-        })?;
-        result?;
+        trace.try_each(from, to, &mut |_, record| walk.visit(record))?;
     }
     walk.summary.agents = walk.agents.len() as u64;
     Ok(walk.summary)

@@ -455,30 +455,17 @@ pub fn chain(trace: &Trace, onset: u64, to: u64, limit: usize) -> Result<Chain, 
     let looked_to = to.min(onset.saturating_add(CHAIN_REACH));
     let mut chain = Chain { members: Vec::new(), looked_to, more: false, rules };
     let mut members: BTreeMap<u64, Vec<Pointer>> = BTreeMap::new();
-    let mut failed = None;
     // A value that was erased leaves the state unknown from there on.
     let mut state = if onset > 0 { trace.state(onset - 1).ok() } else { None };
-    trace.for_each(onset, looked_to, &mut |tick, record| {
+    trace.try_each::<Error>(onset, looked_to, &mut |tick, record| {
         let change = delta(&record);
         let before = state.take();
         state = before.as_ref().zip(change.as_ref()).and_then(|(before, change)| change.apply(before).ok());
         let wrote = change.unwrap_or_default();
         let changed =
             before.as_ref().zip(state.as_ref()).map(|(before, after)| changes(&record, before, after));
-        let because = match rests_on(
-            trace,
-            pack.as_ref(),
-            before.as_ref().filter(|_| rules),
-            &record,
-            &wrote,
-            &members,
-        ) {
-            Ok(because) => because,
-            Err(error) => {
-                failed = Some(error);
-                return ControlFlow::Break(());
-            }
-        };
+        let ruled = before.as_ref().filter(|_| rules);
+        let because = rests_on(trace, pack.as_ref(), ruled, &record, &wrote, &members)?;
         let joins = tick == onset || !because.is_empty();
         if joins {
             members.insert(tick, wrote.paths().cloned().collect());
@@ -486,16 +473,13 @@ pub fn chain(trace: &Trace, onset: u64, to: u64, limit: usize) -> Result<Chain, 
         if joins || is_signal(&record) {
             if chain.members.len() >= limit {
                 chain.more = true;
-                return ControlFlow::Break(());
+                return Ok(ControlFlow::Break(()));
             }
             chain.members.push(Follower { tick, because, changes: changed });
         }
-        ControlFlow::Continue(())
+        Ok(ControlFlow::Continue(()))
     })?;
-    match failed {
-        Some(error) => Err(error),
-        None => Ok(chain),
-    }
+    Ok(chain)
 }
 
 /// Says which members a transition rests on, as far as anything says so.

@@ -117,49 +117,31 @@ pub fn reduce(
     let reducer = pack.pack.reducer();
     // A source of another store, like a file that is being imported, is not there to be named.
     let keeps_origin = store.find(&source.start().id())?.is_some();
-    let mut result = Ok(());
-    source.for_each(1, source.tip(), &mut |tick, record| {
+    source.try_each::<Error>(1, source.tip(), &mut |tick, record| {
         let relink =
             |link: Link| Link { hash: renamed.get(&link.hash).copied().unwrap_or(link.hash), ..link };
-        let mut tell = || -> Result<Vec<Record>, Error> {
-            let made = match is_extension(&record) {
-                true => {
-                    let extension = plan.extension(source, tick, &record, pack, recorder.head())?;
-                    let made = recorder.extend(&extension)?;
-                    reduced.extensions.extend(retold_as(&extension, &made));
-                    vec![made]
-                }
-                false => {
-                    if enforced_from.is_some()
-                        && let Some(reason) = door.refusal(recorder.head(), &record, &*reducer)?
-                    {
-                        let at = recorder.head().tick() + 1;
-                        reduced.refused.push((at, reason.code(), reason.to_string()));
-                    }
-                    recorder
-                        .retell(&record, &relink, keeps_origin)
-                        .map_err(|error| error.stopped_at(source.name(), tick))?
-                }
-            };
-            if recorder.may_append() && tick % GROUP == 0 {
-                recorder.append()?;
+        let made = if is_extension(&record) {
+            let extension = plan.extension(source, tick, &record, pack, recorder.head())?;
+            let made = recorder.extend(&extension)?;
+            reduced.extensions.extend(retold_as(&extension, &made));
+            vec![made]
+        } else {
+            if enforced_from.is_some()
+                && let Some(reason) = door.refusal(recorder.head(), &record, &*reducer)?
+            {
+                let at = recorder.head().tick() + 1;
+                reduced.refused.push((at, reason.code(), reason.to_string()));
             }
-            Ok(made)
+            let made = recorder.retell(&record, &relink, keeps_origin);
+            made.map_err(|error| error.stopped_at(source.name(), tick))?
         };
-        match tell() {
-            Ok(made) => {
-                let first = made.first().map_or_else(|| recorder.head().id(), Record::id);
-                renamed.insert(record.id(), first);
-                made.iter().for_each(|made| note(&mut reduced, made.header().tick.unwrap_or(tick), made));
-                ControlFlow::Continue(())
-            }
-            Err(error) => {
-                result = Err(error);
-                ControlFlow::Break(())
-            }
+        if recorder.may_append() && tick % GROUP == 0 {
+            recorder.append()?;
         }
+        renamed.insert(record.id(), made.first().map_or_else(|| recorder.head().id(), Record::id));
+        made.iter().for_each(|made| note(&mut reduced, made.header().tick.unwrap_or(tick), made));
+        Ok(ControlFlow::Continue(()))
     })?;
-    result?;
     recorder.commit()?;
     reduced.unknown = unknown::listed(recorder.head().state());
     Ok(reduced)
@@ -174,13 +156,12 @@ fn retold_as(extension: &Extension, made: &Record) -> Option<Retold> {
 /// Looks at every record for what could stop a reduction half-way.
 fn check_source(source: &Trace, pack: &Pack) -> Result<Plan, Error> {
     let registered: BTreeSet<TypeName> = pack.types.keys().cloned().collect();
-    let (mut plan, mut result) = (Plan::default(), Ok(()));
-    source.for_each(1, source.tip(), &mut |tick, record| {
+    let mut plan = Plan::default();
+    source.try_each::<Error>(1, source.tip(), &mut |tick, record| {
         plan.note(tick, &record);
-        result = check_record(source, tick, &record, &registered);
-        if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        check_record(source, tick, &record, &registered).map(ControlFlow::Continue)
     })?;
-    result.map(|()| plan)
+    Ok(plan)
 }
 
 fn check_record(

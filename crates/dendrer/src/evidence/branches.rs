@@ -100,70 +100,62 @@ pub fn branches(trace: &Trace) -> Result<BranchesAnswer, Error> {
     let mut newest: BTreeMap<Arc<str>, Newest> = BTreeMap::new();
     let mut places: BTreeMap<Arc<str>, usize> = BTreeMap::new();
     let mut answer = BranchesAnswer { run: trace.name().clone(), branches: Vec::new(), hidden: Vec::new() };
-    let mut result = Ok(());
-    trace.for_each(1, trace.tip(), &mut |tick, record| {
-        let mut check = || -> Result<(), Error> {
-            let body = record.body();
-            let agent = body.value("/agent_id").and_then(|agent| agent.as_str().map(Arc::<str>::from));
-            let seq = body.value("/seq").and_then(|seq| seq.as_u64());
-            let (Some(agent), Some(seq)) = (agent, seq) else {
-                answer.hidden.push(tick);
-                return Ok(());
-            };
-            let at = *places.entry(Arc::clone(&agent)).or_insert_with(|| {
-                answer.branches.push(BranchReport { agent: agent.to_string(), nodes: 0, faults: Vec::new() });
-                answer.branches.len() - 1
-            });
-            let branch = &mut answer.branches[at];
-            branch.nodes += 1;
-            let mut fault = |rule, expected: String, got: String| {
-                let node = record.id().short();
-                branch.faults.push(BranchFault { tick, node, rule, expected, got });
-            };
-            let to = |rel: Rel| {
-                record.header().links.iter().filter(move |link| link.rel == rel).map(|link| link.hash)
-            };
-            let own = own_predecessor(&record, newest.get(&agent).map(|newest| newest.id));
-            match newest.get(&agent) {
-                None if seq != 1 => fault(BranchRule::Monotonicity, "1".into(), seq.to_string()),
-                Some(last) if seq == last.seq => {
-                    fault(BranchRule::Equivocation, (last.seq + 1).to_string(), seq.to_string());
-                }
-                Some(last) if seq != last.seq + 1 => {
-                    fault(BranchRule::Monotonicity, (last.seq + 1).to_string(), seq.to_string());
-                }
-                _ => {}
-            }
-            if let Some(last) = newest.get(&agent)
-                && own != Some(last.id)
-            {
-                let got = own.map_or_else(|| "no link".to_owned(), |id| id.short());
-                fault(BranchRule::Lineage, last.id.short(), got.clone());
-                fault(BranchRule::Containment, last.id.short(), got);
-            }
-            for target in to(Rel::Merges).chain(to(Rel::CausedBy)) {
-                match ticks.get(&target) {
-                    Some(_) => {}
-                    None if store.find(&target)?.is_none() => {
-                        fault(BranchRule::Exists, target.short(), "no such record".to_owned());
-                    }
-                    None if !newest.contains_key(&agent) => {
-                        fault(BranchRule::ForkLink, "a record of this run".to_owned(), target.short());
-                    }
-                    None => {}
-                }
-            }
-            newest.insert(agent, Newest { id: record.id(), seq });
-            Ok(())
+    trace.try_each::<Error>(1, trace.tip(), &mut |tick, record| {
+        let body = record.body();
+        let agent = body.value("/agent_id").and_then(|agent| agent.as_str().map(Arc::<str>::from));
+        let seq = body.value("/seq").and_then(|seq| seq.as_u64());
+        let (Some(agent), Some(seq)) = (agent, seq) else {
+            answer.hidden.push(tick);
+            ticks.insert(record.id(), tick);
+            return Ok(ControlFlow::Continue(()));
         };
-        if let Err(error) = check() {
-            result = Err(error);
-            return ControlFlow::Break(());
+        let at = *places.entry(Arc::clone(&agent)).or_insert_with(|| {
+            answer.branches.push(BranchReport { agent: agent.to_string(), nodes: 0, faults: Vec::new() });
+            answer.branches.len() - 1
+        });
+        let branch = &mut answer.branches[at];
+        branch.nodes += 1;
+        let mut fault = |rule, expected: String, got: String| {
+            let node = record.id().short();
+            branch.faults.push(BranchFault { tick, node, rule, expected, got });
+        };
+        let to =
+            |rel: Rel| record.header().links.iter().filter(move |link| link.rel == rel).map(|link| link.hash);
+        let own = own_predecessor(&record, newest.get(&agent).map(|newest| newest.id));
+        match newest.get(&agent) {
+            None if seq != 1 => fault(BranchRule::Monotonicity, "1".into(), seq.to_string()),
+            Some(last) if seq == last.seq => {
+                fault(BranchRule::Equivocation, (last.seq + 1).to_string(), seq.to_string());
+            }
+            Some(last) if seq != last.seq + 1 => {
+                fault(BranchRule::Monotonicity, (last.seq + 1).to_string(), seq.to_string());
+            }
+            _ => {}
         }
+        if let Some(last) = newest.get(&agent)
+            && own != Some(last.id)
+        {
+            let got = own.map_or_else(|| "no link".to_owned(), |id| id.short());
+            fault(BranchRule::Lineage, last.id.short(), got.clone());
+            fault(BranchRule::Containment, last.id.short(), got);
+        }
+        for target in to(Rel::Merges).chain(to(Rel::CausedBy)) {
+            match ticks.get(&target) {
+                Some(_) => {}
+                None if store.find(&target)?.is_none() => {
+                    fault(BranchRule::Exists, target.short(), "no such record".to_owned());
+                }
+                None if !newest.contains_key(&agent) => {
+                    fault(BranchRule::ForkLink, "a record of this run".to_owned(), target.short());
+                }
+                None => {}
+            }
+        }
+        newest.insert(agent, Newest { id: record.id(), seq });
         ticks.insert(record.id(), tick);
-        ControlFlow::Continue(())
+        Ok(ControlFlow::Continue(()))
     })?;
-    result.map(|()| answer)
+    Ok(answer)
 }
 
 /// The record that a transition names as its agent's own before it: by a link, or as the record before it in the run.

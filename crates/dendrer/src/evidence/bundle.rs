@@ -270,20 +270,10 @@ fn keep_run(store: &Arc<dyn Store>, run: &RunName, keep: &mut BTreeSet<u64>) -> 
     let Some(summary) = store.run(run)? else { return Err(no_run(&**store, run)) };
     keep.insert(summary.begin);
     let trace = Trace::open(store, run)?;
-    let mut failed = None;
-    trace.for_each(1, trace.tip(), &mut |_, record| match store.find(&record.id()) {
-        Ok(position) => {
-            keep.extend(position);
-            ControlFlow::Continue(())
-        }
-        Err(error) => {
-            failed = Some(error);
-            ControlFlow::Break(())
-        }
+    trace.each_record(1, trace.tip(), &mut |record| {
+        keep.extend(store.find(&record.id())?);
+        Ok(())
     })?;
-    if let Some(error) = failed {
-        return Err(error.into());
-    }
     for (owner, _) in trace.lineage() {
         keep.extend(store.run(owner)?.map(|owner| owner.begin));
     }

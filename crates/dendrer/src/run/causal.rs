@@ -46,21 +46,15 @@ impl Causal {
             ids: vec![begin],
         };
         let mut ticks = HashMap::from([(begin, 0)]);
-        let mut result = Ok(());
-        trace.for_each(1, upto, &mut |tick, record| {
+        trace.try_each::<Error>(1, upto, &mut |tick, record| {
             let node = node(&record, tick, &ticks, &causal.graph);
             ticks.insert(record.id(), tick);
             causal.names.push(name(&record));
             causal.ids.push(record.id());
-            match causal.graph.push(node) {
-                Ok(()) => ControlFlow::Continue(()),
-                Err(error) => {
-                    result = Err(Error::Causal(error.into()));
-                    ControlFlow::Break(())
-                }
-            }
+            causal.graph.push(node).map_err(|error| Error::Causal(error.into()))?;
+            Ok(ControlFlow::Continue(()))
         })?;
-        result.map(|()| causal)
+        Ok(causal)
     }
 
     /// What a node is called for people.

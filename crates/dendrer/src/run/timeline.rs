@@ -136,20 +136,13 @@ fn read_through(trace: &Trace, mut watchers: Vec<Watcher<'_>>, look: Look) -> Re
     let predicates: Vec<&Predicate> = watchers.iter().map(|watcher| watcher.predicate).collect();
     let counted = predicates.iter().any(|predicate| predicate.reads_counters());
     let fresh = if counted || !trace.uses_snapshots() { fresh.without_snapshots() } else { fresh };
-    let mut failed = None;
     let mut pass = |moment: &Moment, type_name: Option<&TypeName>, written: &[Pointer]| {
         let passed = watchers.iter_mut().try_for_each(|watcher| match watcher.course {
             Some(_) => watcher.pass_owed(moment, type_name, written, look),
             None if !watcher.predicate.scope().is_empty() => watcher.pass_scoped(moment, type_name),
             None => watcher.pass(moment, written, look),
         });
-        match passed {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failed = Some(error.stopped_at(trace.name(), moment.tick));
-                ControlFlow::Break(())
-            }
-        }
+        passed.map(ControlFlow::Continue).map_err(|error: Error| error.stopped_at(trace.name(), moment.tick))
     };
     if look == Look::Everywhere {
         fresh.moments(first, last, &mut |moment, record| {
@@ -165,10 +158,7 @@ fn read_through(trace: &Trace, mut watchers: Vec<Watcher<'_>>, look: Look) -> Re
             pass(step.moment, type_name, step.written)
         })?;
     }
-    match failed {
-        Some(error) => Err(error),
-        None => Ok(watchers.into_iter().map(Watcher::finish).collect()),
-    }
+    Ok(watchers.into_iter().map(Watcher::finish).collect())
 }
 
 /// Returns the place of the state's member that a place lies in.
@@ -195,21 +185,14 @@ pub(crate) fn fold_at(
     first: u64,
     last: u64,
     counted: bool,
-    f: &mut dyn FnMut(Folded<'_>) -> ControlFlow<()>,
+    f: &mut dyn FnMut(Folded<'_>) -> Result<ControlFlow<()>, Error>,
 ) -> Result<(), Error> {
     let mut moment = trace.folded(first, counted)?;
-    if f(Folded { before: &moment.state, moment: &moment, record: None, written: &[] }).is_break() {
+    if f(Folded { before: &moment.state, moment: &moment, record: None, written: &[] })?.is_break() {
         return Ok(());
     }
-    let mut failed = None;
-    trace.for_each(first + 1, last, &mut |tick, record| {
-        let (delta, after) = match apply_watched(&record, tick, watched, &moment.state) {
-            Ok(applied) => applied,
-            Err(error) => {
-                failed = Some(error);
-                return ControlFlow::Break(());
-            }
-        };
+    trace.try_each(first + 1, last, &mut |tick, record| {
+        let (delta, after) = apply_watched(&record, tick, watched, &moment.state)?;
         let before = std::mem::replace(&mut moment.state, after);
         moment.tick = tick;
         if counted {
@@ -218,8 +201,7 @@ pub(crate) fn fold_at(
         }
         let written: Vec<Pointer> = delta.paths().cloned().collect();
         f(Folded { before: &before, moment: &moment, record: Some(&record), written: &written })
-    })?;
-    failed.map_or(Ok(()), Err)
+    })
 }
 
 /// Returns the places that a record wrote. The state could not have been folded past a delta that is none.
@@ -382,7 +364,7 @@ pub(crate) fn values(
         if tick > first && step.written.iter().any(|path| path.overlaps(followed)) {
             found.insert(tick, (place.get(step.before).cloned(), place.get(&step.moment.state).cloned()));
         }
-        ControlFlow::Continue(())
+        Ok(ControlFlow::Continue(()))
     })?;
     Ok(found)
 }

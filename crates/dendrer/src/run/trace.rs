@@ -501,45 +501,49 @@ impl Trace {
         Ok((moment, unheld))
     }
 
-    /// As [`Trace::for_each`], for what may fail.
+    /// As [`Trace::for_each`]. An error of `f` ends it as well.
+    pub(crate) fn try_each<E: From<Error>>(
+        &self,
+        from: u64,
+        to: u64,
+        f: &mut dyn FnMut(u64, Record) -> Result<ControlFlow<()>, E>,
+    ) -> Result<(), E> {
+        let mut result = Ok(());
+        self.for_each(from, to, &mut |tick, record| {
+            f(tick, record).unwrap_or_else(|error| {
+                result = Err(error);
+                ControlFlow::Break(())
+            })
+        })?;
+        result
+    }
+
+    /// As [`Trace::try_each`], for all of the range.
     pub(crate) fn each_record(
         &self,
         from: u64,
         to: u64,
         f: &mut dyn FnMut(Record) -> Result<(), Error>,
     ) -> Result<(), Error> {
-        let mut failed = None;
-        self.for_each(from, to, &mut |_, record| match f(record) {
-            Ok(()) => ControlFlow::Continue(()),
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
-        })?;
-        failed.map_or(Ok(()), Err)
+        self.try_each(from, to, &mut |_, record| f(record).map(ControlFlow::Continue))
     }
 
     /// Hands over the moments of a range of ticks in order, tick `from` first, until `f` breaks.
-    pub fn moments(
+    pub fn moments<E: From<Error>>(
         &self,
         from: u64,
         to: u64,
-        f: &mut dyn FnMut(&Moment, Option<&Record>) -> ControlFlow<()>,
-    ) -> Result<(), Error> {
+        f: &mut dyn FnMut(&Moment, Option<&Record>) -> Result<ControlFlow<()>, E>,
+    ) -> Result<(), E> {
         let mut moment = self.at(from)?;
         let first = if from == 0 { None } else { Some(self.record(from)?) };
-        if f(&moment, first.as_ref()).is_break() {
+        if f(&moment, first.as_ref())?.is_break() {
             return Ok(());
         }
-        let mut failed = None;
-        self.for_each(from + 1, to, &mut |_, record| match moment.advance(&record) {
-            Ok(()) => f(&moment, Some(&record)),
-            Err(error) => {
-                failed = Some(error);
-                ControlFlow::Break(())
-            }
-        })?;
-        failed.map_or(Ok(()), Err)
+        self.try_each(from + 1, to, &mut |_, record| {
+            moment.advance(&record)?;
+            f(&moment, Some(&record))
+        })
     }
 
     /// Fails for a range of ticks that is reversed or ends behind the run.

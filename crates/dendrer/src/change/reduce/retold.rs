@@ -85,19 +85,14 @@ impl Plan {
         // What is kept of nothing may have any time.
         let inputs = Inputs { clock: Timestamp::from_ms(0), seeds: Seeds::of_secret([0; 16]) };
         let (_, mut head) = step::begin(store, start, inputs)?;
-        let mut result = Ok(());
-        source.for_each(1, last, &mut |tick, record| {
-            result = match is_extension(&record) {
-                true => self
-                    .extension(source, tick, &record, pack, &head)
-                    .and_then(|extension| Ok(step::extend(&mut head, &extension, inputs)?))
-                    .map(drop),
-                false => replay::retell(&mut head, &record, &|link| link, false, inputs, &*reducer)
-                    .map(drop)
-                    .map_err(Error::from),
-            };
-            if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        result
+        source.try_each::<Error>(1, last, &mut |tick, record| {
+            if is_extension(&record) {
+                let extension = self.extension(source, tick, &record, pack, &head)?;
+                step::extend(&mut head, &extension, inputs)?;
+            } else {
+                replay::retell(&mut head, &record, &|link| link, false, inputs, &*reducer)?;
+            }
+            Ok(ControlFlow::Continue(()))
+        })
     }
 }
