@@ -2,15 +2,20 @@
 
 use std::sync::Arc;
 
-use dendrer::fork::{Carried, Changed, ForkStopped, ForkTerms, Forked, What};
+use dendrer::change::reapply::ReapplyStopped;
+use dendrer::fork::{Carried, Changed, ForkTerms, Forked, What};
 use dendrer::lines::{LinesTally, Reply};
 use dendrer_object::{RunName, Value};
 
 use crate::answer::{ItemAnswer, Line, Page, Style};
+use crate::rebase::{side, stop_members, stopped};
 use crate::{commit, count, document, quote};
 
 /// How many ticks are named in a line.
 const TICKS_SHOWN: usize = 8;
+
+/// The word for a tick of the run that was forked.
+const SOURCE: &str = "parent tick";
 
 /// A fork that was made, or would be. Its items are the replies to the command that continues it.
 #[derive(Debug, Clone)]
@@ -251,10 +256,6 @@ impl ForkAnswer<'_> {
     }
 }
 
-fn side(value: Option<&Value>) -> String {
-    value.map_or_else(|| "(absent)".to_owned(), quote::value)
-}
-
 fn change_line(changed: &Changed) -> String {
     let (before, after) = (side(changed.before.as_ref()), side(Some(&changed.after)));
     match &changed.what {
@@ -293,10 +294,10 @@ fn carried_lines(carried: &Carried, tip: u64) -> Vec<Line> {
     });
     lines.push(match &carried.stopped {
         None => format!("reached    the parent's last tick, {tip}").into(),
-        Some((tick, why)) => format!("stopped    before parent tick {tick}: {}", stopped(why)).into(),
+        Some((tick, why)) => format!("stopped    before parent tick {tick}: {}", stopped(why, SOURCE)).into(),
     });
     let left_out = carried.left_out.iter().take(TICKS_SHOWN).map(|(tick, why)| {
-        Line::styled(Style::Warn, format!("left out   parent tick {tick}: {}", stopped(why)))
+        Line::styled(Style::Warn, format!("left out   parent tick {tick}: {}", stopped(why, SOURCE)))
     });
     lines.extend(left_out);
     if carried.left_out.len() > TICKS_SHOWN {
@@ -328,26 +329,6 @@ fn first_of(ticks: &[u64]) -> String {
     format!("{}{more}", named.join(", "))
 }
 
-fn stopped(why: &ForkStopped) -> String {
-    match why {
-        ForkStopped::Rests(tick) => format!("it rests on parent tick {tick}, which says something else here"),
-        ForkStopped::DecidedOn(path, then, now) => format!(
-            "it was decided on {} {}, here it is {}",
-            quote::path(path),
-            side(then.as_ref()),
-            side(now.as_ref())
-        ),
-        ForkStopped::Kernel(type_name) => {
-            format!("the kernel wrote {type_name} about the parent; here it writes what happens here")
-        }
-        ForkStopped::LeftOut(tick) => format!("it rests on parent tick {tick}, which is left out"),
-        ForkStopped::NotChosen => "its type is not one of --only".to_owned(),
-        ForkStopped::Refused(code, reason) => {
-            format!("it is refused here ({code}): {}", quote::escape(reason))
-        }
-    }
-}
-
 fn carried_json(carried: &Carried) -> Value {
     let ticks = carried.ticks.iter().map(|(parent, here)| {
         Value::record([("parent", Value::from(*parent)), ("tick", Value::from(*here))])
@@ -364,19 +345,7 @@ fn carried_json(carried: &Carried) -> Value {
     ])
 }
 
-/// An intent of the parent that was not carried on, and why.
-fn not_carried(tick: u64, why: &ForkStopped) -> Value {
-    let (path, then, now) = match why {
-        ForkStopped::DecidedOn(path, then, now) => (Some(path), then.as_ref(), now.as_ref()),
-        _ => (None, None, None),
-    };
-    let value = |value: Option<&Value>| value.cloned().unwrap_or(Value::Null);
-    Value::record([
-        ("parent", Value::from(tick)),
-        ("kind", Value::from(why.kind())),
-        ("why", Value::from(stopped(why))),
-        ("path", Value::from(path.map(|path| path.written()))),
-        ("then", value(then)),
-        ("now", value(now)),
-    ])
+/// An intent of the parent that was not carried on, and the reason.
+fn not_carried(tick: u64, why: &ReapplyStopped) -> Value {
+    Value::record([("parent", Value::from(tick))].into_iter().chain(stop_members(why, SOURCE)))
 }

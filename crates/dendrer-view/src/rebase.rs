@@ -1,7 +1,8 @@
 //! The outcome of each intent of a run on another base, as rows and items.
 
+use dendrer::change::reapply::{Basis, ReapplyStopped};
 use dendrer::kernel::step::EXTENSION;
-use dendrer::rebase::{AnswerSource, Basis, Fate, RebaseStep, RebaseStopped, Rebased};
+use dendrer::rebase::{AnswerSource, Fate, RebaseStep, Rebased};
 use dendrer_object::{RunName, Value};
 
 use crate::answer::{Answer, End, Line, Page, Style};
@@ -153,8 +154,8 @@ fn words(rebased: &Rebased, step: &RebaseStep) -> String {
         }
         Fate::Left => format!("stays: the kernel wrote it about {}", rebased.source),
         Fate::Already(taken) => format!("passed over: it is there already, as {}@{}", taken.run, taken.tick),
-        Fate::Stopped(why) => stopped(why),
-        Fate::LeftOut(why) => format!("left out: {}", stopped(why)),
+        Fate::Stopped(why) => stopped(why, "tick"),
+        Fate::LeftOut(why) => format!("left out: {}", stopped(why, "tick")),
         Fate::Carried { tick, basis, answer } => {
             let how = match (answer, basis) {
                 (Some(AnswerSource::Record), _) if acts => "recorded output only, never asked again",
@@ -180,27 +181,33 @@ fn words(rebased: &Rebased, step: &RebaseStep) -> String {
     words
 }
 
-fn side(value: Option<&Value>) -> String {
+pub(crate) fn side(value: Option<&Value>) -> String {
     value.map_or_else(|| "(absent)".to_owned(), quote::value)
 }
 
-/// Says why an intent is not carried over.
-fn stopped(why: &RebaseStopped) -> String {
+/// Returns the reason for which an intent is not carried over; `source` is the word for a tick of the run that it is from.
+pub(crate) fn stopped(why: &ReapplyStopped, source: &str) -> String {
     match why {
-        RebaseStopped::OtherAnswer(tick) => {
-            format!("it rests on tick {tick}, which was answered otherwise here")
+        ReapplyStopped::Rests(tick) => {
+            format!("it rests on {source} {tick}, which says something else here")
         }
-        RebaseStopped::Absent(what) => format!("it rests on {what}, which is not in the history here"),
-        RebaseStopped::ContractsDiffer => {
+        ReapplyStopped::Kernel(type_name) => {
+            format!("the kernel wrote {type_name} about the parent; here it writes what happens here")
+        }
+        ReapplyStopped::OtherAnswer(tick) => {
+            format!("it rests on {source} {tick}, which was answered otherwise here")
+        }
+        ReapplyStopped::Absent(what) => format!("it rests on {what}, which is not in the history here"),
+        ReapplyStopped::ContractsDiffer => {
             "its type has another contract here, or one on one side only".to_owned()
         }
-        RebaseStopped::Extension(id) => {
+        ReapplyStopped::Extension(id) => {
             format!(
                 "the extension {} governs it there and not here; extend the other run first",
                 quote::escape(id)
             )
         }
-        RebaseStopped::Context(why, fields) => {
+        ReapplyStopped::Context(why, fields) => {
             let fields = fields.iter().map(|field| {
                 let (there, here) = (side(field.source.as_ref()), side(field.target.as_ref()));
                 format!(": {} {there}, here {here}", quote::escape(&field.name))
@@ -208,37 +215,54 @@ fn stopped(why: &RebaseStopped) -> String {
             let what = format!("{} ({})", quote::escape(&why.to_string()), why.code());
             std::iter::once(what).chain(fields).collect()
         }
-        RebaseStopped::RulesDiffer => "it decides on policy, and the policy rules are others here".to_owned(),
-        RebaseStopped::DecidedOn(path, then, now) => format!(
+        ReapplyStopped::RulesDiffer => {
+            "it decides on policy, and the policy rules are others here".to_owned()
+        }
+        ReapplyStopped::DecidedOn(path, then, now) => format!(
             "it was decided on {} {}, here it is {}",
             quote::path(path),
             side(then.as_ref()),
             side(now.as_ref())
         ),
-        RebaseStopped::Unsaid => "nothing says what it was decided on (--stop-on context)".to_owned(),
-        RebaseStopped::Effectful => "it is the answer of a tool that acts (--stop-on effectful)".to_owned(),
-        RebaseStopped::Imported => {
+        ReapplyStopped::Unsaid => "nothing says what it was decided on (--stop-on context)".to_owned(),
+        ReapplyStopped::Effectful => "it is the answer of a tool that acts (--stop-on effectful)".to_owned(),
+        ReapplyStopped::Imported => {
             "what follows was imported; import it from where it was decided".to_owned()
         }
-        RebaseStopped::NoOutput => "its output is not on record, and it is not made up".to_owned(),
-        RebaseStopped::NotAnswered(why) => {
+        ReapplyStopped::NoOutput => "its output is not on record, and it is not made up".to_owned(),
+        ReapplyStopped::NotAnswered(why) => {
             format!("the tool was asked again and failed: {}", quote::escape(why))
         }
-        RebaseStopped::NoChange => {
+        ReapplyStopped::NoChange => {
             "the tool answered otherwise, and nothing says what that changes".to_owned()
         }
-        RebaseStopped::DoesNotApply(why) => format!("its change does not fit here: {}", quote::escape(why)),
-        RebaseStopped::Violates(names) => {
+        ReapplyStopped::DoesNotApply(why) => format!("its change does not fit here: {}", quote::escape(why)),
+        ReapplyStopped::Violates(names) => {
             let names = names.iter().map(|name| &**name).collect::<Vec<_>>().join(", ");
             format!("it would violate {} here", quote::escape(&names))
         }
-        RebaseStopped::Links => "it has as many links as a record may have".to_owned(),
-        RebaseStopped::LeftOut(tick) => format!("it rests on tick {tick}, which is left out"),
-        RebaseStopped::NotChosen => "its type is not one of --only".to_owned(),
-        RebaseStopped::Refused(code, reason) => {
+        ReapplyStopped::Links => "it has as many links as a record may have".to_owned(),
+        ReapplyStopped::LeftOut(tick) => format!("it rests on {source} {tick}, which is left out"),
+        ReapplyStopped::NotChosen => "its type is not one of --only".to_owned(),
+        ReapplyStopped::Refused(code, reason) => {
             format!("it is refused here ({code}): {}", quote::escape(reason))
         }
     }
+}
+
+/// Returns the members of a document that name the reason.
+pub(crate) fn stop_members(why: &ReapplyStopped, source: &str) -> [(&'static str, Value); 5] {
+    let (path, then, now) = match why {
+        ReapplyStopped::DecidedOn(path, then, now) => (Some(path.written()), then.clone(), now.clone()),
+        _ => (None, None, None),
+    };
+    [
+        ("kind", Value::from(why.kind())),
+        ("why", Value::from(stopped(why, source))),
+        ("path", Value::from(path)),
+        ("then", then.unwrap_or(Value::Null)),
+        ("now", now.unwrap_or(Value::Null)),
+    ]
 }
 
 fn item(step: &RebaseStep) -> Value {
@@ -266,14 +290,8 @@ fn item(step: &RebaseStep) -> Value {
         }
         Fate::Stopped(why) | Fate::LeftOut(why) => {
             fate = if matches!(step.fate, Fate::LeftOut(_)) { "left_out" } else { "stopped" };
-            let (path, then, now) = match why {
-                RebaseStopped::DecidedOn(path, then, now) => {
-                    (Some(path.written()), then.as_ref(), now.as_ref())
-                }
-                _ => (None, None, None),
-            };
             let fields = match why {
-                RebaseStopped::Context(_, fields) => fields.as_slice(),
+                ReapplyStopped::Context(_, fields) => fields.as_slice(),
                 _ => &[],
             };
             let field = |field: &dendrer::kernel::contract::FieldCheck| {
@@ -284,14 +302,8 @@ fn item(step: &RebaseStep) -> Value {
                     ("target", null(field.target.as_ref())),
                 ])
             };
-            stop = Value::record([
-                ("kind", Value::from(why.kind())),
-                ("why", Value::from(stopped(why))),
-                ("path", Value::from(path)),
-                ("then", null(then)),
-                ("now", null(now)),
-                ("fields", Value::array(fields.iter().map(field))),
-            ]);
+            let fields = ("fields", Value::array(fields.iter().map(field)));
+            stop = Value::record(stop_members(why, "tick").into_iter().chain([fields]));
         }
     }
     Value::record([

@@ -2,7 +2,8 @@
 
 use std::sync::Arc;
 
-use dendrer::fork::{self, Carried, Changed, ForkStopped, ForkTerms, Forked, ReplacedAnswer, What};
+use dendrer::change::reapply::{ReapplyStopped, ReplacedAnswer};
+use dendrer::fork::{self, Carried, Changed, ForkTerms, Forked, What};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::store::Shared;
 use dendrer::store::embedded::{Embedded, Options};
@@ -171,7 +172,7 @@ fn the_parent_is_carried_on_until_a_decision_rests_on_something_else() {
     let (_, carried) = place.fork("p", 2, &terms).unwrap();
     assert_eq!(carried.ticks, [(3, 4), (4, 5)]);
     let why =
-        ForkStopped::DecidedOn("/risk".parse().unwrap(), Some(Value::from(9.0)), Some(Value::from(3.0)));
+        ReapplyStopped::DecidedOn("/risk".parse().unwrap(), Some(Value::from(9.0)), Some(Value::from(3.0)));
     assert_eq!(carried.stopped, Some((5, why)));
     place.with("calm", |trace| {
         let moment = trace.at(5).unwrap();
@@ -187,7 +188,7 @@ fn the_parent_is_carried_on_until_a_decision_rests_on_something_else() {
     let (forked, carried) = place.fork("p", 2, &terms).unwrap();
     let what = What::Policy("/limit".parse().unwrap(), "low".into());
     assert_eq!(forked.changed[0].what, what);
-    assert!(matches!(carried.stopped, Some((5, ForkStopped::DecidedOn(..)))), "{carried:?}");
+    assert!(matches!(carried.stopped, Some((5, ReapplyStopped::DecidedOn(..)))), "{carried:?}");
     place.with("strict", |trace| assert_eq!(trace.at(5).unwrap().state.get("policy"), None));
 }
 

@@ -5,10 +5,11 @@
 
 use std::collections::BTreeMap;
 
-use dendrer::fork::{self, ReplacedAnswer};
+use dendrer::change::reapply::{Basis, ReapplyStopped, ReplacedAnswer};
+use dendrer::fork;
 use dendrer::kernel::pack::Effect;
 use dendrer::kernel::replay;
-use dendrer::rebase::{AnswerSource, Ask, Basis, Fate, RebaseStopped, RebaseTerms, Rebased, rebase};
+use dendrer::rebase::{AnswerSource, Ask, Fate, RebaseTerms, Rebased, rebase};
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::store::Shared;
 use dendrer::store::embedded::{Embedded, Options};
@@ -220,7 +221,7 @@ fn intents_go_through_the_door_of_another_run_in_order() {
     let mut terms = RebaseTerms::new(run_name("strict"));
     terms.stop_on_context = true;
     let rebased = place.rebase("b", "a", 1, &terms, None).unwrap();
-    assert_eq!(rebased.stopped(), Some((4, &RebaseStopped::Unsaid)));
+    assert_eq!(rebased.stopped(), Some((4, &ReapplyStopped::Unsaid)));
 }
 
 #[test]
@@ -248,9 +249,9 @@ fn what_the_new_base_does_not_justify_ends_it() {
         rebased.stopped().map(|(tick, why)| (tick, why.clone()))
     };
     let limit =
-        RebaseStopped::DecidedOn("/limit".parse().unwrap(), Some(Value::from(5.0)), Some(Value::from(9.0)));
+        ReapplyStopped::DecidedOn("/limit".parse().unwrap(), Some(Value::from(5.0)), Some(Value::from(9.0)));
     assert_eq!(stop("b", "other", "n1"), Some((2, limit)));
-    assert_eq!(stop("b", "lax", "n2"), Some((2, RebaseStopped::RulesDiffer)));
+    assert_eq!(stop("b", "lax", "n2"), Some((2, ReapplyStopped::RulesDiffer)));
     assert_eq!(stop("b", "a", "n3"), None);
     // A change that does not fit leaves nothing behind, where recording would only have noted it.
     place.record(
@@ -261,7 +262,7 @@ fn what_the_new_base_does_not_justify_ends_it() {
         ],
     );
     let why = stop("c", "a", "n4").unwrap();
-    assert!(matches!(&why, (2, RebaseStopped::DoesNotApply(what)) if what.contains("list")), "{why:?}");
+    assert!(matches!(&why, (2, ReapplyStopped::DoesNotApply(what)) if what.contains("list")), "{why:?}");
     assert_eq!(place.with("n4", |trace| trace.tip()), 2, "the marker and one transition");
     // A decision that names what is not in the history of the new run; facts may.
     let (reader, writer) = (place.open(), place.open());
@@ -277,12 +278,12 @@ fn what_the_new_base_does_not_justify_ends_it() {
     recorder.commit().unwrap();
     drop(recorder);
     drop(writer);
-    assert_eq!(stop("f", "a", "n5"), Some((6, RebaseStopped::Absent("b@1".to_owned()))));
+    assert_eq!(stop("f", "a", "n5"), Some((6, ReapplyStopped::Absent("b@1".to_owned()))));
     let rebased = place.rebase("f", "b", 2, &RebaseTerms::new(run_name("n6")), None).unwrap();
     assert_eq!((rebased.stopped(), rebased.carried()), (None, 2), "there it is");
     // Of the parent's history, only what stands before the base counts.
     let rebased = place.rebase("f", "b", 0, &RebaseTerms::new(run_name("n7")), None).unwrap();
-    assert_eq!(rebased.stopped(), Some((6, &RebaseStopped::Absent("b@1".to_owned()))));
+    assert_eq!(rebased.stopped(), Some((6, &ReapplyStopped::Absent("b@1".to_owned()))));
 }
 
 const TOOLS: &str = r#"
@@ -391,7 +392,7 @@ fn a_tool_that_acts_is_never_asked_again() {
     let mut ask =
         |_: &dendrer::rebase::Call<'_>| Ok(ReplacedAnswer { output: Value::from(99.0), delta: None });
     let rebased = place.rebase("b", "a", 0, &RebaseTerms::new(run_name("other")), Some(&mut ask)).unwrap();
-    assert_eq!(rebased.stopped(), Some((9, &RebaseStopped::OtherAnswer(2))));
+    assert_eq!(rebased.stopped(), Some((9, &ReapplyStopped::OtherAnswer(2))));
     assert_eq!(answers(&rebased)[0], Some(AnswerSource::AskedOther));
     assert_eq!(place.state("other").get("price"), Some(&Value::from(99.0)));
     assert_eq!(check_again(&place, "other"), 8);
@@ -399,11 +400,11 @@ fn a_tool_that_acts_is_never_asked_again() {
     // A tool that does not answer ends it, and so does one that acts, where that is asked for.
     let mut ask = |_: &dendrer::rebase::Call<'_>| Err("no route to host".to_owned());
     let rebased = place.rebase("b", "a", 0, &RebaseTerms::new(run_name("dead")), Some(&mut ask)).unwrap();
-    assert_eq!(rebased.stopped(), Some((2, &RebaseStopped::NotAnswered("no route to host".to_owned()))));
+    assert_eq!(rebased.stopped(), Some((2, &ReapplyStopped::NotAnswered("no route to host".to_owned()))));
     let mut terms = RebaseTerms::new(run_name("careful"));
     terms.stop_on_effectful = true;
     let rebased = place.rebase("b", "a", 0, &terms, None).unwrap();
-    assert_eq!((rebased.stopped(), rebased.unseen()), (Some((6, &RebaseStopped::Effectful)), 3));
+    assert_eq!((rebased.stopped(), rebased.unseen()), (Some((6, &ReapplyStopped::Effectful)), 3));
 }
 
 #[test]
@@ -419,7 +420,7 @@ fn an_answer_without_an_output_is_not_made_up() {
         ],
     );
     let rebased = place.rebase("mute", "a", 0, &RebaseTerms::new(run_name("n")), None).unwrap();
-    assert_eq!(rebased.stopped(), Some((2, &RebaseStopped::NoOutput)));
+    assert_eq!(rebased.stopped(), Some((2, &ReapplyStopped::NoOutput)));
     // Where agents bring the change of state, another answer says nothing of what it changes.
     let mut start = Start::new(run_name("d"));
     let tools =
@@ -431,7 +432,7 @@ fn an_answer_without_an_output_is_not_made_up() {
     let mut ask =
         |_: &dendrer::rebase::Call<'_>| Ok(ReplacedAnswer { output: Value::from(7.0), delta: None });
     let rebased = place.rebase("d", "e", 0, &RebaseTerms::new(run_name("n2")), Some(&mut ask)).unwrap();
-    assert_eq!(rebased.stopped(), Some((2, &RebaseStopped::NoChange)));
+    assert_eq!(rebased.stopped(), Some((2, &ReapplyStopped::NoChange)));
     let delta = Delta::from_value(&v(r#"[{"set":"/price","value":7}]"#)).unwrap();
     let mut ask = |_: &dendrer::rebase::Call<'_>| {
         Ok(ReplacedAnswer { output: Value::from(7.0), delta: Some(delta.clone()) })
@@ -478,7 +479,7 @@ fn a_contract_is_asked_as_for_an_import() {
         let rebased = place.rebase("b", base, 0, &RebaseTerms::new(run_name(&name)), None).unwrap();
         let what = match rebased.stopped() {
             None => "all of it".to_owned(),
-            Some((tick, RebaseStopped::Context(why, fields))) => {
+            Some((tick, ReapplyStopped::Context(why, fields))) => {
                 format!("{tick} {} {}", why.code(), fields.len())
             }
             Some((tick, why)) => format!("{tick} {why:?}"),

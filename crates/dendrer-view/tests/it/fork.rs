@@ -1,4 +1,5 @@
-use dendrer::fork::{Carried, ForkStopped, ForkTerms};
+use dendrer::change::reapply::ReapplyStopped;
+use dendrer::fork::{Carried, ForkTerms};
 use dendrer::lines::Reply;
 use dendrer_testkit::run_name;
 use dendrer_view::answer::{ItemAnswer, Page, plain};
@@ -68,7 +69,7 @@ fn intents_that_were_applied_again_end_with_the_reason() {
         silent: (3..13).collect(),
         errors: vec![3],
         unmoved: vec![4],
-        stopped: Some((5, ForkStopped::DecidedOn(path("/risk"), Some(value("0.9")), None))),
+        stopped: Some((5, ReapplyStopped::DecidedOn(path("/risk"), Some(value("0.9")), None))),
     };
     let terms = ForkTerms::new(run_name("again"));
     forked(&terms, Some(&carried), None, |answer, _| {

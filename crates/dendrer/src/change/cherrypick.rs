@@ -4,16 +4,17 @@
 //! field of the target. There is no way around it. What passes goes through the door of the target like anything else.
 
 use dendrer_kernel::commitment::Commitments;
-use dendrer_kernel::contract::{CONTEXT, Checked, Contracts, Import, ImportRefused, Side, check_import};
+use dendrer_kernel::contract::{Checked, ImportRefused};
 use dendrer_kernel::pack::Pack;
 use dendrer_kernel::replay;
-use dendrer_kernel::step::{Pick, Picked, RunState, Stage};
+use dendrer_kernel::step::{Pick, Picked, RunState};
 use dendrer_object::record::{LINKS_MAX, Record, Rel};
 use dendrer_object::{Digest, Intent, ORIGIN, RunName, TypeName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
 use crate::change::history::origins;
+use crate::change::reapply::check_basis;
 use crate::error::Error;
 use crate::recorder::{Environment, Recorder};
 use crate::repo::Repo;
@@ -95,24 +96,9 @@ impl Candidate {
     /// Checks it against a target, given where that stands.
     pub fn check(&self, target: &Trace, at: u64) -> Result<Pick, Error> {
         let head = target.head(at)?;
-        let none = Contracts::default();
         let ours = in_force_where_it_lands(target, &head)?;
-        let context = self.record.body().value(&format!("/{CONTEXT}"));
-        let import =
-            Import { intent: &self.intent, context: context.as_ref(), seed: self.record.body().seed() };
-        let source = Side {
-            state: &self.before,
-            contracts: self.pack.as_ref().map_or(&none, |pack| &pack.contracts),
-            pack: self.pack.as_ref().map(Pack::digest),
-            enforced: context.is_some(),
-        };
-        let target = Side {
-            state: head.state(),
-            contracts: ours.as_ref().map_or(&none, |pack| &pack.contracts),
-            pack: ours.as_ref().map(Pack::digest),
-            enforced: head.stage() >= Stage::Contracts,
-        };
-        let mut checked: Checked = check_import(&import, source, target);
+        let source = (&self.before, self.pack.as_ref());
+        let mut checked: Checked = check_basis(&self.record, &self.intent, source, (&head, ours.as_ref()));
         if checked.refused.is_none() {
             let counters = || head.counters().to_value();
             let dead = head.commitments().dead_support(&self.intent, &self.held, head.state(), &counters);

@@ -8,11 +8,10 @@
 //! is called: the first intent that was decided on something that is now different ends it, and whatever the record does
 //! not say about what an intent was decided on is named.
 
-use std::collections::{BTreeMap, BTreeSet};
+use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_kernel::contract::Contracts;
 use dendrer_kernel::pack::{Bound, Pack, extend};
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
@@ -23,10 +22,15 @@ use dendrer_object::number::{Number, round_half_even};
 use dendrer_object::record::{Kind, Record, Rel};
 use dendrer_object::text::nearest;
 use dendrer_object::value::Object;
-use dendrer_object::{Code, Digest, Pointer, RunName, TypeName, Value};
+use dendrer_object::{Digest, Pointer, RunName, TypeName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
+use super::reapply::{
+    Basis, Counterparts, Halt, LeftOutTicks, NotReapplied, PacksInForce, Reapply, SourceStep,
+    decides_on_policy, same_at,
+};
+use super::selection::{Selection, sealed_ranges};
 use crate::error::Error;
 use crate::pack;
 use crate::recorder::{Environment, Recorder};
@@ -34,13 +38,11 @@ use crate::redact::Redactor;
 use crate::repo::Repo;
 use crate::run::casebook_name;
 use crate::run::declared;
+use crate::run::pack::rule_errors;
 use crate::run::replay::replay_range;
-use crate::selection::{LeftBehind, Selection, sealed_ranges};
 use crate::trace::Trace;
 
-/// How many transitions are appended together while intents are carried on.
-/// Shorter ones are on record as a whole or not at all.
-pub(crate) const GROUP: usize = 20_000;
+pub use super::reapply::{ReapplyStopped, ReplacedAnswer};
 
 /// What is different in a fork.
 #[derive(Debug, Clone)]
@@ -67,8 +69,8 @@ pub struct ForkTerms {
     pub selection: Selection,
     /// What the marker says of the run whose intents go on here, where this is a rebase.
     pub(crate) rebased: Option<Value>,
-    /// What the marker says was left out, where there was a choice.
-    pub(crate) left_out: Option<Value>,
+    /// The ticks that the marker names as left out; `None` without a choice.
+    pub(super) left_out: Option<LeftOutTicks>,
 }
 
 impl ForkTerms {
@@ -89,27 +91,6 @@ impl ForkTerms {
             left_out: None,
         }
     }
-}
-
-impl ForkTerms {
-    /// Whether an intent is left out for this reason, in place of ending there.
-    fn leaves_out(&self, why: &ForkStopped) -> bool {
-        match why {
-            ForkStopped::NotChosen => true,
-            // A record of the kernel has no intent.
-            ForkStopped::Kernel(_) => self.selection.is_choice(),
-            _ => self.selection.skip,
-        }
-    }
-}
-
-/// What a tool is to have answered.
-#[derive(Debug, Clone, PartialEq)]
-pub struct ReplacedAnswer {
-    /// The output.
-    pub output: Value,
-    /// The change of state that the output means, in a run in which agents bring deltas and no rule makes them.
-    pub delta: Option<Delta>,
 }
 
 /// A value that a fork begins with in place of another.
@@ -149,7 +130,7 @@ pub struct Forked {
     pub marker: Record,
     /// The ticks of the parent that are not carried on, each with the reason, as the marker names them; `None` where there was no
     /// choice.
-    pub(crate) left_out: Option<BTreeMap<u64, ForkStopped>>,
+    pub(super) left_out: Option<LeftOutTicks>,
 }
 
 /// What became of the parent's later intents.
@@ -164,41 +145,9 @@ pub struct Carried {
     /// The ticks of the parent whose answer was replaced, and whose change of the state is the same all the same.
     pub unmoved: Vec<u64>,
     /// The ticks of the parent that were left out, and why.
-    pub left_out: Vec<(u64, ForkStopped)>,
+    pub left_out: Vec<(u64, ReapplyStopped)>,
     /// Where it stopped, and why; nothing where all of the parent was carried on.
-    pub stopped: Option<(u64, ForkStopped)>,
-}
-
-/// Why an intent of the parent was not carried on.
-#[derive(Debug, Clone, PartialEq)]
-pub enum ForkStopped {
-    /// It names a tick of the parent that says something else here.
-    Rests(u64),
-    /// It was decided on a value that is another here, by its contract or by a policy rule: the place, the value then, and the
-    /// value now.
-    DecidedOn(Pointer, Option<Value>, Option<Value>),
-    /// The kernel wrote it about the parent. Whether it would do so here is not known before something happens.
-    Kernel(TypeName),
-    /// The door turned it down: the code and the reason.
-    Refused(Code, String),
-    /// It names a tick of the parent that was left out, or answers what was asked there.
-    LeftOut(u64),
-    /// Its type is not one that is taken.
-    NotChosen,
-}
-
-impl ForkStopped {
-    /// A word for programs.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            ForkStopped::Rests(_) => "rests_on",
-            ForkStopped::DecidedOn(..) => "decided_on",
-            ForkStopped::Kernel(_) => "kernel",
-            ForkStopped::Refused(..) => "refused",
-            ForkStopped::LeftOut(_) => "left_out",
-            ForkStopped::NotChosen => "not_chosen",
-        }
-    }
+    pub stopped: Option<(u64, ReapplyStopped)>,
 }
 
 impl Forked {
@@ -243,11 +192,8 @@ pub fn fork(
     terms.selection.check(parent)?;
     let (mut plan, forked) = fork_as_told(parent, store, tick, terms, surroundings)?;
     let carried = carry_on(&mut plan, parent, &forked, terms, false)?;
-    let ranges = sealed_ranges(carried.left_out.iter().map(|(tick, why)| (*tick, why.kind())));
-    let terms = &ForkTerms { left_out: Some(ranges), ..terms.clone() };
-    let (recorder, mut forked) = fork_as_told(parent, store, tick, terms, plan.into_surroundings())?;
-    forked.left_out = Some(carried.left_out.into_iter().collect());
-    Ok((recorder, forked))
+    let terms = &ForkTerms { left_out: Some(carried.left_out.into_iter().collect()), ..terms.clone() };
+    fork_as_told(parent, store, tick, terms, plan.into_surroundings())
 }
 
 /// Makes a fork whose marker says what the terms say.
@@ -323,7 +269,8 @@ pub(super) fn fork_as_told(
     let (recorder, marker) =
         Recorder::fork(store, &head, &kernel_terms, reducer, surroundings, terms.redactor.clone())?;
     let state_root = head.state().digest();
-    Ok((recorder, Forked { tick, replayed_from, state_root, changed, marker, left_out: None }))
+    let left_out = terms.left_out.clone();
+    Ok((recorder, Forked { tick, replayed_from, state_root, changed, marker, left_out }))
 }
 
 /// The values that are to be set, as the fields that the pack declares hold them.
@@ -412,7 +359,7 @@ fn about(terms: &ForkTerms, changed: &[Changed]) -> Object {
         about.set("rebased", rebased.clone());
     }
     if let Some(left_out) = &terms.left_out {
-        about.set("left_out", left_out.clone());
+        about.set("left_out", sealed_ranges(left_out));
         about.set("selection", terms.selection.sealed());
     }
     about
@@ -473,209 +420,111 @@ pub fn carry_on(
     terms: &ForkTerms,
     keep: bool,
 ) -> Result<Carried, Error> {
-    let takes_delta = recorder.takes_delta();
-    let mut carried = Carried::default();
-    let mut behind = LeftBehind::default();
-    // What the ids of the parent's later records are here, and whether they say the same.
-    let mut here: BTreeMap<Digest, (Digest, u64)> = BTreeMap::new();
-    let mut there = parent.state(forked.tick)?;
-    let mut result = Ok(());
-    let (mut theirs, mut ours) = (Contracts::default(), Contracts::default());
-    let turns = |state: &Value, first: u64| -> BTreeSet<u64> {
-        extend::effective_ticks(state).chain([first]).collect()
+    let mut carrying = Carrying {
+        parent,
+        began: parent.state(forked.tick)?,
+        terms,
+        takes_delta: recorder.takes_delta(),
+        packs: PacksInForce::default(),
+        here: Counterparts::default(),
+        carried: Carried::default(),
     };
-    let turns_there = turns(&there, forked.tick + 1);
-    let turns_here = turns(recorder.head().state(), recorder.head().tick() + 1);
-    parent.for_each(forked.tick + 1, parent.tip(), &mut |tick, record| {
-        let mut take = || {
-            let of = |pack: Option<Pack>| pack.map(|pack| pack.contracts).unwrap_or_default();
-            if turns_there.contains(&tick) {
-                theirs = of(crate::run::pack::in_force(parent, tick, &there)?);
-            }
-            let head = recorder.head();
-            if turns_here.contains(&(head.tick() + 1)) {
-                let value = head.in_force();
-                ours =
-                    of(value.map(|value| crate::run::pack::read_recorded(head.run(), &value)).transpose()?);
-            }
-            // What the parent's contract found there; what it finds here is found again.
-            if record.header().type_name.as_ref().is_some_and(|name| name.as_str() == VIOLATION) {
-                return Ok(Ok(recorder.head().id()));
-            }
-            let named = terms.selection.is_choice().then(|| behind.named_by(tick, &record)).flatten();
-            if let Some(why) = forked.left_out.as_ref().and_then(|left_out| left_out.get(&tick)) {
-                return Ok(Err(why.clone()));
-            }
-            if let Some(named) = named {
-                // What was not chosen is left out for that reason first.
-                let is_chosen =
-                    record.header().type_name.as_ref().is_none_or(|name| terms.selection.takes(name));
-                return Ok(Err(if is_chosen { ForkStopped::LeftOut(named) } else { ForkStopped::NotChosen }));
-            }
-            let (record, there, here, contracts) = (&record, &there, &here, [&theirs, &ours]);
-            Next { tick, record, there, here, terms, contracts, takes_delta }.take(recorder, &mut carried)
-        };
-        let made = take().map_err(|error| error.stopped_at(parent.name(), tick));
-        let step = made.and_then(|made| {
-            match made {
-                Ok(id) => drop(here.insert(record.id(), (id, tick))),
-                Err(why) if terms.leaves_out(&why) => {
-                    behind.leave(tick, &record);
-                    carried.left_out.push((tick, why));
-                }
-                Err(why) => {
-                    carried.stopped = Some((tick, why));
-                    return Ok(ControlFlow::Break(()));
-                }
-            }
-            there = replay::recorded_state(&there, &record)?;
-            if keep && recorder.may_append() && recorder.pending() >= GROUP {
-                recorder.append()?;
-            }
-            Ok(ControlFlow::Continue(()))
-        });
-        step.unwrap_or_else(|error| {
-            result = Err(error);
-            ControlFlow::Break(())
-        })
-    })?;
-    result.map(|()| carried)
+    let later = Reapply {
+        source: parent,
+        ticks: forked.tick + 1..=parent.tip(),
+        selection: &terms.selection,
+        planned: forked.left_out.as_ref(),
+        keep,
+    };
+    let NotReapplied { left_out, stopped } =
+        later.each(recorder, &mut |step, recorder| carrying.propose(step, recorder))?;
+    Ok(Carried { left_out, stopped, ..carrying.carried })
 }
 
-/// One transition of the parent that may be carried on.
-struct Next<'a> {
-    tick: u64,
-    record: &'a Record,
-    /// Where the parent stood before it.
-    there: &'a Value,
-    here: &'a BTreeMap<Digest, (Digest, u64)>,
-    terms: &'a ForkTerms,
-    /// What says, for a type, what its transitions are decided on: of the parent, and what is in force here.
-    contracts: [&'a Contracts; 2],
+/// Intents of a parent that are carried on.
+struct Carrying<'c> {
+    parent: &'c Trace,
+    /// The state at the branch point. An extension that the parent got later is left out with its record.
+    began: Value,
+    terms: &'c ForkTerms,
     takes_delta: bool,
+    /// Their contracts name, for a type, the basis of its transitions.
+    packs: PacksInForce,
+    here: Counterparts,
+    carried: Carried,
 }
 
-impl Next<'_> {
-    /// Takes it through the door, and returns its id here, or why it is not taken.
-    fn take(
-        &self,
-        recorder: &mut Recorder,
-        carried: &mut Carried,
-    ) -> Result<Result<Digest, ForkStopped>, Error> {
-        let type_name = self.record.header().type_name.clone().expect("a transition has a type");
-        let Some(mut intent) = replay::intent(self.record, self.takes_delta)? else {
-            return Ok(Err(ForkStopped::Kernel(type_name)));
+impl Carrying<'_> {
+    /// Proposes the intent of a transition to the door of the fork.
+    fn propose(&mut self, step: &SourceStep<'_>, recorder: &mut Recorder) -> Result<(), Halt> {
+        self.packs.follow(self.parent, step, &self.began, recorder.head())?;
+        if step.type_name.as_str() == VIOLATION {
+            self.here.note(step, recorder.head().id(), false);
+            return Ok(());
+        }
+        step.check_left_out()?;
+        let Some(mut intent) = replay::intent(step.record, self.takes_delta)? else {
+            return Err(ReapplyStopped::Kernel(step.type_name.clone()).into());
         };
-        if !self.terms.selection.takes(&type_name) {
-            return Ok(Err(ForkStopped::NotChosen));
-        }
-        let replaced = self.terms.replace.get(&self.tick);
-        let basis = self.decided_on(&intent, recorder);
-        let is_unsaid = matches!(basis, Basis::Unsaid);
-        // Another answer was asked for, whatever this one came of.
-        if let Basis::Differs(why) = basis
-            && replaced.is_none()
-        {
-            return Ok(Err(why));
-        }
+        step.check_chosen()?;
+        let replaced = self.terms.replace.get(&step.tick);
+        let basis = match (self.basis(step, &intent, recorder.head()), replaced) {
+            (Ok(basis), _) => basis,
+            // Another answer was asked for, whatever this one followed from.
+            (Err(_), Some(_)) => Basis::Fact,
+            (Err(why), None) => return Err(why.into()),
+        };
         if let Some(answer) = replaced {
-            replace(&mut intent, answer);
+            answer.put_into(&mut intent);
         }
-        for link in &mut intent.links {
-            if let Some((id, _)) = self.here.get(&link.hash) {
-                link.hash = *id;
-            }
-        }
-        let intent = intent.of_origin(self.record.id());
+        self.here.relink(&mut intent);
+        let intent = intent.of_origin(step.record.id());
         let tick = recorder.head().tick() + 1;
-        match recorder.propose(&intent)? {
-            Outcome::Committed(record) | Outcome::Violated { record, .. } => {
-                let delta = |record: &Record| record.body().value("/delta");
-                if replaced.is_some() && delta(&record) == delta(self.record) {
-                    carried.unmoved.push(self.tick);
-                }
-                if has_rule_error(&record) {
-                    carried.errors.push(self.tick);
-                }
-                if is_unsaid {
-                    carried.silent.push(self.tick);
-                }
-                carried.ticks.push((self.tick, tick));
-                Ok(Ok(record.id()))
-            }
-            Outcome::Refused(refused) => {
-                Ok(Err(ForkStopped::Refused(refused.reason.code(), refused.reason.to_string())))
-            }
+        let made = match recorder.propose(&intent)? {
+            Outcome::Committed(made) | Outcome::Violated { record: made, .. } => made,
+            Outcome::Refused(refused) => return Err(ReapplyStopped::refused(&refused.reason).into()),
+        };
+        let delta = |record: &Record| record.body().value("/delta");
+        if replaced.is_some() && delta(&made) == delta(step.record) {
+            self.carried.unmoved.push(step.tick);
         }
+        if !rule_errors(&made).is_empty() {
+            self.carried.errors.push(step.tick);
+        }
+        if basis == Basis::Unsaid {
+            self.carried.silent.push(step.tick);
+        }
+        self.carried.ticks.push((step.tick, tick));
+        self.here.note(step, made.id(), replaced.is_some());
+        Ok(())
     }
 
-    /// What an intent was decided on, as far as the record says, and whether that is the same here.
-    fn decided_on(&self, intent: &Intent, recorder: &Recorder) -> Basis {
-        let mut said = false;
-        let head = recorder.head();
-        for contract in self.contracts.iter().filter_map(|of| of.types.get(&intent.type_name)) {
-            said = true;
-            if let Some(path) = contract.differing(intent, self.there, head.state()) {
-                let (then, now) = (path.get(self.there).cloned(), path.get(head.state()).cloned());
-                return Basis::Differs(ForkStopped::DecidedOn(path, then, now));
+    /// Compares the basis of an intent, as far as the record names it, with the state here.
+    fn basis(
+        &self,
+        step: &SourceStep<'_>,
+        intent: &Intent,
+        head: &step::RunState,
+    ) -> Result<Basis, ReapplyStopped> {
+        let (there, here) = (step.there, head.state());
+        let mut is_named = false;
+        for contract in self.packs.both().filter_map(|pack| pack.contracts.types.get(step.type_name)) {
+            is_named = true;
+            if let Some(path) = contract.differing(intent, there, here) {
+                return Err(ReapplyStopped::decided_on(&path, there, here));
             }
         }
-        if intent.type_name.as_str() == "policy.decision" || intent.member("policy").is_some() {
-            for path in head.policy().iter().flat_map(|rule| rule.read_set()) {
-                said = true;
-                let (then, now) = (path.get(self.there), path.get(head.state()));
-                if then != now {
-                    let why = ForkStopped::DecidedOn(path.clone(), then.cloned(), now.cloned());
-                    return Basis::Differs(why);
-                }
-            }
+        if decides_on_policy(intent) {
+            let places = head.policy().iter().flat_map(|rule| rule.read_set());
+            is_named |= same_at(places, there, here)?;
         }
         for link in intent.links.iter().filter(|link| matches!(link.rel, Rel::CausedBy | Rel::Evidence)) {
-            said = true;
-            if let Some((_, tick)) = self.here.get(&link.hash)
-                && self.terms.replace.contains_key(tick)
-            {
-                return Basis::Differs(ForkStopped::Rests(*tick));
+            is_named = true;
+            if let Some(here) = self.here.get(&link.hash).filter(|here| here.is_other) {
+                return Err(ReapplyStopped::Rests(here.tick));
             }
         }
-        // What a tool answered and what was seen is a fact, however it came about.
-        let is_fact = matches!(intent.type_name.as_str(), "action.result" | "observation.add");
-        if said || is_fact { Basis::Same } else { Basis::Unsaid }
-    }
-}
-
-/// Tells whether a rule met an error when a transition was made, so that the state did not follow.
-pub(crate) fn has_rule_error(record: &Record) -> bool {
-    let Some(Value::Array(anomalies)) = record.body().value("/anomalies") else { return false };
-    anomalies.iter().any(|note| note.get("kind").and_then(Value::as_str) == Some("reducer_error"))
-}
-
-/// What the record says about what an intent was decided on.
-enum Basis {
-    /// It is the same here.
-    Same,
-    /// It is different here.
-    Differs(ForkStopped),
-    /// Nothing.
-    Unsaid,
-}
-
-/// Puts another answer in the place of the recorded one.
-pub(crate) fn replace(intent: &mut Intent, answer: &ReplacedAnswer) {
-    // What an agent says that it saw is in its own words, and no result of a call.
-    let is_result = intent.type_name.as_str() == "action.result";
-    let member = if is_result { "result" } else { "intent" };
-    let mut said = intent.member(member).and_then(Value::as_object).cloned().unwrap_or_default();
-    said.set("output", answer.output.clone());
-    if is_result {
-        said.remove("error");
-        said.set("status", Value::from("ok"));
-    }
-    intent.members.retain(|(name, _)| &**name != member);
-    intent.members.push((member.into(), Value::Object(said)));
-    intent.members.sort_by(|a, b| a.0.cmp(&b.0));
-    if answer.delta.is_some() {
-        intent.delta.clone_from(&answer.delta);
+        Ok(Basis::of(step.type_name, is_named))
     }
 }
 

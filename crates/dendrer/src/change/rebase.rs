@@ -13,28 +13,29 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_kernel::contract::{
-    CONTEXT, Contract, Contracts, FieldCheck, Import, ImportRefused, Side, check_import,
-};
+use dendrer_kernel::contract::{CONTEXT, Contract, Contracts};
 use dendrer_kernel::pack::{Effect, Pack, extend};
 use dendrer_kernel::predicate::Predicate;
 use dendrer_kernel::reduce::ReduceError;
 use dendrer_kernel::replay;
-use dendrer_kernel::sealed;
 use dendrer_kernel::step::{Outcome, Reason, RunState, Stage};
 use dendrer_object::record::{LINKS_MAX, Link, Record, Rel};
-use dendrer_object::{Code, Digest, Intent, Pointer, RunName, TypeName, Value};
+use dendrer_object::{Digest, Intent, Pointer, RunName, TypeName, Value};
 use dendrer_store::Shared;
 
 use crate::change::history::{AlreadyThere, origin_of, origins};
+use crate::change::reapply::{
+    Basis, Counterparts, Halt, LeftOutTicks, PacksInForce, Reapply, ReapplyStopped, ReplacedAnswer,
+    SourceStep, check_basis, decides_on_policy, same_at, set_member,
+};
+use crate::change::selection::Selection;
 use crate::error::Error;
-use crate::fork::{self, Forked, GROUP, ReplacedAnswer, has_rule_error, replace};
+use crate::fork::{self, Forked};
 use crate::recorder::{Environment, Recorder};
 use crate::repo::Repo;
 use crate::run::casebook_name;
 use crate::run::pack;
 use crate::run::replay::replay_range;
-use crate::selection::{LeftBehind, Selection, sealed_ranges};
 use crate::trace::{Trace, read};
 
 /// Asks a tool again. An error ends the rebase and is told.
@@ -71,8 +72,8 @@ pub struct RebaseTerms {
     pub again: bool,
     /// Which intents are taken.
     pub selection: Selection,
-    /// What the marker names as left out, by tick of the source.
-    left_out: Option<BTreeMap<u64, RebaseStopped>>,
+    /// The ticks that the marker names as left out; `None` without a choice.
+    left_out: Option<LeftOutTicks>,
 }
 
 impl RebaseTerms {
@@ -123,7 +124,7 @@ impl Rebased {
     }
 
     /// Where it ended before the last tick, and why.
-    pub fn stopped(&self) -> Option<(u64, &RebaseStopped)> {
+    pub fn stopped(&self) -> Option<(u64, &ReapplyStopped)> {
         let last = self.steps.last()?;
         match &last.fate {
             Fate::Stopped(why) => Some((last.tick, why)),
@@ -185,20 +186,9 @@ pub enum Fate {
         answer: Option<AnswerSource>,
     },
     /// It was left out, and what follows went on.
-    LeftOut(RebaseStopped),
+    LeftOut(ReapplyStopped),
     /// It ended the rebase.
-    Stopped(RebaseStopped),
-}
-
-/// What is known of what an intent was decided on.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Basis {
-    /// The record says what, and it is so on the new base.
-    Holds,
-    /// It is a fact and no decision: what a tool answered, what was observed.
-    Fact,
-    /// The record does not say. It may have been decided otherwise here.
-    Unsaid,
+    Stopped(ReapplyStopped),
 }
 
 /// Where an answer is from.
@@ -210,76 +200,6 @@ pub enum AnswerSource {
     AskedSame,
     /// The tool was asked again and answered something else.
     AskedOther,
-}
-
-/// Why an intent is not carried over.
-#[derive(Debug, Clone, PartialEq)]
-pub enum RebaseStopped {
-    /// It names a tick of the source at which another answer was given here.
-    OtherAnswer(u64),
-    /// It names a transition, by run and tick or by id, that is not in the history of the new run.
-    Absent(String),
-    /// The contracts of its type are others, or on one side only, in runs that enforce none.
-    ContractsDiffer,
-    /// This extension of its contract governs it in the source, and not here.
-    Extension(Arc<str>),
-    /// Its contract does not let it be carried here: why, and the fields that do not fit.
-    Context(ImportRefused, Vec<FieldCheck>),
-    /// It decides on policy, and the rules are others here.
-    RulesDiffer,
-    /// It was decided on a value that is another here: the place, the value there, the value here.
-    DecidedOn(Pointer, Option<Value>, Option<Value>),
-    /// Nothing says what it was decided on, and that was to end it.
-    Unsaid,
-    /// It is the answer of a tool that acts, and that was to end it.
-    Effectful,
-    /// It was imported into the source; what it was decided on stands where it comes from.
-    Imported,
-    /// It is the answer of a tool that acts, or one that cannot be asked here, and no output is on record.
-    NoOutput,
-    /// The tool was asked again and did not answer.
-    NotAnswered(String),
-    /// The tool was asked again and said something else, and nothing says what that changes.
-    NoChange,
-    /// Its change does not fit the state here.
-    DoesNotApply(String),
-    /// These predicates of the pack would be violated behind it, and were not before.
-    Violates(Vec<Arc<str>>),
-    /// It has as many links as a record may have.
-    Links,
-    /// The door turned it down: the code and the reason. The refusal is beside the new run.
-    Refused(Code, String),
-    /// It names a tick of the source that was left out, or answers what was asked there.
-    LeftOut(u64),
-    /// Its type is not one that is taken.
-    NotChosen,
-}
-
-impl RebaseStopped {
-    /// A word for programs.
-    pub fn kind(&self) -> &'static str {
-        match self {
-            RebaseStopped::OtherAnswer(_) => "other_answer",
-            RebaseStopped::Absent(_) => "absent",
-            RebaseStopped::ContractsDiffer => "contracts_differ",
-            RebaseStopped::Extension(_) => "extension",
-            RebaseStopped::Context(..) => "context",
-            RebaseStopped::RulesDiffer => "rules_differ",
-            RebaseStopped::DecidedOn(..) => "decided_on",
-            RebaseStopped::Unsaid => "unsaid",
-            RebaseStopped::Effectful => "effectful",
-            RebaseStopped::Imported => "imported",
-            RebaseStopped::NoOutput => "no_output",
-            RebaseStopped::NotAnswered(_) => "not_answered",
-            RebaseStopped::NoChange => "no_change",
-            RebaseStopped::DoesNotApply(_) => "does_not_apply",
-            RebaseStopped::Violates(_) => "violates",
-            RebaseStopped::Links => "links",
-            RebaseStopped::Refused(..) => "refused",
-            RebaseStopped::LeftOut(_) => "left_out",
-            RebaseStopped::NotChosen => "not_chosen",
-        }
-    }
 }
 
 impl Repo {
@@ -332,7 +252,7 @@ pub fn rebase(
     rebase_as_told(source, onto, tick, store, &terms, asked, planned.into_surroundings())
 }
 
-/// Makes a rebase whose marker says what the terms say.
+/// Makes a rebase whose marker names the ticks of the terms as left out.
 fn rebase_as_told(
     source: &Trace,
     onto: &Trace,
@@ -342,6 +262,58 @@ fn rebase_as_told(
     ask: Option<&mut Ask<'_>>,
     surroundings: Box<dyn Environment>,
 ) -> Result<(Recorder, Rebased), Error> {
+    let (from, to) = check(source, onto, tick)?;
+    let mut fork_terms = fork::ForkTerms::new(terms.run.clone());
+    fork_terms.reason.clone_from(&terms.reason);
+    fork_terms.rebased = Some(Value::record([
+        ("answers", Value::from(if ask.is_some() { "asked_again" } else { "recorded" })),
+        ("from_tick", Value::from(from)),
+        ("run", Value::from(source.name().as_str())),
+        ("tip", Value::from(source.record(to)?.id())),
+        ("to_tick", Value::from(to)),
+    ]));
+    fork_terms.left_out.clone_from(&terms.left_out);
+    fork_terms.selection = terms.selection.clone();
+    let (mut recorder, forked) = fork::fork_as_told(onto, store, tick, &fork_terms, surroundings)?;
+    let rules = source.head(if is_fork(source) { from } else { 0 })?.policy().to_vec();
+    let mut run = Run {
+        source,
+        onto,
+        tick,
+        terms,
+        takes_delta: recorder.takes_delta(),
+        are_same_rules: same_rules(&rules, recorder.head().policy()),
+        decides: places_read(rules.iter().chain(recorder.head().policy())),
+        packs: PacksInForce::default(),
+        lacks: None,
+        here: Counterparts::default(),
+        left: BTreeSet::new(),
+        there_already: match terms.again {
+            true => BTreeMap::new(),
+            false => origins(onto, tick, None)?,
+        },
+        ask,
+        steps: Vec::new(),
+    };
+    let own = Reapply {
+        source,
+        ticks: from..=to,
+        selection: &terms.selection,
+        planned: forked.left_out.as_ref(),
+        keep: terms.keep,
+    };
+    own.each(&mut recorder, &mut |step, recorder| run.take(step, recorder))?;
+    let steps = run.steps;
+    Ok((recorder, Rebased { forked, source: source.name().clone(), from, to, steps }))
+}
+
+/// The marker of a fork is no intent.
+fn is_fork(source: &Trace) -> bool {
+    source.lineage().len() > 1
+}
+
+/// Refuses a rebase that cannot be made, and replays what the source owns. Returns the first tick that it owns, and its last one.
+fn check(source: &Trace, onto: &Trace, tick: u64) -> Result<(u64, u64), Error> {
     casebook_name::refuse_source(source)?;
     casebook_name::refuse_source(onto)?;
     let before = match source.lineage() {
@@ -349,9 +321,7 @@ fn rebase_as_told(
         _ => 0,
     };
     let (from, to) = (before + 1, source.tip());
-    // The marker of a fork is no intent.
-    let is_fork = source.lineage().len() > 1;
-    if to < from + u64::from(is_fork) {
+    if to < from + u64::from(is_fork(source)) {
         return Err(Error::NothingOfItsOwn { run: source.name().clone() });
     }
     if tick > onto.tip() {
@@ -369,74 +339,7 @@ fn rebase_as_told(
     }
     let go_on = &mut |_: &RunState, _: &Record| ControlFlow::Continue(());
     replay_range(source, before, to, &*reducer, false, go_on)??;
-
-    let mut fork_terms = fork::ForkTerms::new(terms.run.clone());
-    fork_terms.reason.clone_from(&terms.reason);
-    fork_terms.rebased = Some(Value::record([
-        ("answers", Value::from(if ask.is_some() { "asked_again" } else { "recorded" })),
-        ("from_tick", Value::from(from)),
-        ("run", Value::from(source.name().as_str())),
-        ("tip", Value::from(source.record(to)?.id())),
-        ("to_tick", Value::from(to)),
-    ]));
-    let ranges = |left: &BTreeMap<u64, RebaseStopped>| {
-        sealed_ranges(left.iter().map(|(tick, why)| (*tick, why.kind())))
-    };
-    fork_terms.left_out = terms.left_out.as_ref().map(ranges);
-    fork_terms.selection = terms.selection.clone();
-    let (mut recorder, forked) = fork::fork_as_told(onto, store, tick, &fork_terms, surroundings)?;
-    let ours = pack::of_segment(onto, onto.segment(tick))?;
-    let theirs = pack::of_run(source)?;
-    let rules = source.head(if is_fork { from } else { 0 })?.policy().to_vec();
-    let none = Contracts::default();
-    let mut run = Run {
-        source,
-        onto,
-        tick,
-        terms,
-        takes_delta: recorder.takes_delta(),
-        are_same_rules: same_rules(&rules, recorder.head().policy()),
-        decides: places_read(rules.iter().chain(recorder.head().policy())),
-        none: &none,
-        ours,
-        theirs,
-        extended: [0, 0],
-        lacks: None,
-        here: BTreeMap::new(),
-        left: BTreeSet::new(),
-        behind: LeftBehind::default(),
-        there_already: match terms.again {
-            true => BTreeMap::new(),
-            false => origins(onto, tick, None)?,
-        },
-        ask,
-    };
-    let mut steps = Vec::new();
-    let mut there = source.state(before)?;
-    let mut result = Ok(());
-    source.for_each(from, to, &mut |tick, record| {
-        let step = run.take(tick, &record, &there, &mut recorder);
-        let step = step.map_err(|error| error.stopped_at(source.name(), tick)).and_then(|step| {
-            there = replay::recorded_state(&there, &record)?;
-            if terms.keep && recorder.may_append() && recorder.pending() >= GROUP {
-                recorder.append()?;
-            }
-            Ok(step)
-        });
-        match step {
-            Ok(step) => {
-                let is_end = matches!(step.fate, Fate::Stopped(_));
-                steps.push(step);
-                if is_end { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-            }
-            Err(error) => {
-                result = Err(error);
-                ControlFlow::Break(())
-            }
-        }
-    })?;
-    result?;
-    Ok((recorder, Rebased { forked, source: source.name().clone(), from, to, steps }))
+    Ok((from, to))
 }
 
 /// What the policy rules of two runs say, whatever they are called.
@@ -460,111 +363,84 @@ struct Run<'r, 'a> {
     are_same_rules: bool,
     /// What decisions on policy look at.
     decides: BTreeSet<Pointer>,
-    /// The contracts of no pack.
-    none: &'r Contracts,
-    /// The pack in force here, with its extensions.
-    ours: Option<Pack>,
-    /// The pack in force in the source, with its extensions.
-    theirs: Option<Pack>,
-    /// How many extensions hold in the source, and here.
-    extended: [usize; 2],
-    /// The first that holds in the source and not here.
+    packs: PacksInForce,
+    /// The first extension that holds in the source and not here.
     lacks: Option<Arc<str>>,
-    /// What the ids of the source's records are here, from which tick they come, and whether another answer was given.
-    here: BTreeMap<Digest, (Digest, u64, bool)>,
+    here: Counterparts,
     /// The ids of what stays in the source.
     left: BTreeSet<Digest>,
-    /// What was left out.
-    behind: LeftBehind,
     /// What the history of the base has, by the record that was first.
     there_already: BTreeMap<Digest, AlreadyThere>,
     ask: Option<&'r mut Ask<'a>>,
+    steps: Vec<RebaseStep>,
 }
 
-impl<'r> Run<'r, '_> {
-    fn take(
-        &mut self,
-        tick: u64,
-        record: &Record,
-        there: &Value,
-        recorder: &mut Recorder,
-    ) -> Result<RebaseStep, Error> {
-        let mut step = self.judge(tick, record, there, recorder)?;
-        if let Fate::Stopped(why) = &step.fate
-            && (self.terms.selection.skip || *why == RebaseStopped::NotChosen)
-        {
-            self.behind.leave(tick, record);
-            step.fate = Fate::LeftOut(why.clone());
+impl Run<'_, '_> {
+    /// Takes in a transition of the source, and keeps what became of it.
+    fn take(&mut self, step: &SourceStep<'_>, recorder: &mut Recorder) -> Result<(), Halt> {
+        let mut made = RebaseStep {
+            tick: step.tick,
+            type_name: step.type_name.clone(),
+            class: None,
+            advisory: Vec::new(),
+            fate: Fate::Left,
+        };
+        let result = self.judge(step, recorder, &mut made);
+        if let Err(Halt::Stopped(why)) = &result {
+            let is_left_out = self.terms.selection.leaves_out(why);
+            made.fate = if is_left_out { Fate::LeftOut(why.clone()) } else { Fate::Stopped(why.clone()) };
         }
-        Ok(step)
+        self.steps.push(made);
+        result
     }
 
     fn judge(
         &mut self,
-        tick: u64,
-        record: &Record,
-        there: &Value,
+        step: &SourceStep<'_>,
         recorder: &mut Recorder,
-    ) -> Result<RebaseStep, Error> {
-        let type_name = record.header().type_name.clone().expect("a transition has a type");
-        let named = self.terms.selection.is_choice().then(|| self.behind.named_by(tick, record)).flatten();
-        let Some(mut intent) = replay::intent(record, self.takes_delta)? else {
-            self.left.insert(record.id());
-            let fate = match type_name.as_str() {
-                "run.cherrypick" | "plan.update" => Fate::Stopped(RebaseStopped::Imported),
-                _ => Fate::Left,
+        made: &mut RebaseStep,
+    ) -> Result<(), Halt> {
+        let Some(mut intent) = replay::intent(step.record, self.takes_delta)? else {
+            self.left.insert(step.record.id());
+            return match step.type_name.as_str() {
+                "run.cherrypick" | "plan.update" => Err(ReapplyStopped::Imported.into()),
+                _ => Ok(()),
             };
-            return Ok(RebaseStep { tick, type_name, class: None, advisory: Vec::new(), fate });
         };
-        let class = self.class(&intent);
-        self.extend(tick, there, recorder.head())?;
-        if let Some(taken) = self.there_already.get(&origin_of(record)).cloned() {
-            self.here.insert(record.id(), (taken.record, tick, false));
-            let fate = Fate::Already(taken);
-            return Ok(RebaseStep { tick, type_name, class, advisory: Vec::new(), fate });
+        if self.packs.follow(self.source, step, step.there, recorder.head())? {
+            self.lacks = self.lacking(step, recorder.head());
         }
-        let mut advisory = Vec::new();
-        let not_taken = match (self.terms.left_out.as_ref().and_then(|left| left.get(&tick)), named) {
-            (Some(why), _) => Some(why.clone()),
-            (None, _) if !self.terms.selection.takes(&type_name) => Some(RebaseStopped::NotChosen),
-            (None, named) => named.map(RebaseStopped::LeftOut),
-        };
-        if let Some(why) = not_taken {
-            return Ok(RebaseStep { tick, type_name, class, advisory, fate: Fate::Stopped(why) });
-        }
-        let fate = match self.basis(record, &intent, there, recorder.head(), &mut advisory)? {
-            Err(why) => Fate::Stopped(why),
-            Ok(Basis::Unsaid) if self.terms.stop_on_context => Fate::Stopped(RebaseStopped::Unsaid),
-            Ok(basis) => match self.answer(tick, &mut intent, class) {
-                Err(why) => Fate::Stopped(why),
-                Ok(answer) => self.propose(tick, record, intent, recorder, basis, answer)?,
-            },
-        };
-        Ok(RebaseStep { tick, type_name, class, advisory, fate })
-    }
-
-    /// Takes into force what extensions add to the contracts from here on.
-    fn extend(&mut self, tick: u64, there: &Value, head: &RunState) -> Result<(), Error> {
-        let here = head.tick() + 1;
-        let holding =
-            |state: &Value, at: u64| extend::effective_ticks(state).filter(|from| *from <= at).count();
-        let extended = [holding(there, tick), holding(head.state(), here)];
-        if extended == self.extended {
+        made.class = self.class(&intent);
+        if let Some(taken) = self.there_already.get(&origin_of(step.record)) {
+            self.here.note(step, taken.record, false);
+            made.fate = Fate::Already(taken.clone());
             return Ok(());
         }
-        self.extended = extended;
-        self.theirs = pack::in_force(self.source, tick, there)?;
-        let ours = pack::of_segment(self.onto, self.onto.segment(self.tick))?;
-        self.ours = ours.map(|pack| pack::extended(head.run(), pack, here, head.state())).transpose()?;
-        let of = |pack: &'_ Option<Pack>, state, at| -> Vec<Value> {
+        step.check_left_out()?;
+        step.check_chosen()?;
+        let basis = self.basis(step, &intent, recorder.head(), &mut made.advisory)?;
+        if basis == Basis::Unsaid && self.terms.stop_on_context {
+            return Err(ReapplyStopped::Unsaid.into());
+        }
+        let answer = self.answer(step.tick, &mut intent, made.class)?;
+        let record = self.propose(step, intent, recorder)?;
+        self.here.note(step, record.id(), answer == Some(AnswerSource::AskedOther));
+        let tick = record.header().tick.expect("a transition has a tick");
+        made.fate = Fate::Carried { tick, basis, answer };
+        Ok(())
+    }
+
+    /// The first extension that holds in the source and not here.
+    fn lacking(&self, step: &SourceStep<'_>, head: &RunState) -> Option<Arc<str>> {
+        let of = |pack: &Option<Pack>, state, at| -> Vec<Value> {
             let pack = pack.as_ref().map(Pack::value);
             pack.into_iter().flat_map(|pack| extend::holding(pack, state, at)).cloned().collect()
         };
-        let held: Vec<Value> = of(&self.ours, head.state(), here).iter().map(extend::added_by).collect();
-        let lacking = of(&self.theirs, there, tick);
-        let lacking = lacking.iter().find(|one| !held.contains(&extend::added_by(one)));
-        self.lacks = lacking.and_then(|one| one.get("id")?.as_str()).map(Arc::from);
-        Ok(())
+        let held = of(&self.packs.ours, head.state(), head.tick() + 1);
+        let held: Vec<Value> = held.iter().map(extend::added_by).collect();
+        let theirs = of(&self.packs.theirs, step.there, step.tick);
+        let lacking = theirs.iter().find(|one| !held.contains(&extend::added_by(one)));
+        lacking.and_then(|one| one.get("id")?.as_str()).map(Arc::from)
     }
 
     /// What counts as the effect of what an intent is about.
@@ -576,9 +452,7 @@ impl<'r> Run<'r, '_> {
         let mut class = EffectClass { effect: recorded.unwrap_or(Effect::Read), is_declared: true };
         let tools = tools(intent);
         for tool in &tools {
-            let declared =
-                [&self.theirs, &self.ours].into_iter().flatten().filter_map(|pack| pack.effect_of(tool));
-            match declared.max() {
+            match self.packs.both().filter_map(|pack| pack.effect_of(tool)).max() {
                 Some(effect) => class.effect = class.effect.max(effect),
                 None => class = EffectClass { effect: Effect::Effectful, is_declared: false },
             }
@@ -589,121 +463,78 @@ impl<'r> Run<'r, '_> {
         Some(class)
     }
 
-    /// Compares what an intent was decided on with what is so here.
+    /// Compares the basis of an intent, as far as the record names it, with what is so here.
     fn basis(
         &self,
-        record: &Record,
+        step: &SourceStep<'_>,
         intent: &Intent,
-        there: &Value,
         head: &RunState,
         advisory: &mut Vec<Arc<str>>,
-    ) -> Result<Result<Basis, RebaseStopped>, Error> {
-        let type_name = intent.type_name.as_str();
-        // What the institution added there would be dropped in silence.
+    ) -> Result<Basis, Halt> {
+        // An extension of the institution would be dropped in silence.
         if let Some(id) = &self.lacks {
-            return Ok(Err(RebaseStopped::Extension(Arc::clone(id))));
+            return Err(ReapplyStopped::Extension(Arc::clone(id)).into());
         }
-        let mut said = false;
+        let mut is_named = false;
         for link in intent.links.iter().filter(|link| link.rel != Rel::PickedFrom) {
-            said |= matches!(link.rel, Rel::CausedBy | Rel::Evidence);
+            is_named |= matches!(link.rel, Rel::CausedBy | Rel::Evidence);
             match self.here.get(&link.hash) {
-                Some((_, tick, true)) => return Ok(Err(RebaseStopped::OtherAnswer(*tick))),
+                Some(here) if here.is_other => return Err(ReapplyStopped::OtherAnswer(here.tick).into()),
                 Some(_) => {}
-                // What was seen in the world was seen, whatever made somebody look.
-                None if type_name == "observation.add" => {}
-                None => {
-                    if let Some(what) = self.absent(link)? {
-                        return Ok(Err(RebaseStopped::Absent(what)));
-                    }
-                }
+                // An observation was made, whatever caused it.
+                None if step.type_name.as_str() == "observation.add" => {}
+                None => self.absent(link)?.map_or(Ok(()), |what| Err(ReapplyStopped::Absent(what)))?,
             }
         }
-        let differs = |path: Pointer| {
-            let (then, now) = (path.get(there).cloned(), path.get(head.state()).cloned());
-            Ok(Err(RebaseStopped::DecidedOn(path, then, now)))
-        };
-        match self.context(record, intent, there, head) {
-            Ok(None) => {}
-            Ok(Some(missing)) => {
-                said = true;
-                // An import only tells what is not here of what the model named; here it is what it decided on.
-                let contracts = [&self.theirs, &self.ours].into_iter().flatten();
-                let of = contracts.filter_map(|pack| pack.contracts.types.get(&intent.type_name));
-                let named = |contract: &Contract| contract.named_differing(intent, there, head.state());
-                let found = of.filter_map(named).find(|path| path.get(head.state()).is_some());
-                if let Some(path) = found {
-                    return differs(path);
-                }
-                *advisory = missing;
+        let (there, here) = (step.there, head.state());
+        if let Some(missing) = self.context(step, intent, head)? {
+            is_named = true;
+            // An import only reports what is not here of the fields that the model named; here they are the basis.
+            let of = self.packs.both().filter_map(|pack| pack.contracts.types.get(step.type_name));
+            let named = |contract: &Contract| contract.named_differing(intent, there, here);
+            if let Some(path) = of.filter_map(named).find(|path| path.get(here).is_some()) {
+                return Err(ReapplyStopped::decided_on(&path, there, here).into());
             }
-            Err(why) => return Ok(Err(why)),
+            *advisory = missing;
         }
-        if type_name == "policy.decision" || intent.member("policy").is_some() {
+        if decides_on_policy(intent) {
             if !self.are_same_rules {
-                return Ok(Err(RebaseStopped::RulesDiffer));
+                return Err(ReapplyStopped::RulesDiffer.into());
             }
-            for path in &self.decides {
-                said = true;
-                if path.get(there) != path.get(head.state()) {
-                    return differs(path.clone());
-                }
-            }
+            is_named |= same_at(self.decides.iter(), there, here)?;
         }
-        Ok(Ok(match type_name {
-            "action.result" | "observation.add" => Basis::Fact,
-            _ if said => Basis::Holds,
-            _ => Basis::Unsaid,
-        }))
+        Ok(Basis::of(step.type_name, is_named))
     }
 
-    /// Checks the contract of an intent: nothing where there is none, else the advisory fields that are not here. Where
-    /// contracts are enforced, by the rules for imports; where they are only on record, every field counts.
-    fn context<'c>(
-        &'c self,
-        record: &Record,
+    /// Checks the contract of an intent: `None` without a contract, else the advisory fields that are not here. If contracts are
+    /// enforced, by the rules for imports; if they are only on record, every field counts.
+    fn context(
+        &self,
+        step: &SourceStep<'_>,
         intent: &Intent,
-        there: &Value,
         head: &RunState,
-    ) -> Result<Option<Vec<Arc<str>>>, RebaseStopped> {
-        let contracts = |pack: &'c Option<Pack>| pack.as_ref().map_or(self.none, |pack| &pack.contracts);
-        let (theirs, ours) = (contracts(&self.theirs), contracts(&self.ours));
-        let of = |contracts: &'c Contracts| contracts.types.get(&intent.type_name);
-        let context = record.body().value(&format!("/{CONTEXT}"));
-        let (contract, is_enforced) = (of(ours), head.stage() >= Stage::Contracts);
-        if context.is_some() || is_enforced && contract.is_some() {
-            let import = Import { intent, context: context.as_ref(), seed: record.body().seed() };
-            let digest = |pack: &Option<Pack>| pack.as_ref().map(Pack::digest);
-            let pack = digest(&self.theirs);
-            let source = Side { state: there, contracts: theirs, pack, enforced: context.is_some() };
-            let target = Side {
-                state: head.state(),
-                contracts: ours,
-                pack: digest(&self.ours),
-                enforced: is_enforced,
-            };
-            let checked = check_import(&import, source, target);
-            return match checked.refused {
-                None => Ok(Some(checked.advisory)),
-                Some(why) => {
-                    let wrong = checked.fields.into_iter().filter(|field| field.wrong.is_some()).collect();
-                    Err(RebaseStopped::Context(why, wrong))
-                }
-            };
+    ) -> Result<Option<Vec<Arc<str>>>, ReapplyStopped> {
+        let [theirs, ours] = [&self.packs.theirs, &self.packs.ours].map(Option::as_ref);
+        let (there, here) = (step.there, head.state());
+        let contract = ours.and_then(|pack| pack.contracts.types.get(step.type_name));
+        let is_bound = step.record.body().value(&format!("/{CONTEXT}")).is_some();
+        if is_bound || head.stage() >= Stage::Contracts && contract.is_some() {
+            let checked = check_basis(step.record, intent, (there, theirs), (head, ours));
+            let Some(why) = checked.refused else { return Ok(Some(checked.advisory)) };
+            let wrong = checked.fields.into_iter().filter(|field| field.wrong.is_some());
+            return Err(ReapplyStopped::Context(why, wrong.collect()));
         }
-        let named = |contracts: &'c Contracts| {
-            let (name, version) = (Arc::clone(&contracts.name), Arc::clone(&contracts.version));
-            of(contracts).map(|contract| (name, version, contract.digest))
+        let named = |pack: &Pack| {
+            let Contracts { name, version, types } = &pack.contracts;
+            types.get(step.type_name).map(|contract| (name.clone(), version.clone(), contract.digest))
         };
-        if named(theirs) != named(ours) {
-            return Err(RebaseStopped::ContractsDiffer);
+        if theirs.and_then(named) != ours.and_then(named) {
+            return Err(ReapplyStopped::ContractsDiffer);
         }
         let Some(contract) = contract else { return Ok(None) };
-        match contract.differing(intent, there, head.state()) {
+        match contract.differing(intent, there, here) {
             None => Ok(Some(Vec::new())),
-            Some(path) => {
-                let (then, now) = (path.get(there).cloned(), path.get(head.state()).cloned());
-                Err(RebaseStopped::DecidedOn(path, then, now))
-            }
+            Some(path) => Err(ReapplyStopped::decided_on(&path, there, here)),
         }
     }
 
@@ -732,11 +563,11 @@ impl<'r> Run<'r, '_> {
         tick: u64,
         intent: &mut Intent,
         class: Option<EffectClass>,
-    ) -> Result<Option<AnswerSource>, RebaseStopped> {
+    ) -> Result<Option<AnswerSource>, ReapplyStopped> {
         let (Some(class), "action.result") = (class, intent.type_name.as_str()) else { return Ok(None) };
         let acts = class.effect == Effect::Effectful;
         if acts && self.terms.stop_on_effectful {
-            return Err(RebaseStopped::Effectful);
+            return Err(ReapplyStopped::Effectful);
         }
         // What a record says that nobody else does; it is what the answer counts as from here on.
         if intent.member("effect").is_none() {
@@ -750,7 +581,7 @@ impl<'r> Run<'r, '_> {
                 let params = params.unwrap_or(&Value::Null);
                 Some(
                     ask(&Call { tick, tool, params, effect: class.effect })
-                        .map_err(RebaseStopped::NotAnswered)?,
+                        .map_err(ReapplyStopped::NotAnswered)?,
                 )
             }
             _ => None,
@@ -765,7 +596,7 @@ impl<'r> Run<'r, '_> {
             return if output.is_some() || failed {
                 Ok(Some(AnswerSource::Record))
             } else {
-                Err(RebaseStopped::NoOutput)
+                Err(ReapplyStopped::NoOutput)
             };
         };
         let is_same = !failed && output == Some(&answer.output);
@@ -774,74 +605,54 @@ impl<'r> Run<'r, '_> {
             return Ok(Some(AnswerSource::AskedSame));
         }
         if answer.delta.is_some() != self.takes_delta {
-            return Err(RebaseStopped::NoChange);
+            return Err(ReapplyStopped::NoChange);
         }
-        replace(intent, &answer);
+        answer.put_into(intent);
         Ok(Some(AnswerSource::AskedOther))
     }
 
-    /// Lets an intent through the door.
+    /// Proposes an intent to the door; what breaks a predicate or does not fit is taken back.
     fn propose(
         &mut self,
-        tick: u64,
-        record: &Record,
+        step: &SourceStep<'_>,
         mut intent: Intent,
         recorder: &mut Recorder,
-        basis: Basis,
-        answer: Option<AnswerSource>,
-    ) -> Result<Fate, Error> {
+    ) -> Result<Record, Halt> {
         intent.links.retain(|link| link.rel != Rel::PickedFrom);
-        for link in &mut intent.links {
-            if let Some((id, ..)) = self.here.get(&link.hash) {
-                link.hash = *id;
-            }
-        }
-        intent.links.push(Link { rel: Rel::PickedFrom, hash: record.id() });
-        let intent = intent.of_origin(record.id());
+        self.here.relink(&mut intent);
+        intent.links.push(Link { rel: Rel::PickedFrom, hash: step.record.id() });
+        let intent = intent.of_origin(step.record.id());
         // The kernel may add the link of the agent's own branch.
         if intent.links.len() >= LINKS_MAX {
-            return Ok(Fate::Stopped(RebaseStopped::Links));
+            return Err(ReapplyStopped::Links.into());
         }
-        let predicates = self.ours.as_ref().map_or(&[][..], |pack| &pack.predicates);
-        let mut broken = Vec::new();
-        // A module that a limit ended says nothing: what was proposed is taken back, and the rebase ends there.
-        let mut unknown = None;
+        let predicates = self.packs.ours.as_ref().map_or(&[][..], |pack| &pack.predicates);
+        // A module that a limit ended gives no verdict: the proposal is taken back, and the rebase ends there.
+        let mut broken = Ok(Vec::new());
         let outcome = recorder.propose_if(&intent, |outcome, before, after| match outcome {
-            Outcome::Committed(record) => {
-                match pack::newly_broken(predicates, &intent.type_name, before, after) {
-                    Ok(found) => broken = found,
-                    Err(error) => unknown = Some(error),
-                }
-                unknown.is_none() && broken.is_empty() && !has_rule_error(record)
+            Outcome::Committed(made) => {
+                broken = pack::newly_broken(predicates, &intent.type_name, before, after);
+                broken.as_ref().is_ok_and(Vec::is_empty) && pack::rule_errors(made).is_empty()
             }
             violated @ Outcome::Violated { .. } => {
-                broken = violated.violated();
+                broken = Ok(violated.violated());
                 false
             }
             Outcome::Refused(refused) => !does_not_fit(&refused.reason),
         })?;
-        if let Some(error) = unknown {
-            return Err(error);
-        }
-        Ok(match outcome {
+        let broken = broken?;
+        Err(Halt::Stopped(match outcome {
             Outcome::Refused(refused) if does_not_fit(&refused.reason) => {
-                Fate::Stopped(RebaseStopped::DoesNotApply(refused.reason.to_string()))
+                ReapplyStopped::DoesNotApply(refused.reason.to_string())
             }
-            Outcome::Refused(refused) => {
-                Fate::Stopped(RebaseStopped::Refused(refused.reason.code(), refused.reason.to_string()))
-            }
-            Outcome::Committed(made) if has_rule_error(&made) => {
-                Fate::Stopped(RebaseStopped::DoesNotApply(rule_error(&made)))
-            }
-            Outcome::Violated { .. } => Fate::Stopped(RebaseStopped::Violates(broken)),
-            Outcome::Committed(_) if !broken.is_empty() => Fate::Stopped(RebaseStopped::Violates(broken)),
-            Outcome::Committed(made) => {
-                let is_other = answer == Some(AnswerSource::AskedOther);
-                self.here.insert(record.id(), (made.id(), tick, is_other));
-                let tick = made.header().tick.expect("a transition has a tick");
-                Fate::Carried { tick, basis, answer }
-            }
-        })
+            Outcome::Refused(refused) => ReapplyStopped::refused(&refused.reason),
+            Outcome::Violated { .. } => ReapplyStopped::Violates(broken),
+            Outcome::Committed(made) => match pack::rule_errors(&made).into_iter().next() {
+                Some(error) => ReapplyStopped::DoesNotApply(error),
+                None if broken.is_empty() => return Ok(made),
+                None => ReapplyStopped::Violates(broken),
+            },
+        }))
     }
 }
 
@@ -857,22 +668,6 @@ fn tools(intent: &Intent) -> Vec<&str> {
         Some(calls) => calls.iter().map(|call| tool(call).unwrap_or_default()).collect(),
         None => tool(action).into_iter().collect(),
     }
-}
-
-fn set_member(intent: &mut Intent, name: &str, value: Value) {
-    intent.members.retain(|(known, _)| &**known != name);
-    intent.members.push((name.into(), value));
-    intent.members.sort_by(|a, b| a.0.cmp(&b.0));
-}
-
-/// What a rule, or the change itself, met.
-fn rule_error(record: &Record) -> String {
-    let anomalies = record.body().value("/anomalies");
-    let notes = anomalies.as_ref().and_then(Value::as_array);
-    let note = notes.and_then(|notes| {
-        notes.iter().find(|note| note.get("kind").and_then(Value::as_str) == Some("reducer_error"))
-    });
-    note.and_then(sealed::words).unwrap_or_default()
 }
 
 /// Whether an intent was refused because its change does not fit the state.

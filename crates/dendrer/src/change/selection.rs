@@ -5,6 +5,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use dendrer_object::record::{Record, Rel};
 use dendrer_object::{Digest, TypeName, Value};
 
+use super::reapply::{LeftOutTicks, ReapplyStopped};
 use crate::error::Error;
 use crate::record::tools::{CallKey, answered, calls};
 use crate::run::declared;
@@ -30,6 +31,16 @@ impl Selection {
         self.only.as_ref().is_none_or(|only| only.contains(type_name))
     }
 
+    /// Whether an intent is left out for this reason; otherwise the first such intent ends all of it.
+    pub(super) fn leaves_out(&self, why: &ReapplyStopped) -> bool {
+        match why {
+            ReapplyStopped::NotChosen => true,
+            // A record of the kernel has no intent.
+            ReapplyStopped::Kernel(_) => self.is_choice(),
+            _ => self.skip,
+        }
+    }
+
     /// Refuses a type that nothing declares: a slip there would leave out everything.
     pub(super) fn check(&self, trace: &Trace) -> Result<(), Error> {
         declared::types(trace, self.only.iter().flatten().map(TypeName::as_str))
@@ -45,10 +56,10 @@ impl Selection {
     }
 }
 
-/// What a marker says of the intents that were left out: ranges of ticks of the source, each with the reason.
-pub(super) fn sealed_ranges<'l>(left_out: impl Iterator<Item = (u64, &'l str)>) -> Value {
+/// The intents that were left out, as a marker names them: ranges of ticks of the source, each with the reason.
+pub(super) fn sealed_ranges(left_out: &LeftOutTicks) -> Value {
     let mut ranges: Vec<(u64, u64, &str)> = Vec::new();
-    for (tick, why) in left_out {
+    for (tick, why) in left_out.iter().map(|(tick, why)| (*tick, why.kind())) {
         match ranges.last_mut() {
             Some((_, to, last)) if *to + 1 == tick && *last == why => *to = tick,
             _ => ranges.push((tick, tick, why)),

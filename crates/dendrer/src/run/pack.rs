@@ -154,10 +154,12 @@ pub fn errors_of_rules(trace: &Trace) -> Result<Vec<(u64, String)>, Error> {
 
 /// Adds the errors that rules met when a record was made.
 pub fn note_errors(errors: &mut Vec<(u64, String)>, tick: u64, made: &Record) {
-    let Some(Value::Array(anomalies)) = made.body().value("/anomalies") else { return };
-    for anomaly in anomalies.iter() {
-        if anomaly.get("kind").and_then(Value::as_str) == Some("reducer_error") {
-            errors.push((tick, sealed::words(anomaly).unwrap_or_default()));
-        }
-    }
+    errors.extend(rule_errors(made).into_iter().map(|error| (tick, error)));
+}
+
+/// Returns the errors that rules met when a record was made; the state did not follow.
+pub(crate) fn rule_errors(made: &Record) -> Vec<String> {
+    let Some(Value::Array(anomalies)) = made.body().value("/anomalies") else { return Vec::new() };
+    let is_error = |note: &&Value| note.get("kind").and_then(Value::as_str) == Some("reducer_error");
+    anomalies.iter().filter(is_error).map(|note| sealed::words(note).unwrap_or_default()).collect()
 }
