@@ -285,6 +285,18 @@ impl Checkpoints {
         Ok(found)
     }
 
+    /// Calls `f` with a thread that was read on to its end.
+    fn with<T>(
+        &mut self,
+        thread: &Arc<str>,
+        f: impl FnOnce(&Checkpoints, &mut Thread) -> T,
+    ) -> Result<T, CheckpointError> {
+        let mut found = self.take(thread)?;
+        let done = f(self, &mut found);
+        self.keep(found);
+        Ok(done)
+    }
+
     /// Puts a thread back.
     fn keep(&mut self, thread: Thread) {
         self.used.push(Arc::clone(&thread.id));
@@ -307,10 +319,7 @@ impl Checkpoints {
 
     /// The runs of a thread, in the order in which they began.
     pub fn runs_of(&mut self, thread: &Arc<str>) -> Result<Vec<RunName>, CheckpointError> {
-        let found = self.take(thread)?;
-        let runs = found.runs.iter().map(|run| run.name.clone()).collect();
-        self.keep(found);
-        Ok(runs)
+        self.with(thread, |_, found| found.runs.iter().map(|run| run.name.clone()).collect())
     }
 
     /// The threads of the store.
@@ -337,15 +346,14 @@ impl Checkpoints {
         parent: Option<&str>,
         versions: &[(Arc<str>, Arc<str>)],
     ) -> Result<Vec<Arc<str>>, CheckpointError> {
-        let found = self.take(thread)?;
-        let known = parent.and_then(|parent| found.stored(namespace, parent)).map(|stored| &stored.channels);
-        let is_known = |name: &str, version: &str| {
-            known.and_then(|known| known.get(name)).is_some_and(|at| *at.version == *version)
-        };
-        let missing = versions.iter().filter(|(name, version)| !is_known(name, version));
-        let missing = missing.map(|(name, _)| Arc::clone(name)).collect();
-        self.keep(found);
-        Ok(missing)
+        self.with(thread, |_, found| {
+            let known = parent.and_then(|parent| found.stored(namespace, parent));
+            let is_known = |name: &str, version: &str| {
+                known.and_then(|known| known.channels.get(name)).is_some_and(|at| *at.version == *version)
+            };
+            let missing = versions.iter().filter(|(name, version)| !is_known(name, version));
+            missing.map(|(name, _)| Arc::clone(name)).collect()
+        })
     }
 
     /// Reads a checkpoint: the one with an id, or the newest of a namespace.
@@ -359,10 +367,7 @@ impl Checkpoints {
         namespace: &str,
         id: Option<&str>,
     ) -> Result<Option<CheckpointFound>, CheckpointError> {
-        let mut found = self.take(thread)?;
-        let read = self.read(&mut found, namespace, id);
-        self.keep(found);
-        read
+        self.with(thread, |all, found| all.read(found, namespace, id))?
     }
 
     fn read(
@@ -380,18 +385,11 @@ impl Checkpoints {
         };
         let Some(stored) = thread.stored(namespace, &id).cloned() else { return Ok(None) };
         thread.active = Some(stored.run);
-        let edited = |why: String| CheckpointError::Edited {
-            thread: Arc::clone(&thread.id),
-            id: Arc::clone(&id),
-            why,
-        };
+        let edited = thread.edited(&id);
         self.check_record(thread, &stored).map_err(&edited)?;
         let [checkpoint, metadata] = self.own(thread, &stored, &edited)?;
-        let mut channels = Vec::with_capacity(stored.channels.len());
-        let mut opened = Opened::default();
-        for (name, at) in stored.channels.iter() {
-            channels.push((Arc::clone(name), self.exact(thread, namespace, name, at, &mut opened, &edited)?));
-        }
+        let channels = self.channels(thread, namespace, &stored, &edited)?.into_iter();
+        let channels = channels.map(|(name, _, value)| (Arc::clone(name), value)).collect();
         let mut writes = Vec::new();
         for write in thread.writes_of(namespace, &id) {
             let value = self.written(thread, write, &edited)?;
@@ -407,6 +405,19 @@ impl Checkpoints {
             channels,
             writes,
         }))
+    }
+
+    /// Reads the values of the channels of a checkpoint.
+    fn channels<'s>(
+        &self,
+        thread: &Thread,
+        namespace: &str,
+        stored: &'s Stored,
+        edited: &dyn Fn(String) -> CheckpointError,
+    ) -> Result<Vec<(&'s Arc<str>, &'s ChannelAt, TypedBytes)>, CheckpointError> {
+        let mut opened = Opened::default();
+        let read = |(name, at)| Ok((name, at, self.exact(thread, namespace, name, at, &mut opened, edited)?));
+        stored.channels.iter().map(read).collect()
     }
 
     /// Fails if the record of a checkpoint is not the one that was read when it was put or found.

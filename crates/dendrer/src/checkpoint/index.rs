@@ -8,7 +8,7 @@ use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Digest, RunName, Value, tag};
 use dendrer_store::prelude::*;
 
-use super::{AGENT, CheckpointKey, THREAD, TypedBytes};
+use super::{AGENT, CheckpointError, CheckpointKey, THREAD, TypedBytes};
 use crate::error::Error;
 use crate::recorder::Recorder;
 use crate::repo::Repo;
@@ -134,6 +134,21 @@ pub(super) struct Thread {
     held: BTreeMap<Place, Held>,
 }
 
+impl ThreadRun {
+    /// A run that was not read yet.
+    pub(super) fn new(name: RunName, parent: Option<(usize, u64)>) -> ThreadRun {
+        ThreadRun {
+            name,
+            parent,
+            upto: parent.map_or(0, |(_, tick)| tick),
+            recorder: None,
+            is_removed: false,
+            left: None,
+            shown: BTreeMap::new(),
+        }
+    }
+}
+
 impl Thread {
     pub(super) fn new(id: Arc<str>, base: RunName, shown: String) -> Thread {
         Thread {
@@ -193,16 +208,7 @@ impl Thread {
                     None => continue,
                 },
             };
-            let run = ThreadRun {
-                name,
-                parent,
-                upto: parent.map_or(0, |(_, tick)| tick),
-                recorder: None,
-                is_removed: false,
-                left: None,
-                shown: BTreeMap::new(),
-            };
-            self.runs.push(run);
+            self.runs.push(ThreadRun::new(name, parent));
             self.read_run(store, self.runs.len() - 1)?;
         }
     }
@@ -252,7 +258,6 @@ impl Thread {
     }
 
     fn apply_checkpoint(&mut self, run: usize, tick: u64, record: Digest, about: &Value) -> Option<()> {
-        let text = |value: Option<&Value>| Some(Arc::<str>::from(value?.as_str()?));
         let (namespace, id) = (text(about.get("ns"))?, text(about.get("id"))?);
         let parent = text(about.get("parent"));
         let exact = about.get("exact")?;
@@ -265,30 +270,9 @@ impl Thread {
             let channels = Arc::make_mut(&mut channels);
             for (name, at) in changed.into_iter().flat_map(|changed| changed.iter()) {
                 let name: Arc<str> = tag::user_name(name).into();
-                let kept = usize::try_from(at.get("keep")?.as_u64()?).ok()?;
-                let mut segments: Vec<Segment> = match channels.get(&name) {
-                    Some(before) => before.segments.get(..kept)?.to_vec(),
-                    None if kept == 0 => Vec::new(),
-                    None => return None,
-                };
-                for added in at.get("add")?.as_array()?.iter() {
-                    let number = |index: usize| added.as_array()?.get(index)?.as_u64();
-                    segments.push(Segment {
-                        run,
-                        at: Arc::clone(&place),
-                        exact: whole,
-                        from: usize::try_from(number(0)?).ok()?,
-                        len: usize::try_from(number(1)?).ok()?,
-                        level: number(2)?,
-                    });
-                }
-                let found = ChannelAt {
-                    version: text(at.get("version"))?,
-                    tag: text(at.get("type"))?,
-                    head: tag::as_bytes(at.get("head")?)?.into(),
-                    segments: segments.into(),
-                    key: Arc::clone(&place),
-                };
+                let segment =
+                    Segment { run, at: Arc::clone(&place), exact: whole, from: 0, len: 0, level: 0 };
+                let found = channel_at(at, channels.get(&name), segment)?;
                 self.runs[run].shown.insert((Arc::clone(&namespace), Arc::clone(&name)), Arc::clone(&place));
                 channels.insert(name, found);
             }
@@ -320,7 +304,6 @@ impl Thread {
     }
 
     fn apply_writes(&mut self, run: usize, tick: u64, about: &Value) -> Option<()> {
-        let text = |value: Option<&Value>| Some(Arc::<str>::from(value?.as_str()?));
         let place = (text(about.get("ns"))?, text(about.get("checkpoint"))?);
         let (task, path) = (text(about.get("task"))?, text(about.get("path"))?);
         let (at, exact) = (text(about.get("at"))?, VaultRef::from_value(about.get("exact")?)?);
@@ -409,6 +392,12 @@ impl Thread {
         self.of_namespace(namespace).next_back().map(|((_, id), _)| Arc::clone(id))
     }
 
+    /// Returns the error for a checkpoint that is not what was put.
+    pub(super) fn edited(&self, id: &Arc<str>) -> impl Fn(String) -> CheckpointError + use<> {
+        let (thread, id) = (Arc::clone(&self.id), Arc::clone(id));
+        move |why| CheckpointError::Edited { thread: Arc::clone(&thread), id: Arc::clone(&id), why }
+    }
+
     /// The checkpoints of a namespace, by id.
     pub(super) fn of_namespace(
         &self,
@@ -481,6 +470,28 @@ impl Thread {
         let held = self.held.get(&(namespace.into(), Arc::clone(channel)));
         held.filter(|(key, _)| *key == at.key).map(|(_, value)| value.clone())
     }
+}
+
+fn text(value: Option<&Value>) -> Option<Arc<str>> {
+    Some(Arc::from(value?.as_str()?))
+}
+
+/// Reads where a channel is now. `before` is where it was; `segment` is one of the checkpoint, without its place in it.
+fn channel_at(at: &Value, before: Option<&ChannelAt>, segment: Segment) -> Option<ChannelAt> {
+    let kept = usize::try_from(at.get("keep")?.as_u64()?).ok()?;
+    let mut segments = before.map_or(&[][..], |before| &before.segments).get(..kept)?.to_vec();
+    for added in at.get("add")?.as_array()?.iter() {
+        let number = |index: usize| added.as_array()?.get(index)?.as_u64();
+        let (from, len) = (usize::try_from(number(0)?).ok()?, usize::try_from(number(1)?).ok()?);
+        segments.push(Segment { from, len, level: number(2)?, ..segment.clone() });
+    }
+    Some(ChannelAt {
+        version: text(at.get("version"))?,
+        tag: text(at.get("type"))?,
+        head: tag::as_bytes(at.get("head")?)?.into(),
+        segments: segments.into(),
+        key: segment.at,
+    })
 }
 
 /// The thread that a `run` record is of, as it is recorded.

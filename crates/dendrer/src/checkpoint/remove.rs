@@ -1,13 +1,12 @@
 //! Removes checkpoints: what is left moves to a new run, and the values of the old runs are erased.
 
 use std::collections::BTreeSet;
-use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_object::{RunName, Value};
 use dendrer_store::prelude::*;
 
-use super::index::{REMOVED, Thread};
+use super::index::{ChannelAt, REMOVED, StoredWrite, Thread};
 use super::{ChannelPut, CheckpointError, CheckpointKey, CheckpointPut, Checkpoints, WritePut, WritesPut};
 use crate::care::erase::{ErasePlace, EraseReason, erase_places};
 use crate::error::Error;
@@ -38,10 +37,7 @@ impl Checkpoints {
 
     /// Copies a thread: every checkpoint, with what it follows and the writes beside it.
     pub fn copy_thread(&mut self, from: &Arc<str>, to: &Arc<str>) -> Result<(), CheckpointError> {
-        let found = self.take(from)?;
-        let copies = self.copies(&found, to, true, &mut |_, _| true);
-        self.keep(found);
-        for copy in copies? {
+        for copy in self.with(from, |all, thread| all.copies(thread, to, true, &mut |_, _| true))?? {
             self.put_copy(&copy)?;
         }
         Ok(())
@@ -55,50 +51,11 @@ impl Checkpoints {
         is_kept: &mut dyn FnMut(&CheckpointKey, Option<&Arc<str>>) -> bool,
     ) -> Result<(), CheckpointError> {
         self.erase_left(id)?;
-        let mut thread = self.take(id)?;
-        let all: Vec<(CheckpointKey, Option<Arc<str>>)> = thread
-            .all()
-            .map(|((namespace, at), stored)| {
-                let key = CheckpointKey {
-                    thread: Arc::clone(id),
-                    namespace: Arc::clone(namespace),
-                    id: Arc::clone(at),
-                };
-                (key, stored.made_by.clone())
-            })
-            .collect();
-        let kept: BTreeSet<(Arc<str>, Arc<str>)> = all
-            .iter()
-            .filter(|(key, made)| is_kept(key, made.as_ref()))
-            .map(|(key, _)| (Arc::clone(&key.namespace), Arc::clone(&key.id)))
-            .collect();
-        let has_early = thread
-            .all_writes()
-            .any(|((namespace, at), writes)| !writes.is_empty() && thread.stored(namespace, at).is_none());
-        if all.len() == kept.len() && (keeps_early || !has_early) {
-            self.keep(thread);
+        let Some((copies, old)) =
+            self.with(id, |all, thread| all.kept_of(thread, keeps_early, is_kept))??
+        else {
             return Ok(());
-        }
-        // Nothing is removed where what is in the vault could not be destroyed.
-        if let Err(error) = self.vault.unlock() {
-            self.keep(thread);
-            return Err(error.into());
-        }
-        let copies = self.copies(&thread, id, keeps_early, &mut |namespace, at| {
-            kept.contains(&(Arc::clone(namespace), Arc::clone(at)))
-        });
-        let copies = match copies {
-            Ok(copies) => copies,
-            Err(error) => {
-                self.keep(thread);
-                return Err(error);
-            }
         };
-        let old: Vec<usize> = (0..thread.runs.len()).filter(|run| !thread.runs[*run].is_removed).collect();
-        for run in &old {
-            thread.forget_run(*run);
-        }
-        self.keep(thread);
         let marked = self.put_and_mark(id, &copies, &old);
         if marked.is_err() {
             // Read again from the record: what is not marked there is not removed.
@@ -106,6 +63,37 @@ impl Checkpoints {
         }
         marked?;
         self.erase_left(id)
+    }
+
+    /// Reads what is kept of a thread, and forgets its runs: the copies, and the numbers of the runs; `None` if all is kept.
+    fn kept_of(
+        &self,
+        thread: &mut Thread,
+        keeps_early: bool,
+        is_kept: &mut dyn FnMut(&CheckpointKey, Option<&Arc<str>>) -> bool,
+    ) -> Result<Option<(Vec<Copy>, Vec<usize>)>, CheckpointError> {
+        let mut kept: BTreeSet<(Arc<str>, Arc<str>)> = BTreeSet::new();
+        for (place, stored) in thread.all() {
+            let (namespace, id) = place.clone();
+            let key = CheckpointKey { thread: Arc::clone(&thread.id), namespace, id };
+            if is_kept(&key, stored.made_by.as_ref()) {
+                kept.insert(place.clone());
+            }
+        }
+        let has_early = thread
+            .all_writes()
+            .any(|((namespace, at), writes)| !writes.is_empty() && thread.stored(namespace, at).is_none());
+        if thread.all().count() == kept.len() && (keeps_early || !has_early) {
+            return Ok(None);
+        }
+        // Nothing is removed if what is in the vault could not be destroyed.
+        self.vault.unlock()?;
+        let copies = self.copies(thread, &Arc::clone(&thread.id), keeps_early, &mut |namespace, at| {
+            kept.contains(&(Arc::clone(namespace), Arc::clone(at)))
+        })?;
+        let old: Vec<usize> = (0..thread.runs.len()).filter(|run| !thread.runs[*run].is_removed).collect();
+        old.iter().for_each(|run| thread.forget_run(*run));
+        Ok(Some((copies, old)))
     }
 
     fn put_and_mark(&mut self, id: &Arc<str>, copies: &[Copy], old: &[usize]) -> Result<(), CheckpointError> {
@@ -122,15 +110,13 @@ impl Checkpoints {
 
     /// Erases what is left of the runs that were removed, also by a process that was interrupted.
     fn erase_left(&mut self, id: &Arc<str>) -> Result<(), CheckpointError> {
-        let thread = self.take(id)?;
-        let left: Vec<_> =
-            (0..thread.runs.len()).filter_map(|run| Some((run, thread.runs[run].left.clone()?))).collect();
-        self.keep(thread);
+        let left = self.with(id, |_, thread| {
+            let left = thread.runs.iter().enumerate().filter_map(|(at, run)| Some((at, run.left.clone()?)));
+            left.collect::<Vec<_>>()
+        })?;
         for (run, places) in left {
             self.erase_run(id, run, &places)?;
-            let mut thread = self.take(id)?;
-            thread.runs[run].left = None;
-            self.keep(thread);
+            self.with(id, |_, thread| thread.runs[run].left = None)?;
         }
         Ok(())
     }
@@ -145,18 +131,14 @@ impl Checkpoints {
     ) -> Result<Vec<Copy>, CheckpointError> {
         let mut copies: Vec<((usize, u64), Copy)> = Vec::new();
         for ((namespace, id), stored) in thread.all().filter(|((namespace, id), _)| is_meant(namespace, id)) {
-            let edited = |why: String| CheckpointError::Edited {
-                thread: Arc::clone(&thread.id),
-                id: Arc::clone(id),
-                why,
-            };
+            let edited = thread.edited(id);
             let [checkpoint, metadata] = self.own(thread, stored, &edited)?;
-            let mut channels = Vec::new();
-            let mut opened = super::Opened::default();
-            for (name, at) in stored.channels.iter() {
-                let value = Some(self.exact(thread, namespace, name, at, &mut opened, &edited)?);
-                channels.push(ChannelPut { name: Arc::clone(name), version: Arc::clone(&at.version), value });
-            }
+            let channels = self.channels(thread, namespace, stored, &edited)?.into_iter();
+            let of = |(name, at, value): (&Arc<str>, &ChannelAt, _)| ChannelPut {
+                name: Arc::clone(name),
+                version: Arc::clone(&at.version),
+                value: Some(value),
+            };
             let put = CheckpointPut {
                 thread: Arc::clone(to),
                 namespace: Arc::clone(namespace),
@@ -165,43 +147,44 @@ impl Checkpoints {
                 checkpoint,
                 metadata,
                 made_by: stored.made_by.clone(),
-                channels,
+                channels: channels.map(of).collect(),
                 may_fork: true,
                 claim: None,
             };
             copies.push(((stored.run, stored.tick), Copy::Checkpoint(Box::new(put))));
         }
-        for ((namespace, id), writes) in thread.all_writes() {
-            let is_kept = match thread.stored(namespace, id) {
-                Some(_) => is_meant(namespace, id),
+        for (place, writes) in thread.all_writes() {
+            let is_kept = match thread.stored(&place.0, &place.1) {
+                Some(_) => is_meant(&place.0, &place.1),
                 None => keeps_early,
             };
-            if !is_kept {
-                continue;
-            }
-            for write in writes {
-                let edited = |why: String| CheckpointError::Edited {
-                    thread: Arc::clone(&thread.id),
-                    id: Arc::clone(id),
-                    why,
-                };
-                let value = self.written(thread, write, &edited)?;
-                let item = WritePut { index: write.index, channel: Arc::clone(&write.channel), value };
-                let put = WritesPut {
-                    thread: Arc::clone(to),
-                    namespace: Arc::clone(namespace),
-                    id: Arc::clone(id),
-                    task: Arc::clone(&write.task),
-                    path: Arc::clone(&write.path),
-                    items: vec![item],
-                    replaces: false,
-                    claim: None,
-                };
+            for write in writes.iter().filter(|_| is_kept) {
+                let put = self.copy_of_write(thread, to, place, write)?;
                 copies.push(((write.run, write.tick), Copy::Writes(put)));
             }
         }
         copies.sort_by_key(|(at, _)| *at);
         Ok(copies.into_iter().map(|(_, copy)| copy).collect())
+    }
+
+    fn copy_of_write(
+        &self,
+        thread: &Thread,
+        to: &Arc<str>,
+        (namespace, id): &(Arc<str>, Arc<str>),
+        write: &StoredWrite,
+    ) -> Result<WritesPut, CheckpointError> {
+        let value = self.written(thread, write, &thread.edited(id))?;
+        Ok(WritesPut {
+            thread: Arc::clone(to),
+            namespace: Arc::clone(namespace),
+            id: Arc::clone(id),
+            task: Arc::clone(&write.task),
+            path: Arc::clone(&write.path),
+            items: vec![WritePut { index: write.index, channel: Arc::clone(&write.channel), value }],
+            replaces: false,
+            claim: None,
+        })
     }
 
     fn put_copy(&mut self, copy: &Copy) -> Result<(), CheckpointError> {
@@ -212,10 +195,7 @@ impl Checkpoints {
     }
 
     fn name_of_run(&mut self, id: &Arc<str>, number: usize) -> Result<RunName, CheckpointError> {
-        let thread = self.take(id)?;
-        let name = thread.runs[number].name.clone();
-        self.keep(thread);
-        Ok(name)
+        self.with(id, |_, thread| thread.runs[number].name.clone())
     }
 
     /// Says in a run that everything in it was removed.
@@ -241,12 +221,12 @@ impl Checkpoints {
         let trace = Trace::open(&store, &name)?;
         let first = store.run(&name)?.and_then(|summary| summary.first_own_tick).unwrap_or(0);
         let mut erased = Vec::new();
-        let mut found: Vec<(u64, dendrer_object::Record)> = Vec::new();
-        trace.for_each(first.max(1), trace.tip(), &mut |tick, record| {
-            found.push((tick, record.clone()));
-            ControlFlow::Continue(())
+        let mut found = Vec::new();
+        trace.each_record(first.max(1), trace.tip(), &mut |record| {
+            found.push(record);
+            Ok(())
         })?;
-        for (tick, record) in &found {
+        for record in &found {
             let position = store.find(&record.id())?.ok_or_else(|| Error::IndexDiffers {
                 what: format!("record {} is in no index", record.id()),
             })?;
@@ -255,7 +235,7 @@ impl Checkpoints {
                 if is_erased && record.body().text(field).is_some() {
                     erased.push(ErasePlace {
                         run: Some(name.clone()),
-                        tick: Some(*tick),
+                        tick: record.header().tick,
                         record: record.id(),
                         position,
                         place: field.pointer.clone(),

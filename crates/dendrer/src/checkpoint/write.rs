@@ -52,6 +52,83 @@ struct Laid {
     added: Vec<(usize, usize, u64)>,
 }
 
+impl Laid {
+    /// The segments of a channel, as the record names them.
+    fn to_value(&self, version: &str, value: &TypedBytes) -> Value {
+        let number = |number: usize| Value::from(number as u64);
+        let added = self.added.iter();
+        let added =
+            added.map(|(from, len, level)| Value::array([number(*from), number(*len), Value::from(*level)]));
+        Value::record([
+            ("add", Value::array(added)),
+            ("head", tag::bytes(&value.bytes[..self.head])),
+            ("keep", number(self.kept)),
+            ("type", Value::from(&*value.tag)),
+            ("version", Value::from(version)),
+        ])
+    }
+}
+
+/// A channel with a new value: its name, the version and the value.
+type ChangedChannel<'p> = (&'p Arc<str>, &'p Arc<str>, &'p TypedBytes);
+
+/// Lists the channels with a value. Any other has the version that it has in the parent.
+fn changed_in<'p>(
+    put: &'p CheckpointPut,
+    before: &BTreeMap<Arc<str>, ChannelAt>,
+) -> Result<Vec<ChangedChannel<'p>>, CheckpointError> {
+    let mut changed = Vec::new();
+    for channel in &put.channels {
+        match &channel.value {
+            Some(value) => changed.push((&channel.name, &channel.version, value)),
+            None if before.get(&channel.name).is_some_and(|at| at.version == channel.version) => {}
+            None => return Err(CheckpointError::NoValue { channel: Arc::clone(&channel.name) }),
+        }
+    }
+    Ok(changed)
+}
+
+/// Returns the place in the vault of what the state shows of a channel. Unknown in a new run: a fork does not know what its parent
+/// showed there, and a place that is not there cannot be removed.
+fn shown<'t>(
+    thread: &'t Thread,
+    target: Target,
+    namespace: &Arc<str>,
+    channel: &Arc<str>,
+) -> Option<&'t Arc<str>> {
+    let Target::Run(run) = target else { return None };
+    thread.runs[run].shown.get(&(Arc::clone(namespace), Arc::clone(channel)))
+}
+
+/// A checkpoint as the record names it.
+fn about_checkpoint(
+    put: &CheckpointPut,
+    channels: Value,
+    gone: &[&Arc<str>],
+    at: &str,
+    exact: &VaultRef,
+) -> Value {
+    let own = Value::record([
+        ("at", Value::from(at)),
+        ("exact", exact.to_value()),
+        ("len", Value::from(put.checkpoint.bytes.len() as u64)),
+        ("metadata_len", Value::from(put.metadata.bytes.len() as u64)),
+        ("metadata_type", Value::from(&*put.metadata.tag)),
+        ("type", Value::from(&*put.checkpoint.tag)),
+    ]);
+    let about = [
+        ("channels", channels),
+        ("exact", own),
+        ("id", Value::from(&*put.id)),
+        ("ns", Value::from(&*put.namespace)),
+        ("parent", Value::from(put.parent.as_deref())),
+    ];
+    let gone = (!gone.is_empty()).then(|| Value::array(gone.iter().map(|name| Value::from(&***name))));
+    let made_by = put.made_by.as_deref().map(Value::from);
+    let more = [gone.map(|gone| ("gone", gone)), made_by.map(|run| ("run_id", run))];
+    Value::record(about.into_iter().chain(more.into_iter().flatten()))
+}
+
 impl Checkpoints {
     /// Puts a checkpoint: it is durable when this returns.
     ///
@@ -71,10 +148,7 @@ impl Checkpoints {
         attempt: &mut dyn FnMut(&Checkpoints, &mut Thread) -> Result<bool, CheckpointError>,
     ) -> Result<(), CheckpointError> {
         for _ in 0..ATTEMPTS {
-            let mut thread = self.take(id)?;
-            let done = attempt(self, &mut thread);
-            self.keep(thread);
-            if done? {
+            if self.with(id, &mut *attempt)?? {
                 return Ok(());
             }
         }
@@ -91,14 +165,7 @@ impl Checkpoints {
         let target = target_of(thread, put)?;
         let parent = put.parent.as_deref().and_then(|parent| thread.stored(&put.namespace, parent));
         let before = parent.map(|stored| Arc::clone(&stored.channels)).unwrap_or_default();
-        let mut changed: Vec<(&Arc<str>, &Arc<str>, &TypedBytes)> = Vec::new();
-        for channel in &put.channels {
-            match &channel.value {
-                Some(value) => changed.push((&channel.name, &channel.version, value)),
-                None if before.get(&channel.name).is_some_and(|at| at.version == channel.version) => {}
-                None => return Err(CheckpointError::NoValue { channel: Arc::clone(&channel.name) }),
-            }
-        }
+        let changed = changed_in(put, &before)?;
         let gone: Vec<&Arc<str>> =
             before.keys().filter(|name| !put.channels.iter().any(|channel| channel.name == **name)).collect();
         let mut own = [&put.checkpoint.bytes[..], &put.metadata.bytes[..]].concat();
@@ -110,88 +177,37 @@ impl Checkpoints {
                 self.lay(value, base.map(|(at, (_, held))| (at, held)), &mut own)
             })
             .collect();
-        let Some((mut recorder, name)) = self.recorder_at(thread, target)? else { return Ok(false) };
-        self.keep_bytes(kept, &name, &own)?;
+        let Some(begun) = self.recorder_at(thread, target)? else { return Ok(false) };
+        self.keep_bytes(kept, &begun.1, &own)?;
         let (at, exact) = kept.place.as_ref().expect("the bytes were put");
 
         let mut ops = Vec::new();
-        let mut channels = Vec::new();
-        for ((name, version, value), laid) in changed.iter().zip(&laid) {
-            let place = place_of(&put.namespace, name);
-            let is_shown = |key: &Arc<str>| match target {
-                Target::Run(run) => {
-                    thread.runs[run].shown.get(&(Arc::clone(&put.namespace), Arc::clone(name))) == Some(key)
-                }
-                _ => false,
-            };
-            let last = thread.last(&put.namespace, name).filter(|(key, _)| is_shown(key));
-            match last.and_then(|(_, last)| self.decode.grown(last, value)) {
+        for (name, _, value) in &changed {
+            let grown = thread
+                .last(&put.namespace, name)
+                .filter(|(key, _)| shown(thread, target, &put.namespace, name) == Some(key))
+                .and_then(|(_, last)| self.decode.grown(last, value));
+            let path = place_of(&put.namespace, name);
+            match grown {
                 Some(items) => {
-                    let append = |item| Op { action: Action::Append, path: place.clone(), value: Some(item) };
+                    let append = |item| Op { action: Action::Append, path: path.clone(), value: Some(item) };
                     ops.extend(items.into_iter().map(append));
                 }
-                None => {
-                    let shown = self.decode.whole(value).unwrap_or_else(|| exact.to_value());
-                    ops.push(Op::set(place, shown));
-                }
-            }
-            let number = |number: usize| Value::from(number as u64);
-            let added = laid
-                .added
-                .iter()
-                .map(|(from, len, level)| Value::array([number(*from), number(*len), Value::from(*level)]));
-            let about = Value::record([
-                ("add", Value::array(added)),
-                ("head", tag::bytes(&value.bytes[..laid.head])),
-                ("keep", number(laid.kept)),
-                ("type", Value::from(&*value.tag)),
-                ("version", Value::from(&***version)),
-            ]);
-            channels.push((tag::stored_name(name), about));
-        }
-        for name in &gone {
-            let is_there = match target {
-                Target::Run(run) => {
-                    thread.runs[run].shown.contains_key(&(Arc::clone(&put.namespace), Arc::clone(name)))
-                }
-                // Of a fork, what its parent showed there is not known; a place that is not there cannot be removed.
-                _ => false,
-            };
-            if is_there {
-                ops.push(Op { action: Action::Remove, path: place_of(&put.namespace, name), value: None });
+                None => ops.push(Op::set(path, self.readable(value, exact))),
             }
         }
-        let about = [
-            ("channels", Value::Object(channels.into_iter().collect())),
-            (
-                "exact",
-                Value::record([
-                    ("at", Value::from(&**at)),
-                    ("exact", exact.to_value()),
-                    ("len", Value::from(put.checkpoint.bytes.len() as u64)),
-                    ("metadata_len", Value::from(put.metadata.bytes.len() as u64)),
-                    ("metadata_type", Value::from(&*put.metadata.tag)),
-                    ("type", Value::from(&*put.checkpoint.tag)),
-                ]),
-            ),
-            ("id", Value::from(&*put.id)),
-            ("ns", Value::from(&*put.namespace)),
-            ("parent", Value::from(put.parent.as_deref())),
-        ];
-        let gone = (!gone.is_empty()).then(|| Value::array(gone.iter().map(|name| Value::from(&***name))));
-        let more = [("gone", gone), ("run_id", put.made_by.as_deref().map(Value::from))];
-        let more = more.into_iter().filter_map(|(name, value)| Some((name, value?)));
-        let about = Value::record(about.into_iter().chain(more));
+        let removed = gone.iter().filter(|name| shown(thread, target, &put.namespace, name).is_some());
+        let remove = |path| Op { action: Action::Remove, path, value: None };
+        ops.extend(removed.map(|name| remove(place_of(&put.namespace, name))));
+        let channels = changed
+            .iter()
+            .zip(&laid)
+            .map(|((name, version, value), laid)| (tag::stored_name(name), laid.to_value(version, value)));
+        let about = about_checkpoint(put, Value::Object(channels.collect()), &gone, at, exact);
         let delta = (!ops.is_empty()).then_some(Delta(ops));
-        let metadata = self.decode.whole(&put.metadata).unwrap_or_else(|| exact.to_value());
-        let shown = Value::record([("metadata", metadata)]);
+        let shown = Value::record([("metadata", self.readable(&put.metadata, exact))]);
         let intent = self.intent("memory.write", shown, delta, CHECKPOINT, about);
-        let number = self.place(thread, target, &name);
-        if !self.commit(thread, number, &mut recorder, &intent, target)? {
-            return Ok(false);
-        }
-        let run = &mut thread.runs[number];
-        run.recorder = Some(recorder);
+        let Some(number) = self.commit(thread, target, begun, &intent)? else { return Ok(false) };
         for (name, _, value) in &changed {
             thread.hold(&put.namespace, name, Arc::clone(at), (*value).clone());
         }
@@ -218,7 +234,7 @@ impl Checkpoints {
             return Ok(true);
         }
         let target = target_of_writes(thread, put);
-        let Some((mut recorder, name)) = self.recorder_at(thread, target)? else { return Ok(false) };
+        let Some((recorder, name)) = self.recorder_at(thread, target)? else { return Ok(false) };
         let bytes: Vec<u8> = put.items.iter().flat_map(|item| item.value.bytes.iter().copied()).collect();
         self.keep_bytes(kept, &name, &bytes)?;
         let (at, exact) = kept.place.as_ref().expect("the bytes were put");
@@ -241,16 +257,14 @@ impl Checkpoints {
             ("task", Value::from(&*put.task)),
         ]);
         let values = put.items.iter().map(|item| {
-            let shown = self.decode.whole(&item.value).unwrap_or_else(|| exact.to_value());
-            Value::record([("channel", Value::from(&*item.channel)), ("value", shown)])
+            Value::record([
+                ("channel", Value::from(&*item.channel)),
+                ("value", self.readable(&item.value, exact)),
+            ])
         });
         let shown = Value::record([("values", Value::array(values))]);
         let intent = self.intent("observation.add", shown, None, WRITES, about);
-        let number = self.place(thread, target, &name);
-        if !self.commit(thread, number, &mut recorder, &intent, target)? {
-            return Ok(false);
-        }
-        thread.runs[number].recorder = Some(recorder);
+        let Some(number) = self.commit(thread, target, (recorder, name), &intent)? else { return Ok(false) };
         thread.active = Some(number);
         Ok(true)
     }
@@ -260,24 +274,16 @@ impl Checkpoints {
         let claim: Arc<str> = self.nonce().into();
         self.until_done(thread, &mut |all, thread| {
             let target = thread.live().map_or(Target::Root, Target::Run);
-            let Some((mut recorder, name)) = all.recorder_at(thread, target)? else { return Ok(false) };
+            let Some(begun) = all.recorder_at(thread, target)? else { return Ok(false) };
             let intent = all.intent("observation.add", Value::object(), None, CLAIM, Value::from(&*claim));
-            let number = all.place(thread, target, &name);
-            let done = all.commit(thread, number, &mut recorder, &intent, target)?;
-            if done {
-                thread.runs[number].recorder = Some(recorder);
-            }
-            Ok(done)
+            Ok(all.commit(thread, target, begun, &intent)?.is_some())
         })?;
         Ok(claim)
     }
 
     /// Whether a claim is the newest one of its thread.
     pub fn has_claim(&mut self, thread: &Arc<str>, claim: &str) -> Result<bool, CheckpointError> {
-        let found = self.take(thread)?;
-        let is_newest = found.claim.as_deref() == Some(claim);
-        self.keep(found);
-        Ok(is_newest)
+        self.with(thread, |_, found| found.claim.as_deref() == Some(claim))
     }
 
     /// The recorder of a target, and the name of its run; `None` if another process went ahead. What begins the run is
@@ -351,6 +357,11 @@ impl Checkpoints {
         Laid { head, kept, added: vec![add(&items[from..], level)] }
     }
 
+    /// Decodes typed bytes; what cannot be decoded is shown as its place in the vault.
+    fn readable(&self, value: &TypedBytes, exact: &VaultRef) -> Value {
+        self.decode.whole(value).unwrap_or_else(|| exact.to_value())
+    }
+
     /// Puts bytes into the vault, unless the same ones are there for the same run.
     fn keep_bytes(&self, kept: &mut Kept, name: &str, bytes: &[u8]) -> Result<(), CheckpointError> {
         if kept.place.is_some() && kept.name == name && kept.bytes == bytes {
@@ -391,76 +402,55 @@ impl Checkpoints {
         intent
     }
 
-    /// The number of the run of a target; of a new one, the number that it has once it is committed.
-    fn place(&self, thread: &mut Thread, target: Target, name: &str) -> usize {
-        let parent = match target {
-            Target::Run(number) => return number,
-            Target::Root => None,
-            Target::Fork(number, tick) => Some((number, tick)),
-        };
-        thread.runs.push(ThreadRun {
-            name: name.parse().expect("a run has a name"),
-            parent,
-            upto: parent.map_or(0, |(_, tick)| tick),
-            recorder: None,
-            is_removed: false,
-            left: None,
-            shown: BTreeMap::new(),
-        });
-        thread.next += 1;
-        thread.runs.len() - 1
-    }
-
-    /// Judges an intent and makes it durable; `false` if another process went ahead.
+    /// Judges an intent and makes it durable. Returns the number of its run; `None` if another process went ahead.
     fn commit(
         &self,
         thread: &mut Thread,
-        number: usize,
-        recorder: &mut Recorder,
-        intent: &Intent,
         target: Target,
-    ) -> Result<bool, CheckpointError> {
-        let is_new = !matches!(target, Target::Run(_));
-        let undo = |thread: &mut Thread| {
-            if is_new {
-                thread.runs.pop();
-                thread.next -= 1;
-            }
+        (recorder, name): (Recorder, String),
+        intent: &Intent,
+    ) -> Result<Option<usize>, CheckpointError> {
+        let parent = match target {
+            Target::Run(number) => return self.commit_to(thread, number, recorder, intent),
+            Target::Root => None,
+            Target::Fork(number, tick) => Some((number, tick)),
         };
-        let outcome = match recorder.propose(intent) {
-            Ok(outcome) => outcome,
-            Err(error) => {
-                undo(thread);
-                return Err(error.into());
-            }
-        };
-        if let Outcome::Refused(refused) = &outcome {
-            undo(thread);
+        thread.runs.push(ThreadRun::new(name.parse().expect("a run has a name"), parent));
+        thread.next += 1;
+        let done = self.commit_to(thread, thread.runs.len() - 1, recorder, intent);
+        if !matches!(done, Ok(Some(_))) {
+            thread.runs.pop();
+            thread.next -= 1;
+        }
+        done
+    }
+
+    fn commit_to(
+        &self,
+        thread: &mut Thread,
+        number: usize,
+        mut recorder: Recorder,
+        intent: &Intent,
+    ) -> Result<Option<usize>, CheckpointError> {
+        if let Outcome::Refused(refused) = recorder.propose(intent)? {
             return Err(CheckpointError::Refused { reason: refused.reason.to_string() });
         }
-        match recorder.commit() {
-            Ok(records) => {
-                // Where nothing of others came between, all was read.
-                let size = self.repo.writer()?.tree().size;
-                if thread.seen + records.len() as u64 == size {
-                    thread.seen = size;
-                }
-                for record in &records {
-                    if let Some(tick) = record.header().tick {
-                        thread.apply(number, tick, record);
-                    }
-                }
-                Ok(true)
-            }
-            Err(error) if matches!(error.code(), Code::E0407 | Code::E0111) => {
-                undo(thread);
-                Ok(false)
-            }
-            Err(error) => {
-                undo(thread);
-                Err(error.into())
+        let records = match recorder.commit() {
+            Err(error) if matches!(error.code(), Code::E0407 | Code::E0111) => return Ok(None),
+            records => records?,
+        };
+        // If no other process wrote in between, all was read.
+        let size = self.repo.writer()?.tree().size;
+        if thread.seen + records.len() as u64 == size {
+            thread.seen = size;
+        }
+        for record in &records {
+            if let Some(tick) = record.header().tick {
+                thread.apply(number, tick, record);
             }
         }
+        thread.runs[number].recorder = Some(recorder);
+        Ok(Some(number))
     }
 }
 
