@@ -1,6 +1,7 @@
 //! Names that say that the value beside them is a secret: `password`, `API_KEY`, `clientSecret`, and not `max_tokens`, `monkey`,
 //! `primary_key` or `password_policy`.
 
+use std::collections::BTreeSet;
 use std::sync::LazyLock;
 
 use aho_corasick::{AhoCorasick, AhoCorasickKind};
@@ -484,199 +485,217 @@ pub(super) const HINTS: &[&str] = &[
     "dsn",
 ];
 
+/// Words that stand for a value: types, states, parts of a sentence.
+const PLACEHOLDERS: &[&str] = &[
+    "",
+    "null",
+    "none",
+    "nil",
+    "true",
+    "false",
+    "undefined",
+    "string",
+    "str",
+    "text",
+    "int",
+    "integer",
+    "number",
+    "bool",
+    "boolean",
+    "bytes",
+    "optional",
+    "required",
+    "any",
+    "object",
+    "array",
+    "password",
+    "secret",
+    "token",
+    "key",
+    "hidden",
+    "masked",
+    "redacted",
+    "removed",
+    "omitted",
+    "example",
+    "changeme",
+    "change_me",
+    "todo",
+    "tbd",
+    "n/a",
+    "na",
+    "unset",
+    "empty",
+    "default",
+    "unknown",
+    "missing",
+    "yes",
+    "no",
+    "on",
+    "off",
+    "ok",
+    "basic",
+    "bearer",
+    "digest",
+    "see",
+    "invalid",
+    "valid",
+    "expired",
+    "incorrect",
+    "wrong",
+    "not",
+    "is",
+    "was",
+    "the",
+    "a",
+    "an",
+    "your",
+    "from",
+    "env",
+    "environment",
+    "vault",
+    "keychain",
+    "stdin",
+    "prompt",
+    "and",
+    "or",
+    "for",
+    "with",
+    "to",
+    "in",
+    "of",
+    "self",
+    "this",
+    "value",
+    "varchar",
+    "char",
+    "uuid",
+    "float",
+    "dict",
+    "list",
+    "function",
+    "return",
+    "new",
+    "set",
+    "get",
+    "must",
+    "should",
+    "cannot",
+    "can",
+    "will",
+    "has",
+    "have",
+    "been",
+    "are",
+    "provided",
+    "configured",
+    "found",
+    "request",
+    "response",
+    "header",
+    "headers",
+    "error",
+    "rotation",
+    "rotated",
+    "expires",
+    "type",
+    "manager",
+];
+
+/// Beginnings of a reference to the place that has the value.
+const REFERENCES: &[&str] = &[
+    "env.",
+    "process.env",
+    "os.environ",
+    "os.getenv",
+    "getenv",
+    "std::env",
+    "secrets.",
+    "var.",
+    "config.",
+    "settings.",
+    "self.",
+    "this.",
+    "args.",
+    "options.",
+    "params.",
+    "request.",
+    "req.",
+    "ctx.",
+    "vault:",
+    "ref:",
+    "arn:",
+    "!ref",
+    "file:",
+    "http://",
+    "https://",
+];
+
+/// Parts of a value that was made up for an example.
+const EXAMPLES: &[&str] = &[
+    "example",
+    "changeme",
+    "change-me",
+    "change_me",
+    "placeholder",
+    "your-",
+    "your_",
+    "yourpassword",
+    "my-secret-here",
+    "redacted",
+    "dummy",
+    "sample",
+    "insert",
+    "replace",
+];
+
 /// Whether a value is written for a secret: an example, a variable, a type.
 pub(super) fn is_placeholder(value: &str) -> bool {
     let trimmed = value.trim_matches(|c: char| matches!(c, '"' | '\'' | '`' | ' '));
     let lower = trimmed.to_ascii_lowercase();
-    let is_word = matches!(
-        lower.as_str(),
-        "" | "null"
-            | "none"
-            | "nil"
-            | "true"
-            | "false"
-            | "undefined"
-            | "string"
-            | "str"
-            | "text"
-            | "int"
-            | "integer"
-            | "number"
-            | "bool"
-            | "boolean"
-            | "bytes"
-            | "optional"
-            | "required"
-            | "any"
-            | "object"
-            | "array"
-            | "password"
-            | "secret"
-            | "token"
-            | "key"
-            | "hidden"
-            | "masked"
-            | "redacted"
-            | "removed"
-            | "omitted"
-            | "example"
-            | "changeme"
-            | "change_me"
-            | "todo"
-            | "tbd"
-            | "n/a"
-            | "na"
-            | "unset"
-            | "empty"
-            | "default"
-            | "unknown"
-            | "missing"
-            | "yes"
-            | "no"
-            | "on"
-            | "off"
-            | "ok"
-            | "basic"
-            | "bearer"
-            | "digest"
-            | "see"
-            | "invalid"
-            | "valid"
-            | "expired"
-            | "incorrect"
-            | "wrong"
-            | "not"
-            | "is"
-            | "was"
-            | "the"
-            | "a"
-            | "an"
-            | "your"
-            | "from"
-            | "env"
-            | "environment"
-            | "vault"
-            | "keychain"
-            | "stdin"
-            | "prompt"
-            | "and"
-            | "or"
-            | "for"
-            | "with"
-            | "to"
-            | "in"
-            | "of"
-            | "self"
-            | "this"
-            | "value"
-            | "varchar"
-            | "char"
-            | "uuid"
-            | "float"
-            | "dict"
-            | "list"
-            | "function"
-            | "return"
-            | "new"
-            | "set"
-            | "get"
-            | "must"
-            | "should"
-            | "cannot"
-            | "can"
-            | "will"
-            | "has"
-            | "have"
-            | "been"
-            | "are"
-            | "provided"
-            | "configured"
-            | "found"
-            | "request"
-            | "response"
-            | "header"
-            | "headers"
-            | "error"
-            | "rotation"
-            | "rotated"
-            | "expires"
-            | "type"
-            | "manager"
-    );
-    let is_variable = trimmed.strip_prefix('$').is_some_and(|rest| {
+    PLACEHOLDERS.contains(&&*lower)
+        || is_variable(trimmed)
+        || is_template(trimmed)
+        || is_call(trimmed)
+        || REFERENCES.iter().any(|start| lower.starts_with(start))
+        || EXAMPLES.iter().any(|part| lower.contains(part))
+        || is_name_of_secret(&lower)
+        || lower.bytes().collect::<BTreeSet<u8>>().len() <= 2
+}
+
+/// Whether a value is a variable of a shell: `$TOKEN`, `$(token)`.
+fn is_variable(value: &str) -> bool {
+    value.strip_prefix('$').is_some_and(|rest| {
         rest.starts_with(|c: char| c.is_ascii_alphabetic() || matches!(c, '{' | '(' | '_'))
-    }) && trimmed.bytes().skip(1).all(|c| {
-        c.is_ascii_alphanumeric() || matches!(c, b'_' | b'{' | b'}' | b'(' | b')' | b'.' | b'-' | b':')
-    });
-    let refers = is_variable
-        || (trimmed.len() > 1 && trimmed.starts_with('%') && trimmed.ends_with('%'))
-        || (trimmed.starts_with('<') && trimmed.ends_with('>'))
-        || trimmed.starts_with(['{', '['])
-        || trimmed.contains("${")
-        || trimmed.contains("{{")
-        || [
-            "env.",
-            "process.env",
-            "os.environ",
-            "os.getenv",
-            "getenv",
-            "std::env",
-            "secrets.",
-            "var.",
-            "config.",
-            "settings.",
-            "self.",
-            "this.",
-            "args.",
-            "options.",
-            "params.",
-            "request.",
-            "req.",
-            "ctx.",
-            "vault:",
-            "ref:",
-            "arn:",
-            "!ref",
-            "file:",
-        ]
-        .iter()
-        .any(|start| lower.starts_with(start))
-        || lower.starts_with("http://")
-        || lower.starts_with("https://")
-        || trimmed.ends_with("()")
-        || (trimmed.contains('(') && trimmed.ends_with(')'));
-    let says_so = [
-        "example",
-        "changeme",
-        "change-me",
-        "change_me",
-        "placeholder",
-        "your-",
-        "your_",
-        "yourpassword",
-        "my-secret-here",
-        "redacted",
-        "dummy",
-        "sample",
-        "insert",
-        "replace",
-    ]
-    .iter()
-    .any(|part| lower.contains(part));
-    let distinct = {
-        let mut bytes: Vec<u8> = lower.bytes().collect();
-        bytes.sort_unstable();
-        bytes.dedup();
-        bytes.len()
-    };
-    // `new_password`, `your-token-here`: words that name what would be there.
+            && rest.bytes().all(|c| {
+                c.is_ascii_alphanumeric()
+                    || matches!(c, b'_' | b'{' | b'}' | b'(' | b')' | b'.' | b'-' | b':')
+            })
+    })
+}
+
+/// Whether a value is a place in a template: `%TOKEN%`, `<token>`, `{token}`, `${token}`.
+fn is_template(value: &str) -> bool {
+    (value.len() > 1 && value.starts_with('%') && value.ends_with('%'))
+        || (value.starts_with('<') && value.ends_with('>'))
+        || value.starts_with(['{', '['])
+        || value.contains("${")
+        || value.contains("{{")
+}
+
+/// Whether a value is a call of a function: `token()`.
+fn is_call(value: &str) -> bool {
+    value.contains('(') && value.ends_with(')')
+}
+
+/// Whether a value is words that name a secret: `new_password`, `your-token-here`.
+fn is_name_of_secret(lower: &str) -> bool {
     let parts: Vec<&str> = lower.split(['_', '-']).collect();
-    let is_name = parts.len() > 1
+    let is_secret =
+        |part: &&str| matches!(*part, "password" | "secret" | "token" | "key" | "passwd" | "credential");
+    parts.len() > 1
         && parts.iter().all(|part| part.bytes().all(|c| c.is_ascii_lowercase()))
-        && parts
-            .iter()
-            .any(|part| matches!(*part, "password" | "secret" | "token" | "key" | "passwd" | "credential"));
-    is_name || is_word || refers || says_so || distinct <= 2
+        && parts.iter().any(is_secret)
 }
 
 /// Whether a value looks like a secret by itself: long enough, and chosen by no person, or of letters, digits and signs.

@@ -341,8 +341,45 @@ struct Place {
     has_scheme: bool,
 }
 
-/// The name around a hit, and the value behind it.
+/// A name that may say that a value is secret.
+#[derive(Debug, Clone, Copy)]
+struct Named {
+    start: usize,
+    end: usize,
+    /// Where its word begins, with the signs of a flag and without a word before it.
+    front: usize,
+    is_flag: bool,
+}
+
+/// Words before a name that are part of it: `API key`, `access token`.
+const FIRST_WORDS: &[&str] = &[
+    "api",
+    "access",
+    "secret",
+    "private",
+    "auth",
+    "refresh",
+    "bearer",
+    "client",
+    "session",
+    "bot",
+    "signing",
+    "encryption",
+];
+
+/// The name around a hit, and the value after it.
 fn beside(text: &str, from: usize, to: usize) -> Option<((usize, usize), Place)> {
+    let name = name_around(text, from, to)?;
+    let (at, how) = sign_after(text, name)?;
+    let (at, has_scheme) = after_scheme(text, at);
+    let (start, end, is_quoted) = value_at(text, at)?;
+    let (start, end) = (next_boundary(text, start), next_boundary(text, end));
+    let place = Place { start, end, how, is_quoted, has_scheme };
+    (start < end).then_some(((name.start, name.end), place))
+}
+
+/// The name around a hit; `None` if nothing after it can name a value.
+fn name_around(text: &str, from: usize, to: usize) -> Option<Named> {
     let bytes = text.as_bytes();
     let is_name = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'.') || c >= 0x80;
     let mut end = to;
@@ -370,47 +407,63 @@ fn beside(text: &str, from: usize, to: usize) -> Option<((usize, usize), Place)>
     while start < end && bytes[start] == b'-' {
         start += 1;
     }
-    // A name of two words: `API key`, `access token`.
     if start > 0 && bytes[start - 1] == b' ' {
         let word = bytes[..start - 1].iter().rev().take(20).take_while(|c| c.is_ascii_alphabetic()).count();
-        let before = text[start - 1 - word..start - 1].to_ascii_lowercase();
-        if matches!(
-            &*before,
-            "api"
-                | "access"
-                | "secret"
-                | "private"
-                | "auth"
-                | "refresh"
-                | "bearer"
-                | "client"
-                | "session"
-                | "bot"
-                | "signing"
-                | "encryption"
-        ) {
+        if FIRST_WORDS.iter().any(|first| text[start - 1 - word..start - 1].eq_ignore_ascii_case(first)) {
             start -= 1 + word;
         }
     }
-    let mut at = end;
-    let quotes = |at: &mut usize| {
-        let begin = *at;
-        while *at < bytes.len() && matches!(bytes[*at], b'"' | b'\'' | b'`' | b']' | b'\\') && *at < begin + 4
-        {
-            *at += 1;
+    Some(Named { start, end, front, is_flag })
+}
+
+/// Passes over at most `most` bytes of a kind.
+fn pass_over(bytes: &[u8], at: usize, most: usize, is_kind: impl Fn(u8) -> bool) -> usize {
+    at + bytes[at..].iter().take(most).take_while(|c| is_kind(**c)).count()
+}
+
+fn is_blank(c: u8) -> bool {
+    matches!(c, b' ' | b'\t')
+}
+
+/// How a value follows a name, and where it may begin.
+fn sign_after(text: &str, name: Named) -> Option<(usize, Beside)> {
+    let bytes = text.as_bytes();
+    let closed = pass_over(bytes, name.end, 4, |c| matches!(c, b'"' | b'\'' | b'`' | b']' | b'\\'));
+    let at = pass_over(bytes, closed, 32, is_blank);
+    let (is_closed, has_blank) = (closed > name.end, at > closed);
+    let (at, how) = match bytes.get(at)? {
+        // `<password>...</password>`
+        b'>' if name.front > 0 && bytes[name.front - 1] == b'<' => (at + 1, Beside::Assigned),
+        sign @ (b'=' | b':') => {
+            let is_near = *sign == b'=' && !has_blank;
+            let is_assigned = is_closed || is_near || is_in_front(text, name.front);
+            let after = pass_over(bytes, at + 1, usize::MAX, |c| matches!(c, b'=' | b'>' | b'~' | b':'));
+            (after, if is_assigned { Beside::Assigned } else { Beside::Prose })
         }
-        *at > begin
-    };
-    let blanks = |at: &mut usize| {
-        let begin = *at;
-        while *at < bytes.len() && matches!(bytes[*at], b' ' | b'\t') && *at < begin + 32 {
-            *at += 1;
+        _ if name.is_flag && has_blank => (at, Beside::Assigned),
+        _ if has_blank => {
+            let is_word = |word: &&str| {
+                text[at..].strip_prefix(word).is_some_and(|rest| rest.starts_with([' ', ':', '\n']))
+            };
+            let verbs =
+                ["is now set to", "is set to", "is now", "is", "was", "will be", "set to", "to", "of"];
+            match verbs.into_iter().find(is_word) {
+                Some(verb) => {
+                    let after = at + verb.len();
+                    (after + usize::from(bytes.get(after) == Some(&b':')), Beside::Prose)
+                }
+                None => (at, Beside::Bare),
+            }
         }
-        *at > begin
+        _ => return None,
     };
-    let closed = quotes(&mut at);
-    let has_blank = blanks(&mut at);
-    let line = bytes[..front].iter().rev().take(200).take_while(|c| **c != b'\n').count();
+    // A query such as a regular expression has its sign escaped.
+    Some((pass_over(bytes, at, 32, is_blank), how))
+}
+
+/// Whether nothing but a lead is before a name in its line: an indent, `export`, a quote or a bracket.
+fn is_in_front(text: &str, front: usize) -> bool {
+    let line = text.as_bytes()[..front].iter().rev().take(200).take_while(|c| **c != b'\n').count();
     let before = text.get(next_boundary(text, front - line)..front).unwrap_or_default();
     let lead = before
         .trim_start()
@@ -418,99 +471,60 @@ fn beside(text: &str, from: usize, to: usize) -> Option<((usize, usize), Place)>
         .trim_start_matches("export ")
         .trim_start_matches("set ")
         .trim_start_matches("ENV ");
-    let is_front = lead.is_empty()
+    lead.is_empty()
         || lead.ends_with(['"', '\'', '{', ',', '(', '?', '&', ';', '[', '|', '.', '$', '`'])
-        || lead.ends_with("-H ");
-    let how = match bytes.get(at)? {
-        // `<password>...</password>`
-        b'>' if front > 0 && bytes[front - 1] == b'<' => {
-            at += 1;
-            Beside::Assigned
-        }
-        b'=' | b':' => {
-            let is_equals = bytes[at] == b'=';
-            at += 1;
-            while at < bytes.len() && matches!(bytes[at], b'=' | b'>' | b'~' | b':') {
-                at += 1;
-            }
-            if closed || is_front || (is_equals && !has_blank) { Beside::Assigned } else { Beside::Prose }
-        }
-        _ if is_flag && has_blank => Beside::Assigned,
-        _ if has_blank => {
-            let word = |word: &str| {
-                text[at..].strip_prefix(word).is_some_and(|rest| rest.starts_with([' ', ':', '\n']))
-            };
-            let skip = ["is now set to", "is set to", "is now", "is", "was", "will be", "set to", "to", "of"]
-                .into_iter()
-                .find(|one| word(one));
-            at += skip.map_or(0, str::len);
-            if skip.is_some() && bytes.get(at) == Some(&b':') {
-                at += 1;
-            }
-            if skip.is_some() { Beside::Prose } else { Beside::Bare }
-        }
-        _ => return None,
-    };
-    // A query such as a regular expression has its sign escaped.
-    blanks(&mut at);
+        || lead.ends_with("-H ")
+}
+
+/// Passes over at most two words such as `Bearer`. Returns whether there is one.
+fn after_scheme(text: &str, mut at: usize) -> (usize, bool) {
+    let schemes =
+        ["Bearer ", "bearer ", "Basic ", "basic ", "Token ", "token ", "ApiKey ", "Digest ", "SSWS ", "Key "];
     let mut has_scheme = false;
     for _ in 0..2 {
-        let quote = usize::from(matches!(bytes.get(at), Some(b'"' | b'\'')));
-        for scheme in [
-            "Bearer ", "bearer ", "Basic ", "basic ", "Token ", "token ", "ApiKey ", "Digest ", "SSWS ",
-            "Key ",
-        ] {
-            if text[at + quote..].starts_with(scheme) {
-                at += quote + scheme.len();
-                has_scheme = true;
-                break;
-            }
+        let quote = usize::from(matches!(text.as_bytes().get(at), Some(b'"' | b'\'')));
+        if let Some(scheme) = schemes.into_iter().find(|one| text[at + quote..].starts_with(one)) {
+            at += quote + scheme.len();
+            has_scheme = true;
         }
     }
-    let quote = match bytes.get(at)? {
-        b'\\' if matches!(bytes.get(at + 1), Some(b'"' | b'\'')) => {
-            at += 1;
-            Some((bytes[at], true))
-        }
-        c @ (b'"' | b'\'' | b'`') => Some((*c, false)),
-        _ => None,
+    (at, has_scheme)
+}
+
+/// The value that begins here, and whether it is in quotes.
+fn value_at(text: &str, at: usize) -> Option<(usize, usize, bool)> {
+    let bytes = text.as_bytes();
+    let (begin, quote, is_escaped) = match bytes.get(at)? {
+        b'\\' if matches!(bytes.get(at + 1), Some(b'"' | b'\'')) => (at + 2, bytes[at + 1], true),
+        quote @ (b'"' | b'\'' | b'`') => (at + 1, *quote, false),
+        _ => return Some((at, bare_end(bytes, at), false)),
+    };
+    let limit = bytes.len().min(begin - 1 + VALUE_MAX);
+    let mut close = begin;
+    while close < limit && bytes[close] != quote && bytes[close] != b'\n' {
+        close += 1 + usize::from(bytes[close] == b'\\' && !is_escaped);
+    }
+    let close = close.min(limit);
+    // The backslash belongs to the quote that closes.
+    let is_of_quote = is_escaped && close > begin && bytes[close - 1] == b'\\';
+    Some((begin, close - usize::from(is_of_quote), true))
+}
+
+/// The end of a value without quotes.
+fn bare_end(bytes: &[u8], at: usize) -> usize {
+    let is_end = |c: &u8| {
+        c.is_ascii_whitespace()
+            || matches!(
+                c,
+                b',' | b';' | b'&' | b'"' | b'\'' | b'<' | b'>' | b')' | b'}' | b'`' | b'|' | b'\\'
+            )
     };
     let limit = bytes.len().min(at + VALUE_MAX);
-    let (start_of, end_of) = match quote {
-        Some((quote, escaped)) => {
-            let begin = at + 1;
-            let mut close = begin;
-            while close < limit && bytes[close] != quote && bytes[close] != b'\n' {
-                close += 1 + usize::from(bytes[close] == b'\\' && !escaped);
-            }
-            let close = close.min(limit);
-            // The backslash belongs to the quote that closes.
-            let close = if escaped && close > begin && bytes[close - 1] == b'\\' { close - 1 } else { close };
-            (begin, close)
-        }
-        None => {
-            let is_end = |c: &u8| {
-                c.is_ascii_whitespace()
-                    || matches!(
-                        c,
-                        b',' | b';' | b'&' | b'"' | b'\'' | b'<' | b'>' | b')' | b'}' | b'`' | b'|' | b'\\'
-                    )
-            };
-            let mut close = bytes[at..limit].iter().position(is_end).map_or(limit, |close| at + close);
-            while close > at && matches!(bytes[close - 1], b'.' | b':' | b'!' | b'?' | b']') {
-                close -= 1;
-            }
-            (at, close)
-        }
-    };
-    let place = Place {
-        start: next_boundary(text, start_of),
-        end: next_boundary(text, end_of),
-        how,
-        is_quoted: quote.is_some(),
-        has_scheme,
-    };
-    (place.start < place.end).then_some(((start, end), place))
+    let mut close = bytes[at..limit].iter().position(is_end).map_or(limit, |close| at + close);
+    while close > at && matches!(bytes[close - 1], b'.' | b':' | b'!' | b'?' | b']') {
+        close -= 1;
+    }
+    close
 }
 
 /// The value behind a name, if it is a secret.
@@ -574,15 +588,14 @@ fn is_public_digest(value: &str) -> bool {
 /// Runs of characters of a token: web tokens, and what decodes to a text with a secret in it.
 fn runs(text: &str, rules: &Rules, depth: usize, found: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
-    let is_run = |c: u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'+' | b'/' | b'=' | b'.');
     let mut at = 0;
     while at < bytes.len() {
-        if !is_run(bytes[at]) {
+        if !is_token(&bytes[at]) {
             at += 1;
             continue;
         }
         let start = at;
-        while at < bytes.len() && is_run(bytes[at]) {
+        while at < bytes.len() && is_token(&bytes[at]) {
             at += 1;
         }
         if at - start < 20 {
@@ -727,102 +740,91 @@ impl View {
 /// The texts that a text is in another writing: without escapes of a terminal, of JSON, of an address, and with lines joined.
 fn views(text: &str, present: &Present) -> Vec<View> {
     let bytes = text.as_bytes();
-    let mut views = Vec::new();
-    let has_zero_width = present.has_others
-        && ["\u{200b}", "\u{feff}", "\u{200d}", "\u{2060}", "\u{ad}"]
-            .iter()
-            .any(|one| memchr::memmem::find(bytes, one.as_bytes()).is_some());
-    if has_zero_width || memchr::memchr(0x1b, bytes).is_some() {
-        views.extend(rewritten(text, &|rest| {
-            let first = rest.chars().next()?;
-            match first {
-                '\u{200b}' | '\u{200c}' | '\u{200d}' | '\u{2060}' | '\u{feff}' | '\u{ad}' => {
-                    Some((first.len_utf8(), None))
-                }
-                '\u{1b}' => {
-                    let body = rest.as_bytes();
-                    let end = match body.get(1) {
-                        Some(b'[') => body
-                            .iter()
-                            .take(40)
-                            .skip(2)
-                            .position(|c| (0x40..=0x7e).contains(c))
-                            .map(|end| end + 3),
-                        _ => Some(body.len().min(2)),
-                    };
-                    let end = end.unwrap_or(1);
-                    Some((if rest.is_char_boundary(end) { end } else { 1 }, None))
-                }
-                _ => None,
-            }
-        }));
-    }
-    if memchr::memchr(b'\\', bytes).is_some() {
-        views.extend(rewritten(text, &|rest| {
+    let has_any =
+        |parts: &[&str]| parts.iter().any(|one| memchr::memmem::find(bytes, one.as_bytes()).is_some());
+    let has_zero_width =
+        || present.has_others && has_any(&["\u{200b}", "\u{feff}", "\u{200d}", "\u{2060}", "\u{ad}"]);
+    let has_escapes = memchr::memchr(0x1b, bytes).is_some() || has_zero_width();
+    let has_backslash = memchr::memchr(b'\\', bytes).is_some();
+    let has_codes =
+        present.has(b'%') && (memchr::memchr_iter(b'%', bytes).take(2).count() == 2 || has_any(&["%3"]));
+    let has_entities = present.has(b'&') && has_any(&["&#", "&amp;", "&quot;"]);
+    let writings: [(bool, Step); 4] = [
+        (has_escapes, of_terminal),
+        (has_backslash, of_json),
+        (has_codes, of_address),
+        (has_entities, of_html),
+    ];
+    writings
+        .into_iter()
+        .filter(|(is_there, _)| *is_there)
+        .filter_map(|(_, step)| rewritten(text, step))
+        .collect()
+}
+
+/// Reads what a text begins with in another writing; `None` if it is nothing of that.
+type Step = fn(&str) -> Option<Rewritten>;
+
+/// Leaves out escapes of a terminal, and characters without a width.
+fn of_terminal(rest: &str) -> Option<Rewritten> {
+    match rest.chars().next()? {
+        first @ ('\u{200b}' | '\u{200c}' | '\u{200d}' | '\u{2060}' | '\u{feff}' | '\u{ad}') => {
+            Some((first.len_utf8(), None))
+        }
+        '\u{1b}' => {
             let body = rest.as_bytes();
-            if body[0] != b'\\' {
-                return None;
-            }
-            let one = |c: char| Some((2, Some(c)));
-            match body.get(1)? {
-                b'"' => one('"'),
-                b'\'' => one('\''),
-                b'\\' => one('\\'),
-                b'/' => one('/'),
-                b'n' => one('\n'),
-                b't' => one('\t'),
-                b'r' => one('\r'),
-                b'u' => {
-                    let code = u32::from_str_radix(rest.get(2..6)?, 16).ok()?;
-                    Some((6, Some(char::from_u32(code).filter(char::is_ascii)?)))
-                }
-                b'x' => {
-                    let code = u32::from_str_radix(rest.get(2..4)?, 16).ok()?;
-                    Some((4, Some(char::from_u32(code).filter(char::is_ascii)?)))
-                }
-                _ => None,
-            }
-        }));
+            let is_last = |c: &u8| (0x40..=0x7e).contains(c);
+            let end = match body.get(1) {
+                Some(b'[') => body.iter().take(40).skip(2).position(is_last).map_or(1, |end| end + 3),
+                _ => body.len().min(2),
+            };
+            Some((if rest.is_char_boundary(end) { end } else { 1 }, None))
+        }
+        _ => None,
     }
-    let has_codes = present.has(b'%')
-        && (memchr::memchr_iter(b'%', bytes).take(2).count() == 2
-            || memchr::memmem::find(bytes, b"%3").is_some());
-    if has_codes {
-        views.extend(rewritten(text, &|rest| {
-            let body = rest.as_bytes();
-            if body[0] != b'%' {
-                return None;
-            }
-            let code = u32::from_str_radix(rest.get(1..3)?, 16).ok()?;
-            Some((3, Some(char::from_u32(code).filter(char::is_ascii)?)))
-        }));
+}
+
+/// Reads an escape of JSON.
+fn of_json(rest: &str) -> Option<Rewritten> {
+    let body = rest.as_bytes();
+    if body[0] != b'\\' {
+        return None;
     }
-    let has_entities = present.has(b'&')
-        && [&b"&#"[..], b"&amp;", b"&quot;"].iter().any(|one| memchr::memmem::find(bytes, one).is_some());
-    if has_entities {
-        views.extend(rewritten(text, &|rest| {
-            let known = [
-                ("&amp;", '&'),
-                ("&quot;", '"'),
-                ("&#39;", '\''),
-                ("&#34;", '"'),
-                ("&lt;", '<'),
-                ("&gt;", '>'),
-            ];
-            known
-                .into_iter()
-                .find(|(entity, _)| rest.starts_with(entity))
-                .map(|(entity, c)| (entity.len(), Some(c)))
-        }));
+    match body.get(1)? {
+        c @ (b'"' | b'\'' | b'\\' | b'/') => Some((2, Some(char::from(*c)))),
+        b'n' => Some((2, Some('\n'))),
+        b't' => Some((2, Some('\t'))),
+        b'r' => Some((2, Some('\r'))),
+        b'u' => coded(rest, 2, 6),
+        b'x' => coded(rest, 2, 4),
+        _ => None,
     }
-    views
+}
+
+/// Reads a code of an address: `%20`.
+fn of_address(rest: &str) -> Option<Rewritten> {
+    if rest.starts_with('%') { coded(rest, 1, 3) } else { None }
+}
+
+/// Reads the code of a character of ASCII, in digits of base 16.
+fn coded(rest: &str, from: usize, to: usize) -> Option<Rewritten> {
+    let code = u32::from_str_radix(rest.get(from..to)?, 16).ok()?;
+    Some((to, Some(char::from_u32(code).filter(char::is_ascii)?)))
+}
+
+/// Reads an entity of HTML.
+fn of_html(rest: &str) -> Option<Rewritten> {
+    let known =
+        [("&amp;", '&'), ("&quot;", '"'), ("&#39;", '\''), ("&#34;", '"'), ("&lt;", '<'), ("&gt;", '>')];
+    let found = known.into_iter().find(|(entity, _)| rest.starts_with(entity));
+    found.map(|(entity, c)| (entity.len(), Some(c)))
 }
 
 /// How many bytes are read, and the character that they are; none where they are left out.
 type Rewritten = (usize, Option<char>);
 
 /// Makes a view: `step` says how many bytes come next for which character.
-fn rewritten(text: &str, step: &dyn Fn(&str) -> Option<Rewritten>) -> Option<View> {
+fn rewritten(text: &str, step: Step) -> Option<View> {
     let mut view = View {
         text: String::with_capacity(text.len()),
         from: Vec::with_capacity(text.len() + 1),
@@ -854,9 +856,12 @@ fn rewritten(text: &str, step: &dyn Fn(&str) -> Option<Rewritten>) -> Option<Vie
 /// How long a run before a line's end is where lines of a token are joined, at least.
 pub(super) const WRAPPED_MIN: usize = 16;
 
+fn is_token(c: &u8) -> bool {
+    c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'+' | b'/' | b'=' | b'.')
+}
+
 /// Whether a token may go on over a line's end: characters of a token on both sides, and a long run before it.
 pub(super) fn is_wrapped(before: &[u8], after: &[u8]) -> bool {
-    let is_token = |c: &u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'+' | b'/' | b'=' | b'.');
     let before = match before.last() {
         Some(b'\r' | b'\\') => &before[..before.len() - 1],
         _ => before,
@@ -869,52 +874,16 @@ pub(super) fn is_wrapped(before: &[u8], after: &[u8]) -> bool {
 /// Finds tokens with a shape that are wrapped over the ends of lines.
 fn wrapped(text: &str, found: &mut Vec<SecretSpan>) {
     let bytes = text.as_bytes();
-    let is_token = |c: &u8| c.is_ascii_alphanumeric() || matches!(c, b'_' | b'-' | b'+' | b'/' | b'=' | b'.');
     let (mut upto, mut added) = (0, Vec::new());
     for first in memchr::memchr_iter(b'\n', bytes) {
-        if first < upto || !is_wrapped(&bytes[..first], &bytes[first + 1..bytes.len().min(first + 80)]) {
+        if first < upto || !goes_on(bytes, first) {
             continue;
         }
-        // Lines that a program wraps are long and equally long; a backslash says so, whatever the length.
-        let width = |newline: usize| match bytes[newline - 1] {
-            b'\\' => usize::MAX,
-            _ => bytes[..newline].iter().rev().take(1024).take_while(|c| **c != b'\n').count(),
-        };
-        let least = width(first).min(1024);
+        let least = width(bytes, first).min(1024);
         if least < LINE_MIN {
             continue;
         }
-        // All lines that go together, with where each of them begins and ends.
-        let end_of = |newline: usize| {
-            newline - usize::from(newline > 0 && matches!(bytes[newline - 1], b'\r' | b'\\'))
-        };
-        let before = bytes[upto..end_of(first)].iter().rev().take_while(|c| is_token(c)).count();
-        let mut parts = vec![(end_of(first) - before, end_of(first))];
-        let mut at = first;
-        loop {
-            let begin = at + 1 + bytes[at + 1..].iter().take_while(|c| matches!(c, b' ' | b'\t')).count();
-            let run = bytes[begin..].iter().take_while(|c| is_token(c)).count();
-            let next = begin + run;
-            let piece = &bytes[begin..next];
-            let has = |is: fn(&u8) -> bool| piece.iter().any(is);
-            // A word is the beginning of another thing.
-            let is_mixed = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
-            if !is_mixed && !has(u8::is_ascii_digit) {
-                upto = next;
-                break;
-            }
-            parts.push((begin, next));
-            let newline = next + usize::from(matches!(bytes.get(next), Some(b'\r' | b'\\')));
-            if bytes.get(newline) != Some(&b'\n')
-                || parts.len() > LINES_MAX
-                || width(newline) < least
-                || !is_wrapped(&bytes[..newline], &bytes[newline + 1..bytes.len().min(newline + 80)])
-            {
-                upto = next;
-                break;
-            }
-            at = newline;
-        }
+        let parts = joined_lines(bytes, first, least, &mut upto);
         if parts.len() < 2 {
             continue;
         }
@@ -922,26 +891,65 @@ fn wrapped(text: &str, found: &mut Vec<SecretSpan>) {
         let mut more = Vec::new();
         vendor::find(whole.as_bytes(), &mut more);
         web_tokens(&whole, 0, whole.len(), &mut more);
-        for one in more {
-            let (mut length, mut start, mut end) = (0, None, 0);
-            for (begin, close) in &parts {
-                let size = close - begin;
-                if start.is_none() && one.start < length + size {
-                    start = Some(begin + one.start - length);
-                }
-                if one.end > length {
-                    end = begin + (one.end - length).min(size);
-                }
-                length += size;
-            }
-            let placed = SecretSpan { start: start.unwrap_or(end), end, kind: one.kind };
-            let crosses = memchr::memchr(b'\n', &bytes[placed.start..placed.end]).is_some();
-            if crosses && !is_whole_before(bytes, found, &placed) {
-                added.push(placed);
-            }
-        }
+        let more = more.into_iter().map(|one| placed(&parts, one));
+        let crosses = |one: &SecretSpan| memchr::memchr(b'\n', &bytes[one.start..one.end]).is_some();
+        added.extend(more.filter(|one| crosses(one) && !is_whole_before(bytes, found, one)));
     }
     found.extend(added);
+}
+
+/// Whether a token may go on over the end of this line.
+fn goes_on(bytes: &[u8], newline: usize) -> bool {
+    is_wrapped(&bytes[..newline], &bytes[newline + 1..bytes.len().min(newline + 80)])
+}
+
+/// The width of a line. Lines that a program wraps are long and equally long; with a backslash they go on, whatever their width.
+fn width(bytes: &[u8], newline: usize) -> usize {
+    match bytes[newline - 1] {
+        b'\\' => usize::MAX,
+        _ => bytes[..newline].iter().rev().take(1024).take_while(|c| **c != b'\n').count(),
+    }
+}
+
+/// All lines that go together, with where each of them begins and ends. None begins before `upto`, which is moved on.
+fn joined_lines(bytes: &[u8], first: usize, least: usize, upto: &mut usize) -> Vec<(usize, usize)> {
+    let end = first - usize::from(first > 0 && matches!(bytes[first - 1], b'\r' | b'\\'));
+    let before = bytes[*upto..end].iter().rev().take_while(|c| is_token(c)).count();
+    let mut parts = vec![(end - before, end)];
+    let mut at = first;
+    loop {
+        let begin = pass_over(bytes, at + 1, usize::MAX, is_blank);
+        let next = pass_over(bytes, begin, usize::MAX, |c| is_token(&c));
+        *upto = next;
+        let has = |is: fn(&u8) -> bool| bytes[begin..next].iter().any(is);
+        // A word is the beginning of another thing.
+        let is_mixed = has(u8::is_ascii_uppercase) && has(u8::is_ascii_lowercase);
+        if !is_mixed && !has(u8::is_ascii_digit) {
+            return parts;
+        }
+        parts.push((begin, next));
+        at = next + usize::from(matches!(bytes.get(next), Some(b'\r' | b'\\')));
+        let is_end = bytes.get(at) != Some(&b'\n') || parts.len() > LINES_MAX;
+        if is_end || width(bytes, at) < least || !goes_on(bytes, at) {
+            return parts;
+        }
+    }
+}
+
+/// The place in a text of what was found in parts of it that were joined.
+fn placed(parts: &[(usize, usize)], found: SecretSpan) -> SecretSpan {
+    let (mut length, mut start, mut end) = (0, None, 0);
+    for (begin, close) in parts {
+        let size = close - begin;
+        if start.is_none() && found.start < length + size {
+            start = Some(begin + found.start - length);
+        }
+        if found.end > length {
+            end = begin + (found.end - length).min(size);
+        }
+        length += size;
+    }
+    SecretSpan { start: start.unwrap_or(end), end, kind: found.kind }
 }
 
 /// How many lines a token is wrapped over, at most.
