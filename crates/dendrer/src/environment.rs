@@ -2,9 +2,11 @@
 
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use dendrer_object::record::Seed;
-use dendrer_object::{Digest, Timestamp};
+use dendrer_object::record::{Author, Body, Header, Kind, Record, Seed, cut};
+use dendrer_object::{Digest, RunName, StoreId, Timestamp, Value};
 use ring::rand::{SecureRandom, SystemRandom};
+
+use crate::error::Error;
 
 /// Clock and seeds that the kernel is given.
 pub trait Environment: Send {
@@ -13,6 +15,31 @@ pub trait Environment: Send {
 
     /// Returns 16 bytes of chance, never the same twice: the secret of a step, or the seed of a record that is made by itself.
     fn seed(&mut self) -> Seed;
+}
+
+/// Seals a record of the institution that is on the chain of no run. `run` is the one that it is about.
+pub(crate) fn seal_by_institution(
+    store: StoreId,
+    kind: Kind,
+    run: Option<RunName>,
+    content: &Value,
+    environment: &mut dyn Environment,
+) -> Result<Record, Error> {
+    let header = Header {
+        store,
+        kind,
+        run,
+        tick: None,
+        prev: None,
+        head: None,
+        type_name: None,
+        author: Author::Institution,
+        ts: environment.now(),
+        links: Vec::new(),
+        pack: None,
+    };
+    let fields = cut(content.as_object().expect("content is an object"));
+    Ok(Record::seal(header, Body::commit(fields, environment.seed())?)?)
 }
 
 /// Clock and random seeds of the system.

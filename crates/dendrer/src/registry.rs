@@ -6,13 +6,13 @@
 
 use dendrer_kernel::expr::ExprError;
 use dendrer_kernel::predicate::{Asked, Monotone, Polarity, Predicate, Verdict, Window};
-use dendrer_object::record::{Author, Body, Header, Kind, Record, cut};
+use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Code, Digest, RunName, Timestamp, Value, tag};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
+use crate::environment::{Environment, seal_by_institution};
 use crate::error::Error;
-use crate::recorder::Environment;
 use crate::timeline::{self, Timeline};
 use crate::trace::{ReadHandle, Trace, read};
 
@@ -450,22 +450,8 @@ fn commit(
     content: [(&str, Value); 2],
     surroundings: &mut dyn Environment,
 ) -> Result<Record, Error> {
-    let header = Header {
-        store: store.info().id,
-        kind: Kind::Register,
-        run: None,
-        tick: None,
-        prev: None,
-        head: None,
-        type_name: None,
-        author: Author::Institution,
-        ts: surroundings.now(),
-        links: Vec::new(),
-        pack: None,
-    };
     let content = Value::record(content.into_iter().chain([("registers", Value::from("predicate"))]));
-    let fields = cut(content.as_object().expect("content is an object"));
-    let record = Record::seal(header, Body::commit(fields, surroundings.seed())?)?;
+    let record = seal_by_institution(store.info().id, Kind::Register, None, &content, surroundings)?;
     store.clone().commit(std::slice::from_ref(&record))?;
     Ok(record)
 }
@@ -494,6 +480,21 @@ pub fn from_value(value: &Value, name: &str, version: &str) -> Result<Predicate,
     })
 }
 
+/// The members of a predicate as files write it.
+const MEMBERS: [&str; 11] = [
+    "name",
+    "id",
+    "version",
+    "words",
+    "holds",
+    "condition",
+    "base_predicate",
+    "window",
+    "lift",
+    "bisect_predicate",
+    "pure",
+];
+
 /// As [`from_value`], where the caller knows what a text may use.
 pub fn read_value(
     value: &Value,
@@ -502,23 +503,9 @@ pub fn read_value(
     make: &dyn Fn(Polarity, &str) -> Result<Predicate, ExprError>,
 ) -> Result<Predicate, Unfit> {
     let object = value.as_object().ok_or(Unfit::Shape("a predicate is an object".to_owned()))?;
-    let known = [
-        "name",
-        "id",
-        "version",
-        "words",
-        "holds",
-        "condition",
-        "base_predicate",
-        "window",
-        "lift",
-        "bisect_predicate",
-        "pure",
-    ];
-    if let Some((member, _)) =
-        object.iter().find(|(member, _)| !known.iter().any(|known| **known == ***member))
-    {
-        let near = dendrer_object::text::nearest(member, known).map(|near| format!("; did you mean {near}?"));
+    if let Some((member, _)) = object.iter().find(|(member, _)| !MEMBERS.contains(&&***member)) {
+        let near =
+            dendrer_object::text::nearest(member, MEMBERS).map(|near| format!("; did you mean {near}?"));
         return Err(Unfit::Shape(format!("a predicate has no \"{member}\"{}", near.unwrap_or_default())));
     }
     let text = |member: &str| match object.get(member) {

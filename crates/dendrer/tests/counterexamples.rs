@@ -193,7 +193,7 @@ fn a_reducer_that_is_no_function_sends_the_search_astray_and_is_caught() {
     // Replay compares, first with the record, then one evaluation with another.
     let replay = |reducer: &dyn Reducer, twice| {
         let go_on = &mut |_: &step::RunState, _: &Record| std::ops::ControlFlow::Continue(());
-        match verify::replay_with(&trace, trace.tip(), reducer, twice, go_on).unwrap() {
+        match verify::replay_range(&trace, 0, trace.tip(), reducer, twice, go_on).unwrap() {
             Err(ReplayError::Divergence(divergence)) => (divergence.tick, divergence.what),
             other => panic!("{other:?}"),
         }

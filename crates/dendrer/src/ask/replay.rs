@@ -7,7 +7,7 @@ use dendrer_kernel::step::RunState;
 use dendrer_kernel::unknown::{self, Since};
 use dendrer_object::{Digest, Pointer, RunName, Value};
 
-use crate::run::replay::replay_with;
+use crate::run::replay::replay_range;
 use crate::{Error, Trace};
 
 /// The state after one tick of a replay.
@@ -51,7 +51,7 @@ pub fn replay(
 ) -> Result<Replayed, Error> {
     let reducer = crate::run::pack::reducer_of(trace)?;
     let mut last = None;
-    let result = replay_with(trace, to, &*reducer, twice, &mut |head, _| {
+    let result = replay_range(trace, 0, to, &*reducer, twice, &mut |head, _| {
         last = Some(head.state().clone());
         f(head)
     })?;

@@ -18,8 +18,7 @@ use dendrer_object::{Pointer, Value};
 
 use crate::ask::show::{PlaceChange, changes};
 use crate::error::Error;
-use crate::timeline;
-pub use crate::timeline::ValueSides;
+pub use crate::timeline::{ValueSides, values};
 use crate::trace::{Trace, read};
 
 /// How many transitions behind an onset are looked at for what followed from it.
@@ -213,17 +212,6 @@ pub fn writes(trace: &Trace, place: &Pointer, from: u64, to: u64) -> Result<Writ
     Ok(Writes { writes: found, hidden })
 }
 
-/// Returns what stood at a place before and after each write of the place that must be followed to know it.
-pub fn values(
-    trace: &Trace,
-    place: &Pointer,
-    followed: &Pointer,
-    from: u64,
-    to: u64,
-) -> Result<BTreeMap<u64, ValueSides>, Error> {
-    timeline::values(trace, place, followed, from.max(1), to)
-}
-
 /// Tells whether anything stood at a place up to a tick. A write above it need not have made it.
 pub fn ever_stood(trace: &Trace, place: &Pointer, followed: &Pointer, to: u64) -> Result<bool, Error> {
     if place.get(&trace.genesis()?.state).is_some() || place.get(&trace.state(to)?).is_some() {
@@ -268,7 +256,7 @@ fn last_change(index: &Index<'_>, place: &Pointer, tick: u64) -> Result<Option<u
     if followed == *place {
         return Ok(index.last(place, tick));
     }
-    let sides = match timeline::values(index.trace, place, &followed, 1, tick) {
+    let sides = match values(index.trace, place, &followed, 1, tick) {
         Ok(sides) => sides,
         // What was erased hides what stood there; the list is all that can be followed.
         Err(Error::Replay(_)) => return Ok(index.last(&followed, tick)),

@@ -10,7 +10,7 @@ mod lineage;
 mod needles;
 mod place;
 
-use dendrer_object::record::{Author, Body, Header, Kind, Record, cut};
+use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Code, Digest, Pointer, RunName, Value};
 use dendrer_store::prelude::*;
 
@@ -18,6 +18,7 @@ use self::lineage::Lineage;
 use self::place::{Named, Unmeant};
 use super::Follow;
 use crate::address::Address;
+use crate::environment::seal_by_institution;
 use crate::error::Error;
 use crate::repo::Repo;
 use crate::run::trace::Trace;
@@ -304,24 +305,10 @@ impl ErasePlan {
     }
 }
 
-/// Makes an `erase` record, by the institution.
+/// Makes an `erase` record.
 fn sealed(repo: &Repo, run: &RunName, content: &Value) -> Result<Record, Error> {
     let mut environment = repo.environment();
-    let header = Header {
-        store: repo.info().id,
-        kind: Kind::Erase,
-        run: Some(run.clone()),
-        tick: None,
-        prev: None,
-        head: None,
-        type_name: None,
-        author: Author::Institution,
-        ts: environment.now(),
-        links: Vec::new(),
-        pack: None,
-    };
-    let fields = cut(content.as_object().expect("content is an object"));
-    Ok(Body::commit(fields, environment.seed()).and_then(|body| Record::seal(header, body))?)
+    seal_by_institution(repo.info().id, Kind::Erase, Some(run.clone()), content, &mut *environment)
 }
 
 /// The fields of each record that are erased.

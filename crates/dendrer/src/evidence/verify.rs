@@ -19,10 +19,9 @@ use dendrer_store::{Store, StoreError};
 
 use crate::bundle::Opened;
 use crate::error::Error;
-use crate::run::replay::replay_range;
 use crate::trace::{ReadHandle, Trace};
 
-pub use crate::run::replay::{replay, replay_with};
+pub use crate::run::replay::{replay, replay_range};
 pub mod judge;
 pub mod suite;
 

@@ -104,22 +104,15 @@ pub fn place(traces: &[&Trace], path: &Pointer) -> Result<(), Error> {
             }
         }
     }
-    for trace in traces {
-        let mut is_found = false;
-        trace.for_each(1, trace.tip(), &mut |_, record| {
-            closed += is_closed(&record, "delta");
-            let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
-            is_found = delta.is_some_and(|delta| delta.0.iter().any(|op| wrote(op, path)));
-            if is_found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
-        })?;
-        if is_found {
-            return Ok(());
-        }
+    let is_found = any_record(traces, &mut |record| {
+        closed += is_closed(record, "delta");
+        let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+        delta.is_some_and(|delta| delta.0.iter().any(|op| wrote(op, path)))
+    })?;
+    match is_found || closed > 0 {
+        true => Ok(()),
+        false => Err(no_place(traces, path, &above, known)),
     }
-    if closed > 0 {
-        return Ok(());
-    }
-    Err(no_place(traces, path, &above, known))
 }
 
 /// Checks that a transition of one of the runs has a value at a place of its content.
@@ -128,23 +121,31 @@ pub fn member(traces: &[&Trace], path: &Pointer) -> Result<(), Error> {
     let Some((last, above)) = names.split_last() else { return Ok(()) };
     let first = above.first().unwrap_or(last);
     let (mut known, mut closed) = (BTreeSet::new(), 0);
-    for trace in traces {
-        let mut is_found = false;
+    let is_found = any_record(traces, &mut |record| {
+        closed += is_closed(record, first);
+        let content = record.content();
+        known.extend(deepest(&content, &names).1);
+        path.get(&content).is_some()
+    })?;
+    match is_found || closed > 0 {
+        true => Ok(()),
+        false => Err(no_place(traces, path, above, known)),
+    }
+}
+
+/// Reads the transitions of runs up to the first of which `is_meant` is true. Returns whether there is one.
+fn any_record(traces: &[&Trace], is_meant: &mut dyn FnMut(&Record) -> bool) -> Result<bool, Error> {
+    let mut is_found = false;
+    for trace in traces.iter() {
         trace.for_each(1, trace.tip(), &mut |_, record| {
-            closed += is_closed(&record, first);
-            let content = record.content();
-            is_found = path.get(&content).is_some();
-            known.extend(deepest(&content, &names).1);
+            is_found = is_meant(&record);
             if is_found { ControlFlow::Break(()) } else { ControlFlow::Continue(()) }
         })?;
         if is_found {
-            return Ok(());
+            break;
         }
     }
-    if closed > 0 {
-        return Ok(());
-    }
-    Err(no_place(traces, path, above, known))
+    Ok(is_found)
 }
 
 /// Names that were not found yet.

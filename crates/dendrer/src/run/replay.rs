@@ -16,23 +16,12 @@ use crate::trace::Trace;
 pub fn replay(store: &impl ReadHandle, run: &RunName) -> Result<Result<u64, ReplayError>, Error> {
     let trace = Trace::open(store, run)?;
     let reducer = pack::reducer_of(&trace)?;
-    replay_with(&trace, trace.tip(), &*reducer, false, &mut |_, _| ControlFlow::Continue(()))
+    replay_range(&trace, 0, trace.tip(), &*reducer, false, &mut |_, _| ControlFlow::Continue(()))
 }
 
-/// As [`replay`], up to a tick and with a reducer. Calls `f` with the head after each transition.
-pub fn replay_with(
-    trace: &Trace,
-    to: u64,
-    reducer: &dyn Reducer,
-    twice: bool,
-    f: &mut dyn FnMut(&RunState, &Record) -> ControlFlow<()>,
-) -> Result<Result<u64, ReplayError>, Error> {
-    replay_range(trace, 0, to, reducer, twice, f)
-}
-
-/// Replays the ticks after the recorded state at tick `begin`. Each run of a lineage is replayed by the reducer of the pack in
+/// Replays the ticks after the recorded state at tick `begin`, up to a tick, and calls `f` with the head after each transition. Each run of a lineage is replayed by the reducer of the pack in
 /// force there; a function of the host that is tested on the record replaces them all.
-pub(crate) fn replay_range(
+pub fn replay_range(
     trace: &Trace,
     begin: u64,
     to: u64,
@@ -56,12 +45,9 @@ pub(crate) fn replay_range(
     };
     loop {
         let reducer: &dyn Reducer = recorded.as_deref().map_or(reducer, |own| own);
-        let mut judge = |head: &RunState| -> Result<(), ReplayError> {
-            refusals
-                .remove(&head.id())
-                .into_iter()
-                .flatten()
-                .try_for_each(|refusal| replay_refusal(head, &refusal, reducer))
+        let mut judge = |head: &RunState| {
+            let mut judged = refusals.remove(&head.id()).into_iter().flatten();
+            judged.try_for_each(|refusal| replay_refusal(head, &refusal, reducer))
         };
         if let Err(error) = judge(&head) {
             return Ok(Err(error));
@@ -88,10 +74,10 @@ pub(crate) fn replay_range(
         recorded = own(segment)?;
     }
     // A refusal at a record that replay did not reach was not judged: counted as judged, an invented one would pass.
-    let is_whole = begin == 0 && result == Ok(trace.tip());
-    let unplaced = refusals.values().flatten().next().filter(|_| is_whole);
-    if let Some(refusal) = unplaced {
-        return Ok(Err(ReplayError::Unplaced { refusal: refusal.id(), head: refusal.header().head }));
+    match refusals.values().flatten().next() {
+        Some(refusal) if begin == 0 && result == Ok(trace.tip()) => {
+            Ok(Err(ReplayError::Unplaced { refusal: refusal.id(), head: refusal.header().head }))
+        }
+        _ => Ok(result),
     }
-    Ok(result)
 }

@@ -349,7 +349,7 @@ fn standing(read_set: &[Pointer], state: &Value) -> Vec<bool> {
 
 /// Returns what stood at a place before and after each transition of a range that wrote at, above or below `followed`,
 /// which contains it.
-pub(crate) fn values(
+pub fn values(
     trace: &Trace,
     place: &Pointer,
     followed: &Pointer,

@@ -13,7 +13,7 @@ use dendrer_object::{Pointer, RunName, Value};
 use crate::closed::closed;
 use crate::run::causal::Causal;
 use crate::run::declared;
-use crate::why::{self, Chain, Reach, WhyNode, WhyTree};
+use crate::why::{self, Reach, WhyNode, WhyTree};
 use crate::{Error, Trace};
 
 /// Records by tick.
@@ -230,13 +230,6 @@ pub fn backtrack(trace: &Trace, question: &BacktrackQuestion) -> Result<Option<B
 fn tree_records(trace: &Trace, node: &WhyNode, records: &mut Records) -> Result<(), Error> {
     add_records(trace, [node.tick], records)?;
     node.inputs.iter().try_for_each(|input| tree_records(trace, input, records))
-}
-
-/// Reads the records of a chain.
-pub fn chain_records(trace: &Trace, chain: &Chain) -> Result<Records, Error> {
-    let mut records = Records::new();
-    add_records(trace, chain.members.iter().map(|member| member.tick), &mut records)?;
-    Ok(records)
 }
 
 /// Reads the records of ticks that were not read before.
