@@ -162,77 +162,33 @@ pub fn check(
     to: u64,
     only: Option<&TypeName>,
 ) -> Result<CheckedContract, Error> {
+    let mut in_force = periods(trace, under)?;
+    if under.is_none() && in_force.iter().all(|(_, pack)| pack.is_none()) {
+        return Err(Error::NoContracts { run: trace.name().clone() });
+    }
+    in_force.retain(|(terms, _)| terms.from <= to && terms.to >= from);
     let mut checked = CheckedContract {
         run: trace.name().clone(),
         from,
         to,
         stage: stage(trace),
         is_given: under.is_some(),
-        in_force: Vec::new(),
+        in_force: Vec::with_capacity(in_force.len()),
         governed: 0,
         lacking: Vec::new(),
         from_text: 0,
     };
-    let (mut begin, mut bound) = (0, None);
-    let mut packs: Vec<Option<Pack>> = Vec::new();
-    let lineage = if under.is_some() { &[] } else { trace.lineage() };
-    if let Some(pack) = under {
-        let contracts = pack.contracts.clone();
-        let (extensions, violations) = (Vec::new(), Vec::new());
-        checked.in_force.push(ContractPeriod { contracts, extensions, from: 0, to: trace.tip(), violations });
-        packs.push(None);
-    }
-    for (segment, (_, end)) in lineage.iter().enumerate() {
-        let named = trace.begins()[segment].header().pack;
-        let pack = pack::of_segment(trace, segment)?;
-        if pack.is_none() && named.is_some() {
-            let pointer = Some(Pointer::of(["pack"]));
-            return Err(ReplayError::Erased { tick: begin, pointer }.into());
-        }
-        // A fork that goes on under the same pack is told as one with its parent.
-        match checked.in_force.last_mut().filter(|_| bound == Some(named)) {
-            Some(last) => last.to = *end,
-            None => {
-                let contracts = pack.as_ref().map(|pack| pack.contracts.clone()).unwrap_or_default();
-                let (extensions, violations) = (Vec::new(), Vec::new());
-                checked.in_force.push(ContractPeriod {
-                    contracts,
-                    extensions,
-                    from: begin,
-                    to: *end,
-                    violations,
-                });
-                packs.push(pack);
-            }
-        }
-        (begin, bound) = (end + 1, Some(named));
-    }
-    if under.is_none() && packs.iter().all(Option::is_none) {
-        return Err(Error::NoContracts { run: trace.name().clone() });
-    }
-    let mut in_force: Vec<(ContractPeriod, Option<Pack>)> = checked.in_force.drain(..).zip(packs).collect();
-    in_force.retain(|(terms, _)| terms.from <= to && terms.to >= from);
     for (mut terms, pack) in in_force {
         (terms.from, terms.to) = (terms.from.max(from), terms.to.min(to));
         let predicates = match (&pack, under) {
             (Some(pack), None) => extend(trace, pack, &mut terms)?,
-            // What was added to the contracts of the run says nothing of another.
+            // An extension of the contracts of the run is no part of another contract.
             (_, Some(pack)) => {
                 pack.declared().map(|declared| (declared.predicate.clone(), terms.from)).collect()
             }
             (None, None) => Vec::new(),
         };
-        // What begins together is read together; what an extension adds is asked from there on.
-        for group in predicates.chunk_by(|a, b| a.1 == b.1) {
-            let asked: Vec<&Predicate> = group.iter().map(|(predicate, _)| predicate).collect();
-            let lines = timeline::judge_each(trace, &asked, group[0].1, terms.to)?;
-            let judged = asked.into_iter().zip(lines);
-            terms.violations.extend(judged.map(|(predicate, line)| {
-                let (intervals, reasons, standing) = (line.intervals(), line.reasons(), line.standing);
-                let ended = is_last(trace, line.to);
-                Judged { predicate: predicate.clone(), intervals, reasons, standing, ended }
-            }));
-        }
+        judge_violations(trace, &predicates, &mut terms)?;
         checked.in_force.push(terms);
     }
     checked.from_text =
@@ -242,6 +198,55 @@ pub fn check(
         look_at_each(trace, from, to, only, &mut checked)?;
     }
     Ok(checked)
+}
+
+/// Lists the periods of a run, each with the pack in force; one for all of it under a contract that is given.
+fn periods(trace: &Trace, under: Option<&Pack>) -> Result<Vec<(ContractPeriod, Option<Pack>)>, Error> {
+    let period = |pack: Option<&Pack>, from, to| ContractPeriod {
+        contracts: pack.map(|pack| pack.contracts.clone()).unwrap_or_default(),
+        extensions: Vec::new(),
+        from,
+        to,
+        violations: Vec::new(),
+    };
+    if under.is_some() {
+        return Ok(vec![(period(under, 0, trace.tip()), None)]);
+    }
+    let mut periods: Vec<(ContractPeriod, Option<Pack>)> = Vec::new();
+    let (mut begin, mut bound) = (0, None);
+    for (segment, (_, end)) in trace.lineage().iter().enumerate() {
+        let named = trace.begins()[segment].header().pack;
+        let pack = pack::of_segment(trace, segment)?;
+        if pack.is_none() && named.is_some() {
+            let pointer = Some(Pointer::of(["pack"]));
+            return Err(ReplayError::Erased { tick: begin, pointer }.into());
+        }
+        // A fork under the same pack is one period with its parent.
+        match periods.last_mut().filter(|_| bound == Some(named)) {
+            Some((last, _)) => last.to = *end,
+            None => periods.push((period(pack.as_ref(), begin, *end), pack)),
+        }
+        (begin, bound) = (end + 1, Some(named));
+    }
+    Ok(periods)
+}
+
+/// Judges predicates, each from a tick on. Those that begin together are read together.
+fn judge_violations(
+    trace: &Trace,
+    predicates: &[(Predicate, u64)],
+    terms: &mut ContractPeriod,
+) -> Result<(), Error> {
+    for group in predicates.chunk_by(|a, b| a.1 == b.1) {
+        let asked: Vec<&Predicate> = group.iter().map(|(predicate, _)| predicate).collect();
+        let lines = timeline::judge_each(trace, &asked, group[0].1, terms.to)?;
+        terms.violations.extend(asked.into_iter().zip(lines).map(|(predicate, line)| {
+            let (intervals, reasons, standing) = (line.intervals(), line.reasons(), line.standing);
+            let ended = is_last(trace, line.to);
+            Judged { predicate: predicate.clone(), intervals, reasons, standing, ended }
+        }));
+    }
+    Ok(())
 }
 
 /// Finds what extensions added to a pack up to the end of the range, and returns what must never happen, with the tick from

@@ -301,21 +301,7 @@ pub fn restore(
             return Err(RestoreError::Declined { path: path.clone() });
         }
     }
-    if let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
-        std::fs::create_dir_all(parent).map_err(io("make", parent))?;
-    }
-    if std::fs::symlink_metadata(&beside).is_ok_and(|about| !about.is_dir()) {
-        return Err(RestoreError::CopyNotADirectory { path: beside });
-    }
-    // An interrupted restore may have left the store that it replaced there, or a whole copy: neither is written over.
-    if beside.join("store.json").exists() {
-        if beside.canonicalize().is_ok_and(|path| from.canonicalize().is_ok_and(|from| from == path)) {
-            return Err(RestoreError::InCopyPlace { path: beside });
-        }
-        let aside = free(&target);
-        std::fs::rename(&beside, &aside).map_err(io("move aside", &beside))?;
-        follow.note(&CareNote::LeftBeside(aside));
-    }
+    make_room(&from, &target, &beside, follow)?;
     let copied = copy(backup.start_copy(&beside, CopyAs::Store)?, follow)?;
     // Before the store is moved: what it has of signatures must not be put away with it.
     if let Some(old) = &old {
@@ -340,6 +326,26 @@ pub fn restore(
     let head = trust.head(store.info().id).map_err(Error::from)?;
     let last_signed_here = head.map(|head| head.size);
     Ok(Restored { path: target, copied, last_signed_here, refused, has_key, aside })
+}
+
+/// Makes room for the copy beside the target.
+fn make_room(from: &Path, target: &Path, beside: &Path, follow: &mut dyn Follow) -> Result<(), RestoreError> {
+    if let Some(parent) = target.parent().filter(|parent| !parent.as_os_str().is_empty()) {
+        std::fs::create_dir_all(parent).map_err(io("make", parent))?;
+    }
+    if std::fs::symlink_metadata(beside).is_ok_and(|about| !about.is_dir()) {
+        return Err(RestoreError::CopyNotADirectory { path: beside.to_owned() });
+    }
+    // An interrupted restore may have left the store that it replaced there, or a whole copy: neither is written over.
+    if beside.join("store.json").exists() {
+        if beside.canonicalize().is_ok_and(|path| from.canonicalize().is_ok_and(|from| from == path)) {
+            return Err(RestoreError::InCopyPlace { path: beside.to_owned() });
+        }
+        let aside = free(target);
+        std::fs::rename(beside, &aside).map_err(io("move aside", beside))?;
+        follow.note(&CareNote::LeftBeside(aside));
+    }
+    Ok(())
 }
 
 /// Returns how the log of a backup differs from the one that its mark names; `None` if it does not.

@@ -1,7 +1,7 @@
 //! Cherry-pick: a transition of one run, imported into another that has what it was decided on (dendrer paper 4.4).
 //!
 //! The order of the check is fixed: contract and version, the hash of the source made again from its state, each required
-//! field of the target. There is no way around it. What passes goes through the door of the target like anything else.
+//! field of the target. There is no way around it. A transition that passes goes through the door of the target like any other.
 
 use dendrer_kernel::commitment::Commitments;
 use dendrer_kernel::contract::{Checked, ImportRefused};
@@ -22,7 +22,7 @@ use crate::run::casebook_name;
 use crate::run::pack;
 use crate::trace::Trace;
 
-pub use crate::change::history::AlreadyThere;
+pub use crate::change::history::OwnedRecord;
 
 /// A transition that may be imported, and what it was decided on.
 #[derive(Debug)]
@@ -34,7 +34,7 @@ pub struct Candidate {
     before: Value,
     /// The commitments behind it.
     held: Commitments,
-    /// What was in force for it, with what extensions added.
+    /// The pack in force for it, with its extensions.
     pack: Option<Pack>,
 }
 
@@ -47,11 +47,11 @@ pub struct PickTerms {
     pub again: bool,
 }
 
-/// What became of an import.
+/// The outcome of an import.
 #[derive(Debug, Clone)]
 pub enum Imported {
     /// It is in the history of the target already, and nothing was done.
-    Already(AlreadyThere),
+    Already(OwnedRecord),
     /// It was refused: the refusal is beside the target, if anything is written.
     Refused(Record),
     /// It is in the target, behind its marker.
@@ -78,7 +78,7 @@ impl Candidate {
             let type_name = record.header().type_name.as_ref().map_or("", TypeName::as_str);
             return Err(no(&format!("{type_name} was written by the kernel about that run")));
         };
-        // What it was decided on stands where it was decided: a chain of imports would lead around every rule.
+        // Its basis is in the run in which it was decided: a chain of imports would lead around every rule.
         if let Some(link) = record.header().links.iter().find(|link| link.rel == Rel::PickedFrom) {
             let from = link.hash.short();
             return Err(no(&format!("it was imported itself, from the record {from}; import it from there")));
@@ -128,8 +128,8 @@ impl Repo {
     }
 }
 
-/// Imports what was checked, or puts its refusal on record, unless it is in the history of the target already. What refuses it
-/// in the end is in `pick`. Fails with `Moved` where the target has moved on since: then it is to be checked again.
+/// Imports what was checked, or puts its refusal on record, unless it is in the history of the target already. The reason of a refusal
+/// is in `pick`. Fails with `Moved` if the target has moved on since: then it is to be checked again.
 pub fn import(
     store: &Shared,
     target: &RunName,
@@ -161,7 +161,7 @@ pub fn import(
             }
             Picked::Violates(broken) => pick.checked.refused = Some(ImportRefused::Violates(broken)),
             Picked::Imported { marker, record } => {
-                // What must never happen is part of the contract.
+                // A predicate of the pack is part of the contract.
                 let type_name = &pick.intent.type_name;
                 let broken = pack::newly_broken(&predicates, type_name, &before, recorder.head());
                 let broken = broken.map_err(here)?;

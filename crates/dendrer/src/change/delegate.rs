@@ -10,7 +10,7 @@ use dendrer_object::record::Author;
 use dendrer_object::value::Object;
 use dendrer_object::{Pointer, Record, RunName, TypeName, Value};
 
-use super::merge::{filled, under};
+use super::merge::{filled, is_reserved, put_at, under};
 use crate::error::{DelegationError, Error};
 use dendrer_store::Store;
 
@@ -206,28 +206,22 @@ fn copied(state: &Value, places: &[Pointer]) -> Value {
     let mut made = Object::default();
     for place in places {
         let tokens: Vec<String> = place.tokens().map(Into::into).collect();
-        let is_kernels = tokens.first().is_some_and(|name| {
-            dendrer_kernel::step::KERNEL_PATHS.contains(&name.as_str())
-                || name == dendrer_kernel::step::COUNTERS
-        });
-        if !is_kernels {
-            put(&mut made, state, &tokens);
+        if tokens.first().is_some_and(|name| is_reserved(name)) {
+            continue;
+        }
+        // A value that is no map is copied as a whole, also for a place below it.
+        let (mut depth, mut value) = (0, Some(state));
+        while depth < tokens.len()
+            && let Some(Value::Object(members)) = value
+        {
+            value = members.get(&tokens[depth]);
+            depth += 1;
+        }
+        if let Some(value) = value {
+            put_at(&mut made, &tokens[..depth], value.clone());
         }
     }
     Value::Object(made)
-}
-
-fn put(into: &mut Object, from: &Value, tokens: &[String]) {
-    let Some((name, rest)) = tokens.split_first() else { return };
-    let Some(value) = from.get(name) else { return };
-    match value {
-        Value::Object(_) if !rest.is_empty() => {
-            let mut inner = into.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
-            put(&mut inner, value, rest);
-            into.set(name, Value::Object(inner));
-        }
-        value => into.set(name, value.clone()),
-    }
 }
 
 /// The commitments for which the result of a child is not accepted.

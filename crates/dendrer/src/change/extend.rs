@@ -8,7 +8,6 @@ use dendrer_store::Shared;
 
 use crate::error::Error;
 use crate::recorder::{Environment, Recorder};
-use crate::repo::Repo;
 use crate::trace::{ReadHandle, Trace};
 
 /// An extension that is on record, or would be.
@@ -16,7 +15,7 @@ use crate::trace::{ReadHandle, Trace};
 pub struct Extended {
     /// The run.
     pub run: RunName,
-    /// What it adds, with its name and its approver.
+    /// The change, with its name and its approver.
     pub extension: Extension,
     /// Its record; of a dry run, the one that would be written.
     pub record: Record,
@@ -31,19 +30,6 @@ impl Extended {
     pub fn holds_from(&self) -> u64 {
         let own = self.record.header().tick.unwrap_or_default();
         governs_behind(self.extension.value(), own).unwrap_or_default()
-    }
-}
-
-impl Repo {
-    /// Extends the contract of a run.
-    pub fn extend(
-        &self,
-        run: &RunName,
-        value: &Value,
-        approval: Option<&str>,
-        dry: bool,
-    ) -> Result<Extended, Error> {
-        extend(self.writer()?, run, value, approval, self.environment(), dry)
     }
 }
 

@@ -1,6 +1,6 @@
 //! Forks: a run that goes on from an old tick of another (dendrer paper 4.1).
 //!
-//! The early ticks of a fork *are* its parent's records, so a fork costs the same at every tick. What it writes is its
+//! The early ticks of a fork *are* its parent's records, so a fork costs the same at every tick. It writes its
 //! `run` record and the marker `run.fork`, together. Before that, the state it is to go on from is made again from the
 //! nearest snapshot whose root is on record; where replay disagrees with the record, nothing is forked.
 //!
@@ -28,9 +28,9 @@ use dendrer_store::prelude::*;
 
 use super::reapply::{
     Basis, Counterparts, Halt, LeftOutTicks, NotReapplied, PacksInForce, Reapply, SourceStep,
-    decides_on_policy, same_at,
+    decides_on_policy, same_at, sealed_ranges,
 };
-use super::selection::{Selection, sealed_ranges};
+use super::selection::Selection;
 use crate::error::Error;
 use crate::pack;
 use crate::recorder::{Environment, Recorder};
@@ -44,14 +44,14 @@ use crate::trace::Trace;
 
 pub use super::reapply::{ReapplyStopped, ReplacedAnswer};
 
-/// What is different in a fork.
+/// The differences of a fork from its parent.
 #[derive(Debug, Clone)]
 pub struct ForkTerms {
     /// The new run's id.
     pub run: RunName,
     /// Why it is forked.
     pub reason: Option<Arc<str>>,
-    /// Words for the agent by name, like `policy` or `note`: recorded, and enforced by nobody.
+    /// Words for the agent by name, like `policy` or `note`: recorded and not enforced.
     pub guidance: BTreeMap<&'static str, Arc<str>>,
     /// Values that rules of the run read, by name: a constant of its pack, or a field of the state that a policy rule reads.
     pub enforce: Vec<(String, Value)>,
@@ -63,11 +63,11 @@ pub struct ForkTerms {
     pub replace: BTreeMap<u64, ReplacedAnswer>,
     /// The agent that went wrong, where the fork is its restoration from before that (dendrer paper 7).
     pub restored: Option<Arc<str>>,
-    /// What takes secrets out of it and of what is recorded behind it.
+    /// Takes secrets out of it and of each later record.
     pub redactor: Option<Arc<Redactor>>,
     /// Which of the parent's later intents are carried on, where that is asked.
     pub selection: Selection,
-    /// What the marker says of the run whose intents go on here, where this is a rebase.
+    /// The run whose intents are proposed again, as the marker names it; `None` if this is no rebase.
     pub(crate) rebased: Option<Value>,
     /// The ticks that the marker names as left out; `None` without a choice.
     pub(super) left_out: Option<LeftOutTicks>,
@@ -96,15 +96,15 @@ impl ForkTerms {
 /// A value that a fork begins with in place of another.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Changed {
-    /// What it is.
+    /// The place or constant.
     pub what: What,
-    /// What it was.
+    /// Its value before the fork.
     pub before: Option<Value>,
-    /// What it is.
+    /// Its value in the fork.
     pub after: Value,
 }
 
-/// What was changed.
+/// A place or constant that was changed.
 #[derive(Debug, Clone, PartialEq)]
 pub enum What {
     /// A place of the state.
@@ -124,7 +124,7 @@ pub struct Forked {
     pub replayed_from: u64,
     /// The root of the state it goes on from.
     pub state_root: Digest,
-    /// What it begins with in place of something else.
+    /// The values that it begins with in place of others.
     pub changed: Vec<Changed>,
     /// The marker.
     pub marker: Record,
@@ -133,7 +133,7 @@ pub struct Forked {
     pub(super) left_out: Option<LeftOutTicks>,
 }
 
-/// What became of the parent's later intents.
+/// The outcome of the parent's later intents.
 #[derive(Debug, Clone, Default)]
 pub struct Carried {
     /// The ticks of the parent whose intents went through, and the ticks they have here.
@@ -146,7 +146,7 @@ pub struct Carried {
     pub unmoved: Vec<u64>,
     /// The ticks of the parent that were left out, and why.
     pub left_out: Vec<(u64, ReapplyStopped)>,
-    /// Where it stopped, and why; nothing where all of the parent was carried on.
+    /// The tick at which it stopped, and why; `None` if all of the parent was carried on.
     pub stopped: Option<(u64, ReapplyStopped)>,
 }
 
@@ -176,9 +176,9 @@ impl Repo {
 }
 
 /// Forks a run at a tick. The run is read through one handle and the fork is written through another, of the same store.
-/// What is gathered is the caller's to commit, or to discard.
+/// The caller commits the gathered records, or discards them.
 ///
-/// Where intents may be left out, they are carried on once without writing, because the marker, which comes first, names them.
+/// If intents may be left out, they are carried on once without writing, because the marker, which comes first, names them.
 pub fn fork(
     parent: &Trace,
     store: &Shared,
@@ -219,36 +219,7 @@ pub(super) fn fork_as_told(
 
     let in_force = crate::run::pack::of_segment(parent, segment)?;
     let terms = &counted(terms, in_force.as_ref())?;
-    let mut changed = Vec::new();
-    let mut kernel_terms = step::Fork::new(terms.run.clone());
-    kernel_terms.pack = terms.pack.clone();
-    let mut set = terms.set.clone();
-    for (name, value) in &terms.enforce {
-        let bound = kernel_terms.pack.as_ref().map(|bound| &bound.value);
-        match enforced(&head, bound.or(in_force.as_ref().map(Pack::value)), name, value)? {
-            Enforced::Pack(bound, before) => {
-                let what = What::Constant(name.clone());
-                changed.push(Changed { what, before: Some(before), after: value.clone() });
-                kernel_terms.pack = Some(bound);
-            }
-            Enforced::State(path, rule) => {
-                let before = path.get(head.state()).cloned();
-                changed.push(Changed {
-                    what: What::Policy(path.clone(), rule),
-                    before,
-                    after: value.clone(),
-                });
-                set.push((path, value.clone()));
-            }
-        }
-    }
-    changed.extend(terms.set.iter().map(|(path, after)| Changed {
-        what: What::State(path.clone()),
-        before: path.get(head.state()).cloned(),
-        after: after.clone(),
-    }));
-    kernel_terms.set = Delta(set.into_iter().map(|(path, value)| Op::set(path, value)).collect());
-    kernel_terms.about = about(terms, &changed);
+    let (mut kernel_terms, changed) = changes(&head, terms, in_force.as_ref())?;
     let reducer = match &kernel_terms.pack {
         None => reducer,
         Some(bound) => {
@@ -258,7 +229,7 @@ pub(super) fn fork_as_told(
                 kernel_terms.policy = Some(pack.policy.clone());
             }
             let other = pack.reducer();
-            // What recorded intents bring means something else to another engine.
+            // The content of recorded intents has another meaning to another engine.
             if other.name() != reducer.name() {
                 let (own, other) = (reducer.name().to_owned(), other.name().to_owned());
                 return Err(Error::OtherEngine { run: parent.name().clone(), own, other });
@@ -271,6 +242,41 @@ pub(super) fn fork_as_told(
     let state_root = head.state().digest();
     let left_out = terms.left_out.clone();
     Ok((recorder, Forked { tick, replayed_from, state_root, changed, marker, left_out }))
+}
+
+/// The terms of a fork for the kernel, with each value that it begins with in place of another.
+fn changes(
+    head: &step::RunState,
+    terms: &ForkTerms,
+    in_force: Option<&Pack>,
+) -> Result<(step::Fork, Vec<Changed>), Error> {
+    let mut made = step::Fork::new(terms.run.clone());
+    made.pack = terms.pack.clone();
+    let (mut set, mut changed) = (terms.set.clone(), Vec::new());
+    let before = |path: &Pointer| path.get(head.state()).cloned();
+    for (name, value) in &terms.enforce {
+        let bound = made.pack.as_ref().map(|bound| &bound.value);
+        let (what, before) = match enforced(head, bound.or(in_force.map(Pack::value)), name, value)? {
+            Enforced::Pack(bound, before) => {
+                made.pack = Some(bound);
+                (What::Constant(name.clone()), Some(before))
+            }
+            Enforced::State(path, rule) => {
+                set.push((path.clone(), value.clone()));
+                let before = before(&path);
+                (What::Policy(path, rule), before)
+            }
+        };
+        changed.push(Changed { what, before, after: value.clone() });
+    }
+    changed.extend(terms.set.iter().map(|(path, after)| Changed {
+        what: What::State(path.clone()),
+        before: before(path),
+        after: after.clone(),
+    }));
+    made.set = Delta(set.into_iter().map(|(path, value)| Op::set(path, value)).collect());
+    made.about = about(terms, &changed);
+    Ok((made, changed))
 }
 
 /// The values that are to be set, as the fields that the pack declares hold them.
@@ -528,7 +534,7 @@ impl Carrying<'_> {
     }
 }
 
-/// Where a run was forked and why, as its marker says.
+/// The origin of a fork, as its marker names it.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ForkOrigin {
     /// The parent.

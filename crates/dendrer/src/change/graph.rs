@@ -41,12 +41,12 @@ pub struct GraphTerms<'t> {
     pub pack: &'t Source,
     /// The inputs, by name.
     pub inputs: BTreeMap<String, Value>,
-    /// What takes secrets out of inputs and answers. The graph takes what is recorded, so that its replay is the same.
+    /// Takes secrets out of inputs and answers. The graph is given the redacted values, so that its replay is the same.
     pub redactor: Option<Arc<Redactor>>,
 }
 
 impl GraphTerms<'_> {
-    /// Says on a record by which rules secrets were taken out of it. What is computed from clean values is clean.
+    /// Notes on a record by which rules it was redacted. A value that is computed from redacted values has no secrets.
     fn noted(&self, intent: Intent, taken: &TakenSecrets) -> Intent {
         match &self.redactor {
             Some(redactor) => intent.carrying(REDACTION, redacted::sealed(redactor, taken)),
@@ -62,7 +62,7 @@ pub struct GraphOutcome {
     pub run: RunName,
     /// The digest of the graph.
     pub digest: Digest,
-    /// What was evaluated.
+    /// The values of its nodes.
     pub found: GraphValues,
     /// The last record.
     pub tip: Digest,
@@ -76,7 +76,7 @@ impl Repo {
 }
 
 /// Runs a graph: begins a run with it, asks each edge's effect once, records request and value, and closes the run after a replay
-/// from the record. Edges that do not wait for each other are asked at once. Where an effect fails, that is on record and the run
+/// from the record. Edges that do not wait for each other are asked at once. If an effect fails, that is on record and the run
 /// stays open.
 pub fn run_graph(
     store: &Shared,
@@ -90,17 +90,7 @@ pub fn run_graph(
         }
     }
     let form = form::to_value(terms.graph, terms.children);
-    let mut inputs = terms.inputs.clone();
-    if let Some(redactor) = &terms.redactor {
-        // What the graph says is the program, and stays.
-        if let Some(held) = first_difference(&form, &redactor.value(&form).0) {
-            return Err(GraphRefused::HoldsSecret(held.path.dotted()).into());
-        }
-        for (name, value) in &mut inputs {
-            let named = redactor.value(&Value::record([(name.as_str(), value.clone())])).0;
-            *value = named.get(name).cloned().unwrap_or(Value::Null);
-        }
-    }
+    let inputs = redacted_inputs(terms, &form)?;
     let functions = functions_of(terms.pack.pack.value());
     let mut start = with_places(terms.pack)?.bind(Start::new(terms.run.clone()))?;
     start.graph = Some(form.clone());
@@ -124,18 +114,43 @@ pub fn run_graph(
         known.extend(ask(&mut recorder, terms, &due, executor)?);
     };
     // Closed good only if the record alone gives the same.
-    let trace = Trace::open(store, &terms.run)?;
-    let recorded = graph_run(&trace)?;
+    if let Some(path) = differing(store, &terms.run, &found)? {
+        return Err(GraphRefused::Diverged { run: terms.run.clone(), path }.into());
+    }
+    let record = propose(&mut recorder, &completion(terms, &found), "the end of the run")?;
+    recorder.end()?;
+    recorder.commit()?;
+    Ok(GraphOutcome { run: terms.run.clone(), digest: form::digest(&form), found, tip: record.id() })
+}
+
+/// The inputs without secrets. The graph is the program, so one with a secret in it is refused.
+fn redacted_inputs(terms: &GraphTerms<'_>, form: &Value) -> Result<BTreeMap<String, Value>, GraphRefused> {
+    let mut inputs = terms.inputs.clone();
+    let Some(redactor) = &terms.redactor else { return Ok(inputs) };
+    if let Some(held) = first_difference(form, &redactor.value(form).0) {
+        return Err(GraphRefused::HoldsSecret(held.path.dotted()));
+    }
+    for (name, value) in &mut inputs {
+        let named = redactor.value(&Value::record([(name.as_str(), value.clone())])).0;
+        *value = named.get(name).cloned().unwrap_or(Value::Null);
+    }
+    Ok(inputs)
+}
+
+/// Evaluates a graph from its record alone. Returns the first path with another value.
+fn differing(store: &Shared, run: &RunName, found: &GraphValues) -> Result<Option<String>, Error> {
+    let recorded = graph_run(&Trace::open(store, run)?)?;
     let (again, divergence) =
         replay(&recorded.graph, &recorded.children, &recorded.functions, &recorded.frontier)
             .map_err(GraphRefused::Node)?;
-    let differs = divergence.map(|divergence| divergence.path).or_else(|| {
+    Ok(divergence.map(|divergence| divergence.path).or_else(|| {
         let same = again.nodes == found.nodes && again.output == found.output;
         (!same).then(|| "output".to_owned())
-    });
-    if let Some(path) = differs {
-        return Err(GraphRefused::Diverged { run: terms.run.clone(), path }.into());
-    }
+    }))
+}
+
+/// The intent that ends the run: the values of all nodes, and the output.
+fn completion(terms: &GraphTerms<'_>, found: &GraphValues) -> Intent {
     let mut ops: Vec<Op> = Vec::with_capacity(found.nodes.len() + 1);
     ops.extend(found.nodes.iter().map(|(path, value)| Op::set(Pointer::of(["nodes", path]), value.clone())));
     let output = found.output.clone().unwrap_or(Value::Null);
@@ -146,12 +161,7 @@ pub fn run_graph(
         format!("{} nodes of {}; its replay gave the same output", found.nodes.len(), terms.graph.name);
     let result = [("output", output), ("status", Value::from("ok"))];
     let done = done.with("intent", Value::record([("description", Value::from(words))]));
-    let done = terms
-        .noted(done.with("result", Value::record(result)).with_delta(Delta(ops)), &TakenSecrets::default());
-    let record = propose(&mut recorder, &done, "the end of the run")?;
-    recorder.end()?;
-    recorder.commit()?;
-    Ok(GraphOutcome { run: terms.run.clone(), digest: form::digest(&form), found, tip: record.id() })
+    terms.noted(done.with("result", Value::record(result)).with_delta(Delta(ops)), &TakenSecrets::default())
 }
 
 /// How many edges are asked at once. Each may be a process.
@@ -192,6 +202,46 @@ fn propose(recorder: &mut Recorder, intent: &Intent, path: &str) -> Result<Recor
     }
 }
 
+/// An intent about an edge.
+fn about_edge(terms: &GraphTerms<'_>, asked: &EdgeRequest, type_name: &str) -> Intent {
+    let action = Value::record([
+        ("params", Value::array(asked.args.iter().cloned())),
+        ("tool", Value::from(asked.call.as_str())),
+    ]);
+    let edge = Value::record([
+        ("asked", Value::from(asked.asked)),
+        ("index", Value::from(asked.index.as_str())),
+        ("path", Value::from(asked.path.as_str())),
+    ]);
+    let intent = Intent::new(type_name.parse().expect("a type of the ontology"), &terms.graph.name);
+    intent.with("action", action).carrying(EDGE, edge)
+}
+
+/// The intent with the answer of an edge, or with the sentence for which there is none.
+fn answer_of_edge(
+    terms: &GraphTerms<'_>,
+    asked: &EdgeRequest,
+    request: Digest,
+    answer: &Result<(Value, TakenSecrets), String>,
+) -> Intent {
+    let mut intent = about_edge(terms, asked, "action.result");
+    intent.author = Author::Runtime;
+    intent.links.push(Link { rel: Rel::CausedBy, hash: request });
+    match answer {
+        Ok((value, taken)) => {
+            let result = [("output", value.clone()), ("status", Value::from("ok"))];
+            let set = Op::set(Pointer::of(["edges", &asked.path]), value.clone());
+            terms.noted(intent.with("result", Value::record(result)).with_delta(Delta(vec![set])), taken)
+        }
+        Err(why) => {
+            let why = terms.redactor.as_ref().map_or_else(|| why.clone(), |redactor| redactor.text(why).0);
+            let error = Value::record([("message", Value::from(why.as_str()))]);
+            let result = Value::record([("error", error), ("status", Value::from("error"))]);
+            terms.noted(intent.with("result", result), &TakenSecrets::default())
+        }
+    }
+}
+
 /// Records what some edges ask, asks their effects at once, and records each value as it comes.
 fn ask(
     recorder: &mut Recorder,
@@ -199,22 +249,9 @@ fn ask(
     due: &[&EdgeRequest],
     executor: &AskEdge<'_>,
 ) -> Result<Vec<(String, Value)>, Error> {
-    let members = |asked: &EdgeRequest, type_name: &str| {
-        let action = Value::record([
-            ("params", Value::array(asked.args.iter().cloned())),
-            ("tool", Value::from(asked.call.as_str())),
-        ]);
-        let edge = Value::record([
-            ("asked", Value::from(asked.asked)),
-            ("index", Value::from(asked.index.as_str())),
-            ("path", Value::from(asked.path.as_str())),
-        ]);
-        let intent = Intent::new(type_name.parse().expect("a type of the ontology"), &terms.graph.name);
-        intent.with("action", action).carrying(EDGE, edge)
-    };
     let mut requests = Vec::with_capacity(due.len());
     for asked in due {
-        let request = terms.noted(members(asked, "action.request"), &TakenSecrets::default());
+        let request = terms.noted(about_edge(terms, asked, "action.request"), &TakenSecrets::default());
         requests.push(propose(recorder, &request, &asked.path)?.id());
     }
     recorder.commit()?;
@@ -250,25 +287,7 @@ fn ask(
         drop(sender);
         for (at, answer) in answers {
             let asked = due[at];
-            let mut intent = members(asked, "action.result");
-            intent.author = Author::Runtime;
-            intent.links.push(Link { rel: Rel::CausedBy, hash: requests[at] });
-            let mut taken_out = TakenSecrets::default();
-            let recorded = match &answer {
-                Ok((value, taken)) => {
-                    taken_out.add(taken);
-                    let result = [("output", value.clone()), ("status", Value::from("ok"))];
-                    let set = Op::set(Pointer::of(["edges", &asked.path]), value.clone());
-                    intent.with("result", Value::record(result)).with_delta(Delta(vec![set]))
-                }
-                Err(why) => {
-                    let why =
-                        terms.redactor.as_ref().map_or_else(|| why.clone(), |redactor| redactor.text(why).0);
-                    let error = Value::record([("message", Value::from(why.as_str()))]);
-                    intent.with("result", Value::record([("error", error), ("status", Value::from("error"))]))
-                }
-            };
-            let recorded = terms.noted(recorded, &taken_out);
+            let recorded = answer_of_edge(terms, asked, requests[at], &answer);
             let kept = propose(recorder, &recorded, &asked.path).and_then(|_| recorder.commit());
             match (kept, answer) {
                 (Err(error), _) => drop(failed.get_or_insert(error)),

@@ -32,9 +32,9 @@ pub(super) fn add_history(history: &mut History, trace: &Trace, tick: u64) -> Re
     Ok(())
 }
 
-/// A record that is in the history of a run.
+/// A record in the history of a run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct AlreadyThere {
+pub struct OwnedRecord {
     /// The run that owns it.
     pub run: RunName,
     /// Its tick.
@@ -54,7 +54,7 @@ pub(super) fn origins(
     trace: &Trace,
     tick: u64,
     only: Option<Digest>,
-) -> Result<BTreeMap<Digest, AlreadyThere>, Error> {
+) -> Result<BTreeMap<Digest, OwnedRecord>, Error> {
     let mut history = History::new();
     add_history(&mut history, trace, tick)?;
     let mut found = BTreeMap::new();
@@ -65,7 +65,7 @@ pub(super) fn origins(
         && let (Some(run), Some(at)) = (record.header().run.clone(), record.header().tick)
         && history.get(&run).is_some_and(|upto| *upto >= at)
     {
-        found.insert(first, AlreadyThere { run, tick: at, record: first });
+        found.insert(first, OwnedRecord { run, tick: at, record: first });
         return Ok(found);
     }
     for (run, upto) in history {
@@ -78,7 +78,7 @@ pub(super) fn origins(
         owner.for_each(from, upto, &mut |tick, record| {
             let first = origin_of(&record);
             if only.is_none_or(|only| only == first) {
-                let taken = AlreadyThere { run: run.clone(), tick, record: record.id() };
+                let taken = OwnedRecord { run: run.clone(), tick, record: record.id() };
                 found.entry(first).or_insert(taken);
             }
             match only.is_some() && !found.is_empty() {

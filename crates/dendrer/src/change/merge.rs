@@ -1,8 +1,8 @@
 //! Seeded merge: a new run that begins with what was chosen from several others (dendrer paper 9.6 and 11.1).
 //!
 //! Not a merge of histories: tool calls do not commute, and what was done is done. The new run has a beginning of its own,
-//! and its `run` record says of every value which run, tick and record it is from. Where the runs have different values in
-//! one place, all of them are kept in that record. A strategy may take one; otherwise the place stays empty until somebody
+//! and its `run` record says of every value which run, tick and record it is from. If the runs have different values in
+//! one place, all of them are kept in that record. A strategy may take one; otherwise the place stays empty until a person
 //! decides, and that is a transition like any other ([`resolve`]).
 //!
 //! Each source is replayed from its beginning before anything of it is used.
@@ -21,7 +21,7 @@ use dendrer_object::record::Record;
 use dendrer_object::{Array, Digest, Object, Pointer, RunName, Value};
 use dendrer_store::Shared;
 
-use crate::change::history::{History, add_history};
+use crate::change::history::{History, OwnedRecord, add_history};
 use crate::error::Error;
 use crate::recorder::{Environment, Recorder};
 use crate::repo::Repo;
@@ -82,7 +82,7 @@ pub struct MergeTerms {
     pub seed_only: bool,
 }
 
-/// Where a value is from.
+/// The source of a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct MergeSource {
     /// The name of the source: `a` is the first, `b` the second.
@@ -90,17 +90,6 @@ pub struct MergeSource {
     /// The tick that wrote it last; 0 where it was there from the beginning.
     pub tick: u64,
     /// The record of that tick.
-    pub record: Digest,
-}
-
-/// A record that the histories of all sources have.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct BaseMoment {
-    /// The run that owns it.
-    pub run: RunName,
-    /// Its tick.
-    pub tick: u64,
-    /// Its id.
     pub record: Digest,
 }
 
@@ -128,7 +117,7 @@ pub struct Conflict {
     pub taken: Option<Arc<str>>,
 }
 
-/// What a source was, as the record says.
+/// A source, as the record names it.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedSource {
     /// Its name in the merge: `a`, `b`, ...
@@ -143,7 +132,7 @@ pub struct NamedSource {
     pub state_root: Digest,
 }
 
-/// What a run was seeded from.
+/// The sources of a merged run, and each value that was taken from them.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Merged {
     /// The sources, in the order in which they were named.
@@ -155,12 +144,12 @@ pub struct Merged {
     /// Whether the states were taken whole, so that the history of the run includes those of its sources.
     pub is_whole: bool,
     /// The last common records of the sources; none where they share no record, and the merge is two-way.
-    pub base: Vec<BaseMoment>,
-    /// What they agreed on, and what one of them alone changed.
+    pub base: Vec<OwnedRecord>,
+    /// The places on which they agreed, and those that one of them alone changed.
     pub seeded: Vec<Seeded>,
-    /// What was there at the last common record, and a source removed.
+    /// The places that had a value at the last common record, and that a source removed.
     pub removed: Vec<Seeded>,
-    /// What they did not agree on.
+    /// The places on which they did not agree.
     pub conflicts: Vec<Conflict>,
 }
 
@@ -178,7 +167,7 @@ pub struct PlannedPlace {
 }
 
 /// Lists what a merge decides, place by place, in the order of places: what was there at the last common record, what each source has,
-/// and what the new run begins with. What is the same everywhere is left out.
+/// and what the new run begins with. A value that is the same everywhere is left out.
 pub fn plan(sources: &[MergeInput<'_>], merged: &Merged, after: &Value) -> Result<Vec<PlannedPlace>, Error> {
     let store = sources[0].trace.store();
     let bases = merged.base.iter().map(|moment| Trace::open(store, &moment.run)?.state(moment.tick));
@@ -222,14 +211,9 @@ impl Repo {
     pub fn merge(&self, sources: &[MergeInput<'_>], terms: &MergeTerms) -> Result<(Recorder, Merged), Error> {
         merge(sources, self.writer()?, terms, self.environment())
     }
-
-    /// Decides a conflict of a merged run as a transition with its reason.
-    pub fn resolve(&self, run: &RunName, resolution: &Resolution, dry: bool) -> Result<Record, Error> {
-        resolve(self.writer()?, run, resolution, self.environment(), dry)
-    }
 }
 
-/// Makes the beginning of a run that is seeded from others. What is gathered is the caller's to commit, or to discard.
+/// Makes the beginning of a run that is seeded from others. The caller commits the gathered records, or discards them.
 /// The sources are read through one handle and the new run is written through another, of the same store.
 pub fn merge(
     sources: &[MergeInput<'_>],
@@ -237,16 +221,7 @@ pub fn merge(
     terms: &MergeTerms,
     surroundings: Box<dyn Environment>,
 ) -> Result<(Recorder, Merged), Error> {
-    if !(2..=SOURCES_MAX).contains(&sources.len()) {
-        return Err(MergeError::Sources(sources.len()).into());
-    }
-    for (at, source) in sources.iter().enumerate() {
-        let moment = |source: &MergeInput<'_>| (source.trace.name().clone(), source.tick);
-        let (run, tick) = moment(source);
-        if sources[..at].iter().any(|other| moment(other) == (run.clone(), tick)) {
-            return Err(MergeError::Twice { run, tick }.into());
-        }
-    }
+    check_sources(sources)?;
     let places = chosen(&terms.artifacts)?;
     let sides: Vec<Side<'_>> = sources
         .iter()
@@ -270,38 +245,12 @@ pub fn merge(
         conflicts: Vec::new(),
         state: Object::default(),
     };
-    if places.is_empty() {
-        let states = sides.iter().map(|side| &side.state).chain(&states);
-        let members = states.filter_map(Value::as_object).flat_map(Object::iter);
-        let names: BTreeSet<&str> = members.map(|(name, _)| &**name).collect();
-        for name in names.into_iter().filter(|name| !is_reserved(name)) {
-            merging.place(&Pointer::of([name]))?;
-        }
-    }
-    for path in &places {
-        if sides.iter().all(|side| path.get(&side.state).is_none()) {
-            return Err(MergeError::Nothing(path.clone()).into());
-        }
-        merging.place(path)?;
-    }
+    merging.places(&places)?;
     let Merging { seeded, removed, conflicts, state, .. } = merging;
     start.state = Value::Object(state);
     start.unknown = unknown_of(&sides, &places, [&seeded, &removed], &conflicts);
-    let open = conflicts.iter().filter(|conflict| conflict.taken.is_none()).map(|conflict| &conflict.path);
-    let open: Vec<Pointer> = open.cloned().collect();
     if let Some(pack) = &pack {
-        // Where intents bring no change of their own, nobody could decide it later.
-        if let (PackEngine::Fold | PackEngine::Wasm, Some(path)) = (pack.engine, open.first()) {
-            return Err(MergeError::OpenUnderRules(path.clone()).into());
-        }
-        let seeded = std::mem::replace(&mut start.state, Value::Null);
-        start.state = filled(pack, &seeded, &open)?;
-        for (place, since) in pack.begins_unknown(&start.unknown).iter() {
-            if place.get(&seeded).is_none() {
-                start.unknown.mark_as(place.clone(), since);
-            }
-        }
-        start.reducer = pack.engine.as_str().into();
+        begin_under(&mut start, pack, &conflicts)?;
     }
     let named = sides.iter().map(|side| side.named.clone()).collect();
     let strategy = terms.strategy.as_str().into();
@@ -315,17 +264,48 @@ pub fn merge(
         removed,
         conflicts,
     };
-    let held = sources
-        .iter()
-        .map(|source| Ok((source.trace.name(), source.trace.at(source.tick)?.commitments)))
-        .collect::<Result<Vec<_>, Error>>()?;
-    let held: Vec<_> = held.iter().map(|(name, held)| (name.as_str(), held)).collect();
-    start.commitments = commitment::merged(&held);
-    // What was seeded from made-up runs is made up, too.
+    let held = sources.iter().map(|source| Ok(source.trace.at(source.tick)?.commitments));
+    let held = held.collect::<Result<Vec<_>, Error>>()?;
+    let names = sources.iter().map(|source| source.trace.name().as_str());
+    start.commitments = commitment::merged(&names.zip(&held).collect::<Vec<_>>());
+    // A run that was seeded from made-up runs is made up, too.
     let synthetic = sources.iter().find_map(|source| is_synthetic(source.trace));
     start.meta = Some(Value::record([(MEMBER, merged.to_value())].into_iter().chain(synthetic)));
     let recorder = Recorder::begin(store, &start, surroundings)?;
     Ok((recorder, merged))
+}
+
+/// Refuses fewer sources than two, too many, and one that is named twice.
+fn check_sources(sources: &[MergeInput<'_>]) -> Result<(), MergeError> {
+    if !(2..=SOURCES_MAX).contains(&sources.len()) {
+        return Err(MergeError::Sources(sources.len()));
+    }
+    let mut moments = BTreeSet::new();
+    for MergeInput { trace, tick } in sources {
+        if !moments.insert((trace.name(), tick)) {
+            return Err(MergeError::Twice { run: trace.name().clone(), tick: *tick });
+        }
+    }
+    Ok(())
+}
+
+/// Makes a seeded state one of a pack. A place with an open conflict stays empty.
+fn begin_under(start: &mut Start, pack: &Pack, conflicts: &[Conflict]) -> Result<(), Error> {
+    let open = conflicts.iter().filter(|conflict| conflict.taken.is_none()).map(|conflict| &conflict.path);
+    let open: Vec<Pointer> = open.cloned().collect();
+    // If intents bring no change of their own, a conflict cannot be decided later.
+    if let (PackEngine::Fold | PackEngine::Wasm, Some(path)) = (pack.engine, open.first()) {
+        return Err(MergeError::OpenUnderRules(path.clone()).into());
+    }
+    let seeded = std::mem::replace(&mut start.state, Value::Null);
+    start.state = filled(pack, &seeded, &open)?;
+    for (place, since) in pack.begins_unknown(&start.unknown).iter() {
+        if place.get(&seeded).is_none() {
+            start.unknown.mark_as(place.clone(), since);
+        }
+    }
+    start.reducer = pack.engine.as_str().into();
+    Ok(())
 }
 
 /// The places of a merged state that are unknown: those of its sources, as far as they lie in `places`, which is empty for all, and
@@ -360,7 +340,7 @@ fn unknown_of(
     unknown
 }
 
-fn is_reserved(name: &str) -> bool {
+pub(super) fn is_reserved(name: &str) -> bool {
     KERNEL_PATHS.contains(&name) || name == COUNTERS
 }
 
@@ -461,7 +441,7 @@ struct Merging<'m, 't> {
     pack: Option<&'m Pack>,
 }
 
-/// What all sources began from at a place.
+/// The value from which all sources began at a place.
 enum BaseValue<'m> {
     /// They share no record.
     Nothing,
@@ -481,8 +461,27 @@ impl<'m> Merging<'m, '_> {
         }
     }
 
-    /// Merges a place (design, section 4): maps leaf by leaf, anything else as a whole. What one source alone changed is taken
-    /// from it; what several changed in the same way, from them. Without a common record a place that some sources lack is
+    /// Merges the places that were chosen, or all members of the states if none was.
+    fn places(&mut self, chosen: &[Pointer]) -> Result<(), Error> {
+        if chosen.is_empty() {
+            let states = self.sides.iter().map(|side| &side.state).chain(self.bases);
+            let members = states.filter_map(Value::as_object).flat_map(Object::iter);
+            let names: BTreeSet<&str> = members.map(|(name, _)| &**name).collect();
+            for name in names.into_iter().filter(|name| !is_reserved(name)) {
+                self.place(&Pointer::of([name]))?;
+            }
+        }
+        for path in chosen {
+            if self.sides.iter().all(|side| path.get(&side.state).is_none()) {
+                return Err(MergeError::Nothing(path.clone()).into());
+            }
+            self.place(path)?;
+        }
+        Ok(())
+    }
+
+    /// Merges a place (design, section 4): maps leaf by leaf, anything else as a whole. A value that one source alone changed is
+    /// taken from it; one that several changed in the same way, from them. Without a common record a place that some sources lack is
     /// taken from those that have it.
     fn place(&mut self, path: &Pointer) -> Result<(), Error> {
         let sides = self.sides;
@@ -657,7 +656,7 @@ fn put(state: &mut Object, path: &Pointer, value: Value) {
     put_at(state, &tokens, value);
 }
 
-fn put_at(state: &mut Object, tokens: &[String], value: Value) {
+pub(super) fn put_at(state: &mut Object, tokens: &[String], value: Value) {
     match tokens {
         [] => {}
         [name] => state.set(name, value),
@@ -675,7 +674,7 @@ pub(super) fn merge_of(trace: &Trace) -> Option<Merged> {
 }
 
 /// Finds the last records that are in the histories of all sources, each with its state: those that no other one follows.
-fn last_common(sources: &[MergeInput<'_>]) -> Result<Vec<(BaseMoment, Value)>, Error> {
+fn last_common(sources: &[MergeInput<'_>]) -> Result<Vec<(OwnedRecord, Value)>, Error> {
     let mut histories = Vec::with_capacity(sources.len());
     for source in sources {
         let mut history = History::new();
@@ -706,13 +705,13 @@ fn last_common(sources: &[MergeInput<'_>]) -> Result<Vec<(BaseMoment, Value)>, E
     };
     let last = moments.iter().filter(|(run, tick, ..)| !is_followed(run, *tick));
     last.map(|(run, tick, trace, _)| {
-        let moment = BaseMoment { run: (*run).clone(), tick: *tick, record: trace.record(*tick)?.id() };
+        let moment = OwnedRecord { run: (*run).clone(), tick: *tick, record: trace.record(*tick)?.id() };
         Ok((moment, trace.state(*tick)?))
     })
     .collect()
 }
 
-/// The first conflict of a source that another merge left open, and that nobody decided up to there.
+/// The first conflict of a source that another merge left open, and that is not decided up to there.
 fn open_conflict(source: &MergeInput<'_>) -> Result<Option<Pointer>, Error> {
     let MergeInput { trace, tick } = source;
     let Some(merged) = merge_of(trace) else { return Ok(None) };
@@ -727,7 +726,7 @@ fn is_synthetic(trace: &Trace) -> Option<(&'static str, Value)> {
     (mark == Value::from(true)).then_some(("synthetic", mark))
 }
 
-/// What the new run begins with beside its state: what holds in all sources.
+/// The terms of the new run, without its state: those of all sources.
 fn begin_with(sources: &[MergeInput<'_>], run: &RunName) -> Result<Start, Error> {
     let mut start = Start::new(run.clone());
     for source in sources {
@@ -757,7 +756,7 @@ fn begin_with(sources: &[MergeInput<'_>], run: &RunName) -> Result<Start, Error>
             return Err(differ(at, "policy rules").into());
         }
         start.goal = start.goal.filter(|known| Some(known) == goal.as_ref());
-        // What one of them enforced is not given up.
+        // The highest stage of the sources stays in force.
         start.stage = start.stage.max(stage);
     }
     Ok(start)
@@ -778,7 +777,7 @@ pub(super) fn under(trace: &Trace, tick: u64, name: &RunName) -> Result<(Start, 
     Ok((start, pack))
 }
 
-/// What the pack says a state begins with, with what was seeded in its place and nothing where a conflict is open.
+/// The state that the pack begins with, with the seeded values in it. A place with an open conflict is empty.
 pub(super) fn filled(pack: &Pack, seeded: &Value, open: &[Pointer]) -> Result<Value, Error> {
     let origin = Origin { s0: Some(seeded.clone()), meta: None, inputs: None };
     let mut state = pack.init(&origin)?.as_object().cloned().unwrap_or_default();
@@ -846,7 +845,7 @@ impl Merged {
             ];
             Value::record(members.into_iter().chain(base))
         };
-        let base = |moment: &BaseMoment| {
+        let base = |moment: &OwnedRecord| {
             Value::record([
                 ("record", Value::from(moment.record)),
                 ("run", Value::from(moment.run.as_str())),
@@ -897,7 +896,7 @@ impl Merged {
             Some(Conflict { path: path(value)?, base: value.get("base").cloned(), values, taken })
         };
         let base = |value: &Value| {
-            Some(BaseMoment {
+            Some(OwnedRecord {
                 run: value.get("run")?.as_str()?.parse().ok()?,
                 tick: value.get("tick")?.as_u64()?,
                 record: value.get("record")?.as_str()?.parse().ok()?,

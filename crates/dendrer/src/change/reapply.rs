@@ -1,11 +1,14 @@
 //! Proposes recorded intents of a run again on another head, in order of ticks.
 //!
-//! [`Reapply::each`] is the loop of [`carry_on`](super::fork::carry_on) and of [`rebase`](super::rebase::rebase): it leaves out what the
-//! selection leaves out, ends at the first other intent that is stopped, and appends groups on the way. The verb alone decides if an
-//! intent is proposed. No model and no tool is called here.
+//! One loop serves [`carry_on`](super::fork::carry_on) and [`rebase`](super::rebase::rebase): it leaves out the intents that the
+//! selection leaves out, ends at the first other one that is stopped, and appends groups on the way. The verb decides if an intent is
+//! proposed. No model and no tool is called here.
+//!
+//! Rule: each intent goes through the door of the new run; test `intents_go_through_the_door_of_another_run_in_order`.
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, RangeInclusive};
+use std::sync::Arc;
 
 use dendrer_kernel::contract::{
     CONTEXT, Checked, Contracts, FieldCheck, Import, ImportRefused, Side, check_import,
@@ -16,7 +19,6 @@ use dendrer_kernel::step::{Reason, RunState, Stage, VIOLATION};
 use dendrer_object::delta::Delta;
 use dendrer_object::record::Record;
 use dendrer_object::{Code, Digest, Intent, Pointer, TypeName, Value};
-use std::sync::Arc;
 
 use super::selection::{LeftBehind, Selection};
 use crate::error::Error;
@@ -194,6 +196,31 @@ pub(super) fn same_at<'p>(
 /// The ticks that are left out, each with the reason.
 pub(super) type LeftOutTicks = BTreeMap<u64, ReapplyStopped>;
 
+/// Whether an intent is left out for this reason; otherwise the first such intent ends all of it.
+pub(super) fn leaves_out(selection: &Selection, why: &ReapplyStopped) -> bool {
+    match why {
+        ReapplyStopped::NotChosen => true,
+        // A record of the kernel has no intent.
+        ReapplyStopped::Kernel(_) => selection.is_choice(),
+        _ => selection.skip,
+    }
+}
+
+/// The intents that were left out, as a marker names them: ranges of ticks of the source, each with the reason.
+pub(super) fn sealed_ranges(left_out: &LeftOutTicks) -> Value {
+    let mut ranges: Vec<(u64, u64, &str)> = Vec::new();
+    for (tick, why) in left_out.iter().map(|(tick, why)| (*tick, why.kind())) {
+        match ranges.last_mut() {
+            Some((_, to, last)) if *to + 1 == tick && *last == why => *to = tick,
+            _ => ranges.push((tick, tick, why)),
+        }
+    }
+    Value::array(ranges.into_iter().map(|(from, to, why)| {
+        let ticks = [("from_tick", Value::from(from)), ("to_tick", Value::from(to))];
+        Value::record([("why", Value::from(why))].into_iter().chain(ticks))
+    }))
+}
+
 /// The reason why the loop does not go on with an intent: it is stopped, or an error ended all of it.
 pub(super) enum Halt {
     Stopped(ReapplyStopped),
@@ -296,7 +323,7 @@ impl Reapply<'_> {
             match propose(&step, recorder) {
                 Ok(()) => {}
                 Err(Halt::Failed(error)) => return Err(error.stopped_at(source.name(), tick)),
-                Err(Halt::Stopped(why)) if self.selection.leaves_out(&why) => {
+                Err(Halt::Stopped(why)) if leaves_out(self.selection, &why) => {
                     left.leave(tick, &record);
                     ended.left_out.push((tick, why));
                 }

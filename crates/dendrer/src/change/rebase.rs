@@ -2,8 +2,8 @@
 //! (dendrer paper 9.6 and 11.1).
 //!
 //! The new run is a fork of the base. The intents that the source run owns go through its door one after the other, under
-//! the rules that are in force there; neither the base nor the source changes. An intent that was decided on something that
-//! is not so on the new base ends it: what was decided elsewhere is not carried to where nobody decided it.
+//! the rules that are in force there; neither the base nor the source changes. An intent whose basis is
+//! another on the new base ends it: a decision is not carried to a state on which it was not made.
 //!
 //! No tool that acts is called again: its recorded answer is used. A tool that only looks, or whose writing twice is writing
 //! once, may be asked again by an [`Ask`] that the caller brings; without one nothing is called.
@@ -23,10 +23,10 @@ use dendrer_object::record::{LINKS_MAX, Link, Record, Rel};
 use dendrer_object::{Digest, Intent, Pointer, RunName, TypeName, Value};
 use dendrer_store::Shared;
 
-use crate::change::history::{AlreadyThere, origin_of, origins};
+use crate::change::history::{OwnedRecord, origin_of, origins};
 use crate::change::reapply::{
     Basis, Counterparts, Halt, LeftOutTicks, PacksInForce, Reapply, ReapplyStopped, ReplacedAnswer,
-    SourceStep, check_basis, decides_on_policy, same_at, set_member,
+    SourceStep, check_basis, decides_on_policy, leaves_out, same_at, set_member,
 };
 use crate::change::selection::Selection;
 use crate::error::Error;
@@ -48,9 +48,9 @@ pub struct Call<'c> {
     pub tick: u64,
     /// The tool.
     pub tool: &'c str,
-    /// What it is given.
+    /// Its parameters.
     pub params: &'c Value,
-    /// What the packs declare it to do: [`Effect::Read`] or [`Effect::IdempotentWrite`], nothing else is asked again.
+    /// Its effect, as the packs declare it: [`Effect::Read`] or [`Effect::IdempotentWrite`], no other is asked again.
     pub effect: Effect,
 }
 
@@ -92,7 +92,7 @@ impl RebaseTerms {
     }
 }
 
-/// What became of a run's intents on another base.
+/// The outcome of a run's intents on another base.
 #[derive(Debug, Clone)]
 pub struct Rebased {
     /// The fork of the base that they went into.
@@ -103,7 +103,7 @@ pub struct Rebased {
     pub from: u64,
     /// Its last tick.
     pub to: u64,
-    /// What became of each, in order, up to where it ended.
+    /// The outcome of each, in order, up to the tick at which it ended.
     pub steps: Vec<RebaseStep>,
 }
 
@@ -123,7 +123,7 @@ impl Rebased {
         self.steps.iter().filter(|step| matches!(step.fate, Fate::LeftOut(_))).count()
     }
 
-    /// Where it ended before the last tick, and why.
+    /// The tick at which it ended before the last one, and why.
     pub fn stopped(&self) -> Option<(u64, &ReapplyStopped)> {
         let last = self.steps.last()?;
         match &last.fate {
@@ -145,20 +145,20 @@ pub struct RebaseStep {
     pub tick: u64,
     /// Its type.
     pub type_name: TypeName,
-    /// What its tool does to the world, where it is about one.
+    /// The effect of its tool; `None` if it is not about one.
     pub class: Option<EffectClass>,
     /// Fields that the model said it looked at and that are not there on the new base: told, and no reason to stop.
     pub advisory: Vec<Arc<str>>,
-    /// What became of it.
+    /// Its outcome.
     pub fate: Fate,
 }
 
-/// What counts as the effect of a tool.
+/// The effect that a tool counts as.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct EffectClass {
     /// The effect: the strictest of what both packs and the record say.
     pub effect: Effect,
-    /// Whether a pack declares the tool. What none declares counts as effectful, whatever the record says.
+    /// Whether a pack declares the tool. One that no pack declares counts as effectful, whatever the record says.
     pub is_declared: bool,
 }
 
@@ -169,20 +169,20 @@ impl fmt::Display for EffectClass {
     }
 }
 
-/// What became of a transition.
+/// The outcome of a transition.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Fate {
     /// The kernel wrote it about the source run, and it stays there.
     Left,
     /// It is in the history of the base already.
-    Already(AlreadyThere),
+    Already(OwnedRecord),
     /// It went through the door.
     Carried {
         /// Its tick in the new run.
         tick: u64,
-        /// What is known of what it was decided on.
+        /// Its basis.
         basis: Basis,
-        /// Where its answer is from, if it is one.
+        /// The source of its answer, if it is one.
         answer: Option<AnswerSource>,
     },
     /// It was left out, and what follows went on.
@@ -191,7 +191,7 @@ pub enum Fate {
     Stopped(ReapplyStopped),
 }
 
-/// Where an answer is from.
+/// The source of an answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum AnswerSource {
     /// The record.
@@ -217,12 +217,12 @@ impl Repo {
 }
 
 /// Proposes the intents that `source` owns on the state of `onto` at a tick. Both are read through one handle and the new run
-/// is written through another, of the same store. What is gathered is the caller's to commit, or to discard.
+/// is written through another, of the same store. The caller commits the gathered records, or discards them.
 ///
-/// Both are replayed first, the base up to the tick and the source where it owns its ticks; where replay disagrees with the
+/// Both are replayed first, the base up to the tick and the source where it owns its ticks; if replay disagrees with the
 /// record, nothing is made.
 ///
-/// Where intents may be left out, they are proposed once without writing, because the marker, which comes first, names them. A tool
+/// If intents may be left out, they are proposed once without writing, because the marker, which comes first, names them. A tool
 /// that is asked again is asked once all the same.
 pub fn rebase(
     source: &Trace,
@@ -233,23 +233,24 @@ pub fn rebase(
     ask: Option<&mut Ask<'_>>,
     surroundings: Box<dyn Environment>,
 ) -> Result<(Recorder, Rebased), Error> {
-    if !terms.selection.is_choice() {
-        return rebase_as_told(source, onto, tick, store, terms, ask, surroundings);
-    }
-    terms.selection.check(source)?;
     let mut answers: BTreeMap<u64, Result<ReplacedAnswer, String>> = BTreeMap::new();
     let mut once =
         ask.map(|ask| move |call: &Call<'_>| answers.entry(call.tick).or_insert_with(|| ask(call)).clone());
-    let plan = RebaseTerms { keep: false, ..terms.clone() };
-    let asked = once.as_mut().map(|once| once as &mut Ask<'_>);
-    let (planned, rebased) = rebase_as_told(source, onto, tick, store, &plan, asked, surroundings)?;
+    let mut make = |terms: &RebaseTerms, surroundings| {
+        let asked = once.as_mut().map(|once| once as &mut Ask<'_>);
+        rebase_as_told(source, onto, tick, store, terms, asked, surroundings)
+    };
+    if !terms.selection.is_choice() {
+        return make(terms, surroundings);
+    }
+    terms.selection.check(source)?;
+    let (planned, rebased) = make(&RebaseTerms { keep: false, ..terms.clone() }, surroundings)?;
     let left_out = rebased.steps.into_iter().filter_map(|step| match step.fate {
         Fate::LeftOut(why) => Some((step.tick, why)),
         _ => None,
     });
     let terms = RebaseTerms { left_out: Some(left_out.collect()), ..terms.clone() };
-    let asked = once.as_mut().map(|once| once as &mut Ask<'_>);
-    rebase_as_told(source, onto, tick, store, &terms, asked, planned.into_surroundings())
+    make(&terms, planned.into_surroundings())
 }
 
 /// Makes a rebase whose marker names the ticks of the terms as left out.
@@ -342,7 +343,7 @@ fn check(source: &Trace, onto: &Trace, tick: u64) -> Result<(u64, u64), Error> {
     Ok((from, to))
 }
 
-/// What the policy rules of two runs say, whatever they are called.
+/// Compares the policy rules of two runs, whatever their names.
 fn same_rules(a: &[Predicate], b: &[Predicate]) -> bool {
     let texts = |rules: &[Predicate]| rules.iter().map(Predicate::words).collect::<BTreeSet<String>>();
     texts(a) == texts(b)
@@ -361,7 +362,7 @@ struct Run<'r, 'a> {
     terms: &'r RebaseTerms,
     takes_delta: bool,
     are_same_rules: bool,
-    /// What decisions on policy look at.
+    /// The places that decisions on policy read.
     decides: BTreeSet<Pointer>,
     packs: PacksInForce,
     /// The first extension that holds in the source and not here.
@@ -369,8 +370,8 @@ struct Run<'r, 'a> {
     here: Counterparts,
     /// The ids of what stays in the source.
     left: BTreeSet<Digest>,
-    /// What the history of the base has, by the record that was first.
-    there_already: BTreeMap<Digest, AlreadyThere>,
+    /// The records in the history of the base, by the record that was first.
+    there_already: BTreeMap<Digest, OwnedRecord>,
     ask: Option<&'r mut Ask<'a>>,
     steps: Vec<RebaseStep>,
 }
@@ -387,7 +388,7 @@ impl Run<'_, '_> {
         };
         let result = self.judge(step, recorder, &mut made);
         if let Err(Halt::Stopped(why)) = &result {
-            let is_left_out = self.terms.selection.leaves_out(why);
+            let is_left_out = leaves_out(&self.terms.selection, why);
             made.fate = if is_left_out { Fate::LeftOut(why.clone()) } else { Fate::Stopped(why.clone()) };
         }
         self.steps.push(made);
@@ -443,7 +444,7 @@ impl Run<'_, '_> {
         lacking.and_then(|one| one.get("id")?.as_str()).map(Arc::from)
     }
 
-    /// What counts as the effect of what an intent is about.
+    /// The effect that the tools of an intent count as.
     fn class(&self, intent: &Intent) -> Option<EffectClass> {
         if !matches!(intent.type_name.as_str(), "action.request" | "action.result") {
             return None;
@@ -569,7 +570,7 @@ impl Run<'_, '_> {
         if acts && self.terms.stop_on_effectful {
             return Err(ReapplyStopped::Effectful);
         }
-        // What a record says that nobody else does; it is what the answer counts as from here on.
+        // The answer counts as this effect from here on, so the record names it.
         if intent.member("effect").is_none() {
             set_member(intent, "effect", Value::from(class.effect.as_str()));
         }
@@ -664,7 +665,7 @@ fn tool(call: &Value) -> Option<&str> {
 fn tools(intent: &Intent) -> Vec<&str> {
     let Some(action) = intent.member("action") else { return Vec::new() };
     match action.get("calls").and_then(Value::as_array) {
-        // A call without a tool is one that nobody declares.
+        // A call without a tool is one that no pack declares.
         Some(calls) => calls.iter().map(|call| tool(call).unwrap_or_default()).collect(),
         None => tool(action).into_iter().collect(),
     }

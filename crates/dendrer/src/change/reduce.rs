@@ -46,10 +46,27 @@ pub struct Reduced {
     pub stage: Stage,
     /// The first tick at which contracts and violations are enforced; `None` below stage 2.
     pub enforced_from: Option<u64>,
-    /// What the door of that stage would have refused: the tick, the code and the reason.
+    /// Transitions that the door of that stage would have refused: the tick, the code and the reason.
     pub refused: Vec<(u64, Code, String)>,
     /// The places of the last state that are unknown, each with its cause.
     pub unknown: Vec<(Pointer, Since)>,
+}
+
+impl Reduced {
+    /// A run without transitions yet; `tip` is its `run` record.
+    fn new(stage: Stage, enforced_from: Option<u64>, tip: Digest) -> Reduced {
+        Reduced {
+            ticks: 0,
+            tip,
+            errors: Vec::new(),
+            wrote: 0,
+            extensions: Vec::new(),
+            stage,
+            enforced_from,
+            refused: Vec::new(),
+            unknown: Vec::new(),
+        }
+    }
 }
 
 /// An extension that was judged again.
@@ -102,17 +119,7 @@ pub fn reduce(
     let mut renamed: BTreeMap<Digest, Digest> = BTreeMap::from([(source.start().id(), recorder.head().id())]);
     let tip = recorder.head().id();
     let enforced_from = Some(start.enforced_from).filter(|from| *from > 0);
-    let mut reduced = Reduced {
-        ticks: 0,
-        tip,
-        errors: Vec::new(),
-        wrote: 0,
-        extensions: Vec::new(),
-        stage: start.stage,
-        enforced_from,
-        refused: Vec::new(),
-        unknown: Vec::new(),
-    };
+    let mut reduced = Reduced::new(start.stage, enforced_from, tip);
     let mut door = RaisedDoor::default();
     let reducer = pack.pack.reducer();
     // A source of another store, like a file that is being imported, is not there to be named.
@@ -190,7 +197,7 @@ fn check_record(
     }
 }
 
-/// What a run that is reduced again begins with: what its source began with, and where that is.
+/// The start of a run that is reduced again: that of its source, with the place of the source.
 fn begin_again(
     source: &Trace,
     name: RunName,

@@ -5,7 +5,6 @@ use std::collections::{BTreeMap, BTreeSet};
 use dendrer_object::record::{Record, Rel};
 use dendrer_object::{Digest, TypeName, Value};
 
-use super::reapply::{LeftOutTicks, ReapplyStopped};
 use crate::error::Error;
 use crate::record::tools::{CallKey, answered, calls};
 use crate::run::declared;
@@ -31,22 +30,12 @@ impl Selection {
         self.only.as_ref().is_none_or(|only| only.contains(type_name))
     }
 
-    /// Whether an intent is left out for this reason; otherwise the first such intent ends all of it.
-    pub(super) fn leaves_out(&self, why: &ReapplyStopped) -> bool {
-        match why {
-            ReapplyStopped::NotChosen => true,
-            // A record of the kernel has no intent.
-            ReapplyStopped::Kernel(_) => self.is_choice(),
-            _ => self.skip,
-        }
-    }
-
     /// Refuses a type that nothing declares: a slip there would leave out everything.
     pub(super) fn check(&self, trace: &Trace) -> Result<(), Error> {
         declared::types(trace, self.only.iter().flatten().map(TypeName::as_str))
     }
 
-    /// What a marker says of it.
+    /// The choice, as a marker names it.
     pub(super) fn sealed(&self) -> Value {
         let only = self
             .only
@@ -56,22 +45,7 @@ impl Selection {
     }
 }
 
-/// The intents that were left out, as a marker names them: ranges of ticks of the source, each with the reason.
-pub(super) fn sealed_ranges(left_out: &LeftOutTicks) -> Value {
-    let mut ranges: Vec<(u64, u64, &str)> = Vec::new();
-    for (tick, why) in left_out.iter().map(|(tick, why)| (*tick, why.kind())) {
-        match ranges.last_mut() {
-            Some((_, to, last)) if *to + 1 == tick && *last == why => *to = tick,
-            _ => ranges.push((tick, tick, why)),
-        }
-    }
-    Value::array(ranges.into_iter().map(|(from, to, why)| {
-        let ticks = [("from_tick", Value::from(from)), ("to_tick", Value::from(to))];
-        Value::record([("why", Value::from(why))].into_iter().chain(ticks))
-    }))
-}
-
-/// What of a run was left out, so that its results and what names it are left out as well.
+/// The records of a run that were left out, so that their results and each record that names them are left out as well.
 #[derive(Debug, Default)]
 pub(super) struct LeftBehind {
     /// The ticks of what was left out, by id.

@@ -139,16 +139,12 @@ pub fn branches(trace: &Trace) -> Result<BranchesAnswer, Error> {
             fault(BranchRule::Lineage, last.id.short(), got.clone());
             fault(BranchRule::Containment, last.id.short(), got);
         }
-        for target in to(Rel::Merges).chain(to(Rel::CausedBy)) {
-            match ticks.get(&target) {
-                Some(_) => {}
-                None if store.find(&target)?.is_none() => {
-                    fault(BranchRule::Exists, target.short(), "no such record".to_owned());
-                }
-                None if !newest.contains_key(&agent) => {
-                    fault(BranchRule::ForkLink, "a record of this run".to_owned(), target.short());
-                }
-                None => {}
+        let linked = to(Rel::Merges).chain(to(Rel::CausedBy));
+        for target in linked.filter(|target| !ticks.contains_key(target)) {
+            if store.find(&target)?.is_none() {
+                fault(BranchRule::Exists, target.short(), "no such record".to_owned());
+            } else if !newest.contains_key(&agent) {
+                fault(BranchRule::ForkLink, "a record of this run".to_owned(), target.short());
             }
         }
         newest.insert(agent, Newest { id: record.id(), seq });

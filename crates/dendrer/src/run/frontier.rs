@@ -132,6 +132,20 @@ fn recorded(content: &Value) -> Option<RecordedEdge> {
     })
 }
 
+/// Reads a line of a frontier file.
+fn edge_of_line(edge: &Value) -> Option<RecordedEdge> {
+    let text = |name: &str| edge.get(name)?.as_str().map(str::to_owned);
+    Some(RecordedEdge {
+        path: text("path")?,
+        index: text("index")?,
+        call: text("call")?,
+        args: edge.get("args")?.as_array()?.iter().cloned().collect(),
+        asked: text("asked")?.parse().ok()?,
+        digest: text("digest")?.parse().ok()?,
+        value: edge.get("value")?.clone(),
+    })
+}
+
 /// Reads the lines of a frontier file: a header, then one for each edge in canonical order. The error is a sentence with its line.
 pub fn read_file(lines: &[Value]) -> Result<GraphRun, String> {
     let (header, edges) = lines.split_first().ok_or("line 1: a frontier file begins with its header")?;
@@ -165,22 +179,11 @@ pub fn read_file(lines: &[Value]) -> Result<GraphRun, String> {
     };
     let mut effects = BTreeMap::new();
     for (line, edge) in (2..).zip(edges) {
-        let text = |name: &str| edge.get(name)?.as_str().map(str::to_owned);
-        let read = || {
-            Some(RecordedEdge {
-                path: text("path")?,
-                index: text("index")?,
-                call: text("call")?,
-                args: edge.get("args")?.as_array()?.iter().cloned().collect(),
-                asked: text("asked")?.parse().ok()?,
-                digest: text("digest")?.parse().ok()?,
-                value: edge.get("value")?.clone(),
-            })
-        };
-        let read = read().ok_or_else(|| {
+        let read = edge_of_line(edge).ok_or_else(|| {
             format!("line {line}: an edge has path, index, call, args, asked, digest and value")
         })?;
-        let (effect, declared) = (text("effect"), functions.effect(&read.call));
+        let effect = edge.get("effect").and_then(Value::as_str).map(str::to_owned);
+        let declared = functions.effect(&read.call);
         if effect.as_deref() != declared {
             let (effect, declared) = (effect.unwrap_or_default(), declared.unwrap_or("nothing"));
             return Err(format!("line {line}: its effect is {effect:?}, and the pack says {declared}"));

@@ -145,9 +145,13 @@ fn unknown_of(record: &Record) -> Vec<&'static str> {
         let held = HELD_BY.iter().find(|(name, _)| *name == first).map_or(&[][..], |(_, held)| *held);
         unknown.extend(held);
     }
-    unknown.sort_unstable();
-    unknown.dedup();
-    unknown
+    sorted(unknown)
+}
+
+fn sorted(mut names: Vec<&'static str>) -> Vec<&'static str> {
+    names.sort_unstable();
+    names.dedup();
+    names
 }
 
 impl WitnessStep {
@@ -168,18 +172,16 @@ impl WitnessStep {
         let action = own.unwrap_or_else(|| action_of(type_name.as_str(), header.author));
         let stamp =
             StepStamp { step_id: record.id().hex()[..12].to_owned(), started_at: StartedAt::of(header.ts) };
-        let text = |value: Option<&Value>| value.and_then(Value::as_str).map(str::to_owned);
-        let description = text(said.and_then(|said| said.get("description")));
+        let description = text_of(said.and_then(|said| said.get("description")));
         let tool = content.get("action").and_then(|action| action.get("tool"));
-        let tool = text(tool).or_else(|| marker_of(tool));
+        let tool = text_of(tool).or_else(|| marker_of(tool));
         let name = match action {
             ActionType::ToolCall | ActionType::CliCmd | ActionType::Payment => tool,
             ActionType::External => tool.filter(|_| type_name.as_str() == RESULT),
             _ if own.is_some() => description.clone(),
             _ => None,
         };
-        let name = name.unwrap_or_else(|| type_name.as_str().to_owned());
-        let mut step = Step::new(action, &name, stamp);
+        let mut step = Step::new(action, name.as_deref().unwrap_or(type_name.as_str()), stamp);
         let of_row = |value: Option<&Value>| value.map_or(RowValue::Null, RowValue::of);
         let result = content.get("result");
         step.input = of_row(content.get("action").and_then(|action| action.get("params")));
@@ -214,13 +216,15 @@ impl WitnessStep {
         // A row that cannot be read may have been a step of any type.
         if row.is_some() && own.is_none() {
             success = None;
-            unknown = HELD_BY.iter().flat_map(|(_, held)| held.iter().copied()).collect();
-            unknown.sort_unstable();
-            unknown.dedup();
+            unknown = sorted(HELD_BY.iter().flat_map(|(_, held)| held.iter().copied()).collect());
         }
         step.success = success.unwrap_or(true);
         Some(WitnessStep { tick, derived: own.is_none(), step, success, row, unknown })
     }
+}
+
+fn text_of(value: Option<&Value>) -> Option<String> {
+    value.and_then(Value::as_str).map(str::to_owned)
 }
 
 /// What a text shows that was redacted as a whole.
@@ -231,7 +235,7 @@ fn marker_of(value: Option<&Value>) -> Option<String> {
 
 /// Fills a step with what is at `intent.step`.
 fn fill(step: &mut Step, rest: &Object) {
-    let text = |name: &str| rest.get(name).and_then(Value::as_str).map(str::to_owned);
+    let text = |name: &str| text_of(rest.get(name));
     let float = |value: &Value| value.as_f64().or_else(|| dendrer_object::tag::as_float(value));
     let number = |name: &str| rest.get(name).and_then(float);
     if let Some(id) = text("step_id") {

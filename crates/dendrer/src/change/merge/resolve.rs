@@ -11,7 +11,7 @@ use dendrer_object::{Code, Intent, Pointer, RunName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
-use super::sync::resolve_sync;
+use super::sync::decide_sync;
 use super::{Conflict, Merged, last_write, merged, note_writes};
 use crate::error::{Error, MergeError};
 use crate::recorder::{Environment, Recorder};
@@ -102,7 +102,7 @@ fn is_side(conflict: &Conflict, take: &str) -> bool {
     take == VALUE || conflict.values.iter().any(|(from, _)| &*from.source == take)
 }
 
-/// What a conflict is resolved to.
+/// The value to which a conflict is resolved.
 #[derive(Debug, Clone, PartialEq)]
 pub enum Take {
     /// The value of a source: its name in the merge, or its run.
@@ -111,7 +111,7 @@ pub enum Take {
     Value(Value),
 }
 
-/// What a decision says it takes, where it is no side.
+/// The word of a decision for a value that is no side's.
 pub(super) const VALUE: &str = "value";
 
 /// The decision about a conflict.
@@ -119,7 +119,7 @@ pub(super) const VALUE: &str = "value";
 pub struct Resolution {
     /// The place.
     pub path: Pointer,
-    /// What is put there.
+    /// The value that is put there.
     pub take: Take,
     /// Why.
     pub reason: Arc<str>,
@@ -136,27 +136,37 @@ pub fn resolve(
     surroundings: Box<dyn Environment>,
     dry: bool,
 ) -> Result<Record, Error> {
-    let Resolution { path, take, reason, agent } = resolution;
-    let (conflict, sources, tip) = {
-        store.clone().refresh()?;
-        let trace = Trace::open(store, run)?;
-        let merged = match merged(&trace) {
-            Ok(merged) if merged.conflicts.iter().any(|conflict| conflict.path == *path) => merged,
-            // Agents of the run may be in conflict there.
-            Ok(_) | Err(Error::Merge(MergeError::NotMerged(_))) => {
-                return resolve_sync(store, run, resolution, surroundings, dry);
-            }
-            Err(error) => return Err(error),
-        };
-        let at = merged.conflicts.iter().position(|conflict| conflict.path == *path);
-        let at = at.ok_or_else(|| MergeError::NoConflict { run: run.clone(), path: path.clone() })?;
-        standings(&trace, &merged)?[at].refuse_settled(path, "the merge")?;
-        (merged.conflicts[at].clone(), merged.sources, trace.tip())
+    store.clone().refresh()?;
+    let trace = Trace::open(store, run)?;
+    let path = &resolution.path;
+    let (intent, is_there) = match merged(&trace) {
+        Ok(merged) if merged.conflicts.iter().any(|conflict| conflict.path == *path) => {
+            decide_merge(&trace, &merged, resolution)?
+        }
+        // Agents of the run may be in conflict there.
+        Ok(_) | Err(Error::Merge(MergeError::NotMerged(_))) => decide_sync(&trace, resolution)?,
+        Err(error) => return Err(error),
     };
+    let mut recorder = Recorder::resume_at(store, run, trace.tip(), surroundings)?;
+    propose(&mut recorder, &intent, path, is_there, dry)
+}
+
+/// The decision of a conflict between the runs that a run was merged from, and whether something is at the place after it.
+fn decide_merge(
+    trace: &Trace,
+    merged: &Merged,
+    resolution: &Resolution,
+) -> Result<(Intent, Option<bool>), Error> {
+    let Resolution { path, take, reason, agent } = resolution;
+    let open = merged.conflicts.iter().zip(standings(trace, merged)?);
+    let found = open.into_iter().find(|(conflict, _)| conflict.path == *path);
+    let (conflict, standing) = found.expect("it has a conflict there");
+    standing.refuse_settled(path, "the merge")?;
     let (taken, value, record) = match take {
         Take::Value(value) => (VALUE.into(), Some(value.clone()), None),
         Take::Side(name) => {
-            let letter = sources.iter().find(|source| &*source.name == name || source.run.as_str() == name);
+            let mut sources = merged.sources.iter();
+            let letter = sources.find(|source| &*source.name == name || source.run.as_str() == name);
             let side =
                 letter.and_then(|letter| conflict.values.iter().find(|(from, _)| from.source == letter.name));
             let (from, value) = side.ok_or_else(|| MergeError::NoSide {
@@ -167,12 +177,11 @@ pub fn resolve(
         }
     };
     let mut intent = decision(path, reason, &taken, agent);
-    // What a source removed is not there already.
+    // A value that a source removed is not there already.
     let is_there = value.is_some();
     intent.delta = value.map(|value| Delta(vec![Op::set(path.clone(), value)]));
     intent.links.extend(record.map(|hash| Link { rel: Rel::Evidence, hash }));
-    let mut recorder = Recorder::resume_at(store, run, tip, surroundings)?;
-    propose(&mut recorder, &intent, path, Some(is_there), dry)
+    Ok((intent, Some(is_there)))
 }
 
 /// The decision of a conflict, without the change that it makes.
@@ -196,7 +205,7 @@ pub(super) fn decision(path: &Pointer, reason: &Arc<str>, taken: &Arc<str>, agen
 }
 
 /// Lets a decision through the door. `is_there` says whether something is at the place behind it, if that must be so.
-pub(super) fn propose(
+fn propose(
     recorder: &mut Recorder,
     intent: &Intent,
     path: &Pointer,

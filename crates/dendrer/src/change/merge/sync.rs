@@ -6,12 +6,10 @@ use std::sync::Arc;
 use dendrer_kernel::causal::{SyncConflict, SyncStrategy};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::{Link, Record, Rel};
-use dendrer_object::{RunName, Value};
-use dendrer_store::Shared;
+use dendrer_object::{Intent, Value};
 
-use super::resolve::{ConflictStanding, Resolution, Take, VALUE, decision, propose};
+use super::resolve::{ConflictStanding, Resolution, Take, VALUE, decision};
 use crate::error::{Error, MergeError};
-use crate::recorder::{Environment, Recorder};
 use crate::run::causal::Causal;
 use crate::trace::Trace;
 
@@ -62,21 +60,13 @@ fn standing(record: &Record, tick: u64, conflict: &SyncConflict) -> ConflictStan
     }
 }
 
-/// Resolves the newest open conflict that a sync node kept at a place. The decision merges
-/// the sync node and puts a value there. With `dry`, asks the door and writes nothing.
-pub(super) fn resolve_sync(
-    store: &Shared,
-    run: &RunName,
-    resolution: &Resolution,
-    surroundings: Box<dyn Environment>,
-    dry: bool,
-) -> Result<Record, Error> {
+/// The decision of the newest open conflict that a sync node kept at a place. It merges the sync node and puts a value there.
+pub(super) fn decide_sync(trace: &Trace, resolution: &Resolution) -> Result<(Intent, Option<bool>), Error> {
     let Resolution { path, take, reason, agent } = resolution;
-    let trace = Trace::open(store, run)?;
-    let here = sync_conflicts(&trace)?.into_iter().filter(|item| item.conflict.path == *path);
+    let here = sync_conflicts(trace)?.into_iter().filter(|item| item.conflict.path == *path);
     let Some(item) = here.max_by_key(|item| (item.standing == ConflictStanding::Open, item.conflict.at))
     else {
-        return Err(MergeError::NoConflict { run: run.clone(), path: path.clone() }.into());
+        return Err(MergeError::NoConflict { run: trace.name().clone(), path: path.clone() }.into());
     };
     item.standing.refuse_settled(path, "the strategy")?;
     let conflict = &item.conflict;
@@ -105,8 +95,7 @@ pub(super) fn resolve_sync(
     intent.delta = Some(Delta(ops));
     let at = trace.record(conflict.at)?.id();
     intent.links.push(Link { rel: Rel::Merges, hash: at });
-    let mut recorder = Recorder::resume_at(store, run, trace.tip(), surroundings)?;
-    propose(&mut recorder, &intent, path, None, dry)
+    Ok((intent, None))
 }
 
 /// The agents whose values are in conflict.

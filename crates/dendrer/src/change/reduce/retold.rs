@@ -61,7 +61,7 @@ impl Plan {
         if let Some(from) = effective_from(&Value::Object(members.clone())) {
             members.set(EFFECTIVE_FROM, Value::from(self.tick(from)));
         }
-        // Where no keys are named, an approval is recorded as it is said.
+        // If no keys are named, an approval is recorded as it is given.
         let asks_for_key = !pack.pack.approvers.is_empty();
         let approval = content.get("approval").and_then(Value::as_str).filter(|_| asks_for_key);
         Extension::check(head, &Value::Object(members), approval).map_err(|error| Error::NotRetold {
@@ -82,7 +82,7 @@ impl Plan {
     ) -> Result<(), Error> {
         let Some(last) = self.last else { return Ok(()) };
         let reducer = reducer_for(start)?;
-        // What is kept of nothing may have any time.
+        // None of these records is kept, so any time will do.
         let inputs = Inputs { clock: Timestamp::from_ms(0), seeds: Seeds::of_secret([0; 16]) };
         let (_, mut head) = step::begin(store, start, inputs)?;
         source.try_each::<Error>(1, last, &mut |tick, record| {
