@@ -217,7 +217,7 @@ fn about_edge(terms: &GraphTerms<'_>, asked: &EdgeRequest, type_name: &str) -> I
     intent.with("action", action).carrying(EDGE, edge)
 }
 
-/// The intent with the answer of an edge, or with the sentence for which there is none.
+/// The intent with the answer of an edge, or with the sentence why it is missing.
 fn answer_of_edge(
     terms: &GraphTerms<'_>,
     asked: &EdgeRequest,

@@ -417,7 +417,7 @@ fn note_writes(writes: &mut BTreeMap<String, u64>, tick: u64, record: &Record) {
     }
 }
 
-/// The newest write at, above or below a place; 0 where there is none.
+/// The newest write at, above or below a place; 0 if it was never written.
 fn last_write(writes: &BTreeMap<String, u64>, path: &Pointer) -> u64 {
     let text = path.as_str();
     let above = text.match_indices('/').map(|(at, _)| &text[..at]).chain([text]);

@@ -166,7 +166,7 @@ impl Trace {
     }
 
     /// Checks the end of the run for a reader: the record at the tip is shown to be in the log by its path, and there is no
-    /// later one. That there is none is taken from an index that covers the log; without one the entries after the tip are
+    /// later one. The absence of a later one is taken from an index that covers the log; without one the entries after the tip are
     /// read ([`Trace::confirm_end`]).
     pub fn confirm_tip(&self) -> Result<(), Error> {
         let head = &self.summary.head;
@@ -619,7 +619,7 @@ impl Trace {
         }))
     }
 
-    /// The tick of the newest snapshot before a tick from which a writer may go on; 0 where there is none.
+    /// The tick of the newest snapshot before a tick from which a writer may go on; 0 without one.
     pub(crate) fn snapshot_before(&self, tick: u64) -> Result<u64, Error> {
         let Some(before) = tick.checked_sub(1) else { return Ok(0) };
         Ok(self.newest_signed(before, None)?.map_or(0, |moment| moment.tick))
@@ -740,7 +740,7 @@ pub fn all_runs(store: &dyn Store) -> Result<Vec<RunSummary>, Error> {
 pub(crate) fn no_run(store: &dyn Store, run: &RunName) -> Error {
     let runs = match store.runs(0, 10_000) {
         Ok(runs) => runs,
-        // What does not know its runs does not know that this is none of them.
+        // If the list of runs cannot be read, return that error, not "no such run".
         Err(error) => return error.into(),
     };
     let near = nearest(run.as_str(), runs.iter().map(|run| run.name.as_str()));

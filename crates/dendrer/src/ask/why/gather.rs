@@ -30,7 +30,7 @@ pub struct WhyAnswer {
     pub path: Pointer,
     /// The place whose writes are followed: the list, for an item of one.
     pub followed: Pointer,
-    /// The value at the place; `None` if there is none.
+    /// The value at the place; `None` if it has no value.
     pub value: Option<Value>,
     /// The writes.
     pub why: WhyTree,
