@@ -1,6 +1,6 @@
 //! Questions about a record: where it went wrong, why, how two runs differ, what was bound.
 //!
-//! Reads runs and never writes one. A method stands with its question: [`Trace::bisect`](crate::Trace::bisect) is in
+//! Reads runs and never writes one. A method stands with its question: [`Trace::bisect`](crate::run::trace::Trace::bisect) is in
 //! [`bisect`]. Text and documents of the answers are made by `dendrer-view`.
 
 pub mod bisect;

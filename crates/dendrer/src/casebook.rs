@@ -21,8 +21,8 @@ use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
 use crate::error::Error;
-use crate::recorder::{Environment, Recorder};
-use crate::trace::{ReadHandle, Trace};
+use crate::record::recorder::{Environment, Recorder};
+use crate::run::trace::{ReadHandle, Trace};
 
 pub use crate::run::casebook_name::{NAME, is_casebook, is_marked, is_of};
 

@@ -326,7 +326,7 @@ impl Checkpoints {
     pub fn threads(&mut self) -> Result<Vec<Arc<str>>, CheckpointError> {
         let store = self.repo.reader()?;
         let mut found: Vec<Arc<str>> = Vec::new();
-        for run in crate::trace::all_runs(&*store)? {
+        for run in crate::run::trace::all_runs(&*store)? {
             let begin = crate::run::trace::read(&*store, run.begin)?;
             if run.parent.is_none()
                 && let Some(thread) = index::thread_of(&begin)
@@ -424,7 +424,7 @@ impl Checkpoints {
     fn check_record(&self, thread: &Thread, stored: &Stored) -> Result<(), String> {
         let run = &thread.runs[stored.run];
         let store = self.repo.writer().map_err(|error| error.to_string())?;
-        let trace = crate::trace::Trace::open(store, &run.name).map_err(|error| error.to_string())?;
+        let trace = crate::run::trace::Trace::open(store, &run.name).map_err(|error| error.to_string())?;
         let record = trace.record(stored.tick).map_err(|error| error.to_string())?;
         match record.id() == stored.record {
             true => Ok(()),

@@ -1,4 +1,4 @@
-//! Handles of stores that a [`Trace`](crate::Trace) can keep.
+//! Handles of stores that a [`Trace`](crate::run::trace::Trace) can keep.
 
 use std::sync::Arc;
 

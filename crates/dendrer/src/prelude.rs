@@ -8,7 +8,7 @@ pub use dendrer_object::delta::{Delta, Op};
 pub use dendrer_object::{Intent, Pointer, Record, RunName, TypeName, Value};
 
 pub use crate::address::Address;
-pub use crate::recorder::Recorder;
+pub use crate::record::recorder::Recorder;
 pub use crate::repo::{Mode, Repo, Signed};
-pub use crate::trace::Trace;
+pub use crate::run::trace::Trace;
 pub use crate::trust::{MemoryTrust, Trust, UserTrust};

@@ -11,7 +11,7 @@ use dendrer_object::text::{count, list};
 use dendrer_object::{Code, RunName, Value};
 use dendrer_store::StoreError;
 
-use crate::Error;
+use crate::error::Error;
 use crate::error::{AddressError, Limited, NameKind, NoStore, TrustError, Undeclared};
 
 /// A problem on its way to the user. At most three help lines are shown; each is a command that can be pasted.

@@ -13,8 +13,8 @@ use dendrer_store::prelude::*;
 
 use crate::environment::{Environment, seal_by_institution};
 use crate::error::Error;
-use crate::timeline::{self, Timeline};
-use crate::trace::{ReadHandle, Trace, read};
+use crate::run::timeline::{self, Timeline};
+use crate::run::trace::{ReadHandle, Trace, read};
 
 /// How many records are taken from the store at a time.
 const BATCH: usize = 1024;

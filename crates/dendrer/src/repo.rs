@@ -26,10 +26,10 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use crate::address::Address;
 use crate::error::{Error, LogDiffers, TrustError};
+use crate::record::recorder::{Environment, REDACT, Recorder, World, begin_log_with};
 use crate::record::redacted;
-use crate::recorder::{Environment, REDACT, Recorder, World, begin_log_with};
 use crate::redact::{RedactionProfile, Redactor};
-use crate::trace::{Trace, all_runs};
+use crate::run::trace::{Trace, all_runs};
 use crate::trust::{Trust, make_key};
 use crate::vault::Vault;
 use crate::watch::Watch;

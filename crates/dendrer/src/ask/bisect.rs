@@ -20,13 +20,13 @@ use dendrer_kernel::unknown::{self, Since};
 use dendrer_object::record::{Record, Rel};
 use dendrer_object::{Digest, Pointer, RunName, TypeName};
 
+use crate::ask::diff::{self, DiffKind};
 use crate::ask::regression::Regression;
 use crate::ask::why;
-use crate::diff::{self, DiffKind};
 use crate::error::Error;
 use crate::run::declared;
-use crate::timeline::{self, Interval, Timeline};
-use crate::trace::Trace;
+use crate::run::timeline::{self, Interval, Timeline};
+use crate::run::trace::Trace;
 
 /// What is asked.
 #[derive(Debug, Clone)]

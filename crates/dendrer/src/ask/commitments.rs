@@ -12,7 +12,7 @@ use dendrer_object::{Pointer, Record, RunName, TypeName, Value};
 use crate::error::Error;
 use crate::run::pack;
 use crate::run::trace::Moment;
-use crate::trace::Trace;
+use crate::run::trace::Trace;
 
 /// The commitments of a run, up to a tick.
 #[derive(Debug)]

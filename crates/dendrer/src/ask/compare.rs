@@ -7,9 +7,10 @@ use dendrer_kernel::unknown::Since;
 use dendrer_object::{Pointer, RunName, Value};
 
 use crate::error::CausalRefused;
+use crate::error::Error;
 use crate::run::causal::Causal;
-use crate::trace::read;
-use crate::{Error, Trace};
+use crate::run::trace::Trace;
+use crate::run::trace::read;
 
 use super::difference::differences;
 

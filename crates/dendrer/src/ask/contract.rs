@@ -18,8 +18,8 @@ use crate::ask::bisect::gather::is_last;
 use crate::ask::prose::results_read_from_text;
 use crate::error::Error;
 use crate::run::pack;
-use crate::timeline::{self, Interval};
-use crate::trace::Trace;
+use crate::run::timeline::{self, Interval};
+use crate::run::trace::Trace;
 
 pub mod compare;
 pub mod find;

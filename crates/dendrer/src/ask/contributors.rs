@@ -28,8 +28,8 @@ use dendrer_object::Digest;
 
 use crate::error::Error;
 use crate::run::pack;
-use crate::timeline::first_name;
-use crate::trace::Trace;
+use crate::run::timeline::first_name;
+use crate::run::trace::Trace;
 
 pub use crate::limits::EARLIER_MAX;
 
@@ -103,7 +103,7 @@ pub struct Proof {
     pub unapplied: Vec<(u64, String)>,
 }
 
-/// Looks for the contributors of an onset that [`bisect`](crate::bisect) found in a range that begins at `from`.
+/// Looks for the contributors of an onset that [`bisect`](crate::ask::bisect) found in a range that begins at `from`.
 ///
 /// Fails for an obligation and for a predicate that is looked for at some types alone, where a value was erased or
 /// withheld, where the run was recorded under a reducer that is not here, where replay does not reproduce it, and where

@@ -13,11 +13,11 @@ use dendrer_object::record::{Author, Record};
 use dendrer_object::words::listed;
 use dendrer_object::{TypeName, Value};
 
-use crate::bisect::{BisectReport, BisectSubject};
+use crate::ask::bisect::{BisectReport, BisectSubject};
+use crate::ask::provenance::decided;
+use crate::ask::why;
 use crate::error::Error;
-use crate::provenance::decided;
-use crate::trace::Trace;
-use crate::why;
+use crate::run::trace::Trace;
 
 /// How many transitions that an onset follows from are looked at for the data that entered with one.
 const LINKS_MAX: usize = 32;

@@ -26,7 +26,7 @@ use crate::error::Error;
 use crate::run::declared;
 use crate::run::pack;
 use crate::run::snapshot::weight;
-use crate::trace::Trace;
+use crate::run::trace::Trace;
 
 pub use crate::limits::CONTENT_MAX;
 use align::{STEPS_MAX, TooFarApart, lcs};

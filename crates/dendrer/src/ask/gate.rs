@@ -13,8 +13,8 @@ use regex::Regex;
 use crate::ask::prose::{count, results_under};
 use crate::ask::steps::each_step;
 use crate::error::Error;
+use crate::run::trace::Trace;
 use crate::run::witness::WitnessStep;
-use crate::trace::Trace;
 
 /// The root of all steps.
 const STEPS: &str = "steps";

@@ -11,11 +11,12 @@ use dendrer_object::delta::Delta;
 use dendrer_object::record::{Kind, Record, Rel};
 use dendrer_object::{Digest, Pointer, RunName, Value};
 
+use crate::ask::provenance::{LinkedRecord, linked_record};
 use crate::ask::show::ShownWrites;
-use crate::closed::Closed;
-use crate::provenance::{LinkedRecord, linked_record};
+use crate::error::Error;
+use crate::run::closed::Closed;
 use crate::run::declared;
-use crate::{Error, Trace};
+use crate::run::trace::Trace;
 
 /// Decides whether a text is one that was searched for.
 pub type TextMatch = Box<dyn Fn(&str) -> bool>;

@@ -11,11 +11,12 @@ use dendrer_kernel::progress::{CANNOT_TELL, NO_SCORE};
 use dendrer_object::text::{behind_mark, count, nearest};
 use dendrer_object::{Code, Digest, Pointer, Value, json};
 
+use crate::error::Error;
 use crate::pack;
 use crate::problem::Problem;
 use crate::registry::{self, Registered, Registry, Unfit};
 use crate::run::declared;
-use crate::{Error, Trace};
+use crate::run::trace::Trace;
 
 /// The predicate that a text resolved to.
 #[derive(Debug, Clone)]

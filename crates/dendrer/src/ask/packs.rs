@@ -11,7 +11,7 @@ use dendrer_object::Digest;
 
 use crate::error::Error;
 use crate::pack::{Source, Tested, TextMark, yaml};
-use crate::trace::Trace;
+use crate::run::trace::Trace;
 
 /// A pack, and its source.
 #[derive(Debug)]

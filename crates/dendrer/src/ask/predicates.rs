@@ -3,13 +3,14 @@
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_object::{Digest, RunName};
 
+use crate::ask::bisect::BisectSubject;
 use crate::ask::bisect::gather::is_last;
 use crate::ask::named::near_field;
 use crate::ask::prose::results_read_from_text;
-use crate::bisect::BisectSubject;
+use crate::error::Error;
 use crate::registry::{Registered, Registry};
-use crate::timeline::{self, Timeline};
-use crate::{Error, Trace};
+use crate::run::timeline::{self, Timeline};
+use crate::run::trace::Trace;
 
 /// Predicates of a store, and those that the pack of a run declares.
 #[derive(Debug, Clone)]

@@ -8,8 +8,9 @@ use dendrer_kernel::pack::reads_status;
 use dendrer_kernel::predicate::Predicate;
 use dendrer_object::Pointer;
 
+use crate::error::Error;
 use crate::run::pack;
-use crate::{Error, Trace};
+use crate::run::trace::Trace;
 
 /// Returns how many results up to a tick have a status that one rule read from their text, if the verdicts of any of the predicates use
 /// it: it, or a rule of the pack that writes what it reads, reads the status of a result, or it reads the counter of failures. 0 otherwise.

@@ -5,7 +5,8 @@ use dendrer_object::record::{Record, Rel};
 use dendrer_object::{Digest, Pointer, RunName, TypeName, Value};
 use dendrer_store::Store;
 
-use crate::{Error, Trace};
+use crate::error::Error;
+use crate::run::trace::Trace;
 
 /// How many transitions before or after a transition are looked at for the decision about it.
 pub const DECISION_REACH: u64 = 1_000;

@@ -8,7 +8,9 @@ use dendrer_kernel::replay::ReplayError;
 use dendrer_object::Value;
 
 use crate::ask::regression::{Metric, MetricReading, readings};
-use crate::{Error, Trace, verify};
+use crate::error::Error;
+use crate::evidence::verify;
+use crate::run::trace::Trace;
 
 /// What a receipt says besides a line for each transition.
 #[derive(Debug, Clone)]

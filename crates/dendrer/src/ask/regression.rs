@@ -14,11 +14,11 @@ use dendrer_kernel::progress::{DECIMALS, Evaluation, ProgressPlan, Signal};
 use dendrer_object::number::round_half_even;
 use dendrer_object::{Digest, Pointer};
 
+use crate::ask::bisect::{BisectSubject, Range};
 use crate::ask::prose::results_under;
-use crate::bisect::{BisectSubject, Range};
 use crate::error::Error;
-use crate::timeline::{Timeline, counters_of, fold_at, from_first_name};
-use crate::trace::Trace;
+use crate::run::timeline::{Timeline, counters_of, fold_at, from_first_name};
+use crate::run::trace::Trace;
 
 /// What is scored.
 #[derive(Debug, Clone, Copy)]

@@ -7,8 +7,9 @@ use dendrer_kernel::step::RunState;
 use dendrer_kernel::unknown::{self, Since};
 use dendrer_object::{Digest, Pointer, RunName, Value};
 
+use crate::error::Error;
 use crate::run::replay::replay_range;
-use crate::{Error, Trace};
+use crate::run::trace::Trace;
 
 /// The state after one tick of a replay.
 #[derive(Debug, Clone)]

@@ -10,9 +10,10 @@ use dendrer_object::{Digest, Pointer, REDACTION, RunName, Value};
 use dendrer_store::{RunSummary, Store};
 
 use crate::casebook;
+use crate::error::Error;
 use crate::run::declared;
-use crate::trace::{ReadHandle, all_runs};
-use crate::{Error, Trace};
+use crate::run::trace::Trace;
+use crate::run::trace::{ReadHandle, all_runs};
 
 /// What is asked about the runs of a store.
 #[derive(Debug, Clone)]

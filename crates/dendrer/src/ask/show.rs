@@ -6,9 +6,10 @@ use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Pointer, RunName, Value};
 
-use crate::provenance::{Provenance, provenance};
-use crate::trace::ReadHandle;
-use crate::{Error, Trace};
+use crate::ask::provenance::{Provenance, provenance};
+use crate::error::Error;
+use crate::run::trace::ReadHandle;
+use crate::run::trace::Trace;
 
 /// One place of the state with its value before and after.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -5,7 +5,8 @@ use dendrer_kernel::unknown::{self, Since};
 use dendrer_object::{Digest, Pointer, RunName, Value};
 
 use crate::ask::show::PlaceChange;
-use crate::{Error, Trace};
+use crate::error::Error;
+use crate::run::trace::Trace;
 
 pub use crate::ask::difference::differences;
 

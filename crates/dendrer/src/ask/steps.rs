@@ -8,8 +8,8 @@ use dendrer_chain::{ActionType, RowValue};
 use dendrer_object::RunName;
 
 use crate::error::Error;
+use crate::run::trace::Trace;
 use crate::run::witness::WitnessStep;
-use crate::trace::Trace;
 
 /// Calls `f` with each step of a run, in the order of ticks, up to a tick.
 pub fn each_step(

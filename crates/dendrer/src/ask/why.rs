@@ -18,8 +18,8 @@ use dendrer_object::{Pointer, Value};
 
 use crate::ask::show::{PlaceChange, changes};
 use crate::error::Error;
-pub use crate::timeline::{ValueSides, values};
-use crate::trace::{Trace, read};
+pub use crate::run::timeline::{ValueSides, values};
+use crate::run::trace::{Trace, read};
 
 /// How many transitions behind an onset are looked at for what followed from it.
 pub const CHAIN_REACH: u64 = 1_000;

@@ -23,7 +23,7 @@ use super::{Follow, doubt};
 use crate::error::{Error, TrustError};
 use crate::repo::Warning;
 use crate::repo::heads;
-use crate::trace::all_runs;
+use crate::run::trace::all_runs;
 use crate::trust::Trust;
 use crate::vault::{self, VaultError, VaultReport};
 

@@ -13,10 +13,10 @@ use dendrer_store::Store;
 
 use super::{CareNote, Follow};
 use crate::address::Address;
-use crate::bundle::{self, Export};
 use crate::error::Error;
+use crate::evidence::bundle::{self, Export};
+use crate::evidence::verify;
 use crate::repo::{Repo, Signed, Warning};
-use crate::verify;
 
 /// What is left out of a bundle, and what is known of the store.
 #[derive(Debug, Default)]

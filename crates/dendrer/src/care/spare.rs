@@ -15,7 +15,7 @@ use super::{CareNote, Follow};
 use crate::error::Error;
 use crate::repo::refuse_damage;
 use crate::run::snapshot::{OUTWEIGH, outweigh, weight};
-use crate::trace::{ReadHandle, Trace};
+use crate::run::trace::{ReadHandle, Trace};
 use crate::trust::Trust;
 use crate::vault::{Vault, VaultError};
 

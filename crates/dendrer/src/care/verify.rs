@@ -12,13 +12,13 @@ use dendrer_store::prelude::*;
 use dendrer_store::{DamageKind, Embedded, LogReport, Store, StoreInfo};
 
 use super::{Follow, mark};
-use crate::bundle::Opened;
 use crate::error::Error;
+use crate::evidence::bundle::Opened;
+use crate::evidence::verify::judge::records_to_read;
+use crate::evidence::verify::{self, VerifyQuestion, VerifyReading, VerifyReport, VerifyVerdict};
 use crate::repo::Repo;
-use crate::trace::ReadHandle as _;
+use crate::run::trace::ReadHandle as _;
 use crate::trust::Trust;
-use crate::verify::judge::records_to_read;
-use crate::verify::{self, VerifyQuestion, VerifyReading, VerifyReport, VerifyVerdict};
 
 impl Repo {
     /// Verifies runs of the store, or all of it: each record, the files beside the log, the newest head that was signed here, and

@@ -16,11 +16,11 @@ use dendrer_store::prelude::*;
 use crate::change::history::origins;
 use crate::change::reapply::check_basis;
 use crate::error::Error;
-use crate::recorder::{Environment, Recorder};
+use crate::record::recorder::{Environment, Recorder};
 use crate::repo::Repo;
 use crate::run::casebook_name;
 use crate::run::pack;
-use crate::trace::Trace;
+use crate::run::trace::Trace;
 
 pub use crate::change::history::OwnedRecord;
 

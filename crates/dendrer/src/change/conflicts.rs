@@ -9,8 +9,9 @@ use dendrer_object::{Pointer, RunName, Value};
 use dendrer_store::Shared;
 
 use super::merge::{self, Conflict, ConflictStanding, MergeError, Merged, Resolution, SyncItem};
-use crate::recorder::Environment;
-use crate::{Error, Trace};
+use crate::error::Error;
+use crate::record::recorder::Environment;
+use crate::run::trace::Trace;
 
 /// The conflicts of a merged run at its last tick.
 #[derive(Debug, Clone)]

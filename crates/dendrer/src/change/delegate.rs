@@ -14,9 +14,9 @@ use super::merge::{filled, is_reserved, put_at, under};
 use crate::error::{DelegationError, Error};
 use dendrer_store::Store;
 
-use crate::recorder::Recorder;
+use crate::record::recorder::Recorder;
 use crate::repo::Repo;
-use crate::trace::{Moment, Trace};
+use crate::run::trace::{Moment, Trace};
 
 /// A delegation that was made, or is there already.
 #[derive(Debug, Clone)]

@@ -7,8 +7,8 @@ use dendrer_object::{Code, RunName, Value};
 use dendrer_store::Shared;
 
 use crate::error::Error;
-use crate::recorder::{Environment, Recorder};
-use crate::trace::{ReadHandle, Trace};
+use crate::record::recorder::{Environment, Recorder};
+use crate::run::trace::{ReadHandle, Trace};
 
 /// An extension that is on record, or would be.
 #[derive(Debug)]

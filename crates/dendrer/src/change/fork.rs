@@ -33,14 +33,14 @@ use super::reapply::{
 use super::selection::Selection;
 use crate::error::Error;
 use crate::pack;
-use crate::recorder::{Environment, Recorder};
+use crate::record::recorder::{Environment, Recorder};
 use crate::redact::Redactor;
 use crate::repo::Repo;
 use crate::run::casebook_name;
 use crate::run::declared;
 use crate::run::pack::rule_errors;
 use crate::run::replay::replay_range;
-use crate::trace::Trace;
+use crate::run::trace::Trace;
 
 pub use super::reapply::{ReapplyStopped, ReplacedAnswer};
 

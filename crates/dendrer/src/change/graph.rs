@@ -18,12 +18,12 @@ use dendrer_store::Shared;
 
 use crate::error::{Error, GraphRefused};
 use crate::pack::{Files, Source};
+use crate::record::recorder::{Environment, Recorder};
 use crate::record::redacted;
-use crate::recorder::{Environment, Recorder};
 use crate::redact::{Redactor, TakenSecrets};
 use crate::repo::Repo;
 use crate::run::frontier::{functions_of, graph_run};
-use crate::trace::Trace;
+use crate::run::trace::Trace;
 
 /// Asks an effect for the value of an edge. The error is a sentence.
 pub type AskEdge<'e> = dyn Fn(&EdgeRequest) -> Result<Value, String> + Sync + 'e;
@@ -319,7 +319,7 @@ pub fn inject(
     }
     ticks.sort_unstable();
     let first = ticks.first().copied().unwrap_or(trace.tip());
-    let mut terms = crate::fork::ForkTerms::new(name);
+    let mut terms = crate::change::fork::ForkTerms::new(name);
     terms.reason = Some("other values of edges".into());
     let (mut recorder, _) = repo.fork(trace, first - 1, &terms)?;
     let mut last = None;

@@ -8,7 +8,7 @@ use dendrer_object::{Digest, ORIGIN, RunName, Value};
 
 use super::merge::merge_of;
 use crate::error::Error;
-use crate::trace::Trace;
+use crate::run::trace::Trace;
 
 /// For each run of a history, up to which tick it is part of it.
 pub(super) type History = BTreeMap<RunName, u64>;

@@ -23,12 +23,12 @@ use dendrer_store::Shared;
 
 use crate::change::history::{History, OwnedRecord, add_history};
 use crate::error::Error;
-use crate::recorder::{Environment, Recorder};
+use crate::record::recorder::{Environment, Recorder};
 use crate::repo::Repo;
 use crate::run::casebook_name;
 use crate::run::pack;
 use crate::run::replay::replay_range;
-use crate::trace::Trace;
+use crate::run::trace::Trace;
 
 mod resolve;
 mod sync;

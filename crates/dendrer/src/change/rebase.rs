@@ -23,6 +23,7 @@ use dendrer_object::record::{LINKS_MAX, Link, Record, Rel};
 use dendrer_object::{Digest, Intent, Pointer, RunName, TypeName, Value};
 use dendrer_store::Shared;
 
+use crate::change::fork::{self, Forked};
 use crate::change::history::{OwnedRecord, origin_of, origins};
 use crate::change::reapply::{
     Basis, Counterparts, Halt, LeftOutTicks, PacksInForce, Reapply, ReapplyStopped, ReplacedAnswer,
@@ -30,13 +31,12 @@ use crate::change::reapply::{
 };
 use crate::change::selection::Selection;
 use crate::error::Error;
-use crate::fork::{self, Forked};
-use crate::recorder::{Environment, Recorder};
+use crate::record::recorder::{Environment, Recorder};
 use crate::repo::Repo;
 use crate::run::casebook_name;
 use crate::run::pack;
 use crate::run::replay::replay_range;
-use crate::trace::{Trace, read};
+use crate::run::trace::{Trace, read};
 
 /// Asks a tool again. An error ends the rebase and is told.
 pub type Ask<'a> = dyn FnMut(&Call<'_>) -> Result<ReplacedAnswer, String> + 'a;

@@ -16,11 +16,11 @@ use dendrer_store::prelude::*;
 
 use crate::error::Error;
 use crate::pack::{Source, with_member};
-use crate::recorder::{Environment, Recorder};
+use crate::record::recorder::{Environment, Recorder};
 use crate::repo::Repo;
 use crate::run::casebook_name;
 use crate::run::pack::note_errors;
-use crate::trace::Trace;
+use crate::run::trace::Trace;
 
 mod retold;
 

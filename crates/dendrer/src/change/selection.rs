@@ -8,7 +8,7 @@ use dendrer_object::{Digest, TypeName, Value};
 use crate::error::Error;
 use crate::record::tools::{CallKey, answered, calls};
 use crate::run::declared;
-use crate::trace::Trace;
+use crate::run::trace::Trace;
 
 /// Which intents are taken. Without a choice, all are, up to the first that does not fit.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

@@ -10,10 +10,10 @@ use dendrer_store::prelude::*;
 
 use super::{AGENT, CheckpointError, CheckpointKey, THREAD, TypedBytes};
 use crate::error::Error;
-use crate::recorder::Recorder;
+use crate::record::recorder::Recorder;
 use crate::repo::Repo;
+use crate::run::trace::Trace;
 use crate::run::trace::read;
-use crate::trace::Trace;
 use crate::vault::VaultRef;
 
 /// The member of an intent with a checkpoint.

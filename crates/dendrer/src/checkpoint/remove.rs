@@ -10,7 +10,7 @@ use super::index::{ChannelAt, REMOVED, StoredWrite, Thread};
 use super::{ChannelPut, CheckpointError, CheckpointKey, CheckpointPut, Checkpoints, WritePut, WritesPut};
 use crate::care::erase::{ErasePlace, EraseReason, erase_places};
 use crate::error::Error;
-use crate::trace::Trace;
+use crate::run::trace::Trace;
 use crate::vault::VaultError;
 
 /// The fields of a transition with what users wrote, or with a digest over it.

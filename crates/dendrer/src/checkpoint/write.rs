@@ -11,10 +11,10 @@ use dendrer_store::ReadLog as _;
 
 use super::index::{CHECKPOINT, CLAIM, ChannelAt, Thread, ThreadRun, WRITES};
 use super::{AGENT, CheckpointError, CheckpointPut, Checkpoints, THREAD, TypedBytes, WritesPut};
+use crate::change::fork::ForkTerms;
 use crate::error::Error;
-use crate::fork::ForkTerms;
+use crate::record::recorder::Recorder;
 use crate::record::redacted;
-use crate::recorder::Recorder;
 use crate::vault::VaultRef;
 
 /// How often something is put again because other processes move the thread on.

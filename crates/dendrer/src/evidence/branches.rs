@@ -8,8 +8,9 @@ use std::sync::Arc;
 use dendrer_object::record::{Record, Rel};
 use dendrer_object::{Digest, RunName};
 
-use crate::trace::ReadHandle;
-use crate::{Error, Trace};
+use crate::error::Error;
+use crate::run::trace::ReadHandle;
+use crate::run::trace::Trace;
 
 dendrer_object::words! {
     /// A rule that a node breaks.

@@ -15,7 +15,7 @@ use dendrer_store::memory::Packed;
 use dendrer_store::{Memory, Store, StoreInfo, TreeHead};
 
 use crate::error::Error;
-use crate::trace::{ReadHandle, Trace, no_run, read};
+use crate::run::trace::{ReadHandle, Trace, no_run, read};
 
 /// A bundle that was read: a store of what opened, and what did not.
 #[derive(Debug)]

@@ -17,9 +17,9 @@ use dendrer_object::record::{Entry, Kind, Record};
 use dendrer_object::{Code, Digest, Pointer, RunName};
 use dendrer_store::{Store, StoreError};
 
-use crate::bundle::Opened;
 use crate::error::Error;
-use crate::trace::{ReadHandle, Trace};
+use crate::evidence::bundle::Opened;
+use crate::run::trace::{ReadHandle, Trace};
 
 pub use crate::run::replay::{replay, replay_range};
 pub mod judge;
@@ -731,7 +731,7 @@ impl<'a> Checker<'a> {
                 continue;
             }
             let Some(line) = self.chains.lines().get(&run).cloned() else {
-                return Err(crate::trace::no_run(&*self.store, &run));
+                return Err(crate::run::trace::no_run(&*self.store, &run));
             };
             let indexed = Trace::open(&self.store, &run).map(|trace| trace.tip());
             if let Ok(tip) = indexed

@@ -20,7 +20,7 @@ use dendrer_object::{COMMITMENT_LISTS, Code, Delta, Intent, KEY, Pointer, READS,
 
 use crate::error::Error;
 use crate::record::chain;
-use crate::recorder::{Guarded, Recorder};
+use crate::record::recorder::{Guarded, Recorder};
 
 /// Lines in one group, at most. A group is acknowledged while the next one is judged: in a larger group a durable line
 /// would wait longer for its reply, and throughput would hardly rise.

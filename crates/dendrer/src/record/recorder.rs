@@ -30,7 +30,7 @@ use crate::redact::{RedactionProfile, Redactor};
 use crate::run::casebook_name;
 use crate::run::pack;
 use crate::run::snapshot::{OUTWEIGH, outweigh, weight};
-use crate::trace::{Moment, Trace};
+use crate::run::trace::{Moment, Trace};
 
 pub use crate::environment::{Environment, Fixed, World};
 

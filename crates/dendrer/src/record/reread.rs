@@ -10,8 +10,8 @@ use dendrer_kernel::pack::Effect;
 use dendrer_object::{Code, Digest, Value};
 
 use crate::error::Error;
-use crate::tools::{CallKey, answered, calls, params_of};
-use crate::trace::Trace;
+use crate::record::tools::{CallKey, answered, calls, params_of};
+use crate::run::trace::Trace;
 
 /// A call that was made once more.
 #[derive(Debug, Clone)]

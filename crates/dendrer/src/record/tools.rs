@@ -14,7 +14,7 @@ use dendrer_object::record::{Link, Rel};
 use dendrer_object::{Code, Digest, Value, json};
 
 use crate::error::Error;
-use crate::trace::Trace;
+use crate::run::trace::Trace;
 
 /// What identifies a call.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
@@ -153,7 +153,7 @@ fn params_digest(params: &Value) -> Digest {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::recorder::{Fixed, Recorder};
+    use crate::record::recorder::{Fixed, Recorder};
     use dendrer_kernel::step::{Outcome, Start};
     use dendrer_object::note::SigningKey;
     use dendrer_object::{Intent, RunName, StoreId};

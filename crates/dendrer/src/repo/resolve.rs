@@ -10,7 +10,7 @@ use dendrer_store::Store;
 use crate::address::{Address, Position};
 use crate::casebook::{self, Place};
 use crate::error::Error;
-use crate::trace::{ReadHandle, Trace, all_runs, no_run};
+use crate::run::trace::{ReadHandle, Trace, all_runs, no_run};
 
 impl Address {
     /// Returns the record that is named by the first digits of its id; `None` if the address names a run.

@@ -4,7 +4,7 @@ use dendrer_object::{Record, RunName};
 
 use crate::error::Error;
 use crate::handle::ReadHandle;
-use crate::trace::Trace;
+use crate::run::trace::Trace;
 
 /// Name of the casebook's run.
 pub const NAME: &str = "casebook";

@@ -14,9 +14,10 @@ use dendrer_object::record::{Record, Rel};
 use dendrer_object::{Digest, Pointer, Value};
 
 use crate::address::Position;
+use crate::error::Error;
 use crate::error::{AddressError, CausalRefused};
+use crate::run::trace::Trace;
 use crate::run::{declared, pack};
-use crate::{Error, Trace};
 
 /// The member of an imported node's `intent` with the whole node of its source.
 pub const CFD: &str = "cfd";

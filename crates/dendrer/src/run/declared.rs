@@ -16,9 +16,10 @@ use dendrer_object::record::Record;
 use dendrer_object::text::nearest;
 use dendrer_object::{Pointer, Value};
 
+use crate::error::Error;
 use crate::error::{NameKind, Undeclared};
 use crate::run::pack;
-use crate::{Error, Trace};
+use crate::run::trace::Trace;
 
 /// Checks that the ontology, the pack in force or a record of the run has each of these types.
 pub fn types<'n>(trace: &Trace, names: impl IntoIterator<Item = &'n str>) -> Result<(), Error> {

@@ -10,9 +10,10 @@ use dendrer_graph::frontier::{Frontier, RecordedEdge};
 use dendrer_graph::functions::Functions;
 use dendrer_object::{Digest, EDGE, Object, RunName, Value};
 
+use crate::error::Error;
 use crate::error::GraphRefused;
 use crate::run::pack;
-use crate::{Error, Trace};
+use crate::run::trace::Trace;
 
 /// The member of a `run` record with the graph, in its JSON form.
 pub const GRAPH: &str = "graph";

@@ -16,7 +16,7 @@ use dendrer_object::{Pointer, RunName, TypeName, Value};
 
 use crate::error::Error;
 use crate::pack::{Files, check, yaml};
-use crate::trace::Trace;
+use crate::run::trace::Trace;
 
 /// Returns the pack in force at the tip of a run; `None` if it has no pack, or if the pack was erased or withheld.
 pub fn of_run(trace: &Trace) -> Result<Option<Pack>, Error> {

@@ -10,7 +10,7 @@ use dendrer_object::{Record, RunName};
 use crate::error::Error;
 use crate::handle::ReadHandle;
 use crate::run::pack;
-use crate::trace::Trace;
+use crate::run::trace::Trace;
 
 /// Replays a run to its tip. Returns the number of its transitions, or the first difference.
 pub fn replay(store: &impl ReadHandle, run: &RunName) -> Result<Result<u64, ReplayError>, Error> {

@@ -22,8 +22,8 @@ use dendrer_object::record::Record;
 use dendrer_object::{Pointer, TypeName, Value};
 
 use crate::error::Error;
+use crate::run::trace::{Moment, Trace};
 use crate::run::verdicts::{self, Way};
-use crate::trace::{Moment, Trace};
 
 pub use crate::run::line::{Interval, Timeline};
 

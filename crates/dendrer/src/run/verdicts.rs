@@ -12,7 +12,7 @@ use dendrer_object::{Digest, Value, json};
 use dendrer_store::Slot;
 
 use crate::run::line::Timeline;
-use crate::trace::Trace;
+use crate::run::trace::Trace;
 
 /// The longest statement that is kept, in bytes. A predicate that turns so often is refused in any case.
 const STATEMENT_MAX: usize = 64 << 10;
@@ -120,7 +120,7 @@ mod tests {
     use dendrer_testkit::{info, key, memory_with_key, run_name};
 
     use super::*;
-    use crate::timeline;
+    use crate::run::timeline;
 
     fn run() -> RunName {
         run_name("r")

@@ -9,7 +9,7 @@ use dendrer_object::record::Author;
 use dendrer_object::value::Object;
 use dendrer_object::{ACTION_TYPE, Record, Value};
 
-use crate::trace::Trace;
+use crate::run::trace::Trace;
 use crate::vault::VaultRef;
 
 /// The member of a line with a step.

@@ -7,18 +7,19 @@ use dendrer_kernel::progress::Evaluation;
 use dendrer_object::record::Record;
 use dendrer_object::{Digest, Pointer, RunName};
 
+use crate::ask::bisect;
+use crate::ask::bisect::{BisectOutcome, BisectReport, BisectSubject, Range, bisect_each};
+use crate::ask::contributors::{Contributors, ContributorsFound, WORK_MAX, contributors};
+use crate::ask::diagnosis::{self, DiagnosisClass, Offer};
 use crate::ask::prose::results_read_from_text;
 use crate::ask::regression::{Metric, regression};
 use crate::ask::show::{PlaceChange, changes};
 use crate::ask::why::gather::{Records, add_records};
-use crate::bisect;
-use crate::bisect::{BisectOutcome, BisectReport, BisectSubject, Range, bisect_each};
-use crate::contributors::{Contributors, ContributorsFound, WORK_MAX, contributors};
-use crate::diagnosis::{self, DiagnosisClass, Offer};
+use crate::ask::why::{self, Chain, UpstreamRecord};
+use crate::error::Error;
 use crate::registry::Registered;
-use crate::timeline::Interval;
-use crate::why::{self, Chain, UpstreamRecord};
-use crate::{Error, Trace};
+use crate::run::timeline::Interval;
+use crate::run::trace::Trace;
 
 /// How many decisions of a flip are shown.
 pub const ALLOWS_SHOWN: usize = 12;

@@ -8,9 +8,9 @@ use dendrer_kernel::predicate::{Monotone, Predicate, Verdict};
 
 use super::{BisectOutcome, search};
 use crate::error::Error;
+use crate::run::timeline::{Timeline, judge_at};
+use crate::run::trace::Trace;
 use crate::run::verdicts::{self, Way};
-use crate::timeline::{Timeline, judge_at};
-use crate::trace::Trace;
 
 /// Judges predicates by probes. `None` if one of them needs more ticks than that, if states are folded from the beginning
 /// of the run in any case, or if a predicate cannot judge a probe: then every candidate is to be judged.

@@ -14,7 +14,7 @@ use super::terms::Marks;
 use crate::error::Error;
 use crate::pack::{Files, Source, read_with};
 use crate::run::pack;
-use crate::trace::{ReadHandle, Trace};
+use crate::run::trace::{ReadHandle, Trace};
 
 /// How many runs are taken from the store at a time.
 const BATCH: usize = 1024;

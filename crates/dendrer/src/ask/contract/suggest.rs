@@ -22,7 +22,7 @@ use dendrer_object::{Digest, Intent, Pointer, RunName, TypeName, Value};
 
 use crate::error::Error;
 use crate::run::pack;
-use crate::trace::Trace;
+use crate::run::trace::Trace;
 
 /// How many transitions of a type are looked at in one run, at most twice this many.
 const SAMPLES: usize = 32;

@@ -10,11 +10,12 @@ use dendrer_object::delta::{Action, Op};
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, RunName, Value};
 
-use crate::closed::closed;
+use crate::ask::why::{self, Reach, WhyNode, WhyTree};
+use crate::error::Error;
 use crate::run::causal::Causal;
+use crate::run::closed::closed;
 use crate::run::declared;
-use crate::why::{self, Reach, WhyNode, WhyTree};
-use crate::{Error, Trace};
+use crate::run::trace::Trace;
 
 /// Records by tick.
 pub type Records = BTreeMap<u64, Record>;

@@ -14,8 +14,8 @@ use dendrer_store::prelude::*;
 use super::sync::decide_sync;
 use super::{Conflict, Merged, last_write, merged, note_writes};
 use crate::error::{Error, MergeError};
-use crate::recorder::{Environment, Recorder};
-use crate::trace::Trace;
+use crate::record::recorder::{Environment, Recorder};
+use crate::run::trace::Trace;
 
 /// How a conflict stands.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -11,7 +11,7 @@ use dendrer_object::{Intent, Value};
 use super::resolve::{ConflictStanding, Resolution, Take, VALUE, decision};
 use crate::error::{Error, MergeError};
 use crate::run::causal::Causal;
-use crate::trace::Trace;
+use crate::run::trace::Trace;
 
 /// A conflict that a sync node kept, and how it is decided now.
 #[derive(Debug, Clone, PartialEq)]

@@ -15,7 +15,7 @@ use dendrer_object::{StoreId, Timestamp, Value};
 use crate::error::Error;
 use crate::pack::Source;
 use crate::run::pack::reducer_for;
-use crate::trace::Trace;
+use crate::run::trace::Trace;
 
 /// The parts of a source that differ in the new run.
 #[derive(Debug, Default)]

@@ -10,7 +10,7 @@ use dendrer_store::{DamageKind, LogReport as Structure, Store, StoreInfo};
 
 use super::{RunReport, VerifyFinding, VerifyQuestion, VerifyReport, VerifyVerdict};
 use crate::error::Error;
-use crate::trace::all_runs;
+use crate::run::trace::all_runs;
 
 /// The code of a log that is not the one that was signed here.
 pub const ANOTHER_LOG: Code = Code::E0307;
