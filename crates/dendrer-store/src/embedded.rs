@@ -26,6 +26,7 @@ use crate::descriptor;
 use crate::disk::{self, Disk, DiskFile, Open, Real};
 use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At};
+use crate::group::syncs::Syncer;
 use crate::index::{self, Covered, Index, NoIndex, Snapshot};
 use crate::layout::SEGMENT_HEADER;
 use crate::scan::Room;
@@ -34,7 +35,6 @@ use crate::store::{
     AppendLog, KeepDerived, MaySign, ReadLog, RunSummary, SignLog, Skimmed, Slot, StoreInfo, Ticket,
     TreeHead, WaitForSync,
 };
-use crate::syncs::Syncer;
 use crate::tail::Tail;
 use crate::values::{Chunks, KeyOfChunks};
 
@@ -48,8 +48,10 @@ mod mark;
 mod path;
 mod read;
 mod sealing;
+#[path = "group/sync.rs"]
 mod sync;
 mod tiles;
+#[path = "group/together.rs"]
 mod together;
 mod vault;
 mod verify;

@@ -16,6 +16,7 @@ pub mod error;
 pub mod faulty;
 pub mod fence;
 mod frame;
+pub mod group;
 mod index;
 mod layout;
 pub mod memory;
@@ -23,9 +24,7 @@ mod meter;
 mod ordered;
 mod scan;
 mod segments;
-pub mod shared;
 mod store;
-mod syncs;
 mod tail;
 mod values;
 
@@ -34,11 +33,11 @@ pub use embedded::{
     TilesState, VerifyOptions, WalkItem,
 };
 pub use error::{Damage, DamageKind, DamagePlace, StoreError};
+pub use group::shared::{self, Shared};
 pub use index::IndexDifference;
 pub use layout::{RawField, RawRecord, Unsealed};
 pub use memory::Memory;
 pub use meter::Meter;
-pub use shared::Shared;
 pub use store::{
     AppendLog, EraseValues, FORMAT, Given, Head, KeepDerived, KeepSecrets, MaySign, ReadLog, RunSummary,
     SECRET_SIZE_MAX, SignLog, Skimmed, Slot, Store, StoreInfo, Ticket, TreeHead, WaitForSync,

@@ -9,8 +9,8 @@ use std::sync::Arc;
 use super::Embedded;
 use crate::disk::DiskFile;
 use crate::error::StoreError;
+use crate::group::syncs::Work;
 use crate::store::Ticket;
-use crate::syncs::Work;
 
 impl Embedded {
     /// Returns what syncs the last segment, earlier ones that this handle wrote to since its last sync, and for a new one its
