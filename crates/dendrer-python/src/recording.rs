@@ -2,15 +2,15 @@
 
 use std::collections::BTreeMap;
 use std::ops::ControlFlow;
+use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
-use std::sync::{Arc, Condvar, Mutex, PoisonError, Weak};
-use std::time::Duration;
+use std::thread::Thread;
 
 use dendrer::Repo;
 use dendrer::Trace;
 use dendrer::address::state_path;
 use dendrer::lines::Reply;
-use dendrer::writer::LineWriter;
+use dendrer::writer::{LineWriter, after_pause};
 use dendrer_kernel::step::Anomaly;
 use dendrer_object::delta::Delta;
 use dendrer_object::record::Record;
@@ -25,57 +25,23 @@ use crate::problem;
 
 /// A run that is recorded. Its lock is taken without the lock of the interpreter.
 #[pyclass(frozen, module = "dendrer._native")]
-pub(crate) struct NativeRecording(Arc<Gated<Open>>, Arc<Signal>, AtomicBool);
-
-/// How long lines wait to be written out with others.
-const PAUSE: Duration = Duration::from_millis(5);
-
-/// Tells the thread that writes lines out that some wait.
-#[derive(Default)]
-struct Signal {
-    is_set: AtomicBool,
-    lock: Mutex<()>,
-    changed: Condvar,
-}
-
-impl Signal {
-    fn set(&self) {
-        if !self.is_set.swap(true, Ordering::AcqRel) {
-            drop(self.lock.lock().unwrap_or_else(PoisonError::into_inner));
-            self.changed.notify_one();
-        }
-    }
-
-    fn wait(&self) {
-        let mut guard = self.lock.lock().unwrap_or_else(PoisonError::into_inner);
-        while !self.is_set.load(Ordering::Acquire) {
-            guard = self.changed.wait(guard).unwrap_or_else(PoisonError::into_inner);
-        }
-    }
+pub(crate) struct NativeRecording {
+    open: Arc<Gated<Open>>,
+    /// The thread that writes lines out a moment after they came, until the recording is closed. Without it, lines are written out
+    /// by those that follow and by a flush.
+    writes_out: Option<Thread>,
+    is_abandoned: AtomicBool,
 }
 
 impl Drop for NativeRecording {
     fn drop(&mut self) {
-        // Behind a fork, what is open is the parent's.
-        if !self.2.load(Ordering::Relaxed) {
-            if let Some(open) = self.0.enter().as_mut() {
+        // After a fork, what is open is the parent's.
+        if !self.is_abandoned.load(Ordering::Relaxed) {
+            if let Some(open) = self.open.enter().as_mut() {
                 open.write_out();
             }
-            self.1.set();
+            self.signal();
         }
-    }
-}
-
-/// Writes lines out a moment after they came, until the recording is closed.
-fn write_out(recording: &Weak<Gated<Open>>, signal: &Signal) {
-    loop {
-        signal.wait();
-        std::thread::sleep(PAUSE);
-        signal.is_set.store(false, Ordering::Release);
-        let Some(gated) = recording.upgrade() else { return };
-        let mut inside = gated.enter();
-        let Some(open) = inside.as_mut() else { return };
-        open.write_out();
     }
 }
 
@@ -162,32 +128,29 @@ impl NativeRecording {
             let writer = LineWriter::new(recorded.recorder, recorded.reading, sync)?;
             Ok::<_, Problem>(Open { writer, repo: recorded.repo, lost: None, written: Written::default() })
         });
-        let gated = Arc::new(Gated::new(opened.map_err(|error| problem::of(py, error))?));
-        let signal = Arc::new(Signal::default());
-        if sync > 1 {
-            let (weak, heard) = (Arc::downgrade(&gated), Arc::clone(&signal));
-            // Without the thread, lines are written out by those that follow and by a flush.
-            drop(std::thread::Builder::new().spawn(move || write_out(&weak, &heard)));
-        }
-        Ok(NativeRecording(gated, signal, AtomicBool::new(false)))
+        let open = Arc::new(Gated::new(opened.map_err(|error| problem::of(py, error))?));
+        let weak = Arc::downgrade(&open);
+        let write_out = move || {
+            let Some(gated) = weak.upgrade() else { return false };
+            gated.enter().as_mut().map(Open::write_out).is_some()
+        };
+        let writes_out = if sync > 1 { after_pause(write_out) } else { None };
+        Ok(NativeRecording { open, writes_out, is_abandoned: AtomicBool::new(false) })
     }
 
     /// Takes a line. What has no form becomes a gap if `keeps_gaps`.
     fn take(&self, py: Python<'_>, line: &Bound<'_, PyAny>, keeps_gaps: bool) -> PyResult<NativeReply> {
         let (value, gaps) = read(py, line, keeps_gaps)?;
-        let taken = py.detach(|| {
-            let mut inside = self.0.enter();
-            let Some(open) = inside.as_mut() else { return Err(closed()) };
+        self.with(py, |open| {
             open.tell()?;
             open.is_there()?;
             let mut reply = told(&open.writer.take(&value)?);
             reply.gaps = gaps;
             if open.writer.is_waiting() {
-                self.1.set();
+                self.signal();
             }
-            Ok::<_, Problem>(reply)
-        });
-        taken.map_err(|error| problem::of(py, error))
+            Ok(reply)
+        })
     }
 
     /// Puts a gap on record: lines that could not be recorded.
@@ -197,59 +160,44 @@ impl NativeRecording {
             ("lines", Value::from(lines)),
             ("text", Value::from(reason)),
         ]);
-        let noted = py.detach(|| {
-            let anomaly = Anomaly { kind: "recording_gap".into(), about, agent: None };
-            let mut inside = self.0.enter();
-            let Some(open) = inside.as_mut() else { return Err(closed()) };
-            Ok::<_, Problem>(open.writer.note(&anomaly)?)
-        });
-        noted.map_err(|error| problem::of(py, error))
+        let anomaly = Anomaly { kind: "recording_gap".into(), about, agent: None };
+        self.with(py, |open| Ok(open.writer.note(&anomaly)?))
     }
 
     /// The id of the transition that wrote a place last; `None` if none did.
     fn last_write(&self, py: Python<'_>, path: &str) -> PyResult<Option<String>> {
-        let found = py.detach(|| {
-            let path = state_path(path)?;
-            let mut inside = self.0.enter();
-            let Some(open) = inside.as_mut() else { return Err(closed()) };
+        let path = state_path(path).map_err(|error| problem::of(py, error.into()))?;
+        self.with(py, |open| {
             open.writer.write_out()?;
             let trace = open.repo.run(open.writer.head().run())?;
             let tick = open.written.last(&trace, &path)?;
-            Ok::<_, Problem>(
-                tick.map(|tick| trace.record(tick)).transpose()?.map(|last| last.id().to_string()),
-            )
-        });
-        found.map_err(|error| problem::of(py, error))
+            Ok(tick.map(|tick| trace.record(tick)).transpose()?.map(|last| last.id().to_string()))
+        })
     }
 
     /// The stage at which the contract of the run is enforced.
     fn stage(&self, py: Python<'_>) -> PyResult<u64> {
-        let stage = py.detach(|| self.0.enter().as_ref().map(|open| open.writer.head().stage() as u64));
-        stage.ok_or_else(|| problem::of(py, closed()))
+        self.with(py, |open| Ok(open.writer.head().stage() as u64))
     }
 
     /// Makes everything durable, and returns the newest tick.
     fn flush(&self, py: Python<'_>) -> PyResult<u64> {
-        let flushed = py.detach(|| {
-            let mut inside = self.0.enter();
-            let Some(open) = inside.as_mut() else { return Err(closed()) };
+        self.with(py, |open| {
             open.tell()?;
-            Ok::<_, Problem>(open.writer.flush()?)
-        });
-        flushed.map_err(|error| problem::of(py, error))
+            Ok(open.writer.flush()?)
+        })
     }
 
     /// The last tick of the run as this process knows it.
     fn head(&self, py: Python<'_>) -> PyResult<u64> {
-        let head = py.detach(|| self.0.enter().as_ref().map(|open| open.writer.head().tick()));
-        head.ok_or_else(|| problem::of(py, closed()))
+        self.with(py, |open| Ok(open.writer.head().tick()))
     }
 
     /// Makes everything durable, signs the log and closes the store. Once more it does nothing.
     fn close(&self, py: Python<'_>) -> PyResult<()> {
         let ended = py.detach(|| {
-            let Some(Open { mut writer, repo, lost, .. }) = self.0.enter().take() else { return Ok(()) };
-            self.1.set();
+            let Some(Open { mut writer, repo, lost, .. }) = self.open.enter().take() else { return Ok(()) };
+            self.signal();
             let flushed = writer.flush();
             drop(writer);
             let closed = repo.close();
@@ -264,21 +212,40 @@ impl NativeRecording {
     /// child records.
     fn hold(&self, py: Python<'_>) {
         py.detach(|| {
-            self.0.hold();
-            self.0.held(|open| open.write_out());
+            self.open.hold();
+            self.open.held(|open| open.write_out());
         });
     }
 
     /// Behind a fork, in the parent: lets threads record again.
     fn release(&self) {
-        self.0.release();
+        self.open.release();
     }
 
     /// Behind a fork, in the child: the parent records on, and what it has open is not to be closed here.
     /// No lock is touched: another thread of the parent may have held it when the process forked.
     fn abandon(&self) {
-        self.2.store(true, Ordering::Relaxed);
-        std::mem::forget((Arc::clone(&self.0), Arc::clone(&self.1)));
+        self.is_abandoned.store(true, Ordering::Relaxed);
+        std::mem::forget(Arc::clone(&self.open));
+    }
+}
+
+impl NativeRecording {
+    /// Runs `f` on the open recording, without the lock of the interpreter.
+    fn with<T: Send>(
+        &self,
+        py: Python<'_>,
+        f: impl FnOnce(&mut Open) -> Result<T, Problem> + Send,
+    ) -> PyResult<T> {
+        let done = py.detach(|| self.open.enter().as_mut().ok_or_else(closed).and_then(f));
+        done.map_err(|error| problem::of(py, error))
+    }
+
+    /// Signals that lines wait, or that the recording is closed.
+    fn signal(&self) {
+        if let Some(thread) = &self.writes_out {
+            thread.unpark();
+        }
     }
 }
 

@@ -181,6 +181,23 @@ impl Job {
 }
 
 impl Shared {
+    /// Hands a group to the threads of this handle, which append it and make it durable meanwhile. Errors come out of
+    /// [`AppendLog::wait`].
+    pub fn submit_group(&self, records: &[Record]) -> Ticket {
+        let (job, records) = (Job::new(false), records.to_vec());
+        let mut queue = self.queue();
+        queue.newest += 1;
+        let number = queue.newest;
+        queue.submitted.insert(number, Arc::clone(&job));
+        queue.jobs.push(Queued { job, records });
+        let is_led = queue.is_led;
+        drop(queue);
+        if !is_led {
+            self.lead_in_background();
+        }
+        Ticket { number, size: 0 }
+    }
+
     /// Shares a handle.
     pub fn new(store: Box<dyn Store>) -> Shared {
         let (info, key) = (store.info().clone(), store.key().cloned());
@@ -537,19 +554,7 @@ impl AppendLog for Shared {
     }
 
     fn submit(&mut self, records: &[Record]) -> Result<Ticket, StoreError> {
-        let job = Job::new(false);
-        let records = records.to_vec();
-        let mut queue = self.queue();
-        queue.newest += 1;
-        let number = queue.newest;
-        queue.submitted.insert(number, Arc::clone(&job));
-        queue.jobs.push(Queued { job, records });
-        let is_led = queue.is_led;
-        drop(queue);
-        if !is_led {
-            self.lead_in_background();
-        }
-        Ok(Ticket { number, size: 0 })
+        Ok(self.submit_group(records))
     }
 
     fn wait(&mut self, ticket: Ticket) -> Result<(), StoreError> {

@@ -12,26 +12,16 @@ use std::io::{self, BufRead, BufReader, Read};
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use dendrer_kernel::commitment::{self, CommitmentFault};
-use dendrer_kernel::step::LineFault;
+use dendrer_kernel::step::{LineFault, Outcome};
 use dendrer_object::intent::IntentError;
 use dendrer_object::json::{self, JsonError};
 use dendrer_object::record::{Author, Kind, Record};
 use dendrer_object::{COMMITMENT_LISTS, Code, Delta, Intent, KEY, Pointer, READS, UNATTESTED, Value};
+use dendrer_store::group::{Grouper, LINES_MAX};
 
 use crate::error::Error;
 use crate::record::chain;
 use crate::record::recorder::{Guarded, Recorder};
-
-/// Lines in one group, at most. A group is acknowledged while the next one is judged: in a larger group a durable line
-/// would wait longer for its reply, and throughput would hardly rise.
-const GROUP_LINES: usize = 100;
-
-/// Bytes of lines in one group, at most.
-const GROUP_BYTES: usize = 8 << 20;
-
-/// Groups on their way to the disk, at most. The recorder would wait for the oldest by itself if there were more, and an
-/// error of `submit` could then be of either group.
-const GROUPS_MAX: usize = 4;
 
 /// The mark with which some editors begin a text.
 const BYTE_ORDER_MARK: &[u8] = b"\xef\xbb\xbf";
@@ -48,7 +38,7 @@ pub struct IntentLine {
 /// Reads lines in a thread of its own, so that the disk can work while the next line is awaited. Fails if the system starts no
 /// thread.
 pub fn read(input: impl Read + Send + 'static) -> io::Result<Receiver<io::Result<IntentLine>>> {
-    let (send, receive) = sync_channel(GROUP_LINES);
+    let (send, receive) = sync_channel(LINES_MAX);
     std::thread::Builder::new().spawn(move || {
         let mut input = BufReader::with_capacity(1 << 16, input);
         for number in 1.. {
@@ -389,9 +379,7 @@ pub struct Recording<'r> {
     lines: Receiver<io::Result<IntentLine>>,
     reading: LineOptions,
     dry_run: bool,
-    /// Numbers of the lines in each group on its way to the disk.
-    groups: VecDeque<Vec<u64>>,
-    /// A line that arrived behind those of a group and begins the next one.
+    /// A line that arrived after those of a group and begins the next one.
     held: Option<io::Result<IntentLine>>,
     /// Whether the first record of the run waits for the first line.
     begins: bool,
@@ -402,11 +390,9 @@ pub struct Recording<'r> {
 /// Lines that have arrived.
 #[derive(Default)]
 struct Group {
-    numbers: Vec<u64>,
-    intents: Vec<Intent>,
-    /// Lines that are no intents, each with the number of intents that precede it in the group.
-    faults: VecDeque<(usize, Value, LineFault)>,
-    /// Lines that end the group, judged behind all others: one that has a `base` or a `key`, or those of a causal recording that
+    grouper: Grouper,
+    lines: Vec<(u64, LineRead)>,
+    /// Lines that end the group, judged after all others: one that has a `base` or a `key`, or those of a causal recording that
     /// wait together.
     guarded: VecDeque<(u64, Intent)>,
     /// Whether no line follows.
@@ -424,6 +410,25 @@ fn waits_together(read: &Result<Option<LineRead>, JsonError>) -> bool {
     matches!(read, Ok(Some(LineRead::Intent(intent))) if !is_guarded(intent))
 }
 
+/// Judges a line.
+pub(crate) fn propose(recorder: &mut Recorder, line: &LineRead) -> Result<Outcome, Error> {
+    match line {
+        LineRead::Intent(intent) => recorder.propose(intent),
+        LineRead::Fault(line, fault) => recorder.refuse_line(line, fault.clone()),
+    }
+}
+
+/// The reply to a line with a `base` or a `key` of which nothing was gathered; `None` if it was judged.
+pub(crate) fn turned(line: u64, guarded: Guarded) -> Option<Reply> {
+    let why = match guarded {
+        Guarded::Proposed(_) => return None,
+        Guarded::Repeated(record) => return Some(Reply::Repeated { line, record }),
+        Guarded::KeyUsed(first) => TurnedLine::KeyUsed(first.header().tick.unwrap_or(0)),
+        Guarded::Stale { base, head, changed } => TurnedLine::Stale { base, head, changed },
+    };
+    Some(Reply::Turned { line, why })
+}
+
 impl<'r> Recording<'r> {
     /// Prepares to take lines. A recorder that begins a run has its first record pending: it is committed with the first
     /// line, unless [`Recording::begin`] is called before. In a dry run every line is judged and nothing is written.
@@ -433,28 +438,29 @@ impl<'r> Recording<'r> {
         reading: LineOptions,
         dry_run: bool,
     ) -> Recording<'r> {
-        let (groups, begins) = (VecDeque::new(), recorder.pending() > 0);
-        let held = None;
-        Recording { recorder, lines, reading, dry_run, groups, held, begins, stopped: None, ended: false }
+        let begins = recorder.pending() > 0;
+        Recording { recorder, lines, reading, dry_run, held: None, begins, stopped: None, ended: false }
     }
 
     /// Makes the first record of a new run durable before a line is read, and returns [`Reply::Begun`]. `None` if the run
     /// exists, or if the store failed: then no line is taken, and [`Recording::end`] returns the error.
     pub fn begin(&mut self) -> Option<Reply> {
-        if !std::mem::take(&mut self.begins) {
-            return None;
-        }
-        if self.dry_run {
-            return self.recorder.discard().into_iter().next().map(Reply::Begun);
-        }
-        let submitted = self.recorder.submit();
-        match submitted.and_then(|_| self.recorder.wait()) {
-            Ok(records) => records.into_iter().flatten().next().map(Reply::Begun),
+        match self.begin_alone() {
+            Ok(records) => records.into_iter().next().map(Reply::Begun),
             Err(error) => {
                 self.ended = true;
                 self.stopped = Some(LinesStopped::Store(Box::new(error)));
                 None
             }
+        }
+    }
+
+    /// Commits the first record of a new run, or only makes it in a dry run. Returns nothing if the run exists.
+    fn begin_alone(&mut self) -> Result<Vec<Record>, Error> {
+        match std::mem::take(&mut self.begins) {
+            true if self.dry_run => Ok(self.recorder.discard()),
+            true => self.recorder.commit(),
+            false => Ok(Vec::new()),
         }
     }
 
@@ -466,57 +472,58 @@ impl<'r> Recording<'r> {
     /// Collects lines until none has arrived, or the group is full.
     fn gather(&mut self) -> Group {
         let mut group = Group::default();
-        let mut bytes = 0;
         // With a group on its way to the disk there is something else to wait for.
-        let mut next = match (self.held.take(), self.groups.is_empty()) {
-            (Some(held), _) => Ok(held),
-            (None, true) => self.lines.recv().map_err(|_| TryRecvError::Disconnected),
-            (None, false) => self.lines.try_recv(),
+        let first = match self.held.take() {
+            Some(held) => Ok(held),
+            None if self.recorder.is_under_way() => self.lines.try_recv(),
+            None => self.lines.recv().map_err(|_| TryRecvError::Disconnected),
         };
+        self.fill(&mut group, first);
+        group
+    }
+
+    /// Adds lines to a group until none has arrived, or the group is full.
+    fn fill(&mut self, group: &mut Group, mut next: Result<io::Result<IntentLine>, TryRecvError>) {
         loop {
-            match next {
-                Err(TryRecvError::Empty) => return group,
-                Err(TryRecvError::Disconnected) => group.closed = true,
-                Ok(Err(error)) if !group.guarded.is_empty() => {
-                    self.held = Some(Err(error));
-                    return group;
+            let line = match next {
+                Ok(Ok(line)) => line,
+                Ok(Err(error)) if group.guarded.is_empty() => {
+                    group.stopped = Some(LinesStopped::Input(error));
+                    return;
                 }
-                Ok(Err(error)) => group.stopped = Some(LinesStopped::Input(error)),
-                Ok(Ok(line)) => match self.reading.read(&line) {
-                    Ok(None) => {}
-                    read if !group.guarded.is_empty() && !waits_together(&read) => {
-                        self.held = Some(Ok(line));
-                        return group;
-                    }
-                    Ok(Some(read)) => {
-                        bytes += line.text.len();
-                        match read {
-                            LineRead::Intent(intent) if self.reading.causal || is_guarded(&intent) => {
-                                let is_alone = self.dry_run || is_guarded(&intent);
-                                group.guarded.push_back((line.number, *intent));
-                                if is_alone || group.guarded.len() == GROUP_LINES || bytes > GROUP_BYTES {
-                                    return group;
-                                }
-                                next = self.lines.try_recv();
-                                continue;
-                            }
-                            _ => group.numbers.push(line.number),
+                Ok(error) => {
+                    self.held = Some(error);
+                    return;
+                }
+                Err(empty) => {
+                    group.closed = empty == TryRecvError::Disconnected;
+                    return;
+                }
+            };
+            match self.reading.read(&line) {
+                Ok(None) => {}
+                read if !group.guarded.is_empty() && !waits_together(&read) => {
+                    self.held = Some(Ok(line));
+                    return;
+                }
+                Err(error) => {
+                    group.stopped = Some(LinesStopped::Line { line, error });
+                    return;
+                }
+                Ok(Some(read)) => {
+                    group.grouper.add(line.text.len());
+                    let mut is_alone = false;
+                    match read {
+                        LineRead::Intent(intent) if self.reading.causal || is_guarded(&intent) => {
+                            is_alone = self.dry_run || is_guarded(&intent);
+                            group.guarded.push_back((line.number, *intent));
                         }
-                        match read {
-                            LineRead::Intent(intent) => group.intents.push(*intent),
-                            LineRead::Fault(value, fault) => {
-                                group.faults.push_back((group.intents.len(), value, fault));
-                            }
-                        }
+                        read => group.lines.push((line.number, read)),
                     }
-                    Err(error) => {
-                        group.stopped = Some(LinesStopped::Line { line, error });
+                    if is_alone || group.grouper.is_full() {
+                        return;
                     }
-                },
-            }
-            let full = group.numbers.len() == GROUP_LINES || bytes > GROUP_BYTES;
-            if full || group.closed || group.stopped.is_some() {
-                return group;
+                }
             }
             next = self.lines.try_recv();
         }
@@ -528,25 +535,19 @@ impl<'r> Recording<'r> {
         if self.dry_run {
             self.judge(&mut group, replies);
         } else {
-            self.propose(&mut group);
-            self.submit(std::mem::take(&mut group.numbers), replies);
+            let numbers = self.propose(&mut group);
+            self.submit(numbers, replies);
         }
-        let guarded = std::mem::take(&mut group.guarded);
-        if !guarded.is_empty() && self.stopped.is_none() {
-            while !self.groups.is_empty() {
-                self.settle(replies);
-            }
+        if !group.guarded.is_empty() && self.stopped.is_none() {
+            self.settle_all(replies);
             if self.stopped.is_none() && group.stopped.is_none() {
-                self.guard(guarded, &mut group, replies);
+                self.guard(&mut group, replies);
             }
         }
-        let ends = group.closed || group.stopped.is_some() || self.stopped.is_some();
-        if !ends {
+        if !group.closed && group.stopped.is_none() && self.stopped.is_none() {
             return;
         }
-        while !self.groups.is_empty() {
-            self.settle(replies);
-        }
+        self.settle_all(replies);
         replies.extend(group.stopped.as_ref().and_then(failed_line).map(Reply::Failed));
         // An error of the store is the older one: the lines of its group precede the one that stopped this group.
         if self.stopped.is_none() {
@@ -558,122 +559,107 @@ impl<'r> Recording<'r> {
         self.ended = true;
     }
 
-    /// Takes lines that are judged behind what the store has by then: one that has a `base` or a `key`, or causal ones that were
+    /// Takes lines that are judged after what the store has by then: one that has a `base` or a `key`, or causal ones that were
     /// waiting together. The first causal line is held against what others wrote since it came; for those behind it, which are
-    /// committed with it, nothing lies between. Where another process moves the run on meanwhile, all are judged again.
-    fn guard(&mut self, mut lines: VecDeque<(u64, Intent)>, group: &mut Group, replies: &mut Vec<Reply>) {
+    /// committed with it, nothing lies between. If another process moves the run on meanwhile, all are judged again, with the
+    /// causal lines that arrived since.
+    fn guard(&mut self, group: &mut Group, replies: &mut Vec<Reply>) {
         // The newest tick that was read when the line came, however often it is judged.
         let mut causal = self.reading.causal.then(|| self.recorder.head().tick());
-        while let Some((line, intent)) = lines.front() {
-            let line = *line;
-            let begun = match std::mem::take(&mut self.begins) {
-                true if self.dry_run => self.recorder.discard(),
-                true => match self.recorder.commit() {
-                    Ok(records) => records,
-                    Err(error) => return self.fail(vec![line], error, replies),
-                },
-                false => Vec::new(),
-            };
-            answer(Vec::new(), begun, replies);
+        while let Some((line, intent)) = group.guarded.front() {
+            let (line, is_alone) = (*line, !self.reading.causal || is_guarded(intent));
+            match self.begin_alone() {
+                Ok(begun) => answer(Vec::new(), begun, replies),
+                Err(error) => return self.fail(vec![line], error, replies),
+            }
             match self.recorder.propose_guarded(intent, self.dry_run, causal) {
                 Ok(Guarded::Proposed(outcome)) if self.dry_run => {
                     answer(vec![line], outcome.records().into_iter().cloned().collect(), replies);
                 }
                 Ok(Guarded::Proposed(_)) => {
                     let behind: Vec<Intent> =
-                        lines.iter().skip(1).map(|(_, intent)| intent.clone()).collect();
+                        group.guarded.iter().skip(1).map(|(_, intent)| intent.clone()).collect();
                     let (taken, error) = match self.recorder.propose_each(&behind) {
-                        Ok(_) => (lines.len(), None),
+                        Ok(_) => (group.guarded.len(), None),
                         Err((at, error)) => (at + 1, Some(error)),
                     };
-                    let numbers = lines.iter().take(taken).map(|(line, _)| *line).collect();
+                    let numbers = group.guarded.iter().take(taken).map(|(line, _)| *line).collect();
                     match self.recorder.commit() {
                         Ok(records) => answer(numbers, records, replies),
                         Err(error) if error.code() == Code::E0407 => {
-                            self.join(&mut lines);
+                            if !is_alone && self.held.is_none() && !group.grouper.is_full() {
+                                let next = self.lines.try_recv();
+                                self.fill(group, next);
+                            }
                             continue;
                         }
                         Err(error) => return self.fail(numbers, error, replies),
                     }
-                    group.stopped = error
-                        .map(|error| LinesStopped::Intent { line: lines[taken].0, error: Box::new(error) });
+                    let stopped =
+                        |error| LinesStopped::Intent { line: group.guarded[taken].0, error: Box::new(error) };
+                    group.stopped = error.map(stopped);
                     return;
                 }
-                Ok(Guarded::Repeated(record)) => replies.push(Reply::Repeated { line, record }),
-                Ok(Guarded::KeyUsed(first)) => {
-                    let why = TurnedLine::KeyUsed(first.header().tick.unwrap_or(0));
-                    replies.push(Reply::Turned { line, why });
-                }
-                Ok(Guarded::Stale { base, head, changed }) => {
-                    let why = TurnedLine::Stale { base, head, changed };
-                    replies.push(Reply::Turned { line, why });
-                }
+                Ok(turned_down) => replies.extend(turned(line, turned_down)),
                 Err(error) => {
                     group.stopped = Some(LinesStopped::Intent { line, error: Box::new(error) });
                     return;
                 }
             }
-            lines.pop_front();
+            group.guarded.pop_front();
             causal = self.reading.causal.then(|| self.recorder.head().tick());
         }
     }
 
-    /// Adds the causal lines that arrived meanwhile, so that they are committed together.
-    fn join(&mut self, lines: &mut VecDeque<(u64, Intent)>) {
-        let is_alone = !self.reading.causal || lines.front().is_none_or(|(_, first)| is_guarded(first));
-        while !is_alone && self.held.is_none() && lines.len() < GROUP_LINES {
-            let Ok(next) = self.lines.try_recv() else { return };
-            match next {
-                Ok(line) => match self.reading.read(&line) {
-                    Ok(Some(LineRead::Intent(intent))) if !is_guarded(&intent) => {
-                        lines.push_back((line.number, *intent));
-                    }
-                    _ => self.held = Some(Ok(line)),
-                },
-                error => self.held = Some(error),
-            }
-        }
-    }
-
-    /// Judges and seals the lines of a group. Keeps the numbers of those that became records.
-    fn propose(&mut self, group: &mut Group) {
-        if let Err((at, error)) = self.take_each(group) {
+    /// Judges and seals the lines of a group. Returns the numbers of those that became records.
+    fn propose(&mut self, group: &mut Group) -> Vec<u64> {
+        let (mut numbers, lines): (Vec<u64>, Vec<LineRead>) =
+            std::mem::take(&mut group.lines).into_iter().unzip();
+        if let Err((at, error)) = self.propose_each(lines) {
             // Lines are taken in order: those before a bad line count, those after it do not.
-            let line = group.numbers[at];
-            group.numbers.truncate(at);
-            group.stopped = Some(LinesStopped::Intent { line, error: Box::new(error) });
+            group.stopped = Some(LinesStopped::Intent { line: numbers[at], error: Box::new(error) });
+            numbers.truncate(at);
         }
-        if group.stopped.is_some() && self.begins && group.numbers.is_empty() {
+        if group.stopped.is_some() && self.begins && numbers.is_empty() {
             // Only the first record is pending: no run is left without a line.
             self.recorder.discard();
             self.begins = false;
         }
+        numbers
     }
 
-    /// Takes the lines of a group in their order. Fails with the index of the line that cannot be taken.
-    fn take_each(&mut self, group: &mut Group) -> Result<(), (usize, Error)> {
-        let (mut taken, mut refused) = (0, 0);
-        let place = |refused: usize| move |(at, error)| (at + refused, error);
-        while let Some((at, line, fault)) = group.faults.pop_front() {
-            let intents = &group.intents[taken..at];
-            self.recorder.propose_each(intents).map_err(place(taken + refused))?;
-            self.recorder.refuse_line(&line, fault).map_err(|error| (at + refused, error))?;
-            (taken, refused) = (at, refused + 1);
+    /// Judges lines in their order, the intents between two faults together. Fails with the index of the line that cannot be
+    /// taken.
+    fn propose_each(&mut self, lines: Vec<LineRead>) -> Result<(), (usize, Error)> {
+        let (mut taken, mut intents) = (0, Vec::with_capacity(lines.len()));
+        for line in lines.into_iter().map(Some).chain([None]) {
+            let fault = match line {
+                Some(LineRead::Intent(intent)) => {
+                    intents.push(*intent);
+                    continue;
+                }
+                Some(LineRead::Fault(line, fault)) => Some((line, fault)),
+                None => None,
+            };
+            self.recorder.propose_each(&intents).map_err(|(at, error)| (taken + at, error))?;
+            taken += intents.len();
+            intents.clear();
+            if let Some((line, fault)) = fault {
+                self.recorder.refuse_line(&line, fault).map_err(|error| (taken, error))?;
+                taken += 1;
+            }
         }
-        self.recorder.propose_each(&group.intents[taken..]).map_err(place(taken + refused))?;
         Ok(())
     }
 
     /// Hands a group to the store, or waits for the oldest one if there is none to hand over.
     fn submit(&mut self, numbers: Vec<u64>, replies: &mut Vec<Reply>) {
-        if self.recorder.pending() == 0 {
-            if !self.groups.is_empty() {
-                self.settle(replies);
-            }
-            return;
-        }
-        if self.groups.len() == GROUPS_MAX {
+        let is_empty = self.recorder.pending() == 0;
+        if is_empty || self.recorder.is_full() {
             self.settle(replies);
+        }
+        if is_empty {
+            return;
         }
         if let Some(LinesStopped::Store(error)) = &self.stopped {
             // An older group was not taken, so none that follows it may be.
@@ -682,23 +668,21 @@ impl<'r> Recording<'r> {
             return;
         }
         self.begins = false;
-        match self.recorder.submit() {
-            Ok(_) => self.groups.push_back(numbers),
-            Err(error) => {
-                while !self.groups.is_empty() {
-                    self.settle(replies);
-                }
-                self.fail(numbers, error, replies);
-            }
-        }
+        self.recorder.submit_lines(numbers);
     }
 
     /// Waits until the oldest group is durable.
     fn settle(&mut self, replies: &mut Vec<Reply>) {
-        let Some(numbers) = self.groups.pop_front() else { return };
-        match self.recorder.wait() {
-            Ok(records) => answer(numbers, records.unwrap_or_default(), replies),
-            Err(error) => self.fail(numbers, error, replies),
+        match self.recorder.wait_lines() {
+            Some((numbers, Ok(records))) => answer(numbers, records, replies),
+            Some((numbers, Err(error))) => self.fail(numbers, error, replies),
+            None => {}
+        }
+    }
+
+    fn settle_all(&mut self, replies: &mut Vec<Reply>) {
+        while self.recorder.is_under_way() {
+            self.settle(replies);
         }
     }
 
@@ -714,21 +698,14 @@ impl<'r> Recording<'r> {
             true => self.recorder.discard(),
             false => Vec::new(),
         };
-        let mut intents = group.intents.iter().enumerate().peekable();
-        for line in &group.numbers {
-            let at = intents.peek().map_or(group.intents.len(), |(at, _)| *at);
-            let is_fault = group.faults.front().is_some_and(|(place, ..)| *place == at);
-            let outcome = match is_fault.then(|| group.faults.pop_front()).flatten() {
-                Some((_, value, fault)) => self.recorder.refuse_line(&value, fault),
-                None => self.recorder.propose(intents.next().expect("a line is an intent or a fault").1),
-            };
-            match outcome {
+        for (line, read) in std::mem::take(&mut group.lines) {
+            match propose(self.recorder, &read) {
                 Ok(outcome) => {
                     begun.extend(outcome.records().into_iter().cloned());
-                    answer(vec![*line], std::mem::take(&mut begun), replies);
+                    answer(vec![line], std::mem::take(&mut begun), replies);
                 }
                 Err(error) => {
-                    group.stopped = Some(LinesStopped::Intent { line: *line, error: Box::new(error) });
+                    group.stopped = Some(LinesStopped::Intent { line, error: Box::new(error) });
                     return;
                 }
             }

@@ -7,7 +7,7 @@
 use std::borrow::Cow;
 use std::collections::{BTreeSet, HashMap, VecDeque};
 use std::fmt;
-use std::ops::ControlFlow;
+use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
 use dendrer_kernel::contract::ImportRefused;
@@ -21,6 +21,7 @@ use dendrer_kernel::step::{
 };
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, cut};
 use dendrer_object::{Delta, Intent, KEY, Pointer, REDACTION, RunName, Value};
+use dendrer_store::group::UNDER_WAY_MAX;
 use dendrer_store::prelude::*;
 use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
 
@@ -68,10 +69,6 @@ impl fmt::Debug for Recorder {
     }
 }
 
-/// How many groups are on their way to the disk at most while the next one is gathered: one is synced, one appended, and where
-/// a sync takes longer than gathering a group, those that wait for it share the next.
-const UNDER_WAY: usize = 4;
-
 /// When the next snapshot is due. Folding reads records, so records are what is weighed: once those since the last
 /// snapshot outweigh the state [`OUTWEIGH`] times, reading one from there is dearer than reading the state. Snapshots
 /// so take a quarter of the room of the records at most; of a state that only grows, none is ever due, because reading
@@ -102,6 +99,8 @@ const RECENT: usize = 64;
 
 /// A group on its way to the disk.
 struct Submitted {
+    /// Numbers of the lines that it is of, if it is of lines.
+    lines: Vec<u64>,
     records: Vec<Record>,
     ticket: Ticket,
     /// Where the run stands behind it.
@@ -705,30 +704,40 @@ impl Recorder {
         self.under_way.back_mut().map_or(&mut self.settled, |last| &mut last.after)
     }
 
-    /// Hands the group to the store and starts to make it durable; the next one can be gathered meanwhile. Where as many are on
-    /// their way as is worth it, settles the oldest and returns its records.
+    /// Hands the group to the store and starts to make it durable; the next one can be gathered meanwhile. With more than
+    /// [`UNDER_WAY_MAX`] groups on their way, waits for the oldest and returns its records.
     pub fn submit(&mut self) -> Result<Option<Vec<Record>>, Error> {
-        let (records, ticket) = self.put(|store, records| store.submit(records))?;
-        self.under_way.push_back(Submitted { records, ticket, after: self.head.clone() });
-        if self.under_way.len() > UNDER_WAY { self.wait() } else { Ok(None) }
+        self.submit_lines(Vec::new());
+        if self.under_way.len() > UNDER_WAY_MAX { self.wait() } else { Ok(None) }
+    }
+
+    /// Hands a group of lines to the store.
+    pub(crate) fn submit_lines(&mut self, lines: Vec<u64>) {
+        let records = std::mem::take(&mut self.pending);
+        let ticket = self.store.submit_group(&records);
+        self.keep_snapshots();
+        self.under_way.push_back(Submitted { lines, records, ticket, after: self.head.clone() });
     }
 
     /// Waits until the oldest group on its way is durable and returns its records: now they may be acknowledged. `None` if none
     /// is on its way.
     ///
-    /// If the group came too late after all, what was gathered since is discarded. Those behind it are still to be settled, one
-    /// by one: they came too late, too, unless the group was refusals only, which nothing stands on. Then the run stands where
+    /// If the group came too late after all, what was gathered since is discarded. Those after it are still to be waited for, one
+    /// by one: they came too late, too, unless the group was refusals only, which no other group follows. Then the run is where
     /// the log has it.
     pub fn wait(&mut self) -> Result<Option<Vec<Record>>, Error> {
-        let Some(Submitted { records, ticket, after }) = self.under_way.pop_front() else {
-            return Ok(None);
-        };
+        self.wait_lines().map(|(_, records)| records).transpose()
+    }
+
+    /// As [`Recorder::wait`], with the numbers of the lines.
+    pub(crate) fn wait_lines(&mut self) -> Option<(Vec<u64>, Result<Vec<Record>, Error>)> {
+        let Submitted { lines, records, ticket, after } = self.under_way.pop_front()?;
         let result = self.store.wait(ticket);
         match &result {
             Err(error) if !is_on_record(error) => drop(self.discard()),
             _ => self.settled = after,
         }
-        Ok(result.map(|()| Some(records))?)
+        Some((lines, result.map(|()| records).map_err(Error::from)))
     }
 
     /// Tells whether a group is on its way.
@@ -736,49 +745,47 @@ impl Recorder {
         !self.under_way.is_empty()
     }
 
+    /// Whether the oldest group is to be waited for before the next one is handed to the store.
+    pub(crate) fn is_full(&self) -> bool {
+        self.under_way.len() >= UNDER_WAY_MAX
+    }
+
     /// Appends the group without waiting for the disk. Survives the end of the process, not of the machine.
     pub fn append(&mut self) -> Result<Vec<Record>, Error> {
-        self.put_here(|store, records| store.append(records))
+        self.put(|store, records| store.append(records))
     }
 
     /// Makes the group durable and returns its records.
     pub fn commit(&mut self) -> Result<Vec<Record>, Error> {
-        self.put_here(|store, records| store.commit(records))
+        self.put(|store, records| store.commit(records))
     }
 
-    fn put_here<T>(
+    fn put(
         &mut self,
-        put: impl FnOnce(&mut Shared, &[Record]) -> Result<T, StoreError>,
+        put: impl FnOnce(&mut Shared, &[Record]) -> Result<Range<u64>, StoreError>,
     ) -> Result<Vec<Record>, Error> {
-        let (records, _) = self.put(put)?;
-        *self.submitted() = self.head.clone();
-        Ok(records)
-    }
-
-    /// Hands the group to the store.
-    fn put<T>(
-        &mut self,
-        put: impl FnOnce(&mut Shared, &[Record]) -> Result<T, StoreError>,
-    ) -> Result<(Vec<Record>, T), Error> {
         let records = std::mem::take(&mut self.pending);
-        let snapshots = std::mem::take(&mut self.snapshots.ready);
-        match put(&mut self.store, &records) {
-            Ok(done) => {
-                for (tick, bytes) in snapshots {
-                    // A snapshot that could not be kept costs only time.
-                    let _ = self.store.keep(Slot::Snapshot(self.head.run(), tick), &bytes);
-                }
-                Ok((records, done))
+        let result = put(&mut self.store, &records);
+        if result.as_ref().map_or_else(is_on_record, |_| true) {
+            *self.submitted() = self.head.clone();
+        }
+        match result {
+            Ok(_) => {
+                self.keep_snapshots();
+                Ok(records)
             }
             Err(error) => {
-                let head = self.head.clone();
-                match is_on_record(&error) {
-                    true => *self.submitted() = head,
-                    // Nothing of the group may be built upon.
-                    false => self.head = self.submitted().clone(),
-                }
+                // Nothing of the group may be built upon, unless it is on record.
+                self.discard();
                 Err(error.into())
             }
+        }
+    }
+
+    /// Keeps the snapshots of a group that was handed to the store. One that could not be kept costs only time.
+    fn keep_snapshots(&mut self) {
+        for (tick, bytes) in std::mem::take(&mut self.snapshots.ready) {
+            let _ = self.store.keep(Slot::Snapshot(self.head.run(), tick), &bytes);
         }
     }
 }
@@ -914,7 +921,7 @@ mod tests {
         for tick in 1..=6 {
             winner.propose(&step()).unwrap();
             settled.extend(winner.submit().unwrap().map(ticks));
-            assert_eq!(winner.under_way.len(), usize::min(tick, UNDER_WAY));
+            assert_eq!(winner.under_way.len(), usize::min(tick, UNDER_WAY_MAX));
         }
         assert_eq!(settled, [[1], [2]]);
         while let Some(records) = winner.wait().unwrap() {
@@ -951,7 +958,7 @@ mod tests {
         recorder.commit().unwrap();
         disk.hold_syncs(true);
         let mut ids = Vec::new();
-        for _ in 0..UNDER_WAY {
+        for _ in 0..UNDER_WAY_MAX {
             let links = ids.iter().map(|hash| Link { rel: Rel::CausedBy, hash: *hash }).collect();
             ids.push(recorder.propose(&Intent { links, ..step() }).unwrap().committed().unwrap().id());
             assert!(recorder.submit().unwrap().is_none());

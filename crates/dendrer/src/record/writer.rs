@@ -10,16 +10,16 @@
 
 use std::collections::BTreeMap;
 
-use dendrer_kernel::step::{Anomaly, Outcome, RunState};
+use dendrer_kernel::step::{Anomaly, RunState};
 use dendrer_object::record::Record;
 use dendrer_object::{Code, Digest, Intent, Value};
+use dendrer_store::group::Grouper;
 
 use crate::error::Error;
-use crate::record::lines::{LineOptions, LineRead, Reply, TurnedLine, answer, is_guarded};
-use crate::record::recorder::{Guarded, Recorder};
+use crate::record::lines::{LineOptions, LineRead, Reply, answer, is_guarded, propose, turned};
+use crate::record::recorder::Recorder;
 
-/// How many lines wait at most.
-const WAITING_MAX: usize = 100;
+pub use dendrer_store::group::after_pause;
 
 /// How often a line is judged again because other processes move the run on.
 const ATTEMPTS: usize = 1000;
@@ -29,11 +29,9 @@ const ATTEMPTS: usize = 1000;
 pub struct LineWriter {
     recorder: Recorder,
     reading: LineOptions,
-    sync_every: u64,
+    grouper: Grouper,
     /// Lines taken so far.
     taken: u64,
-    /// Lines since the log was synced.
-    unsynced: u64,
     /// The newest tick that a power cut does not take.
     durable: u64,
     /// Lines that were judged, and wait to be written out.
@@ -55,8 +53,8 @@ impl LineWriter {
             recorder.commit()?;
         }
         let durable = recorder.head().tick();
-        let (sync_every, waiting) = (sync_every.max(1), Vec::new());
-        Ok(LineWriter { recorder, reading, sync_every, taken: 0, unsynced: 0, durable, waiting })
+        let (grouper, waiting) = (Grouper::new(sync_every), Vec::new());
+        Ok(LineWriter { recorder, reading, grouper, taken: 0, durable, waiting })
     }
 
     /// The state at the last tick of the run.
@@ -64,38 +62,36 @@ impl LineWriter {
         self.recorder.head()
     }
 
-    /// Takes a line. A line that is not JSON of an intent is refused, and the refusal is kept. Where another process moved the run
+    /// Takes a line. A line that is not JSON of an intent is refused, and the refusal is kept. If another process moved the run
     /// on meanwhile, a line without `base` is judged again on what is there now.
     ///
     /// # Errors
     ///
-    /// Fails where nothing of the line is on record, or where the disk failed.
+    /// Fails if nothing of the line is on record, or if the disk failed.
     pub fn take(&mut self, line: &Value) -> Result<Reply, Error> {
-        let read = self.reading.read_value(line);
+        let line = self.reading.read_value(line);
         self.taken += 1;
-        let number = self.taken;
-        match &read {
-            LineRead::Intent(intent) if is_guarded(intent) => {
-                self.write_out()?;
-                self.take_guarded(number, intent)
-            }
-            _ if self.sync_every > 1 => self.judge(number, read),
-            _ => {
-                let records = self.put_again(&mut |recorder| propose(recorder, &read).map(drop))?;
-                Ok(reply(number, records))
-            }
+        if let LineRead::Intent(intent) = &line
+            && is_guarded(intent)
+        {
+            self.write_out()?;
+            return self.take_guarded(intent);
         }
+        let mut records = self.judge(&line)?;
+        self.waiting.push(Waiting { id: records.first().map(Record::id), line });
+        self.grouper.add(0);
+        if self.grouper.is_full() {
+            let (written, last) = self.write_waiting()?;
+            records = written.into_iter().skip_while(|record| Some(record.id()) != last).collect();
+        }
+        Ok(self.reply(records))
     }
 
-    /// Judges a line, which then waits to be written out.
-    fn judge(&mut self, number: u64, line: LineRead) -> Result<Reply, Error> {
-        let outcome = propose(&mut self.recorder, &line)?;
-        let records: Vec<Record> = outcome.records().into_iter().cloned().collect();
-        self.waiting.push(Waiting { line, id: records.first().map(Record::id) });
-        if self.waiting.len() >= WAITING_MAX.min(usize::try_from(self.sync_every).unwrap_or(usize::MAX)) {
-            self.write_out()?;
-        }
-        Ok(reply(number, records))
+    /// Judges a line, which is gathered after those that wait.
+    fn judge(&mut self, line: &LineRead) -> Result<Vec<Record>, Error> {
+        let outcome = propose(&mut self.recorder, line);
+        let outcome = if self.waiting.is_empty() { self.or_discard(outcome) } else { outcome };
+        Ok(outcome?.records().into_iter().cloned().collect())
     }
 
     /// How many lines wait to be written out.
@@ -108,141 +104,122 @@ impl LineWriter {
         !self.waiting.is_empty()
     }
 
-    /// Writes out the lines that wait: a kill of the process does not take them any more. Where another process moved the run on
+    /// Writes out the lines that wait: a kill of the process does not take them any more. If another process moved the run on
     /// meanwhile, they are judged again on what is there now, and have other ticks than their replies said.
     pub fn write_out(&mut self) -> Result<(), Error> {
-        if self.waiting.is_empty() {
-            return Ok(());
-        }
-        let count = self.waiting.len() as u64;
-        for _ in 0..ATTEMPTS {
-            match self.put(count) {
-                Ok(_) => {
-                    self.waiting.clear();
-                    return Ok(());
-                }
-                Err(error) if has_moved(&error) => {
-                    if let Err(error) = self.judge_again() {
-                        // Lines that are told to be lost are not written with later ones.
-                        self.recorder.discard();
-                        return Err(error);
-                    }
-                }
-                Err(error) => {
-                    self.waiting.clear();
-                    return Err(error);
-                }
-            }
-        }
-        self.waiting.clear();
-        Err(Error::Moved { run: self.head().run().clone(), tick: self.head().tick() })
+        if self.waiting.is_empty() { Ok(()) } else { self.write_waiting().map(drop) }
     }
 
-    /// Judges the lines that wait once more. Links among them lead to what they are now.
-    fn judge_again(&mut self) -> Result<(), Error> {
-        self.recorder.catch_up()?;
-        let mut now: BTreeMap<Digest, Digest> = BTreeMap::new();
+    /// Writes out the lines that wait. Returns their records, and the id of the first record of the last line.
+    fn write_waiting(&mut self) -> Result<(Vec<Record>, Option<Digest>), Error> {
+        // Lines that are reported as lost are not written with later ones.
         let mut waiting = std::mem::take(&mut self.waiting);
-        for one in &mut waiting {
-            if let LineRead::Intent(intent) = &mut one.line {
-                for link in &mut intent.links {
-                    link.hash = now.get(&link.hash).copied().unwrap_or(link.hash);
-                }
-            }
-            let outcome = propose(&mut self.recorder, &one.line)?;
-            let id = outcome.records().first().map(|record| record.id());
-            now.extend(one.id.zip(id));
-            one.id = id;
-        }
-        self.waiting = waiting;
-        Ok(())
+        let records = self.put(&mut |recorder| judge_again(recorder, &mut waiting))?;
+        Ok((records, waiting.last().and_then(|last| last.id)))
     }
 
     /// Puts an anomaly that the recording program saw on record, as a `kernel.anomaly`.
     pub fn note(&mut self, anomaly: &Anomaly) -> Result<(), Error> {
         self.write_out()?;
-        self.put_again(&mut |recorder| recorder.note_anomaly(anomaly).map(drop)).map(drop)
+        let mut judge = |recorder: &mut Recorder| recorder.note_anomaly(anomaly).map(drop);
+        let noted = judge(&mut self.recorder);
+        self.or_discard(noted)?;
+        self.grouper.add(0);
+        self.put(&mut judge).map(drop)
     }
 
     /// Makes everything that was taken durable, and returns the newest tick.
     pub fn flush(&mut self) -> Result<u64, Error> {
         self.write_out()?;
-        if self.unsynced > 0 {
+        if !self.grouper.is_synced() {
             self.recorder.commit()?;
-            self.unsynced = 0;
+            self.grouper.wrote(true);
         }
         self.durable = self.durable.max(self.recorder.head().tick());
         Ok(self.durable)
     }
 
-    fn take_guarded(&mut self, number: u64, intent: &Intent) -> Result<Reply, Error> {
+    fn take_guarded(&mut self, intent: &Intent) -> Result<Reply, Error> {
+        self.grouper.add(0);
         for _ in 0..ATTEMPTS {
-            match self.recorder.propose_guarded(intent, false, None)? {
-                Guarded::Proposed(_) => {}
-                Guarded::Repeated(record) => return Ok(Reply::Repeated { line: number, record }),
-                Guarded::KeyUsed(first) => {
-                    let why = TurnedLine::KeyUsed(first.header().tick.unwrap_or(0));
-                    return Ok(Reply::Turned { line: number, why });
-                }
-                Guarded::Stale { base, head, changed } => {
-                    let why = TurnedLine::Stale { base, head, changed };
-                    return Ok(Reply::Turned { line: number, why });
-                }
+            let guarded = self.recorder.propose_guarded(intent, false, None);
+            if let Some(reply) = turned(self.taken, self.or_discard(guarded)?) {
+                self.grouper.discard();
+                return Ok(reply);
             }
-            match self.put(1) {
-                Ok(records) => return Ok(reply(number, records)),
+            match self.put_once() {
                 Err(error) if has_moved(&error) => {}
-                Err(error) => return Err(error),
+                put => return self.or_discard(put).map(|records| self.reply(records)),
             }
         }
-        Err(Error::Moved { run: self.head().run().clone(), tick: self.head().tick() })
+        self.or_discard(Err(self.moved()))
     }
 
-    /// Judges and puts into the log, again where the run moved on meanwhile.
-    fn put_again(
+    /// Puts what was gathered into the log. If the run moved on meanwhile, `again` judges it once more.
+    fn put(
         &mut self,
-        judge: &mut dyn FnMut(&mut Recorder) -> Result<(), Error>,
+        again: &mut dyn FnMut(&mut Recorder) -> Result<(), Error>,
     ) -> Result<Vec<Record>, Error> {
         for _ in 0..ATTEMPTS {
-            if let Err(error) = judge(&mut self.recorder) {
-                // Nothing of a line that failed is kept.
-                self.recorder.discard();
-                return Err(error);
+            match self.put_once() {
+                Err(error) if has_moved(&error) => {}
+                put => return self.or_discard(put),
             }
-            match self.put(1) {
-                Err(error) if has_moved(&error) => self.recorder.catch_up()?,
-                put => return put,
-            }
+            let judged = self.recorder.catch_up().and_then(|()| again(&mut self.recorder));
+            self.or_discard(judged)?;
         }
-        Err(Error::Moved { run: self.head().run().clone(), tick: self.head().tick() })
+        self.or_discard(Err(self.moved()))
     }
 
-    /// Puts what was gathered of some lines into the log, and syncs it where it is time.
-    fn put(&mut self, lines: u64) -> Result<Vec<Record>, Error> {
-        if self.unsynced + lines < self.sync_every {
-            let records = self.recorder.append()?;
-            self.unsynced += lines;
-            return Ok(records);
+    /// Puts what was gathered into the log, and syncs the log if that is due.
+    fn put_once(&mut self) -> Result<Vec<Record>, Error> {
+        let is_synced = self.grouper.is_sync_due();
+        let records = if is_synced { self.recorder.commit() } else { self.recorder.append() }?;
+        self.grouper.wrote(is_synced);
+        if is_synced {
+            self.durable = self.recorder.head().tick();
         }
-        let records = self.recorder.commit()?;
-        (self.unsynced, self.durable) = (0, self.recorder.head().tick());
         Ok(records)
+    }
+
+    /// Takes back what was gathered of lines that failed.
+    fn or_discard<T>(&mut self, result: Result<T, Error>) -> Result<T, Error> {
+        if result.is_err() {
+            self.recorder.discard();
+            self.grouper.discard();
+        }
+        result
+    }
+
+    fn moved(&self) -> Error {
+        Error::Moved { run: self.head().run().clone(), tick: self.head().tick() }
+    }
+
+    /// The reply to the newest line.
+    fn reply(&self, records: Vec<Record>) -> Reply {
+        let mut replies = Vec::with_capacity(1);
+        answer(vec![self.taken], records, &mut replies);
+        replies.pop().expect("a reply to each line")
     }
 }
 
-fn propose(recorder: &mut Recorder, line: &LineRead) -> Result<Outcome, Error> {
-    match line {
-        LineRead::Intent(intent) => recorder.propose(intent),
-        LineRead::Fault(line, fault) => recorder.refuse_line(line, fault.clone()),
+/// Judges lines once more. Links among them lead to what they are now.
+fn judge_again(recorder: &mut Recorder, waiting: &mut [Waiting]) -> Result<(), Error> {
+    let mut now: BTreeMap<Digest, Digest> = BTreeMap::new();
+    for one in waiting {
+        if let LineRead::Intent(intent) = &mut one.line {
+            for link in &mut intent.links {
+                link.hash = now.get(&link.hash).copied().unwrap_or(link.hash);
+            }
+        }
+        let outcome = propose(recorder, &one.line)?;
+        let id = outcome.records().first().map(|record| record.id());
+        now.extend(one.id.zip(id));
+        one.id = id;
     }
+    Ok(())
 }
 
 fn has_moved(error: &Error) -> bool {
     error.code() == Code::E0407
-}
-
-fn reply(number: u64, records: Vec<Record>) -> Reply {
-    let mut replies = Vec::with_capacity(1);
-    answer(vec![number], records, &mut replies);
-    replies.pop().expect("a reply to each line")
 }
