@@ -26,7 +26,7 @@ use crate::descriptor;
 use crate::disk::{self, Disk, DiskFile, Open, Real};
 use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 use crate::frame::{self, At};
-use crate::group::syncs::Syncer;
+use crate::group::sync::Durable;
 use crate::index::{self, Covered, Index, NoIndex, Snapshot};
 use crate::layout::SEGMENT_HEADER;
 use crate::scan::Room;
@@ -48,11 +48,7 @@ mod mark;
 mod path;
 mod read;
 mod sealing;
-#[path = "group/sync.rs"]
-mod sync;
 mod tiles;
-#[path = "group/together.rs"]
-mod together;
 mod vault;
 mod verify;
 mod walk;
@@ -104,36 +100,28 @@ impl Options {
 
 /// How far a handle has read the log.
 #[derive(Debug, Clone)]
-struct LogEnd {
-    segment: u32,
+pub(crate) struct LogEnd {
+    pub(crate) segment: u32,
     /// Where the next group begins.
     offset: u64,
     peaks: Peaks,
-    root: Digest,
+    pub(crate) root: Digest,
 }
 
 /// A handle of a store on disk.
 pub struct Embedded {
     info: StoreInfo,
     key: Option<Arc<SigningKey>>,
-    dir: PathBuf,
-    options: Options,
+    pub(crate) dir: PathBuf,
+    pub(crate) options: Options,
     /// The process that may use this handle.
     owner: u32,
     /// The log of a backup, as its mark said; `None` of a store.
     made: Option<TreeHead>,
-    segments: Arc<Segments>,
+    pub(crate) segments: Arc<Segments>,
     lock: Option<Arc<dyn DiskFile>>,
-    end: LogEnd,
-    /// The size that is known to be on disk.
-    durable: u64,
-    /// As far as syncs of this handle itself say so, or what it may believe: what others say of their own syncs may rest on
-    /// a file that they opened after writing it back had failed.
-    own_durable: u64,
-    /// The segment of the first group that this handle appended and did not sync yet.
-    unsynced: Option<u32>,
-    /// The segment of which the directory entry is known to be on disk.
-    named: Option<u32>,
+    pub(crate) end: LogEnd,
+    pub(crate) durable: Durable,
     /// Where the part of the log begins that the index does not cover: segment and offset.
     covered_to: (u32, u64),
     tail: Tail,
@@ -157,16 +145,6 @@ pub struct Embedded {
     snapshots: Mutex<Vec<Snapshot>>,
     /// Whether this handle saw an erasure: a recorder of this handle may still have the erased values.
     saw_erasure: bool,
-    syncer: Option<Syncer>,
-    /// For each last segment that syncs were asked for, the number of the first of them.
-    asked: Vec<(u64, u32)>,
-    together: Option<together::Together>,
-    /// How many groups others committed since this handle was opened, or last asked to share a sync.
-    others: usize,
-    /// Whether the last group that this handle knows is one of its own.
-    ends_with_own: bool,
-    /// While a sync is waited for: the size and the root of the tree behind each group from that of this handle on.
-    ends: Vec<(u64, Digest)>,
     /// What a group is put together in.
     buffer: Vec<u8>,
     /// What the log is read into.
@@ -263,7 +241,7 @@ impl Embedded {
     fn open_again(&mut self) -> Result<(), StoreError> {
         let mut again = Embedded::open(&self.dir, self.options.clone())?.with_key(self.key.take());
         // Tickets that were given out name syncs of this one.
-        (again.syncer, again.asked) = (self.syncer.take(), std::mem::take(&mut self.asked));
+        again.durable.syncs = Arc::clone(&self.durable.syncs);
         *self = again;
         Ok(())
     }
@@ -284,10 +262,7 @@ impl Embedded {
             segments: Arc::new(segments),
             lock: None,
             end,
-            durable: 0,
-            own_durable: 0,
-            unsynced: None,
-            named: None,
+            durable: Durable::default(),
             covered_to: (0, SEGMENT_HEADER as u64),
             tail: Tail::new(0),
             summaries: Mutex::default(),
@@ -303,12 +278,6 @@ impl Embedded {
             index: None,
             no_index: None,
             indexer: Indexer::default(),
-            syncer: None,
-            asked: Vec::new(),
-            together: None,
-            others: 0,
-            ends_with_own: false,
-            ends: Vec::new(),
             buffer: Vec::new(),
             room: Room::default(),
             options,
@@ -327,9 +296,7 @@ impl Embedded {
             self.unlock();
         }
         result?;
-        self.others = 0;
-        // What stood there before is not for this handle to answer for.
-        self.own_durable = self.size();
+        self.durable.opened(self.size());
         self.check_newer_checkpoint()
     }
 
@@ -396,7 +363,7 @@ impl Embedded {
         }
         self.covered_to = (self.end.segment, self.end.offset);
         // The index never covers what was not on disk.
-        self.durable = self.end.peaks.size();
+        self.durable.size = self.end.peaks.size();
         self.tail = Tail::new(self.end.peaks.size());
     }
 
@@ -431,16 +398,16 @@ impl Embedded {
         Ok(Some(Damage { kind: DamageKind::Loss, place, what: "end of the index", expected, found }))
     }
 
-    fn set_trouble(&mut self, trouble: StoreError) {
+    pub(crate) fn set_trouble(&mut self, trouble: StoreError) {
         // The first one is the one that explains the others.
         self.trouble.get_or_insert(Arc::new(trouble));
     }
 
-    fn size(&self) -> u64 {
+    pub(crate) fn size(&self) -> u64 {
         self.end.peaks.size()
     }
 
-    fn check_owner(&self) -> Result<(), StoreError> {
+    pub(crate) fn check_owner(&self) -> Result<(), StoreError> {
         match std::process::id() == self.owner {
             true => Ok(()),
             false => Err(StoreError::Forked { owner: self.owner }),
@@ -448,7 +415,7 @@ impl Embedded {
     }
 
     /// Refuses to write where this handle must not.
-    fn check_writable(&self) -> Result<(), StoreError> {
+    pub(crate) fn check_writable(&self) -> Result<(), StoreError> {
         self.check_owner()?;
         self.check_untroubled()
     }
@@ -557,7 +524,7 @@ impl Embedded {
     /// Starts to advance the index in the background if much is uncovered and known to be on disk.
     fn index_in_background(&mut self) {
         self.absorb_index();
-        let uncovered = self.durable.saturating_sub(self.tail.base);
+        let uncovered = self.durable.size.saturating_sub(self.tail.base);
         let much = uncovered >= self.options.uncovered_max || self.uncovered_bytes() >= UNCOVERED_BYTES;
         if uncovered == 0 || !much || !self.may_index() {
             return;
@@ -573,7 +540,7 @@ impl Embedded {
             return;
         }
         let (path, segments, store) = (self.index_path(), Arc::clone(&self.segments), self.info.id);
-        let (target, shared) = (self.durable, Arc::clone(&self.indexer.shared));
+        let (target, shared) = (self.durable.size, Arc::clone(&self.indexer.shared));
         let work = move || {
             let publish = |covered: &Covered| {
                 *shared.covered.lock().unwrap_or_else(PoisonError::into_inner) = Some(covered.clone());
@@ -631,7 +598,7 @@ impl Embedded {
 
     fn advance_index(&mut self) -> Result<(), StoreError> {
         let (path, stop) = (self.index_path(), AtomicBool::new(false));
-        let covered = index::advance(&path, &self.segments, self.info.id, self.durable, &stop, &|_| {})?;
+        let covered = index::advance(&path, &self.segments, self.info.id, self.durable.size, &stop, &|_| {})?;
         self.indexer.shared.covered.lock().unwrap_or_else(PoisonError::into_inner).take();
         self.trim(&covered);
         Ok(())
@@ -657,7 +624,7 @@ impl Embedded {
         Index::create(&beside, self.info.id, self.chunks.key)?;
         if !lost {
             self.sync_now()?;
-            index::build(&beside, &self.segments, self.info.id, self.durable)?;
+            index::build(&beside, &self.segments, self.info.id, self.durable.size)?;
         }
         self.take_lock()?;
         // An erasure meanwhile brought the old one up to date; this one would say what was erased, wherever the program is
@@ -679,7 +646,7 @@ impl Embedded {
         self.catch_up(true)?;
         self.sync_now()?;
         let never = AtomicBool::new(false);
-        index::advance(beside, &self.segments, self.info.id, self.durable, &never, &|_| {}).map(drop)
+        index::advance(beside, &self.segments, self.info.id, self.durable.size, &never, &|_| {}).map(drop)
     }
 
     /// Takes the lock for building an index beside the one in use. The lock is held as long as the returned file.
@@ -723,7 +690,7 @@ impl Embedded {
         if self.check_owner().is_err() {
             return Ok(());
         }
-        if let Some(Err(why)) = self.syncer.take().map(|mut syncer| syncer.end()) {
+        if let Err(why) = self.durable.syncs.wait_for_all() {
             self.set_trouble(StoreError::SyncFailed { why });
         }
         if let Some(thread) = self.indexer.thread.take() {
@@ -752,7 +719,6 @@ impl Drop for Embedded {
         if self.check_owner().is_err() {
             // The threads of the parent are not here, and its database must not be touched from here.
             std::mem::forget(self.indexer.thread.take());
-            std::mem::forget(self.syncer.take());
             std::mem::forget(self.index.take());
             return;
         }
@@ -760,6 +726,7 @@ impl Drop for Embedded {
         if let Some(thread) = self.indexer.thread.take() {
             let _ = thread.join();
         }
+        let _ = self.durable.syncs.wait_for_all();
         let _ = self.keep_snapshots();
     }
 }
@@ -956,7 +923,7 @@ impl AppendLog for Embedded {
             return self.ask_for_sync();
         }
         self.append(records)?;
-        self.begin_sync().map_err(|error| error.as_failed_sync())
+        self.ask_for_sync().map_err(|error| error.as_failed_sync())
     }
 
     fn wait(&mut self, ticket: Ticket) -> Result<(), StoreError> {
@@ -972,7 +939,7 @@ impl AppendLog for Embedded {
     }
 
     fn waiter(&self) -> Option<Arc<dyn WaitForSync>> {
-        self.syncer.as_ref().map(|syncer| Arc::clone(syncer.syncs()) as _)
+        Some(Arc::clone(&self.durable.syncs) as _)
     }
 
     fn close(self: Box<Self>) -> Result<(), StoreError> {

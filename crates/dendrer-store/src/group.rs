@@ -9,7 +9,9 @@ use std::thread::{self, Thread};
 use std::time::Duration;
 
 pub mod shared;
-pub(crate) mod syncs;
+pub(crate) mod sync;
+mod syncs;
+mod together;
 
 /// Lines in one group, at most. A group is acknowledged while the next one is judged: in a larger group a durable line
 /// would wait longer for its reply, and throughput would hardly rise.

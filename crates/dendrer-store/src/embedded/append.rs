@@ -117,7 +117,7 @@ impl Embedded {
         let commit = Commit {
             count: records.len() as u32,
             size: peaks.size(),
-            synced: self.durable.min(self.size()),
+            synced: self.durable.size.min(self.size()),
             length: (buffer.len() - group) as u64,
             root,
         };
@@ -165,8 +165,7 @@ impl Embedded {
         self.chunks.learn(made.learned);
         let segment = spot.segment;
         let (peaks, root) = (made.peaks, made.root);
-        self.unsynced.get_or_insert(segment);
-        self.ends_with_own = true;
+        self.durable.appended(segment);
         self.end = LogEnd { segment, offset: end, peaks, root };
         self.summaries.get_mut().unwrap_or_else(PoisonError::into_inner).extend(changed);
     }

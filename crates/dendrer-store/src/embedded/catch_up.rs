@@ -59,7 +59,7 @@ enum Next {
 
 impl Embedded {
     /// Takes in all groups that are whole. As the lock holder, cuts an unfinished end and finishes erasures.
-    pub(super) fn catch_up(&mut self, holder: bool) -> Result<(), StoreError> {
+    pub(crate) fn catch_up(&mut self, holder: bool) -> Result<(), StoreError> {
         if self.stuck {
             return Ok(());
         }
@@ -113,7 +113,7 @@ impl Embedded {
 
     /// Reads the groups that are whole and fit, and leaves the rest to [`Embedded::catch_up`] under the lock. While
     /// many processes wait for the lock, this does most of the reading.
-    pub(super) fn catch_up_meanwhile(&mut self) -> Result<(), StoreError> {
+    pub(crate) fn catch_up_meanwhile(&mut self) -> Result<(), StoreError> {
         if self.stuck || self.length_beyond()?.is_none_or(|beyond| beyond == 0) {
             return Ok(());
         }
@@ -180,7 +180,7 @@ impl Embedded {
                 scanner.return_to(begin);
                 return Ok(());
             }
-            self.durable = self.durable.max(synced);
+            self.durable.learn(synced);
             self.accept(all);
             self.stand_behind(scanner, at, end, root);
             if is_last {
@@ -200,7 +200,7 @@ impl Embedded {
         let end = read_group(scanner, &mut group)?;
         let damage = match end {
             End::Commit { at, commit, end } => {
-                self.durable = self.durable.max(commit.synced);
+                self.durable.learn(commit.synced);
                 self.accept(group);
                 self.stand_behind(scanner, at, end, commit.root);
                 return Ok(Next::Group);
@@ -229,7 +229,7 @@ impl Embedded {
             if let End::Commit { at, commit, end } = read_group(&mut again, &mut group)?
                 && again.peaks.is_some()
             {
-                self.durable = self.durable.max(commit.synced);
+                self.durable.learn(commit.synced);
                 self.suspects.append(&mut group.damage);
                 self.accept(group);
                 self.stand_behind(&again, at, end, commit.root);
@@ -259,11 +259,7 @@ impl Embedded {
     }
 
     fn accept(&mut self, mut group: Group) {
-        self.others += group.ends.len();
-        self.ends_with_own = false;
-        if !self.ends.is_empty() {
-            self.ends.append(&mut group.ends);
-        }
+        self.durable.caught_up(&mut group.ends);
         let summaries = self.summaries.get_mut().unwrap_or_else(std::sync::PoisonError::into_inner);
         for row in group.rows {
             if let Some(run) = &row.run {

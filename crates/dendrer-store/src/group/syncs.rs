@@ -5,13 +5,12 @@
 
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::{Condvar, Mutex, MutexGuard, PoisonError};
 
 use crate::error::StoreError;
 use crate::store::{Ticket, WaitForSync};
 
-/// What has to be done, and covers all that was asked for before it.
+/// Work that makes durable all that was asked for before it.
 pub(crate) type Work = Box<dyn FnOnce() -> io::Result<()> + Send>;
 
 /// One line of syncs.
@@ -23,22 +22,20 @@ pub(crate) struct Syncs {
 
 #[derive(Default)]
 struct Line {
-    /// How many were asked for.
-    asked: u64,
-    /// How many of them are done.
-    done: u64,
-    /// The newest request, if no thread has begun it.
+    /// The newest request: its number and the last segment that it covers.
+    asked: (u64, u32),
+    /// The newest request that is done.
+    done: (u64, u32),
+    /// The work of the newest request, if no thread has begun it.
     next: Option<Work>,
     is_running: bool,
-    /// Why one failed. The system reports a failure once: a later sync that succeeds would say nothing about it.
+    /// Why one failed. The system reports a failure once: a later sync that succeeds would not report it.
     failed: Option<String>,
-    /// Whether the thread that is there for it has to end.
-    is_closed: bool,
 }
 
 impl WaitForSync for Syncs {
     fn wait_for_sync(&self, ticket: &Ticket) -> Result<(), StoreError> {
-        self.wait(ticket.number).map_err(|why| StoreError::SyncFailed { why })
+        self.wait(ticket.number).map(drop).map_err(|why| StoreError::SyncFailed { why })
     }
 }
 
@@ -54,21 +51,21 @@ impl Syncs {
         self.line.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Requests a sync that covers all before it, and returns its number. It is done by the first thread that waits
-    /// for it or for a later one, or at once by the background thread if there is one.
-    pub(crate) fn ask(&self, work: Work) -> u64 {
+    /// Requests a sync that covers all before it, up to a segment, and returns its number. It is done by the first thread
+    /// that waits for it or for a later one.
+    pub(crate) fn ask(&self, segment: u32, work: Work) -> u64 {
         let mut line = self.line();
         line.next = Some(work);
-        line.asked += 1;
-        line.asked
+        line.asked = (line.asked.0 + 1, segment);
+        line.asked.0
     }
 
-    /// Waits until one is done, or does it.
-    pub(crate) fn wait(&self, number: u64) -> Result<(), String> {
+    /// Waits until one is done, or does it. Returns the last segment that was synced by then.
+    pub(crate) fn wait(&self, number: u64) -> Result<u32, String> {
         let mut line = self.line();
         loop {
-            if line.done >= number {
-                return Ok(());
+            if line.done.0 >= number {
+                return Ok(line.done.1);
             }
             if let Some(why) = &line.failed {
                 return Err(why.clone());
@@ -79,13 +76,19 @@ impl Syncs {
 
     /// Whether so many syncs were asked for.
     pub(crate) fn is_asked(&self, number: u64) -> bool {
-        self.line().asked >= number
+        self.line().asked.0 >= number
+    }
+
+    /// Whether a request is not done.
+    pub(crate) fn is_open(&self) -> bool {
+        let line = self.line();
+        line.done < line.asked
     }
 
     /// Waits until every request is done. A failure without a waiting thread must not be lost.
     pub(crate) fn wait_for_all(&self) -> Result<(), String> {
-        let asked = self.line().asked;
-        self.wait(asked)
+        let (asked, _) = self.line().asked;
+        self.wait(asked).map(drop)
     }
 
     fn run_or_wait<'a>(&'a self, mut line: MutexGuard<'a, Line>) -> MutexGuard<'a, Line> {
@@ -100,7 +103,7 @@ impl Syncs {
     fn run<'a>(
         &'a self,
         mut line: MutexGuard<'a, Line>,
-        covered: u64,
+        covered: (u64, u32),
         work: impl FnOnce() -> io::Result<()>,
     ) -> MutexGuard<'a, Line> {
         line.is_running = true;
@@ -131,57 +134,11 @@ impl Syncs {
         }
         line.failed.clone().map_or(Ok(()), |why| Err(io::Error::other(why)))
     }
-
-    fn work_until_closed(&self) {
-        let mut line = self.line();
-        while !line.is_closed {
-            line = self.run_or_wait(line);
-        }
-    }
-}
-
-/// A line of syncs with a thread that does what was started, if one was.
-#[derive(Debug, Default)]
-pub(crate) struct Syncer {
-    syncs: Arc<Syncs>,
-    thread: Option<JoinHandle<()>>,
-}
-
-impl Syncer {
-    pub(crate) fn syncs(&self) -> &Arc<Syncs> {
-        &self.syncs
-    }
-
-    /// Starts the newest request in the background. Without a thread the first waiter does it.
-    pub(crate) fn start(&mut self) {
-        if self.thread.is_none() {
-            let syncs = Arc::clone(&self.syncs);
-            let work = move || syncs.work_until_closed();
-            self.thread = std::thread::Builder::new().name("dendrer-sync".into()).spawn(work).ok();
-        }
-        self.syncs.changed.notify_all();
-    }
-
-    /// Waits until everything is synced that was asked for.
-    pub(crate) fn end(&mut self) -> Result<(), String> {
-        let ended = self.syncs.wait_for_all();
-        self.syncs.line().is_closed = true;
-        self.syncs.changed.notify_all();
-        if let Some(thread) = self.thread.take() {
-            let _ = thread.join();
-        }
-        ended
-    }
-}
-
-impl Drop for Syncer {
-    fn drop(&mut self) {
-        let _ = self.end();
-    }
 }
 
 #[cfg(test)]
 mod tests {
+    use std::sync::Arc;
     use std::sync::atomic::{AtomicUsize, Ordering};
     use std::sync::mpsc::channel;
     use std::time::Duration;
@@ -196,20 +153,26 @@ mod tests {
         let runs: &'static AtomicUsize = Box::leak(Box::new(runs));
         let (begun, has_begun) = channel();
         let (go_on, goes_on) = channel::<()>();
-        let first = syncs.ask(Box::new(move || {
-            runs.fetch_add(1, Ordering::SeqCst);
-            begun.send(()).unwrap();
-            goes_on.recv_timeout(LONG).unwrap();
-            Ok(())
-        }));
+        let first = syncs.ask(
+            7,
+            Box::new(move || {
+                runs.fetch_add(1, Ordering::SeqCst);
+                begun.send(()).unwrap();
+                goes_on.recv_timeout(LONG).unwrap();
+                Ok(())
+            }),
+        );
         std::thread::scope(|scope| {
             scope.spawn(|| syncs.wait(first).unwrap());
             has_begun.recv_timeout(LONG).unwrap();
             for _ in 0..5 {
-                let number = syncs.ask(Box::new(|| {
-                    runs.fetch_add(1, Ordering::SeqCst);
-                    Ok(())
-                }));
+                let number = syncs.ask(
+                    7,
+                    Box::new(|| {
+                        runs.fetch_add(1, Ordering::SeqCst);
+                        Ok(())
+                    }),
+                );
                 let syncs = &syncs;
                 scope.spawn(move || syncs.wait(number).unwrap());
             }
@@ -224,14 +187,14 @@ mod tests {
     #[test]
     fn after_a_failure_none_succeeds_but_those_before() {
         let syncs = Syncs::default();
-        let good = syncs.ask(Box::new(|| Ok(())));
+        let good = syncs.ask(7, Box::new(|| Ok(())));
         syncs.wait(good).unwrap();
-        let bad = syncs.ask(Box::new(|| Err(io::Error::other("no answer"))));
+        let bad = syncs.ask(7, Box::new(|| Err(io::Error::other("no answer"))));
         assert_eq!(syncs.wait(bad), Err("no answer".into()));
-        let later = syncs.ask(Box::new(|| panic!("it would say nothing about the first")));
+        let later = syncs.ask(7, Box::new(|| panic!("it would say nothing about the first")));
         assert_eq!(syncs.wait(later), Err("no answer".into()));
         assert_eq!(syncs.wait_for_all(), Err("no answer".into()));
-        assert_eq!(syncs.wait(good), Ok(()));
+        assert_eq!(syncs.wait(good), Ok(7));
     }
 
     #[test]
@@ -239,23 +202,26 @@ mod tests {
         let syncs = Arc::new(Syncs::default());
         let (begun, has_begun) = channel();
         let (go_on, goes_on) = channel::<()>();
-        let first = syncs.ask(Box::new(move || {
-            begun.send(()).unwrap();
-            goes_on.recv_timeout(LONG).unwrap();
-            Ok(())
-        }));
+        let first = syncs.ask(
+            7,
+            Box::new(move || {
+                begun.send(()).unwrap();
+                goes_on.recv_timeout(LONG).unwrap();
+                Ok(())
+            }),
+        );
         std::thread::scope(|scope| {
             scope.spawn(|| syncs.wait(first).unwrap());
             has_begun.recv_timeout(LONG).unwrap();
-            let second = syncs.ask(Box::new(|| Ok(())));
+            let second = syncs.ask(7, Box::new(|| Ok(())));
             let beside = scope.spawn(|| syncs.run_beside(|| Ok(())));
             assert!(!beside.is_finished());
             go_on.send(()).unwrap();
             beside.join().unwrap().unwrap();
-            assert_eq!(syncs.line().done, first, "it covers nothing");
+            assert_eq!(syncs.line().done.0, first, "it covers nothing");
             syncs.wait(second).unwrap();
         });
-        let third = syncs.ask(Box::new(|| Ok(())));
+        let third = syncs.ask(7, Box::new(|| Ok(())));
         let error = syncs.run_beside(|| Err(io::Error::other("no answer"))).unwrap_err();
         assert_eq!(error.to_string(), "no answer");
         assert_eq!(syncs.wait(third), Err("no answer".into()));
@@ -265,29 +231,23 @@ mod tests {
     #[test]
     fn a_panic_leaves_nobody_waiting() {
         let syncs = Syncs::default();
-        let number = syncs.ask(Box::new(|| panic!("a disk of somebody else")));
+        let number = syncs.ask(7, Box::new(|| panic!("a disk of somebody else")));
         assert_eq!(syncs.wait(number), Err("a panic".into()));
     }
 
     #[test]
-    fn what_is_started_is_done_though_nobody_waits() {
-        let mut syncer = Syncer::default();
-        for _ in 0..3 {
-            let (done, is_done) = channel();
-            syncer.syncs().ask(Box::new(move || {
-                done.send(()).unwrap();
-                Ok(())
-            }));
-            syncer.start();
-            is_done.recv_timeout(LONG).unwrap();
-        }
-        // A request that was never started or waited for is done in the end, too.
+    fn a_request_without_a_waiting_thread_is_done_in_the_end() {
+        let syncs = Syncs::default();
         let (done, is_done) = channel();
-        syncer.syncs().ask(Box::new(move || {
-            done.send(()).unwrap();
-            Err(io::Error::other("no answer"))
-        }));
-        assert_eq!(syncer.end(), Err("no answer".into()));
+        syncs.ask(
+            7,
+            Box::new(move || {
+                done.send(()).unwrap();
+                Err(io::Error::other("no answer"))
+            }),
+        );
+        assert!(syncs.is_open());
+        assert_eq!(syncs.wait_for_all(), Err("no answer".into()));
         is_done.recv_timeout(LONG).unwrap();
     }
 }

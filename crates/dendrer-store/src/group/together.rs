@@ -19,8 +19,8 @@ use std::time::{Duration, Instant};
 
 use dendrer_object::Digest;
 
-use super::Embedded;
 use crate::disk::{self, Disk, DiskFile, Open};
+use crate::embedded::Embedded;
 use crate::error::StoreError;
 use crate::frame::{self, COMMIT, COMMIT_SIZE, Commit};
 
@@ -109,31 +109,32 @@ impl Together {
 
 impl Embedded {
     /// Makes durable what this handle appended, with one sync for all processes that are at it. Not as the lock holder.
-    pub(super) fn sync_together(&mut self) -> Result<u64, StoreError> {
-        let is_crowded = std::mem::take(&mut self.others) >= OTHERS_MIN;
-        // Where something of others was read since it appended, it is not known whether that was written to its end.
-        if !is_crowded || !self.ends_with_own || self.syncer.is_some() || self.durable >= self.size() {
+    pub(crate) fn sync_together(&mut self) -> Result<u64, StoreError> {
+        let is_crowded = std::mem::take(&mut self.durable.others) >= OTHERS_MIN;
+        let is_synced = self.durable.size >= self.size();
+        // If something of others was read since it appended, it is not known whether that was written to its end.
+        if !is_crowded || !self.durable.ends_with_own || self.durable.syncs.is_open() || is_synced {
             return self.sync_now();
         }
         self.check_writable()?;
-        let opened = match self.together.take() {
+        let opened = match self.durable.together.take() {
             Some(together) => Ok(together),
             None => Together::open(&*self.options.disk, &self.dir),
         };
         let Ok(mut together) = opened else { return self.sync_now() };
-        self.ends = vec![(self.size(), self.end.root)];
+        self.durable.ends = vec![(self.size(), self.end.root)];
         let (result, has_right) = self.sync_or_wait(&mut together);
-        self.ends.clear();
+        self.durable.ends.clear();
         // Closing the file gives the right back too.
         if !has_right || together.right.unlock().is_ok() {
-            self.together = Some(together);
+            self.durable.together = Some(together);
         }
         result
     }
 
     /// Returns whether the right to sync is still held, too.
     fn sync_or_wait(&mut self, together: &mut Together) -> (Result<u64, StoreError>, bool) {
-        let (durable, most) = (self.own_durable, self.options.lock_wait);
+        let (durable, most) = (self.durable.own, self.options.lock_wait);
         let mut is_synced = false;
         let mut look = || {
             is_synced = self.is_synced(together, durable);
@@ -142,8 +143,8 @@ impl Embedded {
         let has_right =
             disk::lock_while(&*together.right, together.wait(most), &pause, &mut look).unwrap_or(false);
         if is_synced || (has_right && self.is_synced(together, durable)) {
-            // What else was found in the log meanwhile is told as after any sync.
-            return (self.check_writable().map(|()| self.durable), has_right);
+            // What else was found in the log meanwhile is reported as after any sync.
+            return (self.check_writable().map(|()| self.durable.size), has_right);
         }
         if !has_right {
             together.in_vain = Some(together.said());
@@ -152,8 +153,9 @@ impl Embedded {
         // After reading on, this sync covers every group so far. The writer of the last group may still be writing;
         // the writer of a group before it was done when the lock was passed on.
         drop(self.catch_up_meanwhile());
-        let (size, root) = self.ends[self.ends.len().saturating_sub(2)];
-        let (is_known, file) = (self.durable >= self.size(), self.segments.file(self.end.segment));
+        let ends = &self.durable.ends;
+        let (size, root) = ends[ends.len().saturating_sub(2)];
+        let (is_known, file) = (self.durable.size >= self.size(), self.segments.file(self.end.segment));
         let begin = Instant::now();
         let result = self.sync_to(size);
         together.took = begin.elapsed();
@@ -173,11 +175,11 @@ impl Embedded {
             // Read only if there is a reason, not at each look. A failure shows once more when this handle appends.
             drop(self.catch_up(false));
         }
-        let is_so = self.ends.contains(&(said.size, said.root));
+        let is_so = self.durable.ends.contains(&(said.size, said.root));
         if is_so {
-            self.durable = self.durable.max(said.size);
-            self.own_durable = self.own_durable.max(said.size);
-            self.unsynced = None;
+            self.durable.learn(said.size);
+            self.durable.own = self.durable.own.max(said.size);
+            self.durable.unsynced = None;
         }
         is_so
     }
