@@ -12,6 +12,7 @@
 
 use std::collections::HashMap;
 use std::ops::{ControlFlow, Range, RangeInclusive};
+use std::sync::mpsc::{Receiver, SyncSender, sync_channel};
 use std::sync::{
     Arc, Condvar, Mutex, MutexGuard, PoisonError, RwLock, RwLockReadGuard, RwLockWriteGuard, TryLockError,
     Weak,
@@ -56,9 +57,9 @@ const WAITING_MAX: usize = 16 << 20;
 /// The groups that wait for a thread that appends them.
 #[derive(Debug, Default)]
 struct Queue {
-    jobs: Vec<Queued>,
+    groups: Vec<Queued>,
     /// Groups that were submitted and not waited for yet, by the numbers of their tickets.
-    submitted: HashMap<u64, Arc<Job>>,
+    submitted: HashMap<u64, Receiver<Told>>,
     /// The number of the newest ticket.
     newest: u64,
     /// Whether some thread appends, or was told to.
@@ -81,6 +82,15 @@ const THREADS: usize = 2;
 #[derive(Debug, Default)]
 struct Line(Arc<(Mutex<Queue>, Condvar)>);
 
+impl Queue {
+    /// Puts a group at the end of the queue.
+    fn push(&mut self, records: Vec<Record>, is_waited_for: bool) -> Receiver<Told> {
+        let (told, is_told) = sync_channel(2);
+        self.groups.push(Queued { records, told, is_waited_for });
+        is_told
+    }
+}
+
 impl Line {
     fn queue(&self) -> MutexGuard<'_, Queue> {
         self.0.0.lock().unwrap_or_else(PoisonError::into_inner)
@@ -92,7 +102,7 @@ impl Drop for Line {
         let mut queue = self.queue();
         queue.is_closed = true;
         // Their tickets cannot be waited for any more: no handle is left.
-        queue.jobs.clear();
+        queue.groups.clear();
         drop(queue);
         self.0.1.notify_all();
     }
@@ -103,7 +113,7 @@ fn append_in_background(line: &(Mutex<Queue>, Condvar), store: &Weak<Inner>) {
     let (queue, changed) = line;
     let mut waits = queue.lock().unwrap_or_else(PoisonError::into_inner);
     while !waits.is_closed {
-        if waits.is_led || waits.jobs.is_empty() {
+        if waits.is_led || waits.groups.is_empty() {
             waits.idle += 1;
             waits = changed.wait(waits).unwrap_or_else(PoisonError::into_inner);
             waits.idle -= 1;
@@ -121,61 +131,39 @@ fn append_in_background(line: &(Mutex<Queue>, Condvar), store: &Weak<Inner>) {
 /// A group to be committed, until it is appended.
 #[derive(Debug)]
 struct Queued {
-    job: Arc<Job>,
     records: Vec<Record>,
-}
-
-/// The state of a group to be committed.
-#[derive(Debug)]
-struct Job {
+    told: SyncSender<Told>,
     /// Whether a thread waits for it from the beginning, and may be told to append for all.
     is_waited_for: bool,
-    state: Mutex<State>,
-    changed: Condvar,
+}
+
+/// A message to the thread that waits for a group: at most two for each group.
+#[derive(Debug)]
+enum Told {
+    /// The thread is the next one to append for all.
+    Leads,
+    Done(Result<Range<u64>, StoreError>),
 }
 
 /// A group with what became of it so far.
-type Appended = (Arc<Job>, Result<Range<u64>, StoreError>);
+type Appended = (SyncSender<Told>, Result<Range<u64>, StoreError>);
 
 /// The sync of what was appended.
 type Planned = Result<(Ticket, Option<Arc<dyn WaitForSync>>), StoreError>;
 
 fn tell(done: Vec<Appended>) {
-    done.into_iter().for_each(|(job, outcome)| job.put(State::Done(outcome)));
+    // Ignored: the ticket was given up.
+    done.into_iter().for_each(|(told, outcome)| drop(told.send(Told::Done(outcome))));
 }
 
-#[derive(Debug)]
-enum State {
-    Queued,
-    /// The thread that waits for it is the next one to append for all.
-    Leads,
-    Done(Result<Range<u64>, StoreError>),
-}
-
-impl Job {
-    fn new(is_waited_for: bool) -> Arc<Job> {
-        let (state, changed) = (Mutex::new(State::Queued), Condvar::new());
-        Arc::new(Job { is_waited_for, state, changed })
-    }
-
-    fn put(&self, state: State) {
-        *self.state.lock().unwrap_or_else(PoisonError::into_inner) = state;
-        self.changed.notify_one();
-    }
-
-    /// Waits until it is done; meanwhile runs `lead` if it is told to.
-    fn wait(&self, lead: &dyn Fn()) -> Result<Range<u64>, StoreError> {
-        let mut state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-        loop {
-            match std::mem::replace(&mut *state, State::Queued) {
-                State::Done(outcome) => return outcome,
-                State::Leads => {
-                    drop(state);
-                    lead();
-                    state = self.state.lock().unwrap_or_else(PoisonError::into_inner);
-                }
-                State::Queued => state = self.changed.wait(state).unwrap_or_else(PoisonError::into_inner),
-            }
+/// Waits until a group is done; meanwhile runs `lead` if the thread is told to.
+fn wait(told: &Receiver<Told>, lead: &dyn Fn()) -> Result<Range<u64>, StoreError> {
+    loop {
+        match told.recv() {
+            Ok(Told::Leads) => lead(),
+            Ok(Told::Done(outcome)) => return outcome,
+            // The thread that appended it panicked.
+            Err(_) => return Err(StoreError::SyncFailed { why: "a panic".into() }),
         }
     }
 }
@@ -184,12 +172,11 @@ impl Shared {
     /// Hands a group to the threads of this handle, which append it and make it durable meanwhile. Errors come out of
     /// [`AppendLog::wait`].
     pub fn submit_group(&self, records: &[Record]) -> Ticket {
-        let (job, records) = (Job::new(false), records.to_vec());
+        let records = records.to_vec();
         let mut queue = self.queue();
         queue.newest += 1;
-        let number = queue.newest;
-        queue.submitted.insert(number, Arc::clone(&job));
-        queue.jobs.push(Queued { job, records });
+        let (number, told) = (queue.newest, queue.push(records, false));
+        queue.submitted.insert(number, told);
         let is_led = queue.is_led;
         drop(queue);
         if !is_led {
@@ -288,15 +275,12 @@ impl Shared {
 
     /// Appends every group that waits.
     fn append_all(&self) -> (Vec<Appended>, Option<Planned>) {
-        let jobs = std::mem::take(&mut self.queue().jobs);
+        let groups = std::mem::take(&mut self.queue().groups);
         let (appended, ticket) = {
             let mut store = self.store_mut();
-            let append = |Queued { job, records }| {
-                let outcome = store.append(&records);
-                (job, outcome)
-            };
-            let appended: Vec<Appended> = jobs.into_iter().map(append).collect();
-            // Of the groups that the store turned down nothing was written, and nothing is waited for.
+            let append = |Queued { records, told, .. }| (told, store.append(&records));
+            let appended: Vec<Appended> = groups.into_iter().map(append).collect();
+            // Of the groups that the store refused nothing was written, and nothing is waited for.
             let is_any = appended.iter().any(|(_, outcome)| outcome.is_ok());
             let ticket = is_any.then(|| store.submit(&[]).map(|ticket| (ticket, store.waiter())));
             (appended, ticket)
@@ -309,10 +293,9 @@ impl Shared {
     /// handle appends it.
     fn pass_on(&self) {
         let mut queue = self.queue();
-        let next = queue.jobs.iter().map(|queued| &queued.job).find(|job| job.is_waited_for);
-        next.inspect(|job| job.put(State::Leads));
-        queue.is_led = next.is_some();
-        if !queue.is_led && !queue.jobs.is_empty() {
+        let next = queue.groups.iter().find(|group| group.is_waited_for);
+        queue.is_led = next.is_some_and(|group| group.told.send(Told::Leads).is_ok());
+        if !queue.is_led && !queue.groups.is_empty() {
             drop(queue);
             self.lead_in_background();
         }
@@ -324,15 +307,11 @@ impl Shared {
             let (ticket, waiter) = planned?;
             self.finish(ticket, waiter.as_deref())
         });
-        let outcome = |(job, outcome): Appended| {
-            (
-                job,
-                outcome.and_then(|positions| {
-                    synced.as_ref().map(|_| positions).map_err(StoreError::as_failed_sync)
-                }),
-            )
+        let with_sync = |(told, outcome): Appended| match &synced {
+            Err(error) if outcome.is_ok() => (told, Err(error.as_failed_sync())),
+            _ => (told, outcome),
         };
-        appended.into_iter().map(outcome).collect()
+        appended.into_iter().map(with_sync).collect()
     }
 
     /// Wakes a thread that appends what waits, or makes one, unless it is as well to let one that is busy go on with it.
@@ -342,7 +321,7 @@ impl Shared {
         if queue.process != process {
             (queue.process, queue.threads, queue.idle) = (process, 0, 0);
         }
-        if queue.threads > queue.idle && queue.jobs.len() < 2 {
+        if queue.threads > queue.idle && queue.groups.len() < 2 {
             return;
         }
         if queue.idle == 0 && queue.threads < THREADS {
@@ -541,16 +520,15 @@ impl AppendLog for Shared {
     }
 
     fn commit(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
-        let job = Job::new(true);
         let records = records.to_vec();
         let mut queue = self.queue();
-        queue.jobs.push(Queued { job: Arc::clone(&job), records });
+        let told = queue.push(records, true);
         let is_led = std::mem::replace(&mut queue.is_led, true);
         drop(queue);
         if !is_led {
             self.lead();
         }
-        job.wait(&|| self.lead())
+        wait(&told, &|| self.lead())
     }
 
     fn submit(&mut self, records: &[Record]) -> Result<Ticket, StoreError> {
@@ -558,9 +536,9 @@ impl AppendLog for Shared {
     }
 
     fn wait(&mut self, ticket: Ticket) -> Result<(), StoreError> {
-        let job = self.queue().submitted.remove(&ticket.number);
+        let told = self.queue().submitted.remove(&ticket.number);
         let unknown = "a ticket is waited for once, by the store that gave it out";
-        job.ok_or(StoreError::Unsupported(unknown))?.wait(&|| {}).map(drop)
+        wait(&told.ok_or(StoreError::Unsupported(unknown))?, &|| {}).map(drop)
     }
 
     fn close(self: Box<Self>) -> Result<(), StoreError> {

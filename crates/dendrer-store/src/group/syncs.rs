@@ -70,7 +70,14 @@ impl Syncs {
             if let Some(why) = &line.failed {
                 return Err(why.clone());
             }
-            line = self.run_or_wait(line);
+            let is_free = !line.is_running;
+            line = match line.next.take_if(|_| is_free) {
+                Some(work) => {
+                    let covered = line.asked;
+                    self.run(line, covered, work)
+                }
+                None => self.changed.wait(line).unwrap_or_else(PoisonError::into_inner),
+            };
         }
     }
 
@@ -89,15 +96,6 @@ impl Syncs {
     pub(crate) fn wait_for_all(&self) -> Result<(), String> {
         let (asked, _) = self.line().asked;
         self.wait(asked).map(drop)
-    }
-
-    fn run_or_wait<'a>(&'a self, mut line: MutexGuard<'a, Line>) -> MutexGuard<'a, Line> {
-        let is_free = !line.is_running && line.failed.is_none();
-        let Some(work) = line.next.take_if(|_| is_free) else {
-            return self.changed.wait(line).unwrap_or_else(PoisonError::into_inner);
-        };
-        let covered = line.asked;
-        self.run(line, covered, work)
     }
 
     fn run<'a>(

@@ -25,7 +25,7 @@ pub trait AppendLog: ReadLog {
     /// Starts to append one group and to make it durable, so that the caller can prepare the next one meanwhile. A group
     /// that came too late fails here, or in [`AppendLog::wait`]. Fails as [`AppendLog::commit`] does.
     ///
-    /// Without records, the ticket is for what was appended before, and the sync may be left to the thread that waits.
+    /// The sync may be left to the thread that waits. Without records, the ticket is for what was appended before.
     fn submit(&mut self, records: &[Record]) -> Result<Ticket, StoreError>;
 
     /// Waits until a group is durable. Fails as [`AppendLog::commit`] does. A ticket of another store is misuse.
