@@ -99,3 +99,56 @@ pub fn after_pause(mut write_out: impl FnMut() -> bool + Send + 'static) -> Opti
     let started = thread::Builder::new().name("dendrer-lines".into()).spawn(work);
     started.ok().map(|started| started.thread().clone())
 }
+
+#[cfg(test)]
+mod tests {
+    use std::sync::mpsc::channel;
+
+    use super::*;
+
+    #[test]
+    fn a_group_is_full_by_lines_bytes_or_sync() {
+        let lines_until_full = |mut grouper: Grouper, bytes: usize| {
+            (1..).find(|_| {
+                grouper.add(bytes);
+                grouper.is_full()
+            })
+        };
+        assert_eq!(lines_until_full(Grouper::default(), 1), Some(LINES_MAX));
+        assert_eq!(lines_until_full(Grouper::default(), BYTES_MAX), Some(2));
+        assert_eq!(lines_until_full(Grouper::new(7), 1), Some(7));
+        assert_eq!(lines_until_full(Grouper::new(0), 1), Some(1));
+    }
+
+    #[test]
+    fn a_sync_is_due_after_its_lines_whatever_their_groups() {
+        let mut grouper = Grouper::new(150);
+        (0..LINES_MAX).for_each(|_| grouper.add(1));
+        assert!(grouper.is_full() && !grouper.is_sync_due());
+        grouper.wrote(false);
+        assert!(!grouper.is_synced() && !grouper.is_full());
+        (0..50).for_each(|_| grouper.add(1));
+        assert!(grouper.is_sync_due() && !grouper.is_full());
+        grouper.discard();
+        assert!(!grouper.is_sync_due() && !grouper.is_synced());
+        (0..50).for_each(|_| grouper.add(1));
+        grouper.wrote(true);
+        assert!(grouper.is_synced() && !grouper.is_sync_due());
+    }
+
+    #[test]
+    fn lines_are_written_out_after_each_signal_until_the_end() {
+        let (write, is_written) = channel();
+        let mut left = 2;
+        let thread = after_pause(move || {
+            left -= 1;
+            write.send(left).is_ok() && left > 0
+        });
+        let thread = thread.expect("a thread");
+        for left in [1, 0] {
+            thread.unpark();
+            assert_eq!(is_written.recv_timeout(Duration::from_secs(20)), Ok(left));
+        }
+        assert!(is_written.recv_timeout(Duration::from_secs(20)).is_err(), "the thread ended");
+    }
+}

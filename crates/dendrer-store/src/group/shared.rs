@@ -51,8 +51,8 @@ struct Inner {
 /// A run, a tick, and what is kept for them.
 type Snapshot = (RunName, u64, Vec<u8>);
 
-/// How many bytes of snapshots wait, unless one is larger: one that is not kept costs only time.
-const WAITING_MAX: usize = 16 << 20;
+/// Bytes of snapshots that wait, at most, unless one is larger: one that is not kept costs only time.
+const SNAPSHOT_BYTES_MAX: usize = 16 << 20;
 
 /// The groups that wait for a thread that appends them.
 #[derive(Debug, Default)]
@@ -169,6 +169,23 @@ fn wait(told: &Receiver<Told>, lead: &dyn Fn()) -> Result<Range<u64>, StoreError
 }
 
 impl Shared {
+    /// Shares a handle.
+    pub fn new(store: Box<dyn Store>) -> Shared {
+        let (info, key) = (store.info().clone(), store.key().cloned());
+        let store = RwLock::new(store);
+        let (line, synced, snapshots) = (Line::default(), Mutex::default(), Mutex::default());
+        Shared(Arc::new(Inner { info, key, store, line, synced, snapshots }))
+    }
+
+    /// Gives the handle back to its last user. After a group that was submitted and not waited for, a thread of this handle may
+    /// be the last.
+    pub fn into_inner(self) -> Option<Box<dyn Store>> {
+        // Dropped: the store reports its own failure at its next use.
+        drop(self.store_mut());
+        self.put_waiting_snapshots();
+        Arc::into_inner(self.0).map(|inner| inner.store.into_inner().unwrap_or_else(PoisonError::into_inner))
+    }
+
     /// Hands a group to the threads of this handle, which append it and make it durable meanwhile. Errors come out of
     /// [`AppendLog::wait`].
     pub fn submit_group(&self, records: &[Record]) -> Ticket {
@@ -183,22 +200,6 @@ impl Shared {
             self.lead_in_background();
         }
         Ticket { number, size: 0 }
-    }
-
-    /// Shares a handle.
-    pub fn new(store: Box<dyn Store>) -> Shared {
-        let (info, key) = (store.info().clone(), store.key().cloned());
-        let store = RwLock::new(store);
-        let (line, synced, snapshots) = (Line::default(), Mutex::default(), Mutex::default());
-        Shared(Arc::new(Inner { info, key, store, line, synced, snapshots }))
-    }
-
-    /// Gives the handle back to the last one who has it. Who submitted a group and did not settle it may not be the last.
-    pub fn into_inner(self) -> Option<Box<dyn Store>> {
-        // Dropped: the store reports its own failure at its next use.
-        drop(self.store_mut());
-        self.put_waiting_snapshots();
-        Arc::into_inner(self.0).map(|inner| inner.store.into_inner().unwrap_or_else(PoisonError::into_inner))
     }
 
     // A caller's panic in between leaves the store as a failed call would: it has no state of half a call.
@@ -218,7 +219,7 @@ impl Shared {
     fn store_mut(&self) -> RwLockWriteGuard<'_, Box<dyn Store>> {
         let mut store = self.0.store.write().unwrap_or_else(PoisonError::into_inner);
         if let Some(ticket) = self.synced().take() {
-            // It succeeded. What else is wrong with the store is told by what is done with it next.
+            // Ignored: the sync succeeded, and the store reports other trouble at its next use.
             let _ = store.wait(ticket);
         }
         store
@@ -237,7 +238,7 @@ impl Shared {
         let mut waiting = self.snapshots();
         let size =
             waiting.iter().map(|(.., bytes)| bytes.len()).fold(snapshot.2.len(), usize::saturating_add);
-        if waiting.is_empty() || size <= WAITING_MAX {
+        if waiting.is_empty() || size <= SNAPSHOT_BYTES_MAX {
             waiting.push(snapshot);
         }
     }
@@ -263,12 +264,12 @@ impl Shared {
         self.put_waiting_snapshots();
     }
 
-    /// Does so for those who are busy with other things.
+    /// As [`Shared::lead`], for groups without a waiting caller.
     fn lead_for_others(self) {
         let (appended, ticket) = self.append_all();
         self.put_waiting_snapshots();
         let done = self.finish_all(appended, ticket);
-        // Once they are told, one of them may be the last who has the store: nothing is done with it behind that.
+        // After that, the thread of a group may be the last user of the store: this one must not use it any more.
         drop(self);
         tell(done);
     }
@@ -373,7 +374,7 @@ impl Shared {
                     return Ok(());
                 }
             }
-            // What was read before it failed was handed over, as the store itself would have done.
+            // Items that were read before a failure are handed over, as by the store itself.
             read?;
         }
         Ok(())

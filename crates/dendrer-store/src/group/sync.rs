@@ -93,7 +93,7 @@ impl Embedded {
     /// Asks for a sync of what was appended. The thread that waits for the ticket does the sync.
     pub(crate) fn ask_for_sync(&self) -> Result<Ticket, StoreError> {
         self.check_writable()?;
-        // What was asked for last covers the rest: it begins with the first segment that is not known to be synced.
+        // The newest request covers the others: it begins with the first segment that is not known to be synced.
         let number = self.work()?.map_or(0, |work| self.durable.syncs.ask(self.end.segment, work));
         Ok(Ticket { number, size: self.size() })
     }

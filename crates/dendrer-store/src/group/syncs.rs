@@ -119,8 +119,8 @@ impl Syncs {
         line
     }
 
-    /// Runs a sync that covers nothing of what was asked for, but is of the same files: who waits has to be told of its failure,
-    /// because a later one might not be.
+    /// Runs a sync that covers no request, but is of the same files. If it fails, every request fails: the system may report
+    /// nothing to a later sync.
     pub(crate) fn run_beside(&self, work: impl FnOnce() -> io::Result<()>) -> io::Result<()> {
         let mut line = self.line();
         while line.is_running {

@@ -2,8 +2,8 @@
 //!
 //! A sync covers the writes of every process, and many syncs of one file at once wait for each other. So of the
 //! handles that see many groups of others one at a time syncs, and then writes the synced size to the file `synced`
-//! (`docs/format-disk.md`, appending). Handles that see few, or that sync in the background, sync for themselves and
-//! write nothing.
+//! (`docs/format-disk.md`, appending). Handles that see few, or of which another sync is under way, sync for
+//! themselves and write nothing.
 //!
 //! The file counts only for a tree that the reader has read from the log, after its own last append, and not if it
 //! may be of another time: the first content of the file may be older than the log, and a process that opened the
@@ -33,7 +33,7 @@ const WAIT_MAX: Duration = Duration::from_millis(200);
 /// How many times as long as its own newest sync took a process waits at most.
 const SYNCS_MAX: u32 = 3;
 
-/// The bytes of what is said.
+/// Bytes of the frame in `synced`.
 const SAID: usize = COMMIT_SIZE as usize;
 
 /// The two files. A lock on what it guards would keep others from reading it on some systems.
@@ -41,7 +41,7 @@ const SAID: usize = COMMIT_SIZE as usize;
 pub(super) struct Together {
     right: Arc<dyn DiskFile>,
     said: Arc<dyn DiskFile>,
-    /// What stood there when it was opened: of before a crash, or of another copy of the store.
+    /// Content of `synced` when it was opened: of before a crash, or of another copy of the store.
     first: Option<Commit>,
     /// The content of `synced` when this process waited in vain: while it is unchanged, waiting again would be in
     /// vain too.
@@ -91,7 +91,7 @@ impl Together {
         let _ = disk::write_all(&*self.said, &bytes, 0);
     }
 
-    /// Returns the size of the tree behind which everything was written while this handle had the file open.
+    /// Returns the size of the tree after which everything was written while this handle had the file open.
     fn since(&mut self, file: Arc<dyn DiskFile>, size: u64) -> u64 {
         match &self.file {
             Some((known, since)) if Arc::ptr_eq(known, &file) => *since,
@@ -143,7 +143,7 @@ impl Embedded {
         let has_right =
             disk::lock_while(&*together.right, together.wait(most), &pause, &mut look).unwrap_or(false);
         if is_synced || (has_right && self.is_synced(together, durable)) {
-            // What else was found in the log meanwhile is reported as after any sync.
+            // Trouble that was found in the log meanwhile is reported as after any sync.
             return (self.check_writable().map(|()| self.durable.size), has_right);
         }
         if !has_right {

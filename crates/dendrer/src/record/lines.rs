@@ -178,7 +178,7 @@ impl LineOptions {
     }
 }
 
-/// What a line is.
+/// A line as it was read.
 #[derive(Debug, Clone)]
 pub enum LineRead {
     /// An intent.
@@ -187,7 +187,7 @@ pub enum LineRead {
     Fault(Value, LineFault),
 }
 
-/// What became of a line. Each line that is not blank has exactly one reply, up to the line at which a recording stops.
+/// The outcome of a line. Each line that is not blank has exactly one reply, up to the line at which a recording stops.
 #[derive(Debug, Clone)]
 pub enum Reply {
     /// The run begins: its first record. This reply has no line.
@@ -560,8 +560,8 @@ impl<'r> Recording<'r> {
     }
 
     /// Takes lines that are judged after what the store has by then: one that has a `base` or a `key`, or causal ones that were
-    /// waiting together. The first causal line is held against what others wrote since it came; for those behind it, which are
-    /// committed with it, nothing lies between. If another process moves the run on meanwhile, all are judged again, with the
+    /// waiting together. The first causal line is compared with what others wrote since it came; those after it are
+    /// committed with it. If another process moves the run on meanwhile, all are judged again, with the
     /// causal lines that arrived since.
     fn guard(&mut self, group: &mut Group, replies: &mut Vec<Reply>) {
         // The newest tick that was read when the line came, however often it is judged.
@@ -577,9 +577,9 @@ impl<'r> Recording<'r> {
                     answer(vec![line], outcome.records().into_iter().cloned().collect(), replies);
                 }
                 Ok(Guarded::Proposed(_)) => {
-                    let behind: Vec<Intent> =
+                    let others: Vec<Intent> =
                         group.guarded.iter().skip(1).map(|(_, intent)| intent.clone()).collect();
-                    let (taken, error) = match self.recorder.propose_each(&behind) {
+                    let (taken, error) = match self.recorder.propose_each(&others) {
                         Ok(_) => (group.guarded.len(), None),
                         Err((at, error)) => (at + 1, Some(error)),
                     };

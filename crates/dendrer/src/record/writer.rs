@@ -1,6 +1,6 @@
 //! One line at a time onto a run, for a program that records itself.
 //!
-//! [`LineWriter`] takes lines as [`Recording`](crate::record::lines::Recording) does, each when it comes. Where each line is synced, its reply
+//! [`LineWriter`] takes lines as [`Recording`](crate::record::lines::Recording) does, each when it comes. If each line is synced, its reply
 //! comes once it is durable. Otherwise a line is judged when it comes, and lines are written out together: by
 //! [`LineWriter::write_out`], which the caller calls when no line has come for a while, and when there are many; every so many lines the
 //! log is synced.
