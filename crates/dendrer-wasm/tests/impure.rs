@@ -8,7 +8,7 @@ mod list;
 use std::collections::BTreeMap;
 
 use dendrer_kernel::predicate::{Predicate, Verdict};
-use dendrer_kernel::reduce::{ReduceError, Reducer};
+use dendrer_kernel::reduce::ReduceError;
 use dendrer_object::{Intent, Value, json};
 use list::{Asked, Case, Fate, cases};
 
