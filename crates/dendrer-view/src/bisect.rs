@@ -15,7 +15,7 @@ use dendrer::kernel::progress::Evaluation;
 use dendrer::registry::MonotoneEvidence;
 use dendrer::timeline::{Interval, Timeline};
 use dendrer::{Error, Trace};
-use dendrer_object::document::{As, Either, Shape as _};
+use dendrer_object::document::{As, Either};
 use dendrer_object::record::Record;
 use dendrer_object::{Digest, Object, RunName, Value, document};
 
@@ -139,11 +139,6 @@ document! {
         /// Whether the run was closed with that tick
         ended: bool = is_closed,
     }
-}
-
-/// As [`ObligationObject`], as a value; null for any other predicate.
-pub fn standing_json(standing: Option<&Standing>, ended: bool) -> Value {
-    standing.map(|standing| ObligationObject::of(standing, ended)).to_value()
 }
 
 /// Returns "41 candidate ticks".

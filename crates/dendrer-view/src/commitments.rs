@@ -624,7 +624,7 @@ impl Answer for CommitmentGraphAnswer {
     }
 }
 
-/// The share of calls that the text within a budget decides otherwise than the run (CCAS paper, definition 4).
+/// The share of calls that the text within a budget judges otherwise (CCAS paper, definition 4).
 #[derive(Debug, Clone, Default)]
 pub struct EpsilonAnswer {
     /// The run.

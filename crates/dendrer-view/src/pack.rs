@@ -4,7 +4,7 @@ use dendrer::ask::packs::{PackShown, PackTested};
 use dendrer::kernel::contract::{Contract, Required};
 use dendrer::kernel::pack::modules::{self, NamedModule};
 use dendrer::kernel::pack::{Combine, Declared, Effect, Governed, Pack, PackEngine, PackField};
-use dendrer::pack::{PackProblem, Source, Tested, place_words};
+use dendrer::pack::{PackProblem, Source, Tested, TextMark, place_words};
 use dendrer_object::document::{As, Positive};
 use dendrer_object::value::Object;
 use dendrer_object::{Code, Digest, Pointer, TypeName, Value, document};
@@ -357,7 +357,7 @@ document! {
 
     /// A test of a pack
     object PackTestObject(file: &str, test: &Tested) {
-        let faults = test.failed.iter().map(|(mark, message)| PackTestFault::of(place_words(file, *mark), message));
+        let fault = |(mark, message): &(TextMark, String)| PackTestFault::of(place_words(file, *mark), message);
         /// The name
         name: &str = &test.name,
         /// The place in the text
@@ -365,7 +365,7 @@ document! {
         /// Whether the test passed
         ok: bool = test.failed.is_empty(),
         /// The expectations that failed
-        failed: Vec<PackTestFault> = faults.collect(),
+        failed: Vec<PackTestFault> = test.failed.iter().map(fault).collect(),
         /// The rules that wrote to the state in this test, by number from 1
         rules: Vec<Positive> = test.rules.iter().map(|rule| Positive(*rule as u64)).collect(),
     }
