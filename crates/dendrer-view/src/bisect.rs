@@ -22,13 +22,14 @@ use dendrer_object::{Digest, Object, RunName, Value, document};
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::casebook::{RecordedObject, recorded_lines, recorded_objects};
 use crate::certainty::{Certainty, ReasonObject, reasons, reasons_line, reasons_words};
-use crate::change::change_json;
+use crate::change::ChangeObject;
 use crate::contributors::{ContributorsObject, DiagnosisObject, FlipObject};
 use crate::registration::{other_line, registration_line};
+use crate::row::RowObject;
 use crate::table::{Align, Table};
-use crate::{contributors, count, diff, quote, row, thousands, why};
-
 use crate::verdict::{AskedObject, Stretch, TickVerdict, list, stretches, word, words};
+use crate::why::{ChainObject, UpstreamObject};
+use crate::{contributors, count, diff, quote, row, thousands, why};
 
 /// Writes what is asked: the name, how it is known to be pure and monotone, its polarity and its digest.
 pub fn question_lines(question: &BisectSubject, monotone: &str) -> Vec<String> {
@@ -319,7 +320,7 @@ document! {
         /// The ticks at which a predicate that recovers changes, or that cannot be judged
         ticks: Option<Vec<TickVerdict>> = named_ticks(report),
         /// The transition at the onset
-        origin: Option<As<Object>> = head.origin.map(|origin| As::new(origin_json(origin))),
+        origin: Option<OriginObject> = head.origin.map(OriginObject::of),
         /// The standing of an obligation at the last tick that was asked about; null for any other predicate
         obligation: Option<ObligationObject> =
             report.standing.as_ref().map(|standing| ObligationObject::of(standing, found.ended)),
@@ -338,6 +339,13 @@ document! {
         left: (u64, u64) = probe.left,
     }
 
+    /// The transition at an onset
+    object OriginObject(origin: &BisectOrigin) {
+        ..RowObject = RowObject::of(&origin.record),
+        /// The changes of the transition
+        changes: Vec<ChangeObject> = origin.changes.iter().map(ChangeObject::of).collect(),
+    }
+
     /// The members that follow an onset forward and back
     object DetailMembers(answer: &BisectAnswer) {
         let BisectAnswer { found, since: begin, records, allows, .. } = answer;
@@ -349,11 +357,12 @@ document! {
         /// are written from there on
         since: Option<u64> = *begin,
         /// The transitions that follow from the onset
-        chain: Option<As<Object>> = answer.chain.as_ref().map(|chain| As::new(why::chain_json(records, chain))),
+        chain: Option<ChainObject> = answer.chain.as_ref().map(|chain| ChainObject::of(records, chain)),
         /// The earlier transitions that the onset depends on, if they were searched
         contributors: Option<Either<ContributorsObject, FlipObject>> = set.or(flip),
         /// The records that the links of the onset lead back to, the newest first
-        upstream: As<Vec<Object>> = As::new(why::upstream_json(records, &answer.upstream)),
+        upstream: Vec<UpstreamObject> =
+            answer.upstream.iter().map(|found| UpstreamObject::of(records, found)).collect(),
         /// The class of failure that the onset looks like
         diagnosis: Option<DiagnosisObject> =
             answer.offer.as_ref().map(|offer| DiagnosisObject::of(offer, answer.decided)),
@@ -423,13 +432,6 @@ document! {
         /// The first tick that is violated
         onset: Option<u64> = hard.report.onset(),
     }
-}
-
-fn origin_json(origin: &BisectOrigin) -> Value {
-    let row = row::row(&origin.record).to_json(&origin.record);
-    let mut members = row.as_object().cloned().unwrap_or_default();
-    members.set("changes", Value::array(origin.changes.iter().map(change_json)));
-    Value::Object(members)
 }
 
 /// Writes the transition at an onset: what it said and what it wrote.

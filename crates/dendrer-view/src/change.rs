@@ -1,11 +1,11 @@
 //! A change of one place of the state, as a line and as a document.
 
 use dendrer::ask::show::PlaceChange;
-use dendrer_object::{Delta, Record, Value};
+use dendrer_object::{Delta, Pointer, Record, Value, document};
 
 use crate::quote;
 
-/// ShownWrites a change on one line: `~ path  before -> after`, `+` for new, `-` for gone, `=` for an equal value.
+/// Writes a change on one line: `~ path  before -> after`, `+` for new, `-` for gone, `=` for an equal value.
 pub fn change_line(change: &PlaceChange, width: Option<usize>) -> String {
     let path = match change.path.as_str() {
         "" => "state".to_owned(),
@@ -38,9 +38,19 @@ pub fn content_json(record: &Record) -> Value {
     content
 }
 
+document! {
+    /// A change of one place of the state
+    pub object ChangeObject(change: &PlaceChange) {
+        /// The place
+        path: &Pointer = &change.path,
+        /// The value before; absent if there was none
+        before?: &Value = change.before.as_ref(),
+        /// The value after; absent if there is none
+        after?: &Value = change.after.as_ref(),
+    }
+}
+
 /// Returns a change as an item of `dendrer.show/1`. A side without a value is left out.
 pub fn change_json(change: &PlaceChange) -> Value {
-    let sides = [("before", &change.before), ("after", &change.after)];
-    let sides = sides.into_iter().filter_map(|(name, side)| Some((name, side.clone()?)));
-    Value::record([("path", Value::from(change.path.written()))].into_iter().chain(sides))
+    ChangeObject::of(change).into()
 }

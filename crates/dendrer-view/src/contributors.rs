@@ -4,12 +4,12 @@ use dendrer::ask::bisect::gather::ALLOWS_SHOWN;
 use dendrer::ask::why::gather::Records;
 use dendrer::contributors::{Contributors, ContributorsFound, Proof, Shown};
 use dendrer::diagnosis::{DiagnosisClass, Offer};
-use dendrer_object::document::As;
-use dendrer_object::{Digest, Object, Value, document};
+use dendrer_object::{Digest, document};
 
 use crate::certainty::Certainty;
+use crate::row::TransitionObject;
 use crate::verdict::{VerdictWord, list, words};
-use crate::why::{row_of, transition_json};
+use crate::why::row_of;
 use crate::{count, quote};
 
 /// How many ticks are named in a line.
@@ -112,7 +112,7 @@ document! {
             Shown::Clears => "clears",
         }),
         /// The transitions of the set
-        items: Vec<As<Object>> = transitions(records, listed),
+        items: Vec<TransitionObject> = transitions(records, listed),
         /// The number of earlier transitions
         earlier: u64 = found.earlier,
         /// The number of earlier transitions that can matter
@@ -142,7 +142,7 @@ document! {
         /// The claim about the size of the set
         shown: ["smallest"] = "smallest",
         /// The first decisions
-        items: Vec<As<Object>> = transitions(records, &allows[..allows.len().min(ALLOWS_SHOWN)]),
+        items: Vec<TransitionObject> = transitions(records, &allows[..allows.len().min(ALLOWS_SHOWN)]),
         /// The ticks of all decisions
         ticks: &[u64] = allows,
         /// The number of earlier transitions
@@ -199,8 +199,8 @@ document! {
 }
 
 /// Returns what identifies each of some transitions.
-fn transitions(records: &Records, ticks: &[u64]) -> Vec<As<Object>> {
-    ticks.iter().map(|tick| As::new(Value::record(transition_json(records, *tick)))).collect()
+fn transitions(records: &Records, ticks: &[u64]) -> Vec<TransitionObject> {
+    ticks.iter().map(|tick| TransitionObject::of(&records[tick])).collect()
 }
 
 fn proof(onset: u64, proof: &Proof) -> String {

@@ -3,10 +3,11 @@
 use dendrer::kernel::sealed;
 use dendrer::kernel::unknown::made_by;
 use dendrer::record::chain;
-use dendrer_object::Value;
-use dendrer_object::record::{Kind, Record};
+use dendrer_object::document::As;
+use dendrer_object::record::{Author, Kind, Record};
+use dendrer_object::{Digest, Timestamp, TypeName, Value, document};
 
-use crate::certainty::{left_unknown, unknown_member};
+use crate::certainty::{UnknownPlace, left_unknown, unknown_places};
 use crate::quote;
 
 /// One transition or refusal, as a log lists it.
@@ -106,23 +107,51 @@ pub(crate) fn came_from(content: &Value) -> Option<(&str, &Value, Option<&str>)>
         .or_else(|| of("cherrypick", ["source_run_id", "source_tick", "import_reason"]))
 }
 
+document! {
+    /// A transition or a refusal, as a log lists it
+    pub object RowObject(record: &Record) {
+        let (header, row) = (record.header(), row(record));
+        /// The tick; null for a record off the chain
+        tick: Option<u64> = header.tick,
+        ..NamedRecord = NamedRecord::of(record, &row),
+        /// The kind of the record
+        kind: Kind = header.kind,
+        /// The kind of the author
+        author: Author = header.author,
+        /// The confidence of the intent; null if none was given
+        confidence: Option<f64> = row.confidence,
+        /// The number of anomalies
+        anomalies: usize = row.anomalies,
+        /// The time
+        ts: Timestamp = header.ts,
+        /// The places that the transition left unknown; absent if it left none
+        unknown?: Vec<UnknownPlace> = unknown_places(&made_by(record)),
+    }
+
+    /// A transition of a chain
+    pub object TransitionObject(record: &Record) {
+        /// The tick
+        tick: u64 = record.header().tick.unwrap_or_default(),
+        ..NamedRecord = NamedRecord::of(record, &row(record)),
+    }
+
+    /// The id of a record and what it says
+    object NamedRecord(record: &Record, row: &Row) {
+        /// The id
+        id: Digest = record.id(),
+        /// The type; null for a record without one
+        type: Option<&TypeName> = record.header().type_name.as_ref(),
+        /// The agent; null if the record names none
+        agent: As<Option<String>> = As::new(record.body().value("/agent_id").unwrap_or(Value::Null)),
+        /// The record in one line
+        summary: &str = &row.summary,
+    }
+}
+
 impl Row {
     /// Returns the row as an item of `dendrer.log/1`.
     pub fn to_json(&self, record: &Record) -> Value {
-        let header = record.header();
-        let members = [
-            ("agent", record.body().value("/agent_id").unwrap_or(Value::Null)),
-            ("anomalies", Value::from(self.anomalies as u64)),
-            ("author", Value::from(header.author.as_str())),
-            ("confidence", Value::from(self.confidence)),
-            ("id", Value::from(self.id.as_str())),
-            ("kind", Value::from(header.kind.as_str())),
-            ("summary", Value::from(self.summary.as_str())),
-            ("tick", Value::from(self.tick)),
-            ("ts", Value::from(header.ts.to_string())),
-            ("type", Value::from(header.type_name.as_ref().map(|name| name.to_string()))),
-        ];
-        Value::record(members.into_iter().chain(unknown_member(&made_by(record))))
+        RowObject::of(record).into()
     }
 
     /// Writes the confidence with two decimals, or a dash.

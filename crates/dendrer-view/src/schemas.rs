@@ -73,12 +73,13 @@ const DECLARED: &[(&str, fn() -> Value)] = declared![
     crate::secrets::SecretsDocument,
     crate::suite::SuiteDocument,
     crate::version::VersionDocument,
+    crate::why::BacktrackDocument,
+    crate::why::WhyDocument,
     dendrer::ask::bisect::question::BisectQuestion,
 ];
 
 /// Names and texts, in order.
 const TEXTS: &[(&str, &str)] = &[
-    ("backtrack", include_str!("../schemas/backtrack.json")),
     ("branches", include_str!("../schemas/branches.json")),
     ("cherrypick", include_str!("../schemas/cherrypick.json")),
     ("coherence", include_str!("../schemas/coherence.json")),
@@ -105,7 +106,6 @@ const TEXTS: &[(&str, &str)] = &[
     ("steps", include_str!("../schemas/steps.json")),
     ("verify", include_str!("../schemas/verify.json")),
     ("verify-all", include_str!("../schemas/verify-all.json")),
-    ("why", include_str!("../schemas/why.json")),
 ];
 
 /// Returns the name of every schema, in order.

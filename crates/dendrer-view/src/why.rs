@@ -1,15 +1,18 @@
 //! Writes, trees of inputs and what followed, as lines and as documents.
 
 use dendrer::ask::why::gather::{Backtracked, BacktrackedWrite, Records, WhyAnswer};
-use dendrer::why::{Because, Chain, Stops, UpstreamRecord, WhyNode};
+use dendrer::why::{Because, Chain, Follower, Stops, UpstreamRecord, WhyNode};
 use dendrer_object::delta::{Action, Delta, Op};
-use dendrer_object::{Pointer, Value};
+use dendrer_object::document::As;
+use dendrer_object::record::Rel;
+use dendrer_object::{Object, Pointer, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page};
-use crate::certainty::{Certainty, unknown_line, unknown_member};
-use crate::change::{change_json, change_line};
+use crate::certainty::{Certainty, UnknownPlace, unknown_line, unknown_places};
+use crate::change::{ChangeObject, change_line};
+use crate::row::{Row, TransitionObject, row};
 use crate::verdict::list;
-use crate::{count, document, quote, row};
+use crate::{count, quote};
 
 /// The words for a delta without any other record of its inputs.
 pub const UNKNOWN: &str =
@@ -70,9 +73,9 @@ pub fn stops_words(stops: &Stops) -> &'static str {
     }
 }
 
-/// Returns the row of a tick; an empty one if its record is missing.
-pub(crate) fn row_of(records: &Records, tick: u64) -> row::Row {
-    records.get(&tick).map(row::row).unwrap_or_default()
+/// Returns the row of a tick that an answer names.
+pub(crate) fn row_of(records: &Records, tick: u64) -> Row {
+    row(&records[&tick])
 }
 
 /// Writes a tree, two blanks a level.
@@ -112,53 +115,175 @@ fn node_lines(records: &Records, node: &WhyNode, level: usize, lines: &mut Vec<S
     }
 }
 
-/// Returns what identifies a transition in these documents.
-pub fn transition_json(records: &Records, tick: u64) -> Vec<(&'static str, Value)> {
-    let row = records.get(&tick).map(|record| row::row(record).to_json(record)).unwrap_or_else(Value::object);
-    let take = |name: &'static str| (name, row.get(name).cloned().unwrap_or(Value::Null));
-    ["tick", "id", "type", "agent", "summary"].map(take).to_vec()
+document! {
+    /// The reason why a transition is an input
+    object BecauseObject(because: &Because, earlier: Option<u64>) {
+        /// The way in which it is an input
+        how: ["stood there" | "caused_by" | "evidence" | "may read"] = how_word(because),
+        /// The certainty that it is one
+        certainty: ["exact" | "recorded" | "heuristic"] = certainty(because).as_str(),
+        /// The place that a rule may read
+        path?: &Pointer = match because {
+            Because::MayRead(place) | Because::MayReadWhole(place) => Some(place),
+            _ => None,
+        },
+        /// Whether the rule may read the place as a whole
+        whole?: bool = matches!(because, Because::MayReadWhole(_)).then_some(true),
+        /// The tick of the input, in a causal chain
+        tick?: u64 = earlier,
+    }
+
+    /// A transition in a tree of inputs
+    pub object NodeObject(records: &Records, node: &WhyNode) {
+        let (path, ops) = node.wrote.as_ref().map(|(place, ops)| (place, Delta(ops.clone()))).unzip();
+        let inputs = node.inputs.iter().map(|input| NodeObject::of(records, input).into());
+        ..TransitionObject = TransitionObject::of(&records[&node.tick]),
+        /// The place that is followed; absent if a link led to the transition
+        path?: &Pointer = path,
+        /// The operations of the transition there
+        ops?: Delta = ops,
+        /// The reason why it is an input; absent for the write that was asked about
+        because?: BecauseObject = node.because.as_ref().map(|because| BecauseObject::of(because, None)),
+        /// The reason why the inputs are not listed; null if they are
+        stops: Option<Stops> = node.stops,
+        /// The inputs, each as this object
+        inputs: As<Vec<Object>> = As::new(Value::array(inputs)),
+    }
+
+    /// A transition that the recorded links of an onset lead back to
+    pub object UpstreamObject(records: &Records, found: &UpstreamRecord) {
+        ..TransitionObject = TransitionObject::of(&records[&found.tick]),
+        /// The links that name it
+        named_by: Vec<NamingLink> =
+            found.named_by.iter().map(|(tick, rel)| NamingLink::of(*tick, *rel)).collect(),
+    }
+
+    /// A link that names a transition
+    object NamingLink(from: u64, rel: Rel) {
+        /// The tick of the record that has the link
+        tick: u64 = from,
+        /// The relation
+        link: Rel = rel,
+    }
+
+    /// The transitions that followed from an onset
+    pub object ChainObject(records: &Records, chain: &Chain) {
+        /// The certainty
+        certainty: ["heuristic"] = Certainty::Heuristic.as_str(),
+        /// The source of the places that a transition may read; unknown for recorded links alone
+        reads: ["rules" | "unknown"] = reads_word(chain.rules),
+        /// The last tick that was looked at
+        looked_to: u64 = chain.looked_to,
+        /// Whether more follow
+        more: bool = chain.more,
+        /// The transitions, the onset first
+        items: Vec<FollowerObject> =
+            chain.members.iter().map(|member| FollowerObject::of(records, chain, member)).collect(),
+    }
+
+    /// A transition of a causal chain
+    object FollowerObject(records: &Records, chain: &Chain, member: &Follower) {
+        let because = member.because.iter().map(|(tick, because)| BecauseObject::of(because, Some(*tick)));
+        ..TransitionObject = TransitionObject::of(&records[&member.tick]),
+        /// The members of the chain that it follows from
+        because: Vec<BecauseObject> = because.collect(),
+        /// The changes; null if a value was erased or withheld
+        changes: Option<Vec<ChangeObject>> =
+            member.changes.as_ref().map(|changes| changes.iter().map(ChangeObject::of).collect()),
+        /// Whether it only comes after the onset
+        temporal: bool = member.because.is_empty() && member.tick != chain.members[0].tick,
+    }
+
+    /// The transitions that a value follows from
+    pub object WhyDocument: "why" reads (answer: &WhyAnswer) {
+        let root = answer.why.root.as_ref();
+        let certainty = if root.is_some_and(guesses) { Certainty::Heuristic } else { Certainty::Recorded };
+        /// The run
+        run: &RunName = &answer.run,
+        /// The tick at which the value is looked at
+        tick: u64 = answer.tick,
+        /// The place that was asked about
+        path: &Pointer = &answer.path,
+        /// The place whose writes are followed: the list, for an item of one
+        followed: &Pointer = &answer.followed,
+        /// Whether there is a value at the place
+        there: bool = answer.value.is_some(),
+        /// The value; null if there is none
+        value: Option<&Value> = answer.value.as_ref(),
+        /// The last write of the place; null if the run began with it
+        root: Option<NodeObject> = root.map(|root| NodeObject::of(&answer.records, root)),
+        /// The ticks whose change was erased or withheld
+        hidden: &[u64] = &answer.why.hidden,
+        /// The source of the places that a transition read; unknown for recorded links alone
+        reads: ["rules" | "unknown"] = reads_word(answer.why.rules),
+        /// The certainty
+        certainty: ["recorded" | "heuristic" | "unavailable"] =
+            certainty.unless(!answer.unknown.is_empty()).as_str(),
+        /// The unknown places that the answer reads; absent if every place is known
+        unknown?: Vec<UnknownPlace> = unknown_places(&answer.unknown),
+    }
+
+    /// Every write of a place in the state
+    pub object BacktrackDocument: "backtrack" reads (found: &Backtracked) {
+        /// The run
+        run: &RunName = &found.run,
+        /// The place that was asked about
+        path: &Pointer = &found.path,
+        /// The place whose writes are listed: the list, for an item of one
+        followed: &Pointer = &found.followed,
+        /// The first tick that was looked at
+        from: u64 = found.range.0,
+        /// The last tick that was looked at
+        to: u64 = found.range.1,
+        /// The number of writes
+        total: usize = found.total,
+        /// The ticks whose change was erased or withheld
+        hidden: &[u64] = &found.hidden,
+        /// The ticks of writes whose agent was erased or withheld, if one agent was asked for
+        nameless: &[u64] = &found.nameless,
+        /// The certainty
+        certainty: ["exact" | "unavailable"] = Certainty::Exact.unless(!found.unknown.is_empty()).as_str(),
+        /// The writes, newest first
+        items: Vec<WriteObject> =
+            found.writes.iter().map(|write| WriteObject::of(&found.records, write)).collect(),
+        /// The unknown places that the answer reads; absent if every place is known
+        unknown?: Vec<UnknownPlace> = unknown_places(&found.unknown),
+    }
+
+    /// A write of a place
+    object WriteObject(records: &Records, write: &BacktrackedWrite) {
+        let (before, after) = write.sides.as_ref().map(|(before, after)| (before, after)).unzip();
+        let inputs = write.inputs.as_ref();
+        ..TransitionObject = TransitionObject::of(&records[&write.tick]),
+        /// The operations of the transition on the place
+        ops: Delta = Delta(write.ops.clone()),
+        /// The value before; absent if there was none or it was not asked for
+        before?: &Value = before.and_then(Option::as_ref),
+        /// The value after; absent if there is none or it was not asked for
+        after?: &Value = after.and_then(Option::as_ref),
+        /// The inputs, if they were asked for
+        inputs?: Vec<NodeObject> =
+            inputs.map(|node| node.inputs.iter().map(|input| NodeObject::of(records, input)).collect()),
+        /// The reason why the inputs are not listed; null if they are
+        stops?: Option<Stops> = inputs.map(|node| node.stops),
+    }
+}
+
+fn how_word(because: &Because) -> &'static str {
+    match because {
+        Because::StoodThere => "stood there",
+        Because::Link(rel) => rel.as_str(),
+        Because::MayRead(_) | Because::MayReadWhole(_) => "may read",
+    }
+}
+
+fn reads_word(has_rules: bool) -> &'static str {
+    if has_rules { "rules" } else { "unknown" }
 }
 
 /// Returns operations as they are recorded.
 pub fn ops_json(ops: &[Op]) -> Value {
     Delta(ops.to_vec()).written()
-}
-
-fn because_json(because: &Because) -> Value {
-    let (how, place) = match because {
-        Because::StoodThere => ("stood there", None),
-        Because::Link(rel) => (rel.as_str(), None),
-        Because::MayRead(place) | Because::MayReadWhole(place) => {
-            ("may read", Some(("path", Value::from(place.written()))))
-        }
-    };
-    let whole = matches!(because, Because::MayReadWhole(_)).then(|| ("whole", Value::from(true)));
-    let place = place.into_iter().chain(whole);
-    let members = [("how", Value::from(how)), ("certainty", Value::from(certainty(because)))];
-    Value::record(members.into_iter().chain(place))
-}
-
-/// Returns a tree.
-pub fn node_json(records: &Records, node: &WhyNode) -> Value {
-    let mut members = transition_json(records, node.tick);
-    if let Some((place, ops)) = &node.wrote {
-        members.push(("path", Value::from(place.written())));
-        members.push(("ops", ops_json(ops)));
-    }
-    if let Some(because) = &node.because {
-        members.push(("because", because_json(because)));
-    }
-    let stops = node.stops.as_ref().map(|stops| match stops {
-        Stops::Depth => "depth",
-        Stops::Above => "above",
-        Stops::OtherAgent => "other agent",
-        Stops::Size => "size",
-        Stops::Unknown => "unknown",
-        Stops::Nothing => "nothing",
-    });
-    members.push(("stops", Value::from(stops)));
-    members.push(("inputs", Value::array(node.inputs.iter().map(|input| node_json(records, input)))));
-    Value::record(members)
 }
 
 /// Writes what followed from an onset.
@@ -208,45 +333,6 @@ pub fn upstream_lines(records: &Records, upstream: &[UpstreamRecord]) -> Vec<Str
     lines
 }
 
-/// Returns what the recorded links of an onset lead back to.
-pub fn upstream_json(records: &Records, upstream: &[UpstreamRecord]) -> Value {
-    Value::array(upstream.iter().map(|one| {
-        let mut members = transition_json(records, one.tick);
-        let named_by = one.named_by.iter().map(|(tick, rel)| {
-            Value::record([("tick", Value::from(*tick)), ("link", Value::from(rel.as_str()))])
-        });
-        members.push(("named_by", Value::array(named_by)));
-        Value::record(members)
-    }))
-}
-
-/// Returns what followed from an onset.
-pub fn chain_json(records: &Records, chain: &Chain) -> Value {
-    let items = chain.members.iter().map(|member| {
-        let mut members = transition_json(records, member.tick);
-        let because = member.because.iter().map(|(tick, because)| {
-            let mut object = because_json(because).as_object().cloned().unwrap_or_default();
-            object.set("tick", Value::from(*tick));
-            Value::Object(object)
-        });
-        members.push(("because", Value::array(because)));
-        let changes = member.changes.as_ref().map(|changes| Value::array(changes.iter().map(change_json)));
-        members.push(("changes", Value::from(changes)));
-        members.push((
-            "temporal",
-            Value::from(member.because.is_empty() && member.tick != chain.members[0].tick),
-        ));
-        Value::record(members)
-    });
-    Value::record([
-        ("certainty", Value::from(Certainty::Heuristic)),
-        ("reads", Value::from(if chain.rules { "rules" } else { "unknown" })),
-        ("looked_to", Value::from(chain.looked_to)),
-        ("more", Value::from(chain.more)),
-        ("items", Value::array(items)),
-    ])
-}
-
 /// Whether a tree contains an input that nothing on record names.
 fn guesses(node: &WhyNode) -> bool {
     matches!(node.because, Some(Because::MayRead(_) | Because::MayReadWhole(_)))
@@ -259,10 +345,6 @@ fn hidden_line(hidden: &[u64]) -> Option<Line> {
     Some(format!("not known: what ticks {ticks} wrote was erased or withheld").into())
 }
 
-fn ticks_json(ticks: &[u64]) -> Value {
-    Value::array(ticks.iter().map(|tick| Value::from(*tick)))
-}
-
 /// Cuts a line at the width of the page, without a note that it was cut.
 fn shortened(page: &Page, line: &str) -> Line {
     page.width.map_or_else(|| line.to_owned(), |width| quote::shorten(line, width)).into()
@@ -270,21 +352,7 @@ fn shortened(page: &Page, line: &str) -> Line {
 
 impl Answer for WhyAnswer {
     fn document(&self) -> Value {
-        let root = self.why.root.as_ref();
-        let certainty = if root.is_some_and(guesses) { Certainty::Heuristic } else { Certainty::Recorded };
-        let members = [
-            ("run", Value::from(self.run.as_str())),
-            ("tick", Value::from(self.tick)),
-            ("path", Value::from(self.path.written())),
-            ("followed", Value::from(self.followed.written())),
-            ("there", Value::from(self.value.is_some())),
-            ("value", Value::from(self.value.clone())),
-            ("root", Value::from(root.map(|root| node_json(&self.records, root)))),
-            ("hidden", ticks_json(&self.why.hidden)),
-            ("reads", Value::from(if self.why.rules { "rules" } else { "unknown" })),
-            ("certainty", Value::from(certainty.unless(!self.unknown.is_empty()))),
-        ];
-        document("why", members.into_iter().chain(unknown_member(&self.unknown)))
+        WhyDocument::of(self).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -320,19 +388,7 @@ impl Answer for WhyAnswer {
 
 impl Answer for Backtracked {
     fn document(&self) -> Value {
-        let members = [
-            ("run", Value::from(self.run.as_str())),
-            ("path", Value::from(self.path.written())),
-            ("followed", Value::from(self.followed.written())),
-            ("from", Value::from(self.range.0)),
-            ("to", Value::from(self.range.1)),
-            ("total", Value::from(self.total as u64)),
-            ("hidden", ticks_json(&self.hidden)),
-            ("nameless", ticks_json(&self.nameless)),
-            ("certainty", Value::from(Certainty::Exact.unless(!self.unknown.is_empty()))),
-            ("items", Value::array(self.writes.iter().map(|write| write_json(&self.records, write)))),
-        ];
-        document("backtrack", members.into_iter().chain(unknown_member(&self.unknown)))
+        BacktrackDocument::of(self).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -370,10 +426,9 @@ impl Answer for Backtracked {
 
 /// Writes each write with what it did, its columns lined up, and its inputs below it.
 fn write_lines(found: &Backtracked, page: &Page) -> Vec<Line> {
-    let rows: Vec<(&BacktrackedWrite, row::Row)> =
+    let rows: Vec<(&BacktrackedWrite, Row)> =
         found.writes.iter().map(|write| (write, row_of(&found.records, write.tick))).collect();
-    let widest =
-        |size: &dyn Fn(&(&BacktrackedWrite, row::Row)) -> usize| rows.iter().map(size).max().unwrap_or(0);
+    let widest = |size: &dyn Fn(&(&BacktrackedWrite, Row)) -> usize| rows.iter().map(size).max().unwrap_or(0);
     let ticks = widest(&|(write, _)| write.tick.to_string().len());
     let agents = widest(&|(_, row)| row.agent.chars().count());
     let types = widest(&|(_, row)| row.type_name.len());
@@ -394,19 +449,4 @@ fn write_lines(found: &Backtracked, page: &Page) -> Vec<Line> {
         lines.extend(inputs.map(|line| Line::from(format!("      {line}"))));
     }
     lines
-}
-
-fn write_json(records: &Records, write: &BacktrackedWrite) -> Value {
-    let mut members = transition_json(records, write.tick);
-    members.push(("ops", ops_json(&write.ops)));
-    if let Some((before, after)) = &write.sides {
-        let sides = [("before", before), ("after", after)];
-        members.extend(sides.into_iter().filter_map(|(name, side)| Some((name, side.clone()?))));
-    }
-    if let Some(inputs) = &write.inputs {
-        let node = node_json(records, inputs);
-        let take = |name: &'static str| (name, node.get(name).cloned().unwrap_or(Value::Null));
-        members.extend(["inputs", "stops"].map(take));
-    }
-    Value::record(members)
 }

@@ -69,25 +69,27 @@ pub struct WhyNode {
     pub because: Option<Because>,
     /// What it rests on.
     pub inputs: Vec<WhyNode>,
-    /// Why its inputs are not listed, where they are not.
+    /// Why its inputs are not listed; `None` if they are.
     pub stops: Option<Stops>,
 }
 
-/// Why a tree does not go on.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Stops {
-    /// The depth that was asked for.
-    Depth,
-    /// It stands in the tree already, with its inputs.
-    Above,
-    /// It is another agent's.
-    OtherAgent,
-    /// The tree is as large as it may be.
-    Size,
-    /// A delta says what it wrote, not what it read, and nobody recorded more.
-    Unknown,
-    /// A rule wrote it and looked at nothing that any transition wrote.
-    Nothing,
+dendrer_object::words! {
+    /// Reason why a tree has no further inputs.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum Stops {
+        /// The depth that was asked for is reached.
+        Depth = "depth",
+        /// The transition is in the tree already, with its inputs.
+        Above = "above",
+        /// The transition is another agent's.
+        OtherAgent = "other agent",
+        /// The tree is as large as it may be.
+        Size = "size",
+        /// A delta contains what it wrote, not what it read, and no link was recorded.
+        Unknown = "unknown",
+        /// A rule wrote it and looked at nothing that any transition wrote.
+        Nothing = "nothing",
+    }
 }
 
 /// The answer to why a place holds what it holds.
