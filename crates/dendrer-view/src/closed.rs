@@ -1,7 +1,7 @@
 //! Fields that were erased or withheld, as a line and as a document.
 
 use dendrer::closed::Closed;
-use dendrer_object::Value;
+use dendrer_object::{Pointer, document};
 
 use crate::{count, quote};
 
@@ -15,9 +15,12 @@ pub fn line(closed: &Closed) -> Option<String> {
     Some(format!("not known: {list} (erased or withheld), so what is listed and counted may lack something"))
 }
 
-/// Returns the fields and counts as a list.
-pub fn to_json(closed: &Closed) -> Value {
-    Value::array(closed.0.iter().map(|(pointer, records)| {
-        Value::record([("path", Value::from(pointer.written())), ("records", Value::from(*records))])
-    }))
+document! {
+    /// A field that was erased or withheld
+    pub object ClosedField(field: &Pointer, number: u64) {
+        /// The field
+        path: &Pointer = field,
+        /// The number of records in which it is not known
+        records: u64 = number,
+    }
 }

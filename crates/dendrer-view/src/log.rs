@@ -4,13 +4,16 @@ use std::sync::Arc;
 
 use dendrer::ask::log::{LaneMark, LogSummary, LoggedRecord};
 use dendrer::ask::show::{ShownRecord, ShownWrites};
-use dendrer_object::{RunName, Value};
+use dendrer_object::document::As;
+use dendrer_object::{Digest, Object, Record, RunName, Value, document};
 
 use crate::answer::{Answer, CUT, ItemAnswer, Line, Page, Style};
 use crate::certainty::Certainty;
 use crate::change::content_json;
+use crate::closed::{self, ClosedField};
+use crate::row::RowObject;
 use crate::show::{ShowAnswer, ShowParts};
-use crate::{closed, count, document, quote, thousands};
+use crate::{count, quote, thousands};
 
 pub use crate::row::{Row, row};
 
@@ -35,11 +38,8 @@ pub struct LogAnswer {
 }
 
 /// How a log ended.
-#[derive(Debug, Clone, Default)]
+#[derive(Debug, Clone)]
 pub enum LogEnd {
-    /// It has not ended.
-    #[default]
-    Open,
     /// Every record of the range was looked at.
     Summed {
         /// The counts of the log.
@@ -63,7 +63,7 @@ impl LogAnswer {
             headed: false,
             cut: false,
             shown: 0,
-            ended: LogEnd::Open,
+            ended: LogEnd::Followed(0),
         }
     }
 
@@ -124,17 +124,46 @@ impl LogAnswer {
     }
 }
 
+document! {
+    /// Transitions
+    pub object LogDocument: "log" reads (name: &RunName, number: u64, sums: Option<&LogSummary>) {
+        /// The run
+        run: &RunName = name,
+        /// The number of transitions in the range; of records that were printed, for a log that was followed
+        total: u64 = number,
+        ..?LogSums = sums.map(LogSums::of),
+        /// The transitions and refusals
+        items: stream LogItem,
+    }
+
+    /// The counts of a log that was not followed
+    object LogSums(summary: &LogSummary) {
+        /// The number of refusals
+        refusals: u64 = summary.refusals,
+        /// The fields that were erased or withheld, as far as they decide what is listed
+        closed: Vec<ClosedField> =
+            summary.closed.0.iter().map(|(field, records)| ClosedField::of(field, *records)).collect(),
+        /// The id of the newest transition; null if there is none
+        tip: Option<Digest> = summary.tip,
+        /// Whether no record was left out because of the limit
+        complete: bool = !summary.left_out,
+        /// The certainty
+        certainty: ["recorded"] = Certainty::Recorded.as_str(),
+    }
+
+    /// A record of a log
+    object LogItem(record: &Record, whole: bool) {
+        ..RowObject = RowObject::of(record),
+        /// The content, if whole records were asked for
+        content?: As<Object> = whole.then(|| As::new(content_json(record))),
+    }
+}
+
 impl ItemAnswer for LogAnswer {
     type Item = LoggedRecord;
 
     fn item(&mut self, item: &LoggedRecord) -> Option<Value> {
-        let value = row(&item.record).to_json(&item.record);
-        if !self.whole {
-            return Some(value);
-        }
-        let mut value = value.as_object().cloned().unwrap_or_default();
-        value.set("content", content_json(&item.record));
-        Some(Value::Object(value))
+        Some(LogItem::of(&item.record, self.whole).into())
     }
 
     fn item_lines(&mut self, item: &LoggedRecord, page: &Page) -> Vec<Line> {
@@ -156,22 +185,9 @@ impl ItemAnswer for LogAnswer {
     }
 
     fn summary(&self) -> Value {
-        let run = ("run", Value::from(self.run.as_str()));
         match &self.ended {
-            LogEnd::Summed { summary, .. } => document(
-                "log",
-                [
-                    run,
-                    ("total", Value::from(summary.total)),
-                    ("refusals", Value::from(summary.refusals)),
-                    ("closed", closed::to_json(&summary.closed)),
-                    ("tip", Value::from(summary.tip)),
-                    ("complete", Value::from(!summary.left_out)),
-                    ("certainty", Value::from(Certainty::Recorded)),
-                ],
-            ),
-            LogEnd::Followed(total) => document("log", [run, ("total", Value::from(*total))]),
-            LogEnd::Open => document("log", [run]),
+            LogEnd::Summed { summary, .. } => LogDocument::of(&self.run, summary.total, Some(summary)).into(),
+            LogEnd::Followed(total) => LogDocument::of(&self.run, *total, None).into(),
         }
     }
 

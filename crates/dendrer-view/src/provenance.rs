@@ -1,7 +1,8 @@
 //! The recorded origin of a transition as lines and as a document.
 
-use dendrer::provenance::{DECISION_REACH, Provenance};
-use dendrer_object::Value;
+use dendrer::provenance::{DECISION_REACH, Decided, LinkedRecord, Provenance};
+use dendrer_object::record::Rel;
+use dendrer_object::{Digest, RunName, document};
 
 use crate::{quote, thousands};
 
@@ -64,43 +65,65 @@ pub fn lines(found: &Provenance) -> Vec<String> {
     lines
 }
 
-/// Returns the facts as a member of `dendrer.show/1`.
-pub fn to_json(found: &Provenance) -> Value {
-    let links = found.links.iter().map(|(rel, hash, place)| {
-        let place = place.as_ref();
-        Value::record([
-            ("rel", Value::from(rel.as_str())),
-            ("hash", Value::from(*hash)),
-            ("run", Value::from(place.map(|place| place.run.to_string()))),
-            ("tick", Value::from(place.map(|place| place.tick))),
-            ("type", Value::from(place.and_then(|place| place.type_name.clone()))),
-            ("agent", Value::from(place.and_then(|place| place.agent.clone()))),
-        ])
-    });
-    Value::record([
-        ("author", Value::from(found.author.as_str())),
-        ("agent", Value::from(found.agent.clone())),
-        ("seq", Value::from(found.seq)),
-        ("run", Value::from(found.run.as_str())),
-        ("stage", Value::from(found.stage)),
-        ("reducer", Value::from(found.reducer.clone())),
-        ("pack", Value::from(found.pack)),
-        ("contract", Value::from(found.contract.clone())),
-        (
-            "decided",
-            found.decided.as_ref().map_or(Value::Null, |decided| {
-                Value::record([
-                    ("run", Value::from(decided.run.as_str())),
-                    ("tick", Value::from(decided.tick)),
-                    ("decision", Value::from(decided.decision.as_str())),
-                    ("version", Value::from(decided.version.clone())),
-                ])
-            }),
-        ),
-        ("rules", Value::array(found.rules.iter().map(|rule| Value::from(rule.as_str())))),
-        ("position", Value::from(found.position)),
-        ("log", Value::from(found.log)),
-        ("signed", Value::from(found.signed)),
-        ("links", Value::array(links)),
-    ])
+document! {
+    /// The recorded origin of a transition
+    pub object ProvenanceObject(found: &Provenance) {
+        /// The kind of the author
+        author: &str = &found.author,
+        /// The agent, as recorded
+        agent: Option<&str> = found.agent.as_deref(),
+        /// The number in the branch of the agent
+        seq: Option<u64> = found.seq,
+        /// The run
+        run: &str = &found.run,
+        /// The stage at which the run was recorded
+        stage: Option<u64> = found.stage,
+        /// The reducer of the run
+        reducer: Option<&str> = found.reducer.as_deref(),
+        /// The digest of the pack
+        pack: Option<Digest> = found.pack,
+        /// The contract that the kernel held the transition to
+        contract: Option<&str> = found.contract.as_deref(),
+        /// The decision about the transition; null if none is found
+        decided: Option<DecidedObject> = found.decided.as_ref().map(DecidedObject::of),
+        /// The policy rules of the run, which the kernel judges
+        rules: &[String] = &found.rules,
+        /// The position in the log, from zero; null if the log does not contain the record
+        position: Option<u64> = found.position,
+        /// The number of records in the log
+        log: u64 = found.log,
+        /// Whether the newest checkpoint covers the record
+        signed: bool = found.signed,
+        /// The links of the record
+        links: Vec<LinkedObject> =
+            found.links.iter().map(|(rel, id, to)| LinkedObject::of(*rel, *id, to.as_ref())).collect(),
+    }
+
+    /// A decision about a transition
+    object DecidedObject(decided: &Decided) {
+        /// The run of the decision
+        run: &str = decided.run.as_str(),
+        /// The tick of the decision
+        tick: u64 = decided.tick,
+        /// The decision
+        decision: &str = &decided.decision,
+        /// The version of the policy; null if none was recorded
+        version: Option<&str> = decided.version.as_deref(),
+    }
+
+    /// A link and the record that it leads to
+    object LinkedObject(relation: Rel, id: Digest, to: Option<&LinkedRecord>) {
+        /// The relation
+        rel: Rel = relation,
+        /// The id of the record
+        hash: Digest = id,
+        /// The run of the record; null if it is not on a chain here
+        run: Option<&RunName> = to.map(|to| &to.run),
+        /// The tick of the record
+        tick: Option<u64> = to.map(|to| to.tick),
+        /// The type of the record
+        type: Option<&str> = to.and_then(|to| to.type_name.as_deref()),
+        /// The agent of the record
+        agent: Option<&str> = to.and_then(|to| to.agent.as_deref()),
+    }
 }

@@ -5,14 +5,19 @@ use dendrer::closed::closed;
 use dendrer::kernel::pack::modules::without_bytes;
 use dendrer::kernel::predicate::Window;
 use dendrer::kernel::unknown::{self, made_by};
-use dendrer_object::record::{Kind, Record};
-use dendrer_object::{Pointer, REDACTION, Value, json, tag};
+use dendrer_object::document::As;
+use dendrer_object::record::{Author, Kind, Link, Record, Rel};
+use dendrer_object::{
+    Digest, Object, Pointer, REDACTION, RunName, Timestamp, TypeName, Value, document, json, tag,
+};
 
 use crate::answer::{Answer, Line, Page, Style, pretty};
-use crate::certainty::{Certainty, left_unknown, unknown_line, unknown_member};
-pub use crate::change::{change_json, change_line, content_json};
+use crate::certainty::{Certainty, UnknownPlace, left_unknown, unknown_line, unknown_places};
+use crate::change::ChangeObject;
+pub use crate::change::content_json;
+use crate::provenance::ProvenanceObject;
 use crate::why::op_words;
-use crate::{count, document, provenance, quote};
+use crate::{count, provenance, quote};
 
 /// A record, and the parts of it that people asked for. The document has every part.
 #[derive(Debug, Clone, Copy)]
@@ -44,11 +49,74 @@ pub struct ShowParts {
 #[derive(Debug, Clone, Copy)]
 pub struct RawRecordAnswer<'r>(pub &'r Record);
 
+document! {
+    /// One record as it is
+    pub object RecordDocument: "record" (record: &Record) {
+        /// The id
+        id: Digest = record.id(),
+        /// The header
+        header: As<Object> = As::new(json::parse_canonical(record.header_text()).unwrap_or(Value::Null)),
+        /// The content
+        content: As<Object> = As::new(record.content()),
+    }
+
+    /// One transition
+    pub object ShowDocument: "show" reads (shown: &ShownRecord) {
+        let (record, header) = (&shown.record, shown.record.header());
+        let state = shown.state.as_ref().map(|(_, state)| state.as_ref());
+        let changes = match &shown.writes {
+            ShownWrites::Known(changed) => Some(changed.iter().map(ChangeObject::of).collect()),
+            ShownWrites::Unknown { .. } => None,
+        };
+        /// The run; null for a record of no run
+        run: Option<&RunName> = shown.run.as_ref(),
+        /// The tick; null for a record off the chain
+        tick: Option<u64> = shown.tick,
+        /// The id
+        id: Digest = record.id(),
+        /// The id of the record before it in the chain
+        prev: Option<Digest> = header.prev,
+        /// The kind of the record
+        kind: Kind = header.kind,
+        /// The type; null for a record without one
+        type: Option<&TypeName> = header.type_name.as_ref(),
+        /// The kind of the author
+        author: Author = header.author,
+        /// The time
+        ts: Timestamp = header.ts,
+        /// The links to other records
+        links: Vec<LinkObject> = header.links.iter().map(LinkObject::of).collect(),
+        /// The content
+        content: As<Object> = As::new(content_json(record)),
+        /// The fields that were erased or withheld
+        closed: Vec<Pointer> = closed(record),
+        /// The changes of the state; null if a value was erased or withheld
+        changes: Option<Vec<ChangeObject>> = changes,
+        /// The certainty
+        certainty: ["recorded"] = Certainty::Recorded.as_str(),
+        /// The places that the transition left unknown; absent if it left none
+        unknown?: Vec<UnknownPlace> = unknown_places(&made_by(record)),
+        /// The state before or after, or its value at the path, if it was asked for
+        state?: Option<&Value> = state,
+        /// The unknown places of the state that was asked for; absent if every place is known
+        state_unknown?: Vec<UnknownPlace> =
+            unknown_places(&state.flatten().map(unknown::listed).unwrap_or_default()),
+        /// The origin, if it was asked for
+        provenance?: ProvenanceObject = shown.provenance.as_ref().map(ProvenanceObject::of),
+    }
+
+    /// A link to an earlier record
+    object LinkObject(link: &Link) {
+        /// The id of the record
+        hash: Digest = link.hash,
+        /// The relation
+        rel: Rel = link.rel,
+    }
+}
+
 impl Answer for RawRecordAnswer<'_> {
     fn document(&self) -> Value {
-        let header = json::parse_canonical(self.0.header_text()).unwrap_or(Value::Null);
-        let members = [("id", Value::from(self.0.id())), ("header", header), ("content", self.0.content())];
-        document("record", members)
+        RecordDocument::of(self.0).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -58,36 +126,7 @@ impl Answer for RawRecordAnswer<'_> {
 
 impl Answer for ShowAnswer<'_> {
     fn document(&self) -> Value {
-        let ShownRecord { run, tick, record, writes, state, provenance } = self.shown;
-        let header = record.header();
-        let links = header.links.iter().map(|link| {
-            Value::record([("hash", Value::from(link.hash)), ("rel", Value::from(link.rel.as_str()))])
-        });
-        let changes = match writes {
-            ShownWrites::Known(changed) => Value::array(changed.iter().map(change_json)),
-            ShownWrites::Unknown { .. } => Value::Null,
-        };
-        let mut members = vec![
-            ("run", Value::from(run.as_ref().map(|run| run.to_string()))),
-            ("tick", Value::from(*tick)),
-            ("id", Value::from(record.id())),
-            ("prev", Value::from(header.prev)),
-            ("kind", Value::from(header.kind.as_str())),
-            ("type", Value::from(header.type_name.as_ref().map(|name| name.to_string()))),
-            ("author", Value::from(header.author.as_str())),
-            ("ts", Value::from(header.ts.to_string())),
-            ("links", Value::array(links)),
-            ("content", content_json(record)),
-            ("closed", Value::array(closed(record).iter().map(|place| Value::from(place.written())))),
-            ("changes", changes),
-            ("certainty", Value::from(Certainty::Recorded)),
-        ];
-        members.extend(unknown_member(&made_by(record)));
-        members.extend(state.iter().map(|(_, state)| ("state", Value::from(state.clone()))));
-        let unknown = state.iter().flat_map(|(_, state)| state).flat_map(unknown::listed).collect::<Vec<_>>();
-        members.extend(unknown_member(&unknown).map(|(_, list)| ("state_unknown", list)));
-        members.extend(provenance.iter().map(|found| ("provenance", provenance::to_json(found))));
-        document("show", members)
+        ShowDocument::of(self.shown).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -193,7 +232,7 @@ fn part_lines(content: &Value, part: &str, headline: &str, width: Option<usize>)
     lines
 }
 
-/// ShownWrites each member but the known ones; a value without members as it is.
+/// Writes each member but the known ones; a value without members as it is.
 fn other_lines(value: &Value, known: &[&str], width: Option<usize>) -> Vec<Line> {
     let Some(members) = value.as_object() else {
         return vec![Line::fit(&format!("  {}", quote::value(value)), width)];
@@ -224,7 +263,7 @@ fn policy_lines(content: &Value, width: Option<usize>) -> Vec<Line> {
 const SHOWN: [&str; 9] =
     ["intent", "action", "result", "policy", "agent_id", "delta", "state_root", "seq", REDACTION];
 
-/// ShownWrites the members besides intent, action and result, the known ones first.
+/// Writes the members besides intent, action and result, the known ones first.
 fn member_lines(content: &Value, width: Option<usize>) -> Vec<Line> {
     let first = ["goal_id", "goal", "effect", "metrics", "anomalies", "meta", "stage", "reducer", "reason"];
     let members = content.as_object().into_iter().flat_map(|content| content.iter());
