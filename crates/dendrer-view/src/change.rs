@@ -49,8 +49,3 @@ document! {
         after?: &Value = change.after.as_ref(),
     }
 }
-
-/// Returns a change as an item of `dendrer.show/1`. A side without a value is left out.
-pub fn change_json(change: &PlaceChange) -> Value {
-    ChangeObject::of(change).into()
-}

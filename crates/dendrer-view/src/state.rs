@@ -2,17 +2,62 @@
 
 use dendrer::ask::state::{StateAnswer, StateDifference};
 use dendrer::kernel::predicate::Window;
-use dendrer_object::{Pointer, Value};
+use dendrer_object::{Digest, Pointer, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style, pretty};
-use crate::certainty::{Certainty, Places, unknown_line, unknown_member};
-use crate::change::change_json;
-use crate::{count, document, quote};
+use crate::certainty::{Certainty, Places, UnknownPlace, unknown_line, unknown_places};
+use crate::change::ChangeObject;
+use crate::{count, quote};
 
-fn window_word(window: Window) -> &'static str {
-    match window {
-        Window::Before => "before",
-        Window::After => "after",
+document! {
+    /// A state, or a part of it
+    pub object StateDocument: "state" reads (answer: &StateAnswer) {
+        let certainty = if answer.derived { Certainty::Derived } else { Certainty::Recorded };
+        /// The run
+        run: &RunName = &answer.run,
+        /// The agent, if the state is that along its causal ancestors
+        agent: Option<&str> = answer.agent.as_deref(),
+        /// The tick
+        tick: u64 = answer.tick,
+        /// The side of the tick
+        window: Window = answer.window,
+        /// The place; empty for the whole state
+        path: &Pointer = &answer.path,
+        /// The root of the whole state
+        state_root: Digest = answer.root,
+        /// The value; null if the place is unknown and nothing is there
+        value: &Value = &answer.value,
+        /// The certainty
+        certainty: ["recorded" | "derived" | "unavailable"] =
+            certainty.unless(!answer.unknown.is_empty()).as_str(),
+        /// The unknown places that the value meets; absent if every place is known
+        unknown?: Vec<UnknownPlace> = unknown_places(&answer.unknown),
+    }
+
+    /// The difference between two states
+    pub object DifferenceDocument: "state-difference" reads (found: &StateDifference) {
+        let certainty = Certainty::Recorded.unless(!found.unknown.is_empty());
+        ..ComparedPlace = ComparedPlace::of(&found.place),
+        /// The state that it is compared with
+        base: ComparedPlace = ComparedPlace::of(&found.base),
+        /// The side of the ticks
+        window: Window = found.window,
+        /// The only place that is compared; empty for the whole state
+        path: &Pointer = &found.path,
+        /// The places that differ, the base as the side before
+        items: Vec<ChangeObject> = found.changes.iter().map(ChangeObject::of).collect(),
+        /// The certainty
+        certainty: ["recorded" | "unavailable"] = certainty.as_str(),
+        /// The unknown places that the comparison meets; absent if every place is known
+        unknown?: Vec<UnknownPlace> = unknown_places(&found.unknown),
+    }
+
+    /// A state of a comparison
+    object ComparedPlace(place: &(RunName, u64)) {
+        /// The run
+        run: &RunName = &place.0,
+        /// The tick
+        tick: u64 = place.1,
     }
 }
 
@@ -23,19 +68,7 @@ fn end_of(path: &Pointer, unknown: &Places) -> End {
 
 impl Answer for StateAnswer {
     fn document(&self) -> Value {
-        let certainty = if self.derived { Certainty::Derived } else { Certainty::Recorded };
-        let certainty = certainty.unless(!self.unknown.is_empty());
-        let members = [
-            ("run", Value::from(self.run.as_str())),
-            ("agent", Value::from(self.agent.as_deref())),
-            ("tick", Value::from(self.tick)),
-            ("window", Value::from(window_word(self.window))),
-            ("path", Value::from(self.path.written())),
-            ("state_root", Value::from(self.root)),
-            ("value", self.value.clone()),
-            ("certainty", Value::from(certainty)),
-        ];
-        document("state", members.into_iter().chain(unknown_member(&self.unknown)))
+        StateDocument::of(self).into()
     }
 
     fn end(&self) -> End {
@@ -60,17 +93,7 @@ impl Answer for StateAnswer {
 
 impl Answer for StateDifference {
     fn document(&self) -> Value {
-        let place =
-            |(run, tick): &(_, u64)| [("run", Value::from(format!("{run}"))), ("tick", Value::from(*tick))];
-        let members = [
-            ("base", Value::record(place(&self.base))),
-            ("window", Value::from(window_word(self.window))),
-            ("path", Value::from(self.path.written())),
-            ("items", Value::array(self.changes.iter().map(change_json))),
-            ("certainty", Value::from(Certainty::Recorded.unless(!self.unknown.is_empty()))),
-        ];
-        let members = place(&self.place).into_iter().chain(members);
-        document("state-difference", members.chain(unknown_member(&self.unknown)))
+        DifferenceDocument::of(self).into()
     }
 
     fn end(&self) -> End {
