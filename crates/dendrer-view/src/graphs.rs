@@ -7,12 +7,13 @@ use dendrer::graph::frontier::{DivergenceKind, FrontierDivergence, RecordedEdge,
 use dendrer::graph::minimize::{Minimal, Minimality};
 use dendrer::graph::{Argument, Graph, Statement, StatementBody};
 use dendrer::run::frontier::GraphRun;
-use dendrer_object::document::As;
+use dendrer_object::document::{As, Shape};
 use dendrer_object::value::Object;
 use dendrer_object::{Code, Digest, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::graph::Drawing;
+use crate::replay::{GraphReplay, ReplayDocument};
 use crate::{count, quote};
 
 /// The findings of the compiler in a graph.
@@ -663,37 +664,12 @@ impl GraphReplayAnswer<'_> {
 
 impl Answer for GraphReplayAnswer<'_> {
     fn document(&self) -> Value {
-        let run = self.run;
-        let members = vec![
-            ("run", Value::from(run.run.as_str())),
-            ("made", Value::from("graph")),
-            ("graph", Value::from(run.graph.name.as_str())),
-            ("digest", Value::from(run.digest)),
-            ("nodes", Value::from(self.nodes)),
-            ("edges", Value::from(run.frontier.edges.len() as u64)),
-            ("output", self.output.cloned().unwrap_or(Value::Null)),
-            ("ok", Value::from(self.divergence.is_none() && !self.is_open())),
-            ("open", Value::from(self.is_open())),
-            ("divergence", self.divergence.map(DivergenceObject::of).into()),
-        ];
-        let list = |paths: &[String]| Value::array(paths.iter().map(|path| Value::from(path.as_str())));
-        let more = self.substituted.map(|found| {
-            let first = found.first.as_ref().map(|(node, recorded, now)| {
-                Value::record([
-                    ("node", Value::from(node.as_str())),
-                    ("recorded", recorded.clone()),
-                    ("now", now.clone()),
-                ])
-            });
-            vec![
-                ("first", first.unwrap_or(Value::Null)),
-                ("reaches", list(&found.reaches)),
-                ("same", list(&found.same)),
-                ("unknown", list(&found.unknown)),
-                ("fork", Value::from(self.fork.map(RunName::as_str))),
-            ]
-        });
-        crate::document("replay", members.into_iter().chain(more.into_iter().flatten()))
+        let is_open = self.is_open();
+        let unknown = self.substituted.map(|found| found.unknown.to_value());
+        let divergence = self.divergence.map(|one| DivergenceObject::of(one).into());
+        let is_same = divergence.is_none() && !is_open;
+        let graph = GraphReplay::of(self.run, self.nodes, self.output, is_open, self.substituted, self.fork);
+        ReplayDocument::of(&self.run.run, is_same, divergence, unknown, None, Some(graph)).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {

@@ -1,13 +1,16 @@
 //! A replay: the states as they were made again, and whether they are those on record.
 
 use dendrer::ask::replay::{Replayed, ReplayedTick};
+use dendrer::graph::frontier::Substituted;
 use dendrer::reread::Reread;
-use dendrer_object::Value;
+use dendrer::run::frontier::GraphRun;
+use dendrer_object::document::{As, Either, Shape};
+use dendrer_object::{Digest, Object, RunName, Value, document};
 
 use crate::answer::{End, ItemAnswer, Line, Page};
-use crate::certainty::{unknown_line, unknown_member};
+use crate::certainty::{UnknownPlace, unknown_line, unknown_places};
 use crate::problem::ShownProblem as _;
-use crate::{count, document, problem, quote};
+use crate::{count, problem, quote};
 
 /// A replay, one tick after the other.
 #[derive(Debug, Clone)]
@@ -27,13 +30,131 @@ impl ReplayAnswer {
     }
 }
 
+document! {
+    /// The result of a replay
+    pub object ReplayDocument: "replay" reads (
+        name: &RunName,
+        is_same: bool,
+        difference: Option<Value>,
+        places: Option<Value>,
+        ticks: Option<TickReplay>,
+        graph: Option<GraphReplay>,
+    ) {
+        /// The run
+        run: &RunName = name,
+        /// The parts that were made again
+        made: ["ticks" | "graph"] = if graph.is_some() { "graph" } else { "ticks" },
+        /// Whether everything was made again as it is on record
+        ok: bool = is_same,
+        /// The first difference from the record; null if there is none
+        divergence: As<Option<Object>> = As::new(difference),
+        /// The unknown places of the last state, or the paths of a graph that other values leave unknown
+        unknown?: As<Vec<Either<UnknownPlace, String>>> = places.map(As::new),
+        ..?TickReplay = ticks,
+        ..?GraphReplay = graph,
+        /// The states, if they were to be printed
+        items?: Vec<ReplayedObject> = None,
+    }
+
+    /// The replay of the ticks of a run
+    pub object TickReplay(replayed: &Replayed, calls: Option<&[Reread]>) {
+        /// The last tick that was to be replayed
+        to: u64 = replayed.to,
+        /// The number of ticks that were replayed
+        ticks: u64 = replayed.ticks,
+        /// Whether each reduction was evaluated twice
+        twice: bool = replayed.twice,
+        /// With --exec-read: the calls that were made once more, and whether the answer is the recorded one
+        reread?: Vec<RereadObject> = calls.map(|calls| calls.iter().map(RereadObject::of).collect()),
+    }
+
+    /// The replay of the graph of a run
+    pub object GraphReplay(
+        run: &GraphRun,
+        made: u64,
+        value: Option<&Value>,
+        is_open: bool,
+        found: Option<&Substituted>,
+        name: Option<&RunName>,
+    ) {
+        /// The graph
+        graph: &str = &run.graph.name,
+        /// The digest of the graph
+        digest: Digest = run.digest,
+        /// The number of nodes that were made again
+        nodes: u64 = made,
+        /// The number of recorded values
+        edges: usize = run.frontier.edges.len(),
+        /// The output that was made; null if there is none
+        output: Option<&Value> = value,
+        /// Whether the run did not end
+        open: bool = is_open,
+        ..?SubstitutedReplay = found.map(|found| SubstitutedReplay::of(found, name)),
+    }
+
+    /// The effect of other values on a graph
+    object SubstitutedReplay(found: &Substituted, name: Option<&RunName>) {
+        let first = found.first.as_ref();
+        /// The first node that differs; null if none does
+        first: Option<DifferentNode> =
+            first.map(|(node, recorded, now)| DifferentNode::of(node, recorded, now)),
+        /// The paths that the values reach
+        reaches: &[String] = &found.reaches,
+        /// The paths that stay the same
+        same: &[String] = &found.same,
+        /// The fork that was made; null if none was asked for
+        fork: Option<&RunName> = name,
+    }
+
+    /// A node whose value differs
+    object DifferentNode(name: &str, before: &Value, after: &Value) {
+        /// The node
+        node: &str = name,
+        /// The recorded value
+        recorded: &Value = before,
+        /// The value with the other values
+        now: &Value = after,
+    }
+
+    /// A state that was made again
+    object ReplayedObject(item: &ReplayedTick) {
+        /// The tick
+        tick: u64 = item.tick,
+        /// The root of the state
+        state_root: Digest = item.root,
+        /// The state, or its value at the path, if states were to be printed
+        state?: &Value = item.state.as_ref(),
+    }
+
+    /// A call that was made once more
+    object RereadObject(made: &Reread) {
+        let (recorded_at, recorded) = made.recorded.as_ref().map(|(tick, output)| (*tick, output)).unzip();
+        /// The tick of the request
+        tick: u64 = made.tick,
+        /// The place among the calls of the request, from 0
+        index: u64 = made.index,
+        /// The tool
+        tool: &str = &made.tool,
+        /// The parameters
+        params: &Value = &made.params,
+        /// The tick of the recorded answer; null if there is none
+        recorded_at: Option<u64> = recorded_at,
+        /// Whether the new output is the recorded one
+        same: bool = made.is_same(),
+        /// The recorded output
+        recorded?: &Value = recorded,
+        /// The new output
+        now?: &Value = made.now.as_ref().ok(),
+        /// The reason why the call has no output
+        error?: &String = made.now.as_ref().err(),
+    }
+}
+
 impl ItemAnswer for ReplayAnswer {
     type Item = ReplayedTick;
 
     fn item(&mut self, item: &ReplayedTick) -> Option<Value> {
-        let state = item.state.iter().map(|state| ("state", state.clone()));
-        let members = [("tick", Value::from(item.tick)), ("state_root", Value::from(item.root))];
-        Some(Value::record(members.into_iter().chain(state)))
+        Some(ReplayedObject::of(item).into())
     }
 
     fn item_lines(&mut self, item: &ReplayedTick, _: &Page) -> Vec<Line> {
@@ -46,21 +167,12 @@ impl ItemAnswer for ReplayAnswer {
     }
 
     fn summary(&self) -> Value {
-        let Some(replayed) = &self.replayed else { return document("replay", []) };
-        let members = [
-            ("run", Value::from(replayed.run.as_str())),
-            ("made", Value::from("ticks")),
-            ("to", Value::from(replayed.to)),
-            ("ticks", Value::from(replayed.ticks)),
-            ("ok", Value::from(replayed.error.is_none())),
-            ("twice", Value::from(replayed.twice)),
-            (
-                "divergence",
-                Value::from(replayed.error.as_ref().map(|error| problem::replay(error).to_json())),
-            ),
-        ];
-        let reread = self.reread.as_ref().map(|made| ("reread", Value::array(made.iter().map(reread_json))));
-        document("replay", members.into_iter().chain(unknown_member(&replayed.unknown)).chain(reread))
+        let Some(replayed) = &self.replayed else { return Value::Null };
+        let ticks = TickReplay::of(replayed, self.reread.as_deref());
+        let divergence = replayed.error.as_ref().map(|error| problem::replay(error).to_json());
+        let unknown = unknown_places(&replayed.unknown).map(|places| places.to_value());
+        ReplayDocument::of(&replayed.run, replayed.error.is_none(), divergence, unknown, Some(ticks), None)
+            .into()
     }
 
     fn kept_lines(&mut self, _: &Page) -> Vec<Line> {
@@ -100,24 +212,6 @@ impl ItemAnswer for ReplayAnswer {
             _ => End::Answered,
         }
     }
-}
-
-fn reread_json(made: &Reread) -> Value {
-    let (recorded_at, recorded) = made.recorded.clone().unzip();
-    let (now, error) = match &made.now {
-        Ok(now) => (Some(("now", now.clone())), None),
-        Err(why) => (None, Some(("error", Value::from(why.as_str())))),
-    };
-    let members = [
-        ("tick", Value::from(made.tick)),
-        ("index", Value::from(made.index)),
-        ("tool", Value::from(made.tool.as_str())),
-        ("params", made.params.clone()),
-        ("recorded_at", Value::from(recorded_at)),
-        ("same", Value::from(made.is_same())),
-    ];
-    let recorded = recorded.map(|recorded| ("recorded", recorded));
-    Value::record(members.into_iter().chain(recorded).chain(now).chain(error))
 }
 
 fn reread_line(made: &Reread) -> String {
