@@ -78,6 +78,8 @@ const DECLARED: &[(&str, fn() -> Value)] = declared![
     crate::state::DifferenceDocument,
     crate::state::StateDocument,
     crate::suite::SuiteDocument,
+    crate::verify::VerifyAllDocument,
+    crate::verify::VerifyDocument,
     crate::version::VersionDocument,
     crate::why::BacktrackDocument,
     crate::why::WhyDocument,
@@ -104,8 +106,6 @@ const TEXTS: &[(&str, &str)] = &[
     ("rebase", include_str!("../schemas/rebase.json")),
     ("resolved", include_str!("../schemas/resolved.json")),
     ("steps", include_str!("../schemas/steps.json")),
-    ("verify", include_str!("../schemas/verify.json")),
-    ("verify-all", include_str!("../schemas/verify-all.json")),
 ];
 
 /// Returns the name of every schema, in order.

@@ -2,12 +2,12 @@
 //!
 //! The lines are those of the forensic debugger's own suite, to the letter: a program that reads those reads these.
 
+use dendrer::verify::VerifyVerdict;
 use dendrer::verify::suite::SuiteResult;
 use dendrer_object::{Value, document};
 
 use crate::answer::{End, ItemAnswer, Line, Page, Style};
 use crate::quote;
-use crate::verify::word;
 
 /// A suite: counts its cases.
 #[derive(Debug, Clone, Copy, Default)]
@@ -43,7 +43,7 @@ document! {
         /// The expected verdict
         expect: ["verified" | "rejected"] = expected(result),
         /// The verdict; null if the file is no bundle
-        verdict: Option<&str> = result.verdict.map(word),
+        verdict: Option<VerifyVerdict> = result.verdict,
         /// The codes of the findings
         codes: Vec<String> = result.codes.clone(),
         /// Whether the verdict is the expected one
@@ -68,7 +68,7 @@ impl ItemAnswer for SuiteAnswer {
             (true, false) => format!("[PASS] Replay CLI correctly rejected the corrupted trace ({name})."),
             (false, _) => {
                 let code = case.code.as_deref().map(|code| format!(" with {}", quote::escape(code)));
-                let found = verdict.map_or("NOT A BUNDLE", word);
+                let found = verdict.map_or("NOT A BUNDLE", VerifyVerdict::as_str);
                 let found: Vec<&str> = [found].into_iter().chain(codes.iter().map(String::as_str)).collect();
                 format!(
                     "[FAIL] Replay CLI said {} ({name}), expected: {}{}.",

@@ -1,25 +1,15 @@
 //! The verification of logs as lines and as a document.
 
+use dendrer::kernel::replay::ReplayError;
 use dendrer::verify::judge::{ANOTHER_LOG, VerifiedLog};
 use dendrer::verify::{RunReport, VerifyFinding, VerifyReport, VerifyVerdict};
-use dendrer_object::{Code, Value};
+use dendrer_object::document::As;
+use dendrer_object::{Code, Digest, Object, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
-use crate::certainty::{Places, unknown_member, unknown_words};
+use crate::certainty::{Places, UnknownPlace, unknown_places, unknown_words};
 use crate::problem::{Problem, ShownProblem as _};
-use crate::{count, document, quote};
-
-/// The word for a verdict (design, section 3 "Verdicts").
-pub fn word(verdict: VerifyVerdict) -> &'static str {
-    match verdict {
-        VerifyVerdict::Verified => "VERIFIED",
-        VerifyVerdict::Intact => "INTACT",
-        VerifyVerdict::Unverifiable => "UNVERIFIABLE",
-        VerifyVerdict::Diverged => "DIVERGED",
-        VerifyVerdict::Tampered => "TAMPERED",
-        VerifyVerdict::Equivocation => "EQUIVOCATION",
-    }
-}
+use crate::{count, quote};
 
 fn end_of(verdict: VerifyVerdict) -> End {
     match verdict {
@@ -70,15 +60,138 @@ impl VerifyOutcome {
     }
 }
 
+document! {
+    /// The result of the verification of several logs
+    pub object VerifyAllDocument: "verify-all" (outcomes: Value) {
+        /// The result of each log, and an error for one that could not be read
+        items: As<Vec<Object>> = As::new(outcomes),
+    }
+
+    /// The result of a verification
+    pub object VerifyDocument: "verify" (named: &str, report: &VerifyReport) {
+        /// The log, as it was named
+        name: &str = named,
+        /// The worst of the findings in one word
+        verdict: VerifyVerdict = report.verdict,
+        /// The witnesses that agree
+        witnesses: &[String] = &report.witnesses,
+        /// The parts that were not checked, each in words
+        not_checked: &[String] = &report.not_checked,
+        /// The number of records that were opened and compared
+        records: u64 = report.records,
+        /// The log as a whole
+        log: LogSize = LogSize::of(report),
+        /// The runs
+        items: Vec<VerifiedRun> = report.runs.iter().map(VerifiedRun::of).collect(),
+        /// The findings, in the order of the log
+        findings: Vec<FindingObject> = report.findings.iter().map(FindingObject::of).collect(),
+        /// The number of findings that are left out
+        findings_left_out: usize = report.findings_left_out,
+    }
+
+    /// The size of a log
+    object LogSize(report: &VerifyReport) {
+        /// The number of records
+        size: u64 = report.log.0,
+        /// The root; null if it cannot be computed
+        root: Option<Digest> = report.log.1,
+        /// The number of records that the newest checkpoint covers; null if nothing is signed
+        signed: Option<u64> = report.signed,
+    }
+
+    /// A run that was verified
+    object VerifiedRun(report: &RunReport) {
+        let (line, unknown) = (&report.line, report.unknown.as_deref());
+        /// The run
+        run: &RunName = &report.run,
+        /// The id of the first record
+        genesis: Option<Digest> = line.genesis,
+        /// The id of the newest record of the chain
+        tip: Option<Digest> = line.tip,
+        /// The last tick
+        ticks: u64 = line.tick,
+        /// The number of transitions
+        transitions: u64 = line.transitions,
+        /// The number of refusals
+        refusals: u64 = line.refusals,
+        /// Whether the run was closed
+        ended: bool = line.ended,
+        /// The last tick before the first finding; null if there is none
+        last_good: Option<u64> = line.last_good,
+        /// The ticks whose records were opened; null for all
+        part: Option<VerifiedPart> = report.part.map(|(from, to)| VerifiedPart::of(from, to)),
+        /// The replay; null if it was not asked for
+        replay: Option<ReplayResult> = report.replay.as_ref().map(ReplayResult::of),
+        /// Whether every place of the last state is known; unavailable if a change is missing, erased or withheld
+        state: ["known" | "incomplete" | "unavailable"] = match unknown {
+            None => "unavailable",
+            Some([]) => "known",
+            Some(_) => "incomplete",
+        },
+        /// The first tick from which on a place is unknown; null if every place is known
+        incomplete_from: Option<u64> = unknown.and_then(since),
+        /// The unknown places of the last state; absent if every place is known
+        unknown?: Vec<UnknownPlace> = unknown.and_then(unknown_places),
+    }
+
+    /// A part of a run
+    object VerifiedPart(first: u64, last: u64) {
+        /// The first tick
+        from: u64 = first,
+        /// The last tick
+        to: u64 = last,
+    }
+
+    /// The replay of a run
+    object ReplayResult(result: &Result<u64, ReplayError>) {
+        /// Whether each state was reproduced
+        ok: bool = result.is_ok(),
+        /// The number of ticks that were replayed
+        ticks?: u64 = result.as_ref().ok().copied(),
+        /// The code of the fault
+        code?: Code = result.as_ref().err().map(ReplayError::code),
+        /// The fault in words
+        message?: String = result.as_ref().err().map(ToString::to_string),
+    }
+
+    /// A finding of a verification
+    object FindingObject(finding: &VerifyFinding) {
+        let is_given = finding.sides().0 == "given";
+        let (one, other) = (finding.stored.as_deref(), finding.computed.as_deref());
+        /// The code
+        code: Code = finding.code,
+        /// The run; null if it concerns none
+        run: Option<&RunName> = finding.run.as_ref(),
+        /// The tick; null if it concerns none
+        tick: Option<u64> = finding.tick,
+        /// The position in the log; null if it is not known
+        position: Option<u64> = finding.position,
+        /// The finding in one sentence
+        message: &str = &finding.message,
+        /// The value on record
+        stored?: Option<&str> = (!is_given).then_some(one),
+        /// The value that was computed from the record
+        computed?: Option<&str> = (!is_given).then_some(other),
+        /// The value that was given with the question
+        given?: Option<&str> = is_given.then_some(one),
+        /// The value on record in place of the one that was given
+        found?: Option<&str> = is_given.then_some(other),
+    }
+}
+
 impl Answer for VerifyAnswer<'_> {
     fn document(&self) -> Value {
         let item = |outcome: &VerifyOutcome| match outcome {
-            VerifyOutcome::Verified(log) => named(&to_json(&log.report), &log.name),
-            VerifyOutcome::Unreadable(name, problem) => named(&problem.to_json(), name),
+            VerifyOutcome::Verified(log) => VerifyDocument::of(&log.name, &log.report).into(),
+            VerifyOutcome::Unreadable(name, problem) => {
+                let mut members = problem.to_json().as_object().cloned().unwrap_or_default();
+                members.set("name", Value::from(name.as_str()));
+                Value::Object(members)
+            }
         };
         match self.outcomes {
             [one @ VerifyOutcome::Verified(_)] if !self.is_list => item(one),
-            all => document("verify-all", [("items", Value::array(all.iter().map(item)))]),
+            all => VerifyAllDocument::of(Value::array(all.iter().map(item))).into(),
         }
     }
 
@@ -95,12 +208,6 @@ impl Answer for VerifyAnswer<'_> {
         let worst = self.outcomes.iter().rev().max_by_key(|outcome| outcome.rank());
         worst.map_or(End::Answered, VerifyOutcome::end)
     }
-}
-
-fn named(document: &Value, name: &str) -> Value {
-    let mut members = document.as_object().cloned().unwrap_or_default();
-    members.set("name", Value::from(name));
-    Value::Object(members)
 }
 
 fn unreadable_lines(name: &str, problem: &Problem) -> Vec<Line> {
@@ -137,7 +244,7 @@ fn verified_lines(log: &VerifiedLog) -> Vec<Line> {
     let meaning = if is_good { format!("   ({MEANING})") } else { String::new() };
     // A part that is sound says nothing of the whole.
     let (name, part) = (quote::escape(&log.name), part_words(report));
-    lines.push(Line::styled(style, word(report.verdict)).then(format!("   {name}{part}{meaning}")));
+    lines.push(Line::styled(style, report.verdict.as_str()).then(format!("   {name}{part}{meaning}")));
     if is_good {
         lines.push(match report.witnesses.as_slice() {
             [] => Line::from(UNWITNESSED),
@@ -192,7 +299,7 @@ fn finding_lines(report: &VerifyReport, finding: &VerifyFinding) -> Vec<Line> {
 fn run_lines(report: &VerifyReport, run: &RunReport) -> Vec<String> {
     let line = &run.line;
     let findings = report.findings.iter().filter(|finding| finding.run.as_ref() == Some(&run.run)).count();
-    let short = |id: Option<dendrer_object::Digest>| id.map_or_else(|| "-".to_owned(), |id| id.short());
+    let short = |id: Option<Digest>| id.map_or_else(|| "-".to_owned(), |id| id.short());
     let mut lines = Vec::new();
     match report.findings.iter().find(|finding| finding.run.as_ref() == Some(&run.run)) {
         None => lines.push(format!(
@@ -262,84 +369,8 @@ fn log_line(report: &VerifyReport) -> String {
     format!("log        {word}  {}   root {root}   {signed}", count(report.log.0, "record", "records"))
 }
 
-/// Returns the report as `dendrer.verify/1`.
-fn to_json(report: &VerifyReport) -> Value {
-    let texts = |list: &[String]| Value::array(list.iter().map(|text| Value::from(text.as_str())));
-    document(
-        "verify",
-        [
-            ("verdict", Value::from(word(report.verdict))),
-            ("witnesses", texts(&report.witnesses)),
-            ("not_checked", texts(&report.not_checked)),
-            ("records", Value::from(report.records)),
-            (
-                "log",
-                Value::record([
-                    ("size", Value::from(report.log.0)),
-                    ("root", Value::from(report.log.1)),
-                    ("signed", Value::from(report.signed)),
-                ]),
-            ),
-            ("items", Value::array(report.runs.iter().map(run_json))),
-            ("findings", Value::array(report.findings.iter().map(finding_json))),
-            ("findings_left_out", Value::from(report.findings_left_out as u64)),
-        ],
-    )
-}
-
-fn run_json(run: &RunReport) -> Value {
-    let line = &run.line;
-    let replay = run.replay.as_ref().map(|replay| match replay {
-        Ok(ticks) => Value::record([("ok", Value::from(true)), ("ticks", Value::from(*ticks))]),
-        Err(error) => Value::record([
-            ("ok", Value::from(false)),
-            ("code", Value::from(error.code())),
-            ("message", Value::from(error.to_string())),
-        ]),
-    });
-    let state = match run.unknown.as_deref() {
-        None => "unavailable",
-        Some([]) => "known",
-        Some(_) => "incomplete",
-    };
-    let members = [
-        ("run", Value::from(run.run.as_str())),
-        ("genesis", Value::from(line.genesis)),
-        ("tip", Value::from(line.tip)),
-        ("ticks", Value::from(line.tick)),
-        ("transitions", Value::from(line.transitions)),
-        ("refusals", Value::from(line.refusals)),
-        ("ended", Value::from(line.ended)),
-        ("last_good", Value::from(line.last_good)),
-        (
-            "part",
-            Value::from(
-                run.part
-                    .map(|(from, to)| Value::record([("from", Value::from(from)), ("to", Value::from(to))])),
-            ),
-        ),
-        ("replay", Value::from(replay)),
-        ("state", Value::from(state)),
-        ("incomplete_from", Value::from(run.unknown.as_deref().and_then(since))),
-    ];
-    Value::record(members.into_iter().chain(run.unknown.as_deref().and_then(unknown_member)))
-}
-
 /// Names the part that was verified, if it is not the whole: `, ticks 20 to 47 alone`.
 fn part_words(report: &VerifyReport) -> String {
     let parts = report.runs.iter().filter_map(|run| run.part);
     parts.map(|(from, to)| format!(", ticks {from} to {to} alone")).next().unwrap_or_default()
-}
-
-fn finding_json(finding: &VerifyFinding) -> Value {
-    let (stored, computed) = finding.sides();
-    Value::record([
-        ("code", Value::from(finding.code)),
-        ("run", Value::from(finding.run.as_ref().map(|run| run.to_string()))),
-        ("tick", Value::from(finding.tick)),
-        ("position", Value::from(finding.position)),
-        ("message", Value::from(finding.message.as_str())),
-        (stored, Value::from(finding.stored.clone())),
-        (computed, Value::from(finding.computed.clone())),
-    ])
 }

@@ -95,21 +95,23 @@ pub struct RunReport {
     pub unknown: Option<Vec<(Pointer, Since)>>,
 }
 
-/// The answer in one word; the worst of what was found.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum VerifyVerdict {
-    /// Intact, and something kept elsewhere agrees.
-    Verified,
-    /// Every byte that is here checks out.
-    Intact,
-    /// Something that would be needed is not here.
-    Unverifiable,
-    /// Replay came out differently.
-    Diverged,
-    /// Something is not what was committed.
-    Tampered,
-    /// Each is what was signed, and the same key signed another log of the same size: there are two histories.
-    Equivocation,
+dendrer_object::words! {
+    /// The worst of the findings in one word (design, section 3 "Verdicts").
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+    pub enum VerifyVerdict {
+        /// Intact, and something kept elsewhere agrees.
+        Verified = "VERIFIED",
+        /// Every byte that is here checks out.
+        Intact = "INTACT",
+        /// Something that would be needed is not here.
+        Unverifiable = "UNVERIFIABLE",
+        /// Replay came out differently.
+        Diverged = "DIVERGED",
+        /// Something is not what was committed.
+        Tampered = "TAMPERED",
+        /// Each is what was signed, and the same key signed another log of the same size: there are two histories.
+        Equivocation = "EQUIVOCATION",
+    }
 }
 
 /// Everything that was found.
