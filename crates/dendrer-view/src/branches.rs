@@ -1,10 +1,10 @@
 //! Branches of agents, of a run or of a file: the lines of the forensic debugger specification (5), and a document.
 
-use dendrer::evidence::branches::{BranchFault, BranchReport, BranchesAnswer, OPEN};
-use dendrer_object::{Code, Value};
+use dendrer::evidence::branches::{BranchFault, BranchReport, BranchRule, BranchesAnswer, OPEN};
+use dendrer_object::{Code, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
-use crate::{count, document, quote};
+use crate::{count, quote};
 
 /// The code of a branch that breaks a rule.
 pub const BRANCH: Code = Code::E0303;
@@ -49,39 +49,81 @@ fn fault_line(fault: &BranchFault) -> String {
     format!("    {node} ({tick})  {}: expected {expected}, got {got}", rule.as_str())
 }
 
-/// Writes branches as a document does; `place` is the name of the number of a fault: `tick` or `line`.
-pub fn branches_json(branches: &[BranchReport], place: &'static str) -> Value {
-    let fault = |fault: &BranchFault| {
-        Value::record([
-            (place, Value::from(fault.tick)),
-            ("node", Value::from(fault.node.as_str())),
-            ("rule", Value::from(fault.rule.as_str())),
-            ("expected", Value::from(fault.expected.as_str())),
-            ("got", Value::from(fault.got.as_str())),
-        ])
-    };
-    Value::array(branches.iter().map(|branch| {
-        Value::record([
-            ("agent", Value::from(branch.agent.as_str())),
-            ("nodes", Value::from(branch.nodes)),
-            ("ok", Value::from(branch.faults.is_empty())),
-            ("faults", Value::array(branch.faults.iter().map(fault))),
-        ])
-    }))
+document! {
+    /// The branches of the agents of a run
+    pub object BranchesDocument: "branches" reads (answer: &BranchesAnswer) {
+        /// The run
+        run: &RunName = &answer.run,
+        /// The branches, in the order of their first nodes
+        branches: Vec<RunBranch> = answer.branches.iter().map(RunBranch::of).collect(),
+        /// The ticks whose agent or place was erased or withheld: they are in no branch
+        hidden: &[u64] = &answer.hidden,
+        /// The claims that the rules do not prove
+        open: Vec<OpenClaim> = OPEN.iter().map(|(code, text)| OpenClaim::of(code, text)).collect(),
+    }
+
+    /// A claim that the rules do not prove
+    object OpenClaim(word: &str, text: &str) {
+        /// The word for programs
+        code: &str = word,
+        /// The claim in words
+        words: &str = text,
+    }
+
+    /// The branch of an agent in a run
+    object RunBranch(branch: &BranchReport) {
+        ..BranchSum = BranchSum::of(branch),
+        /// The faults, in order
+        faults: Vec<RunFault> = branch.faults.iter().map(RunFault::of).collect(),
+    }
+
+    /// The branch of an agent in a file
+    pub object FileBranch(branch: &BranchReport) {
+        ..BranchSum = BranchSum::of(branch),
+        /// The faults, in order
+        faults: Vec<FileFault> = branch.faults.iter().map(FileFault::of).collect(),
+    }
+
+    /// The result for a branch
+    object BranchSum(branch: &BranchReport) {
+        /// The agent
+        agent: &str = &branch.agent,
+        /// The number of nodes
+        nodes: u64 = branch.nodes,
+        /// Whether no rule is broken
+        ok: bool = branch.faults.is_empty(),
+    }
+
+    /// A fault of a branch in a run
+    object RunFault(fault: &BranchFault) {
+        /// The tick of the node
+        tick: u64 = fault.tick,
+        ..BrokenRule = BrokenRule::of(fault),
+    }
+
+    /// A fault of a branch in a file
+    object FileFault(fault: &BranchFault) {
+        /// The line of the node
+        line: u64 = fault.tick,
+        ..BrokenRule = BrokenRule::of(fault),
+    }
+
+    /// A rule that a node breaks
+    object BrokenRule(fault: &BranchFault) {
+        /// The node
+        node: &str = &fault.node,
+        /// The rule
+        rule: BranchRule = fault.rule,
+        /// The value that the rule demands
+        expected: &str = &fault.expected,
+        /// The value of the node
+        got: &str = &fault.got,
+    }
 }
 
 impl Answer for BranchesAnswer {
     fn document(&self) -> Value {
-        let open = OPEN.iter().map(|(code, words)| {
-            Value::record([("code", Value::from(*code)), ("words", Value::from(*words))])
-        });
-        let members = [
-            ("run", Value::from(self.run.as_str())),
-            ("branches", branches_json(&self.branches, "tick")),
-            ("hidden", Value::array(self.hidden.iter().map(|tick| Value::from(*tick)))),
-            ("open", Value::array(open)),
-        ];
-        document("branches", members)
+        BranchesDocument::of(self).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {

@@ -4,11 +4,11 @@
 //! uncovered, so the word is never used here.
 
 use dendrer::evidence::branches::BranchReport;
-use dendrer_object::{Code, Value};
+use dendrer_object::{Code, Value, document};
 
 use crate::answer::{End, ItemAnswer, Line, Page};
-use crate::branches::{branch_lines, branches_json};
-use crate::{document, quote};
+use crate::branches::{FileBranch, branch_lines};
+use crate::quote;
 
 /// The code of a line whose hash does not fit.
 const HASH: Code = Code::E0303;
@@ -60,31 +60,55 @@ impl ProfileAnswer {
     }
 }
 
+document! {
+    /// Files checked against the hashes of a source document
+    pub object ProfileDocument: "profile" (name: &str) {
+        /// The source document
+        profile: ["paper" | "cfd" | "carl"] = name,
+        /// The files
+        items: stream CheckedFile,
+    }
+
+    /// A file that was checked
+    object CheckedFile(checked: &ProfileFile) {
+        let (line, why) = checked.fault.as_ref().map(|(line, why)| (*line, why)).unzip();
+        let (branches, uncovered) = checked.branches.as_ref().map(|(list, names)| (list, *names)).unzip();
+        /// The file, as it was named
+        file: &str = &checked.file,
+        /// The number of lines
+        lines: u64 = checked.lines,
+        /// Whether every line fits
+        ok: bool = checked.fault.is_none(),
+        /// The first line that does not fit, from 1; null if all do
+        line: Option<u64> = line,
+        /// The reason why it does not fit
+        why: Option<&String> = why,
+        /// The branch of each agent, for a file of nodes
+        branches?: Vec<FileBranch> = branches.map(|branches| branches.iter().map(FileBranch::of).collect()),
+        /// The members that the formula does not cover
+        uncovered?: &[&str] = uncovered,
+        /// The rules of the rows, for a chain
+        rules?: Vec<RowRuleObject> =
+            (!checked.rules.is_empty()).then(|| checked.rules.iter().map(RowRuleObject::of).collect()),
+    }
+
+    /// A rule of rows
+    object RowRuleObject(checked: &RowRule) {
+        /// The rule
+        rule: ["row" | "content_hash" | "prev_hash"] = checked.rule,
+        /// The number of rows that it was checked for
+        rows: u64 = checked.rows,
+        /// The lines that break it
+        broken: &[u64] = &checked.broken,
+    }
+}
+
 impl ItemAnswer for ProfileAnswer {
     type Item = ProfileFile;
 
     fn item(&mut self, item: &ProfileFile) -> Option<Value> {
         self.failed += u64::from(item.fault.is_some());
-        let fault = item.fault.as_ref();
-        let members = [
-            ("file", Value::from(item.file.as_str())),
-            ("lines", Value::from(item.lines)),
-            ("ok", Value::from(fault.is_none())),
-            ("line", Value::from(fault.map(|(line, _)| *line))),
-            ("why", Value::from(fault.map(|(_, why)| why.as_str()))),
-        ];
-        let branches = item.branches.iter().flat_map(|(branches, uncovered)| {
-            let uncovered = Value::array(uncovered.iter().map(|name| Value::from(*name)));
-            [("branches", branches_json(branches, "line")), ("uncovered", uncovered)]
-        });
-        let rule = |rule: &RowRule| {
-            let broken = Value::array(rule.broken.iter().map(|line| Value::from(*line)));
-            let members =
-                [("rule", Value::from(rule.rule)), ("rows", Value::from(rule.rows)), ("broken", broken)];
-            Value::record(members)
-        };
-        let rules = (!item.rules.is_empty()).then(|| ("rules", Value::array(item.rules.iter().map(rule))));
-        Some(Value::record(members.into_iter().chain(branches).chain(rules)))
+        Some(CheckedFile::of(item).into())
     }
 
     fn item_lines(&mut self, item: &ProfileFile, _: &Page) -> Vec<Line> {
@@ -126,7 +150,7 @@ impl ItemAnswer for ProfileAnswer {
     }
 
     fn summary(&self) -> Value {
-        document("profile", [("profile", Value::from(self.name))])
+        ProfileDocument::of(self.name).into()
     }
 
     fn kept_lines(&mut self, _: &Page) -> Vec<Line> {

@@ -17,6 +17,7 @@ const DECLARED: &[(&str, fn() -> Value)] = declared![
     crate::backup::BackupDocument,
     crate::bisect::BisectAllDocument,
     crate::bisect::BisectDocument,
+    crate::branches::BranchesDocument,
     crate::casebook::DroppedDocument,
     crate::casebook::LabelsDocument,
     crate::casebook::NotesDocument,
@@ -66,6 +67,7 @@ const DECLARED: &[(&str, fn() -> Value)] = declared![
     crate::predicate::PredicatesDocument,
     crate::predicate::RegistrationDocument,
     crate::problem::ErrorDocument,
+    crate::profile::ProfileDocument,
     crate::progress::ProgressDocument,
     crate::reduce::ReduceDocument,
     crate::replay::ReplayDocument,
@@ -88,7 +90,6 @@ const DECLARED: &[(&str, fn() -> Value)] = declared![
 
 /// Names and texts, in order.
 const TEXTS: &[(&str, &str)] = &[
-    ("branches", include_str!("../schemas/branches.json")),
     ("cherrypick", include_str!("../schemas/cherrypick.json")),
     ("coherence", include_str!("../schemas/coherence.json")),
     ("coherence-diff", include_str!("../schemas/coherence-diff.json")),
@@ -102,7 +103,6 @@ const TEXTS: &[(&str, &str)] = &[
     ("imports", include_str!("../schemas/imports.json")),
     ("intent", include_str!("../schemas/intent.json")),
     ("merge", include_str!("../schemas/merge.json")),
-    ("profile", include_str!("../schemas/profile.json")),
     ("rebase", include_str!("../schemas/rebase.json")),
     ("resolved", include_str!("../schemas/resolved.json")),
     ("steps", include_str!("../schemas/steps.json")),
