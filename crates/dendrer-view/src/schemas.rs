@@ -79,6 +79,10 @@ const DECLARED: &[(&str, fn() -> Value)] = declared![
     crate::show::ShowDocument,
     crate::state::DifferenceDocument,
     crate::state::StateDocument,
+    crate::steps::CoherenceDiffDocument,
+    crate::steps::CoherenceDocument,
+    crate::steps::CompositionDocument,
+    crate::steps::StepsDocument,
     crate::suite::SuiteDocument,
     crate::verify::VerifyAllDocument,
     crate::verify::VerifyDocument,
@@ -91,10 +95,7 @@ const DECLARED: &[(&str, fn() -> Value)] = declared![
 /// Names and texts, in order.
 const TEXTS: &[(&str, &str)] = &[
     ("cherrypick", include_str!("../schemas/cherrypick.json")),
-    ("coherence", include_str!("../schemas/coherence.json")),
-    ("coherence-diff", include_str!("../schemas/coherence-diff.json")),
     ("commit", include_str!("../schemas/commit.json")),
-    ("composition", include_str!("../schemas/composition.json")),
     ("conflicts", include_str!("../schemas/conflicts.json")),
     ("diff", include_str!("../schemas/diff.json")),
     ("event", include_str!("../schemas/event.json")),
@@ -105,7 +106,6 @@ const TEXTS: &[(&str, &str)] = &[
     ("merge", include_str!("../schemas/merge.json")),
     ("rebase", include_str!("../schemas/rebase.json")),
     ("resolved", include_str!("../schemas/resolved.json")),
-    ("steps", include_str!("../schemas/steps.json")),
 ];
 
 /// Returns the name of every schema, in order.

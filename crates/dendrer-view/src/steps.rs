@@ -1,16 +1,23 @@
 //! Steps of witness chains, their counts, their composition and their coherence, as lines and as documents.
 
-use dendrer::ask::steps::{ActionStats, Coherence, CoherenceSummary, Composition, StepPlace, TrainingDatum};
+use dendrer::ask::steps::{
+    ActionStats, Coherence, CoherencePoint, CoherenceSummary, Composition, StepPlace, TraceSignals,
+    TrainingDatum,
+};
 use dendrer::record::chain::WitnessStep;
 use dendrer_chain::{ActionType, RowValue};
-use dendrer_object::{RunName, Value, json, tag};
+use dendrer_object::document::{As, Either};
+use dendrer_object::{Object, RunName, Value, document, json, tag};
 
 use crate::answer::{Answer, End, ItemAnswer, Line, Page, Style};
 use crate::table::{Align, Table};
-use crate::{count, document, quote};
+use crate::{count, quote};
 
-fn number(value: Option<f64>) -> Value {
-    value.map_or(Value::Null, tag::float)
+/// A number of a step, or the tag of one that JSON cannot spell; null if it is not known.
+type Number = As<Option<Either<f64, Object>>>;
+
+fn number(value: Option<f64>) -> Number {
+    As::new(value.map(tag::float))
 }
 
 /// A value of a row. Markers of the format stay what they are.
@@ -20,48 +27,214 @@ fn row(value: &RowValue) -> Value {
         .unwrap_or_else(|_| tag::gap("value_too_deep", ""))
 }
 
-/// The members of a step, in the order of its row.
-fn step_members(recorded: &WitnessStep, whole: bool) -> Vec<(&'static str, Value)> {
-    let step = &recorded.step;
-    let text = |text: &Option<String>| Value::from(text.as_deref());
-    let channels = step.channel_coherence.as_ref().map(|channels| {
-        Value::record(channels.iter().map(|(name, value)| (tag::stored_name(name), tag::float(*value))))
-    });
-    let mut members = vec![
-        ("step_id", Value::from(step.step_id.as_str())),
-        ("action", Value::from(recorded.action())),
-        ("name", Value::from(step.name.as_str())),
-    ];
-    if whole {
-        members.extend([("input", row(&step.input)), ("output", row(&step.output))]);
+document! {
+    /// Steps of witness chains
+    pub object StepsDocument: "steps" reads (answer: &StepsAnswer) {
+        let stats = answer.stats.as_ref();
+        /// The number of steps
+        shown: u64 = answer.shown,
+        /// The counts of each action, with --stats
+        stats?: Vec<StatsObject> =
+            stats.map(|stats| stats.iter().map(|(action, stats)| StatsObject::of(*action, stats)).collect()),
+        /// The steps, unless counts alone were asked for
+        items?: Vec<StepObject> = None,
     }
-    members.extend([
-        ("success", Value::from(recorded.success)),
-        ("started_at", Value::from(step.started_at.as_str())),
-        ("duration_ms", number(step.duration_ms)),
-        ("parent_id", text(&step.parent_id)),
-        ("session_id", text(&step.session_id)),
-        ("trace_id", text(&step.trace_id)),
-        ("phi", number(step.phi)),
-        ("kuramoto_r", number(step.kuramoto_r)),
-        ("channel_coherence", channels.unwrap_or(Value::Null)),
-    ]);
-    if whole {
-        let own = [("probe_call", &step.probe_call), ("eml_tree", &step.eml_tree)];
-        members.extend(own.into_iter().filter_map(|(name, value)| Some((name, row(value.as_ref()?)))));
+
+    /// The counts of an action
+    object StatsObject(action: ActionType, stats: &ActionStats) {
+        /// The action
+        action: ActionType = action,
+        /// The number of steps
+        count: u64 = stats.count,
+        /// The number of steps that are known to have failed
+        failed: u64 = stats.failed,
+        /// The share that succeeded, of the steps of which it is known
+        success_rate: Number = number(stats.success_rate()),
+        /// The median duration in milliseconds
+        p50_ms: Number = number(stats.percentile(0.5)),
+        /// The duration in milliseconds that 95 % of the steps do not exceed
+        p95_ms: Number = number(stats.percentile(0.95)),
+    }
+
+    /// A step of a witness chain
+    object StepObject(name: &RunName, recorded: &WitnessStep, whole: bool) {
+        let step = &recorded.step;
+        let channels = step.channel_coherence.as_ref().map(|channels| {
+            Value::record(channels.iter().map(|(name, value)| (tag::stored_name(name), tag::float(*value))))
+        });
         let others = step
             .others
             .iter()
-            .filter_map(|(name, value)| Some((tag::stored_name(name.as_str()?), row(value))));
-        let others: Vec<_> = others.collect();
-        if !others.is_empty() {
-            members.push(("others", Value::record(others)));
-        }
+            .filter_map(|(name, value)| Some((tag::stored_name(name.as_str()?), row(value))))
+            .collect::<Vec<_>>();
+        /// The run
+        run: &RunName = name,
+        /// The tick
+        tick: u64 = recorded.tick,
+        /// Whether the transition is read as a step and none was recorded
+        derived: bool = recorded.derived,
+        /// The id of the step
+        step_id: &str = &step.step_id,
+        /// The action; null if it is erased or withheld, or the row cannot be read
+        action: Option<ActionType> = recorded.action(),
+        /// The name
+        name: &str = &step.name,
+        /// The input
+        input?: Value = whole.then(|| row(&step.input)),
+        /// The output
+        output?: Value = whole.then(|| row(&step.output)),
+        /// Whether it succeeded; null if it is not known
+        success: Option<bool> = recorded.success,
+        /// The time at which it began
+        started_at: &str = step.started_at.as_str(),
+        /// The duration in milliseconds
+        duration_ms: Number = number(step.duration_ms),
+        /// The id of the step in which it is nested
+        parent_id: Option<&str> = step.parent_id.as_deref(),
+        /// The session
+        session_id: Option<&str> = step.session_id.as_deref(),
+        /// The trace, which may span several runs
+        trace_id: Option<&str> = step.trace_id.as_deref(),
+        /// The coherence
+        phi: Number = number(step.phi),
+        /// The phase lock
+        kuramoto_r: Number = number(step.kuramoto_r),
+        /// The coherence of each channel
+        channel_coherence: As<Option<Object>> = As::new(channels),
+        /// The call of a probe
+        probe_call?: Value = step.probe_call.as_ref().filter(|_| whole).map(row),
+        /// The tree of an expression
+        eml_tree?: Value = step.eml_tree.as_ref().filter(|_| whole).map(row),
+        /// The other members of the row
+        others?: As<Object> = (whole && !others.is_empty()).then(|| As::new(Value::record(others))),
+        /// The members that are erased or withheld, or of a row that cannot be read
+        not_known?: &[&str] = (!recorded.unknown.is_empty()).then_some(recorded.unknown.as_slice()),
     }
-    if !recorded.unknown.is_empty() {
-        members.push(("not_known", Value::array(recorded.unknown.iter().map(|name| Value::from(*name)))));
+
+    /// Chains of several runs as one graph
+    pub object CompositionDocument: "composition" reads (found: &Composition) {
+        /// The groups of steps
+        groups: Vec<GroupObject> =
+            found.groups.iter().map(|(key, steps)| GroupObject::of(key, steps)).collect(),
+        /// The edges, each from a step to one that is nested in it
+        edges: Vec<NestedStep> = found.edges.iter().map(|(from, to)| NestedStep::of(from, to)).collect(),
+        /// The steps that name a parent that is in none of the runs
+        orphans: Vec<OrphanObject> =
+            found.orphans.iter().map(|(step, id)| OrphanObject::of(step, id)).collect(),
+        /// The cycles of steps that descend from themselves
+        cycles: Vec<Vec<PlaceOfStep>> = found.cycles.iter().map(|cycle| places(cycle)).collect(),
+        /// The steps that have one id
+        duplicates: Vec<Vec<PlaceOfStep>> = found.duplicates.iter().map(|same| places(same)).collect(),
     }
-    members
+
+    /// A group of steps
+    object GroupObject(name: &str, members: &[StepPlace]) {
+        /// The trace_id, or the id of the step that all descend from
+        key: &str = name,
+        /// The steps
+        steps: Vec<PlaceOfStep> = places(members),
+    }
+
+    /// An edge between steps
+    object NestedStep(outer: &StepPlace, inner: &StepPlace) {
+        /// The step
+        from: PlaceOfStep = PlaceOfStep::of(outer),
+        /// The step that is nested in it
+        to: PlaceOfStep = PlaceOfStep::of(inner),
+    }
+
+    /// A step without its parent
+    object OrphanObject(orphan: &StepPlace, parent: &str) {
+        /// The step
+        step: PlaceOfStep = PlaceOfStep::of(orphan),
+        /// The id that it names
+        parent_id: &str = parent,
+    }
+
+    /// The place of a step
+    object PlaceOfStep(place: &StepPlace) {
+        /// The run
+        run: &RunName = &place.run,
+        /// The tick
+        tick: u64 = place.tick,
+        /// The id of the step
+        step_id: &str = &place.step_id,
+    }
+
+    /// Coherence of steps, and the signals of traces
+    pub object CoherenceDocument: "coherence" reads (found: &Coherence) {
+        /// The steps that have a coherence
+        items: Vec<CoherenceObject> = found.items.iter().map(CoherenceObject::of).collect(),
+        /// The signals of each trace
+        traces: Vec<SignalsObject> = found.traces.iter().map(SignalsObject::of).collect(),
+    }
+
+    /// The coherence of a step
+    object CoherenceObject(point: &CoherencePoint) {
+        /// The run
+        run: &RunName = &point.run,
+        /// The tick
+        tick: u64 = point.tick,
+        /// The time at which the step began
+        started_at: &str = &point.started_at,
+        /// The coherence
+        phi: Number = number(point.phi),
+        /// The phase lock
+        kuramoto_r: Number = number(point.kuramoto_r),
+    }
+
+    /// The signals of a trace, as means
+    object SignalsObject(trace: &TraceSignals) {
+        /// The trace
+        trace_id: &str = &trace.trace_id,
+        /// The coherence of training steps
+        phi: Number = number(trace.phi),
+        /// The phase lock of evaluations
+        r: Number = number(trace.r),
+        /// The share of tool calls that succeeded, of those of which it is known
+        tool_success: Number = number(trace.tool_success),
+        /// The duration of payments in milliseconds
+        facilitator_ms: Number = number(trace.facilitator_ms),
+    }
+
+    /// The difference between the coherence of two runs
+    pub object CoherenceDiffDocument: "coherence-diff" reads (answer: &CoherenceDiffAnswer) {
+        let [phi_mean, q_hat, count] = answer.rows().map(|(_, a, b)| delta(a, b));
+        let delta = CoherenceSummary { phi_mean, q_hat, crystallization_count: count };
+        /// The coherence of the first run
+        a: CoherenceSum = CoherenceSum::of(&answer.a),
+        /// The coherence of the second run
+        b: CoherenceSum = CoherenceSum::of(&answer.b),
+        /// The second less the first; null if one is not known
+        delta: CoherenceSum = CoherenceSum::of(&delta),
+    }
+
+    /// The coherence of a run
+    object CoherenceSum(found: &CoherenceSummary) {
+        /// The mean coherence
+        phi_mean: Number = number(found.phi_mean),
+        /// The quality
+        q_hat: Number = number(found.q_hat),
+        /// The number of crystallizations
+        crystallization_count: Number = number(found.crystallization_count),
+    }
+
+    /// A datum for training
+    pub object DatumObject(name: &RunName, datum: &TrainingDatum) {
+        let step = &datum.step.step;
+        /// The run
+        run: &RunName = name,
+        /// The tick
+        tick: u64 = datum.step.tick,
+        /// The id of the step
+        step_id: &str = &step.step_id,
+        /// The input
+        input: Value = row(&step.input),
+        /// The output
+        output: Value = row(&step.output),
+        /// The reward; null if there is none
+        reward: Option<Value> = datum.reward.as_ref().map(row),
+    }
 }
 
 /// The steps of runs, one by one.
@@ -90,12 +263,7 @@ impl ItemAnswer for StepsAnswer {
 
     fn item(&mut self, (run, recorded): &Self::Item) -> Option<Value> {
         self.shown += 1;
-        let begin = [
-            ("run", Value::from(run.as_str())),
-            ("tick", Value::from(recorded.tick)),
-            ("derived", Value::from(recorded.derived)),
-        ];
-        Some(Value::record(begin.into_iter().chain(step_members(recorded, self.whole))))
+        Some(StepObject::of(run, recorded, self.whole).into())
     }
 
     fn item_lines(&mut self, (run, recorded): &Self::Item, _: &Page) -> Vec<Line> {
@@ -132,18 +300,7 @@ impl ItemAnswer for StepsAnswer {
     }
 
     fn summary(&self) -> Value {
-        let stats = self.stats.iter().flatten().map(|(action, stats)| {
-            Value::record([
-                ("action", Value::from(*action)),
-                ("count", Value::from(stats.count)),
-                ("failed", Value::from(stats.failed)),
-                ("success_rate", number(stats.success_rate())),
-                ("p50_ms", number(stats.percentile(0.5))),
-                ("p95_ms", number(stats.percentile(0.95))),
-            ])
-        });
-        let stats = self.stats.is_some().then(|| ("stats", Value::array(stats)));
-        document("steps", [("shown", Value::from(self.shown))].into_iter().chain(stats))
+        StepsDocument::of(self).into()
     }
 
     fn kept_lines(&mut self, _: &Page) -> Vec<Line> {
@@ -181,16 +338,8 @@ impl ItemAnswer for StepsAnswer {
     }
 }
 
-fn place(place: &StepPlace) -> Value {
-    Value::record([
-        ("run", Value::from(place.run.as_str())),
-        ("tick", Value::from(place.tick)),
-        ("step_id", Value::from(place.step_id.as_str())),
-    ])
-}
-
-fn places(list: &[StepPlace]) -> Value {
-    Value::array(list.iter().map(place))
+fn places(list: &[StepPlace]) -> Vec<PlaceOfStep> {
+    list.iter().map(PlaceOfStep::of).collect()
 }
 
 fn named(place: &StepPlace) -> String {
@@ -219,23 +368,7 @@ impl CompositionAnswer<'_> {
 
 impl Answer for CompositionAnswer<'_> {
     fn document(&self) -> Value {
-        let Composition { groups, edges, orphans, cycles, duplicates } = self.0;
-        let group = |(key, group): &(String, Vec<StepPlace>)| {
-            Value::record([("key", Value::from(key.as_str())), ("steps", places(group))])
-        };
-        let edge =
-            |(from, to): &(StepPlace, StepPlace)| Value::record([("from", place(from)), ("to", place(to))]);
-        let orphan = |(step, parent): &(StepPlace, String)| {
-            Value::record([("step", place(step)), ("parent_id", Value::from(parent.as_str()))])
-        };
-        let members = [
-            ("groups", Value::array(groups.iter().map(group))),
-            ("edges", Value::array(edges.iter().map(edge))),
-            ("orphans", Value::array(orphans.iter().map(orphan))),
-            ("cycles", Value::array(cycles.iter().map(|cycle| places(cycle)))),
-            ("duplicates", Value::array(duplicates.iter().map(|same| places(same)))),
-        ];
-        document("composition", members)
+        CompositionDocument::of(self.0).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -288,7 +421,7 @@ impl CoherenceAnswer<'_> {
         let (low, high) = values.fold((0.0_f64, 1.0_f64), |(low, high), one| (low.min(one), high.max(one)));
         let x = |at: usize| EDGE + at as f64 * (WIDTH - 2.0 * EDGE) / (items.len().max(2) - 1) as f64;
         let y = |value: f64| HEIGHT - EDGE - (value - low) / (high - low) * (HEIGHT - 2.0 * EDGE);
-        let line = |of: fn(&dendrer::ask::steps::CoherencePoint) -> Option<f64>, colour: &str| {
+        let line = |of: fn(&CoherencePoint) -> Option<f64>, colour: &str| {
             let values = items.iter().enumerate().filter_map(|(at, item)| Some((at, of(item)?)));
             let values = values.filter(|(_, value)| value.is_finite());
             let points: Vec<String> =
@@ -314,25 +447,7 @@ impl CoherenceAnswer<'_> {
 
 impl Answer for CoherenceAnswer<'_> {
     fn document(&self) -> Value {
-        let items = self.0.items.iter().map(|item| {
-            Value::record([
-                ("run", Value::from(item.run.as_str())),
-                ("tick", Value::from(item.tick)),
-                ("started_at", Value::from(item.started_at.as_str())),
-                ("phi", number(item.phi)),
-                ("kuramoto_r", number(item.kuramoto_r)),
-            ])
-        });
-        let traces = self.0.traces.iter().map(|one| {
-            Value::record([
-                ("trace_id", Value::from(one.trace_id.as_str())),
-                ("phi", number(one.phi)),
-                ("r", number(one.r)),
-                ("tool_success", number(one.tool_success)),
-                ("facilitator_ms", number(one.facilitator_ms)),
-            ])
-        });
-        document("coherence", [("items", Value::array(items)), ("traces", Value::array(traces))])
+        CoherenceDocument::of(self.0).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -401,11 +516,7 @@ fn delta(a: Option<f64>, b: Option<f64>) -> Option<f64> {
 
 impl Answer for CoherenceDiffAnswer {
     fn document(&self) -> Value {
-        let of = |pick: fn(Option<f64>, Option<f64>) -> Option<f64>| {
-            Value::record(self.rows().map(|(name, a, b)| (name, number(pick(a, b)))))
-        };
-        let members = [("a", of(|a, _| a)), ("b", of(|_, b| b)), ("delta", of(delta))];
-        document("coherence-diff", members)
+        CoherenceDiffDocument::of(self).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -421,17 +532,4 @@ impl Answer for CoherenceDiffAnswer {
     fn end(&self) -> End {
         End::Answered
     }
-}
-
-/// A datum for training as a line.
-pub fn datum_json(run: &RunName, datum: &TrainingDatum) -> Value {
-    let step = &datum.step.step;
-    Value::record([
-        ("run", Value::from(run.as_str())),
-        ("tick", Value::from(datum.step.tick)),
-        ("step_id", Value::from(step.step_id.as_str())),
-        ("input", row(&step.input)),
-        ("output", row(&step.output)),
-        ("reward", datum.reward.as_ref().map_or(Value::Null, row)),
-    ])
 }

@@ -19,7 +19,7 @@ use dendrer_object::{Code, Pointer, Value};
 use dendrer_view::export::ExportAnswer;
 use dendrer_view::graphs::frontier_file;
 use dendrer_view::quote;
-use dendrer_view::steps::datum_json;
+use dendrer_view::steps::DatumObject;
 use dendrer_wire::carl::{self, CarlError};
 use dendrer_wire::profile::{self, Profile};
 
@@ -214,7 +214,8 @@ fn training(global: &Global, revs: &[Address], out: &mut Out, sink: Sink<'_>) ->
         let trace = source.trace(rev)?;
         let mut result = Ok(());
         each_datum((&trace, trace.tip()), &mut |datum| {
-            result = sink(out, format!("{}\n", quote::json(&datum_json(trace.name(), &datum))).as_bytes());
+            let datum = DatumObject::of(trace.name(), &datum).into();
+            result = sink(out, format!("{}\n", quote::json(&datum)).as_bytes());
             if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
         result?;
