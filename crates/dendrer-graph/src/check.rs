@@ -165,28 +165,21 @@ pub fn check(
     functions: &Functions,
     children: &BTreeMap<String, Graph>,
 ) -> (Vec<GraphFinding>, Vec<GraphWarning>) {
-    let mut checker =
-        Checker { functions: functions.clone(), children, findings: Vec::new(), used: BTreeSet::new() };
-    let all: BTreeSet<&str> = graph.each().into_iter().map(|statement| &*statement.id).collect();
-    checker.list(&graph.statements, "", &BTreeSet::new(), &all);
-    let last = graph.statements.last().map_or((1, 1), |last| (last.line, last.column));
+    let all = graph.each().into_iter().map(|statement| &*statement.id).collect();
+    let (functions, findings, used) = (functions.clone(), Vec::new(), BTreeSet::new());
+    let mut checker = Checker { all, functions, children, findings, used };
+    checker.list(&graph.statements, "", &BTreeSet::new());
+    let (line, column) = graph.statements.last().map_or((1, 1), |last| (last.line, last.column));
+    let mut lacks = |rule, message: &str| {
+        let (statement, message) = (String::new(), message.to_owned());
+        checker.findings.push(GraphFinding { rule, line, column, statement, message });
+    };
     if !graph.is_contract {
-        checker.findings.push(GraphFinding {
-            rule: GraphRule::NoContract,
-            line: last.0,
-            column: last.1,
-            statement: String::new(),
-            message: "the last line is missing: replay(graph, frontier) == output required".to_owned(),
-        });
+        let what = "the last line is missing: replay(graph, frontier) == output required";
+        lacks(GraphRule::NoContract, what);
     }
     if graph.output().is_none() {
-        checker.findings.push(GraphFinding {
-            rule: GraphRule::UndefinedArgument,
-            line: last.0,
-            column: last.1,
-            statement: String::new(),
-            message: "there is no node, so there is no output".to_owned(),
-        });
+        lacks(GraphRule::UndefinedArgument, "there is no node, so there is no output");
     }
     let Checker { mut findings, used, .. } = checker;
     findings.sort_by_key(|finding| (finding.line, finding.rule));
@@ -209,6 +202,8 @@ pub fn check(
 }
 
 struct Checker<'c> {
+    /// Every id of the graph.
+    all: BTreeSet<&'c str>,
     /// With each function that was met made ready.
     functions: Functions,
     children: &'c BTreeMap<String, Graph>,
@@ -217,84 +212,64 @@ struct Checker<'c> {
 }
 
 impl Checker<'_> {
-    fn fault(&mut self, statement: &Statement, rule: GraphRule, message: String) {
-        let (line, column) = (statement.line, statement.column);
-        self.findings.push(GraphFinding { rule, line, column, statement: statement.id.clone(), message });
+    fn fault(&mut self, statement: &Statement, rule: GraphRule, message: impl Into<String>) {
+        let (line, column, id) = (statement.line, statement.column, statement.id.clone());
+        self.findings.push(GraphFinding { rule, line, column, statement: id, message: message.into() });
     }
 
     /// Checks the statements of a graph or of a round. `prefix` is the place of the list in the frontier, `above` what is known from
-    /// around it, `all` every id of the graph.
-    fn list(
-        &mut self,
-        statements: &[Statement],
-        prefix: &str,
-        above: &BTreeSet<String>,
-        all: &BTreeSet<&str>,
-    ) {
+    /// around it.
+    fn list(&mut self, statements: &[Statement], prefix: &str, above: &BTreeSet<String>) {
         let mut known = above.clone();
         let mut place = 0;
         for statement in statements {
-            if known.contains(&statement.id) && !above.contains(&statement.id) || all.is_empty() {
+            if known.contains(&statement.id) && !above.contains(&statement.id) || self.all.is_empty() {
                 self.fault(statement, GraphRule::Syntax, format!("{} stands twice", statement.id));
             }
             match &statement.body {
                 StatementBody::Node { call, args } => {
-                    self.arguments(statement, args, &known, all);
+                    self.arguments(statement, args, &known);
                     self.function(statement, call, args.len());
                 }
                 StatementBody::Edge { call, args, is_recorded, index } => {
                     place += 1;
-                    self.arguments(statement, args, &known, all);
+                    self.arguments(statement, args, &known);
                     let due = format!("{prefix}{place}");
                     if !is_recorded {
-                        self.fault(
-                            statement,
-                            GraphRule::NoRec,
-                            format!("the value of {call} is not recorded: -> rec frontier[{due}]"),
-                        );
+                        let what = format!("the value of {call} is not recorded: -> rec frontier[{due}]");
+                        self.fault(statement, GraphRule::NoRec, what);
                     } else if index.as_deref() != Some(&due) {
                         let got = index.as_deref().unwrap_or("no place");
-                        self.fault(
-                            statement,
-                            GraphRule::FrontierIndex,
-                            format!("its place is frontier[{due}], and it names {got}"),
-                        );
+                        let what = format!("its place is frontier[{due}], and it names {got}");
+                        self.fault(statement, GraphRule::FrontierIndex, what);
                     }
                     match call.strip_prefix("graph.") {
                         Some(child) if !self.children.contains_key(child) => {
-                            self.fault(
-                                statement,
-                                GraphRule::UndefinedFunction,
-                                format!("there is no graph {child}: --child FILE brings it"),
-                            );
+                            let what = format!("there is no graph {child}: --child FILE brings it");
+                            self.fault(statement, GraphRule::UndefinedFunction, what);
                         }
                         Some(child) => self.child(statement, child, args.len()),
                         None if self.functions.effect(call).is_none() && !self.functions.is_open() => {
-                            self.fault(
-                                statement,
-                                GraphRule::NoEffectClass,
-                                format!("`tools` of the pack does not say what {call} does to the world"),
-                            );
+                            let what =
+                                format!("`tools` of the pack does not say what {call} does to the world");
+                            self.fault(statement, GraphRule::NoEffectClass, what);
                         }
                         None => {}
                     }
                 }
                 StatementBody::Repeat { from, max, until, statements } => {
                     place += 1;
-                    self.arguments(statement, std::slice::from_ref(from), &known, all);
+                    self.arguments(statement, std::slice::from_ref(from), &known);
                     if max.is_none_or(|max| max > ROUNDS_MAX) {
                         let what = format!("a repeat has a ceiling: max N, {ROUNDS_MAX} at most");
                         self.fault(statement, GraphRule::UnboundedLoop, what);
                     }
                     let mut inner = known.clone();
                     inner.insert(statement.id.clone());
-                    self.list(statements, &format!("{prefix}{place}.*."), &inner, all);
+                    self.list(statements, &format!("{prefix}{place}.*."), &inner);
                     if !statements.iter().any(|inner| inner.id == *until) {
-                        self.fault(
-                            statement,
-                            GraphRule::UndefinedArgument,
-                            format!("{until} is no statement of its round"),
-                        );
+                        let what = format!("{until} is no statement of its round");
+                        self.fault(statement, GraphRule::UndefinedArgument, what);
                     }
                     self.used.insert(until.clone());
                     self.used.extend(last_node(statements).map(str::to_owned));
@@ -302,13 +277,13 @@ impl Checker<'_> {
                         self.fault(
                             statement,
                             GraphRule::UndefinedArgument,
-                            "a round has no node, so it has no value".to_owned(),
+                            "a round has no node, so it has no value",
                         );
                     }
                 }
             }
             if let Some(condition) = &statement.condition {
-                self.reference(statement, condition, &known, all);
+                self.reference(statement, condition, &known);
             }
             known.insert(statement.id.clone());
         }
@@ -336,35 +311,20 @@ impl Checker<'_> {
         }
     }
 
-    fn arguments(
-        &mut self,
-        statement: &Statement,
-        args: &[Argument],
-        known: &BTreeSet<String>,
-        all: &BTreeSet<&str>,
-    ) {
+    fn arguments(&mut self, statement: &Statement, args: &[Argument], known: &BTreeSet<String>) {
         for arg in args {
             if let Argument::Reference(reference) = arg {
-                self.reference(statement, reference, known, all);
+                self.reference(statement, reference, known);
             }
         }
     }
 
-    fn reference(
-        &mut self,
-        statement: &Statement,
-        reference: &Reference,
-        known: &BTreeSet<String>,
-        all: &BTreeSet<&str>,
-    ) {
+    fn reference(&mut self, statement: &Statement, reference: &Reference, known: &BTreeSet<String>) {
         let name = &reference.name;
         if !reference.is_statement() {
             if let Some(rule) = ambient(&reference.text()) {
-                self.fault(
-                    statement,
-                    rule,
-                    format!("{} is read beside the record; make it an edge", reference.text()),
-                );
+                let what = format!("{} is read beside the record; make it an edge", reference.text());
+                self.fault(statement, rule, what);
             }
             return;
         }
@@ -372,14 +332,11 @@ impl Checker<'_> {
         if known.contains(name) {
             return;
         }
-        match all.contains(&**name) {
-            true => {
-                self.fault(statement, GraphRule::ForwardArgument, format!("{name} has no value here yet"))
-            }
-            false => {
-                self.fault(statement, GraphRule::UndefinedArgument, format!("there is no statement {name}"))
-            }
-        }
+        let (rule, what) = match self.all.contains(&**name) {
+            true => (GraphRule::ForwardArgument, format!("{name} has no value here yet")),
+            false => (GraphRule::UndefinedArgument, format!("there is no statement {name}")),
+        };
+        self.fault(statement, rule, what);
     }
 
     fn function(&mut self, statement: &Statement, call: &str, arity: usize) {
@@ -388,18 +345,12 @@ impl Checker<'_> {
         }
         let kind = call.split('.').next().unwrap_or_default();
         if self.functions.effect(call).is_some() || (call.contains('.') && KINDS.contains(&kind)) {
-            return self.fault(
-                statement,
-                GraphRule::ImpureNode,
-                format!("{call} is an effect; make it an edge: -> rec frontier[...]"),
-            );
+            let what = format!("{call} is an effect; make it an edge: -> rec frontier[...]");
+            return self.fault(statement, GraphRule::ImpureNode, what);
         }
         if !self.functions.has(call) {
-            return self.fault(
-                statement,
-                GraphRule::UndefinedFunction,
-                format!("`define` of the pack has no function {call}"),
-            );
+            let what = format!("`define` of the pack has no function {call}");
+            return self.fault(statement, GraphRule::UndefinedFunction, what);
         }
         if let Some((name, word, rule)) = ambient_definition(&self.functions.texts_of(call)) {
             return self.fault(statement, rule, format!("{name} reads {word}; make it an edge"));

@@ -60,6 +60,10 @@ pub struct NodeFault {
     pub why: String,
 }
 
+fn fault(path: &str, why: impl Into<String>) -> NodeFault {
+    NodeFault { path: path.to_owned(), why: why.into() }
+}
+
 /// What an evaluation found.
 #[derive(Debug, Clone, Default)]
 pub struct GraphValues {
@@ -91,8 +95,7 @@ pub fn evaluate(
     let mut functions = functions.clone();
     for statement in graph.each().into_iter().chain(children.values().flat_map(|child| child.each())) {
         if let StatementBody::Node { call, args } = &statement.body {
-            let fault = |why| NodeFault { path: statement.id.clone(), why };
-            functions.prepare(call, args.len()).map_err(fault)?;
+            functions.prepare(call, args.len()).map_err(|why| fault(&statement.id, why))?;
         }
     }
     let found = GraphValues::default();
@@ -111,15 +114,12 @@ struct Scope<'s> {
 
 impl Scope<'_> {
     fn value(&self, reference: &Reference, path: &str) -> Result<Option<Value>, NodeFault> {
-        let fault = |why: String| NodeFault { path: path.to_owned(), why };
         let whole = match reference.is_statement() {
             true => self.known.get(&reference.name).cloned().flatten(),
-            false => Some(
-                self.inputs
-                    .get(&reference.name)
-                    .cloned()
-                    .ok_or_else(|| fault(format!("there is no input {}", reference.name)))?,
-            ),
+            false => {
+                let input = self.inputs.get(&reference.name).cloned();
+                Some(input.ok_or_else(|| fault(path, format!("there is no input {}", reference.name)))?)
+            }
         };
         let Some(mut value) = whole else { return Ok(None) };
         for name in &reference.path {
@@ -127,7 +127,7 @@ impl Scope<'_> {
                 Some(items) => name.parse().ok().and_then(|at: usize| items.get(at).cloned()),
                 None => value.get(name).cloned(),
             };
-            value = member.ok_or_else(|| fault(format!("{} has no value", reference.text())))?;
+            value = member.ok_or_else(|| fault(path, format!("{} has no value", reference.text())))?;
         }
         Ok(Some(value))
     }
@@ -168,10 +168,8 @@ impl Walk<'_> {
         let mut place = 0;
         for statement in statements {
             let here = format!("{path}{}", statement.id);
-            self.left = self.left.checked_sub(1).ok_or_else(|| NodeFault {
-                path: here.clone(),
-                why: format!("the graph takes more than {STATEMENTS_MAX} statements"),
-            })?;
+            let too_many = || fault(&here, format!("the graph takes more than {STATEMENTS_MAX} statements"));
+            self.left = self.left.checked_sub(1).ok_or_else(too_many)?;
             if !matches!(statement.body, StatementBody::Node { .. }) {
                 place += 1;
             }
@@ -179,42 +177,37 @@ impl Walk<'_> {
                 None => Some(true),
                 Some(condition) => match scope.value(condition, &here)? {
                     None => None,
-                    Some(value) => Some(value.as_bool().ok_or_else(|| NodeFault {
-                        path: here.clone(),
-                        why: format!("{} is no condition: {}", condition.text(), value.described()),
+                    Some(value) => Some(value.as_bool().ok_or_else(|| {
+                        fault(&here, format!("{} is no condition: {}", condition.text(), value.described()))
                     })?),
                 },
             };
-            let value =
-                match (holds, &statement.body) {
-                    (None, _) => None,
-                    (Some(false), _) => Some(Value::Null),
-                    (_, StatementBody::Node { call, args }) => match scope.arguments(args, &here)? {
+            let value = match (holds, &statement.body) {
+                (None, _) => None,
+                (Some(false), _) => Some(Value::Null),
+                (_, StatementBody::Node { call, args }) => match scope.arguments(args, &here)? {
+                    None => None,
+                    Some(args) => {
+                        let made = self.functions.call(call, &args);
+                        Some(made.map_err(|why| fault(&here, format!("{call}: {why}")))?)
+                    }
+                },
+                (_, StatementBody::Edge { call, args, .. }) => match scope.arguments(args, &here)? {
+                    None => None,
+                    Some(args) => self.edge(call, args, &here, &format!("{index}{place}"))?,
+                },
+                (_, StatementBody::Repeat { from, max, until, statements }) => {
+                    let first = scope.arguments(std::slice::from_ref(from), &here)?;
+                    match first.and_then(|mut values| values.pop()) {
                         None => None,
-                        Some(args) => {
-                            let made = self.functions.call(call, &args);
-                            Some(made.map_err(|why| NodeFault {
-                                path: here.clone(),
-                                why: format!("{call}: {why}"),
-                            })?)
-                        }
-                    },
-                    (_, StatementBody::Edge { call, args, .. }) => match scope.arguments(args, &here)? {
-                        None => None,
-                        Some(args) => self.edge(call, args, &here, &format!("{index}{place}"))?,
-                    },
-                    (_, StatementBody::Repeat { from, max, until, statements }) => {
-                        let first = scope.arguments(std::slice::from_ref(from), &here)?;
-                        match first.and_then(|mut values| values.pop()) {
-                            None => None,
-                            Some(first) => {
-                                let most = max.unwrap_or(ROUNDS_MAX);
-                                let repeat = Repeat { id: &statement.id, most, until, statements };
-                                self.repeat(&repeat, first, &here, &format!("{index}{place}"), scope)?
-                            }
+                        Some(first) => {
+                            let most = max.unwrap_or(ROUNDS_MAX);
+                            let repeat = Repeat { id: &statement.id, most, until, statements };
+                            self.repeat(&repeat, first, &here, &format!("{index}{place}"), scope)?
                         }
                     }
-                };
+                }
+            };
             let is_child = statement.call().is_some_and(|(call, _)| call.starts_with("graph."));
             match (&statement.body, &value) {
                 (StatementBody::Node { .. }, Some(value)) => self.found.nodes.push((here, value.clone())),
@@ -237,19 +230,16 @@ impl Walk<'_> {
     ) -> Result<Option<Value>, NodeFault> {
         if let Some(name) = call.strip_prefix("graph.") {
             let child = self.children.get(name);
-            let child = child.ok_or_else(|| NodeFault {
-                path: path.to_owned(),
-                why: format!("there is no graph {name}"),
-            })?;
+            let child = child.ok_or_else(|| fault(path, format!("there is no graph {name}")))?;
             let names = child.inputs();
             if names.len() != args.len() {
                 let why = format!("{name} takes {} inputs, and not {}", names.len(), args.len());
-                return Err(NodeFault { path: path.to_owned(), why });
+                return Err(fault(path, why));
             }
             let inputs: BTreeMap<String, Value> = names.into_iter().zip(args).collect();
             if self.depth == CHILD_DEPTH_MAX {
                 let why = format!("graphs run graphs more than {CHILD_DEPTH_MAX} deep");
-                return Err(NodeFault { path: path.to_owned(), why });
+                return Err(fault(path, why));
             }
             let mut scope = Scope { inputs: &inputs, known: BTreeMap::new() };
             self.depth += 1;
@@ -281,7 +271,7 @@ impl Walk<'_> {
         for round in 1..=repeat.most {
             if round > ROUNDS_MAX {
                 let why = format!("a repeat has {ROUNDS_MAX} rounds at most");
-                return Err(NodeFault { path: path.to_owned(), why });
+                return Err(fault(path, why));
             }
             let mut inner = Scope { inputs: scope.inputs, known: scope.known.clone() };
             inner.known.insert(repeat.id.to_owned(), Some(value));

@@ -61,14 +61,15 @@ fn statement(statement: &Statement) -> Value {
     Value::record(members)
 }
 
+/// A fault of a statement; this form has no lines.
+fn fault(statement: &Value, message: &str) -> SyntaxFault {
+    let statement = statement.get("id").and_then(Value::as_str).unwrap_or_default().to_owned();
+    SyntaxFault { line: 0, column: 0, statement, message: message.to_owned() }
+}
+
 /// Reads a graph, and the graphs that it runs. This form has no line for the contract: it is always asked for.
 pub fn read(value: &Value) -> Result<(Graph, BTreeMap<String, Graph>), SyntaxFault> {
-    let fault = |message: &str| SyntaxFault {
-        line: 0,
-        column: 0,
-        statement: String::new(),
-        message: message.to_owned(),
-    };
+    let fault = |message: &str| fault(&Value::Null, message);
     let name = value.get("graph").and_then(Value::as_str).filter(|name| !name.is_empty());
     let name = name.ok_or_else(|| fault("a graph has a text \"graph\", its name"))?;
     let statements = read_statements(value.get("statements"), 0)?;
@@ -85,13 +86,11 @@ pub fn read(value: &Value) -> Result<(Graph, BTreeMap<String, Graph>), SyntaxFau
     Ok((graph, children))
 }
 
+fn text(value: &Value, name: &str) -> Option<String> {
+    value.get(name).and_then(Value::as_str).map(str::to_owned)
+}
+
 fn read_statements(value: Option<&Value>, depth: usize) -> Result<Vec<Statement>, SyntaxFault> {
-    let fault = |statement: &Value, message: &str| SyntaxFault {
-        line: 0,
-        column: 0,
-        statement: statement.get("id").and_then(Value::as_str).unwrap_or_default().to_owned(),
-        message: message.to_owned(),
-    };
     let none = Value::Null;
     let list = value.and_then(Value::as_array);
     let list = list.ok_or_else(|| fault(&none, "a graph has a list \"statements\""))?;
@@ -119,29 +118,22 @@ fn read_statements(value: Option<&Value>, depth: usize) -> Result<Vec<Statement>
             Some(repeat) => StatementBody::Repeat {
                 from: repeat.get("from").and_then(argument).ok_or_else(|| fault("a repeat has \"from\""))?,
                 max: repeat.get("max").and_then(Value::as_u64),
-                until: repeat
-                    .get("until")
-                    .and_then(Value::as_str)
-                    .ok_or_else(|| fault("a repeat has \"until\""))?
-                    .to_owned(),
+                until: text(repeat, "until").ok_or_else(|| fault("a repeat has \"until\""))?,
                 statements: read_statements(one.get("statements"), depth + 1)?,
             },
             None => {
-                let call = one
-                    .get("call")
-                    .and_then(Value::as_str)
-                    .ok_or_else(|| fault("a statement has a \"call\""))?;
+                let call = text(one, "call").ok_or_else(|| fault("a statement has a \"call\""))?;
                 let args = one.get("args").and_then(Value::as_array);
                 let args = args.and_then(|args| args.iter().map(argument).collect::<Option<Vec<_>>>());
                 let args = args.ok_or_else(|| fault("an argument is {\"ref\":...} or {\"value\":...}"))?;
-                let (call, rec) = (call.to_owned(), one.get("rec").and_then(Value::as_str));
+                let rec = text(one, "rec");
                 match one.get("pure").and_then(Value::as_bool) {
                     Some(true) if id.starts_with('n') => StatementBody::Node { call, args },
                     _ if id.starts_with('e') => StatementBody::Edge {
                         call,
                         args,
                         is_recorded: rec.is_some(),
-                        index: rec.filter(|rec| !rec.is_empty()).map(str::to_owned),
+                        index: rec.filter(|rec| !rec.is_empty()),
                     },
                     _ => return Err(fault("a node has \"pure\", and an edge an id with e")),
                 }

@@ -83,7 +83,85 @@ pub fn request(call: &str, args: &[Value]) -> Value {
     Value::record([("args", Value::array(args.iter().cloned())), ("call", Value::from(call))])
 }
 
-/// Evaluates a graph over a recorded frontier, and returns what it made and the first divergence in canonical order. A recorded
+/// The recorded edges of a frontier on the way through a replay.
+struct Recorded<'f> {
+    frontier: &'f Frontier,
+    by_path: BTreeMap<&'f str, &'f RecordedEdge>,
+    twice: BTreeSet<&'f str>,
+    met: BTreeSet<String>,
+    position: usize,
+}
+
+impl<'f> Recorded<'f> {
+    fn new(frontier: &'f Frontier) -> Recorded<'f> {
+        let (mut by_path, mut twice) = (BTreeMap::new(), BTreeSet::new());
+        for edge in &frontier.edges {
+            if by_path.insert(&*edge.path, edge).is_some() {
+                twice.insert(&*edge.path);
+            }
+        }
+        Recorded { frontier, by_path, twice, met: BTreeSet::new(), position: 0 }
+    }
+
+    /// Returns the recorded value of an edge, or how the edge and the record differ: recorded, asked.
+    fn value(&mut self, asked: &EdgeRequest) -> Result<Value, (DivergenceKind, Value, Value)> {
+        let own = request(&asked.call, &asked.args);
+        self.met.insert(asked.path.clone());
+        let Some(edge) = self.by_path.get(&*asked.path) else {
+            return Err((DivergenceKind::Missing, Value::Null, own));
+        };
+        if self.twice.contains(&*asked.path) {
+            return Err((DivergenceKind::Duplicate, edge.value.clone(), own));
+        }
+        if self.frontier.is_ordered {
+            let there = self.frontier.edges.get(self.position);
+            self.position += 1;
+            if there.is_none_or(|there| there.path != asked.path) {
+                let there = there.map_or(Value::Null, |there| Value::from(there.path.as_str()));
+                return Err((DivergenceKind::Reordered, there, Value::from(asked.path.as_str())));
+            }
+        }
+        if edge.index != asked.index {
+            let (expected, got) = (Value::from(edge.index.as_str()), Value::from(asked.index.as_str()));
+            return Err((DivergenceKind::Reordered, expected, got));
+        }
+        let digest = edge.value.digest();
+        if digest != edge.digest {
+            return Err((DivergenceKind::ChangedValue, Value::from(edge.digest), Value::from(digest)));
+        }
+        if edge.asked != asked.asked || edge.call != asked.call || edge.args != asked.args {
+            return Err((DivergenceKind::ChangedRequest, request(&edge.call, &edge.args), own));
+        }
+        Ok(edge.value.clone())
+    }
+
+    /// Compares the nodes and the output with the record, and finds edges that were never due.
+    fn differs(&self, found: &GraphValues) -> Option<FrontierDivergence> {
+        let Frontier { edges, nodes, output, .. } = self.frontier;
+        let parted = |kind, path: &str, expected: Option<&Value>, got: Option<&Value>| {
+            let [expected, got] = [expected, got].map(|value| value.cloned().unwrap_or(Value::Null));
+            FrontierDivergence { kind, path: path.to_owned(), expected, got }
+        };
+        if let Some(edge) = edges.iter().find(|edge| !self.met.contains(&edge.path)) {
+            let expected = request(&edge.call, &edge.args);
+            return Some(parted(DivergenceKind::Surplus, &edge.path, Some(&expected), None));
+        }
+        let is_other = |(path, value): &&(String, Value)| {
+            nodes.get(path).map_or(!nodes.is_empty(), |recorded| recorded != value)
+        };
+        if let Some((path, value)) = found.nodes.iter().find(is_other) {
+            return Some(parted(DivergenceKind::ChangedNode, path, nodes.get(path), Some(value)));
+        }
+        let made: BTreeSet<&str> = found.nodes.iter().map(|(path, _)| &**path).collect();
+        if let Some((path, recorded)) = nodes.iter().find(|(path, _)| !made.contains(&***path)) {
+            return Some(parted(DivergenceKind::ChangedNode, path, Some(recorded), None));
+        }
+        let recorded = output.as_ref().filter(|recorded| found.output.as_ref() != Some(*recorded))?;
+        Some(parted(DivergenceKind::ChangedOutput, "output", Some(recorded), found.output.as_ref()))
+    }
+}
+
+/// Evaluates a graph over a recorded frontier, and returns its values and the first divergence in canonical order. A recorded
 /// value is never given to an edge that asks something else. A node that was recorded and can no longer be computed is a
 /// divergence; one that never was is the error.
 pub fn replay(
@@ -92,102 +170,28 @@ pub fn replay(
     functions: &Functions,
     frontier: &Frontier,
 ) -> Result<(GraphValues, Option<FrontierDivergence>), NodeFault> {
-    let mut by_path: BTreeMap<&str, &RecordedEdge> = BTreeMap::new();
-    let mut twice = BTreeSet::new();
-    for edge in &frontier.edges {
-        if by_path.insert(&edge.path, edge).is_some() {
-            twice.insert(&*edge.path);
-        }
-    }
+    let mut recorded = Recorded::new(frontier);
     let mut first: Option<FrontierDivergence> = None;
-    let mut met: BTreeSet<String> = BTreeSet::new();
-    let mut position = 0;
-    let mut note = |found: FrontierDivergence| {
-        first.get_or_insert(found);
-    };
-    let mut values = |asked: &EdgeRequest| -> Option<Value> {
-        let own = request(&asked.call, &asked.args);
-        met.insert(asked.path.clone());
-        let part = |kind, expected, got| FrontierDivergence { kind, path: asked.path.clone(), expected, got };
-        let Some(edge) = by_path.get(&*asked.path) else {
-            note(part(DivergenceKind::Missing, Value::Null, own));
-            return None;
+    let mut values = |asked: &EdgeRequest| {
+        let note = |(kind, expected, got)| {
+            let path = asked.path.clone();
+            first.get_or_insert(FrontierDivergence { kind, path, expected, got });
         };
-        if twice.contains(&*asked.path) {
-            note(part(DivergenceKind::Duplicate, edge.value.clone(), own));
-            return None;
-        }
-        if frontier.is_ordered {
-            let there = frontier.edges.get(position);
-            position += 1;
-            if there.is_none_or(|there| there.path != asked.path) {
-                let there = there.map_or(Value::Null, |there| Value::from(there.path.as_str()));
-                note(part(DivergenceKind::Reordered, there, Value::from(asked.path.as_str())));
-                return None;
-            }
-        }
-        if edge.index != asked.index {
-            let (expected, got) = (Value::from(edge.index.as_str()), Value::from(asked.index.as_str()));
-            note(part(DivergenceKind::Reordered, expected, got));
-            return None;
-        }
-        if edge.value.digest() != edge.digest {
-            let (expected, got) = (Value::from(edge.digest), Value::from(edge.value.digest()));
-            note(part(DivergenceKind::ChangedValue, expected, got));
-            return None;
-        }
-        if edge.asked != asked.asked || edge.call != asked.call || edge.args != asked.args {
-            note(part(DivergenceKind::ChangedRequest, request(&edge.call, &edge.args), own));
-            return None;
-        }
-        Some(edge.value.clone())
+        recorded.value(asked).map_err(note).ok()
     };
-    let found = match evaluate(graph, children, functions, &frontier.inputs, &mut values) {
-        Ok(found) => found,
-        Err(_) if first.is_some() => return Ok((GraphValues::default(), first)),
-        Err(fault) if frontier.nodes.is_empty() => return Err(fault),
+    match evaluate(graph, children, functions, &frontier.inputs, &mut values) {
+        Ok(found) => {
+            let first = first.or_else(|| recorded.differs(&found));
+            Ok((found, first))
+        }
+        Err(_) if first.is_some() => Ok((GraphValues::default(), first)),
+        Err(fault) if frontier.nodes.is_empty() => Err(fault),
         Err(NodeFault { path, why }) => {
             let expected = frontier.nodes.get(&path).cloned().unwrap_or(Value::Null);
             let (kind, got) = (DivergenceKind::ChangedNode, Value::record([("error", Value::from(why))]));
-            return Ok((GraphValues::default(), Some(FrontierDivergence { kind, path, expected, got })));
+            Ok((GraphValues::default(), Some(FrontierDivergence { kind, path, expected, got })))
         }
-    };
-    if first.is_some() {
-        return Ok((found, first));
     }
-    if let Some(edge) = frontier.edges.iter().find(|edge| !met.contains(&edge.path)) {
-        let kind = DivergenceKind::Surplus;
-        let expected = request(&edge.call, &edge.args);
-        return Ok((
-            found,
-            Some(FrontierDivergence { kind, path: edge.path.clone(), expected, got: Value::Null }),
-        ));
-    }
-    let differs = found.nodes.iter().find(|(path, value)| {
-        frontier.nodes.get(path).map_or(!frontier.nodes.is_empty(), |recorded| recorded != value)
-    });
-    if let Some((path, value)) = differs {
-        let expected = frontier.nodes.get(path).cloned().unwrap_or(Value::Null);
-        let kind = DivergenceKind::ChangedNode;
-        return Ok((
-            found.clone(),
-            Some(FrontierDivergence { kind, path: path.clone(), expected, got: value.clone() }),
-        ));
-    }
-    let made: BTreeSet<&str> = found.nodes.iter().map(|(path, _)| &**path).collect();
-    if let Some((path, recorded)) = frontier.nodes.iter().find(|(path, _)| !made.contains(&***path)) {
-        let (kind, path, expected) = (DivergenceKind::ChangedNode, path.clone(), recorded.clone());
-        return Ok((found, Some(FrontierDivergence { kind, path, expected, got: Value::Null })));
-    }
-    if let Some(recorded) = &frontier.output
-        && found.output.as_ref() != Some(recorded)
-    {
-        let got = found.output.clone().unwrap_or(Value::Null);
-        let kind = DivergenceKind::ChangedOutput;
-        let expected = recorded.clone();
-        return Ok((found, Some(FrontierDivergence { kind, path: "output".to_owned(), expected, got })));
-    }
-    Ok((found, None))
 }
 
 /// What follows from other values of some edges.

@@ -36,12 +36,8 @@ struct Line<'t> {
 
 impl Line<'_> {
     fn fault(&self, message: impl Into<String>) -> SyntaxFault {
-        SyntaxFault {
-            line: self.number,
-            column: self.column,
-            statement: self.text.to_owned(),
-            message: message.into(),
-        }
+        let (line, column, statement) = (self.number, self.column, self.text.to_owned());
+        SyntaxFault { line, column, statement, message: message.into() }
     }
 }
 
