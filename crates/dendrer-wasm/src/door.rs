@@ -4,8 +4,9 @@
 //! judged as they come: what is refused is not read to its end.
 
 use wasmparser::{
-    Chunk, ExternalKind, FuncValidatorAllocations, FunctionBody, Operator, Parser, Payload, TableInit,
-    TypeRef, ValidPayload, Validator, WasmFeatures,
+    Chunk, CompositeInnerType, ExportSectionReader, ExternalKind, FuncValidatorAllocations, FunctionBody,
+    ImportSectionReader, MemorySectionReader, Operator, Parser, Payload, TableInit, TableSectionReader,
+    TypeRef, TypeSectionReader, ValidPayload, Validator, WasmFeatures,
 };
 
 use crate::{
@@ -81,105 +82,40 @@ impl Door {
         Ok(())
     }
 
-    /// Looks at what the format would allow, and this door does not.
+    /// Refuses sections that the format would allow, and this door does not.
     fn allow(&mut self, payload: &Payload<'_>) -> Result<(), ModuleRefused> {
         match payload {
             Payload::Version { encoding: wasmparser::Encoding::Component, range, .. } => {
-                return Err(ModuleRefused::at(
-                    range.start,
-                    "it is a component, and a core module is what is run",
-                ));
+                refused(range.start, "it is a component, and a core module is what is run")
             }
-            Payload::TypeSection(section) => {
-                items("types", section.count(), section.range().start)?;
-                for group in section.clone().into_iter_with_offsets() {
-                    let (at, group) = group.map_err(malformed)?;
-                    for kind in group.types() {
-                        let wasmparser::CompositeInnerType::Func(function) = &kind.composite_type.inner
-                        else {
-                            return Err(ModuleRefused::at(at, "it has a type that is no function"));
-                        };
-                        if function.params().len().max(function.results().len()) > ARITY_MAX {
-                            let why = format!("a function has more than {ARITY_MAX} parameters or results");
-                            return Err(ModuleRefused::at(at, why));
-                        }
-                    }
-                }
-            }
-            Payload::ImportSection(section) => {
-                if let Some(import) = section.clone().into_iter_with_offsets().next() {
-                    let (at, import) = import.map_err(malformed)?;
-                    let kind = match import.ty {
-                        TypeRef::Func(_) => "function",
-                        TypeRef::Table(_) => "table",
-                        TypeRef::Memory(_) => "memory",
-                        TypeRef::Global(_) => "global",
-                        TypeRef::Tag(_) => "tag",
-                    };
-                    let why = format!(
-                        "it imports the {kind} \"{}\" of \"{}\", and a module is given nothing but its input",
-                        cut(import.name),
-                        cut(import.module)
-                    );
-                    return Err(ModuleRefused::at(at, why));
-                }
-            }
-            Payload::FunctionSection(section) => items("functions", section.count(), section.range().start)?,
-            Payload::TableSection(section) => {
-                let start = section.range().start;
-                if section.count() > TABLES_MAX {
-                    return Err(ModuleRefused::at(start, format!("it has more than {TABLES_MAX} tables")));
-                }
-                for table in section.clone().into_iter_with_offsets() {
-                    let (at, table) = table.map_err(malformed)?;
-                    if table.ty.initial > TABLE_SIZE_MAX || !matches!(table.init, TableInit::RefNull) {
-                        let why =
-                            format!("a table has more than {TABLE_SIZE_MAX} elements, or sets them itself");
-                        return Err(ModuleRefused::at(at, why));
-                    }
-                }
-            }
-            Payload::MemorySection(section) => {
-                for memory in section.clone().into_iter_with_offsets() {
-                    let (at, memory) = memory.map_err(malformed)?;
-                    if memory.shared || memory.memory64 {
-                        return Err(ModuleRefused::at(
-                            at,
-                            "its memory is shared, or has addresses of 64 bits",
-                        ));
-                    }
-                    if memory.initial > MEMORY_BEGIN_MAX / PAGE {
-                        let why = format!(
-                            "its memory begins with {} pages, and {} are the most",
-                            memory.initial,
-                            MEMORY_BEGIN_MAX / PAGE
-                        );
-                        return Err(ModuleRefused::at(at, why));
-                    }
-                }
-            }
-            Payload::GlobalSection(section) => items("globals", section.count(), section.range().start)?,
-            Payload::ExportSection(section) => {
-                items("exports", section.count(), section.range().start)?;
-                for export in section.clone() {
-                    let export = export.map_err(malformed)?;
-                    if matches!(export.kind, ExternalKind::Func | ExternalKind::Memory) {
-                        self.exports.push(export.name.to_owned());
-                    }
-                }
-            }
+            Payload::TypeSection(section) => types(section),
+            Payload::ImportSection(section) => imports(section),
+            Payload::FunctionSection(section) => items("functions", section.count(), section.range().start),
+            Payload::TableSection(section) => tables(section),
+            Payload::MemorySection(section) => memories(section),
+            Payload::GlobalSection(section) => items("globals", section.count(), section.range().start),
+            Payload::ExportSection(section) => self.export(section),
             Payload::StartSection { range, .. } => {
-                let why = "it has a start function, which would run before it is asked anything";
-                return Err(ModuleRefused::at(range.start, why));
+                refused(range.start, "it has a start function, which would run before it is asked anything")
             }
             Payload::ElementSection(section) => {
-                items("segments of elements", section.count(), section.range().start)?;
+                items("segments of elements", section.count(), section.range().start)
             }
             Payload::DataSection(section) => {
-                items("segments of data", section.count(), section.range().start)?;
+                items("segments of data", section.count(), section.range().start)
             }
-            Payload::CodeSectionEntry(body) => self.count(body)?,
-            _ => {}
+            Payload::CodeSectionEntry(body) => self.count(body),
+            _ => Ok(()),
+        }
+    }
+
+    fn export(&mut self, section: &ExportSectionReader<'_>) -> Result<(), ModuleRefused> {
+        items("exports", section.count(), section.range().start)?;
+        for export in section.clone() {
+            let export = export.map_err(malformed)?;
+            if matches!(export.kind, ExternalKind::Func | ExternalKind::Memory) {
+                self.exports.push(export.name.to_owned());
+            }
         }
         Ok(())
     }
@@ -213,6 +149,73 @@ impl Door {
         }
         Ok(())
     }
+}
+
+fn types(section: &TypeSectionReader<'_>) -> Result<(), ModuleRefused> {
+    items("types", section.count(), section.range().start)?;
+    for group in section.clone().into_iter_with_offsets() {
+        let (at, group) = group.map_err(malformed)?;
+        for kind in group.types() {
+            let CompositeInnerType::Func(function) = &kind.composite_type.inner else {
+                return refused(at, "it has a type that is no function");
+            };
+            if function.params().len().max(function.results().len()) > ARITY_MAX {
+                return refused(at, format!("a function has more than {ARITY_MAX} parameters or results"));
+            }
+        }
+    }
+    Ok(())
+}
+
+fn imports(section: &ImportSectionReader<'_>) -> Result<(), ModuleRefused> {
+    let Some(import) = section.clone().into_iter_with_offsets().next() else { return Ok(()) };
+    let (at, import) = import.map_err(malformed)?;
+    let kind = match import.ty {
+        TypeRef::Func(_) => "function",
+        TypeRef::Table(_) => "table",
+        TypeRef::Memory(_) => "memory",
+        TypeRef::Global(_) => "global",
+        TypeRef::Tag(_) => "tag",
+    };
+    let (name, module) = (cut(import.name), cut(import.module));
+    let what = format!("it imports the {kind} \"{name}\" of \"{module}\"");
+    refused(at, format!("{what}, and a module is given nothing but its input"))
+}
+
+fn tables(section: &TableSectionReader<'_>) -> Result<(), ModuleRefused> {
+    if section.count() > TABLES_MAX {
+        return refused(section.range().start, format!("it has more than {TABLES_MAX} tables"));
+    }
+    for table in section.clone().into_iter_with_offsets() {
+        let (at, table) = table.map_err(malformed)?;
+        if table.ty.initial > TABLE_SIZE_MAX || !matches!(table.init, TableInit::RefNull) {
+            let why = format!("a table has more than {TABLE_SIZE_MAX} elements, or sets them itself");
+            return refused(at, why);
+        }
+    }
+    Ok(())
+}
+
+fn memories(section: &MemorySectionReader<'_>) -> Result<(), ModuleRefused> {
+    const PAGES_MAX: u64 = MEMORY_BEGIN_MAX / PAGE;
+    for memory in section.clone().into_iter_with_offsets() {
+        let (at, memory) = memory.map_err(malformed)?;
+        if memory.shared || memory.memory64 {
+            return refused(at, "its memory is shared, or has addresses of 64 bits");
+        }
+        if memory.initial > PAGES_MAX {
+            let pages = memory.initial;
+            return refused(
+                at,
+                format!("its memory begins with {pages} pages, and {PAGES_MAX} are the most"),
+            );
+        }
+    }
+    Ok(())
+}
+
+fn refused(at: usize, why: impl Into<String>) -> Result<(), ModuleRefused> {
+    Err(ModuleRefused::at(at, why))
 }
 
 fn items(what: &str, count: u32, at: usize) -> Result<(), ModuleRefused> {
