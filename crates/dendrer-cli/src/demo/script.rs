@@ -80,7 +80,7 @@ pub(super) fn read(line: &str) -> Value {
 }
 
 /// Reads an intent of the demo.
-pub(super) fn intent(line: &Value) -> Intent {
+fn intent(line: &Value) -> Intent {
     let options = LineOptions { authors: Authors::Runtime, ..LineOptions::default() };
     match options.read_value(line) {
         LineRead::Intent(intent) => *intent,

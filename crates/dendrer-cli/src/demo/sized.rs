@@ -7,9 +7,10 @@ use dendrer::Error;
 use dendrer::recorder::{Fixed, Recorder};
 use dendrer::store::Shared;
 use dendrer_kernel::step::{Outcome, Start};
-use dendrer_object::{Intent, RunName};
+use dendrer_object::delta::{Action, Delta, Op};
+use dendrer_object::{Intent, Pointer, RunName, Value};
 
-use super::script::{DemoRun, MORNING_MS, describe, intent, read};
+use super::script::{DemoRun, MORNING_MS, describe, read};
 
 /// How many ticks are made durable together.
 pub(crate) const BATCH: u64 = 1_000;
@@ -59,39 +60,57 @@ fn step(tick: u64) -> Intent {
     let failed = mix(round, 5).is_multiple_of(37);
     let latency = 40 + mix(tick, 6) % 900;
     let tokens = 120 + mix(tick, 7) % 700;
-    let cost = (tokens * 6) as f64 / 1e6;
-    let confidence = (520 + mix(tick, 8) % 470) as f64 / 1000.0;
-    let action =
-        format!(r#""action":{{"params":{{"day":{},"place":"{place}"}},"tool":"{tool}"}}"#, 1 + round % 365);
-    let says = |text: String| format!(r#""intent":{{"confidence":{confidence},"description":"{text}"}}"#);
+    let says = |text: String| {
+        let confidence = Value::from((520 + mix(tick, 8) % 470) as f64 / 1000.0);
+        ("intent", Value::record([("confidence", confidence), ("description", Value::from(text))]))
+    };
+    let params = Value::record([("day", Value::from(1 + round % 365)), ("place", Value::from(place))]);
+    let action = ("action", Value::record([("params", params), ("tool", Value::from(tool))]));
+    let result = |output: Value, status: &str| {
+        ("result", Value::record([("output", output), ("status", Value::from(status))]))
+    };
+    let metrics = Value::record([
+        ("cost_usd", Value::from((tokens * 6) as f64 / 1e6)),
+        ("latency_ms", Value::from(latency)),
+        ("tokens_used", Value::from(tokens)),
+    ]);
     let (type_name, members, change) = match tick % 4 {
         0 => {
             let ask = says(format!("ask {tool} about {place} before lorry {} leaves", round % 90));
-            ("action.request", format!("{action},{ask}"), String::new())
+            ("action.request", vec![action, ask], None)
         }
-        1 if failed => (
-            "action.result",
-            format!(r#"{action},"result":{{"output":null,"status":"error"}}"#),
-            r#",{"add":"/errors","value":1}"#.to_owned(),
-        ),
-        1 => (
-            "action.result",
-            format!(r#"{action},"result":{{"output":{{"left":{left},"unit":"pallets"}},"status":"ok"}}"#),
-            format!(r#",{{"set":"/stock/{place}","value":{left}}}"#),
-        ),
+        1 if failed => {
+            let change = op(Action::Add, &["errors"], 1);
+            ("action.result", vec![action, result(Value::Null, "error")], Some(change))
+        }
+        1 => {
+            let output = Value::record([("left", Value::from(left)), ("unit", Value::from("pallets"))]);
+            let change = op(Action::Set, &["stock", place], left);
+            ("action.result", vec![action, result(output, "ok")], Some(change))
+        }
         2 => {
             let days = left / 18;
             let has = says(format!("{place} has stock for {days} days at the rate of this week"));
-            ("observation.add", has, format!(r#",{{"set":"/beliefs/{place}","value":{days}}}"#))
+            ("observation.add", vec![has], Some(op(Action::Set, &["beliefs", place], days)))
         }
         _ => {
             let send = says(format!("send {} pallets to {place} with the next lorry", 180 - left));
-            ("plan.update", send, format!(r#",{{"add":"/cost","value":{}}}"#, 40 + mix(round, 9) % 60))
+            ("plan.update", vec![send], Some(op(Action::Add, &["cost"], 40 + mix(round, 9) % 60)))
         }
     };
-    intent(&read(&format!(
-        r#"{{"type":"{type_name}","agent":"{agent}",{members},"delta":[{{"add":"/handled","value":1}}{change}],"metrics":{{"cost_usd":{cost},"latency_ms":{latency},"tokens_used":{tokens}}}}}"#
-    )))
+    let mut intent = Intent::new(type_name.parse().expect("a type of the ontology"), agent);
+    if type_name == "action.result" {
+        intent = intent.by_runtime();
+    }
+    for (name, value) in members {
+        intent = intent.with(name, value);
+    }
+    let handled = op(Action::Add, &["handled"], 1);
+    intent.with("metrics", metrics).with_delta(Delta([handled].into_iter().chain(change).collect()))
+}
+
+fn op(action: Action, path: &[&str], value: u64) -> Op {
+    Op { action, path: Pointer::of(path.iter().copied()), value: Some(Value::from(value)) }
 }
 
 /// A number that looks like chance and is the same everywhere (the finalizer of splitmix64).
