@@ -1,5 +1,5 @@
 //! Tasks that `cargo` has no command for: `tidy` holds the rules that no compiler holds, `limits` lowers the limits of its
-//! counts, `vectors` adds test vectors, `altered` makes them again with other messages, `deep` tries every fault many times.
+//! counts, `lines` prints the size of each crate, `vectors` adds test vectors, `altered` makes them again with other messages, `deep` tries every fault many times.
 //!
 //! `tidy` prints every rule that does not hold, not only the first; exit code 1 if there is any.
 
@@ -23,6 +23,7 @@ fn main() -> ExitCode {
         ["tidy"] => tidy(),
         ["tidy", key] => explain(key),
         ["limits"] => limits(),
+        ["lines"] => lines(),
         ["vectors"] => vectors(),
         ["altered"] => altered::altered(),
         ["deep", ref rows @ ..] => {
@@ -30,7 +31,7 @@ fn main() -> ExitCode {
         }
         _ => {
             eprintln!(
-                "usage: cargo run -p xtask -- tidy [COUNT] | limits | vectors | altered | deep [ROW ...]"
+                "usage: cargo run -p xtask -- tidy [COUNT] | limits | lines | vectors | altered | deep [ROW ...]"
             );
             ExitCode::from(2)
         }
@@ -81,6 +82,17 @@ fn limits() -> ExitCode {
             ExitCode::FAILURE
         }
     }
+}
+
+/// Prints lines of production code by crate.
+fn lines() -> ExitCode {
+    let (crates, comments) = tidy::lines(&root());
+    for (member, lines) in &crates {
+        println!("{member:20} {lines:7}");
+    }
+    println!("{:20} {:7}", "total", crates.values().sum::<usize>());
+    println!("{:20} {comments:7}", "lines of comments");
+    ExitCode::SUCCESS
 }
 
 /// Runs the test that knows the vectors, with leave to add what is new.

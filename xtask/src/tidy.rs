@@ -3,7 +3,7 @@
 //! A rule that holds today is a function that returns findings. A rule that the code still has to reach is a [`Count`]
 //! with a limit that may only shrink.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::path::{Path, PathBuf};
 use std::process::Command;
@@ -15,6 +15,7 @@ mod forbidden;
 mod graph;
 mod limits;
 mod rooms;
+mod size;
 mod source;
 mod words;
 
@@ -135,7 +136,9 @@ const LINES_MAX: usize = 1000;
 
 /// Returns notes on the counts, then findings: each rule that does not hold.
 pub(crate) fn check(root: &Path) -> (Vec<String>, Vec<String>) {
-    let (notes, mut findings) = limits::compare(&counts(root), &limits::table(root));
+    let files = files(root);
+    let (mut notes, mut findings) = limits::compare(&counts(root, &files), &limits::table(root));
+    notes.push(format!("words are counted in {} lines of comments", size::comment_lines(&files)));
     match metadata(root) {
         Ok(metadata) => {
             let members = members(&metadata);
@@ -156,16 +159,27 @@ pub(crate) fn check(root: &Path) -> (Vec<String>, Vec<String>) {
 
 /// Returns every place that the count `key` found; `None` if there is no such count.
 pub(crate) fn explain(root: &Path, key: &str) -> Option<Vec<String>> {
-    counts(root).into_iter().find(|count| count.key == key).map(|count| count.lines)
+    counts(root, &files(root)).into_iter().find(|count| count.key == key).map(|count| count.lines)
 }
 
 /// Writes counts that are below their limit into the table.
 pub(crate) fn lower_limits(root: &Path) -> Result<(), String> {
-    limits::lower(root, &counts(root))
+    limits::lower(root, &counts(root, &files(root)))
 }
 
-fn counts(root: &Path) -> Vec<Count> {
-    let sources: Vec<Source> = sources(root).iter().filter_map(|path| Source::read(root, path)).collect();
+/// Returns lines of production code by crate, and lines of comments.
+pub(crate) fn lines(root: &Path) -> (BTreeMap<String, usize>, usize) {
+    let files = files(root);
+    let crates = size::by_crate(&files).into_iter().map(|(member, lines)| (member.to_owned(), lines));
+    (crates.collect(), size::comment_lines(&files))
+}
+
+/// Reads the files below `crates/*/src`.
+fn files(root: &Path) -> Vec<Source> {
+    sources(root).iter().filter_map(|path| Source::read(root, path)).collect()
+}
+
+fn counts(root: &Path, sources: &[Source]) -> Vec<Count> {
     let members: BTreeSet<&str> = sources.iter().map(|source| source.member.as_str()).collect();
     let mut counts = Vec::new();
     for member in members {
@@ -173,8 +187,9 @@ fn counts(root: &Path) -> Vec<Count> {
         counts.push(circles::count(member, &graph));
         counts.extend(rooms::count(member, &graph));
     }
-    counts.extend(words::count(&sources));
-    counts.extend(forbidden::count(&sources));
+    counts.extend(size::count(root, sources));
+    counts.extend(words::count(sources));
+    counts.extend(forbidden::count(sources));
     counts
 }
 
