@@ -10,7 +10,7 @@ struct Phrases {
     any: &'static [&'static str],
 }
 
-const COUNTED: [Phrases; 4] = [
+const COUNTED: [Phrases; 7] = [
     Phrases {
         key: "words.people",
         meaning: "times a comment names people for code: whoever, nobody, somebody",
@@ -31,7 +31,22 @@ const COUNTED: [Phrases; 4] = [
         meaning: "times a comment says a newcomer would break",
         any: &["a newcomer would break"],
     },
+    Phrases { key: "words.says", meaning: "times a comment has says for an action", any: &["says"] },
+    Phrases {
+        key: "words.tells",
+        meaning: "times a comment has tells or told for an action",
+        any: &["tells", "told"],
+    },
+    Phrases {
+        key: "words.behind",
+        meaning: "times a comment names a place for a meaning: behind, beside",
+        any: &["behind", "beside"],
+    },
 ];
+
+/// Beginnings of a sentence without a noun of the code. The capital makes a beginning of them.
+const HEADLESS: [&[&str]; 6] =
+    [&["What"], &["Where"], &["Whoever"], &["That"], &["Of", "the"], &["Of", "one"]];
 
 /// Counts every row in the comments of `crates/*/src`.
 pub(super) fn count(sources: &[Source]) -> Vec<Count> {
@@ -39,7 +54,27 @@ pub(super) fn count(sources: &[Source]) -> Vec<Count> {
         let places = sources.iter().flat_map(|source| found(row, source)).collect();
         Count::of(row.key, row.meaning, places)
     };
-    COUNTED.iter().map(count).collect()
+    let headless = sources.iter().flat_map(headless).collect();
+    let headless = Count::of("words.no_head", "sentences of comments begin without a noun", headless);
+    COUNTED.iter().map(count).chain([headless]).collect()
+}
+
+/// Returns the sentences of comments that begin without a noun.
+fn headless(source: &Source) -> Vec<String> {
+    let words = source.comments.iter().flat_map(|(line, text)| {
+        let words = text.split_whitespace().map(|word| word.trim_matches(['/', '!', '(', '"', '*', ',']));
+        words.filter(|word| !word.is_empty()).map(move |word| (*line, word))
+    });
+    let words: Vec<(usize, &str)> = words.collect();
+    let begins = |at: &usize| {
+        let said = words[*at..].iter().map(|(_, word)| *word);
+        HEADLESS.iter().any(|wanted| said.clone().take(wanted.len()).eq(wanted.iter().copied()))
+    };
+    let place = |at: usize| {
+        let said: Vec<&str> = words[at..].iter().take(4).map(|(_, word)| *word).collect();
+        format!("{}:{}: {}", source.name, words[at].0, said.join(" "))
+    };
+    (0..words.len()).filter(begins).map(place).collect()
 }
 
 fn found(row: &Phrases, source: &Source) -> Vec<String> {
@@ -86,7 +121,18 @@ mod tests {
     fn check(text: &str, expected: &[usize]) {
         let source = Source::of("crates/x/src/a.rs", text).unwrap();
         let numbers: Vec<usize> = count(&[source]).iter().map(|count| count.number).collect();
-        assert_eq!(numbers, expected);
+        assert_eq!(numbers[..expected.len()], *expected);
+    }
+
+    #[test]
+    fn verbs_and_places_of_speech_are_counted() {
+        check("// It says so, and beside it tells.\n// Behind it is told.", &[0, 0, 0, 0, 1, 2, 2, 0]);
+    }
+
+    #[test]
+    fn sentences_without_a_noun_are_counted_by_their_beginning() {
+        check("/// What it is. Of one run. Of\n/// the rest.", &[0, 0, 0, 0, 0, 0, 0, 3]);
+        check("// The run, of the other. Off the chain, what is that?", &[0; 8]);
     }
 
     #[test]
