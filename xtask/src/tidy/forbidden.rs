@@ -37,6 +37,7 @@ pub(super) fn count(sources: &[Source]) -> Vec<Count> {
     let sources: Vec<&Source> = sources.iter().filter(|source| !source.is_test).collect();
     let mut counts: Vec<Count> = COUNTED.iter().map(|row| forbidden(row, &sources)).collect();
     counts.push(codes(&sources));
+    counts.push(program(&sources));
     counts.push(types(&sources));
     counts
 }
@@ -67,6 +68,18 @@ fn codes(sources: &[&Source]) -> Count {
     Count::of("codes.literals", "literals that spell a code of an error", lines.collect())
 }
 
+/// Counts where another crate uses the library of the program for more than running the program.
+fn program(sources: &[&Source]) -> Count {
+    let others = sources.iter().filter(|source| source.member != "dendrer-cli");
+    let lines = others.flat_map(|source| {
+        let uses = source.code.windows(3).filter(|path| path[0].is_word("dendrer_cli"));
+        let uses = uses.filter(|path| !(path[1].is_sign("::") && path[2].is_word("program")));
+        uses.map(|path| format!("{}:{}: dendrer_cli::{}", source.name, path[0].line, path[2].text))
+    });
+    let meaning = "uses of the library of the program, beside the command of the wheel";
+    Count::of("cli.imports", meaning, lines.collect())
+}
+
 /// Counts for each name of a public type the definitions after the first.
 fn types(sources: &[&Source]) -> Count {
     let mut places: BTreeMap<&str, Vec<String>> = BTreeMap::new();
@@ -94,7 +107,7 @@ fn types(sources: &[&Source]) -> Count {
 mod tests {
     use super::*;
 
-    fn check(files: &[(&str, &str)], expected: [usize; 4]) {
+    fn check(files: &[(&str, &str)], expected: [usize; 5]) {
         let source = |(name, text): &(&str, &str)| Source::of(&format!("crates/{name}.rs"), text).unwrap();
         let sources: Vec<Source> = files.iter().map(source).collect();
         let numbers: Vec<usize> = count(&sources).iter().map(|count| count.number).collect();
@@ -104,19 +117,28 @@ mod tests {
     #[test]
     fn verbs_and_views_are_counted() {
         let text = "fn document(t: &Table) { Value::record([]); Value::text(\"Value::array\") } // Table";
-        check(&[("dendrer-cli/src/verbs/log", text), ("dendrer-cli/src/out", text)], [3, 0, 0, 0]);
-        check(&[("dendrer-view/src/log", "fn f(t: &Trace, s: &dyn Store, x: Traced) {}")], [0, 2, 0, 0]);
+        check(&[("dendrer-cli/src/verbs/log", text), ("dendrer-cli/src/out", text)], [3, 0, 0, 0, 0]);
+        check(&[("dendrer-view/src/log", "fn f(t: &Trace, s: &dyn Store, x: Traced) {}")], [0, 2, 0, 0, 0]);
     }
 
     #[test]
     fn codes_are_counted_outside_their_file_and_tests() {
         let text = "f(\"E0101\"); g(\"x E0101\"); // \"E0102\"\n#[cfg(test)] mod tests { const A: &str = \"E0103\"; }";
-        check(&[("a/src/b", text), ("a/src/tests", text), ("dendrer-object/src/code", text)], [0, 0, 1, 0]);
+        check(
+            &[("a/src/b", text), ("a/src/tests", text), ("dendrer-object/src/code", text)],
+            [0, 0, 1, 0, 0],
+        );
+    }
+
+    #[test]
+    fn the_library_of_the_program_is_for_the_program() {
+        let text = "fn f() { dendrer_cli::program(a); dendrer_cli::ask(a) } use dendrer_cli::record;";
+        check(&[("dendrer-python/src/lib", text), ("dendrer-cli/src/main", text)], [0, 0, 0, 2, 0]);
     }
 
     #[test]
     fn names_of_public_types_are_counted_after_the_first() {
         let text = "pub struct A; pub(crate) struct B; pub fn c() {} pub enum D {}";
-        check(&[("a/src/a", text), ("b/src/b", text), ("b/src/c", "pub trait D {}")], [0, 0, 0, 3]);
+        check(&[("a/src/a", text), ("b/src/b", text), ("b/src/c", "pub trait D {}")], [0, 0, 0, 0, 3]);
     }
 }
