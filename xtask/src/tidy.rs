@@ -17,6 +17,7 @@ mod limits;
 mod rooms;
 mod size;
 mod source;
+mod subjects;
 mod words;
 
 use graph::Graph;
@@ -139,6 +140,10 @@ pub(crate) fn check(root: &Path) -> (Vec<String>, Vec<String>) {
     let files = files(root);
     let (mut notes, mut findings) = limits::compare(&counts(root, &files), &limits::table(root));
     notes.push(format!("words are counted in {} lines of comments", size::comment_lines(&files)));
+    match subjects::check(root) {
+        Ok(long) => findings.extend(long),
+        Err(why) => notes.push(why),
+    }
     match metadata(root) {
         Ok(metadata) => {
             let members = members(&metadata);
