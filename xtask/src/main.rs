@@ -1,5 +1,6 @@
 //! Tasks that `cargo` has no command for: `tidy` holds the rules that no compiler holds, `limits` lowers the limits of its
-//! counts, `lines` prints the size of each crate, `vectors` adds test vectors, `altered` makes them again with other messages, `deep` tries every fault many times.
+//! counts, `lines` prints the size of each crate, `vectors` adds test vectors, `altered` makes them again with other
+//! messages, `deep` tries every fault many times.
 //!
 //! `tidy` prints every rule that does not hold, not only the first; exit code 1 if there is any.
 
