@@ -208,6 +208,7 @@ ended
 forked_from
 goal
 name
+redaction
 refusals
 stage
 state_read

@@ -85,7 +85,8 @@ fn nothing_from_a_trace_reaches_the_terminal_raw() {
 fn every_verb_prints_exactly_one_document_that_fits_its_schema() {
     let demo = demo();
     for args in READING {
-        demo.json(args);
+        let (_, answer) = demo.json(args);
+        assert!(answer.get("schema").is_some(), "{args:?}: {answer}");
     }
     for args in [
         &["show", "nope@1"][..],
