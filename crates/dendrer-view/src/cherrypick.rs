@@ -1,17 +1,15 @@
 //! A transition of one run that is imported into another: the contract, the required fields on both sides, and the outcome.
 
-use std::sync::Arc;
-
 use dendrer::cherrypick::Imported;
 use dendrer::kernel::contract::{FieldCheck, ImportRefused};
 use dendrer::kernel::step::Pick;
 use dendrer_object::record::Record;
-use dendrer_object::{RunName, Value};
+use dendrer_object::{Code, Digest, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::problem::Problem;
 use crate::table::{Align, Table};
-use crate::{count, document, quote};
+use crate::{count, quote};
 
 /// An import of a transition, or its refusal.
 #[derive(Debug, Clone, Copy)]
@@ -32,57 +30,7 @@ pub struct CherrypickAnswer<'p> {
 
 impl Answer for CherrypickAnswer<'_> {
     fn document(&self) -> Value {
-        let checked = &self.pick.checked;
-        let contract = |(name, version): &(Arc<str>, Arc<str>)| {
-            Value::record([("name", Value::from(&**name)), ("version", Value::from(&**version))])
-        };
-        let record = |record: Option<&Record>| {
-            record.map_or(Value::Null, |record| {
-                Value::record([("id", Value::from(record.id())), ("tick", Value::from(record.header().tick))])
-            })
-        };
-        // What a dry run made is nowhere.
-        let (marker, transition, refusal) = match self.imported {
-            _ if self.dry_run => (None, None, None),
-            Imported::Done { marker, record } => (Some(marker), Some(record), None),
-            Imported::Refused(refusal) => (None, None, Some(refusal)),
-            Imported::Already(_) => (None, None, None),
-        };
-        let already = match self.imported {
-            Imported::Already(taken) => Value::record([
-                ("run", Value::from(taken.run.as_str())),
-                ("tick", Value::from(taken.tick)),
-                ("record", Value::from(taken.record)),
-            ]),
-            _ => Value::Null,
-        };
-        let refused = checked.refused.as_ref().map_or(Value::Null, |refused| {
-            let (code, message) = (refused.code(), refused.to_string());
-            Value::record([("code", Value::from(code)), ("message", Value::from(message))])
-        });
-        let [source, target] = &checked.contracts;
-        document(
-            "cherrypick",
-            [
-                ("run", Value::from(self.pick.run.as_str())),
-                ("tick", Value::from(self.pick.tick)),
-                ("into", Value::from(self.into.as_str())),
-                ("target_tick", Value::from(self.tip)),
-                ("source_contract", contract(source)),
-                ("target_contract", contract(target)),
-                ("hash", Value::from(checked.hash)),
-                ("fields", Value::array(checked.fields.iter().map(field_json))),
-                ("advisory_missing", Value::array(checked.advisory.iter().map(|name| Value::from(&**name)))),
-                ("allowed", Value::from(checked.refused.is_none() && already == Value::Null)),
-                ("refused", refused),
-                ("validation", self.validation()),
-                ("already", already),
-                ("marker", record(marker)),
-                ("transition", record(transition)),
-                ("refusal", refusal.map_or(Value::Null, |refusal| Value::from(refusal.id()))),
-                ("dry_run", Value::from(self.dry_run)),
-            ],
-        )
+        CherrypickDocument::of(self).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -249,28 +197,6 @@ impl CherrypickAnswer<'_> {
             ImportRefused::HashUnderspecified { .. } | ImportRefused::AtTheDoor { .. } => failure,
         }
     }
-
-    /// The answer in the shape of `validate_import` (dendrer paper, appendix E.2).
-    fn validation(&self) -> Value {
-        let risk = ("risk", Value::from("silent_disaster_prevented"));
-        match &self.pick.checked.refused {
-            None => Value::record([("ok", Value::from("context_compatible"))]),
-            Some(ImportRefused::ContextViolation { type_name, fields }) => Value::record([
-                ("error", Value::from("context_violation")),
-                ("missing_deps", Value::array(fields.iter().map(|name| Value::from(&**name)))),
-                ("intent", Value::from(type_name.as_str())),
-                risk,
-            ]),
-            Some(ImportRefused::HashUnderspecified { .. }) => Value::record([
-                ("error", Value::from("hash_contract_mismatch")),
-                ("reason", Value::from("hash_underspecified")),
-            ]),
-            Some(refused) => {
-                let kind = refused.code().kind();
-                Value::record([("error", Value::from(kind))])
-            }
-        }
-    }
 }
 
 fn tick_of(record: &Record) -> u64 {
@@ -300,16 +226,133 @@ fn field_row(field: &FieldCheck) -> Vec<String> {
     ]
 }
 
-fn field_json(field: &FieldCheck) -> Value {
-    let side = |value: &Option<Value>| value.clone().unwrap_or(Value::Null);
-    Value::record([
-        ("name", Value::from(&*field.name)),
-        ("rule", Value::from(&*field.rule)),
-        ("source", side(&field.source)),
-        ("source_absent", Value::from(field.source.is_none())),
-        ("target", side(&field.target)),
-        ("target_absent", Value::from(field.target.is_none())),
-        ("ok", Value::from(field.wrong.is_none())),
-        ("wrong", Value::from(field.wrong.as_ref().map(ToString::to_string))),
-    ])
+document! {
+    /// An import of one transition into another run
+    pub object CherrypickDocument: "cherrypick" (answer: &CherrypickAnswer<'_>) {
+        let checked = &answer.pick.checked;
+        // A dry run wrote none of its records.
+        let (before, made, kept) = match answer.imported {
+            _ if answer.dry_run => (None, None, None),
+            Imported::Done { marker, record } => (Some(marker), Some(record), None),
+            Imported::Refused(refusal) => (None, None, Some(refusal)),
+            Imported::Already(_) => (None, None, None),
+        };
+        let taken = if let Imported::Already(taken) = answer.imported { Some(taken) } else { None };
+        let [of_source, of_target] = &checked.contracts;
+        /// The run of the transition
+        run: &RunName = &answer.pick.run,
+        /// The tick of the transition
+        tick: u64 = answer.pick.tick,
+        /// The run that takes it in
+        into: &RunName = answer.into,
+        /// The last tick of that run before the import
+        target_tick: u64 = answer.tip,
+        /// The contract of the type in the source
+        source_contract: ContractName = ContractName::of(&of_source.0, &of_source.1),
+        /// The contract of the type in the target
+        target_contract: ContractName = ContractName::of(&of_target.0, &of_target.1),
+        /// The context hash of the source
+        hash: Option<Digest> = checked.hash,
+        /// The required fields
+        fields: Vec<CheckedField> = checked.fields.iter().map(CheckedField::of).collect(),
+        /// The advisory dependencies that the target lacks
+        advisory_missing: Vec<&str> = checked.advisory.iter().map(|name| &**name).collect(),
+        /// Whether the transition may be imported
+        allowed: bool = checked.refused.is_none() && taken.is_none(),
+        /// The reason why it may not
+        refused: Option<RefusedImport> = checked.refused.as_ref().map(RefusedImport::of),
+        /// The result of the check in the words of the dendrer paper
+        validation: ValidationObject = ValidationObject::of(checked.refused.as_ref()),
+        /// The record of the history of the target that it is, if it is there already
+        already: Option<TakenRecord> =
+            taken.map(|taken| TakenRecord::of(taken.run.as_str(), taken.tick, taken.record)),
+        /// The marker that was written
+        marker: Option<MadeRecord> = before.map(MadeRecord::of),
+        /// The transition that was written
+        transition: Option<MadeRecord> = made.map(MadeRecord::of),
+        /// The id of the refusal that was kept
+        refusal: Option<Digest> = kept.map(|refusal| refusal.id()),
+        /// Whether nothing was to be written
+        dry_run: bool = answer.dry_run,
+    }
+
+    /// A contract
+    object ContractName(of: &str, number: &str) {
+        /// The name
+        name: &str = of,
+        /// The version
+        version: &str = number,
+    }
+
+    /// A required field on both sides
+    object CheckedField(field: &FieldCheck) {
+        /// The name
+        name: &str = &field.name,
+        /// The rule
+        rule: &str = &field.rule,
+        /// The value of the source; null if there is none
+        source: Option<Value> = field.source.clone(),
+        /// Whether the source has no value
+        source_absent: bool = field.source.is_none(),
+        /// The value of the target; null if there is none
+        target: Option<Value> = field.target.clone(),
+        /// Whether the target has no value
+        target_absent: bool = field.target.is_none(),
+        /// Whether the field fits
+        ok: bool = field.wrong.is_none(),
+        /// The reason why it does not fit
+        wrong: Option<String> = field.wrong.as_ref().map(ToString::to_string),
+    }
+
+    /// The reason why a transition may not be imported
+    object RefusedImport(refused: &ImportRefused) {
+        /// The code
+        code: Code = refused.code(),
+        /// The reason in one sentence
+        message: String = refused.to_string(),
+    }
+
+    /// The result of a check in the words of the dendrer paper
+    object ValidationObject(refused: Option<&ImportRefused>) {
+        let violation = match refused {
+            Some(ImportRefused::ContextViolation { type_name, fields }) => Some((type_name, fields)),
+            _ => None,
+        };
+        /// The word for an import that may happen
+        ok?: ["context_compatible"] = refused.is_none().then_some("context_compatible"),
+        /// The word for the refusal
+        error?: &str = refused.map(|refused| match refused {
+            ImportRefused::ContextViolation { .. } => "context_violation",
+            ImportRefused::HashUnderspecified { .. } => "hash_contract_mismatch",
+            refused => refused.code().kind(),
+        }),
+        /// The reason of a hash that does not fit its contract
+        reason?: &str = refused.and_then(|refused| {
+            matches!(refused, ImportRefused::HashUnderspecified { .. }).then_some("hash_underspecified")
+        }),
+        /// The required fields that do not fit
+        missing_deps?: Vec<&str> = violation.map(|(_, fields)| fields.iter().map(|name| &**name).collect()),
+        /// The type of the intent
+        intent?: &str = violation.map(|(type_name, _)| type_name.as_str()),
+        /// The risk that the refusal prevents
+        risk?: &str = violation.map(|_| "silent_disaster_prevented"),
+    }
+
+    /// A record of the history of the target
+    object TakenRecord(name: &str, at: u64, id: Digest) {
+        /// The run
+        run: &str = name,
+        /// The tick
+        tick: u64 = at,
+        /// The id of the record
+        record: Digest = id,
+    }
+
+    /// A record that was written
+    object MadeRecord(record: &Record) {
+        /// The id
+        id: Digest = record.id(),
+        /// The tick
+        tick: Option<u64> = record.header().tick,
+    }
 }

@@ -2,50 +2,83 @@
 
 use dendrer::change::conflicts::{ConflictsAnswer, ResolvedConflict};
 use dendrer::merge::{ConflictStanding, SyncItem};
-use dendrer_object::Value;
+use dendrer_object::document::{As, Either};
+use dendrer_object::{Digest, Pointer, RunName, Value, document};
 
 use crate::answer::{Answer, Line, Page, Style};
-use crate::{count, document, merge, quote};
+use crate::merge::{ConflictObject, LeftValue, SourceObject, StandingObject};
+use crate::{count, merge, quote};
 
-/// Returns a conflict that a sync node kept; the sources of its values are agents.
-fn sync_json(item: &SyncItem) -> Value {
-    let conflict = &item.conflict;
-    let values = conflict.values.iter().map(|(tick, agent, value)| {
-        Value::record([
-            ("source", Value::from(agent.as_deref().unwrap_or_default())),
-            ("tick", Value::from(*tick)),
-            ("value", value.clone().unwrap_or(Value::Null)),
-            ("removed", Value::from(value.is_none())),
-        ])
-    });
-    let (status, tick, taken, reason) = merge::standing_members(&item.standing);
-    Value::record([
-        ("path", Value::from(conflict.path.written())),
-        ("at", Value::from(conflict.at)),
-        ("values", Value::array(values)),
-        ("status", status),
-        ("tick", tick),
-        ("taken", taken),
-        ("reason", reason),
-    ])
+document! {
+    /// The places for which the runs of a merge, or the agents of one run, left different values
+    pub object ConflictsDocument: "conflicts" (answer: &ConflictsAnswer) {
+        let merged = answer.merged.as_ref();
+        let runs = answer.items.iter().map(|(conflict, standing)| {
+            Either::Left(ConflictObject::of(conflict, standing))
+        });
+        let agents = answer.sync.iter().map(|item| Either::Right(SyncObject::of(item)));
+        /// The run
+        run: &RunName = &answer.run,
+        /// The tick that the answer is about
+        tick: u64 = answer.tick,
+        /// The runs that the run was seeded from
+        sources: Vec<SourceObject> = merged.map(merge::sources).unwrap_or_default(),
+        /// The strategy of the merge
+        strategy: Option<&str> = merged.map(|merged| &*merged.strategy),
+        /// The conflicts
+        items: Vec<Either<ConflictObject, SyncObject>> = runs.chain(agents).collect(),
+        /// The number of conflicts that are open
+        open: As<u64> = As::new(answer.open),
+    }
+
+    /// A place in conflict between agents
+    object SyncObject(item: &SyncItem) {
+        let conflict = &item.conflict;
+        /// The place, as a JSON pointer
+        path: &Pointer = &conflict.path,
+        /// The tick of the sync node that kept the values
+        at: u64 = conflict.at,
+        /// The value of each agent
+        values: Vec<SyncValue> = conflict
+            .values
+            .iter()
+            .map(|(tick, agent, value)| SyncValue::of(*tick, agent.as_deref(), value.as_ref()))
+            .collect(),
+        ..StandingObject = StandingObject::of(&item.standing),
+    }
+
+    /// The value of an agent
+    object SyncValue(at: u64, agent: Option<&str>, left: Option<&Value>) {
+        /// The agent; empty for the beginning of the run
+        source: &str = agent.unwrap_or_default(),
+        /// The tick of the write
+        tick: u64 = at,
+        ..LeftValue = LeftValue::of(left),
+    }
+
+    /// A conflict that was resolved
+    pub object ResolvedDocument: "resolved" (answer: &ResolvedConflict) {
+        /// The run
+        run: &RunName = &answer.run,
+        /// The place, as a JSON pointer
+        path: &Pointer = &answer.path,
+        /// The source whose value was taken
+        take: Option<&str> = answer.take.as_deref(),
+        ..LeftValue = LeftValue::of(answer.value.as_ref()),
+        /// The reason that was given
+        reason: &str = &answer.reason,
+        /// The tick of the decision; null if nothing was written
+        tick: Option<u64> = answer.tick(),
+        /// The id of the record; null if nothing was written
+        record: Option<Digest> = (!answer.dry_run).then(|| answer.record.id()),
+        /// Whether nothing was written
+        dry_run: bool = answer.dry_run,
+    }
 }
 
 impl Answer for ConflictsAnswer {
     fn document(&self) -> Value {
-        let items = self.items.iter().map(|(conflict, standing)| merge::conflict(conflict, standing));
-        let items = items.chain(self.sync.iter().map(sync_json));
-        let merged = self.merged.as_ref();
-        document(
-            "conflicts",
-            [
-                ("run", Value::from(self.run.as_str())),
-                ("tick", Value::from(self.tick)),
-                ("sources", merged.map_or_else(|| Value::array([]), merge::sources)),
-                ("strategy", Value::from(merged.map(|merged| &*merged.strategy))),
-                ("items", Value::array(items)),
-                ("open", Value::from(self.open)),
-            ],
-        )
+        ConflictsDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
@@ -78,20 +111,7 @@ impl Answer for ConflictsAnswer {
 
 impl Answer for ResolvedConflict {
     fn document(&self) -> Value {
-        document(
-            "resolved",
-            [
-                ("run", Value::from(self.run.as_str())),
-                ("path", Value::from(self.path.written())),
-                ("take", Value::from(self.take.as_deref())),
-                ("value", self.value.clone().unwrap_or(Value::Null)),
-                ("removed", Value::from(self.value.is_none())),
-                ("reason", Value::from(&*self.reason)),
-                ("tick", Value::from(self.tick())),
-                ("record", Value::from((!self.dry_run).then(|| self.record.id()))),
-                ("dry_run", Value::from(self.dry_run)),
-            ],
-        )
+        ResolvedDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {

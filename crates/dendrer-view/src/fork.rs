@@ -1,15 +1,16 @@
 //! A fork: the branch point, the changes, the intents that were applied again, and the command that continues it.
 
-use std::sync::Arc;
+use std::collections::BTreeMap;
 
 use dendrer::change::reapply::ReapplyStopped;
 use dendrer::fork::{Carried, Changed, ForkTerms, Forked, What};
 use dendrer::lines::{LinesTally, Reply};
-use dendrer_object::{RunName, Value};
+use dendrer_object::document::{As, Positive};
+use dendrer_object::{Digest, RunName, Value, document};
 
 use crate::answer::{ItemAnswer, Line, Page, Style};
-use crate::rebase::{side, stop_members, stopped};
-use crate::{commit, count, document, quote};
+use crate::rebase::{StopObject, side, stopped};
+use crate::{commit, count, quote};
 
 /// How many ticks are named in a line.
 const TICKS_SHOWN: usize = 8;
@@ -90,19 +91,6 @@ impl<'f> ForkExec<'f> {
     pub fn new(command: &'f str, tip: u64) -> ForkExec<'f> {
         ForkExec { command, status: None, tip, tally: LinesTally::default(), replies: 0 }
     }
-
-    fn to_json(&self, items: Value) -> Value {
-        Value::record([
-            ("command", Value::from(self.command)),
-            ("ran", Value::from(self.status.is_some())),
-            ("code", Value::from(self.status.and_then(|status| status.code).map(i64::from))),
-            ("signal", Value::from(self.status.and_then(|status| status.signal).map(i64::from))),
-            ("committed", Value::from(self.tally.committed)),
-            ("refused", Value::from(self.tally.refused)),
-            ("tip", Value::from(self.tip)),
-            ("items", items),
-        ])
-    }
 }
 
 impl ItemAnswer for ForkAnswer<'_> {
@@ -119,16 +107,13 @@ impl ItemAnswer for ForkAnswer<'_> {
     }
 
     fn summary(&self) -> Value {
-        let exec = self.exec.as_ref().map(|exec| exec.to_json(Value::from(exec.replies)));
-        let run = ("run", Value::from(self.terms.run.as_str()));
-        document("fork", [run, ("exec", exec.unwrap_or(Value::Null))])
+        let exec = self.exec.as_ref().map(|exec| ExecObject::of(exec, Value::from(exec.replies)));
+        ForkSummary::of(&self.terms.run, exec).into()
     }
 
     fn whole(&self, items: Vec<Value>) -> Value {
-        let exec = self.exec.as_ref().map(|exec| exec.to_json(Value::array(items)));
-        let mut whole = self.made().as_object().cloned().unwrap_or_default();
-        whole.set("exec", exec.unwrap_or(Value::Null));
-        Value::Object(whole)
+        let exec = self.exec.as_ref().map(|exec| ExecObject::of(exec, Value::array(items)));
+        ForkDocument::of(self, Some(exec)).into()
     }
 
     fn kept_lines(&mut self, _: &Page) -> Vec<Line> {
@@ -206,53 +191,7 @@ impl ForkAnswer<'_> {
 
     /// Returns the fork as a document without the command that continues it.
     pub fn made(&self) -> Value {
-        let terms = self.terms;
-        let text = |text: &Option<Arc<str>>| Value::from(text.as_deref());
-        let guidance = terms.guidance.iter().map(|(name, words)| (*name, Value::from(&**words)));
-        let changed = self.forked.changed.iter().map(|changed| {
-            let (what, name, rule) = match &changed.what {
-                What::State(path) => ("state", path.written(), None),
-                What::Constant(name) => ("constant", name.clone(), None),
-                What::Policy(path, rule) => ("state", path.written(), Some(&**rule)),
-            };
-            Value::record([
-                ("what", Value::from(what)),
-                ("name", Value::from(name)),
-                ("enforced_by", Value::from(rule)),
-                ("before", changed.before.clone().unwrap_or(Value::Null)),
-                ("was_absent", Value::from(changed.before.is_none())),
-                ("after", changed.after.clone()),
-            ])
-        });
-        document(
-            "fork",
-            [
-                ("run", Value::from(terms.run.as_str())),
-                ("parent", Value::from(self.parent.as_str())),
-                ("parent_tick", Value::from(self.forked.tick)),
-                ("marker_tick", Value::from(self.forked.tick + 1)),
-                ("marker", Value::from(self.forked.marker.id())),
-                ("replayed_from", Value::from(self.forked.replayed_from)),
-                ("state_root", Value::from(self.forked.state_root)),
-                ("reason", text(&terms.reason)),
-                ("restored", text(&terms.restored)),
-                ("guidance", Value::record(guidance)),
-                ("changed", Value::array(changed)),
-                (
-                    "extensions",
-                    Value::array(self.extensions.iter().map(|(one, goes_on)| {
-                        Value::record([
-                            ("goes_on", Value::from(*goes_on)),
-                            ("id", one.get("id").cloned().unwrap_or(Value::Null)),
-                        ])
-                    })),
-                ),
-                ("replaced", Value::array(terms.replace.keys().map(|tick| Value::from(*tick)))),
-                ("carried", self.carried.map_or(Value::Null, carried_json)),
-                ("tip", Value::from(self.tip)),
-                ("dry_run", Value::from(self.dry_run)),
-            ],
-        )
+        ForkDocument::of(self, None).into()
     }
 }
 
@@ -329,23 +268,132 @@ fn first_of(ticks: &[u64]) -> String {
     format!("{}{more}", named.join(", "))
 }
 
-fn carried_json(carried: &Carried) -> Value {
-    let ticks = carried.ticks.iter().map(|(parent, here)| {
-        Value::record([("parent", Value::from(*parent)), ("tick", Value::from(*here))])
-    });
-    let stop = carried.stopped.as_ref().map(|(tick, why)| not_carried(*tick, why));
-    let left_out = carried.left_out.iter().map(|(tick, why)| not_carried(*tick, why));
-    Value::record([
-        ("ticks", Value::array(ticks)),
-        ("unsaid", Value::array(carried.silent.iter().map(|tick| Value::from(*tick)))),
-        ("errors", Value::array(carried.errors.iter().map(|tick| Value::from(*tick)))),
-        ("unmoved", Value::array(carried.unmoved.iter().map(|tick| Value::from(*tick)))),
-        ("left_out", Value::array(left_out)),
-        ("stopped", stop.unwrap_or(Value::Null)),
-    ])
-}
+document! {
+    /// A fork of a run
+    pub object ForkDocument: "fork" (answer: &ForkAnswer<'_>, command: Option<Option<ExecObject>>) {
+        let ForkAnswer { terms, forked, .. } = answer;
+        /// The new run
+        run: &RunName = &terms.run,
+        /// The run that was forked
+        parent: &RunName = answer.parent,
+        /// The last tick of the parent that is shared
+        parent_tick: u64 = forked.tick,
+        /// The tick of the marker
+        marker_tick: Positive = Positive(forked.tick + 1),
+        /// The id of the marker
+        marker: Digest = forked.marker.id(),
+        /// The tick of the snapshot from which the state was replayed
+        replayed_from: u64 = forked.replayed_from,
+        /// The root of the state at the branch point
+        state_root: Digest = forked.state_root,
+        /// The reason that was given
+        reason: Option<&str> = terms.reason.as_deref(),
+        /// The agent whose state was restored
+        restored: Option<&str> = terms.restored.as_deref(),
+        /// The guidance for the agent, by its kind
+        guidance: BTreeMap<&str, &str> = terms.guidance.iter().map(|(name, words)| (*name, &**words)).collect(),
+        /// The places and constants that were changed
+        changed: Vec<ForkChange> = forked.changed.iter().map(ForkChange::of).collect(),
+        /// The extensions of the parent, if another pack is in force from here on
+        extensions: Vec<ForkExtension> =
+            answer.extensions.iter().map(|(one, stays)| ForkExtension::of(one, *stays)).collect(),
+        /// The ticks of the parent whose answers were replaced
+        replaced: Vec<u64> = terms.replace.keys().copied().collect(),
+        /// The later intents of the parent that were applied again; null if that was not asked for
+        carried: Option<CarriedObject> = answer.carried.map(CarriedObject::of),
+        /// The last tick of the fork
+        tip: u64 = answer.tip,
+        /// Whether nothing was to be written
+        dry_run: bool = answer.dry_run,
+        /// The command that continues the fork; absent from the line that the command itself is given
+        exec?: Option<ExecObject> = command,
+    }
 
-/// An intent of the parent that was not carried on, and the reason.
-fn not_carried(tick: u64, why: &ReapplyStopped) -> Value {
-    Value::record([("parent", Value::from(tick))].into_iter().chain(stop_members(why, SOURCE)))
+    /// The last line of a stream about a fork
+    object ForkSummary: "fork" (name: &RunName, command: Option<ExecObject>) {
+        /// The new run
+        run: &RunName = name,
+        /// The command that continues the fork
+        exec: Option<ExecObject> = command,
+    }
+
+    /// A place or a constant that was changed
+    object ForkChange(changed: &Changed) {
+        let (kind, place, rule) = match &changed.what {
+            What::State(path) => ("state", path.written(), None),
+            What::Constant(name) => ("constant", name.clone(), None),
+            What::Policy(path, rule) => ("state", path.written(), Some(&**rule)),
+        };
+        /// The kind of change
+        what: ["state" | "constant"] = kind,
+        /// The place, as a JSON pointer, or the name of the constant
+        name: String = place,
+        /// The policy rule that reads the place
+        enforced_by: Option<&str> = rule,
+        /// The value before the fork; null if there was none
+        before: Option<Value> = changed.before.clone(),
+        /// Whether there was no value before
+        was_absent: bool = changed.before.is_none(),
+        /// The value in the fork
+        after: Value = changed.after.clone(),
+    }
+
+    /// An extension of the parent
+    object ForkExtension(extension: &Value, stays: bool) {
+        /// Whether it stays in force
+        goes_on: bool = stays,
+        /// The id
+        id: As<str> = As::new(extension.get("id").cloned().unwrap_or(Value::Null)),
+    }
+
+    /// The intents of the parent that were applied again
+    object CarriedObject(carried: &Carried) {
+        /// The ticks that were carried over
+        ticks: Vec<CarriedTick> = carried.ticks.iter().map(|(from, to)| CarriedTick::of(*from, *to)).collect(),
+        /// The ticks of the parent that do not name what they were decided on
+        unsaid: &[u64] = &carried.silent[..],
+        /// The ticks of the parent at which a rule failed here
+        errors: &[u64] = &carried.errors[..],
+        /// The ticks of the parent whose other answer changed nothing in the state
+        unmoved: &[u64] = &carried.unmoved[..],
+        /// The intents that were left out, each with the reason
+        left_out: Vec<NotCarried> = carried.left_out.iter().map(|(tick, why)| NotCarried::of(*tick, why)).collect(),
+        /// The intent at which the fork stopped
+        stopped: Option<NotCarried> = carried.stopped.as_ref().map(|(tick, why)| NotCarried::of(*tick, why)),
+    }
+
+    /// A tick that was carried over
+    object CarriedTick(from: u64, to: u64) {
+        /// The tick of the parent
+        parent: Positive = Positive(from),
+        /// The tick of the fork
+        tick: Positive = Positive(to),
+    }
+
+    /// An intent of the parent that was not carried over
+    object NotCarried(at: u64, why: &ReapplyStopped) {
+        /// The tick of the parent
+        parent: Positive = Positive(at),
+        ..StopObject = StopObject::of(why, SOURCE),
+    }
+
+    /// The command that continues a fork
+    object ExecObject(exec: &ForkExec<'_>, replies: Value) {
+        /// The command
+        command: &str = exec.command,
+        /// Whether it was run
+        ran: bool = exec.status.is_some(),
+        /// The exit code
+        code: Option<i32> = exec.status.and_then(|status| status.code),
+        /// The signal that ended it
+        signal: Option<i32> = exec.status.and_then(|status| status.signal),
+        /// The number of lines that were committed
+        committed: u64 = exec.tally.committed,
+        /// The number of lines that were refused
+        refused: u64 = exec.tally.refused,
+        /// The last tick of the run
+        tip: u64 = exec.tip,
+        /// The reply to each line, as in dendrer.commit/1; their number in the last line of a stream
+        items: Value = replies,
+    }
 }

@@ -1,11 +1,13 @@
 //! A run that was seeded from others: its sources, the places that were taken, and the conflicts.
 
 use dendrer::kernel::pack::Combine;
-use dendrer::merge::{Conflict, ConflictStanding, MergeSource, Merged, PlannedPlace, Seeded, Strategy};
-use dendrer_object::{Digest, RunName, Value};
+use dendrer::merge::{
+    Conflict, ConflictStanding, MergeSource, Merged, NamedSource, PlannedPlace, Seeded, Strategy,
+};
+use dendrer_object::{Digest, Pointer, RunName, Value, document};
 
 use crate::answer::{Answer, Line, Page, Style};
-use crate::{count, document, quote};
+use crate::{count, quote};
 
 /// A new run that begins with what was chosen from several others.
 #[derive(Debug, Clone, Copy)]
@@ -24,38 +26,12 @@ pub struct MergeAnswer<'m> {
 
 impl Answer for MergeAnswer<'_> {
     fn document(&self) -> Value {
-        let MergeAnswer { run, merged, state_root, begin, plan } = *self;
-        let conflicts = merged.conflicts.iter().map(|one| {
-            let standing = one.taken.clone().map_or(ConflictStanding::Open, ConflictStanding::Taken);
-            conflict(one, &standing)
-        });
-        let open = merged.conflicts.iter().filter(|conflict| conflict.taken.is_none()).count();
-        let members = [
-            ("run", Value::from(run.as_str())),
-            ("sources", sources(merged)),
-            ("strategy", Value::from(&*merged.strategy)),
-            ("seed_only", Value::from(merged.seed_only)),
-            ("state_root", Value::from(state_root)),
-            ("begin", Value::from(begin)),
-            ("base", base(merged)),
-            ("seeded", seeded(&merged.seeded)),
-            ("removed", seeded(&merged.removed)),
-            ("items", Value::array(conflicts)),
-            ("open", Value::from(open as u64)),
-            ("dry_run", Value::from(begin.is_none())),
-            (
-                "plan",
-                plan.map_or(Value::Null, |plan| {
-                    Value::array(plan.iter().map(|place| planned(merged, place)))
-                }),
-            ),
-        ];
-        document("merge", members)
+        MergeDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
         let MergeAnswer { run, merged, begin, .. } = *self;
-        let source_line = |source: &dendrer::merge::NamedSource| {
+        let source_line = |source: &NamedSource| {
             let (name, run, tick) = (&source.name, &source.run, source.tick);
             let root = source.state_root.short();
             Line::from(format!("source     {name} {run}@{tick}   replayed "))
@@ -132,23 +108,6 @@ fn plan_lines(merged: &Merged, place: &PlannedPlace) -> Vec<Line> {
     lines
 }
 
-fn planned(merged: &Merged, place: &PlannedPlace) -> Value {
-    let side = |value: &Option<Value>| {
-        Value::record([
-            ("absent", Value::from(value.is_none())),
-            ("value", value.clone().unwrap_or(Value::Null)),
-        ])
-    };
-    let is_open = merged.conflicts.iter().any(|one| one.path == place.path && one.taken.is_none());
-    Value::record([
-        ("path", Value::from(place.path.written())),
-        ("base", Value::array(place.base.iter().map(side))),
-        ("sides", Value::array(place.sides.iter().map(side))),
-        ("merged", side(&place.after)),
-        ("open", Value::from(is_open)),
-    ])
-}
-
 fn conflict_line(merged: &Merged, conflict: &Conflict) -> Line {
     let strategy = &merged.strategy;
     let how = match &conflict.taken {
@@ -202,76 +161,163 @@ pub fn standing(standing: &ConflictStanding) -> String {
     }
 }
 
-/// Writes the sources of a merge.
-pub fn sources(merged: &Merged) -> Value {
-    Value::array(merged.sources.iter().map(|source| {
-        Value::record([
-            ("name", Value::from(&*source.name)),
-            ("run", Value::from(source.run.as_str())),
-            ("tick", Value::from(source.tick)),
-            ("record", Value::from(source.record)),
-            ("state_root", Value::from(source.state_root)),
-        ])
-    }))
+document! {
+    /// A run that was seeded from others
+    pub object MergeDocument: "merge" (answer: &MergeAnswer<'_>) {
+        let merged = answer.merged;
+        /// The new run
+        run: &RunName = answer.run,
+        /// The runs that it was seeded from
+        sources: Vec<SourceObject> = sources(merged),
+        /// The strategy that decides conflicts
+        strategy: &str = &merged.strategy,
+        /// Whether values alone were taken, without pack, rules and goal
+        seed_only: bool = merged.seed_only,
+        /// The root of the state that the new run begins with
+        state_root: Digest = answer.state_root,
+        /// The id of the first record; null if nothing was written
+        begin: Option<Digest> = answer.begin,
+        /// The last common records of the sources; empty if the merge is two-way
+        base: Vec<BaseObject> =
+            merged.base.iter().map(|one| BaseObject::of(one.run.as_str(), one.tick, one.record)).collect(),
+        /// The places that were taken
+        seeded: Vec<SeededObject> = merged.seeded.iter().map(SeededObject::of).collect(),
+        /// The places that were removed
+        removed: Vec<SeededObject> = merged.removed.iter().map(SeededObject::of).collect(),
+        /// The places in conflict
+        items: Vec<ConflictObject> = merged.conflicts.iter().map(ConflictObject::begun).collect(),
+        /// The number of conflicts that are open
+        open: usize = merged.conflicts.iter().filter(|conflict| conflict.taken.is_none()).count(),
+        /// Whether nothing was written
+        dry_run: bool = answer.begin.is_none(),
+        /// The places on which the runs differ from each other or from what they began with, with --plan
+        plan: Option<Vec<PlannedObject>> =
+            answer.plan.map(|plan| plan.iter().map(|place| PlannedObject::of(merged, place)).collect()),
+    }
+
+    /// A run that another one was seeded from
+    pub(crate) object SourceObject(source: &NamedSource) {
+        /// The name of the source
+        name: &str = &source.name,
+        /// The run
+        run: &RunName = &source.run,
+        /// The tick up to which it is read
+        tick: u64 = source.tick,
+        /// The id of the record there
+        record: Digest = source.record,
+        /// The root of the state there
+        state_root: Digest = source.state_root,
+    }
+
+    /// A common record
+    object BaseObject(name: &str, at: u64, id: Digest) {
+        /// The run
+        run: &str = name,
+        /// The tick
+        tick: u64 = at,
+        /// The id of the record
+        record: Digest = id,
+    }
+
+    /// The write that a value is from
+    object WriteObject(from: &MergeSource) {
+        /// The name of the source
+        source: &str = &from.source,
+        /// The tick of the write
+        tick: u64 = from.tick,
+        /// The id of the record
+        record: Digest = from.record,
+    }
+
+    /// A place that was taken or removed
+    object SeededObject(seeded: &Seeded) {
+        /// The place, as a JSON pointer
+        path: &Pointer = &seeded.path,
+        /// The way in which the pack combined the lists of the sources
+        combined: Option<Combine> = seeded.combined,
+        /// The sources
+        from: Vec<WriteObject> = seeded.from.iter().map(WriteObject::of).collect(),
+    }
+
+    /// A place in conflict between runs
+    pub(crate) object ConflictObject(conflict: &Conflict, standing: &ConflictStanding) {
+        /// The place, as a JSON pointer
+        path: &Pointer = &conflict.path,
+        /// The value at the last common record; null if there is none
+        base: Option<Value> = conflict.base.clone(),
+        /// The value of each source
+        values: Vec<ConflictValue> =
+            conflict.values.iter().map(|(from, value)| ConflictValue::of(from, value.as_ref())).collect(),
+        ..StandingObject = StandingObject::of(standing),
+    }
+
+    /// The value of a source
+    object ConflictValue(from: &MergeSource, left: Option<&Value>) {
+        ..WriteObject = WriteObject::of(from),
+        ..LeftValue = LeftValue::of(left),
+    }
+
+    /// A value that a source has at a place
+    pub(crate) object LeftValue(left: Option<&Value>) {
+        /// The value; null if the source removed it
+        value: Option<Value> = left.cloned(),
+        /// Whether the source removed it
+        removed: bool = left.is_none(),
+    }
+
+    /// The standing of a conflict
+    pub(crate) object StandingObject(standing: &ConflictStanding) {
+        let (word, at, by, why) = match standing {
+            ConflictStanding::Open => ("open", None, None, None),
+            ConflictStanding::Taken(source) => ("taken", None, Some(source), None),
+            ConflictStanding::Resolved(tick, take, reason) => {
+                ("resolved", Some(*tick), Some(take), Some(reason))
+            }
+            ConflictStanding::Written(tick) => ("written", Some(*tick), None, None),
+        };
+        /// The standing
+        status: ["open" | "taken" | "resolved" | "written"] = word,
+        /// The tick of the decision
+        tick: Option<u64> = at,
+        /// The source whose value was taken
+        taken: Option<&str> = by.map(|by| &**by),
+        /// The reason that was given
+        reason: Option<&str> = why.map(|why| &**why),
+    }
+
+    /// A place on which the runs differ
+    object PlannedObject(merged: &Merged, place: &PlannedPlace) {
+        let is_open = merged.conflicts.iter().any(|one| one.path == place.path && one.taken.is_none());
+        /// The place, as a JSON pointer
+        path: &Pointer = &place.path,
+        /// The value at each last common record
+        base: Vec<SideObject> = place.base.iter().map(SideObject::of).collect(),
+        /// The value of each source
+        sides: Vec<SideObject> = place.sides.iter().map(SideObject::of).collect(),
+        /// The value that the new run begins with
+        merged: SideObject = SideObject::of(&place.after),
+        /// Whether the place is an open conflict
+        open: bool = is_open,
+    }
+
+    /// A value, or its absence
+    object SideObject(side: &Option<Value>) {
+        /// Whether there is no value
+        absent: bool = side.is_none(),
+        /// The value; null if there is none
+        value: Option<Value> = side.clone(),
+    }
 }
 
-fn from(from: &MergeSource) -> Vec<(&'static str, Value)> {
-    vec![
-        ("source", Value::from(&*from.source)),
-        ("tick", Value::from(from.tick)),
-        ("record", Value::from(from.record)),
-    ]
+impl ConflictObject {
+    /// A conflict with the standing that its strategy gave it.
+    fn begun(conflict: &Conflict) -> ConflictObject {
+        let standing = conflict.taken.clone().map_or(ConflictStanding::Open, ConflictStanding::Taken);
+        ConflictObject::of(conflict, &standing)
+    }
 }
 
-/// Writes the last common records.
-fn base(merged: &Merged) -> Value {
-    Value::array(merged.base.iter().map(|moment| {
-        Value::record([
-            ("run", Value::from(moment.run.as_str())),
-            ("tick", Value::from(moment.tick)),
-            ("record", Value::from(moment.record)),
-        ])
-    }))
-}
-
-/// Writes places, each with the sources that they are from.
-fn seeded(places: &[Seeded]) -> Value {
-    Value::array(places.iter().map(|seeded| {
-        Value::record([
-            ("path", Value::from(seeded.path.written())),
-            ("combined", Value::from(seeded.combined.map(Combine::as_str))),
-            ("from", Value::array(seeded.from.iter().map(|side| Value::record(from(side))))),
-        ])
-    }))
-}
-
-/// Returns a conflict with its standing.
-pub fn conflict(conflict: &Conflict, standing: &ConflictStanding) -> Value {
-    let (status, tick, taken, reason) = standing_members(standing);
-    let side = |(side, value): &(MergeSource, Option<Value>)| {
-        let shown = value.clone().unwrap_or(Value::Null);
-        let members = [("value", shown), ("removed", Value::from(value.is_none()))];
-        Value::record(from(side).into_iter().chain(members))
-    };
-    Value::record([
-        ("path", Value::from(conflict.path.written())),
-        ("base", conflict.base.clone().unwrap_or(Value::Null)),
-        ("values", Value::array(conflict.values.iter().map(side))),
-        ("status", status),
-        ("tick", tick),
-        ("taken", taken),
-        ("reason", reason),
-    ])
-}
-
-/// Returns status, tick, what was taken and why, as values.
-pub fn standing_members(standing: &ConflictStanding) -> (Value, Value, Value, Value) {
-    let (status, tick, taken, reason) = match standing {
-        ConflictStanding::Open => ("open", None, None, None),
-        ConflictStanding::Taken(source) => ("taken", None, Some(source), None),
-        ConflictStanding::Resolved(tick, take, reason) => ("resolved", Some(*tick), Some(take), Some(reason)),
-        ConflictStanding::Written(tick) => ("written", Some(*tick), None, None),
-    };
-    let text = |text: Option<&std::sync::Arc<str>>| Value::from(text.map(|text| &**text));
-    (Value::from(status), Value::from(tick), text(taken), text(reason))
+/// Returns the sources of a merge for a document.
+pub(crate) fn sources(merged: &Merged) -> Vec<SourceObject> {
+    merged.sources.iter().map(SourceObject::of).collect()
 }

@@ -1,13 +1,15 @@
 //! The outcome of each intent of a run on another base, as rows and items.
 
 use dendrer::change::reapply::{Basis, ReapplyStopped};
+use dendrer::kernel::contract::FieldCheck;
 use dendrer::kernel::step::EXTENSION;
 use dendrer::rebase::{AnswerSource, Fate, RebaseStep, Rebased};
-use dendrer_object::{RunName, Value};
+use dendrer_object::document::As;
+use dendrer_object::{Digest, Pointer, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::table::{Align, Table};
-use crate::{count, document, quote};
+use crate::{count, quote};
 
 /// What became, or would become, of the intents of a run on another base.
 #[derive(Debug, Clone, Copy)]
@@ -32,29 +34,7 @@ pub struct RebaseAnswer<'r> {
 
 impl Answer for RebaseAnswer<'_> {
     fn document(&self) -> Value {
-        let RebaseAnswer { rebased, run, onto, tick, reason, tip, plan, dry_run } = *self;
-        let members = [
-            ("run", Value::from(run.as_str())),
-            ("source", Value::from(rebased.source.as_str())),
-            ("from", Value::from(rebased.from)),
-            ("to", Value::from(rebased.to)),
-            ("onto", Value::from(onto.as_str())),
-            ("onto_tick", Value::from(tick)),
-            ("state_root", Value::from(rebased.forked.state_root)),
-            ("reason", Value::from(reason)),
-            ("items", Value::array(rebased.steps.iter().map(item))),
-            ("outcome", Value::from(self.outcome())),
-            ("carried", Value::from(rebased.carried() as u64)),
-            ("already", Value::from(rebased.already() as u64)),
-            ("left_out", Value::from(rebased.left_out() as u64)),
-            ("unseen", Value::from(rebased.unseen())),
-            ("marker", Value::from(tip.map(|_| rebased.forked.marker.id()))),
-            ("tip", Value::from(tip)),
-            ("written", Value::from(tip.is_some())),
-            ("plan", Value::from(plan)),
-            ("dry_run", Value::from(dry_run)),
-        ];
-        document("rebase", members)
+        RebaseDocument::of(self).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -250,73 +230,139 @@ pub(crate) fn stopped(why: &ReapplyStopped, source: &str) -> String {
     }
 }
 
-/// Returns the members of a document that name the reason.
-pub(crate) fn stop_members(why: &ReapplyStopped, source: &str) -> [(&'static str, Value); 5] {
-    let (path, then, now) = match why {
-        ReapplyStopped::DecidedOn(path, then, now) => (Some(path.written()), then.clone(), now.clone()),
-        _ => (None, None, None),
-    };
-    [
-        ("kind", Value::from(why.kind())),
-        ("why", Value::from(stopped(why, source))),
-        ("path", Value::from(path)),
-        ("then", then.unwrap_or(Value::Null)),
-        ("now", now.unwrap_or(Value::Null)),
-    ]
-}
-
-fn item(step: &RebaseStep) -> Value {
-    let null = |value: Option<&Value>| value.cloned().unwrap_or(Value::Null);
-    let (mut fate, mut tick, mut basis, mut answer, mut stop) = ("left", None, None, None, Value::Null);
-    let mut already = Value::Null;
-    match &step.fate {
-        Fate::Left => {}
-        Fate::Already(taken) => {
-            (fate, tick) = ("already", Some(taken.tick));
-            already = Value::from(taken.run.as_str());
-        }
-        Fate::Carried { tick: here, basis: known, answer: from } => {
-            (fate, tick) = ("carried", Some(*here));
-            basis = Some(match known {
-                Basis::Holds => "holds",
-                Basis::Fact => "fact",
-                Basis::Unsaid => "unsaid",
-            });
-            answer = from.map(|from| match from {
-                AnswerSource::Record => "recorded",
-                AnswerSource::AskedSame => "asked_same",
-                AnswerSource::AskedOther => "asked_other",
-            });
-        }
-        Fate::Stopped(why) | Fate::LeftOut(why) => {
-            fate = if matches!(step.fate, Fate::LeftOut(_)) { "left_out" } else { "stopped" };
-            let fields = match why {
-                ReapplyStopped::Context(_, fields) => fields.as_slice(),
-                _ => &[],
-            };
-            let field = |field: &dendrer::kernel::contract::FieldCheck| {
-                Value::record([
-                    ("name", Value::from(&*field.name)),
-                    ("rule", Value::from(&*field.rule)),
-                    ("source", null(field.source.as_ref())),
-                    ("target", null(field.target.as_ref())),
-                ])
-            };
-            let fields = ("fields", Value::array(fields.iter().map(field)));
-            stop = Value::record(stop_members(why, "tick").into_iter().chain([fields]));
-        }
+document! {
+    /// The outcome of the intents of one run on another base
+    pub object RebaseDocument: "rebase" (answer: &RebaseAnswer<'_>) {
+        let RebaseAnswer { rebased, tip: end, .. } = *answer;
+        /// The new run
+        run: &RunName = answer.run,
+        /// The run that the intents are from
+        source: &RunName = &rebased.source,
+        /// The first tick of the source
+        from: u64 = rebased.from,
+        /// The last tick of the source
+        to: u64 = rebased.to,
+        /// The base
+        onto: &RunName = answer.onto,
+        /// The last tick of the base that the new run shares
+        onto_tick: u64 = answer.tick,
+        /// The root of the state there
+        state_root: Digest = rebased.forked.state_root,
+        /// The reason that was given
+        reason: Option<&str> = answer.reason,
+        /// The intents
+        items: Vec<RebaseItem> = rebased.steps.iter().map(RebaseItem::of).collect(),
+        /// The outcome
+        outcome: ["carried" | "already" | "stopped"] = answer.outcome(),
+        /// The number of intents that carry over
+        carried: usize = rebased.carried(),
+        /// The number of intents that are in the history of the base already
+        already: usize = rebased.already(),
+        /// The number of intents that were left out
+        left_out: usize = rebased.left_out(),
+        /// The number of intents that were not looked at
+        unseen: As<u64> = As::new(rebased.unseen()),
+        /// The id of the marker; null if nothing was written
+        marker: Option<Digest> = end.map(|_| rebased.forked.marker.id()),
+        /// The last tick of the new run; null if nothing was written
+        tip: Option<u64> = end,
+        /// Whether the new run was written
+        written: bool = end.is_some(),
+        /// Whether only the fate of each intent was asked for
+        plan: bool = answer.plan,
+        /// Whether nothing was to be written
+        dry_run: bool = answer.dry_run,
     }
-    Value::record([
-        ("source_tick", Value::from(step.tick)),
-        ("type", Value::from(step.type_name.as_str())),
-        ("effect", Value::from(step.class.map(|class| class.effect.as_str()))),
-        ("declared", Value::from(step.class.map(|class| class.is_declared))),
-        ("fate", Value::from(fate)),
-        ("already_in", already),
-        ("tick", Value::from(tick)),
-        ("basis", Value::from(basis)),
-        ("answer", Value::from(answer)),
-        ("advisory_missing", Value::array(step.advisory.iter().map(|name| Value::from(&**name)))),
-        ("stopped", stop),
-    ])
+
+    /// An intent on another base
+    object RebaseItem(step: &RebaseStep) {
+        let (known, from) = match &step.fate {
+            Fate::Carried { basis, answer, .. } => (Some(basis), *answer),
+            _ => (None, None),
+        };
+        /// The tick of the source
+        source_tick: u64 = step.tick,
+        /// The type
+        type: &str = step.type_name.as_str(),
+        /// The effect class of the tool
+        effect: As<Option<String>> = As::new(step.class.map(|class| class.effect.as_str())),
+        /// Whether the pack declares the class
+        declared: Option<bool> = step.class.map(|class| class.is_declared),
+        /// The fate of the intent
+        fate: ["left" | "already" | "carried" | "left_out" | "stopped"] = match &step.fate {
+            Fate::Left => "left",
+            Fate::Already(_) => "already",
+            Fate::Carried { .. } => "carried",
+            Fate::LeftOut(_) => "left_out",
+            Fate::Stopped(_) => "stopped",
+        },
+        /// The run whose tick it is, if it is in the history of the base already
+        already_in: Option<&str> = match &step.fate {
+            Fate::Already(taken) => Some(taken.run.as_str()),
+            _ => None,
+        },
+        /// The tick of the intent on the base
+        tick: Option<u64> = match &step.fate {
+            Fate::Already(taken) => Some(taken.tick),
+            Fate::Carried { tick, .. } => Some(*tick),
+            _ => None,
+        },
+        /// The basis of the intent on the new base
+        basis: ["holds" | "fact" | "unsaid" | null] = known.map(|basis| match basis {
+            Basis::Holds => "holds",
+            Basis::Fact => "fact",
+            Basis::Unsaid => "unsaid",
+        }),
+        /// The source of the answer of a tool
+        answer: ["recorded" | "asked_same" | "asked_other" | null] = from.map(|from| match from {
+            AnswerSource::Record => "recorded",
+            AnswerSource::AskedSame => "asked_same",
+            AnswerSource::AskedOther => "asked_other",
+        }),
+        /// The advisory dependencies that are missing
+        advisory_missing: Vec<&str> = step.advisory.iter().map(|name| &**name).collect(),
+        /// The reason why the intent is not carried over
+        stopped: Option<StoppedItem> = match &step.fate {
+            Fate::Stopped(why) | Fate::LeftOut(why) => Some(StoppedItem::of(why)),
+            _ => None,
+        },
+    }
+
+    /// The reason why an intent is not carried over, with the fields that do not fit
+    object StoppedItem(why: &ReapplyStopped) {
+        let missed = if let ReapplyStopped::Context(_, fields) = why { fields.as_slice() } else { &[] };
+        ..StopObject = StopObject::of(why, "tick"),
+        /// The required fields that do not fit
+        fields: Vec<MissedField> = missed.iter().map(MissedField::of).collect(),
+    }
+
+    /// A required field that does not fit
+    object MissedField(field: &FieldCheck) {
+        /// The name
+        name: &str = &field.name,
+        /// The rule
+        rule: &str = &field.rule,
+        /// The value of the source; null if there is none
+        source: Option<Value> = field.source.clone(),
+        /// The value of the target; null if there is none
+        target: Option<Value> = field.target.clone(),
+    }
+
+    /// The reason why an intent is not carried over
+    pub(crate) object StopObject(reason: &ReapplyStopped, tick_word: &str) {
+        let decided = match reason {
+            ReapplyStopped::DecidedOn(path, then, now) => Some((path, then, now)),
+            _ => None,
+        };
+        /// The kind of reason
+        kind: &str = reason.kind(),
+        /// The reason in words
+        why: String = stopped(reason, tick_word),
+        /// The place that the intent was decided on
+        path: Option<&Pointer> = decided.map(|(path, ..)| path),
+        /// The value when it was decided; null if there was none
+        then: Option<Value> = decided.and_then(|(_, then, _)| then.clone()),
+        /// The value on the new base; null if there is none
+        now: Option<Value> = decided.and_then(|(.., now)| now.clone()),
+    }
 }

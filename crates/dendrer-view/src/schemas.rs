@@ -14,6 +14,12 @@ macro_rules! declared {
 
 /// Name and schema of every declared document, in any order.
 const DECLARED: &[(&str, fn() -> Value)] = declared![
+    crate::cherrypick::CherrypickDocument,
+    crate::conflicts::ConflictsDocument,
+    crate::conflicts::ResolvedDocument,
+    crate::fork::ForkDocument,
+    crate::merge::MergeDocument,
+    crate::rebase::RebaseDocument,
     crate::backup::BackupDocument,
     crate::bisect::BisectAllDocument,
     crate::bisect::BisectDocument,
@@ -94,18 +100,12 @@ const DECLARED: &[(&str, fn() -> Value)] = declared![
 
 /// Names and texts, in order.
 const TEXTS: &[(&str, &str)] = &[
-    ("cherrypick", include_str!("../schemas/cherrypick.json")),
     ("commit", include_str!("../schemas/commit.json")),
-    ("conflicts", include_str!("../schemas/conflicts.json")),
     ("diff", include_str!("../schemas/diff.json")),
     ("event", include_str!("../schemas/event.json")),
-    ("fork", include_str!("../schemas/fork.json")),
     ("import", include_str!("../schemas/import.json")),
     ("imports", include_str!("../schemas/imports.json")),
     ("intent", include_str!("../schemas/intent.json")),
-    ("merge", include_str!("../schemas/merge.json")),
-    ("rebase", include_str!("../schemas/rebase.json")),
-    ("resolved", include_str!("../schemas/resolved.json")),
 ];
 
 /// Returns the name of every schema, in order.
