@@ -1,5 +1,7 @@
 //! A transition of one run that is imported into another: the contract, the required fields on both sides, and the outcome.
 
+use std::sync::Arc;
+
 use dendrer::cherrypick::Imported;
 use dendrer::kernel::contract::{FieldCheck, ImportRefused};
 use dendrer::kernel::step::Pick;

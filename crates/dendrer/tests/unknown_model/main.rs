@@ -17,7 +17,7 @@ mod oracle;
 
 use std::sync::Arc;
 
-use dendrer::bisect::{BisectOutcome, BisectReport, BisectSubject};
+use dendrer::bisect::{BisectOutcome, BisectReport, BisectSubject, Range, bisect};
 use dendrer::fork::{self, ForkTerms};
 use dendrer::merge::{MergeInput, MergeTerms, Strategy};
 use dendrer::prelude::*;
@@ -334,7 +334,9 @@ impl History {
         }
         for lift in [false, true] {
             let question = if lift { predicate.clone().lifted() } else { predicate.clone() };
-            let report = trace.bisect(&BisectSubject::Predicate(question)).unwrap();
+            // The model judges from the beginning on, as `--from 0` asks.
+            let range = Range::new(0, trace.tip());
+            let report = bisect(&trace, &BisectSubject::Predicate(question), &range).unwrap();
             check_onset(&expected, lift, &report, counts, &context());
         }
     }
