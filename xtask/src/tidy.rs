@@ -133,8 +133,6 @@ const IMPURE: &[&str] = &[
 /// Features of serde_json that change what a document means, for every crate in the build.
 const SERDE_JSON_OFF: &[&str] = &["preserve_order", "arbitrary_precision", "unbounded_depth"];
 
-const LINES_MAX: usize = 1000;
-
 /// Returns notes on the counts, then findings: each rule that does not hold.
 pub(crate) fn check(root: &Path) -> (Vec<String>, Vec<String>) {
     let files = files(root);
@@ -314,10 +312,6 @@ fn source(root: &Path, path: &Path) -> Vec<String> {
         for word in unfinished.iter().filter(|word| line.contains(**word)) {
             findings.push(format!("{name}:{}: {word} has no place here", at + 1));
         }
-    }
-    let lines = content.lines().count();
-    if lines > LINES_MAX {
-        findings.push(format!("{name} has {lines} lines; a file is one idea, under {LINES_MAX}"));
     }
     findings
 }

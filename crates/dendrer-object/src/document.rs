@@ -25,7 +25,7 @@ pub trait Shape {
 
 /// A member of an object in a document.
 #[derive(Debug, Clone)]
-pub struct Member {
+pub struct DocumentMember {
     /// The name.
     pub name: &'static str,
     /// The meaning of the member, one sentence.
@@ -42,11 +42,11 @@ pub trait Members: Shape {
     fn title() -> String;
 
     /// Returns the members in the order of their declaration.
-    fn members() -> Vec<Member>;
+    fn members() -> Vec<DocumentMember>;
 }
 
 /// An object that is printed on its own, under a name.
-pub trait Document: Members {
+pub trait PublishedDocument: Members {
     /// The name, as in `dendrer.NAME/1`.
     const NAME: &'static str;
 
@@ -63,7 +63,7 @@ pub trait Document: Members {
 const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// Returns the schema of an object with these members.
-pub fn object_schema(members: &[Member]) -> Value {
+pub fn object_schema(members: &[DocumentMember]) -> Value {
     let properties = members.iter().map(|member| {
         let mut schema = member.schema.as_object().cloned().unwrap_or_default();
         schema.set("description", Value::from(member.sentence.as_str()));
@@ -78,7 +78,7 @@ pub fn object_schema(members: &[Member]) -> Value {
 }
 
 /// Returns the schema of a document with this name and these members.
-pub fn document_schema(name: &str, members: &[Member]) -> Value {
+pub fn document_schema(name: &str, members: &[DocumentMember]) -> Value {
     let mut schema = object_schema(members).as_object().cloned().unwrap_or_default();
     let mut properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     properties.set("schema", one_of(&[&schema_name(name)]));
@@ -375,7 +375,7 @@ impl<A: Shape, B: Shape> Shape for Either<A, B> {
 /// Declares objects of documents, each by its members.
 ///
 /// `/// Title` `pub object NAME: "document" (arguments) { let ..; members }` makes the type `NAME` with `NAME::of(arguments)`. A
-/// name in quotes makes it a [`Document`]; `"document" reads` is one about recorded runs, which also has the members
+/// name in quotes makes it a [`PublishedDocument`]; `"document" reads` is one about recorded runs, which also has the members
 /// of [`read_members`], and `"document" stored` has the last of them. Each member has a sentence and one of these forms:
 ///
 /// * `name: Shape = value,` is always there.
@@ -386,7 +386,7 @@ impl<A: Shape, B: Shape> Shape for Either<A, B> {
 ///
 /// ```
 /// use dendrer_object::{Value, document};
-/// use dendrer_object::document::{Document as _, Shape as _};
+/// use dendrer_object::document::{PublishedDocument as _, Shape as _};
 ///
 /// document! {
 ///     /// A greeting
@@ -439,16 +439,16 @@ macro_rules! document {
                 $crate::document::sentence(&[$($title),+])
             }
 
-            fn members() -> Vec<$crate::document::Member> {
+            fn members() -> Vec<$crate::document::DocumentMember> {
                 #[allow(unused_mut, reason = "an object may have no members")]
-                let mut listed: Vec<$crate::document::Member> = Vec::new();
+                let mut listed: Vec<$crate::document::DocumentMember> = Vec::new();
                 $crate::document_members!(@list listed; $($body)*);
                 $($($crate::document_members!(@$reads listed);)?)?
                 listed
             }
         }
 
-        $(impl $crate::document::Document for $name {
+        $(impl $crate::document::PublishedDocument for $name {
             const NAME: &'static str = $document;
         })?
 
@@ -519,7 +519,7 @@ macro_rules! document_members {
         $crate::document_members!(@list $listed; $($rest)*);
     };
     (@list $listed:ident; ..? $type:ty = $value:expr, $($rest:tt)*) => {
-        let optional = |member| $crate::document::Member { is_required: false, ..member };
+        let optional = |member| $crate::document::DocumentMember { is_required: false, ..member };
         $listed.extend(<$type as $crate::document::Members>::members().into_iter().map(optional));
         $crate::document_members!(@list $listed; $($rest)*);
     };
@@ -555,7 +555,7 @@ macro_rules! document_members {
     };
 
     (@one $listed:ident $name:ident $is_required:literal [$($doc:literal)+] $schema:expr) => {
-        $listed.push($crate::document::Member {
+        $listed.push($crate::document::DocumentMember {
             name: stringify!($name),
             sentence: $crate::document::sentence(&[$($doc),+]),
             is_required: $is_required,
@@ -593,8 +593,8 @@ document! {
 }
 
 /// The members that say where an answer was read, and with which reserve. Whoever prints the answer adds them.
-pub fn read_members() -> Vec<Member> {
-    let optional = |name, sentence: &str, schema| Member {
+pub fn read_members() -> Vec<DocumentMember> {
+    let optional = |name, sentence: &str, schema| DocumentMember {
         name,
         sentence: sentence.to_owned(),
         is_required: false,
@@ -616,7 +616,7 @@ mod tests {
         object PlaceObject(tick: u64, note: Option<&'static str>) {
             /// The tick
             tick: u64 = tick,
-            /// A note, left out where there is none
+            /// A note, left out if it is missing
             note?: &'static str = note,
         }
 
@@ -626,7 +626,7 @@ mod tests {
             let doubled = end.map(|tick| tick * 2);
             /// The run
             run: &RunName = run,
-            /// Twice the last tick; null if there is none
+            /// Twice the last tick; null if it is missing
             end: Option<u64> = doubled,
             /// The outcome
             outcome: ["onset" | "never"] = if end.is_some() { "onset" } else { "never" },

@@ -13,7 +13,7 @@ use crate::text::nearest;
 use crate::{Object, Value};
 
 /// The value of a member of a question.
-pub trait Given: Shape + Sized {
+pub trait QuestionMember: Shape + Sized {
     /// Returns the kind of the value, for messages: `a text`.
     fn kind() -> String;
 
@@ -32,7 +32,7 @@ pub trait Given: Shape + Sized {
 }
 
 /// A question that can be asked as a document.
-pub trait Question: crate::document::Document {
+pub trait Question: crate::document::PublishedDocument {
     /// Reads a question from its document.
     ///
     /// # Errors
@@ -131,7 +131,7 @@ impl<'v> QuestionReader<'v> {
     /// # Errors
     ///
     /// [`QuestionFault::Missing`], [`QuestionFault::Type`].
-    pub fn member<T: Given>(&self, member: &'static str) -> Result<T, QuestionFault> {
+    pub fn member<T: QuestionMember>(&self, member: &'static str) -> Result<T, QuestionFault> {
         match self.members.get(member) {
             Some(value) => T::read(value).ok_or_else(|| QuestionFault::Type {
                 member,
@@ -143,7 +143,7 @@ impl<'v> QuestionReader<'v> {
     }
 }
 
-impl Given for bool {
+impl QuestionMember for bool {
     fn kind() -> String {
         "a boolean".to_owned()
     }
@@ -161,7 +161,7 @@ impl Given for bool {
     }
 }
 
-impl Given for u64 {
+impl QuestionMember for u64 {
     fn kind() -> String {
         "a number that counts".to_owned()
     }
@@ -171,7 +171,7 @@ impl Given for u64 {
     }
 }
 
-impl Given for String {
+impl QuestionMember for String {
     fn kind() -> String {
         "a text".to_owned()
     }
@@ -181,7 +181,7 @@ impl Given for String {
     }
 }
 
-impl Given for Value {
+impl QuestionMember for Value {
     fn kind() -> String {
         "a value".to_owned()
     }
@@ -191,7 +191,7 @@ impl Given for Value {
     }
 }
 
-impl<T: Given> Given for Option<T> {
+impl<T: QuestionMember> QuestionMember for Option<T> {
     fn kind() -> String {
         T::kind()
     }
@@ -209,7 +209,7 @@ impl<T: Given> Given for Option<T> {
     }
 }
 
-impl<T: Given> Given for Vec<T> {
+impl<T: QuestionMember> QuestionMember for Vec<T> {
     fn kind() -> String {
         "a list".to_owned()
     }
@@ -227,7 +227,7 @@ impl<T: Given> Given for Vec<T> {
     }
 }
 
-impl<T: Given> Given for BTreeMap<String, T> {
+impl<T: QuestionMember> QuestionMember for BTreeMap<String, T> {
     fn kind() -> String {
         "an object".to_owned()
     }
@@ -290,7 +290,7 @@ macro_rules! question {
             fn to_value(&self) -> $crate::Value {
                 let mut made: Vec<(&'static str, $crate::Value)> = Vec::new();
                 made.push(("schema", $crate::Value::from($crate::document::schema_name($document))));
-                $(if !$crate::question::Given::is_absent(&self.$member) {
+                $(if !$crate::question::QuestionMember::is_absent(&self.$member) {
                     let name = stringify!($member).trim_start_matches("r#");
                     made.push((name, $crate::document::Shape::to_value(&self.$member)));
                 })*
@@ -303,17 +303,17 @@ macro_rules! question {
                 $crate::document::sentence(&[$($title),+])
             }
 
-            fn members() -> Vec<$crate::document::Member> {
-                vec![$($crate::document::Member {
+            fn members() -> Vec<$crate::document::DocumentMember> {
+                vec![$($crate::document::DocumentMember {
                     name: stringify!($member).trim_start_matches("r#"),
                     sentence: $crate::document::sentence(&[$($doc),+]),
-                    is_required: <$type as $crate::question::Given>::absent().is_none(),
+                    is_required: <$type as $crate::question::QuestionMember>::absent().is_none(),
                     schema: <$type as $crate::document::Shape>::schema(),
                 }),*]
             }
         }
 
-        impl $crate::document::Document for $name {
+        impl $crate::document::PublishedDocument for $name {
             const NAME: &'static str = $document;
         }
 
@@ -332,7 +332,7 @@ macro_rules! question {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::Document as _;
+    use crate::document::PublishedDocument as _;
     use crate::json;
 
     question! {

@@ -96,7 +96,7 @@ macro_rules! words {
             }
         }
 
-        impl $crate::question::Given for $name {
+        impl $crate::question::QuestionMember for $name {
             fn kind() -> String {
                 format!("one of {}", $crate::words::listed($name::WORDS))
             }

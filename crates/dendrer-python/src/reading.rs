@@ -9,15 +9,15 @@ use dendrer::Trace;
 use dendrer::address::{Address, state_path};
 use dendrer::ask::bisect::question::BisectDesk;
 use dendrer::bundle::{self, Opened};
-use dendrer::casebook;
+use dendrer::casebook::{self, Bisected};
 use dendrer::repo::{Mode, Repo, locate};
-use dendrer::source::{self, Desk, Source, SourceHead};
+use dendrer::source::{self, Desk, QuestionSource, SourceHead};
 use dendrer::store::Store;
 use dendrer::store::embedded::Options;
+use dendrer::trust::Trust;
 use dendrer_object::record::Record;
 use dendrer_object::{Code, Value, json};
 use dendrer_view::ask::{AskDesk, ask};
-use dendrer_view::bisect::BisectShown;
 use dendrer_view::head::fault;
 use dendrer_view::problem::{Problem, ShownProblem};
 use dendrer_view::show::content_json;
@@ -31,7 +31,7 @@ use crate::problem;
 #[pyclass(frozen, module = "dendrer._native")]
 pub(crate) struct NativeStore {
     source: Opening,
-    key: Option<String>,
+    trust: Arc<dyn Trust>,
 }
 
 enum Opening {
@@ -49,6 +49,7 @@ impl NativeStore {
     #[new]
     #[pyo3(signature = (path, key=None))]
     fn new(py: Python<'_>, path: PathBuf, key: Option<String>) -> PyResult<Self> {
+        let trust = dendrer_cli::trust(key.as_deref());
         let opened = py.detach(|| {
             if path.is_file() {
                 let shown = path.display().to_string();
@@ -57,12 +58,11 @@ impl NativeStore {
                 return Ok(Opening::Bundle(Box::new(bundle::open(path, BufReader::new(file))?)));
             }
             let dir = place(&path)?;
-            let repo =
-                Repo::open_with(&dir, dendrer_cli::trust(key.as_deref()), Options::read(), Mode::Read)?;
+            let repo = Repo::open_with(&dir, Arc::clone(&trust), Options::read(), Mode::Read)?;
             Ok::<_, Problem>(Opening::Store(repo))
         });
         let source = opened.map_err(|error| problem::of(py, error))?;
-        Ok(NativeStore { source, key })
+        Ok(NativeStore { source, trust })
     }
 
     /// The directory of the store; `None` of a bundle.
@@ -119,8 +119,7 @@ impl NativeStore {
         match &self.source {
             Opening::Store(repo) => {
                 let dir = repo.dir().unwrap_or(Path::new(""));
-                let trust = dendrer_cli::trust(self.key.as_deref());
-                Ok(Repo::open_with(dir, trust, Options::write(), Mode::Write)?)
+                Ok(Repo::open_with(dir, Arc::clone(&self.trust), Options::write(), Mode::Write)?)
             }
             Opening::Bundle(_) => Err(Problem::new(Code::E0601, "a bundle has no casebook to write into")),
         }
@@ -163,20 +162,20 @@ impl NativeDesk<'_> {
         self.head.reads(shown.display().to_string());
     }
 
-    fn bundle(&mut self, opened: &Opened) -> Result<Source, Problem> {
+    fn bundle(&mut self, opened: &Opened) -> Result<QuestionSource, Problem> {
         self.reads(&opened.path);
         source::sound(opened, &opened.path.display().to_string())?;
-        Ok(Source { store: Arc::clone(&opened.store), runs: opened.runs.clone() })
+        Ok(QuestionSource { store: Arc::clone(&opened.store), runs: opened.runs.clone() })
     }
 }
 
 impl Desk for NativeDesk<'_> {
-    fn open(&mut self, address: &Address) -> Result<Source, Problem> {
+    fn open(&mut self, address: &Address) -> Result<QuestionSource, Problem> {
         match (&address.bundle, &self.store.source) {
             (None, Opening::Store(repo)) => {
                 self.reads(repo.dir().unwrap_or(Path::new("")));
                 self.head.tampered = fault(repo.warnings());
-                Ok(Source { store: repo.reader()?, runs: Vec::new() })
+                Ok(QuestionSource { store: repo.reader()?, runs: Vec::new() })
             }
             (Some(path), Opening::Bundle(opened)) if Path::new(path) == opened.path => self.bundle(opened),
             (None, Opening::Bundle(opened)) => self.bundle(opened),
@@ -201,11 +200,10 @@ impl AskDesk for NativeDesk<'_> {
         &self.head
     }
 
-    fn record_bisect(&mut self, trace: &Trace, shown: &BisectShown<'_>) -> Result<Vec<Record>, Problem> {
-        let found = shown.finding(trace)?;
+    fn record_bisect(&mut self, found: &Bisected) -> Result<Vec<Record>, Problem> {
         let repo = self.store.write()?;
         repo.signing_key()?;
-        let made = casebook::record_bisect(repo.writer()?, &found, repo.environment())?;
+        let made = casebook::record_bisect(repo.writer()?, found, repo.environment())?;
         repo.close()?;
         Ok(made)
     }

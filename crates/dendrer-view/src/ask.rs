@@ -3,8 +3,8 @@
 //! [`ask`] reads a question from its document, asks it, and returns the document of the answer with its head. The desk opens what
 //! the question names.
 
-use dendrer::Trace;
-use dendrer::ask::bisect::question::{BisectDesk, BisectQuestion, BisectReply, BisectReplyKind};
+use dendrer::ask::bisect::question::{BisectDesk, BisectQuestion, BisectReplyKind};
+use dendrer::casebook::Bisected;
 use dendrer::problem::Problem;
 use dendrer::source::SourceHead;
 use dendrer_object::question::{Question, QuestionFault};
@@ -26,12 +26,12 @@ pub trait AskDesk: BisectDesk {
     /// # Errors
     ///
     /// A [`Problem`] if the store cannot be written.
-    fn record_bisect(&mut self, trace: &Trace, shown: &BisectShown<'_>) -> Result<Vec<Record>, Problem>;
+    fn record_bisect(&mut self, found: &Bisected) -> Result<Vec<Record>, Problem>;
 }
 
 /// An answer as data.
 #[derive(Debug, Clone)]
-pub struct Asked {
+pub struct AnsweredQuestion {
     /// The document, with its head.
     pub document: Value,
     /// The exit code of the command that asks the same.
@@ -40,7 +40,7 @@ pub struct Asked {
     pub problem: Option<Problem>,
 }
 
-type AskFn = fn(&Value, &mut dyn AskDesk) -> Result<Asked, Problem>;
+type AskFn = fn(&Value, &mut dyn AskDesk) -> Result<AnsweredQuestion, Problem>;
 
 /// The questions, by the names of their documents.
 const QUESTIONS: &[(&str, AskFn)] = &[("bisect-question", bisect)];
@@ -50,7 +50,7 @@ const QUESTIONS: &[(&str, AskFn)] = &[("bisect-question", bisect)];
 /// # Errors
 ///
 /// A [`Problem`]: E0106 names the member that does not fit; any other is that of the command.
-pub fn ask(question: &Value, desk: &mut dyn AskDesk) -> Result<Asked, Problem> {
+pub fn ask(question: &Value, desk: &mut dyn AskDesk) -> Result<AnsweredQuestion, Problem> {
     let schema = question.get("schema").and_then(Value::as_str).unwrap_or_default();
     let name = schema.strip_prefix("dendrer.").and_then(|schema| schema.strip_suffix("/1"));
     let found = name.and_then(|name| QUESTIONS.iter().find(|(known, _)| *known == name));
@@ -76,25 +76,28 @@ fn read<Q: Question>(document: &Value) -> Result<Q, Problem> {
 }
 
 /// Returns an answer with its head.
-fn answered(answer: &impl Answer, desk: &dyn AskDesk, problem: Option<Problem>) -> Asked {
+fn answered(answer: &impl Answer, desk: &dyn AskDesk, problem: Option<Problem>) -> AnsweredQuestion {
     let exit = answer.end().exit();
     let document = answer.document().as_object().cloned().unwrap_or_default();
-    Asked { document: Value::Object(head::complete(document, desk.head())), exit, problem }
+    AnsweredQuestion { document: Value::Object(head::complete(document, desk.head())), exit, problem }
 }
 
-fn bisect(question: &Value, desk: &mut dyn AskDesk) -> Result<Asked, Problem> {
+fn bisect(question: &Value, desk: &mut dyn AskDesk) -> Result<AnsweredQuestion, Problem> {
     let question: BisectQuestion = read(question)?;
-    let BisectReply { trace, answer, problem } = question.ask(desk)?;
-    Ok(match answer {
-        BisectReplyKind::Several(run, found) => answered(&BisectAll { run, found }, desk, problem),
+    let reply = question.ask(desk)?;
+    let problem = reply.problem.clone();
+    Ok(match &reply.answer {
+        BisectReplyKind::Several(run, found) => {
+            answered(&BisectAll { run: run.clone(), found: found.clone() }, desk, problem)
+        }
         BisectReplyKind::Regression(answer) => {
-            answered(&RegressionShown { answer: &answer, run: &question.run }, desk, problem)
+            answered(&RegressionShown { answer, run: &question.run }, desk, problem)
         }
         BisectReplyKind::One(answer) => {
             let command = BisectCommand::of(&question);
-            let shown = BisectShown { answer: &answer, command: &command, recorded: &[] };
+            let shown = BisectShown { answer, command: &command, recorded: &[] };
             let recorded = match question.record && !answer.is_refused() {
-                true => desk.record_bisect(&trace, &shown)?,
+                true => desk.record_bisect(&reply.finding(&shown.with_recorded(None))?)?,
                 false => Vec::new(),
             };
             answered(&BisectShown { recorded: &recorded, ..shown }, desk, problem)

@@ -6,7 +6,6 @@ use dendrer::ask::bisect::gather::{
 use dendrer::ask::bisect::question::BisectQuestion;
 use dendrer::ask::regression::Regression;
 use dendrer::bisect::{BisectOutcome, BisectReport, BisectSubject, Probe, RunDivergence};
-use dendrer::casebook::{Bisected, Place};
 use dendrer::diagnosis::DiagnosisClass;
 use dendrer::diff::is_marker;
 use dendrer::kernel::obligation::Standing;
@@ -14,7 +13,6 @@ use dendrer::kernel::predicate::{Asked, Monotone, Predicate, Verdict, Window};
 use dendrer::kernel::progress::Evaluation;
 use dendrer::registry::MonotoneEvidence;
 use dendrer::timeline::{Interval, Timeline};
-use dendrer::{Error, Trace};
 use dendrer_object::document::{As, Either};
 use dendrer_object::record::Record;
 use dendrer_object::{Digest, Object, RunName, Value, document};
@@ -509,23 +507,6 @@ impl BisectShown<'_> {
         let found = &self.answer.found;
         let details = Some(DetailMembers::of(self.answer));
         BisectDocument::of(FoundMembers::of(found, Head::of(found)), details, None, recorded).into()
-    }
-
-    /// Returns the finding that is written into the casebook.
-    ///
-    /// # Errors
-    ///
-    /// An error if the records at the ends of the answer cannot be read.
-    pub fn finding(&self, trace: &Trace) -> Result<Bisected, Error> {
-        let mut answer = self.with_recorded(None).as_object().cloned().unwrap_or_default();
-        let chain = answer.remove("chain").filter(|chain| *chain != Value::Null);
-        let report = &self.answer.found.report;
-        Ok(Bisected {
-            run: Place::of(trace, Some(report.high.0))?,
-            onset: report.onset().map(|tick| Place::of(trace, Some(tick))).transpose()?,
-            answer: Value::Object(answer),
-            chain,
-        })
     }
 
     fn head(&self, page: &Page) -> Vec<Line> {

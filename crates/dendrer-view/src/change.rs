@@ -45,7 +45,7 @@ document! {
         path: &Pointer = &change.path,
         /// The value before; absent if there was none
         before?: &Value = change.before.as_ref(),
-        /// The value after; absent if there is none
+        /// The value after; absent if it is missing
         after?: &Value = change.after.as_ref(),
     }
 }

@@ -292,11 +292,11 @@ document! {
         name: &str = &field.name,
         /// The rule
         rule: &str = &field.rule,
-        /// The value of the source; null if there is none
+        /// The value of the source; null if it is missing
         source: Option<Value> = field.source.clone(),
         /// Whether the source has no value
         source_absent: bool = field.source.is_none(),
-        /// The value of the target; null if there is none
+        /// The value of the target; null if it is missing
         target: Option<Value> = field.target.clone(),
         /// Whether the target has no value
         target_absent: bool = field.target.is_none(),

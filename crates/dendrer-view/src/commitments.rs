@@ -791,7 +791,7 @@ document! {
     /// The reason of a rejection
     object RejectionObject(violates: &[Arc<str>]) {
         /// The code
-        code: ["E0456"] = Code::E0456.as_str(),
+        code: Code = Code::E0456,
         /// The ids of the commitments that the result violates
         commitments: &[Arc<str>] = violates,
     }

@@ -106,9 +106,9 @@ document! {
     object VarianceObject(place: &Pointer, first: &Option<Value>, second: &Option<Value>) {
         /// The place, as a JSON pointer
         path: &Pointer = place,
-        /// The value of the first agent; absent if there is none
+        /// The value of the first agent; absent if it is missing
         a?: Value = first.clone(),
-        /// The value of the second agent; absent if there is none
+        /// The value of the second agent; absent if it is missing
         b?: Value = second.clone(),
     }
 

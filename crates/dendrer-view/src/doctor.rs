@@ -126,7 +126,7 @@ document! {
         ..CheckResult = CheckResult::of(check),
         /// The finding in words
         what: &str = &check.what,
-        /// The command to type next, as arguments; empty if there is none
+        /// The command to type next, as arguments; empty if it is missing
         next: &[String] = &check.next,
     }
 

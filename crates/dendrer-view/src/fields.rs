@@ -2,7 +2,7 @@
 //!
 //! A field is a member of the items where a document has items, or a member of the document itself.
 
-use dendrer_object::{Value, document};
+use dendrer_object::Value;
 
 use crate::answer::{Answer, Line, Page};
 use crate::table::{Align, Table};
@@ -48,30 +48,10 @@ pub struct FieldsAnswer {
     pub document: &'static str,
 }
 
-document! {
-    /// The fields of a document
-    pub object FieldsDocument: "fields" (name: &str) {
-        let (items, own) = available(name);
-        let of_items = items.iter().map(|name| FieldObject::of(name, "items"));
-        let of_document = own.iter().map(|name| FieldObject::of(name, "document"));
-        /// The name of the document
-        document: &str = name,
-        /// The fields
-        items: Vec<FieldObject> = of_items.chain(of_document).collect(),
-    }
-
-    /// A field of a document
-    object FieldObject(field: &str, owner: &str) {
-        /// The name
-        name: &str = field,
-        /// The part of the document that has the field
-        of: ["items" | "document"] = owner,
-    }
-}
-
 impl Answer for FieldsAnswer {
     fn document(&self) -> Value {
-        FieldsDocument::of(self.document).into()
+        let (items, own) = available(self.document);
+        schemas::FieldsDocument::of(self.document, &items, &own).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {

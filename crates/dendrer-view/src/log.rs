@@ -143,7 +143,7 @@ document! {
         /// The fields that were erased or withheld, as far as they decide what is listed
         closed: Vec<ClosedField> =
             summary.closed.0.iter().map(|(field, records)| ClosedField::of(field, *records)).collect(),
-        /// The id of the newest transition; null if there is none
+        /// The id of the newest transition; null if it is missing
         tip: Option<Digest> = summary.tip,
         /// Whether no record was left out because of the limit
         complete: bool = !summary.left_out,

@@ -243,7 +243,7 @@ document! {
     pub(crate) object ConflictObject(conflict: &Conflict, standing: &ConflictStanding) {
         /// The place, as a JSON pointer
         path: &Pointer = &conflict.path,
-        /// The value at the last common record; null if there is none
+        /// The value at the last common record; null if it is missing
         base: Option<Value> = conflict.base.clone(),
         /// The value of each source
         values: Vec<ConflictValue> =
@@ -304,7 +304,7 @@ document! {
     object SideObject(side: &Option<Value>) {
         /// Whether there is no value
         absent: bool = side.is_none(),
-        /// The value; null if there is none
+        /// The value; null if it is missing
         value: Option<Value> = side.clone(),
     }
 }

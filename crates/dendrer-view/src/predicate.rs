@@ -96,7 +96,7 @@ document! {
         to: u64 = line.to,
         /// The verdict at the tick that was asked about
         at: Option<TickVerdict> = tested.at.map(|tick| TickVerdict::of(tick, line.at(tick))),
-        /// The first tick that is violated; null if there is none, or an earlier one may be
+        /// The first tick that is violated; null if it is missing, or an earlier one may be
         onset: Option<u64> = line.onset().filter(|_| !line.may_hide_onset()),
         /// Whether a tick after the first violation is not violated
         recovers: bool = intervals

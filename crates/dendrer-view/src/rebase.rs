@@ -342,9 +342,9 @@ document! {
         name: &str = &field.name,
         /// The rule
         rule: &str = &field.rule,
-        /// The value of the source; null if there is none
+        /// The value of the source; null if it is missing
         source: Option<Value> = field.source.clone(),
-        /// The value of the target; null if there is none
+        /// The value of the target; null if it is missing
         target: Option<Value> = field.target.clone(),
     }
 
@@ -362,7 +362,7 @@ document! {
         path: Option<&Pointer> = decided.map(|(path, ..)| path),
         /// The value when it was decided; null if there was none
         then: Option<Value> = decided.and_then(|(_, then, _)| then.clone()),
-        /// The value on the new base; null if there is none
+        /// The value on the new base; null if it is missing
         now: Option<Value> = decided.and_then(|(.., now)| now.clone()),
     }
 }

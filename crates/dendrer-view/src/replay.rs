@@ -46,7 +46,7 @@ document! {
         made: ["ticks" | "graph"] = if graph.is_some() { "graph" } else { "ticks" },
         /// Whether everything was made again as it is on record
         ok: bool = is_same,
-        /// The first difference from the record; null if there is none
+        /// The first difference from the record; null if it is missing
         divergence: As<Option<Object>> = As::new(difference),
         /// The unknown places of the last state, or the paths of a graph that other values leave unknown
         unknown?: As<Vec<Either<UnknownPlace, String>>> = places.map(As::new),
@@ -85,7 +85,7 @@ document! {
         nodes: u64 = made,
         /// The number of recorded values
         edges: usize = run.frontier.edges.len(),
-        /// The output that was made; null if there is none
+        /// The output that was made; null if it is missing
         output: Option<&Value> = value,
         /// Whether the run did not end
         open: bool = is_open,
@@ -137,7 +137,7 @@ document! {
         tool: &str = &made.tool,
         /// The parameters
         params: &Value = &made.params,
-        /// The tick of the recorded answer; null if there is none
+        /// The tick of the recorded answer; null if it is missing
         recorded_at: Option<u64> = recorded_at,
         /// Whether the new output is the recorded one
         same: bool = made.is_same(),

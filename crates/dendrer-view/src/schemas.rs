@@ -1,6 +1,6 @@
 //! The published JSON Schemas (draft 2020-12), one for each document that is printed.
 
-use dendrer_object::document::Document;
+use dendrer_object::document::PublishedDocument;
 use dendrer_object::{Value, document, json, tag};
 
 use crate::answer::{Answer, Line, Page};
@@ -8,7 +8,7 @@ use crate::answer::{Answer, Line, Page};
 /// Makes the table of the documents that are declared.
 macro_rules! declared {
     ($($document:path,)*) => {
-        &[$((<$document as Document>::NAME, <$document as Document>::published)),*]
+        &[$((<$document as PublishedDocument>::NAME, <$document as PublishedDocument>::published)),*]
     };
 }
 
@@ -50,7 +50,7 @@ const DECLARED: &[(&str, fn() -> Value)] = declared![
     crate::doctor::ReportDocument,
     crate::erase::EraseDocument,
     crate::export::ExportDocument,
-    crate::fields::FieldsDocument,
+    FieldsDocument,
     crate::fsck::FsckDocument,
     crate::gate::AssertDocument,
     crate::gc::GcDocument,
@@ -185,5 +185,25 @@ fn add_json(value: &Value, pad: &str, lead: &str, tail: &str, lines: &mut Vec<St
             lines.push(format!("{pad}]{tail}"));
         }
         scalar => lines.push(format!("{pad}{lead}{scalar}{tail}")),
+    }
+}
+
+document! {
+    /// The fields of a document
+    pub object FieldsDocument: "fields" (name: &str, listed: &[String], own: &[String]) {
+        let of_items = listed.iter().map(|name| FieldObject::of(name, "items"));
+        let of_document = own.iter().map(|name| FieldObject::of(name, "document"));
+        /// The name of the document
+        document: &str = name,
+        /// The fields
+        items: Vec<FieldObject> = of_items.chain(of_document).collect(),
+    }
+
+    /// A field of a document
+    object FieldObject(field: &str, owner: &str) {
+        /// The name
+        name: &str = field,
+        /// The part of the document that has the field
+        of: ["items" | "document"] = owner,
     }
 }

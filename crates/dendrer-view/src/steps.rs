@@ -232,7 +232,7 @@ document! {
         input: Value = row(&step.input),
         /// The output
         output: Value = row(&step.output),
-        /// The reward; null if there is none
+        /// The reward; null if it is missing
         reward: Option<Value> = datum.reward.as_ref().map(row),
     }
 }

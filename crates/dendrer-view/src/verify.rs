@@ -116,7 +116,7 @@ document! {
         refusals: u64 = line.refusals,
         /// Whether the run was closed
         ended: bool = line.ended,
-        /// The last tick before the first finding; null if there is none
+        /// The last tick before the first finding; null if it is missing
         last_good: Option<u64> = line.last_good,
         /// The ticks whose records were opened; null for all
         part: Option<VerifiedPart> = report.part.map(|(from, to)| VerifiedPart::of(from, to)),

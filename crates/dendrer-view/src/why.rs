@@ -208,7 +208,7 @@ document! {
         followed: &Pointer = &answer.followed,
         /// Whether there is a value at the place
         there: bool = answer.value.is_some(),
-        /// The value; null if there is none
+        /// The value; null if it is missing
         value: Option<&Value> = answer.value.as_ref(),
         /// The last write of the place; null if the run began with it
         root: Option<NodeObject> = root.map(|root| NodeObject::of(&answer.records, root)),
@@ -259,7 +259,7 @@ document! {
         ops: Delta = Delta(write.ops.clone()),
         /// The value before; absent if there was none or it was not asked for
         before?: &Value = before.and_then(Option::as_ref),
-        /// The value after; absent if there is none or it was not asked for
+        /// The value after; absent if it is missing or it was not asked for
         after?: &Value = after.and_then(Option::as_ref),
         /// The inputs, if they were asked for
         inputs?: Vec<NodeObject> =

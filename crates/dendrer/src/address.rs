@@ -6,7 +6,7 @@
 use std::fmt;
 
 use dendrer_object::document::{Shape, any_of};
-use dendrer_object::question::Given;
+use dendrer_object::question::QuestionMember;
 use dendrer_object::{Pointer, RunName, Value};
 
 use crate::error::AddressError;
@@ -164,7 +164,7 @@ impl Shape for Position {
     }
 }
 
-impl Given for Position {
+impl QuestionMember for Position {
     fn kind() -> String {
         "a tick, like 12, tip, -1 or a label".to_owned()
     }

@@ -19,14 +19,14 @@ use crate::watch::Watch;
 
 /// A store, or a bundle in its place, that is open for reading.
 #[derive(Debug, Clone)]
-pub struct Source {
+pub struct QuestionSource {
     /// The handle that reads.
     pub store: Arc<dyn Store>,
     /// The runs that a bundle is of; empty for a store.
     pub runs: Vec<RunName>,
 }
 
-impl Source {
+impl QuestionSource {
     /// Opens the run that an address means, read through a handle that counts what is read.
     ///
     /// # Errors
@@ -97,7 +97,7 @@ pub trait Desk {
     /// # Errors
     ///
     /// A [`Problem`] if it cannot be opened.
-    fn open(&mut self, address: &Address) -> Result<Source, Problem>;
+    fn open(&mut self, address: &Address) -> Result<QuestionSource, Problem>;
 
     /// Begins work that counts records, and returns the watch that it counts into.
     fn watch(&mut self, _what: &'static str) -> Watch {

@@ -2,7 +2,7 @@
 
 use dendrer::Trace;
 use dendrer::address::Address;
-use dendrer::source::{Desk, Source};
+use dendrer::source::{Desk, QuestionSource};
 use dendrer::watch::Watch;
 
 use crate::failure::Result;
@@ -32,9 +32,9 @@ impl<'d> CommandDesk<'d> {
 }
 
 impl Desk for CommandDesk<'_> {
-    fn open(&mut self, address: &Address) -> Result<Source> {
+    fn open(&mut self, address: &Address) -> Result<QuestionSource> {
         let source = super::sound(self.global, address, self.out)?;
-        Ok(Source { store: source.store().clone(), runs: source.named().to_vec() })
+        Ok(QuestionSource { store: source.store().clone(), runs: source.named().to_vec() })
     }
 
     fn watch(&mut self, what: &'static str) -> Watch {

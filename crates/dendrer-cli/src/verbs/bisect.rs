@@ -4,13 +4,11 @@ use std::io::Write as _;
 
 use dendrer::Trace;
 use dendrer::address::Address;
-use dendrer::ask::bisect::question::{
-    BisectDesk, BisectQuestion, BisectReply, BisectReplyKind, nothing_to_diagnose,
-};
+use dendrer::ask::bisect::question::{BisectDesk, BisectQuestion, BisectReplyKind, nothing_to_diagnose};
 use dendrer::bisect::BisectReport;
-use dendrer::casebook;
+use dendrer::casebook::{self, Bisected};
 use dendrer::diagnosis::{DiagnosisClass, Offer};
-use dendrer::source::{Desk, Source};
+use dendrer::source::{Desk, QuestionSource};
 use dendrer::watch::Watch;
 use dendrer_object::record::Record;
 use dendrer_view::bisect::{BisectAll, BisectCommand, BisectShown, RegressionShown};
@@ -38,7 +36,7 @@ struct AskingDesk<'d> {
 }
 
 impl Desk for AskingDesk<'_> {
-    fn open(&mut self, address: &Address) -> Result<Source> {
+    fn open(&mut self, address: &Address) -> Result<QuestionSource> {
         self.desk.open(address)
     }
 
@@ -77,20 +75,23 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     desk.desk.names("all_of", args.all_of.as_deref());
     let asked = question.ask(&mut desk);
     drop(desk);
-    let BisectReply { trace, answer, problem } = asked?;
-    match answer {
-        BisectReplyKind::Several(run, found) => out.answer(&BisectAll { run, found }),
+    let reply = asked?;
+    let problem = reply.problem.clone();
+    match &reply.answer {
+        BisectReplyKind::Several(run, found) => {
+            out.answer(&BisectAll { run: run.clone(), found: found.clone() })
+        }
         BisectReplyKind::Regression(answer) => {
             let is_expected = args.expect_onset.is_some() && problem.is_none();
-            let code = out.answer_or(&RegressionShown { answer: &answer, run: &args.run }, problem)?;
+            let code = out.answer_or(&RegressionShown { answer, run: &args.run }, problem)?;
             // An onset that was expected is the answer, whatever the score says.
             Ok(if is_expected { 0 } else { code })
         }
         BisectReplyKind::One(answer) => {
             say_known(global, &answer.found.report);
-            let shown = BisectShown { answer: &answer, command: &command, recorded: &[] };
+            let shown = BisectShown { answer, command: &command, recorded: &[] };
             let recorded = match command.records && !answer.is_refused() {
-                true => record(global, &trace, &shown)?,
+                true => record(global, &reply.finding(&shown.with_recorded(None))?)?,
                 false => Vec::new(),
             };
             out.answer_or(&BisectShown { recorded: &recorded, ..shown }, problem)
@@ -135,7 +136,6 @@ fn say_known(global: &Global, report: &BisectReport) {
 }
 
 /// Writes the answer into the casebook.
-fn record(global: &Global, trace: &Trace, shown: &BisectShown<'_>) -> Result<Vec<Record>> {
-    let found = shown.finding(trace)?;
-    context::write_down(global, |store, surroundings| casebook::record_bisect(store, &found, surroundings))
+fn record(global: &Global, found: &Bisected) -> Result<Vec<Record>> {
+    context::write_down(global, |store, surroundings| casebook::record_bisect(store, found, surroundings))
 }

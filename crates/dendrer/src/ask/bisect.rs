@@ -253,7 +253,7 @@ pub struct BisectReport {
     pub outcome: BisectOutcome,
     /// With a lift: the stretches behind the first violation at which the predicate itself is not in violation.
     pub recoveries: Option<Vec<Interval>>,
-    /// For a policy flip: the last allow before it, or in the range if there is none.
+    /// For a policy flip: the last allow before it, or in the range if none came before.
     pub allowed: Option<u64>,
     /// The last tick whose verdict was worked out before, and only read here.
     pub known_to: Option<u64>,

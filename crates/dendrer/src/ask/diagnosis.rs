@@ -8,7 +8,7 @@ use std::fmt;
 
 use dendrer_kernel::sealed;
 use dendrer_object::document::{Shape, one_of};
-use dendrer_object::question::Given;
+use dendrer_object::question::QuestionMember;
 use dendrer_object::record::{Author, Record};
 use dendrer_object::words::listed;
 use dendrer_object::{TypeName, Value};
@@ -66,7 +66,7 @@ impl Shape for DiagnosisClass {
     }
 }
 
-impl Given for DiagnosisClass {
+impl QuestionMember for DiagnosisClass {
     fn kind() -> String {
         format!("one of {}", listed(&DiagnosisClass::ALL.map(DiagnosisClass::word)))
     }

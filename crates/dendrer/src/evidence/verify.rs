@@ -131,7 +131,7 @@ pub struct VerifyReport {
     pub reach: u64,
     /// The log: its size, and the root computed from the entries.
     pub log: (u64, Option<Digest>),
-    /// The size of the log that the newest signed checkpoint covers; `None` if there is none, or none that covers this
+    /// The size of the log that the newest signed checkpoint covers; `None` if there is no such checkpoint, or none that covers this
     /// log.
     pub signed: Option<u64>,
     /// What agreed from outside with all that was asked for, in words.

@@ -652,7 +652,7 @@ impl<'r> Recording<'r> {
         Ok(())
     }
 
-    /// Hands a group to the store, or waits for the oldest one if there is none to hand over.
+    /// Hands a group to the store, or waits for the oldest one if no group is ready.
     fn submit(&mut self, numbers: Vec<u64>, replies: &mut Vec<Reply>) {
         let is_empty = self.recorder.pending() == 0;
         if is_empty || self.recorder.is_full() {

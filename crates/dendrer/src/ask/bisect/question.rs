@@ -6,7 +6,7 @@
 use dendrer_kernel::predicate::{Polarity, Predicate, Window};
 use dendrer_object::question;
 use dendrer_object::text::{list, nearest};
-use dendrer_object::{Code, RunName, TypeName};
+use dendrer_object::{Code, RunName, TypeName, Value};
 
 use crate::address::{Address, Position};
 use crate::ask::bisect::gather::{BisectAnswer, BisectDetails, BisectFound, HardFound, RegressionAnswer};
@@ -17,9 +17,11 @@ use crate::ask::diff::{DiffAlign, DiffQuestion};
 use crate::ask::named::{self, NamedPredicate};
 use crate::ask::reasons::reasons_list;
 use crate::ask::regression::Metric;
+use crate::casebook::{Bisected, Place};
+use crate::error::Error;
 use crate::problem::Problem;
 use crate::run::trace::Trace;
-use crate::source::{Desk, Source};
+use crate::source::{Desk, QuestionSource};
 use crate::watch::Watch;
 
 question! {
@@ -108,6 +110,28 @@ pub enum BisectReplyKind {
     Several(RunName, Vec<BisectFound>),
     /// The fall of a score.
     Regression(Box<RegressionAnswer>),
+}
+
+impl BisectReply {
+    /// Returns the finding that is written into the casebook, of the document of the answer.
+    ///
+    /// # Errors
+    ///
+    /// An error if the records at the ends of the answer cannot be read.
+    pub fn finding(&self, document: &Value) -> Result<Bisected, Error> {
+        let BisectReplyKind::One(answer) = &self.answer else {
+            unreachable!("one question is written down, and several are refused before")
+        };
+        let report = &answer.found.report;
+        let mut members = document.as_object().cloned().unwrap_or_default();
+        let chain = members.remove("chain").filter(|chain| *chain != Value::Null);
+        Ok(Bisected {
+            run: Place::of(&self.trace, Some(report.high.0))?,
+            onset: report.onset().map(|tick| Place::of(&self.trace, Some(tick))).transpose()?,
+            answer: Value::Object(members),
+            chain,
+        })
+    }
 }
 
 impl BisectQuestion {
@@ -327,7 +351,7 @@ impl BisectQuestion {
     /// Finds the first transition in which the run differs from another, which may be in another place.
     fn divergence(
         &self,
-        (source, address, trace): (&Source, &Address, &Trace),
+        (source, address, trace): (&QuestionSource, &Address, &Trace),
         (from, to): (u64, u64),
         other: &str,
         watch: &Watch,
