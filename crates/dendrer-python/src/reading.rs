@@ -92,7 +92,13 @@ impl NativeStore {
             })?;
             ask(&question, &mut NativeDesk { store: self, head: SourceHead::default() })
         });
-        let asked = asked.map_err(|error| problem::of(py, error.help_of(self.dir().as_deref())))?;
+        let asked = asked.map_err(|error| {
+            let error = match &self.source {
+                Opening::Bundle(opened) => error.help_in(&opened.path.display().to_string(), &opened.runs),
+                Opening::Store(_) => error,
+            };
+            problem::of(py, error.help_of(self.dir().as_deref()))
+        })?;
         let exit = asked.problem.as_ref().map_or(asked.exit, ShownProblem::exit);
         Ok((exit, PyBytes::new(py, &json::to_vec(&asked.document))))
     }

@@ -726,7 +726,6 @@ ERRORS: dict[str, tuple[Callable[[dendrer.Store], Any], list[str], type[dendrer.
     "no predicate": (lambda s: s["a"].bisect("x.y"), ["bisect", "a", "--predicate=x.y"], dendrer.NotFound),
     "no type": (lambda s: list(s["a"].log(type="no.such")), ["log", "a", "--type=no.such"], dendrer.NotFound),
     "no agent": (lambda s: list(s["a"].log(agent="nobody")), ["log", "a", "--agent=nobody"], dendrer.NotFound),
-    "no flag": (lambda s: s["a"].bisect(holds="true", nosuch=1), ["bisect", "a", "--holds=true", "--nosuch=1"], dendrer.UsageError),
     "fork of no tick": (lambda s: s["a"].fork(99), ["fork", "a@99"], dendrer.NotFound),
     "fork to a name that is taken": (lambda s: s["a"].fork(1, name="a"), ["fork", "a@1", "--as=a"], dendrer.UsageError),
     "no name": (lambda s: dendrer.run("a b"), ["commit", "--run=a b"], dendrer.UsageError),
@@ -763,6 +762,28 @@ def test_an_error_has_the_text_the_code_and_the_help_of_the_command(store: dendr
         return
     found = json.loads(command(*words, *place, "--json").stdout)
     assert (error.code, error.data, error.help) == (found["code"], found, [item["argv"] for item in found["help"]])
+
+
+def test_a_question_is_a_document_and_so_is_its_answer(store: dendrer.Store) -> None:
+    """A question as a document gives the answer of the command; a member that does not fit is named with a suggestion."""
+    asked = {"schema": "dendrer.bisect-question/1", "run": "a", "holds": ["state.n < 4"], "lift": True}
+    ran = command("bisect", "a", "--holds=state.n < 4", "--lift", "--json", f"--store={store.path}")
+    assert store.ask(asked) == json.loads(ran.stdout)
+    wrong: list[tuple[dict[str, Any], str]] = [
+        ({**asked, "hold": "true"}, 'no member "hold"'),
+        ({**asked, "lift": "yes"}, 'the member "lift" must be a boolean, and is a string'),
+        ({"schema": asked["schema"], "holds": ["true"]}, 'needs the member "run"'),
+        ({**asked, "predicate": "kernel.policy_compliant"}, "two questions"),
+        ({**asked, "schema": "dendrer.bisekt-question/1"}, "is not the schema of a question"),
+    ]
+    for question, words in wrong:
+        with pytest.raises(dendrer.UsageError, match=words) as caught:
+            store.ask(question)
+        assert caught.value.code == "E0106"
+    with pytest.raises(dendrer.UsageError, match="no member"):
+        store["a"].bisect(holds="true", nosuch=1)
+    with pytest.raises(dendrer.UsageError):
+        store.ask(asked, "a")  # type: ignore[call-overload]
 
 
 def test_a_store_stays_where_it_was_opened(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -55,19 +55,22 @@ def document(verb: str, given: Iterable[str] = (), options: Iterable[str] = ()) 
 
 def question(name: str, members: Mapping[str, Any]) -> Document:
     """Makes the document of a question. ``None`` and ``False`` leave a member out."""
-    given = {key.rstrip("_"): list(value) if isinstance(value, (tuple, set, frozenset)) else value for key, value in members.items()}
-    kept = {key: value for key, value in given.items() if value is not None and value is not False}
+    kept: Document = {}
+    for key, value in members.items():
+        if value is not None and value is not False:
+            kept[key.rstrip("_")] = _plain(value)
     return {**kept, "schema": f"dendrer.{name}-question/1"}
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (tuple, set, frozenset)):
+        return list(cast("Iterable[Any]", value))
+    return value
 
 
 def asked(native: _native.NativeStore, question: Mapping[str, Any]) -> Document:
     """Asks a question, and returns the document of the answer."""
-    text = _json("", question)
-    try:
-        text.encode()
-        code, answer = native.ask(text)
-    except UnicodeEncodeError:
-        raise _errors.UsageError("an argument is text without lone surrogates") from None
+    code, answer = native.ask(_json("", dict(question)))
     if code not in _ANSWERS:
         raise _errors.DendrerError(f"the question ended with {code}")
     found: Document = json.loads(answer)
@@ -101,7 +104,7 @@ class files:
 
 def _json(place: str, value: Any) -> str:
     try:
-        return json.dumps(value, allow_nan=False, ensure_ascii=False)
+        return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise _errors.not_recordable(place, "value_not_recordable", f"a value that is no JSON ({error})") from None
 
