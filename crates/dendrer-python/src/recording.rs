@@ -166,7 +166,7 @@ impl NativeRecording {
 
     /// The id of the transition that wrote a place last; `None` if none did.
     fn last_write(&self, py: Python<'_>, path: &str) -> PyResult<Option<String>> {
-        let path = state_path(path).map_err(|error| problem::of(py, error.into()))?;
+        let path = state_path(path).map_err(|error| problem::of(py, error))?;
         self.with(py, |open| {
             open.writer.write_out()?;
             let trace = open.repo.run(open.writer.head().run())?;
