@@ -17,6 +17,8 @@ enum Part {
     Whole,
     /// Item of a stream.
     Item,
+    /// Item of `commit` as a command under `fork --exec` is answered: without `head`.
+    Reply,
     /// Last line of a stream.
     Summary,
 }
@@ -46,9 +48,11 @@ pub(crate) fn check_output(text: &str, extent: Extent) -> Vec<Value> {
             let is_whole = !documents.contains(name);
             let of_summary = if is_whole { Extent::Full } else { Extent::Chosen };
             check(name, Part::Summary, of_summary, &value["summary"]);
-            // A command under `fork --exec` is answered as lines of `commit` are.
-            let name = if value["summary"].get("exec").is_some() { "commit" } else { name };
-            check_items(name, &std::mem::take(&mut items), extent);
+            let items = std::mem::take(&mut items);
+            match value["summary"].get("exec").is_some() {
+                true => items.iter().for_each(|item| check("commit", Part::Reply, extent, item)),
+                false => check_items(name, &items, extent),
+            }
         } else {
             items.push(value);
         }
@@ -119,12 +123,15 @@ fn validator(name: &str, part: Part, extent: Extent) -> Arc<Validator> {
 fn cut(mut schema: Value, part: Part, extent: Extent) -> Value {
     match part {
         Part::Whole => {}
-        Part::Item => {
+        Part::Item | Part::Reply => {
             let definitions = schema.get("$defs").cloned();
             schema = item_schema(&mut schema).map(Value::take).unwrap_or(schema);
             schema.as_object_mut().unwrap().extend(definitions.map(|schemas| ("$defs".to_owned(), schemas)));
         }
         Part::Summary => schema["properties"]["items"] = json!({"type": "integer"}),
+    }
+    if part == Part::Reply {
+        schema["required"].as_array_mut().unwrap().retain(|name| name != "head");
     }
     if extent == Extent::Chosen {
         schema.as_object_mut().unwrap().remove("required");
