@@ -664,7 +664,7 @@ mod tests {
         let required = r#"["schema","run","end","outcome","side","type","places","tick","items"]"#;
         assert_eq!(schema.get("required").unwrap().to_string(), required);
         let of = |name: &str| schema.get("properties").unwrap().get(name).unwrap().to_string();
-        let end = r#"{"description":"Twice the last tick; null if there is none","minimum":0,"type":["integer","null"]}"#;
+        let end = r#"{"description":"Twice the last tick; null if it is missing","minimum":0,"type":["integer","null"]}"#;
         assert_eq!(of("end"), end);
         let side = r#"{"description":"The side, if one was named","enum":["after","before",null]}"#;
         assert_eq!(of("side"), side);
