@@ -4,7 +4,7 @@
 //! comments do not matter and the order of members neither. [`Pack::read`] checks everything that can be known before
 //! anything runs and returns every fault at once, each with its place. Never reads a file, never runs anything.
 //!
-//! Rule: an unknown member is a fault, or a misspelt rule would be dropped in silence; `Reader::object` refuses it.
+//! Rule: an unknown member is a fault, or a misspelt rule would be dropped in silence; `At::object` refuses it.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;

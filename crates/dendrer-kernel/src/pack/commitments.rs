@@ -3,23 +3,23 @@
 use dendrer_object::{Pointer, Value};
 
 use super::PackField;
-use super::read::At;
+use super::read::{At, Faults};
 use crate::commitment::{self, TRUST};
 use crate::expr::Expr;
 
 /// Checks the `commitments` and the `trust` of a pack.
-pub(super) fn check_commitments(root: &At<'_>, fields: &[PackField]) {
+pub(super) fn check_commitments(faults: &mut Faults, root: &At<'_>, fields: &[PackField]) {
     if let Some(list) = root.member(commitment::INITIAL) {
         let one_of = |items: Vec<Value>| Value::record([(commitment::INITIAL, Value::array(items))]);
         let items: Vec<At<'_>> = list.items();
         // Each by itself, so that all faults are told; then all of them, for what is wrong between two.
-        let mut faults: Vec<_> =
+        let mut wrong: Vec<_> =
             items.iter().map(|item| commitment::check(&one_of(vec![item.value.clone()])).err()).collect();
-        if list.value.as_array().is_none() || faults.iter().all(Option::is_none) {
+        if list.value.as_array().is_none() || wrong.iter().all(Option::is_none) {
             let whole = Value::record([(commitment::INITIAL, list.value.clone())]);
-            faults.push(commitment::check(&whole).err());
+            wrong.push(commitment::check(&whole).err());
         }
-        for (number, fault) in faults.into_iter().enumerate() {
+        for (number, fault) in wrong.into_iter().enumerate() {
             let Some(fault) = fault else { continue };
             let path = match items.get(number) {
                 // It was the first of one.
@@ -28,7 +28,7 @@ pub(super) fn check_commitments(root: &At<'_>, fields: &[PackField]) {
             };
             let path: Pointer = path.parse().unwrap_or_else(|_| list.path.clone());
             let at = list.moved(path);
-            at.fault(fault.message, "a pack writes commitments as a line of `commit` does");
+            at.fault(faults, fault.message, "a pack writes commitments as a line of `commit` does");
         }
         let scope = commitment::scope().fields(fields.iter().map(|field| &*field.name));
         for item in &items {
@@ -38,19 +38,19 @@ pub(super) fn check_commitments(root: &At<'_>, fields: &[PackField]) {
                 if Expr::parse_condition(text, &commitment::scope()).is_ok()
                     && let Err(error) = Expr::parse_condition(text, &scope)
                 {
-                    at.fault_of(error.code, error.message, error.hint.unwrap_or_default());
+                    at.fault_of(faults, error.code, error.message, error.hint.unwrap_or_default());
                 }
             }
         }
     }
     let Some(trust) = root.member(TRUST) else { return };
-    if trust.object("whose results ground a claim", &["tools"]).is_none() {
+    if trust.object(faults, "whose results ground a claim", &["tools"]).is_none() {
         return;
     }
     let is_list = |at: &At<'_>| {
         at.value.as_array().is_some_and(|names| names.iter().all(|name| name.as_str().is_some()))
     };
     if let Some(at) = trust.member("tools").filter(|at| !is_list(at)) {
-        at.fault("tools is a list of names", "like `trust: {tools: [run_tests]}`");
+        at.fault(faults, "tools is a list of names", "like `trust: {tools: [run_tests]}`");
     }
 }

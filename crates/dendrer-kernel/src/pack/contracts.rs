@@ -29,25 +29,25 @@ pub(super) struct Known<'a> {
 }
 
 /// Reads the contracts, and reports all that is wrong with them.
-pub(super) fn read(root: &At<'_>, known: &Known<'_>) -> BTreeMap<TypeName, Contract> {
+pub(super) fn read(faults: &mut Faults, root: &At<'_>, known: &Known<'_>) -> BTreeMap<TypeName, Contract> {
     let mut contracts = BTreeMap::new();
-    for (name, at) in root.named("contracts", "what they need") {
-        let Some(type_name) = named_type(&at, name) else { continue };
+    for (name, at) in root.named(faults, "contracts", "what they need") {
+        let Some(type_name) = named_type(faults, &at, name) else { continue };
         match ontology::class_of(name) {
             None if !known.types.contains_key(&type_name) => {
                 let hint = near_type(known.types, name).map_or_else(
                     || "register it under `types`".to_owned(),
                     |near| format!("{near} A new type is registered under `types`"),
                 );
-                at.name().fault_of(Code::E0903, format!("there is no transition type {name}"), hint);
+                at.name().fault_of(faults, Code::E0903, format!("there is no transition type {name}"), hint);
             }
             Some(ontology::Class::System | ontology::Class::Governance) => {
                 let message = format!("{name} is not proposed by anybody, so it has no contract");
-                at.name().fault_of(Code::E0903, message, "");
+                at.name().fault_of(faults, Code::E0903, message, "");
             }
             _ => {}
         }
-        if let Some(contract) = read_contract(&at, type_name.clone(), Some(known)) {
+        if let Some(contract) = read_contract(faults, &at, type_name.clone(), Some(known)) {
             contracts.insert(type_name, contract);
         }
     }
@@ -74,37 +74,42 @@ pub(super) fn datetimes(root: &At<'_>) -> Vec<Pointer> {
 /// Reads the contracts of a pack that was checked when it was bound, without the rules for imports.
 pub(crate) fn of_checked(pack: &Value) -> Contracts {
     let text = |name: &str| pack.get(name).and_then(Value::as_str).unwrap_or_default().into();
-    let faults = Faults::default();
-    let root = At::root(pack, &faults);
+    let mut faults = Faults::default();
+    let root = At::root(pack);
     let contracts = root.member("contracts").map(|at| at.members()).unwrap_or_default();
     let types = contracts.into_iter().filter_map(|(name, at)| {
         let type_name: TypeName = name.parse().ok()?;
-        Some((type_name.clone(), read_contract(&at, type_name, None)?))
+        Some((type_name.clone(), read_contract(&mut faults, &at, type_name, None)?))
     });
     let types = types.collect();
     Contracts { name: text("name"), version: text("version"), types }
 }
 
-fn read_contract(at: &At<'_>, type_name: TypeName, known: Option<&Known<'_>>) -> Option<Contract> {
-    at.object("a contract", &CONTRACT)?;
+fn read_contract(
+    faults: &mut Faults,
+    at: &At<'_>,
+    type_name: TypeName,
+    known: Option<&Known<'_>>,
+) -> Option<Contract> {
+    at.object(faults, "a contract", &CONTRACT)?;
     let mut required: Vec<Required> = Vec::new();
-    for (name, field) in at.named("required_state", "what it must be") {
+    for (name, field) in at.named(faults, "required_state", "what it must be") {
         let name = tag::user_name(name);
-        check_field(&field.name(), name, known);
-        if let Some(read) = read_required(&field, name, known) {
+        check_field(faults, &field.name(), name, known);
+        if let Some(read) = read_required(faults, &field, name, known) {
             required.push(read);
         }
     }
-    let names = |member: &str| -> Vec<Arc<str>> {
+    let mut names = |member: &str| -> Vec<Arc<str>> {
         let mut names: Vec<Arc<str>> = Vec::new();
-        for item in at.list(member) {
+        for item in at.list(faults, member) {
             let Some(name) = item.value.as_str() else {
-                item.fault(format!("{member} has names of fields, not {}", kind(item.value)), "");
+                item.fault(faults, format!("{member} has names of fields, not {}", kind(item.value)), "");
                 continue;
             };
-            check_field(&item, name, known);
+            check_field(faults, &item, name, known);
             if names.iter().any(|known| &**known == name) {
-                item.fault(format!("{name} stands twice"), "");
+                item.fault(faults, format!("{name} stands twice"), "");
             }
             names.push(name.into());
         }
@@ -113,7 +118,7 @@ fn read_contract(at: &At<'_>, type_name: TypeName, known: Option<&Known<'_>>) ->
     let (seeds, advisory) = (names("hash_seeds"), names("advisory"));
     if required.is_empty() && seeds.is_empty() && known.is_some() {
         let hint = "a type that needs nothing has no contract";
-        at.fault("a contract names what it needs in required_state", hint);
+        at.fault(faults, "a contract names what it needs in required_state", hint);
     }
     for seed in &seeds {
         if !required.iter().any(|known| known.name == *seed) {
@@ -123,65 +128,72 @@ fn read_contract(at: &At<'_>, type_name: TypeName, known: Option<&Known<'_>>) ->
     }
     required.sort_by(|a, b| a.name.cmp(&b.name));
     let matches = match known {
-        Some(known) => read_matches(at, &required, known),
+        Some(known) => read_matches(faults, at, &required, known),
         None => BTreeMap::new(),
     };
-    let words = at.shared("words");
+    let words = at.shared(faults, "words");
     let digest = Digest::of_parts(&[b"dendrer/contract/v1\n", &json::to_vec(at.value)]);
     Some(Contract { type_name, words, required, seeds, advisory, matches, digest })
 }
 
 /// Looks whether the pack declares the field that is named.
-fn check_field(at: &At<'_>, name: &str, known: Option<&Known<'_>>) {
+fn check_field(faults: &mut Faults, at: &At<'_>, name: &str, known: Option<&Known<'_>>) {
     let Some(known) = known else { return };
     let top = name.split('.').next().unwrap_or_default();
     let is_kernels = crate::names::KERNEL_PATHS.contains(&top);
     if name.split('.').any(str::is_empty) {
         let message = format!("\"{name}\" is not the name of a field");
-        at.at_value().fault_of(Code::E0903, message, "write name, or outer.inner");
+        at.at_value().fault_of(faults, Code::E0903, message, "write name, or outer.inner");
     } else if !is_kernels && !known.fields.iter().any(|(field, _)| field == top) {
         let near = nearest(top, known.fields.iter().map(|(field, _)| &**field));
         let hint = did_you_mean(near);
         let message = format!("no field `{top}` is declared in state");
-        at.fault_of(Code::E0505, message, hint.unwrap_or_default());
+        at.fault_of(faults, Code::E0505, message, hint.unwrap_or_default());
     }
 }
 
-fn read_required(at: &At<'_>, name: &str, known: Option<&Known<'_>>) -> Option<Required> {
+fn read_required(
+    faults: &mut Faults,
+    at: &At<'_>,
+    name: &str,
+    known: Option<&Known<'_>>,
+) -> Option<Required> {
     let mut required = Required::new(name);
     if *at.value == Value::Null {
         return Some(required);
     }
-    at.object("a required field", &REQUIRED)?;
-    if let Some(text) = at.text("type") {
+    at.object(faults, "a required field", &REQUIRED)?;
+    if let Some(text) = at.text(faults, "type") {
         match ValueKind::parse(text) {
             Some(kind) => required.kind = kind,
             None => {
                 let words = ValueKind::WORDS.map(|(word, _)| word).join(", ");
                 let named = at.member_or_self("type");
-                named.fault(format!("a type is one of {words}"), "");
+                named.fault(faults, format!("a type is one of {words}"), "");
             }
         }
     }
     let nullable = at.member("nullable");
-    required.nullable = nullable.and_then(|at| at.truth("nullable is true or false")).unwrap_or(false);
+    required.nullable =
+        nullable.and_then(|at| at.truth(faults, "nullable is true or false")).unwrap_or(false);
     if let Some(precision) = at.member("precision") {
         let decimals = precision.value.as_u64().filter(|decimals| *decimals <= DECIMALS_MAX);
         required.precision = decimals.and_then(|decimals| u8::try_from(decimals).ok());
         let declared = known.and_then(|known| known.fields.iter().find(|(field, _)| field == name)?.1);
         match (required.precision, declared) {
             (None, _) => {
-                precision.fault(format!("precision is a number of decimals from 0 to {DECIMALS_MAX}"), "");
+                let message = format!("precision is a number of decimals from 0 to {DECIMALS_MAX}");
+                precision.fault(faults, message, "");
             }
             (Some(_), _)
                 if !matches!(required.kind, ValueKind::Number | ValueKind::Integer | ValueKind::Any) =>
             {
-                precision.fault("only a number has a precision", "");
+                precision.fault(faults, "only a number has a precision", "");
             }
             // Two roundings of one field would make the hash and the state disagree.
             (Some(asked), Some(kept)) if asked != kept => {
                 let message = format!("state.{name} is kept to {kept} decimals, and this counts {asked}");
-                precision.fault(message, "write the same number as `decimals` of the field");
+                precision.fault(faults, message, "write the same number as `decimals` of the field");
             }
             _ => {}
         }
@@ -189,26 +201,32 @@ fn read_required(at: &At<'_>, name: &str, known: Option<&Known<'_>>) -> Option<R
     Some(required)
 }
 
-fn read_matches(at: &At<'_>, required: &[Required], known: &Known<'_>) -> BTreeMap<Arc<str>, Match> {
+fn read_matches(
+    faults: &mut Faults,
+    at: &At<'_>,
+    required: &[Required],
+    known: &Known<'_>,
+) -> BTreeMap<Arc<str>, Match> {
     let mut matches = BTreeMap::new();
     let scope: Scope = known.place.scope.clone().root_of_state("source").root_of_state("target");
     let place = Place::of_import(scope);
-    for (name, rule) in at.named("match", "rules") {
+    for (name, rule) in at.named(faults, "match", "rules") {
         let name = tag::user_name(name);
         if !required.iter().any(|required| &*required.name == name) {
             let near = nearest(name, required.iter().map(|required| &*required.name));
             let hint = did_you_mean(near);
-            rule.name()
-                .fault(format!("{name} is not required, so nothing is compared"), hint.unwrap_or_default());
+            let message = format!("{name} is not required, so nothing is compared");
+            rule.name().fault(faults, message, hint.unwrap_or_default());
         }
         let Some(text) = rule.value.as_str() else {
-            rule.fault(format!("a rule is equal, present or an expression, not {}", kind(rule.value)), "");
+            let message = format!("a rule is equal, present or an expression, not {}", kind(rule.value));
+            rule.fault(faults, message, "");
             continue;
         };
         let read = match text {
             "equal" => Some(Match::Equal),
             "present" => Some(Match::Present),
-            text => rule.parse(0, text, &place, true).map(Match::Holds),
+            text => rule.parse(faults, 0, text, &place, true).map(Match::Holds),
         };
         matches.extend(read.map(|read| (Arc::from(name), read)));
     }
@@ -217,7 +235,7 @@ fn read_matches(at: &At<'_>, required: &[Required], known: &Known<'_>) -> BTreeM
 
 /// A pack with contracts says at least once what must never happen, by a predicate that cannot recover or is lifted
 /// (dendrer paper 4.4, pillar 4).
-pub(super) fn check_pillars(root: &At<'_>, predicates: &[Declared]) {
+pub(super) fn check_pillars(faults: &mut Faults, root: &At<'_>, predicates: &[Declared]) {
     let Some(at) = root.member("contracts") else { return };
     if predicates.iter().any(|declared| declared.predicate.monotone() != Monotone::Unknown) {
         return;
@@ -227,5 +245,5 @@ pub(super) fn check_pillars(root: &At<'_>, predicates: &[Declared]) {
         false => "a pack with contracts has a violation predicate that cannot recover, and all of these may",
     };
     let hint = "add one under `violations`, with `bisect_predicate: monotone_lift` where it can recover";
-    at.name().fault_of(Code::E0907, message, hint);
+    at.name().fault_of(faults, Code::E0907, message, hint);
 }

@@ -10,7 +10,7 @@ use std::sync::Arc;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::{Code, Digest, Intent, Pointer, Value, tag};
 
-use super::read::At;
+use super::read::{At, Faults};
 use crate::fold::kind;
 use crate::predicate::{Program, Verdict};
 use crate::reduce::{ReduceError, Reducer, ReducerInfo};
@@ -167,27 +167,37 @@ impl<'m> Reading<'m> {
     }
 
     /// Reads the module that reduces. `digest` is what the pack says of its digest.
-    pub(super) fn reducer(&mut self, root: &At<'_>, digest: Option<&At<'_>>) -> Option<Made> {
+    pub(super) fn reducer(
+        &mut self,
+        faults: &mut Faults,
+        root: &At<'_>,
+        digest: Option<&At<'_>>,
+    ) -> Option<Made> {
         let modules = self.modules;
-        self.make(root, digest, |bytes| modules.reducer(bytes)).map(Made)
+        self.make(faults, root, digest, |bytes| modules.reducer(bytes)).map(Made)
     }
 
     /// Reads the module of a predicate.
-    pub(super) fn program(&mut self, predicate: &At<'_>) -> Option<Arc<dyn Program>> {
+    pub(super) fn program(&mut self, faults: &mut Faults, predicate: &At<'_>) -> Option<Arc<dyn Program>> {
         let modules = self.modules;
         let digest = predicate.member("digest");
-        self.make(predicate, digest.as_ref(), |bytes| modules.program(bytes))
+        self.make(faults, predicate, digest.as_ref(), |bytes| modules.program(bytes))
     }
 
     /// Reads the module of a function. What it answers to is asked by graphs alone.
-    pub(super) fn function(&mut self, definition: &At<'_>) -> Option<Arc<dyn ModuleFunction>> {
+    pub(super) fn function(
+        &mut self,
+        faults: &mut Faults,
+        definition: &At<'_>,
+    ) -> Option<Arc<dyn ModuleFunction>> {
         let modules = self.modules;
         let digest = definition.member("digest");
-        self.make(definition, digest.as_ref(), |bytes| modules.function(bytes))
+        self.make(faults, definition, digest.as_ref(), |bytes| modules.function(bytes))
     }
 
     fn make<T>(
         &mut self,
+        faults: &mut Faults,
         parent: &At<'_>,
         digest: Option<&At<'_>>,
         make: impl FnOnce(&[u8]) -> Result<T, String>,
@@ -204,25 +214,25 @@ impl<'m> Reading<'m> {
                     (message, "like `module: tally.wasm`, from where the pack lies")
                 }
             };
-            return at.refuse(message, hint);
+            return at.refuse(faults, message, hint);
         };
         self.size = self.size.saturating_add(bytes.len());
         if self.size > MODULES_SIZE_MAX {
             let message = format!("the modules of a pack have at most {MODULES_SIZE_MAX} bytes together");
-            at.fault_of(Code::E0904, message, "");
+            at.fault_of(faults, Code::E0904, message, "");
             return None;
         }
         if let Some(said) = digest {
             let found = Digest::of(&bytes);
             if said.value.as_str().and_then(|text| text.parse::<Digest>().ok()) != Some(found) {
                 let message = format!("the module has the digest {found}, and not {}", said.value);
-                return said.refuse(message, "leave it out: the pack binds every byte of the module");
+                return said.refuse(faults, message, "leave it out: the pack binds every byte of the module");
             }
         }
         match make(&bytes) {
             Ok(made) => Some(made),
             Err(why) => {
-                at.fault_of(Code::E0520, format!("this is not a module that is run here: {why}"), "");
+                at.fault_of(faults, Code::E0520, format!("this is not a module that is run here: {why}"), "");
                 None
             }
         }

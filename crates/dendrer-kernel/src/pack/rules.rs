@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dendrer_object::text::nearest;
 use dendrer_object::{Code, TypeName, Value, tag};
 
-use super::read::{At, ReadField, Types, known_type};
+use super::read::{At, Faults, ReadField, Types, known_type};
 use super::scopes::{Place, is_variable};
 use super::{DECLARATIONS_MAX, EACH_DEPTH_MAX, Effect, STEPS_MAX, Tool};
 use crate::expr::Expr;
@@ -17,19 +17,19 @@ use crate::fold::{Act, Rule, Step, Template, Write, kind};
 const ACTS: [&str; 6] = ["let", "each", "set", "remove", "append", "add"];
 
 /// Reads a value that is computed: text is an expression, everything else is a literal.
-pub(super) fn read_template(at: &At<'_>, place: &Place) -> Option<Template> {
+pub(super) fn read_template(faults: &mut Faults, at: &At<'_>, place: &Place) -> Option<Template> {
     match at.value {
-        Value::String(text) => at.parse(0, text, place, false).map(Template::Expr),
+        Value::String(text) => at.parse(faults, 0, text, place, false).map(Template::Expr),
         value if is_literal(value) => Some(Template::Literal(value.clone())),
         Value::Array(_) => {
-            let items: Vec<_> = at.items().iter().map(|item| read_template(item, place)).collect();
+            let items: Vec<_> = at.items().iter().map(|item| read_template(faults, item, place)).collect();
             items.into_iter().collect::<Option<_>>().map(Template::List)
         }
         _ => {
             let members: Vec<_> = at
                 .members()
                 .into_iter()
-                .map(|(name, member)| Some((name.into(), read_template(&member, place)?)))
+                .map(|(name, member)| Some((name.into(), read_template(faults, &member, place)?)))
                 .collect();
             members.into_iter().collect::<Option<_>>().map(Template::Map)
         }
@@ -45,7 +45,8 @@ fn is_literal(value: &Value) -> bool {
     }
 }
 
-struct Rules<'f> {
+struct Rules<'r, 'f> {
+    faults: &'r mut Faults,
     fields: &'f [ReadField<'f>],
     types: &'f Types,
     /// The names that constants and definitions have.
@@ -64,49 +65,50 @@ struct Inside {
 }
 
 pub(super) fn read_rules(
+    faults: &mut Faults,
     root: &At<'_>,
     place: &Place,
     fields: &[ReadField<'_>],
     types: &Types,
     taken: &BTreeSet<String>,
 ) -> Vec<Rule> {
-    let items = root.list("rules");
-    let mut rules = Rules { fields, types, taken, steps: 0 };
+    let items = root.list(faults, "rules");
+    let mut rules = Rules { faults, fields, types, taken, steps: 0 };
     let read: Vec<_> = items.iter().enumerate().map(|(index, at)| rules.rule(index + 1, at, place)).collect();
+    let steps = rules.steps;
     if let Some(at) = root.member("rules")
-        && (rules.steps > STEPS_MAX || items.len() > DECLARATIONS_MAX)
+        && (steps > STEPS_MAX || items.len() > DECLARATIONS_MAX)
     {
         let message = format!(
-            "there are {} rules with {} steps; a pack has at most {DECLARATIONS_MAX} rules and {STEPS_MAX} steps",
-            items.len(),
-            rules.steps
+            "there are {} rules with {steps} steps; a pack has at most {DECLARATIONS_MAX} rules and {STEPS_MAX} steps",
+            items.len()
         );
-        at.fault_of(Code::E0904, message, "");
+        at.fault_of(faults, Code::E0904, message, "");
     }
     read.into_iter().flatten().collect()
 }
 
 /// Reads what the tools of the task do, and how they fail.
-pub(super) fn read_tools(root: &At<'_>, place: &Place) -> Vec<Tool> {
+pub(super) fn read_tools(faults: &mut Faults, root: &At<'_>, place: &Place) -> Vec<Tool> {
     let mut tools = Vec::new();
-    for (name, at) in root.named("tools", "what they do") {
-        if at.object("a tool", &["effect", "failed", "words"]).is_none() {
+    for (name, at) in root.named(faults, "tools", "what they do") {
+        if at.object(faults, "a tool", &["effect", "failed", "words"]).is_none() {
             continue;
         }
-        let words = at.shared("words");
-        let failed = at.condition("failed", place);
+        let words = at.shared(faults, "words");
+        let failed = at.condition(faults, "failed", place);
         if let (Some(expr), Some(at)) = (&failed, at.member("failed")) {
             if ["state", "before"].iter().any(|root| !expr.reads_of(root).is_empty())
                 || !expr.read_set().is_empty()
                 || expr.reads_counters()
             {
                 let message = "a result fails by itself, and not by the state".to_owned();
-                at.fault(message, "like `t.result.output.startsWith('Error:')`");
+                at.fault(faults, message, "like `t.result.output.startsWith('Error:')`");
                 continue;
             }
             if super::reads_status(expr) {
                 let message = "`failed` makes the status of a result, and cannot read it".to_owned();
-                at.fault(message, "like `t.result.output.startsWith('Error:')`");
+                at.fault(faults, message, "like `t.result.output.startsWith('Error:')`");
                 continue;
             }
         }
@@ -115,16 +117,14 @@ pub(super) fn read_tools(root: &At<'_>, place: &Place) -> Vec<Tool> {
             // Declared for how it fails alone.
             None if at.member("failed").is_some() => None,
             None => {
-                at.fault(
-                    format!("{name} does not say what it does to the world"),
-                    format!("add `effect:`, one of {choices}"),
-                );
+                let message = format!("{name} does not say what it does to the world");
+                at.fault(faults, message, format!("add `effect:`, one of {choices}"));
                 continue;
             }
             Some(named) => match named.value.as_str().and_then(Effect::from_word) {
                 Some(effect) => Some(effect),
                 None => {
-                    named.fault(format!("an effect is one of {choices}, not {}", named.value), "");
+                    named.fault(faults, format!("an effect is one of {choices}, not {}", named.value), "");
                     continue;
                 }
             },
@@ -134,17 +134,18 @@ pub(super) fn read_tools(root: &At<'_>, place: &Place) -> Vec<Tool> {
     tools
 }
 
-impl Rules<'_> {
+impl Rules<'_, '_> {
     fn rule(&mut self, number: usize, at: &At<'_>, place: &Place) -> Option<Rule> {
-        at.object("a rule", &["words", "when_type", "when", "steps"])?;
-        let words = at.text("words").map(|words| words.split_whitespace().collect::<Vec<_>>().join(" "));
+        at.object(self.faults, "a rule", &["words", "when_type", "when", "steps"])?;
+        let words =
+            at.text(self.faults, "words").map(|words| words.split_whitespace().collect::<Vec<_>>().join(" "));
         let place_name = match words {
             Some(words) => format!("rule {number} \"{words}\""),
             None => format!("rule {number}"),
         };
         let types = self.types(at);
         let when = self.condition(at, "when", place);
-        at.needed("steps", "a rule has steps", "add `steps:` with a list");
+        at.needed(self.faults, "steps", "a rule has steps", "add `steps:` with a list");
         let inside = Inside { place: place.clone(), named: BTreeSet::new(), number: String::new(), depth: 0 };
         let steps = self.steps(at, inside);
         Some(Rule { place: place_name, types, when, steps })
@@ -159,17 +160,17 @@ impl Rules<'_> {
         let mut types = BTreeSet::new();
         for item in items {
             let Some(name) = item.value.as_str() else {
-                item.fault(format!("a type is named by text, not by {}", kind(item.value)), "");
+                item.fault(self.faults, format!("a type is named by text, not by {}", kind(item.value)), "");
                 continue;
             };
             let hint = "a type of your own is registered under `types`";
-            types.extend(known_type(&item, self.types, name, hint));
+            types.extend(known_type(self.faults, &item, self.types, name, hint));
         }
         Some(types)
     }
 
     fn steps(&mut self, parent: &At<'_>, mut inside: Inside) -> Vec<Step> {
-        let items = parent.list("steps");
+        let items = parent.list(self.faults, "steps");
         self.steps += items.len();
         let mut steps = Vec::with_capacity(items.len());
         for (index, at) in items.iter().enumerate() {
@@ -185,14 +186,13 @@ impl Rules<'_> {
             (_, Value::Object(members)) => {
                 let near = members.iter().find_map(|(name, _)| nearest(name, ACTS));
                 let hint = near.filter(|_| given.is_empty()).map(|near| format!("did you mean {near}?"));
-                return at.refuse(
-                    format!("a step is exactly one of {}", ACTS.join(", ")),
-                    hint.unwrap_or_default(),
-                );
+                let message = format!("a step is exactly one of {}", ACTS.join(", "));
+                return at.refuse(self.faults, message, hint.unwrap_or_default());
             }
             (_, other) => {
                 let message = format!("a step has named members, and this is {}", kind(other));
-                return at.refuse(message, "like `- set: status` with `value: ...` on the next line");
+                let hint = "like `- set: status` with `value: ...` on the next line";
+                return at.refuse(self.faults, message, hint);
             }
         };
         let known: &[&str] = match act {
@@ -201,7 +201,7 @@ impl Rules<'_> {
             "remove" => &["remove", "if", "optional"],
             _ => &[act, "value", "if", "optional"],
         };
-        at.object(&format!("a step with `{act}`"), known)?;
+        at.object(self.faults, &format!("a step with `{act}`"), known)?;
         // The condition of a `let` does not see what it names.
         let condition = self.condition(at, "if", &inside.place);
         let number = format!("{}{number}", inside.number);
@@ -221,13 +221,14 @@ impl Rules<'_> {
         } else {
             return;
         };
-        at.fault_of(Code::E0903, message, "letters, digits and _, and not what is named before it");
+        let hint = "letters, digits and _, and not what is named before it";
+        at.fault_of(self.faults, Code::E0903, message, hint);
     }
 
     fn let_values(&mut self, step: &At<'_>, inside: &mut Inside) -> Option<Act> {
         let at = step.member("let")?;
         if at.value.as_object().is_none_or(dendrer_object::Object::is_empty) {
-            return at.refuse("let is a map from names to values", "");
+            return at.refuse(self.faults, "let is a map from names to values", "");
         }
         let before = inside.clone();
         let mut values = Vec::new();
@@ -245,33 +246,26 @@ impl Rules<'_> {
         let at = step.member("each")?;
         if inside.depth == EACH_DEPTH_MAX {
             let hint = "flatten the list in a definition first";
-            at.fault_of(Code::E0904, format!("each stands at most {EACH_DEPTH_MAX} deep"), hint);
+            at.fault_of(self.faults, Code::E0904, format!("each stands at most {EACH_DEPTH_MAX} deep"), hint);
             return None;
         }
-        at.object("each", &["as", "in"])?;
-        step.needed("steps", "each has steps", "add `steps:` beside `each:`");
+        at.object(self.faults, "each", &["as", "in"])?;
+        step.needed(self.faults, "steps", "each has steps", "add `steps:` beside `each:`");
         let mut inner = inside.clone();
         inner.number = format!("{number}.");
         inner.depth += 1;
-        let name = match at.member("as") {
-            None => {
-                at.refuse("each does not say what an item is called", "each: {as: item, in: state.items}")
-            }
-            Some(named) => at.text("as").inspect(|name| {
-                self.name(&named, name, &inside.named);
-                inner.place = inner.place.with_root(name);
-                inner.named.insert((*name).to_owned());
-            }),
-        };
-        let list = match at.member("in") {
-            None => {
-                at.refuse("each does not say which list it goes through", "each: {as: item, in: state.items}")
-            }
-            Some(list) => match list.value {
-                Value::String(text) => self.expr(&list, 0, text, &inside.place, false),
-                _ => list.refuse("`in` is an expression that gives a list", ""),
-            },
-        };
+        let hint = "each: {as: item, in: state.items}";
+        at.needed(self.faults, "as", "each does not say what an item is called", hint);
+        let name = at.text(self.faults, "as").inspect(|name| {
+            self.name(&at.member_or_self("as"), name, &inside.named);
+            inner.place = inner.place.with_root(name);
+            inner.named.insert((*name).to_owned());
+        });
+        at.needed(self.faults, "in", "each does not say which list it goes through", hint);
+        let list = at.member("in").and_then(|list| match list.value {
+            Value::String(text) => self.expr(&list, 0, text, &inside.place, false),
+            _ => list.refuse(self.faults, "`in` is an expression that gives a list", ""),
+        });
         let steps = self.steps(step, inner);
         Some(Act::Each { name: name?.into(), list: list?, steps })
     }
@@ -279,13 +273,14 @@ impl Rules<'_> {
     fn write(&mut self, act: &str, step: &At<'_>, inside: &Inside) -> Option<Act> {
         let optional = match step.member("optional") {
             None => Some(false),
-            Some(at) => at.truth(format!("optional is true or false, not {}", at.value)),
+            Some(at) => at.truth(self.faults, format!("optional is true or false, not {}", at.value)),
         };
         let value = match step.member("value") {
             Some(at) => self.template(&at, &inside.place),
             None => {
                 if act != "remove" {
                     step.fault(
+                        self.faults,
                         format!("a step with `{act}` has a value"),
                         "add `value:`, an expression; text stands in quotes of its own, like \"'paid'\"",
                     );
@@ -304,22 +299,20 @@ impl Rules<'_> {
         let has_init = || self.fields.iter().any(|f| *f.name == *target.field && f.init.is_some());
         if matches!(kind, Write::Remove) && target.segments.is_empty() && has_init() {
             let at = step.member(act)?;
-            at.fault(
-                "a field with an `init` is always there",
-                "set it to null, remove what is in it, or declare it without `init`",
-            );
+            let hint = "set it to null, remove what is in it, or declare it without `init`";
+            at.fault(self.faults, "a field with an `init` is always there", hint);
         }
         Some(Act::Write { kind, target, optional: optional? })
     }
 
     fn target(&mut self, at: &At<'_>, inside: &Inside) -> Option<Target> {
         let Some(text) = at.value.as_str() else {
-            return at.refuse(format!("a path is text, not {}", kind(at.value)), "");
+            return at.refuse(self.faults, format!("a path is text, not {}", kind(at.value)), "");
         };
         let written = match split(text) {
             Ok(written) => written,
             Err((start, why)) => {
-                at.text_fault(start, why);
+                at.text_fault(self.faults, start, why);
                 return None;
             }
         };
@@ -362,11 +355,11 @@ impl Rules<'_> {
             Some(near) => format!("did you mean {near}?"),
             None => "declare it under `state`, with what it begins with".to_owned(),
         };
-        at.fault_of(Code::E0903, format!("the pack declares no field {name}"), hint);
+        at.fault_of(self.faults, Code::E0903, format!("the pack declares no field {name}"), hint);
     }
 
     fn condition(&mut self, parent: &At<'_>, name: &str, place: &Place) -> Option<Expr> {
-        let expr = parent.condition(name, place)?;
+        let expr = parent.condition(self.faults, name, place)?;
         self.check_counters(&parent.member(name)?, expr)
     }
 
@@ -378,12 +371,12 @@ impl Rules<'_> {
         place: &Place,
         condition: bool,
     ) -> Option<Expr> {
-        let expr = at.parse(offset, text, place, condition)?;
+        let expr = at.parse(self.faults, offset, text, place, condition)?;
         self.check_counters(at, expr)
     }
 
     fn template(&mut self, at: &At<'_>, place: &Place) -> Option<Template> {
-        let template = read_template(at, place)?;
+        let template = read_template(self.faults, at, place)?;
         let mut counters = false;
         template.for_each_expr(&mut |expr| counters |= expr.reads_counters());
         self.refuse_counters(at, counters);
@@ -398,7 +391,8 @@ impl Rules<'_> {
     /// Counters are derived from the trace and outside the state root, so a state must not rest on them.
     fn refuse_counters(&mut self, at: &At<'_>, reads: bool) {
         if reads {
-            at.fault("a rule cannot read state.counters", "count in a field of the state with `add`");
+            let message = "a rule cannot read state.counters";
+            at.fault(self.faults, message, "count in a field of the state with `add`");
         }
     }
 }

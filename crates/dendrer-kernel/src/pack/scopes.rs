@@ -4,7 +4,7 @@ use std::collections::BTreeSet;
 
 use dendrer_object::{Code, Pointer, Value};
 
-use super::read::At;
+use super::read::{At, Faults};
 use crate::contract::path_of;
 use crate::expr::{Expr, ExprError, Scope};
 use crate::fold::TRANSITION_MEMBERS;
@@ -107,6 +107,7 @@ pub(super) struct Definition<'a> {
 impl Scopes {
     /// Makes the scopes, and reports the definitions that make no sense in any.
     pub(super) fn new(
+        faults: &mut Faults,
         constants: Vec<Constant>,
         fields: &[(String, Option<u8>)],
         datetimes: &[Pointer],
@@ -133,12 +134,12 @@ impl Scopes {
             state: Place::of_state(state),
             init: Place::new(init, "init sees s0, meta and inputs; there is no state before it"),
         };
-        scopes.define_all(definitions);
+        scopes.define_all(faults, definitions);
         scopes
     }
 
     /// Takes definitions in whatever order they can be understood: their order in a pack means nothing.
-    fn define_all(&mut self, definitions: Vec<Definition<'_>>) {
+    fn define_all(&mut self, faults: &mut Faults, definitions: Vec<Definition<'_>>) {
         let mut pending = definitions;
         loop {
             let before = pending.len();
@@ -159,11 +160,12 @@ impl Scopes {
                 let others = waits_for.iter().map(|other| format!("`{}`", other.name)).collect::<Vec<_>>();
                 let message =
                     format!("`{}` needs itself, by way of {}", definition.name, others.join(" and "));
-                definition.at.fault_of(Code::E0903, message, "a definition uses only what does not need it");
+                let hint = "a definition uses only what does not need it";
+                definition.at.fault_of(faults, Code::E0903, message, hint);
             } else if waits_for.is_empty() {
                 // A definition that waits for a faulty one has no fault of its own that is known yet.
                 if let Some(error) = self.error_of(definition) {
-                    definition.at.expression(0, error);
+                    definition.at.expression(faults, 0, error);
                 }
             }
         }
