@@ -9,7 +9,6 @@ use std::hint::black_box;
 use std::time::{Duration, Instant};
 
 use dendrer_kernel::predicate::Predicate;
-use dendrer_kernel::reduce::Reducer;
 use dendrer_object::{Intent, json};
 use list::{Asked, Case, Fate, cases};
 
