@@ -13,6 +13,54 @@ use crate::{
     door,
 };
 
+/// Declares the instance and the traps of an engine: engines are called alike, by types of their own.
+macro_rules! instance {
+    ($engine:ident, $limits:ty, $trap:ident) => {
+        pub(super) struct Instance {
+            store: $engine::Store<$limits>,
+            memory: $engine::Memory,
+            alloc: $engine::TypedFunc<u32, u32>,
+            entry: $engine::TypedFunc<(u32, u32), u64>,
+        }
+
+        impl super::Instance for Instance {
+            fn alloc(&mut self, length: u32) -> Result<u32, Ended> {
+                self.alloc.call(&mut self.store, length).map_err(|error| ended(&error))
+            }
+
+            fn enter(&mut self, place: u32, length: u32) -> Result<u64, Ended> {
+                self.entry.call(&mut self.store, (place, length)).map_err(|error| ended(&error))
+            }
+
+            fn write(&mut self, place: usize, bytes: &[u8]) -> bool {
+                self.memory.write(&mut self.store, place, bytes).is_ok()
+            }
+
+            fn read(&self, place: usize, out: &mut [u8]) -> bool {
+                self.memory.read(&self.store, place, out).is_ok()
+            }
+        }
+
+        /// Returns the end of a call for a trap that every engine has.
+        fn trapped(trap: $trap) -> Option<Ended> {
+            Some(match trap {
+                $trap::UnreachableCodeReached => Ended::UNREACHABLE,
+                $trap::MemoryOutOfBounds => Ended::MEMORY,
+                $trap::TableOutOfBounds => Ended::TABLE,
+                $trap::IndirectCallToNull => Ended::NULL,
+                $trap::IntegerDivisionByZero => Ended::ZERO,
+                $trap::IntegerOverflow => Ended::OVERFLOW,
+                $trap::BadConversionToInteger => Ended::CONVERSION,
+                $trap::BadSignature => Ended::SIGNATURE,
+                $trap::OutOfFuel => Ended::Fuel,
+                $trap::StackOverflow => Ended::Stack,
+                _ => return None,
+            })
+        }
+    };
+}
+use instance;
+
 #[cfg(feature = "wasmtime")]
 mod compiled;
 mod interpreted;

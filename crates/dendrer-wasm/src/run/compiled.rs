@@ -2,7 +2,7 @@
 //!
 //! Everything that a processor could show through is switched off where the door has not refused it already.
 
-use wasmtime::{Config, Engine, Error, Memory, Module, ResourceLimiter, Store, Trap, TypedFunc};
+use wasmtime::{Config, Engine, Error, Module, ResourceLimiter, Store, Trap};
 
 use super::{Ended, LACKS_ALLOC, LACKS_ENTRY, LACKS_MEMORY, Unmade};
 use crate::{MEMORY_MAX, STACK_SIZE_MAX, TABLE_SIZE_MAX, TABLES_MAX};
@@ -10,12 +10,7 @@ use crate::{MEMORY_MAX, STACK_SIZE_MAX, TABLE_SIZE_MAX, TABLES_MAX};
 #[derive(Clone)]
 pub(super) struct Made(Module);
 
-pub(super) struct Instance {
-    store: Store<Limits>,
-    memory: Memory,
-    alloc: TypedFunc<u32, u32>,
-    entry: TypedFunc<(u32, u32), u64>,
-}
+super::instance!(wasmtime, Limits, Trap);
 
 fn engine() -> Result<Engine, Error> {
     let mut config = Config::new();
@@ -51,41 +46,12 @@ impl Made {
     }
 }
 
-impl super::Instance for Instance {
-    fn alloc(&mut self, length: u32) -> Result<u32, Ended> {
-        self.alloc.call(&mut self.store, length).map_err(|error| ended(&error))
-    }
-
-    fn enter(&mut self, place: u32, length: u32) -> Result<u64, Ended> {
-        self.entry.call(&mut self.store, (place, length)).map_err(|error| ended(&error))
-    }
-
-    fn write(&mut self, place: usize, bytes: &[u8]) -> bool {
-        self.memory.write(&mut self.store, place, bytes).is_ok()
-    }
-
-    fn read(&self, place: usize, out: &mut [u8]) -> bool {
-        self.memory.read(&self.store, place, out).is_ok()
-    }
-}
-
 fn ended(error: &Error) -> Ended {
     if error.is::<TooLarge>() {
         return Ended::Growth;
     }
-    match error.downcast_ref::<Trap>() {
-        Some(Trap::UnreachableCodeReached) => Ended::UNREACHABLE,
-        Some(Trap::MemoryOutOfBounds) => Ended::MEMORY,
-        Some(Trap::TableOutOfBounds) => Ended::TABLE,
-        Some(Trap::IndirectCallToNull) => Ended::NULL,
-        Some(Trap::IntegerDivisionByZero) => Ended::ZERO,
-        Some(Trap::IntegerOverflow) => Ended::OVERFLOW,
-        Some(Trap::BadConversionToInteger) => Ended::CONVERSION,
-        Some(Trap::BadSignature) => Ended::SIGNATURE,
-        Some(Trap::OutOfFuel) => Ended::Fuel,
-        Some(Trap::StackOverflow) => Ended::Stack,
-        _ => Ended::Engine(format!("{error:#}")),
-    }
+    let trap = error.downcast_ref::<Trap>().copied();
+    trap.and_then(trapped).unwrap_or_else(|| Ended::Engine(format!("{error:#}")))
 }
 
 /// What a call may have. Growing beyond ends the call, as in the other engine; only the maximum that a module declares

@@ -1,8 +1,7 @@
 //! `wasmi`: an interpreter.
 
 use wasmi::{
-    CompilationMode, Config, Engine, Error, Extern, Memory, Module, Store, StoreLimits, StoreLimitsBuilder,
-    TrapCode, TypedFunc,
+    CompilationMode, Config, Engine, Error, Extern, Module, Store, StoreLimits, StoreLimitsBuilder, TrapCode,
 };
 
 use super::{Ended, LACKS_ALLOC, LACKS_ENTRY, LACKS_MEMORY, Unmade};
@@ -11,12 +10,7 @@ use crate::{CALLS_MAX, MEMORY_MAX, STACK_SIZE_MAX, TABLE_SIZE_MAX, TABLES_MAX};
 #[derive(Clone)]
 pub(super) struct Made(Module);
 
-pub(super) struct Instance {
-    store: Store<StoreLimits>,
-    memory: Memory,
-    alloc: TypedFunc<u32, u32>,
-    entry: TypedFunc<(u32, u32), u64>,
-}
+super::instance!(wasmi, StoreLimits, TrapCode);
 
 /// Makes an engine: one for each module, since it keeps what was compiled for as long as it lives.
 fn engine() -> Engine {
@@ -55,38 +49,10 @@ impl Made {
     }
 }
 
-impl super::Instance for Instance {
-    fn alloc(&mut self, length: u32) -> Result<u32, Ended> {
-        self.alloc.call(&mut self.store, length).map_err(|error| ended(&error))
-    }
-
-    fn enter(&mut self, place: u32, length: u32) -> Result<u64, Ended> {
-        self.entry.call(&mut self.store, (place, length)).map_err(|error| ended(&error))
-    }
-
-    fn write(&mut self, place: usize, bytes: &[u8]) -> bool {
-        self.memory.write(&mut self.store, place, bytes).is_ok()
-    }
-
-    fn read(&self, place: usize, out: &mut [u8]) -> bool {
-        self.memory.read(&self.store, place, out).is_ok()
-    }
-}
-
 fn ended(error: &Error) -> Ended {
     match error.as_trap_code() {
-        Some(TrapCode::UnreachableCodeReached) => Ended::UNREACHABLE,
-        Some(TrapCode::MemoryOutOfBounds) => Ended::MEMORY,
-        Some(TrapCode::TableOutOfBounds) => Ended::TABLE,
-        Some(TrapCode::IndirectCallToNull) => Ended::NULL,
-        Some(TrapCode::IntegerDivisionByZero) => Ended::ZERO,
-        Some(TrapCode::IntegerOverflow) => Ended::OVERFLOW,
-        Some(TrapCode::BadConversionToInteger) => Ended::CONVERSION,
-        Some(TrapCode::BadSignature) => Ended::SIGNATURE,
-        Some(TrapCode::OutOfFuel) => Ended::Fuel,
-        Some(TrapCode::StackOverflow) => Ended::Stack,
         Some(TrapCode::GrowthOperationLimited) => Ended::Growth,
-        _ => Ended::Engine(error.to_string()),
+        trap => trap.and_then(trapped).unwrap_or_else(|| Ended::Engine(error.to_string())),
     }
 }
 
