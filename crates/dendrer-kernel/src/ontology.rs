@@ -6,7 +6,7 @@ use dendrer_object::record::Author;
 use dendrer_object::text::nearest;
 use dendrer_object::{Code, TypeName, Value};
 
-use crate::sealed::{fact, told};
+use crate::sealed::{self, fact, told};
 
 /// The class of a type, which decides who may author it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -45,40 +45,12 @@ pub const TYPES: &[(&str, Class)] = &[
     ("policy.contract_extension", Class::Governance),
 ];
 
-/// Kinds of anomaly that the kernel and the importers note, and that of a broken invariant, which a runtime notes (dendrer
-/// paper 3.2). A runtime may note other kinds; they are declared by the record that has them.
-pub const ANOMALIES: &[&str] = &[
-    "arguments_not_json",
-    "call_contested",
-    "call_id_not_text",
-    "call_id_repeated",
-    "call_unreadable",
-    "call_without_result",
-    "cannot_be_judged",
-    "clock_went_back",
-    "commitment_violated",
-    "extension_error",
-    "forged_author",
-    "forged_member",
-    "forged_type",
-    "invariant_breach",
-    "kernel.anomaly",
-    "message_outside",
-    "message_unreadable",
-    "message_without_role",
-    "parts_not_read",
-    "reducer_error",
-    "result_ambiguous",
-    "result_name_differs",
-    "result_without_call",
-    "result_without_output",
-    "result_without_request",
-    "schema_mismatch",
-    "source_cut",
-    "status_unknown",
-    "value_too_deep",
-    "value_too_large",
-];
+/// Lists the kinds of anomaly that the kernel and the importers note, and that of a broken invariant, which a runtime notes
+/// (dendrer paper 3.2). A runtime may note other kinds; they are declared by the record that has them.
+pub fn anomalies() -> impl Iterator<Item = &'static str> {
+    let others = ["invariant_breach", "kernel.anomaly", "result_without_request"];
+    KERNEL_KINDS.into_iter().chain(sealed::NOTES.iter().map(|(kind, _)| *kind)).chain(others)
+}
 
 /// Kinds of anomaly that the kernel alone notes: no intent brings one (design, section 4).
 const KERNEL_KINDS: [&str; 10] = [

@@ -123,7 +123,10 @@ pub(crate) fn of_delta(error: &DeltaError) -> Value {
 pub fn words(sealed: &Value) -> Option<String> {
     let text = |name: &str| sealed.get(name).and_then(Value::as_str);
     let known = text("cause").and_then(|cause| sentence(cause, sealed));
-    known.or_else(|| text("text").map(str::to_owned)).or_else(|| Some(of_note(text("kind")?)?.to_owned()))
+    known.or_else(|| text("text").map(str::to_owned)).or_else(|| {
+        let kind = text("kind")?;
+        NOTES.iter().find(|(known, _)| *known == kind).map(|(_, note)| (*note).to_owned())
+    })
 }
 
 /// Returns the sentence for a fact of this module: the `Display` of an error whose fact has all that its sentence needs.
@@ -379,27 +382,24 @@ fn contract(side: &Value) -> String {
     }
 }
 
-/// What a note of the kernel or of an import says by its kind alone.
-fn of_note(kind: &str) -> Option<&'static str> {
-    Some(match kind {
-        "clock_went_back" => "the clock went back; the time of the record before it is kept",
-        "message_unreadable" => "this item is not a message that can be read",
-        "message_without_role" => "this message does not say who speaks",
-        "value_too_large" => "a value has more than 64 MiB, and was left out",
-        "value_too_deep" => "a value is nested beyond 128 levels, and was left out",
-        "source_cut" => "the source ends inside this item",
-        "call_unreadable" => "a call cannot be read",
-        "call_without_result" => "a call has no result",
-        "result_without_call" => "a result answers no open call",
-        "result_ambiguous" => "a result may answer several open calls",
-        "call_contested" => "a result may answer this call or another one of its id",
-        "status_unknown" => "the status of a result cannot be read",
-        "message_outside" => "messages outside the list are left out",
-        "result_name_differs" => "a result names another tool than its call",
-        "call_id_not_text" => "the id of a call is not text",
-        "arguments_not_json" => "the arguments are not JSON; they stay text",
-        "call_id_repeated" => "a call has the id of one that is still open",
-        "parts_not_read" => "content in parts is kept and not read",
-        _ => return None,
-    })
-}
+/// Sentences of notes of the kernel or of an import that have a kind alone.
+pub(crate) const NOTES: [(&str, &str); 18] = [
+    ("clock_went_back", "the clock went back; the time of the record before it is kept"),
+    ("message_unreadable", "this item is not a message that can be read"),
+    ("message_without_role", "this message does not say who speaks"),
+    ("value_too_large", "a value has more than 64 MiB, and was left out"),
+    ("value_too_deep", "a value is nested beyond 128 levels, and was left out"),
+    ("source_cut", "the source ends inside this item"),
+    ("call_unreadable", "a call cannot be read"),
+    ("call_without_result", "a call has no result"),
+    ("result_without_call", "a result answers no open call"),
+    ("result_ambiguous", "a result may answer several open calls"),
+    ("call_contested", "a result may answer this call or another one of its id"),
+    ("status_unknown", "the status of a result cannot be read"),
+    ("message_outside", "messages outside the list are left out"),
+    ("result_name_differs", "a result names another tool than its call"),
+    ("call_id_not_text", "the id of a call is not text"),
+    ("arguments_not_json", "the arguments are not JSON; they stay text"),
+    ("call_id_repeated", "a call has the id of one that is still open"),
+    ("parts_not_read", "content in parts is kept and not read"),
+];

@@ -9,7 +9,7 @@ use std::ops::ControlFlow;
 
 use dendrer_kernel::counters;
 use dendrer_kernel::names::{COUNTERS, STATE_FIELDS};
-use dendrer_kernel::ontology::{ANOMALIES, INSTITUTION, KERNEL, TYPES};
+use dendrer_kernel::ontology::{INSTITUTION, KERNEL, TYPES, anomalies};
 use dendrer_kernel::pack::Pack;
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::Record;
@@ -55,7 +55,7 @@ pub fn agents<'n>(trace: &Trace, names: impl IntoIterator<Item = &'n str>) -> Re
 
 /// Checks that the kernel, an importer or a record of the run has this kind of anomaly.
 pub fn anomaly(trace: &Trace, kind: &str) -> Result<(), Error> {
-    let known: BTreeSet<String> = ANOMALIES.iter().map(|kind| (*kind).to_owned()).collect();
+    let known: BTreeSet<String> = anomalies().map(str::to_owned).collect();
     match Missing::of([kind], &known) {
         None => Ok(()),
         Some(missing) => missing.search(trace, NameKind::Anomaly, known, &mut |record, found, closed| {
