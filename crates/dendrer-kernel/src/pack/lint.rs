@@ -42,7 +42,28 @@ pub struct LintFinding {
     pub step: String,
 }
 
-/// An expression of the pack, and what it is for.
+impl LintFinding {
+    fn new(
+        code: Code,
+        path: Pointer,
+        message: impl Into<String>,
+        why: impl Into<String>,
+        step: impl Into<String>,
+    ) -> LintFinding {
+        let (message, why, step) = (message.into(), why.into(), step.into());
+        LintFinding { code, path, at_name: false, span: None, message, why, step }
+    }
+
+    fn spanning(self, span: Span) -> LintFinding {
+        LintFinding { span: Some(span), ..self }
+    }
+
+    fn of_name(self) -> LintFinding {
+        LintFinding { at_name: true, ..self }
+    }
+}
+
+/// An expression of the pack, and its purpose.
 struct Text<'p> {
     path: Pointer,
     expr: &'p Expr,
@@ -103,16 +124,9 @@ impl Pack {
                 format!("{} may turn it back", names.collect::<Vec<_>>().join(", "))
             }
         };
-        Some(LintFinding {
-            code: Code::W0444,
-            path: claim.clone(),
-            at_name: true,
-            span: None,
-            message: format!("{name} is said to be monotone, and can recover"),
-            why,
-            step: "take `monotone` out and write `bisect_predicate: monotone_lift`, so that its first violation counts; or keep in a field of the state that it happened"
-                .to_owned(),
-        })
+        let message = format!("{name} is said to be monotone, and can recover");
+        let step = "take `monotone` out and write `bisect_predicate: monotone_lift`, so that its first violation counts; or keep in a field of the state that it happened";
+        Some(LintFinding::new(Code::W0444, claim.clone(), message, why, step).of_name())
     }
 }
 
@@ -268,16 +282,12 @@ impl<'p> Linter<'p> {
                             || format!("declare it, or write one of {}", some(words)),
                             |near| format!("did you mean {near}?"),
                         );
-                        self.push(LintFinding {
-                            code: Code::W0447,
-                            path: path.clone(),
-                            at_name: false,
-                            span: Some(literal.span),
-                            message: format!("there is no {what} {word:?}"),
-                            why: "nothing is ever called so, so that the comparison always says the same"
-                                .to_owned(),
-                            step: hint,
-                        });
+                        let message = format!("there is no {what} {word:?}");
+                        let why = "nothing is ever called so, so that the comparison always says the same";
+                        self.push(
+                            LintFinding::new(Code::W0447, path.clone(), message, why, hint)
+                                .spanning(literal.span),
+                        );
                     }
                 }
             }
@@ -314,35 +324,26 @@ impl<'p> Linter<'p> {
             let count = |known: &Result<u8, u8>| known.unwrap_or_else(|counted| counted);
             let finest = known.iter().map(count).max().unwrap_or(0);
             for literal in one.literals.iter().filter(|literal| is_finer(literal, finest)) {
-                self.push(LintFinding {
-                    code: Code::W0441,
-                    path: path.clone(),
-                    at_name: false,
-                    span: Some(literal.span),
-                    message: format!(
-                        "{} has more than the {finest} decimals of {}",
-                        shown(literal),
-                        names(&one.places)
-                    ),
-                    why:
-                        "no value of the field is that fine, so that the threshold is not where it is written"
-                            .to_owned(),
-                    step: format!("write it with {finest} decimals"),
-                });
+                let message = format!(
+                    "{} has more than the {finest} decimals of {}",
+                    shown(literal),
+                    names(&one.places)
+                );
+                let why =
+                    "no value of the field is that fine, so that the threshold is not where it is written";
+                let step = format!("write it with {finest} decimals");
+                self.push(
+                    LintFinding::new(Code::W0441, path.clone(), message, why, step).spanning(literal.span),
+                );
             }
             if let ([Ok(first), Ok(second)], true) = (&known[..], one.literals.is_empty())
                 && first != second
             {
-                self.push(LintFinding {
-                    code: Code::W0441,
-                    path,
-                    at_name: false,
-                    span: Some(one.span),
-                    message: format!("{} are kept to {first} and {second} decimals and compared", names(&one.places)),
-                    why: "the coarser one was rounded: values that differ by less than its last decimal compare either way"
-                        .to_owned(),
-                    step: "give both fields the same `decimals`".to_owned(),
-                });
+                let message =
+                    format!("{} are kept to {first} and {second} decimals and compared", names(&one.places));
+                let why = "the coarser one was rounded: values that differ by less than its last decimal compare either way";
+                let step = "give both fields the same `decimals`";
+                self.push(LintFinding::new(Code::W0441, path, message, why, step).spanning(one.span));
             }
         }
         // Finds values that an import takes for equal and a predicate does not.
@@ -361,27 +362,17 @@ impl<'p> Linter<'p> {
             if is_kept || !reads.iter().any(|read| read.overlaps(&place)) {
                 continue;
             }
-            self.push(LintFinding {
-                code: Code::W0441,
-                path: Pointer::of([
-                    "contracts",
-                    type_name.as_str(),
-                    "required_state",
-                    &required.name,
-                    "precision",
-                ]),
-                at_name: false,
-                span: None,
-                message: format!(
-                    "{} counts to {precision} decimals here, and the state keeps all of them",
-                    required.name
-                ),
-                why: "two values that an import takes for equal can be judged differently by a predicate"
-                    .to_owned(),
-                step: format!(
-                    "keep the field to as many: `decimals: {precision}` under state, in a field of its own"
-                ),
-            });
+            let path =
+                Pointer::of(["contracts", type_name.as_str(), "required_state", &required.name, "precision"]);
+            let message = format!(
+                "{} counts to {precision} decimals here, and the state keeps all of them",
+                required.name
+            );
+            let why = "two values that an import takes for equal can be judged differently by a predicate";
+            let step = format!(
+                "keep the field to as many: `decimals: {precision}` under state, in a field of its own"
+            );
+            self.push(LintFinding::new(Code::W0441, path, message, why, step));
         }
     }
 
@@ -396,27 +387,21 @@ impl<'p> Linter<'p> {
             if !orders || kept == 0 || literal.decimals != Some(kept) {
                 continue;
             }
-            self.push(LintFinding {
-                code: Code::W0442,
-                path,
-                at_name: false,
-                span: Some(literal.span),
-                message: format!(
-                    "{} is a threshold at the last of the {kept} decimals of {}",
-                    shown(literal),
-                    names(&one.places)
-                ),
-                why: "rounding alone may put a value on it or beyond: what differs in nothing that matters is judged differently"
-                    .to_owned(),
-                step: format!(
-                    "put the threshold a step further than what is meant and write it with {} (0.86 and not 0.850), or keep the field to one decimal more",
-                    match kept - 1 {
-                        0 => "no decimals".to_owned(),
-                        1 => "at most 1 decimal".to_owned(),
-                        most => format!("at most {most} decimals"),
-                    }
-                ),
-            });
+            let message = format!(
+                "{} is a threshold at the last of the {kept} decimals of {}",
+                shown(literal),
+                names(&one.places)
+            );
+            let why = "rounding alone may put a value on it or beyond: what differs in nothing that matters is judged differently";
+            let step = format!(
+                "put the threshold a step further than what is meant and write it with {} (0.86 and not 0.850), or keep the field to one decimal more",
+                match kept - 1 {
+                    0 => "no decimals".to_owned(),
+                    1 => "at most 1 decimal".to_owned(),
+                    most => format!("at most {most} decimals"),
+                }
+            );
+            self.push(LintFinding::new(Code::W0442, path, message, why, step).spanning(literal.span));
         }
     }
 
@@ -439,16 +424,10 @@ impl<'p> Linter<'p> {
             }
             let fields: Vec<String> = lacking.iter().map(|place| place.in_state()).collect();
             let fields = fields.join(", ");
-            self.push(LintFinding {
-                code: Code::W0443,
-                path,
-                at_name: false,
-                span: None,
-                message: format!("{} reads {fields}, which no contract requires", declared.predicate.name()),
-                why: "a transition is committed where it is missing and imported where it is another, and then the predicate says something else or nothing"
-                    .to_owned(),
-                step: format!("add {fields} to required_state of the types that it judges"),
-            });
+            let message = format!("{} reads {fields}, which no contract requires", declared.predicate.name());
+            let why = "a transition is committed where it is missing and imported where it is another, and then the predicate says something else or nothing";
+            let step = format!("add {fields} to required_state of the types that it judges");
+            self.push(LintFinding::new(Code::W0443, path, message, why, step));
         }
     }
 
@@ -489,15 +468,9 @@ impl<'p> Linter<'p> {
 
     fn unreachable(&mut self) {
         let is_told: Vec<Pointer> = self.found.iter().map(|finding| finding.path.clone()).collect();
-        let never = |path, message: String, step: &str| LintFinding {
-            code: Code::W0445,
-            path,
-            at_name: false,
-            span: None,
-            message,
-            why: "what stands there never happens, so that a reader is told something that is not so"
-                .to_owned(),
-            step: step.to_owned(),
+        let never = |path, message: String, step: &str| {
+            let why = "what stands there never happens, so that a reader is told something that is not so";
+            LintFinding::new(Code::W0445, path, message, why, step)
         };
         let mut found = Vec::new();
         for (index, rule) in self.pack.fold.rules.iter().enumerate() {
@@ -558,15 +531,13 @@ impl<'p> Linter<'p> {
                     None => Pointer::of(["contracts", name.as_str(), "hash_seeds"]),
                 };
                 let Some(lack) = lack_of(contract, required, &value) else { continue };
-                self.push(LintFinding {
-                    code: Code::W0446,
-                    path,
-                    at_name: false,
-                    span: None,
-                    message: format!("{} can never be what {name} requires: {lack}", required.name),
-                    why: format!("no rule writes it, and it begins as {value} in every run, so that {name} is always refused"),
-                    step: "write a rule that sets it, begin it with what the run is given, or make it nullable".to_owned(),
-                });
+                let message = format!("{} can never be what {name} requires: {lack}", required.name);
+                let why = format!(
+                    "no rule writes it, and it begins as {value} in every run, so that {name} is always refused"
+                );
+                let step =
+                    "write a rule that sets it, begin it with what the run is given, or make it nullable";
+                self.push(LintFinding::new(Code::W0446, path, message, why, step));
             }
         }
     }

@@ -34,16 +34,12 @@ impl Linter<'_> {
             if !field.is_some_and(|field| field.writers.is_empty()) || !seen.insert(name.clone()) {
                 continue;
             }
-            self.push(LintFinding {
-                code: Code::W0448,
-                path: Pointer::of(["state", &name]),
-                at_name: true,
-                span: None,
-                message: format!("any agent may write {name}, and {reason}"),
-                why: "under delta/1 an intent brings the change of state itself, so it can meet its own requirement"
-                    .to_owned(),
-                step: "say who may write it, like `writers: [action.result, user]`; or give the pack rules".to_owned(),
-            });
+            let message = format!("any agent may write {name}, and {reason}");
+            let why = "under delta/1 an intent brings the change of state itself, so it can meet its own requirement";
+            let step = "say who may write it, like `writers: [action.result, user]`; or give the pack rules";
+            self.push(
+                LintFinding::new(Code::W0448, Pointer::of(["state", &name]), message, why, step).of_name(),
+            );
         }
     }
 
@@ -63,16 +59,19 @@ impl Linter<'_> {
                 _ => None,
             };
             let Some(value) = invented.filter(|value| *value != Value::Null) else { continue };
-            self.push(LintFinding {
-                code: Code::W0449,
-                path: Pointer::of(["state", &field.name, "init"]),
-                at_name: false,
-                span: None,
-                message: format!("{} begins with {value} where a run is given none, and {type_name} requires it", field.name),
-                why: "it is there from the beginning, so the contract never finds it missing".to_owned(),
-                step: "leave out `init`: the field then has what the run is given, and is absent until something is written"
-                    .to_owned(),
-            });
+            let message = format!(
+                "{} begins with {value} where a run is given none, and {type_name} requires it",
+                field.name
+            );
+            let why = "it is there from the beginning, so the contract never finds it missing";
+            let step = "leave out `init`: the field then has what the run is given, and is absent until something is written";
+            self.push(LintFinding::new(
+                Code::W0449,
+                Pointer::of(["state", &field.name, "init"]),
+                message,
+                why,
+                step,
+            ));
         }
     }
 
@@ -97,16 +96,10 @@ impl Linter<'_> {
                 continue;
             }
             let name = place.names.join(".");
-            self.push(LintFinding {
-                code: Code::W0451,
-                path,
-                at_name: false,
-                span: Some(one.span),
-                message: format!("{name} is a datetime, and `{}` compares its text", one.symbol),
-                why: "one moment has many texts: each offset and each number of fraction digits is another"
-                    .to_owned(),
-                step: format!("write timestamp({0}.{name}) and timestamp(...) of the other", place.root),
-            });
+            let message = format!("{name} is a datetime, and `{}` compares its text", one.symbol);
+            let why = "one moment has many texts: each offset and each number of fraction digits is another";
+            let step = format!("write timestamp({0}.{name}) and timestamp(...) of the other", place.root);
+            self.push(LintFinding::new(Code::W0451, path, message, why, step).spanning(one.span));
         }
     }
 
@@ -123,15 +116,14 @@ impl Linter<'_> {
             };
             let at_door = "the door notes cannot_be_judged, and at stage 3 refuses the proposal".to_owned();
             for (index, span) in expr.unguarded() {
-                self.push(LintFinding {
-                    code: Code::W0450,
-                    path: path.clone(),
-                    at_name: false,
-                    span: Some(span),
-                    message: format!("{} cannot be judged where {index} is missing", predicate.name()),
-                    why: at_door.clone(),
-                    step: format!("guard it: `has({index}) && ...`, or say with `!has({index}) || ...` that a missing one is a violation"),
-                });
+                let message = format!("{} cannot be judged where {index} is missing", predicate.name());
+                let step = format!(
+                    "guard it: `has({index}) && ...`, or say with `!has({index}) || ...` that a missing one is a violation"
+                );
+                self.push(
+                    LintFinding::new(Code::W0450, path.clone(), message, at_door.clone(), step)
+                        .spanning(span),
+                );
             }
             for place in expr.read_set() {
                 let Some(top) = place.tokens().next() else { continue };
@@ -139,15 +131,9 @@ impl Linter<'_> {
                 if !is_open || expr.canonical().contains(&format!("has(state.{top}")) {
                     continue;
                 }
-                self.push(LintFinding {
-                    code: Code::W0450,
-                    path: path.clone(),
-                    at_name: false,
-                    span: None,
-                    message: format!("{} cannot be judged before {top} is written", predicate.name()),
-                    why: at_door.clone(),
-                    step: format!("guard it: `has(state.{top}) && ...`; or give the field an `init`"),
-                });
+                let message = format!("{} cannot be judged before {top} is written", predicate.name());
+                let step = format!("guard it: `has(state.{top}) && ...`; or give the field an `init`");
+                self.push(LintFinding::new(Code::W0450, path.clone(), message, at_door.clone(), step));
             }
         }
     }
