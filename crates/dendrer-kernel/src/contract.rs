@@ -7,7 +7,6 @@
 
 use std::borrow::Cow;
 use std::collections::{BTreeMap, BTreeSet};
-use std::fmt;
 use std::sync::{Arc, LazyLock};
 
 use dendrer_object::digest::Messages;
@@ -95,45 +94,45 @@ impl Required {
     }
 }
 
-/// Kinds of value.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ValueKind {
-    /// Anything.
-    Any,
-    /// Text.
-    Text,
-    /// A number.
-    Number,
-    /// A number without decimals.
-    Integer,
-    /// True or false.
-    Bool,
-    /// A list.
-    List,
-    /// A map.
-    Map,
-    /// A time with its offset, as RFC 3339 writes it.
-    Datetime,
+dendrer_object::words! {
+    /// Kinds of value, with the word of a pack.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ValueKind {
+        /// Anything.
+        Any = "any",
+        /// Text.
+        Text = "string",
+        /// A number.
+        Number = "number",
+        /// A number without decimals.
+        Integer = "integer",
+        /// True or false.
+        Bool = "bool",
+        /// A list.
+        List = "list",
+        /// A map.
+        Map = "map",
+        /// A time with its offset, as RFC 3339 writes it.
+        Datetime = "datetime",
+    }
 }
 
 impl ValueKind {
-    /// Every kind, with the words that packs have for it; the first is ours, others are the paper's.
-    pub const WORDS: [(&'static str, ValueKind); 10] = [
-        ("any", ValueKind::Any),
-        ("string", ValueKind::Text),
-        ("number", ValueKind::Number),
-        ("float", ValueKind::Number),
-        ("integer", ValueKind::Integer),
-        ("bool", ValueKind::Bool),
-        ("boolean", ValueKind::Bool),
-        ("list", ValueKind::List),
-        ("map", ValueKind::Map),
-        ("datetime", ValueKind::Datetime),
-    ];
-
-    /// Reads the word of a pack.
+    /// Reads the word of a pack; two are those of the paper.
     pub fn parse(text: &str) -> Option<ValueKind> {
-        ValueKind::WORDS.iter().find(|(word, _)| *word == text).map(|(_, kind)| *kind)
+        match text {
+            "float" => Some(ValueKind::Number),
+            "boolean" => Some(ValueKind::Bool),
+            word => ValueKind::from_word(word),
+        }
+    }
+
+    /// Names the kind in a sentence.
+    pub fn described(self) -> &'static str {
+        match self {
+            ValueKind::Datetime => "a time with its offset, like 2026-02-23T17:21:05+01:00",
+            kind => kind.as_str(),
+        }
     }
 
     fn takes(self, value: &Value) -> bool {
@@ -147,15 +146,6 @@ impl ValueKind {
             ValueKind::Map => value.as_object().is_some(),
             ValueKind::Datetime => value.as_str().is_some_and(is_datetime),
         }
-    }
-}
-
-impl fmt::Display for ValueKind {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            ValueKind::Datetime => "a time with its offset, like 2026-02-23T17:21:05+01:00",
-            kind => ValueKind::WORDS.iter().find(|(_, known)| known == kind).map_or("any", |(word, _)| word),
-        })
     }
 }
 
@@ -253,7 +243,9 @@ impl Contract {
                 Some(Value::Null) if required.nullable => return None,
                 Some(Value::Null) => LackKind::Null,
                 Some(value) if required.kind.takes(value) => return None,
-                Some(value) => LackKind::Kind { found: value.type_name(), wanted: required.kind.to_string() },
+                Some(value) => {
+                    LackKind::Kind { found: value.type_name(), wanted: required.kind.described().to_owned() }
+                }
             };
             Some(Lack { name: Arc::clone(&required.name), why })
         };
@@ -638,24 +630,20 @@ fn check_steps(
         contract.ok_or_else(|| ImportRefused::NoContract(what, type_name.clone()))
     };
     // The version comes first: fields of another contract say nothing.
-    if checked.contracts[0] != checked.contracts[1] {
-        let side = |(name, version): &(Arc<str>, Arc<str>)| {
-            Box::new(ContractSide {
-                contract: (!name.is_empty()).then(|| format!("{name}/{version}")),
-                pack: None,
-            })
+    let differ = |packs: [Option<Option<Digest>>; 2]| {
+        let side = |at: usize| {
+            let (name, version) = &checked.contracts[at];
+            let contract = (!name.is_empty()).then(|| format!("{name}/{version}"));
+            Box::new(ContractSide { contract, pack: packs[at] })
         };
-        let [source_contract, target_contract] = [side(&checked.contracts[0]), side(&checked.contracts[1])];
-        return Err(ImportRefused::ContractsDiffer { source_contract, target_contract });
+        ImportRefused::ContractsDiffer { source_contract: side(0), target_contract: side(1) }
+    };
+    if checked.contracts[0] != checked.contracts[1] {
+        return Err(differ([None, None]));
     }
     let (ours, _) = (contract_of(target, "target")?, contract_of(source, "source")?);
     if source.pack != target.pack {
-        let (name, version) = &checked.contracts[0];
-        let contract = |side: Side<'_>| {
-            Box::new(ContractSide { contract: Some(format!("{name}/{version}")), pack: Some(side.pack) })
-        };
-        let [source_contract, target_contract] = [contract(source), contract(target)];
-        return Err(ImportRefused::ContractsDiffer { source_contract, target_contract });
+        return Err(differ([Some(source.pack), Some(target.pack)]));
     }
     if !target.enforced {
         return Err(ImportRefused::NotEnforced);

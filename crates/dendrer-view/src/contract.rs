@@ -147,7 +147,7 @@ pub fn writer_words(engine: PackEngine) -> &'static str {
 }
 
 fn need_words(need: &Need<'_>) -> String {
-    let mut parts = vec![need.required.kind.to_string()];
+    let mut parts = vec![need.required.kind.described().to_owned()];
     parts.extend(need.required.precision.map(|decimals| format!("counted to {decimals} decimals")));
     parts.extend(need.required.nullable.then(|| "may be null".to_owned()));
     parts.extend(need.is_seed.then(|| match need.seed_since.filter(|_| need.seed_since != need.since) {

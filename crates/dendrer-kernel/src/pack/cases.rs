@@ -105,7 +105,7 @@ fn read_step(faults: &mut Faults, at: &At<'_>, place: &Place, predicates: &[&str
             if !predicates.contains(&name) {
                 let hint = did_you_mean(nearest(name, predicates.iter().copied())).unwrap_or_default();
                 let message = format!("the pack has no predicate {name}");
-                verdict.name().fault_of(faults, Code::E0903, message, hint);
+                verdict.name().fault_of(faults, Code::E0903, message, &hint);
             }
             match verdict.value.as_str().filter(|word| VERDICTS.contains(word)) {
                 Some(word) => expected.push((verdict.path.clone(), name.into(), word.into())),

@@ -38,7 +38,7 @@ pub(super) fn check_commitments(faults: &mut Faults, root: &At<'_>, fields: &[Pa
                 if Expr::parse_condition(text, &commitment::scope()).is_ok()
                     && let Err(error) = Expr::parse_condition(text, &scope)
                 {
-                    at.fault_of(faults, error.code, error.message, error.hint.unwrap_or_default());
+                    at.fault_of(faults, error.code, error.message, &error.hint.unwrap_or_default());
                 }
             }
         }

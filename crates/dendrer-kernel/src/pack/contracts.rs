@@ -39,7 +39,7 @@ pub(super) fn read(faults: &mut Faults, root: &At<'_>, known: &Known<'_>) -> BTr
                     || "register it under `types`".to_owned(),
                     |near| format!("{near} A new type is registered under `types`"),
                 );
-                at.name().fault_of(faults, Code::E0903, format!("there is no transition type {name}"), hint);
+                at.name().fault_of(faults, Code::E0903, format!("there is no transition type {name}"), &hint);
             }
             Some(ontology::Class::System | ontology::Class::Governance) => {
                 let message = format!("{name} is not proposed by anybody, so it has no contract");
@@ -148,7 +148,7 @@ fn check_field(faults: &mut Faults, at: &At<'_>, name: &str, known: Option<&Know
         let near = nearest(top, known.fields.iter().map(|(field, _)| &**field));
         let hint = did_you_mean(near);
         let message = format!("no field `{top}` is declared in state");
-        at.fault_of(faults, Code::E0505, message, hint.unwrap_or_default());
+        at.fault_of(faults, Code::E0505, message, &hint.unwrap_or_default());
     }
 }
 
@@ -167,7 +167,7 @@ fn read_required(
         match ValueKind::parse(text) {
             Some(kind) => required.kind = kind,
             None => {
-                let words = ValueKind::WORDS.map(|(word, _)| word).join(", ");
+                let words = "any, string, number, float, integer, bool, boolean, list, map, datetime";
                 let named = at.member_or_self("type");
                 named.fault(faults, format!("a type is one of {words}"), "");
             }
@@ -216,7 +216,7 @@ fn read_matches(
             let near = nearest(name, required.iter().map(|required| &*required.name));
             let hint = did_you_mean(near);
             let message = format!("{name} is not required, so nothing is compared");
-            rule.name().fault(faults, message, hint.unwrap_or_default());
+            rule.name().fault(faults, message, &hint.unwrap_or_default());
         }
         let Some(text) = rule.value.as_str() else {
             let message = format!("a rule is equal, present or an expression, not {}", kind(rule.value));

@@ -108,7 +108,11 @@ fn read_within(faults: &mut Faults, within: &At<'_>, known: &Known<'_>) -> Optio
 
 fn read_ticks(faults: &mut Faults, parent: &At<'_>, name: &str) -> Option<u64> {
     let Some(at) = parent.member(name) else {
-        return parent.refuse(faults, format!("there is no `{name}`"), format!("add `{name}:` and a number"));
+        return parent.refuse(
+            faults,
+            format!("there is no `{name}`"),
+            &format!("add `{name}:` and a number"),
+        );
     };
     let ticks = at.value.as_u64();
     if ticks.is_none() {

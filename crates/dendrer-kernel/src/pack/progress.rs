@@ -45,7 +45,7 @@ pub(super) fn read_contracts(
         let words = at.shared(faults, "words");
         for (member, example) in [("score", "1.0 - state.risk"), ("violation", "state.risk > state.limit")] {
             let hint = format!("add a line like `{member}: {example}`");
-            at.needed(faults, member, format!("{name} has no {member}"), hint);
+            at.needed(faults, member, format!("{name} has no {member}"), &hint);
         }
         let violation = at.condition(faults, "violation", known.place);
         let mut value = |member: &str| {
@@ -138,7 +138,7 @@ pub(super) fn read_plan(faults: &mut Faults, root: &At<'_>, known: &Known<'_>) -
 fn read_weights(faults: &mut Faults, plan: &At<'_>) -> [f64; 3] {
     let Some(at) = plan.member("weights") else {
         let hint = format!("add `weights:` with {}", WEIGHTS.join(", "));
-        plan.fault(faults, "progress does not say what its signals weigh", hint);
+        plan.fault(faults, "progress does not say what its signals weigh", &hint);
         return [0.0; 3];
     };
     if at.object(faults, "weights", &WEIGHTS).is_none() {

@@ -81,13 +81,7 @@ impl<'a> At<'a> {
     }
 
     /// Reports that a member is missing.
-    pub(crate) fn needed(
-        &self,
-        faults: &mut Faults,
-        name: &str,
-        message: impl Into<String>,
-        hint: impl Into<String>,
-    ) {
+    pub(crate) fn needed(&self, faults: &mut Faults, name: &str, message: impl Into<String>, hint: &str) {
         if self.member(name).is_none() {
             self.fault(faults, message, hint);
         }
@@ -105,71 +99,54 @@ impl<'a> At<'a> {
         items.map(|(index, value)| self.below(&index.to_string(), value)).collect()
     }
 
-    fn push(
-        &self,
-        faults: &mut Faults,
-        code: Code,
-        span: Option<Span>,
-        message: impl Into<String>,
-        hint: Option<String>,
-    ) {
+    fn push(&self, faults: &mut Faults, code: Code, span: Option<Span>, message: String, hint: &str) {
         if faults.len() < FAULTS_MAX {
             let (path, at_name) = (self.path.clone(), self.is_name);
-            faults.push(PackFault { code, path, at_name, span, message: message.into(), hint });
+            let hint = (!hint.is_empty()).then(|| hint.to_owned());
+            faults.push(PackFault { code, path, at_name, span, message, hint });
         }
     }
 
     /// Reports that the value is not of the form of a pack. An empty hint is left out.
-    pub(crate) fn fault(&self, faults: &mut Faults, message: impl Into<String>, hint: impl Into<String>) {
+    pub(crate) fn fault(&self, faults: &mut Faults, message: impl Into<String>, hint: &str) {
         self.fault_of(faults, Code::E0902, message, hint);
     }
 
     /// As [`At::fault`], for a value that cannot be read.
-    pub(crate) fn refuse<T>(
-        &self,
-        faults: &mut Faults,
-        message: impl Into<String>,
-        hint: impl Into<String>,
-    ) -> Option<T> {
+    pub(crate) fn refuse<T>(&self, faults: &mut Faults, message: impl Into<String>, hint: &str) -> Option<T> {
         self.fault(faults, message, hint);
         None
     }
 
     /// Reports the value. An empty hint is left out.
-    pub(crate) fn fault_of(
-        &self,
-        faults: &mut Faults,
-        code: Code,
-        message: impl Into<String>,
-        hint: impl Into<String>,
-    ) {
-        self.push(faults, code, None, message, Some(hint.into()).filter(|hint| !hint.is_empty()));
+    pub(crate) fn fault_of(&self, faults: &mut Faults, code: Code, message: impl Into<String>, hint: &str) {
+        self.push(faults, code, None, message.into(), hint);
     }
 
     /// Reports an error in the text; `offset` is where in the text the expression begins.
     pub(crate) fn expression(&self, faults: &mut Faults, offset: usize, error: ExprError) {
         let shift = offset as u32;
         let span = Span { start: error.span.start + shift, end: error.span.end + shift };
-        self.push(faults, error.code, Some(span), error.message, error.hint);
+        self.push(faults, error.code, Some(span), error.message, &error.hint.unwrap_or_default());
     }
 
     /// Reports a byte of the text.
     pub(crate) fn text_fault(&self, faults: &mut Faults, start: usize, message: &str) {
         let span = Span { start: start as u32, end: start as u32 + 1 };
-        self.push(faults, Code::E0902, Some(span), message, None);
+        self.push(faults, Code::E0902, Some(span), message.to_owned(), "");
     }
 
     /// Takes an object whose members are all among `known`.
     pub(crate) fn object(&self, faults: &mut Faults, what: &str, known: &[&str]) -> Option<&'a Object> {
         let Some(object) = self.value.as_object() else {
             let message = format!("{what} has named members, and this is {}", kind(self.value));
-            return self.refuse(faults, message, format!("its members are {}", known.join(", ")));
+            return self.refuse(faults, message, &format!("its members are {}", known.join(", ")));
         };
         for (name, member) in self.members() {
             if !known.contains(&name) {
                 let near = did_you_mean(nearest(name, known.iter().copied()));
                 let hint = near.unwrap_or_else(|| format!("{what} has {}", known.join(", ")));
-                member.name().fault(faults, format!("{what} has no member {name}"), hint);
+                member.name().fault(faults, format!("{what} has no member {name}"), &hint);
             }
         }
         Some(object)
@@ -215,7 +192,7 @@ impl<'a> At<'a> {
                     Value::Number(_) => format!("put it in quotes as you wrote it: {name}: \"...\""),
                     value => format!("put it in quotes: {name}: \"{value}\""),
                 };
-                at.fault(faults, format!("{name} is text, not {}", kind(at.value)), hint);
+                at.fault(faults, format!("{name} is text, not {}", kind(at.value)), &hint);
             }
         }
         None
@@ -464,7 +441,7 @@ fn read_engine(faults: &mut Faults, root: &At<'_>, modules: &mut Reading<'_>) ->
         }
         (PackEngine::Fold | PackEngine::Delta, _, Some(module)) => {
             let message = format!("under {} no module reduces", engine.as_str());
-            let hint = "add `reducer: wasm/1`; the module of a predicate stands in the predicate".to_owned();
+            let hint = "add `reducer: wasm/1`; the module of a predicate stands in the predicate";
             module.name().fault(faults, message, hint);
         }
         (PackEngine::Fold | PackEngine::Delta, _, None) => {}
@@ -507,7 +484,7 @@ fn read_definitions<'a>(
     let mut definitions = Vec::new();
     for (signature, at) in root.named(faults, "define", "expressions") {
         let Some((name, parameters)) = split_signature(signature) else {
-            let hint = "a definition is called `name` or `name(a, b)`".to_owned();
+            let hint = "a definition is called `name` or `name(a, b)`";
             at.name().fault_of(faults, Code::E0903, "this is not a name with parameters", hint);
             continue;
         };
@@ -579,7 +556,7 @@ fn read_writers(faults: &mut Faults, field: &At<'_>, types: &Types) -> Vec<Arc<s
         }
         let other = || format!("a transition type, or one of {}", authors.join(", "));
         let hint = near_type(types, text).unwrap_or_else(other);
-        at.fault_of(faults, Code::E0903, format!("nothing writes as {}", at.value), hint);
+        at.fault_of(faults, Code::E0903, format!("nothing writes as {}", at.value), &hint);
     }
     let is_empty = |at: &At<'_>| at.value.as_array().is_some_and(|all| all.is_empty());
     if let Some(at) = field.member("writers").filter(is_empty) {
@@ -728,7 +705,7 @@ pub(super) fn known_type(
     let known = name.parse().ok().filter(|name| has_type(types, name));
     if known.is_none() {
         let hint = near_type(types, name).unwrap_or_else(|| otherwise.to_owned());
-        at.fault_of(faults, Code::E0903, format!("there is no transition type {name}"), hint);
+        at.fault_of(faults, Code::E0903, format!("there is no transition type {name}"), &hint);
     }
     known
 }
@@ -742,7 +719,7 @@ pub(super) fn named_type(faults: &mut Faults, at: &At<'_>, name: &str) -> Option
 /// Reads the `id` of an item of a list, with its place.
 fn read_id<'a>(faults: &mut Faults, at: &At<'a>, what: &str, example: &str) -> Option<(At<'a>, &'a str)> {
     let Some(id) = at.member("id") else {
-        return at.refuse(faults, format!("{what} has an id"), format!("add a line like `id: {example}`"));
+        return at.refuse(faults, format!("{what} has an id"), &format!("add a line like `id: {example}`"));
     };
     Some((id, at.text(faults, "id")?))
 }
@@ -776,7 +753,7 @@ fn read_scope(faults: &mut Faults, entry: &At<'_>, types: &Types) -> Vec<TypeNam
             Some(name) if has_type(types, &name) => scope.push(name),
             _ => {
                 let hint = at.value.as_str().and_then(|name| near_type(types, name)).unwrap_or_default();
-                at.fault_of(faults, Code::E0903, format!("there is no transition type {}", at.value), hint);
+                at.fault_of(faults, Code::E0903, format!("there is no transition type {}", at.value), &hint);
             }
         }
     }

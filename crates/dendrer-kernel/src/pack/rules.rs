@@ -118,7 +118,7 @@ pub(super) fn read_tools(faults: &mut Faults, root: &At<'_>, place: &Place) -> V
             None if at.member("failed").is_some() => None,
             None => {
                 let message = format!("{name} does not say what it does to the world");
-                at.fault(faults, message, format!("add `effect:`, one of {choices}"));
+                at.fault(faults, message, &format!("add `effect:`, one of {choices}"));
                 continue;
             }
             Some(named) => match named.value.as_str().and_then(Effect::from_word) {
@@ -187,7 +187,7 @@ impl Rules<'_, '_> {
                 let near = members.iter().find_map(|(name, _)| nearest(name, ACTS));
                 let hint = near.filter(|_| given.is_empty()).map(|near| format!("did you mean {near}?"));
                 let message = format!("a step is exactly one of {}", ACTS.join(", "));
-                return at.refuse(self.faults, message, hint.unwrap_or_default());
+                return at.refuse(self.faults, message, &hint.unwrap_or_default());
             }
             (_, other) => {
                 let message = format!("a step has named members, and this is {}", kind(other));
@@ -355,7 +355,7 @@ impl Rules<'_, '_> {
             Some(near) => format!("did you mean {near}?"),
             None => "declare it under `state`, with what it begins with".to_owned(),
         };
-        at.fault_of(self.faults, Code::E0903, format!("the pack declares no field {name}"), hint);
+        at.fault_of(self.faults, Code::E0903, format!("the pack declares no field {name}"), &hint);
     }
 
     fn condition(&mut self, parent: &At<'_>, name: &str, place: &Place) -> Option<Expr> {

@@ -102,22 +102,14 @@ pub enum ExtensionFault {
 }
 
 /// Why a contract is not extended.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
+#[error("{}", .faults.iter().map(ToString::to_string).collect::<Vec<_>>().join("; "))]
 pub struct NotExtended {
     /// All that is wrong, in the order in which it was looked at.
     pub faults: Vec<ExtensionFault>,
     /// The text that an approver of this extension signs.
     pub text: String,
 }
-
-impl std::fmt::Display for NotExtended {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        let told: Vec<String> = self.faults.iter().map(ToString::to_string).collect();
-        f.write_str(&told.join("; "))
-    }
-}
-
-impl std::error::Error for NotExtended {}
 
 impl ExtensionFault {
     /// The code under which `dendrer explain` knows it.
