@@ -147,6 +147,9 @@ pub struct CheckpointKey {
     pub id: Arc<str>,
 }
 
+/// A channel of a checkpoint: its name, its place in the record and its value.
+type ChannelValue<'s> = (&'s Arc<str>, &'s ChannelAt, TypedBytes);
+
 /// Bytes of the vault, by their place.
 type Opened = BTreeMap<Arc<str>, Vec<u8>>;
 
@@ -414,7 +417,7 @@ impl Checkpoints {
         namespace: &str,
         stored: &'s Stored,
         edited: &dyn Fn(String) -> CheckpointError,
-    ) -> Result<Vec<(&'s Arc<str>, &'s ChannelAt, TypedBytes)>, CheckpointError> {
+    ) -> Result<Vec<ChannelValue<'s>>, CheckpointError> {
         let mut opened = Opened::default();
         let read = |(name, at)| Ok((name, at, self.exact(thread, namespace, name, at, &mut opened, edited)?));
         stored.channels.iter().map(read).collect()

@@ -71,7 +71,7 @@ impl Checkpoints {
         thread: &mut Thread,
         keeps_early: bool,
         is_kept: &mut dyn FnMut(&CheckpointKey, Option<&Arc<str>>) -> bool,
-    ) -> Result<Option<(Vec<Copy>, Vec<usize>)>, CheckpointError> {
+    ) -> Result<Option<KeptCopies>, CheckpointError> {
         let mut kept: BTreeSet<(Arc<str>, Arc<str>)> = BTreeSet::new();
         for (place, stored) in thread.all() {
             let (namespace, id) = place.clone();
@@ -258,6 +258,9 @@ impl Checkpoints {
 
 /// Who erases what a framework deletes.
 const AGENT_WORDS: &str = "langgraph";
+
+/// Copies of what is kept, and the numbers of the runs that they replace.
+type KeptCopies = (Vec<Copy>, Vec<usize>);
 
 /// A checkpoint or writes that are put once more.
 enum Copy {

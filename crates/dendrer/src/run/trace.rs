@@ -36,7 +36,10 @@ const STATES_KEPT: usize = 64;
 /// A tick, and what is kept of the run there.
 type Snapshot = (u64, Vec<u8>);
 
-/// Where a transition says what it writes.
+/// Called with a moment and the transition that led to it; `None` for tick 0.
+type EachMoment<'f, E> = dyn FnMut(&Moment, Option<&Record>) -> Result<ControlFlow<()>, E> + 'f;
+
+/// The member of a transition with its changes.
 const DELTA: &str = "/delta";
 
 /// A run in a store, as it was when the trace was opened. Clones share the states they have read.
@@ -529,12 +532,7 @@ impl Trace {
     }
 
     /// Hands over the moments of a range of ticks in order, tick `from` first, until `f` breaks.
-    pub fn moments<E: From<Error>>(
-        &self,
-        from: u64,
-        to: u64,
-        f: &mut dyn FnMut(&Moment, Option<&Record>) -> Result<ControlFlow<()>, E>,
-    ) -> Result<(), E> {
+    pub fn moments<E: From<Error>>(&self, from: u64, to: u64, f: &mut EachMoment<'_, E>) -> Result<(), E> {
         let mut moment = self.at(from)?;
         let first = if from == 0 { None } else { Some(self.record(from)?) };
         if f(&moment, first.as_ref())?.is_break() {
