@@ -52,10 +52,7 @@ impl NativeStore {
         let trust = dendrer_cli::trust(key.as_deref());
         let opened = py.detach(|| {
             if path.is_file() {
-                let shown = path.display().to_string();
-                let file = File::open(&path)
-                    .map_err(|error| Problem::new(Code::E0801, format!("cannot read {shown}: {error}")))?;
-                return Ok(Opening::Bundle(Box::new(bundle::open(path, BufReader::new(file))?)));
+                return Ok(Opening::Bundle(Box::new(open_bundle(path)?)));
             }
             let dir = place(&path)?;
             let repo = Repo::open_with(&dir, Arc::clone(&trust), Options::read(), Mode::Read)?;
@@ -139,6 +136,13 @@ impl NativeStore {
     }
 }
 
+/// Reads a bundle file.
+fn open_bundle(path: PathBuf) -> Result<Opened, Problem> {
+    let file = File::open(&path)
+        .map_err(|error| Problem::new(Code::E0801, format!("cannot read {}: {error}", path.display())))?;
+    Ok(bundle::open(path, BufReader::new(file))?)
+}
+
 /// Finds the store of a path: the directory itself, or the nearest one above it.
 pub(crate) fn place(path: &Path) -> Result<PathBuf, Problem> {
     let Some(text) = path.to_str() else {
@@ -185,12 +189,7 @@ impl Desk for NativeDesk<'_> {
             }
             (Some(path), Opening::Bundle(opened)) if Path::new(path) == opened.path => self.bundle(opened),
             (None, Opening::Bundle(opened)) => self.bundle(opened),
-            (Some(path), _) => {
-                let file = File::open(path)
-                    .map_err(|error| Problem::new(Code::E0801, format!("cannot read {path}: {error}")))?;
-                let opened = bundle::open(PathBuf::from(path), BufReader::new(file))?;
-                self.bundle(&opened)
-            }
+            (Some(path), _) => self.bundle(&open_bundle(PathBuf::from(path))?),
         }
     }
 

@@ -3,7 +3,7 @@
 //! [`ask`] reads a question from its document, asks it, and returns the document of the answer with its head. The desk opens what
 //! the question names.
 
-use dendrer::ask::bisect::question::{BisectDesk, BisectQuestion, BisectReplyKind};
+use dendrer::ask::bisect::question::{BisectDesk, BisectQuestion};
 use dendrer::casebook::Bisected;
 use dendrer::problem::Problem;
 use dendrer::source::SourceHead;
@@ -13,7 +13,7 @@ use dendrer_object::text::nearest;
 use dendrer_object::{Code, Value};
 
 use crate::answer::Answer;
-use crate::bisect::{BisectAll, BisectCommand, BisectShown, RegressionShown};
+use crate::bisect::BisectReplyShown;
 use crate::head;
 
 /// The desk at which a question is asked as a document.
@@ -85,22 +85,9 @@ fn answered(answer: &impl Answer, desk: &dyn AskDesk, problem: Option<Problem>) 
 fn bisect(question: &Value, desk: &mut dyn AskDesk) -> Result<AnsweredQuestion, Problem> {
     let question: BisectQuestion = read(question)?;
     let reply = question.ask(desk)?;
-    let problem = reply.problem.clone();
-    Ok(match &reply.answer {
-        BisectReplyKind::Several(run, found) => {
-            answered(&BisectAll { run: run.clone(), found: found.clone() }, desk, problem)
-        }
-        BisectReplyKind::Regression(answer) => {
-            answered(&RegressionShown { answer, run: &question.run }, desk, problem)
-        }
-        BisectReplyKind::One(answer) => {
-            let command = BisectCommand::of(&question);
-            let shown = BisectShown { answer, command: &command, recorded: &[] };
-            let recorded = match question.record && !answer.is_refused() {
-                true => desk.record_bisect(&reply.finding(&shown.with_recorded(None))?)?,
-                false => Vec::new(),
-            };
-            answered(&BisectShown { recorded: &recorded, ..shown }, desk, problem)
-        }
-    })
+    let shown = BisectReplyShown { reply: &reply, question: &question, recorded: &[] };
+    let found = shown.finding()?;
+    let recorded = found.map_or_else(|| Ok(Vec::new()), |found| desk.record_bisect(&found))?;
+    let shown = BisectReplyShown { recorded: &recorded, ..shown };
+    Ok(answered(&shown, desk, reply.problem.clone()))
 }

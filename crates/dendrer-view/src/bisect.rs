@@ -1,11 +1,13 @@
 //! A bisect report, and the verdicts of a run, as lines and as documents.
 
+use dendrer::Error;
 use dendrer::ask::bisect::gather::{
     BisectAnswer, BisectFound, BisectOrigin, HardFound, RegressionAnswer, violated_at,
 };
-use dendrer::ask::bisect::question::BisectQuestion;
+use dendrer::ask::bisect::question::{BisectQuestion, BisectReply, BisectReplyKind};
 use dendrer::ask::regression::Regression;
 use dendrer::bisect::{BisectOutcome, BisectReport, BisectSubject, Probe, RunDivergence};
+use dendrer::casebook::Bisected;
 use dendrer::diagnosis::DiagnosisClass;
 use dendrer::diff::is_marker;
 use dendrer::kernel::obligation::Standing;
@@ -276,9 +278,9 @@ document! {
     }
 
     /// The first tick at which each of several predicates is violated
-    pub object BisectAllDocument: "bisect-all" reads (answer: &BisectAll) {
+    pub object BisectAllDocument: "bisect-all" reads (answer: &BisectAll<'_>) {
         /// The run
-        run: &RunName = &answer.run,
+        run: &RunName = answer.run,
         /// The worst exit code of all answers
         exit: u64 = answer.worst(),
         /// The answers
@@ -748,15 +750,15 @@ fn label(question: &BisectSubject) -> String {
 }
 
 /// The onsets of several questions in one run.
-#[derive(Debug, Clone)]
-pub struct BisectAll {
+#[derive(Debug, Clone, Copy)]
+pub struct BisectAll<'a> {
     /// The run.
-    pub run: RunName,
+    pub run: &'a RunName,
     /// The answer to each question.
-    pub found: Vec<BisectFound>,
+    pub found: &'a [BisectFound],
 }
 
-impl BisectAll {
+impl BisectAll<'_> {
     fn worst(&self) -> u64 {
         self.found.iter().map(|found| code(&found.report)).max().unwrap_or(0)
     }
@@ -770,7 +772,7 @@ fn code(report: &BisectReport) -> u64 {
     }
 }
 
-impl Answer for BisectAll {
+impl Answer for BisectAll<'_> {
     fn document(&self) -> Value {
         BisectAllDocument::of(self).into()
     }
@@ -784,7 +786,7 @@ impl Answer for BisectAll {
             ("probes", Align::Right),
             ("answer", left),
         ]);
-        for found in &self.found {
+        for found in self.found {
             let BisectFound { question, report, .. } = found;
             let recoveries = report.recoveries.as_ref();
             let lifted = recoveries.is_some_and(|recoveries| !recoveries.is_empty());
@@ -800,7 +802,7 @@ impl Answer for BisectAll {
         let with = |wanted| self.found.iter().filter(|found| code(&found.report) == wanted).count();
         let all = thousands(self.found.len() as u64);
         let sum = format!("{} of {all} violated, {} never, {} refused", with(0), with(1), with(6));
-        let sum = format!("{sum}{}", page.of_run(&self.run));
+        let sum = format!("{sum}{}", page.of_run(self.run));
         table.lines(page.width).0.into_iter().chain([sum]).map(Line::from).collect()
     }
 
@@ -963,5 +965,64 @@ impl Answer for RegressionShown<'_> {
 
     fn end(&self) -> End {
         if self.answer.unknown().is_some() { End::Unknown } else { end_of(&self.answer.decisive().report) }
+    }
+}
+
+/// The answer to a bisect, whatever was asked, with its question.
+#[derive(Debug, Clone, Copy)]
+pub struct BisectReplyShown<'a> {
+    /// The answer.
+    pub reply: &'a BisectReply,
+    /// The question.
+    pub question: &'a BisectQuestion,
+    /// The findings in the casebook.
+    pub recorded: &'a [Record],
+}
+
+impl BisectReplyShown<'_> {
+    /// Returns the finding that the question has written into the casebook, if it asks for that.
+    ///
+    /// # Errors
+    ///
+    /// An error if the records at the ends of the answer cannot be read.
+    pub fn finding(&self) -> Result<Option<Bisected>, Error> {
+        match (&self.reply.answer, self.question.record) {
+            (BisectReplyKind::One(answer), true) => {
+                let command = BisectCommand::of(self.question);
+                let shown = BisectShown { answer, command: &command, recorded: &[] };
+                self.reply.finding(&shown.with_recorded(None))
+            }
+            _ => Ok(None),
+        }
+    }
+
+    fn of_kind<T>(&self, take: impl FnOnce(&dyn Answer) -> T) -> T {
+        match &self.reply.answer {
+            BisectReplyKind::Several(run, found) => take(&BisectAll { run, found }),
+            BisectReplyKind::Regression(answer) => take(&RegressionShown { answer, run: &self.question.run }),
+            BisectReplyKind::One(answer) => {
+                let command = BisectCommand::of(self.question);
+                take(&BisectShown { answer, command: &command, recorded: self.recorded })
+            }
+        }
+    }
+}
+
+impl Answer for BisectReplyShown<'_> {
+    fn document(&self) -> Value {
+        self.of_kind(|answer| answer.document())
+    }
+
+    fn lines(&self, page: &Page) -> Vec<Line> {
+        self.of_kind(|answer| answer.lines(page))
+    }
+
+    fn end(&self) -> End {
+        let is_expected = self.question.expect_onset.is_some() && self.reply.problem.is_none();
+        match &self.reply.answer {
+            // An onset that was expected is the answer, whatever the score says.
+            BisectReplyKind::Regression(_) if is_expected => End::Answered,
+            _ => self.of_kind(|answer| answer.end()),
+        }
     }
 }

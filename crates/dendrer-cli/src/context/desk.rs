@@ -2,6 +2,8 @@
 
 use dendrer::Trace;
 use dendrer::address::Address;
+use dendrer::ask::bisect::question::{BisectDesk, nothing_to_diagnose};
+use dendrer::diagnosis::{DiagnosisClass, Offer};
 use dendrer::source::{Desk, QuestionSource};
 use dendrer::watch::Watch;
 
@@ -17,12 +19,21 @@ pub(crate) struct CommandDesk<'d> {
     progress: Option<Progress>,
     /// The names of files whose texts are members of the question.
     names: Vec<(&'static str, String)>,
+    /// Asks a person for the class of a failure.
+    decide: Option<Decide<'d>>,
 }
+
+type Decide<'d> = Box<dyn Fn(&Offer) -> Result<Option<DiagnosisClass>> + 'd>;
 
 impl<'d> CommandDesk<'d> {
     /// A desk that prints to `out`.
     pub(crate) fn new(global: &'d Global, out: &'d mut Out) -> CommandDesk<'d> {
-        CommandDesk { global, out, progress: None, names: Vec::new() }
+        CommandDesk { global, out, progress: None, names: Vec::new(), decide: None }
+    }
+
+    /// Has a person decide on the class of a failure.
+    pub(crate) fn decides(&mut self, decide: impl Fn(&Offer) -> Result<Option<DiagnosisClass>> + 'd) {
+        self.decide = Some(Box::new(decide));
     }
 
     /// Names the file whose text is a member of the question.
@@ -53,5 +64,15 @@ impl Desk for CommandDesk<'_> {
     fn name_of(&self, member: &'static str) -> String {
         let named = self.names.iter().find(|(name, _)| *name == member);
         named.map_or_else(|| member.to_owned(), |(_, path)| path.clone())
+    }
+}
+
+impl BisectDesk for CommandDesk<'_> {
+    fn decide(&mut self, offer: Option<&Offer>) -> Result<Option<DiagnosisClass>> {
+        match (&self.decide, offer) {
+            (None, _) => Ok(None),
+            (Some(_), None) => Err(nothing_to_diagnose()),
+            (Some(decide), Some(offer)) => decide(offer),
+        }
     }
 }

@@ -2,16 +2,11 @@
 
 use std::io::Write as _;
 
-use dendrer::Trace;
-use dendrer::address::Address;
-use dendrer::ask::bisect::question::{BisectDesk, BisectQuestion, BisectReplyKind, nothing_to_diagnose};
+use dendrer::ask::bisect::question::{BisectQuestion, BisectReplyKind};
 use dendrer::bisect::BisectReport;
 use dendrer::casebook::{self, Bisected};
-use dendrer::diagnosis::{DiagnosisClass, Offer};
-use dendrer::source::{Desk, QuestionSource};
-use dendrer::watch::Watch;
 use dendrer_object::record::Record;
-use dendrer_view::bisect::{BisectAll, BisectCommand, BisectShown, RegressionShown};
+use dendrer_view::bisect::{BisectCommand, BisectReplyShown};
 use dendrer_view::thousands;
 
 use self::args::DiagnosisChoice;
@@ -28,75 +23,23 @@ pub(crate) use self::args::Bisect;
 mod args;
 mod causes;
 
-/// The desk of a command, at which a person may be asked for the class of a failure.
-struct AskingDesk<'d> {
-    desk: CommandDesk<'d>,
-    command: &'d BisectCommand,
-    asks: bool,
-}
-
-impl Desk for AskingDesk<'_> {
-    fn open(&mut self, address: &Address) -> Result<QuestionSource> {
-        self.desk.open(address)
-    }
-
-    fn watch(&mut self, what: &'static str) -> Watch {
-        self.desk.watch(what)
-    }
-
-    fn asks(&mut self, trace: &Trace) {
-        self.desk.asks(trace);
-    }
-
-    fn note(&mut self, note: String) {
-        self.desk.note(note);
-    }
-
-    fn name_of(&self, member: &'static str) -> String {
-        self.desk.name_of(member)
-    }
-}
-
-impl BisectDesk for AskingDesk<'_> {
-    fn decide(&mut self, offer: Option<&Offer>) -> Result<Option<DiagnosisClass>> {
-        match offer {
-            _ if !self.asks => Ok(None),
-            None => Err(nothing_to_diagnose()),
-            Some(offer) => causes::ask(self.command, offer),
-        }
-    }
-}
-
 pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
     let question = question(args)?;
-    let command = BisectCommand::of(&question);
-    let asks = args.diagnosis == Some(DiagnosisChoice::Ask);
-    let mut desk = AskingDesk { desk: CommandDesk::new(global, out), command: &command, asks };
-    desk.desk.names("all_of", args.all_of.as_deref());
+    let mut desk = CommandDesk::new(global, out);
+    desk.names("all_of", args.all_of.as_deref());
+    if args.diagnosis == Some(DiagnosisChoice::Ask) {
+        desk.decides(|offer| causes::ask(&BisectCommand::of(&question), offer));
+    }
     let asked = question.ask(&mut desk);
     drop(desk);
     let reply = asked?;
-    let problem = reply.problem.clone();
-    match &reply.answer {
-        BisectReplyKind::Several(run, found) => {
-            out.answer(&BisectAll { run: run.clone(), found: found.clone() })
-        }
-        BisectReplyKind::Regression(answer) => {
-            let is_expected = args.expect_onset.is_some() && problem.is_none();
-            let code = out.answer_or(&RegressionShown { answer, run: &args.run }, problem)?;
-            // An onset that was expected is the answer, whatever the score says.
-            Ok(if is_expected { 0 } else { code })
-        }
-        BisectReplyKind::One(answer) => {
-            say_known(global, &answer.found.report);
-            let shown = BisectShown { answer, command: &command, recorded: &[] };
-            let recorded = match command.records && !answer.is_refused() {
-                true => record(global, &reply.finding(&shown.with_recorded(None))?)?,
-                false => Vec::new(),
-            };
-            out.answer_or(&BisectShown { recorded: &recorded, ..shown }, problem)
-        }
+    if let BisectReplyKind::One(answer) = &reply.answer {
+        say_known(global, &answer.found.report);
     }
+    let shown = BisectReplyShown { reply: &reply, question: &question, recorded: &[] };
+    let found = shown.finding()?;
+    let recorded = found.map_or_else(|| Ok(Vec::new()), |found| record(global, &found))?;
+    out.answer_or(&BisectReplyShown { recorded: &recorded, ..shown }, reply.problem.clone())
 }
 
 /// Returns the question of the flags.

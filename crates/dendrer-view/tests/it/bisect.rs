@@ -97,7 +97,7 @@ fn several_questions_have_a_row_each_and_the_worst_end() {
         BisectFound::of(&trace(&store, "risky"), question, report).unwrap()
     };
     let found = vec![ask("state.risk > 0.75"), ask("state.risk > 1.0"), ask("state.risk < 0.7")];
-    let answer = BisectAll { run: run_name("risky"), found };
+    let answer = BisectAll { run: &run_name("risky"), found: &found };
     check(
         &text(&answer, &Page::WIDE),
         r#"

@@ -113,24 +113,25 @@ pub enum BisectReplyKind {
 }
 
 impl BisectReply {
-    /// Returns the finding that is written into the casebook, of the document of the answer.
+    /// Returns the finding that the casebook keeps, of the document of the answer; `None` if no single onset can be relied on.
     ///
     /// # Errors
     ///
     /// An error if the records at the ends of the answer cannot be read.
-    pub fn finding(&self, document: &Value) -> Result<Bisected, Error> {
-        let BisectReplyKind::One(answer) = &self.answer else {
-            unreachable!("one question is written down, and several are refused before")
-        };
+    pub fn finding(&self, document: &Value) -> Result<Option<Bisected>, Error> {
+        let BisectReplyKind::One(answer) = &self.answer else { return Ok(None) };
+        if answer.is_refused() {
+            return Ok(None);
+        }
         let report = &answer.found.report;
         let mut members = document.as_object().cloned().unwrap_or_default();
         let chain = members.remove("chain").filter(|chain| *chain != Value::Null);
-        Ok(Bisected {
+        Ok(Some(Bisected {
             run: Place::of(&self.trace, Some(report.high.0))?,
             onset: report.onset().map(|tick| Place::of(&self.trace, Some(tick))).transpose()?,
             answer: Value::Object(members),
             chain,
-        })
+        }))
     }
 }
 
