@@ -19,6 +19,7 @@ use dendrer::repo::Signed;
 use dendrer::repo::Warning;
 use dendrer::repo::is_of_the_log;
 use dendrer::repo::locate;
+use dendrer::source::QuestionSource;
 use dendrer::store::Shared;
 use dendrer::store::Store;
 use dendrer::store::embedded::Embedded;
@@ -27,7 +28,6 @@ use dendrer::store::prelude::*;
 use dendrer::trust::Trust as _;
 use dendrer::verify;
 use dendrer::watch::Watch;
-use dendrer_object::RunName;
 use dendrer_object::note::SignedNote;
 
 use crate::failure::Failure;
@@ -58,52 +58,19 @@ pub(crate) mod ticks;
 pub(crate) use dendrer::repo::locate::STORE_DIR;
 pub(crate) use dendrer::trace::all_runs;
 
-/// What a reading command reads.
-pub(crate) enum Source {
-    /// A store on disk, and the handle that reads it.
-    Store(Repo, Arc<dyn Store>),
-    /// A bundle.
-    Bundle(Box<Opened>),
-}
-
-impl Source {
-    /// The store, whichever it is.
-    pub(crate) fn store(&self) -> &Arc<dyn Store> {
-        match self {
-            Source::Store(_, store) => store,
-            Source::Bundle(opened) => &opened.store,
-        }
-    }
-
-    /// The runs that a bundle is of; none for a store.
-    pub(crate) fn named(&self) -> &[RunName] {
-        match self {
-            Source::Store(..) => &[],
-            Source::Bundle(opened) => &opened.runs,
-        }
-    }
-
-    /// Opens the run that an address means.
-    pub(crate) fn trace(&self, rev: &Address) -> Result<Trace> {
-        self.trace_through(self.store(), rev)
-    }
-
-    /// As [`Source::trace`], read through a handle that counts what is read.
-    pub(crate) fn trace_through(&self, store: &Arc<dyn Store>, rev: &Address) -> Result<Trace> {
-        let run = rev.run_in(self.store(), self.named())?;
-        Ok(Trace::open(store, &run)?)
-    }
-
-    /// Begins to show how many records a verb has read, which may be every one of a run. Ends when the first is dropped.
-    pub(crate) fn watched(&self, global: &Global, what: &'static str) -> (Progress, Arc<dyn Store>) {
-        let progress = Progress::start(global, what, "records", None);
-        let counted = progress.watch().over(self.store());
-        (progress, counted)
-    }
+/// Begins to show how many records a verb has read, which may be every one of a run. Ends when the first is dropped.
+pub(crate) fn watched(
+    global: &Global,
+    source: &QuestionSource,
+    what: &'static str,
+) -> (Progress, Arc<dyn Store>) {
+    let progress = Progress::start(global, what, "records", None);
+    let counted = progress.watch().over(&source.store);
+    (progress, counted)
 }
 
 /// Opens what an address speaks of, for reading. Says on stderr, and in the document, that it is not what was signed.
-pub(crate) fn source(global: &Global, rev: &Address, out: &mut Out) -> Result<Source> {
+pub(crate) fn source(global: &Global, rev: &Address, out: &mut Out) -> Result<QuestionSource> {
     let Some(path) = &rev.bundle else { return whole_store(global, out) };
     let opened = open_bundle(Some(global), path)?;
     out.reads(&opened);
@@ -111,16 +78,15 @@ pub(crate) fn source(global: &Global, rev: &Address, out: &mut Out) -> Result<So
     if let Some(finding) = verify::opening(&opened).into_iter().next() {
         out.tampered(path, finding.code, &finding.message);
     }
-    Ok(Source::Bundle(Box::new(opened)))
+    Ok(QuestionSource::of_bundle(&opened))
 }
 
 /// Opens the store for reading, and says what is wrong with it as a whole: what is shown may not be all there was.
-pub(crate) fn whole_store(global: &Global, out: &mut Out) -> Result<Source> {
+pub(crate) fn whole_store(global: &Global, out: &mut Out) -> Result<QuestionSource> {
     let (repo, path) = read_repo(global)?;
     warn(repo.warnings(), &path, out);
     out.reads_from(&path);
-    let store = repo.reader()?;
-    Ok(Source::Store(repo, store))
+    Ok(QuestionSource::of_store(repo)?)
 }
 
 /// Prints what is wrong with a store as a whole, and returns whether records may be missing.
@@ -170,7 +136,7 @@ pub(crate) fn traces(global: &Global, runs: &[String], out: &mut Out) -> Result<
     for text in runs {
         let rev = Address::parse(text)?;
         let source = sound(global, &rev, out)?;
-        let rev = rev.resolve(source.store())?;
+        let rev = rev.resolve(&source.store)?;
         let trace = source.trace(&rev)?;
         let upto = rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
         traces.push((trace, upto));
@@ -180,13 +146,13 @@ pub(crate) fn traces(global: &Global, runs: &[String], out: &mut Out) -> Result<
 
 /// As [`source`], for verbs whose answer would be taken for one about the record: a bundle that is not the one that was
 /// signed, or of which a record does not open, has no answer.
-pub(crate) fn sound(global: &Global, rev: &Address, out: &mut Out) -> Result<Source> {
+pub(crate) fn sound(global: &Global, rev: &Address, out: &mut Out) -> Result<QuestionSource> {
     let Some(path) = &rev.bundle else { return whole_store(global, out) };
     let opened = open_bundle(Some(global), path)?;
     out.reads(&opened);
     dendrer::source::sound(&opened, path)?;
     tell_part(&opened, rev, out);
-    Ok(Source::Bundle(Box::new(opened)))
+    Ok(QuestionSource::of_bundle(&opened))
 }
 
 /// Says of a run that is there only because another one began as a fork of it, that it may have gone on.
@@ -266,8 +232,8 @@ pub(crate) fn write_store(global: &Global) -> Result<Repo> {
 
 /// Opens the store for a verb that makes a run of others. A dry run proposes through the handle that reads them; what is
 /// proposed is discarded, and an append would fail.
-pub(crate) fn target(global: &Global, source: &Source, is_dry: bool) -> Result<Repo> {
-    if let (true, Source::Store(repo, _)) = (is_dry, source) {
+pub(crate) fn target(global: &Global, source: &QuestionSource, is_dry: bool) -> Result<Repo> {
+    if let (true, Some(repo)) = (is_dry, &source.repo) {
         return Ok(repo.clone());
     }
     let repo = write_store(global)?;

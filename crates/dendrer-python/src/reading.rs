@@ -7,17 +7,16 @@ use std::sync::Arc;
 
 use dendrer::Trace;
 use dendrer::address::{Address, state_path};
-use dendrer::ask::bisect::question::BisectDesk;
 use dendrer::bundle::{self, Opened};
-use dendrer::casebook::{self, Bisected};
 use dendrer::repo::{Mode, Repo, locate};
 use dendrer::source::{self, Desk, QuestionSource, SourceHead};
 use dendrer::store::Store;
 use dendrer::store::embedded::Options;
 use dendrer::trust::Trust;
+use dendrer::verify;
 use dendrer_object::record::Record;
 use dendrer_object::{Code, Value, json};
-use dendrer_view::ask::{AskDesk, ask};
+use dendrer_view::ask::ask;
 use dendrer_view::head::fault;
 use dendrer_view::problem::{Problem, ShownProblem};
 use dendrer_view::show::content_json;
@@ -172,47 +171,58 @@ impl NativeDesk<'_> {
         self.head.reads(shown.display().to_string());
     }
 
-    fn bundle(&mut self, opened: &Opened) -> Result<QuestionSource, Problem> {
+    /// Reads a bundle. One that is not what was signed is refused, or its fault stands in the head.
+    fn bundle(&mut self, opened: &Opened, must_be_sound: bool) -> Result<QuestionSource, Problem> {
         self.reads(&opened.path);
-        source::sound(opened, &opened.path.display().to_string())?;
-        Ok(QuestionSource { store: Arc::clone(&opened.store), runs: opened.runs.clone() })
+        if must_be_sound {
+            source::sound(opened, &opened.path.display().to_string())?;
+        } else if let Some(finding) = verify::opening(opened).into_iter().next() {
+            self.head.tampered = Some((finding.code, finding.message));
+        }
+        Ok(QuestionSource::of_bundle(opened))
+    }
+
+    fn read(&mut self, address: &Address, must_be_sound: bool) -> Result<QuestionSource, Problem> {
+        match (&address.bundle, &self.store.source) {
+            (None, Opening::Store(repo)) => {
+                self.reads(repo.dir().unwrap_or(Path::new("")));
+                self.head.tampered = fault(repo.warnings());
+                Ok(QuestionSource::of_store(repo.clone())?)
+            }
+            (Some(path), Opening::Bundle(opened)) if Path::new(path) == opened.path => {
+                self.bundle(opened, must_be_sound)
+            }
+            (None, Opening::Bundle(opened)) => self.bundle(opened, must_be_sound),
+            (Some(path), _) => self.bundle(&open_bundle(PathBuf::from(path))?, must_be_sound),
+        }
     }
 }
 
 impl Desk for NativeDesk<'_> {
     fn open(&mut self, address: &Address) -> Result<QuestionSource, Problem> {
-        match (&address.bundle, &self.store.source) {
-            (None, Opening::Store(repo)) => {
-                self.reads(repo.dir().unwrap_or(Path::new("")));
-                self.head.tampered = fault(repo.warnings());
-                Ok(QuestionSource { store: repo.reader()?, runs: Vec::new() })
-            }
-            (Some(path), Opening::Bundle(opened)) if Path::new(path) == opened.path => self.bundle(opened),
-            (None, Opening::Bundle(opened)) => self.bundle(opened),
-            (Some(path), _) => self.bundle(&open_bundle(PathBuf::from(path))?),
-        }
+        self.read(address, true)
+    }
+
+    fn look(&mut self, address: &Address) -> Result<QuestionSource, Problem> {
+        self.read(address, false)
+    }
+
+    fn writable(&mut self) -> Result<Repo, Problem> {
+        let repo = self.store.write()?;
+        // A key that cannot be used is reported before anything is made.
+        repo.signing_key()?;
+        Ok(repo)
     }
 
     fn asks(&mut self, trace: &Trace) {
         self.head.asks(trace);
     }
-}
 
-impl BisectDesk for NativeDesk<'_> {}
-
-impl AskDesk for NativeDesk<'_> {
-    fn head(&self) -> &SourceHead {
-        &self.head
-    }
-
-    fn record_bisect(&mut self, found: &Bisected) -> Result<Vec<Record>, Problem> {
-        let repo = self.store.write()?;
-        repo.signing_key()?;
-        let made = casebook::record_bisect(repo.writer()?, found, repo.environment())?;
-        repo.close()?;
-        Ok(made)
+    fn head(&self) -> SourceHead {
+        self.head.clone()
     }
 }
+
 
 #[pymethods]
 impl NativeTrace {

@@ -3,31 +3,19 @@
 //! [`ask`] reads a question from its document, asks it, and returns the document of the answer with its head. The desk opens what
 //! the question names.
 
-use dendrer::ask::bisect::question::{BisectDesk, BisectQuestion};
-use dendrer::casebook::Bisected;
+use dendrer::ask::bisect::question::BisectQuestion;
+use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
+use dendrer::casebook;
 use dendrer::problem::Problem;
-use dendrer::source::SourceHead;
+use dendrer::source::{Asked, Desk};
+use dendrer_object::document::PublishedDocument;
 use dendrer_object::question::{Question, QuestionFault};
-use dendrer_object::record::Record;
 use dendrer_object::text::nearest;
 use dendrer_object::{Code, Value};
 
 use crate::answer::Answer;
 use crate::bisect::BisectReplyShown;
 use crate::head;
-
-/// The desk at which a question is asked as a document.
-pub trait AskDesk: BisectDesk {
-    /// Returns where the answer was read, and with which reserve.
-    fn head(&self) -> &SourceHead;
-
-    /// Writes a bisect into the casebook.
-    ///
-    /// # Errors
-    ///
-    /// A [`Problem`] if the store cannot be written.
-    fn record_bisect(&mut self, found: &Bisected) -> Result<Vec<Record>, Problem>;
-}
 
 /// An answer as data.
 #[derive(Debug, Clone)]
@@ -40,17 +28,32 @@ pub struct AnsweredQuestion {
     pub problem: Option<Problem>,
 }
 
-type AskFn = fn(&Value, &mut dyn AskDesk) -> Result<AnsweredQuestion, Problem>;
+type AskFn = fn(&Value, &mut dyn Desk) -> Result<AnsweredQuestion, Problem>;
 
-/// The questions, by the names of their documents.
-const QUESTIONS: &[(&str, AskFn)] = &[("bisect-question", bisect)];
+/// Makes the table of the questions, and that of their schemas.
+macro_rules! questions {
+    ($($question:ty => $ask:expr,)*) => {
+        /// The questions, by the names of their documents.
+        const QUESTIONS: &[(&str, AskFn)] = &[$((<$question as PublishedDocument>::NAME, $ask)),*];
+
+        /// Name and schema of every question.
+        pub(crate) const SCHEMAS: &[(&str, fn() -> Value)] =
+            &[$((<$question as PublishedDocument>::NAME, <$question as PublishedDocument>::published)),*];
+    };
+}
+
+questions! {
+    BacktrackQuestion => plain::<BacktrackQuestion>,
+    BisectQuestion => bisect,
+    WhyQuestion => plain::<WhyQuestion>,
+}
 
 /// Asks a question that is given as its document.
 ///
 /// # Errors
 ///
 /// A [`Problem`]: E0106 names the member that does not fit; any other is that of the command.
-pub fn ask(question: &Value, desk: &mut dyn AskDesk) -> Result<AnsweredQuestion, Problem> {
+pub fn ask(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
     let schema = question.get("schema").and_then(Value::as_str).unwrap_or_default();
     let name = schema.strip_prefix("dendrer.").and_then(|schema| schema.strip_suffix("/1"));
     let found = name.and_then(|name| QUESTIONS.iter().find(|(known, _)| *known == name));
@@ -76,18 +79,29 @@ fn read<Q: Question>(document: &Value) -> Result<Q, Problem> {
 }
 
 /// Returns an answer with its head.
-fn answered(answer: &impl Answer, desk: &dyn AskDesk, problem: Option<Problem>) -> AnsweredQuestion {
+fn answered(answer: &impl Answer, desk: &dyn Desk, problem: Option<Problem>) -> AnsweredQuestion {
     let exit = answer.end().exit();
     let document = answer.document().as_object().cloned().unwrap_or_default();
-    AnsweredQuestion { document: Value::Object(head::complete(document, desk.head())), exit, problem }
+    AnsweredQuestion { document: Value::Object(head::complete(document, &desk.head())), exit, problem }
 }
 
-fn bisect(question: &Value, desk: &mut dyn AskDesk) -> Result<AnsweredQuestion, Problem> {
+/// Asks a question whose reply is its answer.
+fn plain<Q>(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem>
+where
+    Q: Asked<Reply: Answer>,
+{
+    let reply = read::<Q>(question)?.ask(desk)?;
+    Ok(answered(&reply, desk, None))
+}
+
+fn bisect(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
     let question: BisectQuestion = read(question)?;
     let reply = question.ask(desk)?;
     let shown = BisectReplyShown { reply: &reply, question: &question, recorded: &[] };
     let found = shown.finding()?;
-    let recorded = found.map_or_else(|| Ok(Vec::new()), |found| desk.record_bisect(&found))?;
+    let recorded = found.map_or_else(|| Ok(Vec::new()), |found| {
+        desk.write_down(|store, environment| casebook::record_bisect(store, &found, environment))
+    })?;
     let shown = BisectReplyShown { recorded: &recorded, ..shown };
     Ok(answered(&shown, desk, reply.problem.clone()))
 }

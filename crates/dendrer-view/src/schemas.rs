@@ -4,6 +4,7 @@ use dendrer_object::document::PublishedDocument;
 use dendrer_object::{Value, document, json, tag};
 
 use crate::answer::{Answer, Line, Page};
+use crate::ask;
 
 /// Makes the table of the documents that are declared.
 macro_rules! declared {
@@ -95,7 +96,6 @@ const DECLARED: &[(&str, fn() -> Value)] = declared![
     crate::version::VersionDocument,
     crate::why::BacktrackDocument,
     crate::why::WhyDocument,
-    dendrer::ask::bisect::question::BisectQuestion,
 ];
 
 /// Names and texts, in order.
@@ -110,7 +110,7 @@ const TEXTS: &[(&str, &str)] = &[
 
 /// Returns the name of every schema, in order.
 pub fn names() -> Vec<&'static str> {
-    let declared = DECLARED.iter().map(|(name, _)| *name);
+    let declared = DECLARED.iter().chain(ask::SCHEMAS).map(|(name, _)| *name);
     let mut names: Vec<&str> = TEXTS.iter().map(|(name, _)| *name).chain(declared).collect();
     names.sort_unstable();
     names
@@ -118,7 +118,7 @@ pub fn names() -> Vec<&'static str> {
 
 /// Finds a schema.
 pub fn find(name: &str) -> Option<Value> {
-    let declared = DECLARED.iter().find(|(known, _)| *known == name).map(|(_, schema)| schema());
+    let declared = DECLARED.iter().chain(ask::SCHEMAS).find(|(known, _)| *known == name).map(|(_, schema)| schema());
     // The door doubles the `$` of `$id` and `$ref`.
     let read = |text: &str| tag::undoubled(&json::parse_door(text.as_bytes()).unwrap_or(Value::Null));
     declared.or_else(|| TEXTS.iter().find(|(known, _)| *known == name).map(|(_, text)| read(text)))

@@ -7,13 +7,18 @@
 
 use std::sync::Arc;
 
+use dendrer_object::question::Question;
 use dendrer_object::{Code, RunName, Value};
-use dendrer_store::Store;
+use dendrer_store::{Shared, Store};
 
-use crate::address::Address;
+use crate::address::{Address, Position};
+use crate::ask::diagnosis::{DiagnosisClass, Offer};
+use crate::environment::Environment;
+use crate::error::Error;
 use crate::evidence::bundle::Opened;
 use crate::evidence::verify;
 use crate::problem::Problem;
+use crate::repo::Repo;
 use crate::run::trace::Trace;
 use crate::watch::Watch;
 
@@ -24,18 +29,119 @@ pub struct QuestionSource {
     pub store: Arc<dyn Store>,
     /// The runs that a bundle is of; empty for a store.
     pub runs: Vec<RunName>,
+    /// The store that is read; `None` for a bundle.
+    pub repo: Option<Repo>,
 }
 
 impl QuestionSource {
-    /// Opens the run that an address means, read through a handle that counts what is read.
+    /// A store.
+    ///
+    /// # Errors
+    ///
+    /// An error if the store cannot be read.
+    pub fn of_store(repo: Repo) -> Result<QuestionSource, Error> {
+        Ok(QuestionSource { store: repo.reader()?, runs: Vec::new(), repo: Some(repo) })
+    }
+
+    /// A bundle.
+    pub fn of_bundle(opened: &Opened) -> QuestionSource {
+        QuestionSource { store: Arc::clone(&opened.store), runs: opened.runs.clone(), repo: None }
+    }
+
+    /// Opens the run that an address means.
     ///
     /// # Errors
     ///
     /// A [`Problem`] if there is no such run, or it cannot be read.
-    pub fn trace(&self, address: &Address, watch: &Watch) -> Result<Trace, Problem> {
-        let run = address.run_in(&self.store, &self.runs)?;
-        Ok(Trace::open(&watch.over(&self.store), &run)?)
+    pub fn trace(&self, address: &Address) -> Result<Trace, Problem> {
+        self.trace_through(&self.store, address)
     }
+
+    /// As [`QuestionSource::trace`], read through a handle that counts what is read.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if there is no such run, or it cannot be read.
+    pub fn trace_through(&self, store: &Arc<dyn Store>, address: &Address) -> Result<Trace, Problem> {
+        let run = address.run_in(&self.store, &self.runs)?;
+        Ok(Trace::open(store, &run)?)
+    }
+}
+
+/// A run that a question is about, and its address with the store's spelling of the run.
+#[derive(Debug, Clone)]
+pub struct QuestionRun {
+    /// The place where the run is.
+    pub source: QuestionSource,
+    /// The address.
+    pub address: Address,
+    /// The run, read through a handle that counts.
+    pub trace: Trace,
+    /// What counts the records that are read.
+    pub watch: Watch,
+}
+
+impl QuestionRun {
+    /// Opens another run, which may be in another place. Both are counted together, and two runs of one place are read from
+    /// one handle.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the run cannot be read.
+    pub fn beside(&self, other: &Address, desk: &mut dyn Desk) -> Result<QuestionRun, Problem> {
+        let elsewhere = (other.bundle != self.address.bundle).then(|| desk.open(other)).transpose()?;
+        let source = elsewhere.unwrap_or_else(|| self.source.clone());
+        let address = other.clone().resolve(&source.store)?;
+        let trace = source.trace_through(&self.watch.over(&source.store), &address)?;
+        Ok(QuestionRun { source, address, trace, watch: self.watch.clone() })
+    }
+
+    /// Returns the tick that the address names; the last one if it names none.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the run has no such tick.
+    pub fn tick(&self) -> Result<u64, Problem> {
+        Ok(self.address.pos.as_ref().unwrap_or(&Position::Tip).tick(&self.trace)?)
+    }
+
+    /// Returns the first and the last tick of a question: as its members name them, or the address.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the run has no such tick, or the range ends before it begins.
+    pub fn range(&self, from: Option<&Position>, to: Option<&Position>) -> Result<(u64, u64), Problem> {
+        let from = from.map_or(Ok(1), |position| position.tick(&self.trace))?;
+        let last = to.or(self.address.pos.as_ref());
+        let to = last.map_or(Ok(self.trace.tip()), |position| position.tick(&self.trace))?;
+        in_order(from, to)?;
+        Ok((from, to))
+    }
+}
+
+/// Refuses a range that ends before it begins.
+///
+/// # Errors
+///
+/// E0106 names both ticks.
+pub fn in_order(from: u64, to: u64) -> Result<(), Problem> {
+    if from > to {
+        return Err(Problem::new(Code::E0106, format!("--from tick {from} lies behind --to tick {to}")));
+    }
+    Ok(())
+}
+
+/// A question with one answer, given at a desk.
+pub trait Asked: Question {
+    /// The answer.
+    type Reply;
+
+    /// Asks the question.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the question has no answer: a member does not fit, or a run cannot be read.
+    fn ask(&self, desk: &mut dyn Desk) -> Result<Self::Reply, Problem>;
 }
 
 /// Where an answer was read, and with which reserve.
@@ -99,6 +205,31 @@ pub trait Desk {
     /// A [`Problem`] if it cannot be opened.
     fn open(&mut self, address: &Address) -> Result<QuestionSource, Problem>;
 
+    /// Opens what an address names, to show it: a bundle that is not what was signed is read, and the head of the answer
+    /// has the fault.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if it cannot be opened.
+    fn look(&mut self, address: &Address) -> Result<QuestionSource, Problem>;
+
+    /// Opens the store for writing, with its key if that is here.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if there is no store, it is damaged, or its key cannot be used.
+    fn writable(&mut self) -> Result<Repo, Problem>;
+
+    /// Signs the log if its key is here, and closes the store.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the checkpoint cannot be written.
+    fn close(&mut self, repo: Repo) -> Result<(), Problem> {
+        repo.close()?;
+        Ok(())
+    }
+
     /// Begins work that counts records, and returns the watch that it counts into.
     fn watch(&mut self, _what: &'static str) -> Watch {
         Watch::new()
@@ -110,8 +241,90 @@ pub trait Desk {
     /// A note on the answer.
     fn note(&mut self, _note: String) {}
 
+    /// Returns the class of a failure that a person decides on; `None` if no person is asked.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if there is no class to decide on, or no person to ask.
+    fn decide(&mut self, _offer: Option<&Offer>) -> Result<Option<DiagnosisClass>, Problem> {
+        Ok(None)
+    }
+
+    /// Returns where the answer was read, and with which reserve.
+    fn head(&self) -> SourceHead {
+        SourceHead::default()
+    }
+
     /// Returns the name, for messages, of the text that a member of the question contains.
     fn name_of(&self, member: &'static str) -> String {
         member.to_owned()
     }
+}
+
+impl dyn Desk + '_ {
+    /// Opens the run that an address means, and counts what is read of it.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the run cannot be read.
+    pub fn run(&mut self, address: &Address, what: &'static str) -> Result<QuestionRun, Problem> {
+        let source = self.open(address)?;
+        let found = self.run_in(source, address, what)?;
+        self.asks(&found.trace);
+        Ok(found)
+    }
+
+    /// Opens a run of a source, and counts what is read of it.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the run cannot be read.
+    pub fn run_in(
+        &mut self,
+        source: QuestionSource,
+        address: &Address,
+        what: &'static str,
+    ) -> Result<QuestionRun, Problem> {
+        let address = address.clone().resolve(&source.store)?;
+        let watch = self.watch(what);
+        let trace = source.trace_through(&watch.over(&source.store), &address)?;
+        Ok(QuestionRun { source, address, trace, watch })
+    }
+
+    /// Opens the store for a question that makes a run of others. A dry run proposes through the handle that reads them: what
+    /// is proposed is discarded, and an append would fail.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the store cannot be written.
+    pub fn target(&mut self, source: &QuestionSource, is_dry: bool) -> Result<Repo, Problem> {
+        match (is_dry, &source.repo) {
+            (true, Some(repo)) => Ok(repo.clone()),
+            _ => self.writable(),
+        }
+    }
+
+    /// Writes into the casebook of the store, and signs the log.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the store cannot be written.
+    pub fn write_down<T>(
+        &mut self,
+        write: impl FnOnce(&Shared, Box<dyn Environment>) -> Result<T, Error>,
+    ) -> Result<T, Problem> {
+        let repo = self.writable()?;
+        let made = write(repo.writer()?, repo.environment())?;
+        self.close(repo)?;
+        Ok(made)
+    }
+}
+
+/// A text of a question as it is recorded: without its secrets, by the rules of the store.
+///
+/// # Errors
+///
+/// A [`Problem`] if the rules of the store cannot be read.
+pub fn clean_text(repo: &Repo, text: &str) -> Result<String, Problem> {
+    Ok(repo.redactor(None)?.text(text).0)
 }

@@ -2,10 +2,12 @@
 
 use dendrer::Trace;
 use dendrer::address::Address;
-use dendrer::ask::bisect::question::{BisectDesk, nothing_to_diagnose};
+use dendrer::ask::bisect::question::nothing_to_diagnose;
 use dendrer::diagnosis::{DiagnosisClass, Offer};
-use dendrer::source::{Desk, QuestionSource};
+use dendrer::repo::Repo;
+use dendrer::source::{Asked, Desk, QuestionSource};
 use dendrer::watch::Watch;
+use dendrer_view::answer::Answer;
 
 use crate::failure::Result;
 use crate::global::Global;
@@ -44,8 +46,22 @@ impl<'d> CommandDesk<'d> {
 
 impl Desk for CommandDesk<'_> {
     fn open(&mut self, address: &Address) -> Result<QuestionSource> {
-        let source = super::sound(self.global, address, self.out)?;
-        Ok(QuestionSource { store: source.store().clone(), runs: source.named().to_vec() })
+        super::sound(self.global, address, self.out)
+    }
+
+    fn look(&mut self, address: &Address) -> Result<QuestionSource> {
+        super::source(self.global, address, self.out)
+    }
+
+    fn writable(&mut self) -> Result<Repo> {
+        let repo = super::write_store(self.global)?;
+        // A key that cannot be used is reported before anything is made.
+        repo.signing_key()?;
+        Ok(repo)
+    }
+
+    fn close(&mut self, repo: Repo) -> Result<()> {
+        super::close(repo)
     }
 
     fn watch(&mut self, what: &'static str) -> Watch {
@@ -61,13 +77,6 @@ impl Desk for CommandDesk<'_> {
         self.out.say(note);
     }
 
-    fn name_of(&self, member: &'static str) -> String {
-        let named = self.names.iter().find(|(name, _)| *name == member);
-        named.map_or_else(|| member.to_owned(), |(_, path)| path.clone())
-    }
-}
-
-impl BisectDesk for CommandDesk<'_> {
     fn decide(&mut self, offer: Option<&Offer>) -> Result<Option<DiagnosisClass>> {
         match (&self.decide, offer) {
             (None, _) => Ok(None),
@@ -75,4 +84,23 @@ impl BisectDesk for CommandDesk<'_> {
             (Some(decide), Some(offer)) => decide(offer),
         }
     }
+
+    fn name_of(&self, member: &'static str) -> String {
+        let named = self.names.iter().find(|(name, _)| *name == member);
+        named.map_or_else(|| member.to_owned(), |(_, path)| path.clone())
+    }
+}
+
+/// Asks a question at the desk of a command.
+pub(crate) fn ask<Q: Asked>(global: &Global, question: &Q, out: &mut Out) -> Result<Q::Reply> {
+    question.ask(&mut CommandDesk::new(global, out))
+}
+
+/// Asks a question, and prints the answer.
+pub(crate) fn answer<Q>(global: &Global, question: &Q, out: &mut Out) -> Result
+where
+    Q: Asked<Reply: Answer>,
+{
+    let reply = ask(global, question, out)?;
+    out.answer(&reply)
 }

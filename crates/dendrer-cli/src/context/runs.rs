@@ -73,7 +73,7 @@ pub(crate) fn moment(global: &Global, text: &str, out: &mut Out) -> Result<Place
             .note("labels and notes are of runs of the store"));
     }
     let source = super::sound(global, &rev, out)?;
-    let rev = rev.resolve(source.store())?;
+    let rev = rev.resolve(&source.store)?;
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
     Ok(Place::of(&trace, tick)?)

@@ -14,4 +14,4 @@ pub(crate) fn one_tick(flag: Option<&Position>, address: &Address, trace: &Trace
     }
 }
 
-pub(crate) use dendrer::ask::bisect::question::in_order;
+pub(crate) use dendrer::source::in_order;

@@ -5,6 +5,7 @@ use std::io::Write as _;
 use dendrer::ask::bisect::question::{BisectQuestion, BisectReplyKind};
 use dendrer::bisect::BisectReport;
 use dendrer::casebook::{self, Bisected};
+use dendrer::source::Asked as _;
 use dendrer_object::record::Record;
 use dendrer_view::bisect::{BisectCommand, BisectReplyShown};
 use dendrer_view::thousands;

@@ -65,8 +65,8 @@ pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
         .note("nothing was changed"));
     }
     let source = context::sound(global, &rev, out)?;
-    let rev = rev.resolve(source.store())?;
-    let (progress, counted) = source.watched(global, "cherrypick");
+    let rev = rev.resolve(&source.store)?;
+    let (progress, counted) = context::watched(global, &source, "cherrypick");
     let trace = source.trace_through(&counted, &rev)?;
     let say = "say once which tick is imported: --tick N, or RUN@N";
     let tick = one_tick(args.tick.as_ref(), &rev, &trace, say)?;

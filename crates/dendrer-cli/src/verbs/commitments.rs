@@ -187,7 +187,7 @@ pub(crate) fn run(global: &Global, verb: &CommitmentsVerb, out: &mut Out) -> Res
             if rev.bundle.is_some() && *dry_run {
                 let source = context::sound(global, &rev, out)?;
                 let trace = source.trace(&rev)?;
-                let (accepted, ..) = decide(source.store(), trace.name())?;
+                let (accepted, ..) = decide(&source.store, trace.name())?;
                 return out.answer(&AcceptAnswer { accepted, dry_run: true });
             }
             let rev = in_store(child)?;

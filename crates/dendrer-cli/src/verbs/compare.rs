@@ -45,9 +45,9 @@ pub(crate) fn run(global: &Global, args: &Compare, out: &mut Out) -> Result {
     };
     let ((a_rev, a), (b_rev, b)) = (of(&args.a)?, of(&args.b)?);
     let source = context::sound(global, &a_rev, out)?;
-    let (progress, counted) = source.watched(global, "compare");
-    let trace = source.trace_through(&counted, &a_rev.resolve(source.store())?)?;
-    let other = source.trace(&b_rev.resolve(source.store())?)?;
+    let (progress, counted) = context::watched(global, &source, "compare");
+    let trace = source.trace_through(&counted, &a_rev.resolve(&source.store)?)?;
+    let other = source.trace(&b_rev.resolve(&source.store)?)?;
     compare::same_run(&trace, &other)?;
     let is_profile = args.profile.is_some();
     if !is_profile {

@@ -99,8 +99,8 @@ fn check_run(
 ) -> Result<CheckedContract> {
     let rev = Address::parse(run)?;
     let source = context::sound(global, &rev, out)?;
-    let rev = rev.resolve(source.store())?;
-    let (_progress, counted) = source.watched(global, "contract");
+    let rev = rev.resolve(&source.store)?;
+    let (_progress, counted) = context::watched(global, &source, "contract");
     let trace = source.trace_through(&counted, &rev)?;
     out.asks(&trace);
     let from = from.map_or(Ok(0), |pos| pos.tick(&trace))?;
@@ -156,7 +156,7 @@ fn suggest_fields(global: &Global, runs: &[String], only: Option<&str>, tries: u
     }
     let progress = Progress::start(global, "contract", "records", None);
     let counted: Vec<Arc<dyn Store>> =
-        sources.iter().map(|(source, _)| progress.watch().over(source.store())).collect();
+        sources.iter().map(|(source, _)| progress.watch().over(&source.store)).collect();
     let mut traces = Vec::new();
     for ((source, rev), counted) in sources.iter().zip(&counted) {
         let trace = source.trace_through(counted, rev)?;

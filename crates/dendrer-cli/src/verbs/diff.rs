@@ -13,6 +13,7 @@ use dendrer::ask::predicates::PredicateTested;
 use dendrer::ask::steps::coherence_summary;
 use dendrer::casebook::{self, Place};
 use dendrer::diff::{self, DiffAlign, DiffKind, DiffQuestion};
+use dendrer::source::QuestionSource;
 use dendrer::store::Store;
 use dendrer_object::Code;
 use dendrer_object::record::Record;
@@ -21,7 +22,7 @@ use dendrer_view::steps::CoherenceDiffAnswer;
 
 use crate::context::compared::AlignChoice;
 use crate::context::ticks;
-use crate::context::{self, Source};
+use crate::context;
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
 use crate::offers;
@@ -135,10 +136,10 @@ pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
     let source_b = other.as_ref().unwrap_or(&source_a);
     let progress = Progress::start(global, "diff", "records", None);
     let (store_a, store_b) = (counted_of(&source_a, &progress), counted_of(source_b, &progress));
-    let rev_a = rev_a.resolve(source_a.store())?;
-    let rev_b = rev_b.resolve(source_b.store())?;
-    let a = Trace::open(&store_a, &rev_a.run_in(source_a.store(), source_a.named())?)?;
-    let b = Trace::open(&store_b, &rev_b.run_in(source_b.store(), source_b.named())?)?;
+    let rev_a = rev_a.resolve(&source_a.store)?;
+    let rev_b = rev_b.resolve(&source_b.store)?;
+    let a = Trace::open(&store_a, &rev_a.run_in(&source_a.store, &source_a.runs)?)?;
+    let b = Trace::open(&store_b, &rev_b.run_in(&source_b.store, &source_b.runs)?)?;
     out.asks(&a);
     out.asks(&b);
     let end = |trace: &Trace, rev: &Address| rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(trace));
@@ -203,8 +204,8 @@ fn record(global: &Global, (a, b): (&Trace, &Trace), found: &DiffFound) -> Resul
     })
 }
 
-fn counted_of(source: &Source, progress: &Progress) -> Arc<dyn Store> {
-    progress.watch().over(source.store())
+fn counted_of(source: &QuestionSource, progress: &Progress) -> Arc<dyn Store> {
+    progress.watch().over(&source.store)
 }
 
 /// Refuses a form of the text that was asked for together with a document.

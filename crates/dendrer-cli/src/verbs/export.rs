@@ -24,7 +24,6 @@ use dendrer_wire::carl::{self, CarlError};
 use dendrer_wire::profile::{self, Profile};
 
 use crate::context;
-use crate::context::Source;
 use crate::context::care::Follower;
 use crate::failure::Failure;
 use crate::failure::Result;
@@ -284,7 +283,7 @@ fn lines(
         return Err(Failure::new(Code::E0106, "a chain of hashes is that of one run: export one at a time"));
     }
     for rev in revs {
-        let source: Source = context::sound(global, rev, out)?;
+        let source = context::sound(global, rev, out)?;
         let trace = source.trace(rev)?;
         let mut line = |value: Value| sink(out, format!("{}\n", quote::json_as_it_is(&value)).as_bytes());
         match profile {

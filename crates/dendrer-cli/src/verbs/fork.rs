@@ -98,12 +98,12 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
     }
     // The parent is read through a handle of its own; the fork is written through another.
     let source = context::sound(global, &rev, out)?;
-    let rev = rev.resolve(source.store())?;
-    let (progress, counted) = source.watched(global, "fork");
+    let rev = rev.resolve(&source.store)?;
+    let (progress, counted) = context::watched(global, &source, "fork");
     let parent = source.trace_through(&counted, &rev)?;
     let say = "say once where it is forked: --from tick N, or RUN@N";
     let tick = one_tick(args.from.as_ref(), &rev, &parent, say)?;
-    let name = new_name(args.new.as_deref(), &format!("{}-fork", parent.name()), &**source.store())?;
+    let name = new_name(args.new.as_deref(), &format!("{}-fork", parent.name()), &**&source.store)?;
     let mut terms = ForkTerms::new(name);
     terms.reason = args.reason.as_deref().map(Into::into);
     terms.restored = args.restore.as_deref().map(Into::into);

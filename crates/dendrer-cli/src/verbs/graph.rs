@@ -313,7 +313,7 @@ fn unread(path: &str, finding: &GraphFinding) -> Failure {
 fn recorded(global: &Global, text: &str, out: &mut Out) -> Result<GraphRun> {
     let rev = Address::parse(text)?;
     let source = context::sound(global, &rev, out)?;
-    let trace = source.trace(&rev.resolve(source.store())?)?;
+    let trace = source.trace(&rev.resolve(&source.store)?)?;
     Ok(graph_run(&trace)?)
 }
 

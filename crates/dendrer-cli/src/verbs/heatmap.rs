@@ -51,7 +51,7 @@ pub(crate) fn run(global: &Global, args: &Heatmap, out: &mut Out) -> Result {
     for text in &args.runs {
         let rev = Address::parse(text)?;
         let source = context::sound(global, &rev, out)?;
-        traces.push(source.trace(&rev.resolve(source.store())?)?);
+        traces.push(source.trace(&rev.resolve(&source.store)?)?);
     }
     let items = compare::heatmap(&traces, metric)?;
     out.answer(&HeatmapAnswer { metric, items: &items, limit: args.limit })

@@ -12,6 +12,7 @@ use dendrer::ask::log::{self, Lanes, LogDetails, LogFilter, LogQuestion, LoggedR
 use dendrer::ask::receipt;
 use dendrer::run::causal::Causal;
 use dendrer::run::declared;
+use dendrer::source::QuestionSource;
 use dendrer_view::graph::{Drawing, ONE_BY_ONE_MAX, folded_lines};
 use dendrer_view::log::{LogAnswer, LogEnd};
 use dendrer_view::problem;
@@ -20,7 +21,7 @@ use regex::Regex;
 
 use crate::context::keys;
 use crate::context::ticks;
-use crate::context::{self, Source};
+use crate::context;
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
 use crate::offers;
@@ -144,7 +145,7 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
         return follow(global, &args.run, &rev, &followed, out);
     }
     let source = context::source(global, &rev, out)?;
-    let rev = rev.resolve(source.store())?;
+    let rev = rev.resolve(&source.store)?;
     let trace = source.trace(&rev)?;
     let from_tick = from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?;
     let to_tick = to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
@@ -198,8 +199,8 @@ fn graph(global: &Global, args: &Log, rev: &Address, form: &str, out: &mut Out) 
         ));
     }
     let source = context::source(global, rev, out)?;
-    let rev = rev.clone().resolve(source.store())?;
-    let (progress, counted) = source.watched(global, "log");
+    let rev = rev.clone().resolve(&source.store)?;
+    let (progress, counted) = context::watched(global, &source, "log");
     let trace = source.trace_through(&counted, &rev)?;
     let tick = args.to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     let causal = Causal::of(&trace, tick)?;
@@ -219,19 +220,19 @@ fn text_match(text: &str) -> Result<TextMatch> {
 }
 
 /// Whether a verification on this machine found the run intact as it is now. Nothing is remembered of a bundle.
-fn found_intact(source: &Source, trace: &Trace) -> bool {
-    let Source::Store(repo, store) = source else { return false };
-    let known = keys::seen(store.info().id).zip(repo.dir()).map(|(seen, dir)| seen.known(dir));
+fn found_intact(source: &QuestionSource, trace: &Trace) -> bool {
+    let Some(repo) = &source.repo else { return false };
+    let known = keys::seen(source.store.info().id).zip(repo.dir()).map(|(seen, dir)| seen.known(dir));
     known.unwrap_or_default().get(trace.name().as_str()) == Some(&trace.summary().head.id)
 }
 
 /// Prints the receipt of a run (dendrer paper 7). The run is replayed for its last line.
 fn receipt(global: &Global, rev: &Address, out: &mut Out) -> Result {
     let source = context::sound(global, rev, out)?;
-    let run = rev.run_in(source.store(), source.named())?;
-    let ticks = Trace::open(source.store(), &run)?.tip();
+    let run = rev.run_in(&source.store, &source.runs)?;
+    let ticks = Trace::open(&source.store, &run)?.tip();
     let progress = Progress::start(global, "log", "records", Some(ticks * 3));
-    let counted = progress.watch().over(source.store());
+    let counted = progress.watch().over(&source.store);
     let trace = Trace::open(&counted, &run)?;
     let receipt = receipt::receipt(&trace)?;
     out.print(view::first_lines(&receipt))?;
@@ -259,7 +260,7 @@ struct Followed {
 }
 
 fn follow(global: &Global, address: &str, rev: &Address, followed: &Followed, out: &mut Out) -> Result {
-    let Source::Store(repo, mut store) = context::source(global, rev, out)? else {
+    let QuestionSource { repo: Some(repo), mut store, .. } = context::source(global, rev, out)? else {
         return Err(Failure::new(Code::E0106, "a bundle does not grow; --follow is for a store"));
     };
     if out.format() == Format::Json {

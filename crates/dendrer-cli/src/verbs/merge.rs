@@ -66,7 +66,7 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
     }
     // The sources are read through a handle of their own; the new run is written through another.
     let source = context::whole_store(global, out)?;
-    let (reader, (progress, counted)) = (source.store(), source.watched(global, "merge"));
+    let (reader, (progress, counted)) = (&source.store, context::watched(global, &source, "merge"));
     let mut traces = Vec::with_capacity(revs.len());
     for rev in revs {
         let rev = rev.resolve(reader)?;

@@ -64,8 +64,8 @@ pub(crate) fn run(global: &Global, verb: &PredicateVerb, out: &mut Out) -> Resul
         PredicateVerb::Test(args) => {
             let rev = Address::parse(&args.run)?;
             let source = context::sound(global, &rev, out)?;
-            let rev = rev.resolve(source.store())?;
-            let (progress, counted) = source.watched(global, "predicate");
+            let rev = rev.resolve(&source.store)?;
+            let (progress, counted) = context::watched(global, &source, "predicate");
             let trace = source.trace_through(&counted, &rev)?;
             out.asks(&trace);
             let named = match args.holds {
@@ -283,7 +283,7 @@ fn declared_by(
     let named = bundle.map_or_else(|| run.to_owned(), |bundle| format!("{bundle}#{run}"));
     let rev = Address::parse(&named)?;
     let source = context::sound(global, &rev, out)?;
-    let rev = rev.resolve(source.store())?;
+    let rev = rev.resolve(&source.store)?;
     let trace = source.trace(&rev)?;
     // With what extensions have added up to the end.
     let tip = trace.tip();

@@ -80,12 +80,12 @@ pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
     }
     // Both are read through a handle of their own; the new run is written through another.
     let reader = context::sound(global, &rev, out)?;
-    let onto = onto.resolve(reader.store())?;
-    let (progress, counted) = reader.watched(global, "rebase");
+    let onto = onto.resolve(&reader.store)?;
+    let (progress, counted) = context::watched(global, &reader, "rebase");
     let (source, base) = (reader.trace_through(&counted, &rev)?, reader.trace_through(&counted, &onto)?);
     let tick = onto.pos.as_ref().map_or(Ok(base.tip()), |pos| pos.tick(&base))?;
     let is_dry = args.plan || args.dry_run;
-    let name = new_name(args.new.as_deref(), &format!("{}-rebase", source.name()), &**reader.store())?;
+    let name = new_name(args.new.as_deref(), &format!("{}-rebase", source.name()), &**&reader.store)?;
     let mut terms = RebaseTerms::new(name);
     terms.reason =
         args.reason.as_deref().map(|text| context::clean(global, text)).transpose()?.map(Into::into);

@@ -49,7 +49,7 @@ pub(crate) fn run(global: &Global, args: &Reduce, out: &mut Out) -> Result {
     let s0 = args.state.as_deref().map(files::json).transpose()?;
     // The source is read through a handle of its own; the new run is written through another.
     let source = context::sound(global, &rev, out)?;
-    let (progress, counted) = source.watched(global, "reduce");
+    let (progress, counted) = context::watched(global, &source, "reduce");
     let trace = source.trace_through(&counted, &rev)?;
     let repo = context::write_store(global)?;
     if repo.writer()?.run(&name)?.is_some() {

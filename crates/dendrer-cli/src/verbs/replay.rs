@@ -84,7 +84,7 @@ pub(crate) enum PrintChoice {
 pub(crate) fn run(global: &Global, args: &Replay, out: &mut Out) -> Result {
     let rev = Address::parse(&args.run)?;
     let source = context::sound(global, &rev, out)?;
-    let rev = rev.resolve(source.store())?;
+    let rev = rev.resolve(&source.store)?;
     let trace = source.trace(&rev)?;
     let is_in_part = args.from.is_some() || args.to.is_some() || rev.pos.is_some() || args.twice;
     let is_in_part = is_in_part || args.print != PrintChoice::None || !args.exec_read.is_empty();

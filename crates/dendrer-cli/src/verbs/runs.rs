@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use dendrer::ask::runs::{self, RunsOrder, RunsQuestion};
 
 use crate::context::keys;
-use crate::context::{self, Source};
+use crate::context;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::offers;
@@ -116,7 +116,7 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
     // question.
     let rev = Address { bundle: args.file.clone(), run: None, pos: None };
     let source = context::source(global, &rev, out)?;
-    let store = source.store();
+    let store = &source.store;
     let question = RunsQuestion {
         filter: args.filter.clone(),
         stage: args.stage,
@@ -129,12 +129,12 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
         tree: args.tree,
         all: args.all,
         limit: args.limit,
-        verified: match &source {
-            Source::Store(repo, _) => {
+        verified: match &source.repo {
+            Some(repo) => {
                 let seen = keys::seen(store.info().id).zip(repo.dir());
                 seen.map(|(seen, dir)| seen.known(dir)).unwrap_or_default()
             }
-            Source::Bundle(_) => BTreeMap::new(),
+            None => BTreeMap::new(),
         },
     };
     let answer = runs::runs(store, &question)?;

@@ -78,7 +78,7 @@ pub(crate) fn run(global: &Global, verb: &SecretsVerb, out: &mut Out) -> Result 
                 }
                 let rev = Address::parse(name)?;
                 let source = context::sound(global, &rev, out)?;
-                let trace = source.trace(&rev.resolve(source.store())?)?;
+                let trace = source.trace(&rev.resolve(&source.store)?)?;
                 in_run(&redactor, &trace, &mut items)?;
                 looked_at.push(trace.name().to_string());
             }

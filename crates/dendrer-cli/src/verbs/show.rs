@@ -81,16 +81,16 @@ pub(crate) fn run(global: &Global, args: &Show, out: &mut Out) -> Result {
         StateChoice::Delta | StateChoice::None => None,
     };
     // An id names one record, at a tick or off the chain.
-    let named = rev.named_record(source.store())?.filter(|_| rev.pos.is_none());
+    let named = rev.named_record(&source.store)?.filter(|_| rev.pos.is_none());
     if let Some(record) = named.filter(|record| !has_tick(record)) {
         if args.raw_json {
             return out.answer_as_json(&RawRecordAnswer(&record));
         }
         let asks_for_state = args.path.is_some() || window.is_some();
-        let shown = off_chain(record, asks_for_state, source.store(), provenance)?;
+        let shown = off_chain(record, asks_for_state, &source.store, provenance)?;
         return out.answer(&ShowAnswer { shown: &shown, parts: ShowParts { run: all, ..parts } });
     }
-    let rev = rev.resolve(source.store())?;
+    let rev = rev.resolve(&source.store)?;
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().unwrap_or(&Position::Tip).tick(&trace)?;
     if args.raw_json {

@@ -68,8 +68,8 @@ fn read(global: &Global, text: &str, window: WindowChoice, out: &mut Out) -> Res
                 .note("what stood there before it is that at the one before"));
         }
         let source = context::source(global, &rev, out)?;
-        let rev = rev.resolve(source.store())?;
-        let (_progress, counted) = source.watched(global, "state");
+        let rev = rev.resolve(&source.store)?;
+        let (_progress, counted) = context::watched(global, &source, "state");
         let trace = source.trace_through(&counted, &rev)?;
         let (agent, upto) = causal::agent_of(&trace, agent)?;
         let AgentState { tick, state, unknown } = causal::state_of(&trace, agent, upto)?;
@@ -78,8 +78,8 @@ fn read(global: &Global, text: &str, window: WindowChoice, out: &mut Out) -> Res
     }
     let rev = Address::parse(text)?;
     let source = context::source(global, &rev, out)?;
-    let rev = rev.resolve(source.store())?;
-    let (_progress, counted) = source.watched(global, "state");
+    let rev = rev.resolve(&source.store)?;
+    let (_progress, counted) = context::watched(global, &source, "state");
     let trace = source.trace_through(&counted, &rev)?;
     let tick = rev.pos.as_ref().unwrap_or(&Position::Tip).tick(&trace)?;
     let looked_at = match window {

@@ -133,8 +133,8 @@ fn branches(global: &Global, targets: &[String], out: &mut Out) -> Result {
     };
     let rev = Address::parse(target)?;
     let source = context::source(global, &rev, out)?;
-    let (progress, counted) = source.watched(global, "verify");
-    let trace = source.trace_through(&counted, &rev.resolve(source.store())?)?;
+    let (progress, counted) = context::watched(global, &source, "verify");
+    let trace = source.trace_through(&counted, &rev.resolve(&source.store)?)?;
     let answer = dendrer::evidence::branches::branches(&trace)?;
     drop(progress);
     out.answer(&answer)

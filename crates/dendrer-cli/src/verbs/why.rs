@@ -1,14 +1,10 @@
 //! `dendrer why`
 
 use clap::Args;
-use dendrer::address::{Address, Position, state_path};
-use dendrer::ask::why::gather;
-use dendrer::run::declared;
-use dendrer::why::Reach;
-use dendrer_object::Code;
+use dendrer::ask::why::question::WhyQuestion;
 
-use crate::context;
-use crate::failure::{Failure, Result};
+use crate::context::desk;
+use crate::failure::Result;
 use crate::global::Global;
 use crate::out::Out;
 
@@ -28,21 +24,11 @@ pub(crate) struct Why {
 }
 
 pub(crate) fn run(global: &Global, args: &Why, out: &mut Out) -> Result {
-    let rev = Address::parse(&args.rev)?;
-    let source = context::sound(global, &rev, out)?;
-    let rev = rev.resolve(source.store())?;
-    let (progress, counted) = source.watched(global, "why");
-    let trace = source.trace_through(&counted, &rev)?;
-    out.asks(&trace);
-    let tick = rev.pos.as_ref().unwrap_or(&Position::Tip).tick(&trace)?;
-    let path = state_path(&args.path)?;
-    let reach = Reach { depth: usize::from(args.depth), cross_agent: args.cross_agent };
-    let Some(answer) = gather::why(&trace, tick, &path, reach)? else {
-        declared::place(&[&trace], &path)?;
-        let run = trace.name();
-        let what = format!("no transition of {run} up to tick {tick} wrote {}", path.dotted());
-        return Err(Failure::new(Code::E0104, what).help(&["dendrer", "state", &format!("{run}@{tick}")]));
+    let question = WhyQuestion {
+        rev: args.rev.clone(),
+        path: args.path.clone(),
+        depth: Some(args.depth.into()),
+        cross_agent: args.cross_agent,
     };
-    drop(progress);
-    out.answer(&answer)
+    desk::answer(global, &question, out)
 }

@@ -295,12 +295,13 @@ class Run:
 
     def backtrack(self, path: str, **flags: Any) -> list[Write]:
         """Every write of a place in the state, newest first. Keywords are the flags of ``dendrer backtrack``."""
-        given = {"limit": 0, "to": self.tip, **flags}
-        return [Write(item) for item in self._document("backtrack", [self._address, path], given)["items"]]
+        given = {"limit": 0, "to": self.tip, **flags, "run": self._address, "path": path}
+        return [Write(item) for item in self._store.ask(_ask.question("backtrack", given))["items"]]
 
     def why(self, tick: int, path: str, **flags: Any) -> Why:
         """The last write of a place at a tick, what it rests on, and what that rests on."""
-        return Why(self._document("why", [f"{self._address}@{self._tick(tick)}", path], flags))
+        given = {**flags, "rev": f"{self._address}@{self._tick(tick)}", "path": path}
+        return Why(self._store.ask(_ask.question("why", given)))
 
     def verify(self, *, replay: bool = False, tip: str | None = None, **flags: Any) -> Verification:
         """Checks that the record is what was committed. A bad record raises nothing: that is the answer."""

@@ -1,4 +1,4 @@
-use dendrer::ask::why::gather::{BacktrackQuestion, backtrack, why};
+use dendrer::ask::why::gather::{BacktrackTerms, backtrack, why};
 use dendrer::why::Reach;
 use dendrer_view::answer::{Answer as _, End, Page};
 
@@ -25,7 +25,7 @@ fn the_last_write_of_a_place_comes_with_its_inputs() {
 #[test]
 fn writes_are_listed_newest_first_up_to_a_limit() {
     let store = risky();
-    let question = BacktrackQuestion {
+    let question = BacktrackTerms {
         along: None,
         path: path("/risk"),
         from: 1,

@@ -7,6 +7,7 @@
 //! reads is said to be unknown, and never filled in by what merely came before.
 
 pub mod gather;
+pub mod question;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;

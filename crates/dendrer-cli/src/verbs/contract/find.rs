@@ -68,7 +68,7 @@ fn named(global: &Global, address: &str, name: &str, version: &str, out: &mut Ou
 fn in_run(global: &Global, address: &str, with_extensions: bool, out: &mut Out) -> Result<FoundContract> {
     let rev = Address::parse(address)?;
     let source = context::sound(global, &rev, out)?;
-    let rev = rev.resolve(source.store())?;
+    let rev = rev.resolve(&source.store)?;
     let trace = source.trace(&rev)?;
     let tick = rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
     FoundContract::in_run(&trace, tick, with_extensions)?.ok_or_else(|| {

@@ -11,7 +11,7 @@ use dendrer_object::{Code, RunName, TypeName, Value};
 use crate::address::{Address, Position};
 use crate::ask::bisect::gather::{BisectAnswer, BisectDetails, BisectFound, HardFound, RegressionAnswer};
 use crate::ask::bisect::{self, BisectOutcome, BisectReport, BisectSubject, Range, bisect_each};
-use crate::ask::diagnosis::{DiagnosisClass, Offer};
+use crate::ask::diagnosis::DiagnosisClass;
 use crate::ask::diff::place::ignored_place;
 use crate::ask::diff::{DiffAlign, DiffQuestion};
 use crate::ask::named::{self, NamedPredicate};
@@ -21,8 +21,7 @@ use crate::casebook::{Bisected, Place};
 use crate::error::Error;
 use crate::problem::Problem;
 use crate::run::trace::Trace;
-use crate::source::{Desk, QuestionSource};
-use crate::watch::Watch;
+use crate::source::{Asked, Desk, QuestionRun, in_order};
 
 question! {
     /// Asks for the first tick at which something is violated
@@ -78,18 +77,6 @@ const CHAIN_LIMIT: u64 = 20;
 /// The question that is offered if a run has no score.
 const INVARIANT: &str = "kernel.anomaly_free";
 
-/// The desk at which a bisect is asked: a person may decide on the class of a failure there.
-pub trait BisectDesk: Desk {
-    /// Returns the class that a person decides on; `None` if no person is asked.
-    ///
-    /// # Errors
-    ///
-    /// A [`Problem`] if there is no class to decide on, or no person to ask.
-    fn decide(&mut self, _offer: Option<&Offer>) -> Result<Option<DiagnosisClass>, Problem> {
-        Ok(None)
-    }
-}
-
 /// The answer to a bisect.
 #[derive(Debug, Clone)]
 pub struct BisectReply {
@@ -135,13 +122,10 @@ impl BisectReply {
     }
 }
 
-impl BisectQuestion {
-    /// Asks the question.
-    ///
-    /// # Errors
-    ///
-    /// A [`Problem`] if the question has no answer: a member does not fit, the run cannot be read, or the name is unknown.
-    pub fn ask(&self, desk: &mut (impl BisectDesk + ?Sized)) -> Result<BisectReply, Problem> {
+impl Asked for BisectQuestion {
+    type Reply = BisectReply;
+
+    fn ask(&self, desk: &mut dyn Desk) -> Result<BisectReply, Problem> {
         self.check()?;
         let address = Address::parse(&self.run)?;
         let source = desk.open(&address)?;
@@ -149,9 +133,8 @@ impl BisectQuestion {
             return Err(Problem::new(Code::E0601, "a bundle has no casebook to write into")
                 .note("--record writes into the store that the run is recorded in"));
         }
-        let address = address.resolve(&source.store)?;
-        let watch = desk.watch("bisect");
-        let trace = source.trace(&address, &watch)?;
+        let asked = desk.run_in(source, &address, "bisect")?;
+        let (trace, address) = (asked.trace.clone(), &asked.address);
         desk.asks(&trace);
         let from = self.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
         let to = self.to.as_ref().or(address.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
@@ -171,9 +154,7 @@ impl BisectQuestion {
             return self.regression(trace, metric, &range);
         }
         let (subject, named) = match &self.divergence {
-            Some(other) => {
-                (self.divergence((&source, &address, &trace), (from, to), other, &watch, desk)?, None)
-            }
+            Some(other) => (self.divergence(&asked, (from, to), other, desk)?, None),
             None => self.subject(&trace)?,
         };
         let since = named.as_ref().and_then(|named| named.since);
@@ -197,7 +178,9 @@ impl BisectQuestion {
         let problem = refused.or_else(|| self.unexpected(&answer.found.report));
         Ok(BisectReply { trace, answer: BisectReplyKind::One(Box::new(answer)), problem })
     }
+}
 
+impl BisectQuestion {
     /// Whether several predicates are asked at once.
     pub fn asks_several(&self) -> bool {
         self.all_of.is_some() || self.holds.len() > 1
@@ -276,7 +259,7 @@ impl BisectQuestion {
         subject: &BisectSubject,
         range: Range,
         since: Option<u64>,
-        desk: &mut (impl Desk + ?Sized),
+        desk: &mut dyn Desk,
     ) -> Result<(BisectReport, Option<u64>), Problem> {
         if self.from.is_some() {
             return Ok((bisect::bisect(trace, subject, &range)?, None));
@@ -315,7 +298,7 @@ impl BisectQuestion {
     }
 
     /// Returns the predicates if several are asked at once.
-    fn several(&self, trace: &Trace, desk: &(impl Desk + ?Sized)) -> Result<Option<Vec<Predicate>>, Problem> {
+    fn several(&self, trace: &Trace, desk: &dyn Desk) -> Result<Option<Vec<Predicate>>, Problem> {
         if let Some(text) = &self.all_of {
             return named::of_text(trace, text, &desk.name_of("all_of")).map(Some);
         }
@@ -352,21 +335,17 @@ impl BisectQuestion {
     /// Finds the first transition in which the run differs from another, which may be in another place.
     fn divergence(
         &self,
-        (source, address, trace): (&QuestionSource, &Address, &Trace),
+        run: &QuestionRun,
         (from, to): (u64, u64),
         other: &str,
-        watch: &Watch,
-        desk: &mut (impl Desk + ?Sized),
+        desk: &mut dyn Desk,
     ) -> Result<BisectSubject, Problem> {
-        let named = Address::parse(other)?;
-        let elsewhere = (named.bundle != address.bundle).then(|| desk.open(&named)).transpose()?;
-        let place = elsewhere.as_ref().unwrap_or(source);
-        let named = named.resolve(&place.store)?;
-        if named.pos.is_some() {
+        let QuestionRun { address, trace: other, .. } = run.beside(&Address::parse(other)?, desk)?;
+        if address.pos.is_some() {
             return Err(Problem::new(Code::E0106, "--divergence takes a run, and this is a place in one")
                 .note("RUN@TICK ends the run that is asked about, and --to as well"));
         }
-        let other = place.trace(&named, watch)?;
+        let trace = &run.trace;
         let asked = DiffQuestion {
             ends: (to, other.tip()),
             from: self.from.is_some().then_some(from),
@@ -459,16 +438,4 @@ impl BisectQuestion {
 pub fn nothing_to_diagnose() -> Problem {
     Problem::new(Code::E0106, "there is no onset, so there is nothing to diagnose")
         .note("leave --diagnosis out to see the answer")
-}
-
-/// Refuses a range that ends before it begins.
-///
-/// # Errors
-///
-/// E0106 names both ticks.
-pub fn in_order(from: u64, to: u64) -> Result<(), Problem> {
-    if from > to {
-        return Err(Problem::new(Code::E0106, format!("--from tick {from} lies behind --to tick {to}")));
-    }
-    Ok(())
 }

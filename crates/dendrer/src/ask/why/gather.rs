@@ -64,7 +64,7 @@ pub fn why(trace: &Trace, tick: u64, path: &Pointer, reach: Reach) -> Result<Opt
 
 /// What is asked about the writes of a place.
 #[derive(Debug, Clone)]
-pub struct BacktrackQuestion {
+pub struct BacktrackTerms {
     /// The place.
     pub path: Pointer,
     /// The first tick.
@@ -152,8 +152,8 @@ pub struct BacktrackedWrite {
 }
 
 /// Lists the writes of a place, newest first; `None` if nothing ever was at the place.
-pub fn backtrack(trace: &Trace, question: &BacktrackQuestion) -> Result<Option<Backtracked>, Error> {
-    let &BacktrackQuestion { ref path, from, to, .. } = question;
+pub fn backtrack(trace: &Trace, question: &BacktrackTerms) -> Result<Option<Backtracked>, Error> {
+    let &BacktrackTerms { ref path, from, to, .. } = question;
     declared::agents(trace, question.agent.as_deref())?;
     let followed = why::followed(trace, path, to)?;
     let mut found = why::writes(trace, &followed, from, to)?;
