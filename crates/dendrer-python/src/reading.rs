@@ -1,23 +1,17 @@
 //! Reading: stores, bundles and runs.
 
-use std::fs::File;
-use std::io::BufReader;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use dendrer::Trace;
 use dendrer::address::{Address, state_path};
-use dendrer::bundle::{self, Opened};
-use dendrer::repo::{Mode, Repo, locate};
-use dendrer::source::{self, Desk, QuestionSource, SourceHead};
+use dendrer::repo::{Repo, locate};
+use dendrer::source::{QuestionPlace, StoreDesk};
 use dendrer::store::Store;
-use dendrer::store::embedded::Options;
 use dendrer::trust::Trust;
-use dendrer::verify;
 use dendrer_object::record::Record;
 use dendrer_object::{Code, Value, json};
 use dendrer_view::ask::ask;
-use dendrer_view::head::fault;
 use dendrer_view::problem::{Problem, ShownProblem};
 use dendrer_view::show::content_json;
 use pyo3::prelude::*;
@@ -29,13 +23,8 @@ use crate::problem;
 /// A store or a bundle that is read.
 #[pyclass(frozen, module = "dendrer._native")]
 pub(crate) struct NativeStore {
-    source: Opening,
+    place: QuestionPlace,
     trust: Arc<dyn Trust>,
-}
-
-enum Opening {
-    Store(Repo),
-    Bundle(Box<Opened>),
 }
 
 /// A run as it was when it was opened.
@@ -50,23 +39,19 @@ impl NativeStore {
     fn new(py: Python<'_>, path: PathBuf, key: Option<String>) -> PyResult<Self> {
         let trust = dendrer_cli::trust(key.as_deref());
         let opened = py.detach(|| {
-            if path.is_file() {
-                return Ok(Opening::Bundle(Box::new(open_bundle(path)?)));
-            }
-            let dir = place(&path)?;
-            let repo = Repo::open_with(&dir, Arc::clone(&trust), Options::read(), Mode::Read)?;
-            Ok::<_, Problem>(Opening::Store(repo))
+            let path = if path.is_file() { path } else { directory(&path)? };
+            QuestionPlace::open(&path, &trust)
         });
-        let source = opened.map_err(|error| problem::of(py, error))?;
-        Ok(NativeStore { source, trust })
+        let place = opened.map_err(|error| problem::of(py, error))?;
+        Ok(NativeStore { place, trust })
     }
 
     /// The directory of the store; `None` of a bundle.
     #[getter]
     fn dir(&self) -> Option<String> {
-        match &self.source {
-            Opening::Store(repo) => repo.dir().map(|dir| dir.display().to_string()),
-            Opening::Bundle(_) => None,
+        match &self.place {
+            QuestionPlace::Store(repo) => repo.dir().map(|dir| dir.display().to_string()),
+            QuestionPlace::Bundle(_) => None,
         }
     }
 
@@ -86,12 +71,14 @@ impl NativeStore {
             let question = json::parse_door(question.as_bytes()).map_err(|error| {
                 Problem::new(Code::E0106, format!("the question is no JSON: {}", error.kind))
             })?;
-            ask(&question, &mut NativeDesk { store: self, head: SourceHead::default() })
+            ask(&question, &mut StoreDesk::new(&self.place, &self.trust))
         });
         let asked = asked.map_err(|error| {
-            let error = match &self.source {
-                Opening::Bundle(opened) => error.help_in(&opened.path.display().to_string(), &opened.runs),
-                Opening::Store(_) => error,
+            let error = match &self.place {
+                QuestionPlace::Bundle(opened) => {
+                    error.help_in(&opened.path.display().to_string(), &opened.runs)
+                }
+                QuestionPlace::Store(_) => error,
             };
             problem::of(py, error.help_of(self.dir().as_deref()))
         })?;
@@ -105,9 +92,9 @@ impl NativeStore {
             let address = Address::parse(name)?;
             let reader = self.reader()?;
             let address = address.resolve(&reader)?;
-            let named: &[_] = match &self.source {
-                Opening::Store(_) => &[],
-                Opening::Bundle(opened) => &opened.runs,
+            let named: &[_] = match &self.place {
+                QuestionPlace::Store(_) => &[],
+                QuestionPlace::Bundle(opened) => &opened.runs,
             };
             Ok::<_, Problem>(address.trace_in(&reader, named)?)
         });
@@ -116,34 +103,16 @@ impl NativeStore {
 }
 
 impl NativeStore {
-    /// Opens the store for writing.
-    fn write(&self) -> Result<Repo, Problem> {
-        match &self.source {
-            Opening::Store(repo) => {
-                let dir = repo.dir().unwrap_or(Path::new(""));
-                Ok(Repo::open_with(dir, Arc::clone(&self.trust), Options::write(), Mode::Write)?)
-            }
-            Opening::Bundle(_) => Err(Problem::new(Code::E0601, "a bundle has no casebook to write into")),
-        }
-    }
-
     fn reader(&self) -> Result<Arc<dyn Store>, Problem> {
-        match &self.source {
-            Opening::Store(repo) => Ok(repo.reader()?),
-            Opening::Bundle(opened) => Ok(Arc::clone(&opened.store)),
+        match &self.place {
+            QuestionPlace::Store(repo) => Ok(repo.reader()?),
+            QuestionPlace::Bundle(opened) => Ok(Arc::clone(&opened.store)),
         }
     }
-}
-
-/// Reads a bundle file.
-fn open_bundle(path: PathBuf) -> Result<Opened, Problem> {
-    let file = File::open(&path)
-        .map_err(|error| Problem::new(Code::E0801, format!("cannot read {}: {error}", path.display())))?;
-    Ok(bundle::open(path, BufReader::new(file))?)
 }
 
 /// Finds the store of a path: the directory itself, or the nearest one above it.
-pub(crate) fn place(path: &Path) -> Result<PathBuf, Problem> {
+pub(crate) fn directory(path: &Path) -> Result<PathBuf, Problem> {
     let Some(text) = path.to_str() else {
         return Err(Problem::new(Code::E0106, format!("the path {} is not UTF-8", path.display())));
     };
@@ -157,72 +126,6 @@ pub(crate) fn place(path: &Path) -> Result<PathBuf, Problem> {
         Err(()) => Ok(Repo::find(&here?)?),
     }
 }
-
-/// The desk at which a store or a bundle is asked.
-struct NativeDesk<'s> {
-    store: &'s NativeStore,
-    head: SourceHead,
-}
-
-impl NativeDesk<'_> {
-    fn reads(&mut self, path: &Path) {
-        let here = std::env::current_dir().ok();
-        let shown = here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path);
-        self.head.reads(shown.display().to_string());
-    }
-
-    /// Reads a bundle. One that is not what was signed is refused, or its fault stands in the head.
-    fn bundle(&mut self, opened: &Opened, must_be_sound: bool) -> Result<QuestionSource, Problem> {
-        self.reads(&opened.path);
-        if must_be_sound {
-            source::sound(opened, &opened.path.display().to_string())?;
-        } else if let Some(finding) = verify::opening(opened).into_iter().next() {
-            self.head.tampered = Some((finding.code, finding.message));
-        }
-        Ok(QuestionSource::of_bundle(opened))
-    }
-
-    fn read(&mut self, address: &Address, must_be_sound: bool) -> Result<QuestionSource, Problem> {
-        match (&address.bundle, &self.store.source) {
-            (None, Opening::Store(repo)) => {
-                self.reads(repo.dir().unwrap_or(Path::new("")));
-                self.head.tampered = fault(repo.warnings());
-                Ok(QuestionSource::of_store(repo.clone())?)
-            }
-            (Some(path), Opening::Bundle(opened)) if Path::new(path) == opened.path => {
-                self.bundle(opened, must_be_sound)
-            }
-            (None, Opening::Bundle(opened)) => self.bundle(opened, must_be_sound),
-            (Some(path), _) => self.bundle(&open_bundle(PathBuf::from(path))?, must_be_sound),
-        }
-    }
-}
-
-impl Desk for NativeDesk<'_> {
-    fn open(&mut self, address: &Address) -> Result<QuestionSource, Problem> {
-        self.read(address, true)
-    }
-
-    fn look(&mut self, address: &Address) -> Result<QuestionSource, Problem> {
-        self.read(address, false)
-    }
-
-    fn writable(&mut self) -> Result<Repo, Problem> {
-        let repo = self.store.write()?;
-        // A key that cannot be used is reported before anything is made.
-        repo.signing_key()?;
-        Ok(repo)
-    }
-
-    fn asks(&mut self, trace: &Trace) {
-        self.head.asks(trace);
-    }
-
-    fn head(&self) -> SourceHead {
-        self.head.clone()
-    }
-}
-
 
 #[pymethods]
 impl NativeTrace {

@@ -137,7 +137,7 @@ impl NativeSaver {
     #[pyo3(signature = (path, key=None))]
     fn new(py: Python<'_>, path: std::path::PathBuf, key: Option<String>) -> PyResult<Self> {
         let opened = py.detach(|| {
-            let dir = reading::place(&path)?;
+            let dir = reading::directory(&path)?;
             let repo = Repo::open(&dir, dendrer_cli::trust(key.as_deref()), Mode::Write)?;
             Ok::<_, Problem>(Checkpoints::open(repo, Box::new(LangGraph))?)
         });

@@ -99,9 +99,10 @@ fn bisect(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Pro
     let reply = question.ask(desk)?;
     let shown = BisectReplyShown { reply: &reply, question: &question, recorded: &[] };
     let found = shown.finding()?;
-    let recorded = found.map_or_else(|| Ok(Vec::new()), |found| {
-        desk.write_down(|store, environment| casebook::record_bisect(store, &found, environment))
-    })?;
+    let recorded = found.map_or_else(
+        || Ok(Vec::new()),
+        |found| desk.write_down(|store, environment| casebook::record_bisect(store, &found, environment)),
+    )?;
     let shown = BisectReplyShown { recorded: &recorded, ..shown };
     Ok(answered(&shown, desk, reply.problem.clone()))
 }

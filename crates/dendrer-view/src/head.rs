@@ -1,10 +1,8 @@
 //! The head of an answer: where it was read, and with which reserve.
 
-use dendrer::care::mark::hides;
-use dendrer::repo::Warning;
 use dendrer::source::SourceHead;
 use dendrer_object::document::{Shape as _, Tampered};
-use dendrer_object::{Code, Object, Value};
+use dendrer_object::{Object, Value};
 
 /// Documents whose head names what was read.
 const READ: [&str; 12] = [
@@ -54,15 +52,4 @@ pub fn complete(mut document: Object, head: &SourceHead) -> Object {
         document.set("tampered", Tampered::of(*code, message).into());
     }
     document
-}
-
-/// Returns code and sentence of the fault for which records of a store may be missing; `None` if its log is whole.
-pub fn fault(warnings: &[Warning]) -> Option<(Code, String)> {
-    let words = |warning: &Warning| match warning {
-        Warning::Damaged(error) => Some(error.to_string()),
-        Warning::Hidden(found) => Some(hides(found).unwrap_or_default()),
-        Warning::AnotherLog(why) => Some(why.to_string()),
-        _ => None,
-    };
-    warnings.iter().filter_map(|warning| Some((warning.code(), words(warning)?))).next_back()
 }

@@ -118,7 +118,8 @@ pub fn names() -> Vec<&'static str> {
 
 /// Finds a schema.
 pub fn find(name: &str) -> Option<Value> {
-    let declared = DECLARED.iter().chain(ask::SCHEMAS).find(|(known, _)| *known == name).map(|(_, schema)| schema());
+    let declared =
+        DECLARED.iter().chain(ask::SCHEMAS).find(|(known, _)| *known == name).map(|(_, schema)| schema());
     // The door doubles the `$` of `$id` and `$ref`.
     let read = |text: &str| tag::undoubled(&json::parse_door(text.as_bytes()).unwrap_or(Value::Null));
     declared.or_else(|| TEXTS.iter().find(|(known, _)| *known == name).map(|(_, text)| read(text)))

@@ -5,21 +5,27 @@
 //!
 //! Rule: a bundle that is not what was signed has no answer about the record; [`sound`] refuses it.
 
+use std::fs::File;
+use std::io::BufReader;
+use std::path::Path;
 use std::sync::Arc;
 
 use dendrer_object::question::Question;
 use dendrer_object::{Code, RunName, Value};
+use dendrer_store::embedded::Options;
 use dendrer_store::{Shared, Store};
 
 use crate::address::{Address, Position};
 use crate::ask::diagnosis::{DiagnosisClass, Offer};
+use crate::care::mark::hides;
 use crate::environment::Environment;
 use crate::error::Error;
-use crate::evidence::bundle::Opened;
+use crate::evidence::bundle::{self, Opened};
 use crate::evidence::verify;
 use crate::problem::Problem;
-use crate::repo::Repo;
+use crate::repo::{Mode, Repo, Warning};
 use crate::run::trace::Trace;
+use crate::trust::Trust;
 use crate::watch::Watch;
 
 /// A store, or a bundle in its place, that is open for reading.
@@ -318,6 +324,127 @@ impl dyn Desk + '_ {
         self.close(repo)?;
         Ok(made)
     }
+}
+
+/// What a [`StoreDesk`] asks: a store, or a bundle.
+#[derive(Debug)]
+pub enum QuestionPlace {
+    /// A store that is open for reading.
+    Store(Repo),
+    /// A bundle.
+    Bundle(Box<Opened>),
+}
+
+impl QuestionPlace {
+    /// Opens a store by its directory, or a bundle by its file.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the path is neither, or cannot be read.
+    pub fn open(path: &Path, trust: &Arc<dyn Trust>) -> Result<QuestionPlace, Problem> {
+        match path.is_file() {
+            true => Ok(QuestionPlace::Bundle(Box::new(open_bundle(path)?))),
+            false => {
+                let repo = Repo::open_with(path, Arc::clone(trust), Options::read(), Mode::Read)?;
+                Ok(QuestionPlace::Store(repo))
+            }
+        }
+    }
+}
+
+/// The desk of a program that has one store, or one bundle, and no person to ask.
+#[derive(Debug)]
+pub struct StoreDesk<'p> {
+    place: &'p QuestionPlace,
+    trust: &'p Arc<dyn Trust>,
+    head: SourceHead,
+}
+
+impl<'p> StoreDesk<'p> {
+    /// A desk for one question.
+    pub fn new(place: &'p QuestionPlace, trust: &'p Arc<dyn Trust>) -> StoreDesk<'p> {
+        StoreDesk { place, trust, head: SourceHead::default() }
+    }
+
+    fn reads(&mut self, path: &Path) {
+        let here = std::env::current_dir().ok();
+        let shown = here.and_then(|here| path.strip_prefix(here).ok()).unwrap_or(path);
+        self.head.reads(shown.display().to_string());
+    }
+
+    /// Reads a bundle. One that is not what was signed is refused, or its fault stands in the head.
+    fn bundle(&mut self, opened: &Opened, must_be_sound: bool) -> Result<QuestionSource, Problem> {
+        self.reads(&opened.path);
+        if must_be_sound {
+            sound(opened, &opened.path.display().to_string())?;
+        } else if let Some(finding) = verify::opening(opened).into_iter().next() {
+            self.head.tampered = Some((finding.code, finding.message));
+        }
+        Ok(QuestionSource::of_bundle(opened))
+    }
+
+    fn read(&mut self, address: &Address, must_be_sound: bool) -> Result<QuestionSource, Problem> {
+        let place = self.place;
+        match (&address.bundle, place) {
+            (None, QuestionPlace::Store(repo)) => {
+                self.reads(repo.dir().unwrap_or(Path::new("")));
+                self.head.tampered = fault(repo.warnings());
+                Ok(QuestionSource::of_store(repo.clone())?)
+            }
+            (None, QuestionPlace::Bundle(opened)) => self.bundle(opened, must_be_sound),
+            (Some(path), QuestionPlace::Bundle(opened)) if Path::new(path) == opened.path => {
+                self.bundle(opened, must_be_sound)
+            }
+            (Some(path), _) => self.bundle(&open_bundle(Path::new(path))?, must_be_sound),
+        }
+    }
+}
+
+/// Reads a bundle file.
+fn open_bundle(path: &Path) -> Result<Opened, Problem> {
+    let file = File::open(path)
+        .map_err(|error| Problem::new(Code::E0801, format!("cannot read {}: {error}", path.display())))?;
+    Ok(bundle::open(path.to_owned(), BufReader::new(file))?)
+}
+
+impl Desk for StoreDesk<'_> {
+    fn open(&mut self, address: &Address) -> Result<QuestionSource, Problem> {
+        self.read(address, true)
+    }
+
+    fn look(&mut self, address: &Address) -> Result<QuestionSource, Problem> {
+        self.read(address, false)
+    }
+
+    fn writable(&mut self) -> Result<Repo, Problem> {
+        let QuestionPlace::Store(repo) = self.place else {
+            return Err(Problem::new(Code::E0601, "a bundle is read and never written to"));
+        };
+        let dir = repo.dir().unwrap_or(Path::new(""));
+        let repo = Repo::open_with(dir, Arc::clone(self.trust), Options::write(), Mode::Write)?;
+        // A key that cannot be used is reported before anything is made.
+        repo.signing_key()?;
+        Ok(repo)
+    }
+
+    fn asks(&mut self, trace: &Trace) {
+        self.head.asks(trace);
+    }
+
+    fn head(&self) -> SourceHead {
+        self.head.clone()
+    }
+}
+
+/// Returns code and sentence of the fault for which records of a store may be missing; `None` if its log is whole.
+pub fn fault(warnings: &[Warning]) -> Option<(Code, String)> {
+    let words = |warning: &Warning| match warning {
+        Warning::Damaged(error) => Some(error.to_string()),
+        Warning::Hidden(found) => Some(hides(found).unwrap_or_default()),
+        Warning::AnotherLog(why) => Some(why.to_string()),
+        _ => None,
+    };
+    warnings.iter().filter_map(|warning| Some((warning.code(), words(warning)?))).next_back()
 }
 
 /// A text of a question as it is recorded: without its secrets, by the rules of the store.

@@ -20,9 +20,9 @@ use dendrer_object::record::Record;
 use dendrer_view::diff::{DiffAnswer, DiffForm, DiffFound};
 use dendrer_view::steps::CoherenceDiffAnswer;
 
+use crate::context;
 use crate::context::compared::AlignChoice;
 use crate::context::ticks;
-use crate::context;
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
 use crate::offers;

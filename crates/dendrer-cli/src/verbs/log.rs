@@ -19,9 +19,9 @@ use dendrer_view::problem;
 use dendrer_view::receipt as view;
 use regex::Regex;
 
+use crate::context;
 use crate::context::keys;
 use crate::context::ticks;
-use crate::context;
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
 use crate::offers;

@@ -10,8 +10,8 @@ use std::collections::BTreeMap;
 
 use dendrer::ask::runs::{self, RunsOrder, RunsQuestion};
 
-use crate::context::keys;
 use crate::context;
+use crate::context::keys;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::offers;

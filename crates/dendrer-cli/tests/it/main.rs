@@ -44,6 +44,7 @@ mod output;
 mod packs;
 mod paper;
 mod pillars;
+mod questions;
 mod read_as_written;
 mod reasons;
 mod rebase;

@@ -74,13 +74,7 @@ impl Place {
 
     /// The folder of the program's own files in the user's configuration.
     pub(crate) fn config(&self) -> PathBuf {
-        self.path().join(if cfg!(windows) {
-            "AppData/dendrer"
-        } else if cfg!(target_os = "macos") {
-            "Library/Application Support/dendrer"
-        } else {
-            ".config/dendrer"
-        })
+        config_in(self.path())
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {
@@ -150,6 +144,16 @@ impl Place {
         let ran = self.run(&[args, &["--json"]].concat());
         (ran.code, parse(&ran.stdout))
     }
+}
+
+fn config_in(home: &Path) -> PathBuf {
+    home.join(if cfg!(windows) {
+        "AppData/dendrer"
+    } else if cfg!(target_os = "macos") {
+        "Library/Application Support/dendrer"
+    } else {
+        ".config/dendrer"
+    })
 }
 
 /// Gives a command a user who is at home there.
@@ -243,6 +247,11 @@ pub(crate) struct Demo {
 impl Demo {
     pub(crate) fn dir(&self) -> PathBuf {
         self.home.join("dendrer-demo")
+    }
+
+    /// The folder of the program's own files in the user's configuration.
+    pub(crate) fn config(&self) -> PathBuf {
+        config_in(&self.home)
     }
 
     pub(crate) fn command(&self, args: &[&str]) -> Command {

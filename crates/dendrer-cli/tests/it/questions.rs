@@ -1,0 +1,74 @@
+//! A question as a document has the answer of the verb that asks the same.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use dendrer::repo::locate;
+use dendrer::source::{QuestionPlace, StoreDesk};
+use dendrer::trust::{Trust, UserTrust};
+use dendrer_object::{Value, json};
+use dendrer_view::ask::ask;
+use dendrer_view::problem::ShownProblem as _;
+
+use crate::support::demo;
+
+/// Asks a question as a document of the store in a directory. Returns the exit code of the command, and the answer or the
+/// problem.
+fn asked(dir: &Path, config: &Path, question: &str) -> (i32, Value) {
+    let trust: Arc<dyn Trust> = Arc::new(UserTrust::at(config));
+    let dir = locate::named(dir.to_str().unwrap()).unwrap();
+    let place = QuestionPlace::open(&dir, &trust).unwrap();
+    let question = json::parse_door(question.as_bytes()).unwrap();
+    match ask(&question, &mut StoreDesk::new(&place, &trust)) {
+        Ok(answer) => {
+            let exit = answer.problem.as_ref().map_or(answer.exit, |problem| problem.exit());
+            (i32::from(exit), answer.document)
+        }
+        Err(problem) => (i32::from(problem.exit()), problem.to_json()),
+    }
+}
+
+/// Removes the path of the store, which the program shows as its user named it.
+fn without_place(document: Value) -> Value {
+    let mut members = document.as_object().cloned().unwrap_or_default();
+    members.remove("read_from");
+    Value::Object(members)
+}
+
+/// The command of each row, and the question that asks the same of the demo.
+const ROWS: &[(&[&str], &str)] = &[
+    (
+        &["why", "logistics-run-47@12", "state.risk_score"],
+        r#"{"schema":"dendrer.why-question/1","rev":"logistics-run-47@12","path":"state.risk_score"}"#,
+    ),
+    (
+        &["why", "logistics-run-47@12", "state.nothing"],
+        r#"{"schema":"dendrer.why-question/1","rev":"logistics-run-47@12","path":"state.nothing"}"#,
+    ),
+    (
+        &["backtrack", "logistics-run-47", "state.risk_score", "--values"],
+        r#"{"schema":"dendrer.backtrack-question/1","run":"logistics-run-47","path":"state.risk_score","values":true}"#,
+    ),
+    (
+        &["backtrack", "logistics-run-47", "state.risk_score", "--last", "--from=-3"],
+        r#"{"schema":"dendrer.backtrack-question/1","run":"logistics-run-47","path":"state.risk_score","last":true,"from":"-3"}"#,
+    ),
+    (
+        &["bisect", "logistics-run-47", "--holds", "state.risk_score <= 0.75"],
+        r#"{"schema":"dendrer.bisect-question/1","run":"logistics-run-47","holds":["state.risk_score <= 0.75"]}"#,
+    ),
+    (
+        &["bisect", "logistics-run-47", "--holds", "state.nothing <= 0.75"],
+        r#"{"schema":"dendrer.bisect-question/1","run":"logistics-run-47","holds":["state.nothing <= 0.75"]}"#,
+    ),
+];
+
+#[test]
+fn a_question_and_its_verb_have_one_answer() {
+    let demo = demo();
+    for (argv, question) in ROWS {
+        let (code, printed) = demo.json(argv);
+        let (exit, answer) = asked(&demo.dir(), &demo.config(), question);
+        assert_eq!((code, without_place(printed)), (exit, without_place(answer)), "{argv:?}");
+    }
+}
