@@ -1,4 +1,4 @@
-//! What a step is: the closed sixteen of the witness-log paper 2.1, and the further types of the published package.
+//! The types of a step: the closed sixteen of the witness-log paper 2.1, and the further types of the published package.
 
 dendrer_object::words! {
     /// The shape of an interaction (witness-log paper 2.1). The first sixteen are the paper's, and closed; the others are of

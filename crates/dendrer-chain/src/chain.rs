@@ -11,7 +11,7 @@ use crate::row::{RowText, RowValue};
 use crate::scrub::scrub;
 use crate::step::{RowStepError, StartedAt, Step, StepStamp, content_hash_of, hashed, header_hash};
 
-/// What a probe measured at a step.
+/// The measurements of a probe at a step.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub struct CoherenceSnapshot {
     /// Coherence.

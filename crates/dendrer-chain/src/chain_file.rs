@@ -32,7 +32,7 @@ pub enum ChainFileError {
     Header(String),
 }
 
-/// What is wrong with a row. It stays in the file, and its values are kept.
+/// A fault of a row. It stays in the file, and its values are kept.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 pub enum RowFault {
     /// It is not JSON, or cut.
@@ -63,7 +63,7 @@ pub struct ChainRow {
     pub value: Option<RowValue>,
     /// The step, if it is one.
     pub step: Option<Step>,
-    /// What is wrong with it, the worst first.
+    /// Its faults, the worst first.
     pub faults: Vec<RowFault>,
 }
 
@@ -206,7 +206,7 @@ impl ChainRow {
             Ok(value) => value,
             Err(error) => return fault(RowFault::Json(error.to_string())),
         };
-        // What a row lacks is not made up: its place in the file stands for its id, and its time is that of the chain's type.
+        // Members that a row lacks are not made up: its place in the file is its id, and its time is that of the chain's type.
         let stamp = || StepStamp { step_id: String::new(), started_at: StartedAt::of(Timestamp::from_ms(0)) };
         let (step, faults) = match Step::from_row(&value, stamp) {
             Ok(step) => (Some(step), Vec::new()),

@@ -1,4 +1,4 @@
-//! Chains by their id, a file each (witness-log paper 2.3). Where the files are is the host's.
+//! Chains by their id, a file each (witness-log paper 2.3). The host decides on the place of the files.
 
 use std::collections::BTreeMap;
 

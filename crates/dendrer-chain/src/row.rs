@@ -39,9 +39,9 @@ pub enum RowValue {
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{what} at byte {byte}")]
 pub struct RowError {
-    /// What is wrong.
+    /// The fault.
     pub what: &'static str,
-    /// Where, counted in bytes of the row.
+    /// Its place, counted in bytes of the row.
     pub byte: usize,
 }
 

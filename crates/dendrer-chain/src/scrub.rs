@@ -16,7 +16,7 @@ pub const PATTERNS: [(&str, &str); 5] = [
     ("evm-address", r"\b0x[0-9a-fA-F]{40}\b"),
 ];
 
-/// What replaces a value that is taken.
+/// The text that replaces a value that is taken.
 pub const REDACTED: &str = "<redacted>";
 
 /// Parts of a name, in lower case.

@@ -103,7 +103,7 @@ pub struct Step {
     pub others: Vec<(RowText, RowValue)>,
 }
 
-/// What a host says of a new step: its id and when it began. The crate reads no clock and draws nothing by chance.
+/// The host's part of a new step: its id and its begin. The crate reads no clock and draws nothing by chance.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct StepStamp {
     /// Twelve hexadecimal digits, another for each step.

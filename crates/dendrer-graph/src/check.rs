@@ -65,7 +65,7 @@ impl GraphRule {
         }
     }
 
-    /// What would differ between two replays, in one sentence.
+    /// The difference between two replays, in one sentence.
     pub fn bug(self) -> &'static str {
         match self {
             GraphRule::Syntax => "nothing can be replayed that cannot be read",
@@ -117,18 +117,18 @@ pub struct GraphFinding {
     pub column: u32,
     /// The id of the statement; empty for the whole graph.
     pub statement: String,
-    /// What is wrong.
+    /// The fault.
     pub message: String,
 }
 
-/// What is legal and brittle.
+/// A construct that is legal and brittle.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct GraphWarning {
     /// The line, from 1.
     pub line: u32,
     /// The id of the statement.
     pub statement: String,
-    /// What is brittle.
+    /// The reason why it is brittle.
     pub message: String,
 }
 

@@ -18,7 +18,7 @@ pub const CHILD_DEPTH_MAX: usize = 32;
 /// How many statements one evaluation may take, those of each round and each child counted.
 pub const STATEMENTS_MAX: u64 = 10_000_000;
 
-/// What an edge asks.
+/// The request of an edge.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EdgeRequest {
     /// The ids on the way to it: `e1`, `r1.3.e2`, `e3.e1`.
@@ -64,12 +64,12 @@ fn fault(path: &str, why: impl Into<String>) -> NodeFault {
     NodeFault { path: path.to_owned(), why: why.into() }
 }
 
-/// What an evaluation found.
+/// The result of an evaluation.
 #[derive(Debug, Clone, Default)]
 pub struct GraphValues {
     /// The value of each node, by path, in canonical order.
     pub nodes: Vec<(String, Value)>,
-    /// What each edge asked that was reached, in canonical order, and whether a value was there for it.
+    /// The request of each edge that was reached, in canonical order, and whether a value was there for it.
     pub edges: Vec<(EdgeRequest, bool)>,
     /// The paths of nodes and edges that wait for a value, in canonical order.
     pub waits: Vec<String>,

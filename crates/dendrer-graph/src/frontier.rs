@@ -57,9 +57,9 @@ pub struct FrontierDivergence {
     pub kind: DivergenceKind,
     /// The path of the edge or the node; `output` for the output.
     pub path: String,
-    /// What the record says.
+    /// The value on record.
     pub expected: Value,
-    /// What the graph says.
+    /// The value of the graph.
     pub got: Value,
 }
 
@@ -194,7 +194,7 @@ pub fn replay(
     }
 }
 
-/// What follows from other values of some edges.
+/// The consequences of other values of some edges.
 #[derive(Debug, Clone, Default)]
 pub struct Substituted {
     /// The first node that differs: its path, the recorded value, the value now.
@@ -205,7 +205,7 @@ pub struct Substituted {
     pub same: Vec<String>,
     /// Edges that are asked something else now, and everything that depends on them.
     pub unknown: Vec<String>,
-    /// What was evaluated.
+    /// The values of the evaluation.
     pub found: GraphValues,
 }
 

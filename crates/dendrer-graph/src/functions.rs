@@ -18,7 +18,7 @@ pub struct Functions {
     functions: BTreeMap<String, Vec<String>>,
     /// The text of each function, as it is written.
     texts: BTreeMap<String, String>,
-    /// What is wrong with a function that cannot be called.
+    /// The faults of functions that cannot be called.
     faults: BTreeMap<String, String>,
     /// The functions that are modules.
     modules: BTreeMap<String, Arc<dyn ModuleFunction>>,

@@ -32,17 +32,17 @@ pub struct Graph {
 pub struct Statement {
     /// Its id: `n`, `e` or `r` and digits.
     pub id: String,
-    /// What it does.
+    /// Its body.
     pub body: StatementBody,
     /// The statement whose value it needs to be true; otherwise its value is null.
     pub condition: Option<Reference>,
-    /// Where it is in the text; 0 where it was not text.
+    /// Its line in the text; 0 if it was not read from text.
     pub line: u32,
     /// The column of its first character, from 1.
     pub column: u32,
 }
 
-/// What a statement does.
+/// The body of a statement.
 #[derive(Debug, Clone, PartialEq)]
 pub enum StatementBody {
     /// Computes a value from its arguments alone.

@@ -27,12 +27,12 @@ pub enum Minimality {
     OneMinimal,
 }
 
-/// What a search found.
+/// The result of a search.
 #[derive(Debug, Clone, PartialEq)]
 pub struct Minimal {
-    /// What the predicate says of the recorded values; `None` if it cannot be judged, because a value is not there.
+    /// The predicate over the recorded values; `None` if it cannot be judged, because a value is not there.
     pub recorded: Option<bool>,
-    /// What it says of all other values together.
+    /// The predicate over all other values together.
     pub now: Option<bool>,
     /// The values that flip it, by path; empty if all together do not.
     pub edges: BTreeMap<String, Value>,
@@ -50,8 +50,8 @@ impl Minimal {
 }
 
 /// Finds the fewest of some other edge values that flip a predicate over `{"edges","nodes","output"}`. Sets of up to
-/// [`EXHAUSTIVE_MAX`] values are all tried, smallest first and in the order of paths; if none of them flips it, values are taken
-/// out of the whole one by one. What is unknown flips nothing.
+/// [`EXHAUSTIVE_MAX`] values are all tried, smallest first and in the order of paths; if none of them flips it, values are
+/// taken out of the whole one by one. An unknown value flips nothing.
 pub fn minimize(
     graph: &Graph,
     children: &BTreeMap<String, Graph>,

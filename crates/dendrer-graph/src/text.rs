@@ -14,7 +14,7 @@ pub struct SyntaxFault {
     pub column: u32,
     /// The statement as it is written.
     pub statement: String,
-    /// What is wrong.
+    /// The fault.
     pub message: String,
 }
 
@@ -220,7 +220,7 @@ fn outside_quotes(text: &str) -> impl Iterator<Item = (usize, char, usize)> {
     })
 }
 
-/// Where the bracket that a text begins with is closed.
+/// The place where the first bracket of a text is closed.
 fn matching(text: &str) -> Option<usize> {
     let mut closing = outside_quotes(text).filter(|(_, c, _)| matches!(c, ')' | ']' | '}'));
     closing.find(|(.., depth)| *depth == 0).map(|(at, ..)| at)

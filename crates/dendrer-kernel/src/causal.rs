@@ -1,11 +1,11 @@
 //! The causal graph of a run: one node a transition, a branch an agent, parents as links, and the state of an agent along the
 //! causal ancestors of a node (forensic debugger specification, 1.1 and 3).
 //!
-//! A *unit* is `/top/key` where `top` is an object, else `/top`. A write below a unit is a write of it, and the initial state of
-//! the run is a write of all of it at tick 0. The value of a unit at a node is that of the newest writes among its causal
+//! A *unit* is `/top/key` where `top` is an object, else `/top`. A write below a unit is a write of it, and the initial state
+//! of the run is a write of all of it at tick 0. The value of a unit at a node is that of the newest writes among its causal
 //! ancestors: those that no other such write follows. So each change counts once, by whatever ways it is reached, and a value
-//! never comes back that was written over. Where several newest writes differ, the unit is in conflict at the first node that
-//! sees both, the *sync node*: a strategy decides there, and that counts as a write.
+//! never comes back that was written over. If several newest writes differ, the unit is in conflict at the first node that sees
+//! both, the *sync node*:
 //!
 //! Nothing is computed for a node but what differs between its parents. Ancestors are found by vector clocks: a branch is a
 //! chain, so a node is an ancestor if the clock of the other has its place in its branch. Nodes that see the same of other
@@ -75,7 +75,7 @@ pub struct MergeRules {
 }
 
 impl MergeRules {
-    /// Reads the `merge` of an intent or a pack. What is no strategy is passed over: a record is read as it is.
+    /// Reads the `merge` of an intent or a pack. A text that is no strategy is passed over: a record is read as it is.
     pub fn of(value: Option<&Value>) -> MergeRules {
         let strategy = |value: &Value| value.as_str().and_then(SyncStrategy::from_word);
         let members = |name: &str| value.and_then(|value| value.get(name)?.as_object());
@@ -94,7 +94,7 @@ impl MergeRules {
     }
 }
 
-/// What a transition adds to the graph.
+/// The part of the graph that a transition adds.
 #[derive(Debug, Clone)]
 pub struct CausalNode {
     /// The agent.
@@ -111,7 +111,7 @@ pub struct CausalNode {
     pub merge: MergeRules,
 }
 
-/// What is at a unit.
+/// The content of a unit.
 #[derive(Debug, Clone, PartialEq)]
 enum Content {
     Absent,
@@ -382,7 +382,7 @@ impl CausalGraph {
         self.agents.len() - 1
     }
 
-    /// What a node with these parents sees of the branches of other agents.
+    /// The events of other agents' branches that a node with these parents sees.
     fn joined(&self, agent: usize, parents: &[u64]) -> Arc<[u32]> {
         if let [only] = parents
             && self.nodes[index(*only)].agent == agent
@@ -440,7 +440,7 @@ impl CausalGraph {
         found
     }
 
-    /// What is at a unit; where several newest writes agree, what they agree on.
+    /// The content of a unit; the value that several newest writes agree on, if they do.
     fn content(&self, unit: usize, tick: u64) -> Content {
         self.newest(unit, tick).first().map_or(Content::Absent, |write| write.content.clone())
     }
@@ -482,7 +482,7 @@ impl CausalGraph {
     fn synchronize(&mut self, tick: u64, node: &CausalNode) {
         let parents = self.nodes[index(tick)].parents.clone();
         let [first, others @ ..] = &parents[..] else { return };
-        // What another parent saw, and the first did not.
+        // The units that another parent saw and the first did not.
         let mut units: BTreeSet<usize> = BTreeSet::new();
         for other in others {
             for seen in self.extension(*other, *first) {
@@ -501,7 +501,7 @@ impl CausalGraph {
     fn decide(&mut self, unit: usize, tick: u64, node: &CausalNode) {
         let newest = self.newest(unit, tick);
         let path = self.units[unit].path.clone();
-        // What one parent does not know is not known behind the node, whatever is taken.
+        // A unit that one parent does not know is unknown after the node, whichever is taken.
         let unknown = self.unknown_in(unit, tick);
         if newest.len() > 1 && newest.iter().any(|write| write.is_unknown(&path)) {
             // Nothing is known to compete, so nothing is decided.
@@ -642,7 +642,7 @@ impl CausalGraph {
         let fits = after.is_ok();
         let content = match after {
             Ok(after) => path.get(&after).map_or(Content::Absent, |value| Content::Value(value.clone())),
-            // What is to be gone is gone.
+            // A unit that is to be removed is already gone.
             Err(_) if op.action == Action::Remove => self.content(unit, tick),
             Err(_) => {
                 let since = Since { tick, code: NOT_CAUSAL.into() };

@@ -66,9 +66,9 @@ impl EvidenceMode {
 pub struct Atom {
     /// Its id in the run.
     pub id: Arc<str>,
-    /// What it says.
+    /// Its statement.
     pub content: Value,
-    /// Where it is from, in a few words.
+    /// Its origin, in a few words.
     pub source: Option<Arc<str>>,
     /// Watched names that it changes.
     pub touches: Vec<Arc<str>>,
@@ -83,7 +83,7 @@ pub struct Atom {
 }
 
 dendrer_object::words! {
-    /// What a commitment is (CCAS paper, seven types).
+    /// The kind of a commitment (CCAS paper, seven types).
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum CommitmentKind {
         /// Something was observed.
@@ -149,25 +149,25 @@ impl CommitmentOwner {
 pub struct Commitment {
     /// Its id in the run.
     pub id: Arc<str>,
-    /// What it is.
+    /// Its kind.
     pub kind: CommitmentKind,
     /// Whether an action that violates it is not admissible.
     pub is_hard: bool,
-    /// What it says to people.
+    /// Its text for people.
     pub gloss: Arc<str>,
     /// When it applies.
     pub guard: Option<Expr>,
     /// When it is done.
     pub discharge: Option<Expr>,
-    /// What must be true of an action.
+    /// The condition that an action must meet.
     pub holds: Option<Expr>,
-    /// What must not be true of an action.
+    /// The condition that an action must not meet.
     pub condition: Option<Expr>,
     /// Names and places whose change makes it stale.
     pub watch: Vec<Arc<str>>,
     /// A higher one wins.
     pub priority: f64,
-    /// Where it applies.
+    /// The scope in which it applies.
     pub scope: Arc<str>,
     /// The commitment that it takes the place of.
     pub supersedes: Option<Arc<str>>,
@@ -201,14 +201,14 @@ impl Commitment {
         [&self.guard, &self.discharge, &self.holds, &self.condition].into_iter().flatten()
     }
 
-    /// What a `deleg` lets the child do (`allowed`), as it was written.
+    /// The actions that a `deleg` allows the child (`allowed`), as they were written.
     pub fn allowed(&self) -> Option<&Value> {
         self.written.get("allowed")
     }
 }
 
 dendrer_object::words! {
-    /// What one commitment or atom has to do with another (CCAS paper, six edge kinds).
+    /// The relation of one commitment or atom to another (CCAS paper, six edge kinds).
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum EdgeKind {
         /// It is a reason for it.

@@ -152,9 +152,10 @@ impl ValueKind {
 /// How an import compares a field of both states.
 #[derive(Debug, Clone)]
 pub enum Match {
-    /// The values must be equal, after quantization. What seeds the hash is compared so where nothing is said.
+    /// The values must be equal, after quantization. A field that seeds the hash is compared this way if the contract names no
+    /// way.
     Equal,
-    /// The field must be there. What is required and seeds nothing is compared so where nothing is said.
+    /// The field must be there. A field that is required and seeds nothing is compared this way if the contract names no way.
     Present,
     /// An expression over `source` and `target`, the two states, must be true.
     Holds(Expr),
@@ -169,7 +170,7 @@ pub struct Lack {
     pub why: LackKind,
 }
 
-/// What is wrong with a required field.
+/// The fault of a required field.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
 #[error("{}", told(&self.sealed()))]
 pub enum LackKind {

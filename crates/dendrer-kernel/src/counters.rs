@@ -122,8 +122,8 @@ fn places(counter: &str, type_name: &str) -> &'static [&'static str] {
 }
 
 impl Counters {
-    /// Takes one transition in from its record. What it counts and cannot read is not known from there on, and never
-    /// taken for absent.
+    /// Takes one transition in from its record. A number that cannot be read is unknown from there on, and never taken for
+    /// absent.
     pub fn take(&mut self, record: &Record) {
         let type_name = record.header().type_name.as_ref().map_or("", |name| name.as_str());
         let content = record.content();
@@ -315,7 +315,7 @@ impl Counters {
         Value::record(members.into_iter().chain(unread).chain(missing))
     }
 
-    /// What was counted, by name.
+    /// The counters, by name.
     fn counted(&self) -> [(&'static str, Value); 10] {
         let counts = |map: &BTreeMap<String, u64>| {
             let counts = map.iter().map(|(name, count)| (name.as_str().into(), Value::from(*count)));

@@ -5,8 +5,8 @@
 //! does I/O, never looks at a clock, never recurses deeper than [`DEPTH_MAX`] and never takes more steps than its
 //! [`Budget`] allows.
 //!
-//! Rule: a text that both CEL and dendrer accept means the same in both. Where that cannot be had, the text is refused or
-//! its value is [`Truth::Uncertain`]; test `expr_cel_spec`.
+//! Rule: a text that both CEL and dendrer accept means the same in both. A text for which that cannot be had is refused, or its
+//! value is [`Truth::Uncertain`]; test `expr_cel_spec`.
 //!
 //! # Numbers
 //!
@@ -192,7 +192,7 @@ impl Expr {
     }
 }
 
-/// What `state.commitments` is in a run that has none.
+/// The value of `state.commitments` in a run that has no commitment.
 static NO_COMMITMENTS: LazyLock<Value> = LazyLock::new(Value::object);
 
 /// Parses a text in which some variables are known, and has it checked.
@@ -475,7 +475,7 @@ impl Budget {
         left.is_some()
     }
 
-    /// Pays before a step is taken. What cannot be paid uses the budget up, so that nothing cheaper slips in after.
+    /// Pays before a step is taken. A step that cannot be paid uses the budget up, so nothing cheaper slips in after it.
     fn spend(&mut self, steps: u64) -> Result<(), EvalError> {
         match self.left.checked_sub(steps) {
             Some(left) => {

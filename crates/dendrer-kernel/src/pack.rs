@@ -134,7 +134,8 @@ pub struct PackField {
     pub writers: Vec<Arc<str>>,
     /// How a merge makes one list of two in it; without it a list is one value.
     pub combine: Option<Combine>,
-    /// What it begins with. Without it a field begins with what the run is given under its name, and is absent if that is nothing.
+    /// The initial value. Without it a field begins with what the run is given under its name, and is absent if that is
+    /// nothing.
     init: Option<Template>,
 }
 

@@ -194,7 +194,7 @@ impl Predicate {
         self.scored.as_deref()
     }
 
-    /// Evaluates a state as a progress contract does. What has no score of its own has 1 where it is ok.
+    /// Evaluates a state as a progress contract does. A state without a score of its own has 1 if it is ok.
     pub fn evaluate(&self, state: &Value, counters: Option<&Value>) -> Evaluation {
         let env = Env { counters, ..Env::of(state) };
         match (&self.scored, self.expr()) {
@@ -325,7 +325,7 @@ impl Predicate {
         }
     }
 
-    /// Asks for the first violation, whatever comes after it. What it says of a single state stays the same.
+    /// Asks for the first violation, whatever comes after it. The verdict on a single state stays the same.
     #[must_use]
     pub fn lifted(self) -> Predicate {
         match self.monotone {

@@ -108,8 +108,8 @@ pub struct ReducerInfo<'r> {
     pub name: &'r str,
     /// How its purity is known.
     pub purity: Purity,
-    /// Whether the change that an intent proposes is its to take. Where it is not, an intent that brings one is
-    /// in error, and a recorded delta is the result and not the proposal.
+    /// Whether the change that an intent proposes is its to take. If it is not, an intent that brings one is in error, and a
+    /// recorded delta is the result and not the proposal.
     pub takes_delta: bool,
     /// Whether it rounds the change that an intent proposes. The proposed change is then recorded as well.
     pub quantizes: bool,
@@ -122,7 +122,7 @@ impl<'r> ReducerInfo<'r> {
     }
 }
 
-/// A reducer. What it returns is applied by the caller, so a reducer cannot change anything itself.
+/// A reducer. Its result is applied by the caller, so a reducer cannot change anything itself.
 pub trait Reducer {
     /// Its name and properties.
     fn info(&self) -> ReducerInfo<'_>;

@@ -1,7 +1,7 @@
 //! Codes that are put on record, and the sentences that are shown for them (design, section 3).
 //!
 //! A record holds codes, numbers, places and values, and none of our sentences: a sentence is made when it is shown, so another
-//! wording changes no id. What is sealed is an object with a `cause`, a word of this module, and values; [`words`] makes the
+//! wording changes no id. A sealed reason is an object with a `cause`, a word of this module, and values; [`words`] makes the
 //! sentence. Text of a module, a host or a caller is data, and is kept as `text`.
 //!
 //! Rule: every sentence about what is on record is made here, or by `Display` of an error that is not sealed; test
@@ -47,7 +47,7 @@ pub const MIXED: &str = "mixed";
 /// A text that is no time, a time out of range, or times that are ordered as texts and have no such order.
 pub const TIME: &str = "time";
 
-/// What a computation met and could not use.
+/// A value that a computation met and could not use.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Met {
     /// A word of this module: what is put on record.
@@ -134,7 +134,7 @@ pub(crate) fn told(sealed: &Value) -> String {
     words(sealed).unwrap_or_default()
 }
 
-/// Makes the sentence on a refusal from its content. What is wrong with a line that is no intent shows in the line itself.
+/// Makes the sentence on a refusal from its content. The fault of a line that is no intent shows in the line itself.
 pub fn refused(content: &Value) -> Option<String> {
     let reason = content.get("reason")?;
     let is_line = reason.get("cause").and_then(Value::as_str) == Some("schema_mismatch");

@@ -481,8 +481,8 @@ pub fn step_with(
     Ok(outcomes.pop().expect("one for one"))
 }
 
-/// As [`step_with`] for several intents in order: the same records, at less cost. What came out before an intent
-/// of which nothing became is in `outcomes`, and the head is the one after them.
+/// As [`step_with`] for several intents in order: the same records, at less cost. The outcomes before an intent that became
+/// nothing are in `outcomes`, and the head is the one after them.
 pub fn step_each(
     head: &mut RunState,
     intents: &[(&Intent, Inputs)],
@@ -557,7 +557,7 @@ fn prepare(
     Ok(draft_transition(head, transition, change, inputs)?)
 }
 
-/// Judges an intent and says what it does. Where the reducer was ended by a limit of its engine, nothing is said.
+/// Judges an intent and says what it does. Nothing is returned if the reducer was ended by a limit of its engine.
 fn reduce(
     head: &RunState,
     intent: &Intent,
@@ -627,7 +627,7 @@ fn propose(reducer: &dyn Reducer, head: &RunState, intent: &Intent) -> Result<Re
         }
         _ => ReducedDelta { delta: reducer.reduce(&head.state, intent)?, unknown: UnknownPlaces::default() },
     };
-    // What an intent proposes was judged before; what a function of the host makes was not.
+    // The proposal of an intent was judged before; the result of a function of the host was not.
     let is_reserved = |path: &&Pointer| is_kernel_path(path) || is_counters_path(path);
     let reserved = reduced.delta.paths().find(is_reserved).cloned();
     reserved.map_or(Ok(reduced), |path| Err(ReduceError::Reserved(path)))
@@ -782,8 +782,9 @@ fn judge(head: &RunState, intent: &Intent) -> Result<(), Reason> {
 
 /// Judges an intent by what the agent is bound to (CCAS paper 6.6). Returns the notes for its transition.
 ///
-/// Rule: stages 0 and 1 commit what a commitment forbids, and note it; stages 2 and 3 refuse it; what cannot be judged is refused
-/// at stage 3. What has happened already is never refused; test `it::commitments::a_call_is_authorized_at_each_stage`.
+/// Rule: stages 0 and 1 commit what a commitment forbids, and note it; stages 2 and 3 refuse it; what cannot be judged is
+/// refused at stage 3. An action that has happened already is never refused; test
+/// `it::commitments::a_call_is_authorized_at_each_stage`.
 fn authorize(head: &RunState, intent: &Intent) -> Result<Vec<Value>, Reason> {
     let is_proposal =
         intent.type_name.as_str() == terms::REQUEST || head.terms.registered.contains(&intent.type_name);
@@ -942,7 +943,7 @@ fn enforce_policy(head: &RunState, change: &mut Change) {
     change.delta.0.extend(delta.0);
 }
 
-/// Finds the first policy rule that the state a run begins with breaks. What cannot be judged yet is judged after the
+/// Finds the first policy rule that the state a run begins with breaks. A rule that cannot be judged yet is judged after the
 /// first transition: a run may begin with nothing.
 fn first_violated<'p>(policy: &'p [Predicate], state: &Value) -> Option<&'p Predicate> {
     policy.iter().find(|rule| rule.verdict(state, None) == Verdict::Violation)

@@ -40,8 +40,8 @@ impl Digest {
         Digest(context.finish().as_ref().try_into().expect("SHA-256 gives 32 bytes"))
     }
 
-    /// Hashes many messages, each by itself. Where the processor can work on several at once, it does: many short
-    /// messages then cost a fraction of what they cost one after the other.
+    /// Hashes many messages, each by itself. If the processor can work on several at once, it does: many short messages then
+    /// cost a fraction of their cost one after the other.
     pub fn of_each(messages: &[&[u8]]) -> Vec<Digest> {
         // An empty prefix that lies somewhere: comparing the nowhere of `&[]` with itself, as is done once a message,
         // makes a processor with masked loads stumble for longer than it hashes a block.

@@ -592,7 +592,7 @@ document! {
     }
 }
 
-/// The members that say where an answer was read, and with which reserve. Whoever prints the answer adds them.
+/// The members that say where an answer was read, and with which reserve. The printer of the answer adds them.
 pub fn read_members() -> Vec<DocumentMember> {
     let optional = |name, sentence: &str, schema| DocumentMember {
         name,

@@ -22,8 +22,8 @@ pub const DEPTH_MAX: usize = 128;
 /// How many bytes one value may have in canonical form: 64 MiB.
 pub const VALUE_SIZE_MAX: usize = 64 << 20;
 
-/// How many bytes the values of one record may have together. What shares its pieces takes little of a log or a bundle and all
-/// of this in memory.
+/// How many bytes the values of one record may have together. A value that shares its pieces takes little of a log or a bundle
+/// and all of this in memory.
 pub const RECORD_SIZE_MAX: usize = 512 << 20;
 
 /// How many bytes one document at the door may have before it is parsed. Above [`VALUE_SIZE_MAX`] because

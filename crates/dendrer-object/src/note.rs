@@ -3,8 +3,8 @@
 //! [`SignedNote`] is C2SP signed-note with Ed25519 keys, [`Checkpoint`] is C2SP tlog-checkpoint without
 //! extension lines.
 //!
-//! Never makes or keeps a key, and never decides whom to trust: the caller brings seeds and the list of known
-//! keys. What a note says counts for nothing before [`SignedNote::verify`] has named a key that signed it.
+//! Never makes or keeps a key, and never decides whom to trust: the caller brings seeds and the list of known keys. The text of
+//! a note counts for nothing before [`SignedNote::verify`] has named a key that signed it.
 //!
 //! One note has one spelling: whatever is read here is written again byte for byte, and all else is refused.
 

@@ -220,8 +220,8 @@ impl Draft {
         Ok(Draft { header, texts: (texts, values, seed) })
     }
 
-    /// Computes the commitments of several drafts at once, which costs less than one after the other. What is left
-    /// is [`Record::seal`].
+    /// Computes the commitments of several drafts at once, which costs less than one after the other. [`Record::seal`] is left
+    /// to do.
     pub fn commit_each(drafts: Vec<Draft>) -> Vec<(Header, Body)> {
         let (headers, texts): (Vec<Header>, Vec<TextsOfBody>) =
             drafts.into_iter().map(|draft| (draft.header, draft.texts)).unzip();
@@ -453,8 +453,8 @@ impl Body {
         Some(json::parse_canonical(self.text(field)?).expect("texts of a body are canonical"))
     }
 
-    /// Returns the same body without the values at `withheld`: commitments stay, the seed goes, every other
-    /// field keeps its own salt. What erasure leaves behind, and what an auditor may be given.
+    /// Returns the same body without the values at `withheld`: commitments stay, the seed goes, every other field keeps its own
+    /// salt. The result is the body after an erasure, and the body that an auditor may be given.
     pub fn without(&self, withheld: &[Pointer]) -> Body {
         let salts: Vec<_> = (0..self.fields.len()).map(|index| self.salt(index)).collect();
         let mut values = Vec::new();

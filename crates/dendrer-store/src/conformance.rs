@@ -1,4 +1,4 @@
-//! What every store must do, as a suite: a store is a store when this passes.
+//! The contract of every store, as a suite:
 //!
 //! [`run`] takes a [`Subject`], which makes stores, and tries each part of the contract: [`reads`], [`appends`], [`keeps`],
 //! [`signs`], [`erases`], [`hides`], and [`lies`] that the subject plants into its lookups. Each case is a function of its own, and panics

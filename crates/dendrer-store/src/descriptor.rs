@@ -13,7 +13,7 @@ use crate::store::{FORMAT, StoreInfo};
 
 const NAME: &str = "store.json";
 
-/// What says that a directory is a backup, and how far it goes.
+/// The file that marks a directory as a backup, with its end.
 pub(crate) const MARK: &str = "backup.json";
 const TAG: &str = "store/1";
 const SIZE_MAX: u64 = 1 << 16;
@@ -49,7 +49,7 @@ pub(crate) fn read(disk: &dyn Disk, dir: &Path, write: bool) -> Result<StoreInfo
     let bytes =
         disk::read_file(disk, &path, SIZE_MAX).map_err(|error| StoreError::io("read", &path, error))?;
     let Some(bytes) = bytes else {
-        // What a copy begins with is there until it is whole.
+        // The mark with which a copy begins is there until the copy is whole.
         let why = match disk.open(&dir.join(MARK), Open::Read) {
             Ok(_) => "a backup or restore into it was not finished".to_owned(),
             Err(_) => format!("it has no {NAME}"),

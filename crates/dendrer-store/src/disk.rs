@@ -159,7 +159,7 @@ pub(crate) fn refuse_links(from: &Path, to: &Path) -> io::Result<()> {
 pub fn replace_file(disk: &dyn Disk, path: &Path, bytes: &[u8]) -> io::Result<()> {
     let dir = path.parent().unwrap_or(Path::new("."));
     let beside = path.with_extension("tmp");
-    // What is left there of an earlier time may be another name of some other file.
+    // A leftover of an earlier time may be another name of some other file.
     match disk.remove(&beside) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
         _ => {}

@@ -102,7 +102,7 @@ impl Options {
 #[derive(Debug, Clone)]
 pub(crate) struct LogEnd {
     pub(crate) segment: u32,
-    /// Where the next group begins.
+    /// The begin of the next group.
     offset: u64,
     peaks: Peaks,
     pub(crate) root: Digest,
@@ -122,7 +122,7 @@ pub struct Embedded {
     lock: Option<Arc<dyn DiskFile>>,
     pub(crate) end: LogEnd,
     pub(crate) durable: Durable,
-    /// Where the part of the log begins that the index does not cover: segment and offset.
+    /// The begin of the part of the log that the index does not cover: segment and offset.
     covered_to: (u32, u64),
     tail: Tail,
     summaries: Mutex<HashMap<RunName, RunSummary>>,
@@ -141,13 +141,13 @@ pub struct Embedded {
     index: Option<Arc<Index>>,
     no_index: Option<NoIndex>,
     indexer: Indexer,
-    /// What is to be kept in an index that is not made yet.
+    /// Snapshots for an index that is not made yet.
     snapshots: Mutex<Vec<Snapshot>>,
     /// Whether this handle saw an erasure: a recorder of this handle may still have the erased values.
     saw_erasure: bool,
-    /// What a group is put together in.
+    /// The buffer in which a group is put together.
     buffer: Vec<u8>,
-    /// What the log is read into.
+    /// The buffer into which the log is read.
     room: Room,
 }
 
@@ -221,7 +221,7 @@ impl Embedded {
         store.check_files()?;
         let begun = store.open_index().and_then(|()| store.begin());
         let Err(StoreError::IndexDamaged(why)) = begun else { return begun.map(|()| store) };
-        // What it says is in the log as well.
+        // Its content is in the log as well.
         let options = store.options.clone();
         let without = Options { index: false, ..options.clone() };
         drop(store);
@@ -304,7 +304,7 @@ impl Embedded {
     fn check_files(&mut self) -> Result<(), StoreError> {
         let numbers = self.segments.numbers()?;
         let complete = numbers.iter().copied().eq(0..numbers.len() as u32);
-        // What cannot be read now says nothing of what it holds.
+        // A file that cannot be read now shows nothing of its content.
         let has_begin = match self.segments.header(0) {
             Err(StoreError::Damaged(_)) => false,
             header => header?.is_some(),
@@ -317,7 +317,7 @@ impl Embedded {
         let place = DamagePlace { file, ..DamagePlace::default() };
         let (what, expected, found) = ("segment file", "a segment".into(), "none".into());
         self.set_trouble(Damage { kind: DamageKind::File, place, what, expected, found }.into());
-        // What is there is read as far as it goes; without a begin there is nothing to read.
+        // The rest is read as far as it goes; without a begin there is nothing to read.
         self.stuck = missing == 0 || numbers.is_empty() || complete;
         Ok(())
     }
@@ -442,8 +442,8 @@ impl Embedded {
                 Arc::clone(self.lock.insert(lock))
             }
         };
-        // What others commit meanwhile is taken in while we wait, and not while all others wait for us. A failure shows
-        // once more when we hold the lock.
+        // Commits of others are taken in while we wait, so that all others do not wait for us. A failure shows once more when
+        // we hold the lock.
         let mut catch_up = || {
             drop(self.catch_up_meanwhile());
             true
@@ -455,7 +455,7 @@ impl Embedded {
     }
 
     fn unlock(&mut self) {
-        // Closing the file gives the lock back too. What was written under it counts in any case.
+        // Closing the file gives the lock back too. Bytes that were written under it count in any case.
         if self.lock.as_ref().is_some_and(|lock| lock.unlock().is_err()) {
             self.lock = None;
         }
@@ -517,7 +517,7 @@ impl Embedded {
             self.tail.trim(covered.size(), at);
             self.covered_to = (at.segment, u64::from(at.offset) + frame::COMMIT_SIZE);
         }
-        // What is kept beside the log costs time at most where it is missing.
+        // Derived data that is missing costs time at most.
         let _ = self.keep_snapshots();
     }
 
@@ -535,7 +535,7 @@ impl Embedded {
         if let Some(thread) = self.indexer.thread.take() {
             let _ = thread.join();
         }
-        // What was committed is acknowledged after this, so no lock is waited for. The next commit looks again.
+        // A commit is acknowledged after this, so no lock is waited for. The next commit looks again.
         if self.make_index(Duration::ZERO).is_err() {
             return;
         }
@@ -637,7 +637,7 @@ impl Embedded {
         self.open_again()?;
         placed?;
         self.update_index()?;
-        // What was erased while it was made was taken in above, and must not stay in SQLite's own log.
+        // Values that were erased while it was made were taken in above, and must not stay in SQLite's own log.
         index::truncate_log(&path)
     }
 
@@ -744,7 +744,7 @@ fn create_files(disk: &dyn Disk, dir: &Path, segments: &Path, info: &StoreInfo) 
     disk.create_dir(segments).map_err(io("create", segments))?;
     let first = segments.join(crate::segments::file_name(0));
     let file = disk.open(&first, Open::Create).map_err(io("create", &first))?;
-    // More than a header is a log whose store.json is gone. That is not for us to overwrite.
+    // More than a header is a log whose store.json is gone. Such a log is not for us to overwrite.
     if file.len().map_err(io("read", &first))? > SEGMENT_HEADER as u64
         || disk.list(segments).map_err(io("list", segments))?.len() > 1
     {

@@ -24,7 +24,7 @@ pub enum StoreError {
     /// No record at this place of the log.
     #[error("the log has no record at position {0}")]
     NoPosition(u64),
-    /// What was read is not what was committed.
+    /// The bytes that were read are not those that were committed.
     #[error("{0}")]
     Damaged(Box<Damage>),
     /// The index or a signed checkpoint knows more than the log: records were lost or rolled back.
@@ -57,7 +57,7 @@ pub enum StoreError {
     /// A group or a part of it is larger than the format allows.
     #[error("{what} of {size} bytes is too large, the most is {max}")]
     TooLarge {
-        /// What is too large.
+        /// The thing that is too large.
         what: &'static str,
         /// How large it is.
         size: u64,
@@ -85,9 +85,9 @@ pub enum StoreError {
     /// The store was written by a newer version.
     #[error("{} has format {found} for {what}, and this version knows {known}", .path.display())]
     NewerFormat {
-        /// Where it says so.
+        /// The file that has the format.
         path: PathBuf,
-        /// What takes that format: reading or writing.
+        /// The action that takes that format: reading or writing.
         what: &'static str,
         /// The format that is needed.
         found: u64,
@@ -97,7 +97,7 @@ pub enum StoreError {
     /// The store was made before the format was frozen, in a form that is not read any more.
     #[error("{} was made before the format was frozen: draft {found}, and this version reads draft {known}", .path.display())]
     DraftFormat {
-        /// Where it says so.
+        /// The file that has the format.
         path: PathBuf,
         /// The draft of the store.
         found: u64,
@@ -107,29 +107,29 @@ pub enum StoreError {
     /// No store is there.
     #[error("{} is not a store: {why}", .path.display())]
     NotAStore {
-        /// Where none is.
+        /// The path without a store.
         path: PathBuf,
-        /// What is missing or wrong.
+        /// The part that is missing or wrong.
         why: String,
     },
     /// A store is there already.
     #[error("{} is a store already", .path.display())]
     AlreadyAStore {
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
     },
     /// A backup was opened for writing.
     #[error("{} is a backup", .path.display())]
     IsBackup {
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
     },
     /// A copy continues an earlier one, and the target has none of this store.
     #[error("what is in {} is not the beginning of this store: {why}", .path.display())]
     NotItsBackup {
-        /// Where it is.
+        /// Its path.
         path: PathBuf,
-        /// What does not fit.
+        /// The part that does not fit.
         why: String,
     },
     /// A store or a copy of one is made in a directory of its own.
@@ -137,34 +137,34 @@ pub enum StoreError {
     NotEmpty {
         /// The directory.
         path: PathBuf,
-        /// What is in it.
+        /// Its content.
         found: String,
     },
     /// The disk or the quota is full. The store is as it was before the call.
     #[error("no space left for {}", .path.display())]
     DiskFull {
-        /// What was being written.
+        /// The path that was being written.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
     /// The system refused to read or write.
     #[error("cannot {action} {}", .path.display())]
     Io {
-        /// What was tried.
+        /// The action that was tried.
         action: &'static str,
         /// With which file.
         path: PathBuf,
-        /// What the system said.
+        /// The error of the system.
         #[source]
         source: io::Error,
     },
-    /// The system could not say that data is on disk. What was appended since the last sync may be lost at a
-    /// power cut, and asking again would not tell (a failed fsync is forgotten by the kernel).
+    /// The system could not say that data is on disk. Bytes that were appended since the last sync may be lost at a power cut,
+    /// and asking again would not help (a failed fsync is forgotten by the kernel).
     #[error("the disk did not confirm what was written: {why}")]
     SyncFailed {
-        /// What the system said.
+        /// The error of the system.
         why: String,
     },
     /// The derived index could not be used. Nothing is lost: it can be deleted.
@@ -234,7 +234,7 @@ impl StoreError {
     }
 }
 
-/// What kind of damage it is.
+/// The kind of damage.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 #[non_exhaustive]
 pub enum DamageKind {
@@ -271,7 +271,7 @@ impl DamageKind {
     }
 }
 
-/// Where damage is, as closely as it is known.
+/// The place of damage, as closely as it is known.
 #[derive(Debug, Clone, PartialEq, Eq, Default)]
 pub struct DamagePlace {
     /// The file, below the store's directory.
@@ -310,15 +310,15 @@ impl fmt::Display for DamagePlace {
 /// One thing that is not what it must be: where, what should stand there, what does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Damage {
-    /// What kind of damage it is.
+    /// The kind of damage.
     pub kind: DamageKind,
     /// Where.
     pub place: DamagePlace,
-    /// What was checked.
+    /// The property that was checked.
     pub what: &'static str,
-    /// What should stand there.
+    /// The value that is expected.
     pub expected: String,
-    /// What does.
+    /// The value that was found.
     pub found: String,
 }
 

@@ -15,7 +15,7 @@ use crate::disk::{Disk, DiskFile, Open};
 /// The unit in which unsynced writes are lost.
 const SECTOR: usize = 512;
 
-/// What goes wrong.
+/// The fault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DiskFault {
     /// The call fails, and does nothing.

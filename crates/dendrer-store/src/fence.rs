@@ -11,7 +11,7 @@ use dendrer_object::{Digest, Record, RunName, StoreId};
 use crate::error::StoreError;
 use crate::store::{Head, RunSummary};
 
-/// What a log knows of a record that another one names.
+/// The knowledge of a log about a record that another one names.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Known {
     /// The kind.

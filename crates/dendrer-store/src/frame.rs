@@ -27,7 +27,7 @@ pub(crate) const OPENED: u8 = b'O';
 pub(crate) const VOID: u8 = b'X';
 pub(crate) const COMMIT: u8 = b'E';
 
-/// Where a frame begins: the number of its segment and its offset there.
+/// The begin of a frame: the number of its segment and its offset there.
 #[derive(Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub(crate) struct At {
     pub(crate) segment: u32,
@@ -35,7 +35,7 @@ pub(crate) struct At {
 }
 
 impl At {
-    /// Writers keep segments below 4 GiB. What lies beyond in a file that is not ours is where no frame is.
+    /// Writers keep segments below 4 GiB. No frame lies beyond that in a file that is not ours.
     pub(crate) fn new(segment: u32, offset: u64) -> At {
         At { segment, offset: u32::try_from(offset).unwrap_or(u32::MAX) }
     }
@@ -203,7 +203,7 @@ fn find_magic(bytes: &[u8]) -> Option<usize> {
     bytes.windows(COMMIT_MAGIC.len()).position(|window| window == COMMIT_MAGIC)
 }
 
-/// What a reader comes to next.
+/// The next item of a reader.
 #[derive(Debug)]
 pub(crate) enum Step<'a> {
     /// A whole frame with a good checksum.

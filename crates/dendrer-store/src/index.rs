@@ -163,7 +163,7 @@ impl From<rusqlite::Error> for StoreError {
     }
 }
 
-/// Where the ticks of a run are.
+/// The positions of the ticks of a run.
 const POSITIONS: &str = "SELECT tick, position FROM record
      WHERE run = ?1 AND tick BETWEEN ?2 AND ?3 AND tick IS NOT NULL AND position < ?4 ORDER BY tick LIMIT ?5";
 
@@ -574,7 +574,7 @@ fn are_files(path: &Path) -> Result<bool, String> {
     Ok(is_there)
 }
 
-/// What the names of the files of a database end in, the database itself last.
+/// The suffixes of the files of a database, the database itself last.
 const FILES: [&str; 4] = ["sqlite-wal", "sqlite-shm", "sqlite-journal", "sqlite"];
 
 /// Removes an index and what SQLite keeps beside it.
@@ -627,7 +627,7 @@ pub(crate) fn open_writer(path: &Path, create: bool) -> Result<Connection, Store
     db.busy_timeout(BUSY)?;
     db.pragma_update_and_check(None, "journal_mode", "WAL", |_| Ok(()))?;
     db.pragma_update(None, "synchronous", "NORMAL")?;
-    // What an erasure removes is overwritten, not only unlinked.
+    // Bytes that an erasure removes are overwritten, not only unlinked.
     db.pragma_update(None, "secure_delete", true)?;
     db.pragma_update(None, "cache_size", -32_768)?;
     keep_plans(&db)?;

@@ -25,7 +25,7 @@ pub(crate) fn is_vault_name(file: &str) -> bool {
 pub(crate) const SEGMENT_HEADER: usize = 64;
 const SEGMENT_MAGIC: &[u8; 18] = b"dendrer segment 1\n";
 
-/// What a segment says of itself.
+/// The header of a segment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct SegmentHeader {
     pub(crate) store: StoreId,
@@ -313,7 +313,7 @@ impl<'a> Cursor<'a> {
 
 const IS_LIST: u32 = 1 << 31;
 
-/// Where the text of a value is: in the slot itself, or in other frames.
+/// The place of the text of a value: the slot itself, or other frames.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Slot<'a> {
     Inline(&'a [u8]),
@@ -350,7 +350,7 @@ fn parse_slot(bytes: &[u8]) -> Option<(Slot<'_>, &[u8])> {
     Some((slot, rest))
 }
 
-/// What a values frame or an opened frame says of one field.
+/// The entry of one field in a values frame or an opened frame.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Stored<'a> {
     /// The commitment; in a values frame it follows from the text.
@@ -385,7 +385,7 @@ pub(crate) fn parse_values_all(payload: &[u8]) -> Option<Vec<Stored<'_>>> {
     Some(fields)
 }
 
-/// What an opened frame says: which record it is about, which frame it takes the place of, what is left.
+/// The content of an opened frame: the record that it is about, the frame that it replaces, and the rest.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Opened<'a> {
     pub(crate) record: Digest,
@@ -466,20 +466,20 @@ pub struct RawRecord {
     pub pointers: Vec<Pointer>,
     /// The seed of the salts, unless a value is gone.
     pub seed: Option<Seed>,
-    /// What is known of each field.
+    /// The bytes of each field.
     pub fields: Vec<RawField>,
     /// The texts of all open fields, one after the other.
     pub texts: Vec<u8>,
 }
 
-/// What was read of one field.
+/// The bytes of one field.
 #[derive(Debug, Clone)]
 pub struct RawField {
     /// The commitment, where it is stored.
     pub digest: Option<Digest>,
     /// The salt, where it is stored.
     pub salt: Option<Salt>,
-    /// Where the text is in [`RawRecord::texts`]; `None` if it is gone.
+    /// The range of the text in [`RawRecord::texts`]; `None` if it is gone.
     pub text: Option<std::ops::Range<usize>>,
 }
 

@@ -1,4 +1,4 @@
-//! Where records are kept: the store contract, a store in memory, and the embedded store on disk.
+//! The stores of records:
 //!
 //! A store knows records, runs and one log. It does not know what a state, a contract or a reducer is, and never
 //! decides whether a transition should happen; it decides whether the transition still fits the head it was made for.

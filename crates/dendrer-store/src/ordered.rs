@@ -128,7 +128,7 @@ impl<J: Send, R: Send> Line<'_, '_, J, R> {
                 let thread = thread::Builder::new().name(format!("dendrer-helper-{n}"));
                 thread.spawn_scoped(scope, || queue.help(work)).is_ok()
             };
-            // Where no thread is to be had, the work is done here.
+            // Without a thread, the work is done here.
             (0..other_processors()).take_while(|n| help(*n)).count()
         })
     }

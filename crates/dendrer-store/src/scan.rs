@@ -173,7 +173,7 @@ impl Scanner {
 
     /// Gives the room back.
     pub(crate) fn into_room(self) -> Room {
-        // What was needed once for a huge group is not kept for ever.
+        // A buffer that was needed once for a huge group is not kept for ever.
         let entries =
             if self.entries.texts.capacity() > ENTRIES_MAX { Entries::default() } else { self.entries };
         Room { buffer: self.reader.into_room(), entries, names: self.names }
@@ -184,7 +184,7 @@ impl Scanner {
         Mark { offset: self.offset(), position: self.position, peaks: self.peaks.clone() }
     }
 
-    /// Goes back to where it stood. What was read together since does not count.
+    /// Goes back to where it stood. Frames that were read together since do not count.
     pub(crate) fn return_to(&mut self, mark: Mark) {
         self.reader.seek(mark.offset);
         (self.position, self.peaks, self.together) = (mark.position, mark.peaks, false);

@@ -29,7 +29,7 @@ pub(crate) struct Segments {
     dir: PathBuf,
     store: StoreId,
     writable: bool,
-    /// Where the log of a backup ends, whatever is behind it: what a later one that was interrupted left there.
+    /// The end of the log of a backup, whatever a later one that was interrupted left after it.
     limit: Option<(u32, u64)>,
     files: Mutex<BTreeMap<u32, Arc<dyn DiskFile>>>,
     cache: Mutex<Cache>,

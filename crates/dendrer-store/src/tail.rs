@@ -1,4 +1,4 @@
-//! What a handle keeps in memory of the part of the log that the index does not cover yet.
+//! The part of the log that the index does not cover yet, as a handle keeps it in memory.
 //!
 //! Never the only copy of anything: it is read out of the segments again whenever a store is opened.
 

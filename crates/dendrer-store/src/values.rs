@@ -115,12 +115,12 @@ impl Chunks {
 
 /// Writes the chunks and lists of large values into the buffer of a group.
 pub(crate) struct Writer<'a> {
-    /// Where the buffer will stand.
+    /// The place that the buffer will have.
     pub(crate) origin: At,
     pub(crate) chunks: &'a Chunks,
     /// Asks the index.
     pub(crate) lookup: &'a dyn Fn(&ChunkKey) -> Option<u64>,
-    /// What this group adds.
+    /// The frames that this group adds.
     pub(crate) fresh: HashMap<ChunkKey, u64>,
 }
 
@@ -227,7 +227,7 @@ pub(crate) fn read(
     }
 }
 
-/// What is read of one value. Frames may name others many times over, so a short log could make a reader read for ever.
+/// The bytes of one value. Frames may name others many times over, so a short log could make a reader read for ever.
 struct Reader<'a> {
     segments: &'a Segments,
     /// How long `out` may get.
@@ -346,7 +346,7 @@ mod tests {
         }
     }
 
-    /// What a record holds already counts: the values of one are not each as long as the longest may be.
+    /// Values that a record already has count: those of one record are not each as long as the longest may be.
     #[test]
     fn the_values_of_a_record_have_a_limit_together() {
         let (segments, at) = segment(|at| at.is_empty().then(|| (frame::CHUNK, vec![b'x'; 1 << 20])));

@@ -22,11 +22,11 @@ pub struct Attempt {
     pub time: Range<u64>,
     /// The ids of the records of the group.
     pub group: Vec<Digest>,
-    /// What the caller was told.
+    /// The reply to the caller.
     pub told: Told,
 }
 
-/// What a caller was told.
+/// The reply to a caller.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Told {
     /// It is durable, at these positions of the log.

@@ -1,4 +1,4 @@
-//! What tests of dendrer need and its users do not: stores with fixed ids and keys, and histories in them.
+//! Tools for tests of dendrer that its users do not need: stores with fixed ids and keys, and histories in them.
 //!
 //! Never used by the product. Rule: nothing here depends on the time, on chance or on the machine, so that a test
 //! that fails once fails always.

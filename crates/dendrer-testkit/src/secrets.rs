@@ -5,7 +5,7 @@
 
 use crate::Dice;
 
-/// What a secret is by the way in which it can be told.
+/// The kind of a secret, by the way in which it is recognised.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum SecretClass {
     /// It has a shape of its own.
@@ -25,7 +25,7 @@ pub struct SecretCase {
     pub text: String,
     /// The secret in it, as it is written there; nothing in a look-alike.
     pub secret: Option<(SecretClass, String)>,
-    /// What must stay; empty in a text with a secret.
+    /// The text that must stay; empty in a text with a secret.
     pub kept: String,
 }
 

@@ -1,4 +1,4 @@
-//! What a module may be, looked at before anything of it is compiled.
+//! The limits of a module, checked before anything of it is compiled.
 //!
 //! Every limit is a number of bytes, instructions or items, so the answer is the same on every machine. Sections are
 //! judged as they come: what is refused is not read to its end.
@@ -226,7 +226,7 @@ fn items(what: &str, count: u32, at: usize) -> Result<(), ModuleRefused> {
 }
 
 fn malformed(error: wasmparser::BinaryReaderError) -> ModuleRefused {
-    // What was expected and what is there come as lists, an item a line.
+    // The expected and the found words come as lists, an item a line.
     let words: Vec<&str> = error.message().split_whitespace().collect();
     ModuleRefused::at(error.offset(), words.join(" ").replace("[ ", "[").replace(", ]", "]"))
 }

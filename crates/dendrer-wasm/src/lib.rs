@@ -64,7 +64,7 @@ pub const DELTA_SIZE_MAX: usize = 1 << 20;
 /// The fuel of a call: an instruction takes about one.
 pub const FUEL: u64 = 10_000_000;
 
-/// What each byte of the input adds to it.
+/// The fuel that each byte of the input adds.
 pub const FUEL_PER_BYTE: u64 = 1_000;
 
 /// Returns the fuel of a call with so long an input.
@@ -84,7 +84,7 @@ pub const STACK_SIZE_MAX: usize = 512 << 10;
 pub struct ModuleRefused {
     /// The byte of the module, where one can be named.
     pub offset: Option<usize>,
-    /// What it has that it may not, or has not and must.
+    /// The part that it must not have, or lacks.
     pub why: String,
 }
 
@@ -121,7 +121,7 @@ impl fmt::Display for NoAnswer {
     }
 }
 
-/// What a predicate's function is called.
+/// The name of a predicate's function.
 const EVALUATE: &str = "evaluate";
 
 /// A module as a predicate: `evaluate` is given the state and answers with a verdict.

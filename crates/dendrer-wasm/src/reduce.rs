@@ -11,7 +11,7 @@ use dendrer_object::{Delta, Intent, Value, json};
 
 use crate::{DELTA_SIZE_MAX, Engine, Module, ModuleRefused, NoAnswer, fuel};
 
-/// What a reducer's function is called.
+/// The name of a reducer's function.
 const REDUCE: &str = "reduce";
 
 /// A module as a reducer.
@@ -64,7 +64,7 @@ fn read(answer: &[u8]) -> Result<Delta, String> {
     })
 }
 
-/// What the function is called.
+/// The name of the function.
 const CALL: &str = "call";
 
 /// A module as a function.

@@ -65,7 +65,7 @@ use instance;
 mod compiled;
 mod interpreted;
 
-/// What runs modules. Engines give the same answers and count fuel, stack and memory each in its own way.
+/// The engine that runs modules. Engines give the same answers and count fuel, stack and memory each in its own way.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Engine {
     /// `wasmi`, an interpreter: small, and quick with a module that is called a few times.
@@ -182,7 +182,7 @@ impl Module {
     }
 }
 
-/// What is made for one call.
+/// The instance for one call.
 trait Instance {
     /// Asks for room.
     fn alloc(&mut self, length: u32) -> Result<u32, Ended>;
@@ -210,7 +210,7 @@ const LACKS_ENTRY: Unmade = Unmade::Lacks("function to call from two i32 to an i
 
 /// How a call ended that gave no answer.
 enum Ended {
-    /// What every engine says of it.
+    /// The sentence that every engine has for it.
     Trap(&'static str),
     Fuel,
     Stack,

@@ -1,7 +1,7 @@
 //! Addresses as values: `RUN`, `RUN@POSITION`, `@`, `file.dnd#RUN@POSITION`, a label, and the first digits of an id.
 //!
-//! Nothing is looked up here, neither in a store nor in the file system: a name without `/`, `#` and `.dnd` is a run, also where
-//! a file has that name. What an address means in a store is found by [`resolve`](crate::repo::resolve).
+//! Nothing is looked up here, neither in a store nor in the file system: a name without `/`, `#` and `.dnd` is a run, also
+//! where a file has that name. The meaning of an address in a store is found by [`resolve`](crate::repo::resolve).
 
 use std::fmt;
 
@@ -106,7 +106,7 @@ impl Address {
     }
 }
 
-/// Where the name of a bundle ends in an address; `None` if it names none.
+/// The end of the name of a bundle in an address; `None` if it names none.
 fn bundle_end(text: &str) -> Option<usize> {
     let marked = [".dnd#", ".dnd@"].iter().find_map(|mark| text.find(mark)).map(|at| at + ".dnd".len());
     marked.or_else(|| text.find('#').filter(|at| *at > 0)).or_else(|| {

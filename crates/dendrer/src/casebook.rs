@@ -29,7 +29,7 @@ pub use crate::run::casebook_name::{NAME, is_casebook, is_marked, is_of};
 /// The version of what its state holds, and the mark by which it is known.
 const VERSION: u64 = 1;
 
-/// What a label cannot be called, because a place in a run is.
+/// Names that no label can have, because a place in a run has them.
 const PLACES: [&str; 3] = ["tip", "fork", "onset"];
 
 fn name() -> RunName {
@@ -119,9 +119,9 @@ impl Place {
 /// A note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct CasebookNote {
-    /// What it is about.
+    /// Its subject.
     pub at: Place,
-    /// What it says.
+    /// Its text.
     pub text: String,
     /// Who says so, in his own words.
     pub by: String,
@@ -292,7 +292,7 @@ pub fn note(
     propose(&mut recorder, intent)
 }
 
-/// What is said of a name: a label that is put on or taken off, a run that is dropped or taken back.
+/// A statement on a name: a label that is put on or taken off, a run that is dropped or taken back.
 fn named(act: &str, (what, name): (&str, &str), by: &str, delta: Delta, at: &Place) -> Intent {
     let params = Value::record([("at", Value::from(at.address())), (what, Value::from(name))]);
     let action = Value::record([("params", params), ("tool", Value::from(act))]);
@@ -313,7 +313,7 @@ fn propose(recorder: &mut Recorder, intent: Intent) -> Result<Record, Error> {
     }
 }
 
-/// What a bisect found, to be written down.
+/// The finding of a bisect, to be written down.
 #[derive(Debug, Clone)]
 pub struct Bisected {
     /// The run, and its last tick that was looked at.

@@ -1,8 +1,8 @@
 //! Threads of checkpoints, as savers of agent frameworks keep them: each thread is a run, and each checkpoint a transition of it.
 //!
 //! A checkpoint is kept as typed bytes, which are not read here: they are in the vault, exact, and the record has a salted
-//! commitment to them and a redacted decoding, which the caller makes. What a channel holds is state, at `/values/CHANNEL`, or below
-//! `/subgraphs/NAMESPACE` for a namespace.
+//! commitment to them and a redacted decoding, which the caller makes. The content of a channel is state, at `/values/CHANNEL`,
+//! or below `/subgraphs/NAMESPACE` for a namespace.
 //!
 //! A checkpoint without a parent begins a run. One whose parent is the last of its namespace follows it in its run. One whose parent
 //! is older is a fork where the caller asked for that parent by its id, and is refused otherwise: another writer went ahead.
@@ -47,14 +47,14 @@ pub struct TypedBytes {
     pub bytes: Arc<[u8]>,
 }
 
-/// What a channel of a checkpoint holds.
+/// The content of a channel of a checkpoint.
 #[derive(Debug, Clone)]
 pub struct ChannelPut {
     /// The name of the channel.
     pub name: Arc<str>,
     /// The version of what it holds, as text.
     pub version: Arc<str>,
-    /// What it holds; `None` where it holds what it held in the parent, by its version.
+    /// Its content; `None` if it equals that of the parent, by its version.
     pub value: Option<TypedBytes>,
 }
 
@@ -75,7 +75,7 @@ pub struct CheckpointPut {
     pub metadata: TypedBytes,
     /// The run of the framework that made it, by which it can be removed.
     pub made_by: Option<Arc<str>>,
-    /// What its channels hold.
+    /// The contents of its channels.
     pub channels: Vec<ChannelPut>,
     /// Whether the caller asked for the parent by its id.
     pub may_fork: bool,
@@ -111,7 +111,7 @@ pub struct WritePut {
     pub index: i64,
     /// The channel.
     pub channel: Arc<str>,
-    /// What is written.
+    /// The value that is written.
     pub value: TypedBytes,
 }
 
@@ -130,7 +130,7 @@ pub struct CheckpointFound {
     pub checkpoint: TypedBytes,
     /// Its metadata.
     pub metadata: TypedBytes,
-    /// What its channels hold, by name.
+    /// The contents of its channels, by name.
     pub channels: Vec<(Arc<str>, TypedBytes)>,
     /// The writes beside it, by path, task and number.
     pub writes: Vec<(Arc<str>, Arc<str>, TypedBytes)>,
@@ -451,7 +451,7 @@ impl Checkpoints {
         Ok([typed(&stored.tags[0], checkpoint), typed(&stored.tags[1], metadata)])
     }
 
-    /// What a write of a task wrote.
+    /// The value that a task wrote.
     fn written(
         &self,
         thread: &Thread,
@@ -464,7 +464,7 @@ impl Checkpoints {
         Ok(TypedBytes { tag: Arc::clone(&write.tag), bytes: part.into() })
     }
 
-    /// What a channel holds: its head, and the segments behind it.
+    /// The bytes of a channel: its head, and its segments.
     fn exact(
         &self,
         thread: &Thread,

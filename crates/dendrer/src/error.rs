@@ -1,4 +1,4 @@
-//! What can go wrong for a caller of the repository.
+//! The errors of the repository.
 
 use std::sync::Arc;
 
@@ -49,7 +49,7 @@ pub struct Limited {
 
 /// Why the repository did not do what it was asked.
 ///
-/// The message names what failed. What the system said, or in which way a log differs, is the
+/// The message names what failed. The error of the system, or the way in which a log differs, is the
 /// [source](std::error::Error::source).
 #[derive(Debug, thiserror::Error)]
 #[non_exhaustive]
@@ -66,10 +66,10 @@ pub enum Error {
     /// The record cannot be replayed, or came out differently.
     #[error(transparent)]
     Replay(#[from] ReplayError),
-    /// What is counted or looked for cannot be known, because a value that decides it is not there any more.
+    /// A count or a search cannot be known, because a value that decides it is not there any more.
     #[error("{what} cannot be known from tick {tick} on: its {} was erased or withheld", .pointer.dotted())]
     Hidden {
-        /// What was asked for, like a counter.
+        /// The thing that was asked for, like a counter.
         what: String,
         /// The tick whose value is not there.
         tick: u64,
@@ -125,7 +125,7 @@ pub enum Error {
         run: RunName,
         /// Its tick.
         tick: u64,
-        /// What the door says of it.
+        /// The error of the door.
         error: Box<NotExtended>,
     },
     /// There is no such run.
@@ -173,7 +173,7 @@ pub enum Error {
     NothingEnforces {
         /// The name that was given.
         name: String,
-        /// What could be changed.
+        /// The names that could be changed.
         known: Vec<String>,
     },
     /// No answer of a tool stands at a tick, or none that could be replaced.
@@ -270,7 +270,7 @@ pub enum Error {
     Moved {
         /// The run.
         run: RunName,
-        /// Where it stands.
+        /// Its tick.
         tick: u64,
     },
     /// Two runs differ by more than can be lined up by content.
@@ -468,7 +468,7 @@ pub enum Error {
         run: RunName,
         /// The tick.
         tick: u64,
-        /// What is wrong with it.
+        /// The fault.
         why: String,
     },
 }
@@ -531,7 +531,7 @@ impl Error {
         self
     }
 
-    /// Says of a module that a limit ended at which tick of which run that was. Whoever stood nearer has said so before.
+    /// Says of a module that a limit ended at which tick of which run that was. A caller that was nearer has named it before.
     pub(crate) fn stopped_at(self, run: &RunName, tick: u64) -> Error {
         let mut error = match self {
             Error::Replay(ReplayError::Stopped { stopped, .. }) => Error::from(stopped),

@@ -4,11 +4,11 @@ use std::fs::{File, Metadata, OpenOptions};
 use std::io::{self, BufWriter, Write};
 use std::path::{Path, PathBuf};
 
-/// A file that is written whole or not at all: what was under its name stays until all is on disk. What is no file, such as a
-/// pipe, is written to as it goes.
+/// A file that is written whole or not at all: what was under its name stays until all is on disk. A path that is no file, such
+/// as a pipe, is written to as the bytes come.
 pub struct Whole {
     file: BufWriter<File>,
-    /// Where it goes in the end; `None` where it is there already.
+    /// Its final path; `None` if it is written in place.
     path: Option<PathBuf>,
     /// The name it has until then, if it has any.
     beside: Option<PathBuf>,
@@ -34,7 +34,7 @@ impl Whole {
             }
         };
         let whole = Whole { file: BufWriter::new(file), path: Some(path), beside };
-        // Whoever might not read the old file is not to read the new one.
+        // A reader that might not read the old file is not to read the new one.
         old.map_or(Ok(()), |old| whole.file.get_ref().set_permissions(old.permissions()))?;
         Ok(whole)
     }
@@ -115,7 +115,7 @@ pub fn make_dir(dir: &Path) -> io::Result<()> {
     }
 }
 
-/// Takes a name of its own, which nobody else writes to. Where each process has the same number, as in a container, one that was
+/// Takes a name of its own, which nobody else writes to. If each process has the same number, as in a container, one that was
 /// killed may have left one.
 fn partial<T>(path: &Path, take: &mut dyn FnMut(&Path) -> io::Result<T>) -> io::Result<(PathBuf, T)> {
     let stem = stem_of(path);
@@ -143,7 +143,7 @@ pub fn remove_partial(path: &Path) {
 
 const PARTIAL: &str = ".partial";
 
-/// What the names begin with that a file has while it is written. File systems take no names of more than 255 bytes.
+/// The prefix of the names that a file has while it is written. File systems take no names of more than 255 bytes.
 fn stem_of(path: &Path) -> String {
     path.file_name().unwrap_or_default().to_string_lossy().chars().take(50).collect::<String>() + "."
 }
@@ -181,7 +181,7 @@ fn name(_: &File, _: &Path) -> io::Result<()> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// Where a file is, or would be: what a link leads to, and not the link.
+/// The place of a file, or the place that it would have: the target of a link, and not the link.
 pub fn place_of(path: &Path) -> io::Result<PathBuf> {
     let mut path = path.to_owned();
     // As many links as a system follows.
@@ -192,7 +192,7 @@ pub fn place_of(path: &Path) -> io::Result<PathBuf> {
         }
         match std::fs::read_link(&path) {
             Ok(next) => path = dir_of(&path).join(next),
-            // What is not there yet goes into a directory that is.
+            // A file that is not there yet goes into a directory that is.
             Err(_) => {
                 // A name that ends so means a directory, and the library reads over it.
                 if path.as_os_str().as_encoded_bytes().ends_with(b"/") {
@@ -206,7 +206,7 @@ pub fn place_of(path: &Path) -> io::Result<PathBuf> {
     Err(io::Error::other("too many links"))
 }
 
-/// Inode and time of status change of a file, which a program cannot set back as it can the time of change. Where the system has
+/// Inode and time of status change of a file, which a program cannot set back as it can the time of change. If the system has
 /// neither, the time at which the file was made.
 pub(crate) fn identity(about: &Metadata) -> String {
     #[cfg(unix)]

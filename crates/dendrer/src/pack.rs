@@ -52,7 +52,7 @@ pub fn read_with(text: &[u8], files: Files<'_>) -> Result<Source, Vec<PackProble
         }
         Ok(_) => Err(missing),
         Err(faults) => {
-            // What could not be read is told once.
+            // A file that could not be read is reported once.
             let is_told = |fault: &PackFault| missing.iter().any(|told| told.place == fault.path.dotted());
             let faults = faults.into_iter().filter(|fault| !is_told(fault)).collect();
             missing.extend(problems(&document, faults));
@@ -114,18 +114,18 @@ fn problems(document: &yaml::Document, faults: Vec<PackFault>) -> Vec<PackProble
     problems
 }
 
-/// What became of one test of a pack.
+/// The result of one test of a pack.
 #[derive(Debug)]
 pub struct Tested {
     /// The test.
     pub name: Arc<str>,
-    /// Where it stands.
+    /// Its place in the text.
     pub mark: TextMark,
-    /// What came out otherwise, with its place; nothing where all is well.
+    /// The expectations that failed, each with its place; empty if all is well.
     pub failed: Vec<(TextMark, String)>,
     /// The rules that wrote to the state in it, by number from 1.
     pub rules: BTreeSet<usize>,
-    /// Where a limit ended a module, and what it was asked: then it is not known whether the test has failed.
+    /// The place at which a limit ended a module, and its input: then it is not known whether the test has failed.
     pub stopped: Option<(TextMark, Error)>,
 }
 
@@ -161,8 +161,8 @@ impl Source {
         cases.iter().map(run).collect()
     }
 
-    /// Binds the pack to a run that is to begin. What `start` has as state is `s0`; the pack says which state the run
-    /// begins with. A given s0 is recorded by its digest, among the inputs.
+    /// Binds the pack to a run that is to begin. The state of `start` is `s0`; the pack has the state with which the run
+    /// begins. A given s0 is recorded by its digest, among the inputs.
     pub fn bind(&self, start: Start) -> Result<Start, Error> {
         let s0 = start.state;
         let given = s0.as_object().is_none_or(|members| !members.is_empty()).then(|| s0.digest());

@@ -1,9 +1,9 @@
 //! Secrets are taken out of what is recorded, before it is judged and sealed (witness-log paper 2.4; `docs/redaction.md`).
 //!
-//! A [`Redactor`] has the rules of a [`RedactionProfile`], those that a pack adds, and values that are known to be secret. It finds secrets
-//! by shape, beside a name, in addresses, by value, and in what a part of a text decodes to. What it takes out of a text becomes
-//! `<redacted:KIND>`; a value that is a secret as a whole becomes `{"$redacted":{"kind":KIND,"len":"short"}}`. No character of the
-//! secret is kept.
+//! A [`Redactor`] has the rules of a [`RedactionProfile`], those that a pack adds, and values that are known to be secret. It
+//! finds secrets by shape, beside a name, in addresses, by value, and in what a part of a text decodes to. Text that it takes
+//! out becomes `<redacted:KIND>`; a value that is a secret as a whole becomes `{"$redacted":{"kind":KIND,"len":"short"}}`. No
+//! character of the secret is kept.
 //!
 //! Pure: no clock, chance, environment or I/O; equal rules take the same out of equal values. Taking twice takes nothing more.
 

@@ -25,7 +25,7 @@ pub const NAME_SIZE_MAX: usize = 128;
 /// How it is known that a registered predicate does not recover, or that it does.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum MonotoneEvidence {
-    /// What it reads can only grow.
+    /// The values that it reads can only grow.
     ByConstruction,
     /// It asks for the first violation, whatever comes after.
     Lifted,
@@ -310,7 +310,7 @@ impl Registered {
         let made = match (text("condition"), text("holds"), module) {
             (Some(expr), None, None) => Predicate::condition(name, expr).ok()?,
             (None, Some(expr), None) => Predicate::holds(name, expr).ok()?,
-            // What another program let in passes this door, too.
+            // A predicate that another program let in is checked here, too.
             (None, None, Some(bytes)) => dendrer_wasm::predicate(name, &bytes).ok()?,
             _ => return None,
         };
@@ -542,7 +542,7 @@ pub fn read_value(
     }
 }
 
-/// What an entry of a contract says for a lift (dendrer paper 3.3.3).
+/// The word of a contract's entry for a lift (dendrer paper 3.3.3).
 pub use dendrer_kernel::pack::MONOTONE_LIFT;
 
 /// Why a value is not a predicate.

@@ -40,8 +40,8 @@ pub use warnings::{Warning, is_of_the_log, warnings};
 /// Whether a store is opened to be written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Mode {
-    /// For reading: takes no lock, also of a store that cannot be written. What is proposed can be looked at and discarded (a
-    /// dry run); committing it fails.
+    /// For reading: takes no lock, also of a store that cannot be written. A proposal can be looked at and discarded (a dry
+    /// run); committing it fails.
     Read,
     /// For reading and writing: fails for a log that is not the one that was signed here, and for damage where opening reads
     /// (the end of the log and what is signed). [`Repo::verify`] reads all of it.
@@ -61,7 +61,7 @@ struct Inner {
     /// The handle that recorders use. Opened when first needed if the store was opened for reading: then it cannot append.
     writer: OnceLock<Shared>,
     reader: Mutex<Arc<dyn Store>>,
-    /// Where the store is and how a reader of it is opened; `None` for a store that is no directory.
+    /// The place of the store, and the options with which a reader of it is opened; `None` for a store that is no directory.
     place: Option<(PathBuf, Options)>,
     /// The largest log that was read.
     read_to: Mutex<TreeHead>,
@@ -421,7 +421,7 @@ impl Repo {
         Ok(named.and_then(|name| name.as_str()?.parse().ok()).unwrap_or_default())
     }
 
-    /// What takes secrets out of what is recorded here under a pack, by the rules of the store and of the pack. Values of this
+    /// The redactor of records that are made here under a pack, by the rules of the store and of the pack. Values of this
     /// process's environment whose names say that they are secrets are taken wherever they stand.
     pub fn redactor(&self, pack: Option<&Value>) -> Result<Arc<Redactor>, Error> {
         self.redactor_of(&RedactionChoice::default(), pack)

@@ -32,7 +32,7 @@ const WITHIN_MAX: usize = 8 << 10;
 /// How often a change is tried again because another process changed the vault meanwhile.
 const ATTEMPTS: usize = 16;
 
-/// What a record has in place of bytes that are in the vault.
+/// The value that a record has in place of bytes that are in the vault.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct VaultRef {
     /// Number of bytes.
@@ -85,7 +85,7 @@ pub enum VaultError {
         /// Number of bytes.
         size: usize,
     },
-    /// What is kept under a name is not what was put there.
+    /// The bytes under a name are not those that were put there.
     #[error("vault/{} is damaged or missing", .name.hex())]
     Damaged {
         /// The name.
@@ -543,7 +543,7 @@ impl Vault {
         Entry::read(&text).ok_or(VaultError::Damaged { name: *name })
     }
 
-    /// Returns the entries that can be read. What one refers to that cannot be read is lost in any case.
+    /// Returns the entries that can be read. Bytes to which an unreadable entry refers are lost in any case.
     fn entries(&self, cipher: &Cipher) -> Result<Vec<(Digest, Entry)>, VaultError> {
         let mut entries = Vec::new();
         for name in self.store.secrets()? {
@@ -630,7 +630,7 @@ fn read_value(store: &dyn Store, cipher: &Cipher, entry: &Entry) -> Result<Vec<u
     }
 }
 
-/// What the vault of a store is worth.
+/// The state of the vault of a store.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct VaultReport {
     /// Number of values.

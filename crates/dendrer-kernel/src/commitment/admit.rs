@@ -1,4 +1,4 @@
-//! What commitments say of an intent at the door: refused, noted, or nothing.
+//! The judgement of commitments on an intent at the door: refused, noted, or nothing.
 
 use std::sync::Arc;
 
@@ -76,7 +76,7 @@ fn rules(met: &[(Arc<str>, Met)]) -> Value {
     }))
 }
 
-/// What an intent is judged over.
+/// The values over which an intent is judged.
 pub(crate) struct Admission<'a> {
     /// The action, if the intent proposes one.
     pub(crate) action: Option<&'a Value>,

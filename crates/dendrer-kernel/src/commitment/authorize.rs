@@ -21,7 +21,7 @@ pub enum Violated {
     Support,
 }
 
-/// What came out for an action.
+/// The outcome for an action.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Authorized {
     /// The commitments that it violates, in order, each with the rule.
@@ -85,7 +85,7 @@ impl ToolIndex {
         let checks = [&one.guard, &one.holds, &one.condition];
         let named: Option<Vec<_>> =
             checks.into_iter().flatten().map(|expr| expr.texts_compared("action", "tool")).collect();
-        // What does more with the tool than to compare it is looked at for each.
+        // A commitment that does more with the tool than compare it is looked at for each.
         let Some(named) = named else { return self.others.push((number, BTreeSet::new())) };
         let named: BTreeSet<Arc<str>> = named.into_iter().flatten().collect();
         for tool in &named {
@@ -176,8 +176,8 @@ impl Commitments {
         found
     }
 
-    /// What an intent relies on that is not there, or is stale, retracted or superseded: the support of the commitments that it
-    /// brings, what they depend on, and what it names itself.
+    /// Returns the support that an intent relies on and that is not there, or is stale, retracted or superseded: the support of
+    /// the commitments that it brings, their dependencies, and the ids that it names itself.
     ///
     /// `source` is where the intent comes from: what has the same id there has to be the same here.
     pub fn dead_support(

@@ -8,7 +8,7 @@ use dendrer_object::{Code, Pointer, Value};
 use super::authorize::is_permitted_by_tools;
 use super::{Commitment, CommitmentFault, CommitmentKind, CommitmentStatus, Commitments, Statuses, form};
 
-/// What a child run may do and has to bring.
+/// The actions that a child run may take, and the results that it must return.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DelegationContract {
     /// The id of the `deleg` in the parent.
@@ -62,7 +62,7 @@ impl DelegationContract {
     }
 }
 
-/// What is to be delegated: the members of a scope file.
+/// The terms of a delegation: the members of a scope file.
 #[derive(Debug, Clone, PartialEq)]
 pub struct DelegationScope {
     /// As it was written.
@@ -73,7 +73,7 @@ pub struct DelegationScope {
     touches: Option<Vec<Arc<str>>>,
 }
 
-/// What a delegation hands over.
+/// The commitments and atoms that a delegation hands over.
 #[derive(Debug, Clone, Default)]
 pub struct HandedOver {
     /// The hard commitments that the child is bound to.

@@ -14,8 +14,8 @@ const NAMING: [&str; 4] = ["support", "conflicts", "depends_on", "refines"];
 
 /// Returns what a run begins with that continues several, each given with its name: `None` if there is nothing.
 ///
-/// What is the same in two of them is there once, and closed if one of them closed it. An id that two use for different things is
-/// the first one's; the other's is renamed to `ID@RUN`.
+/// A commitment that two of them have is there once, and closed if one of them closed it. An id that two use for different
+/// things is the first one's; the other's is renamed to `ID@RUN`.
 pub fn merged(sides: &[(&str, &Commitments)]) -> Option<Value> {
     let mut all: Option<Value> = None;
     for (name, side) in sides {

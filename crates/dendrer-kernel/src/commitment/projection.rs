@@ -1,7 +1,7 @@
 //! The projection: what the transitions of a run brought, up to a tick.
 //!
-//! What grows with the events of a run (atoms, edges, changes) is held in persistent trees, so that a copy of the head costs
-//! nothing and an event costs the same behind a thousand others as behind a million. What grows with the commitments is in
+//! Parts that grow with the events of a run (atoms, edges, changes) are held in persistent trees, so a copy of the head costs
+//! nothing, and an event costs the same after a thousand others as after a million. Parts that grow with the commitments are in
 //! [`Core`].
 
 use std::collections::{BTreeMap, BTreeSet};
@@ -26,7 +26,7 @@ pub struct WithoutEffect {
     pub tick: u64,
     /// The id that it is about.
     pub id: Arc<str>,
-    /// What is wrong: `id_used` or `unknown_id`.
+    /// The fault: `id_used` or `unknown_id`.
     pub why: Arc<str>,
 }
 
@@ -57,7 +57,7 @@ pub struct Commitments {
     touched: u64,
 }
 
-/// What grows with the number of commitments.
+/// The part that grows with the number of commitments.
 #[derive(Clone, Default)]
 pub(super) struct Core {
     pub(super) all: Vec<Arc<Commitment>>,
@@ -94,7 +94,7 @@ pub const TRUST: &str = "trust";
 pub const CONTRACT: &str = "contract";
 
 impl Commitments {
-    /// What a run begins with, as its `run` record has it under [`INITIAL`] and [`CONTRACT`].
+    /// The commitments with which a run begins, as its `run` record has them under [`INITIAL`] and [`CONTRACT`].
     pub fn at_start(initial: Option<&Value>, contract: Option<&Value>) -> Commitments {
         let mut made = Commitments::default();
         if let Some(initial) = initial {
@@ -129,7 +129,7 @@ impl Commitments {
         self.is_free() && self.trust.is_none() && brought.into_iter().all(|is_empty| is_empty)
     }
 
-    /// Takes a transition as it is on record. What is closed in it brings nothing.
+    /// Takes a transition as it is on record. A commitment that is closed in it brings nothing.
     pub fn take(&mut self, record: &Record) {
         let body = record.body();
         let is_ours = |name: &str| COMMITMENT_LISTS.contains(&name) || name == ACCEPTED;
@@ -171,7 +171,7 @@ impl Commitments {
             self.take_accepted(tick, accepted);
         }
         let list = |name: &str| content.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
-        // What a line names is what it brings itself, and not what has the id already.
+        // A name in a line means an item of that line before an item that has the id already.
         let clashing = self.clashing(|name| content.get(name).cloned(), author, type_name);
         let tool = content.get("action").and_then(|action| action.get("tool")).and_then(Value::as_str);
         for value in list(form::EVIDENCE).iter() {
@@ -199,7 +199,7 @@ impl Commitments {
     fn take_accepted(&mut self, tick: u64, accepted: &Value) {
         if let Some(initial) = accepted.get(INITIAL) {
             let child = form::text(accepted, "child").unwrap_or_default();
-            // What the child was given is here already.
+            // Items that the child was given are here already.
             let is_taken = |id: &str, value: &Value| {
                 let other = self.atoms.get(id).map(|atom| with_tick(atom, 0) != with_tick(value, 0));
                 let item = self.get(id).map(|one| Some(&one.written) != value.get("commitment"));
@@ -272,7 +272,7 @@ impl Commitments {
         numbers.filter_map(|number| read_edge(self.edges.get(number)?))
     }
 
-    /// What has no effect.
+    /// The events without effect.
     pub fn ignored(&self) -> impl Iterator<Item = WithoutEffect> {
         self.ignored.iter().filter_map(|value| {
             let (id, why) = (form::text(value, "id")?, form::text(value, "why")?);
@@ -403,7 +403,7 @@ impl Commitments {
             ("refines", EdgeKind::Refines),
         ] {
             for other in form::texts(value, member).into_iter().filter(|other| !clashing.contains(other)) {
-                // What supports a commitment is where the edge is from.
+                // The support of a commitment is the source of the edge.
                 let (from, to) = if kind == EdgeKind::Supports {
                     (other, Arc::clone(&id))
                 } else {
@@ -478,7 +478,7 @@ impl Commitments {
             ("to", Value::String(Arc::clone(&edge.to))),
         ]));
         if matches!(edge.kind, EdgeKind::Supports | EdgeKind::Attests) {
-            // What was attested from outside is not renewed by a note of the agent.
+            // An atom that was attested from outside is not renewed by a note of the agent.
             let said = self.said_by(&edge.from).map(|(mode, _)| mode);
             let is_note =
                 matches!(said, None | Some(EvidenceMode::SelfAuthored)) && edge.author == Author::Agent;
@@ -597,7 +597,7 @@ impl Commitments {
         }
     }
 
-    /// What supports a commitment: the edges that lead there, in the order in which they were written.
+    /// The support of a commitment: the edges that lead there, in the order in which they were written.
     pub fn closure(&self, id: &str) -> Vec<CommitmentEdge> {
         let mut found: Vec<CommitmentEdge> = Vec::new();
         let mut open: Vec<Arc<str>> = vec![id.into()];
@@ -904,7 +904,7 @@ pub(super) fn with_tick(value: &Value, tick: u64) -> Value {
 }
 
 impl CommitmentEdge {
-    /// What makes two edges the same: all but the tick.
+    /// The key of an edge: all its members but the tick.
     fn key(&self) -> String {
         format!("{} {:?} {:?} {}", self.kind.as_str(), self.from, self.to, self.author)
     }

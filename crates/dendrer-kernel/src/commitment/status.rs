@@ -11,7 +11,7 @@ use crate::expr::{Budget, Env, Expr, Truth};
 use crate::names::SERVED_COMMITMENTS;
 
 dendrer_object::words! {
-    /// Where a commitment is in its life; the first that applies.
+    /// The status of a commitment; the first that applies.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
     pub enum CommitmentStatus {
         /// It was taken back.
@@ -20,7 +20,7 @@ dendrer_object::words! {
         Superseded = "superseded",
         /// It is done.
         Discharged = "discharged",
-        /// What it watches changed after its last support, or what it depends on fell.
+        /// A place that it watches changed after its last support, or a dependency of it fell.
         Stale = "stale",
         /// It conflicts with one that wins.
         Blocked = "blocked",
@@ -48,7 +48,7 @@ impl CommitmentStatus {
     }
 }
 
-/// What decided a status.
+/// The reason for a status.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct StatusCause {
     /// Ids and watched names that decided it.
@@ -65,7 +65,7 @@ pub struct Statuses {
     all: Vec<Option<(CommitmentStatus, StatusCause)>>,
 }
 
-/// What expressions of commitments read besides the action: the state, and the counters where one asks for them.
+/// The values that expressions of commitments read besides the action: the state, and the counters if one asks for them.
 type Known<'k> = (&'k Value, &'k dyn Fn() -> Value);
 
 impl Statuses {
@@ -99,7 +99,7 @@ impl Statuses {
         self.all.get(number)?.as_ref()
     }
 
-    /// What expressions read as `state.commitments`: the status of each.
+    /// The value of `state.commitments` in expressions: the status of each.
     pub fn to_value(&self) -> Value {
         let each =
             self.core.all.iter().zip(&self.all).filter_map(|(one, found)| Some((one, found.as_ref()?)));
@@ -120,7 +120,7 @@ impl Statuses {
         Value::Object(served)
     }
 
-    /// What is over or stale: first by itself, and then by what it depends on.
+    /// Finds the commitments that are over or stale: first by themselves, and then by their dependencies.
     fn find_fallen(&mut self, all: &Commitments, known: Known<'_>) {
         let mut open: Vec<usize> = Vec::new();
         for (at, one) in all.all().iter().enumerate() {
@@ -248,7 +248,7 @@ fn fallen(all: &Commitments, one: &Commitment, known: Known<'_>) -> Option<(Comm
     Some((CommitmentStatus::Stale, cause))
 }
 
-/// What an expression of a commitment says. `None` where it reads `action` and no action is asked about.
+/// The value of an expression of a commitment. `None` where it reads `action` and no action is asked about.
 fn truth(expr: &Expr, known: Known<'_>, action: Option<&Value>) -> Option<Truth> {
     if action.is_none() && expr.roots().any(|root| root == "action") {
         return None;

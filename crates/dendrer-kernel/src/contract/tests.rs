@@ -115,7 +115,7 @@ fn a_context_binds_values_and_no_model_can_weaken_it() {
         other(&intent(r#"{"type":"act","action":{"tool":"u"}}"#), r#"{"n":1,"s":"x"}"#, seed),
         context.hash
     );
-    // What a model declares adds what the pack lets it add, and takes nothing away.
+    // A declaration of a model adds the fields that the pack lets it add, and removes none.
     let declared =
         intent(r#"{"type":"act","action":{"tool":"t"},"intent":{"declared_deps":["at","m","n","moon"]}}"#);
     let more = contract.context(&of, &declared, &state, seed);

@@ -1,6 +1,6 @@
 //! Finds what cannot fit whatever the state holds, and what an expression can look at.
 //!
-//! Never refuses what may be right for some state: a field has any type until it is read. What the literals and
+//! Never refuses what may be right for some state: a field has any type until it is read. A fault that the literals and
 //! functions of the text alone decide is refused here, with its span.
 
 use std::borrow::Cow;
@@ -109,7 +109,7 @@ impl Known {
 /// How many errors of one text are worth telling.
 const ERRORS_MAX: usize = 20;
 
-/// Checks one tree. What is wrong is collected, and the node it was found at may then be anything.
+/// Checks one tree. Faults are collected, and a node with a fault may then have any type.
 pub(super) struct Checker<'s> {
     scope: &'s Scope,
     locals: Vec<Known>,

@@ -1,4 +1,4 @@
-//! What one member of a root alone decides of a condition, whatever the rest of the environment is.
+//! Decides a condition by one member of a root alone, whatever the rest of the environment is.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -9,8 +9,9 @@ use super::ast::{Base, Kind, Node, Path, StepKind};
 use super::{Budget, Env, Expr, check, eval};
 
 impl Expr {
-    /// Evaluates a condition with one member of one root known and nothing else: `None` if something else can make a difference.
-    /// `value` is the root with that member. What is decided so, is so in every environment with this member.
+    /// Evaluates a condition with one member of one root known and nothing else: `None` if something else can make a
+    /// difference. `value` is the root with that member. A value that is decided here holds in every environment with this
+    /// member.
     pub fn decided(&self, root: &str, member: &str, value: &Value) -> Option<bool> {
         let state = Value::object();
         let others = [(root, value)];

@@ -2,8 +2,8 @@
 //!
 //! Never copies what it reads: a path gives a reference into the state, and a comprehension walks a list in place.
 //!
-//! Rule: every step is paid for before it is taken, by a price that the text and the *content* of the values fix. What two
-//! values share in memory must not change the price, or a replay could run out where the recording did not.
+//! Rule: every step is paid for before it is taken, by a price that the text and the *content* of the values fix. Memory that
+//! two values share must not change the price, or a replay could run out where the recording did not.
 //!
 //! Values that are made here may share their parts, so that a few steps can stand for a tree of any size. So
 //! whatever walks a whole value pays for every member it meets, and no value is made that is nested deeper above
@@ -249,8 +249,8 @@ impl<'a, 'b> Machine<'a, 'b> {
         }
     }
 
-    /// Evaluates a whole text to a value that can be handed out. What was made on the way is paid for once more by
-    /// all that it holds, since its parts may be shared here and will not be where it goes.
+    /// Evaluates a whole text to a value that can be handed out. Parts made on the way are paid for once more by their size,
+    /// since they may be shared here and will not be where the value goes.
     pub(super) fn result(&mut self, node: &'a Node) -> Result<Value, EvalError> {
         let value = self.inner_result(node)?;
         Ok(if self.budget.has_times { with_texts(value) } else { value })

@@ -29,7 +29,7 @@ impl Found {
     fn walk(&mut self, node: &Node) {
         match &node.kind {
             Kind::Path(path) => self.indexes_of(path),
-            // What is asked for need not be there; what comes before it must.
+            // The last part of the path need not be there; the parts before it must.
             Kind::Has(path) => {
                 self.guards.push(place(path, path.steps.len(), &[]));
             }

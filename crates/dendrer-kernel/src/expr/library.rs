@@ -399,7 +399,7 @@ impl<'a> Machine<'a, '_> {
         let better = if call.function == Function::Min { Ordering::Less } else { Ordering::Greater };
         if call.values.len() > 1 {
             let nodes: Vec<&Node> = call.nodes.iter().collect();
-            // Where one is declared a moment, all are compared as such; where all are texts, one of the texts is the answer.
+            // If one value is declared a moment, all are compared as moments; if all are texts, one of the texts is the answer.
             let are_texts = call.values.iter().all(|value| value.view().text().is_some());
             let moments = match call.values.iter().any(Val::is_dated) {
                 true => {

@@ -1,4 +1,4 @@
-//! What an expression met and could not judge, as an error with a place, a message and perhaps a hint.
+//! A value that an expression met and could not judge, as an error with a place, a message and perhaps a hint.
 
 use super::ast::{Kind, Node};
 use super::error::{EvalError, Span, Uncertain};

@@ -159,8 +159,8 @@ pub(super) fn text_to_double(text: &str) -> Option<f64> {
     text.parse::<f64>().ok().filter(|value| plain && value.is_finite())
 }
 
-/// Compares by value. Integers compare exactly with each other whatever their size; next to a double of CEL an
-/// integer is taken as the nearest double, as the conformance cases of CEL have it. That only matters beyond 2^53.
+/// Compares by value. Integers compare exactly with each other whatever their size; next to a double of CEL an integer is taken
+/// as the nearest double, as the conformance cases of CEL have it. The difference only matters beyond 2^53.
 pub(super) fn compare(a: &Num, b: &Num) -> Ordering {
     match (a, b) {
         (Num::Int(x), Num::Int(y)) => x.cmp(y),

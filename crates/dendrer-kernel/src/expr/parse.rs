@@ -1,7 +1,7 @@
 //! Turns tokens into a tree and resolves every name against the scope.
 //!
-//! Never looks at types; [`super::check`] does. Where CEL has something the language leaves out, the error names
-//! it instead of complaining about its punctuation.
+//! Never looks at types; [`super::check`] does. If CEL has a form that the language leaves out, the error names that form and
+//! not its punctuation.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

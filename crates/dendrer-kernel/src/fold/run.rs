@@ -36,7 +36,7 @@ pub(super) fn reduce(
         run.met_unknown = false;
         match run.rule(rule) {
             Ok(_) => {}
-            // Where it is not known which call is answered, a rule that cannot be run is one that looked at the call.
+            // If the call that is answered is not known, a rule that cannot be run counts as one that looked at the call.
             Err(_) if run.met_unknown || run.is_ambiguous => {
                 run.delta.truncate(already.0);
                 (run.state, run.unknown, run.written) = (state, unknown, already.1);
@@ -148,8 +148,8 @@ fn targets(rule: &Rule, state: &Value) -> Vec<Pointer> {
     found
 }
 
-/// Runs the rules again and returns the places of the state that those which applied looked at: their conditions, and the
-/// steps that ran. With a field, only of rules that wrote below it. What rules wrote themselves on the way is among them.
+/// Runs the rules again and returns the places of the state that those which applied looked at: their conditions, and the steps
+/// that ran. With a field, only of rules that wrote below it. Places that rules wrote themselves on the way are among them.
 pub(crate) fn reads(fold: &Fold, before: &Value, intent: &Intent, field: Option<&str>) -> Vec<Pointer> {
     let mut run = Run::new(fold, before, intent, Budget::new(EVALUATION_STEPS_MAX).watching());
     let mut found = Vec::new();

@@ -3,7 +3,7 @@ use proptest::prelude::*;
 use super::*;
 use crate::expr::Scope;
 
-/// What a tick is like: its type, by number, and what the three conditions say.
+/// A tick: its type, by number, and the values of the three conditions.
 #[derive(Debug, Clone)]
 struct Tick {
     type_name: usize,

@@ -1,4 +1,4 @@
-//! What a pack says about commitments: those with which a run begins, and the tools whose results ground a claim (CCAS paper 13.4).
+//! The commitments of a pack: those with which a run begins, and the tools whose results ground a claim (CCAS paper 13.4).
 
 use dendrer_object::{Pointer, Value};
 
@@ -34,7 +34,7 @@ pub(super) fn check_commitments(faults: &mut Faults, root: &At<'_>, fields: &[Pa
         for item in &items {
             for at in commitment::EXPRESSIONS.iter().filter_map(|name| item.member(name)) {
                 let Some(text) = at.value.as_str().filter(|_| !fields.is_empty()) else { continue };
-                // What does not parse was told before.
+                // A text that does not parse was reported before.
                 if Expr::parse_condition(text, &commitment::scope()).is_ok()
                     && let Err(error) = Expr::parse_condition(text, &scope)
                 {

@@ -102,8 +102,8 @@ pub fn added(bound: &Value, state: &Value, tick: u64, id: &str) -> Option<u64> {
     listed(bound, state).filter(adds).filter_map(governs_from).find(holds)
 }
 
-/// The field that an extension requires in other words than a contract of the pack does already, and the type of that
-/// contract. What is required stays as it is, so such an extension would say what it does not bring about.
+/// The field that an extension requires in other words than a contract of the pack does already, and the type of that contract.
+/// A required field stays as the contract requires it, so such an extension would have no effect.
 pub fn clash(pack: &Value, extension: &Value) -> Option<(String, String)> {
     let contracts = pack.get("contracts").and_then(Value::as_object)?;
     let required = required(extension);

@@ -1,4 +1,4 @@
-//! What a pack says about merges: of lists in a field, and of agents of one run.
+//! The merge rules of a pack: of lists in a field, and of agents of one run.
 
 use super::Combine;
 use super::read::{At, Faults};

@@ -184,7 +184,7 @@ impl<'m> Reading<'m> {
         self.make(faults, predicate, digest.as_ref(), |bytes| modules.program(bytes))
     }
 
-    /// Reads the module of a function. What it answers to is asked by graphs alone.
+    /// Reads the module of a function.
     pub(super) fn function(
         &mut self,
         faults: &mut Faults,

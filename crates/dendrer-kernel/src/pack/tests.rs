@@ -125,7 +125,7 @@ fn the_digest_follows_the_meaning_and_not_the_layout() {
     assert_eq!(pack.digest(), digest(&json(WHOLE)));
     assert_eq!(digest(&json(r#"{"b": 1, "a": [2]}"#)), digest(&json(r#"{"a":[2],"b":1}"#)));
     assert_ne!(digest(&json(r#"{"a":[2],"b":1}"#)), digest(&json(r#"{"a":[2],"b":2}"#)));
-    // What a predicate means depends on the whole pack, so its digest does.
+    // The meaning of a predicate depends on the whole pack, so its digest does.
     let other = Pack::read(&json(&WHOLE.replace("\"limit\": 100", "\"limit\": 99"))).unwrap();
     assert_ne!(
         pack.predicate("orders.big").unwrap().digest(),
@@ -304,7 +304,7 @@ fn a_rule_knows_what_a_transition_has() {
     }
 }
 
-/// What is declared of the state holds for the state before, which has the same fields.
+/// Declarations of the state hold for the state before, which has the same fields.
 #[test]
 fn a_rule_knows_the_fields_of_the_state_before() {
     let cases = [
@@ -363,7 +363,7 @@ fn an_expression_that_is_asked_of_a_run_uses_what_the_pack_defines() {
     assert_eq!((error.code, error.hint.as_deref()), (Code::E0505, Some("did you mean state.orders")));
 }
 
-/// What the pack says about each type that it governs, one a line.
+/// The rules of the pack for each type that it governs, one a line.
 fn governed(pack: &Pack) -> String {
     let said = pack.governed();
     assert!(said.keys().all(|name| pack.governs(name)), "the map and the question agree");

@@ -1,7 +1,7 @@
 //! The writers of each field under a pack, and the consequence: a field that no rule lowers never falls.
 //!
-//! Under `fold/1` the rules are the only writers of the fields, and they are all known. What is said here is of ticks that
-//! rules made; a fork that sets a field begins anew (dendrer paper 3.3.3 and 4.4).
+//! Under `fold/1` the rules are the only writers of the fields, and they are all known. The result holds for ticks that rules
+//! made; a fork that sets a field begins anew (dendrer paper 3.3.3 and 4.4).
 
 use std::collections::BTreeSet;
 use std::sync::Arc;

@@ -23,7 +23,7 @@ const PLAN: &str = r#"{"name":"p","version":"v1","reducer":"delta/1",
         "challenges":{"type":"skeptic.challenge","survived":"t.intent.stood","last":3},
         "weights":{"structural_completion":0.5,"constraint_satisfaction":0.3,"skeptic_survival_rate":0.2}}}"#;
 
-/// What happens at a tick.
+/// The event of a tick.
 #[derive(Debug, Clone)]
 enum Event {
     /// A part is written for a goal.

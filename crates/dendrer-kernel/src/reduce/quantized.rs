@@ -66,7 +66,7 @@ impl Reducer for Quantized {
         intent: &Intent,
         tick: u64,
     ) -> Result<ReducedDelta, ReduceError> {
-        // What was proposed decides what is known: the sum of an unknown number stays unknown when it is rounded.
+        // The proposal decides which numbers are known: the sum of an unknown number stays unknown when it is rounded.
         let ReducedDelta { delta, unknown } = self.reducer.reduce_incomplete(before, intent, tick)?;
         Ok(ReducedDelta { delta: self.kept(before, delta)?, unknown })
     }

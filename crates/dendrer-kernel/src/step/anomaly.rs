@@ -14,7 +14,7 @@ use crate::ontology::KERNEL;
 pub struct Anomaly {
     /// A word for what it is, like `replay_divergence` or `tool_failure`.
     pub kind: Arc<str>,
-    /// What the runtime says of it: an object whose members are kept as they are, like `{"text": "..."}`.
+    /// The runtime's description: an object whose members are kept as they are, like `{"text": "..."}`.
     pub about: Value,
     /// The agent it concerns.
     pub agent: Option<Arc<str>>,

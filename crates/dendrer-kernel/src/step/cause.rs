@@ -35,8 +35,8 @@ pub(crate) enum Cause {
     Line(Arc<str>, Value, Value),
 }
 
-/// Takes a recorded transition or refusal apart into what the kernel was given. Where the reducer takes no delta, the
-/// recorded one was made and not given.
+/// Takes a recorded transition or refusal apart into what the kernel was given. If the reducer takes no delta, the recorded one
+/// was made and not given.
 pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs)> {
     let header = record.header();
     let content = record.content();

@@ -3,7 +3,7 @@
 //! A [`Diversion`] has states and counters and no ids, so nothing of it can be committed: a transition is made by
 //! [`step`](super::step) alone. The functions that `step` uses decide what an intent means.
 //!
-//! Rule: the intents are those on record. What an agent would have proposed in another state is not known.
+//! Rule: the intents are those on record. The intents that an agent would have proposed in another state are not known.
 
 use dendrer_object::delta::Delta;
 use dendrer_object::record::{Kind, Record};

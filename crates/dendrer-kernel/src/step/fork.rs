@@ -144,7 +144,7 @@ impl RunState {
             self.is_judged = false;
         }
         let tick = self.forked.as_ref().map_or(0, |forked| forked.tick);
-        // What comes after the fork did not happen in another run.
+        // Events after the fork did not happen in another run.
         self.enforced_from = self.enforced_from.min(tick + 1);
         if let Some(pack) = content.get("pack") {
             self.pack_from = tick + 1;

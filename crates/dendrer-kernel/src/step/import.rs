@@ -168,7 +168,7 @@ pub struct ChildResult {
     pub id: Digest,
     /// The `deleg` of the parent.
     pub delegation: Arc<str>,
-    /// What it brought: the initial form of its commitments.
+    /// The commitments that it brought, in their initial form.
     pub commitments: Option<Value>,
 }
 

@@ -131,7 +131,7 @@ pub enum Reason {
     },
     /// It would newly violate what the door enforces.
     WouldViolate(Vec<Broken>),
-    /// What it changes is read by rules that can then not be judged, at a stage where that matters.
+    /// A place that it changes is read by rules that can then not be judged, at a stage where that matters.
     #[error("it cannot be judged: {}", unjudged(.0))]
     CannotBeJudged(Vec<(Arc<str>, Met)>),
     /// The commitments of the run forbid it.

@@ -74,7 +74,7 @@ mod tests {
             let mut delta = self.0.reduce(before, intent)?;
             for op in &mut delta.0 {
                 let number = op.value.as_ref().and_then(Value::as_u64).unwrap_or_default();
-                // What replay brings is what came out: it is written as it is.
+                // The values of a replay are results: they are written as they are.
                 if number < 100 {
                     op.value = Some(Value::from(number + 100));
                 }

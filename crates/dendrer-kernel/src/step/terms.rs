@@ -336,8 +336,8 @@ impl RunState {
 }
 
 /// Latches the violations of the contract that a transition brings about (dendrer paper 4.4, pillar 4): each once, in the
-/// state, so that everything that follows can see it. What cannot be judged is no violation; bisect and `contract check`
-/// tell it.
+/// state, so that everything that follows can see it. A rule that cannot be judged is no violation; bisect and `contract check`
+/// report it.
 pub(super) fn watch(
     head: &RunState,
     type_name: &TypeName,

@@ -459,7 +459,7 @@ fn no_reducer_writes_what_is_the_kernels() {
     }
 }
 
-/// What an older kernel recorded is not called a divergence: it followed the rules of its time.
+/// A transition of an older kernel is not called a divergence: it followed the rules of its time.
 #[test]
 fn a_record_that_wrote_counters_is_recorded_by_other_rules() {
     let (first, mut head) = start("{}", "[]", Stage::Replay);

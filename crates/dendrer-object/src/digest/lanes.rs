@@ -1,9 +1,9 @@
 //! In how many lanes many messages are hashed side by side. Whatever is chosen, the digests are the same.
 //!
-//! The one module with `unsafe` in it: the library's own choice is right for most processors and not for those with
-//! AVX-512 and without SHA extensions. They run slower for a while after each use of their widest registers, which costs
-//! the rest of recording more than sixteen lanes save over eight: 18.5 us a step against 17.1. The narrower lanes have no
-//! safe way in. That they are there is looked up at run time.
+//! The one module with `unsafe` in it: the library's own choice is right for most processors and not for those with AVX-512 and
+//! without SHA extensions. They run slower for a while after each use of their widest registers, which costs the rest of
+//! recording more than sixteen lanes save over eight: 18.5 us a step against 17.1. The narrower lanes have no safe way in.
+//! Their presence is looked up at run time.
 
 #![cfg_attr(
     target_arch = "x86_64",

@@ -87,7 +87,7 @@ fn can_be_cut(members: &Object) -> bool {
 /// Members of an object under way.
 type Members = Vec<(Arc<str>, Value)>;
 
-/// Puts the content together from its fields. What was erased or withheld is missing.
+/// Puts the content together from its fields. Erased and withheld values are missing.
 pub fn content_from_fields(body: &Body) -> Value {
     content_of(body.fields().iter().filter_map(|field| {
         let text = body.text(field)?;

@@ -180,8 +180,8 @@ impl Object {
         }
     }
 
-    /// Returns the value of a member to be changed in its place. What other objects have as well is copied first, as far as
-    /// it leads there.
+    /// Returns the value of a member to be changed in its place. Nodes that other objects share are copied first, as far as
+    /// they lead there.
     pub fn value_mut(&mut self, key: &str) -> Option<&mut Value> {
         if matches!(&self.0, Repr::Slice(slice) if slice.position(key).is_none()) {
             return None;
@@ -528,7 +528,7 @@ type UnknownLeaf<'a> = (&'a Digest, &'a ObjectEntry, &'a Cached);
 type UnknownBranch<'a> = (u16, &'a [Arc<Node>], &'a Cached);
 
 impl<'a> Unknown<'a> {
-    /// Finds them. What is below a digest that is known is known.
+    /// Finds them. A node below a known digest is known.
     fn find(&mut self, node: &'a Node, level: usize) {
         match node {
             Node::Leaf { key_digest, entry, digest } if !digest.is_known() => {

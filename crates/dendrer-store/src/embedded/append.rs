@@ -26,10 +26,10 @@ const GROUP_MAX: u64 = 2 << 30;
 /// Appends further frames to a group.
 pub(super) type More<'a> = dyn FnMut(&mut Writer<'_>, &mut Vec<u8>) + 'a;
 
-/// Where a group is about to be written.
+/// The place where a group is about to be written.
 struct Spot {
     segment: u32,
-    /// Where the group begins: behind the header in a segment that begins with it.
+    /// The begin of the group: after the header in a segment that begins with it.
     offset: u64,
     /// Whether the segment begins with this group.
     fresh: bool,
@@ -148,7 +148,7 @@ impl Embedded {
             .ok_or_else(|| self.segments.io("open", number, std::io::ErrorKind::NotFound.into()))?;
         let Err(error) = disk::write_all(&*file, buffer, start) else { return Ok(()) };
         let error = self.segments.io("write", number, error);
-        // What was written of it goes, durably: its bytes must not show through under a later group.
+        // The written part of it is removed, durably: its bytes must not show through under a later group.
         if let Err(second) = file.set_len(start).and_then(|()| self.sync_file(&*file)) {
             let why =
                 StoreError::SyncFailed { why: format!("a failed write could not be taken back: {second}") };

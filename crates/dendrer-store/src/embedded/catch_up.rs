@@ -22,7 +22,7 @@ const LOOKS: usize = 4;
 const TOGETHER: usize = 256;
 const ROWS_TOGETHER: usize = 4_096;
 
-/// What one group brings.
+/// The content of one group.
 #[derive(Default)]
 struct Group {
     rows: Vec<Row>,
@@ -48,12 +48,12 @@ impl Group {
     }
 }
 
-/// What to do after a group.
+/// The next step after a group.
 enum Next {
     Group,
     Segment,
     Stop,
-    /// What was read may be a write under way.
+    /// The bytes may be those of a write under way.
     Again,
 }
 
@@ -300,8 +300,8 @@ impl Embedded {
             .map_err(|error| self.segments.io("read", segment, error))
     }
 
-    /// Whether an end that looks unfinished may go. Where the index or the checkpoint knows more than the log, it is what
-    /// is left of something acknowledged, and evidence.
+    /// Whether an end that looks unfinished may go. If the index or the checkpoint knows more than the log, the end is a part
+    /// of something acknowledged, and evidence.
     fn may_cut(&mut self) -> Result<bool, StoreError> {
         if self.trouble.is_none() {
             self.check_checkpoint()?;
@@ -309,8 +309,8 @@ impl Embedded {
         Ok(self.trouble.is_none())
     }
 
-    /// Removes an unfinished group. What is not on disk afterwards must not come back under a later write, so the cut
-    /// is made durable first.
+    /// Removes an unfinished group. Bytes that are not on disk afterwards must not come back under a later write, so the cut is
+    /// made durable first.
     fn cut(&mut self, group: u64) -> Result<(), StoreError> {
         let segment = self.end.segment;
         let Some(file) = self.segments.file(segment)? else { return Ok(()) };

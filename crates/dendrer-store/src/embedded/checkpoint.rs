@@ -209,7 +209,7 @@ impl Embedded {
         if is_known || size > self.size() {
             return Ok(is_known);
         }
-        // That the end is the one that was signed shows nothing: a handle may have it from the index.
+        // An end that equals the signed one shows nothing: a handle may have it from the index.
         let extends = self.extends_by_tiles(size, root)? || self.extends_by_log(size, root)?;
         if extends {
             // The tree of a handle only grows, so that stays so.
@@ -236,8 +236,8 @@ impl Embedded {
         Ok(self.leads_to_end(entries, &peaks)? && passes)
     }
 
-    /// Tells whether entries that were read lead to the tree that the log has now. What the system does not let one read shows
-    /// nothing either way.
+    /// Tells whether entries that were read lead to the tree that the log has now. An entry that the system does not let one
+    /// read shows nothing either way.
     fn leads_to_end(&self, entries: Result<(), StoreError>, peaks: &Peaks) -> Result<bool, StoreError> {
         match entries {
             Ok(()) => Ok(peaks.size() == self.size() && peaks.root() == self.end.peaks.root()),

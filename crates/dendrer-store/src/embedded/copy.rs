@@ -31,7 +31,7 @@ const WINDOW: usize = 1 << 20;
 /// How often values may be erased while they are copied before writers are made to wait.
 const ROUNDS: usize = 3;
 
-/// What a copy is to be.
+/// The kind of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum CopyAs {
     /// A backup: every reading verb opens it, nothing writes to it but a later backup of the same store.
@@ -40,7 +40,7 @@ pub enum CopyAs {
     Store,
 }
 
-/// What a copy came to.
+/// The result of a copy.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Copied {
     /// The log of the copy.
@@ -70,7 +70,7 @@ pub struct Copying<'s> {
     before: u64,
     /// How far the copy goes: segment and offset.
     reached: (u32, u64),
-    /// What is left of erased values in the copy, and what is void in the store.
+    /// Remains of erased values in the copy, and frames that are void in the store.
     opened: Vec<At>,
     voids: Vec<u64>,
     /// How far readers of an earlier backup look.
@@ -78,7 +78,7 @@ pub struct Copying<'s> {
     bytes: u64,
 }
 
-/// What the mark of a backup says: of which store it is, and up to where it was found whole.
+/// The mark of a backup: its store, and the end up to which it was found whole.
 struct Mark {
     id: StoreId,
     whole: Option<Whole>,
@@ -186,7 +186,7 @@ impl Embedded {
             let path = path.to_owned();
             move |error| StoreError::io(action, &path, error)
         };
-        // What is being made there now is another matter once that is done.
+        // A copy that is being made there now is another matter once that is done.
         let has_lock = || disk.list(to).is_ok_and(|names| names.iter().any(|name| name == "lock"));
         match self.there(to, what) {
             Err(StoreError::NotItsBackup { .. }) if has_lock() => {}
@@ -298,7 +298,7 @@ impl Embedded {
                 return refuse(format!("it is not whole: {why}"));
             }
         }
-        // What is behind the mark is going to be cut, so that must be nothing but what an interrupted copy left.
+        // Bytes after the mark are going to be cut, so they must be only those that an interrupted copy left.
         if let Some(size) = signed_in(&*self.options.disk, to)?.filter(|size| *size > whole.tree.size) {
             let has = whole.tree.size;
             return refuse(format!("{size} records were signed there, and {MARK} says that it has {has}"));
@@ -422,8 +422,8 @@ impl Copying<'_> {
             if let Some(trouble) = &self.source.trouble {
                 return Err(StoreError::ReadOnly { why: trouble.to_string() });
             }
-            // What was erased meanwhile may have been read half before and half after. With the records that say so
-            // the copy knows what to make void; and a frame that is void for their sake would be damage without them.
+            // A value that was erased meanwhile may have been read half before and half after. With the records that say so the
+            // copy knows what to make void; and a frame that is void for their sake would be damage without them.
             if self.source.erased_behind(&head)? {
                 if round == ROUNDS {
                     self.source.take_lock()?;

@@ -25,7 +25,7 @@ use crate::values;
 /// How much is read at once.
 const WINDOW: usize = 1 << 20;
 
-/// What erasures overwrite.
+/// The frames that erasures overwrite.
 #[derive(Debug, Default)]
 pub(super) struct Doomed {
     /// Values and opened frames that were replaced.
@@ -75,7 +75,7 @@ impl Embedded {
         let position = self.size();
         let group = std::slice::from_ref(record);
         let changed = fence::check(self, self.info.id, position, group)?;
-        // What is about to be overwritten must be seen to have been on disk, not to be an unfinished end.
+        // Bytes that are about to be overwritten must be seen to have been on disk, not to be an unfinished end.
         self.sync_now()?;
         let mut opened = Vec::with_capacity(left.len());
         self.write_group(
@@ -192,7 +192,7 @@ impl Embedded {
     fn keep_living(&self, doomed: &mut Doomed) -> Result<(), StoreError> {
         let mut living = Vec::new();
         self.each_frame(&mut |at, kind, payload| {
-            // What earlier erasures replaced is void by now, so whatever is there and not doomed is living.
+            // Frames that earlier erasures replaced are void by now, so a frame that is there and not doomed is living.
             if !doomed.values.contains(&at.to_u64()) && has_list(kind, payload) {
                 living.push(at);
             }
@@ -262,7 +262,7 @@ impl Embedded {
             let begin = if segment == from.0 { from.1 } else { SEGMENT_HEADER as u64 };
             let begin = At::new(segment, begin);
             let Some(mut reader) = self.segments.reader(begin, WINDOW)? else { continue };
-            // What lies behind the end is not committed, unless damage keeps this handle from getting there.
+            // Bytes after the end are not committed, unless damage keeps this handle from getting there.
             let is_end = |offset| !self.stuck && (segment, offset) >= (self.end.segment, self.end.offset);
             while !is_end(reader.offset()) {
                 match reader.next().map_err(|error| self.segments.io("read", segment, error))? {

@@ -1,8 +1,8 @@
-//! What a store keeps beside its log, listed and removed: snapshots and verdicts, which follow from the log, and files
-//! that interrupted work left.
+//! The files that a store keeps besides its log, listed and removed: snapshots and verdicts, which follow from the log, and
+//! files that interrupted work left.
 //!
-//! Never touches a segment, a checkpoint or the descriptor. What is removed here can be worked out again, and whether
-//! it is there changes no answer.
+//! Never touches a segment, a checkpoint or the descriptor. A file that is removed here can be made again, and its presence
+//! changes no answer.
 
 use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
@@ -23,18 +23,18 @@ use crate::store::ReadLog as _;
 pub struct KeptRow {
     /// The run that it is about.
     pub run: RunName,
-    /// What it holds.
+    /// Its content.
     pub what: KeptWhat,
     /// How many bytes that is.
     pub bytes: u64,
 }
 
-/// What a kept row holds.
+/// The content of a kept row.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum KeptWhat {
     /// The state at a tick.
     Snapshot(u64),
-    /// What a predicate gives along the run, by the digest of the question.
+    /// The verdicts of a predicate along the run, by the digest of the question.
     Verdicts(Digest),
 }
 
@@ -47,7 +47,7 @@ pub struct Leftover {
     pub bytes: u64,
 }
 
-/// What there is of an index.
+/// The state of an index.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum IndexState {
     /// One that covers so many records.
@@ -64,7 +64,7 @@ pub enum IndexState {
     Unused,
 }
 
-/// What the tiles of a log are.
+/// The state of the tiles of a log.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum TilesState {
     /// There is no such file.
@@ -228,7 +228,7 @@ fn look_into(
 ) -> Result<(), StoreError> {
     let here: PathBuf = dir.join(below);
     let io = |error| StoreError::io("list", &here, error);
-    // What others put in place or remove meanwhile is as it will be, or was, and no leftover.
+    // A file that others put in place or remove meanwhile is no leftover.
     let is_gone = |error: &std::io::Error| error.kind() == ErrorKind::NotFound;
     let entries = match std::fs::read_dir(&here) {
         Err(error) if is_gone(&error) && !below.as_os_str().is_empty() => return Ok(()),

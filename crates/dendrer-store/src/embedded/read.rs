@@ -27,7 +27,7 @@ use crate::values;
 /// How much is read at once by a scan.
 const WINDOW: usize = 1 << 20;
 
-/// What was read of a record, or the damage that keeps it from being read.
+/// The bytes of a record, or the damage that keeps it from being read.
 type Raw = Result<RawRecord, Box<Damage>>;
 
 /// The frame that holds the values of a record: a values frame, or the newest opened frame.
@@ -279,7 +279,7 @@ impl Embedded {
         Ok(found)
     }
 
-    /// Says that a place is not that of the record at a position. Where the index named it, the log may be as it was.
+    /// Says that a place is not that of the record at a position. If the index named it, the log may be as it was.
     pub(super) fn astray(&self, position: u64, at: At) -> StoreError {
         if position < self.tail.base && self.index.is_some() {
             let what =

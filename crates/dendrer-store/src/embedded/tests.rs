@@ -106,7 +106,7 @@ fn a_sync_beside_the_line_that_fails_fails_for_those_in_it() {
         disk.fail(at, DiskFault::Error(ErrorKind::StorageFull), false);
         disk.fail_syncs(false);
         let appended = store.append(&[scribe.step("r")]);
-        // What could not be written could not be taken back either.
+        // Bytes that could not be written could not be taken back either.
         if matches!(store.trouble().as_deref(), Some(StoreError::SyncFailed { .. })) {
             failed += 1;
             appended.unwrap_err();
@@ -206,8 +206,8 @@ fn a_rewritten_log_is_not_signed() {
     store.sign_checkpoint(&key).unwrap();
 }
 
-/// The end of a log is what is written behind. Where it was rewritten, and the index that covers all of it says what was signed, a
-/// handle opens with the root that was signed. Hashes of the entries say otherwise, before anything follows.
+/// The end of a log is what is written behind. If the log was rewritten, and the index that covers all of it has the signed
+/// end, a handle opens with the root that was signed. Hashes of the entries say otherwise, before anything follows.
 #[test]
 fn a_rewritten_end_is_not_written_behind() {
     let dir = tempfile::tempdir().unwrap();
@@ -234,7 +234,7 @@ fn a_rewritten_end_is_not_written_behind() {
     let (honest, mut forged) =
         (std::fs::read(segment(&good)).unwrap(), std::fs::read(segment(&bad)).unwrap());
     assert_eq!(honest.len(), forged.len());
-    // What the last commit frame says is what was signed.
+    // The last commit frame has the root that was signed.
     let file = Real.open(&segment(&good), Open::Read).unwrap();
     let mut from = 0;
     while let Some((at, commit)) = frame::find_commit(&*file, from, 0).unwrap() {

@@ -67,7 +67,7 @@ impl Embedded {
     }
 }
 
-/// What tiles say of a log.
+/// The log according to its tiles.
 pub(super) struct Tiled {
     /// The tree up to where the last tile of entries begins.
     pub before: Peaks,

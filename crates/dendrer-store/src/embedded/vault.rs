@@ -96,7 +96,7 @@ fn put_all<'b>(
         is_put = true;
         let path = file_of(dir, &name);
         let beside = path.with_extension("tmp");
-        // What an interrupted write left may be another name of some other file.
+        // A leftover of an interrupted write may be another name of some other file.
         match disk.remove(&beside) {
             Err(error) if error.kind() != ErrorKind::NotFound => return Err(io("remove", &beside)(error)),
             _ => {}
@@ -149,7 +149,7 @@ fn list(disk: &dyn Disk, dir: &Path) -> Result<Vec<Digest>, StoreError> {
     Ok(names)
 }
 
-/// Overwrites files with zeros, then removes them. What the file system or the disk kept of the old bytes is ciphertext.
+/// Overwrites files with zeros, then removes them. Old bytes that the file system or the disk kept are ciphertext.
 fn remove_all(disk: &dyn Disk, dir: &Path, names: &[Digest]) -> Result<(), StoreError> {
     let mut is_removed = false;
     for name in names {

@@ -24,7 +24,7 @@ use crate::ordered::in_order;
 use crate::segments::place_name;
 use crate::store::{RunSummary, TreeHead};
 
-/// What is verified besides the log itself.
+/// The parts that are verified besides the log itself.
 #[derive(Debug, Clone, Default)]
 pub struct VerifyOptions {
     /// Keys that may have signed the checkpoint, besides that of the store.
@@ -35,7 +35,7 @@ pub struct VerifyOptions {
     pub meter: Meter,
 }
 
-/// What verifying found.
+/// The result of a verification.
 #[derive(Debug, Clone)]
 pub struct LogReport {
     /// The tree that the records have; its root was computed if `root_checked`.
@@ -52,7 +52,7 @@ pub struct LogReport {
     pub indexed: Option<u64>,
     /// Whether bytes at the end were never committed.
     pub unfinished: bool,
-    /// What is not what it must be, in order of the log.
+    /// The findings, in order of the log.
     pub findings: Vec<Damage>,
 }
 
@@ -68,7 +68,7 @@ struct Verifier {
     seen: HashMap<u64, (Kind, Option<u64>)>,
     /// The size of the checkpoint, and the root that the log has there.
     signed: Option<(u64, Option<Digest>)>,
-    /// How often damage hid records so far. What names them, or follows them, is then no finding of its own.
+    /// How often damage hid records so far. A record that names them, or follows them, is then no finding of its own.
     hidden: u64,
 }
 
@@ -122,7 +122,7 @@ impl Embedded {
             let (indexed, findings) = match beside {
                 None => (None, Vec::new()),
                 Some(Ok(beside)) => beside.join().unwrap_or_else(|panic| resume_unwind(panic))?,
-                // Where no thread is to be had, one thing is done after the other.
+                // Without a thread, one thing is done after the other.
                 Some(Err(_)) => index()?,
             };
             verifier.report.indexed = indexed;
@@ -240,7 +240,7 @@ impl Embedded {
     }
 }
 
-/// What a walk came to.
+/// The result of a walk.
 enum LookedAt {
     /// A record, and whether it is the one that it was filed as: itself, where it is wanted.
     Record(Box<Sealed>),

@@ -18,7 +18,7 @@ use crate::layout::{self, RawRecord, RecordFrame, SEGMENT_HEADER};
 use crate::scan::{End, Item, Scanner, is_unfinished};
 use crate::segments::{Read, place_name};
 
-/// What a walk comes to.
+/// The result of a walk.
 #[derive(Debug)]
 #[non_exhaustive]
 pub enum WalkItem {
@@ -28,7 +28,7 @@ pub enum WalkItem {
         position: u64,
         /// Segment and offset of its values, as `segment << 32 | offset`.
         frame: u64,
-        /// What was read.
+        /// The bytes that were read.
         raw: Box<RawRecord>,
     },
     /// A record of which the values cannot be read.
@@ -57,7 +57,7 @@ pub enum WalkItem {
     Unfinished {
         /// The segment file.
         file: String,
-        /// Where they begin.
+        /// Their begin.
         offset: u64,
     },
 }
@@ -69,7 +69,7 @@ struct Walk<'a> {
     stopped: bool,
 }
 
-/// What there is behind the part of the log that the handle has taken in.
+/// The content of the log after the part that the handle has taken in.
 enum Probe {
     /// A whole group.
     Whole,
@@ -79,7 +79,7 @@ enum Probe {
     End,
 }
 
-/// What erasures left, found when first needed.
+/// The remains of erasures, found when first needed.
 struct Erasures {
     /// The newest opened frame of each record.
     newest: HashMap<Digest, At>,

@@ -281,7 +281,7 @@ impl Shared {
             let mut store = self.store_mut();
             let append = |Queued { records, told, .. }| (told, store.append(&records));
             let appended: Vec<Appended> = groups.into_iter().map(append).collect();
-            // Of the groups that the store refused nothing was written, and nothing is waited for.
+            // Nothing was written of groups that the store refused, and nothing is waited for.
             let is_any = appended.iter().any(|(_, outcome)| outcome.is_ok());
             let ticket = is_any.then(|| store.submit(&[]).map(|ticket| (ticket, store.waiter())));
             (appended, ticket)

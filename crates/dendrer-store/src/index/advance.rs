@@ -24,7 +24,7 @@ use crate::values::{self, ChunkKey};
 /// How many records one transaction takes in.
 const BATCH: u64 = 5_000;
 
-/// What one group adds to the index.
+/// The rows that one group adds to the index.
 #[derive(Default)]
 pub(super) struct Group {
     pub(super) rows: Vec<Row>,
@@ -59,8 +59,8 @@ pub(crate) fn advance(
 ) -> Result<Covered, StoreError> {
     let mut db = open_writer(path, false)?;
     let covered = take_in(&mut db, segments, store, target, stop, publish, &mut None)?;
-    // A handle that only reads would read all of SQLite's log when it opens the index. Where others read at this moment, the
-    // log stays.
+    // A handle that only reads would read all of SQLite's log when it opens the index. If others read at this moment, the log
+    // stays.
     db.busy_timeout(Duration::ZERO)?;
     let _ = db.pragma_update_and_check(None, "wal_checkpoint", "TRUNCATE", |_| Ok(()));
     Ok(covered)
@@ -105,7 +105,7 @@ pub(crate) fn build(
     Ok(covered)
 }
 
-/// What can only be asked once there is a table of ids.
+/// The questions that need a table of ids.
 #[derive(Default)]
 struct Later {
     /// Erasures.
@@ -135,7 +135,7 @@ fn take_in(
             let mut writer = Writer::new(&transaction, groups, &mut names, later);
             covered = writer.advance(store, covered, batch)?;
             if writer.is_stuck {
-                // What was put in of the group that has no place goes with the transaction.
+                // Rows of the group that has no place go with the transaction.
                 target = covered.size();
                 continue;
             }
@@ -164,9 +164,9 @@ pub(super) struct Groups<'a> {
 struct Writer<'a> {
     db: &'a Connection,
     groups: Groups<'a>,
-    /// Where runs begin, and whether their first own tick is known.
+    /// The begins of runs, and whether their first own tick is known.
     runs: &'a mut HashMap<RunName, (i64, bool)>,
-    /// What is put off, while there is no table of ids.
+    /// The questions that are put off while there is no table of ids.
     later: &'a mut Option<Later>,
     /// How many runs began.
     begun: u64,
@@ -178,7 +178,7 @@ struct Writer<'a> {
     is_stuck: bool,
 }
 
-/// What a batch adds to a run.
+/// The rows that a batch adds to a run.
 #[derive(Default)]
 struct Grown {
     newest_tick: Option<i64>,

@@ -97,7 +97,7 @@ struct Run {
 struct Comparison<'a> {
     db: &'a Connection,
     groups: Groups<'a>,
-    /// What erasures left, of records that were not come to yet.
+    /// Remains of erasures, of records that were not reached yet.
     erased: HashMap<Digest, At>,
     runs: BTreeMap<i64, Run>,
     begins: HashMap<RunName, i64>,

@@ -7,7 +7,7 @@ use dendrer_object::{Digest, RunName};
 
 use crate::error::StoreError;
 
-/// Where derived bytes are kept.
+/// The place of derived bytes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Slot<'a> {
     /// A snapshot of a run at a tick.

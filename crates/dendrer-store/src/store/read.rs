@@ -13,7 +13,7 @@ use super::head::Head;
 use super::{StoreInfo, TreeHead};
 use crate::error::{Damage, DamageKind, DamagePlace, StoreError};
 
-/// What a store knows of a run without reading a value.
+/// A run as a store knows it without reading a value.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct RunSummary {
     /// The name.

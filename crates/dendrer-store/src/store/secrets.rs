@@ -7,7 +7,7 @@ use crate::error::StoreError;
 /// The most bytes that are kept under one name.
 pub const SECRET_SIZE_MAX: usize = 1 << 20;
 
-/// What must be so for a change of the kept bytes. The default always holds.
+/// The condition of a change of the kept bytes. The default always holds.
 ///
 /// Checked by the store together with the change, so that of two callers the second sees what the first did.
 #[derive(Debug, Clone, Copy, Default)]

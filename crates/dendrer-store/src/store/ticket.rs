@@ -8,7 +8,7 @@ use crate::error::StoreError;
 #[derive(Debug, PartialEq, Eq)]
 #[must_use = "nothing is durable before the store waited for the ticket"]
 pub struct Ticket {
-    /// Names the group, or its sync, to the store. What it counts is up to the store.
+    /// Names the group, or its sync, to the store. The store decides on its unit.
     pub number: u64,
     /// The size of the log with the group; 0 where another thread appends the group later.
     pub size: u64,

@@ -54,8 +54,8 @@ fn ended(error: &Error) -> Ended {
     trap.and_then(trapped).unwrap_or_else(|| Ended::Engine(format!("{error:#}")))
 }
 
-/// What a call may have. Growing beyond ends the call, as in the other engine; only the maximum that a module declares
-/// for itself is its own affair, and beyond that it is told no.
+/// The limits of a call. Growing beyond ends the call, as in the other engine; only the maximum that a module declares for
+/// itself is its own affair, and beyond that it is told no.
 struct Limits;
 
 #[derive(Debug, thiserror::Error)]

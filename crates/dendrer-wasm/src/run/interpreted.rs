@@ -56,8 +56,8 @@ fn ended(error: &Error) -> Ended {
     }
 }
 
-/// What a call may have. Growing beyond fails in one way: the call ends. A module that were only told so could decide by
-/// the memory that a machine happens to have.
+/// The limits of a call. Growing beyond fails in one way: the call ends. A module that were only told so could decide by the
+/// memory that a machine happens to have.
 fn limits() -> StoreLimits {
     StoreLimitsBuilder::new()
         .memory_size(MEMORY_MAX)

@@ -1,4 +1,4 @@
-//! What is known of a thread: its runs, and in which record each checkpoint and each write is.
+//! The index of a thread: its runs, and the record of each checkpoint and of each write.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
@@ -36,18 +36,18 @@ pub(super) struct Stored {
     pub(super) tick: u64,
     pub(super) record: Digest,
     pub(super) parent: Option<Arc<str>>,
-    /// Where its own bytes are: the checkpoint, and behind it the metadata.
+    /// The place of its own bytes: the checkpoint, followed by the metadata.
     pub(super) at: Arc<str>,
     pub(super) exact: VaultRef,
     pub(super) len: usize,
     pub(super) metadata_len: usize,
     pub(super) tags: [Arc<str>; 2],
     pub(super) made_by: Option<Arc<str>>,
-    /// What its channels hold.
+    /// The contents of its channels.
     pub(super) channels: Arc<BTreeMap<Arc<str>, ChannelAt>>,
 }
 
-/// What a channel holds, in the record: a head, and behind it the segments. A list that grows has the same segments and more.
+/// The content of a channel in the record: a head, followed by the segments. A list that grows has the same segments and more.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct ChannelAt {
     pub(super) version: Arc<str>,
@@ -98,10 +98,10 @@ pub(super) struct ThreadRun {
     pub(super) recorder: Option<Recorder>,
     /// Whether everything in it was removed: nothing is put into it.
     pub(super) is_removed: bool,
-    /// Of a run that was removed: its places of the vault, until this process knows that everything there is destroyed and that the
-    /// values of the record are erased. Whoever removed it may have been interrupted.
+    /// The places of the vault of a run that was removed, until this process knows that they are all destroyed and that the values
+    /// of the record are erased. The process that removed it may have been interrupted.
     pub(super) left: Option<Vec<Arc<str>>>,
-    /// Where what each place of the state shows is in the vault.
+    /// The place in the vault of the bytes that each place of the state shows.
     pub(super) shown: BTreeMap<(Arc<str>, Arc<str>), Arc<str>>,
 }
 
@@ -130,7 +130,7 @@ pub(super) struct Thread {
     pub(super) seen: u64,
     /// The run that this process used last, by number.
     pub(super) active: Option<usize>,
-    /// What channels hold, the newest of each: so that what they grow by is found, and read without the vault.
+    /// The newest content of each channel, so that its growth is found and read without the vault.
     held: BTreeMap<Place, Held>,
 }
 
@@ -353,7 +353,7 @@ impl Thread {
         }
     }
 
-    /// Takes a run for removed. What it has is still to be erased.
+    /// Takes a run for removed. Its bytes are still to be erased.
     pub(super) fn forget_run(&mut self, run: usize) {
         if !self.runs[run].is_removed {
             self.runs[run].left = Some(self.places_of(run));
@@ -460,12 +460,12 @@ impl Thread {
         self.held.insert((Arc::clone(namespace), Arc::clone(channel)), (at, value));
     }
 
-    /// What a channel of a namespace held when it was put last by this process, and where that is.
+    /// The content of a channel of a namespace that this process put last, and its place.
     pub(super) fn last(&self, namespace: &Arc<str>, channel: &Arc<str>) -> Option<&Held> {
         self.held.get(&(Arc::clone(namespace), Arc::clone(channel)))
     }
 
-    /// What a channel holds, if it was put last by this process.
+    /// The content of a channel, if this process put it last.
     pub(super) fn held(&self, namespace: &str, channel: &Arc<str>, at: &ChannelAt) -> Option<TypedBytes> {
         let held = self.held.get(&(namespace.into(), Arc::clone(channel)));
         held.filter(|(key, _)| *key == at.key).map(|(_, value)| value.clone())

@@ -97,7 +97,7 @@ impl Checkpoints {
     }
 
     fn put_and_mark(&mut self, id: &Arc<str>, copies: &[Copy], old: &[usize]) -> Result<(), CheckpointError> {
-        // What is kept is there twice before the first is removed: an interruption loses nothing.
+        // A kept file is there twice before the first is removed: an interruption loses nothing.
         for copy in copies {
             self.put_copy(copy)?;
         }

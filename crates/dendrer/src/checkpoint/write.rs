@@ -20,7 +20,7 @@ use crate::vault::VaultRef;
 /// How often something is put again because other processes move the thread on.
 const ATTEMPTS: usize = 200;
 
-/// Where something is put.
+/// The target of a put.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Target {
     /// At the end of a run, by number.
@@ -48,7 +48,7 @@ struct Laid {
     head: usize,
     /// How many segments of the parent are kept.
     kept: usize,
-    /// Where each new segment is in the bytes of the checkpoint, its length and its level.
+    /// The place of each new segment in the bytes of the checkpoint, its length and its level.
     added: Vec<(usize, usize, u64)>,
 }
 
@@ -286,7 +286,7 @@ impl Checkpoints {
         self.with(thread, |_, found| found.claim.as_deref() == Some(claim))
     }
 
-    /// The recorder of a target, and the name of its run; `None` if another process went ahead. What begins the run is
+    /// The recorder of a target, and the name of its run; `None` if another process went ahead. The begin of the run is
     /// gathered and not yet committed.
     fn recorder_at(
         &self,
@@ -303,7 +303,7 @@ impl Checkpoints {
                     }
                     None => self.repo.recorder(&run.name)?,
                 };
-                // What is put is decided on what was read: what others wrote meanwhile is read first.
+                // A put depends on the records that were read: records of others are read first.
                 let is_read = recorder.head().tick() == run.upto;
                 let name = run.name.to_string();
                 if !is_read {
@@ -340,7 +340,7 @@ impl Checkpoints {
             head > 0 && !at.head.is_empty() && items.starts_with(&held.bytes[at.head.len()..])
         });
         let Some((at, held)) = base else {
-            // What comes whole is joined with nothing.
+            // A list that comes whole is joined with nothing.
             return Laid { head, kept: 0, added: vec![add(items, u64::from(u8::MAX))] };
         };
         let known = held.bytes.len() - at.head.len();
@@ -380,7 +380,7 @@ impl Checkpoints {
         seed.0.iter().map(|byte| format!("{byte:02x}")).collect()
     }
 
-    /// Makes an intent. What users wrote is redacted; `about` is the saver's own, and is not.
+    /// Makes an intent. Values of users are redacted; `about` is the saver's own, and is not.
     pub(super) fn intent(
         &self,
         type_name: &str,
@@ -486,7 +486,7 @@ fn check_claim(thread: &Thread, claim: Option<&Arc<str>>) -> Result<(), Checkpoi
 fn target_of(thread: &Thread, put: &CheckpointPut) -> Result<Target, CheckpointError> {
     let namespace = &*put.namespace;
     let live = || thread.live().map_or(Target::Root, Target::Run);
-    // What is put again takes the place of what it was.
+    // A checkpoint that is put again takes the place of the old one.
     if let Some(stored) = thread.stored(namespace, &put.id)
         && stored.parent == put.parent
         && !thread.runs[stored.run].is_removed

@@ -9,7 +9,7 @@ pub enum GraphRefused {
     /// A run was not recorded by a graph.
     #[error("{0} is not the run of a graph")]
     NotGraph(RunName),
-    /// What the record of a run says of its graph cannot be read.
+    /// The statement on the graph in the record of a run cannot be read.
     #[error("what {run} says of its graph cannot be read: {why}")]
     Malformed {
         /// The run.

@@ -35,13 +35,13 @@ pub enum MergeError {
         a: RunName,
         /// The other.
         b: RunName,
-        /// What is different.
+        /// The thing that differs.
         what: &'static str,
     },
-    /// What extensions added to the contracts of a run would be lost.
+    /// Contracts that extensions added to a run would be lost.
     #[error("the contracts of {0} were extended, and a new run would begin without that")]
     Extended(RunName),
-    /// What another merge left open would be taken for absent.
+    /// A conflict that another merge left open would be taken for absent.
     #[error("{run} has an open conflict at {path}, which nobody decided", path = .path.dotted())]
     OpenSource {
         /// The run.
@@ -55,7 +55,7 @@ pub enum MergeError {
     /// The run was not seeded from others.
     #[error("{0} was not made by a merge")]
     NotMerged(RunName),
-    /// What the record says of the merge is not what a merge writes.
+    /// The record of the merge is not one that a merge writes.
     #[error("what {0} says of its merge cannot be read")]
     Malformed(RunName),
     /// There is no such conflict.
@@ -69,9 +69,9 @@ pub enum MergeError {
     /// The conflict has no such side.
     #[error("{take} is none of {sides}")]
     NoSide {
-        /// What was given.
+        /// The choice that was given.
         take: String,
-        /// What there is.
+        /// The sides that there are.
         sides: String,
     },
     /// It is decided already.

@@ -20,7 +20,7 @@ pub enum NoStore {
     Interrupted {
         /// The directory.
         dir: PathBuf,
-        /// Where the store should be.
+        /// The expected place of the store.
         place: PathBuf,
         /// The copy that the restore was making, if it is there.
         restored: Option<PathBuf>,
@@ -46,7 +46,7 @@ pub enum NoStore {
     /// The process has no current directory.
     #[error("there is no current directory")]
     NoDirectory {
-        /// What the system said.
+        /// The error of the system.
         source: io::Error,
     },
     /// The environment names a store in text that is not UTF-8.

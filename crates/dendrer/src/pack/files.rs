@@ -11,7 +11,7 @@ use dendrer_object::{Code, Digest, Pointer, Value, tag};
 
 use super::yaml::{Document, PackProblem};
 
-/// Where the files that a text names are read from.
+/// The place from which the files that a text names are read.
 #[derive(Debug, Clone, Copy)]
 pub enum Files<'f> {
     /// Nowhere: it is not known where the text lies, so one that names a file is no pack.

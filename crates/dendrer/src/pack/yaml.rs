@@ -26,20 +26,20 @@ pub struct TextMark {
 pub struct PackProblem {
     /// The code under which `dendrer explain` knows it.
     pub code: Code,
-    /// Where in the text.
+    /// The place in the text.
     pub mark: TextMark,
-    /// Where in the value; empty for the whole.
+    /// The place in the value; empty for the whole.
     pub place: String,
     /// One sentence.
     pub message: String,
-    /// What to write instead.
+    /// The text to write instead.
     pub hint: Option<String>,
 }
 
 /// A text that was read.
 #[derive(Debug)]
 pub struct Document {
-    /// What it says.
+    /// Its value.
     pub value: Value,
     places: BTreeMap<Pointer, Place>,
     text: String,
@@ -143,7 +143,7 @@ fn mark(marker: &Marker) -> TextMark {
     TextMark { line: marker.line().max(1), column: marker.col() + 1 }
 }
 
-/// What was most likely meant by a word that other readers take for a number, or for another number: digits in groups, times as numbers
+/// The likely meaning of a word that other readers take for a number, or for another number: digits in groups, times as numbers
 /// of base 60, binary digits, and the octal of YAML 1.1.
 fn number_as_text(text: &str) -> Option<String> {
     let digits = text.strip_prefix(['+', '-']).unwrap_or(text);

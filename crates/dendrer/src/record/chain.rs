@@ -93,7 +93,8 @@ fn runtime(type_name: &str) -> Author {
     }
 }
 
-/// The sentence on a refusal, from its content ([`sealed::refused`]). What is wrong with a line that is no step shows in the line itself.
+/// The sentence on a refusal, from its content ([`sealed::refused`]). The fault of a line that is no step shows in the line
+/// itself.
 pub fn refused(content: &Value) -> Option<String> {
     let line = content.get("line").filter(|line| line.get(STEP).is_some());
     let error = line.and_then(|line| intent_of_line(line, None, runtime).err());
@@ -172,11 +173,11 @@ fn check(step: &Object) -> Result<ActionType, IntentError> {
     Ok(action)
 }
 
-/// What a step says, as members of the transition, and what is left of it.
+/// The members of a transition that a step has, and the rest of the step.
 fn members_of(step: &Object, action: ActionType, type_name: &str) -> (Vec<(&'static str, Value)>, Object) {
     let mut rest = step.clone();
     rest.remove("action");
-    // What is null is as if it were not there.
+    // A null member is as if it were not there.
     let nulls: Vec<Arc<str>> =
         step.iter().filter(|(_, value)| **value == Value::Null).map(|(name, _)| Arc::clone(name)).collect();
     for name in nulls {
@@ -215,7 +216,7 @@ fn members_of(step: &Object, action: ActionType, type_name: &str) -> (Vec<(&'sta
     (made, rest)
 }
 
-/// What a check decided; `None` if it does not say so, or says two things.
+/// The decision of a check; `None` if it has none, or two.
 fn decided(step: &Object) -> Option<bool> {
     let success = step.get("success").and_then(Value::as_bool);
     match (step.get("output").filter(|output| **output != Value::Null), success) {
@@ -225,7 +226,8 @@ fn decided(step: &Object) -> Option<bool> {
     }
 }
 
-/// What the output of a check says: `true`, `{"allowed": true}`, `"allow"`, or their opposites; `None` if it says none of these.
+/// The decision in the output of a check: `true`, `{"allowed": true}`, `"allow"`, or their opposites; `None` for any other
+/// output.
 fn verdict(output: &Value) -> Option<bool> {
     let said = ["allowed", "allow", "granted", "passed", "decision", "verdict"]
         .iter()

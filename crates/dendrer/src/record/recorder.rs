@@ -41,7 +41,7 @@ pub struct Recorder {
     surroundings: Box<dyn Environment>,
     reducer: Box<dyn Reducer + Send + Sync>,
     head: RunState,
-    /// Where the run stood before the groups that are on their way.
+    /// The head of the run before the groups that are on their way.
     settled: RunState,
     /// The groups that were submitted, in their order.
     under_way: VecDeque<Submitted>,
@@ -80,7 +80,7 @@ struct Snapshots {
     records: usize,
     /// How large a state was when it was last written out.
     last: usize,
-    /// What is to be kept once the group it belongs to is appended.
+    /// Derived bytes that are kept once their group is appended.
     ready: Vec<(u64, Vec<u8>)>,
 }
 
@@ -103,11 +103,11 @@ struct Submitted {
     lines: Vec<u64>,
     records: Vec<Record>,
     ticket: Ticket,
-    /// Where the run stands behind it.
+    /// The head of the run after it.
     after: RunState,
 }
 
-/// What became of an intent that has a `base` or a `key`.
+/// The outcome of an intent that has a `base` or a `key`.
 #[derive(Debug, Clone)]
 pub enum Guarded {
     /// It was judged; what comes out is gathered.
@@ -300,7 +300,7 @@ impl Recorder {
         Ok(recorder)
     }
 
-    /// Where the run stands, with what is gathered.
+    /// The head of the run, with the gathered records.
     pub fn head(&self) -> &RunState {
         &self.head
     }
@@ -321,7 +321,7 @@ impl Recorder {
         self.pending.len()
     }
 
-    /// Judges an intent. What comes out is gathered; it is on record once the group is committed.
+    /// Judges an intent. The outcome is gathered; it is on record once the group is committed.
     pub fn propose(&mut self, intent: &Intent) -> Result<Outcome, Error> {
         let outcomes = self.propose_each(std::slice::from_ref(intent));
         Ok(outcomes.map_err(|(_, error)| error)?.pop().expect("one for one"))
@@ -376,7 +376,7 @@ impl Recorder {
             return Ok(Guarded::Stale { base, head, changed: met });
         }
         let outcome = self.propose(intent)?;
-        // What rules wrote for it is known now.
+        // The changes that rules wrote for it are known now.
         let delta = outcome.records().into_iter().filter_map(|record| record.body().value("/delta"));
         let deltas: Vec<Delta> = delta.filter_map(|delta| Delta::from_value(&delta).ok()).collect();
         let met = changed(&deltas.iter().flat_map(Delta::paths).collect::<Vec<_>>());
@@ -514,7 +514,7 @@ impl Recorder {
         };
         for (at, link) in links {
             let is_it = |record: &Record| record.id() == link.hash;
-            // Most links are to what was made just before. What is gathered may be long, and the log knows quickly.
+            // Most links are to what was made just before. The gathered records may be many, and the log is quick to ask.
             if gathered().take(RECENT).any(is_it) {
                 continue;
             }
@@ -529,7 +529,7 @@ impl Recorder {
     }
 
     fn step_each(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, (usize, Error)> {
-        // What is judged together is committed together, so it has one time.
+        // Records that are judged together are committed together, so they have one time.
         let clock = self.surroundings.now();
         let surroundings = &mut self.surroundings;
         let items: Vec<(&Intent, Inputs)> = intents
@@ -569,7 +569,7 @@ impl Recorder {
         }
         let bytes = Moment::of(&self.head).to_snapshot(self.store.key().map(|key| &**key));
         self.snapshots.last = bytes.len();
-        // What has grown since it was last written out may not be worth its room after all.
+        // A part that has grown since it was last written out may not be worth its room after all.
         if self.snapshots.is_due() {
             self.snapshots.records = 0;
             self.snapshots.ready.push((self.head.tick(), bytes));
@@ -699,7 +699,7 @@ impl Recorder {
         self.surroundings
     }
 
-    /// Where the run stands behind everything that was handed to the store.
+    /// The head of the run after everything that was handed to the store.
     fn submitted(&mut self) -> &mut RunState {
         self.under_way.back_mut().map_or(&mut self.settled, |last| &mut last.after)
     }
@@ -991,7 +991,7 @@ mod tests {
             recorder.submit().unwrap();
             assert_eq!(recorder.head().tick(), tick);
         }
-        // What is gathered now follows what is on its way.
+        // The gathered group follows those that are on their way.
         recorder.propose(&step()).unwrap();
         assert_eq!(recorder.wait().unwrap_err().code(), "E0801");
         assert_eq!((recorder.wait().unwrap().unwrap().len(), recorder.pending()), (1, 0));

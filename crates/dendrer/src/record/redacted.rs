@@ -38,11 +38,11 @@ pub fn intent(redactor: &Redactor, intent: &Intent) -> Intent {
         *noted = pass.value(noted);
     }
     made.delta = intent.delta.as_ref().map(|delta| pass.delta(delta));
-    // What other rules took before is counted with it: a line may come from another record.
+    // Values that other rules took before are counted with it: a line may come from another record.
     made.carrying(REDACTION, sealed(redactor, &pass.taken))
 }
 
-/// The beginning of a run without its secrets. What the pack and the graph say is part of the program, and stays.
+/// The beginning of a run without its secrets. Texts of the pack and the graph are part of the program, and stay.
 pub fn start(redactor: &Redactor, start: &Start) -> Start {
     let mut pass = Pass { redactor, taken: TakenSecrets::default() };
     let goal = start.goal.as_ref().map(|goal| pass.text(goal));
@@ -52,7 +52,7 @@ pub fn start(redactor: &Redactor, start: &Start) -> Start {
     Start { goal, state, meta, redaction, ..start.clone() }
 }
 
-/// What the marker of a fork says, and the change it brings, without their secrets; and the value of their [`REDACTION`].
+/// The content of a fork's marker, and its change, without their secrets; and the value of their [`REDACTION`].
 pub fn fork(redactor: &Redactor, about: &Object, set: &Delta) -> (Object, Delta, Value) {
     let mut pass = Pass { redactor, taken: TakenSecrets::default() };
     let made = pass.value(&Value::Object(about.clone()));
@@ -67,7 +67,7 @@ pub fn shown(redactor: &Redactor, record: &Record) -> Record {
     let Some(members) = content.as_object().filter(|_| !taken.is_empty()) else { return record.clone() };
     let made = Body::commit(cut(members), Seed([0; 16]));
     let made = made.and_then(|body| Record::seal(record.header().clone(), body));
-    // What cannot be sealed again is shown as nothing.
+    // A record that cannot be sealed again is shown as nothing.
     made.unwrap_or_else(|_| record.without(&[Pointer::root()]))
 }
 

@@ -16,7 +16,7 @@ use dendrer_object::{Code, Digest, Value, json};
 use crate::error::Error;
 use crate::run::trace::Trace;
 
-/// What identifies a call.
+/// The identity of a call.
 #[derive(Debug, Clone, PartialEq, Eq, PartialOrd, Ord)]
 pub struct CallKey {
     /// The tick of the request.

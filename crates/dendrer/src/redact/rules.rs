@@ -17,7 +17,7 @@ dendrer_object::words! {
     /// A set of rules, by name.
     #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
     pub enum RedactionProfile {
-        /// What dendrer takes.
+        /// The rules of dendrer.
         #[default]
         Default = "default",
         /// To the letter what the published package takes: `carl-core` 0.2.0 (witness-log paper 2.4).
@@ -33,7 +33,7 @@ const VERSION: &str = "1";
 /// How long a value is that is taken wherever it is, at least.
 const KNOWN_MIN: usize = 8;
 
-/// What a pack adds: the member `redact` of it.
+/// The rules that a pack adds: its member `redact`.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct PackRules {
     /// Names of which every value is a secret.

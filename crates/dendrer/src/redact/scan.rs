@@ -346,7 +346,7 @@ struct Place {
 struct Named {
     start: usize,
     end: usize,
-    /// Where its word begins, with the signs of a flag and without a word before it.
+    /// The begin of its word, with the signs of a flag and without a word before it.
     front: usize,
     is_flag: bool,
 }
@@ -646,7 +646,7 @@ fn web_tokens(text: &str, start: usize, end: usize, found: &mut Vec<SecretSpan>)
                 continue;
             }
         }
-        // What follows in this part was looked at.
+        // The rest of this part was looked at.
         from = head.max(at + 2);
     }
 }

@@ -7,12 +7,12 @@ use super::scan;
 use super::scan::{PRIVATE_KEY_MAX, VALUE_MAX, is_wrapped};
 use super::taken::TakenSecrets;
 
-/// How much is held back at most. Where a line is longer, what precedes this much of it is handed on, and a secret that
-/// reaches over that place is found only as far as its part behind it shows it.
+/// How much is held back at most. If a line is longer, the bytes before that many are handed on, and a secret that reaches over
+/// that place is found only as far as its second part shows it.
 const HELD_MAX: usize = 1 << 20;
 
-/// Takes secrets out of a text that comes in parts. What may still become part of a secret is held back: the last line, lines of a
-/// token that is wrapped, and a private key up to its end.
+/// Takes secrets out of a text that comes in parts. Text that may still become part of a secret is held back: the last line,
+/// lines of a token that is wrapped, and a private key up to its end.
 #[derive(Debug)]
 pub struct RedactedStream {
     rules: Arc<Rules>,
@@ -75,7 +75,7 @@ fn safe_cut(text: &str) -> usize {
     0
 }
 
-/// Where a private key begins that has not ended at this place.
+/// The begin of a private key that has not ended at this place.
 fn key_around(bytes: &[u8], place: usize) -> Option<usize> {
     let near = place.saturating_sub(PRIVATE_KEY_MAX);
     let begin = near + memchr::memmem::rfind(&bytes[near..place], b"-----BEGIN ")?;

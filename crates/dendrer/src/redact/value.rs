@@ -56,7 +56,7 @@ impl Walk<'_> {
         Some(Value::from(made))
     }
 
-    /// Bytes, or a text with a lone surrogate. Of one that has a secret in it nothing is kept.
+    /// Bytes, or a text with a lone surrogate. A value that has a secret in it is replaced as a whole.
     fn encoded(&mut self, value: &Value) -> Option<Value> {
         let text = tagged_text(value)?;
         let found = scan::find(&text, self.rules);
@@ -153,7 +153,7 @@ impl Walk<'_> {
         Some(Value::record(made))
     }
 
-    /// A name without its secrets. What it says beside itself is no secret.
+    /// A name without its secrets. The rest of the name is no secret.
     fn name(&mut self, name: &str) -> Option<Arc<str>> {
         if name.len() < 8
             || (self.rules.profile == RedactionProfile::Default && scan::find(name, self.rules).is_empty())
@@ -224,7 +224,7 @@ fn replaced(items: &Array, changed: Vec<(usize, Value)>) -> Option<Value> {
     Some(Value::array(made))
 }
 
-/// What can be read of bytes, or of a text with a lone surrogate.
+/// The readable text of bytes, or of a text with a lone surrogate.
 fn tagged_text(value: &Value) -> Option<String> {
     match tag::as_bytes(value) {
         Some(bytes) => Some(String::from_utf8_lossy(&bytes).into_owned()),

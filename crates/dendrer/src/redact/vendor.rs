@@ -321,7 +321,7 @@ pub(super) fn text() -> String {
 pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
     let table = &*TABLE;
     let mut upto = 0;
-    // Where the pattern of each rule was last tried: matches of its text that lie together are tried once.
+    // The place at which the pattern of each rule was last tried: matches of its text that are close together are tried once.
     let mut tried: Vec<usize> = Vec::new();
     for hit in table.prefixes.find_overlapping_iter(text) {
         match &table.rules[hit.pattern().as_usize()] {
@@ -344,7 +344,7 @@ pub(super) fn find(text: &[u8], found: &mut Vec<SecretSpan>) {
                 while end < text.len() && charset.has(text[end]) {
                     end += 1;
                 }
-                // What ends a sentence or pads nothing is not of the token.
+                // Characters that end a sentence or pad nothing are not part of the token.
                 while end > hit.end() && matches!(text[end - 1], b'.' | b'-' | b'/') {
                     end -= 1;
                 }

@@ -1,4 +1,4 @@
-//! What takes secrets out under a pack, in this process.
+//! The redactor of a pack, in this process.
 
 use std::sync::Arc;
 

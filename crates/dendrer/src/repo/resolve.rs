@@ -1,4 +1,4 @@
-//! What an address means in a store: its run, its tick, its record.
+//! The meaning of an address in a store: its run, its tick, its record.
 //!
 //! Rule: a run comes before a label, and both before the first digits of an id, so that a name means one thing.
 

@@ -1,4 +1,4 @@
-//! What is wrong with a store as a whole, as data.
+//! The faults of a store as a whole, as data.
 
 use dendrer_object::Code;
 use std::sync::Arc;

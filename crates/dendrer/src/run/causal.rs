@@ -58,7 +58,7 @@ impl Causal {
         Ok(causal)
     }
 
-    /// What a node is called for people.
+    /// The name of a node for people.
     pub fn name(&self, tick: u64) -> &Arc<str> {
         &self.names[usize::try_from(tick).expect("a tick in memory")]
     }

@@ -110,7 +110,7 @@ impl Moment {
         }))
     }
 
-    /// What expressions are given beside the state: the counters, with the statuses of commitments.
+    /// The values that expressions get besides the state: the counters, with the statuses of commitments.
     pub fn served(&self) -> Value {
         Statuses::served_with(&self.commitments, &self.state, self.counters.to_value())
     }
@@ -120,7 +120,7 @@ impl Moment {
         Statuses::of(&self.commitments, &self.state, &|| self.counters.to_value(), None)
     }
 
-    /// What no record binds: agents, counters and, where there are any, commitments.
+    /// The values that no record binds: agents, counters and commitments, if there are any.
     fn unbound(&self) -> Vec<(&'static str, Value)> {
         let commitments = (!self.commitments.is_empty()).then(|| (COMMITMENTS, self.commitments.to_kept()));
         let rest = [("agents", self.agents_value()), ("counters", self.counters.to_kept())];

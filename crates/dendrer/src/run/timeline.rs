@@ -1,4 +1,4 @@
-//! What a predicate says at every tick of a range, found by judging only where something was written that it reads.
+//! The verdicts of a predicate at every tick of a range, found by judging only where something was written that it reads.
 //!
 //! A verdict can change only at a tick that wrote into the predicate's read set (a *candidate*), so one pass over the
 //! records knows the verdict everywhere. Each record is sealed again and compared, and of its change only what touches
@@ -42,7 +42,7 @@ pub fn judge_each(
     to: u64,
 ) -> Result<Vec<Timeline>, Error> {
     trace.check_range(from, to)?;
-    // What is kept of a run does not say how its obligations stood.
+    // Kept verdicts do not have the states of its obligations.
     let known = |predicate: &&Predicate| match predicate.obligation() {
         None if from == 0 => verdicts::find(trace, predicate, Way::Candidates, to),
         _ => None,
@@ -168,7 +168,7 @@ pub(crate) fn from_first_name(place: &Pointer) -> Pointer {
 
 /// A run after a transition, folded only where somebody looks.
 pub(crate) struct Folded<'a> {
-    /// What stood there before.
+    /// The value before.
     before: &'a Value,
     pub(crate) moment: &'a Moment,
     /// The transition; `None` where the fold begins.
@@ -279,7 +279,7 @@ impl<'p> Watcher<'p> {
             return Ok(());
         };
         let tick = moment.tick;
-        // What was missed stays so, whatever of the rest cannot be read.
+        // A missed obligation stays missed, whatever of the rest cannot be read.
         let settled = course.verdict() == Verdict::Violation;
         let mut looked = known;
         if tick <= self.last && !settled {
@@ -303,7 +303,7 @@ impl<'p> Watcher<'p> {
 
     fn pass(&mut self, moment: &Moment, written: &[Pointer], look: Look) -> Result<(), Error> {
         let counters = self.predicate.reads_counters();
-        // What cannot recover stays violated, whatever of the rest cannot be read.
+        // A predicate that cannot recover stays violated, whatever of the rest cannot be read.
         let settled = self.predicate.monotone() == Monotone::ByConstruction
             && self.line.turns.last().is_some_and(|(_, verdict)| *verdict == Verdict::Violation);
         if moment.tick == self.first {
@@ -369,7 +369,7 @@ pub fn values(
     Ok(found)
 }
 
-/// What stood somewhere before a transition, and after it.
+/// The values of a place before a transition, and after it.
 pub type ValueSides = (Option<Value>, Option<Value>);
 
 /// Applies what a record changed at the watched places, and nothing else; returns the whole change as well.

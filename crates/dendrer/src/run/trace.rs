@@ -1,8 +1,8 @@
 //! A run as a reader sees it: transitions by tick, whoever's records they are, and the state after each.
 //!
-//! A fork's early ticks are its parent's records; a trace follows them there. What is read is read from the
-//! records themselves: snapshots only say where folding may begin. A state is the one that the record of its tick binds:
-//! either each record on the way is sealed, or the last one, whose root tells the same.
+//! A fork's early ticks are its parent's records; a trace follows them there. Reading is from the records themselves: A state
+//! is the one that the record of its tick binds: either each record on the way is sealed, or the last one, whose root tells the
+//! same.
 
 use std::collections::BTreeMap;
 use std::ops::{ControlFlow, RangeInclusive};
@@ -222,7 +222,7 @@ impl Trace {
         &self.summary.name
     }
 
-    /// What the store knows of the run.
+    /// The store's summary of the run.
     pub fn summary(&self) -> &RunSummary {
         &self.summary
     }
@@ -252,7 +252,7 @@ impl Trace {
         &self.begins
     }
 
-    /// Where the run of the lineage that owns a tick stands in it.
+    /// The number of the run of the lineage that owns a tick.
     pub(crate) fn segment(&self, tick: u64) -> usize {
         self.lineage.iter().position(|(_, end)| tick <= *end).unwrap_or(self.lineage.len() - 1)
     }
@@ -300,13 +300,13 @@ impl Trace {
             let owner = self.owner(next)?;
             let end = self.lineage.iter().find(|(run, _)| run == owner).map_or(0, |(_, end)| *end).min(to);
             let batch = self.store.positions(owner, next..=end, BATCH)?;
-            // What stands before a tick that is missing is handed over all the same.
+            // Transitions before a missing tick are handed over all the same.
             let whole = batch.iter().zip(next..).take_while(|((tick, _), wanted)| tick == wanted).count();
             let batch = &batch[..whole];
             if batch.is_empty() {
                 return Err(self.damaged(next));
             }
-            // What stands side by side in the log is sealed together, which is much faster than one by one.
+            // Records that are next to each other in the log are sealed together, which is much faster than one by one.
             let beside = batch.iter().zip(batch[0].1..).take_while(|((_, here), at)| here == at).count();
             let flow = match beside {
                 1 => f(next, self.read_at(owner, next, batch[0].1)?),
@@ -375,7 +375,7 @@ impl Trace {
     ///
     /// The state is the one that the record of the tick binds. Counters and agents are bound by none: they rest on a snapshot
     /// only where the key of the store signed it and is [at hand](Store::key), and on the records behind it, each of them
-    /// sealed; else on all records from the beginning. Whoever needs neither asks for [the state](Trace::state) alone.
+    /// sealed; else on all records from the beginning. A caller that needs neither asks for [the state](Trace::state) alone.
     pub fn at(&self, tick: u64) -> Result<Moment, Error> {
         Ok(self.fold(tick)?.0)
     }
@@ -420,8 +420,8 @@ impl Trace {
     }
 
     /// Folds the state alone from a snapshot to a tick, and seals the record of that tick alone: one root binds all of the
-    /// state, whatever led there. `None` where anything is not as it should be. What rests on nothing derived goes on doing so:
-    /// without a snapshot, each record is sealed.
+    /// state, whatever led there. `None` where anything is not as it should be. A state that uses nothing derived keeps doing
+    /// so: without a snapshot, each record is sealed.
     fn skimmed(&self, tick: u64, at: u64, bytes: &[u8]) -> Option<Value> {
         let mut state = read_snapshot(bytes)?.1.get("state")?.clone();
         let record = self.record(tick).ok()?;
@@ -446,7 +446,7 @@ impl Trace {
             let (owner, end) = &self.lineage[segment];
             let batch = self.store.positions(owner, next..=*ticks.end().min(end), BATCH).ok()?;
             let (first, last) = (batch.first()?.1, batch.last()?.1);
-            // What others wrote in between is cheaper to pass over than to step around, as long as it is little.
+            // Records of others in between are cheaper to skip than to step around, as long as they are few.
             let is_dense = last - first < SPARSE * batch.len() as u64;
             let ranges = if is_dense { vec![&batch[..]] } else { batch.chunks(1).collect() };
             for group in ranges {
@@ -592,7 +592,7 @@ impl Trace {
                 if known.is_some_and(|known| at <= known) {
                     return Ok(None);
                 }
-                // What somebody left who had not the key does not hide what was signed before.
+                // A row that a writer without the key left does not hide the row that was signed before.
                 if let Some(moment) = self.signed(at, &bytes)? {
                     return Ok(Some(moment));
                 }

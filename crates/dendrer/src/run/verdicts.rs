@@ -68,7 +68,7 @@ pub(crate) fn keep(trace: &Trace, predicate: &Predicate, way: Way, line: &Timeli
     }
 }
 
-/// What is signed: the statement, and what it is an answer to. A digest, which is no text that a note could hold.
+/// The signed bytes: the statement, and the question that it answers. A digest, which is no text that a note could hold.
 fn message(trace: &Trace, predicate: &Predicate, way: Way, statement: &[u8]) -> Digest {
     let store = trace.store().info().id.0;
     let run = Digest::of(trace.name().as_str().as_bytes());
@@ -218,7 +218,7 @@ mod tests {
         put(&elsewhere, ONE, &kept(&store, ONE));
         let line = judge(&elsewhere, ONE);
         assert_eq!((line.known_to, line.onset()), (None, Some(14)));
-        // What is known of a longer run says nothing of a shorter one.
+        // Verdicts of a longer run are none of a shorter one.
         let trace = Trace::open(&store, &run()).unwrap();
         assert_eq!(timeline::judge(&trace, &predicate(ONE), 0, 39).unwrap().known_to, None);
         // The same text, known not to recover, is judged at fewer ticks.

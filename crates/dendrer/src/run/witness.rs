@@ -21,7 +21,7 @@ pub const ROW: &str = "row";
 /// The place in the vault, and in a `run` record below `meta`, of the exact bytes of a file out of which secrets were taken.
 pub const EXACT: &str = "meta.exact";
 
-/// What a run has in place of the exact bytes of its file, which are in the vault.
+/// The reference that a run has in place of the exact bytes of its file, which are in the vault.
 pub fn exact_of(trace: &Trace) -> Option<VaultRef> {
     let meta = trace.start().body().value("/meta")?;
     VaultRef::from_value(meta.get("exact")?)
@@ -227,7 +227,7 @@ fn text_of(value: Option<&Value>) -> Option<String> {
     value.and_then(Value::as_str).map(str::to_owned)
 }
 
-/// What a text shows that was redacted as a whole.
+/// The marker of a text that was redacted as a whole.
 fn marker_of(value: Option<&Value>) -> Option<String> {
     let kind = value?.get("$redacted")?.get("kind")?.as_str()?;
     Some(format!("<redacted:{kind}>"))

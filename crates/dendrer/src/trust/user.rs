@@ -25,7 +25,7 @@ const KEY_SIZE_MAX: u64 = 1 << 16;
 pub struct UserTrust {
     pub(super) dir: Option<PathBuf>,
     key_file: Option<PathBuf>,
-    /// Text of `key_file`. That file may be a pipe, which can be read once.
+    /// Text of `key_file`. The file may be a pipe, which can be read once.
     key_text: Mutex<Option<String>>,
 }
 
@@ -362,7 +362,7 @@ fn write_secret(path: &Path, line: &str) -> io::Result<()> {
     // A second name of a key is litter of the owner.
     let _ = std::fs::remove_file(&beside);
     linked?;
-    // What a key encrypted that a power cut took is lost.
+    // Bytes under a key that a power cut took are lost.
     files::sync_dir(files::dir_of(path))
 }
 

@@ -7,7 +7,7 @@ use ring::rand::{SecureRandom, SystemRandom};
 
 use super::TrustError;
 
-/// What the text of a key begins with.
+/// The prefix of the text of a key.
 const TEXT: &str = "dendrer-vault-key/1 ";
 
 /// 32 random bytes from which the keys of a vault derive. Its secret is printed by [`VaultKey::secret_text`] and by nothing

@@ -7,7 +7,7 @@
 //! ciphertext. The name of an entry follows from run and locator, and an entry is written again only by a caller that was
 //! stopped before; two of 2^32 writes of one entry share a nonce with a probability below 2^-33.
 //!
-//! **What is bound.** Store, kind and name are associated data, so bytes that are moved to another name, or come from another
+//! **Binding.** Store, kind and name are associated data, so bytes that are moved to another name, or come from another
 //! store, do not open.
 
 use dendrer_object::{Digest, RunName, StoreId};
@@ -29,7 +29,7 @@ const CHECK: usize = 8;
 /// Plaintexts are padded to a multiple of so many bytes: the size of a file says less of its content.
 const PAD: usize = 256;
 
-/// What is kept under a name.
+/// The kind of bytes under a name.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Kind {
     /// The mark by which the key is known.

@@ -1,5 +1,5 @@
-//! What the door cannot hold: fields that anyone writes, requirements that never fail, rules that cannot be judged (design,
-//! section 4).
+//! Findings about doors: fields that anyone writes, requirements that never fail, rules that cannot be judged (design, section
+//! 4).
 
 use std::collections::BTreeSet;
 
@@ -107,7 +107,7 @@ impl Linter<'_> {
     pub(super) fn may_be_missing(&mut self) {
         let pack = self.pack;
         let violations = pack.predicates.iter().filter(|declared| declared.is_violation);
-        // What the door judges, as `Terms` collects it.
+        // The predicates that the door judges, as `Terms` collects them.
         for declared in violations.chain(&pack.progress_contracts) {
             let predicate = &declared.predicate;
             let (Some(expr), Some(path)) = (predicate.expr(), predicate_path(&pack.value, predicate.name()))

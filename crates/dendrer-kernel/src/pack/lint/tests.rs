@@ -44,7 +44,7 @@ fn read(text: &str) -> Pack {
     Pack::read(&value).unwrap_or_else(|faults| panic!("{faults:?}"))
 }
 
-/// What is found after one place of the pack was written otherwise.
+/// The findings after one place of the pack was written otherwise.
 fn found(from: &str, to: &str) -> Vec<String> {
     assert!(from.is_empty() || SOUND.contains(from), "{from}");
     let pack = read(&SOUND.replacen(from, to, 1));
@@ -86,7 +86,7 @@ fn a_threshold_finer_than_what_is_compared_is_found() {
             "W0441 violations[0].condition: state.score and state.paid are kept to 3 and 2 decimals and compared",
         ],
     );
-    // What a contract counts to fewer decimals than the state keeps.
+    // A contract may count to fewer decimals than the state keeps.
     check(
         r#""limit": {"type": "number"}"#,
         r#""limit": {"type": "number"}, "loose": {"type": "number", "precision": 2}"#,
@@ -127,9 +127,10 @@ fn a_predicate_over_a_field_that_no_contract_requires_is_found() {
     assert_eq!(found("state.score > 0.86", "state.loose > 1"), reads("state.loose"));
     // Begun the same everywhere and written by what is under no contract.
     assert_eq!(found("state.score > 0.86", "state.kind == 'x'"), reads("state.kind"));
-    // What the kernel writes is there in every run.
+    // Places that the kernel writes are there in every run.
     check("state.score > 0.86", "has(state.policy.violated)", &[]);
-    // What follows from what is required is required: `paid_high` and `many` of the sound pack. Not where the rule looks further.
+    // Consequences of a required field are required: `paid_high` and `many` of the sound pack. Not where the rule looks
+    // further.
     let further = found("state.score > state.limit", "state.score > state.loose");
     assert!(
         further
