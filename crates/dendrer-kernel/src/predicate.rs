@@ -77,16 +77,16 @@ pub trait Program: fmt::Debug + Send + Sync {
 
 /// The question that is asked of a state.
 #[derive(Debug, Clone)]
-pub enum Asked {
+pub enum Asking {
     /// An expression.
     Expr(Expr),
     /// A program. It may look at all of the state, and says itself what a violation is.
     Program(Arc<dyn Program>),
 }
 
-impl From<Expr> for Asked {
-    fn from(expr: Expr) -> Asked {
-        Asked::Expr(expr)
+impl From<Expr> for Asking {
+    fn from(expr: Expr) -> Asking {
+        Asking::Expr(expr)
     }
 }
 
@@ -101,7 +101,7 @@ pub struct Predicate {
     polarity: Polarity,
     window: Window,
     monotone: Monotone,
-    asked: Asked,
+    asked: Asking,
     /// The pack whose names its text may use.
     pack: Option<Digest>,
     /// The name by which that pack declares it, which alone says what it is, whatever it is called later.
@@ -132,10 +132,10 @@ impl Predicate {
 
     fn new(name: &str, text: &str, polarity: Polarity) -> Result<Predicate, ExprError> {
         let expr = Expr::parse_condition(text, &Scope::new())?;
-        Ok(Predicate::asking(name, polarity, Asked::Expr(expr)))
+        Ok(Predicate::asking(name, polarity, Asking::Expr(expr)))
     }
 
-    fn asking(name: &str, polarity: Polarity, asked: Asked) -> Predicate {
+    fn asking(name: &str, polarity: Polarity, asked: Asking) -> Predicate {
         Predicate {
             name: name.to_owned(),
             version: "v1".to_owned(),
@@ -154,7 +154,7 @@ impl Predicate {
 
     /// A predicate that is a program.
     pub fn program(name: &str, program: Arc<dyn Program>) -> Predicate {
-        Predicate::asking(name, Polarity::Condition, Asked::Program(program))
+        Predicate::asking(name, Polarity::Condition, Asking::Program(program))
     }
 
     /// A predicate that a pack declares. Its digest is that of the pack and its name, since its text may use what
@@ -164,7 +164,7 @@ impl Predicate {
         version: &str,
         polarity: Polarity,
         window: Window,
-        asked: impl Into<Asked>,
+        asked: impl Into<Asking>,
         pack: Digest,
     ) -> Predicate {
         Predicate {
@@ -246,8 +246,8 @@ impl Predicate {
         match (&self.asked, &self.owed, &self.scored) {
             (_, Some(owed), _) => owed.read_set(),
             (_, None, Some(scored)) => scored.read_set(),
-            (Asked::Expr(expr), None, None) => expr.read_set(),
-            (Asked::Program(_), None, None) => slice::from_ref(&*WHOLE),
+            (Asking::Expr(expr), None, None) => expr.read_set(),
+            (Asking::Program(_), None, None) => slice::from_ref(&*WHOLE),
         }
     }
 
@@ -392,23 +392,23 @@ impl Predicate {
     /// The expression, if it is one.
     pub fn expr(&self) -> Option<&Expr> {
         match &self.asked {
-            Asked::Expr(expr) => Some(expr),
-            Asked::Program(_) => None,
+            Asking::Expr(expr) => Some(expr),
+            Asking::Program(_) => None,
         }
     }
 
     /// Returns the question.
-    pub fn asked(&self) -> &Asked {
+    pub fn asked(&self) -> &Asking {
         &self.asked
     }
 
     /// Says when it is violated, in words.
     pub fn words(&self) -> String {
         let words = match (&self.asked, self.polarity, &self.owed) {
-            (Asked::Expr(expr), Polarity::Condition, _) => format!("violated when {}", expr.text()),
-            (Asked::Expr(expr), Polarity::Holds, None) => format!("must hold {}", expr.text()),
-            (Asked::Expr(expr), Polarity::Holds, Some(owed)) => format!("must hold {owed}: {}", expr.text()),
-            (Asked::Program(program), ..) => {
+            (Asking::Expr(expr), Polarity::Condition, _) => format!("violated when {}", expr.text()),
+            (Asking::Expr(expr), Polarity::Holds, None) => format!("must hold {}", expr.text()),
+            (Asking::Expr(expr), Polarity::Holds, Some(owed)) => format!("must hold {owed}: {}", expr.text()),
+            (Asking::Program(program), ..) => {
                 format!("violated when module {} says so", program.digest().short())
             }
         };
@@ -428,8 +428,8 @@ impl Predicate {
         let plain = |one: &Predicate| one.obligation().is_none() && one.progress().is_none();
         let asked = |one: &Predicate| {
             let asked = match one.asked() {
-                Asked::Expr(expr) => expr.in_full(),
-                Asked::Program(program) => program.digest().to_string(),
+                Asking::Expr(expr) => expr.in_full(),
+                Asking::Program(program) => program.digest().to_string(),
             };
             (asked, one.polarity(), one.window(), one.scope().to_vec())
         };
@@ -453,8 +453,8 @@ impl Predicate {
             Polarity::Holds => b"holds\n",
         };
         let text = match &self.asked {
-            Asked::Expr(expr) => expr.canonical().as_bytes(),
-            Asked::Program(program) => {
+            Asking::Expr(expr) => expr.canonical().as_bytes(),
+            Asking::Program(program) => {
                 let module = program.digest();
                 return Digest::of_parts(&[b"dendrer/module-predicate/v1\n", lift, window, &module.0]);
             }
@@ -473,9 +473,9 @@ impl Predicate {
     /// An obligation cannot be judged by one state.
     pub fn judge(&self, state: &Value, counters: Option<&Value>) -> Result<Verdict, Stopped> {
         match &self.asked {
-            Asked::Expr(expr) => Ok(self.of_expr(expr, state, counters)),
+            Asking::Expr(expr) => Ok(self.of_expr(expr, state, counters)),
             // A program may look at all of the state.
-            Asked::Program(program) => match unknown::meets(state, &Pointer::root()) {
+            Asking::Program(program) => match unknown::meets(state, &Pointer::root()) {
                 Some((_, since)) => {
                     Ok(Verdict::Uncertain(format!("the state is unknown: {}", since.words())))
                 }

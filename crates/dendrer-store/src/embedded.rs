@@ -54,7 +54,7 @@ mod verify;
 mod walk;
 
 pub use copy::{Copied, CopyAs, Copying};
-pub use keep::{IndexState, KeptRow, KeptWhat, Leftover, TilesState};
+pub use keep::{IndexState, Leftover, TilesState};
 pub use mark::Mark;
 pub use verify::{LogReport, VerifyOptions};
 pub use walk::WalkItem;

@@ -29,8 +29,8 @@ mod tail;
 mod values;
 
 pub use embedded::{
-    Copied, CopyAs, Copying, Embedded, IndexState, KeptRow, KeptWhat, Leftover, LogReport, Mark, Options,
-    TilesState, VerifyOptions, WalkItem,
+    Copied, CopyAs, Copying, Embedded, IndexState, Leftover, LogReport, Mark, Options, TilesState,
+    VerifyOptions, WalkItem,
 };
 pub use error::{Damage, DamageKind, DamagePlace, StoreError};
 pub use group::shared::{self, Shared};
@@ -39,8 +39,9 @@ pub use layout::{RawField, RawRecord, Unsealed};
 pub use memory::Memory;
 pub use meter::Meter;
 pub use store::{
-    AppendLog, EraseValues, FORMAT, Given, Head, KeepDerived, KeepSecrets, MaySign, ReadLog, RunSummary,
-    SECRET_SIZE_MAX, SignLog, Skimmed, Slot, Store, StoreInfo, Ticket, TreeHead, WaitForSync,
+    AppendLog, EraseValues, FORMAT, Given, Head, KeepDerived, KeepSecrets, KeptRow, KeptWhat, MaySign,
+    ReadLog, RunSummary, SECRET_SIZE_MAX, SignLog, Skimmed, Slot, Store, StoreInfo, Ticket, TreeHead,
+    WaitForSync,
 };
 pub use values::{split, split_within};
 

@@ -22,7 +22,7 @@ use dendrer_object::note::{SigningKey, VerifierKey};
 use dendrer_object::{Digest, StoreId};
 
 pub use append::AppendLog;
-pub use derived::{KeepDerived, Slot};
+pub use derived::{KeepDerived, KeptRow, KeptWhat, Slot};
 pub use erase::EraseValues;
 pub use head::Head;
 pub(crate) use read::not_in_tree;

@@ -5,7 +5,7 @@
 //! skipped.
 
 use dendrer_kernel::expr::ExprError;
-use dendrer_kernel::predicate::{Asked, Monotone, Polarity, Predicate, Verdict, Window};
+use dendrer_kernel::predicate::{Asking, Monotone, Polarity, Predicate, Verdict, Window};
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Code, Digest, RunName, Timestamp, Value, tag};
 use dendrer_store::Shared;
@@ -409,9 +409,9 @@ pub fn register(
         return Err(RegisterError::OfPack(name.to_owned()));
     }
     let asked = match (predicate.asked(), predicate.polarity()) {
-        (Asked::Expr(expr), Polarity::Condition) => ("condition", Value::from(expr.text())),
-        (Asked::Expr(expr), Polarity::Holds) => ("holds", Value::from(expr.text())),
-        (Asked::Program(program), _) => ("module", tag::bytes(program.bytes())),
+        (Asking::Expr(expr), Polarity::Condition) => ("condition", Value::from(expr.text())),
+        (Asking::Expr(expr), Polarity::Holds) => ("holds", Value::from(expr.text())),
+        (Asking::Program(program), _) => ("module", tag::bytes(program.bytes())),
     };
     let lift = (predicate.monotone() == Monotone::Lifted).then_some(("lift", Value::from("monotone")));
     let said = Value::record(

@@ -23,7 +23,7 @@ use crate::fold::{Fold, kind};
 use crate::names::{COUNTERS, KERNEL_PATHS};
 use crate::ontology;
 use crate::policy::PolicyRules;
-use crate::predicate::{Asked, BUILT_IN, Polarity, Predicate, Window};
+use crate::predicate::{Asking, BUILT_IN, Polarity, Predicate, Window};
 use dendrer_object::note::VerifierKey;
 use dendrer_object::record::Author;
 
@@ -835,10 +835,10 @@ fn read_predicate(
     let mut given = forms.into_iter().filter(|(form, _)| at.member(form).is_some());
     let (asked, polarity) = match (given.next(), given.next(), module) {
         (Some((form, polarity)), None, None) => {
-            (Asked::Expr(at.condition(faults, form, pack.place)?), polarity)
+            (Asking::Expr(at.condition(faults, form, pack.place)?), polarity)
         }
         // A module says itself what the violation is.
-        (None, _, Some(_)) => (Asked::Program(modules.program(faults, at)?), Polarity::Condition),
+        (None, _, Some(_)) => (Asking::Program(modules.program(faults, at)?), Polarity::Condition),
         _ => {
             let hint = "`holds` is what must be true, `condition` is the violation";
             let choice =

@@ -8,35 +8,13 @@ use std::io::ErrorKind;
 use std::path::{Path, PathBuf};
 use std::time::Duration;
 
-use dendrer_object::{Digest, RunName};
-
 use super::Embedded;
 use crate::descriptor::MARK;
 use crate::disk::Open;
 use crate::error::StoreError;
 use crate::index::{self, NoIndex};
 use crate::layout::{VAULT, is_vault_name};
-use crate::store::ReadLog as _;
-
-/// A row that is kept because it was dear to work out.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct KeptRow {
-    /// The run that it is about.
-    pub run: RunName,
-    /// Its content.
-    pub what: KeptWhat,
-    /// How many bytes that is.
-    pub bytes: u64,
-}
-
-/// The content of a kept row.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum KeptWhat {
-    /// The state at a tick.
-    Snapshot(u64),
-    /// The verdicts of a predicate along the run, by the digest of the question.
-    Verdicts(Digest),
-}
+use crate::store::{KeptRow, ReadLog as _};
 
 /// A file that interrupted work left. It means nothing.
 #[derive(Debug, Clone, PartialEq, Eq)]

@@ -6,8 +6,8 @@ use dendrer_object::Digest;
 use rusqlite::{TransactionBehavior, params};
 
 use super::{Index, Sql, bad_column, clamp, digest, open_writer, position, remove, truncate_log};
-use crate::embedded::{KeptRow, KeptWhat};
 use crate::error::StoreError;
+use crate::store::{KeptRow, KeptWhat};
 
 impl Index {
     pub(crate) fn kept_rows(&self) -> Result<Vec<KeptRow>, StoreError> {

@@ -25,6 +25,26 @@ impl<'a> Slot<'a> {
     }
 }
 
+/// A row that is kept because it was dear to work out.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KeptRow {
+    /// The run that it is about.
+    pub run: RunName,
+    /// Its content.
+    pub what: KeptWhat,
+    /// How many bytes that is.
+    pub bytes: u64,
+}
+
+/// The content of a kept row.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum KeptWhat {
+    /// The state at a tick.
+    Snapshot(u64),
+    /// The verdicts of a predicate along the run, by the digest of the question.
+    Verdicts(Digest),
+}
+
 /// The part of a store that keeps derived bytes.
 ///
 /// Kept bytes may be forgotten at any time, and are emptied by every erasure. A store keeps them as anyone may have left

@@ -1,6 +1,6 @@
 //! A run as a reader sees it: transitions by tick, whoever's records they are, and the state after each.
 //!
-//! A fork's early ticks are its parent's records; a trace follows them there. Reading is from the records themselves: A state
+//! A fork's early ticks are its parent's records; a trace follows them there. Reading is from the records themselves: a state
 //! is the one that the record of its tick binds: either each record on the way is sealed, or the last one, whose root tells the
 //! same.
 

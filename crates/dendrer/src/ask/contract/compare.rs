@@ -10,7 +10,7 @@ use dendrer_kernel::contract::{Contract, Match, Required, ValueKind};
 use dendrer_kernel::expr::Expr;
 use dendrer_kernel::pack::members::Member;
 use dendrer_kernel::pack::{Declared, Effect, Pack, Tool};
-use dendrer_kernel::predicate::{Asked, Polarity, Window};
+use dendrer_kernel::predicate::{Asking, Polarity, Window};
 use dendrer_object::{TypeName, Value};
 
 dendrer_object::words! {
@@ -267,9 +267,11 @@ fn predicate(
     // The violation is what is compared, whichever way the text puts it.
     let is_ok = |declared: &Declared| declared.predicate.polarity() == Polarity::Holds;
     let ranked = match (new.predicate.asked(), old.predicate.asked()) {
-        (Asked::Expr(text), Asked::Expr(was)) => which(text, is_ok(new), was, is_ok(old)).map(Ranked::turned),
+        (Asking::Expr(text), Asking::Expr(was)) => {
+            which(text, is_ok(new), was, is_ok(old)).map(Ranked::turned)
+        }
         // What a program says is not compared.
-        (Asked::Program(module), Asked::Program(was)) if module.digest() == was.digest() => None,
+        (Asking::Program(module), Asking::Program(was)) if module.digest() == was.digest() => None,
         _ => Some(Ranked::Other),
     };
     if let Some(ranked) = ranked {
