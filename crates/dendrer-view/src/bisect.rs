@@ -8,10 +8,10 @@ use dendrer::ask::bisect::question::{BisectQuestion, BisectReply, BisectReplyKin
 use dendrer::ask::regression::Regression;
 use dendrer::bisect::{BisectOutcome, BisectReport, BisectSubject, Probe, RunDivergence};
 use dendrer::casebook::Bisected;
-use dendrer::diagnosis::DiagnosisClass;
+use dendrer::casebook::diagnosis::DiagnosisClass;
 use dendrer::diff::is_marker;
 use dendrer::kernel::obligation::Standing;
-use dendrer::kernel::predicate::{Asked, Monotone, Predicate, Verdict, Window};
+use dendrer::kernel::predicate::{Asking, Monotone, Predicate, Verdict, Window};
 use dendrer::kernel::progress::Evaluation;
 use dendrer::registry::MonotoneEvidence;
 use dendrer::timeline::{Interval, Timeline};
@@ -45,7 +45,7 @@ pub fn question_lines(question: &BisectSubject, monotone: &str) -> Vec<String> {
         ),
         format!("           {}   digest {}", quote::escape(&question.words()), question.digest().short()),
     ];
-    if let Some(Asked::Program(_)) = question.predicate().map(Predicate::asked) {
+    if let Some(Asking::Program(_)) = question.predicate().map(Predicate::asked) {
         lines.push(
             "           reads the whole state: every tick that wrote anything is a candidate".to_owned(),
         );

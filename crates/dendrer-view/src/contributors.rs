@@ -2,8 +2,8 @@
 
 use dendrer::ask::bisect::gather::ALLOWS_SHOWN;
 use dendrer::ask::why::gather::Records;
+use dendrer::casebook::diagnosis::{DiagnosisClass, Offer};
 use dendrer::contributors::{Contributors, ContributorsFound, Proof, Shown};
-use dendrer::diagnosis::{DiagnosisClass, Offer};
 use dendrer_object::{Digest, document};
 
 use crate::certainty::Certainty;
@@ -176,7 +176,7 @@ document! {
         decision: Option<u64> = offer.decision,
         /// The class that a person decided on
         decided: ["contingent-state" | "contingent-policy" | "foundational" | null] =
-            decision.map(DiagnosisClass::word),
+            decision.map(DiagnosisClass::as_str),
         /// Whether a fork can help
         may_fork: bool = class != DiagnosisClass::Foundational,
         /// The use of the run
@@ -190,9 +190,9 @@ document! {
     /// A class of failure and its evidence
     object ClassObject(offer: &Offer) {
         /// The class
-        offered: ["contingent-state" | "contingent-policy" | "foundational"] = offer.class.word(),
+        offered: DiagnosisClass = offer.class,
         /// The class in words
-        words: String = offer.class.to_string(),
+        words: String = offer.class.title().to_owned(),
         /// The evidence
         evidence: &str = &offer.evidence,
     }
@@ -219,8 +219,10 @@ fn unapplied(proof: &Proof) -> Option<String> {
 
 /// Writes a diagnosis that is offered, and what follows from one that was made. `asked` is what was bisected for.
 pub fn diagnosis_lines(offer: &Offer, decided: Option<DiagnosisClass>, asked: &str) -> Vec<String> {
-    let mut lines = vec![format!("DIAGNOSIS  looks {}: {}", offer.class, quote::escape(&offer.evidence))];
-    lines.extend(decided.map(|class| format!("DECIDED    {class}   by a person; {}", class.role())));
+    let mut lines =
+        vec![format!("DIAGNOSIS  looks {}: {}", offer.class.title(), quote::escape(&offer.evidence))];
+    lines
+        .extend(decided.map(|class| format!("DECIDED    {}   by a person; {}", class.title(), class.role())));
     if decided.unwrap_or(offer.class) == DiagnosisClass::Foundational {
         lines.extend([
             match offer.class {

@@ -1,5 +1,5 @@
 //! Words for the mark of a backup, in a backup and in a store.
 
-pub(crate) use dendrer::care::mark::CLOSED;
-pub use dendrer::care::mark::{closes, hides, unfinished};
 pub use dendrer::care::problem::{explain, unmark};
+pub(crate) use dendrer::repo::mark::CLOSED;
+pub use dendrer::repo::mark::{closes, hides, unfinished};

@@ -9,7 +9,6 @@ pub mod backup;
 pub mod check;
 pub mod erase;
 pub mod export;
-pub mod mark;
 pub mod problem;
 pub mod restore;
 pub mod spare;
@@ -23,11 +22,9 @@ use dendrer_store::{Embedded, Mark, StoreError};
 
 use crate::error::{Error, TrustError};
 use crate::repo::Warning;
+use crate::repo::mark::MARK_FILE;
 use crate::trust::Trust;
 use crate::watch::Watch;
-
-/// Name of the mark of a backup.
-const MARK_FILE: &str = "backup.json";
 
 /// Receives how work on a store goes, while it goes. `()` ignores all of it.
 pub trait Follow {

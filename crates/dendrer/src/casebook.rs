@@ -9,6 +9,8 @@
 //! Its state holds `labels` by name, `notes` in order, and under `onsets` the last recorded bisect of each run. A newcomer
 //! would break one rule: no agent writes here, and no run of an agent has this name.
 
+pub mod diagnosis;
+
 use std::collections::BTreeMap;
 use std::sync::Arc;
 

@@ -66,7 +66,7 @@ pub mod trust;
 pub mod vault;
 pub mod watch;
 
-pub use ask::{bisect, contract, contributors, diagnosis, diff, provenance, why};
+pub use ask::{bisect, contract, contributors, diff, provenance, why};
 pub use change::{cherrypick, delegate, fork, merge, rebase, reduce, selection};
 pub use error::Error;
 pub use evidence::{bundle, verify};

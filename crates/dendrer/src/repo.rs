@@ -8,6 +8,7 @@
 
 pub mod heads;
 pub mod locate;
+pub mod mark;
 mod redaction;
 mod resolve;
 mod warnings;

@@ -16,13 +16,13 @@ use dendrer_store::embedded::Options;
 use dendrer_store::{Shared, Store};
 
 use crate::address::{Address, Position};
-use crate::ask::diagnosis::{DiagnosisClass, Offer};
-use crate::care::mark::hides;
+use crate::casebook::diagnosis::{DiagnosisClass, Offer};
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::evidence::bundle::{self, Opened};
 use crate::evidence::verify;
 use crate::problem::Problem;
+use crate::repo::mark::hides;
 use crate::repo::{Mode, Repo, Warning};
 use crate::run::trace::Trace;
 use crate::trust::Trust;

@@ -3,7 +3,7 @@
 use dendrer::Trace;
 use dendrer::address::Address;
 use dendrer::ask::bisect::question::nothing_to_diagnose;
-use dendrer::diagnosis::{DiagnosisClass, Offer};
+use dendrer::casebook::diagnosis::{DiagnosisClass, Offer};
 use dendrer::repo::Repo;
 use dendrer::source::{Asked, Desk, QuestionSource};
 use dendrer::watch::Watch;

@@ -4,105 +4,19 @@
 //! run where the goal itself is at fault. Bisect has evidence and no judgement, so a class is offered and a person decides.
 //! A newcomer would break one rule: nothing here says what *is* the cause.
 
-use std::fmt;
-
 use dendrer_kernel::sealed;
-use dendrer_object::document::{Shape, one_of};
-use dendrer_object::question::QuestionMember;
 use dendrer_object::record::{Author, Record};
-use dendrer_object::words::listed;
 use dendrer_object::{TypeName, Value};
 
 use crate::ask::bisect::{BisectReport, BisectSubject};
 use crate::ask::provenance::decided;
 use crate::ask::why;
+use crate::casebook::diagnosis::{DiagnosisClass, Offer};
 use crate::error::Error;
 use crate::run::trace::Trace;
 
 /// How many transitions that an onset follows from are looked at for the data that entered with one.
 const LINKS_MAX: usize = 32;
-
-/// The classes of dendrer paper 4.5.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum DiagnosisClass {
-    /// The state held bad data; what was made of it was sound. A fork from before it, with better data.
-    ContingentState,
-    /// The policy let pass what it should not have, or the other way round. A fork from before it, under another policy.
-    ContingentPolicy,
-    /// The goal, the prompt or the pack is at fault: no state of the run is from before that. A new run; no fork.
-    Foundational,
-}
-
-impl DiagnosisClass {
-    /// All of them.
-    pub const ALL: [DiagnosisClass; 3] =
-        [DiagnosisClass::ContingentState, DiagnosisClass::ContingentPolicy, DiagnosisClass::Foundational];
-
-    /// The word for flags and documents.
-    pub fn word(self) -> &'static str {
-        match self {
-            DiagnosisClass::ContingentState => "contingent-state",
-            DiagnosisClass::ContingentPolicy => "contingent-policy",
-            DiagnosisClass::Foundational => "foundational",
-        }
-    }
-
-    /// What the run is good for afterwards (dendrer paper 4.5, the table).
-    pub fn role(self) -> &'static str {
-        match self {
-            DiagnosisClass::ContingentState | DiagnosisClass::ContingentPolicy => "fork seed",
-            DiagnosisClass::Foundational => "post-mortem artifact",
-        }
-    }
-}
-
-impl Shape for DiagnosisClass {
-    fn schema() -> Value {
-        one_of(&DiagnosisClass::ALL.map(DiagnosisClass::word))
-    }
-
-    fn to_value(&self) -> Value {
-        Value::from(self.word())
-    }
-}
-
-impl QuestionMember for DiagnosisClass {
-    fn kind() -> String {
-        format!("one of {}", listed(&DiagnosisClass::ALL.map(DiagnosisClass::word)))
-    }
-
-    fn read(value: &Value) -> Option<DiagnosisClass> {
-        let word = value.as_str()?;
-        DiagnosisClass::ALL.into_iter().find(|class| class.word() == word)
-    }
-}
-
-impl fmt::Display for DiagnosisClass {
-    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.write_str(match self {
-            DiagnosisClass::ContingentState => "contingent (state-level)",
-            DiagnosisClass::ContingentPolicy => "contingent (policy-level)",
-            DiagnosisClass::Foundational => "foundational (prompt-level)",
-        })
-    }
-}
-
-/// A class that is offered.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Offer {
-    /// The class.
-    pub class: DiagnosisClass,
-    /// What speaks for it.
-    pub evidence: String,
-    /// The tick of the decision that let pass what broke it, where that speaks for the class.
-    pub decision: Option<u64>,
-    /// The tick at which the data entered that the onset follows from, by recorded links; that of the onset if it brought it.
-    pub entered: Option<u64>,
-    /// What is missing in the record of the onset: neither data nor policy of the run is known to be at fault.
-    pub gap: Option<String>,
-    /// The other class that the evidence allows.
-    pub or: Option<Box<Offer>>,
-}
 
 /// Offers a class for the onset of a report; `None` where there is no onset, or where the onset is no failure.
 pub fn offer(trace: &Trace, question: &BisectSubject, report: &BisectReport) -> Result<Option<Offer>, Error> {

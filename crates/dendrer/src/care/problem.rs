@@ -10,9 +10,10 @@ use super::backup::BackupError;
 use super::erase::{EraseError, ErasePlace, EraseReason};
 use super::export::ExportError;
 use super::restore::{NewerRecords, OldPlace, PlacedStore, RestoreError, UnsoundBackup};
-use super::{HiddenLog, MARK_FILE, mark, mark_places};
+use super::{HiddenLog, mark_places};
 use crate::error::{Error, TrustError};
 use crate::problem::Problem;
+use crate::repo::mark::{self, MARK_FILE};
 
 /// Open places that a message lists at most.
 const SHOWN: usize = 12;

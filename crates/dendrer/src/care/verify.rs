@@ -11,12 +11,13 @@ use dendrer_store::embedded::{Options, VerifyOptions};
 use dendrer_store::prelude::*;
 use dendrer_store::{DamageKind, Embedded, LogReport, Store, StoreInfo};
 
-use super::{Follow, mark};
+use super::Follow;
 use crate::error::Error;
 use crate::evidence::bundle::Opened;
 use crate::evidence::verify::judge::records_to_read;
 use crate::evidence::verify::{self, VerifyQuestion, VerifyReading, VerifyReport, VerifyVerdict};
 use crate::repo::Repo;
+use crate::repo::mark;
 use crate::run::trace::ReadHandle as _;
 use crate::trust::Trust;
 

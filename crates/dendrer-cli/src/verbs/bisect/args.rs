@@ -3,7 +3,7 @@
 use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::Position;
-use dendrer::diagnosis::DiagnosisClass;
+use dendrer::casebook::diagnosis::DiagnosisClass;
 
 use crate::context::compared::AlignChoice;
 use crate::global::WindowChoice;

@@ -3,7 +3,7 @@
 use dendrer_object::Code;
 use std::io::{BufRead, IsTerminal, Write};
 
-use dendrer::diagnosis::{DiagnosisClass, Offer};
+use dendrer::casebook::diagnosis::{DiagnosisClass, Offer};
 use dendrer_view::bisect::BisectCommand;
 use dendrer_view::contributors::diagnosis_lines;
 
@@ -15,7 +15,7 @@ pub(super) fn ask(command: &BisectCommand, offer: &Offer) -> Result<Option<Diagn
         Failure::new(Code::E0801, "the question could not be asked").at("cause", error.to_string())
     };
     if !std::io::stdin().is_terminal() {
-        let argv = command.with(&["--diagnosis", offer.class.word(), "--record"]);
+        let argv = command.with(&["--diagnosis", offer.class.as_str(), "--record"]);
         return Err(Failure::new(Code::E0106, "--diagnosis ask asks on a terminal, and this is none")
             .note("say which: contingent-state, contingent-policy or foundational")
             .help(&argv.iter().map(String::as_str).collect::<Vec<_>>()));
@@ -24,8 +24,8 @@ pub(super) fn ask(command: &BisectCommand, offer: &Offer) -> Result<Option<Diagn
     for line in diagnosis_lines(offer, None, "the predicate") {
         writeln!(stderr, "{line}").map_err(failed)?;
     }
-    for (number, class) in (1..).zip(DiagnosisClass::ALL) {
-        writeln!(stderr, "  {number}  {class}").map_err(failed)?;
+    for (number, class) in (1..).zip(DiagnosisClass::ALL.iter().copied()) {
+        writeln!(stderr, "  {number}  {}", class.title()).map_err(failed)?;
     }
     loop {
         write!(stderr, "What do you take it for? 1, 2, 3, or Enter to leave it open: ").map_err(failed)?;

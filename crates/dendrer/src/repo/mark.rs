@@ -3,7 +3,8 @@
 use dendrer_object::text::thousands;
 use dendrer_store::Mark;
 
-use super::MARK_FILE;
+/// The file that marks a directory as a backup.
+pub(crate) const MARK_FILE: &str = "backup.json";
 
 /// What is said of a mark in a store that hides nothing.
 pub const CLOSED: &str = "a backup is in the place of a store (backup.json), and nothing is written to it";
