@@ -1,5 +1,5 @@
 //! Tasks that `cargo` has no command for: `tidy` holds the rules that no compiler holds, `limits` lowers the limits of its
-//! counts, `lines` prints the size of each crate, `vectors` adds test vectors, `altered` makes them again with other
+//! counts, `lines` prints the size of each crate, `additions` tries what a new verb touches, `vectors` adds test vectors, `altered` makes them again with other
 //! messages, `deep` tries every fault many times.
 //!
 //! `tidy` prints every rule that does not hold, not only the first; exit code 1 if there is any.
@@ -13,6 +13,7 @@
 use std::path::{Path, PathBuf};
 use std::process::{Command, ExitCode};
 
+mod additions;
 mod altered;
 mod deep;
 mod tidy;
@@ -25,6 +26,8 @@ fn main() -> ExitCode {
         ["tidy", key] => explain(key),
         ["limits"] => limits(),
         ["lines"] => lines(),
+        ["additions"] => additions::run(&root(), None),
+        ["additions", name] => additions::run(&root(), Some(name)),
         ["vectors"] => vectors(),
         ["altered"] => altered::altered(),
         ["deep", ref rows @ ..] => {
@@ -32,7 +35,7 @@ fn main() -> ExitCode {
         }
         _ => {
             eprintln!(
-                "usage: cargo run -p xtask -- tidy [COUNT] | limits | lines | vectors | altered | deep [ROW ...]"
+                "usage: cargo run -p xtask -- tidy [COUNT] | limits | lines | additions [NAME] | vectors | altered | deep [ROW ...]"
             );
             ExitCode::from(2)
         }
