@@ -310,7 +310,7 @@ fn contract_lines(shown: &PackShown) -> Vec<String> {
 
 /// Writes the kind of a required field, and how an import compares it.
 fn required_words(contract: &Contract, required: &Required) -> String {
-    let mut words = vec![format!("{}: {}", required.name, required.kind)];
+    let mut words = vec![format!("{}: {}", required.name, required.kind.described())];
     words.extend(required.precision.map(|decimals| format!("{decimals} decimals")));
     words.extend(required.nullable.then(|| "may be null".to_owned()));
     words.extend(contract.seeds.contains(&required.name).then(|| "seeds the hash".to_owned()));

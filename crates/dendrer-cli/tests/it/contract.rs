@@ -60,6 +60,8 @@ type      execute_transaction   written by agents, the runtime and users, regist
         assert!(whole.lines().any(|found| found == line), "{line}\n{whole}");
     }
     let (code, json) = demo.json(&["contract", "show", &pack("insurance-claims.yaml")]);
+    let kind = "\"kind\":\"a time with its offset, like 2026-02-23T17:21:05+01:00\"";
+    assert!(json.to_string().contains(kind), "{json}");
     assert_eq!(code, 0);
     let never = json.get("never").and_then(Value::as_array).unwrap();
     // No rule sets the flag back, so that it needs no lift; the sum may fall where a payout is negative.

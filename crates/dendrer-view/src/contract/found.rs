@@ -168,7 +168,7 @@ document! {
         /// The name
         name: &str = &need.required.name,
         /// The kind of its value
-        kind: String = need.required.kind.to_string(),
+        kind: String = need.required.kind.described().to_owned(),
         /// The number of decimals that count
         precision: Option<u8> = need.required.precision,
         /// Whether it may be null
