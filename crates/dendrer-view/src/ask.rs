@@ -4,6 +4,8 @@
 //! the question names.
 
 use dendrer::ask::bisect::question::BisectQuestion;
+use dendrer::ask::show::question::{ShowQuestion, ShowReply};
+use dendrer::ask::state::question::StateQuestion;
 use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
 use dendrer::casebook;
 use dendrer::problem::Problem;
@@ -16,6 +18,8 @@ use dendrer_object::{Code, Value};
 use crate::answer::Answer;
 use crate::bisect::BisectReplyShown;
 use crate::head;
+use crate::show::{RawRecordAnswer, ShowAnswer, ShowParts};
+use crate::state::StateShown;
 
 /// An answer as data.
 #[derive(Debug, Clone)]
@@ -45,6 +49,8 @@ macro_rules! questions {
 questions! {
     BacktrackQuestion => plain::<BacktrackQuestion>,
     BisectQuestion => bisect,
+    ShowQuestion => show,
+    StateQuestion => state,
     WhyQuestion => plain::<WhyQuestion>,
 }
 
@@ -105,4 +111,18 @@ fn bisect(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Pro
     )?;
     let shown = BisectReplyShown { recorded: &recorded, ..shown };
     Ok(answered(&shown, desk, reply.problem.clone()))
+}
+
+fn show(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    Ok(match read::<ShowQuestion>(question)?.ask(desk)? {
+        ShowReply::Raw(record) => answered(&RawRecordAnswer(&record), desk, None),
+        ShowReply::Shown(shown) => {
+            answered(&ShowAnswer { shown: &shown, parts: ShowParts::default() }, desk, None)
+        }
+    })
+}
+
+fn state(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let reply = read::<StateQuestion>(question)?.ask(desk)?;
+    Ok(answered(&StateShown { reply: &reply, depth: None }, desk, None))
 }

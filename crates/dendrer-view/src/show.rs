@@ -1,6 +1,6 @@
 //! One record in full: its document, its lines, and what it changed.
 
-use dendrer::ask::show::{ShownRecord, ShownWrites};
+use dendrer::ask::show::{ShownRecord, ShownWrites, missing_words};
 use dendrer::closed::closed;
 use dendrer::kernel::pack::modules::without_bytes;
 use dendrer::kernel::predicate::Window;
@@ -29,7 +29,7 @@ pub struct ShowAnswer<'s> {
 }
 
 /// The parts of a record that are printed.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
 pub struct ShowParts {
     /// Policy, goal and every other member of the record.
     pub all: bool,
@@ -308,10 +308,4 @@ fn writes_lines(writes: &ShownWrites, page: &Page) -> Vec<Line> {
     };
     let line = |line: Line| line.after("  ").paint(Style::Warn);
     [Line::from(head)].into_iter().chain(lines.into_iter().map(line)).collect()
-}
-
-/// Says which value is missing.
-pub fn missing_words(tick: u64, pointer: Option<&Pointer>) -> String {
-    let what = pointer.map_or_else(|| "a value".to_owned(), Pointer::dotted);
-    format!("the {what} of tick {tick} was erased or withheld")
 }

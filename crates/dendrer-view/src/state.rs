@@ -1,5 +1,6 @@
 //! A state or one value of it, and the difference between two states.
 
+use dendrer::ask::state::question::StateReply;
 use dendrer::ask::state::{StateAnswer, StateDifference};
 use dendrer::kernel::predicate::Window;
 use dendrer_object::{Digest, Pointer, RunName, Value, document};
@@ -61,51 +62,63 @@ document! {
     }
 }
 
+/// A state, or the difference between two.
+#[derive(Debug, Clone, Copy)]
+pub struct StateShown<'s> {
+    /// The reply.
+    pub reply: &'s StateReply,
+    /// How many levels of a state are printed; `None` for all.
+    pub depth: Option<usize>,
+}
+
 /// A place that is unknown is an answer that is not there. A whole state lists its unknown places like its other members.
 fn end_of(path: &Pointer, unknown: &Places) -> End {
     if unknown.is_empty() || path.as_str().is_empty() { End::Answered } else { End::Unknown }
 }
 
-impl Answer for StateAnswer {
+impl Answer for StateShown<'_> {
     fn document(&self) -> Value {
-        StateDocument::of(self).into()
+        match self.reply {
+            StateReply::State(answer) => StateDocument::of(answer).into(),
+            StateReply::Difference(found) => DifferenceDocument::of(found).into(),
+        }
     }
 
     fn end(&self) -> End {
-        end_of(&self.path, &self.unknown)
+        match self.reply {
+            StateReply::State(StateAnswer { path, unknown, .. })
+            | StateReply::Difference(StateDifference { path, unknown, .. }) => end_of(path, unknown),
+        }
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
-        // Nothing is at the place, and what should be there is unknown.
-        let is_missing = self.value == Value::Null && !self.unknown.is_empty();
-        let lines = if is_missing { Vec::new() } else { pretty(&self.value, 0, self.depth) };
-        let root = self.path.as_str().is_empty().then(|| {
-            let of = self.agent.as_ref().map(|agent| {
-                format!(", of {} at tick {} along its causal ancestors", quote::escape(agent), self.tick)
-            });
-            let of = of.unwrap_or_default();
-            Line::note(format!("state root {}{}{of}", self.root, page.of_run(&self.run)))
-        });
-        let lines = lines.iter().map(|line| page.fit(line));
-        lines.chain(unknown_line(&self.unknown)).chain(root).collect()
+        match self.reply {
+            StateReply::State(answer) => state_lines(answer, self.depth, page),
+            StateReply::Difference(found) => difference_lines(found, page),
+        }
     }
 }
 
-impl Answer for StateDifference {
-    fn document(&self) -> Value {
-        DifferenceDocument::of(self).into()
-    }
+fn state_lines(answer: &StateAnswer, depth: Option<usize>, page: &Page) -> Vec<Line> {
+    // Nothing is at the place, and what should be there is unknown.
+    let is_missing = answer.value == Value::Null && !answer.unknown.is_empty();
+    let lines = if is_missing { Vec::new() } else { pretty(&answer.value, 0, depth) };
+    let root = answer.path.as_str().is_empty().then(|| {
+        let of = answer.agent.as_ref().map(|agent| {
+            format!(", of {} at tick {} along its causal ancestors", quote::escape(agent), answer.tick)
+        });
+        let of = of.unwrap_or_default();
+        Line::note(format!("state root {}{}{of}", answer.root, page.of_run(&answer.run)))
+    });
+    let lines = lines.iter().map(|line| page.fit(line));
+    lines.chain(unknown_line(&answer.unknown)).chain(root).collect()
+}
 
-    fn end(&self) -> End {
-        end_of(&self.path, &self.unknown)
-    }
-
-    fn lines(&self, page: &Page) -> Vec<Line> {
-        let ((run, tick), (base, from)) = (&self.place, &self.base);
-        let number = count(self.changes.len() as u64, "difference", "differences");
-        let changes = self.changes.iter().map(|change| page.change(change).paint(Style::Warn));
-        let read = if page.is_usual { String::new() } else { page.read_from() };
-        let sum = format!("{number} from {base}@{from} to {run}@{tick}{read}");
-        changes.chain(unknown_line(&self.unknown)).chain([sum.into()]).collect()
-    }
+fn difference_lines(found: &StateDifference, page: &Page) -> Vec<Line> {
+    let ((run, tick), (base, from)) = (&found.place, &found.base);
+    let number = count(found.changes.len() as u64, "difference", "differences");
+    let changes = found.changes.iter().map(|change| page.change(change).paint(Style::Warn));
+    let read = if page.is_usual { String::new() } else { page.read_from() };
+    let sum = format!("{number} from {base}@{from} to {run}@{tick}{read}");
+    changes.chain(unknown_line(&found.unknown)).chain([sum.into()]).collect()
 }

@@ -137,6 +137,18 @@ pub fn in_order(from: u64, to: u64) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Refuses members that exclude another one.
+///
+/// # Errors
+///
+/// E0106 names both flags.
+pub fn alone(flag: &str, others: &[(&str, bool)]) -> Result<(), Problem> {
+    match others.iter().find(|(_, is_given)| *is_given) {
+        Some((other, _)) => Err(Problem::new(Code::E0106, format!("{flag} and {other} exclude each other"))),
+        None => Ok(()),
+    }
+}
+
 /// A question with one answer, given at a desk.
 pub trait Asked: Question {
     /// The answer.

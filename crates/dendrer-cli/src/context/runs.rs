@@ -1,12 +1,9 @@
 //! Runs: names for new ones, and the states of those that are read.
 
-use dendrer::Trace;
 use dendrer::address::{Address, is_hash, is_reachable};
 use dendrer::casebook::Place;
-use dendrer::kernel::replay::ReplayError;
 use dendrer::store::Store;
 use dendrer_object::{Code, RunName};
-use dendrer_view::show::missing_words;
 
 use crate::failure::Failure;
 use crate::failure::Result;
@@ -50,19 +47,6 @@ pub(crate) fn refuse_unreachable(name: &RunName) -> Result<()> {
         .note("nothing was committed"));
     }
     Ok(())
-}
-
-/// Reports which missing value leaves the state after a tick unknown.
-pub(crate) fn unknown_state(error: dendrer::Error, trace: &Trace, rev: &Address, tick: u64) -> Failure {
-    match error {
-        dendrer::Error::Replay(ReplayError::Erased { tick: first, pointer }) => {
-            Failure::new(Code::E0311, format!("the state of {} after tick {tick} is not known", trace.name()))
-                .at("why", missing_words(first, pointer.as_ref()))
-                .note("show and log print what is left of each transition")
-                .help(&["dendrer", "show", &rev.beside(trace.name(), first)])
-        }
-        error => error.into(),
-    }
 }
 
 /// Finds the place in the store that an address means, for a label or a note.

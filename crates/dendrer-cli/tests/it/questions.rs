@@ -61,6 +61,30 @@ const ROWS: &[(&[&str], &str)] = &[
         &["bisect", "logistics-run-47", "--holds", "state.nothing <= 0.75"],
         r#"{"schema":"dendrer.bisect-question/1","run":"logistics-run-47","holds":["state.nothing <= 0.75"]}"#,
     ),
+    (
+        &["show", "logistics-run-47@12", "--state=before", "--path", "state.risk_score", "--provenance"],
+        r#"{"schema":"dendrer.show-question/1","rev":"logistics-run-47@12","state":"before","path":"state.risk_score","provenance":true}"#,
+    ),
+    (
+        &["show", "logistics-run-47@12", "--path", "state.nothing"],
+        r#"{"schema":"dendrer.show-question/1","rev":"logistics-run-47@12","path":"state.nothing"}"#,
+    ),
+    (
+        &["show", "logistics-run-47@-1", "--raw-json"],
+        r#"{"schema":"dendrer.show-question/1","rev":"logistics-run-47@-1","raw_json":true}"#,
+    ),
+    (
+        &["state", "logistics-run-47@12", "--path", "counters"],
+        r#"{"schema":"dendrer.state-question/1","rev":"logistics-run-47@12","path":"counters"}"#,
+    ),
+    (
+        &["state", "logistics-run-47@12", "--base", "logistics-run-47@10", "--window=before"],
+        r#"{"schema":"dendrer.state-question/1","rev":"logistics-run-47@12","base":"logistics-run-47@10","window":"before"}"#,
+    ),
+    (
+        &["state", "logistics-run-47@12", "--path", "state.nothing"],
+        r#"{"schema":"dendrer.state-question/1","rev":"logistics-run-47@12","path":"state.nothing"}"#,
+    ),
 ];
 
 #[test]

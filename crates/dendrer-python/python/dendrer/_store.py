@@ -125,7 +125,7 @@ class Transition:
 
     def to_dict(self) -> Document:
         """The document of ``dendrer show``."""
-        return self._run._document("show", [f"{self._run._address}@{self.tick}"])
+        return self._run._show(self.tick)
 
 
 class Run:
@@ -180,6 +180,9 @@ class Run:
     def _document(self, verb: str, given: Iterable[str], flags: Mapping[str, Any] = {}) -> Document:
         return self._store._document(verb, given, flags)
 
+    def _show(self, place: int | str) -> Document:
+        return self._store.ask(_ask.question("show", {"rev": f"{self._address}@{place}"}))
+
     def __len__(self) -> int:
         return self.tip
 
@@ -213,8 +216,7 @@ class Run:
             return list(self._between(max(begin, 1), min(end - 1, self.tip)))
         if isinstance(place, str):
             if place != "tip":
-                found = self._document("show", [f"{self._address}@{place}"])
-                return self._transition(self._trace.transition(int(found["tick"])))
+                return self._transition(self._trace.transition(int(self._show(place)["tick"])))
             place = -1
         tick = self._tick(place)
         if not 1 <= tick <= self.tip:
@@ -238,9 +240,9 @@ class Run:
             value, there = self._trace.state(at, path)
             if there:
                 return value
-        # The command says what is wrong, and what is there.
+        # The question names the fault, and what is there.
         if at >= 0:
-            self._document("state", [f"{self._address}@{at}"], {"path": path})
+            self._store.ask(_ask.question("state", {"rev": f"{self._address}@{at}", "path": path}))
             raise NotFound(f"nothing is at {path} after tick {at} of {self.name}", {"code": "E0104"})
         raise NotFound(f"{self.name} has states after ticks 0 to {self.tip}, and not {at}", {"code": "E0102"})
 

@@ -1,4 +1,4 @@
-use dendrer::ask::show::{ShowQuestion, ShownRecord, ShownWrites, show};
+use dendrer::ask::show::{ShowTerms, ShownRecord, ShownWrites, show};
 use dendrer::kernel::predicate::Window;
 use dendrer_view::answer::{Answer as _, Page};
 use dendrer_view::show::{ShowAnswer, ShowParts};
@@ -8,14 +8,14 @@ use super::{HEARD, check, path, risky, text, trace};
 const ALL: ShowParts =
     ShowParts { all: true, intent: true, result: true, changes: true, provenance: false, run: false };
 
-fn shown(question: &ShowQuestion) -> ShownRecord {
+fn shown(terms: &ShowTerms) -> ShownRecord {
     let store = risky();
-    show(&trace(&store, "risky"), 3, question).unwrap()
+    show(&trace(&store, "risky"), 3, terms).unwrap()
 }
 
 #[test]
 fn a_transition_is_shown_with_its_changes() {
-    let shown = shown(&ShowQuestion::default());
+    let shown = shown(&ShowTerms::default());
     check(
         &text(&ShowAnswer { shown: &shown, parts: ALL }, &Page::WIDE),
         r#"
@@ -30,7 +30,7 @@ fn a_transition_is_shown_with_its_changes() {
 
 #[test]
 fn a_screen_reader_hears_words_for_marks() {
-    let shown = shown(&ShowQuestion { path: Some(path("/risk")), ..ShowQuestion::default() });
+    let shown = shown(&ShowTerms { path: Some(path("/risk")), ..ShowTerms::default() });
     let parts = ShowParts { all: false, intent: false, result: false, ..ALL };
     check(
         &text(&ShowAnswer { shown: &shown, parts }, &HEARD),
@@ -43,7 +43,7 @@ fn a_screen_reader_hears_words_for_marks() {
 
 #[test]
 fn a_state_comes_after_the_record_and_a_narrow_page_cuts() {
-    let shown = shown(&ShowQuestion { state: Some(Window::Before), ..ShowQuestion::default() });
+    let shown = shown(&ShowTerms { state: Some(Window::Before), ..ShowTerms::default() });
     let parts = ShowParts { all: false, intent: true, result: false, ..ALL };
     let answer = ShowAnswer { shown: &shown, parts };
     let narrow = Page { width: Some(18), ..Page::WIDE };
@@ -70,7 +70,7 @@ fn a_state_comes_after_the_record_and_a_narrow_page_cuts() {
 
 #[test]
 fn unknown_changes_name_the_missing_value() {
-    let mut shown = shown(&ShowQuestion::default());
+    let mut shown = shown(&ShowTerms::default());
     shown.writes = ShownWrites::Unknown { tick: 2, pointer: Some(path("/delta")), ops: None };
     let parts = ShowParts { all: false, intent: false, result: false, ..ALL };
     let answer = ShowAnswer { shown: &shown, parts };

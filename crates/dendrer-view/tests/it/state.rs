@@ -1,7 +1,9 @@
+use dendrer::ask::state::question::StateReply;
 use dendrer::ask::state::{StateAnswer, StateDifference, differences, value_at};
 use dendrer::kernel::predicate::Window;
 use dendrer_testkit::run_name;
 use dendrer_view::answer::Page;
+use dendrer_view::state::StateShown;
 
 use super::{HEARD, check, path, risky, text, trace};
 
@@ -11,7 +13,7 @@ fn a_state_ends_at_the_depth_that_was_asked_for() {
     let trace = trace(&store, "risky");
     let state = trace.state(2).unwrap();
     let value = value_at(&trace, 2, &state, &path("")).unwrap().unwrap();
-    let answer = StateAnswer {
+    let reply = StateReply::State(StateAnswer {
         agent: None,
         run: run_name("risky"),
         tick: 2,
@@ -20,11 +22,10 @@ fn a_state_ends_at_the_depth_that_was_asked_for() {
         root: state.digest(),
         value,
         derived: false,
-        depth: Some(1),
         unknown: Vec::new(),
-    };
+    });
     check(
-        &text(&answer, &Page::WIDE),
+        &text(&StateShown { reply: &reply, depth: Some(1) }, &Page::WIDE),
         r#"
         {
           "notes": [... 2 items]
@@ -38,14 +39,15 @@ fn a_state_ends_at_the_depth_that_was_asked_for() {
 fn a_difference_names_both_places() {
     let store = risky();
     let trace = trace(&store, "risky");
-    let answer = StateDifference {
+    let reply = StateReply::Difference(StateDifference {
         place: (run_name("risky"), 3),
         base: (run_name("risky"), 1),
         window: Window::After,
         path: path(""),
         changes: differences(&trace.state(1).unwrap(), &trace.state(3).unwrap()),
         unknown: Vec::new(),
-    };
+    });
+    let answer = StateShown { reply: &reply, depth: None };
     check(
         &text(&answer, &Page::WIDE),
         r#"

@@ -11,6 +11,8 @@ use crate::error::Error;
 use crate::run::trace::ReadHandle;
 use crate::run::trace::Trace;
 
+pub mod question;
+
 /// One place of the state with its value before and after.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct PlaceChange {
@@ -81,9 +83,9 @@ impl ShownWrites {
     }
 }
 
-/// What is asked about a record.
+/// What is asked about a record, with its place resolved.
 #[derive(Debug, Clone, Default)]
-pub struct ShowQuestion {
+pub struct ShowTerms {
     /// The only place of the state that is of interest; `None` for all of it.
     pub path: Option<Pointer>,
     /// The state to show beside the record.
@@ -112,10 +114,10 @@ pub struct ShownRecord {
 /// Reads the record at a tick of a run.
 ///
 /// A state that was asked for and is not known is an error; changes that are not known are not.
-pub fn show(trace: &Trace, tick: u64, question: &ShowQuestion) -> Result<ShownRecord, Error> {
+pub fn show(trace: &Trace, tick: u64, terms: &ShowTerms) -> Result<ShownRecord, Error> {
     let record = trace.record(tick)?;
     let mut writes = ShownWrites::of(trace, tick, &record)?;
-    if let Some(path) = &question.path {
+    if let Some(path) = &terms.path {
         writes.keep(path);
     }
     let read = |window| {
@@ -125,14 +127,14 @@ pub fn show(trace: &Trace, tick: u64, question: &ShowQuestion) -> Result<ShownRe
         };
         Ok::<_, Error>((
             window,
-            match &question.path {
+            match &terms.path {
                 Some(path) => path.get(&state).cloned(),
                 None => Some(state),
             },
         ))
     };
-    let state = question.state.map(read).transpose()?;
-    let provenance = question.provenance.then(|| provenance(trace, &record)).transpose()?;
+    let state = terms.state.map(read).transpose()?;
+    let provenance = terms.provenance.then(|| provenance(trace, &record)).transpose()?;
     Ok(ShownRecord { run: Some(trace.name().clone()), tick: Some(tick), record, writes, state, provenance })
 }
 
@@ -161,4 +163,10 @@ pub fn has_tick(record: &Record) -> bool {
     let header = record.header();
     header.run.is_some()
         && (header.kind == Kind::Transition || header.kind == Kind::Run && header.prev.is_none())
+}
+
+/// Names the value that is missing.
+pub fn missing_words(tick: u64, pointer: Option<&Pointer>) -> String {
+    let what = pointer.map_or_else(|| "a value".to_owned(), Pointer::dotted);
+    format!("the {what} of tick {tick} was erased or withheld")
 }

@@ -1,14 +1,19 @@
 //! The state of a run at a tick, or one value of it, and the difference between two states.
 
 use dendrer_kernel::predicate::Window;
+use dendrer_kernel::replay::ReplayError;
 use dendrer_kernel::unknown::{self, Since};
-use dendrer_object::{Digest, Pointer, RunName, Value};
+use dendrer_object::{Code, Digest, Pointer, RunName, Value};
 
-use crate::ask::show::PlaceChange;
+use crate::address::Address;
+use crate::ask::show::{PlaceChange, missing_words};
 use crate::error::Error;
+use crate::problem::Problem;
 use crate::run::trace::Trace;
 
 pub use crate::ask::difference::differences;
+
+pub mod question;
 
 /// A value of the state of a run.
 #[derive(Debug, Clone)]
@@ -29,8 +34,6 @@ pub struct StateAnswer {
     pub value: Value,
     /// Whether the value is derived from the record and lies outside the root, as counters do.
     pub derived: bool,
-    /// How many levels are printed; `None` for all.
-    pub depth: Option<usize>,
     /// The unknown places that the value meets, each with its cause.
     pub unknown: Vec<(Pointer, Since)>,
 }
@@ -89,4 +92,17 @@ pub fn unknown_at(
 /// Whether a path leads to values that are derived from the record.
 pub fn is_derived(path: &Pointer) -> bool {
     path.tokens().next().is_some_and(|first| first == "counters")
+}
+
+/// Reports which missing value leaves the state after a tick unknown.
+pub(crate) fn unknown_state(error: Error, trace: &Trace, address: &Address, tick: u64) -> Problem {
+    match error {
+        Error::Replay(ReplayError::Erased { tick: first, pointer }) => {
+            Problem::new(Code::E0311, format!("the state of {} after tick {tick} is not known", trace.name()))
+                .at("why", missing_words(first, pointer.as_ref()))
+                .note("show and log print what is left of each transition")
+                .help(&["dendrer", "show", &address.beside(trace.name(), first)])
+        }
+        error => error.into(),
+    }
 }
