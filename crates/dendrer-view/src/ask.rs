@@ -4,6 +4,8 @@
 //! the question names.
 
 use dendrer::ask::bisect::question::BisectQuestion;
+use dendrer::ask::log::log as each_logged;
+use dendrer::ask::log::question::{LogQuestion, OpenedLog};
 use dendrer::ask::show::question::{ShowQuestion, ShowReply};
 use dendrer::ask::state::question::StateQuestion;
 use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
@@ -15,9 +17,10 @@ use dendrer_object::question::{Question, QuestionFault};
 use dendrer_object::text::nearest;
 use dendrer_object::{Code, Value};
 
-use crate::answer::Answer;
+use crate::answer::{Answer, End, ItemAnswer};
 use crate::bisect::BisectReplyShown;
 use crate::head;
+use crate::log::{LogAnswer, LogEnd};
 use crate::show::{RawRecordAnswer, ShowAnswer, ShowParts};
 use crate::state::StateShown;
 
@@ -49,6 +52,7 @@ macro_rules! questions {
 questions! {
     BacktrackQuestion => plain::<BacktrackQuestion>,
     BisectQuestion => bisect,
+    LogQuestion => log,
     ShowQuestion => show,
     StateQuestion => state,
     WhyQuestion => plain::<WhyQuestion>,
@@ -86,9 +90,18 @@ fn read<Q: Question>(document: &Value) -> Result<Q, Problem> {
 
 /// Returns an answer with its head.
 fn answered(answer: &impl Answer, desk: &dyn Desk, problem: Option<Problem>) -> AnsweredQuestion {
-    let exit = answer.end().exit();
-    let document = answer.document().as_object().cloned().unwrap_or_default();
-    AnsweredQuestion { document: Value::Object(head::complete(document, &desk.head())), exit, problem }
+    headed(&answer.document(), answer.end(), desk, problem)
+}
+
+/// Returns an answer of items with its head.
+fn listed(answer: &impl ItemAnswer, items: Vec<Value>, desk: &dyn Desk) -> AnsweredQuestion {
+    headed(&answer.whole(items), answer.end(), desk, None)
+}
+
+fn headed(document: &Value, end: End, desk: &dyn Desk, problem: Option<Problem>) -> AnsweredQuestion {
+    let document = document.as_object().cloned().unwrap_or_default();
+    let document = Value::Object(head::complete(document, &desk.head()));
+    AnsweredQuestion { document, exit: end.exit(), problem }
 }
 
 /// Asks a question whose reply is its answer.
@@ -111,6 +124,18 @@ fn bisect(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Pro
     )?;
     let shown = BisectReplyShown { recorded: &recorded, ..shown };
     Ok(answered(&shown, desk, reply.problem.clone()))
+}
+
+fn log(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let OpenedLog { trace, terms, found_intact } = read::<LogQuestion>(question)?.ask(desk)?;
+    let mut answer = LogAnswer::new(trace.name().clone(), terms.details.whole);
+    let mut items = Vec::new();
+    let summary = each_logged(&trace, terms, &mut |record| {
+        items.extend(answer.item(&record));
+        Ok::<(), Problem>(())
+    })?;
+    answer.ends(LogEnd::Summed { summary, found_intact });
+    Ok(listed(&answer, items, desk))
 }
 
 fn show(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {

@@ -13,13 +13,14 @@ mod redaction;
 mod resolve;
 mod warnings;
 
+use std::collections::BTreeMap;
 use std::fmt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 
 use dendrer_kernel::step::Start;
 use dendrer_object::note::{Checkpoint, SignedNote, SigningKey};
-use dendrer_object::{RunName, StoreId, Value};
+use dendrer_object::{Digest, RunName, StoreId, Value};
 use dendrer_store::embedded::{Embedded, Options};
 use dendrer_store::prelude::*;
 use dendrer_store::{ReadLog, RunSummary, Shared, Store, StoreError, StoreInfo, TreeHead};
@@ -276,6 +277,13 @@ impl Repo {
     /// Directory of the store; `None` for a store that is no directory.
     pub fn dir(&self) -> Option<&Path> {
         self.inner.place.as_ref().map(|(dir, _)| &**dir)
+    }
+
+    /// Returns the runs that were found intact on this machine, each with its newest record at that time. Nothing is known if
+    /// a file of the log has changed since.
+    pub fn found_intact(&self) -> BTreeMap<String, Digest> {
+        let seen = self.inner.trust.seen(self.inner.info.id).zip(self.dir());
+        seen.map(|(seen, dir)| seen.known(dir)).unwrap_or_default()
     }
 
     /// Key of the log, if it is here and can be used.

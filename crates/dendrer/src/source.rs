@@ -5,13 +5,14 @@
 //!
 //! Rule: a bundle that is not what was signed has no answer about the record; [`sound`] refuses it.
 
+use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
 use dendrer_object::question::Question;
-use dendrer_object::{Code, RunName, Value};
+use dendrer_object::{Code, Digest, RunName, Value};
 use dendrer_store::embedded::Options;
 use dendrer_store::{Shared, Store};
 
@@ -52,6 +53,12 @@ impl QuestionSource {
     /// A bundle.
     pub fn of_bundle(opened: &Opened) -> QuestionSource {
         QuestionSource { store: Arc::clone(&opened.store), runs: opened.runs.clone(), repo: None }
+    }
+
+    /// Returns the runs that were found intact on this machine, each with its newest record at that time. Nothing is
+    /// remembered of a bundle.
+    pub fn found_intact(&self) -> BTreeMap<String, Digest> {
+        self.repo.as_ref().map(Repo::found_intact).unwrap_or_default()
     }
 
     /// Opens the run that an address means.

@@ -62,6 +62,11 @@ pub trait Trust: Debug + Send + Sync {
     /// is passed over.
     fn destroy_vault_key(&self, store: StoreId) -> Result<(), TrustError>;
 
+    /// Returns the note on the runs of a store that were found intact on this machine; `None` if there is no place for one.
+    fn seen(&self, _store: StoreId) -> Option<Seen> {
+        None
+    }
+
     /// Waits until no other process or thread signs this log, and keeps them from it until the turn is dropped.
     fn turn(&self, store: StoreId) -> Result<Box<dyn SigningTurn + '_>, TrustError>;
 }

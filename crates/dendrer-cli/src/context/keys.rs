@@ -77,6 +77,11 @@ impl Trust for ProgramTrust {
         self.0.destroy_vault_key(store)
     }
 
+    fn seen(&self, store: StoreId) -> Option<trust::Seen> {
+        // Every demo has one id, so what was found in one says nothing of another.
+        if store == demo::STORE_ID { None } else { self.0.seen(store) }
+    }
+
     fn turn(&self, store: StoreId) -> std::result::Result<Box<dyn SigningTurn + '_>, TrustError> {
         if store == demo::STORE_ID { Ok(Box::new(DemoTurn)) } else { self.0.turn(store) }
     }
@@ -93,8 +98,7 @@ impl SigningTurn for DemoTurn {
 
 /// Returns the note on the runs of a store that were found intact here; `None` if there is no place for one.
 pub(crate) fn seen(store: StoreId) -> Option<trust::Seen> {
-    // Every demo has one id, so what was found in one says nothing of another.
-    if store == demo::STORE_ID { None } else { UserTrust::of_user().seen(store) }
+    trust_with(None).seen(store)
 }
 
 /// The folder of dendrer's own files in the user's configuration, if the user has one.

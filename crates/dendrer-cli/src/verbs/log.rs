@@ -2,13 +2,14 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::address::{Address, Position, state_path};
+use dendrer::address::{Address, Position};
 use dendrer_object::Code;
 use std::ops::ControlFlow;
 use std::time::Duration;
 
 use dendrer::Trace;
-use dendrer::ask::log::{self, Lanes, LogDetails, LogFilter, LogQuestion, LoggedRecord, TextMatch};
+use dendrer::ask::log::question::{LogQuestion, LogTexts, OpenedLog};
+use dendrer::ask::log::{self, Lanes, LogDetails, LoggedRecord};
 use dendrer::ask::receipt;
 use dendrer::run::causal::Causal;
 use dendrer::run::declared;
@@ -17,11 +18,9 @@ use dendrer_view::graph::{Drawing, ONE_BY_ONE_MAX, folded_lines};
 use dendrer_view::log::{LogAnswer, LogEnd};
 use dendrer_view::problem;
 use dendrer_view::receipt as view;
-use regex::Regex;
 
 use crate::context;
-use crate::context::keys;
-use crate::context::ticks;
+use crate::context::desk::CommandDesk;
 use crate::failure::{Failure, Result};
 use crate::global::{Format, Global, tick_arg};
 use crate::offers;
@@ -71,7 +70,7 @@ pub(crate) struct Log {
     pub(crate) reverse: bool,
     /// At most N; 0 for all
     #[arg(short = 'n', long = "limit")]
-    pub(crate) limit: Option<usize>,
+    pub(crate) limit: Option<u64>,
     /// Wait for more, until interrupted or the run ends
     #[arg(long, conflicts_with_all = ["reverse", "limit", "graph"])]
     pub(crate) follow: bool,
@@ -87,50 +86,47 @@ impl Log {
     }
 }
 
-/// How many transitions a log shows if no limit is given.
-const LIMIT: usize = 1000;
-
 /// How often a log that follows looks for more.
 const LOOK_EVERY: Duration = Duration::from_millis(100);
 
+/// Returns the question of the flags.
+fn question(global: &Global, args: &Log) -> LogQuestion {
+    LogQuestion {
+        run: Some(args.run.clone()),
+        from: args.from.clone(),
+        to: args.to.clone(),
+        r#type: args.types.clone(),
+        agent: args.agent.clone(),
+        anomalies: args.anomalies,
+        path: args.path.clone(),
+        grep: args.grep.clone(),
+        refusals: args.refusals,
+        reverse: args.reverse,
+        limit: args.limit,
+        full: global.full || global.fields.iter().any(|field| field == "content"),
+    }
+}
+
 pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
     out.ends_with_its_reader();
-    let (run, from, to) = match Address::range(&args.run)? {
-        None => (args.run.as_str(), args.from.clone(), args.to.clone()),
-        Some(_) if args.from.is_some() || args.to.is_some() => {
-            let what = format!("{} says which ticks, and so do --from and --to", args.run);
-            return Err(Failure::new(Code::E0106, what));
-        }
-        Some((run, from, to)) => (run, Some(from), Some(to)),
-    };
-    let rev = Address::parse(run)?;
-    let filter = LogFilter {
-        types: args.types.clone(),
-        agents: args.agent.clone(),
-        anomalies: args.anomalies,
-        path: args.path.as_deref().map(state_path).transpose()?,
-        text: args.grep.as_deref().map(text_match).transpose()?,
-    };
+    let question = question(global, args);
+    let texts = question.texts()?;
     if args.oneline && global.full {
         return Err(Failure::new(Code::E0106, "--oneline and --full exclude each other"));
     }
+    let is_part = texts.from.is_some() || args.limit.is_some() || args.refusals || !texts.filter.is_empty();
     if global.format.as_deref() == Some("receipt") {
-        let filtered = !(filter.types.is_empty() && filter.agents.is_empty())
-            || filter.anomalies
-            || filter.path.is_some()
-            || filter.text.is_some();
-        let in_part = from.is_some() || to.is_some() || rev.pos.is_some() || args.limit.is_some();
-        let in_form = args.refusals || args.graph || args.reverse || args.oneline || args.follows();
-        if filtered || in_part || in_form {
+        let is_part = is_part || texts.to.is_some() || texts.address.pos.is_some();
+        if is_part || args.graph || args.reverse || args.oneline || args.follows() {
             return Err(Failure::new(
                 Code::E0106,
                 "a receipt is of a whole run: it takes no other flag of log",
             ));
         }
-        return receipt(global, &rev, out);
+        return receipt(global, &texts.address, out);
     }
     if let Some(form @ ("dot" | "svg")) = global.format.as_deref() {
-        return graph(global, args, &rev, form, out);
+        return graph(global, args, &texts.address, form, out);
     }
     if args.graph && !out.is_text() {
         return Err(Failure::new(
@@ -138,54 +134,28 @@ pub(crate) fn run(global: &Global, args: &Log, out: &mut Out) -> Result {
             "--graph draws for people; links are in `dendrer show --json`",
         ));
     }
-    let whole = global.full || global.fields.iter().any(|field| field == "content");
-    let details = LogDetails { whole, writes: whole && out.is_text(), links: args.graph };
+    let details =
+        LogDetails { whole: question.full, writes: question.full && out.is_text(), links: args.graph };
     if args.follows() {
-        let followed = Followed { filter, details, from, to, until_complete: args.until_complete };
-        return follow(global, &args.run, &rev, &followed, out);
+        return follow(global, args, texts, details, out);
     }
-    let source = context::source(global, &rev, out)?;
-    let rev = rev.resolve(&source.store)?;
-    let trace = source.trace(&rev)?;
-    let from_tick = from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?;
-    let to_tick = to.as_ref().or(rev.pos.as_ref()).map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
-    if from.is_some() {
-        ticks::in_order(from_tick, to_tick)?;
-    }
-    let filters = !args.types.is_empty()
-        || !args.agent.is_empty()
-        || args.anomalies
-        || args.path.is_some()
-        || args.grep.is_some();
-    let in_part = from.is_some() || args.limit.is_some() || args.refusals || whole || filters;
-    if args.graph && to_tick > ONE_BY_ONE_MAX && !in_part {
-        let causal = Causal::of(&trace, to_tick)?;
+    let OpenedLog { trace, mut terms, found_intact } =
+        question.open(texts, &mut CommandDesk::new(global, out))?;
+    if args.graph && terms.to > ONE_BY_ONE_MAX && !is_part && !question.full {
+        let causal = Causal::of(&trace, terms.to)?;
         let lines = folded_lines(trace.name(), &causal, &out.page());
         out.print(lines)?;
         return Ok(0);
     }
+    let mut answer = LogAnswer::new(trace.name().clone(), question.full);
     // A screen reader cannot read strokes.
-    let draws = args.graph && !accessible();
-    let lanes = if draws { Some(Lanes::new(&trace.at(to_tick)?.agents)) } else { None };
-    let mut answer = LogAnswer::new(trace.name().clone(), whole);
-    if let Some(lanes) = &lanes {
+    if args.graph && !accessible() {
+        let lanes = Lanes::new(&trace.at(terms.to)?.agents);
         answer = answer.with_lanes(lanes.agents());
+        terms.lanes = Some(lanes);
     }
-    let question = LogQuestion {
-        from: from_tick,
-        to: to_tick,
-        reverse: args.reverse,
-        limit: match args.limit {
-            Some(0) => usize::MAX,
-            limit => limit.unwrap_or(LIMIT),
-        },
-        refusals: args.refusals,
-        filter,
-        details,
-        lanes,
-    };
-    let found_intact = found_intact(&source, &trace);
-    let summary = log::log(&trace, question, &mut |item| out.take(&mut answer, &item))?;
+    terms.details = details;
+    let summary = log::log(&trace, terms, &mut |item| out.take(&mut answer, &item))?;
     answer.ends(LogEnd::Summed { summary, found_intact });
     out.end(&mut answer)
 }
@@ -209,21 +179,6 @@ fn graph(global: &Global, args: &Log, rev: &Address, form: &str, out: &mut Out) 
         let note = "DOT has no limit, and --to tick N ends the drawing earlier";
         (note, vec!["dendrer", "log", trace.name().as_str(), "--graph", "--format", "dot"])
     })
-}
-
-fn text_match(text: &str) -> Result<TextMatch> {
-    let regex = Regex::new(text).map_err(|error| {
-        // The library draws the place under the pattern; each line of that is a line here.
-        Failure::new(Code::E0106, "--grep takes a regular expression").at("what", error.to_string())
-    })?;
-    Ok(Box::new(move |text| regex.is_match(text)))
-}
-
-/// Whether a verification on this machine found the run intact as it is now. Nothing is remembered of a bundle.
-fn found_intact(source: &QuestionSource, trace: &Trace) -> bool {
-    let Some(repo) = &source.repo else { return false };
-    let known = keys::seen(source.store.info().id).zip(repo.dir()).map(|(seen, dir)| seen.known(dir));
-    known.unwrap_or_default().get(trace.name().as_str()) == Some(&trace.summary().head.id)
 }
 
 /// Prints the receipt of a run (dendrer paper 7). The run is replayed for its last line.
@@ -250,46 +205,38 @@ fn receipt(global: &Global, rev: &Address, out: &mut Out) -> Result {
     }
 }
 
-/// What a log that follows lists, and when it ends.
-struct Followed {
-    filter: LogFilter,
-    details: LogDetails,
-    from: Option<Position>,
-    to: Option<Position>,
-    until_complete: bool,
-}
-
-fn follow(global: &Global, address: &str, rev: &Address, followed: &Followed, out: &mut Out) -> Result {
+fn follow(global: &Global, args: &Log, texts: LogTexts, details: LogDetails, out: &mut Out) -> Result {
+    let LogTexts { address: rev, from, to, filter } = &texts;
     let QuestionSource { repo: Some(repo), mut store, .. } = context::source(global, rev, out)? else {
         return Err(Failure::new(Code::E0106, "a bundle does not grow; --follow is for a store"));
     };
     if out.format() == Format::Json {
         return Err(Failure::new(Code::E0106, "--follow has no end, so it has no one document")
-            .help(&["dendrer", "log", address, "--follow", "--jsonl"]));
+            .help(&["dendrer", "log", &args.run, "--follow", "--jsonl"]));
     }
     out.has_no_end();
     let run = rev.run_in(&store, &[])?;
     let mut next = {
         let trace = Trace::open(&store, &run)?;
         // An agent or a place may still come; a type is declared before it is written.
-        declared::types(&trace, followed.filter.types.iter().map(String::as_str))?;
-        followed.from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?.max(1)
+        declared::types(&trace, filter.types.iter().map(String::as_str))?;
+        from.as_ref().map_or(Ok(1), |pos| pos.tick(&trace))?.max(1)
     };
-    let to = followed.to.as_ref().or(rev.pos.as_ref());
+    let to = to.as_ref().or(rev.pos.as_ref());
     let (mut items, mut complete) = (0, false);
     loop {
         let trace = Trace::open(&store, &run)?;
         let to_tick = to.map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
         let ended = trace.summary().ended;
-        let mut answer = LogAnswer::new(run.clone(), followed.details.whole).headed(next > 1);
+        let mut answer = LogAnswer::new(run.clone(), details.whole).headed(next > 1);
         let mut result = Ok(());
         trace.for_each(next, to_tick, &mut |tick, record| {
             next = tick + 1;
             let type_name = record.header().type_name.as_ref().map(|name| name.as_str());
-            complete |= followed.until_complete && type_name == Some("goal.complete");
-            if followed.filter.takes(&record) {
+            complete |= args.until_complete && type_name == Some("goal.complete");
+            if filter.takes(&record) {
                 items += 1;
-                let item = LoggedRecord::of(&trace, record, followed.details, None);
+                let item = LoggedRecord::of(&trace, record, details, None);
                 result = item.map_err(Failure::from).and_then(|item| out.take(&mut answer, &item));
             }
             if result.is_ok() && !complete { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }

@@ -62,6 +62,22 @@ const ROWS: &[(&[&str], &str)] = &[
         r#"{"schema":"dendrer.bisect-question/1","run":"logistics-run-47","holds":["state.nothing <= 0.75"]}"#,
     ),
     (
+        &["log", "logistics-run-47@20..24", "--refusals", "--full"],
+        r#"{"schema":"dendrer.log-question/1","run":"logistics-run-47@20..24","refusals":true,"full":true}"#,
+    ),
+    (
+        &["log", "logistics-run-47", "--type=action.request", "--grep=risk", "--reverse", "-n0"],
+        r#"{"schema":"dendrer.log-question/1","run":"logistics-run-47","type":["action.request"],"grep":"risk","reverse":true,"limit":0}"#,
+    ),
+    (
+        &["log", "logistics-run-47", "--grep=("],
+        r#"{"schema":"dendrer.log-question/1","run":"logistics-run-47","grep":"("}"#,
+    ),
+    (
+        &["log", "logistics-run-47@20..24", "--to=30"],
+        r#"{"schema":"dendrer.log-question/1","run":"logistics-run-47@20..24","to":30}"#,
+    ),
+    (
         &["show", "logistics-run-47@12", "--state=before", "--path", "state.risk_score", "--provenance"],
         r#"{"schema":"dendrer.show-question/1","rev":"logistics-run-47@12","state":"before","path":"state.risk_score","provenance":true}"#,
     ),

@@ -263,13 +263,13 @@ class Run:
         if type is None and agent is None and path is None:
             yield from self._between(begin, end)
             return
-        agents = [agent] if isinstance(agent, str) else list(agent or ())
-        if any("," in name for name in agents):
-            # The command ends a name at a comma.
-            yield from (one for one in self.log(type=type, path=path, from_=begin, to=end) if one.agent in agents)
-            return
-        given = {"type": type, "agent": agents, "path": path, "from_": begin, "to": end, "limit": 0}
-        for item in self._document("log", [self._address], given)["items"]:
+
+        def several(given: str | tuple[str, ...] | None) -> list[str]:
+            return [given] if isinstance(given, str) else list(given or ())
+
+        given = {"run": self._address, "type": several(type), "agent": several(agent), "path": path}
+        given |= {"from": begin, "to": end, "limit": 0}
+        for item in self._store.ask(_ask.question("log", given))["items"]:
             yield self._transition(self._trace.transition(int(item["tick"])))
 
     def bisect(self, predicate: str | None = None, *, holds: str | None = None, **flags: Any) -> Bisect:

@@ -1,12 +1,12 @@
 use dendrer::Error;
-use dendrer::ask::log::{Lanes, LogDetails, LogFilter, LogQuestion, log};
+use dendrer::ask::log::{Lanes, LogDetails, LogFilter, LogTerms, log};
 use dendrer_view::answer::{ItemAnswer as _, Page, plain};
 use dendrer_view::log::{LogAnswer, LogEnd};
 
 use super::{NARROW, check, last_text, risky, trace};
 
-fn question(lanes: Option<Lanes>) -> LogQuestion {
-    LogQuestion {
+fn terms(lanes: Option<Lanes>) -> LogTerms {
+    LogTerms {
         from: 1,
         to: 4,
         reverse: false,
@@ -18,15 +18,15 @@ fn question(lanes: Option<Lanes>) -> LogQuestion {
     }
 }
 
-fn logged(question: LogQuestion, page: &Page) -> String {
+fn logged(terms: LogTerms, page: &Page) -> String {
     let store = risky();
     let trace = trace(&store, "risky");
-    let mut answer = LogAnswer::new(trace.name().clone(), question.details.whole);
-    if let Some(lanes) = &question.lanes {
+    let mut answer = LogAnswer::new(trace.name().clone(), terms.details.whole);
+    if let Some(lanes) = &terms.lanes {
         answer = answer.with_lanes(lanes.agents());
     }
     let mut text = String::new();
-    let summary = log::<Error>(&trace, question, &mut |item| {
+    let summary = log::<Error>(&trace, terms, &mut |item| {
         text.push_str(&plain(&answer.item_lines(&item, page)));
         Ok(())
     });
@@ -37,7 +37,7 @@ fn logged(question: LogQuestion, page: &Page) -> String {
 #[test]
 fn a_log_lines_its_columns_up_and_counts() {
     check(
-        &logged(question(None), &Page::WIDE),
+        &logged(terms(None), &Page::WIDE),
         r#"
           tick  agent   type             conf  summary
              1  writer  observation.add  0.90  "step 1"
@@ -50,7 +50,7 @@ fn a_log_lines_its_columns_up_and_counts() {
 #[test]
 fn a_cut_log_notes_it_before_the_sum() {
     check(
-        &logged(question(None), &NARROW),
+        &logged(terms(None), &NARROW),
         r#"
           tick  agent   type             conf  summary
              1  writer  observation.add  0.90  "s...
@@ -66,7 +66,7 @@ fn lanes_are_drawn_from_data() {
     let store = risky();
     let lanes = Lanes::new(&trace(&store, "risky").at(4).unwrap().agents);
     check(
-        &logged(LogQuestion { limit: 9, ..question(Some(lanes)) }, &Page::WIDE),
+        &logged(LogTerms { limit: 9, ..terms(Some(lanes)) }, &Page::WIDE),
         r#"
         lanes   reader, writer
           tick       agent   type             conf  summary
@@ -82,7 +82,7 @@ fn lanes_are_drawn_from_data() {
 fn a_filter_takes_only_matching_records() {
     let filter = LogFilter { text: Some(Box::new(|text| text == "step 2")), ..LogFilter::default() };
     check(
-        &logged(LogQuestion { filter, ..question(None) }, &Page::WIDE),
+        &logged(LogTerms { filter, ..terms(None) }, &Page::WIDE),
         r#"
           tick  agent   type             conf  summary
              2  reader  observation.add  0.90  "step 2"

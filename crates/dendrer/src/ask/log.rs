@@ -18,6 +18,8 @@ use crate::run::closed::Closed;
 use crate::run::declared;
 use crate::run::trace::Trace;
 
+pub mod question;
+
 /// Decides whether a text is one that was searched for.
 pub type TextMatch = Box<dyn Fn(&str) -> bool>;
 
@@ -47,8 +49,8 @@ pub struct LogDetails {
     pub links: bool,
 }
 
-/// What is asked about the transitions of a run.
-pub struct LogQuestion {
+/// What is asked about the transitions of a run, with its ticks resolved.
+pub struct LogTerms {
     /// The first tick.
     pub from: u64,
     /// The last tick.
@@ -56,7 +58,7 @@ pub struct LogQuestion {
     /// Whether the newest transition comes first.
     pub reverse: bool,
     /// How many records are handed over at most.
-    pub limit: usize,
+    pub limit: u64,
     /// Whether refusals are handed over after the record they were judged against.
     pub refusals: bool,
     /// The records that are listed.
@@ -104,6 +106,12 @@ pub struct LogSummary {
 }
 
 impl LogFilter {
+    /// Whether it takes every record.
+    pub fn is_empty(&self) -> bool {
+        let has_names = !self.types.is_empty() || !self.agents.is_empty();
+        !(has_names || self.anomalies || self.path.is_some() || self.text.is_some())
+    }
+
     /// Checks that each name of the filter is declared: a name that is not would match nothing.
     pub fn check(&self, trace: &Trace) -> Result<(), Error> {
         declared::types(trace, self.types.iter().map(String::as_str))?;
@@ -164,19 +172,19 @@ impl LoggedRecord {
 /// Hands over the records of a run in order until `f` breaks.
 pub fn log<E: From<Error>>(
     trace: &Trace,
-    question: LogQuestion,
+    terms: LogTerms,
     f: &mut dyn FnMut(LoggedRecord) -> Result<(), E>,
 ) -> Result<LogSummary, E> {
-    question.filter.check(trace)?;
-    let LogQuestion { from, to, reverse, .. } = question;
-    let mut refusals = if question.refusals { trace.refusals()? } else { BTreeMap::new() };
+    terms.filter.check(trace)?;
+    let LogTerms { from, to, reverse, .. } = terms;
+    let mut refusals = if terms.refusals { trace.refusals()? } else { BTreeMap::new() };
     let at_start = refusals.remove(&trace.start().id()).unwrap_or_default();
     let summary = LogSummary {
         total: (to + 1).saturating_sub(from.max(1)),
         tip: Some(trace.summary().head.id),
         ..LogSummary::default()
     };
-    let mut walk = Walk { trace, question, refusals, summary, agents: BTreeSet::new(), f };
+    let mut walk = Walk { trace, terms, refusals, summary, agents: BTreeSet::new(), f };
     if from <= 1 {
         for record in at_start {
             walk.see(&record);
@@ -199,7 +207,7 @@ pub fn log<E: From<Error>>(
 /// A log as far as it was walked.
 struct Walk<'w, E> {
     trace: &'w Trace,
-    question: LogQuestion,
+    terms: LogTerms,
     refusals: BTreeMap<Digest, Vec<Record>>,
     summary: LogSummary,
     agents: BTreeSet<String>,
@@ -209,12 +217,12 @@ struct Walk<'w, E> {
 impl<E: From<Error>> Walk<'_, E> {
     fn visit(&mut self, record: Record) -> Result<ControlFlow<()>, E> {
         self.see(&record);
-        let lanes = self.question.lanes.as_mut().map(|lanes| lanes.step(&record));
+        let lanes = self.terms.lanes.as_mut().map(|lanes| lanes.step(&record));
         let refused = self.refusals.remove(&record.id()).unwrap_or_default();
         refused.iter().for_each(|record| self.see(record));
-        let record = self.question.filter.takes(&record).then_some(record);
+        let record = self.terms.filter.takes(&record).then_some(record);
         for record in record.into_iter().chain(refused) {
-            if self.summary.shown == self.question.limit as u64 {
+            if self.summary.shown == self.terms.limit {
                 self.summary.left_out = true;
                 return Ok(ControlFlow::Break(()));
             }
@@ -225,8 +233,8 @@ impl<E: From<Error>> Walk<'_, E> {
 
     /// Counts the closed fields of a record that decide whether it is listed, or are shown.
     fn see(&mut self, record: &Record) {
-        let all = self.question.details.whole || self.question.filter.text.is_some();
-        let path = self.question.filter.path.is_some();
+        let all = self.terms.details.whole || self.terms.filter.text.is_some();
+        let path = self.terms.filter.path.is_some();
         self.summary.closed.add(record, |pointer| {
             let field = pointer.tokens().next();
             all || match field.as_deref() {
@@ -249,7 +257,7 @@ impl<E: From<Error>> Walk<'_, E> {
                 self.summary.anomalies += anomalies as u64;
             }
         }
-        (self.f)(LoggedRecord::of(self.trace, record, self.question.details, lanes)?)
+        (self.f)(LoggedRecord::of(self.trace, record, self.terms.details, lanes)?)
     }
 }
 

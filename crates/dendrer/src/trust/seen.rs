@@ -9,7 +9,6 @@ use std::time::UNIX_EPOCH;
 
 use dendrer_object::{Digest, RunName, StoreId};
 
-use super::UserTrust;
 use crate::files::identity;
 
 /// The look of the files of a log from outside.
@@ -29,15 +28,12 @@ pub struct Seen {
     path: PathBuf,
 }
 
-impl UserTrust {
-    /// Returns the note on a store; `None` if this user has no place for it.
-    pub fn seen(&self, store: StoreId) -> Option<Seen> {
-        let dir = self.dir.as_ref()?;
-        Some(Seen { path: dir.join("verified").join(store.to_string()) })
-    }
-}
-
 impl Seen {
+    /// The note on a store, in the folder of a user.
+    pub(super) fn of(dir: &Path, store: StoreId) -> Seen {
+        Seen { path: dir.join("verified").join(store.to_string()) }
+    }
+
     /// Returns the tip at which each run was last found intact, if the files in `dir` are those of then.
     pub fn known(&self, dir: &Path) -> BTreeMap<String, Digest> {
         let Some(stamp) = stamp(dir) else { return BTreeMap::new() };

@@ -11,7 +11,7 @@ use dendrer_object::note::{Checkpoint, SigningKey, VerifierKey};
 use dendrer_store::{StoreInfo, TreeHead};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::{SigningTurn, Trust, TrustError, VaultKey};
+use super::{Seen, SigningTurn, Trust, TrustError, VaultKey};
 use crate::files::{self, Whole};
 
 /// How long another process may sign while the remembered head stays the same.
@@ -217,6 +217,10 @@ impl Trust for UserTrust {
             files::sync_dir(files::dir_of(&path))
         };
         destroy().map_err(|source| TrustError::KeyNotWritten { path: path.clone(), source })
+    }
+
+    fn seen(&self, store: StoreId) -> Option<Seen> {
+        self.dir.as_deref().map(|dir| Seen::of(dir, store))
     }
 
     fn turn(&self, store: StoreId) -> Result<Box<dyn SigningTurn + '_>, TrustError> {
