@@ -6,6 +6,7 @@
 use dendrer::ask::bisect::question::BisectQuestion;
 use dendrer::ask::log::log as each_logged;
 use dendrer::ask::log::question::{LogQuestion, OpenedLog};
+use dendrer::ask::runs::question::RunsQuestion;
 use dendrer::ask::show::question::{ShowQuestion, ShowReply};
 use dendrer::ask::state::question::StateQuestion;
 use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
@@ -53,6 +54,7 @@ questions! {
     BacktrackQuestion => plain::<BacktrackQuestion>,
     BisectQuestion => bisect,
     LogQuestion => log,
+    RunsQuestion => plain::<RunsQuestion>,
     ShowQuestion => show,
     StateQuestion => state,
     WhyQuestion => plain::<WhyQuestion>,

@@ -21,6 +21,8 @@ pub(crate) struct CommandDesk<'d> {
     progress: Option<Progress>,
     /// The names of files whose texts are members of the question.
     names: Vec<(&'static str, String)>,
+    /// The bundle that is read instead of the store.
+    file: Option<&'d str>,
     /// Asks a person for the class of a failure.
     decide: Option<Decide<'d>>,
 }
@@ -30,12 +32,18 @@ type Decide<'d> = Box<dyn Fn(&Offer) -> Result<Option<DiagnosisClass>> + 'd>;
 impl<'d> CommandDesk<'d> {
     /// A desk that prints to `out`.
     pub(crate) fn new(global: &'d Global, out: &'d mut Out) -> CommandDesk<'d> {
-        CommandDesk { global, out, progress: None, names: Vec::new(), decide: None }
+        CommandDesk { global, out, progress: None, names: Vec::new(), file: None, decide: None }
     }
 
     /// Has a person decide on the class of a failure.
     pub(crate) fn decides(&mut self, decide: impl Fn(&Offer) -> Result<Option<DiagnosisClass>> + 'd) {
         self.decide = Some(Box::new(decide));
+    }
+
+    /// Reads a bundle instead of the store. A file that does not look like one is read as one all the same: an answer about the
+    /// store would answer another question.
+    pub(crate) fn is_of(&mut self, file: Option<&'d str>) {
+        self.file = file;
     }
 
     /// Names the file whose text is a member of the question.
@@ -50,7 +58,13 @@ impl Desk for CommandDesk<'_> {
     }
 
     fn look(&mut self, address: &Address) -> Result<QuestionSource> {
-        super::source(self.global, address, self.out)
+        match self.file.filter(|_| address.bundle.is_none()) {
+            Some(file) => {
+                let address = Address { bundle: Some(file.to_owned()), ..address.clone() };
+                super::source(self.global, &address, self.out)
+            }
+            None => super::source(self.global, address, self.out),
+        }
     }
 
     fn writable(&mut self) -> Result<Repo> {

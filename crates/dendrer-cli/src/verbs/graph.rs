@@ -6,7 +6,8 @@ use std::path::Path;
 use clap::{Args, Subcommand};
 use dendrer::Trace;
 use dendrer::address::Address;
-use dendrer::ask::runs::{self, RunsOrder, RunsQuestion};
+use dendrer::ask::runs::question::RunsQuestion;
+use dendrer::ask::runs::{self, RunsOrder};
 use dendrer::change::graph::GraphTerms;
 use dendrer::graph::check::{GraphFinding, GraphRule, GraphWarning, check};
 use dendrer::graph::eval::EdgeRequest;
@@ -478,16 +479,12 @@ fn test(global: &Global, args: &GraphTest, out: &mut Out) -> Result {
         let since = args.since.map_or(0, |age| now.saturating_sub(age).max(1));
         let store = context::read_store(global)?;
         let question = RunsQuestion {
-            filter: Some(filter.clone()),
-            stage: None,
-            unverified: false,
-            all: false,
-            order: RunsOrder::Name,
-            tree: false,
-            limit: 0,
-            verified: BTreeMap::new(),
+            r#where: Some(filter.clone()),
+            sort: Some(RunsOrder::Name),
+            limit: Some(0),
+            ..RunsQuestion::default()
         };
-        for run in runs::runs(&store, &question)?.runs {
+        for run in runs::runs(&store, &question, &BTreeMap::new())?.runs {
             let trace = Trace::open(&store, &run.summary.name)?;
             let written = || trace.record(trace.tip()).map(|record| record.header().ts.ms());
             if frontier::is_graph(&trace) && (since == 0 || written()? >= since) {

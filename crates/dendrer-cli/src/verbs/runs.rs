@@ -1,19 +1,18 @@
 //! `dendrer runs`
 
-use clap::{Args, Subcommand, ValueEnum, ValueHint};
+use clap::{Args, Subcommand, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::address::Address;
+use dendrer::ask::runs::RunsOrder;
+use dendrer::ask::runs::question::RunsQuestion;
 use dendrer::casebook::{self, DroppedRun};
+use dendrer::source::Asked as _;
 use dendrer_object::Code;
 use dendrer_view::casebook::DroppedAnswer;
-use std::collections::BTreeMap;
-
-use dendrer::ask::runs::{self, RunsOrder, RunsQuestion};
 
 use crate::context;
-use crate::context::keys;
+use crate::context::desk::CommandDesk;
 use crate::failure::{Failure, Result};
-use crate::global::Global;
+use crate::global::{Global, word};
 use crate::offers;
 use crate::out::Out;
 
@@ -43,12 +42,16 @@ pub(crate) struct Runs {
     #[arg(long)]
     pub(crate) tree: bool,
     /// The order
-    #[arg(long, value_enum, default_value = "updated")]
-    pub(crate) sort: RunSort,
+    #[arg(long, default_value = "updated", value_parser = word::<RunsOrder>(ORDERS))]
+    pub(crate) sort: RunsOrder,
     /// At most N; 0 for all
     #[arg(short = 'n', long = "limit", default_value_t = 50)]
-    pub(crate) limit: usize,
+    pub(crate) limit: u64,
 }
+
+/// The words for the order of runs.
+const ORDERS: &[(&str, &str)] =
+    &[("updated", "Newest first"), ("ticks", "Longest first"), ("name", "By name")];
 
 /// What is said of a run.
 #[derive(Debug, Subcommand)]
@@ -71,17 +74,6 @@ pub(crate) enum RunsAct {
         #[arg(long, value_name = "NAME", default_value = "person")]
         by: String,
     },
-}
-
-/// The order of runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum RunSort {
-    /// Newest first.
-    Updated,
-    /// Longest first.
-    Ticks,
-    /// By name.
-    Name,
 }
 
 /// Drops a run, or takes it back.
@@ -112,38 +104,18 @@ pub(crate) fn run(global: &Global, args: &Runs, out: &mut Out) -> Result {
     if let Some(said) = &args.act {
         return act(global, said, out);
     }
-    // A file that does not look like a bundle is read as one all the same: an answer about the store would answer another
-    // question.
-    let rev = Address { bundle: args.file.clone(), run: None, pos: None };
-    let source = context::source(global, &rev, out)?;
-    let store = &source.store;
     let question = RunsQuestion {
-        filter: args.filter.clone(),
+        r#where: args.filter.clone(),
         stage: args.stage,
         unverified: args.unverified,
-        order: match args.sort {
-            RunSort::Updated => RunsOrder::Updated,
-            RunSort::Ticks => RunsOrder::Ticks,
-            RunSort::Name => RunsOrder::Name,
-        },
-        tree: args.tree,
         all: args.all,
-        limit: args.limit,
-        verified: match &source.repo {
-            Some(repo) => {
-                let seen = keys::seen(store.info().id).zip(repo.dir());
-                seen.map(|(seen, dir)| seen.known(dir)).unwrap_or_default()
-            }
-            None => BTreeMap::new(),
-        },
+        tree: args.tree,
+        sort: Some(args.sort),
+        limit: Some(args.limit),
     };
-    let answer = runs::runs(store, &question)?;
-    // A condition that cannot be judged for any run is no condition on runs.
-    if let Some((run, why)) = answer.unclear.first().filter(|_| answer.unclear.len() == answer.total) {
-        let what = format!("the condition cannot be judged for any run, such as {run}");
-        return Err(Failure::new(Code::E0509, what)
-            .at("why", why.clone())
-            .note("a condition is true or false, like ticks > 100"));
-    }
+    let mut desk = CommandDesk::new(global, out);
+    desk.is_of(args.file.as_deref());
+    let answer = question.ask(&mut desk)?;
+    drop(desk);
     out.answer(&answer)
 }

@@ -78,6 +78,15 @@ const ROWS: &[(&[&str], &str)] = &[
         r#"{"schema":"dendrer.log-question/1","run":"logistics-run-47@20..24","to":30}"#,
     ),
     (
+        &["runs", "--where", "ticks > 5", "--tree", "--all", "--sort=ticks"],
+        r#"{"schema":"dendrer.runs-question/1","where":"ticks > 5","tree":true,"all":true,"sort":"ticks"}"#,
+    ),
+    (
+        &["runs", "--where", "state.nothing > 5"],
+        r#"{"schema":"dendrer.runs-question/1","where":"state.nothing > 5"}"#,
+    ),
+    (&["runs", "--unverified", "-n1"], r#"{"schema":"dendrer.runs-question/1","unverified":true,"limit":1}"#),
+    (
         &["show", "logistics-run-47@12", "--state=before", "--path", "state.risk_score", "--provenance"],
         r#"{"schema":"dendrer.show-question/1","rev":"logistics-run-47@12","state":"before","path":"state.risk_score","provenance":true}"#,
     ),

@@ -395,8 +395,8 @@ class Store:
 
     def runs(self, *, where: str | None = None, **flags: Any) -> list[RunSummary]:
         """Its runs, newest first. Keywords are the flags of ``dendrer runs``."""
-        file = [] if self._native.dir is not None else [self._place]
-        return [RunSummary(item) for item in self._document("runs", file, {"where": where, **flags})["items"]]
+        question = _ask.question("runs", {"where": where, **flags})
+        return [RunSummary(item) for item in self.ask(question)["items"]]
 
     def __contains__(self, name: object) -> bool:
         return isinstance(name, str) and name in self.names()

@@ -1,28 +1,26 @@
 use std::collections::BTreeMap;
 
-use dendrer::ask::runs::{RunsOrder, RunsQuestion, runs};
+use dendrer::ask::runs::question::RunsQuestion;
+use dendrer::ask::runs::{RunsAnswer, RunsOrder, runs};
+use dendrer::store::Shared;
 use dendrer_view::answer::{Answer as _, Page};
 
 use super::{HEARD, add_run, check, risky, text};
 
 fn question() -> RunsQuestion {
-    RunsQuestion {
-        filter: None,
-        stage: None,
-        unverified: false,
-        order: RunsOrder::Name,
-        tree: false,
-        all: false,
-        limit: 50,
-        verified: BTreeMap::new(),
-    }
+    RunsQuestion { sort: Some(RunsOrder::Name), ..RunsQuestion::default() }
+}
+
+/// Lists runs of which none was verified.
+fn listed(store: &Shared, question: &RunsQuestion) -> Result<RunsAnswer, dendrer::Error> {
+    runs(store, question, &BTreeMap::new())
 }
 
 #[test]
 fn runs_are_a_table_and_a_list_for_a_screen_reader() {
     let store = risky();
     add_run(&store, "calm", &[0.3]);
-    let answer = runs(&store, &question()).unwrap();
+    let answer = listed(&store, &question()).unwrap();
     check(
         &text(&answer, &Page::WIDE),
         r#"
@@ -44,22 +42,22 @@ fn runs_are_a_table_and_a_list_for_a_screen_reader() {
 fn a_condition_leaves_runs_out_and_says_which_it_cannot_judge() {
     let store = risky();
     add_run(&store, "calm", &[0.3]);
-    let asks = |filter: &str| RunsQuestion { filter: Some(filter.to_owned()), ..question() };
+    let asks = |filter: &str| RunsQuestion { r#where: Some(filter.to_owned()), ..question() };
     check(
-        &text(&runs(&store, &asks("state.risk > 0.75")).unwrap(), &HEARD),
+        &text(&listed(&store, &asks("state.risk > 0.75")).unwrap(), &HEARD),
         r#"
         name: risky, ticks: 4, refused: -, stage: 1, updated: , goal: stay calm
         1 of 2 runs, 1 match"#,
     );
     check(
-        &text(&runs(&store, &asks("state.memory > 1")).unwrap(), &HEARD),
+        &text(&listed(&store, &asks("state.memory > 1")).unwrap(), &HEARD),
         r#"
         0 of 2 runs, 0 match
         2 runs could not be judged; the first is risky: state.memory is missing"#,
     );
     let note = "2 runs could not be judged; the first is risky: state.memory is missing";
-    assert_eq!(runs(&store, &asks("state.memory > 1")).unwrap().notes(), [note]);
+    assert_eq!(listed(&store, &asks("state.memory > 1")).unwrap().notes(), [note]);
     // A place that no run ever had is no condition on runs.
-    let error = runs(&store, &asks("state.nothing > 1")).unwrap_err();
+    let error = listed(&store, &asks("state.nothing > 1")).unwrap_err();
     assert_eq!(error.code(), dendrer_object::Code::E0104);
 }

@@ -15,37 +15,26 @@ use crate::run::declared;
 use crate::run::trace::Trace;
 use crate::run::trace::{ReadHandle, all_runs};
 
-/// What is asked about the runs of a store.
-#[derive(Debug, Clone)]
-pub struct RunsQuestion {
-    /// A condition on a run, in the language of predicates, over the names in [`ROOTS`] and the state at the tip.
-    pub filter: Option<String>,
-    /// Only runs recorded at this stage.
-    pub stage: Option<u64>,
-    /// Only runs that are not verified.
-    pub unverified: bool,
-    /// The order.
-    pub order: RunsOrder,
-    /// Whether forks follow the run they were forked from.
-    pub tree: bool,
-    /// Whether dropped runs are listed as well.
-    pub all: bool,
-    /// How many runs are listed at most; 0 for all.
-    pub limit: usize,
-    /// The tip at which each run was found intact.
-    pub verified: BTreeMap<String, Digest>,
+use self::question::RunsQuestion;
+
+pub mod question;
+
+dendrer_object::words! {
+    /// The order of a list of runs.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+    pub enum RunsOrder {
+        /// Newest first.
+        #[default]
+        Updated = "updated",
+        /// Longest first.
+        Ticks = "ticks",
+        /// By name.
+        Name = "name",
+    }
 }
 
-/// The order of a list of runs.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum RunsOrder {
-    /// Newest first.
-    Updated,
-    /// Longest first.
-    Ticks,
-    /// By name.
-    Name,
-}
+/// The number of runs if no limit is given.
+const LIMIT: u64 = 50;
 
 /// The runs of a store.
 #[derive(Debug, Clone)]
@@ -91,12 +80,16 @@ pub struct ListedRun {
     pub unknown: Option<Vec<(Pointer, Since)>>,
 }
 
-/// Lists runs.
-pub fn runs(store: &impl ReadHandle, question: &RunsQuestion) -> Result<RunsAnswer, Error> {
+/// Lists runs; `intact` has the newest record at which each was found intact.
+pub fn runs(
+    store: &impl ReadHandle,
+    question: &RunsQuestion,
+    intact: &BTreeMap<String, Digest>,
+) -> Result<RunsAnswer, Error> {
     let store = &store.to_handle();
     let all = all_runs(&**store)?;
     let total = all.len();
-    let condition = question.filter.as_deref().map(Condition::parse).transpose()?;
+    let condition = question.r#where.as_deref().map(Condition::parse).transpose()?;
     let (mut runs, mut unclear) = (Vec::new(), Vec::new());
     let hidden = casebook::read(store)?.map(|state| casebook::dropped(&state)).unwrap_or_default();
     let mut dropped = 0;
@@ -106,7 +99,7 @@ pub fn runs(store: &impl ReadHandle, question: &RunsQuestion) -> Result<RunsAnsw
             dropped += 1;
             continue;
         }
-        let mut run = ListedRun::read(store, summary, &question.verified)?;
+        let mut run = ListedRun::read(store, summary, intact)?;
         run.dropped = is_dropped;
         let stage = run.stage.as_ref().and_then(Value::as_u64);
         let other_stage = question.stage.is_some_and(|wanted| stage != Some(wanted));
@@ -129,7 +122,7 @@ pub fn runs(store: &impl ReadHandle, question: &RunsQuestion) -> Result<RunsAnsw
         condition.check(store)?;
     }
     let matching = runs.len();
-    match question.order {
+    match question.sort.unwrap_or_default() {
         RunsOrder::Updated => runs.sort_by_key(|run| Reverse(run.summary.head_position)),
         RunsOrder::Ticks => runs.sort_by(|a, b| {
             let longer = b.summary.head.tick.cmp(&a.summary.head.tick);
@@ -140,8 +133,9 @@ pub fn runs(store: &impl ReadHandle, question: &RunsQuestion) -> Result<RunsAnsw
     if question.tree {
         runs = tree(runs);
     }
-    if question.limit > 0 {
-        runs.truncate(question.limit);
+    match question.limit.unwrap_or(LIMIT) {
+        0 => {}
+        limit => runs.truncate(usize::try_from(limit).unwrap_or(usize::MAX)),
     }
     let mut left = FOLDED_MAX;
     for run in &mut runs {
