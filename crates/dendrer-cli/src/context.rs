@@ -19,7 +19,7 @@ use dendrer::repo::Signed;
 use dendrer::repo::Warning;
 use dendrer::repo::is_of_the_log;
 use dendrer::repo::locate;
-use dendrer::source::QuestionSource;
+use dendrer::source::{Desk, QuestionSource};
 use dendrer::store::Shared;
 use dendrer::store::Store;
 use dendrer::store::embedded::Embedded;
@@ -30,6 +30,7 @@ use dendrer::verify;
 use dendrer::watch::Watch;
 use dendrer_object::note::SignedNote;
 
+use self::desk::CommandDesk;
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::Global;
@@ -132,16 +133,8 @@ pub(crate) fn clean(global: &Global, text: &str) -> Result<String> {
 
 /// Opens runs, each with the tick up to which it is read: its place if one is named, else its end.
 pub(crate) fn traces(global: &Global, runs: &[String], out: &mut Out) -> Result<Vec<(Trace, u64)>> {
-    let mut traces = Vec::with_capacity(runs.len());
-    for text in runs {
-        let rev = Address::parse(text)?;
-        let source = sound(global, &rev, out)?;
-        let rev = rev.resolve(&source.store)?;
-        let trace = source.trace(&rev)?;
-        let upto = rev.pos.as_ref().map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
-        traces.push((trace, upto));
-    }
-    Ok(traces)
+    let desk: &mut dyn Desk = &mut CommandDesk::new(global, out);
+    desk.each_up_to(runs)
 }
 
 /// As [`source`], for verbs whose answer would be taken for one about the record: a bundle that is not the one that was

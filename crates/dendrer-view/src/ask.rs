@@ -4,6 +4,7 @@
 //! the question names.
 
 use dendrer::ask::bisect::question::BisectQuestion;
+use dendrer::ask::commitments::question::CommitmentsQuestion;
 use dendrer::ask::log::log as each_logged;
 use dendrer::ask::log::question::{LogQuestion, OpenedLog};
 use dendrer::ask::runs::question::RunsQuestion;
@@ -53,6 +54,7 @@ macro_rules! questions {
 questions! {
     BacktrackQuestion => plain::<BacktrackQuestion>,
     BisectQuestion => bisect,
+    CommitmentsQuestion => plain::<CommitmentsQuestion>,
     LogQuestion => log,
     RunsQuestion => plain::<RunsQuestion>,
     ShowQuestion => show,

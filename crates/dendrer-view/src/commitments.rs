@@ -1,5 +1,6 @@
 //! The commitments of a run, as lines and as documents.
 
+use dendrer::ask::commitments::question::{CommitmentsReply, JudgedCalls, ListedCommitments};
 use dendrer::ask::commitments::{Admission, CommitmentsAt, CommitmentsDifference, StatusDifference};
 use dendrer::delegate::{Accepted, Delegated};
 use dendrer::kernel::commitment::{
@@ -19,64 +20,14 @@ use crate::ccas::{ccas_text, listed_hard};
 use crate::graph::Drawing;
 use crate::{count, quote};
 
-/// The commitments that are listed.
-#[derive(Debug, Clone, Default)]
-pub struct CommitmentFilter {
-    /// Of this type.
-    pub kind: Option<String>,
-    /// With this status.
-    pub status: Option<String>,
-    /// In this scope.
-    pub scope: Option<String>,
-    /// With a conflict.
-    pub conflicts: bool,
-    /// Stale.
-    pub stale: bool,
-}
-
-/// The commitments of a run at a tick.
-#[derive(Debug)]
-pub struct CommitmentsAnswer {
-    /// The commitments.
-    pub found: CommitmentsAt,
-    /// The condition of the list.
-    pub filter: CommitmentFilter,
-}
-
-impl CommitmentsAnswer {
-    fn status(&self, one: &Commitment) -> CommitmentStatus {
-        self.found.statuses.get(&one.id).map_or(CommitmentStatus::Tentative, |(status, _)| *status)
-    }
-
-    fn listed(&self) -> impl Iterator<Item = &Commitment> {
-        let filter = &self.filter;
-        self.found.all.all().iter().map(|one| &**one).filter(move |one| {
-            let is =
-                |wanted: &Option<String>, found: &str| wanted.as_deref().is_none_or(|wanted| wanted == found);
-            let status = self.status(one);
-            let has_conflict = || {
-                let all = &self.found.all;
-                let mut edges = all.edges_from(&one.id).chain(all.edges_to(&one.id));
-                edges.any(|edge| edge.kind == EdgeKind::ConflictsWith)
-            };
-            is(&filter.kind, one.kind.as_str())
-                && is(&filter.status, status.as_str())
-                && is(&filter.scope, &one.scope)
-                && (!filter.conflicts || has_conflict())
-                && (!filter.stale || status == CommitmentStatus::Stale)
-        })
-    }
-
-    /// Returns the ids that edges of a kind from a commitment lead to.
-    fn named(&self, one: &Commitment, kind: EdgeKind) -> Vec<Arc<str>> {
-        let edges = self.found.all.edges_from(&one.id).filter(|edge| edge.kind == kind);
-        edges.map(|edge| edge.to).collect()
-    }
+/// Returns the ids that edges of a kind from a commitment lead to.
+fn named(all: &Commitments, one: &Commitment, kind: EdgeKind) -> Vec<Arc<str>> {
+    all.edges_from(&one.id).filter(|edge| edge.kind == kind).map(|edge| edge.to).collect()
 }
 
 document! {
     /// The commitments of a run at a tick
-    pub object CommitmentsDocument: "commitments" reads (answer: &CommitmentsAnswer) {
+    pub object CommitmentsDocument: "commitments" reads (answer: &ListedCommitments) {
         let found = &answer.found;
         /// The run
         run: &RunName = &found.run,
@@ -91,7 +42,7 @@ document! {
         /// The lines that changed no commitment
         without_effect: Vec<IgnoredLine> = found.all.ignored().map(|one| IgnoredLine::of(&one)).collect(),
         /// The commitments that fit the conditions
-        items: Vec<CommitmentObject> = answer.listed().map(|one| CommitmentObject::of(answer, one)).collect(),
+        items: Vec<CommitmentObject> = answer.listed.iter().map(|one| CommitmentObject::of(found, one)).collect(),
     }
 
     /// The agents, tools and contract that the commitments of a run are made under (CCAS paper 6.1)
@@ -115,9 +66,9 @@ document! {
     }
 
     /// A commitment of a list
-    object CommitmentObject(answer: &CommitmentsAnswer, one: &Commitment) {
-        let all = &answer.found.all;
-        let cause = answer.found.statuses.get(&one.id).map(|(_, cause)| &*cause.because);
+    object CommitmentObject(found: &CommitmentsAt, one: &Commitment) {
+        let all = &found.all;
+        let cause = found.statuses.get(&one.id).map(|(_, cause)| &*cause.because);
         let support = all.edges_to(&one.id).filter(|edge| edge.kind == EdgeKind::Supports);
         /// The id
         id: &str = &one.id,
@@ -142,11 +93,11 @@ document! {
         /// The scope
         scope: &str = &one.scope,
         /// The ids of commitments that it conflicts with
-        conflicts: Vec<Arc<str>> = answer.named(one, EdgeKind::ConflictsWith),
+        conflicts: Vec<Arc<str>> = named(all, one, EdgeKind::ConflictsWith),
         /// The ids of commitments that it depends on
-        depends_on: Vec<Arc<str>> = answer.named(one, EdgeKind::DependsOn),
+        depends_on: Vec<Arc<str>> = named(all, one, EdgeKind::DependsOn),
         /// The ids of commitments that it refines
-        refines: Vec<Arc<str>> = answer.named(one, EdgeKind::Refines),
+        refines: Vec<Arc<str>> = named(all, one, EdgeKind::Refines),
         /// The commitment that it replaces
         supersedes: Option<&str> = one.supersedes.as_deref(),
         /// The actions that a delegation allows
@@ -154,7 +105,7 @@ document! {
         /// The actions that it forbids
         forbidden: As<Option<Array>> = As::new(one.written.get("forbidden").cloned()),
         /// The status at the tick
-        status: CommitmentStatus = answer.status(one),
+        status: CommitmentStatus = found.status(one),
         /// Whether evidence from outside the agent grounds it
         grounded: bool = all.grounded_by(&one.id).is_some(),
         /// Whether it binds
@@ -164,7 +115,7 @@ document! {
         /// The tick that brought it
         tick: u64 = one.tick,
         /// The tick of its newest change of status
-        changed: Option<u64> = answer.found.changed(&one.id),
+        changed: Option<u64> = found.changed(&one.id),
         /// The ids that its status depends on
         because: &[Arc<str>] = cause.unwrap_or_default(),
         /// The evidence and commitments that support it
@@ -183,15 +134,38 @@ document! {
     }
 }
 
-impl Answer for CommitmentsAnswer {
+impl Answer for CommitmentsReply {
+    fn document(&self) -> Value {
+        match self {
+            CommitmentsReply::Listed(answer) => answer.document(),
+            CommitmentsReply::Judged(answer) => answer.document(),
+        }
+    }
+
+    fn lines(&self, page: &Page) -> Vec<Line> {
+        match self {
+            CommitmentsReply::Listed(answer) => answer.lines(page),
+            CommitmentsReply::Judged(answer) => answer.lines(page),
+        }
+    }
+
+    fn end(&self) -> End {
+        match self {
+            CommitmentsReply::Listed(answer) => answer.end(),
+            CommitmentsReply::Judged(answer) => answer.end(),
+        }
+    }
+}
+
+impl Answer for ListedCommitments {
     fn document(&self) -> Value {
         CommitmentsDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
         let mut lines = Vec::new();
-        for one in self.listed() {
-            let status = self.status(one);
+        for one in &self.listed {
+            let status = self.found.status(one);
             let hard = if one.is_hard { " hard" } else { "" };
             let because = self.found.statuses.get(&one.id).map(|(_, cause)| cause.because.join(", "));
             let because =
@@ -211,7 +185,7 @@ impl Answer for CommitmentsAnswer {
             });
         }
         let all = count(self.found.all.all().len() as u64, "commitment", "commitments");
-        lines.push(Line::note(format!("{} of {all} at tick {}", self.listed().count(), self.found.at)));
+        lines.push(Line::note(format!("{} of {all} at tick {}", self.listed.len(), self.found.at)));
         lines.extend(hidden_line(&self.found.all));
         lines.extend(self.found.all.ignored().map(|one| {
             let why = match &*one.why {
@@ -340,22 +314,11 @@ impl Answer for CommitmentWhyAnswer {
     }
 }
 
-/// Calls, and whether each is admissible.
-#[derive(Debug)]
-pub struct AdmissibleAnswer {
-    /// The run.
-    pub run: String,
-    /// The tick.
-    pub at: u64,
-    /// The calls.
-    pub items: Vec<Admission>,
-}
-
 document! {
     /// Calls, and whether each is admissible
-    pub object AdmissibleDocument: "admissible" reads (answer: &AdmissibleAnswer) {
+    pub object AdmissibleDocument: "admissible" reads (answer: &JudgedCalls) {
         /// The run
-        run: &str = &answer.run,
+        run: &RunName = &answer.run,
         /// The tick
         at: u64 = answer.at,
         /// The calls
@@ -375,7 +338,7 @@ document! {
     }
 }
 
-impl Answer for AdmissibleAnswer {
+impl Answer for JudgedCalls {
     fn document(&self) -> Value {
         AdmissibleDocument::of(self).into()
     }

@@ -144,6 +144,18 @@ pub fn in_order(from: u64, to: u64) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Refuses an empty list of runs.
+///
+/// # Errors
+///
+/// E0106 names the member.
+pub fn some_run(runs: &[String]) -> Result<(), Problem> {
+    match runs.is_empty() {
+        true => Err(Problem::new(Code::E0106, "no run is named: the member \"runs\" lists at least one")),
+        false => Ok(()),
+    }
+}
+
 /// Refuses members that exclude another one.
 ///
 /// # Errors
@@ -314,6 +326,36 @@ impl dyn Desk + '_ {
         let watch = self.watch(what);
         let trace = source.trace_through(&watch.over(&source.store), &address)?;
         Ok(QuestionRun { source, address, trace, watch })
+    }
+
+    /// Opens a run, and finds the tick up to which it is asked about: that of its address, that of a flag, or its last.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the run cannot be read, or its tick is named twice.
+    pub fn up_to(&mut self, run: &str, at: Option<&Position>) -> Result<(Trace, u64), Problem> {
+        let address = Address::parse(run)?;
+        let is_moment = address.pos.is_some();
+        let source = self.open(&address)?;
+        let address = address.resolve(&source.store)?;
+        let trace = source.trace(&address)?;
+        let upto = address.pos.as_ref().map_or(Ok(trace.tip()), |position| position.tick(&trace))?;
+        let Some(at) = at else { return Ok((trace, upto)) };
+        if is_moment {
+            return Err(Problem::new(Code::E0106, "say the tick once: RUN@TICK, or the flag"));
+        }
+        let upto = at.tick(&trace)?;
+        Ok((trace, upto))
+    }
+
+    /// Opens several runs, each as [`up_to`](Self::up_to) does.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if none is named, or one cannot be read.
+    pub fn each_up_to(&mut self, runs: &[String]) -> Result<Vec<(Trace, u64)>, Problem> {
+        some_run(runs)?;
+        runs.iter().map(|run| self.up_to(run, None)).collect()
     }
 
     /// Opens the store for a question that makes a run of others. A dry run proposes through the handle that reads them: what

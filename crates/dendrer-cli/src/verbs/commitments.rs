@@ -2,23 +2,27 @@
 
 use std::io::Read;
 
+use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::Trace;
 use dendrer::address::{Address, Position};
-use dendrer::ask::commitments::{admissible, commitments, difference, each_action};
+use dendrer::ask::commitments::question::{CommitmentsQuestion, CommitmentsReply, check_call};
+use dendrer::ask::commitments::{commitments, difference, each_action};
 use dendrer::delegate::decide;
-use dendrer::kernel::commitment::{CommitmentFault, DelegationScope};
+use dendrer::kernel::commitment::{CommitmentFault, CommitmentKind, CommitmentStatus, DelegationScope};
 use dendrer::kernel::step::Stage;
+use dendrer::source::Desk;
 use dendrer_object::{Code, RunName, Value, json};
 use dendrer_view::answer::Line;
 use dendrer_view::ccas::ccas_text;
 use dendrer_view::commitments::{
-    AcceptAnswer, AdmissibleAnswer, CommitmentFilter, CommitmentGraphAnswer, CommitmentWhyAnswer,
-    CommitmentsAnswer, CommitmentsDiffAnswer, DelegationAnswer, EpsilonAnswer,
+    AcceptAnswer, CommitmentGraphAnswer, CommitmentWhyAnswer, CommitmentsDiffAnswer, DelegationAnswer,
+    EpsilonAnswer,
 };
 
 use crate::context;
+use crate::context::desk::{self, CommandDesk};
 use crate::context::ticks::in_order;
 use crate::failure::{Failure, Result};
 use crate::global::{Global, tick_arg};
@@ -39,16 +43,11 @@ pub(crate) struct CommitmentsVerb {
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
     pub(crate) at: Option<Position>,
     /// Of this type: obs, hyp, goal, obl, pref, plan or deleg
-    #[arg(long, value_name = "KIND", value_parser = ["obs", "hyp", "goal", "obl", "pref", "plan", "deleg"], hide_possible_values = true)]
-    pub(crate) kind: Option<String>,
+    #[arg(long, value_name = "KIND", value_parser = PossibleValuesParser::new(CommitmentKind::WORDS).try_map(|word| word.parse::<CommitmentKind>()), hide_possible_values = true)]
+    pub(crate) kind: Option<CommitmentKind>,
     /// With this status: retracted, superseded, discharged, stale, blocked, dormant, tentative or active
-    #[arg(
-        long,
-        value_name = "STATUS",
-        value_parser = ["retracted", "superseded", "discharged", "stale", "blocked", "dormant", "tentative", "active"],
-        hide_possible_values = true
-    )]
-    pub(crate) status: Option<String>,
+    #[arg(long, value_name = "STATUS", value_parser = PossibleValuesParser::new(CommitmentStatus::WORDS).try_map(|word| word.parse::<CommitmentStatus>()), hide_possible_values = true)]
+    pub(crate) status: Option<CommitmentStatus>,
     /// In this scope
     #[arg(long, value_name = "SCOPE")]
     pub(crate) scope: Option<String>,
@@ -212,43 +211,36 @@ fn list(global: &Global, verb: &CommitmentsVerb, out: &mut Out) -> Result {
         let what = "the text of --format ccas is of a scope: --scope SCOPE; lists are selected without it";
         return Err(Failure::new(Code::E0106, what));
     }
-    let (trace, upto) = one(global, run, verb.at.as_ref(), out)?;
-    if let Some(file) = &verb.admissible {
-        let items = admissible((&trace, upto), &read_calls(file)?)?;
-        return out.answer(&AdmissibleAnswer { run: trace.name().to_string(), at: upto, items });
-    }
-    let found = commitments((&trace, upto))?;
-    if is_text {
-        let text = ccas_text(&found, verb.scope.as_deref(), verb.budget).map_err(|over| {
-            let what = format!(
-                "the hard commitments take {} tokens, and the budget is {}",
-                over.needed, over.budget
-            );
-            Failure::new(Code::E0457, what).note("raise --budget, or narrow --scope")
-        })?;
-        out.print(text.lines().map(Line::from).collect())?;
-        return Ok(0);
-    }
-    let filter = CommitmentFilter {
-        kind: verb.kind.clone(),
-        status: verb.status.clone(),
+    let question = CommitmentsQuestion {
+        run: run.clone(),
+        at: verb.at.clone(),
+        kind: verb.kind,
+        status: verb.status,
         scope: verb.scope.clone(),
         conflicts: verb.conflicts,
         stale: verb.stale,
+        admissible: verb.admissible.as_deref().map(read_calls).transpose()?,
     };
-    out.answer(&CommitmentsAnswer { found, filter })
+    match desk::ask(global, &question, out)? {
+        CommitmentsReply::Listed(answer) if is_text => {
+            let text = ccas_text(&answer.found, verb.scope.as_deref(), verb.budget).map_err(|over| {
+                let what = format!(
+                    "the hard commitments take {} tokens, and the budget is {}",
+                    over.needed, over.budget
+                );
+                Failure::new(Code::E0457, what).note("raise --budget, or narrow --scope")
+            })?;
+            out.print(text.lines().map(Line::from).collect())?;
+            Ok(0)
+        }
+        reply => out.answer(&reply),
+    }
 }
 
 /// Opens a run with the tick at which it is asked about.
 fn one(global: &Global, run: &str, at: Option<&Position>, out: &mut Out) -> Result<(Trace, u64)> {
-    let mut traces = context::traces(global, std::slice::from_ref(&run.to_owned()), out)?;
-    let (trace, upto) = traces.remove(0);
-    let Some(at) = at else { return Ok((trace, upto)) };
-    if Address::parse(run)?.pos.is_some() {
-        return Err(Failure::new(Code::E0106, "say the tick once: RUN@TICK, or the flag"));
-    }
-    let upto = at.tick(&trace)?;
-    Ok((trace, upto))
+    let desk: &mut dyn Desk = &mut CommandDesk::new(global, out);
+    desk.up_to(run, at)
 }
 
 /// A run of the store, at its last tick.
@@ -280,14 +272,7 @@ fn read_calls(path: &str) -> Result<Vec<Value>> {
         }
         let at = |message: String| Failure::new(Code::E0201, format!("{path}, line {line}: {message}"));
         let value = json::parse_door(text).map_err(|error| at(error.to_string()))?;
-        let members = value.as_object().ok_or_else(|| at("a call is an object".to_owned()))?;
-        let known = ["tool", "params", "relies_on"];
-        if let Some((name, _)) = members.iter().find(|(name, _)| !known.contains(&&***name)) {
-            return Err(at(format!("a call has tool, params and relies_on, and not {name}")));
-        }
-        if value.get("tool").and_then(Value::as_str).is_none() {
-            return Err(at("a call names its tool".to_owned()));
-        }
+        check_call(&value).map_err(at)?;
         calls.push(value);
     }
     Ok(calls)

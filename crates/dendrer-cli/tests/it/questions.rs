@@ -62,6 +62,14 @@ const ROWS: &[(&[&str], &str)] = &[
         r#"{"schema":"dendrer.bisect-question/1","run":"logistics-run-47","holds":["state.nothing <= 0.75"]}"#,
     ),
     (
+        &["commitments", "logistics-run-47", "--kind=goal", "--status=active"],
+        r#"{"schema":"dendrer.commitments-question/1","run":"logistics-run-47","kind":"goal","status":"active"}"#,
+    ),
+    (
+        &["commitments", "logistics-run-47@12", "--at=3"],
+        r#"{"schema":"dendrer.commitments-question/1","run":"logistics-run-47@12","at":3}"#,
+    ),
+    (
         &["log", "logistics-run-47@20..24", "--refusals", "--full"],
         r#"{"schema":"dendrer.log-question/1","run":"logistics-run-47@20..24","refusals":true,"full":true}"#,
     ),
@@ -120,4 +128,29 @@ fn a_question_and_its_verb_have_one_answer() {
         let (exit, answer) = asked(&demo.dir(), &demo.config(), question);
         assert_eq!((code, without_place(printed)), (exit, without_place(answer)), "{argv:?}");
     }
+}
+
+#[test]
+fn calls_are_a_list_in_a_question_and_lines_of_a_file_for_the_program() {
+    let (demo, dir) = (demo(), tempfile::tempdir().unwrap());
+    let file = dir.path().join("calls.jsonl");
+    let check = |lines: &str, calls: &str| {
+        std::fs::write(&file, lines).unwrap();
+        let printed =
+            demo.json(&["commitments", "logistics-run-47", "--admissible", file.to_str().unwrap()]).1;
+        let question = format!(
+            r#"{{"schema":"dendrer.commitments-question/1","run":"logistics-run-47","admissible":{calls}}}"#
+        );
+        let answer = asked(&demo.dir(), &demo.config(), &question).1;
+        assert_eq!(without_place(printed), without_place(answer), "{calls}");
+    };
+    check("", "[]");
+    check(
+        "{\"tool\":\"a\"}\n\n{\"tool\":\"b\",\"params\":{\"n\":1}}\n",
+        r#"[{"tool":"a"},{"tool":"b","params":{"n":1}}]"#,
+    );
+    let question = r#"{"schema":"dendrer.commitments-question/1","run":"logistics-run-47","admissible":[{"tool":"a"},{}]}"#;
+    let (exit, answer) = asked(&demo.dir(), &demo.config(), question);
+    let message = answer.get("message").and_then(Value::as_str);
+    assert_eq!((exit, message), (2, Some("admissible, call 2: a call names its tool")));
 }

@@ -351,7 +351,7 @@ class Run:
     def commitments(self, at: int | None = None, **flags: Any) -> Document:
         """What the agent is bound to, as the document of ``dendrer commitments``."""
         address = self._address if at is None else f"{self._address}@{self._tick(at)}"
-        return self._document("commitments", [address], flags)
+        return self._store.ask(_ask.question("commitments", {**flags, "run": address}))
 
 
 class Store:

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_kernel::commitment::{Authorized, CommitmentStatus, Commitments, Statuses, calls};
+use dendrer_kernel::commitment::{Authorized, Commitment, CommitmentStatus, Commitments, Statuses, calls};
 use dendrer_kernel::step::Stage;
 use dendrer_object::delta::Delta;
 use dendrer_object::{Pointer, Record, RunName, TypeName, Value};
@@ -13,6 +13,8 @@ use crate::error::Error;
 use crate::run::pack;
 use crate::run::trace::Moment;
 use crate::run::trace::Trace;
+
+pub mod question;
 
 /// The commitments of a run, up to a tick.
 #[derive(Debug)]
@@ -51,6 +53,11 @@ pub struct StatusChange {
 }
 
 impl CommitmentsAt {
+    /// Returns the status of a commitment at the tick.
+    pub fn status(&self, one: &Commitment) -> CommitmentStatus {
+        self.statuses.get(&one.id).map_or(CommitmentStatus::Tentative, |(status, _)| *status)
+    }
+
     /// The tick at which a commitment got its status.
     pub fn changed(&self, id: &str) -> Option<u64> {
         self.changes.iter().rev().find(|change| *change.id == *id).map(|change| change.tick)
