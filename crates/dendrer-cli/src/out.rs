@@ -461,6 +461,11 @@ impl Out {
         self.head.asks(trace);
     }
 
+    /// Leaves the caveat of stage 0 out: the answer is a block of another specification.
+    pub(crate) fn asks_nothing(&mut self) {
+        self.head.at_stage_0 = false;
+    }
+
     /// Says below an answer for people what it does not claim.
     fn caveat(&mut self, document: Option<&Object>) -> Result<()> {
         match self.head.at_stage_0 {

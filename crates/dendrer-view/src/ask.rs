@@ -5,6 +5,7 @@
 
 use dendrer::ask::bisect::question::BisectQuestion;
 use dendrer::ask::commitments::question::CommitmentsQuestion;
+use dendrer::ask::compare::question::{CompareQuestion, HeatmapQuestion};
 use dendrer::ask::log::log as each_logged;
 use dendrer::ask::log::question::{LogQuestion, OpenedLog};
 use dendrer::ask::runs::question::RunsQuestion;
@@ -21,6 +22,7 @@ use dendrer_object::{Code, Value};
 
 use crate::answer::{Answer, End, ItemAnswer};
 use crate::bisect::BisectReplyShown;
+use crate::compare::CompareAnswer;
 use crate::head;
 use crate::log::{LogAnswer, LogEnd};
 use crate::show::{RawRecordAnswer, ShowAnswer, ShowParts};
@@ -55,6 +57,8 @@ questions! {
     BacktrackQuestion => plain::<BacktrackQuestion>,
     BisectQuestion => bisect,
     CommitmentsQuestion => plain::<CommitmentsQuestion>,
+    CompareQuestion => compare,
+    HeatmapQuestion => plain::<HeatmapQuestion>,
     LogQuestion => log,
     RunsQuestion => plain::<RunsQuestion>,
     ShowQuestion => show,
@@ -128,6 +132,11 @@ fn bisect(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Pro
     )?;
     let shown = BisectReplyShown { recorded: &recorded, ..shown };
     Ok(answered(&shown, desk, reply.problem.clone()))
+}
+
+fn compare(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let found = read::<CompareQuestion>(question)?.ask(desk)?;
+    Ok(answered(&CompareAnswer { found: &found, is_profile: false }, desk, None))
 }
 
 fn log(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {

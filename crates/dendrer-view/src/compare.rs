@@ -1,5 +1,6 @@
 //! Two agents of a run, compared, and heatmaps, as lines and as documents.
 
+use dendrer::ask::compare::question::Heatmap;
 use dendrer::ask::compare::{AgentComparison, HeatItem, HeatMetric, NamedNode};
 use dendrer_object::{Pointer, RunName, Value, document};
 
@@ -121,15 +122,15 @@ document! {
     }
 
     /// Nodes of the causal graph by a metric
-    pub object HeatmapDocument: "heatmap" (answer: &HeatmapAnswer<'_>) {
+    pub object HeatmapDocument: "heatmap" (answer: &Heatmap) {
         /// The metric
         metric: HeatMetric = answer.metric,
         /// The formula of the value
-        formula: &str = answer.formula(),
+        formula: &str = formula(answer.metric),
         /// The number of nodes
         total: usize = answer.items.len(),
         /// The nodes, the highest value first
-        items: Vec<HeatObject> = answer.shown().iter().map(HeatObject::of).collect(),
+        items: Vec<HeatObject> = answer.listed().iter().map(HeatObject::of).collect(),
     }
 
     /// A node with its value
@@ -219,36 +220,16 @@ impl Answer for CompareAnswer<'_> {
     }
 }
 
-/// A heatmap of some runs.
-#[derive(Debug, Clone, Copy)]
-pub struct HeatmapAnswer<'h> {
-    /// What is shown.
-    pub metric: HeatMetric,
-    /// The nodes, the highest value first.
-    pub items: &'h [HeatItem],
-    /// How many nodes are listed at most; 0 for all.
-    pub limit: usize,
-}
-
-impl HeatmapAnswer<'_> {
-    fn formula(&self) -> &'static str {
-        match self.metric {
-            HeatMetric::Branching => "number of children, where there are several",
-            HeatMetric::Divergence => "units that differ between the states of the children",
-            HeatMetric::Anomaly => "anomalies of the node",
-            HeatMetric::Confidence => "1 - confidence",
-        }
-    }
-
-    fn shown(&self) -> &[HeatItem] {
-        match self.limit {
-            0 => self.items,
-            limit => &self.items[..self.items.len().min(limit)],
-        }
+fn formula(metric: HeatMetric) -> &'static str {
+    match metric {
+        HeatMetric::Branching => "number of children, where there are several",
+        HeatMetric::Divergence => "units that differ between the states of the children",
+        HeatMetric::Anomaly => "anomalies of the node",
+        HeatMetric::Confidence => "1 - confidence",
     }
 }
 
-impl Answer for HeatmapAnswer<'_> {
+impl Answer for Heatmap {
     fn document(&self) -> Value {
         HeatmapDocument::of(self).into()
     }
@@ -262,7 +243,7 @@ impl Answer for HeatmapAnswer<'_> {
             ("", Align::Left),
         ]);
         let most = self.items.first().map_or(1.0, |item| item.value).max(f64::MIN_POSITIVE);
-        for item in self.shown() {
+        for item in self.listed() {
             let bar = "#".repeat((item.value / most * 20.0).round().max(1.0) as usize);
             let value = match self.metric {
                 HeatMetric::Confidence => format!("{:.3}", item.value),
@@ -278,11 +259,16 @@ impl Answer for HeatmapAnswer<'_> {
             ]);
         }
         let mut lines = if self.items.is_empty() { Vec::new() } else { page.table(&table) };
-        let more = if self.shown().len() < self.items.len() { " (use -n 0 for all)" } else { "" };
+        let more = if self.listed().len() < self.items.len() { " (use -n 0 for all)" } else { "" };
         let all = count(self.items.len() as u64, "node", "nodes");
         lines.push(
-            format!("{}: {}; {} of {all}{more}", self.metric.as_str(), self.formula(), self.shown().len())
-                .into(),
+            format!(
+                "{}: {}; {} of {all}{more}",
+                self.metric.as_str(),
+                formula(self.metric),
+                self.listed().len()
+            )
+            .into(),
         );
         lines
     }

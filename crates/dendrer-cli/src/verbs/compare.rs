@@ -1,14 +1,11 @@
 //! `dendrer compare`: how two agents of a run parted.
 
 use clap::{Args, ValueEnum};
-use dendrer::address::Address;
-use dendrer::ask::compare;
-use dendrer::run::causal;
-use dendrer_object::Code;
+use dendrer::ask::compare::question::CompareQuestion;
 use dendrer_view::compare::CompareAnswer;
 
-use crate::context;
-use crate::failure::{Failure, Result};
+use crate::context::desk;
+use crate::failure::Result;
 use crate::global::Global;
 use crate::out::Out;
 
@@ -37,24 +34,11 @@ pub(crate) enum CompareProfile {
 }
 
 pub(crate) fn run(global: &Global, args: &Compare, out: &mut Out) -> Result {
-    let of = |text: &str| {
-        Address::of_agent(text)?.map(|(rev, agent)| (rev, agent.to_owned())).ok_or_else(|| {
-            Failure::new(Code::E0105, format!("{text} names no agent: RUN:AGENT or RUN:AGENT@TICK"))
-                .note("two runs are compared by diff")
-        })
-    };
-    let ((a_rev, a), (b_rev, b)) = (of(&args.a)?, of(&args.b)?);
-    let source = context::sound(global, &a_rev, out)?;
-    let (progress, counted) = context::watched(global, &source, "compare");
-    let trace = source.trace_through(&counted, &a_rev.resolve(&source.store)?)?;
-    let other = source.trace(&b_rev.resolve(&source.store)?)?;
-    compare::same_run(&trace, &other)?;
     let is_profile = args.profile.is_some();
-    if !is_profile {
-        out.asks(&trace);
+    let question = CompareQuestion { a: args.a.clone(), b: args.b.clone(), check: args.check || is_profile };
+    let found = desk::ask(global, &question, out)?;
+    if is_profile {
+        out.asks_nothing();
     }
-    let agents = [causal::agent_of(&trace, &a)?, causal::agent_of(&trace, &b)?];
-    let found = compare::compare(&trace, agents, args.check || is_profile)?;
-    drop(progress);
     out.answer(&CompareAnswer { found: &found, is_profile })
 }

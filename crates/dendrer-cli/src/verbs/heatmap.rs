@@ -1,14 +1,13 @@
 //! `dendrer heatmap`: where the causal graph of runs branches, diverges, or is unsure.
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::address::Address;
-use dendrer::ask::compare::{self, HeatMetric};
-use dendrer_view::compare::HeatmapAnswer;
+use dendrer::ask::compare::HeatMetric;
+use dendrer::ask::compare::question::HeatmapQuestion;
 
-use crate::context;
+use crate::context::desk;
 use crate::failure::Result;
-use crate::global::Global;
+use crate::global::{Global, word};
 use crate::offers;
 use crate::out::Out;
 
@@ -20,39 +19,23 @@ pub(crate) struct Heatmap {
     pub(crate) runs: Vec<String>,
     /// What is shown: children of a node (branching), units that differ between them (divergence), anomalies (anomaly), or 1
     /// minus the confidence (confidence)
-    #[arg(long, value_enum, default_value = "branching", hide_possible_values = true)]
-    pub(crate) metric: MetricChoice,
+    #[arg(long, default_value = "branching", value_parser = word::<HeatMetric>(METRICS), hide_possible_values = true)]
+    pub(crate) metric: HeatMetric,
     /// At most N; 0 for all
     #[arg(short = 'n', long = "limit", default_value_t = 50)]
-    pub(crate) limit: usize,
+    pub(crate) limit: u64,
 }
 
-/// What is shown.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum MetricChoice {
-    /// Children of a node.
-    Branching,
-    /// Units that differ between the children.
-    Divergence,
-    /// Anomalies.
-    Anomaly,
-    /// 1 minus the confidence.
-    Confidence,
-}
+/// The words for what is shown.
+const METRICS: &[(&str, &str)] = &[
+    ("branching", "Children of a node"),
+    ("divergence", "Units that differ between the children"),
+    ("anomaly", "Anomalies"),
+    ("confidence", "1 minus the confidence"),
+];
 
 pub(crate) fn run(global: &Global, args: &Heatmap, out: &mut Out) -> Result {
-    let metric = match args.metric {
-        MetricChoice::Branching => HeatMetric::Branching,
-        MetricChoice::Divergence => HeatMetric::Divergence,
-        MetricChoice::Anomaly => HeatMetric::Anomaly,
-        MetricChoice::Confidence => HeatMetric::Confidence,
-    };
-    let mut traces = Vec::with_capacity(args.runs.len());
-    for text in &args.runs {
-        let rev = Address::parse(text)?;
-        let source = context::sound(global, &rev, out)?;
-        traces.push(source.trace(&rev.resolve(&source.store)?)?);
-    }
-    let items = compare::heatmap(&traces, metric)?;
-    out.answer(&HeatmapAnswer { metric, items: &items, limit: args.limit })
+    let question =
+        HeatmapQuestion { runs: args.runs.clone(), metric: Some(args.metric), limit: Some(args.limit) };
+    desk::answer(global, &question, out)
 }

@@ -70,6 +70,26 @@ const ROWS: &[(&[&str], &str)] = &[
         r#"{"schema":"dendrer.commitments-question/1","run":"logistics-run-47@12","at":3}"#,
     ),
     (
+        &["compare", "logistics-run-47:router", "logistics-run-47:dispatcher@40", "--check"],
+        r#"{"schema":"dendrer.compare-question/1","a":"logistics-run-47:router","b":"logistics-run-47:dispatcher@40","check":true}"#,
+    ),
+    (
+        &["compare", "logistics-run-47:router", "logistics-planner-1:router"],
+        r#"{"schema":"dendrer.compare-question/1","a":"logistics-run-47:router","b":"logistics-planner-1:router"}"#,
+    ),
+    (
+        &["compare", "logistics-run-47", "logistics-run-47"],
+        r#"{"schema":"dendrer.compare-question/1","a":"logistics-run-47","b":"logistics-run-47"}"#,
+    ),
+    (
+        &["heatmap", "logistics-run-47", "trip-planner-a", "--metric=confidence", "-n3"],
+        r#"{"schema":"dendrer.heatmap-question/1","runs":["logistics-run-47","trip-planner-a"],"metric":"confidence","limit":3}"#,
+    ),
+    (
+        &["heatmap", "logistics-run-47@x:"],
+        r#"{"schema":"dendrer.heatmap-question/1","runs":["logistics-run-47@x:"]}"#,
+    ),
+    (
         &["log", "logistics-run-47@20..24", "--refusals", "--full"],
         r#"{"schema":"dendrer.log-question/1","run":"logistics-run-47@20..24","refusals":true,"full":true}"#,
     ),
@@ -153,4 +173,24 @@ fn calls_are_a_list_in_a_question_and_lines_of_a_file_for_the_program() {
     let (exit, answer) = asked(&demo.dir(), &demo.config(), question);
     let message = answer.get("message").and_then(Value::as_str);
     assert_eq!((exit, message), (2, Some("admissible, call 2: a call names its tool")));
+}
+
+#[test]
+fn members_that_exclude_each_other_are_refused() {
+    let demo = demo();
+    for (members, flags) in [
+        (
+            r#""show-question/1","rev":"logistics-run-47@3","raw_json":true,"path":"a""#,
+            "--raw-json and --path",
+        ),
+        (
+            r#""commitments-question/1","run":"logistics-run-47","admissible":[],"stale":true"#,
+            "--admissible and --stale",
+        ),
+    ] {
+        let question = format!(r#"{{"schema":"dendrer.{}}}"#, members.trim_start_matches('"'));
+        let (exit, problem) = asked(&demo.dir(), &demo.config(), &question);
+        let message = problem.get("message").and_then(Value::as_str);
+        assert_eq!((exit, message), (2, Some(&*format!("{flags} exclude each other"))), "{question}");
+    }
 }

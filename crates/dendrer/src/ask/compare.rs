@@ -14,6 +14,8 @@ use crate::run::trace::read;
 
 use super::difference::differences;
 
+pub mod question;
+
 /// A node of the graph: its tick, and what it is called.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct NamedNode {
