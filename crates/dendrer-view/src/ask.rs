@@ -11,6 +11,7 @@ use dendrer::ask::log::question::{LogQuestion, OpenedLog};
 use dendrer::ask::runs::question::RunsQuestion;
 use dendrer::ask::show::question::{ShowQuestion, ShowReply};
 use dendrer::ask::state::question::StateQuestion;
+use dendrer::ask::steps::question::{CoherenceQuestion, StepsQuestion, StepsReply};
 use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
 use dendrer::casebook;
 use dendrer::problem::Problem;
@@ -27,6 +28,7 @@ use crate::head;
 use crate::log::{LogAnswer, LogEnd};
 use crate::show::{RawRecordAnswer, ShowAnswer, ShowParts};
 use crate::state::StateShown;
+use crate::steps::{CoherenceAnswer, CompositionAnswer, StepsAnswer};
 
 /// An answer as data.
 #[derive(Debug, Clone)]
@@ -56,6 +58,7 @@ macro_rules! questions {
 questions! {
     BacktrackQuestion => plain::<BacktrackQuestion>,
     BisectQuestion => bisect,
+    CoherenceQuestion => coherence,
     CommitmentsQuestion => plain::<CommitmentsQuestion>,
     CompareQuestion => compare,
     HeatmapQuestion => plain::<HeatmapQuestion>,
@@ -63,6 +66,7 @@ questions! {
     RunsQuestion => plain::<RunsQuestion>,
     ShowQuestion => show,
     StateQuestion => state,
+    StepsQuestion => steps,
     WhyQuestion => plain::<WhyQuestion>,
 }
 
@@ -134,6 +138,11 @@ fn bisect(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Pro
     Ok(answered(&shown, desk, reply.problem.clone()))
 }
 
+fn coherence(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let found = read::<CoherenceQuestion>(question)?.ask(desk)?;
+    Ok(answered(&CoherenceAnswer(&found), desk, None))
+}
+
 fn compare(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
     let found = read::<CompareQuestion>(question)?.ask(desk)?;
     Ok(answered(&CompareAnswer { found: &found, is_profile: false }, desk, None))
@@ -163,4 +172,19 @@ fn show(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Probl
 fn state(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
     let reply = read::<StateQuestion>(question)?.ask(desk)?;
     Ok(answered(&StateShown { reply: &reply, depth: None }, desk, None))
+}
+
+fn steps(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let question: StepsQuestion = read(question)?;
+    let opened = match question.ask(desk)? {
+        StepsReply::Composition(made) => return Ok(answered(&CompositionAnswer(&made), desk, None)),
+        StepsReply::Steps(opened) => opened,
+    };
+    let mut answer = StepsAnswer::new(question.full, question.stats, opened.traces.len() > 1);
+    let mut items = Vec::new();
+    answer.stats = opened.each(&mut |step| {
+        items.extend(answer.item(step));
+        Ok::<(), Problem>(())
+    })?;
+    Ok(listed(&answer, items, desk))
 }

@@ -2,11 +2,11 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::ask::steps::coherence;
+use dendrer::ask::steps::question::CoherenceQuestion;
 use dendrer_view::answer::Line;
 use dendrer_view::steps::CoherenceAnswer;
 
-use crate::context;
+use crate::context::desk;
 use crate::failure::Result;
 use crate::global::Global;
 use crate::offers;
@@ -21,7 +21,8 @@ pub(crate) struct Coherence {
 }
 
 pub(crate) fn run(global: &Global, args: &Coherence, out: &mut Out) -> Result {
-    let found = coherence(&context::traces(global, &args.runs, out)?)?;
+    let question = CoherenceQuestion { runs: args.runs.clone() };
+    let found = desk::ask(global, &question, out)?;
     let answer = CoherenceAnswer(&found);
     if global.format.as_deref() == Some("svg") {
         out.print(answer.svg().lines().map(Line::from).collect())?;

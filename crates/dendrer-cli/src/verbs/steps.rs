@@ -1,17 +1,14 @@
 //! `dendrer steps`: runs as steps of witness chains.
 
-use std::ops::ControlFlow;
-
-use clap::{Args, ValueEnum};
+use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::ask::steps::{ComposeBy, StepStats, compose, each_step};
-use dendrer_chain::ActionType;
-use dendrer_object::Code;
+use dendrer::ask::steps::question::{StepsQuestion, StepsReply};
+use dendrer::ask::steps::{ComposeBy, Composition};
 use dendrer_view::steps::{CompositionAnswer, StepsAnswer};
 
-use crate::context;
-use crate::failure::{Failure, Result};
-use crate::global::Global;
+use crate::context::desk;
+use crate::failure::Result;
+use crate::global::{Global, word};
 use crate::offers;
 use crate::out::Out;
 use crate::out::drawing::draw;
@@ -32,68 +29,41 @@ pub(crate) struct Steps {
     #[arg(long)]
     pub(crate) stats: bool,
     /// Join the chains of the runs: by equal trace_id, or by parent_id
-    #[arg(long, value_enum, value_name = "BY", conflicts_with_all = ["by", "trace", "stats"])]
-    pub(crate) compose: Option<ComposeChoice>,
+    #[arg(long, value_parser = word::<ComposeBy>(JOINS), value_name = "BY", conflicts_with_all = ["by", "trace", "stats"])]
+    pub(crate) compose: Option<ComposeBy>,
 }
 
-/// By what chains are joined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ComposeChoice {
-    /// Equal `trace_id`.
-    Trace,
-    /// `parent_id`.
-    Parent,
-}
+/// The words for what joins chains.
+const JOINS: &[(&str, &str)] = &[("trace", "Equal `trace_id`"), ("parent", "`parent_id`")];
 
 pub(crate) fn run(global: &Global, args: &Steps, out: &mut Out) -> Result {
-    let wanted = args.by.as_deref().map(|name| {
-        ActionType::read(name).map_err(|error| {
-            let types = ActionType::WORDS.join(", ");
-            Failure::new(Code::E0106, error.to_string()).note(format!("the types: {types}"))
-        })
-    });
-    let wanted = wanted.transpose()?;
-    let traces = context::traces(global, &args.runs, out)?;
-    if let Some(by) = args.compose {
-        let by = match by {
-            ComposeChoice::Trace => ComposeBy::Trace,
-            ComposeChoice::Parent => ComposeBy::Parent,
-        };
-        let made = compose(&traces, by)?;
-        let answer = CompositionAnswer(&made);
-        return match global.format.as_deref() {
-            Some(form @ ("dot" | "svg")) => {
-                let run = args.runs[0].as_str();
-                draw(&answer.drawing(), form, out, || {
-                    (
-                        "DOT has no limit",
-                        vec!["dendrer", "steps", run, "--compose", "trace", "--format", "dot"],
-                    )
-                })?;
-                Ok(u8::from(made.is_broken()))
-            }
-            _ => out.answer(&answer),
-        };
-    }
-    let mut answer = StepsAnswer::new(global.full, args.stats, traces.len() > 1);
-    let mut stats = StepStats::default();
-    for (trace, upto) in &traces {
-        let mut printed = Ok(());
-        each_step((trace, *upto), &mut |step| {
-            let is_other = wanted.is_some_and(|wanted| step.action() != Some(wanted))
-                || args.trace.is_some() && args.trace != step.step.trace_id;
-            if is_other {
-                return ControlFlow::Continue(());
-            }
-            if args.stats {
-                stats.count(&step);
-            } else {
-                printed = out.take(&mut answer, &(trace.name().clone(), step));
-            }
-            if printed.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-        })?;
-        printed?;
-    }
-    answer.stats = args.stats.then(|| stats.finish());
+    let question = StepsQuestion {
+        runs: args.runs.clone(),
+        by: args.by.clone(),
+        trace: args.trace.clone(),
+        stats: args.stats,
+        compose: args.compose,
+        full: global.full,
+    };
+    let opened = match desk::ask(global, &question, out)? {
+        StepsReply::Composition(made) => return composition(global, &made, &args.runs[0], out),
+        StepsReply::Steps(opened) => opened,
+    };
+    let mut answer = StepsAnswer::new(global.full, args.stats, opened.traces.len() > 1);
+    answer.stats = opened.each(&mut |step| out.take(&mut answer, step))?;
     out.end(&mut answer)
+}
+
+/// Prints chains as one graph, or draws it.
+fn composition(global: &Global, made: &Composition, run: &str, out: &mut Out) -> Result {
+    let answer = CompositionAnswer(made);
+    match global.format.as_deref() {
+        Some(form @ ("dot" | "svg")) => {
+            draw(&answer.drawing(), form, out, || {
+                ("DOT has no limit", vec!["dendrer", "steps", run, "--compose", "trace", "--format", "dot"])
+            })?;
+            Ok(u8::from(made.is_broken()))
+        }
+        _ => out.answer(&answer),
+    }
 }

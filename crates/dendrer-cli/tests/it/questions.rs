@@ -62,6 +62,11 @@ const ROWS: &[(&[&str], &str)] = &[
         r#"{"schema":"dendrer.bisect-question/1","run":"logistics-run-47","holds":["state.nothing <= 0.75"]}"#,
     ),
     (
+        &["coherence", "logistics-run-47@20"],
+        r#"{"schema":"dendrer.coherence-question/1","runs":["logistics-run-47@20"]}"#,
+    ),
+    (&["coherence", "nothing"], r#"{"schema":"dendrer.coherence-question/1","runs":["nothing"]}"#),
+    (
         &["commitments", "logistics-run-47", "--kind=goal", "--status=active"],
         r#"{"schema":"dendrer.commitments-question/1","run":"logistics-run-47","kind":"goal","status":"active"}"#,
     ),
@@ -138,6 +143,22 @@ const ROWS: &[(&[&str], &str)] = &[
         &["state", "logistics-run-47@12", "--path", "state.nothing"],
         r#"{"schema":"dendrer.state-question/1","rev":"logistics-run-47@12","path":"state.nothing"}"#,
     ),
+    (
+        &["steps", "logistics-run-47", "--by=tool_call", "--full"],
+        r#"{"schema":"dendrer.steps-question/1","runs":["logistics-run-47"],"by":"tool_call","full":true}"#,
+    ),
+    (
+        &["steps", "logistics-run-47@20", "trip-planner-a", "--stats"],
+        r#"{"schema":"dendrer.steps-question/1","runs":["logistics-run-47@20","trip-planner-a"],"stats":true}"#,
+    ),
+    (
+        &["steps", "logistics-run-47", "--compose=parent"],
+        r#"{"schema":"dendrer.steps-question/1","runs":["logistics-run-47"],"compose":"parent"}"#,
+    ),
+    (
+        &["steps", "logistics-run-47", "--by=walk"],
+        r#"{"schema":"dendrer.steps-question/1","runs":["logistics-run-47"],"by":"walk"}"#,
+    ),
 ];
 
 #[test]
@@ -186,6 +207,10 @@ fn members_that_exclude_each_other_are_refused() {
         (
             r#""commitments-question/1","run":"logistics-run-47","admissible":[],"stale":true"#,
             "--admissible and --stale",
+        ),
+        (
+            r#""steps-question/1","runs":["logistics-run-47"],"compose":"trace","stats":true"#,
+            "--compose and --stats",
         ),
     ] {
         let question = format!(r#"{{"schema":"dendrer.{}}}"#, members.trim_start_matches('"'));

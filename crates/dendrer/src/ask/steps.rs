@@ -11,6 +11,8 @@ use crate::error::Error;
 use crate::run::trace::Trace;
 use crate::run::witness::WitnessStep;
 
+pub mod question;
+
 /// Calls `f` with each step of a run, in the order of ticks, up to a tick.
 pub fn each_step(
     (trace, upto): (&Trace, u64),
@@ -216,13 +218,15 @@ pub struct StepPlace {
     pub step_id: String,
 }
 
-/// By what chains are joined.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum ComposeBy {
-    /// Equal `trace_id`.
-    Trace,
-    /// `parent_id`, the id of the step in which one is nested.
-    Parent,
+dendrer_object::words! {
+    /// The member by which chains are joined.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    pub enum ComposeBy {
+        /// Equal `trace_id`.
+        Trace = "trace",
+        /// `parent_id`, the id of the step in which one is nested.
+        Parent = "parent",
+    }
 }
 
 /// Chains of several runs as one graph (witness-log paper 5.2).
