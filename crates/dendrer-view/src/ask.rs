@@ -14,6 +14,7 @@ use dendrer::ask::state::question::StateQuestion;
 use dendrer::ask::steps::question::{CoherenceQuestion, StepsQuestion, StepsReply};
 use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
 use dendrer::casebook;
+use dendrer::change::conflicts::question::{ConflictsListQuestion, ConflictsShowQuestion};
 use dendrer::problem::Problem;
 use dendrer::source::{Asked, Desk};
 use dendrer_object::document::PublishedDocument;
@@ -61,6 +62,8 @@ questions! {
     CoherenceQuestion => coherence,
     CommitmentsQuestion => plain::<CommitmentsQuestion>,
     CompareQuestion => compare,
+    ConflictsListQuestion => plain::<ConflictsListQuestion>,
+    ConflictsShowQuestion => plain::<ConflictsShowQuestion>,
     HeatmapQuestion => plain::<HeatmapQuestion>,
     LogQuestion => log,
     RunsQuestion => plain::<RunsQuestion>,

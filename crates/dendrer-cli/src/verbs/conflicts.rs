@@ -2,12 +2,14 @@
 
 use clap::{Args, Subcommand};
 use dendrer::address::{Address, state_path};
-use dendrer::change::conflicts::{ResolvedConflict, conflicts, decide};
-use dendrer::merge::{MergeError, Resolution, Take};
+use dendrer::change::conflicts::question::{ConflictsListQuestion, ConflictsShowQuestion};
+use dendrer::change::conflicts::{ResolvedConflict, decide};
+use dendrer::merge::{Resolution, Take};
 use dendrer::recorder::World;
-use dendrer_object::{Code, Pointer, json};
+use dendrer_object::{Code, json};
 
 use crate::context;
+use crate::context::desk;
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::Out;
@@ -63,8 +65,11 @@ pub(crate) struct ConflictsResolve {
 
 pub(crate) fn run(global: &Global, verb: &ConflictsVerb, out: &mut Out) -> Result {
     match verb {
-        ConflictsVerb::List { run } => list(global, run, None, out),
-        ConflictsVerb::Show { run, path } => list(global, run, Some(&state_path(path)?), out),
+        ConflictsVerb::List { run } => desk::answer(global, &ConflictsListQuestion { run: run.clone() }, out),
+        ConflictsVerb::Show { run, path } => {
+            let question = ConflictsShowQuestion { run: run.clone(), path: path.clone() };
+            desk::answer(global, &question, out)
+        }
         ConflictsVerb::Resolve(args) => {
             let rev = Address::parse(&args.run)?;
             if rev.bundle.is_some() || rev.pos.is_some() {
@@ -85,21 +90,6 @@ pub(crate) fn run(global: &Global, verb: &ConflictsVerb, out: &mut Out) -> Resul
             out.answer(&resolve(global, &rev, &resolution, args.dry_run, refused)?)
         }
     }
-}
-
-fn list(global: &Global, run: &str, only: Option<&Pointer>, out: &mut Out) -> Result {
-    let rev = Address::parse(run)?;
-    if rev.pos.is_some() {
-        let what = "conflicts are shown as they stand now: name the run without a tick";
-        return Err(Failure::new(Code::E0106, what));
-    }
-    let source = context::sound(global, &rev, out)?;
-    let answer = conflicts(&source.trace(&rev)?, only).map_err(|error| {
-        let is_missing = matches!(&error, dendrer::Error::Merge(MergeError::NoConflict { .. }));
-        let failure = Failure::from(error);
-        if is_missing { failure.help(&["dendrer", "conflicts", "list", run]) } else { failure }
-    })?;
-    out.answer(&answer)
 }
 
 /// Decides a conflict; `refused` words why it cannot be decided.

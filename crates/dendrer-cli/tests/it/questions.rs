@@ -87,6 +87,18 @@ const ROWS: &[(&[&str], &str)] = &[
         r#"{"schema":"dendrer.compare-question/1","a":"logistics-run-47","b":"logistics-run-47"}"#,
     ),
     (
+        &["conflicts", "list", "logistics-run-47"],
+        r#"{"schema":"dendrer.conflicts-list-question/1","run":"logistics-run-47"}"#,
+    ),
+    (
+        &["conflicts", "list", "logistics-run-47@3"],
+        r#"{"schema":"dendrer.conflicts-list-question/1","run":"logistics-run-47@3"}"#,
+    ),
+    (
+        &["conflicts", "show", "logistics-run-47", "risk_score"],
+        r#"{"schema":"dendrer.conflicts-show-question/1","run":"logistics-run-47","path":"risk_score"}"#,
+    ),
+    (
         &["heatmap", "logistics-run-47", "trip-planner-a", "--metric=confidence", "-n3"],
         r#"{"schema":"dendrer.heatmap-question/1","runs":["logistics-run-47","trip-planner-a"],"metric":"confidence","limit":3}"#,
     ),
