@@ -211,6 +211,11 @@ fn list(global: &Global, verb: &CommitmentsVerb, out: &mut Out) -> Result {
         let what = "the text of --format ccas is of a scope: --scope SCOPE; lists are selected without it";
         return Err(Failure::new(Code::E0106, what));
     }
+    let calls = match verb.admissible.as_deref().map(read_calls).transpose() {
+        Ok(calls) => calls,
+        // A fault of the run is reported before one of the file.
+        Err(failure) => return one(global, run, verb.at.as_ref(), out).and(Err(failure)),
+    };
     let question = CommitmentsQuestion {
         run: run.clone(),
         at: verb.at.clone(),
@@ -219,7 +224,7 @@ fn list(global: &Global, verb: &CommitmentsVerb, out: &mut Out) -> Result {
         scope: verb.scope.clone(),
         conflicts: verb.conflicts,
         stale: verb.stale,
-        admissible: verb.admissible.as_deref().map(read_calls).transpose()?,
+        admissible: calls,
     };
     match desk::ask(global, &question, out)? {
         CommitmentsReply::Listed(answer) if is_text => {
