@@ -6,6 +6,7 @@
 use dendrer::ask::bisect::question::BisectQuestion;
 use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
 use dendrer::casebook;
+use dendrer::fork::question::ForkQuestion;
 use dendrer::problem::Problem;
 use dendrer::source::{Asked, Desk};
 use dendrer_object::document::PublishedDocument;
@@ -45,6 +46,7 @@ macro_rules! questions {
 questions! {
     BacktrackQuestion => plain::<BacktrackQuestion>,
     BisectQuestion => bisect,
+    ForkQuestion => plain::<ForkQuestion>,
     WhyQuestion => plain::<WhyQuestion>,
 }
 

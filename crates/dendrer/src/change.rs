@@ -10,6 +10,7 @@ pub mod fork;
 pub mod graph;
 pub(crate) mod history;
 pub mod merge;
+pub mod new_run;
 pub mod reapply;
 pub mod rebase;
 pub mod reduce;

@@ -22,6 +22,7 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::evidence::bundle::{self, Opened};
 use crate::evidence::verify;
+use crate::pack::{self, Files, Source};
 use crate::problem::Problem;
 use crate::repo::{Mode, Repo, Warning};
 use crate::run::trace::Trace;
@@ -109,6 +110,18 @@ impl QuestionRun {
     /// A [`Problem`] if the run has no such tick.
     pub fn tick(&self) -> Result<u64, Problem> {
         Ok(self.address.pos.as_ref().unwrap_or(&Position::Tip).tick(&self.trace)?)
+    }
+
+    /// Returns the tick that either a member or the address names. Both or neither is an error, with `what` as its message.
+    ///
+    /// # Errors
+    ///
+    /// E0106, or a [`Problem`] if the run has no such tick.
+    pub fn one_tick(&self, member: Option<&Position>, what: &str) -> Result<u64, Problem> {
+        match (member, &self.address.pos) {
+            (Some(pos), None) | (None, Some(pos)) => Ok(pos.tick(&self.trace)?),
+            _ => Err(Problem::new(Code::E0106, what).note("nothing was changed")),
+        }
     }
 
     /// Returns the first and the last tick of a question: as its members name them, or the address.
@@ -262,8 +275,13 @@ pub trait Desk {
     }
 
     /// Returns the name, for messages, of the text that a member of the question contains.
-    fn name_of(&self, member: &'static str) -> String {
+    fn name_of(&self, member: &str) -> String {
         member.to_owned()
+    }
+
+    /// Returns where the files are that the text of a member names.
+    fn files(&self, _member: &str) -> Files<'_> {
+        Files::Nowhere
     }
 }
 
@@ -308,6 +326,16 @@ impl dyn Desk + '_ {
             (true, Some(repo)) => Ok(repo.clone()),
             _ => self.writable(),
         }
+    }
+
+    /// Reads the pack whose text a member of the question contains.
+    ///
+    /// # Errors
+    ///
+    /// E0900 lists the faults of the pack.
+    pub fn pack(&self, member: &str, text: &str) -> Result<Source, Problem> {
+        let read = pack::read_with(text.as_bytes(), self.files(member));
+        read.map_err(|problems| pack::unsound(&self.name_of(member), &problems))
     }
 
     /// Writes into the casebook of the store, and signs the log.

@@ -16,6 +16,11 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
+    /// The types as a question takes them.
+    pub(crate) fn types(&self) -> Vec<String> {
+        self.only.iter().map(ToString::to_string).collect()
+    }
+
     /// The choice as the library takes it.
     pub(crate) fn selection(&self) -> Selection {
         let only = self.only.iter().cloned().collect();

@@ -4,11 +4,13 @@ use dendrer::Trace;
 use dendrer::address::Address;
 use dendrer::ask::bisect::question::nothing_to_diagnose;
 use dendrer::diagnosis::{DiagnosisClass, Offer};
+use dendrer::pack::Files;
 use dendrer::repo::Repo;
 use dendrer::source::{Asked, Desk, QuestionSource};
 use dendrer::watch::Watch;
 use dendrer_view::answer::Answer;
 
+use super::packs::beside;
 use crate::failure::Result;
 use crate::global::Global;
 use crate::out::Out;
@@ -20,7 +22,7 @@ pub(crate) struct CommandDesk<'d> {
     out: &'d mut Out,
     progress: Option<Progress>,
     /// The names of files whose texts are members of the question.
-    names: Vec<(&'static str, String)>,
+    names: Vec<(String, String)>,
     /// Asks a person for the class of a failure.
     decide: Option<Decide<'d>>,
 }
@@ -39,8 +41,12 @@ impl<'d> CommandDesk<'d> {
     }
 
     /// Names the file whose text is a member of the question.
-    pub(crate) fn names(&mut self, member: &'static str, path: Option<&str>) {
-        self.names.extend(path.map(|path| (member, path.to_owned())));
+    pub(crate) fn names(&mut self, member: impl Into<String>, path: Option<&str>) {
+        self.names.extend(path.map(|path| (member.into(), path.to_owned())));
+    }
+
+    fn path(&self, member: &str) -> Option<&str> {
+        self.names.iter().find(|(name, _)| name == member).map(|(_, path)| path.as_str())
     }
 }
 
@@ -85,9 +91,12 @@ impl Desk for CommandDesk<'_> {
         }
     }
 
-    fn name_of(&self, member: &'static str) -> String {
-        let named = self.names.iter().find(|(name, _)| *name == member);
-        named.map_or_else(|| member.to_owned(), |(_, path)| path.clone())
+    fn name_of(&self, member: &str) -> String {
+        self.path(member).unwrap_or(member).to_owned()
+    }
+
+    fn files(&self, member: &str) -> Files<'_> {
+        self.path(member).map_or(Files::Nowhere, beside)
     }
 }
 

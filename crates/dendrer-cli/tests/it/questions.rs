@@ -10,7 +10,7 @@ use dendrer_object::{Value, json};
 use dendrer_view::ask::ask;
 use dendrer_view::problem::ShownProblem as _;
 
-use crate::support::demo;
+use crate::support::{Place, copy, demo};
 
 /// Asks a question as a document of the store in a directory. Returns the exit code of the command, and the answer or the
 /// problem.
@@ -33,6 +33,19 @@ fn without_place(document: Value) -> Value {
     let mut members = document.as_object().cloned().unwrap_or_default();
     members.remove("read_from");
     Value::Object(members)
+}
+
+/// Replaces ids and times, which are new for each record.
+fn without_ids(value: &Value) -> Value {
+    match value {
+        Value::String(text) if text.starts_with("sha256:") => Value::from("id"),
+        Value::String(text) if text.len() == 24 && text.ends_with('Z') => Value::from("time"),
+        Value::Array(items) => Value::array(items.iter().map(without_ids)),
+        Value::Object(members) => {
+            Value::record(members.iter().map(|(name, value)| (name.to_string(), without_ids(value))))
+        }
+        value => value.clone(),
+    }
 }
 
 /// The command of each row, and the question that asks the same of the demo.
@@ -62,6 +75,40 @@ const ROWS: &[(&[&str], &str)] = &[
         r#"{"schema":"dendrer.bisect-question/1","run":"logistics-run-47","holds":["state.nothing <= 0.75"]}"#,
     ),
 ];
+
+/// The command of each row, and the question that asks the same of another copy of the store. Rows build on those before.
+const WRITES: &[(&[&str], &str)] = &[
+    (
+        &["fork", "logistics-run-47@21", "--set", "risk_score=0.1", "--policy", "ask first", "--as", "calm"],
+        r#"{"schema":"dendrer.fork-question/1","run":"logistics-run-47@21","set":{"risk_score":0.1},"policy":["ask first"],"as":"calm"}"#,
+    ),
+    (
+        &["fork", "logistics-run-47", "--from", "21", "--policy", "risk_threshold=0.65", "--replay-rest"],
+        r#"{"schema":"dendrer.fork-question/1","run":"logistics-run-47","from":21,"policy":{"risk_threshold":0.65},"replay_rest":true}"#,
+    ),
+    (
+        &["fork", "logistics-run-47@21", "--as", "calm"],
+        r#"{"schema":"dendrer.fork-question/1","run":"logistics-run-47@21","as":"calm"}"#,
+    ),
+    (
+        &["fork", "logistics-run-47@21", "--set", "risk_score=1", "--only", "observation.add", "-n"],
+        r#"{"schema":"dendrer.fork-question/1","run":"logistics-run-47@21","set":["risk_score=1"],"only":["observation.add"],"dry_run":true}"#,
+    ),
+];
+
+#[test]
+fn a_question_writes_as_its_verb_does() {
+    let (place, other) = (Place::with_demo(), Place::new());
+    copy(place.path(), other.path());
+    for (argv, question) in WRITES {
+        let (code, printed) = place.json(argv);
+        let (exit, answer) = asked(other.path(), &other.config(), question);
+        let (printed, answer) = (without_ids(&without_place(printed)), without_ids(&without_place(answer)));
+        assert_eq!((code, printed), (exit, answer), "{argv:?}");
+    }
+    let runs = |place: &Place| without_ids(&without_place(place.json(&["runs"]).1));
+    assert_eq!(runs(&place), runs(&other));
+}
 
 #[test]
 fn a_question_and_its_verb_have_one_answer() {
