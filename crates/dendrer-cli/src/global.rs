@@ -1,11 +1,14 @@
 //! Flags that every verb takes, and the values of flags that several verbs share.
 
+use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, FromArgMatches, ValueEnum, ValueHint};
 use dendrer::address::Position;
 use dendrer::redact::RedactionProfile;
 use dendrer::store::embedded::Options;
+use dendrer_object::words::UnknownWord;
 use dendrer_view::text::TimeForm;
 
 /// Flags that every verb takes.
@@ -157,6 +160,15 @@ pub(crate) enum AuthorChoice {
     User,
     /// The kernel, which takes no lines.
     System,
+}
+
+/// Makes the parser of a flag that takes a word of an enum, with the help of each word.
+pub(crate) fn word_arg<W>(words: &[&'static str], help: &[&'static str]) -> impl TypedValueParser<Value = W>
+where
+    W: FromStr<Err = UnknownWord> + Clone + Send + Sync + 'static,
+{
+    let shown = words.iter().zip(help).map(|(word, help)| PossibleValue::new(*word).help(*help));
+    PossibleValuesParser::new(shown).try_map(|word| word.parse())
 }
 
 /// Reads a tick as flags take it: `12`, `tick:12`, `tip`, `-1`.

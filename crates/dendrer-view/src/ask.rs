@@ -8,6 +8,7 @@ use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
 use dendrer::casebook;
 use dendrer::fork::question::ForkQuestion;
 use dendrer::problem::Problem;
+use dendrer::rebase::question::RebaseQuestion;
 use dendrer::source::{Asked, Desk};
 use dendrer_object::document::PublishedDocument;
 use dendrer_object::question::{Question, QuestionFault};
@@ -47,6 +48,7 @@ questions! {
     BacktrackQuestion => plain::<BacktrackQuestion>,
     BisectQuestion => bisect,
     ForkQuestion => plain::<ForkQuestion>,
+    RebaseQuestion => plain::<RebaseQuestion>,
     WhyQuestion => plain::<WhyQuestion>,
 }
 

@@ -64,6 +64,15 @@ impl QuestionSource {
         self.trace_through(&self.store, address)
     }
 
+    /// Returns a text as it is recorded: without its secrets, by the rules of the store.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the rules of the store cannot be read.
+    pub fn clean(&self, text: &str) -> Result<String, Problem> {
+        self.repo.as_ref().map_or_else(|| Ok(text.to_owned()), |repo| clean_text(repo, text))
+    }
+
     /// As [`QuestionSource::trace`], read through a handle that counts what is read.
     ///
     /// # Errors
@@ -148,6 +157,21 @@ pub fn in_order(from: u64, to: u64) -> Result<(), Problem> {
         return Err(Problem::new(Code::E0106, format!("--from tick {from} lies behind --to tick {to}")));
     }
     Ok(())
+}
+
+/// Refuses a flag that is given with one that excludes it.
+///
+/// # Errors
+///
+/// E0106 names both flags.
+pub fn exclude((flag, is_given): (&str, bool), others: &[(&str, bool)]) -> Result<(), Problem> {
+    match others.iter().find(|(_, is_other)| is_given && *is_other) {
+        Some((other, _)) => {
+            let what = format!("{flag} cannot be used with {other}");
+            Err(Problem::new(Code::E0106, what).note("nothing was changed"))
+        }
+        None => Ok(()),
+    }
 }
 
 /// A question with one answer, given at a desk.

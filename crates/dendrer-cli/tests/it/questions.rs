@@ -74,6 +74,14 @@ const ROWS: &[(&[&str], &str)] = &[
         &["bisect", "logistics-run-47", "--holds", "state.nothing <= 0.75"],
         r#"{"schema":"dendrer.bisect-question/1","run":"logistics-run-47","holds":["state.nothing <= 0.75"]}"#,
     ),
+    (
+        &["rebase", "logistics-fix-1", "--onto", "logistics-run-47@30", "--plan", "--stop-on", "context"],
+        r#"{"schema":"dendrer.rebase-question/1","run":"logistics-fix-1","onto":"logistics-run-47@30","plan":true,"stop_on":["context"]}"#,
+    ),
+    (
+        &["rebase", "logistics-fix-1@3", "--onto", "logistics-run-47"],
+        r#"{"schema":"dendrer.rebase-question/1","run":"logistics-fix-1@3","onto":"logistics-run-47"}"#,
+    ),
 ];
 
 /// The command of each row, and the question that asks the same of another copy of the store. Rows build on those before.
@@ -93,6 +101,10 @@ const WRITES: &[(&[&str], &str)] = &[
     (
         &["fork", "logistics-run-47@21", "--set", "risk_score=1", "--only", "observation.add", "-n"],
         r#"{"schema":"dendrer.fork-question/1","run":"logistics-run-47@21","set":["risk_score=1"],"only":["observation.add"],"dry_run":true}"#,
+    ),
+    (
+        &["rebase", "trip-planner-b", "--onto", "trip-planner-a@3", "--skip", "--reason", "again"],
+        r#"{"schema":"dendrer.rebase-question/1","run":"trip-planner-b","onto":"trip-planner-a@3","skip":true,"reason":"again"}"#,
     ),
 ];
 
