@@ -6,6 +6,7 @@
 use dendrer::ask::bisect::question::BisectQuestion;
 use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
 use dendrer::casebook;
+use dendrer::cherrypick::question::CherrypickQuestion;
 use dendrer::fork::question::ForkQuestion;
 use dendrer::problem::Problem;
 use dendrer::rebase::question::RebaseQuestion;
@@ -17,6 +18,7 @@ use dendrer_object::{Code, Value};
 
 use crate::answer::Answer;
 use crate::bisect::BisectReplyShown;
+use crate::cherrypick::CherrypickAnswer;
 use crate::head;
 
 /// An answer as data.
@@ -47,6 +49,7 @@ macro_rules! questions {
 questions! {
     BacktrackQuestion => plain::<BacktrackQuestion>,
     BisectQuestion => bisect,
+    CherrypickQuestion => cherrypick,
     ForkQuestion => plain::<ForkQuestion>,
     RebaseQuestion => plain::<RebaseQuestion>,
     WhyQuestion => plain::<WhyQuestion>,
@@ -109,4 +112,10 @@ fn bisect(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Pro
     )?;
     let shown = BisectReplyShown { recorded: &recorded, ..shown };
     Ok(answered(&shown, desk, reply.problem.clone()))
+}
+
+fn cherrypick(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let reply = &read::<CherrypickQuestion>(question)?.ask(desk)?;
+    let answer = CherrypickAnswer { reply, show_hash: false };
+    Ok(answered(&answer, desk, answer.problem()))
 }
