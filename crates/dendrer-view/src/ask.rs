@@ -8,6 +8,7 @@ use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
 use dendrer::casebook;
 use dendrer::cherrypick::question::CherrypickQuestion;
 use dendrer::fork::question::ForkQuestion;
+use dendrer::merge::question::MergeQuestion;
 use dendrer::problem::Problem;
 use dendrer::rebase::question::RebaseQuestion;
 use dendrer::source::{Asked, Desk};
@@ -51,6 +52,7 @@ questions! {
     BisectQuestion => bisect,
     CherrypickQuestion => cherrypick,
     ForkQuestion => plain::<ForkQuestion>,
+    MergeQuestion => plain::<MergeQuestion>,
     RebaseQuestion => plain::<RebaseQuestion>,
     WhyQuestion => plain::<WhyQuestion>,
 }
