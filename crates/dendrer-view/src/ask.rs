@@ -11,6 +11,7 @@ use dendrer::fork::question::ForkQuestion;
 use dendrer::merge::question::MergeQuestion;
 use dendrer::problem::Problem;
 use dendrer::rebase::question::RebaseQuestion;
+use dendrer::reduce::question::ReduceQuestion;
 use dendrer::source::{Asked, Desk};
 use dendrer_object::document::PublishedDocument;
 use dendrer_object::question::{Question, QuestionFault};
@@ -54,6 +55,7 @@ questions! {
     ForkQuestion => plain::<ForkQuestion>,
     MergeQuestion => plain::<MergeQuestion>,
     RebaseQuestion => plain::<RebaseQuestion>,
+    ReduceQuestion => plain::<ReduceQuestion>,
     WhyQuestion => plain::<WhyQuestion>,
 }
 

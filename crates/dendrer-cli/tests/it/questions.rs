@@ -82,7 +82,37 @@ const ROWS: &[(&[&str], &str)] = &[
         &["rebase", "logistics-fix-1@3", "--onto", "logistics-run-47"],
         r#"{"schema":"dendrer.rebase-question/1","run":"logistics-fix-1@3","onto":"logistics-run-47"}"#,
     ),
+    (
+        &[
+            "merge",
+            "--as",
+            "both",
+            "--from",
+            "logistics-run-47",
+            "--from",
+            "logistics-fix-1",
+            "--plan",
+            "--strategy",
+            "lww",
+        ],
+        r#"{"schema":"dendrer.merge-question/1","as":"both","from":["logistics-run-47","logistics-fix-1"],"plan":true,"strategy":"lww"}"#,
+    ),
+    (
+        &["merge", "--as", "both", "--from", "logistics-run-47", "--from", "logistics-fix-1", "-n"],
+        r#"{"schema":"dendrer.merge-question/1","as":"both","from":["logistics-run-47","logistics-fix-1"],"dry_run":true}"#,
+    ),
+    (
+        &["cherrypick", "financial-agent-A@3", "--tick", "3", "--into", "financial-agent-B"],
+        r#"{"schema":"dendrer.cherrypick-question/1","run":"financial-agent-A@3","tick":3,"into":"financial-agent-B"}"#,
+    ),
+    (
+        &["reduce", "logistics-run-47@3", "--pack", "/dev/null", "--as", "again"],
+        r#"{"schema":"dendrer.reduce-question/1","run":"logistics-run-47@3","pack":"","as":"again"}"#,
+    ),
 ];
+
+/// The pack of the row of `reduce`.
+const STEPS: &str = r#"{"name":"steps","version":"v2","goal":"count","state":{"steps":{"init":0}},"rules":[{"when_type":"observation.add","steps":[{"add":"steps","value":"1"}]}]}"#;
 
 /// The command of each row, and the question that asks the same of another copy of the store. Rows build on those before.
 const WRITES: &[(&[&str], &str)] = &[
@@ -106,11 +136,28 @@ const WRITES: &[(&[&str], &str)] = &[
         &["rebase", "trip-planner-b", "--onto", "trip-planner-a@3", "--skip", "--reason", "again"],
         r#"{"schema":"dendrer.rebase-question/1","run":"trip-planner-b","onto":"trip-planner-a@3","skip":true,"reason":"again"}"#,
     ),
+    (
+        &["cherrypick", "financial-agent-A@2", "--into", "financial-agent-C", "--reason", "same view"],
+        r#"{"schema":"dendrer.cherrypick-question/1","run":"financial-agent-A@2","into":"financial-agent-C","reason":"same view"}"#,
+    ),
+    (
+        &["cherrypick", "financial-agent-A", "--tick", "2", "--into", "financial-agent-B"],
+        r#"{"schema":"dendrer.cherrypick-question/1","run":"financial-agent-A","tick":2,"into":"financial-agent-B"}"#,
+    ),
+    (
+        &["merge", "--as", "both", "--from", "logistics-run-47", "--from", "trip-planner-a", "--seed-only"],
+        r#"{"schema":"dendrer.merge-question/1","as":"both","from":["logistics-run-47","trip-planner-a"],"seed_only":true}"#,
+    ),
+    (
+        &["reduce", "trip-planner-a", "--pack", "steps.yaml", "--as", "counted"],
+        r#"{"schema":"dendrer.reduce-question/1","run":"trip-planner-a","pack":"{\"name\":\"steps\",\"version\":\"v2\",\"goal\":\"count\",\"state\":{\"steps\":{\"init\":0}},\"rules\":[{\"when_type\":\"observation.add\",\"steps\":[{\"add\":\"steps\",\"value\":\"1\"}]}]}","as":"counted"}"#,
+    ),
 ];
 
 #[test]
 fn a_question_writes_as_its_verb_does() {
     let (place, other) = (Place::with_demo(), Place::new());
+    std::fs::write(place.path().join("steps.yaml"), STEPS).unwrap();
     copy(place.path(), other.path());
     for (argv, question) in WRITES {
         let (code, printed) = place.json(argv);
