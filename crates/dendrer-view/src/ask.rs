@@ -6,6 +6,7 @@
 use dendrer::ask::bisect::question::BisectQuestion;
 use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
 use dendrer::casebook;
+use dendrer::casebook::question::{LabelQuestion, NoteQuestion};
 use dendrer::cherrypick::question::CherrypickQuestion;
 use dendrer::fork::question::ForkQuestion;
 use dendrer::merge::question::MergeQuestion;
@@ -53,7 +54,9 @@ questions! {
     BisectQuestion => bisect,
     CherrypickQuestion => cherrypick,
     ForkQuestion => plain::<ForkQuestion>,
+    LabelQuestion => plain::<LabelQuestion>,
     MergeQuestion => plain::<MergeQuestion>,
+    NoteQuestion => plain::<NoteQuestion>,
     RebaseQuestion => plain::<RebaseQuestion>,
     ReduceQuestion => plain::<ReduceQuestion>,
     WhyQuestion => plain::<WhyQuestion>,

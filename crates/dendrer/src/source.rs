@@ -18,6 +18,7 @@ use dendrer_store::{Shared, Store};
 use crate::address::{Address, Position};
 use crate::ask::diagnosis::{DiagnosisClass, Offer};
 use crate::care::mark::hides;
+use crate::casebook::Place;
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::evidence::bundle::{self, Opened};
@@ -263,6 +264,16 @@ pub trait Desk {
     /// A [`Problem`] if there is no store, it is damaged, or its key cannot be used.
     fn writable(&mut self) -> Result<Repo, Problem>;
 
+    /// Opens the store for reading, for what is read of it as a whole; warns of nothing.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if there is no store, or it cannot be read.
+    fn store(&mut self) -> Result<Repo, Problem> {
+        let source = self.open(&Address { bundle: None, run: None, pos: None })?;
+        source.repo.ok_or_else(|| Problem::new(Code::E0601, "a bundle is read and never written to"))
+    }
+
     /// Signs the log if its key is here, and closes the store.
     ///
     /// # Errors
@@ -350,6 +361,24 @@ impl dyn Desk + '_ {
             (true, Some(repo)) => Ok(repo.clone()),
             _ => self.writable(),
         }
+    }
+
+    /// Finds the place in the store that an address means, for the casebook.
+    ///
+    /// # Errors
+    ///
+    /// E0601 for a bundle, or a [`Problem`] if there is no such place.
+    pub fn moment(&mut self, text: &str) -> Result<Place, Problem> {
+        let address = Address::parse(text)?;
+        if address.bundle.is_some() {
+            return Err(Problem::new(Code::E0601, "a bundle has no casebook to write into")
+                .note("labels and notes are of runs of the store"));
+        }
+        let source = self.open(&address)?;
+        let address = address.resolve(&source.store)?;
+        let trace = source.trace(&address)?;
+        let tick = address.pos.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
+        Ok(Place::of(&trace, tick)?)
     }
 
     /// Reads the pack whose text a member of the question contains.

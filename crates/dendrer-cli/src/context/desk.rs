@@ -66,6 +66,10 @@ impl Desk for CommandDesk<'_> {
         Ok(repo)
     }
 
+    fn store(&mut self) -> Result<Repo> {
+        Ok(super::read_repo(self.global)?.0)
+    }
+
     fn close(&mut self, repo: Repo) -> Result<()> {
         super::close(repo)
     }

@@ -5,11 +5,12 @@ use dendrer::address::Address;
 use dendrer::casebook::Place;
 pub(crate) use dendrer::change::new_run::{new_name, refuse_unreachable};
 use dendrer::kernel::replay::ReplayError;
+use dendrer::source::Desk;
 use dendrer_object::Code;
 use dendrer_view::show::missing_words;
 
-use crate::failure::Failure;
-use crate::failure::Result;
+use super::desk::CommandDesk;
+use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::Out;
 
@@ -26,16 +27,8 @@ pub(crate) fn unknown_state(error: dendrer::Error, trace: &Trace, rev: &Address,
     }
 }
 
-/// Finds the place in the store that an address means, for a label or a note.
+/// Finds the place in the store that an address means.
 pub(crate) fn moment(global: &Global, text: &str, out: &mut Out) -> Result<Place> {
-    let rev = Address::parse(text)?;
-    if rev.bundle.is_some() {
-        return Err(Failure::new(Code::E0601, "a bundle has no casebook to write into")
-            .note("labels and notes are of runs of the store"));
-    }
-    let source = super::sound(global, &rev, out)?;
-    let rev = rev.resolve(&source.store)?;
-    let trace = source.trace(&rev)?;
-    let tick = rev.pos.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
-    Ok(Place::of(&trace, tick)?)
+    let desk: &mut dyn Desk = &mut CommandDesk::new(global, out);
+    desk.moment(text)
 }

@@ -109,6 +109,13 @@ const ROWS: &[(&[&str], &str)] = &[
         &["reduce", "logistics-run-47@3", "--pack", "/dev/null", "--as", "again"],
         r#"{"schema":"dendrer.reduce-question/1","run":"logistics-run-47@3","pack":"","as":"again"}"#,
     ),
+    (&["label"], r#"{"schema":"dendrer.label-question/1"}"#),
+    (&["label", "best"], r#"{"schema":"dendrer.label-question/1","name":"best"}"#),
+    (&["note", "logistics-run-47@3"], r#"{"schema":"dendrer.note-question/1","rev":"logistics-run-47@3"}"#),
+    (
+        &["note", "logistics-run-47", ""],
+        r#"{"schema":"dendrer.note-question/1","rev":"logistics-run-47","text":""}"#,
+    ),
 ];
 
 /// The pack of the row of `reduce`.
@@ -151,6 +158,23 @@ const WRITES: &[(&[&str], &str)] = &[
     (
         &["reduce", "trip-planner-a", "--pack", "steps.yaml", "--as", "counted"],
         r#"{"schema":"dendrer.reduce-question/1","run":"trip-planner-a","pack":"{\"name\":\"steps\",\"version\":\"v2\",\"goal\":\"count\",\"state\":{\"steps\":{\"init\":0}},\"rules\":[{\"when_type\":\"observation.add\",\"steps\":[{\"add\":\"steps\",\"value\":\"1\"}]}]}","as":"counted"}"#,
+    ),
+    (
+        &["label", "best", "logistics-run-47@3", "--by", "ann"],
+        r#"{"schema":"dendrer.label-question/1","name":"best","rev":"logistics-run-47@3","by":"ann"}"#,
+    ),
+    (
+        &["label", "best", "logistics-run-47@4"],
+        r#"{"schema":"dendrer.label-question/1","name":"best","rev":"logistics-run-47@4"}"#,
+    ),
+    (
+        &["label", "best", "logistics-run-47@4", "--move"],
+        r#"{"schema":"dendrer.label-question/1","name":"best","rev":"logistics-run-47@4","move":true}"#,
+    ),
+    (&["label", "best", "--remove"], r#"{"schema":"dendrer.label-question/1","name":"best","remove":true}"#),
+    (
+        &["note", "logistics-run-47@3", "token=ghp_0123456789abcdefghijABCDEFGHIJ012345"],
+        r#"{"schema":"dendrer.note-question/1","rev":"logistics-run-47@3","text":"token=ghp_0123456789abcdefghijABCDEFGHIJ012345"}"#,
     ),
 ];
 
