@@ -7,6 +7,7 @@ use dendrer::ask::bisect::question::BisectQuestion;
 use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
 use dendrer::casebook;
 use dendrer::casebook::question::{LabelQuestion, NoteQuestion};
+use dendrer::change::conflicts::question::ResolveQuestion;
 use dendrer::cherrypick::question::CherrypickQuestion;
 use dendrer::fork::question::ForkQuestion;
 use dendrer::merge::question::MergeQuestion;
@@ -53,6 +54,7 @@ questions! {
     BacktrackQuestion => plain::<BacktrackQuestion>,
     BisectQuestion => bisect,
     CherrypickQuestion => cherrypick,
+    ResolveQuestion => plain::<ResolveQuestion>,
     ForkQuestion => plain::<ForkQuestion>,
     LabelQuestion => plain::<LabelQuestion>,
     MergeQuestion => plain::<MergeQuestion>,

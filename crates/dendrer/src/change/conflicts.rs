@@ -13,6 +13,8 @@ use crate::error::Error;
 use crate::record::recorder::Environment;
 use crate::run::trace::Trace;
 
+pub mod question;
+
 /// The conflicts of a merged run at its last tick.
 #[derive(Debug, Clone)]
 pub struct ConflictsAnswer {

@@ -1,0 +1,88 @@
+//! The question of `conflicts resolve` as data.
+
+use dendrer_object::{Code, json, question};
+
+use super::{ResolvedConflict, decide};
+use crate::address::{Address, state_path};
+use crate::change::merge::{Resolution, Take};
+use crate::error::Error;
+use crate::problem::Problem;
+use crate::source::{Asked, Desk, clean_text};
+
+question! {
+    /// Asks for a conflict of a merge to be decided
+    pub struct ResolveQuestion: "conflicts-resolve-question" {
+        /// The run, as an address
+        pub run: String,
+        /// The place
+        pub path: String,
+        /// The name of a side: a letter, or its run; any other text is a value as JSON
+        pub take: String,
+        /// The reason
+        pub reason: String,
+        /// The agent that decides, as it is recorded; operator if not given
+        pub agent: Option<String>,
+        /// Whether nothing is written
+        pub dry_run: bool,
+    }
+}
+
+/// The agent if none is given.
+const OPERATOR: &str = "operator";
+
+impl Asked for ResolveQuestion {
+    type Reply = ResolvedConflict;
+
+    fn ask(&self, desk: &mut dyn Desk) -> Result<ResolvedConflict, Problem> {
+        let refuse = |what: &str| Err(Problem::new(Code::E0106, what).note("nothing was changed"));
+        let address = Address::parse(&self.run)?;
+        if address.bundle.is_some() || address.pos.is_some() {
+            return refuse("a conflict is resolved at the last tick of a run of the store");
+        }
+        let agent = self.agent.as_deref().unwrap_or(OPERATOR);
+        if agent.is_empty() || self.reason.trim().is_empty() {
+            return refuse("a decision has a reason and somebody who took it");
+        }
+        let path = state_path(&self.path)?;
+        let reader = desk.store()?;
+        let resolution = Resolution {
+            path,
+            take: take(&self.take),
+            reason: clean_text(&reader, &self.reason)?.into(),
+            agent: agent.into(),
+        };
+        let repo = if self.dry_run { reader } else { desk.writable()? };
+        let store = repo.writer()?;
+        let run = address.run_in(store, &[])?;
+        let resolved = decide(store, &run, &resolution, repo.environment(), self.dry_run);
+        // A refusal is recorded as well, so there is something to sign either way.
+        let closed = if self.dry_run { Ok(()) } else { desk.close(repo) };
+        let resolved = resolved.map_err(|error| self.not_resolved(error))?;
+        closed.map(|()| resolved)
+    }
+}
+
+impl ResolveQuestion {
+    /// Adds to an error the command that shows how the conflict is decided now.
+    fn not_resolved(&self, error: Error) -> Problem {
+        let (code, problem) = (error.code(), Problem::from(error));
+        match code {
+            Code::E0445 => {
+                problem.note("nothing was changed").help(&["dendrer", "conflicts", "list", &self.run])
+            }
+            Code::E0446 => problem
+                .note("nothing was changed; what is to stand there now is a change like any other")
+                .help(&["dendrer", "conflicts", "show", &self.run, &self.path]),
+            _ => problem,
+        }
+    }
+}
+
+/// Reads what is taken: one letter is a side, then JSON is a value, and any other text is the name of a run.
+fn take(text: &str) -> Take {
+    let is_letter = text.len() == 1 && text.bytes().all(|c| c.is_ascii_lowercase());
+    match json::parse_door(text.as_bytes()) {
+        Ok(value) if !is_letter => Take::Value(value),
+        _ => Take::Side(text.to_owned()),
+    }
+}
