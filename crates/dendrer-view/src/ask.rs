@@ -9,6 +9,7 @@ use dendrer::casebook;
 use dendrer::casebook::question::{LabelQuestion, NoteQuestion};
 use dendrer::change::conflicts::question::ResolveQuestion;
 use dendrer::cherrypick::question::CherrypickQuestion;
+use dendrer::delegate::question::{AcceptQuestion, DelegateQuestion};
 use dendrer::fork::question::ForkQuestion;
 use dendrer::merge::question::MergeQuestion;
 use dendrer::problem::Problem;
@@ -54,6 +55,8 @@ questions! {
     BacktrackQuestion => plain::<BacktrackQuestion>,
     BisectQuestion => bisect,
     CherrypickQuestion => cherrypick,
+    AcceptQuestion => plain::<AcceptQuestion>,
+    DelegateQuestion => plain::<DelegateQuestion>,
     ResolveQuestion => plain::<ResolveQuestion>,
     ForkQuestion => plain::<ForkQuestion>,
     LabelQuestion => plain::<LabelQuestion>,
