@@ -5,6 +5,7 @@
 
 use dendrer::ask::bisect::question::BisectQuestion;
 use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
+use dendrer::care::erase::question::EraseQuestion;
 use dendrer::casebook;
 use dendrer::casebook::question::{LabelQuestion, NoteQuestion};
 use dendrer::change::conflicts::question::ResolveQuestion;
@@ -58,6 +59,7 @@ questions! {
     AcceptQuestion => plain::<AcceptQuestion>,
     DelegateQuestion => plain::<DelegateQuestion>,
     ResolveQuestion => plain::<ResolveQuestion>,
+    EraseQuestion => plain::<EraseQuestion>,
     ForkQuestion => plain::<ForkQuestion>,
     LabelQuestion => plain::<LabelQuestion>,
     MergeQuestion => plain::<MergeQuestion>,

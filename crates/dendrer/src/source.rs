@@ -17,6 +17,7 @@ use dendrer_store::{Shared, Store};
 
 use crate::address::{Address, Position};
 use crate::ask::diagnosis::{DiagnosisClass, Offer};
+use crate::care::Follow;
 use crate::care::mark::hides;
 use crate::casebook::Place;
 use crate::environment::Environment;
@@ -307,6 +308,11 @@ pub trait Desk {
     /// Returns where the answer was read, and with which reserve.
     fn head(&self) -> SourceHead {
         SourceHead::default()
+    }
+
+    /// Begins work on the store as a whole, and returns its follower.
+    fn follow(&mut self, _what: &'static str) -> Box<dyn Follow + '_> {
+        Box::new(())
     }
 
     /// Returns the name, for messages, of the text that a member of the question contains.

@@ -3,6 +3,7 @@
 use dendrer::Trace;
 use dendrer::address::Address;
 use dendrer::ask::bisect::question::nothing_to_diagnose;
+use dendrer::care::Follow;
 use dendrer::diagnosis::{DiagnosisClass, Offer};
 use dendrer::pack::Files;
 use dendrer::repo::Repo;
@@ -10,6 +11,7 @@ use dendrer::source::{Asked, Desk, QuestionSource};
 use dendrer::watch::Watch;
 use dendrer_view::answer::Answer;
 
+use super::care::Follower;
 use super::packs::beside;
 use crate::failure::Result;
 use crate::global::Global;
@@ -93,6 +95,10 @@ impl Desk for CommandDesk<'_> {
             (Some(_), None) => Err(nothing_to_diagnose()),
             (Some(decide), Some(offer)) => decide(offer),
         }
+    }
+
+    fn follow(&mut self, what: &'static str) -> Box<dyn Follow + '_> {
+        Box::new(Follower::new(self.global, what, self.out))
     }
 
     fn name_of(&self, member: &str) -> String {
