@@ -9,6 +9,7 @@ use dendrer::care::erase::question::EraseQuestion;
 use dendrer::casebook;
 use dendrer::casebook::question::{LabelQuestion, NoteQuestion};
 use dendrer::change::conflicts::question::ResolveQuestion;
+use dendrer::change::extend::question::ExtendQuestion;
 use dendrer::cherrypick::question::CherrypickQuestion;
 use dendrer::delegate::question::{AcceptQuestion, DelegateQuestion};
 use dendrer::fork::question::ForkQuestion;
@@ -59,6 +60,7 @@ questions! {
     AcceptQuestion => plain::<AcceptQuestion>,
     DelegateQuestion => plain::<DelegateQuestion>,
     ResolveQuestion => plain::<ResolveQuestion>,
+    ExtendQuestion => plain::<ExtendQuestion>,
     EraseQuestion => plain::<EraseQuestion>,
     ForkQuestion => plain::<ForkQuestion>,
     LabelQuestion => plain::<LabelQuestion>,

@@ -10,6 +10,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
+use dendrer_object::note::SigningKey;
 use dendrer_object::question::Question;
 use dendrer_object::{Code, RunName, Value};
 use dendrer_store::embedded::Options;
@@ -313,6 +314,15 @@ pub trait Desk {
     /// Begins work on the store as a whole, and returns its follower.
     fn follow(&mut self, _what: &'static str) -> Box<dyn Follow + '_> {
         Box::new(())
+    }
+
+    /// Returns the key with which an approver signs; `None` if no approver signs here.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the key cannot be read.
+    fn approver(&mut self) -> Result<Option<SigningKey>, Problem> {
+        Ok(None)
     }
 
     /// Returns the name, for messages, of the text that a member of the question contains.

@@ -9,9 +9,11 @@ use dendrer::pack::Files;
 use dendrer::repo::Repo;
 use dendrer::source::{Asked, Desk, QuestionSource};
 use dendrer::watch::Watch;
+use dendrer_object::note::SigningKey;
 use dendrer_view::answer::Answer;
 
 use super::care::Follower;
+use super::keys::read_signer;
 use super::packs::beside;
 use crate::failure::Result;
 use crate::global::Global;
@@ -99,6 +101,10 @@ impl Desk for CommandDesk<'_> {
 
     fn follow(&mut self, what: &'static str) -> Box<dyn Follow + '_> {
         Box::new(Follower::new(self.global, what, self.out))
+    }
+
+    fn approver(&mut self) -> Result<Option<SigningKey>> {
+        self.path("approver_key").map(read_signer).transpose()
     }
 
     fn name_of(&self, member: &str) -> String {

@@ -116,10 +116,32 @@ const ROWS: &[(&[&str], &str)] = &[
         &["note", "logistics-run-47", ""],
         r#"{"schema":"dendrer.note-question/1","rev":"logistics-run-47","text":""}"#,
     ),
+    (
+        &["commitments", "accept", "logistics-run-47", "-n"],
+        r#"{"schema":"dendrer.commitments-accept-question/1","child":"logistics-run-47","dry_run":true}"#,
+    ),
+    (
+        &["conflicts", "resolve", "logistics-run-47@3", "risk_score", "--take", "b", "--reason", "r"],
+        r#"{"schema":"dendrer.conflicts-resolve-question/1","run":"logistics-run-47@3","path":"risk_score","take":"b","reason":"r"}"#,
+    ),
+    (
+        &["erase", "logistics-run-47@3", "intent.description", "--reason", "r", "--everywhere", "-n"],
+        r#"{"schema":"dendrer.erase-question/1","rev":"logistics-run-47@3","path":"intent.description","reason":"r","everywhere":true,"dry_run":true}"#,
+    ),
+    (
+        &["erase", "logistics-run-47", "intent", "--reason", "r"],
+        r#"{"schema":"dendrer.erase-question/1","rev":"logistics-run-47","path":"intent","reason":"r"}"#,
+    ),
 ];
 
 /// The pack of the row of `reduce`.
 const STEPS: &str = r#"{"name":"steps","version":"v2","goal":"count","state":{"steps":{"init":0}},"rules":[{"when_type":"observation.add","steps":[{"add":"steps","value":"1"}]}]}"#;
+
+/// The commitment that the row of `commitments delegate` hands over.
+const GOAL: &[u8] = br#"{"type":"plan.update","agent":"a","evidence":[{"id":"U1","content":"keep watch"}],"commitments":[{"id":"watch","type":"goal","gloss":"keep watch","support":["U1"]}]}"#;
+
+/// The extension of the rows of `contract extend`.
+const KYC: &str = r#"{"target_contract":"insurance.claims/v1","id":"kyc","types":["approve_payout"],"adds_hash_seeds":["deductible_confirmed_at"]}"#;
 
 /// The command of each row, and the question that asks the same of another copy of the store. Rows build on those before.
 const WRITES: &[(&[&str], &str)] = &[
@@ -176,12 +198,69 @@ const WRITES: &[(&[&str], &str)] = &[
         &["note", "logistics-run-47@3", "token=ghp_0123456789abcdefghijABCDEFGHIJ012345"],
         r#"{"schema":"dendrer.note-question/1","rev":"logistics-run-47@3","text":"token=ghp_0123456789abcdefghijABCDEFGHIJ012345"}"#,
     ),
+    (
+        &["conflicts", "resolve", "both", "memory.deadline", "--take", "b", "--reason", "it was measured"],
+        r#"{"schema":"dendrer.conflicts-resolve-question/1","run":"both","path":"memory.deadline","take":"b","reason":"it was measured"}"#,
+    ),
+    (
+        &["commitments", "delegate", "goals", "--scope", "scope.json", "--as", "child", "--stage", "1"],
+        r#"{"schema":"dendrer.commitments-delegate-question/1","run":"goals","scope":{"id":"D3","gloss":"read only","goal":"watch"},"as":"child","stage":1}"#,
+    ),
+    (
+        &["commitments", "accept", "child"],
+        r#"{"schema":"dendrer.commitments-accept-question/1","child":"child"}"#,
+    ),
+    (
+        &[
+            "contract",
+            "extend",
+            "claims-9",
+            "--file",
+            "kyc.yaml",
+            "--approved-by",
+            "ann",
+            "--effective-from",
+            "41",
+            "-n",
+        ],
+        r#"{"schema":"dendrer.contract-extend-question/1","run":"claims-9","file":"{\"target_contract\":\"insurance.claims/v1\",\"id\":\"kyc\",\"types\":[\"approve_payout\"],\"adds_hash_seeds\":[\"deductible_confirmed_at\"]}","approved_by":"ann","effective_from":41,"dry_run":true}"#,
+    ),
+    (
+        &[
+            "contract",
+            "extend",
+            "claims-9",
+            "--file",
+            "kyc.yaml",
+            "--approved-by",
+            "ann",
+            "--effective-from",
+            "41",
+        ],
+        r#"{"schema":"dendrer.contract-extend-question/1","run":"claims-9","file":"{\"target_contract\":\"insurance.claims/v1\",\"id\":\"kyc\",\"types\":[\"approve_payout\"],\"adds_hash_seeds\":[\"deductible_confirmed_at\"]}","approved_by":"ann","effective_from":41}"#,
+    ),
+    (
+        &[
+            "erase",
+            "logistics-run-47@tip",
+            "intent.description",
+            "--reason",
+            "private",
+            "--although",
+            "delta",
+        ],
+        r#"{"schema":"dendrer.erase-question/1","rev":"logistics-run-47@tip","path":"intent.description","reason":"private","although":["delta"]}"#,
+    ),
 ];
 
 #[test]
 fn a_question_writes_as_its_verb_does() {
     let (place, other) = (Place::with_demo(), Place::new());
     std::fs::write(place.path().join("steps.yaml"), STEPS).unwrap();
+    assert_eq!(place.run_with(&["commit", "--run", "goals", "--as", "user"], GOAL).code, 0);
+    std::fs::write(place.path().join("scope.json"), r#"{"id":"D3","gloss":"read only","goal":"watch"}"#)
+        .unwrap();
+    std::fs::write(place.path().join("kyc.yaml"), KYC).unwrap();
     copy(place.path(), other.path());
     for (argv, question) in WRITES {
         let (code, printed) = place.json(argv);
