@@ -1,7 +1,7 @@
 //! The casebook: its labels, its notes, and the records that a command added to it.
 
-use dendrer::casebook::question::{LabelReply, NoteReply};
 use dendrer::casebook::{self, CasebookNote, Place};
+use dendrer::change::findings::{LabelReply, NoteReply};
 use dendrer_object::document::{As, Shape as _};
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Digest, RunName, TypeName, Value, document};

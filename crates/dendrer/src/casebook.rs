@@ -24,8 +24,6 @@ use crate::error::Error;
 use crate::record::recorder::{Environment, Recorder};
 use crate::run::trace::{ReadHandle, Trace};
 
-pub mod question;
-
 pub use crate::run::casebook_name::{NAME, is_casebook, is_marked, is_of};
 
 /// The version of what its state holds, and the mark by which it is known.

@@ -6,6 +6,7 @@ pub mod cherrypick;
 pub mod conflicts;
 pub mod delegate;
 pub mod extend;
+pub mod findings;
 pub mod fork;
 pub mod graph;
 pub(crate) mod history;

@@ -18,9 +18,7 @@ use dendrer_store::{Shared, Store};
 
 use crate::address::{Address, Position};
 use crate::ask::diagnosis::{DiagnosisClass, Offer};
-use crate::care::Follow;
 use crate::care::mark::hides;
-use crate::casebook::Place;
 use crate::environment::Environment;
 use crate::error::Error;
 use crate::evidence::bundle::{self, Opened};
@@ -287,7 +285,12 @@ pub trait Desk {
     }
 
     /// Begins work that counts records, and returns the watch that it counts into.
-    fn watch(&mut self, _what: &'static str) -> Watch {
+    fn watch(&mut self, what: &'static str) -> Watch {
+        self.stage(what, "records", None)
+    }
+
+    /// Begins work that counts `unit` up to `total`, and returns the watch that it counts into.
+    fn stage(&mut self, _what: &'static str, _unit: &'static str, _total: Option<u64>) -> Watch {
         Watch::new()
     }
 
@@ -309,11 +312,6 @@ pub trait Desk {
     /// Returns where the answer was read, and with which reserve.
     fn head(&self) -> SourceHead {
         SourceHead::default()
-    }
-
-    /// Begins work on the store as a whole, and returns its follower.
-    fn follow(&mut self, _what: &'static str) -> Box<dyn Follow + '_> {
-        Box::new(())
     }
 
     /// Returns the key with which an approver signs; `None` if no approver signs here.
@@ -377,24 +375,6 @@ impl dyn Desk + '_ {
             (true, Some(repo)) => Ok(repo.clone()),
             _ => self.writable(),
         }
-    }
-
-    /// Finds the place in the store that an address means, for the casebook.
-    ///
-    /// # Errors
-    ///
-    /// E0601 for a bundle, or a [`Problem`] if there is no such place.
-    pub fn moment(&mut self, text: &str) -> Result<Place, Problem> {
-        let address = Address::parse(text)?;
-        if address.bundle.is_some() {
-            return Err(Problem::new(Code::E0601, "a bundle has no casebook to write into")
-                .note("labels and notes are of runs of the store"));
-        }
-        let source = self.open(&address)?;
-        let address = address.resolve(&source.store)?;
-        let trace = source.trace(&address)?;
-        let tick = address.pos.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
-        Ok(Place::of(&trace, tick)?)
     }
 
     /// Reads the pack whose text a member of the question contains.

@@ -3,7 +3,6 @@
 use dendrer::Trace;
 use dendrer::address::Address;
 use dendrer::ask::bisect::question::nothing_to_diagnose;
-use dendrer::care::Follow;
 use dendrer::diagnosis::{DiagnosisClass, Offer};
 use dendrer::pack::Files;
 use dendrer::repo::Repo;
@@ -12,7 +11,6 @@ use dendrer::watch::Watch;
 use dendrer_object::note::SigningKey;
 use dendrer_view::answer::Answer;
 
-use super::care::Follower;
 use super::keys::read_signer;
 use super::packs::beside;
 use crate::failure::Result;
@@ -78,9 +76,10 @@ impl Desk for CommandDesk<'_> {
         super::close(repo)
     }
 
-    fn watch(&mut self, what: &'static str) -> Watch {
-        // How many records it takes is not known, so no remaining time is shown.
-        self.progress.insert(Progress::start(self.global, what, "records", None)).watch()
+    fn stage(&mut self, what: &'static str, unit: &'static str, total: Option<u64>) -> Watch {
+        // The line of an earlier stage is wiped first.
+        self.progress = None;
+        self.progress.insert(Progress::start(self.global, what, unit, total)).watch()
     }
 
     fn asks(&mut self, trace: &Trace) {
@@ -97,10 +96,6 @@ impl Desk for CommandDesk<'_> {
             (Some(_), None) => Err(nothing_to_diagnose()),
             (Some(decide), Some(offer)) => decide(offer),
         }
-    }
-
-    fn follow(&mut self, what: &'static str) -> Box<dyn Follow + '_> {
-        Box::new(Follower::new(self.global, what, self.out))
     }
 
     fn approver(&mut self) -> Result<Option<SigningKey>> {

@@ -3,9 +3,9 @@
 use dendrer::Trace;
 use dendrer::address::Address;
 use dendrer::casebook::Place;
+use dendrer::change::findings;
 pub(crate) use dendrer::change::new_run::{new_name, refuse_unreachable};
 use dendrer::kernel::replay::ReplayError;
-use dendrer::source::Desk;
 use dendrer_object::Code;
 use dendrer_view::show::missing_words;
 
@@ -29,6 +29,5 @@ pub(crate) fn unknown_state(error: dendrer::Error, trace: &Trace, rev: &Address,
 
 /// Finds the place in the store that an address means.
 pub(crate) fn moment(global: &Global, text: &str, out: &mut Out) -> Result<Place> {
-    let desk: &mut dyn Desk = &mut CommandDesk::new(global, out);
-    desk.moment(text)
+    findings::moment(&mut CommandDesk::new(global, out), text)
 }

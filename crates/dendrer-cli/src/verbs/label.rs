@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::casebook::question::LabelQuestion;
+use dendrer::change::findings::LabelQuestion;
 
 use crate::context::desk;
 use crate::failure::Result;

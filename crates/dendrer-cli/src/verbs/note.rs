@@ -2,7 +2,7 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::casebook::question::NoteQuestion;
+use dendrer::change::findings::NoteQuestion;
 
 use crate::context::desk;
 use crate::failure::Result;

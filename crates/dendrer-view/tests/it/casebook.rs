@@ -1,5 +1,5 @@
-use dendrer::casebook::question::{LabelReply, NoteReply};
 use dendrer::casebook::{self, CasebookNote, Place};
+use dendrer::change::findings::{LabelReply, NoteReply};
 use dendrer::recorder::{Environment, Fixed};
 use dendrer::store::Shared;
 use dendrer_view::answer::Page;

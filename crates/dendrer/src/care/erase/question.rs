@@ -4,9 +4,11 @@ use dendrer_object::{Code, question};
 
 use super::{EraseTerms, Erased, plan};
 use crate::address::Address;
-use crate::casebook::question::PERSON;
+use crate::care::Follow;
+use crate::change::findings::PERSON;
 use crate::problem::Problem;
 use crate::source::{Asked, Desk};
+use crate::watch::Watch;
 
 question! {
     /// Asks for a value of a committed record to be destroyed, with its copies and the digests over it
@@ -27,6 +29,15 @@ question! {
         pub dry_run: bool,
         /// The name of the person who erases, not checked; person if not given
         pub by: Option<String>,
+    }
+}
+
+/// Counts the records that are searched.
+struct Counted<'d>(&'d mut dyn Desk);
+
+impl Follow for Counted<'_> {
+    fn stage(&mut self, unit: &'static str, total: Option<u64>) -> Watch {
+        self.0.stage("erase", unit, total)
     }
 }
 
@@ -54,7 +65,7 @@ impl Asked for EraseQuestion {
             }
             false => desk.writable()?,
         };
-        let planned = plan(&repo, &terms, &mut *desk.follow("erase"))?;
+        let planned = plan(&repo, &terms, &mut Counted(desk))?;
         if self.dry_run {
             return Ok(planned.dry());
         }

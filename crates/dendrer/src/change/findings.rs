@@ -4,7 +4,8 @@ use std::collections::BTreeMap;
 
 use dendrer_object::{Code, Record, question};
 
-use super::{CasebookNote, Place, label, labels_of, note, notes_of, unlabel};
+use crate::address::Address;
+use crate::casebook::{CasebookNote, Place, label, labels_of, note, notes_of, unlabel};
 use crate::problem::Problem;
 use crate::source::{Asked, Desk, clean_text, exclude};
 
@@ -58,6 +59,24 @@ pub struct NoteReply {
     pub recorded: Option<Record>,
 }
 
+/// Finds the place in the store that an address means.
+///
+/// # Errors
+///
+/// E0601 for a bundle, or a [`Problem`] if there is no such place.
+pub fn moment(desk: &mut dyn Desk, text: &str) -> Result<Place, Problem> {
+    let address = Address::parse(text)?;
+    if address.bundle.is_some() {
+        return Err(Problem::new(Code::E0601, "a bundle has no casebook to write into")
+            .note("labels and notes are of runs of the store"));
+    }
+    let source = desk.open(&address)?;
+    let address = address.resolve(&source.store)?;
+    let trace = source.trace(&address)?;
+    let tick = address.pos.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
+    Ok(Place::of(&trace, tick)?)
+}
+
 fn refused(what: impl Into<String>) -> Problem {
     Problem::new(Code::E0106, what).note("nothing was changed")
 }
@@ -82,7 +101,7 @@ impl Asked for LabelQuestion {
                 Some(desk.write_down(|store, environment| unlabel(store, name, by, environment))?)
             }
             (Some(name), Some(rev)) => {
-                let at = desk.moment(rev)?;
+                let at = moment(desk, rev)?;
                 let write = |store: &_, environment| label(store, name, &at, by, self.r#move, environment);
                 Some(desk.write_down(write)?)
             }
@@ -105,7 +124,7 @@ impl Asked for NoteQuestion {
         if self.text.is_some() && self.rev.is_none() {
             return Err(refused("TEXT needs REV"));
         }
-        let at = self.rev.as_deref().map(|rev| desk.moment(rev)).transpose()?;
+        let at = self.rev.as_deref().map(|rev| moment(desk, rev)).transpose()?;
         let recorded = match (&at, &self.text) {
             (Some(_), Some(text)) if text.len() > NOTE_MAX || text.trim().is_empty() => {
                 return Err(refused("a note is a text of 1 byte to 64 KiB"));
