@@ -207,12 +207,6 @@ pub(crate) fn embedded(global: &Global, path: &Path, options: Options) -> Result
     Ok(store)
 }
 
-/// Opens the store for a dry run: what is proposed is discarded, and an append would fail.
-pub(crate) fn rehearse(global: &Global) -> Result<Shared> {
-    let path = find(global)?;
-    Ok(Shared::new(Box::new(embedded(global, &path, global.reads())?)))
-}
-
 /// Opens the store for writing. Fails if it is damaged, or not the log that was signed here.
 pub(crate) fn write_store(global: &Global) -> Result<Repo> {
     let path = find(global)?;
@@ -221,18 +215,6 @@ pub(crate) fn write_store(global: &Global) -> Result<Repo> {
         let failure = mark::refused(error);
         if is_head { failure.note("nothing was committed") } else { failure }
     })
-}
-
-/// Opens the store for a verb that makes a run of others. A dry run proposes through the handle that reads them; what is
-/// proposed is discarded, and an append would fail.
-pub(crate) fn target(global: &Global, source: &QuestionSource, is_dry: bool) -> Result<Repo> {
-    if let (true, Some(repo)) = (is_dry, &source.repo) {
-        return Ok(repo.clone());
-    }
-    let repo = write_store(global)?;
-    // A key that cannot be used is reported before anything is made.
-    repo.signing_key()?;
-    Ok(repo)
 }
 
 /// As [`write_store`], of the store at a place.

@@ -13,9 +13,18 @@ use dendrer::ask::show::question::{ShowQuestion, ShowReply};
 use dendrer::ask::state::question::StateQuestion;
 use dendrer::ask::steps::question::{CoherenceQuestion, StepsQuestion, StepsReply};
 use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
+use dendrer::care::erase::question::EraseQuestion;
 use dendrer::casebook;
-use dendrer::change::conflicts::question::{ConflictsListQuestion, ConflictsShowQuestion};
+use dendrer::change::conflicts::question::{ConflictsListQuestion, ConflictsShowQuestion, ResolveQuestion};
+use dendrer::change::extend::question::ExtendQuestion;
+use dendrer::change::findings::{LabelQuestion, NoteQuestion};
+use dendrer::cherrypick::question::CherrypickQuestion;
+use dendrer::delegate::question::{AcceptQuestion, DelegateQuestion};
+use dendrer::fork::question::ForkQuestion;
+use dendrer::merge::question::MergeQuestion;
 use dendrer::problem::Problem;
+use dendrer::rebase::question::RebaseQuestion;
+use dendrer::reduce::question::ReduceQuestion;
 use dendrer::source::{Asked, Desk};
 use dendrer_object::document::PublishedDocument;
 use dendrer_object::question::{Question, QuestionFault};
@@ -24,6 +33,7 @@ use dendrer_object::{Code, Value};
 
 use crate::answer::{Answer, End, ItemAnswer};
 use crate::bisect::BisectReplyShown;
+use crate::cherrypick::CherrypickAnswer;
 use crate::compare::CompareAnswer;
 use crate::head;
 use crate::log::{LogAnswer, LogEnd};
@@ -70,6 +80,18 @@ questions! {
     ShowQuestion => show,
     StateQuestion => state,
     StepsQuestion => steps,
+    CherrypickQuestion => cherrypick,
+    AcceptQuestion => plain::<AcceptQuestion>,
+    DelegateQuestion => plain::<DelegateQuestion>,
+    ResolveQuestion => plain::<ResolveQuestion>,
+    ExtendQuestion => plain::<ExtendQuestion>,
+    EraseQuestion => plain::<EraseQuestion>,
+    ForkQuestion => plain::<ForkQuestion>,
+    LabelQuestion => plain::<LabelQuestion>,
+    MergeQuestion => plain::<MergeQuestion>,
+    NoteQuestion => plain::<NoteQuestion>,
+    RebaseQuestion => plain::<RebaseQuestion>,
+    ReduceQuestion => plain::<ReduceQuestion>,
     WhyQuestion => plain::<WhyQuestion>,
 }
 
@@ -190,4 +212,10 @@ fn steps(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Prob
         Ok::<(), Problem>(())
     })?;
     Ok(listed(&answer, items, desk))
+}
+
+fn cherrypick(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let reply = &read::<CherrypickQuestion>(question)?.ask(desk)?;
+    let answer = CherrypickAnswer { reply, show_hash: false };
+    Ok(answered(&answer, desk, answer.problem()))
 }

@@ -1,8 +1,7 @@
 //! The casebook: its labels, its notes, and the records that a command added to it.
 
-use std::collections::BTreeMap;
-
 use dendrer::casebook::{self, CasebookNote, Place};
+use dendrer::change::findings::{LabelReply, NoteReply};
 use dendrer_object::document::{As, Shape as _};
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Digest, RunName, TypeName, Value, document};
@@ -11,25 +10,7 @@ use crate::answer::{Answer, Line, Page};
 use crate::table::{Align, Table};
 use crate::{count, quote};
 
-/// The labels of a store, after a command.
-#[derive(Debug, Clone)]
-pub struct LabelsAnswer {
-    /// The labels, by name.
-    pub labels: BTreeMap<String, Place>,
-    /// The record of the label that was added or removed; if there is one, it is all that is printed for people.
-    pub recorded: Option<Record>,
-}
-
-/// The notes of a place, or of a store, after a command.
-#[derive(Debug, Clone)]
-pub struct NotesAnswer {
-    /// The notes, oldest first.
-    pub notes: Vec<CasebookNote>,
-    /// The record of the note that was added; if there is one, it is all that is printed for people.
-    pub recorded: Option<Record>,
-}
-
-impl Answer for LabelsAnswer {
+impl Answer for LabelReply {
     fn document(&self) -> Value {
         LabelsDocument::of(self).into()
     }
@@ -78,7 +59,7 @@ impl Answer for DroppedAnswer<'_> {
     }
 }
 
-impl Answer for NotesAnswer {
+impl Answer for NoteReply {
     fn document(&self) -> Value {
         NotesDocument::of(self).into()
     }
@@ -149,7 +130,7 @@ document! {
     }
 
     /// The labels of the casebook
-    pub object LabelsDocument: "labels" (answer: &LabelsAnswer) {
+    pub object LabelsDocument: "labels" (answer: &LabelReply) {
         /// The labels, by name
         items: Vec<LabelObject> = answer.labels.iter().map(|(name, at)| LabelObject::of(name, at)).collect(),
         /// The records that the command added
@@ -157,7 +138,7 @@ document! {
     }
 
     /// Notes of the casebook
-    pub object NotesDocument: "notes" (answer: &NotesAnswer) {
+    pub object NotesDocument: "notes" (answer: &NoteReply) {
         /// The notes, oldest first
         items: Vec<NoteObject> = answer.notes.iter().map(NoteObject::of).collect(),
         /// The records that the command added

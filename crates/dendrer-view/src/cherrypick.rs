@@ -3,8 +3,8 @@
 use std::sync::Arc;
 
 use dendrer::cherrypick::Imported;
+use dendrer::cherrypick::question::CherrypickReply;
 use dendrer::kernel::contract::{FieldCheck, ImportRefused};
-use dendrer::kernel::step::Pick;
 use dendrer_object::record::Record;
 use dendrer_object::{Code, Digest, RunName, Value, document};
 
@@ -16,18 +16,10 @@ use crate::{count, quote};
 /// An import of a transition, or its refusal.
 #[derive(Debug, Clone, Copy)]
 pub struct CherrypickAnswer<'p> {
-    /// The transition, and what the check of its contract found.
-    pub pick: &'p Pick,
-    /// The run that takes it in.
-    pub into: &'p RunName,
-    /// The last tick of that run before the import.
-    pub tip: u64,
-    /// The records that were made.
-    pub imported: &'p Imported,
+    /// The outcome.
+    pub reply: &'p CherrypickReply,
     /// Whether the context hash is printed in full.
     pub show_hash: bool,
-    /// Whether nothing was to be written.
-    pub dry_run: bool,
 }
 
 impl Answer for CherrypickAnswer<'_> {
@@ -36,7 +28,8 @@ impl Answer for CherrypickAnswer<'_> {
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
-        let CherrypickAnswer { pick, into, tip, imported, show_hash, dry_run } = *self;
+        let CherrypickReply { pick, into, tip, imported, dry_run } = self.reply;
+        let (show_hash, dry_run) = (self.show_hash, *dry_run);
         let checked = &pick.checked;
         let [(name, version), _] = &checked.contracts;
         let ok = |text: String| Line::from(text).then_styled(Style::Good, "OK");
@@ -96,30 +89,30 @@ impl Answer for CherrypickAnswer<'_> {
     }
 
     fn end(&self) -> End {
-        if matches!(self.imported, Imported::Already(_)) {
+        if matches!(self.reply.imported, Imported::Already(_)) {
             return End::No;
         }
-        self.pick.checked.refused.as_ref().map_or(End::Answered, |refused| End::Problem(refused.code()))
+        self.reply.pick.checked.refused.as_ref().map_or(End::Answered, |refused| End::Problem(refused.code()))
     }
 }
 
 impl CherrypickAnswer<'_> {
     /// Returns why the transition was not imported, with help; `None` if it was.
     pub fn problem(&self) -> Option<Problem> {
-        if matches!(self.imported, Imported::Already(_)) {
+        if matches!(self.reply.imported, Imported::Already(_)) {
             return None;
         }
-        let problem = self.refused(self.pick.checked.refused.as_ref()?);
-        let kept = if self.dry_run { "" } else { "; the refusal is kept beside the run" };
+        let problem = self.refused(self.reply.pick.checked.refused.as_ref()?);
+        let kept = if self.reply.dry_run { "" } else { "; the refusal is kept beside the run" };
         Some(problem.note(format!("no state was modified and no transition was committed{kept}")))
     }
 
     fn refused(&self, refused: &ImportRefused) -> Problem {
-        let (run, before) = (self.pick.run.as_str(), self.pick.tick - 1);
+        let (run, before) = (self.reply.pick.run.as_str(), self.reply.pick.tick - 1);
         let mut failure = Problem::new(refused.code(), refused.to_string());
         match refused {
             ImportRefused::ContextViolation { .. } => {
-                for field in self.pick.checked.fields.iter().filter(|field| field.wrong.is_some()) {
+                for field in self.reply.pick.checked.fields.iter().filter(|field| field.wrong.is_some()) {
                     let side = |value: &Option<Value>| {
                         value.as_ref().map_or_else(|| "(absent)".to_owned(), Value::to_string)
                     };
@@ -127,7 +120,7 @@ impl CherrypickAnswer<'_> {
                     failure = failure.at(&field.name, sides);
                 }
                 failure = failure.note("risk: SILENT_DISASTER_PREVENTED");
-                let wrong = || self.pick.checked.fields.iter().filter(|field| field.wrong.is_some());
+                let wrong = || self.reply.pick.checked.fields.iter().filter(|field| field.wrong.is_some());
                 // Only what is there can be set; a value of a tagged form is not written as it is read.
                 let sets = |value: fn(&FieldCheck) -> &Option<Value>| -> Vec<String> {
                     let set = |field: &FieldCheck| Some(format!("{}={}", field.name, value(field).as_ref()?));
@@ -153,17 +146,17 @@ impl CherrypickAnswer<'_> {
                 if write.is_empty() {
                     return failure;
                 }
-                let new = format!("{}-retry", self.into);
-                let mut argv = fork(self.into.as_str(), &["tip"], &write);
+                let new = format!("{}-retry", self.reply.into);
+                let mut argv = fork(self.reply.into.as_str(), &["tip"], &write);
                 argv.extend(["--as".to_owned(), new.clone()]);
                 failure
                     .note("decide again on what the target has, or give the target what the source had and retry")
                     .help(&argv.iter().map(String::as_str).collect::<Vec<_>>())
-                    .help(&["dendrer", "cherrypick", &format!("{run}@{}", self.pick.tick), "--into", &new])
+                    .help(&["dendrer", "cherrypick", &format!("{run}@{}", self.reply.pick.tick), "--into", &new])
             }
             ImportRefused::ContractsDiffer { .. } => {
                 let failure = failure.note("fields were not compared; the version is checked first");
-                let [source, target] = &self.pick.checked.contracts;
+                let [source, target] = &self.reply.pick.checked.contracts;
                 let named = |(name, version): &(Arc<str>, Arc<str>)| format!("{name}/{version}");
                 match () {
                     // A side without a contract has nothing to compare.
@@ -174,7 +167,7 @@ impl CherrypickAnswer<'_> {
                     // One name for two packs: each run says which it means.
                     () => {
                         let at = format!("{run}@{before}");
-                        failure.help(&["dendrer", "contract", "diff", &at, self.into.as_str()])
+                        failure.help(&["dendrer", "contract", "diff", &at, self.reply.into.as_str()])
                     }
                 }
             }
@@ -189,12 +182,12 @@ impl CherrypickAnswer<'_> {
                 .help(&["dendrer", "contract", "show", &format!("{run}@{before}")]),
             ImportRefused::Violates(_) => failure
                 .note("decide again in the target, where what it would break can be seen")
-                .help(&["dendrer", "contract", "check", self.into.as_str()])
-                .help(&["dendrer", "show", &format!("{run}@{}", self.pick.tick)]),
+                .help(&["dendrer", "contract", "check", self.reply.into.as_str()])
+                .help(&["dendrer", "show", &format!("{run}@{}", self.reply.pick.tick)]),
             ImportRefused::DeadSupport(ids) => {
                 let failure = failure.note("support it again in the target, or decide again there");
                 let id = ids.first().map_or("", |id| &**id);
-                failure.help(&["dendrer", "commitments", "why", self.into.as_str(), id])
+                failure.help(&["dendrer", "commitments", "why", self.reply.into.as_str(), id])
             }
             ImportRefused::HashUnderspecified { .. } | ImportRefused::AtTheDoor { .. } => failure,
         }
@@ -231,22 +224,23 @@ fn field_row(field: &FieldCheck) -> Vec<String> {
 document! {
     /// An import of one transition into another run
     pub object CherrypickDocument: "cherrypick" (answer: &CherrypickAnswer<'_>) {
+        let answer = answer.reply;
         let checked = &answer.pick.checked;
         // A dry run wrote none of its records.
-        let (before, made, kept) = match answer.imported {
+        let (before, made, kept) = match &answer.imported {
             _ if answer.dry_run => (None, None, None),
             Imported::Done { marker, record } => (Some(marker), Some(record), None),
             Imported::Refused(refusal) => (None, None, Some(refusal)),
             Imported::Already(_) => (None, None, None),
         };
-        let taken = if let Imported::Already(taken) = answer.imported { Some(taken) } else { None };
+        let taken = if let Imported::Already(taken) = &answer.imported { Some(taken) } else { None };
         let [of_source, of_target] = &checked.contracts;
         /// The run of the transition
         run: &RunName = &answer.pick.run,
         /// The tick of the transition
         tick: u64 = answer.pick.tick,
         /// The run that takes it in
-        into: &RunName = answer.into,
+        into: &RunName = &answer.into,
         /// The last tick of that run before the import
         target_tick: u64 = answer.tip,
         /// The contract of the type in the source

@@ -2,6 +2,7 @@
 
 use dendrer::ask::commitments::question::{CommitmentsReply, JudgedCalls, ListedCommitments};
 use dendrer::ask::commitments::{Admission, CommitmentsAt, CommitmentsDifference, StatusDifference};
+use dendrer::delegate::question::{AcceptReply, DelegateReply};
 use dendrer::delegate::{Accepted, Delegated};
 use dendrer::kernel::commitment::{
     Atom, Authorized, Commitment, CommitmentEdge, CommitmentKind, CommitmentOwner, CommitmentStatus,
@@ -660,15 +661,6 @@ impl Answer for EpsilonAnswer {
     }
 }
 
-/// A delegation.
-#[derive(Debug)]
-pub struct DelegationAnswer {
-    /// The delegation.
-    pub made: Delegated,
-    /// Whether nothing was recorded.
-    pub dry_run: bool,
-}
-
 document! {
     /// A child run under a contract
     pub object DelegationDocument: "delegation" reads (made: &Delegated) {
@@ -696,7 +688,7 @@ document! {
     }
 }
 
-impl Answer for DelegationAnswer {
+impl Answer for DelegateReply {
     fn document(&self) -> Value {
         DelegationDocument::of(&self.made).into()
     }
@@ -722,15 +714,6 @@ impl Answer for DelegationAnswer {
     fn end(&self) -> End {
         End::Answered
     }
-}
-
-/// The decision on the result of a child run.
-#[derive(Debug)]
-pub struct AcceptAnswer {
-    /// The decision.
-    pub accepted: Accepted,
-    /// Whether nothing was recorded.
-    pub dry_run: bool,
 }
 
 document! {
@@ -760,7 +743,7 @@ document! {
     }
 }
 
-impl Answer for AcceptAnswer {
+impl Answer for AcceptReply {
     fn document(&self) -> Value {
         AcceptDocument::of(&self.accepted).into()
     }

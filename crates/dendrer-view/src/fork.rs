@@ -3,12 +3,13 @@
 use std::collections::BTreeMap;
 
 use dendrer::change::reapply::ReapplyStopped;
-use dendrer::fork::{Carried, Changed, ForkTerms, Forked, What};
+use dendrer::fork::question::ForkReply;
+use dendrer::fork::{Carried, Changed, What};
 use dendrer::lines::{LinesTally, Reply};
 use dendrer_object::document::{As, Positive};
 use dendrer_object::{Digest, RunName, Value, document};
 
-use crate::answer::{ItemAnswer, Line, Page, Style};
+use crate::answer::{Answer, ItemAnswer, Line, Page, Style};
 use crate::rebase::{StopObject, side, stopped};
 use crate::{commit, count, quote};
 
@@ -21,24 +22,10 @@ const SOURCE: &str = "parent tick";
 /// A fork that was made, or would be. Its items are the replies to the command that continues it.
 #[derive(Debug, Clone)]
 pub struct ForkAnswer<'f> {
-    /// The run that was forked.
-    pub parent: &'f RunName,
-    /// The last tick of that run.
-    pub parent_tip: u64,
-    /// The changes that were asked for.
-    pub terms: &'f ForkTerms,
-    /// The branch point.
-    pub forked: &'f Forked,
-    /// The later intents of the parent that were applied again; `None` if that was not asked for.
-    pub carried: Option<&'f Carried>,
-    /// The extensions of the parent under another pack, each with whether it stays in force.
-    pub extensions: &'f [(Value, bool)],
-    /// The last tick of the fork.
-    pub tip: u64,
+    /// The fork.
+    pub reply: &'f ForkReply,
     /// The command that continues it.
     pub exec: Option<ForkExec<'f>>,
-    /// Whether nothing was to be written.
-    pub dry_run: bool,
     /// Whether the lines of the fork were printed.
     pub headed: bool,
 }
@@ -93,6 +80,24 @@ impl<'f> ForkExec<'f> {
     }
 }
 
+impl<'f> ForkAnswer<'f> {
+    /// A fork that no command continues.
+    pub fn of(reply: &'f ForkReply) -> ForkAnswer<'f> {
+        ForkAnswer { reply, exec: None, headed: false }
+    }
+}
+
+impl Answer for ForkReply {
+    fn document(&self) -> Value {
+        ForkAnswer::of(self).whole(Vec::new())
+    }
+
+    fn lines(&self, page: &Page) -> Vec<Line> {
+        let mut answer = ForkAnswer::of(self);
+        [answer.kept_lines(page), answer.last_lines(page)].concat()
+    }
+}
+
 impl ItemAnswer for ForkAnswer<'_> {
     type Item = Reply;
 
@@ -108,7 +113,7 @@ impl ItemAnswer for ForkAnswer<'_> {
 
     fn summary(&self) -> Value {
         let exec = self.exec.as_ref().map(|exec| ExecObject::of(exec, Value::from(exec.replies)));
-        ForkSummary::of(&self.terms.run, exec).into()
+        ForkSummary::of(&self.reply.terms.run, exec).into()
     }
 
     fn whole(&self, items: Vec<Value>) -> Value {
@@ -121,25 +126,26 @@ impl ItemAnswer for ForkAnswer<'_> {
     }
 
     fn last_lines(&mut self, _: &Page) -> Vec<Line> {
-        let (run, parent) = (self.terms.run.as_str(), self.parent.as_str());
-        if self.dry_run {
+        let reply = self.reply;
+        let (run, parent) = (reply.terms.run.as_str(), reply.parent.as_str());
+        if reply.dry_run {
             return vec![Line::note("nothing was written (dry run)")];
         }
         let mut lines = Vec::new();
         match &self.exec {
             Some(exec) => lines.push(Line::note(commit::words(&exec.tally))),
             None => {
-                if self.carried.is_none() {
+                if reply.carried.is_none() {
                     let note = "note: this is the branch point alone; nothing goes on by itself";
                     lines.push(Line::note(note));
                 }
-                let (tip, agent) = (self.tip.to_string(), "python agent.py");
+                let (tip, agent) = (reply.tip.to_string(), "python agent.py");
                 let live = ["dendrer", "fork", "--run", run, "--from", "tick", &tip, "--exec", agent];
                 lines.push(Line::help(live));
                 lines.push(Line::help(["dendrer", "commit", "--run", run]));
             }
         }
-        let from = self.forked.tick.to_string();
+        let from = reply.forked.tick.to_string();
         lines.push(Line::help(["dendrer", "diff", parent, run, "--from", "tick", &from]));
         lines
     }
@@ -154,7 +160,7 @@ impl ForkAnswer<'_> {
     }
 
     fn made_lines(&self) -> Vec<Line> {
-        let ForkAnswer { parent, terms, forked, carried, extensions, dry_run, .. } = self;
+        let ForkReply { parent, parent_tip, terms, forked, carried, extensions, dry_run, .. } = self.reply;
         let (tick, from, name) = (forked.tick, forked.replayed_from, &terms.run);
         let line = match (from, tick) {
             (_, 0) => Line::from("replayed   nothing: it goes on from the beginning"),
@@ -181,7 +187,7 @@ impl ForkAnswer<'_> {
         let facts = reason.chain(guidance).chain(changed).chain(pack);
         let facts = facts.chain(extensions.iter().map(extension_line)).chain(replaced).chain(restored);
         lines.extend(facts.map(Line::from));
-        lines.extend(carried.iter().flat_map(|carried| carried_lines(carried, self.parent_tip)));
+        lines.extend(carried.iter().flat_map(|carried| carried_lines(carried, *parent_tip)));
         lines.extend(self.exec.iter().map(|exec| {
             let word = if *dry_run { "would run" } else { "running  " };
             Line::from(format!("{word}  {}", quote::escape(exec.command)))
@@ -271,11 +277,12 @@ fn first_of(ticks: &[u64]) -> String {
 document! {
     /// A fork of a run
     pub object ForkDocument: "fork" (answer: &ForkAnswer<'_>, command: Option<Option<ExecObject>>) {
-        let ForkAnswer { terms, forked, .. } = answer;
+        let reply = answer.reply;
+        let ForkReply { terms, forked, .. } = reply;
         /// The new run
         run: &RunName = &terms.run,
         /// The run that was forked
-        parent: &RunName = answer.parent,
+        parent: &RunName = &reply.parent,
         /// The last tick of the parent that is shared
         parent_tick: u64 = forked.tick,
         /// The tick of the marker
@@ -296,15 +303,15 @@ document! {
         changed: Vec<ForkChange> = forked.changed.iter().map(ForkChange::of).collect(),
         /// The extensions of the parent, if another pack is in force from here on
         extensions: Vec<ForkExtension> =
-            answer.extensions.iter().map(|(one, stays)| ForkExtension::of(one, *stays)).collect(),
+            reply.extensions.iter().map(|(one, stays)| ForkExtension::of(one, *stays)).collect(),
         /// The ticks of the parent whose answers were replaced
         replaced: Vec<u64> = terms.replace.keys().copied().collect(),
         /// The later intents of the parent that were applied again; null if that was not asked for
-        carried: Option<CarriedObject> = answer.carried.map(CarriedObject::of),
+        carried: Option<CarriedObject> = reply.carried.as_ref().map(CarriedObject::of),
         /// The last tick of the fork
-        tip: u64 = answer.tip,
+        tip: u64 = reply.tip,
         /// Whether nothing was to be written
-        dry_run: bool = answer.dry_run,
+        dry_run: bool = reply.dry_run,
         /// The command that continues the fork; absent from the line that the command itself is given
         exec?: Option<ExecObject> = command,
     }

@@ -1,6 +1,7 @@
 //! A run that was seeded from others: its sources, the places that were taken, and the conflicts.
 
 use dendrer::kernel::pack::Combine;
+use dendrer::merge::question::MergeReply;
 use dendrer::merge::{
     Conflict, ConflictStanding, MergeSource, Merged, NamedSource, PlannedPlace, Seeded, Strategy,
 };
@@ -9,28 +10,13 @@ use dendrer_object::{Digest, Pointer, RunName, Value, document};
 use crate::answer::{Answer, Line, Page, Style};
 use crate::{count, quote};
 
-/// A new run that begins with what was chosen from several others.
-#[derive(Debug, Clone, Copy)]
-pub struct MergeAnswer<'m> {
-    /// The new run.
-    pub run: &'m RunName,
-    /// Its sources, places and conflicts.
-    pub merged: &'m Merged,
-    /// Root of the state that it begins with.
-    pub state_root: Digest,
-    /// Id of its first record; `None` if nothing was written.
-    pub begin: Option<Digest>,
-    /// What is decided, place by place; `None` if that was not asked for.
-    pub plan: Option<&'m [PlannedPlace]>,
-}
-
-impl Answer for MergeAnswer<'_> {
+impl Answer for MergeReply {
     fn document(&self) -> Value {
         MergeDocument::of(self).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        let MergeAnswer { run, merged, begin, .. } = *self;
+        let MergeReply { run, merged, begin, .. } = self;
         let source_line = |source: &NamedSource| {
             let (name, run, tick) = (&source.name, &source.run, source.tick);
             let root = source.state_root.short();
@@ -85,7 +71,13 @@ impl Answer for MergeAnswer<'_> {
             let resolve = ["dendrer", "conflicts", "resolve", run, &path, "--take", first, "--reason", "..."];
             lines.push(Line::help(resolve));
         }
+        lines.extend(unjudged_notes(&self.unjudged));
         lines
+    }
+
+    fn notes(&self) -> Vec<String> {
+        // The rules count from the first transition on.
+        unjudged_notes(&self.unjudged).iter().map(Line::text).collect()
     }
 }
 
@@ -163,10 +155,10 @@ pub fn standing(standing: &ConflictStanding) -> String {
 
 document! {
     /// A run that was seeded from others
-    pub object MergeDocument: "merge" (answer: &MergeAnswer<'_>) {
-        let merged = answer.merged;
+    pub object MergeDocument: "merge" (answer: &MergeReply) {
+        let merged = &answer.merged;
         /// The new run
-        run: &RunName = answer.run,
+        run: &RunName = &answer.run,
         /// The runs that it was seeded from
         sources: Vec<SourceObject> = sources(merged),
         /// The strategy that decides conflicts
@@ -192,7 +184,7 @@ document! {
         dry_run: bool = answer.begin.is_none(),
         /// The places on which the runs differ from each other or from what they began with, with --plan
         plan: Option<Vec<PlannedObject>> =
-            answer.plan.map(|plan| plan.iter().map(|place| PlannedObject::of(merged, place)).collect()),
+            answer.plan.as_ref().map(|plan| plan.iter().map(|place| PlannedObject::of(merged, place)).collect()),
     }
 
     /// A run that another one was seeded from

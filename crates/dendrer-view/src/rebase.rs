@@ -3,6 +3,7 @@
 use dendrer::change::reapply::{Basis, ReapplyStopped};
 use dendrer::kernel::contract::FieldCheck;
 use dendrer::kernel::step::EXTENSION;
+use dendrer::rebase::question::RebaseReply;
 use dendrer::rebase::{AnswerSource, Fate, RebaseStep, Rebased};
 use dendrer_object::document::As;
 use dendrer_object::{Digest, Pointer, RunName, Value, document};
@@ -11,35 +12,15 @@ use crate::answer::{Answer, End, Line, Page, Style};
 use crate::table::{Align, Table};
 use crate::{count, quote};
 
-/// What became, or would become, of the intents of a run on another base.
-#[derive(Debug, Clone, Copy)]
-pub struct RebaseAnswer<'r> {
-    /// The intents, and the fork that they went into.
-    pub rebased: &'r Rebased,
-    /// The new run.
-    pub run: &'r RunName,
-    /// The base.
-    pub onto: &'r RunName,
-    /// The last tick of the base that the new run shares.
-    pub tick: u64,
-    /// Why.
-    pub reason: Option<&'r str>,
-    /// The last tick of the new run; `None` if it was not written.
-    pub tip: Option<u64>,
-    /// Whether only the fate of each intent was asked for.
-    pub plan: bool,
-    /// Whether nothing was to be written.
-    pub dry_run: bool,
-}
-
-impl Answer for RebaseAnswer<'_> {
+impl Answer for RebaseReply {
     fn document(&self) -> Value {
         RebaseDocument::of(self).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
-        let RebaseAnswer { rebased, run, tip, plan, .. } = *self;
-        let mut lines = if plan { Vec::new() } else { self.head_lines() };
+        let RebaseReply { rebased, run, tip, plan, .. } = self;
+        let (tip, plan) = (*tip, *plan);
+        let mut lines = if plan { Vec::new() } else { head_lines(self) };
         lines.extend(step_lines(rebased, page.width));
         let mut sum = vec![count(rebased.carried() as u64, "intent carries over", "intents carry over")];
         if rebased.already() > 0 {
@@ -73,28 +54,25 @@ impl Answer for RebaseAnswer<'_> {
     }
 }
 
-impl RebaseAnswer<'_> {
-    /// `stopped`, `already` if nothing was left to carry over, or `carried`.
-    fn outcome(&self) -> &'static str {
-        let rebased = self.rebased;
-        match () {
-            () if rebased.stopped().is_some() => "stopped",
-            () if rebased.carried() == 0 && rebased.already() > 0 => "already",
-            () => "carried",
-        }
+/// `stopped`, `already` if nothing was left to carry over, or `carried`.
+fn outcome(rebased: &Rebased) -> &'static str {
+    match () {
+        () if rebased.stopped().is_some() => "stopped",
+        () if rebased.carried() == 0 && rebased.already() > 0 => "already",
+        () => "carried",
     }
+}
 
-    fn head_lines(&self) -> Vec<Line> {
-        let RebaseAnswer { rebased, run, onto, tick, reason, tip, .. } = *self;
-        let source = &rebased.source;
-        let replayed = format!("replayed   {onto}@{tick} and {source} from tick {} on ", rebased.from);
-        let word = if tip.is_some() { "rebased   " } else { "would make" };
-        let next = tick + 1;
-        let made = format!("{word} {run}: {source} onto {onto}@{tick}   its tick {next} is run.fork");
-        let reason = reason.map(|reason| format!("reason     {}", quote::quoted(reason)).into());
-        let lines = [Line::from(replayed).then_styled(Style::Good, "OK"), made.into()];
-        lines.into_iter().chain(reason).collect()
-    }
+fn head_lines(reply: &RebaseReply) -> Vec<Line> {
+    let RebaseReply { rebased, run, onto, tick, reason, tip, .. } = reply;
+    let source = &rebased.source;
+    let replayed = format!("replayed   {onto}@{tick} and {source} from tick {} on ", rebased.from);
+    let word = if tip.is_some() { "rebased   " } else { "would make" };
+    let next = tick + 1;
+    let made = format!("{word} {run}: {source} onto {onto}@{tick}   its tick {next} is run.fork");
+    let reason = reason.as_ref().map(|reason| format!("reason     {}", quote::quoted(reason)).into());
+    let lines = [Line::from(replayed).then_styled(Style::Good, "OK"), made.into()];
+    lines.into_iter().chain(reason).collect()
 }
 
 /// Lists each transition with what became of it, or would.
@@ -232,10 +210,11 @@ pub(crate) fn stopped(why: &ReapplyStopped, source: &str) -> String {
 
 document! {
     /// The outcome of the intents of one run on another base
-    pub object RebaseDocument: "rebase" (answer: &RebaseAnswer<'_>) {
-        let RebaseAnswer { rebased, tip: end, .. } = *answer;
+    pub object RebaseDocument: "rebase" (answer: &RebaseReply) {
+        let RebaseReply { rebased, tip: end, .. } = answer;
+        let end = *end;
         /// The new run
-        run: &RunName = answer.run,
+        run: &RunName = &answer.run,
         /// The run that the intents are from
         source: &RunName = &rebased.source,
         /// The first tick of the source
@@ -243,17 +222,17 @@ document! {
         /// The last tick of the source
         to: u64 = rebased.to,
         /// The base
-        onto: &RunName = answer.onto,
+        onto: &RunName = &answer.onto,
         /// The last tick of the base that the new run shares
         onto_tick: u64 = answer.tick,
         /// The root of the state there
         state_root: Digest = rebased.forked.state_root,
         /// The reason that was given
-        reason: Option<&str> = answer.reason,
+        reason: Option<&str> = answer.reason.as_deref(),
         /// The intents
         items: Vec<RebaseItem> = rebased.steps.iter().map(RebaseItem::of).collect(),
         /// The outcome
-        outcome: ["carried" | "already" | "stopped"] = answer.outcome(),
+        outcome: ["carried" | "already" | "stopped"] = outcome(rebased),
         /// The number of intents that carry over
         carried: usize = rebased.carried(),
         /// The number of intents that are in the history of the base already

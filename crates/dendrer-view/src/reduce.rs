@@ -1,6 +1,7 @@
 //! A run that was reduced again under another pack, and the errors of its rules.
 
 use dendrer::kernel::pack::Pack;
+use dendrer::reduce::question::ReduceReply;
 use dendrer::reduce::{Reduced, Retold};
 use dendrer_object::document::{Positive, Shape as _};
 use dendrer_object::{Code, Digest, RunName, Value, document};
@@ -11,19 +12,6 @@ use crate::{count, quote};
 
 /// How many errors of rules are printed for people; the run has them all.
 const ERRORS_SHOWN: usize = 10;
-
-/// A new run with the transitions of another one under another pack.
-#[derive(Debug, Clone, Copy)]
-pub struct ReduceAnswer<'r> {
-    /// The new run.
-    pub run: &'r RunName,
-    /// The run that was reduced again.
-    pub source: &'r RunName,
-    /// The pack of the new run.
-    pub pack: &'r Pack,
-    /// Counts, tip, errors and extensions of the new run.
-    pub reduced: &'r Reduced,
-}
 
 document! {
     /// A run that was reduced again
@@ -84,15 +72,15 @@ document! {
     }
 }
 
-impl Answer for ReduceAnswer<'_> {
+impl Answer for ReduceReply {
     fn document(&self) -> Value {
-        ReduceDocument::of(self.run, self.source, self.pack, self.reduced).into()
+        ReduceDocument::of(&self.run, &self.source, &self.pack, &self.reduced).into()
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
         let Reduced { ticks, tip, errors, wrote, extensions, stage, enforced_from, refused, unknown } =
-            self.reduced;
-        let (run, source, ticks) = (self.run, self.source, count(*ticks, "tick", "ticks"));
+            &self.reduced;
+        let (run, source, ticks) = (&self.run, &self.source, count(*ticks, "tick", "ticks"));
         let pack = format!("{} {}", self.pack.name, self.pack.version);
         let first = format!(
             "reduced    {ticks} of {source} again under {pack}, as {run}; {wrote} wrote to the state"

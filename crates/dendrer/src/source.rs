@@ -11,6 +11,7 @@ use std::io::BufReader;
 use std::path::Path;
 use std::sync::Arc;
 
+use dendrer_object::note::SigningKey;
 use dendrer_object::question::Question;
 use dendrer_object::{Code, Digest, RunName, Value};
 use dendrer_store::embedded::Options;
@@ -22,6 +23,7 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::evidence::bundle::{self, Opened};
 use crate::evidence::verify;
+use crate::pack::{self, Files, Source};
 use crate::problem::Problem;
 use crate::repo::mark::hides;
 use crate::repo::{Mode, Repo, Warning};
@@ -68,6 +70,15 @@ impl QuestionSource {
     /// A [`Problem`] if there is no such run, or it cannot be read.
     pub fn trace(&self, address: &Address) -> Result<Trace, Problem> {
         self.trace_through(&self.store, address)
+    }
+
+    /// Returns a text as it is recorded: without its secrets, by the rules of the store.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the rules of the store cannot be read.
+    pub fn clean(&self, text: &str) -> Result<String, Problem> {
+        self.repo.as_ref().map_or_else(|| Ok(text.to_owned()), |repo| clean_text(repo, text))
     }
 
     /// As [`QuestionSource::trace`], read through a handle that counts what is read.
@@ -118,6 +129,18 @@ impl QuestionRun {
         Ok(self.address.pos.as_ref().unwrap_or(&Position::Tip).tick(&self.trace)?)
     }
 
+    /// Returns the tick that either a member or the address names. Both or neither is an error, with `what` as its message.
+    ///
+    /// # Errors
+    ///
+    /// E0106, or a [`Problem`] if the run has no such tick.
+    pub fn one_tick(&self, member: Option<&Position>, what: &str) -> Result<u64, Problem> {
+        match (member, &self.address.pos) {
+            (Some(pos), None) | (None, Some(pos)) => Ok(pos.tick(&self.trace)?),
+            _ => Err(Problem::new(Code::E0106, what).note("nothing was changed")),
+        }
+    }
+
     /// Returns the first and the last tick of a question: as its members name them, or the address.
     ///
     /// # Errors
@@ -156,14 +179,14 @@ pub fn some_run(runs: &[String]) -> Result<(), Problem> {
     }
 }
 
-/// Refuses members that exclude another one.
+/// Refuses a member that is given with one that excludes it.
 ///
 /// # Errors
 ///
 /// E0106 names both flags.
-pub fn alone(flag: &str, others: &[(&str, bool)]) -> Result<(), Problem> {
-    match others.iter().find(|(_, is_given)| *is_given) {
-        Some((other, _)) => Err(Problem::new(Code::E0106, format!("{flag} and {other} exclude each other"))),
+pub fn exclude((flag, is_given): (&str, bool), others: &[(&str, bool)]) -> Result<(), Problem> {
+    match others.iter().find(|(_, is_other)| is_given && *is_other) {
+        Some((other, _)) => Err(Problem::new(Code::E0106, format!("{flag} cannot be used with {other}"))),
         None => Ok(()),
     }
 }
@@ -257,6 +280,16 @@ pub trait Desk {
     /// A [`Problem`] if there is no store, it is damaged, or its key cannot be used.
     fn writable(&mut self) -> Result<Repo, Problem>;
 
+    /// Opens the store for reading, for what is read of it as a whole; warns of nothing.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if there is no store, or it cannot be read.
+    fn store(&mut self) -> Result<Repo, Problem> {
+        let source = self.open(&Address { bundle: None, run: None, pos: None })?;
+        source.repo.ok_or_else(|| Problem::new(Code::E0601, "a bundle is read and never written to"))
+    }
+
     /// Signs the log if its key is here, and closes the store.
     ///
     /// # Errors
@@ -268,7 +301,12 @@ pub trait Desk {
     }
 
     /// Begins work that counts records, and returns the watch that it counts into.
-    fn watch(&mut self, _what: &'static str) -> Watch {
+    fn watch(&mut self, what: &'static str) -> Watch {
+        self.stage(what, "records", None)
+    }
+
+    /// Begins work that counts `unit` up to `total`, and returns the watch that it counts into.
+    fn stage(&mut self, _what: &'static str, _unit: &'static str, _total: Option<u64>) -> Watch {
         Watch::new()
     }
 
@@ -292,9 +330,23 @@ pub trait Desk {
         SourceHead::default()
     }
 
+    /// Returns the key with which an approver signs; `None` if no approver signs here.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the key cannot be read.
+    fn approver(&mut self) -> Result<Option<SigningKey>, Problem> {
+        Ok(None)
+    }
+
     /// Returns the name, for messages, of the text that a member of the question contains.
-    fn name_of(&self, member: &'static str) -> String {
+    fn name_of(&self, member: &str) -> String {
         member.to_owned()
+    }
+
+    /// Returns where the files are that the text of a member names.
+    fn files(&self, _member: &str) -> Files<'_> {
+        Files::Nowhere
     }
 }
 
@@ -369,6 +421,16 @@ impl dyn Desk + '_ {
             (true, Some(repo)) => Ok(repo.clone()),
             _ => self.writable(),
         }
+    }
+
+    /// Reads the pack whose text a member of the question contains.
+    ///
+    /// # Errors
+    ///
+    /// E0900 lists the faults of the pack.
+    pub fn pack(&self, member: &str, text: &str) -> Result<Source, Problem> {
+        let read = pack::read_with(text.as_bytes(), self.files(member));
+        read.map_err(|problems| pack::unsound(&self.name_of(member), &problems))
     }
 
     /// Writes into the casebook of the store, and signs the log.

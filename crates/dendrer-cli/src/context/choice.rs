@@ -1,7 +1,6 @@
 //! Flags that choose which intents are proposed again.
 
 use clap::Args;
-use dendrer::selection::Selection;
 use dendrer_object::TypeName;
 
 /// Which intents are proposed again.
@@ -16,9 +15,8 @@ pub(crate) struct Choice {
 }
 
 impl Choice {
-    /// The choice as the library takes it.
-    pub(crate) fn selection(&self) -> Selection {
-        let only = self.only.iter().cloned().collect();
-        Selection { skip: self.skip, only: Some(only).filter(|_| !self.only.is_empty()) }
+    /// The types as a question takes them.
+    pub(crate) fn types(&self) -> Vec<String> {
+        self.only.iter().map(ToString::to_string).collect()
     }
 }

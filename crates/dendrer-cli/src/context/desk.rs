@@ -4,11 +4,15 @@ use dendrer::Trace;
 use dendrer::address::Address;
 use dendrer::ask::bisect::question::nothing_to_diagnose;
 use dendrer::casebook::diagnosis::{DiagnosisClass, Offer};
+use dendrer::pack::Files;
 use dendrer::repo::Repo;
 use dendrer::source::{Asked, Desk, QuestionSource};
 use dendrer::watch::Watch;
+use dendrer_object::note::SigningKey;
 use dendrer_view::answer::Answer;
 
+use super::keys::read_signer;
+use super::packs::beside;
 use crate::failure::Result;
 use crate::global::Global;
 use crate::out::Out;
@@ -20,7 +24,7 @@ pub(crate) struct CommandDesk<'d> {
     out: &'d mut Out,
     progress: Option<Progress>,
     /// The names of files whose texts are members of the question.
-    names: Vec<(&'static str, String)>,
+    names: Vec<(String, String)>,
     /// The bundle that is read instead of the store.
     file: Option<&'d str>,
     /// Asks a person for the class of a failure.
@@ -47,8 +51,12 @@ impl<'d> CommandDesk<'d> {
     }
 
     /// Names the file whose text is a member of the question.
-    pub(crate) fn names(&mut self, member: &'static str, path: Option<&str>) {
-        self.names.extend(path.map(|path| (member, path.to_owned())));
+    pub(crate) fn names(&mut self, member: impl Into<String>, path: Option<&str>) {
+        self.names.extend(path.map(|path| (member.into(), path.to_owned())));
+    }
+
+    fn path(&self, member: &str) -> Option<&str> {
+        self.names.iter().find(|(name, _)| name == member).map(|(_, path)| path.as_str())
     }
 }
 
@@ -74,13 +82,18 @@ impl Desk for CommandDesk<'_> {
         Ok(repo)
     }
 
+    fn store(&mut self) -> Result<Repo> {
+        Ok(super::read_repo(self.global)?.0)
+    }
+
     fn close(&mut self, repo: Repo) -> Result<()> {
         super::close(repo)
     }
 
-    fn watch(&mut self, what: &'static str) -> Watch {
-        // How many records it takes is not known, so no remaining time is shown.
-        self.progress.insert(Progress::start(self.global, what, "records", None)).watch()
+    fn stage(&mut self, what: &'static str, unit: &'static str, total: Option<u64>) -> Watch {
+        // The line of an earlier stage is wiped first.
+        self.progress = None;
+        self.progress.insert(Progress::start(self.global, what, unit, total)).watch()
     }
 
     fn asks(&mut self, trace: &Trace) {
@@ -99,9 +112,16 @@ impl Desk for CommandDesk<'_> {
         }
     }
 
-    fn name_of(&self, member: &'static str) -> String {
-        let named = self.names.iter().find(|(name, _)| *name == member);
-        named.map_or_else(|| member.to_owned(), |(_, path)| path.clone())
+    fn approver(&mut self) -> Result<Option<SigningKey>> {
+        self.path("approver_key").map(read_signer).transpose()
+    }
+
+    fn name_of(&self, member: &str) -> String {
+        self.path(member).unwrap_or(member).to_owned()
+    }
+
+    fn files(&self, member: &str) -> Files<'_> {
+        self.path(member).map_or(Files::Nowhere, beside)
     }
 }
 

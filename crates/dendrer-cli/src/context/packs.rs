@@ -24,6 +24,12 @@ pub(crate) fn load(path: &str) -> Result<Source> {
     pack::read_with(&read_file(path)?, beside(path)).map_err(|problems| pack::unsound(path, &problems))
 }
 
+/// Reads the text of a pack as a question takes it.
+pub(crate) fn text(path: &str) -> Result<String> {
+    // The problems of a text that is no UTF-8 have their places in the file.
+    String::from_utf8(read_file(path)?).or_else(|_| Ok(load(path)?.text.to_string()))
+}
+
 /// The directory of a pack, in which the files that it names are.
 pub(crate) fn beside(path: &str) -> Files<'_> {
     Files::Beside(Path::new(path).parent().unwrap_or(Path::new("")))

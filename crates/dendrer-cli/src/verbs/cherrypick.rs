@@ -1,18 +1,13 @@
 //! `dendrer cherrypick`: a transition of one run into another that has what it was decided on.
 
 use clap::Args;
-use dendrer::address::Address;
 use dendrer::address::Position;
-use dendrer::cherrypick::{Candidate, PickTerms};
-use dendrer_object::Code;
+use dendrer::cherrypick::question::CherrypickQuestion;
 use dendrer_view::cherrypick::CherrypickAnswer;
 
-use crate::context;
-use crate::context::ticks::one_tick;
-use crate::failure::Failure;
+use crate::context::desk;
 use crate::failure::Result;
-use crate::global::Global;
-use crate::global::tick_arg;
+use crate::global::{Global, tick_arg};
 use crate::out::Out;
 
 /// `cherrypick`
@@ -45,44 +40,15 @@ pub(crate) struct Cherrypick {
 }
 
 pub(crate) fn run(global: &Global, args: &Cherrypick, out: &mut Out) -> Result {
-    let text = args.run.as_deref().or(args.source.as_deref()).ok_or_else(|| {
-        Failure::new(Code::E0106, "say what is imported: dendrer cherrypick --run RUN --tick N --into TARGET")
-    })?;
-    let rev = Address::parse(text)?;
-    if rev.bundle.is_some() {
-        return Err(Failure::new(
-            Code::E0106,
-            "a run of a bundle is read; what is imported is of a run of the store",
-        )
-        .note("nothing was changed"));
-    }
-    let into = Address::parse(&args.into)?;
-    if into.bundle.is_some() || into.pos.is_some() {
-        return Err(Failure::new(
-            Code::E0106,
-            "a target is a run of the store; it takes in at its last tick",
-        )
-        .note("nothing was changed"));
-    }
-    let source = context::sound(global, &rev, out)?;
-    let rev = rev.resolve(&source.store)?;
-    let (progress, counted) = context::watched(global, &source, "cherrypick");
-    let trace = source.trace_through(&counted, &rev)?;
-    let say = "say once which tick is imported: --tick N, or RUN@N";
-    let tick = one_tick(args.tick.as_ref(), &rev, &trace, say)?;
-    let candidate = Candidate::read(&trace, tick)?;
-    let target = source.trace_through(&counted, &into)?;
-    let mut pick = candidate.check(&target, target.tip())?;
-    pick.reason =
-        args.reason.as_deref().map(|text| context::clean(global, text)).transpose()?.map(Into::into);
-    let (into, tip) = (target.name(), target.tip());
-    // A dry run asks the door as well, and nothing is written.
-    let repo = context::target(global, &source, args.dry_run)?;
-    let imported =
-        repo.cherrypick(into, &mut pick, tip, PickTerms { dry: args.dry_run, again: args.again })?;
-    context::close(repo)?;
-    drop(progress);
-    let (show_hash, dry_run) = (args.show_hash, args.dry_run);
-    let answer = CherrypickAnswer { pick: &pick, into, tip, imported: &imported, show_hash, dry_run };
+    let question = CherrypickQuestion {
+        run: args.run.clone().or_else(|| args.source.clone()).unwrap_or_default(),
+        tick: args.tick.clone(),
+        into: args.into.clone(),
+        reason: args.reason.clone(),
+        again: args.again,
+        dry_run: args.dry_run,
+    };
+    let reply = &desk::ask(global, &question, out)?;
+    let answer = CherrypickAnswer { reply, show_hash: args.show_hash };
     out.answer_or(&answer, answer.problem())
 }

@@ -6,24 +6,22 @@ use clap::builder::{PossibleValuesParser, TypedValueParser as _};
 use clap::{Args, Subcommand};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::Trace;
-use dendrer::address::{Address, Position};
+use dendrer::address::Position;
 use dendrer::ask::commitments::question::{CommitmentsQuestion, CommitmentsReply, check_call};
 use dendrer::ask::commitments::{commitments, difference, each_action};
-use dendrer::delegate::decide;
-use dendrer::kernel::commitment::{CommitmentFault, CommitmentKind, CommitmentStatus, DelegationScope};
-use dendrer::kernel::step::Stage;
-use dendrer::source::Desk;
+use dendrer::delegate::question::{AcceptQuestion, DelegateQuestion};
+use dendrer::kernel::commitment::{CommitmentKind, CommitmentStatus};
+use dendrer::source::{Asked as _, Desk};
 use dendrer_object::{Code, RunName, Value, json};
 use dendrer_view::answer::Line;
 use dendrer_view::ccas::ccas_text;
 use dendrer_view::commitments::{
-    AcceptAnswer, CommitmentGraphAnswer, CommitmentWhyAnswer, CommitmentsDiffAnswer, DelegationAnswer,
-    EpsilonAnswer,
+    CommitmentGraphAnswer, CommitmentWhyAnswer, CommitmentsDiffAnswer, EpsilonAnswer,
 };
 
-use crate::context;
-use crate::context::desk::{self, CommandDesk};
+use crate::context::desk::CommandDesk;
 use crate::context::ticks::in_order;
+use crate::context::desk;
 use crate::failure::{Failure, Result};
 use crate::global::{Global, tick_arg};
 use crate::offers;
@@ -171,31 +169,22 @@ pub(crate) fn run(global: &Global, verb: &CommitmentsVerb, out: &mut Out) -> Res
             out.answer(&answer)
         }
         Some(CommitmentsAct::Delegate { run, scope, child, stage, dry_run }) => {
-            let scope = read_scope(scope)?;
-            let rev = in_store(run)?;
-            let source = context::sound(global, &rev, out)?;
-            let trace = source.trace(&rev)?;
-            let stage = stage.and_then(|stage| Stage::from_number(stage.into()));
-            let repo = context::target(global, &source, *dry_run)?;
-            let made = repo.delegate(&trace, &scope, child, stage, *dry_run)?;
-            context::close(repo)?;
-            out.answer(&DelegationAnswer { made, dry_run: *dry_run })
+            let question = DelegateQuestion {
+                run: run.clone(),
+                scope: Some(read_scope(scope)?),
+                r#as: child.to_string(),
+                stage: stage.map(u64::from),
+                dry_run: *dry_run,
+            };
+            let mut desk = CommandDesk::new(global, out);
+            desk.names("scope", Some(scope));
+            let asked = question.ask(&mut desk);
+            drop(desk);
+            out.answer(&asked?)
         }
         Some(CommitmentsAct::Accept { child, dry_run }) => {
-            let rev = Address::parse(child)?;
-            if rev.bundle.is_some() && *dry_run {
-                let source = context::sound(global, &rev, out)?;
-                let trace = source.trace(&rev)?;
-                let (accepted, ..) = decide(&source.store, trace.name())?;
-                return out.answer(&AcceptAnswer { accepted, dry_run: true });
-            }
-            let rev = in_store(child)?;
-            let source = context::sound(global, &rev, out)?;
-            let trace = source.trace(&rev)?;
-            let repo = context::target(global, &source, *dry_run)?;
-            let accepted = repo.accept(trace.name(), *dry_run)?;
-            context::close(repo)?;
-            out.answer(&AcceptAnswer { accepted, dry_run: *dry_run })
+            let question = AcceptQuestion { child: child.clone(), dry_run: *dry_run };
+            desk::answer(global, &question, out)
         }
     }
 }
@@ -248,16 +237,6 @@ fn one(global: &Global, run: &str, at: Option<&Position>, out: &mut Out) -> Resu
     desk.up_to(run, at)
 }
 
-/// A run of the store, at its last tick.
-fn in_store(run: &str) -> Result<Address> {
-    let rev = Address::parse(run)?;
-    if rev.bundle.is_some() || rev.pos.is_some() {
-        let what = "this is done to a run of the store, at its last tick";
-        return Err(Failure::new(Code::E0106, what).note("nothing was changed"));
-    }
-    Ok(rev)
-}
-
 fn read_file(path: &str) -> Result<Vec<u8>> {
     let mut bytes = Vec::new();
     let read = match path {
@@ -283,11 +262,7 @@ fn read_calls(path: &str) -> Result<Vec<Value>> {
     Ok(calls)
 }
 
-fn read_scope(path: &str) -> Result<DelegationScope> {
-    let bytes = read_file(path)?;
-    let value = json::parse_door(&bytes)
-        .map_err(|error| Failure::new(Code::E0201, format!("{path}: {error}")).note("nothing was changed"))?;
-    DelegationScope::read(&value).map_err(|CommitmentFault { code, path: place, message }| {
-        Failure::new(code, format!("{path}{place}: {message}")).note("nothing was changed")
-    })
+fn read_scope(path: &str) -> Result<Value> {
+    json::parse_door(&read_file(path)?)
+        .map_err(|error| Failure::new(Code::E0201, format!("{path}: {error}")).note("nothing was changed"))
 }

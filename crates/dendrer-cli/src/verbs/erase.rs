@@ -2,11 +2,9 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::address::Address;
-use dendrer::care::erase::{EraseQuestion, plan};
+use dendrer::care::erase::question::EraseQuestion;
 
-use crate::context;
-use crate::context::care::Follower;
+use crate::context::desk;
 use crate::failure::Result;
 use crate::global::Global;
 use crate::offers;
@@ -42,31 +40,14 @@ pub(crate) struct Erase {
 
 pub(crate) fn run(global: &Global, args: &Erase, out: &mut Out) -> Result {
     let question = EraseQuestion {
-        at: Address::parse(&args.rev)?,
+        rev: args.rev.clone(),
         path: args.path.clone(),
         reason: args.reason.clone(),
-        by: args.by.clone(),
         also: args.also.clone(),
         although: args.although.clone(),
         everywhere: args.everywhere,
+        dry_run: args.dry_run,
+        by: Some(args.by.clone()),
     };
-    let repo = match args.dry_run {
-        true => {
-            let (repo, path) = context::read_repo(global)?;
-            context::warn(repo.warnings(), &path, out);
-            repo
-        }
-        false => context::write_store(global)?,
-    };
-    // A key that cannot be used is reported before anything is erased.
-    repo.signing_key()?;
-    let mut follower = Follower::new(global, "erase", out);
-    let planned = plan(&repo, &question, &mut follower);
-    let planned = follower.end(planned)?;
-    if args.dry_run {
-        return out.answer(&planned.dry());
-    }
-    let erased = planned.carry_out(&repo)?;
-    context::close(repo)?;
-    out.answer(&erased)
+    desk::answer(global, &question, out)
 }

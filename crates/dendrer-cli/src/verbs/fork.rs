@@ -2,31 +2,18 @@
 
 mod exec;
 
-use std::collections::BTreeMap;
-
 use clap::Args;
-use dendrer::address::Address;
+use dendrer::Repo;
 use dendrer::address::Position;
-use dendrer::address::state_path;
-use dendrer::fork::{self, ForkTerms, ReplacedAnswer};
-use dendrer::kernel::pack::Bound;
-use dendrer::selection::Selection;
-use dendrer::{Repo, Trace};
+use dendrer::fork::question::{ForkPairs, ForkQuestion};
 use dendrer_object::Code;
-use dendrer_object::{Delta, Pointer, Value, json};
 use dendrer_view::fork::{ForkAnswer, ForkExec};
 
-use crate::context;
 use crate::context::choice::Choice;
-use crate::context::packs::load;
-use crate::context::replies;
-use crate::context::runs::new_name;
-use crate::context::ticks::one_tick;
-use crate::failure::Failure;
-use crate::failure::Result;
-use crate::global::Format;
-use crate::global::Global;
-use crate::global::tick_arg;
+use crate::context::desk::CommandDesk;
+use crate::context::{self, packs, replies};
+use crate::failure::{Failure, Result};
+use crate::global::{Format, Global, tick_arg};
 use crate::out::Out;
 use crate::out::files;
 
@@ -84,83 +71,19 @@ pub(crate) struct Fork {
 }
 
 pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
-    let text = args.run.as_deref().or(args.source.as_deref()).ok_or_else(|| {
-        Failure::new(Code::E0106, "say which run is forked: dendrer fork RUN --from tick N")
-            .note("nothing was changed")
-    })?;
-    let rev = Address::parse(text)?;
-    if rev.bundle.is_some() {
-        return Err(Failure::new(
-            Code::E0106,
-            "a run of a bundle is read; a fork is made of a run of the store",
-        )
-        .note("nothing was changed"));
-    }
-    // The parent is read through a handle of its own; the fork is written through another.
-    let source = context::sound(global, &rev, out)?;
-    let rev = rev.resolve(&source.store)?;
-    let (progress, counted) = context::watched(global, &source, "fork");
-    let parent = source.trace_through(&counted, &rev)?;
-    let say = "say once where it is forked: --from tick N, or RUN@N";
-    let tick = one_tick(args.from.as_ref(), &rev, &parent, say)?;
-    let name = new_name(args.new.as_deref(), &format!("{}-fork", parent.name()), &**&source.store)?;
-    let mut terms = ForkTerms::new(name);
-    terms.reason = args.reason.as_deref().map(Into::into);
-    terms.restored = args.restore.as_deref().map(Into::into);
-    let mut words: Vec<&str> = Vec::new();
-    for text in &args.policy {
-        match enforced(text)? {
-            Some(pair) => terms.enforce.push(pair),
-            None => words.push(text),
-        }
-    }
-    let guidance = [
-        ("policy", words.join("\n")),
-        ("tool_policy", args.tool_policy.join("\n")),
-        ("note", args.note.join("\n")),
-    ];
-    let guidance = guidance.into_iter().filter(|(_, text)| !text.is_empty());
-    terms.guidance.extend(guidance.map(|(name, text)| (name, text.into())));
-    terms.set = args.set.iter().map(|text| setting(text)).collect::<Result<_>>()?;
-    if let Some(file) = &args.contract {
-        let source = load(file)?;
-        terms.pack = Some(Bound { value: source.pack.value().clone(), text: source.text });
-    }
-    terms.replace = replacements(&args.tool_output, &parent)?;
-    refuse_two_values(&terms)?;
     if args.exec.as_ref().is_some_and(|command| command.trim().is_empty()) {
         return Err(Failure::new(Code::E0106, "--exec names no command").note("nothing was changed"));
     }
-    terms.selection = args.choice.selection();
-    if terms.selection != Selection::default() && !args.replay_rest {
-        return Err(Failure::new(Code::E0106, "--skip and --only choose what --replay-rest takes")
-            .note("nothing was changed"));
-    }
-    let repo = context::target(global, &source, args.dry_run)?;
-    let (mut recorder, forked) = repo.fork(&parent, tick, &terms)?;
-    let carried = match args.replay_rest {
-        true => Some(fork::carry_on(&mut recorder, &parent, &forked, &terms, !args.dry_run)?),
-        false => None,
-    };
-    let tip = recorder.head().tick();
-    let extensions = forked.extensions(&parent.state(forked.tick)?, &terms, recorder.head());
-    match args.dry_run {
-        true => drop(recorder.discard()),
-        false => drop(recorder.commit()?),
-    }
-    drop((recorder, progress));
-    let mut answer = ForkAnswer {
-        parent: parent.name(),
-        parent_tip: parent.tip(),
-        terms: &terms,
-        forked: &forked,
-        carried: carried.as_ref(),
-        extensions: &extensions,
-        tip,
-        exec: args.exec.as_deref().map(|command| ForkExec::new(command, tip)),
-        dry_run: args.dry_run,
-        headed: false,
-    };
+    let answers = args.tool_output.iter().map(|text| tool_output(text)).collect::<Result<Vec<_>>>()?;
+    let question = question(args, &answers)?;
+    let mut desk = CommandDesk::new(global, out);
+    desk.names("contract", args.contract.as_deref());
+    answers.iter().for_each(|(tick, file)| desk.names(format!("tool_output.{tick}"), Some(file)));
+    let made = question.make(&mut desk);
+    drop(desk);
+    let (reply, repo) = made?;
+    let exec = args.exec.as_deref().map(|command| ForkExec::new(command, reply.tip));
+    let mut answer = ForkAnswer { exec, ..ForkAnswer::of(&reply) };
     out.pause(&mut answer)?;
     out.flush()?;
     if args.dry_run {
@@ -172,7 +95,7 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
         context::close(repo)?;
         return out.end_whole(&mut answer);
     };
-    let run = terms.run.as_str();
+    let run = reply.terms.run.as_str();
     let stopped = go_on(global, command, &repo, &mut answer, out).map_err(|failure| stays(failure, run))?;
     context::close(repo)?;
     let complaint = answer.exec.as_ref().and_then(|exec| exec.status?.complaint());
@@ -184,6 +107,38 @@ pub(crate) fn run(global: &Global, args: &Fork, out: &mut Out) -> Result {
     };
     let tally = answer.exec.map(|exec| exec.tally).unwrap_or_default();
     Err(stays(replies::precede(failure, &tally, false, out), run))
+}
+
+/// Returns the question of the flags.
+fn question(args: &Fork, answers: &[(Position, &str)]) -> Result<ForkQuestion> {
+    let texts = |texts: &[String]| ForkPairs(texts.iter().map(|text| (text.clone(), None)).collect());
+    let answer = |(tick, file): &(Position, &str)| Ok((tick.to_string(), Some(files::json(file)?)));
+    Ok(ForkQuestion {
+        run: args.run.clone().or_else(|| args.source.clone()).unwrap_or_default(),
+        from: args.from.clone(),
+        reason: args.reason.clone(),
+        policy: texts(&args.policy),
+        tool_policy: args.tool_policy.clone(),
+        note: args.note.clone(),
+        tool_output: ForkPairs(answers.iter().map(answer).collect::<Result<_>>()?),
+        set: texts(&args.set),
+        contract: args.contract.as_deref().map(packs::text).transpose()?,
+        restore: args.restore.clone(),
+        r#as: args.new.clone(),
+        replay_rest: args.replay_rest,
+        skip: args.choice.skip,
+        only: args.choice.types(),
+        dry_run: args.dry_run,
+    })
+}
+
+/// Reads `TICK=FILE`.
+fn tool_output(text: &str) -> Result<(Position, &str)> {
+    let refused = |what: String| Failure::new(Code::E0106, what);
+    let pair = text.split_once('=');
+    let (tick, file) =
+        pair.ok_or_else(|| refused(format!("--tool-output takes TICK=FILE, and not \"{text}\"")))?;
+    Ok((tick_arg(tick).map_err(|why| refused(format!("--tool-output {text}: {why}")))?, file))
 }
 
 /// Goes on with the fork by a command, and returns the failure that stopped its intents before they ended.
@@ -202,7 +157,7 @@ fn go_on(
     let place = std::path::absolute(context::find(global)?).map_err(|error| {
         Failure::new(Code::E0801, "there is no current directory").at("cause", error.to_string())
     })?;
-    let mut recorder = repo.recorder(&answer.terms.run)?;
+    let mut recorder = repo.recorder(&answer.reply.terms.run)?;
     let (status, stopped) = exec::go_on(command, &place, &made, &mut recorder, answer, out)?;
     if let Some(exec) = &mut answer.exec {
         (exec.status, exec.tip) = (Some(status), recorder.head().tick());
@@ -214,79 +169,4 @@ fn go_on(
 fn stays(mut failure: Failure, run: &str) -> Failure {
     failure.changed = true;
     failure.at("run", run).note(format!("{run} was made and stays")).help(&["dendrer", "log", run])
-}
-
-/// Reads `PATH=JSON`.
-fn setting(text: &str) -> Result<(Pointer, Value)> {
-    let (path, value) = pair("--set", "PATH=JSON", text)?;
-    let value = json::parse_door(value.as_bytes()).map_err(|error| {
-        Failure::new(error.code(), format!("--set {path}: {error}")).note("a text is written as '\"text\"'")
-    })?;
-    Ok((state_path(path)?, value))
-}
-
-/// Reads `TICK=FILE` for each answer of a tool that is replaced.
-fn replacements(texts: &[String], parent: &Trace) -> Result<BTreeMap<u64, ReplacedAnswer>> {
-    let takes_delta = dendrer::run::pack::reducer_of(parent)?.takes_delta();
-    let read = |text: &String| {
-        let (tick, file) = pair("--tool-output", "TICK=FILE", text)?;
-        let tick = tick_arg(tick)
-            .map_err(|why| Failure::new(Code::E0106, format!("--tool-output {text}: {why}")))?;
-        Ok((Position::tick(&tick, parent)?, answer(file, takes_delta)?))
-    };
-    let replace = texts.iter().map(read).collect::<Result<BTreeMap<u64, ReplacedAnswer>>>()?;
-    match replace.len() < texts.len() {
-        true => {
-            Err(Failure::new(Code::E0106, "--tool-output names one tick twice").note("nothing was changed"))
-        }
-        false => Ok(replace),
-    }
-}
-
-/// Refuses a place of the state that two flags give a value.
-fn refuse_two_values(terms: &ForkTerms) -> Result<()> {
-    let enforced =
-        |path: &Pointer| terms.enforce.iter().any(|(name, _)| Pointer::of(name.split('.')).overlaps(path));
-    match terms.set.iter().find(|(path, _)| enforced(path)) {
-        None => Ok(()),
-        Some((path, _)) => {
-            let what = format!("--set and --policy both say what {} is", path.dotted());
-            Err(Failure::new(Code::E0106, what).note("nothing was changed"))
-        }
-    }
-}
-
-fn pair<'t>(flag: &str, form: &str, text: &'t str) -> Result<(&'t str, &'t str)> {
-    text.split_once('=')
-        .ok_or_else(|| Failure::new(Code::E0106, format!("{flag} takes {form}, and not \"{text}\"")))
-}
-
-/// Reads `KEY=VALUE`, which is enforced; anything else is words for the agent.
-fn enforced(text: &str) -> Result<Option<(String, Value)>> {
-    let Some((key, value)) = text.split_once('=') else { return Ok(None) };
-    let (key, value) = (key.trim(), value.trim());
-    let is_name = |c: char| c.is_alphanumeric() || matches!(c, '_' | '.' | '-');
-    if key.is_empty() || !key.chars().all(is_name) {
-        return Ok(None);
-    }
-    match json::parse_door(value.as_bytes()) {
-        Ok(value) => Ok(Some((key.strip_prefix("state.").unwrap_or(key).to_owned(), value))),
-        Err(_) => Err(Failure::new(Code::E0106, format!("--policy {key}: \"{value}\" is not JSON"))
-            .note("KEY=VALUE is enforced, with VALUE in JSON; words for the agent hold no \"name =\"")
-            .note("nothing was changed")),
-    }
-}
-
-/// Reads another answer of a tool: the output, and in a run without rules what it changes.
-fn answer(file: &str, takes_delta: bool) -> Result<ReplacedAnswer> {
-    let value = files::json(file)?;
-    let both = value.as_object().filter(|members| takes_delta && members.len() == 2);
-    let Some((output, delta)) =
-        both.and_then(|members| Some((members.get("output")?, members.get("delta")?)))
-    else {
-        return Ok(ReplacedAnswer { output: value, delta: None });
-    };
-    let delta = Delta::from_value(delta)
-        .map_err(|error| Failure::new(Code::E0209, error.to_string()).at("file", file))?;
-    Ok(ReplacedAnswer { output: output.clone(), delta: Some(delta) })
 }

@@ -2,12 +2,10 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::casebook;
-use dendrer_object::Code;
-use dendrer_view::casebook::LabelsAnswer;
+use dendrer::change::findings::LabelQuestion;
 
-use crate::context;
-use crate::failure::{Failure, Result};
+use crate::context::desk;
+use crate::failure::Result;
 use crate::global::Global;
 use crate::offers;
 use crate::out::Out;
@@ -32,29 +30,12 @@ pub(crate) struct Label {
 }
 
 pub(crate) fn run(global: &Global, args: &Label, out: &mut Out) -> Result {
-    let by = &args.by;
-    let recorded = match (&args.name, &args.rev) {
-        (None, _) => None,
-        (Some(name), None) if args.remove => {
-            Some(context::write_down(global, |store, world| casebook::unlabel(store, name, by, world))?)
-        }
-        (Some(name), Some(rev)) => {
-            let at = context::runs::moment(global, rev, out)?;
-            Some(context::write_down(global, |store, world| {
-                casebook::label(store, name, &at, by, args.r#move, world)
-            })?)
-        }
-        (Some(name), None) => {
-            let failure =
-                Failure::new(Code::E0106, "say what the label is put on: dendrer label NAME RUN@TICK")
-                    .note("nothing was changed");
-            let is_there = casebook::labels_of(&context::read_store(global)?)?.contains_key(name);
-            return Err(match is_there {
-                true => failure.help(&["dendrer", "label", name, "--remove"]),
-                false => failure,
-            });
-        }
+    let question = LabelQuestion {
+        name: args.name.clone(),
+        rev: args.rev.clone(),
+        r#move: args.r#move,
+        remove: args.remove,
+        by: Some(args.by.clone()),
     };
-    let labels = casebook::labels_of(&context::read_store(global)?)?;
-    out.answer(&LabelsAnswer { labels, recorded })
+    desk::answer(global, &question, out)
 }

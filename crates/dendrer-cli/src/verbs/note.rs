@@ -2,12 +2,10 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::casebook::{self, CasebookNote};
-use dendrer_object::Code;
-use dendrer_view::casebook::NotesAnswer;
+use dendrer::change::findings::NoteQuestion;
 
-use crate::context;
-use crate::failure::{Failure, Result};
+use crate::context::desk;
+use crate::failure::Result;
 use crate::global::Global;
 use crate::offers;
 use crate::out::Out;
@@ -25,23 +23,7 @@ pub(crate) struct NoteArgs {
     pub(crate) by: String,
 }
 
-/// The longest note, in bytes: more belongs into a file whose digest is noted.
-const NOTE_MAX: usize = 64 << 10;
-
 pub(crate) fn run(global: &Global, args: &NoteArgs, out: &mut Out) -> Result {
-    let at = args.rev.as_deref().map(|rev| context::runs::moment(global, rev, out)).transpose()?;
-    let recorded = match (&at, &args.text) {
-        (Some(_), Some(text)) if text.len() > NOTE_MAX || text.trim().is_empty() => {
-            let failure = Failure::new(Code::E0106, "a note is a text of 1 byte to 64 KiB");
-            return Err(failure.note("nothing was changed"));
-        }
-        (Some(at), Some(text)) => {
-            let note =
-                CasebookNote { at: at.clone(), text: context::clean(global, text)?, by: args.by.clone() };
-            Some(context::write_down(global, |store, world| casebook::note(store, &note, world))?)
-        }
-        _ => None,
-    };
-    let notes = casebook::notes_of(&context::read_store(global)?, at.as_ref())?;
-    out.answer(&NotesAnswer { notes, recorded })
+    let (rev, text, by) = (args.rev.clone(), args.text.clone(), Some(args.by.clone()));
+    desk::answer(global, &NoteQuestion { rev, text, by }, out)
 }

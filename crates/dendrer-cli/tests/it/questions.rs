@@ -10,7 +10,7 @@ use dendrer_object::{Value, json};
 use dendrer_view::ask::ask;
 use dendrer_view::problem::ShownProblem as _;
 
-use crate::support::demo;
+use crate::support::{Place, copy, demo};
 
 /// Asks a question as a document of the store in a directory. Returns the exit code of the command, and the answer or the
 /// problem.
@@ -33,6 +33,19 @@ fn without_place(document: Value) -> Value {
     let mut members = document.as_object().cloned().unwrap_or_default();
     members.remove("read_from");
     Value::Object(members)
+}
+
+/// Replaces ids and times, which are new for each record.
+fn without_ids(value: &Value) -> Value {
+    match value {
+        Value::String(text) if text.starts_with("sha256:") => Value::from("id"),
+        Value::String(text) if text.len() == 24 && text.ends_with('Z') => Value::from("time"),
+        Value::Array(items) => Value::array(items.iter().map(without_ids)),
+        Value::Object(members) => {
+            Value::record(members.iter().map(|(name, value)| (name.to_string(), without_ids(value))))
+        }
+        value => value.clone(),
+    }
 }
 
 /// The command of each row, and the question that asks the same of the demo.
@@ -171,7 +184,203 @@ const ROWS: &[(&[&str], &str)] = &[
         &["steps", "logistics-run-47", "--by=walk"],
         r#"{"schema":"dendrer.steps-question/1","runs":["logistics-run-47"],"by":"walk"}"#,
     ),
+    (
+        &["rebase", "logistics-fix-1", "--onto", "logistics-run-47@30", "--plan", "--stop-on", "context"],
+        r#"{"schema":"dendrer.rebase-question/1","run":"logistics-fix-1","onto":"logistics-run-47@30","plan":true,"stop_on":["context"]}"#,
+    ),
+    (
+        &["rebase", "logistics-fix-1@3", "--onto", "logistics-run-47"],
+        r#"{"schema":"dendrer.rebase-question/1","run":"logistics-fix-1@3","onto":"logistics-run-47"}"#,
+    ),
+    (
+        &[
+            "merge",
+            "--as",
+            "both",
+            "--from",
+            "logistics-run-47",
+            "--from",
+            "logistics-fix-1",
+            "--plan",
+            "--strategy",
+            "lww",
+        ],
+        r#"{"schema":"dendrer.merge-question/1","as":"both","from":["logistics-run-47","logistics-fix-1"],"plan":true,"strategy":"lww"}"#,
+    ),
+    (
+        &["merge", "--as", "both", "--from", "logistics-run-47", "--from", "logistics-fix-1", "-n"],
+        r#"{"schema":"dendrer.merge-question/1","as":"both","from":["logistics-run-47","logistics-fix-1"],"dry_run":true}"#,
+    ),
+    (
+        &["cherrypick", "financial-agent-A@3", "--tick", "3", "--into", "financial-agent-B"],
+        r#"{"schema":"dendrer.cherrypick-question/1","run":"financial-agent-A@3","tick":3,"into":"financial-agent-B"}"#,
+    ),
+    (
+        &["reduce", "logistics-run-47@3", "--pack", "/dev/null", "--as", "again"],
+        r#"{"schema":"dendrer.reduce-question/1","run":"logistics-run-47@3","pack":"","as":"again"}"#,
+    ),
+    (&["label"], r#"{"schema":"dendrer.label-question/1"}"#),
+    (&["label", "best"], r#"{"schema":"dendrer.label-question/1","name":"best"}"#),
+    (&["note", "logistics-run-47@3"], r#"{"schema":"dendrer.note-question/1","rev":"logistics-run-47@3"}"#),
+    (
+        &["note", "logistics-run-47", ""],
+        r#"{"schema":"dendrer.note-question/1","rev":"logistics-run-47","text":""}"#,
+    ),
+    (
+        &["commitments", "accept", "logistics-run-47", "-n"],
+        r#"{"schema":"dendrer.commitments-accept-question/1","child":"logistics-run-47","dry_run":true}"#,
+    ),
+    (
+        &["conflicts", "resolve", "logistics-run-47@3", "risk_score", "--take", "b", "--reason", "r"],
+        r#"{"schema":"dendrer.conflicts-resolve-question/1","run":"logistics-run-47@3","path":"risk_score","take":"b","reason":"r"}"#,
+    ),
+    (
+        &["erase", "logistics-run-47@3", "intent.description", "--reason", "r", "--everywhere", "-n"],
+        r#"{"schema":"dendrer.erase-question/1","rev":"logistics-run-47@3","path":"intent.description","reason":"r","everywhere":true,"dry_run":true}"#,
+    ),
+    (
+        &["erase", "logistics-run-47", "intent", "--reason", "r"],
+        r#"{"schema":"dendrer.erase-question/1","rev":"logistics-run-47","path":"intent","reason":"r"}"#,
+    ),
 ];
+
+/// The pack of the row of `reduce`.
+const STEPS: &str = r#"{"name":"steps","version":"v2","goal":"count","state":{"steps":{"init":0}},"rules":[{"when_type":"observation.add","steps":[{"add":"steps","value":"1"}]}]}"#;
+
+/// The commitment that the row of `commitments delegate` hands over.
+const GOAL: &[u8] = br#"{"type":"plan.update","agent":"a","evidence":[{"id":"U1","content":"keep watch"}],"commitments":[{"id":"watch","type":"goal","gloss":"keep watch","support":["U1"]}]}"#;
+
+/// The extension of the rows of `contract extend`.
+const KYC: &str = r#"{"target_contract":"insurance.claims/v1","id":"kyc","types":["approve_payout"],"adds_hash_seeds":["deductible_confirmed_at"]}"#;
+
+/// The command of each row, and the question that asks the same of another copy of the store. Rows build on those before.
+const WRITES: &[(&[&str], &str)] = &[
+    (
+        &["fork", "logistics-run-47@21", "--set", "risk_score=0.1", "--policy", "ask first", "--as", "calm"],
+        r#"{"schema":"dendrer.fork-question/1","run":"logistics-run-47@21","set":{"risk_score":0.1},"policy":["ask first"],"as":"calm"}"#,
+    ),
+    (
+        &["fork", "logistics-run-47", "--from", "21", "--policy", "risk_threshold=0.65", "--replay-rest"],
+        r#"{"schema":"dendrer.fork-question/1","run":"logistics-run-47","from":21,"policy":{"risk_threshold":0.65},"replay_rest":true}"#,
+    ),
+    (
+        &["fork", "logistics-run-47@21", "--as", "calm"],
+        r#"{"schema":"dendrer.fork-question/1","run":"logistics-run-47@21","as":"calm"}"#,
+    ),
+    (
+        &["fork", "logistics-run-47@21", "--set", "risk_score=1", "--only", "observation.add", "-n"],
+        r#"{"schema":"dendrer.fork-question/1","run":"logistics-run-47@21","set":["risk_score=1"],"only":["observation.add"],"dry_run":true}"#,
+    ),
+    (
+        &["rebase", "trip-planner-b", "--onto", "trip-planner-a@3", "--skip", "--reason", "again"],
+        r#"{"schema":"dendrer.rebase-question/1","run":"trip-planner-b","onto":"trip-planner-a@3","skip":true,"reason":"again"}"#,
+    ),
+    (
+        &["cherrypick", "financial-agent-A@2", "--into", "financial-agent-C", "--reason", "same view"],
+        r#"{"schema":"dendrer.cherrypick-question/1","run":"financial-agent-A@2","into":"financial-agent-C","reason":"same view"}"#,
+    ),
+    (
+        &["cherrypick", "financial-agent-A", "--tick", "2", "--into", "financial-agent-B"],
+        r#"{"schema":"dendrer.cherrypick-question/1","run":"financial-agent-A","tick":2,"into":"financial-agent-B"}"#,
+    ),
+    (
+        &["merge", "--as", "both", "--from", "logistics-run-47", "--from", "trip-planner-a", "--seed-only"],
+        r#"{"schema":"dendrer.merge-question/1","as":"both","from":["logistics-run-47","trip-planner-a"],"seed_only":true}"#,
+    ),
+    (
+        &["reduce", "trip-planner-a", "--pack", "steps.yaml", "--as", "counted"],
+        r#"{"schema":"dendrer.reduce-question/1","run":"trip-planner-a","pack":"{\"name\":\"steps\",\"version\":\"v2\",\"goal\":\"count\",\"state\":{\"steps\":{\"init\":0}},\"rules\":[{\"when_type\":\"observation.add\",\"steps\":[{\"add\":\"steps\",\"value\":\"1\"}]}]}","as":"counted"}"#,
+    ),
+    (
+        &["label", "best", "logistics-run-47@3", "--by", "ann"],
+        r#"{"schema":"dendrer.label-question/1","name":"best","rev":"logistics-run-47@3","by":"ann"}"#,
+    ),
+    (
+        &["label", "best", "logistics-run-47@4"],
+        r#"{"schema":"dendrer.label-question/1","name":"best","rev":"logistics-run-47@4"}"#,
+    ),
+    (
+        &["label", "best", "logistics-run-47@4", "--move"],
+        r#"{"schema":"dendrer.label-question/1","name":"best","rev":"logistics-run-47@4","move":true}"#,
+    ),
+    (&["label", "best", "--remove"], r#"{"schema":"dendrer.label-question/1","name":"best","remove":true}"#),
+    (
+        &["note", "logistics-run-47@3", "token=ghp_0123456789abcdefghijABCDEFGHIJ012345"],
+        r#"{"schema":"dendrer.note-question/1","rev":"logistics-run-47@3","text":"token=ghp_0123456789abcdefghijABCDEFGHIJ012345"}"#,
+    ),
+    (
+        &["conflicts", "resolve", "both", "memory.deadline", "--take", "b", "--reason", "it was measured"],
+        r#"{"schema":"dendrer.conflicts-resolve-question/1","run":"both","path":"memory.deadline","take":"b","reason":"it was measured"}"#,
+    ),
+    (
+        &["commitments", "delegate", "goals", "--scope", "scope.json", "--as", "child", "--stage", "1"],
+        r#"{"schema":"dendrer.commitments-delegate-question/1","run":"goals","scope":{"id":"D3","gloss":"read only","goal":"watch"},"as":"child","stage":1}"#,
+    ),
+    (
+        &["commitments", "accept", "child"],
+        r#"{"schema":"dendrer.commitments-accept-question/1","child":"child"}"#,
+    ),
+    (
+        &[
+            "contract",
+            "extend",
+            "claims-9",
+            "--file",
+            "kyc.yaml",
+            "--approved-by",
+            "ann",
+            "--effective-from",
+            "41",
+            "-n",
+        ],
+        r#"{"schema":"dendrer.contract-extend-question/1","run":"claims-9","file":"{\"target_contract\":\"insurance.claims/v1\",\"id\":\"kyc\",\"types\":[\"approve_payout\"],\"adds_hash_seeds\":[\"deductible_confirmed_at\"]}","approved_by":"ann","effective_from":41,"dry_run":true}"#,
+    ),
+    (
+        &[
+            "contract",
+            "extend",
+            "claims-9",
+            "--file",
+            "kyc.yaml",
+            "--approved-by",
+            "ann",
+            "--effective-from",
+            "41",
+        ],
+        r#"{"schema":"dendrer.contract-extend-question/1","run":"claims-9","file":"{\"target_contract\":\"insurance.claims/v1\",\"id\":\"kyc\",\"types\":[\"approve_payout\"],\"adds_hash_seeds\":[\"deductible_confirmed_at\"]}","approved_by":"ann","effective_from":41}"#,
+    ),
+    (
+        &[
+            "erase",
+            "logistics-run-47@tip",
+            "intent.description",
+            "--reason",
+            "private",
+            "--although",
+            "delta",
+        ],
+        r#"{"schema":"dendrer.erase-question/1","rev":"logistics-run-47@tip","path":"intent.description","reason":"private","although":["delta"]}"#,
+    ),
+];
+
+#[test]
+fn a_question_writes_as_its_verb_does() {
+    let (place, other) = (Place::with_demo(), Place::new());
+    std::fs::write(place.path().join("steps.yaml"), STEPS).unwrap();
+    assert_eq!(place.run_with(&["commit", "--run", "goals", "--as", "user"], GOAL).code, 0);
+    std::fs::write(place.path().join("scope.json"), r#"{"id":"D3","gloss":"read only","goal":"watch"}"#)
+        .unwrap();
+    std::fs::write(place.path().join("kyc.yaml"), KYC).unwrap();
+    copy(place.path(), other.path());
+    for (argv, question) in WRITES {
+        let (code, printed) = place.json(argv);
+        let (exit, answer) = asked(other.path(), &other.config(), question);
+        let (printed, answer) = (without_ids(&without_place(printed)), without_ids(&without_place(answer)));
+        assert_eq!((code, printed), (exit, answer), "{argv:?}");
+    }
+    let runs = |place: &Place| without_ids(&without_place(place.json(&["runs"]).1));
+    assert_eq!(runs(&place), runs(&other));
+}
 
 #[test]
 fn a_question_and_its_verb_have_one_answer() {

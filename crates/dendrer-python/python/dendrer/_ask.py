@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import os
 from collections.abc import Iterable, Mapping
 from typing import Any, cast
 
@@ -62,6 +61,11 @@ def question(name: str, members: Mapping[str, Any]) -> Document:
     return {**kept, "schema": f"dendrer.{name}-question/1"}
 
 
+def listed(value: Any) -> Any:
+    """Returns the list of a member that repeats: one text is the only one of its list."""
+    return [value] if isinstance(value, str) else value
+
+
 def _plain(value: Any) -> Any:
     if isinstance(value, (tuple, set, frozenset)):
         return list(cast("Iterable[Any]", value))
@@ -77,45 +81,8 @@ def asked(native: _native.NativeStore, question: Mapping[str, Any]) -> Document:
     return found
 
 
-class files:
-    """Files for flags that take one; they are removed at the end."""
-
-    def __init__(self) -> None:
-        # Imported where it is needed: most programs never fork.
-        import tempfile
-
-        self._dir = tempfile.TemporaryDirectory(prefix="dendrer-")
-        self._count = 0
-
-    def __enter__(self) -> files:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._dir.cleanup()
-
-    def write(self, value: Any) -> str:
-        """Writes a value as JSON, and returns the path of its file."""
-        self._count += 1
-        path = os.path.join(self._dir.name, f"{self._count}.json")
-        with open(path, "w", encoding="utf-8") as file:
-            file.write(_json("", value))
-        return path
-
-
 def _json(place: str, value: Any) -> str:
     try:
         return json.dumps(value, allow_nan=False)
     except (TypeError, ValueError) as error:
         raise _errors.not_recordable(place, "value_not_recordable", f"a value that is no JSON ({error})") from None
-
-
-def pairs(flag: str, given: Any, kept: files) -> list[str]:
-    """Turns a mapping into the values of a flag that is given once for each pair."""
-    if flag == "tool_output":
-        return [f"{tick}={kept.write(value)}" for tick, value in given.items()]
-    if flag == "policy":
-        return [f"{name}={value if isinstance(value, str) else _json(name, value)}" for name, value in given.items()]
-    for name in given:
-        if "=" in name:
-            raise _errors.UsageError(f"a place with = in it cannot be set here: {name}")
-    return [f"{_native.pointer(name)}={_json(name, value)}" for name, value in given.items()]

@@ -313,13 +313,14 @@ class Run:
     def fork(self, tick: int, *, name: str | None = None, reason: str | None = None, **flags: Any) -> Run:
         """Goes on from a tick as a new run; ``.fork_document`` says how it began.
 
-        Keywords are the flags of ``dendrer fork``; ``set``, ``policy`` and ``tool_output`` take mappings.
+        Keywords are the members of ``dendrer schema fork-question``; ``set``, ``policy`` and ``tool_output`` take mappings.
         """
-        given: dict[str, Any] = {"as": name, "reason": reason}
-        with _ask.files() as write:
-            for flag, value in flags.items():
-                given[flag] = _ask.pairs(flag, value, write) if isinstance(value, dict) else value
-            made = self._document("fork", [f"{self._address}@{self._tick(tick)}"], given)
+        given = {**flags, "run": f"{self._address}@{self._tick(tick)}", "as": name, "reason": reason}
+        for member in ("policy", "tool_policy", "note", "set", "only"):
+            given[member] = _ask.listed(given.get(member))
+        if isinstance(given["set"], dict):
+            given["set"] = {_native.pointer(place): value for place, value in cast(Document, given["set"]).items()}
+        made = self._store.ask(_ask.question("fork", given))
         run = self._store[str(made["run"])]
         run.fork_document = made
         return run

@@ -1,8 +1,8 @@
 use dendrer::casebook::{self, CasebookNote, Place};
+use dendrer::change::findings::{LabelReply, NoteReply};
 use dendrer::recorder::{Environment, Fixed};
 use dendrer::store::Shared;
 use dendrer_view::answer::Page;
-use dendrer_view::casebook::{LabelsAnswer, NotesAnswer};
 
 use super::{HEARD, NARROW, check, risky, text, trace};
 
@@ -17,7 +17,7 @@ fn at(store: &Shared, tick: Option<u64>) -> Place {
 #[test]
 fn labels_are_listed_by_name() {
     let store = risky();
-    let empty = LabelsAnswer { labels: casebook::labels_of(&store).unwrap(), recorded: None };
+    let empty = LabelReply { labels: casebook::labels_of(&store).unwrap(), recorded: None };
     check(
         &text(&empty, &Page::WIDE),
         r#"
@@ -25,7 +25,7 @@ fn labels_are_listed_by_name() {
     );
     casebook::label(&store, "the-whole", &at(&store, None), "ann", false, world(10)).unwrap();
     let record = casebook::label(&store, "before", &at(&store, Some(2)), "ann", false, world(20)).unwrap();
-    let mut answer = LabelsAnswer { labels: casebook::labels_of(&store).unwrap(), recorded: None };
+    let mut answer = LabelReply { labels: casebook::labels_of(&store).unwrap(), recorded: None };
     check(
         &text(&answer, &Page::WIDE),
         r#"
@@ -67,7 +67,7 @@ fn notes_of_a_run_are_those_of_all_its_ticks() {
     }
     let notes = |place: Option<&Place>| {
         let notes = casebook::notes_of(&store, place).unwrap();
-        text(&NotesAnswer { notes, recorded: None }, &Page::WIDE)
+        text(&NoteReply { notes, recorded: None }, &Page::WIDE)
     };
     check(
         &notes(None),

@@ -1,4 +1,5 @@
 use dendrer::change::reapply::ReapplyStopped;
+use dendrer::fork::question::ForkReply;
 use dendrer::fork::{Carried, ForkTerms};
 use dendrer::lines::Reply;
 use dendrer_testkit::run_name;
@@ -19,18 +20,17 @@ fn forked(
     let (mut recorder, forked) = repo(&store).fork(&parent, 2, terms).unwrap();
     let tip = recorder.head().tick();
     let marker = recorder.discard().pop().unwrap();
-    let mut answer = ForkAnswer {
-        parent: parent.name(),
+    let reply = ForkReply {
+        parent: parent.name().clone(),
         parent_tip: parent.tip(),
-        terms,
-        forked: &forked,
-        carried,
-        extensions: &[],
+        terms: terms.clone(),
+        forked,
+        carried: carried.cloned(),
+        extensions: Vec::new(),
         tip,
-        exec,
         dry_run: false,
-        headed: false,
     };
+    let mut answer = ForkAnswer { exec, ..ForkAnswer::of(&reply) };
     see(&mut answer, &[Reply::Committed { line: 1, record: marker, noted: Vec::new() }]);
 }
 

@@ -1,7 +1,8 @@
+use dendrer::merge::question::MergeReply;
 use dendrer::merge::{MergeInput, MergeTerms, Strategy};
 use dendrer_testkit::run_name;
 use dendrer_view::answer::{Answer as _, Page};
-use dendrer_view::merge::{MergeAnswer, unjudged_notes};
+use dendrer_view::merge::unjudged_notes;
 
 use super::{add_run, check, path, repo, risky, text, trace};
 
@@ -21,7 +22,8 @@ fn merged(strategy: Strategy, is_written: bool) -> (String, String) {
     let (state_root, id) = (recorder.head().state().digest(), recorder.head().id());
     recorder.discard();
     let begin = is_written.then_some(id);
-    let answer = MergeAnswer { run: &terms.run, merged: &merged, state_root, begin, plan: None };
+    let (run, unjudged) = (terms.run, Vec::new());
+    let answer = MergeReply { run, merged, state_root, begin, plan: None, unjudged };
     (text(&answer, &Page::WIDE), answer.document().get("open").unwrap().to_string())
 }
 

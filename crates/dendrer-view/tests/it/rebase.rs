@@ -1,8 +1,8 @@
 use dendrer::kernel::step::Start;
 use dendrer::rebase::RebaseTerms;
+use dendrer::rebase::question::RebaseReply;
 use dendrer_testkit::{record, run_name};
 use dendrer_view::answer::{Answer as _, End, Page};
-use dendrer_view::rebase::RebaseAnswer;
 
 use super::{add_run, check, repo, risky, text, trace, value};
 
@@ -16,12 +16,12 @@ fn each_intent_has_a_line_with_its_fate() {
     let (mut recorder, rebased) = repo(&store).rebase(&source, &base, 1, &terms, None).unwrap();
     let tip = recorder.head().tick();
     recorder.discard();
-    let written = RebaseAnswer {
-        rebased: &rebased,
-        run: &terms.run,
-        onto: base.name(),
+    let written = RebaseReply {
+        rebased,
+        run: terms.run,
+        onto: base.name().clone(),
         tick: 1,
-        reason: terms.reason.as_deref(),
+        reason: terms.reason.as_deref().map(str::to_owned),
         tip: Some(tip),
         plan: false,
         dry_run: false,
@@ -40,7 +40,7 @@ fn each_intent_has_a_line_with_its_fate() {
         (stderr) note: no model and no tool was called; a program that can ask tools brings its own executor
         (stderr) help: dendrer verify risky-rebase-1 --replay"#,
     );
-    let plan = RebaseAnswer { tip: None, plan: true, ..written };
+    let plan = RebaseReply { tip: None, plan: true, ..written.clone() };
     check(
         &text(&plan, &Page { width: Some(40), ..Page::WIDE }),
         r#"
@@ -62,10 +62,10 @@ fn an_intent_that_does_not_fit_ends_a_rebase() {
     let (source, base) = (trace(&store, "risky"), trace(&store, "empty"));
     let (mut recorder, rebased) = repo(&store).rebase(&source, &base, 0, &terms, None).unwrap();
     recorder.discard();
-    let answer = RebaseAnswer {
-        rebased: &rebased,
-        run: &terms.run,
-        onto: base.name(),
+    let answer = RebaseReply {
+        rebased,
+        run: terms.run,
+        onto: base.name().clone(),
         tick: 0,
         reason: None,
         tip: None,

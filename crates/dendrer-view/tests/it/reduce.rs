@@ -1,7 +1,7 @@
 use dendrer::pack;
+use dendrer::reduce::question::ReduceReply;
 use dendrer_testkit::run_name;
 use dendrer_view::answer::{Answer as _, Page};
-use dendrer_view::reduce::ReduceAnswer;
 
 use super::{check, repo, risky, text, trace};
 
@@ -23,7 +23,7 @@ fn a_run_under_another_pack_names_the_ticks_at_which_a_rule_failed() {
     let (source, run) = (trace(&store, "risky"), run_name("again"));
     let pack = pack::read(STEPS.as_bytes()).unwrap();
     let reduced = repo(&store).reduce(&source, &pack, run.clone(), None, None).unwrap();
-    let answer = ReduceAnswer { run: &run, source: source.name(), pack: &pack.pack, reduced: &reduced };
+    let answer = ReduceReply { run, source: source.name().clone(), pack: pack.pack, reduced };
     check(
         &text(&answer, &Page::WIDE),
         r#"

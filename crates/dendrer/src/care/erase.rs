@@ -9,6 +9,7 @@
 mod lineage;
 mod needles;
 mod place;
+pub mod question;
 
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Code, Digest, Pointer, RunName, Value};
@@ -27,7 +28,7 @@ use crate::vault::VaultError;
 
 /// The value that is to be erased, and why.
 #[derive(Debug, Clone)]
-pub struct EraseQuestion {
+pub struct EraseTerms {
     /// The tick of a run.
     pub at: Address,
     /// The place: a pointer, or dotted; of the record, or of the state where the transition wrote it.
@@ -194,19 +195,19 @@ impl EraseError {
 ///
 /// # Errors
 ///
-/// [`EraseError::Open`] if there are places of which it is not known whether they follow from the value, and which the question
-/// does not name.
-pub fn plan(repo: &Repo, question: &EraseQuestion, follow: &mut dyn Follow) -> Result<ErasePlan, EraseError> {
-    if question.at.bundle.is_some() {
+/// [`EraseError::Open`] if there are places of which it is not known whether they follow from the value, and which the terms
+/// do not name.
+pub fn plan(repo: &Repo, terms: &EraseTerms, follow: &mut dyn Follow) -> Result<ErasePlan, EraseError> {
+    if terms.at.bundle.is_some() {
         return Err(EraseError::OfBundle);
     }
     let store = repo.reader()?;
-    let address = question.at.clone().resolve(&store)?;
+    let address = terms.at.clone().resolve(&store)?;
     let trace = address.trace_in(&store, &[])?;
     let tick = address.pos.as_ref().ok_or(EraseError::NoTick)?.tick(&trace)?;
     let record = trace.record(tick)?;
     let run = record.header().run.clone().unwrap_or_else(|| trace.name().clone());
-    let path = question.path.clone();
+    let path = terms.path.clone();
     let target = place::resolve(&record, &path).map_err(|why| match why {
         Unmeant::Text => EraseError::NotAPlace { text: path.clone() },
         Unmeant::Erased => EraseError::Already { run: run.clone(), tick, path: path.clone() },
@@ -220,15 +221,15 @@ pub fn plan(repo: &Repo, question: &EraseQuestion, follow: &mut dyn Follow) -> R
         let read = |text: &String| Named::parse(text).ok_or(EraseError::NotAPlace { text: text.clone() });
         texts.iter().map(read).collect()
     };
-    let (also, although) = (named(&question.also)?, named(&question.although)?);
+    let (also, although) = (named(&terms.also)?, named(&terms.although)?);
     let (position, searched) = (position_of(&trace, &record)?, store.tree().size);
     let mut lineage = Lineage::new(&trace, &record, position, &target)?;
-    if lineage.is_in(&question.reason) || lineage.is_in(&question.by) {
+    if lineage.is_in(&terms.reason) || lineage.is_in(&terms.by) {
         return Err(EraseError::InReason);
     }
     lineage.also = also;
     lineage.although = although;
-    lineage.everywhere = question.everywhere;
+    lineage.everywhere = terms.everywhere;
     let counted = follow.stage("records", Some(searched)).over(&store);
     lineage.read(&*counted, searched)?;
     let found = lineage.end()?;
@@ -247,8 +248,8 @@ pub fn plan(repo: &Repo, question: &EraseQuestion, follow: &mut dyn Follow) -> R
         tick,
         path: target.place,
         record: record.id(),
-        reason: question.reason.clone(),
-        by: question.by.clone(),
+        reason: terms.reason.clone(),
+        by: terms.by.clone(),
         erased: found.erased,
         although: found.although,
         searched,

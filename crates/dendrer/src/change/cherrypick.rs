@@ -22,6 +22,8 @@ use crate::run::casebook_name;
 use crate::run::pack;
 use crate::run::trace::Trace;
 
+pub mod question;
+
 pub use crate::change::history::OwnedRecord;
 
 /// A transition that may be imported, and what it was decided on.

@@ -18,6 +18,8 @@ use crate::record::recorder::Recorder;
 use crate::repo::Repo;
 use crate::run::trace::{Moment, Trace};
 
+pub mod question;
+
 /// A delegation that was made, or is there already.
 #[derive(Debug, Clone)]
 pub struct Delegated {

@@ -10,6 +10,8 @@ use crate::error::Error;
 use crate::record::recorder::{Environment, Recorder};
 use crate::run::trace::{ReadHandle, Trace};
 
+pub mod question;
+
 /// An extension that is on record, or would be.
 #[derive(Debug)]
 pub struct Extended {

@@ -42,6 +42,8 @@ use crate::run::pack::rule_errors;
 use crate::run::replay::replay_range;
 use crate::run::trace::Trace;
 
+pub mod question;
+
 pub use super::reapply::{ReapplyStopped, ReplacedAnswer};
 
 /// The differences of a fork from its parent.

@@ -30,6 +30,7 @@ use crate::run::pack;
 use crate::run::replay::replay_range;
 use crate::run::trace::Trace;
 
+pub mod question;
 mod resolve;
 mod sync;
 

@@ -38,6 +38,8 @@ use crate::run::pack;
 use crate::run::replay::replay_range;
 use crate::run::trace::{Trace, read};
 
+pub mod question;
+
 /// Asks a tool again. An error ends the rebase and is told.
 pub type Ask<'a> = dyn FnMut(&Call<'_>) -> Result<ReplacedAnswer, String> + 'a;
 

@@ -22,6 +22,7 @@ use crate::run::casebook_name;
 use crate::run::pack::note_errors;
 use crate::run::trace::Trace;
 
+pub mod question;
 mod retold;
 
 use retold::{Plan, is_extension};

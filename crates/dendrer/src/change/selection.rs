@@ -3,9 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 
 use dendrer_object::record::{Record, Rel};
-use dendrer_object::{Digest, TypeName, Value};
+use dendrer_object::{Code, Digest, TypeName, Value};
 
 use crate::error::Error;
+use crate::problem::Problem;
 use crate::record::tools::{CallKey, answered, calls};
 use crate::run::declared;
 use crate::run::trace::Trace;
@@ -20,6 +21,13 @@ pub struct Selection {
 }
 
 impl Selection {
+    /// Returns the selection that a question names.
+    pub(super) fn of(skip: bool, only: &[String]) -> Result<Selection, Problem> {
+        let types = only.iter().map(|text| text.parse()).collect::<Result<BTreeSet<TypeName>, _>>();
+        let types = types.map_err(|error| Problem::new(Code::E0210, error.to_string()))?;
+        Ok(Selection { skip, only: Some(types).filter(|types| !types.is_empty()) })
+    }
+
     /// Whether something may be left out.
     pub(super) fn is_choice(&self) -> bool {
         self.skip || self.only.is_some()

@@ -8,7 +8,7 @@ use dendrer_object::{Code, RunName, Value, question};
 use crate::address::Position;
 use crate::ask::commitments::{Admission, CommitmentsAt, admissible, commitments};
 use crate::problem::Problem;
-use crate::source::{Asked, Desk, alone};
+use crate::source::{Asked, Desk, exclude};
 
 question! {
     /// Asks for the commitments of a run, or of calls whether they are admissible
@@ -73,7 +73,7 @@ impl Asked for CommitmentsQuestion {
                 ("--conflicts", self.conflicts),
                 ("--stale", self.stale),
             ];
-            alone("--admissible", &others)?;
+            exclude(("--admissible", true), &others)?;
         }
         let (trace, at) = desk.up_to(&self.run, self.at.as_ref())?;
         if let Some(calls) = &self.admissible {

@@ -12,7 +12,7 @@ use crate::ask::show::{self, ShowTerms, ShownRecord, has_tick};
 use crate::ask::state::unknown_state;
 use crate::problem::Problem;
 use crate::run::declared;
-use crate::source::{Asked, Desk, alone};
+use crate::source::{Asked, Desk, exclude};
 
 question! {
     /// Asks for one record in full, with the changes of the state
@@ -44,7 +44,10 @@ impl Asked for ShowQuestion {
 
     fn ask(&self, desk: &mut dyn Desk) -> Result<ShowReply, Problem> {
         if self.raw_json {
-            alone("--raw-json", &[("--provenance", self.provenance), ("--path", self.path.is_some())])?;
+            exclude(
+                ("--raw-json", true),
+                &[("--provenance", self.provenance), ("--path", self.path.is_some())],
+            )?;
         }
         let address = Address::parse(&self.rev)?;
         let source = desk.look(&address)?;

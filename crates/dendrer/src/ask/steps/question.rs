@@ -10,7 +10,7 @@ use crate::error::Error;
 use crate::problem::Problem;
 use crate::run::trace::Trace;
 use crate::run::witness::WitnessStep;
-use crate::source::{Asked, Desk, alone};
+use crate::source::{Asked, Desk, exclude};
 
 question! {
     /// Asks for the steps of runs as witness chains, counts them, or joins them
@@ -93,7 +93,7 @@ impl Asked for StepsQuestion {
         if self.compose.is_some() {
             let others =
                 [("--by", self.by.is_some()), ("--trace", self.trace.is_some()), ("--stats", self.stats)];
-            alone("--compose", &others)?;
+            exclude(("--compose", true), &others)?;
         }
         let action = self.by.as_deref().map(|name| {
             ActionType::read(name).map_err(|error| {

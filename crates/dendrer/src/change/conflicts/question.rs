@@ -1,13 +1,13 @@
 //! The questions of `conflicts` as data.
 
-use dendrer_object::{Code, Pointer, question};
+use dendrer_object::{Code, Pointer, json, question};
 
+use super::{ConflictsAnswer, ResolvedConflict, conflicts, decide};
 use crate::address::{Address, state_path};
-use crate::change::conflicts::{ConflictsAnswer, conflicts};
-use crate::change::merge::MergeError;
+use crate::change::merge::{MergeError, Resolution, Take};
 use crate::error::Error;
 use crate::problem::Problem;
-use crate::source::{Asked, Desk};
+use crate::source::{Asked, Desk, clean_text};
 
 question! {
     /// Asks for the places that the runs of a merge had different values for, and how each is decided now
@@ -22,6 +22,22 @@ question! {
         pub run: String,
         /// The place
         pub path: String,
+    }
+
+    /// Asks for a conflict of a merge to be decided
+    pub struct ResolveQuestion: "conflicts-resolve-question" {
+        /// The run, as an address
+        pub run: String,
+        /// The place
+        pub path: String,
+        /// The name of a side: a letter, or its run; any other text is a value as JSON
+        pub take: String,
+        /// The reason
+        pub reason: String,
+        /// The agent that decides, as it is recorded; operator if not given
+        pub agent: Option<String>,
+        /// Whether nothing is written
+        pub dry_run: bool,
     }
 }
 
@@ -54,4 +70,64 @@ fn of_run(run: &str, only: Option<&Pointer>, desk: &mut dyn Desk) -> Result<Conf
         let problem = Problem::from(error);
         if is_missing { problem.help(&["dendrer", "conflicts", "list", run]) } else { problem }
     })
+}
+
+/// The agent if none is given.
+const OPERATOR: &str = "operator";
+
+impl Asked for ResolveQuestion {
+    type Reply = ResolvedConflict;
+
+    fn ask(&self, desk: &mut dyn Desk) -> Result<ResolvedConflict, Problem> {
+        let refuse = |what: &str| Err(Problem::new(Code::E0106, what).note("nothing was changed"));
+        let address = Address::parse(&self.run)?;
+        if address.bundle.is_some() || address.pos.is_some() {
+            return refuse("a conflict is resolved at the last tick of a run of the store");
+        }
+        let agent = self.agent.as_deref().unwrap_or(OPERATOR);
+        if agent.is_empty() || self.reason.trim().is_empty() {
+            return refuse("a decision has a reason and somebody who took it");
+        }
+        let path = state_path(&self.path)?;
+        let reader = desk.store()?;
+        let resolution = Resolution {
+            path,
+            take: take(&self.take),
+            reason: clean_text(&reader, &self.reason)?.into(),
+            agent: agent.into(),
+        };
+        let repo = if self.dry_run { reader } else { desk.writable()? };
+        let store = repo.writer()?;
+        let run = address.run_in(store, &[])?;
+        let resolved = decide(store, &run, &resolution, repo.environment(), self.dry_run);
+        // A refusal is recorded as well, so there is something to sign either way.
+        let closed = if self.dry_run { Ok(()) } else { desk.close(repo) };
+        let resolved = resolved.map_err(|error| self.not_resolved(error))?;
+        closed.map(|()| resolved)
+    }
+}
+
+impl ResolveQuestion {
+    /// Adds to an error the command that shows how the conflict is decided now.
+    fn not_resolved(&self, error: Error) -> Problem {
+        let (code, problem) = (error.code(), Problem::from(error));
+        match code {
+            Code::E0445 => {
+                problem.note("nothing was changed").help(&["dendrer", "conflicts", "list", &self.run])
+            }
+            Code::E0446 => problem
+                .note("nothing was changed; what is to stand there now is a change like any other")
+                .help(&["dendrer", "conflicts", "show", &self.run, &self.path]),
+            _ => problem,
+        }
+    }
+}
+
+/// Reads what is taken: one letter is a side, then JSON is a value, and any other text is the name of a run.
+fn take(text: &str) -> Take {
+    let is_letter = text.len() == 1 && text.bytes().all(|c| c.is_ascii_lowercase());
+    match json::parse_door(text.as_bytes()) {
+        Ok(value) if !is_letter => Take::Value(value),
+        _ => Take::Side(text.to_owned()),
+    }
 }
