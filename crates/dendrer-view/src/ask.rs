@@ -4,6 +4,7 @@
 //! the question names.
 
 use dendrer::ask::bisect::question::BisectQuestion;
+use dendrer::ask::diff::question::{DiffQuestion, DiffReply};
 use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
 use dendrer::casebook;
 use dendrer::problem::Problem;
@@ -13,9 +14,11 @@ use dendrer_object::question::{Question, QuestionFault};
 use dendrer_object::text::nearest;
 use dendrer_object::{Code, Value};
 
-use crate::answer::Answer;
+use crate::answer::{Answer, End, ItemAnswer};
 use crate::bisect::BisectReplyShown;
+use crate::diff::{DiffAnswer, DiffForm, DiffFound};
 use crate::head;
+use crate::steps::CoherenceDiffAnswer;
 
 /// An answer as data.
 #[derive(Debug, Clone)]
@@ -45,6 +48,7 @@ macro_rules! questions {
 questions! {
     BacktrackQuestion => plain::<BacktrackQuestion>,
     BisectQuestion => bisect,
+    DiffQuestion => diff,
     WhyQuestion => plain::<WhyQuestion>,
 }
 
@@ -80,9 +84,18 @@ fn read<Q: Question>(document: &Value) -> Result<Q, Problem> {
 
 /// Returns an answer with its head.
 fn answered(answer: &impl Answer, desk: &dyn Desk, problem: Option<Problem>) -> AnsweredQuestion {
-    let exit = answer.end().exit();
-    let document = answer.document().as_object().cloned().unwrap_or_default();
-    AnsweredQuestion { document: Value::Object(head::complete(document, &desk.head())), exit, problem }
+    with_head(&answer.document(), answer.end(), desk, problem)
+}
+
+/// Returns an answer of items with its head.
+fn collected(answer: &impl ItemAnswer, items: Vec<Value>, desk: &dyn Desk) -> AnsweredQuestion {
+    with_head(&answer.whole(items), answer.end(), desk, None)
+}
+
+fn with_head(document: &Value, end: End, desk: &dyn Desk, problem: Option<Problem>) -> AnsweredQuestion {
+    let document = document.as_object().cloned().unwrap_or_default();
+    let document = Value::Object(head::complete(document, &desk.head()));
+    AnsweredQuestion { document, exit: end.exit(), problem }
 }
 
 /// Asks a question whose reply is its answer.
@@ -105,4 +118,23 @@ fn bisect(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Pro
     )?;
     let shown = BisectReplyShown { recorded: &recorded, ..shown };
     Ok(answered(&shown, desk, reply.problem.clone()))
+}
+
+fn diff(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let question: DiffQuestion = read(question)?;
+    let compared = match question.ask(desk)? {
+        DiffReply::Coherence([a, b]) => return Ok(answered(&CoherenceDiffAnswer { a, b }, desk, None)),
+        DiffReply::Runs(compared) => compared,
+    };
+    let (mut answer, mut items) = (DiffAnswer::new(DiffForm::of(&question)), Vec::new());
+    let report = compared.each(&mut |pair| {
+        items.extend(answer.item(pair));
+        Ok(())
+    })?;
+    let mut found = DiffFound::of(&compared, report);
+    if question.record {
+        found.record(&compared, desk)?;
+    }
+    answer.ends(found);
+    Ok(collected(&answer, items, desk))
 }

@@ -137,6 +137,18 @@ pub fn in_order(from: u64, to: u64) -> Result<(), Problem> {
     Ok(())
 }
 
+/// Refuses a member that does not go together with others, each given by its flag.
+///
+/// # Errors
+///
+/// E0106 names both flags.
+pub fn apart((flag, given): (&str, bool), others: &[(&str, bool)]) -> Result<(), Problem> {
+    match others.iter().find(|(_, other)| given && *other) {
+        Some((other, _)) => Err(Problem::new(Code::E0106, format!("{flag} and {other} do not go together"))),
+        None => Ok(()),
+    }
+}
+
 /// A question with one answer, given at a desk.
 pub trait Asked: Question {
     /// The answer.

@@ -116,7 +116,7 @@ pub fn tour(dir: &Path, trust: Arc<dyn Trust>) -> Result<(), Error> {
     // How do the two differ?
     let fork = trace(&repo, "run-2")?;
     let mut pairs = 0;
-    diff::diff(&run, &fork, &diff::DiffQuestion::new(&run, &fork), &mut |_| {
+    diff::diff(&run, &fork, &diff::DiffTerms::new(&run, &fork), &mut |_| {
         pairs += 1;
         std::ops::ControlFlow::Continue(())
     })?;

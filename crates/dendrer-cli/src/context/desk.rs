@@ -44,6 +44,13 @@ impl<'d> CommandDesk<'d> {
     }
 }
 
+impl CommandDesk<'_> {
+    /// Closes the desk, and keeps the progress that it shows until the answer is complete.
+    pub(crate) fn into_progress(self) -> Option<Progress> {
+        self.progress
+    }
+}
+
 impl Desk for CommandDesk<'_> {
     fn open(&mut self, address: &Address) -> Result<QuestionSource> {
         super::sound(self.global, address, self.out)

@@ -61,6 +61,31 @@ const ROWS: &[(&[&str], &str)] = &[
         &["bisect", "logistics-run-47", "--holds", "state.nothing <= 0.75"],
         r#"{"schema":"dendrer.bisect-question/1","run":"logistics-run-47","holds":["state.nothing <= 0.75"]}"#,
     ),
+    (
+        &["diff", "logistics-run-47", "logistics-planner-1", "-n", "3", "--ignore", "agent_id"],
+        r#"{"schema":"dendrer.diff-question/1","run_a":"logistics-run-47","run_b":"logistics-planner-1","limit":3,"ignore":["agent_id"]}"#,
+    ),
+    (
+        &["diff", "logistics-run-47", "logistics-planner-1", "--from", "9", "--to", "3"],
+        r#"{"schema":"dendrer.diff-question/1","run_a":"logistics-run-47","run_b":"logistics-planner-1","from":9,"to":3}"#,
+    ),
+    (
+        &[
+            "diff",
+            "logistics-run-47@20",
+            "logistics-planner-1",
+            "--stat",
+            "--type",
+            "structural,outcome",
+            "--predicate",
+            "kernel.policy_compliant",
+        ],
+        r#"{"schema":"dendrer.diff-question/1","run_a":"logistics-run-47@20","run_b":"logistics-planner-1","stat":true,"type":["structural","outcome"],"predicate":"kernel.policy_compliant"}"#,
+    ),
+    (
+        &["diff", "logistics-run-47", "logistics-planner-1", "--coherence"],
+        r#"{"schema":"dendrer.diff-question/1","run_a":"logistics-run-47","run_b":"logistics-planner-1","coherence":true}"#,
+    ),
 ];
 
 #[test]

@@ -290,8 +290,10 @@ class Run:
         address = other._address if isinstance(other, Run) else self._store._address_of(other)
         if isinstance(other, Run) and other._store._place != self._store._place:
             raise UsageError("the two runs are in different stores; export one of them as a bundle")
-        given = {"ignore": list(ignore), "align": align, **flags}
-        return Diff(self._document("diff", [f"{self._address}@{self.tip}", address], given))
+        if isinstance(kinds := flags.get("type"), str):
+            flags["type"] = kinds.split(",")
+        given = {**flags, "run_a": f"{self._address}@{self.tip}", "run_b": address, "ignore": ignore, "align": align}
+        return Diff(self._store.ask(_ask.question("diff", given)))
 
     def backtrack(self, path: str, **flags: Any) -> list[Write]:
         """Every write of a place in the state, newest first. Keywords are the flags of ``dendrer backtrack``."""
