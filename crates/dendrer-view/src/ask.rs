@@ -9,6 +9,7 @@ use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
 use dendrer::casebook;
 use dendrer::problem::Problem;
 use dendrer::source::{Asked, Desk};
+use dendrer::verify::question::{VerifyQuestion, VerifyReply};
 use dendrer_object::document::PublishedDocument;
 use dendrer_object::question::{Question, QuestionFault};
 use dendrer_object::text::nearest;
@@ -19,6 +20,7 @@ use crate::bisect::BisectReplyShown;
 use crate::diff::{DiffAnswer, DiffForm, DiffFound};
 use crate::head;
 use crate::steps::CoherenceDiffAnswer;
+use crate::verify::VerifyAnswer;
 
 /// An answer as data.
 #[derive(Debug, Clone)]
@@ -49,6 +51,7 @@ questions! {
     BacktrackQuestion => plain::<BacktrackQuestion>,
     BisectQuestion => bisect,
     DiffQuestion => diff,
+    VerifyQuestion => verify,
     WhyQuestion => plain::<WhyQuestion>,
 }
 
@@ -137,4 +140,13 @@ fn diff(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Probl
     }
     answer.ends(found);
     Ok(collected(&answer, items, desk))
+}
+
+fn verify(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    Ok(match read::<VerifyQuestion>(question)?.ask(desk)? {
+        VerifyReply::Branches(branches) => answered(&branches, desk, None),
+        VerifyReply::Logs(outcomes) => {
+            answered(&VerifyAnswer { outcomes: &outcomes, is_list: false }, desk, None)
+        }
+    })
 }

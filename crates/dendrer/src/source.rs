@@ -7,16 +7,19 @@
 
 use std::fs::File;
 use std::io::BufReader;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
+use dendrer_object::note::VerifierKey;
 use dendrer_object::question::Question;
 use dendrer_object::{Code, RunName, Value};
 use dendrer_store::embedded::Options;
-use dendrer_store::{Shared, Store};
+use dendrer_store::prelude::*;
+use dendrer_store::{Embedded, Shared, Store};
 
 use crate::address::{Address, Position};
 use crate::ask::diagnosis::{DiagnosisClass, Offer};
+use crate::care::Follow;
 use crate::care::mark::hides;
 use crate::environment::Environment;
 use crate::error::Error;
@@ -248,6 +251,49 @@ pub trait Desk {
         Ok(())
     }
 
+    /// Reads a bundle as it is, to verify it.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if it cannot be read, or is no bundle.
+    fn bundle(&mut self, path: &str) -> Result<Opened, Problem>;
+
+    /// Returns the bundle that an address without one means; `None` for a store.
+    fn bundle_here(&self) -> Option<String> {
+        None
+    }
+
+    /// Returns the directory of the store.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if there is no store.
+    fn dir(&mut self) -> Result<PathBuf, Problem>;
+
+    /// Opens the files of the store in a directory, to verify them; the log may be damaged.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the files cannot be opened.
+    fn files(&mut self, dir: &Path) -> Result<Embedded, Problem>;
+
+    /// Returns keys and remembered heads.
+    fn trust(&self) -> Arc<dyn Trust>;
+
+    /// Returns the public half of the key file that was named; `None` if none was.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the file has no key.
+    fn kept_key(&mut self) -> Result<Option<VerifierKey>, Problem> {
+        Ok(self.trust().named_key().map_err(Error::from)?)
+    }
+
+    /// Returns the follower of work on the files of the store.
+    fn follow(&mut self, _what: &'static str) -> Box<dyn Follow + '_> {
+        Box::new(())
+    }
+
     /// Begins work that counts records, and returns the watch that it counts into.
     fn watch(&mut self, _what: &'static str) -> Watch {
         Watch::new()
@@ -437,6 +483,36 @@ impl Desk for StoreDesk<'_> {
         // A key that cannot be used is reported before anything is made.
         repo.signing_key()?;
         Ok(repo)
+    }
+
+    fn bundle(&mut self, path: &str) -> Result<Opened, Problem> {
+        open_bundle(Path::new(path))
+    }
+
+    fn bundle_here(&self) -> Option<String> {
+        match self.place {
+            QuestionPlace::Store(_) => None,
+            QuestionPlace::Bundle(opened) => Some(opened.path.display().to_string()),
+        }
+    }
+
+    fn dir(&mut self) -> Result<PathBuf, Problem> {
+        let dir = match self.place {
+            QuestionPlace::Store(repo) => repo.dir(),
+            QuestionPlace::Bundle(_) => None,
+        };
+        dir.map(Path::to_owned).ok_or_else(|| Problem::new(Code::E0103, "no store is asked here"))
+    }
+
+    fn files(&mut self, dir: &Path) -> Result<Embedded, Problem> {
+        let store = Embedded::open(dir, Options::read()).map_err(Error::from)?;
+        // A key that cannot be used is reported by the question that needs one.
+        let key = self.trust.key(store.info()).ok().flatten();
+        Ok(store.with_key(key))
+    }
+
+    fn trust(&self) -> Arc<dyn Trust> {
+        Arc::clone(self.trust)
     }
 
     fn asks(&mut self, trace: &Trace) {

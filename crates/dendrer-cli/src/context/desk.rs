@@ -1,14 +1,24 @@
 //! The desk of a command: opens stores and bundles, shows progress, and prints what is worth telling before the answer.
 
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
 use dendrer::Trace;
 use dendrer::address::Address;
 use dendrer::ask::bisect::question::nothing_to_diagnose;
+use dendrer::bundle::Opened;
+use dendrer::care::Follow;
 use dendrer::diagnosis::{DiagnosisClass, Offer};
 use dendrer::repo::Repo;
 use dendrer::source::{Asked, Desk, QuestionSource};
+use dendrer::store::Embedded;
+use dendrer::trust::Trust;
 use dendrer::watch::Watch;
+use dendrer_object::note::VerifierKey;
 use dendrer_view::answer::Answer;
 
+use super::care::Follower;
+use super::keys;
 use crate::failure::Result;
 use crate::global::Global;
 use crate::out::Out;
@@ -69,6 +79,30 @@ impl Desk for CommandDesk<'_> {
 
     fn close(&mut self, repo: Repo) -> Result<()> {
         super::close(repo)
+    }
+
+    fn bundle(&mut self, path: &str) -> Result<Opened> {
+        super::open_bundle(Some(self.global), path)
+    }
+
+    fn dir(&mut self) -> Result<PathBuf> {
+        super::find(self.global)
+    }
+
+    fn files(&mut self, dir: &Path) -> Result<Embedded> {
+        super::embedded(self.global, dir, self.global.reads())
+    }
+
+    fn trust(&self) -> Arc<dyn Trust> {
+        keys::trust(self.global)
+    }
+
+    fn kept_key(&mut self) -> Result<Option<VerifierKey>> {
+        self.global.key.as_deref().map(keys::read_verifier).transpose()
+    }
+
+    fn follow(&mut self, what: &'static str) -> Box<dyn Follow + '_> {
+        Box::new(Follower::new(self.global, what, self.out))
     }
 
     fn watch(&mut self, what: &'static str) -> Watch {

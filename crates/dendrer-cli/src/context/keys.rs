@@ -77,6 +77,14 @@ impl Trust for ProgramTrust {
         self.0.destroy_vault_key(store)
     }
 
+    fn named_key(&self) -> std::result::Result<Option<VerifierKey>, TrustError> {
+        self.0.named_key()
+    }
+
+    fn seen(&self, store: StoreId) -> Option<trust::Seen> {
+        seen(store)
+    }
+
     fn turn(&self, store: StoreId) -> std::result::Result<Box<dyn SigningTurn + '_>, TrustError> {
         if store == demo::STORE_ID { Ok(Box::new(DemoTurn)) } else { self.0.turn(store) }
     }

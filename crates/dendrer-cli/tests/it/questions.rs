@@ -86,6 +86,19 @@ const ROWS: &[(&[&str], &str)] = &[
         &["diff", "logistics-run-47", "logistics-planner-1", "--coherence"],
         r#"{"schema":"dendrer.diff-question/1","run_a":"logistics-run-47","run_b":"logistics-planner-1","coherence":true}"#,
     ),
+    (&["verify"], r#"{"schema":"dendrer.verify-question/1"}"#),
+    (
+        &["verify", "logistics-run-47", "--replay", "--from", "20"],
+        r#"{"schema":"dendrer.verify-question/1","targets":["logistics-run-47"],"replay":true,"from":20}"#,
+    ),
+    (
+        &["verify", "logistics-run-47", "--tip", "sha256:00"],
+        r#"{"schema":"dendrer.verify-question/1","targets":["logistics-run-47"],"tip":"sha256:00"}"#,
+    ),
+    (
+        &["verify", "logistics-run-47", "--branches"],
+        r#"{"schema":"dendrer.verify-question/1","targets":["logistics-run-47"],"branches":true}"#,
+    ),
 ];
 
 #[test]

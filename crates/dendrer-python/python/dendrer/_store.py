@@ -307,8 +307,8 @@ class Run:
 
     def verify(self, *, replay: bool = False, tip: str | None = None, **flags: Any) -> Verification:
         """Checks that the record is what was committed. A bad record raises nothing: that is the answer."""
-        given = {"replay": replay, "tip": tip, **flags}
-        return Verification(self._document("verify", [self._address], given))
+        given = {**flags, "targets": [self._address], "replay": replay, "tip": tip}
+        return Verification(self._store.ask(_ask.question("verify", given)))
 
     def fork(self, tick: int, *, name: str | None = None, reason: str | None = None, **flags: Any) -> Run:
         """Goes on from a tick as a new run; ``.fork_document`` says how it began.

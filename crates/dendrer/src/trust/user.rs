@@ -11,7 +11,7 @@ use dendrer_object::note::{Checkpoint, SigningKey, VerifierKey};
 use dendrer_store::{StoreInfo, TreeHead};
 use ring::rand::{SecureRandom, SystemRandom};
 
-use super::{SigningTurn, Trust, TrustError, VaultKey};
+use super::{Seen, SigningTurn, Trust, TrustError, VaultKey};
 use crate::files::{self, Whole};
 
 /// How long another process may sign while the remembered head stays the same.
@@ -147,6 +147,17 @@ impl Trust for UserTrust {
         let Some(text) = text else { return Ok(None) };
         let key = SigningKey::from_secret_text(String::from_utf8_lossy(&text).trim_end());
         Ok(Some(key.map_err(|error| bad("used", error.to_string()))?.verifier_key().clone()))
+    }
+
+    fn named_key(&self) -> Result<Option<VerifierKey>, TrustError> {
+        let Some(path) = &self.key_file else { return Ok(None) };
+        let read = self.key_text(path);
+        let text = read.map_err(|source| TrustError::KeyNotRead { path: path.clone(), source })?;
+        Ok(Some(key_of(&text, path)?.verifier_key().clone()))
+    }
+
+    fn seen(&self, store: StoreId) -> Option<Seen> {
+        UserTrust::seen(self, store)
     }
 
     fn keep_key(&self, store: StoreId, key: &Arc<SigningKey>) -> Result<(), TrustError> {
