@@ -38,7 +38,6 @@ use crate::progress::Progress;
 
 pub(crate) mod care;
 pub(crate) mod choice;
-pub(crate) mod compared;
 pub(crate) mod desk;
 pub(crate) mod edges;
 pub(crate) mod executor;

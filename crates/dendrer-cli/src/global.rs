@@ -1,11 +1,14 @@
 //! Flags that every verb takes, and the values of flags that several verbs share.
 
+use std::str::FromStr;
 use std::time::{Duration, SystemTime};
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use clap::{Args, FromArgMatches, ValueEnum, ValueHint};
 use dendrer::address::Position;
 use dendrer::redact::RedactionProfile;
 use dendrer::store::embedded::Options;
+use dendrer_object::words::UnknownWord;
 use dendrer_view::text::TimeForm;
 
 /// Flags that every verb takes.
@@ -206,6 +209,17 @@ pub(crate) fn age_arg(text: &str) -> std::result::Result<u64, String> {
         number.checked_mul(*ms)
     });
     parsed.ok_or_else(|| "a number of hours, days or weeks, like 12h, 30d or 2w".to_owned())
+}
+
+/// Reads a word of choice; each word has its sentence of the help.
+pub(crate) fn word<T>(
+    words: &'static [(&'static str, &'static str)],
+) -> impl TypedValueParser<Value = T> + use<T>
+where
+    T: FromStr<Err = UnknownWord> + Clone + Send + Sync + 'static,
+{
+    let values = words.iter().map(|(word, sentence)| PossibleValue::new(*word).help(*sentence));
+    PossibleValuesParser::new(values).try_map(|word| word.parse::<T>())
 }
 
 /// Reads the name of a profile of redaction.

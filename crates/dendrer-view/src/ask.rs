@@ -5,6 +5,7 @@
 
 use dendrer::ask::bisect::question::BisectQuestion;
 use dendrer::ask::diff::question::{DiffQuestion, DiffReply};
+use dendrer::ask::replay::question::{ReplayQuestion, ReplayReply};
 use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
 use dendrer::casebook;
 use dendrer::problem::Problem;
@@ -18,7 +19,9 @@ use dendrer_object::{Code, Value};
 use crate::answer::{Answer, End, ItemAnswer};
 use crate::bisect::BisectReplyShown;
 use crate::diff::{DiffAnswer, DiffForm, DiffFound};
+use crate::graphs::record_divergence;
 use crate::head;
+use crate::replay::ReplayAnswer;
 use crate::steps::CoherenceDiffAnswer;
 use crate::verify::VerifyAnswer;
 
@@ -51,6 +54,7 @@ questions! {
     BacktrackQuestion => plain::<BacktrackQuestion>,
     BisectQuestion => bisect,
     DiffQuestion => diff,
+    ReplayQuestion => replay,
     VerifyQuestion => verify,
     WhyQuestion => plain::<WhyQuestion>,
 }
@@ -91,8 +95,13 @@ fn answered(answer: &impl Answer, desk: &dyn Desk, problem: Option<Problem>) -> 
 }
 
 /// Returns an answer of items with its head.
-fn collected(answer: &impl ItemAnswer, items: Vec<Value>, desk: &dyn Desk) -> AnsweredQuestion {
-    with_head(&answer.whole(items), answer.end(), desk, None)
+fn collected(
+    answer: &impl ItemAnswer,
+    items: Vec<Value>,
+    desk: &dyn Desk,
+    problem: Option<Problem>,
+) -> AnsweredQuestion {
+    with_head(&answer.whole(items), answer.end(), desk, problem)
 }
 
 fn with_head(document: &Value, end: End, desk: &dyn Desk, problem: Option<Problem>) -> AnsweredQuestion {
@@ -139,7 +148,7 @@ fn diff(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Probl
         found.record(&compared, desk)?;
     }
     answer.ends(found);
-    Ok(collected(&answer, items, desk))
+    Ok(collected(&answer, items, desk, None))
 }
 
 fn verify(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
@@ -149,4 +158,25 @@ fn verify(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Pro
             answered(&VerifyAnswer { outcomes: &outcomes, is_list: false }, desk, None)
         }
     })
+}
+
+fn replay(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let question: ReplayQuestion = read(question)?;
+    let ticks = match question.ask(desk)? {
+        ReplayReply::Ticks(ticks) => ticks,
+        ReplayReply::Graph(replayed) => {
+            if question.record {
+                record_divergence(&replayed, desk)?;
+            }
+            return Ok(answered(&*replayed, desk, None));
+        }
+    };
+    let (mut answer, mut items) = (ReplayAnswer::new(question.detect), Vec::new());
+    let replayed = ticks.each(&mut |_, listed| {
+        items.extend(listed.and_then(|listed| answer.item(&listed)));
+        Ok(())
+    })?;
+    answer.replayed = Some(replayed);
+    let problem = answer.failure();
+    Ok(collected(&answer, items, desk, problem))
 }

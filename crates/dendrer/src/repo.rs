@@ -35,6 +35,7 @@ use crate::vault::Vault;
 use crate::watch::Watch;
 
 pub use redaction::redactor;
+pub use resolve::{free_name, reachable};
 pub use warnings::{Warning, is_of_the_log, warnings};
 
 /// Whether a store is opened to be written.

@@ -1,9 +1,10 @@
 //! Runs: names for new ones, and the states of those that are read.
 
 use dendrer::Trace;
-use dendrer::address::{Address, is_hash, is_reachable};
+use dendrer::address::Address;
 use dendrer::casebook::Place;
 use dendrer::kernel::replay::ReplayError;
+use dendrer::repo::free_name;
 use dendrer::store::Store;
 use dendrer_object::{Code, RunName};
 use dendrer_view::show::missing_words;
@@ -20,14 +21,7 @@ pub(crate) fn new_name(given: Option<&str>, stem: &str, store: &dyn Store) -> Re
             .map_err(|error: dendrer_object::name::NameError| Failure::new(error.code(), error.to_string()))
     };
     if let Some(text) = given {
-        let name = parse(text)?;
-        refuse_unreachable(&name)?;
-        if store.run(&name)?.is_some() {
-            return Err(
-                Failure::new(Code::E0111, format!("{name} exists already")).note("nothing was changed")
-            );
-        }
-        return Ok(name);
+        return free_name(text, store);
     }
     let mut number = 1_u64;
     loop {
@@ -39,18 +33,7 @@ pub(crate) fn new_name(given: Option<&str>, stem: &str, store: &dyn Store) -> Re
     }
 }
 
-/// Refuses a name that no address reaches: it reads as a file, or as the beginning of a hash.
-pub(crate) fn refuse_unreachable(name: &RunName) -> Result<()> {
-    if !is_reachable(name) {
-        let what = if is_hash(name) { "the beginning of a hash" } else { "a bundle" };
-        return Err(Failure::new(
-            Code::E0106,
-            format!("the run could not be addressed: {name} reads as {what}"),
-        )
-        .note("nothing was committed"));
-    }
-    Ok(())
-}
+pub(crate) use dendrer::repo::reachable as refuse_unreachable;
 
 /// Reports which missing value leaves the state after a tick unknown.
 pub(crate) fn unknown_state(error: dendrer::Error, trace: &Trace, rev: &Address, tick: u64) -> Failure {

@@ -1,21 +1,34 @@
 //! `dendrer diff`
 
-use clap::{Args, ValueEnum};
+use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::Position;
 use dendrer::ask::diff::question::{DiffQuestion, DiffReply};
-use dendrer::diff::DiffKind;
+use dendrer::diff::{DiffAlign, DiffKind};
 use dendrer::source::Asked as _;
 use dendrer_object::Code;
 use dendrer_view::diff::{DiffAnswer, DiffForm, DiffFound};
 use dendrer_view::steps::CoherenceDiffAnswer;
 
-use crate::context::compared::AlignChoice;
 use crate::context::desk::CommandDesk;
 use crate::failure::{Failure, Result};
-use crate::global::{Format, Global, tick_arg};
+use crate::global::{Format, Global, tick_arg, word};
 use crate::offers;
 use crate::out::Out;
+
+/// The words of `--type`.
+const KINDS: [(&str, &str); 4] = [
+    ("structural", "Another type of transition at the same place, or none"),
+    ("semantic", "The same type, and another intent, action, result, policy or change of state"),
+    ("confidence", "Another confidence"),
+    ("outcome", "Another state in the end"),
+];
+
+/// The words of `--align`.
+pub(super) const ALIGN: [(&str, &str); 2] = [
+    ("tick", "One by one behind what is shared, markers passed over"),
+    ("content", "By the longest sequence of transitions that mean the same"),
+];
 
 /// `diff`
 #[derive(Debug, Args)]
@@ -33,11 +46,11 @@ pub(crate) struct Diff {
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
     pub(crate) to: Option<Position>,
     /// Only these kinds of difference
-    #[arg(long = "type", value_enum, value_delimiter = ',', value_name = "KIND")]
-    pub(crate) kinds: Vec<KindChoice>,
+    #[arg(long = "type", value_delimiter = ',', value_name = "KIND", value_parser = word::<DiffKind>(&KINDS))]
+    pub(crate) kinds: Vec<DiffKind>,
     /// How transitions are lined up: one by one behind what is shared, or by what they mean
-    #[arg(long, value_enum, default_value = "tick")]
-    pub(crate) align: AlignChoice,
+    #[arg(long, default_value = "tick", value_parser = word::<DiffAlign>(&ALIGN))]
+    pub(crate) align: DiffAlign,
     /// Leave out what differs there, like agent_id or state.memory
     #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
     pub(crate) ignore: Vec<String>,
@@ -71,31 +84,6 @@ pub(crate) struct Diff {
     /// At most N pairs; 0 for all
     #[arg(short = 'n', long = "limit", default_value_t = 1000)]
     pub(crate) limit: usize,
-}
-
-/// A kind of difference (dendrer paper 4.2).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum KindChoice {
-    /// Another type of transition at the same place, or none.
-    Structural,
-    /// The same type, and another intent, action, result, policy or change of state.
-    Semantic,
-    /// Another confidence.
-    Confidence,
-    /// Another state in the end.
-    Outcome,
-}
-
-impl KindChoice {
-    /// The kind that is meant.
-    pub(crate) fn kind(self) -> DiffKind {
-        match self {
-            KindChoice::Structural => DiffKind::Structural,
-            KindChoice::Semantic => DiffKind::Semantic,
-            KindChoice::Confidence => DiffKind::Confidence,
-            KindChoice::Outcome => DiffKind::Outcome,
-        }
-    }
 }
 
 pub(crate) fn run(global: &Global, args: &Diff, out: &mut Out) -> Result {
@@ -140,8 +128,8 @@ fn question(args: &Diff) -> DiffQuestion {
         run_b: args.b.clone(),
         from: args.from.clone(),
         to: args.to.clone(),
-        r#type: args.kinds.iter().copied().map(KindChoice::kind).collect(),
-        align: Some(args.align.align()),
+        r#type: args.kinds.clone(),
+        align: Some(args.align),
         ignore: args.ignore.clone(),
         path: args.path.clone(),
         predicate: args.predicate.clone(),

@@ -86,6 +86,18 @@ const ROWS: &[(&[&str], &str)] = &[
         &["diff", "logistics-run-47", "logistics-planner-1", "--coherence"],
         r#"{"schema":"dendrer.diff-question/1","run_a":"logistics-run-47","run_b":"logistics-planner-1","coherence":true}"#,
     ),
+    (
+        &["replay", "logistics-run-47", "--print", "state", "--path", "state.risk_score", "--from", "44"],
+        r#"{"schema":"dendrer.replay-question/1","run":"logistics-run-47","print":"state","path":"state.risk_score","from":44}"#,
+    ),
+    (
+        &["replay", "logistics-run-47", "--record"],
+        r#"{"schema":"dendrer.replay-question/1","run":"logistics-run-47","record":true}"#,
+    ),
+    (
+        &["replay", "logistics-run-47", "--twice", "--detect", "--to=-3"],
+        r#"{"schema":"dendrer.replay-question/1","run":"logistics-run-47","twice":true,"detect":true,"to":"-3"}"#,
+    ),
     (&["verify"], r#"{"schema":"dendrer.verify-question/1"}"#),
     (
         &["verify", "logistics-run-47", "--replay", "--from", "20"],

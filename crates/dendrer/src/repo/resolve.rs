@@ -2,15 +2,46 @@
 //!
 //! Rule: a run comes before a label, and both before the first digits of an id, so that a name means one thing.
 
-use dendrer_object::RunName;
+use dendrer_object::name::NameError;
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::text::nearest;
+use dendrer_object::{Code, RunName};
 use dendrer_store::Store;
 
-use crate::address::{Address, Position};
+use crate::address::{Address, Position, is_hash, is_reachable};
 use crate::casebook::{self, Place};
 use crate::error::Error;
+use crate::problem::Problem;
 use crate::run::trace::{ReadHandle, Trace, all_runs, no_run};
+
+/// Reads the name of a new run.
+///
+/// # Errors
+///
+/// A [`Problem`] if no address would reach the run, or there is a run of that name.
+pub fn free_name(text: &str, store: &dyn Store) -> Result<RunName, Problem> {
+    let name: RunName =
+        text.parse().map_err(|error: NameError| Problem::new(error.code(), error.to_string()))?;
+    reachable(&name)?;
+    if store.run(&name)?.is_some() {
+        return Err(Problem::new(Code::E0111, format!("{name} exists already")).note("nothing was changed"));
+    }
+    Ok(name)
+}
+
+/// Refuses a name that no address reaches: it reads as a file, or as the beginning of a hash.
+///
+/// # Errors
+///
+/// E0106.
+pub fn reachable(name: &RunName) -> Result<(), Problem> {
+    if is_reachable(name) {
+        return Ok(());
+    }
+    let what = if is_hash(name) { "the beginning of a hash" } else { "a bundle" };
+    let what = format!("the run could not be addressed: {name} reads as {what}");
+    Err(Problem::new(Code::E0106, what).note("nothing was committed"))
+}
 
 impl Address {
     /// Returns the record that is named by the first digits of its id; `None` if the address names a run.
