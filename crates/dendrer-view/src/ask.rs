@@ -5,6 +5,10 @@
 
 use dendrer::ask::bisect::question::BisectQuestion;
 use dendrer::ask::diff::question::{DiffQuestion, DiffReply};
+use dendrer::ask::gate::question::AssertQuestion;
+use dendrer::ask::predicates::question::{
+    PredicateListQuestion, PredicateShowQuestion, PredicateTestQuestion,
+};
 use dendrer::ask::replay::question::{ReplayQuestion, ReplayReply};
 use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
 use dendrer::casebook;
@@ -21,6 +25,7 @@ use crate::bisect::BisectReplyShown;
 use crate::diff::{DiffAnswer, DiffForm, DiffFound};
 use crate::graphs::record_divergence;
 use crate::head;
+use crate::predicate::{PredicateTestAnswer, TickRow};
 use crate::replay::ReplayAnswer;
 use crate::steps::CoherenceDiffAnswer;
 use crate::verify::VerifyAnswer;
@@ -51,9 +56,13 @@ macro_rules! questions {
 }
 
 questions! {
+    AssertQuestion => plain::<AssertQuestion>,
     BacktrackQuestion => plain::<BacktrackQuestion>,
     BisectQuestion => bisect,
     DiffQuestion => diff,
+    PredicateListQuestion => plain::<PredicateListQuestion>,
+    PredicateShowQuestion => plain::<PredicateShowQuestion>,
+    PredicateTestQuestion => predicate_test,
     ReplayQuestion => replay,
     VerifyQuestion => verify,
     WhyQuestion => plain::<WhyQuestion>,
@@ -179,4 +188,11 @@ fn replay(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Pro
     answer.replayed = Some(replayed);
     let problem = answer.failure();
     Ok(collected(&answer, items, desk, problem))
+}
+
+fn predicate_test(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let reply = read::<PredicateTestQuestion>(question)?.ask(desk)?;
+    let rows = TickRow::listed(&reply)?;
+    let answer = PredicateTestAnswer { tested: &reply.tested, rows: rows.as_deref() };
+    Ok(answered(&answer, desk, None))
 }

@@ -251,6 +251,13 @@ pub trait Desk {
         Ok(())
     }
 
+    /// Opens what is asked for reading, without a warning of what may be missing in it.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if it cannot be opened.
+    fn reader(&mut self) -> Result<Arc<dyn Store>, Problem>;
+
     /// Reads a bundle as it is, to verify it.
     ///
     /// # Errors
@@ -336,6 +343,20 @@ impl dyn Desk + '_ {
         let found = self.run_in(source, address, what)?;
         self.asks(&found.trace);
         Ok(found)
+    }
+
+    /// Opens the run that an address means, and returns the tick that the address names, or the last one.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the run cannot be read.
+    pub fn upto(&mut self, text: &str) -> Result<(Trace, u64), Problem> {
+        let address = Address::parse(text)?;
+        let source = self.open(&address)?;
+        let address = address.resolve(&source.store)?;
+        let trace = source.trace(&address)?;
+        let upto = address.pos.as_ref().map_or(Ok(trace.tip()), |position| position.tick(&trace))?;
+        Ok((trace, upto))
     }
 
     /// Opens a run of a source, and counts what is read of it.
@@ -483,6 +504,13 @@ impl Desk for StoreDesk<'_> {
         // A key that cannot be used is reported before anything is made.
         repo.signing_key()?;
         Ok(repo)
+    }
+
+    fn reader(&mut self) -> Result<Arc<dyn Store>, Problem> {
+        match self.place {
+            QuestionPlace::Store(repo) => Ok(repo.reader()?),
+            QuestionPlace::Bundle(opened) => Ok(Arc::clone(&opened.store)),
+        }
     }
 
     fn bundle(&mut self, path: &str) -> Result<Opened, Problem> {

@@ -11,7 +11,7 @@ use dendrer::care::Follow;
 use dendrer::diagnosis::{DiagnosisClass, Offer};
 use dendrer::repo::Repo;
 use dendrer::source::{Asked, Desk, QuestionSource};
-use dendrer::store::Embedded;
+use dendrer::store::{Embedded, Store};
 use dendrer::trust::Trust;
 use dendrer::watch::Watch;
 use dendrer_object::note::VerifierKey;
@@ -79,6 +79,10 @@ impl Desk for CommandDesk<'_> {
 
     fn close(&mut self, repo: Repo) -> Result<()> {
         super::close(repo)
+    }
+
+    fn reader(&mut self) -> Result<Arc<dyn Store>> {
+        super::read_store(self.global)
     }
 
     fn bundle(&mut self, path: &str) -> Result<Opened> {

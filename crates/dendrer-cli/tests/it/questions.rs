@@ -38,6 +38,11 @@ fn without_place(document: Value) -> Value {
 /// The command of each row, and the question that asks the same of the demo.
 const ROWS: &[(&[&str], &str)] = &[
     (
+        &["assert", "logistics-run-47", "--holds", "success_rate(steps) > 0.5", "--allow-empty"],
+        r#"{"schema":"dendrer.assert-question/1","run":"logistics-run-47","holds":["success_rate(steps) > 0.5"],"allow_empty":true}"#,
+    ),
+    (&["assert", "logistics-run-47"], r#"{"schema":"dendrer.assert-question/1","run":"logistics-run-47"}"#),
+    (
         &["why", "logistics-run-47@12", "state.risk_score"],
         r#"{"schema":"dendrer.why-question/1","rev":"logistics-run-47@12","path":"state.risk_score"}"#,
     ),
@@ -85,6 +90,36 @@ const ROWS: &[(&[&str], &str)] = &[
     (
         &["diff", "logistics-run-47", "logistics-planner-1", "--coherence"],
         r#"{"schema":"dendrer.diff-question/1","run_a":"logistics-run-47","run_b":"logistics-planner-1","coherence":true}"#,
+    ),
+    (&["predicate", "list"], r#"{"schema":"dendrer.predicate-list-question/1"}"#),
+    (
+        &["predicate", "list", "--all", "--run", "financial-agent-A"],
+        r#"{"schema":"dendrer.predicate-list-question/1","all":true,"run":"financial-agent-A"}"#,
+    ),
+    (
+        &["predicate", "show", "kernel.policy_compliant"],
+        r#"{"schema":"dendrer.predicate-show-question/1","name":"kernel.policy_compliant"}"#,
+    ),
+    (
+        &["predicate", "show", "kernel.nothing"],
+        r#"{"schema":"dendrer.predicate-show-question/1","name":"kernel.nothing"}"#,
+    ),
+    (
+        &[
+            "predicate",
+            "test",
+            "state.risk_score <= 0.75",
+            "logistics-run-47",
+            "--holds",
+            "--ticks",
+            "--from",
+            "40",
+        ],
+        r#"{"schema":"dendrer.predicate-test-question/1","predicate":"state.risk_score <= 0.75","run":"logistics-run-47","holds":true,"ticks":true,"from":40}"#,
+    ),
+    (
+        &["predicate", "test", "kernel.policy_compliant", "logistics-run-47", "--window", "before"],
+        r#"{"schema":"dendrer.predicate-test-question/1","predicate":"kernel.policy_compliant","run":"logistics-run-47","window":"before"}"#,
     ),
     (
         &["replay", "logistics-run-47", "--print", "state", "--path", "state.risk_score", "--from", "44"],

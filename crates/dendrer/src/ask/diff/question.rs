@@ -106,15 +106,7 @@ impl Asked for DiffQuestion {
     fn ask(&self, desk: &mut dyn Desk) -> Result<DiffReply, Problem> {
         self.check()?;
         if self.coherence {
-            let mut summary = |text: &str| {
-                let address = Address::parse(text)?;
-                let source = desk.open(&address)?;
-                let address = address.resolve(&source.store)?;
-                let trace = source.trace(&address)?;
-                let upto = end(&trace, &address)?;
-                Ok::<_, Problem>((trace, upto))
-            };
-            let [a, b] = [summary(&self.run_a)?, summary(&self.run_b)?];
+            let [a, b] = [desk.upto(&self.run_a)?, desk.upto(&self.run_b)?];
             return Ok(DiffReply::Coherence([
                 coherence_summary((&a.0, a.1))?,
                 coherence_summary((&b.0, b.1))?,
