@@ -12,6 +12,10 @@ use dendrer::ask::predicates::question::{
 use dendrer::ask::replay::question::{ReplayQuestion, ReplayReply};
 use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
 use dendrer::casebook;
+use dendrer::contract::question::{
+    ContractCheckQuestion, ContractDiffQuestion, ContractLintQuestion, ContractListQuestion,
+    ContractShowQuestion, ContractSuggestQuestion,
+};
 use dendrer::problem::Problem;
 use dendrer::source::{Asked, Desk};
 use dendrer::verify::question::{VerifyQuestion, VerifyReply};
@@ -22,6 +26,10 @@ use dendrer_object::{Code, Value};
 
 use crate::answer::{Answer, End, ItemAnswer};
 use crate::bisect::BisectReplyShown;
+use crate::contract::check::ContractCheckAnswer;
+use crate::contract::found::{ContractAnswer, ContractDiffAnswer};
+use crate::contract::lint::LintAnswer;
+use crate::contract::suggest::SuggestAnswer;
 use crate::diff::{DiffAnswer, DiffForm, DiffFound};
 use crate::graphs::record_divergence;
 use crate::head;
@@ -59,6 +67,12 @@ questions! {
     AssertQuestion => plain::<AssertQuestion>,
     BacktrackQuestion => plain::<BacktrackQuestion>,
     BisectQuestion => bisect,
+    ContractCheckQuestion => contract_check,
+    ContractDiffQuestion => contract_diff,
+    ContractLintQuestion => contract_lint,
+    ContractListQuestion => plain::<ContractListQuestion>,
+    ContractShowQuestion => contract_show,
+    ContractSuggestQuestion => contract_suggest,
     DiffQuestion => diff,
     PredicateListQuestion => plain::<PredicateListQuestion>,
     PredicateShowQuestion => plain::<PredicateShowQuestion>,
@@ -195,4 +209,31 @@ fn predicate_test(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuest
     let rows = TickRow::listed(&reply)?;
     let answer = PredicateTestAnswer { tested: &reply.tested, rows: rows.as_deref() };
     Ok(answered(&answer, desk, None))
+}
+
+fn contract_check(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let checked = &read::<ContractCheckQuestion>(question)?.ask(desk)?;
+    Ok(answered(&ContractCheckAnswer { checked, all_violations: true }, desk, None))
+}
+
+fn contract_diff(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let found = read::<ContractDiffQuestion>(question)?.ask(desk)?;
+    let (old, new, changes) = (&found.old, &found.new, &found.changes);
+    Ok(answered(&ContractDiffAnswer { old, new, changes, fails: false }, desk, None))
+}
+
+fn contract_lint(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let found = read::<ContractLintQuestion>(question)?.ask(desk)?;
+    Ok(answered(&LintAnswer { file: &found.named, linted: &found.linted }, desk, None))
+}
+
+fn contract_show(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let shown = read::<ContractShowQuestion>(question)?.ask(desk)?;
+    Ok(answered(&ContractAnswer { found: &shown.found, only: shown.only.as_ref() }, desk, None))
+}
+
+fn contract_suggest(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let question: ContractSuggestQuestion = read(question)?;
+    let found = &question.ask(desk)?;
+    Ok(answered(&SuggestAnswer { runs: &question.runs, found }, desk, None))
 }

@@ -24,6 +24,11 @@ pub(crate) fn load(path: &str) -> Result<Source> {
     pack::read_with(&read_file(path)?, beside(path)).map_err(|problems| pack::unsound(path, &problems))
 }
 
+/// Reads a pack as a question takes it: its value, with the modules that it names in it.
+pub(crate) fn value(path: &str) -> Result<Value> {
+    Ok(load(path)?.pack.value().clone())
+}
+
 /// The directory of a pack, in which the files that it names are.
 pub(crate) fn beside(path: &str) -> Files<'_> {
     Files::Beside(Path::new(path).parent().unwrap_or(Path::new("")))

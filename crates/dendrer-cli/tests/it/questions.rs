@@ -67,6 +67,35 @@ const ROWS: &[(&[&str], &str)] = &[
         r#"{"schema":"dendrer.bisect-question/1","run":"logistics-run-47","holds":["state.nothing <= 0.75"]}"#,
     ),
     (
+        &["contract", "check", "financial-agent-B", "--from", "5", "--contract", "financial-agent-A"],
+        r#"{"schema":"dendrer.contract-check-question/1","run":"financial-agent-B","from":5,"contract":"financial-agent-A"}"#,
+    ),
+    (
+        &["contract", "check", "financial-agent-B", "--type", "execute_transactio"],
+        r#"{"schema":"dendrer.contract-check-question/1","run":"financial-agent-B","type":"execute_transactio"}"#,
+    ),
+    (
+        &["contract", "diff", "acme.financial/v1", "financial-agent-B"],
+        r#"{"schema":"dendrer.contract-diff-question/1","a":"acme.financial/v1","b":"financial-agent-B"}"#,
+    ),
+    (
+        &["contract", "lint", "financial-agent-A"],
+        r#"{"schema":"dendrer.contract-lint-question/1","contract":"financial-agent-A"}"#,
+    ),
+    (&["contract", "list"], r#"{"schema":"dendrer.contract-list-question/1"}"#),
+    (
+        &["contract", "show", "acme.financial/v1", "--type", "execute_transaction"],
+        r#"{"schema":"dendrer.contract-show-question/1","contract":"acme.financial/v1","type":"execute_transaction"}"#,
+    ),
+    (
+        &["contract", "show", "acme.financial/v9"],
+        r#"{"schema":"dendrer.contract-show-question/1","contract":"acme.financial/v9"}"#,
+    ),
+    (
+        &["contract", "suggest", "financial-agent-A", "financial-agent-B", "--tries", "50"],
+        r#"{"schema":"dendrer.contract-suggest-question/1","runs":["financial-agent-A","financial-agent-B"],"tries":50}"#,
+    ),
+    (
         &["diff", "logistics-run-47", "logistics-planner-1", "-n", "3", "--ignore", "agent_id"],
         r#"{"schema":"dendrer.diff-question/1","run_a":"logistics-run-47","run_b":"logistics-planner-1","limit":3,"ignore":["agent_id"]}"#,
     ),
