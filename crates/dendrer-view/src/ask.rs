@@ -10,6 +10,7 @@ use dendrer::ask::predicates::question::{
     PredicateListQuestion, PredicateShowQuestion, PredicateTestQuestion,
 };
 use dendrer::ask::replay::question::{ReplayQuestion, ReplayReply};
+use dendrer::ask::secrets::SecretsScanQuestion;
 use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
 use dendrer::casebook;
 use dendrer::contract::question::{
@@ -78,6 +79,7 @@ questions! {
     PredicateShowQuestion => plain::<PredicateShowQuestion>,
     PredicateTestQuestion => predicate_test,
     ReplayQuestion => replay,
+    SecretsScanQuestion => plain::<SecretsScanQuestion>,
     VerifyQuestion => verify,
     WhyQuestion => plain::<WhyQuestion>,
 }

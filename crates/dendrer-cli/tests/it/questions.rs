@@ -162,6 +162,15 @@ const ROWS: &[(&[&str], &str)] = &[
         &["replay", "logistics-run-47", "--twice", "--detect", "--to=-3"],
         r#"{"schema":"dendrer.replay-question/1","run":"logistics-run-47","twice":true,"detect":true,"to":"-3"}"#,
     ),
+    (&["secrets", "scan"], r#"{"schema":"dendrer.secrets-scan-question/1"}"#),
+    (
+        &["secrets", "scan", "logistics-run-47", "nothing"],
+        r#"{"schema":"dendrer.secrets-scan-question/1","what":["logistics-run-47","nothing"]}"#,
+    ),
+    (
+        &["secrets", "scan", "logistics-run-47@3"],
+        r#"{"schema":"dendrer.secrets-scan-question/1","what":["logistics-run-47@3"]}"#,
+    ),
     (&["verify"], r#"{"schema":"dendrer.verify-question/1"}"#),
     (
         &["verify", "logistics-run-47", "--replay", "--from", "20"],

@@ -155,7 +155,7 @@ fn declared_by(
         return Err(Problem::new(Code::E0511, format!("{} carries no pack", trace.name()))
             .note("what a pack declares is known of the runs that were begun with it"));
     };
-    // What the pack itself declares is known by the digest of that, as everywhere it is asked.
+    // A predicate that the pack itself declares keeps the digest that it has there.
     let own = pack::of_run(&trace)?;
     let full = |one: &Predicate| {
         let one = own.as_ref().and_then(|own| own.predicate(one.name())).unwrap_or(one);
