@@ -223,7 +223,7 @@ fn record_planned(plan: &import::ImportPlan, data: &[u8]) {
     let trace = Trace::open(&store, &plan.start.run).expect("what was recorded is there");
     assert_eq!(trace.tip(), plan.tally.ticks);
     assert_eq!(trace.record(trace.tip()).map(|record| record.id()).ok(), Some(tip));
-    let report = verify::store(&store, &verify::VerifyQuestion { replay: true, ..verify::VerifyQuestion::default() });
+    let report = verify::store(&store, &verify::VerifyTerms { replay: true, ..verify::VerifyTerms::default() });
     let report = report.expect("a store in memory can be verified");
     assert_eq!((report.verdict, &report.findings[..]), (VerifyVerdict::Intact, &[][..]));
 }

@@ -288,7 +288,7 @@ fn figures(bench: &Bench, wall: Duration, cpu_taken: Duration) -> Figures {
     let reading = start.elapsed();
     assert_eq!(read, bench.steps + 2, "the steps, the run and the log");
     let start = Instant::now();
-    let report = verify::store(&store, &verify::VerifyQuestion::default()).expect("verified");
+    let report = verify::store(&store, &verify::VerifyTerms::default()).expect("verified");
     let verifying = start.elapsed();
     assert_eq!(report.verdict, verify::VerifyVerdict::Intact, "{:?}", report.findings);
     drop(store);

@@ -17,7 +17,6 @@ use dendrer::repo::Mode;
 use dendrer::repo::Repo;
 use dendrer::repo::Signed;
 use dendrer::repo::Warning;
-use dendrer::repo::is_of_the_log;
 use dendrer::repo::locate;
 use dendrer::source::{Desk, QuestionSource};
 use dendrer::store::Shared;
@@ -34,14 +33,12 @@ use self::desk::CommandDesk;
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::Global;
-use crate::out;
 use crate::out::Out;
 use crate::out::files;
 use crate::progress::Progress;
 
 pub(crate) mod care;
 pub(crate) mod choice;
-pub(crate) mod compared;
 pub(crate) mod desk;
 pub(crate) mod edges;
 pub(crate) mod executor;
@@ -116,14 +113,6 @@ pub(crate) fn warn(warnings: &[Warning], path: &Path, out: &mut Out) -> bool {
         }
     }
     warnings.iter().any(Warning::is_incomplete)
-}
-
-/// As [`out::not_found_in`], where the log of the store is not whole.
-pub(crate) fn not_found(failure: Failure, store: &dyn Store) -> Failure {
-    match store.trouble().filter(|trouble| is_of_the_log(trouble)) {
-        Some(trouble) => out::not_found_in(failure, trouble.code()),
-        None => failure,
-    }
 }
 
 /// A text of the command line as it is recorded: without its secrets, by the rules of the store.

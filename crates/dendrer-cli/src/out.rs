@@ -591,13 +591,11 @@ impl AnswerFile {
 }
 
 /// Turns a "not found" in a log that is not whole into the fault of the log: what is asked for may be in the missing part.
-pub(crate) fn not_found_in(failure: Failure, code: Code) -> Failure {
+fn not_found_in(failure: Failure, code: Code) -> Failure {
     if failure.exit() != 3 {
         return failure;
     }
-    Failure::new(code, failure.message)
-        .note("the log is not what it was; what is asked for may be in what is missing")
-        .help(&["dendrer", "verify", "--all"])
+    failure.of_damaged_log(code)
 }
 
 fn to_stderr(line: &str) {

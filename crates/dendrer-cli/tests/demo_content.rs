@@ -19,7 +19,7 @@ use dendrer::recorder::Fixed;
 use dendrer::recorder::begin_log;
 use dendrer::trace::ReadHandle;
 use dendrer::verify;
-use dendrer::verify::VerifyQuestion;
+use dendrer::verify::VerifyTerms;
 use dendrer::verify::VerifyVerdict;
 use dendrer_kernel::predicate::Predicate;
 use dendrer_object::RunName;
@@ -296,8 +296,7 @@ fn demo_forks_go_on_from_where_they_say() {
 #[test]
 fn demo_runs_verify_and_replay() {
     let store = filled();
-    let report =
-        verify::store(&store, &VerifyQuestion { replay: true, ..VerifyQuestion::default() }).unwrap();
+    let report = verify::store(&store, &VerifyTerms { replay: true, ..VerifyTerms::default() }).unwrap();
     assert_eq!((report.verdict, report.findings.len()), (VerifyVerdict::Intact, 0), "{:?}", report.findings);
     for run in &report.runs {
         assert_eq!(run.replay, Some(Ok(run.line.tick)), "{}", run.run);
@@ -311,7 +310,7 @@ type Found = (&'static str, Option<u64>);
 fn judge(text: &[u8], tip: Option<Digest>) -> (VerifyVerdict, Vec<Found>, Option<u64>) {
     let opened = bundle::open(PathBuf::from("x.dnd"), text).unwrap();
     let report =
-        verify::bundle(&opened, &VerifyQuestion { tip, replay: true, ..VerifyQuestion::default() }).unwrap();
+        verify::bundle(&opened, &VerifyTerms { tip, replay: true, ..VerifyTerms::default() }).unwrap();
     let findings = report.findings.iter().map(|finding| (finding.code.as_str(), finding.tick)).collect();
     (report.verdict, findings, report.runs[0].line.last_good)
 }
@@ -354,7 +353,7 @@ fn demo_corruption_suite_is_caught_with_code_and_tick() {
     assert_eq!(judge(rewritten, Some(tip)).1, [("E0304", None)]);
     let opened = bundle::open(PathBuf::from("x.dnd"), &rewritten[..]).unwrap();
     let pinned =
-        VerifyQuestion { pinned: vec![(store.tree().size, store.tree().root)], ..VerifyQuestion::default() };
+        VerifyTerms { pinned: vec![(store.tree().size, store.tree().root)], ..VerifyTerms::default() };
     let report = verify::bundle(&opened, &pinned).unwrap();
     assert_eq!((report.verdict, report.findings[0].code), (VerifyVerdict::Tampered, Code::E0307));
     // It does what it was made for: the violation is gone.

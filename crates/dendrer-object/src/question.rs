@@ -320,6 +320,7 @@ macro_rules! question {
         impl $crate::question::Question for $name {
             fn read(document: &$crate::Value) -> Result<$name, $crate::question::QuestionFault> {
                 let known = [$(stringify!($member).trim_start_matches("r#")),*];
+                #[allow(unused_variables, reason = "a question may have no member")]
                 let reader = $crate::question::QuestionReader::new(document, $document, &known)?;
                 Ok($name {
                     $($member: reader.member(stringify!($member).trim_start_matches("r#"))?,)*

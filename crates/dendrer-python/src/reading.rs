@@ -40,7 +40,8 @@ impl NativeStore {
         let trust = dendrer_cli::trust(key.as_deref());
         let opened = py.detach(|| {
             let path = if path.is_file() { path } else { directory(&path)? };
-            QuestionPlace::open(&path, &trust)
+            // Questions open the files again, also after the program went to another directory.
+            QuestionPlace::open(&std::path::absolute(&path).unwrap_or(path), &trust)
         });
         let place = opened.map_err(|error| problem::of(py, error))?;
         Ok(NativeStore { place, trust })

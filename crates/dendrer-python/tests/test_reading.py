@@ -794,6 +794,7 @@ def test_a_store_stays_where_it_was_opened(tmp_path: Path, monkeypatch: pytest.M
     store = dendrer.open("s")
     monkeypatch.chdir(tmp_path / "two")
     assert store.names() == ["one"] and len(store["one"]) == 1 and store["one"].bisect(holds="true").onset is None
+    assert [run["run"] for run in store["one"].verify().to_dict()["items"]] == ["one"]
     monkeypatch.chdir(tmp_path)
     assert "one" in store
 

@@ -6,19 +6,31 @@
 use dendrer::ask::bisect::question::BisectQuestion;
 use dendrer::ask::commitments::question::CommitmentsQuestion;
 use dendrer::ask::compare::question::{CompareQuestion, HeatmapQuestion};
+use dendrer::ask::diff::question::{DiffQuestion, DiffReply};
+use dendrer::ask::gate::question::AssertQuestion;
 use dendrer::ask::log::log as each_logged;
 use dendrer::ask::log::question::{LogQuestion, OpenedLog};
+use dendrer::ask::predicates::question::{
+    PredicateListQuestion, PredicateShowQuestion, PredicateTestQuestion,
+};
+use dendrer::ask::replay::question::{ReplayQuestion, ReplayReply};
 use dendrer::ask::runs::question::RunsQuestion;
+use dendrer::ask::secrets::SecretsScanQuestion;
 use dendrer::ask::show::question::{ShowQuestion, ShowReply};
 use dendrer::ask::state::question::StateQuestion;
 use dendrer::ask::steps::question::{CoherenceQuestion, StepsQuestion, StepsReply};
 use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
 use dendrer::care::erase::question::EraseQuestion;
+use dendrer::care::verify::question::{VerifyQuestion, VerifyReply};
 use dendrer::casebook;
 use dendrer::change::conflicts::question::{ConflictsListQuestion, ConflictsShowQuestion, ResolveQuestion};
 use dendrer::change::extend::question::ExtendQuestion;
 use dendrer::change::findings::{LabelQuestion, NoteQuestion};
 use dendrer::cherrypick::question::CherrypickQuestion;
+use dendrer::contract::question::{
+    ContractCheckQuestion, ContractDiffQuestion, ContractLintQuestion, ContractListQuestion,
+    ContractShowQuestion, ContractSuggestQuestion,
+};
 use dendrer::delegate::question::{AcceptQuestion, DelegateQuestion};
 use dendrer::fork::question::ForkQuestion;
 use dendrer::merge::question::MergeQuestion;
@@ -35,11 +47,21 @@ use crate::answer::{Answer, End, ItemAnswer};
 use crate::bisect::BisectReplyShown;
 use crate::cherrypick::CherrypickAnswer;
 use crate::compare::CompareAnswer;
+use crate::contract::check::ContractCheckAnswer;
+use crate::contract::found::{ContractAnswer, ContractDiffAnswer};
+use crate::contract::lint::LintAnswer;
+use crate::contract::suggest::SuggestAnswer;
+use crate::diff::{DiffAnswer, DiffForm, DiffFound};
+use crate::graphs::record_divergence;
 use crate::head;
 use crate::log::{LogAnswer, LogEnd};
+use crate::predicate::{PredicateTestAnswer, TickRow};
+use crate::replay::ReplayAnswer;
 use crate::show::{RawRecordAnswer, ShowAnswer, ShowParts};
 use crate::state::StateShown;
+use crate::steps::CoherenceDiffAnswer;
 use crate::steps::{CoherenceAnswer, CompositionAnswer, StepsAnswer};
+use crate::verify::VerifyAnswer;
 
 /// An answer as data.
 #[derive(Debug, Clone)]
@@ -67,6 +89,7 @@ macro_rules! questions {
 }
 
 questions! {
+    AssertQuestion => plain::<AssertQuestion>,
     BacktrackQuestion => plain::<BacktrackQuestion>,
     BisectQuestion => bisect,
     CoherenceQuestion => coherence,
@@ -92,6 +115,19 @@ questions! {
     NoteQuestion => plain::<NoteQuestion>,
     RebaseQuestion => plain::<RebaseQuestion>,
     ReduceQuestion => plain::<ReduceQuestion>,
+    ContractCheckQuestion => contract_check,
+    ContractDiffQuestion => contract_diff,
+    ContractLintQuestion => contract_lint,
+    ContractListQuestion => plain::<ContractListQuestion>,
+    ContractShowQuestion => contract_show,
+    ContractSuggestQuestion => contract_suggest,
+    DiffQuestion => diff,
+    PredicateListQuestion => plain::<PredicateListQuestion>,
+    PredicateShowQuestion => plain::<PredicateShowQuestion>,
+    PredicateTestQuestion => predicate_test,
+    ReplayQuestion => replay,
+    SecretsScanQuestion => plain::<SecretsScanQuestion>,
+    VerifyQuestion => verify,
     WhyQuestion => plain::<WhyQuestion>,
 }
 
@@ -131,8 +167,13 @@ fn answered(answer: &impl Answer, desk: &dyn Desk, problem: Option<Problem>) -> 
 }
 
 /// Returns an answer of items with its head.
-fn listed(answer: &impl ItemAnswer, items: Vec<Value>, desk: &dyn Desk) -> AnsweredQuestion {
-    headed(&answer.whole(items), answer.end(), desk, None)
+fn listed(
+    answer: &impl ItemAnswer,
+    items: Vec<Value>,
+    desk: &dyn Desk,
+    problem: Option<Problem>,
+) -> AnsweredQuestion {
+    headed(&answer.whole(items), answer.end(), desk, problem)
 }
 
 fn headed(document: &Value, end: End, desk: &dyn Desk, problem: Option<Problem>) -> AnsweredQuestion {
@@ -182,7 +223,7 @@ fn log(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Proble
         Ok::<(), Problem>(())
     })?;
     answer.ends(LogEnd::Summed { summary, found_intact });
-    Ok(listed(&answer, items, desk))
+    Ok(listed(&answer, items, desk, None))
 }
 
 fn show(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
@@ -190,6 +231,34 @@ fn show(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Probl
         ShowReply::Raw(record) => answered(&RawRecordAnswer(&record), desk, None),
         ShowReply::Shown(shown) => {
             answered(&ShowAnswer { shown: &shown, parts: ShowParts::default() }, desk, None)
+        }
+    })
+}
+
+fn diff(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let question: DiffQuestion = read(question)?;
+    let compared = match question.ask(desk)? {
+        DiffReply::Coherence([a, b]) => return Ok(answered(&CoherenceDiffAnswer { a, b }, desk, None)),
+        DiffReply::Runs(compared) => compared,
+    };
+    let (mut answer, mut items) = (DiffAnswer::new(DiffForm::of(&question)), Vec::new());
+    let report = compared.each(&mut |pair| {
+        items.extend(answer.item(pair));
+        Ok(())
+    })?;
+    let mut found = DiffFound::of(&compared, report);
+    if question.record {
+        found.record(&compared, desk)?;
+    }
+    answer.ends(found);
+    Ok(listed(&answer, items, desk, None))
+}
+
+fn verify(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    Ok(match read::<VerifyQuestion>(question)?.ask(desk)? {
+        VerifyReply::Branches(branches) => answered(&branches, desk, None),
+        VerifyReply::Logs(outcomes) => {
+            answered(&VerifyAnswer { outcomes: &outcomes, is_list: false }, desk, None)
         }
     })
 }
@@ -211,11 +280,66 @@ fn steps(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Prob
         items.extend(answer.item(step));
         Ok::<(), Problem>(())
     })?;
-    Ok(listed(&answer, items, desk))
+    Ok(listed(&answer, items, desk, None))
 }
 
 fn cherrypick(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
     let reply = &read::<CherrypickQuestion>(question)?.ask(desk)?;
     let answer = CherrypickAnswer { reply, show_hash: false };
     Ok(answered(&answer, desk, answer.problem()))
+}
+
+fn replay(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let question: ReplayQuestion = read(question)?;
+    let ticks = match question.ask(desk)? {
+        ReplayReply::Ticks(ticks) => ticks,
+        ReplayReply::Graph(replayed) => {
+            if question.record {
+                record_divergence(&replayed, desk)?;
+            }
+            return Ok(answered(&*replayed, desk, None));
+        }
+    };
+    let (mut answer, mut items) = (ReplayAnswer::new(question.detect), Vec::new());
+    let replayed = ticks.each(&mut |_, listed| {
+        items.extend(listed.and_then(|listed| answer.item(&listed)));
+        Ok(())
+    })?;
+    answer.replayed = Some(replayed);
+    let problem = answer.failure();
+    Ok(listed(&answer, items, desk, problem))
+}
+
+fn predicate_test(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let reply = read::<PredicateTestQuestion>(question)?.ask(desk)?;
+    let rows = TickRow::listed(&reply)?;
+    let answer = PredicateTestAnswer { tested: &reply.tested, rows: rows.as_deref() };
+    Ok(answered(&answer, desk, None))
+}
+
+fn contract_check(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let checked = &read::<ContractCheckQuestion>(question)?.ask(desk)?;
+    Ok(answered(&ContractCheckAnswer { checked, all_violations: true }, desk, None))
+}
+
+fn contract_diff(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let found = read::<ContractDiffQuestion>(question)?.ask(desk)?;
+    let (old, new, changes) = (&found.old, &found.new, &found.changes);
+    Ok(answered(&ContractDiffAnswer { old, new, changes, fails: false }, desk, None))
+}
+
+fn contract_lint(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let found = read::<ContractLintQuestion>(question)?.ask(desk)?;
+    Ok(answered(&LintAnswer { file: &found.named, linted: &found.linted }, desk, None))
+}
+
+fn contract_show(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let shown = read::<ContractShowQuestion>(question)?.ask(desk)?;
+    Ok(answered(&ContractAnswer { found: &shown.found, only: shown.only.as_ref() }, desk, None))
+}
+
+fn contract_suggest(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
+    let question: ContractSuggestQuestion = read(question)?;
+    let found = &question.ask(desk)?;
+    Ok(answered(&SuggestAnswer { runs: &question.runs, found }, desk, None))
 }

@@ -1,10 +1,14 @@
 //! How two runs differ, as rows, lines and documents.
 
+use dendrer::ask::diff::question::{ComparedRuns, DiffQuestion};
 use dendrer::ask::predicates::PredicateTested;
+use dendrer::casebook;
 use dendrer::diff::{
-    DiffAlign, DiffChange, DiffKind, DiffOutcome, DiffQuestion, DiffReport, DiffSides, DiffTally, Marker,
-    Pair, STATE, States, is_marker,
+    DiffAlign, DiffChange, DiffKind, DiffOutcome, DiffReport, DiffSides, DiffTally, DiffTerms, Marker, Pair,
+    STATE, States, is_marker,
 };
+use dendrer::problem::Problem;
+use dendrer::source::Desk;
 use dendrer::timeline::Interval;
 use dendrer_object::record::Record;
 use dendrer_object::{Digest, Pointer, RunName, Value, tag};
@@ -589,6 +593,19 @@ pub struct DiffForm {
     pub fails: bool,
 }
 
+impl DiffForm {
+    /// The form of a document, as far as the question has one.
+    pub fn of(question: &DiffQuestion) -> DiffForm {
+        DiffForm {
+            stat: question.stat,
+            summary: question.summary,
+            tail_in_one: question.align.unwrap_or_default() == DiffAlign::Tick,
+            limit: question.listed(),
+            ..DiffForm::default()
+        }
+    }
+}
+
 /// The result of a comparison of two runs, besides the pairs.
 #[derive(Debug, Clone)]
 pub struct DiffFound {
@@ -596,8 +613,8 @@ pub struct DiffFound {
     pub a: RunName,
     /// The right run.
     pub b: RunName,
-    /// The question.
-    pub question: DiffQuestion,
+    /// The terms.
+    pub terms: DiffTerms,
     /// The report.
     pub report: DiffReport,
     /// The verdicts of a predicate on both runs, if they were asked for.
@@ -607,23 +624,44 @@ pub struct DiffFound {
 }
 
 impl DiffFound {
+    /// The result for two runs that were compared.
+    pub fn of(compared: &ComparedRuns, report: DiffReport) -> DiffFound {
+        let [a, b] = compared.runs.each_ref().map(|run| run.name().clone());
+        let (terms, tested) = (compared.terms.clone(), compared.tested.clone());
+        DiffFound { a, b, terms, report, tested, recorded: None }
+    }
+
+    /// Writes the result into the casebook, without the pairs.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the store cannot be written.
+    pub fn record(&mut self, compared: &ComparedRuns, desk: &mut dyn Desk) -> Result<(), Problem> {
+        let runs = compared.places()?;
+        let value = self.casebook_value(runs.each_ref().map(|run| run.id));
+        let [a, b] = &runs;
+        let write = |store: &_, environment| casebook::record_diff(store, [a, b], &value, environment);
+        self.recorded = Some(desk.write_down(write)?);
+        Ok(())
+    }
+
     fn members(&self) -> Vec<(&'static str, Value)> {
-        let DiffQuestion { kinds, align, .. } = &self.question;
-        let mut members = members(&self.report, kinds, *align, self.question.is_part(&self.report));
+        let DiffTerms { kinds, align, .. } = &self.terms;
+        let mut members = members(&self.report, kinds, *align, self.terms.is_part(&self.report));
         members.push(("a", Value::from(self.a.as_str())));
         members.push(("b", Value::from(self.b.as_str())));
         members
     }
 
-    /// Returns the answer as it is written into the casebook: without the pairs, with the question.
-    pub fn casebook_value(&self, tips: [Digest; 2]) -> Value {
+    /// Returns the answer as it is written into the casebook: without the pairs, with the terms.
+    fn casebook_value(&self, tips: [Digest; 2]) -> Value {
         let path = |path: &Pointer| Value::from(path.written());
         let mut members = self.members();
         members.extend([
             ("a_tip", Value::from(tips[0])),
             ("b_tip", Value::from(tips[1])),
-            ("ignore", Value::array(self.question.ignore.iter().map(path))),
-            ("path", Value::from(self.question.path.as_ref().map(path))),
+            ("ignore", Value::array(self.terms.ignore.iter().map(path))),
+            ("path", Value::from(self.terms.path.as_ref().map(path))),
         ]);
         Value::record(members)
     }
@@ -757,14 +795,14 @@ impl ItemAnswer for DiffAnswer {
 
     fn last_lines(&mut self, page: &Page) -> Vec<Line> {
         let Some(found) = self.found.clone() else { return Vec::new() };
-        let DiffFound { question, report, .. } = &found;
+        let DiffFound { terms, report, .. } = &found;
         let mut lines = Vec::new();
         if !self.form.only_changes {
-            let part = question.is_part(report);
+            let part = terms.is_part(report);
             lines.push(page.fit(&headline(report, part)).paint(Style::Strong));
             lines.push(page.fit(&format!("runs      a {}, b {}{}", found.a, found.b, page.read_from())));
-            lines.extend(head_lines(report, question.align).iter().map(|line| page.fit(line)));
-            lines.push(found_line(report, &question.kinds).into());
+            lines.extend(head_lines(report, terms.align).iter().map(|line| page.fit(line)));
+            lines.push(found_line(report, &terms.kinds).into());
             lines.extend(ignored_line(&report.ignored).map(Line::from));
             lines.extend(left_out_line(&report.left_out).map(Line::from));
         }

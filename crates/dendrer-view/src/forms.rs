@@ -5,6 +5,7 @@
 //! graph does not bear out are failures.
 
 use dendrer::ask::gate::GateVerdict;
+use dendrer::ask::gate::question::GateAnswer;
 use dendrer::contract::{CheckedContract, Judged};
 use dendrer::kernel::predicate::Verdict;
 use dendrer_object::Value;
@@ -12,7 +13,7 @@ use dendrer_object::Value;
 use crate::answer::{Answer, End, Line, Page};
 use crate::certainty::reasons_words;
 use crate::contract::check::ContractCheckAnswer;
-use crate::gate::{GateAnswer, why};
+use crate::gate::why;
 use crate::graphs::{GraphCheckAnswer, GraphTestAnswer};
 use crate::{count, quote};
 

@@ -1,5 +1,6 @@
 //! Gates over the steps of a run, as lines, as a document, and in the forms of other programs.
 
+use dendrer::ask::gate::question::GateAnswer;
 use dendrer::ask::gate::{GateStep, GateVerdict, JudgedGate};
 use dendrer_chain::ActionType;
 use dendrer_object::{Code, RunName, Value, document};
@@ -10,15 +11,6 @@ use crate::{count, quote};
 
 /// How many steps of a gate are printed.
 const SHOWN: usize = 20;
-
-/// The gates of a run.
-#[derive(Debug, Clone)]
-pub struct GateAnswer {
-    /// The run.
-    pub run: RunName,
-    /// The gates, in the order in which they were asked.
-    pub gates: Vec<JudgedGate>,
-}
 
 /// Why a gate has its verdict, in words.
 pub(crate) fn why(gate: &JudgedGate) -> String {

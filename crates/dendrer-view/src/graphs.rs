@@ -2,11 +2,15 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
+use dendrer::ask::replay::question::GraphReplayed;
+use dendrer::casebook::{self, Place};
 use dendrer::graph::check::{GraphFinding, GraphRule, GraphWarning};
-use dendrer::graph::frontier::{DivergenceKind, FrontierDivergence, RecordedEdge, Substituted};
+use dendrer::graph::frontier::{DivergenceKind, FrontierDivergence, RecordedEdge};
 use dendrer::graph::minimize::{Minimal, Minimality};
 use dendrer::graph::{Argument, Graph, Statement, StatementBody};
+use dendrer::problem::Problem;
 use dendrer::run::frontier::GraphRun;
+use dendrer::source::Desk;
 use dendrer_object::document::{As, Shape};
 use dendrer_object::value::Object;
 use dendrer_object::{Code, Digest, RunName, Value, document};
@@ -635,65 +639,53 @@ fn divergence_lines(divergence: &FrontierDivergence) -> [Line; 3] {
 /// The code of a frontier that its graph does not bear out.
 const DIVERGED: Code = Code::E0937;
 
-/// The replay of a graph.
-#[derive(Debug, Clone)]
-pub struct GraphReplayAnswer<'g> {
-    /// The run.
-    pub run: &'g GraphRun,
-    /// The number of nodes that were computed again.
-    pub nodes: u64,
-    /// The output that was made.
-    pub output: Option<&'g Value>,
-    /// The first divergence.
-    pub divergence: Option<&'g FrontierDivergence>,
-    /// The consequences of other values, if some were given.
-    pub substituted: Option<&'g Substituted>,
-    /// The fork that was made of it.
-    pub fork: Option<&'g RunName>,
+/// Writes the divergence of a graph's run into the casebook, if it has one.
+///
+/// # Errors
+///
+/// A [`Problem`] if the store cannot be written.
+pub fn record_divergence(replayed: &GraphReplayed, desk: &mut dyn Desk) -> Result<(), Problem> {
+    let divergence = replayed.divergence.as_ref().filter(|_| replayed.substituted.is_none());
+    let Some(divergence) = divergence.filter(|_| !replayed.is_open()) else { return Ok(()) };
+    let place = Place::of(&replayed.trace, None)?;
+    let value = DivergenceObject::of(divergence).into();
+    desk.write_down(|store, environment| casebook::record_divergence(store, &place, &value, environment))?;
+    Ok(())
 }
 
-impl GraphReplayAnswer<'_> {
-    /// Whether the run did not end: it has no output, and at most a value that is not there yet.
-    pub fn is_open(&self) -> bool {
-        let is_missing = |one: &&FrontierDivergence| one.kind == DivergenceKind::Missing;
-        self.substituted.is_none()
-            && self.run.frontier.output.is_none()
-            && self.divergence.is_none_or(|one| is_missing(&one))
-    }
-}
-
-impl Answer for GraphReplayAnswer<'_> {
+impl Answer for GraphReplayed {
     fn document(&self) -> Value {
         let is_open = self.is_open();
-        let unknown = self.substituted.map(|found| found.unknown.to_value());
-        let divergence = self.divergence.map(|one| DivergenceObject::of(one).into());
+        let (substituted, fork) = (self.substituted.as_ref(), self.fork.as_ref());
+        let unknown = substituted.map(|found| found.unknown.to_value());
+        let divergence = self.divergence.as_ref().map(|one| DivergenceObject::of(one).into());
         let is_same = divergence.is_none() && !is_open;
-        let graph = GraphReplay::of(self.run, self.nodes, self.output, is_open, self.substituted, self.fork);
+        let graph = GraphReplay::of(&self.run, self.nodes, self.output.as_ref(), is_open, substituted, fork);
         ReplayDocument::of(&self.run.run, is_same, divergence, unknown, None, Some(graph)).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
-        let run = self.run;
+        let run = &self.run;
         let nodes = count(self.nodes, "node", "nodes");
         let values = count(run.frontier.edges.len() as u64, "recorded value", "recorded values");
         let mut lines: Vec<Line> = vec![
             format!("made again   {nodes} of graph {} from {values}", quote::escape(&run.graph.name)).into(),
         ];
         if self.is_open() {
-            let at = match self.divergence {
+            let at = match &self.divergence {
                 None => "it has no output on record, so there is nothing to compare".to_owned(),
                 Some(divergence) => format!("there is no value for {}", quote::escape(&divergence.path)),
             };
             lines.push(Line::styled(Style::Bad, format!("OPEN         the run did not end: {at}")));
             return lines;
         }
-        if let Some(divergence) = self.divergence {
+        if let Some(divergence) = &self.divergence {
             lines.extend(divergence_lines(divergence));
             return lines;
         }
-        match self.substituted {
+        match &self.substituted {
             None => {
-                let output = self.output.map(quote::value).unwrap_or_default();
+                let output = self.output.as_ref().map(quote::value).unwrap_or_default();
                 lines.push(page.fit(&format!("output       {output}")));
                 lines.push(Line::styled(
                     Style::Good,
@@ -728,7 +720,7 @@ impl Answer for GraphReplayAnswer<'_> {
                         "note: a recorded answer is never given to an edge that asks something else",
                     ));
                 }
-                lines.extend(self.fork.map(|fork| format!("forked       {fork}").into()));
+                lines.extend(self.fork.as_ref().map(|fork| format!("forked       {fork}").into()));
             }
         }
         lines

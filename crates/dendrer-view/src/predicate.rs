@@ -1,5 +1,7 @@
 //! Registered predicates as words and as documents.
 
+use dendrer::Error;
+use dendrer::ask::predicates::question::{PredicateShowReply, PredicateTestReply};
 use dendrer::ask::predicates::{PredicateTested, PredicatesAnswer};
 use dendrer::bisect::BisectSubject;
 use dendrer::kernel::predicate::{BUILT_IN, Monotone, Predicate, Verdict, Window};
@@ -195,17 +197,22 @@ impl Answer for PredicatesAnswer {
     }
 }
 
-/// A predicate that every store has.
-#[derive(Debug, Clone)]
-pub struct BuiltInAnswer(pub Predicate);
-
-impl Answer for BuiltInAnswer {
+impl Answer for PredicateShowReply {
     fn document(&self) -> Value {
-        PredicatesDocument::of(vec![declared(&self.0)], &[]).into()
+        match self {
+            PredicateShowReply::Named(answer) => answer.document(),
+            PredicateShowReply::BuiltIn(built_in) => {
+                PredicatesDocument::of(vec![declared(built_in)], &[]).into()
+            }
+        }
     }
 
-    fn lines(&self, _: &Page) -> Vec<Line> {
-        let head = question_lines(&BisectSubject::Predicate(self.0.clone()), "by construction");
+    fn lines(&self, page: &Page) -> Vec<Line> {
+        let built_in = match self {
+            PredicateShowReply::Named(answer) => return answer.lines(page),
+            PredicateShowReply::BuiltIn(built_in) => built_in.clone(),
+        };
+        let head = question_lines(&BisectSubject::Predicate(built_in), "by construction");
         let last = "built in: it is in every store, and no record says so".to_owned();
         head.into_iter().chain([last]).map(Line::from).collect()
     }
@@ -221,6 +228,17 @@ pub struct TickRow {
 }
 
 impl TickRow {
+    /// Reads the row of each tick that was judged; `None` if none is to be listed.
+    ///
+    /// # Errors
+    ///
+    /// An error if a record cannot be read.
+    pub fn listed(reply: &PredicateTestReply) -> Result<Option<Vec<TickRow>>, Error> {
+        let line = &reply.tested.line;
+        let row = |tick| Ok(TickRow::of(tick, &reply.trace.record(tick)?, line.at(tick)));
+        reply.ticks.then(|| (line.from..=line.to).map(row).collect()).transpose()
+    }
+
     /// Reads a row off a record.
     pub fn of(tick: u64, record: &Record, verdict: &Verdict) -> TickRow {
         let row = row::row(record);

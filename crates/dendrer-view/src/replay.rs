@@ -2,6 +2,7 @@
 
 use dendrer::ask::replay::{Replayed, ReplayedTick};
 use dendrer::graph::frontier::Substituted;
+use dendrer::problem::Problem;
 use dendrer::reread::Reread;
 use dendrer::run::frontier::GraphRun;
 use dendrer_object::document::{As, Either, Shape};
@@ -27,6 +28,12 @@ impl ReplayAnswer {
     /// Begins a replay.
     pub fn new(detects: bool) -> ReplayAnswer {
         ReplayAnswer { detects, replayed: None, reread: None }
+    }
+
+    /// Returns the problem of a replay that ended early, unless it is only reported.
+    pub fn failure(&self) -> Option<Problem> {
+        let error = self.replayed.as_ref().and_then(|replayed| replayed.error.as_ref());
+        error.filter(|_| !self.detects).map(problem::replay)
     }
 }
 

@@ -1,63 +1,21 @@
 //! The answer of `secrets`: the places of secrets that redaction would take out, and never the secrets.
 
+use dendrer::ask::secrets::{SecretFound, SecretPlace, SecretsAnswer};
+use dendrer::redact::RulesVersion;
 use dendrer_object::{Digest, Value, document};
 
 use crate::answer::{Answer, End, Line, Page};
 use crate::{count, quote};
 
-/// A secret that was found.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct SecretFound {
-    /// The file or the run in which it is, where several were looked at.
-    pub within: Option<SecretPlace>,
-    /// The line of its text, from 1.
-    pub line: u64,
-    /// The column of its first character, from 1.
-    pub column: u64,
-    /// The number of its bytes.
-    pub length: u64,
-    /// The id of the rule.
-    pub kind: String,
-}
-
-/// The place of a secret.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum SecretPlace {
-    /// In a file.
-    File(String),
-    /// In a record of a run.
-    Record {
-        /// The run.
-        run: String,
-        /// The tick.
-        tick: u64,
-        /// The place in the record, as a JSON pointer.
-        path: String,
-    },
-}
-
-/// The secrets that were found.
-#[derive(Debug, Clone)]
-pub struct SecretsAnswer {
-    /// Name and version of the rules.
-    pub rules: (String, String, Digest),
-    /// The secrets.
-    pub items: Vec<SecretFound>,
-    /// The texts that were searched, in words.
-    pub looked_at: String,
-}
-
-impl SecretFound {
-    fn line(&self) -> String {
-        let SecretFound { line, column, length, kind, .. } = self;
-        match &self.within {
-            None => format!("{line}:{column}  {kind}, {length} bytes"),
-            Some(SecretPlace::File(file)) => {
-                format!("{}:{line}:{column}  {kind}, {length} bytes", quote::escape(file))
-            }
-            Some(SecretPlace::Record { run, tick, path }) => {
-                format!("{run}@{tick}  {}  {kind}, {length} bytes", quote::escape(path))
-            }
+fn secret_line(found: &SecretFound) -> String {
+    let SecretFound { within, line, column, length, kind } = found;
+    match within {
+        None => format!("{line}:{column}  {kind}, {length} bytes"),
+        Some(SecretPlace::File(file)) => {
+            format!("{}:{line}:{column}  {kind}, {length} bytes", quote::escape(file))
+        }
+        Some(SecretPlace::Record { run, tick, path }) => {
+            format!("{run}@{tick}  {}  {kind}, {length} bytes", quote::escape(path))
         }
     }
 }
@@ -74,14 +32,13 @@ document! {
     }
 
     /// A set of rules by which secrets are found
-    object SecretRules(rules: &(String, String, Digest)) {
-        let (id, edition, hash) = rules;
+    object SecretRules(rules: &RulesVersion) {
         /// The name
-        name: &str = id,
+        name: &str = &rules.name,
         /// The version
-        version: &str = edition,
+        version: &str = &rules.version,
         /// The digest of the rules
-        digest: Digest = *hash,
+        digest: Digest = rules.digest,
     }
 
     /// A secret that was found
@@ -116,10 +73,11 @@ impl Answer for SecretsAnswer {
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        let (name, version, _) = &self.rules;
-        let mut lines: Vec<Line> = self.items.iter().map(|item| Line::from(item.line())).collect();
+        let RulesVersion { name, version, .. } = &self.rules;
+        let looked_at: Vec<String> = self.looked_at.iter().map(|name| quote::escape(name)).collect();
+        let mut lines: Vec<Line> = self.items.iter().map(|item| Line::from(secret_line(item))).collect();
         let found = count(self.items.len() as u64, "secret", "secrets");
-        lines.push(Line::from(format!("{found} in {} (rules {name} {version})", self.looked_at)));
+        lines.push(Line::from(format!("{found} in {} (rules {name} {version})", looked_at.join(", "))));
         lines
     }
 

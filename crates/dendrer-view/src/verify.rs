@@ -1,5 +1,6 @@
 //! The verification of logs as lines and as a document.
 
+use dendrer::care::verify::question::VerifyOutcome;
 use dendrer::kernel::replay::ReplayError;
 use dendrer::verify::judge::{ANOTHER_LOG, VerifiedLog};
 use dendrer::verify::{RunReport, VerifyFinding, VerifyReport, VerifyVerdict};
@@ -26,15 +27,6 @@ const UNWITNESSED: &str = "UNWITNESSED (a full rewrite by the key holder would n
 /// What an intact record proves and what it does not.
 const MEANING: &str = "proves: unchanged since recording. does not prove: that inputs were true";
 
-/// A log that was to be verified.
-#[derive(Debug, Clone)]
-pub enum VerifyOutcome {
-    /// It was verified.
-    Verified(Box<VerifiedLog>),
-    /// It could not be read, and the others were verified all the same.
-    Unreadable(String, Problem),
-}
-
 /// The verification of one log or of several.
 #[derive(Debug, Clone, Copy)]
 pub struct VerifyAnswer<'v> {
@@ -44,20 +36,18 @@ pub struct VerifyAnswer<'v> {
     pub is_list: bool,
 }
 
-impl VerifyOutcome {
-    fn end(&self) -> End {
-        match self {
-            VerifyOutcome::Verified(log) => end_of(log.report.verdict),
-            VerifyOutcome::Unreadable(_, problem) => End::Problem(problem.code),
-        }
+fn end_of_log(outcome: &VerifyOutcome) -> End {
+    match outcome {
+        VerifyOutcome::Verified(log) => end_of(log.report.verdict),
+        VerifyOutcome::Unreadable(_, problem) => End::Problem(problem.code),
     }
+}
 
-    /// Returns how bad the outcome is. The order is that of the verdicts and not of the exit codes: 4 is worse than 7, 7 than
-    /// a log that could not be read, that than 6.
-    fn rank(&self) -> usize {
-        let code = self.end().exit();
-        [0, 6, 8, 3, 2, 7, 4].iter().position(|known| *known == code).unwrap_or(7)
-    }
+/// Returns how bad an outcome is. The order is that of the verdicts and not of the exit codes: 4 is worse than 7, 7 than a log
+/// that could not be read, that than 6.
+fn rank(outcome: &VerifyOutcome) -> usize {
+    let code = end_of_log(outcome).exit();
+    [0, 6, 8, 3, 2, 7, 4].iter().position(|known| *known == code).unwrap_or(7)
 }
 
 document! {
@@ -205,8 +195,8 @@ impl Answer for VerifyAnswer<'_> {
 
     fn end(&self) -> End {
         // The first of those that are equally bad.
-        let worst = self.outcomes.iter().rev().max_by_key(|outcome| outcome.rank());
-        worst.map_or(End::Answered, VerifyOutcome::end)
+        let worst = self.outcomes.iter().rev().max_by_key(|outcome| rank(outcome));
+        worst.map_or(End::Answered, end_of_log)
     }
 }
 

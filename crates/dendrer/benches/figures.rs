@@ -252,7 +252,7 @@ fn verification(dir: &Path) {
         });
         let (hashing, hashing_cpu) = (begin.elapsed(), cpu() - before);
         let (begin, before) = (Instant::now(), cpu());
-        let report = verify::store(&store, &verify::VerifyQuestion::default()).expect("verified");
+        let report = verify::store(&store, &verify::VerifyTerms::default()).expect("verified");
         let (verifying, verifying_cpu) = (begin.elapsed(), cpu() - before);
         assert_eq!(report.verdict, verify::VerifyVerdict::Intact, "{:?}", report.findings);
         ratios.push(verifying.as_secs_f64() / hashing.as_secs_f64());

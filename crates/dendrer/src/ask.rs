@@ -23,6 +23,7 @@ pub mod receipt;
 pub mod regression;
 pub mod replay;
 pub mod runs;
+pub mod secrets;
 pub mod show;
 pub mod state;
 pub mod steps;

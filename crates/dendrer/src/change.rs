@@ -11,7 +11,6 @@ pub mod fork;
 pub mod graph;
 pub(crate) mod history;
 pub mod merge;
-pub mod new_run;
 pub mod reapply;
 pub mod rebase;
 pub mod reduce;

@@ -115,6 +115,13 @@ impl Problem {
         self
     }
 
+    /// Returns the problem of a log that is damaged, if something is not found in it: it may be in the missing part.
+    pub fn of_damaged_log(self, code: Code) -> Problem {
+        Problem::new(code, self.message)
+            .note("the log is not what it was; what is asked for may be in what is missing")
+            .help(&["dendrer", "verify", "--all"])
+    }
+
     /// Adds the named store to the help, as [`in_store`] does.
     pub fn help_of(mut self, store: Option<&str>) -> Problem {
         self.help = self.help.into_iter().map(|argv| in_store(argv, store)).collect();

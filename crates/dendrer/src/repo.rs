@@ -9,6 +9,7 @@
 pub mod heads;
 pub mod locate;
 pub mod mark;
+pub mod new_run;
 mod redaction;
 mod resolve;
 mod warnings;

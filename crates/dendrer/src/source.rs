@@ -8,16 +8,18 @@
 use std::collections::BTreeMap;
 use std::fs::File;
 use std::io::BufReader;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use dendrer_object::note::SigningKey;
+use dendrer_object::note::{SigningKey, VerifierKey};
 use dendrer_object::question::Question;
 use dendrer_object::{Code, Digest, RunName, Value};
 use dendrer_store::embedded::Options;
-use dendrer_store::{Shared, Store};
+use dendrer_store::prelude::*;
+use dendrer_store::{Embedded, Shared, Store};
 
 use crate::address::{Address, Position};
+use crate::care::Follow;
 use crate::casebook::diagnosis::{DiagnosisClass, Offer};
 use crate::environment::Environment;
 use crate::error::Error;
@@ -300,6 +302,56 @@ pub trait Desk {
         Ok(())
     }
 
+    /// Opens what is asked for reading, without a warning of what may be missing in it.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if it cannot be opened.
+    fn reader(&mut self) -> Result<Arc<dyn Store>, Problem>;
+
+    /// Reads a bundle as it is, to verify it.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if it cannot be read, or is no bundle.
+    fn bundle(&mut self, path: &str) -> Result<Opened, Problem>;
+
+    /// Returns the bundle that an address without one means; `None` for a store.
+    fn bundle_here(&self) -> Option<String> {
+        None
+    }
+
+    /// Returns the directory of the store.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if there is no store.
+    fn dir(&mut self) -> Result<PathBuf, Problem>;
+
+    /// Opens the files of the store in a directory, to verify them; the log may be damaged.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the files cannot be opened.
+    fn log_files(&mut self, dir: &Path) -> Result<Embedded, Problem>;
+
+    /// Returns keys and remembered heads.
+    fn trust(&self) -> Arc<dyn Trust>;
+
+    /// Returns the public half of the key file that was named; `None` if none was.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the file has no key.
+    fn kept_key(&mut self) -> Result<Option<VerifierKey>, Problem> {
+        Ok(self.trust().named_key().map_err(Error::from)?)
+    }
+
+    /// Returns the follower of work on the files of the store.
+    fn follow(&mut self, _what: &'static str) -> Box<dyn Follow + '_> {
+        Box::new(())
+    }
+
     /// Begins work that counts records, and returns the watch that it counts into.
     fn watch(&mut self, what: &'static str) -> Watch {
         self.stage(what, "records", None)
@@ -345,7 +397,7 @@ pub trait Desk {
     }
 
     /// Returns where the files are that the text of a member names.
-    fn files(&self, _member: &str) -> Files<'_> {
+    fn files_of(&self, _member: &str) -> Files<'_> {
         Files::Nowhere
     }
 }
@@ -361,6 +413,20 @@ impl dyn Desk + '_ {
         let found = self.run_in(source, address, what)?;
         self.asks(&found.trace);
         Ok(found)
+    }
+
+    /// Opens the run that an address means, and returns the tick that the address names, or the last one.
+    ///
+    /// # Errors
+    ///
+    /// A [`Problem`] if the run cannot be read.
+    pub fn upto(&mut self, text: &str) -> Result<(Trace, u64), Problem> {
+        let address = Address::parse(text)?;
+        let source = self.open(&address)?;
+        let address = address.resolve(&source.store)?;
+        let trace = source.trace(&address)?;
+        let upto = address.pos.as_ref().map_or(Ok(trace.tip()), |position| position.tick(&trace))?;
+        Ok((trace, upto))
     }
 
     /// Opens a run of a source, and counts what is read of it.
@@ -429,7 +495,7 @@ impl dyn Desk + '_ {
     ///
     /// E0900 lists the faults of the pack.
     pub fn pack(&self, member: &str, text: &str) -> Result<Source, Problem> {
-        let read = pack::read_with(text.as_bytes(), self.files(member));
+        let read = pack::read_with(text.as_bytes(), self.files_of(member));
         read.map_err(|problems| pack::unsound(&self.name_of(member), &problems))
     }
 
@@ -548,6 +614,43 @@ impl Desk for StoreDesk<'_> {
         // A key that cannot be used is reported before anything is made.
         repo.signing_key()?;
         Ok(repo)
+    }
+
+    fn reader(&mut self) -> Result<Arc<dyn Store>, Problem> {
+        match self.place {
+            QuestionPlace::Store(repo) => Ok(repo.reader()?),
+            QuestionPlace::Bundle(opened) => Ok(Arc::clone(&opened.store)),
+        }
+    }
+
+    fn bundle(&mut self, path: &str) -> Result<Opened, Problem> {
+        open_bundle(Path::new(path))
+    }
+
+    fn bundle_here(&self) -> Option<String> {
+        match self.place {
+            QuestionPlace::Store(_) => None,
+            QuestionPlace::Bundle(opened) => Some(opened.path.display().to_string()),
+        }
+    }
+
+    fn dir(&mut self) -> Result<PathBuf, Problem> {
+        let dir = match self.place {
+            QuestionPlace::Store(repo) => repo.dir(),
+            QuestionPlace::Bundle(_) => None,
+        };
+        dir.map(Path::to_owned).ok_or_else(|| Problem::new(Code::E0103, "no store is asked here"))
+    }
+
+    fn log_files(&mut self, dir: &Path) -> Result<Embedded, Problem> {
+        let store = Embedded::open(dir, Options::read()).map_err(Error::from)?;
+        // A key that cannot be used is reported by the question that needs one.
+        let key = self.trust.key(store.info()).ok().flatten();
+        Ok(store.with_key(key))
+    }
+
+    fn trust(&self) -> Arc<dyn Trust> {
+        Arc::clone(self.trust)
     }
 
     fn asks(&mut self, trace: &Trace) {

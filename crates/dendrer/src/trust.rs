@@ -62,6 +62,15 @@ pub trait Trust: Debug + Send + Sync {
     /// is passed over.
     fn destroy_vault_key(&self, store: StoreId) -> Result<(), TrustError>;
 
+    /// Returns the public half of the key in the file that the user named; `None` if none was named.
+    ///
+    /// # Errors
+    ///
+    /// A file that has no key is an error.
+    fn named_key(&self) -> Result<Option<VerifierKey>, TrustError> {
+        Ok(None)
+    }
+
     /// Returns the note on the runs of a store that were found intact on this machine; `None` if there is no place for one.
     fn seen(&self, _store: StoreId) -> Option<Seen> {
         None

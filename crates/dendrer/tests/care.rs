@@ -310,7 +310,7 @@ fn exported(repo: &Repo, terms: ExportTerms) -> Result<Vec<u8>, ExportError> {
 
 fn verifies(text: &[u8]) -> bool {
     let opened = bundle::open(PathBuf::new(), text).unwrap();
-    verify::bundle(&opened, &verify::VerifyQuestion::default()).unwrap().findings.is_empty()
+    verify::bundle(&opened, &verify::VerifyTerms::default()).unwrap().findings.is_empty()
 }
 
 #[test]
@@ -388,7 +388,7 @@ fn cancelled_work_on_a_store_ends() {
         let store = place.opened(".dendrer", Options::read());
         assert_eq!(check_files(store, &*place.trust, &mut Stop).unwrap_err().code(), "E0810");
         let repo = Repo::open(&place.store(), Arc::clone(&place.trust), Mode::Read).unwrap();
-        let question = verify::VerifyQuestion::default();
+        let question = verify::VerifyTerms::default();
         assert_eq!(repo.verify(&question, &mut Stop).unwrap_err().code(), "E0810");
         let watch = Watch::new();
         watch.cancel();

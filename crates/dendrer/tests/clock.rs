@@ -7,7 +7,7 @@
 #![expect(clippy::print_stdout, reason = "figures with --nocapture")]
 
 use dendrer::recorder::Environment;
-use dendrer::verify::{self, VerifyQuestion, VerifyVerdict};
+use dendrer::verify::{self, VerifyTerms, VerifyVerdict};
 use dendrer::{Recorder, Trace};
 use dendrer_kernel::step::{Outcome, Start};
 use dendrer_object::record::Seed;
@@ -102,8 +102,7 @@ fn times_on_record_never_go_back_whatever_the_clock_does() {
             before = record.header().ts.ms();
             jumps += 1;
         }
-        let report =
-            verify::store(&store, &VerifyQuestion { replay: true, ..VerifyQuestion::default() }).unwrap();
+        let report = verify::store(&store, &VerifyTerms { replay: true, ..VerifyTerms::default() }).unwrap();
         assert_eq!((report.verdict, &report.findings[..]), (VerifyVerdict::Intact, &[][..]));
         assert_eq!(store.tree().size, said.len() as u64);
     }

@@ -8,7 +8,7 @@ use std::convert::Infallible;
 
 use dendrer::Trace;
 use dendrer::bisect::{self, BisectOutcome, BisectSubject, Probe, Range, search};
-use dendrer::verify::{self, VerifyQuestion, VerifyVerdict as Checked};
+use dendrer::verify::{self, VerifyTerms, VerifyVerdict as Checked};
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::reduce::{HostReducer, Purity, ReduceError, Reducer, ReducerInfo};
 use dendrer_kernel::replay::{Compared, ReplayError};
@@ -104,7 +104,7 @@ fn a_rewritten_tick_hides_the_onset_and_the_hash_chain_shows_it() {
     // Whoever only has the trace as it is now is told another tick, with the same confidence.
     assert_eq!(ask(&forged, &too_risky()), (vec![20, 10, 15, 12, 13], BisectOutcome::Onset(13)));
 
-    let report = verify::store(&forged, &VerifyQuestion::default()).unwrap();
+    let report = verify::store(&forged, &VerifyTerms::default()).unwrap();
     let findings: Vec<_> = report.findings.iter().map(|finding| (finding.code, finding.tick)).collect();
     assert_eq!((report.verdict, findings), (Checked::Tampered, vec![(Code::E0302, Some(13))]));
     assert_eq!(
@@ -112,7 +112,7 @@ fn a_rewritten_tick_hides_the_onset_and_the_hash_chain_shows_it() {
         Some(12),
         "tick 13 names another record than the one that stands there"
     );
-    assert_eq!(verify::store(&store, &VerifyQuestion::default()).unwrap().verdict, Checked::Intact);
+    assert_eq!(verify::store(&store, &VerifyTerms::default()).unwrap().verdict, Checked::Intact);
 }
 
 /// A refusal that nobody made: judged against a record that the run never had.
@@ -134,7 +134,7 @@ fn an_invented_refusal_is_found_with_and_without_replay() {
     let id = invented.id();
     records.push(invented);
     let forged = store_of(info(3), records);
-    let report = verify::store(&forged, &VerifyQuestion::default()).unwrap();
+    let report = verify::store(&forged, &VerifyTerms::default()).unwrap();
     assert_eq!((report.verdict, report.findings[0].code), (Checked::Tampered, Code::E0302));
     let replayed = verify::replay(&forged, &run()).unwrap();
     assert_eq!(

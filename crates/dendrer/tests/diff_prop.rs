@@ -5,9 +5,7 @@
 use std::ops::ControlFlow;
 
 use dendrer::Trace;
-use dendrer::diff::{
-    DiffAlign, DiffChange, DiffKind, DiffQuestion, DiffReport, DiffSides, Pair, States, diff,
-};
+use dendrer::diff::{DiffAlign, DiffChange, DiffKind, DiffReport, DiffSides, DiffTerms, Pair, States, diff};
 use dendrer_object::record::{Author, Body, Header, Kind as RecordKind, Link, Record, Rel, Seed, cut};
 use dendrer_object::{Delta, Digest, Pointer, Timestamp, Value, json};
 use dendrer_store::prelude::*;
@@ -217,18 +215,18 @@ fn write(runs: &Runs) -> (Shared, End, End) {
     (scribe.store(), a, b)
 }
 
-fn ask(store: &Shared, a: &str, b: &str, change: impl FnOnce(&mut DiffQuestion)) -> (DiffReport, Vec<Pair>) {
+fn ask(store: &Shared, a: &str, b: &str, change: impl FnOnce(&mut DiffTerms)) -> (DiffReport, Vec<Pair>) {
     ask_in((store, a), (store, b), change)
 }
 
 fn ask_in(
     a: (&Shared, &str),
     b: (&Shared, &str),
-    change: impl FnOnce(&mut DiffQuestion),
+    change: impl FnOnce(&mut DiffTerms),
 ) -> (DiffReport, Vec<Pair>) {
     let open = |(store, name): (_, &str)| Trace::open(store, &run_name(name)).unwrap();
     let (a, b) = (open(a), open(b));
-    let mut question = DiffQuestion::new(&a, &b);
+    let mut question = DiffTerms::new(&a, &b);
     change(&mut question);
     let mut pairs = Vec::new();
     let report = diff(&a, &b, &question, &mut |pair| {
@@ -422,7 +420,7 @@ proptest! {
         let (full, ..) = write(&Runs { closed: Vec::new(), ..runs });
         let (of_a, of_b) = [(&less, &less), (&full, &less), (&less, &full)][whole];
         let align = if content { DiffAlign::Content } else { DiffAlign::Tick };
-        let change = |question: &mut DiffQuestion| question.align = align;
+        let change = |question: &mut DiffTerms| question.align = align;
         let (report, pairs) = ask_in((of_a, "a"), (of_b, "b"), change);
         let (mirrored, other) = ask_in((of_b, "b"), (of_a, "a"), change);
         same(&pairs, &other.iter().map(swapped).collect::<Vec<_>>());
@@ -492,7 +490,7 @@ fn pair_of(a: &[&str], b: &[&str]) -> Shared {
 }
 
 /// The differences of the first transitions of two runs, as text.
-fn first_changes(a: &str, b: &str, change: impl FnOnce(&mut DiffQuestion)) -> Vec<String> {
+fn first_changes(a: &str, b: &str, change: impl FnOnce(&mut DiffTerms)) -> Vec<String> {
     let (_, pairs) = ask(&pair_of(&[a], &[b]), "a", "b", change);
     let side = |value: &Option<Value>| value.as_ref().map_or("-".to_owned(), Value::to_string);
     let shown = |change: &DiffChange| match &change.sides {
@@ -674,10 +672,10 @@ fn a_run_has_no_ticks_behind_its_end() {
     let store = pair_of(&[STEPS[0]], &[STEPS[0], STEPS[8]]);
     let open = |name| Trace::open(&store, &run_name(name)).unwrap();
     let (a, b) = (open("a"), open("b"));
-    let question = DiffQuestion { ends: (1, 9), to: Some(7), ..DiffQuestion::new(&a, &b) };
+    let question = DiffTerms { ends: (1, 9), to: Some(7), ..DiffTerms::new(&a, &b) };
     let error = diff(&a, &b, &question, &mut |_| ControlFlow::Continue(())).unwrap_err();
     assert_eq!(error.to_string(), "b has ticks 1..2, there is no tick 9");
-    let question = DiffQuestion { to: Some(7), ..DiffQuestion::new(&a, &b) };
+    let question = DiffTerms { to: Some(7), ..DiffTerms::new(&a, &b) };
     let report = diff(&a, &b, &question, &mut |_| ControlFlow::Continue(())).unwrap();
     assert_eq!((report.a, report.b, report.alone), (Some((0, 1)), Some((0, 1)), (0, 0)));
 }

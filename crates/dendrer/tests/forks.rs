@@ -149,7 +149,7 @@ fn a_fork_shares_what_came_before_and_owns_its_marker() {
     place.with("h", |other| assert_eq!(fork::origin(other).unwrap().unwrap().tick, 1));
     let store = place.open();
     let report =
-        verify::store(&store, &verify::VerifyQuestion { replay: true, ..verify::VerifyQuestion::default() })
+        verify::store(&store, &verify::VerifyTerms { replay: true, ..verify::VerifyTerms::default() })
             .unwrap();
     assert_eq!(report.verdict, VerifyVerdict::Intact);
 }

@@ -223,10 +223,8 @@ fn imports_are_what_the_rules_say_and_nothing_slips_through() -> Result<(), Erro
             done += 1;
             one_case(&mut dice, &writer, &path, done, &mut tally)?;
         }
-        let report = verify::store(
-            &writer,
-            &verify::VerifyQuestion { replay: true, ..verify::VerifyQuestion::default() },
-        )?;
+        let report =
+            verify::store(&writer, &verify::VerifyTerms { replay: true, ..verify::VerifyTerms::default() })?;
         assert_eq!(report.verdict, verify::VerifyVerdict::Intact);
     }
     println!("deep: imports {done} {:?}", tally.0);

@@ -106,7 +106,7 @@ fn a_run_carries_its_pack_and_replays_without_the_file() -> Result<(), Error> {
     assert_eq!(dendrer::run::pack::text_of_run(&trace), Some((SMALL.into(), true)));
     assert_eq!(dendrer::run::pack::reducer_of(&trace)?.name(), "fold/1");
     let report =
-        verify::store(&store, &verify::VerifyQuestion { replay: true, ..verify::VerifyQuestion::default() })?;
+        verify::store(&store, &verify::VerifyTerms { replay: true, ..verify::VerifyTerms::default() })?;
     assert_eq!((report.verdict, &report.runs[0].replay), (VerifyVerdict::Intact, &Some(Ok(3))));
     Ok(())
 }
@@ -130,7 +130,7 @@ fn an_intent_cannot_bring_a_delta_past_the_rules() -> Result<(), Error> {
     assert!(words(note).is_some_and(|words| words.contains("cannot bring a delta of its own")), "{note}");
     assert!(note.to_string().contains("99"), "kept, with the proposal: {note}");
     let report =
-        verify::store(&store, &verify::VerifyQuestion { replay: true, ..verify::VerifyQuestion::default() })?;
+        verify::store(&store, &verify::VerifyTerms { replay: true, ..verify::VerifyTerms::default() })?;
     assert_eq!(report.runs[0].replay, Some(Ok(2)), "replay sees what was proposed and what was made");
     Ok(())
 }
@@ -197,10 +197,8 @@ fn a_run_is_reduced_again_under_another_pack_at_the_same_ticks() -> Result<(), E
     }
     let from = second.start().content().get("inputs").and_then(|inputs| inputs.get("reduced_from")).cloned();
     assert_eq!(from.as_ref().and_then(|from| from.get("run")).and_then(Value::as_str), Some("first"));
-    let report = verify::store(
-        &target,
-        &verify::VerifyQuestion { replay: true, ..verify::VerifyQuestion::default() },
-    )?;
+    let report =
+        verify::store(&target, &verify::VerifyTerms { replay: true, ..verify::VerifyTerms::default() })?;
     assert_eq!((report.verdict, &report.runs[0].replay), (VerifyVerdict::Intact, &Some(Ok(606))));
     Ok(())
 }

@@ -6,7 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use dendrer::bundle;
-use dendrer::verify::{self, VerifyQuestion, VerifyReading, VerifyVerdict};
+use dendrer::verify::{self, VerifyReading, VerifyTerms, VerifyVerdict};
 use dendrer_kernel::step::Start;
 use dendrer_object::{Intent, Record, Value};
 use dendrer_store::embedded::{Embedded, Options as StoreOptions, VerifyOptions};
@@ -37,7 +37,7 @@ fn read(
     store: &Shared,
     records: impl IntoIterator<Item = (u64, Record)>,
 ) -> Option<(VerifyVerdict, u64, String)> {
-    let options = VerifyQuestion { replay: true, ..VerifyQuestion::default() };
+    let options = VerifyTerms { replay: true, ..VerifyTerms::default() };
     let mut reading = VerifyReading::new(store, &options).expect("a checkpoint");
     records.into_iter().for_each(|(position, record)| reading.take(position, record));
     let report = reading.finish().expect("a report")?;
@@ -51,7 +51,7 @@ fn read(
 #[test]
 fn a_reading_of_all_records_is_a_verification_of_the_store() {
     let (store, records) = recorded();
-    let options = VerifyQuestion { replay: true, ..VerifyQuestion::default() };
+    let options = VerifyTerms { replay: true, ..VerifyTerms::default() };
     let report = verify::store(&store, &options).expect("a report");
     let said = format!("{:?}{:?}{:?}", report.runs, report.log, report.not_checked);
     assert_eq!(read(&store, records.clone()), Some((report.verdict, report.records, said)));
@@ -110,7 +110,7 @@ fn no_call_that_failed_is_told_as_damage() {
             return Err(format!("{} {trouble}", trouble.code()));
         }
         let files = store.verify(&VerifyOptions::default()).map_err(told)?;
-        let report = verify::store(&store, &VerifyQuestion::default())
+        let report = verify::store(&store, &VerifyTerms::default())
             .map_err(|error| format!("{} {error}", error.code()))?;
         Ok((report.verdict, files.findings.len()))
     };
@@ -169,7 +169,7 @@ fn what_calls_share_is_read_as_it_was_committed() {
         entries
     };
     assert_eq!(entries(&*opened.store), entries(&store));
-    let report = verify::bundle(&opened, &VerifyQuestion { replay: true, ..VerifyQuestion::default() })
-        .expect("a report");
+    let report =
+        verify::bundle(&opened, &VerifyTerms { replay: true, ..VerifyTerms::default() }).expect("a report");
     assert_ne!(report.verdict, VerifyVerdict::Tampered);
 }

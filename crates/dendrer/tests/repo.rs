@@ -23,7 +23,7 @@ use dendrer::repo::{Mode, Repo, Signed, Warning};
 use dendrer::store::prelude::*;
 use dendrer::store::{Memory, StoreError};
 use dendrer::trust::{MemoryTrust, Trust, UserTrust};
-use dendrer::verify::{VerifyQuestion, VerifyVerdict};
+use dendrer::verify::{VerifyTerms, VerifyVerdict};
 use dendrer::watch::Watch;
 use dendrer_object::delta::Op;
 use dendrer_object::record::Entry;
@@ -146,7 +146,7 @@ fn roll_back(path: &Path, old: &Path, same_files: bool) {
 
 /// Verifies all of a store as a caller of the library does.
 fn verdict(repo: &Repo) -> (VerifyVerdict, Vec<Code>) {
-    let report = repo.verify(&VerifyQuestion::default(), &mut ()).unwrap();
+    let report = repo.verify(&VerifyTerms::default(), &mut ()).unwrap();
     (report.verdict, report.findings.iter().map(|finding| finding.code).collect())
 }
 
@@ -169,7 +169,7 @@ fn a_rolled_back_store_is_never_intact() {
         // A head that the caller keeps is held against it as well.
         let head = trust.head(repo.info().id).unwrap().unwrap();
         let pinned = vec![(head.size, head.root)];
-        let question = VerifyQuestion { pinned, ..VerifyQuestion::default() };
+        let question = VerifyTerms { pinned, ..VerifyTerms::default() };
         assert_eq!(stranger.verify(&question, &mut ()).unwrap().verdict, VerifyVerdict::Tampered);
         // A store of any kind is held to what was signed.
         let store: Box<dyn dendrer::store::Store> = Box::new(
@@ -485,6 +485,6 @@ fn two_threads_in_each_of_two_processes_pass_the_checker_of_histories() {
     read.unwrap();
     let found = check(&log, before, &attempts, &[]);
     assert!(found.is_empty(), "{} findings, such as {:#?}", found.len(), &found[..found.len().min(5)]);
-    let report = dendrer::verify::store(&reader, &dendrer::verify::VerifyQuestion::default()).unwrap();
+    let report = dendrer::verify::store(&reader, &dendrer::verify::VerifyTerms::default()).unwrap();
     assert_eq!(report.findings.len(), 0, "{:?}", report.findings);
 }

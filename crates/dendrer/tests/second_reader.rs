@@ -15,7 +15,7 @@ use std::sync::OnceLock;
 
 use dendrer::bundle::{export, open};
 use dendrer::recorder::Fixed;
-use dendrer::verify::{self, VerifyQuestion, VerifyVerdict};
+use dendrer::verify::{self, VerifyTerms, VerifyVerdict};
 use dendrer::{Recorder, Trace};
 use dendrer_kernel::step::{Anomaly, Stage, Start};
 use dendrer_object::bundle::{Bundle, LogItem, Sealed};
@@ -153,7 +153,7 @@ fn fork(parent: &Record, run: &str) -> [Record; 2] {
 }
 
 /// The exit code that this workspace gives a bundle.
-fn rust(text: &[u8], options: &VerifyQuestion) -> u8 {
+fn rust(text: &[u8], options: &VerifyTerms) -> u8 {
     let opened = match open(PathBuf::from("bundle.dnd"), text) {
         Ok(opened) => opened,
         Err(error) => return if error.code() == "E0803" || error.code() == "E0811" { 6 } else { 4 },
@@ -219,10 +219,10 @@ fn check(case: &str, text: &[u8], arguments: &[&str], expected: u8) {
         let at = arguments.iter().position(|argument| *argument == name)?;
         arguments.get(at + 1).copied()
     };
-    let options = VerifyQuestion {
+    let options = VerifyTerms {
         tip: argument("--tip").map(|tip| tip.parse().unwrap()),
         key: argument("--key").map(|key| key.parse().unwrap()),
-        ..VerifyQuestion::default()
+        ..VerifyTerms::default()
     };
     assert_eq!(rust(text, &options), expected, "{case}: this workspace");
     let Some(python) = python() else { return };
@@ -473,10 +473,10 @@ fn judge_in_python(python: &str, text: &[u8], seed: u64, count: u64) -> Vec<u8> 
 #[track_caller]
 fn check_edits(text: &[u8], base: u8, count: u64) {
     let seed = 0x00DE_4DE5_u64 + text.len() as u64;
-    assert_eq!(rust(text, &VerifyQuestion::default()), base);
+    assert_eq!(rust(text, &VerifyTerms::default()), base);
     let mut draw = Draw(seed);
     let edits: Vec<Vec<u8>> = (0..count).map(|_| draw.edit(text)).collect();
-    let here: Vec<u8> = edits.iter().map(|edited| rust(edited, &VerifyQuestion::default())).collect();
+    let here: Vec<u8> = edits.iter().map(|edited| rust(edited, &VerifyTerms::default())).collect();
     let show = |at: usize| {
         let edited = &edits[at];
         let from = edited.iter().zip(text).position(|(a, b)| a != b).unwrap_or(edited.len());
@@ -556,7 +556,7 @@ fn what_is_no_bundle_gets_a_verdict_and_no_traceback() {
     {
         let (code, _) = program(&python, &format!("nonsense-{at}"), text.as_bytes(), &[]);
         assert_eq!(code, 4, "{at}");
-        assert_eq!(rust(text.as_bytes(), &VerifyQuestion::default()), 4, "{at}");
+        assert_eq!(rust(text.as_bytes(), &VerifyTerms::default()), 4, "{at}");
     }
     let usage = Command::new(&python).arg(docs().join("verify.py")).output().unwrap();
     assert_eq!(usage.status.code(), Some(2));

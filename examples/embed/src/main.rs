@@ -14,7 +14,7 @@ use dendrer::fork::ForkTerms;
 use dendrer::object::record::Author;
 use dendrer::prelude::*;
 use dendrer::repo::Warning;
-use dendrer::verify::{VerifyQuestion, VerifyVerdict};
+use dendrer::verify::{VerifyTerms, VerifyVerdict};
 use dendrer::{Error, bridge};
 use serde_json::json;
 
@@ -116,7 +116,7 @@ pub fn tour(dir: &Path, trust: Arc<dyn Trust>) -> Result<(), Error> {
     // How do the two differ?
     let fork = trace(&repo, "run-2")?;
     let mut pairs = 0;
-    diff::diff(&run, &fork, &diff::DiffQuestion::new(&run, &fork), &mut |_| {
+    diff::diff(&run, &fork, &diff::DiffTerms::new(&run, &fork), &mut |_| {
         pairs += 1;
         std::ops::ControlFlow::Continue(())
     })?;
@@ -124,7 +124,7 @@ pub fn tour(dir: &Path, trust: Arc<dyn Trust>) -> Result<(), Error> {
     println!("run-1 and run-2 differ in {pairs} ticks after tick {}", onset - 1);
 
     // Is the record what was committed?
-    let report = repo.verify(&VerifyQuestion::default(), &mut ())?;
+    let report = repo.verify(&VerifyTerms::default(), &mut ())?;
     assert!(report.verdict <= VerifyVerdict::Intact, "{:?}", report.findings);
     println!("verified: {} records, {:?}", report.records, report.verdict);
     repo.close()?;
@@ -133,7 +133,7 @@ pub fn tour(dir: &Path, trust: Arc<dyn Trust>) -> Result<(), Error> {
     let stale = Repo::open(&older, Arc::clone(&trust), Mode::Read)?;
     assert!(matches!(stale.warnings(), [Warning::AnotherLog(_)]));
     assert_eq!(trace(&stale, "run-1")?.tip(), 4);
-    assert_eq!(stale.verify(&VerifyQuestion::default(), &mut ())?.verdict, VerifyVerdict::Tampered);
+    assert_eq!(stale.verify(&VerifyTerms::default(), &mut ())?.verdict, VerifyVerdict::Tampered);
     let refused = Repo::open(&older, trust, Mode::Write).expect_err("a rolled back store is refused");
     println!("older copy: {refused} ({})", refused.code());
     assert_eq!(refused.code(), "E0307");

@@ -1,17 +1,25 @@
 //! The desk of a command: opens stores and bundles, shows progress, and prints what is worth telling before the answer.
 
+use std::path::{Path, PathBuf};
+use std::sync::Arc;
+
 use dendrer::Trace;
 use dendrer::address::Address;
 use dendrer::ask::bisect::question::nothing_to_diagnose;
+use dendrer::bundle::Opened;
+use dendrer::care::Follow;
 use dendrer::casebook::diagnosis::{DiagnosisClass, Offer};
 use dendrer::pack::Files;
 use dendrer::repo::Repo;
 use dendrer::source::{Asked, Desk, QuestionSource};
+use dendrer::store::{Embedded, Store};
+use dendrer::trust::Trust;
 use dendrer::watch::Watch;
-use dendrer_object::note::SigningKey;
+use dendrer_object::note::{SigningKey, VerifierKey};
 use dendrer_view::answer::Answer;
 
-use super::keys::read_signer;
+use super::care::Follower;
+use super::keys::{self, read_signer};
 use super::packs::beside;
 use crate::failure::Result;
 use crate::global::Global;
@@ -60,6 +68,13 @@ impl<'d> CommandDesk<'d> {
     }
 }
 
+impl CommandDesk<'_> {
+    /// Closes the desk, and keeps the progress that it shows until the answer is complete.
+    pub(crate) fn into_progress(self) -> Option<Progress> {
+        self.progress
+    }
+}
+
 impl Desk for CommandDesk<'_> {
     fn open(&mut self, address: &Address) -> Result<QuestionSource> {
         super::sound(self.global, address, self.out)
@@ -96,6 +111,34 @@ impl Desk for CommandDesk<'_> {
         self.progress.insert(Progress::start(self.global, what, unit, total)).watch()
     }
 
+    fn reader(&mut self) -> Result<Arc<dyn Store>> {
+        super::read_store(self.global)
+    }
+
+    fn bundle(&mut self, path: &str) -> Result<Opened> {
+        super::open_bundle(Some(self.global), path)
+    }
+
+    fn dir(&mut self) -> Result<PathBuf> {
+        super::find(self.global)
+    }
+
+    fn log_files(&mut self, dir: &Path) -> Result<Embedded> {
+        super::embedded(self.global, dir, self.global.reads())
+    }
+
+    fn trust(&self) -> Arc<dyn Trust> {
+        keys::trust(self.global)
+    }
+
+    fn kept_key(&mut self) -> Result<Option<VerifierKey>> {
+        self.global.key.as_deref().map(keys::read_verifier).transpose()
+    }
+
+    fn follow(&mut self, what: &'static str) -> Box<dyn Follow + '_> {
+        Box::new(Follower::new(self.global, what, self.out))
+    }
+
     fn asks(&mut self, trace: &Trace) {
         self.out.asks(trace);
     }
@@ -120,7 +163,7 @@ impl Desk for CommandDesk<'_> {
         self.path(member).unwrap_or(member).to_owned()
     }
 
-    fn files(&self, member: &str) -> Files<'_> {
+    fn files_of(&self, member: &str) -> Files<'_> {
         self.path(member).map_or(Files::Nowhere, beside)
     }
 }

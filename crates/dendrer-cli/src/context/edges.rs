@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 
+use dendrer::ask::replay::question::known_edge;
 use dendrer::run::frontier::GraphRun;
 use dendrer_object::{Code, Value};
 
@@ -13,15 +14,7 @@ pub(crate) fn substitutes(run: &GraphRun, set: &[String]) -> Result<BTreeMap<Str
     let mut others = BTreeMap::new();
     for text in set {
         let (id, file) = pair("--set", "ID=FILE", text)?;
-        if !run.frontier.edges.iter().any(|edge| edge.path == id) {
-            let what = format!("{} has no edge {id}", run.run);
-            return Err(Failure::new(Code::E0938, what).help(&[
-                "dendrer",
-                "graph",
-                "frontier",
-                run.run.as_str(),
-            ]));
-        }
+        known_edge(run, id)?;
         others.insert(id.to_owned(), files::json(file)?);
     }
     Ok(others)

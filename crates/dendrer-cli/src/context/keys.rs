@@ -77,6 +77,10 @@ impl Trust for ProgramTrust {
         self.0.destroy_vault_key(store)
     }
 
+    fn named_key(&self) -> std::result::Result<Option<VerifierKey>, TrustError> {
+        self.0.named_key()
+    }
+
     fn seen(&self, store: StoreId) -> Option<trust::Seen> {
         // Every demo has one id, so what was found in one says nothing of another.
         if store == demo::STORE_ID { None } else { self.0.seen(store) }

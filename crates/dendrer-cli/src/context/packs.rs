@@ -30,6 +30,11 @@ pub(crate) fn text(path: &str) -> Result<String> {
     String::from_utf8(read_file(path)?).or_else(|_| Ok(load(path)?.text.to_string()))
 }
 
+/// Reads a pack as a question takes it: its value, with the modules that it names in it.
+pub(crate) fn value(path: &str) -> Result<Value> {
+    Ok(load(path)?.pack.value().clone())
+}
+
 /// The directory of a pack, in which the files that it names are.
 pub(crate) fn beside(path: &str) -> Files<'_> {
     Files::Beside(Path::new(path).parent().unwrap_or(Path::new("")))

@@ -2,7 +2,7 @@
 
 use dendrer::casebook::Place;
 use dendrer::change::findings;
-pub(crate) use dendrer::change::new_run::{new_name, refuse_unreachable};
+pub(crate) use dendrer::repo::new_run::refuse_unreachable;
 
 use super::desk::CommandDesk;
 use crate::failure::Result;

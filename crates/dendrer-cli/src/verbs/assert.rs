@@ -2,13 +2,11 @@
 
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::ask::gate::{Gate, judge};
-use dendrer_object::Code;
+use dendrer::ask::gate::question::AssertQuestion;
 use dendrer_view::forms::{FindingsForm, GateFindingsAnswer};
-use dendrer_view::gate::GateAnswer;
 
-use crate::context;
-use crate::failure::{Failure, Result};
+use crate::context::desk;
+use crate::failure::Result;
 use crate::global::Global;
 use crate::offers;
 use crate::out::Out;
@@ -31,21 +29,13 @@ pub(crate) struct Assert {
 }
 
 pub(crate) fn run(global: &Global, args: &Assert, out: &mut Out) -> Result {
-    let each =
-        args.holds.iter().map(|text| (text, true)).chain(args.predicate.iter().map(|text| (text, false)));
-    let gates = each.map(|(text, holds)| {
-        Gate::new(text, holds, args.allow_empty)
-            .map_err(|error| Failure::new(error.code(), error.to_string()).at("expression", text.as_str()))
-    });
-    let gates = gates.collect::<Result<Vec<Gate>>>()?;
-    if gates.is_empty() {
-        return Err(Failure::new(Code::E0106, "assert needs --holds EXPR or --predicate EXPR")
-            .help(&["dendrer", "steps", &args.run, "--stats"]));
-    }
-    let traces = context::traces(global, std::slice::from_ref(&args.run), out)?;
-    let (trace, upto) = &traces[0];
-    let judged = judge((trace, *upto), &gates, args.allow_empty)?;
-    let answer = GateAnswer { run: trace.name().clone(), gates: judged };
+    let question = AssertQuestion {
+        run: args.run.clone(),
+        holds: args.holds.clone(),
+        predicate: args.predicate.clone(),
+        allow_empty: args.allow_empty,
+    };
+    let answer = desk::ask(global, &question, out)?;
     match global.format.as_deref().and_then(FindingsForm::parse) {
         Some(form) => out.findings(form, &GateFindingsAnswer { form, answer: &answer }),
         None => out.answer(&answer),

@@ -12,7 +12,6 @@ use dendrer_view::thousands;
 
 use self::args::DiagnosisChoice;
 use crate::context;
-use crate::context::compared::AlignChoice;
 use crate::context::desk::CommandDesk;
 use crate::context::named::{of_file, window};
 use crate::failure::Result;
@@ -53,7 +52,7 @@ fn question(args: &Bisect) -> Result<BisectQuestion> {
         policy_flip: args.policy_flip.clone(),
         divergence: args.divergence.clone(),
         ignore: args.ignore.clone(),
-        align: args.align.map(AlignChoice::align),
+        align: args.align,
         regression: args.regression.clone(),
         all_of: args.all_of.as_deref().map(of_file).transpose()?,
         lift: args.lift,

@@ -19,9 +19,9 @@ use dendrer_view::commitments::{
     CommitmentGraphAnswer, CommitmentWhyAnswer, CommitmentsDiffAnswer, EpsilonAnswer,
 };
 
+use crate::context::desk;
 use crate::context::desk::CommandDesk;
 use crate::context::ticks::in_order;
-use crate::context::desk;
 use crate::failure::{Failure, Result};
 use crate::global::{Global, tick_arg};
 use crate::offers;

@@ -4,11 +4,11 @@ use std::sync::Arc;
 
 use dendrer::Trace;
 use dendrer::address::Address;
-use dendrer::ask::named::{
-    NamedPredicate, expression, resolve, unfit, unknown, unknown_predicate, with_hint, with_unreadable,
+use dendrer::ask::named::{unfit, unknown, unknown_predicate, with_hint, with_unreadable};
+use dendrer::ask::predicates::question::{
+    PredicateListQuestion, PredicateShowQuestion, PredicateTestQuestion,
 };
-use dendrer::ask::predicates::{PredicateTested, PredicatesAnswer};
-use dendrer::kernel::predicate::{Polarity, Predicate, Verdict};
+use dendrer::kernel::predicate::{Predicate, Verdict};
 use dendrer::registry::{self, RegisterError, Registered, Registration, Registry, Sample, Unfit};
 use dendrer::repo::Repo;
 use dendrer::store::Store;
@@ -19,13 +19,12 @@ use dendrer_object::json;
 use dendrer_object::text::behind_mark;
 use dendrer_view::certainty::reasons_list;
 use dendrer_view::predicate::{
-    BuiltInAnswer, PredicateTestAnswer, RegistrationAnswer, RetirementAnswer, TickRow, sample_lines,
+    PredicateTestAnswer, RegistrationAnswer, RetirementAnswer, TickRow, sample_lines,
 };
 
 pub(crate) use self::args::PredicateVerb;
 use crate::context::named::window;
-use crate::context::ticks;
-use crate::context::{self, packs};
+use crate::context::{self, desk, packs};
 use crate::failure::{Failure, Result};
 use crate::global::{Global, WindowChoice};
 use crate::out::{Out, files};
@@ -55,35 +54,27 @@ pub(crate) fn run(global: &Global, verb: &PredicateVerb, out: &mut Out) -> Resul
             register(global, &wanted, out)
         }
         PredicateVerb::List(args) => {
-            let place = (args.file.as_deref(), args.run.as_deref());
-            list(global, place, args.all, out)
+            let (file, run) = (args.file.clone(), args.run.clone());
+            desk::answer(global, &PredicateListQuestion { file, all: args.all, run }, out)
         }
         PredicateVerb::Show(args) => {
-            show(global, (args.file.as_deref(), args.run.as_deref()), &args.name, out)
+            let (file, run) = (args.file.clone(), args.run.clone());
+            desk::answer(global, &PredicateShowQuestion { name: args.name.clone(), file, run }, out)
         }
         PredicateVerb::Test(args) => {
-            let rev = Address::parse(&args.run)?;
-            let source = context::sound(global, &rev, out)?;
-            let rev = rev.resolve(&source.store)?;
-            let (progress, counted) = context::watched(global, &source, "predicate");
-            let trace = source.trace_through(&counted, &rev)?;
-            out.asks(&trace);
-            let named = match args.holds {
-                true => NamedPredicate::plain(expression(&trace, Polarity::Holds, &args.predicate)?),
-                false => resolve(&trace, &args.predicate)?,
+            let question = PredicateTestQuestion {
+                predicate: args.predicate.clone(),
+                run: args.run.clone(),
+                holds: args.holds,
+                window: args.window.map(window),
+                at: args.at.clone(),
+                ticks: args.ticks,
+                from: args.from.clone(),
+                to: args.to.clone(),
             };
-            let named = named.at_window(args.window.map(window))?;
-            let tip = args.to.as_ref().or(rev.pos.as_ref());
-            let tip = tip.map_or(Ok(trace.tip()), |pos| pos.tick(&trace))?;
-            let at = args.at.as_ref().map(|pos| pos.tick(&trace)).transpose()?;
-            let from = args.from.as_ref().map_or(Ok(0), |pos| pos.tick(&trace))?;
-            let (from, to) = at.map_or((from, tip), |at| (at, at));
-            ticks::in_order(from, to)?;
-            let mut tested = PredicateTested::of(&trace, named.predicate, from, to, at)?;
-            (tested.registered, tested.other_in_pack) = (named.registered, named.other_in_pack);
-            drop(progress);
-            let rows = args.ticks.then(|| tick_rows(&trace, &tested)).transpose()?;
-            out.answer(&PredicateTestAnswer { tested: &tested, rows: rows.as_deref() })
+            let reply = desk::ask(global, &question, out)?;
+            let rows = TickRow::listed(&reply)?;
+            out.answer(&PredicateTestAnswer { tested: &reply.tested, rows: rows.as_deref() })
         }
         PredicateVerb::Retire(args) => retire(global, &args.name, out),
     }
@@ -103,12 +94,6 @@ struct Wanted<'a> {
     must_be_verified: bool,
     /// The runs that it is verified on.
     samples: &'a [String],
-}
-
-fn tick_rows(trace: &Trace, tested: &PredicateTested) -> Result<Vec<TickRow>> {
-    let line = &tested.line;
-    let row = |tick| Ok(TickRow::of(tick, &trace.record(tick)?, line.at(tick)));
-    (line.from..=line.to).map(row).collect()
 }
 
 fn register(global: &Global, wanted: &Wanted<'_>, out: &mut Out) -> Result {
@@ -256,60 +241,6 @@ fn samples(
         samples.push(sample);
     }
     Ok(samples)
-}
-
-/// Reads the names of a bundle, or else of the store.
-fn registry_of(global: &Global, bundle: Option<&str>) -> Result<Registry> {
-    Ok(match bundle {
-        Some(path) => Registry::read(&context::open_bundle(Some(global), path)?.store)?,
-        None => Registry::read(&context::read_store(global)?)?,
-    })
-}
-
-fn list(global: &Global, (bundle, run): (Option<&str>, Option<&str>), all: bool, out: &mut Out) -> Result {
-    let registry = registry_of(global, bundle)?;
-    let declared = declared_by(global, bundle, run, out)?;
-    out.answer(&PredicatesAnswer::of(registry, declared, all))
-}
-
-/// Returns what the pack of a run declares, each under its full name.
-fn declared_by(
-    global: &Global,
-    bundle: Option<&str>,
-    run: Option<&str>,
-    out: &mut Out,
-) -> Result<Vec<Predicate>> {
-    let Some(run) = run else { return Ok(Vec::new()) };
-    let named = bundle.map_or_else(|| run.to_owned(), |bundle| format!("{bundle}#{run}"));
-    let rev = Address::parse(&named)?;
-    let source = context::sound(global, &rev, out)?;
-    let rev = rev.resolve(&source.store)?;
-    let trace = source.trace(&rev)?;
-    // With what extensions have added up to the end.
-    let tip = trace.tip();
-    let Some(pack) = dendrer::run::pack::in_force(&trace, tip + 1, &trace.state(tip)?)? else {
-        return Err(Failure::new(Code::E0511, format!("{} carries no pack", trace.name()))
-            .note("what a pack declares is known of the runs that were begun with it"));
-    };
-    // What the pack itself declares is known by the digest of that, as everywhere it is asked.
-    let own = dendrer::run::pack::of_run(&trace)?;
-    let full = |one: &Predicate| {
-        let one = own.as_ref().and_then(|own| own.predicate(one.name())).unwrap_or(one);
-        one.clone().named(&format!("{}/{}", pack.name, one.name()), one.version())
-    };
-    Ok(pack.declared().map(|one| full(&one.predicate)).collect())
-}
-
-fn show(global: &Global, (bundle, run): (Option<&str>, Option<&str>), name: &str, out: &mut Out) -> Result {
-    let registry = registry_of(global, bundle)?;
-    let declared = declared_by(global, bundle, run, out)?;
-    match PredicatesAnswer::named(&registry, declared, name) {
-        Some(answer) => out.answer(&answer),
-        None => match Predicate::built_in(name) {
-            Some(built_in) => out.answer(&BuiltInAnswer(built_in)),
-            None => Err(unknown_predicate(&unknown(name, &registry, None))),
-        },
-    }
 }
 
 fn retire(global: &Global, name: &str, out: &mut Out) -> Result {

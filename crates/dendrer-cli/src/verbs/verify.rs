@@ -1,31 +1,19 @@
 //! `dendrer verify`
 
-use std::path::Path;
-use std::sync::Arc;
 use std::sync::atomic::Ordering;
 
 use clap::{Args, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
-use dendrer::Trace;
-use dendrer::address::{Address, Position};
-use dendrer::care;
-use dendrer::store::StoreInfo;
-use dendrer::store::embedded::{Embedded, Options as OpenOptions};
-use dendrer::store::prelude::*;
-use dendrer::trace::ReadHandle;
-use dendrer::trust::{Stamp, Trust};
-use dendrer::verify::judge::{VerifiedLog, compare_histories};
-use dendrer::verify::{VerifyQuestion, VerifyReport};
-use dendrer_object::note::{NoteError, VerifierKey};
-use dendrer_object::{Code, Digest, RunName};
-use dendrer_view::verify::{VerifyAnswer, VerifyOutcome};
+use dendrer::address::Position;
+use dendrer::care::verify::question::{VerifyOutcome, VerifyPlan, VerifyQuestion};
+use dendrer_view::verify::VerifyAnswer;
 use dendrer_wire::cfd::CfdTerms;
 
 use crate::context;
-use crate::context::care::Follower;
+use crate::context::desk::CommandDesk;
 use crate::context::keys;
 use crate::context::pool;
-use crate::failure::{Failure, Result};
+use crate::failure::Result;
 use crate::global::{Format, Global, tick_arg};
 use crate::offers;
 use crate::out::Out;
@@ -82,13 +70,6 @@ pub(crate) struct Verify {
     pub(crate) require_witness: bool,
 }
 
-/// What is asked of every log.
-struct Asked<'a> {
-    options: VerifyQuestion,
-    from: Option<&'a Position>,
-    trust: Arc<dyn Trust>,
-}
-
 pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
     if let Some(path) = &args.suite {
         return suite::verify(global, path, out);
@@ -97,179 +78,46 @@ pub(crate) fn run(global: &Global, args: &Verify, out: &mut Out) -> Result {
         let terms = CfdTerms { s0: args.s0, genesis: args.genesis.clone().unwrap_or_default() };
         return profile::check(choice, &args.targets, &terms, out);
     }
-    if args.branches {
-        return branches(global, &args.targets, out);
-    }
-    let options = VerifyQuestion {
+    let question = VerifyQuestion {
+        targets: args.targets.clone(),
+        all: args.all,
         replay: args.replay,
-        key: args.verifier.as_deref().map(parse_key).transpose()?,
-        tip: args.tip.as_deref().map(parse_tip).transpose()?,
-        ..VerifyQuestion::default()
+        keep_going: args.keep_going,
+        branches: args.branches,
+        from: args.from.clone(),
+        tip: args.tip.clone(),
+        verifier: args.verifier.clone(),
+        require_witness: args.require_witness,
     };
-    let asked = Asked { options, from: args.from.as_ref(), trust: keys::trust(global) };
-    let (bundles, runs) = targets(&args.targets)?;
-    if args.tip.is_some() && args.targets.len() != 1 {
-        return Err(Failure::new(Code::E0106, "a tip is that of one run; name that run and no other"));
+    if args.branches {
+        let answer = question.of_branches(&mut CommandDesk::new(global, out))?;
+        return out.answer(&answer);
     }
-    let jobs = usize::try_from(args.jobs).unwrap_or(1);
-    let mut outcomes = verify_bundles(global, &bundles, &asked, jobs, args.keep_going)?;
-    if !runs.is_empty() || args.targets.is_empty() {
-        outcomes.push(VerifyOutcome::Verified(Box::new(verify_store(global, &runs, &asked, out)?)));
-    }
-    let verified = outcomes.iter_mut().filter_map(|outcome| match outcome {
-        VerifyOutcome::Verified(log) => Some(&mut **log),
-        VerifyOutcome::Unreadable(..) => None,
-    });
-    let mut logs: Vec<&mut VerifiedLog> = verified.collect();
-    compare_histories(&mut logs);
-    logs.into_iter().for_each(|log| log.report.close(args.replay, args.require_witness));
+    let plan = question.plan(None)?;
+    let outcomes = verify_bundles(global, &plan, usize::try_from(args.jobs).unwrap_or(1))?;
+    let outcomes = plan.end(outcomes, &mut CommandDesk::new(global, out))?;
     out.answer(&VerifyAnswer { outcomes: &outcomes, is_list: out.format() == Format::Jsonl })
 }
 
-/// Checks the branches of the agents of a run.
-fn branches(global: &Global, targets: &[String], out: &mut Out) -> Result {
-    let [target] = targets else {
-        return Err(Failure::new(Code::E0106, "--branches is of one run: name one"));
-    };
-    let rev = Address::parse(target)?;
-    let source = context::source(global, &rev, out)?;
-    let (progress, counted) = context::watched(global, &source, "verify");
-    let trace = source.trace_through(&counted, &rev.resolve(&source.store)?)?;
-    let answer = dendrer::evidence::branches::branches(&trace)?;
-    drop(progress);
-    out.answer(&answer)
-}
-
-/// Returns the bundles that are named, and the runs of the store.
-fn targets(names: &[String]) -> Result<(Vec<Address>, Vec<Address>)> {
-    let (mut bundles, mut runs) = (Vec::new(), Vec::new());
-    for target in names {
-        let rev = Address::parse(target)?;
-        if rev.pos.is_some() {
-            let what = format!("{target} names a tick, and a run is verified as a whole");
-            return Err(Failure::new(Code::E0106, what).note("where to begin is said with --from"));
-        }
-        if rev.bundle.is_some() { &mut bundles } else { &mut runs }.push(rev);
-    }
-    Ok((bundles, runs))
-}
-
-/// Verifies bundles, some at a time, and returns the outcomes in the order in which they were named.
-fn verify_bundles(
-    global: &Global,
-    bundles: &[Address],
-    asked: &Asked<'_>,
-    jobs: usize,
-    keep_going: bool,
-) -> Result<Vec<VerifyOutcome>> {
+/// Verifies the bundles of a plan, some at a time.
+fn verify_bundles(global: &Global, plan: &VerifyPlan<'_>, jobs: usize) -> Result<Vec<VerifyOutcome>> {
+    let trust = keys::trust(global);
     // The progress of one bundle alone is that of reading it.
-    let alone = (bundles.len() == 1).then_some(global);
-    let progress =
-        alone.is_none().then(|| Progress::start(global, "verify", "bundles", Some(bundles.len() as u64)));
+    let alone = (plan.bundles.len() == 1).then_some(global);
+    let total = Some(plan.bundles.len() as u64);
+    let progress = alone.is_none().then(|| Progress::start(global, "verify", "bundles", total));
     let done = progress.as_ref().map(Progress::counter).unwrap_or_default();
-    let found = pool::each(bundles, jobs, |rev| {
-        let answer = verify_bundle(alone, rev, asked);
+    let found = pool::each(&plan.bundles, jobs, |address| {
+        let verify = || {
+            let opened = context::open_bundle(alone, address.bundle.as_deref().unwrap_or_default())?;
+            let _progress = alone.map(|global| Progress::start(global, "verify", "bundles", Some(1)));
+            plan.bundle(address, &opened, &*trust)
+        };
+        let found = verify();
         done.fetch_add(1, Ordering::Relaxed);
-        answer
+        found
     });
-    let mut outcomes = Vec::new();
-    for (rev, answer) in bundles.iter().zip(found) {
-        match answer {
-            Ok(log) => outcomes.push(VerifyOutcome::Verified(Box::new(log))),
-            Err(failure) if keep_going => {
-                outcomes.push(VerifyOutcome::Unreadable(rev.bundle.clone().unwrap_or_default(), failure));
-            }
-            Err(failure) if bundles.len() > 1 => {
-                return Err(failure.note("--keep-going verifies the others all the same"));
-            }
-            Err(failure) => return Err(failure),
-        }
-    }
-    Ok(outcomes)
-}
-
-/// Finds the tick that `--from` means, which is that of one run.
-fn first_tick(from: Option<&Position>, store: &impl ReadHandle, runs: &[RunName]) -> Result<u64> {
-    match (from, runs) {
-        (None, _) => Ok(0),
-        (Some(from), [run]) => Ok(from.tick(&Trace::open(store, run)?)?),
-        (Some(_), _) => Err(Failure::new(Code::E0106, "--from is a tick of one run; name that run")),
-    }
-}
-
-fn verify_bundle(alone: Option<&Global>, rev: &Address, asked: &Asked<'_>) -> Result<VerifiedLog> {
-    let path = rev.bundle.as_deref().unwrap_or_default();
-    let opened = context::open_bundle(alone, path)?;
-    let _progress = alone.map(|global| Progress::start(global, "verify", "bundles", Some(1)));
-    let runs = &opened.runs;
-    let in_bundle = |failure: Failure| failure.help_in(path, runs);
-    let named = match rev.run {
-        Some(_) => Some(vec![rev.run_in(&opened.store, runs).map_err(|error| in_bundle(error.into()))?]),
-        None => None,
-    };
-    let from = first_tick(asked.from, &opened.store, named.as_ref().unwrap_or(runs)).map_err(in_bundle)?;
-    let options = VerifyQuestion { runs: named, from, ..asked.options.clone() };
-    let report = care::verify::of_bundle(&opened, &options, &*asked.trust)?;
-    Ok(verified(path.to_owned(), report, true, opened.store.info()))
-}
-
-fn verified(name: String, report: VerifyReport, is_bundle: bool, info: &StoreInfo) -> VerifiedLog {
-    VerifiedLog { name, report, is_bundle, store: info.id, key: info.key.clone() }
-}
-
-fn parse_tip(text: &str) -> Result<Digest> {
-    let with_tag = if text.starts_with("sha256:") { text.to_owned() } else { format!("sha256:{text}") };
-    with_tag.parse().map_err(|_| {
-        Failure::new(Code::E0304, format!("\"{text}\" is not a whole tip, so no run can have it"))
-            .note("a tip is sha256: and 64 hex digits; `dendrer runs --json` prints them whole")
-    })
-}
-
-fn parse_key(text: &str) -> Result<VerifierKey> {
-    text.parse().map_err(|error: NoteError| Failure::new(Code::E0106, format!("not a verifier key: {error}")))
-}
-
-fn verify_store(global: &Global, revs: &[Address], asked: &Asked<'_>, out: &mut Out) -> Result<VerifiedLog> {
-    let path = context::find(global)?;
-    let stamp = Stamp::of(&path);
-    let mut store = Arc::new(context::embedded(global, &path, global.reads())?);
-    let mut names = Vec::new();
-    for rev in revs {
-        names.push(rev.run_in(&store, &[]).map_err(|error| context::not_found(error.into(), &*store))?);
-    }
-    // A key file that is named is a key kept elsewhere, as a verifier key is.
-    let file = global.key.as_deref().map(keys::read_verifier).transpose()?;
-    let from = first_tick(asked.from, &store, &names)?;
-    let runs = (!revs.is_empty()).then_some(names);
-    let key = asked.options.key.clone().or(file);
-    let question = VerifyQuestion { runs, from, key, ..asked.options.clone() };
-    let mut follower = Follower::new(global, "verify", out);
-    let verified_files = care::verify::of_files(&mut store, &question, &*asked.trust, &mut follower);
-    let mut report = follower.end(verified_files)?;
-    let info = store.info().clone();
-    // Windows cannot rename an open index, so it is closed first.
-    drop(store);
-    if report.has_only_index_findings() {
-        rebuild_index(&path, &mut report);
-    }
-    if let Some(seen) = keys::seen(info.id) {
-        seen.note(&path, stamp, report.notes());
-    }
-    Ok(verified(path.display().to_string(), report, false, &info))
-}
-
-/// Rebuilds an index that alone is wrong, and adds to the findings that it was rebuilt.
-fn rebuild_index(path: &Path, report: &mut VerifyReport) {
-    let made = match Embedded::open(path, OpenOptions::write()) {
-        Ok(mut store) => store.rebuild_index(false),
-        Err(error) => Err(error),
-    };
-    let words = match made {
-        Ok(()) => "the index was made again from the log, so the next verification finds it right".to_owned(),
-        Err(error) => format!("the index could not be made again: {error}"),
-    };
-    let findings = report.findings.iter_mut();
-    findings.for_each(|finding| finding.message = format!("{}; {words}", finding.message));
+    plan.outcomes(found)
 }
 
 #[cfg(test)]
@@ -279,8 +127,8 @@ mod tests {
 
     use dendrer::recorder::{Fixed, begin_log};
     use dendrer::store::{Memory, Shared};
-    use dendrer::verify;
     use dendrer::verify::judge::records_to_read;
+    use dendrer::verify::{self, VerifyTerms};
     use dendrer::watch::Watch;
 
     use super::*;
@@ -294,7 +142,7 @@ mod tests {
         demo::fill(&store).unwrap();
         let one = Some(vec!["hostile-1".parse().unwrap()]);
         for (runs, replay) in [(None, false), (None, true), (one.clone(), false), (one, true)] {
-            let options = VerifyQuestion { runs, replay, ..VerifyQuestion::default() };
+            let options = VerifyTerms { runs, replay, ..VerifyTerms::default() };
             let foretold = records_to_read(&store, &options).unwrap();
             let count = Arc::new(AtomicU64::new(0));
             verify::store(&Watch::counting(Arc::clone(&count)).over(&store), &options).unwrap();

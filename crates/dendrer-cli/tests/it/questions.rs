@@ -51,6 +51,11 @@ fn without_ids(value: &Value) -> Value {
 /// The command of each row, and the question that asks the same of the demo.
 const ROWS: &[(&[&str], &str)] = &[
     (
+        &["assert", "logistics-run-47", "--holds", "success_rate(steps) > 0.5", "--allow-empty"],
+        r#"{"schema":"dendrer.assert-question/1","run":"logistics-run-47","holds":["success_rate(steps) > 0.5"],"allow_empty":true}"#,
+    ),
+    (&["assert", "logistics-run-47"], r#"{"schema":"dendrer.assert-question/1","run":"logistics-run-47"}"#),
+    (
         &["why", "logistics-run-47@12", "state.risk_score"],
         r#"{"schema":"dendrer.why-question/1","rev":"logistics-run-47@12","path":"state.risk_score"}"#,
     ),
@@ -241,6 +246,124 @@ const ROWS: &[(&[&str], &str)] = &[
     (
         &["erase", "logistics-run-47", "intent", "--reason", "r"],
         r#"{"schema":"dendrer.erase-question/1","rev":"logistics-run-47","path":"intent","reason":"r"}"#,
+    ),
+    (
+        &["contract", "check", "financial-agent-B", "--from", "5", "--contract", "financial-agent-A"],
+        r#"{"schema":"dendrer.contract-check-question/1","run":"financial-agent-B","from":5,"contract":"financial-agent-A"}"#,
+    ),
+    (
+        &["contract", "check", "financial-agent-B", "--type", "execute_transactio"],
+        r#"{"schema":"dendrer.contract-check-question/1","run":"financial-agent-B","type":"execute_transactio"}"#,
+    ),
+    (
+        &["contract", "diff", "acme.financial/v1", "financial-agent-B"],
+        r#"{"schema":"dendrer.contract-diff-question/1","a":"acme.financial/v1","b":"financial-agent-B"}"#,
+    ),
+    (
+        &["contract", "lint", "financial-agent-A"],
+        r#"{"schema":"dendrer.contract-lint-question/1","contract":"financial-agent-A"}"#,
+    ),
+    (&["contract", "list"], r#"{"schema":"dendrer.contract-list-question/1"}"#),
+    (
+        &["contract", "show", "acme.financial/v1", "--type", "execute_transaction"],
+        r#"{"schema":"dendrer.contract-show-question/1","contract":"acme.financial/v1","type":"execute_transaction"}"#,
+    ),
+    (
+        &["contract", "show", "acme.financial/v9"],
+        r#"{"schema":"dendrer.contract-show-question/1","contract":"acme.financial/v9"}"#,
+    ),
+    (
+        &["contract", "suggest", "financial-agent-A", "financial-agent-B", "--tries", "50"],
+        r#"{"schema":"dendrer.contract-suggest-question/1","runs":["financial-agent-A","financial-agent-B"],"tries":50}"#,
+    ),
+    (
+        &["diff", "logistics-run-47", "logistics-planner-1", "-n", "3", "--ignore", "agent_id"],
+        r#"{"schema":"dendrer.diff-question/1","run_a":"logistics-run-47","run_b":"logistics-planner-1","limit":3,"ignore":["agent_id"]}"#,
+    ),
+    (
+        &["diff", "logistics-run-47", "logistics-planner-1", "--from", "9", "--to", "3"],
+        r#"{"schema":"dendrer.diff-question/1","run_a":"logistics-run-47","run_b":"logistics-planner-1","from":9,"to":3}"#,
+    ),
+    (
+        &[
+            "diff",
+            "logistics-run-47@20",
+            "logistics-planner-1",
+            "--stat",
+            "--type",
+            "structural,outcome",
+            "--predicate",
+            "kernel.policy_compliant",
+        ],
+        r#"{"schema":"dendrer.diff-question/1","run_a":"logistics-run-47@20","run_b":"logistics-planner-1","stat":true,"type":["structural","outcome"],"predicate":"kernel.policy_compliant"}"#,
+    ),
+    (
+        &["diff", "logistics-run-47", "logistics-planner-1", "--coherence"],
+        r#"{"schema":"dendrer.diff-question/1","run_a":"logistics-run-47","run_b":"logistics-planner-1","coherence":true}"#,
+    ),
+    (&["predicate", "list"], r#"{"schema":"dendrer.predicate-list-question/1"}"#),
+    (
+        &["predicate", "list", "--all", "--run", "financial-agent-A"],
+        r#"{"schema":"dendrer.predicate-list-question/1","all":true,"run":"financial-agent-A"}"#,
+    ),
+    (
+        &["predicate", "show", "kernel.policy_compliant"],
+        r#"{"schema":"dendrer.predicate-show-question/1","name":"kernel.policy_compliant"}"#,
+    ),
+    (
+        &["predicate", "show", "kernel.nothing"],
+        r#"{"schema":"dendrer.predicate-show-question/1","name":"kernel.nothing"}"#,
+    ),
+    (
+        &[
+            "predicate",
+            "test",
+            "state.risk_score <= 0.75",
+            "logistics-run-47",
+            "--holds",
+            "--ticks",
+            "--from",
+            "40",
+        ],
+        r#"{"schema":"dendrer.predicate-test-question/1","predicate":"state.risk_score <= 0.75","run":"logistics-run-47","holds":true,"ticks":true,"from":40}"#,
+    ),
+    (
+        &["predicate", "test", "kernel.policy_compliant", "logistics-run-47", "--window", "before"],
+        r#"{"schema":"dendrer.predicate-test-question/1","predicate":"kernel.policy_compliant","run":"logistics-run-47","window":"before"}"#,
+    ),
+    (
+        &["replay", "logistics-run-47", "--print", "state", "--path", "state.risk_score", "--from", "44"],
+        r#"{"schema":"dendrer.replay-question/1","run":"logistics-run-47","print":"state","path":"state.risk_score","from":44}"#,
+    ),
+    (
+        &["replay", "logistics-run-47", "--record"],
+        r#"{"schema":"dendrer.replay-question/1","run":"logistics-run-47","record":true}"#,
+    ),
+    (
+        &["replay", "logistics-run-47", "--twice", "--detect", "--to=-3"],
+        r#"{"schema":"dendrer.replay-question/1","run":"logistics-run-47","twice":true,"detect":true,"to":"-3"}"#,
+    ),
+    (&["secrets", "scan"], r#"{"schema":"dendrer.secrets-scan-question/1"}"#),
+    (
+        &["secrets", "scan", "logistics-run-47", "nothing"],
+        r#"{"schema":"dendrer.secrets-scan-question/1","what":["logistics-run-47","nothing"]}"#,
+    ),
+    (
+        &["secrets", "scan", "logistics-run-47@3"],
+        r#"{"schema":"dendrer.secrets-scan-question/1","what":["logistics-run-47@3"]}"#,
+    ),
+    (&["verify"], r#"{"schema":"dendrer.verify-question/1"}"#),
+    (
+        &["verify", "logistics-run-47", "--replay", "--from", "20"],
+        r#"{"schema":"dendrer.verify-question/1","targets":["logistics-run-47"],"replay":true,"from":20}"#,
+    ),
+    (
+        &["verify", "logistics-run-47", "--tip", "sha256:00"],
+        r#"{"schema":"dendrer.verify-question/1","targets":["logistics-run-47"],"tip":"sha256:00"}"#,
+    ),
+    (
+        &["verify", "logistics-run-47", "--branches"],
+        r#"{"schema":"dendrer.verify-question/1","targets":["logistics-run-47"],"branches":true}"#,
     ),
 ];
 

@@ -292,8 +292,10 @@ class Run:
         address = other._address if isinstance(other, Run) else self._store._address_of(other)
         if isinstance(other, Run) and other._store._place != self._store._place:
             raise UsageError("the two runs are in different stores; export one of them as a bundle")
-        given = {"ignore": list(ignore), "align": align, **flags}
-        return Diff(self._document("diff", [f"{self._address}@{self.tip}", address], given))
+        if isinstance(kinds := flags.get("type"), str):
+            flags["type"] = kinds.split(",")
+        given = {**flags, "run_a": f"{self._address}@{self.tip}", "run_b": address, "ignore": ignore, "align": align}
+        return Diff(self._store.ask(_ask.question("diff", given)))
 
     def backtrack(self, path: str, **flags: Any) -> list[Write]:
         """Every write of a place in the state, newest first. Keywords are the flags of ``dendrer backtrack``."""
@@ -307,8 +309,8 @@ class Run:
 
     def verify(self, *, replay: bool = False, tip: str | None = None, **flags: Any) -> Verification:
         """Checks that the record is what was committed. A bad record raises nothing: that is the answer."""
-        given = {"replay": replay, "tip": tip, **flags}
-        return Verification(self._document("verify", [self._address], given))
+        given = {**flags, "targets": [self._address], "replay": replay, "tip": tip}
+        return Verification(self._store.ask(_ask.question("verify", given)))
 
     def fork(self, tick: int, *, name: str | None = None, reason: str | None = None, **flags: Any) -> Run:
         """Goes on from a tick as a new run; ``.fork_document`` says how it began.

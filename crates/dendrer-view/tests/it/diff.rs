@@ -1,6 +1,6 @@
 use std::ops::ControlFlow;
 
-use dendrer::diff::{DiffQuestion, diff};
+use dendrer::diff::{DiffTerms, diff};
 use dendrer_view::answer::{End, ItemAnswer as _, Page, plain};
 use dendrer_view::diff::{DiffAnswer, DiffForm, DiffFound};
 
@@ -10,14 +10,14 @@ fn compared(form: DiffForm, page: &Page) -> (String, End) {
     let store = risky();
     add_run(&store, "other", &[0.5, 0.7, 0.8]);
     let (a, b) = (trace(&store, "risky"), trace(&store, "other"));
-    let question = DiffQuestion::new(&a, &b);
+    let terms = DiffTerms::new(&a, &b);
     let mut answer = DiffAnswer::new(form);
-    let report = diff(&a, &b, &question, &mut |pair| {
+    let report = diff(&a, &b, &terms, &mut |pair| {
         assert_eq!(plain(&answer.item_lines(pair, page)), "");
         ControlFlow::Continue(())
     });
     let (a, b, report) = (a.name().clone(), b.name().clone(), report.unwrap());
-    answer.ends(DiffFound { a, b, question, report, recorded: None, tested: None });
+    answer.ends(DiffFound { a, b, terms, report, recorded: None, tested: None });
     (last_text(&mut answer, page), answer.end())
 }
 

@@ -1,5 +1,5 @@
 use dendrer::verify::suite::{SuiteCase, SuiteResult};
-use dendrer::verify::{self, VerifyQuestion};
+use dendrer::verify::{self, VerifyTerms};
 use dendrer_object::{Code, Value};
 use dendrer_view::answer::{End, ItemAnswer, Page, plain};
 use dendrer_view::profile::{ProfileAnswer, ProfileFile};
@@ -19,7 +19,7 @@ fn results() -> Vec<SuiteResult> {
             {"case":"bad","expect":"rejected","file":"b.dnd"},
             {"case":"wrong","code":"E0302","expect":"rejected","file":"c.dnd"}]}"#,
     );
-    let report = verify::store(&risky(), &VerifyQuestion::default()).unwrap();
+    let report = verify::store(&risky(), &VerifyTerms::default()).unwrap();
     let cases = SuiteCase::read(&suite).unwrap();
     let judge = |case: SuiteCase| if case.good { case.judge(&report) } else { case.reject(Code::E0301) };
     cases.into_iter().map(judge).collect()

@@ -1,16 +1,17 @@
+use dendrer::care::verify::question::VerifyOutcome;
 use dendrer::store::Shared;
 use dendrer::verify::judge::{VerifiedLog, compare_histories};
-use dendrer::verify::{self, VerifyQuestion, VerifyVerdict};
+use dendrer::verify::{self, VerifyTerms, VerifyVerdict};
 use dendrer_object::Code;
 use dendrer_testkit::{info, key, memory, records_of, store_of};
 use dendrer_view::answer::{Answer as _, End, Page};
 use dendrer_view::problem::Problem;
-use dendrer_view::verify::{VerifyAnswer, VerifyOutcome};
+use dendrer_view::verify::VerifyAnswer;
 
 use super::{add_run, check, risky, text};
 
 /// Verifies a store as if all of it were signed.
-fn verified(name: &str, store: &Shared, options: &VerifyQuestion) -> VerifiedLog {
+fn verified(name: &str, store: &Shared, options: &VerifyTerms) -> VerifiedLog {
     let mut report = verify::store(store, options).unwrap();
     report.signed = Some(report.log.0);
     let info = info(7);
@@ -27,8 +28,7 @@ fn answer(outcomes: &[VerifyOutcome]) -> VerifyAnswer<'_> {
 
 #[test]
 fn intact_log_says_what_it_proves() {
-    let mut log =
-        verified("risky.dnd", &risky(), &VerifyQuestion { replay: true, ..VerifyQuestion::default() });
+    let mut log = verified("risky.dnd", &risky(), &VerifyTerms { replay: true, ..VerifyTerms::default() });
     log.report.close(true, false);
     let outcomes = [outcome(log)];
     check(
@@ -51,7 +51,7 @@ fn intact_log_says_what_it_proves() {
 
 #[test]
 fn required_witness_that_is_missing_makes_a_log_unverifiable() {
-    let mut log = verified("risky.dnd", &risky(), &VerifyQuestion::default());
+    let mut log = verified("risky.dnd", &risky(), &VerifyTerms::default());
     log.report.close(false, true);
     let outcomes = [outcome(log)];
     check(
@@ -72,7 +72,7 @@ fn required_witness_that_is_missing_makes_a_log_unverifiable() {
 fn missing_record_is_tampered_up_to_the_last_good_tick() {
     let mut records = records_of(&risky());
     records.remove(2);
-    let log = verified("cut.dnd", &store_of(info(7), records), &VerifyQuestion::default());
+    let log = verified("cut.dnd", &store_of(info(7), records), &VerifyTerms::default());
     let outcomes = [outcome(log)];
     check(
         &text(&answer(&outcomes), &Page::WIDE),
@@ -92,7 +92,7 @@ fn missing_record_is_tampered_up_to_the_last_good_tick() {
 #[test]
 fn another_tip_is_a_run_that_was_rewritten() {
     let tip = Some(dendrer_object::Digest::of(b"another"));
-    let log = verified("risky.dnd", &risky(), &VerifyQuestion { tip, ..VerifyQuestion::default() });
+    let log = verified("risky.dnd", &risky(), &VerifyTerms { tip, ..VerifyTerms::default() });
     check(
         &text(&answer(&[outcome(log)]), &Page::WIDE),
         r#"
@@ -110,7 +110,7 @@ fn another_tip_is_a_run_that_was_rewritten() {
 
 #[test]
 fn own_key_that_was_replaced_is_tampered_and_a_given_key_unknown() {
-    let mut log = verified("risky.dnd", &risky(), &VerifyQuestion::default());
+    let mut log = verified("risky.dnd", &risky(), &VerifyTerms::default());
     let other = key(8).verifier_key().clone();
     log.report.judge_keys(&info(7), None, None, Some(&other));
     assert_eq!(log.report.verdict, VerifyVerdict::Unverifiable);
@@ -138,7 +138,7 @@ fn two_histories_of_one_log_are_an_equivocation() {
     add_run(&other, "risky", &[0.5, 0.6, 0.7, 0.9]);
     add_run(&longer, "risky", &[0.5, 0.6, 0.8, 0.9, 0.95]);
     let stores = [("a.dnd", risky()), ("b.dnd", other), ("c.dnd", longer)];
-    let mut logs = stores.map(|(name, store)| verified(name, &store, &VerifyQuestion::default()));
+    let mut logs = stores.map(|(name, store)| verified(name, &store, &VerifyTerms::default()));
     compare_histories(&mut logs.iter_mut().collect::<Vec<_>>());
     let outcomes = logs.map(outcome);
     check(
@@ -175,7 +175,7 @@ fn two_histories_of_one_log_are_an_equivocation() {
 
 #[test]
 fn log_that_cannot_be_read_is_worse_than_an_unverifiable_one() {
-    let mut log = verified("risky.dnd", &risky(), &VerifyQuestion::default());
+    let mut log = verified("risky.dnd", &risky(), &VerifyTerms::default());
     log.report.close(true, true);
     let problem = Problem::new(Code::E0108, "x.dnd is missing").at("cause", "no such file");
     let outcomes = [outcome(log), VerifyOutcome::Unreadable("x.dnd".to_owned(), problem)];

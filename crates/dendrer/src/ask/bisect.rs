@@ -62,9 +62,9 @@ pub struct RunDivergence {
 /// are the same is not known, so the answer is not known from the first such pair on.
 ///
 /// `asked` says how both are lined up, from which tick on they are compared, and what is left out.
-pub fn divergence(trace: &Trace, other: &Trace, asked: diff::DiffQuestion) -> Result<BisectSubject, Error> {
+pub fn divergence(trace: &Trace, other: &Trace, asked: diff::DiffTerms) -> Result<BisectSubject, Error> {
     let kinds = vec![DiffKind::Structural, DiffKind::Semantic, DiffKind::Confidence];
-    let question = diff::DiffQuestion { kinds, ..asked };
+    let question = diff::DiffTerms { kinds, ..asked };
     question.check(trace, other)?;
     let mut first = None;
     let report = diff::diff(trace, other, &question, &mut |pair| {

@@ -24,6 +24,7 @@ use crate::run::trace::Trace;
 pub mod compare;
 pub mod find;
 pub mod lint;
+pub mod question;
 pub mod suggest;
 pub mod terms;
 

@@ -35,6 +35,7 @@ use meaning::Rules;
 mod align;
 mod meaning;
 pub mod place;
+pub mod question;
 
 /// The place of the state among the places of a transition: `/state/x` is what it wrote at `/x`, or what stands there in
 /// the end. All other places are members of the transition itself, like `/action/params`.
@@ -93,9 +94,9 @@ dendrer_object::words! {
     }
 }
 
-/// What is asked.
+/// A comparison with every name resolved.
 #[derive(Debug, Clone)]
-pub struct DiffQuestion {
+pub struct DiffTerms {
     /// The last ticks of both runs that count.
     pub ends: (u64, u64),
     /// The first tick of the left run that is compared; from where they begin to differ in time if `None`: 1, or 0 if
@@ -113,7 +114,7 @@ pub struct DiffQuestion {
     pub path: Option<Pointer>,
 }
 
-impl DiffQuestion {
+impl DiffTerms {
     /// Whether the question leaves something out, so the first difference need not be where the runs diverged.
     pub fn is_part(&self, report: &DiffReport) -> bool {
         let next = report.shared.map_or(0, |shared| shared + 1);
@@ -124,8 +125,8 @@ impl DiffQuestion {
     }
 
     /// Asks for every difference of two runs.
-    pub fn new(a: &Trace, b: &Trace) -> DiffQuestion {
-        DiffQuestion {
+    pub fn new(a: &Trace, b: &Trace) -> DiffTerms {
+        DiffTerms {
             ends: (a.tip(), b.tip()),
             from: None,
             to: None,
@@ -349,7 +350,7 @@ impl DiffReport {
 pub fn diff(
     a: &Trace,
     b: &Trace,
-    question: &DiffQuestion,
+    question: &DiffTerms,
     f: &mut dyn FnMut(&Pair) -> ControlFlow<()>,
 ) -> Result<DiffReport, Error> {
     for (trace, end) in [(a, question.ends.0), (b, question.ends.1)] {
@@ -512,7 +513,7 @@ impl<'t> Ahead<'t> {
 struct Walk<'q, 't> {
     a: &'t Trace,
     b: &'t Trace,
-    question: &'q DiffQuestion,
+    question: &'q DiffTerms,
     rules: Rules,
     f: &'q mut dyn FnMut(&Pair) -> ControlFlow<()>,
     report: DiffReport,

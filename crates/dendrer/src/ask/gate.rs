@@ -16,6 +16,8 @@ use crate::error::Error;
 use crate::run::trace::Trace;
 use crate::run::witness::WitnessStep;
 
+pub mod question;
+
 /// The root of all steps.
 const STEPS: &str = "steps";
 

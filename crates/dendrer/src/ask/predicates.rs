@@ -12,6 +12,8 @@ use crate::registry::{Registered, Registry};
 use crate::run::timeline::{self, Timeline};
 use crate::run::trace::Trace;
 
+pub mod question;
+
 /// Predicates of a store, and those that the pack of a run declares.
 #[derive(Debug, Clone)]
 pub struct PredicatesAnswer {

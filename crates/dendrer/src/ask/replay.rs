@@ -11,6 +11,8 @@ use crate::error::Error;
 use crate::run::replay::replay_range;
 use crate::run::trace::Trace;
 
+pub mod question;
+
 /// The state after one tick of a replay.
 #[derive(Debug, Clone)]
 pub struct ReplayedTick {

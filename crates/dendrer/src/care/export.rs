@@ -205,7 +205,7 @@ fn all_there(export: &Export, withheld: &[Pointer]) -> Result<(), ExportError> {
 /// Refuses a bundle that would not verify.
 fn refuse_unsound(text: &[u8]) -> Result<(), ExportError> {
     let opened = bundle::open(PathBuf::new(), text)?;
-    let report = verify::bundle(&opened, &verify::VerifyQuestion::default())?;
+    let report = verify::bundle(&opened, &verify::VerifyTerms::default())?;
     match report.findings.into_iter().next() {
         None => Ok(()),
         Some(finding) => Err(ExportError::Unsound { code: finding.code, message: finding.message }),

@@ -3,6 +3,8 @@
 //! Rule: a log that was rolled back, or whose key was replaced, is never called intact where its head or its key is kept; test
 //! `a_rolled_back_store_is_never_intact`.
 
+pub mod question;
+
 use std::sync::Arc;
 
 use dendrer_object::note::{SignedNote, VerifierKey};
@@ -15,7 +17,7 @@ use super::Follow;
 use crate::error::Error;
 use crate::evidence::bundle::Opened;
 use crate::evidence::verify::judge::records_to_read;
-use crate::evidence::verify::{self, VerifyQuestion, VerifyReading, VerifyReport, VerifyVerdict};
+use crate::evidence::verify::{self, VerifyReading, VerifyReport, VerifyTerms, VerifyVerdict};
 use crate::repo::Repo;
 use crate::repo::mark;
 use crate::run::trace::ReadHandle as _;
@@ -27,17 +29,17 @@ impl Repo {
     ///
     /// ```
     /// use dendrer::prelude::*;
-    /// use dendrer::verify::{VerifyQuestion, VerifyVerdict};
+    /// use dendrer::verify::{VerifyTerms, VerifyVerdict};
     ///
     /// # fn main() -> Result<(), dendrer::Error> {
     /// # let dir = tempfile::tempdir().unwrap();
     /// let repo = Repo::init(&dir.path().join(".dendrer"), Arc::new(MemoryTrust::new()))?;
-    /// let report = repo.verify(&VerifyQuestion::default(), &mut ())?;
+    /// let report = repo.verify(&VerifyTerms::default(), &mut ())?;
     /// assert_eq!(report.verdict, VerifyVerdict::Verified);
     /// # Ok(())
     /// # }
     /// ```
-    pub fn verify(&self, question: &VerifyQuestion, follow: &mut dyn Follow) -> Result<VerifyReport, Error> {
+    pub fn verify(&self, question: &VerifyTerms, follow: &mut dyn Follow) -> Result<VerifyReport, Error> {
         let trust = &**self.trust();
         match self.dir() {
             Some(dir) => {
@@ -57,11 +59,7 @@ impl Repo {
 }
 
 /// Verifies a bundle, with what is kept here of its log.
-pub fn of_bundle(
-    opened: &Opened,
-    question: &VerifyQuestion,
-    trust: &dyn Trust,
-) -> Result<VerifyReport, Error> {
+pub fn of_bundle(opened: &Opened, question: &VerifyTerms, trust: &dyn Trust) -> Result<VerifyReport, Error> {
     let info = opened.store.info();
     let kept = Kept::of(info, trust);
     let report = verify::bundle(opened, &kept.pin(question))?;
@@ -76,7 +74,7 @@ pub fn of_bundle(
 /// If `store` was cloned.
 pub fn of_files(
     store: &mut Arc<Embedded>,
-    question: &VerifyQuestion,
+    question: &VerifyTerms,
     trust: &dyn Trust,
     follow: &mut dyn Follow,
 ) -> Result<VerifyReport, Error> {
@@ -129,10 +127,10 @@ impl<'t> Kept<'t> {
     }
 
     /// Returns the question with the head that the log must extend, and without the key: that is judged with the own one.
-    fn pin(&self, question: &VerifyQuestion) -> VerifyQuestion {
+    fn pin(&self, question: &VerifyTerms) -> VerifyTerms {
         let mut pinned = question.pinned.clone();
         pinned.extend(self.head);
-        VerifyQuestion { pinned, key: None, ..question.clone() }
+        VerifyTerms { pinned, key: None, ..question.clone() }
     }
 
     /// Judges the key of the log by the one it was begun with here, and by the one that was given.
@@ -160,7 +158,7 @@ impl<'t> Kept<'t> {
 
 fn watched(
     store: &Arc<dyn Store>,
-    question: &VerifyQuestion,
+    question: &VerifyTerms,
     follow: &mut dyn Follow,
 ) -> Result<Arc<dyn Store>, Error> {
     Ok(follow.stage("records", Some(records_to_read(&**store, question)?)).over(store))
@@ -170,7 +168,7 @@ fn watched(
 /// asked for, each record is read once for both.
 fn both(
     store: &Arc<Embedded>,
-    question: &VerifyQuestion,
+    question: &VerifyTerms,
     follow: &mut dyn Follow,
 ) -> Result<(VerifyReport, LogReport), Error> {
     let watch = follow.stage("records", Some(records_to_read(&**store, question)?));

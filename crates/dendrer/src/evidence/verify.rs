@@ -34,9 +34,9 @@ const ENTRIES: u64 = 1 << 16;
 /// How many findings of one run are listed before they are only counted.
 const FINDINGS_MAX: usize = 20;
 
-/// What is asked.
+/// A verification with every name resolved.
 #[derive(Debug, Clone, Default)]
-pub struct VerifyQuestion {
+pub struct VerifyTerms {
     /// The runs; `None` for all of them.
     pub runs: Option<Vec<RunName>>,
     /// The first tick whose records are opened. What stands before it is taken as it is, but for its place in the log.
@@ -145,7 +145,7 @@ fn records(count: u64) -> String {
 }
 
 /// Verifies a store.
-pub fn store(store: &impl ReadHandle, options: &VerifyQuestion) -> Result<VerifyReport, Error> {
+pub fn store(store: &impl ReadHandle, options: &VerifyTerms) -> Result<VerifyReport, Error> {
     let (mut checker, note) = Checker::of_store(store.to_handle(), options)?;
     match options.runs {
         None => checker.walk_all()?,
@@ -169,7 +169,7 @@ pub struct VerifyReading<'a> {
 
 impl<'a> VerifyReading<'a> {
     /// Begins to verify a store.
-    pub fn new(store: &impl ReadHandle, options: &'a VerifyQuestion) -> Result<VerifyReading<'a>, Error> {
+    pub fn new(store: &impl ReadHandle, options: &'a VerifyTerms) -> Result<VerifyReading<'a>, Error> {
         assert!(options.runs.is_none(), "of some runs not every record is opened");
         let (checker, note) = Checker::of_store(store.to_handle(), options)?;
         Ok(VerifyReading { checker, note, waiting: Vec::with_capacity(BATCH), next: Some(0) })
@@ -204,12 +204,12 @@ impl<'a> VerifyReading<'a> {
 }
 
 /// Verifies a bundle that was opened.
-pub fn bundle(opened: &Opened, options: &VerifyQuestion) -> Result<VerifyReport, Error> {
+pub fn bundle(opened: &Opened, options: &VerifyTerms) -> Result<VerifyReport, Error> {
     // The root of another size does not follow from what a bundle holds.
     let size = opened.bundle.size;
     let (pinned, others): (Vec<_>, Vec<_>) = options.pinned.iter().partition(|(pinned, _)| *pinned == size);
     let runs = options.runs.clone().unwrap_or_else(|| opened.runs.clone());
-    let options = &VerifyQuestion { runs: Some(runs.clone()), pinned, ..options.clone() };
+    let options = &VerifyTerms { runs: Some(runs.clone()), pinned, ..options.clone() };
     let mut checker = Checker { is_bundle: true, ..Checker::new(Arc::clone(&opened.store), options) };
     for (other, _) in others {
         let message = format!("the head pinned here at {}: the bundle has the log of {size}", records(other));
@@ -233,7 +233,7 @@ pub fn bundle(opened: &Opened, options: &VerifyQuestion) -> Result<VerifyReport,
 /// Looks at what an opened bundle shows without any value being read: whether its entries give the root that was
 /// signed, by the key that the log was begun under, and whether every record opened. Cheap enough for every reader.
 pub fn opening(opened: &Opened) -> Vec<VerifyFinding> {
-    let options = VerifyQuestion::default();
+    let options = VerifyTerms::default();
     let mut checker = Checker { is_bundle: true, ..Checker::new(Arc::clone(&opened.store), &options) };
     checker.opening(opened);
     checker.findings
@@ -241,7 +241,7 @@ pub fn opening(opened: &Opened) -> Vec<VerifyFinding> {
 
 struct Checker<'a> {
     store: Arc<dyn Store>,
-    options: &'a VerifyQuestion,
+    options: &'a VerifyTerms,
     chains: Chains,
     findings: Vec<VerifyFinding>,
     left_out: usize,
@@ -276,7 +276,7 @@ fn may_mark(record: &Record) -> bool {
 }
 
 impl<'a> Checker<'a> {
-    fn new(store: Arc<dyn Store>, options: &'a VerifyQuestion) -> Checker<'a> {
+    fn new(store: Arc<dyn Store>, options: &'a VerifyTerms) -> Checker<'a> {
         Checker {
             store,
             options,
@@ -352,7 +352,7 @@ impl<'a> Checker<'a> {
     /// Begins with a store, and what was signed of it.
     fn of_store(
         store: Arc<dyn Store>,
-        options: &'a VerifyQuestion,
+        options: &'a VerifyTerms,
     ) -> Result<(Checker<'a>, Option<SignedNote>), Error> {
         let mut checker = Checker::new(store, options);
         let note = match checker.store.checkpoint() {

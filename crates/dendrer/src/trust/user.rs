@@ -149,6 +149,13 @@ impl Trust for UserTrust {
         Ok(Some(key.map_err(|error| bad("used", error.to_string()))?.verifier_key().clone()))
     }
 
+    fn named_key(&self) -> Result<Option<VerifierKey>, TrustError> {
+        let Some(path) = &self.key_file else { return Ok(None) };
+        let read = self.key_text(path);
+        let text = read.map_err(|source| TrustError::KeyNotRead { path: path.clone(), source })?;
+        Ok(Some(key_of(&text, path)?.verifier_key().clone()))
+    }
+
     fn keep_key(&self, store: StoreId, key: &Arc<SigningKey>) -> Result<(), TrustError> {
         let path = self.key_path(store).ok_or(TrustError::NoHome)?;
         if let Some(folder) = path.parent() {

@@ -4,11 +4,11 @@ use clap::{Args, ValueEnum};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::Position;
 use dendrer::casebook::diagnosis::DiagnosisClass;
+use dendrer::diff::DiffAlign;
 
-use crate::context::compared::AlignChoice;
-use crate::global::WindowChoice;
-use crate::global::tick_arg;
+use crate::global::{WindowChoice, tick_arg, word};
 use crate::offers;
+use crate::verbs::diff::ALIGN;
 
 /// `bisect`
 #[derive(Debug, Args)]
@@ -37,8 +37,8 @@ pub(crate) struct Bisect {
     #[arg(long, value_name = "P", requires = "divergence", add = ArgValueCompleter::new(offers::paths))]
     pub(crate) ignore: Vec<String>,
     /// With --divergence: how transitions are lined up, one by one behind what is shared (tick, as if not given) or by what they mean
-    #[arg(long, value_enum, requires = "divergence")]
-    pub(crate) align: Option<AlignChoice>,
+    #[arg(long, requires = "divergence", value_parser = word::<DiffAlign>(&ALIGN))]
+    pub(crate) align: Option<DiffAlign>,
     /// A heuristic: where a score is first lower than it was before. progress, constraint_satisfaction,
     /// skeptic_survival_rate or a progress contract, as the pack of the run declares them
     #[arg(long, value_name = "METRIC", conflicts_with_all = ["lift", "scan", "contributors", "diagnosis", "record"])]

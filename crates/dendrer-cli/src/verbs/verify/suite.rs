@@ -4,15 +4,16 @@ use std::io::Read as _;
 use std::path::Path;
 
 use dendrer::address::Address;
-use dendrer::verify::VerifyQuestion;
+use dendrer::care::verify::question::{tip, verify_bundle};
+use dendrer::verify::VerifyTerms;
 use dendrer::verify::suite::{SuiteCase, SuiteResult};
 use dendrer_object::Code;
 use dendrer_object::json;
 use dendrer_view::suite::SuiteAnswer;
 use dendrer_wire::cfd::CfdTerms;
 
-use super::{Asked, parse_tip, profile, verify_bundle};
-use crate::context::keys;
+use super::profile;
+use crate::context::{self, keys};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
 use crate::out::{Out, files};
@@ -42,8 +43,8 @@ fn read(path: &str) -> Result<Vec<SuiteCase>> {
 }
 
 fn judge(global: &Global, dir: &Path, case: SuiteCase) -> Result<SuiteResult> {
-    let tip = case.tip.as_deref().map(parse_tip).transpose()?;
-    let options = VerifyQuestion { replay: true, tip, ..VerifyQuestion::default() };
+    let tip = case.tip.as_deref().map(tip).transpose()?;
+    let terms = VerifyTerms { replay: true, tip, ..VerifyTerms::default() };
     let file = dir.join(&case.file).display().to_string();
     if case.profile.is_some() {
         return match profile::nodes(&file, &CfdTerms::default()) {
@@ -52,8 +53,11 @@ fn judge(global: &Global, dir: &Path, case: SuiteCase) -> Result<SuiteResult> {
             Err(failure) => Ok(case.reject(failure.code)),
         };
     }
-    let whole = Address { bundle: Some(file), run: None, pos: None };
-    match verify_bundle(None, &whole, &Asked { options, from: None, trust: keys::trust(global) }) {
+    let found = context::open_bundle(None, &file).and_then(|opened| {
+        let whole = Address { bundle: Some(file), run: None, pos: None };
+        verify_bundle(&whole, &opened, &terms, None, &*keys::trust(global))
+    });
+    match found {
         Ok(log) => Ok(case.judge(&log.report)),
         // A file that is missing says nothing about a verifier; a file that is no bundle is rejected.
         Err(failure) if failure.code == Code::E0108 => Err(failure),

@@ -12,7 +12,7 @@ use crate::address::{Address, Position};
 use crate::ask::bisect::gather::{BisectAnswer, BisectDetails, BisectFound, HardFound, RegressionAnswer};
 use crate::ask::bisect::{self, BisectOutcome, BisectReport, BisectSubject, Range, bisect_each};
 use crate::ask::diff::place::ignored_place;
-use crate::ask::diff::{DiffAlign, DiffQuestion};
+use crate::ask::diff::{DiffAlign, DiffTerms};
 use crate::ask::named::{self, NamedPredicate};
 use crate::ask::reasons::reasons_list;
 use crate::ask::regression::Metric;
@@ -346,12 +346,12 @@ impl BisectQuestion {
                 .note("RUN@TICK ends the run that is asked about, and --to as well"));
         }
         let trace = &run.trace;
-        let asked = DiffQuestion {
+        let asked = DiffTerms {
             ends: (to, other.tip()),
             from: self.from.is_some().then_some(from),
             align: self.align.unwrap_or_default(),
             ignore: self.ignore.iter().map(|text| ignored_place(text)).collect::<Result<_, _>>()?,
-            ..DiffQuestion::new(trace, &other)
+            ..DiffTerms::new(trace, &other)
         };
         Ok(bisect::divergence(trace, &other, asked)?)
     }

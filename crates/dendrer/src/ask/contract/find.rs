@@ -175,6 +175,11 @@ impl FoundContract {
         FoundContract { text: Some(source.text), terms: ContractInForce::of(source.pack), place: None }
     }
 
+    /// Returns the contract of a pack without its text.
+    pub fn of_pack(pack: Pack) -> FoundContract {
+        FoundContract { text: None, terms: ContractInForce::of(pack), place: None }
+    }
+
     /// Returns the contract in force at a tick of a run, or the pack alone that the run carries there; `None` if the run has
     /// no pack there.
     pub fn in_run(trace: &Trace, tick: u64, with_extensions: bool) -> Result<Option<FoundContract>, Error> {

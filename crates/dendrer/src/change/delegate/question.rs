@@ -5,9 +5,9 @@ use dendrer_object::{Code, Value, question};
 
 use super::{Accepted, Delegated, decide};
 use crate::address::Address;
-use crate::change::new_run::read_name;
 use crate::change::reduce::question::read_stage;
 use crate::problem::Problem;
+use crate::repo::new_run::read_name;
 use crate::source::{Asked, Desk};
 
 question! {

@@ -9,10 +9,10 @@ use dendrer_object::{Code, Delta, Object, Pointer, RunName, Value, json, questio
 
 use super::{Carried, ForkTerms, Forked, ReplacedAnswer, carry_on};
 use crate::address::{Address, Position, state_path};
-use crate::change::new_run::new_name;
 use crate::change::selection::Selection;
 use crate::problem::Problem;
 use crate::repo::Repo;
+use crate::repo::new_run::new_name;
 use crate::run::pack::reducer_of;
 use crate::run::trace::Trace;
 use crate::source::{Asked, Desk};

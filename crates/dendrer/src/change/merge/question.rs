@@ -4,9 +4,9 @@ use dendrer_object::{Code, Digest, RunName, question};
 
 use super::{MergeError, MergeInput, MergeTerms, Merged, PlannedPlace, Strategy, plan, unjudged};
 use crate::address::{Address, state_path};
-use crate::change::new_run::new_name;
 use crate::error::Error;
 use crate::problem::Problem;
+use crate::repo::new_run::new_name;
 use crate::source::{Asked, Desk, exclude};
 
 question! {

@@ -4,9 +4,9 @@ use dendrer_object::{Code, RunName, question, words};
 
 use super::{RebaseTerms, Rebased};
 use crate::address::Address;
-use crate::change::new_run::new_name;
 use crate::change::selection::Selection;
 use crate::problem::Problem;
+use crate::repo::new_run::new_name;
 use crate::source::{Asked, Desk, exclude};
 
 question! {

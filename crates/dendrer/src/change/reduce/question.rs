@@ -6,9 +6,9 @@ use dendrer_object::{Code, RunName, Value, question};
 
 use super::Reduced;
 use crate::address::Address;
-use crate::change::new_run::{read_name, refuse_taken};
 use crate::error::Error;
 use crate::problem::Problem;
+use crate::repo::new_run::{read_name, refuse_taken};
 use crate::source::{Asked, Desk};
 
 question! {

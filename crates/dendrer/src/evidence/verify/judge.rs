@@ -8,7 +8,7 @@ use dendrer_object::note::{NoteError, SignedNote, VerifierKey};
 use dendrer_object::{Code, Digest, RunName, StoreId};
 use dendrer_store::{DamageKind, LogReport as Structure, Store, StoreInfo};
 
-use super::{RunReport, VerifyFinding, VerifyQuestion, VerifyReport, VerifyVerdict};
+use super::{RunReport, VerifyFinding, VerifyReport, VerifyTerms, VerifyVerdict};
 use crate::error::Error;
 use crate::run::trace::all_runs;
 
@@ -219,7 +219,7 @@ pub fn compare_histories(logs: &mut [&mut VerifiedLog]) {
 }
 
 /// Returns how many records a verification of a store reads.
-pub fn records_to_read(store: &dyn Store, options: &VerifyQuestion) -> Result<u64, Error> {
+pub fn records_to_read(store: &dyn Store, options: &VerifyTerms) -> Result<u64, Error> {
     let mut records = 0;
     let mut ticks = 0;
     for run in all_runs(store)? {
