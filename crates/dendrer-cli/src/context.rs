@@ -7,7 +7,6 @@ use std::path::Path;
 use std::path::PathBuf;
 use std::sync::Arc;
 
-use dendrer::Trace;
 use dendrer::address::Address;
 use dendrer::bundle;
 use dendrer::bundle::Opened;
@@ -18,7 +17,7 @@ use dendrer::repo::Repo;
 use dendrer::repo::Signed;
 use dendrer::repo::Warning;
 use dendrer::repo::locate;
-use dendrer::source::{Desk, QuestionSource};
+use dendrer::source::QuestionSource;
 use dendrer::store::Shared;
 use dendrer::store::Store;
 use dendrer::store::embedded::Embedded;
@@ -29,7 +28,6 @@ use dendrer::verify;
 use dendrer::watch::Watch;
 use dendrer_object::note::SignedNote;
 
-use self::desk::CommandDesk;
 use crate::failure::Failure;
 use crate::failure::Result;
 use crate::global::Global;
@@ -118,12 +116,6 @@ pub(crate) fn warn(warnings: &[Warning], path: &Path, out: &mut Out) -> bool {
 /// A text of the command line as it is recorded: without its secrets, by the rules of the store.
 pub(crate) fn clean(global: &Global, text: &str) -> Result<String> {
     Ok(read_repo(global)?.0.redactor(None)?.text(text).0)
-}
-
-/// Opens runs, each with the tick up to which it is read: its place if one is named, else its end.
-pub(crate) fn traces(global: &Global, runs: &[String], out: &mut Out) -> Result<Vec<(Trace, u64)>> {
-    let desk: &mut dyn Desk = &mut CommandDesk::new(global, out);
-    desk.each_up_to(runs)
 }
 
 /// As [`source`], for verbs whose answer would be taken for one about the record: a bundle that is not the one that was

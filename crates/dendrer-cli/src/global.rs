@@ -248,3 +248,9 @@ mod tests {
         assert_eq!(join("log r --from 5"), "log r --from 5");
     }
 }
+
+/// The words of `--align`.
+pub(crate) const ALIGN: [(&str, &str); 2] = [
+    ("tick", "One by one behind what is shared, markers passed over"),
+    ("content", "By the longest sequence of transitions that mean the same"),
+];

@@ -13,7 +13,6 @@ use dendrer::ask::log::question::{LogQuestion, OpenedLog};
 use dendrer::ask::predicates::question::{
     PredicateListQuestion, PredicateShowQuestion, PredicateTestQuestion,
 };
-use dendrer::ask::replay::question::{ReplayQuestion, ReplayReply};
 use dendrer::ask::runs::question::RunsQuestion;
 use dendrer::ask::secrets::SecretsScanQuestion;
 use dendrer::ask::show::question::{ShowQuestion, ShowReply};
@@ -26,6 +25,7 @@ use dendrer::casebook;
 use dendrer::change::conflicts::question::{ConflictsListQuestion, ConflictsShowQuestion, ResolveQuestion};
 use dendrer::change::extend::question::ExtendQuestion;
 use dendrer::change::findings::{LabelQuestion, NoteQuestion};
+use dendrer::change::replay::{ReplayQuestion, ReplayReply};
 use dendrer::cherrypick::question::CherrypickQuestion;
 use dendrer::contract::question::{
     ContractCheckQuestion, ContractDiffQuestion, ContractLintQuestion, ContractListQuestion,

@@ -2,8 +2,8 @@
 
 use std::collections::{BTreeMap, BTreeSet};
 
-use dendrer::ask::replay::question::GraphReplayed;
 use dendrer::casebook::{self, Place};
+use dendrer::change::replay::GraphReplayed;
 use dendrer::graph::check::{GraphFinding, GraphRule, GraphWarning};
 use dendrer::graph::frontier::{DivergenceKind, FrontierDivergence, RecordedEdge};
 use dendrer::graph::minimize::{Minimal, Minimality};

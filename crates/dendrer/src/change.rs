@@ -15,4 +15,5 @@ pub mod reapply;
 pub mod rebase;
 pub mod reduce;
 pub mod register;
+pub mod replay;
 pub mod selection;

@@ -6,6 +6,7 @@
 //! Rule: a log is signed only within a [turn](Trust::turn), after it was compared with the remembered head, and the new head is
 //! remembered before its signature can be seen; test `an_older_store_is_read_and_never_written_or_signed`.
 
+pub mod follow;
 pub mod heads;
 pub mod locate;
 pub mod mark;

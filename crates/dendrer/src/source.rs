@@ -19,7 +19,6 @@ use dendrer_store::prelude::*;
 use dendrer_store::{Embedded, Shared, Store};
 
 use crate::address::{Address, Position};
-use crate::care::Follow;
 use crate::casebook::diagnosis::{DiagnosisClass, Offer};
 use crate::environment::Environment;
 use crate::error::Error;
@@ -27,6 +26,7 @@ use crate::evidence::bundle::{self, Opened};
 use crate::evidence::verify;
 use crate::pack::{self, Files, Source};
 use crate::problem::Problem;
+use crate::repo::follow::Follow;
 use crate::repo::mark::hides;
 use crate::repo::{Mode, Repo, Warning};
 use crate::run::trace::Trace;

@@ -39,7 +39,7 @@ const LIBRARY: &[Room] = &[
     room(REPO, &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS]),
     room(SOURCE, &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS, REPO]),
     room(ASK, &[BASE, PARTS, RUN, EVIDENCE, FINDINGS, REPO, SOURCE]),
-    room(CHANGE, &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS, REPO, SOURCE]),
+    room(CHANGE, &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS, REPO, SOURCE, ASK]),
     // Threads of checkpoints: forks, erasures and recorders of their own.
     room(CHECKPOINT, &[BASE, PARTS, RUN, RECORD, EVIDENCE, FINDINGS, REPO, CHANGE]),
     // Re-exports and conversions: all rooms are below them, and no room imports them.

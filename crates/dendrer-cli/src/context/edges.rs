@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use dendrer::ask::replay::question::known_edge;
+use dendrer::change::replay::known_edge;
 use dendrer::run::frontier::GraphRun;
 use dendrer_object::{Code, Value};
 

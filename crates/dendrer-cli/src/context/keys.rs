@@ -100,11 +100,6 @@ impl SigningTurn for DemoTurn {
     }
 }
 
-/// Returns the note on the runs of a store that were found intact here; `None` if there is no place for one.
-pub(crate) fn seen(store: StoreId) -> Option<trust::Seen> {
-    trust_with(None).seen(store)
-}
-
 /// The folder of dendrer's own files in the user's configuration, if the user has one.
 pub(crate) fn config_dir() -> Option<PathBuf> {
     UserTrust::config_dir()

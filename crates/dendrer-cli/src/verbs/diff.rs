@@ -12,7 +12,7 @@ use dendrer_view::steps::CoherenceDiffAnswer;
 
 use crate::context::desk::CommandDesk;
 use crate::failure::{Failure, Result};
-use crate::global::{Format, Global, tick_arg, word};
+use crate::global::{ALIGN, Format, Global, tick_arg, word};
 use crate::offers;
 use crate::out::Out;
 
@@ -22,12 +22,6 @@ const KINDS: [(&str, &str); 4] = [
     ("semantic", "The same type, and another intent, action, result, policy or change of state"),
     ("confidence", "Another confidence"),
     ("outcome", "Another state in the end"),
-];
-
-/// The words of `--align`.
-pub(super) const ALIGN: [(&str, &str); 2] = [
-    ("tick", "One by one behind what is shared, markers passed over"),
-    ("content", "By the longest sequence of transitions that mean the same"),
 ];
 
 /// `diff`

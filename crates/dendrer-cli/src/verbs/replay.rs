@@ -5,7 +5,7 @@ use std::collections::BTreeMap;
 use clap::Args;
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::Position;
-use dendrer::ask::replay::question::{ReplayPrint, ReplayQuestion, ReplayReply};
+use dendrer::change::replay::{ReplayPrint, ReplayQuestion, ReplayReply};
 use dendrer::reread;
 use dendrer_object::Value;
 use dendrer_view::graphs::record_divergence;

@@ -11,8 +11,6 @@ use crate::error::Error;
 use crate::run::replay::replay_range;
 use crate::run::trace::Trace;
 
-pub mod question;
-
 /// The state after one tick of a replay.
 #[derive(Debug, Clone)]
 pub struct ReplayedTick {

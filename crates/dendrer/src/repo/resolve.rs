@@ -2,9 +2,9 @@
 //!
 //! Rule: a run comes before a label, and both before the first digits of an id, so that a name means one thing.
 
+use dendrer_object::RunName;
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::text::nearest;
-use dendrer_object::RunName;
 use dendrer_store::Store;
 
 use crate::address::{Address, Position};

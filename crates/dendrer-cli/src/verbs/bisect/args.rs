@@ -6,9 +6,8 @@ use dendrer::address::Position;
 use dendrer::casebook::diagnosis::DiagnosisClass;
 use dendrer::diff::DiffAlign;
 
-use crate::global::{WindowChoice, tick_arg, word};
+use crate::global::{ALIGN, WindowChoice, tick_arg, word};
 use crate::offers;
-use crate::verbs::diff::ALIGN;
 
 /// `bisect`
 #[derive(Debug, Args)]

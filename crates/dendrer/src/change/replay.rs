@@ -10,8 +10,8 @@ use dendrer_graph::frontier::{
 use dendrer_kernel::step::RunState;
 use dendrer_object::{Code, Pointer, RunName, Value, question};
 
-use super::{Replayed, ReplayedTick, replay};
 use crate::address::{Address, Position, state_path};
+use crate::ask::replay::{Replayed, ReplayedTick, replay};
 use crate::change::graph::inject;
 use crate::problem::Problem;
 use crate::repo::new_run::new_name;
