@@ -9,21 +9,18 @@
 //! transition it concerns, so ticks stay numbers of messages.
 
 mod beside;
-mod calls;
+pub(crate) mod calls;
 mod cfd;
 pub(crate) mod chain;
-mod chat;
-mod error;
-mod items;
-mod layout;
-mod map;
-mod note;
-mod outcome;
+pub(crate) mod error;
+pub(crate) mod items;
+pub(crate) mod layout;
+pub(crate) mod note;
+pub(crate) mod outcome;
 mod outside;
-mod paper;
-mod scan;
+pub(crate) mod scan;
 mod skim;
-mod usage;
+pub(crate) mod usage;
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
@@ -41,13 +38,14 @@ use dendrer_object::json::VALUE_SIZE_MAX;
 use dendrer_object::record::{Link, Record, Rel};
 use dendrer_object::{Digest, Intent, RunName, StoreId, Timestamp, Value};
 
+pub use crate::format::jsonl::Map;
 pub use error::ImportError;
 pub use layout::{Choice, Layout, List, Top};
-pub use map::Map;
 pub use note::{ImportNote, NoteKind};
 
+use crate::format::openai_chat::{self as chat, Step};
+use crate::format::{jsonl as map, paper};
 use calls::Calls;
-use chat::Step;
 use items::Item;
 use note::At;
 use scan::Sizes;

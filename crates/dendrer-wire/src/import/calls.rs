@@ -10,19 +10,19 @@ use dendrer_object::{Digest, Value};
 
 /// A call that was asked for.
 #[derive(Debug, Clone)]
-pub(super) struct Call {
-    pub(super) id: Option<Arc<str>>,
-    pub(super) tool: Option<Arc<str>>,
-    pub(super) params: Option<Value>,
+pub(crate) struct Call {
+    pub(crate) id: Option<Arc<str>>,
+    pub(crate) tool: Option<Arc<str>>,
+    pub(crate) params: Option<Value>,
     /// The agent that asked.
-    pub(super) agent: Arc<str>,
+    pub(crate) agent: Arc<str>,
     /// The place among the calls of its request.
-    pub(super) index: usize,
+    pub(crate) index: usize,
 }
 
 impl Call {
     /// Says which call it is, for a note.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match (&self.id, &self.tool) {
             (Some(id), Some(tool)) => format!("{id:?} to {tool:?}"),
             (Some(id), None) => format!("{id:?}"),
@@ -34,18 +34,18 @@ impl Call {
 
 /// What a result says of its call.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Answers<'a> {
+pub(crate) struct Answers<'a> {
     /// The id of the call.
-    pub(super) id: Option<&'a str>,
+    pub(crate) id: Option<&'a str>,
     /// The tool.
-    pub(super) tool: Option<&'a str>,
+    pub(crate) tool: Option<&'a str>,
     /// The agent that asked.
-    pub(super) agent: Option<&'a str>,
+    pub(crate) agent: Option<&'a str>,
 }
 
 /// The fate of a result.
 #[derive(Debug)]
-pub(super) enum Answer {
+pub(crate) enum Answer {
     /// It answers this call, whose request is this record.
     Found(Call, Digest),
     /// No open call fits.
@@ -70,7 +70,7 @@ pub(super) enum Answer {
 
 /// The calls that are open.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(crate) struct Calls {
     next: u64,
     open: BTreeMap<u64, (u64, Call)>,
     by_id: BTreeMap<Arc<str>, BTreeSet<u64>>,
@@ -83,7 +83,7 @@ pub(super) struct Calls {
 
 impl Calls {
     /// Takes in the calls of a request that is on record.
-    pub(super) fn ask(&mut self, tick: u64, request: Digest, calls: Vec<Call>) {
+    pub(crate) fn ask(&mut self, tick: u64, request: Digest, calls: Vec<Call>) {
         if calls.is_empty() {
             return;
         }
@@ -101,7 +101,7 @@ impl Calls {
     }
 
     /// Tells whether a call of this agent with this id is open.
-    pub(super) fn is_open(&self, id: &str, agent: &str) -> bool {
+    pub(crate) fn is_open(&self, id: &str, agent: &str) -> bool {
         let same = self.by_id.get(id);
         same.is_some_and(|numbers| numbers.iter().any(|number| *self.open[number].1.agent == *agent))
     }
@@ -111,7 +111,7 @@ impl Calls {
     /// With an id, only a call of that id. Several open calls may have it: an agent numbers its calls anew, or two agents number alike.
     /// Then the agent that the result names and its tool tell them apart, or nothing does. Without an id, the oldest of the same tool, of the
     /// agent that it names; without a tool, the only one that is open. Where several are, nothing is guessed.
-    pub(super) fn answer(&mut self, said: Answers<'_>) -> Answer {
+    pub(crate) fn answer(&mut self, said: Answers<'_>) -> Answer {
         let narrowed = |found: Vec<u64>, fits: &dyn Fn(&Call) -> bool| {
             let fitting: Vec<u64> = found.iter().filter(|one| fits(&self.open[*one].1)).copied().collect();
             if fitting.is_empty() { found } else { fitting }
@@ -181,7 +181,7 @@ impl Calls {
     }
 
     /// The calls that no result answers: the tick of the request and the call, oldest first.
-    pub(super) fn unanswered(&self) -> impl Iterator<Item = &(u64, Call)> {
+    pub(crate) fn unanswered(&self) -> impl Iterator<Item = &(u64, Call)> {
         self.open.iter().filter(|(number, _)| !self.contested.contains(number)).map(|(_, open)| open)
     }
 }

@@ -12,16 +12,16 @@ use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::{Link, Rel};
 use dendrer_object::{Code, Digest, Intent, Object, Pointer, TypeName, Value, tag};
 
-use super::chat::Step;
 use super::error::ImportError;
 use super::note::{At, ImportNote, NoteKind};
 use crate::cfd::{CfdFile, CfdNode, CfdTerms, REMOVE};
+use crate::format::openai_chat::Step;
 
 /// Members of a state that are replaced as a whole (3.2).
 const WHOLE: [&str; 2] = ["goals", "context_stack"];
 
 /// Checks the nodes of a file, and returns the places of the nodes in the order in which they are recorded.
-pub(super) fn order(values: &[Value], list: &str) -> Result<Vec<usize>, ImportError> {
+pub(crate) fn order(values: &[Value], list: &str) -> Result<Vec<usize>, ImportError> {
     let file = read(values, list)?;
     let reports = file.verify(&CfdTerms::default());
     let first = reports.iter().flat_map(|report| &report.faults).min_by_key(|fault| fault.tick);
@@ -50,7 +50,7 @@ fn read(values: &[Value], list: &str) -> Result<CfdFile, ImportError> {
 
 /// The nodes that were recorded.
 #[derive(Debug, Default)]
-pub(super) struct Recorded {
+pub(crate) struct Recorded {
     /// Id and agent of each, by `node_id`.
     nodes: HashMap<String, (Digest, String)>,
     /// The node that is being recorded.
@@ -59,14 +59,14 @@ pub(super) struct Recorded {
 
 impl Recorded {
     /// Notes the id of the node that was read last.
-    pub(super) fn note(&mut self, id: Digest) {
+    pub(crate) fn note(&mut self, id: Digest) {
         if let Some((node, agent)) = self.current.take() {
             self.nodes.insert(node, (id, agent));
         }
     }
 
     /// Makes the intent of a node.
-    pub(super) fn step(&mut self, value: &Value, at: At<'_>) -> Result<Step<'static>, ImportError> {
+    pub(crate) fn step(&mut self, value: &Value, at: At<'_>) -> Result<Step<'static>, ImportError> {
         let file = read(std::slice::from_ref(value), "")?;
         let [node] = &file.nodes[..] else { unreachable!("one value is one node") };
         let fail = |code, message| ImportError::Refused { code, message, at: at.to_string() };

@@ -10,11 +10,11 @@ use dendrer_chain::{ChainReader, ChainRow, RowFault, RowStepError, RowValue};
 use dendrer_object::json::VALUE_SIZE_MAX;
 use dendrer_object::{Digest, Intent, Value};
 
-use super::chat::{self, Step};
 use super::error::ImportError;
 use super::items::{Around, Item, too_large};
 use super::note::{At, ImportNote, NoteKind};
 use super::scan::Fingerprint;
+use crate::format::openai_chat::{self as chat, Step};
 
 /// The member of the run's metadata with the header.
 pub(crate) const CHAIN: &str = "chain";
@@ -32,7 +32,7 @@ pub(crate) const EXACT: &str = "exact";
 const ROW_SIZE_MAX: usize = VALUE_SIZE_MAX / 8;
 
 /// Hands over the rows of a file in their order.
-pub(super) fn items<R: Read>(
+pub(crate) fn items<R: Read>(
     mut source: R,
     visit: &mut dyn FnMut(Item<'_>) -> Result<(), ImportError>,
 ) -> Result<Around, ImportError> {
@@ -69,7 +69,7 @@ pub(super) fn items<R: Read>(
 }
 
 /// The transition of a row.
-pub(super) fn step(row: &ChainRow, at: At<'_>) -> Result<Step<'static>, ImportError> {
+pub(crate) fn step(row: &ChainRow, at: At<'_>) -> Result<Step<'static>, ImportError> {
     let notes = row.faults.iter().map(|fault| {
         let kind = match fault {
             RowFault::Step(RowStepError::Action(_)) => NoteKind::ActionUnknown,
@@ -109,7 +109,7 @@ fn step_of(step: &dendrer_chain::Step, row: &ChainRow) -> RowValue {
 }
 
 /// Whether the rows of a file, each on a line, are its bytes: no line is blank, too large, or no text.
-pub(super) fn is_exact(bytes: &[u8]) -> bool {
+pub(crate) fn is_exact(bytes: &[u8]) -> bool {
     let Ok(reader) = ChainReader::new(bytes) else { return false };
     let mut text = reader.header_text().to_owned();
     for row in reader {

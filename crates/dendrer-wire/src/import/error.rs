@@ -130,7 +130,7 @@ pub enum ImportError {
 }
 
 impl ImportError {
-    pub(super) fn stopped(stop: Stop) -> ImportError {
+    pub(crate) fn stopped(stop: Stop) -> ImportError {
         match stop {
             Stop::Io(error) => ImportError::Io(error),
             Stop::Failed(error) => error,
@@ -141,7 +141,7 @@ impl ImportError {
     }
 
     /// Says at which item a module was stopped; whatever else the repository says is not about an item.
-    pub(super) fn at_message(self, at: At<'_>) -> ImportError {
+    pub(crate) fn at_message(self, at: At<'_>) -> ImportError {
         match self {
             ImportError::Repository(dendrer::Error::Stopped(error)) => {
                 ImportError::Stopped { error, at: at.to_string() }
@@ -150,7 +150,7 @@ impl ImportError {
         }
     }
 
-    pub(super) fn authorship(error: &AuthorshipError, at: String) -> ImportError {
+    pub(crate) fn authorship(error: &AuthorshipError, at: String) -> ImportError {
         ImportError::Refused { code: error.code(), message: error.to_string(), at }
     }
 

@@ -20,21 +20,21 @@ const LEFT_OUT_MAX: usize = 64;
 
 /// One item of a run.
 #[derive(Debug)]
-pub(super) struct Item<'a> {
+pub(crate) struct Item<'a> {
     /// The value of the item; null if nothing could be read.
-    pub(super) value: Value,
+    pub(crate) value: Value,
     /// Its place, from the top of the run.
-    pub(super) at: At<'a>,
+    pub(crate) at: At<'a>,
     /// How many bytes of text it was read from.
-    pub(super) size: usize,
+    pub(crate) size: usize,
     /// The parts that were left out.
-    pub(super) notes: Vec<ImportNote>,
+    pub(crate) notes: Vec<ImportNote>,
     /// Whether the whole item was.
-    pub(super) is_lost: bool,
+    pub(crate) is_lost: bool,
     /// The row of a chain.
-    pub(super) row: Option<Box<ChainRow>>,
+    pub(crate) row: Option<Box<ChainRow>>,
     /// A usage that is stated around it.
-    pub(super) usage: Option<Value>,
+    pub(crate) usage: Option<Value>,
 }
 
 impl<'a> Item<'a> {
@@ -45,14 +45,14 @@ impl<'a> Item<'a> {
 
 /// The members around the items.
 #[derive(Debug)]
-pub(super) struct Around {
+pub(crate) struct Around {
     /// The run's object without the list; `None` where the list is all there is.
-    pub(super) meta: Option<Value>,
-    pub(super) notes: Vec<ImportNote>,
-    pub(super) fingerprint: Fingerprint,
-    pub(super) sha256: Digest,
+    pub(crate) meta: Option<Value>,
+    pub(crate) notes: Vec<ImportNote>,
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) sha256: Digest,
     /// The places of messages that are left out.
-    pub(super) left_out: Vec<String>,
+    pub(crate) left_out: Vec<String>,
 }
 
 /// Hashes what is read through it.
@@ -70,7 +70,7 @@ impl<R: Read> Read for Hashed<R> {
 }
 
 /// Hands over the items in order. `hints` are sizes that a survey found.
-pub(super) fn read<R: Read>(
+pub(crate) fn read<R: Read>(
     input: R,
     layout: &Layout,
     hints: Sizes,
@@ -294,7 +294,7 @@ impl Reader<'_> {
     }
 }
 
-pub(super) fn too_large(size: usize) -> JsonError {
+pub(crate) fn too_large(size: usize) -> JsonError {
     let kind = JsonErrorKind::TooLarge { size, max: VALUE_SIZE_MAX };
     JsonError { kind, offset: 0, path: String::new() }
 }

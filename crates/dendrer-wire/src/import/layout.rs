@@ -12,7 +12,7 @@ use super::error::ImportError;
 use super::scan::{Capture, Fingerprint, Scanner, Sizes, Stop};
 
 /// How many lists or runs are remembered to be named in an error.
-pub(super) const NAMED_MAX: usize = 10;
+pub(crate) const NAMED_MAX: usize = 10;
 
 /// How many lists of one run are remembered. A user with more lists names one.
 const LISTS_MAX: usize = 1000;
@@ -47,7 +47,7 @@ fn is_mostly(messages: u64, items: u64) -> bool {
 }
 
 /// Writes names as a JSON pointer.
-pub(super) fn pointer(names: &[String]) -> String {
+pub(crate) fn pointer(names: &[String]) -> String {
     Pointer::of(names.iter().map(String::as_str)).as_str().to_owned()
 }
 
@@ -130,7 +130,7 @@ impl Items {
 }
 
 /// Reads the whole source and returns where its items stand, what the source was, and sizes that were found.
-pub(super) fn survey<R: Read>(
+pub(crate) fn survey<R: Read>(
     input: R,
     choice: &Choice,
 ) -> Result<(Layout, Fingerprint, Sizes), ImportError> {
@@ -350,7 +350,7 @@ fn look_message<R: Read>(scanner: &mut Scanner<R>) -> (bool, Result<(), Stop>) {
 }
 
 /// Returns the text of a name, or its spelling where it is not well-formed.
-pub(super) fn decode(name: &[u8]) -> String {
+pub(crate) fn decode(name: &[u8]) -> String {
     match parse_door(name).ok().as_ref().and_then(|value| value.as_str()) {
         Some(text) => text.to_owned(),
         None => String::from_utf8_lossy(name).into_owned(),
@@ -359,13 +359,13 @@ pub(super) fn decode(name: &[u8]) -> String {
 
 /// The members by which an object is known as a message.
 #[derive(Default)]
-pub(super) struct Marks {
+pub(crate) struct Marks {
     has_role: bool,
     has_body: bool,
 }
 
 impl Marks {
-    pub(super) fn see(&mut self, name: &[u8], first: Option<u8>) {
+    pub(crate) fn see(&mut self, name: &[u8], first: Option<u8>) {
         match name {
             b"\"role\"" => self.has_role = first == Some(b'"'),
             b"\"content\"" | b"\"tool_calls\"" | b"\"function_call\"" => self.has_body = true,
@@ -373,7 +373,7 @@ impl Marks {
         }
     }
 
-    pub(super) fn is_message(&self) -> bool {
+    pub(crate) fn is_message(&self) -> bool {
         self.has_role && self.has_body
     }
 }

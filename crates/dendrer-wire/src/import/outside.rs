@@ -10,31 +10,33 @@ const DEPTH: usize = 8;
 
 /// What lies outside the list.
 #[derive(Debug, Default)]
-pub(super) struct Outside {
+pub(crate) struct Outside {
     /// The answer that is imported behind the list.
-    pub(super) answer: Option<Answer>,
+    pub(crate) answer: Option<Answer>,
     /// The places of what is left out.
-    pub(super) left_out: Vec<String>,
+    pub(crate) left_out: Vec<String>,
 }
 
 /// A message behind the list.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     /// The place, as a JSON pointer.
-    pub(super) at: String,
-    pub(super) message: Value,
+    pub(crate) at: String,
+    pub(crate) message: Value,
     /// The usage that is stated around it.
-    pub(super) usage: Option<Value>,
+    pub(crate) usage: Option<Value>,
 }
 
 /// Finds the messages in what lies around a list, and takes the answer out of it. `last` is the last message of the list.
-pub(super) fn find(around: &mut Value, last: &Value) -> Outside {
+pub(crate) fn find(around: &mut Value, last: &Value) -> Outside {
     let mut found = Vec::new();
     let mut path = Vec::new();
     look(around, &mut path, None, &mut found);
     // A system message says what holds for the run, and a copy of the last message says nothing new.
     found.retain(|one| match one {
-        Found::Message { message, .. } => !super::chat::is_preamble(message) && message != last,
+        Found::Message { message, .. } => {
+            !crate::format::openai_chat::is_preamble(message) && message != last
+        }
         Found::Several { .. } | Found::Unread { .. } => true,
     });
     if let [Found::Message { path, message, usage }] = &found[..]
@@ -82,7 +84,7 @@ fn look(value: &Value, path: &mut Vec<Step>, usage: Option<&Value>, found: &mut 
         found.push(Found::Message { path: path.clone(), message: value.clone(), usage: usage.cloned() });
         return;
     }
-    if super::chat::holds_calls(value) {
+    if crate::format::openai_chat::holds_calls(value) {
         // Of a list of items, the list is named.
         let end = path.iter().rposition(|step| matches!(step, Step::Name(_))).map_or(0, |at| at + 1);
         found.push(Found::Unread { path: path[..end].to_vec() });
@@ -145,7 +147,7 @@ fn is_message(value: &Value) -> bool {
 
 /// Whether a model says it.
 fn is_answer(message: &Value) -> bool {
-    message.get("role").and_then(Value::as_str).is_some_and(super::chat::is_role_of_a_model)
+    message.get("role").and_then(Value::as_str).is_some_and(crate::format::openai_chat::is_role_of_a_model)
 }
 
 fn pointer(path: &[Step]) -> String {

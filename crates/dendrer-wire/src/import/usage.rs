@@ -28,10 +28,10 @@ const PARTS: [&[&str]; 3] = [
 const COST: [&str; 3] = ["cost_usd", "total_cost", "cost"];
 
 /// The metrics that a usage gives, by name.
-pub(super) const METRICS: [&str; 2] = ["tokens_used", "cost_usd"];
+pub(crate) const METRICS: [&str; 2] = ["tokens_used", "cost_usd"];
 
 /// Reads the metrics of a message, in the order of [`METRICS`]. `beside` is a usage that is stated around the message.
-pub(super) fn of_message(message: &Object, beside: Option<&Value>) -> [Option<Value>; 2] {
+pub(crate) fn of_message(message: &Object, beside: Option<&Value>) -> [Option<Value>; 2] {
     let mut found = [None, None];
     // Most messages state none, and each is asked: one walk over the names is less than a lookup for each name that is known.
     let is_place = |name: &str| PLACES.iter().any(|place| place[0] == name);

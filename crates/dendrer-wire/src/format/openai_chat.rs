@@ -13,22 +13,22 @@ use std::sync::Arc;
 use dendrer_object::value::{Array, Object};
 use dendrer_object::{Intent, TypeName, Value, json, tag};
 
-use super::calls::{Answer, Answers, Call, Calls};
-use super::note::{At, ImportNote, NoteKind};
-use super::outcome::{self, Outcome};
+use crate::import::calls::{Answer, Answers, Call, Calls};
+use crate::import::note::{At, ImportNote, NoteKind};
+use crate::import::outcome::{self, Outcome};
 
 /// The transition of one item.
 #[derive(Debug)]
-pub(super) struct Step<'m> {
-    pub(super) notes: Vec<ImportNote>,
+pub(crate) struct Step<'m> {
+    pub(crate) notes: Vec<ImportNote>,
     /// The calls it asks for.
-    pub(super) calls: Vec<Call>,
+    pub(crate) calls: Vec<Call>,
     /// The record it answers.
-    pub(super) cause: Option<dendrer_object::Digest>,
+    pub(crate) cause: Option<dendrer_object::Digest>,
     /// The calls that it may answer, where it is not known which: tick and place in the request.
-    pub(super) contested: Vec<(u64, usize)>,
+    pub(crate) contested: Vec<(u64, usize)>,
     /// Its metrics, beside those that its intent has.
-    pub(super) metrics: Vec<(&'static str, Value)>,
+    pub(crate) metrics: Vec<(&'static str, Value)>,
     says: Says<'m>,
 }
 
@@ -44,7 +44,7 @@ enum Says<'m> {
 
 impl<'m> Step<'m> {
     /// A step whose intent is known.
-    pub(super) fn new(intent: Intent) -> Step<'m> {
+    pub(crate) fn new(intent: Intent) -> Step<'m> {
         Step::of(Says::Intent(intent))
     }
 
@@ -60,7 +60,7 @@ impl<'m> Step<'m> {
     }
 
     /// The type of its transition.
-    pub(super) fn type_name(&self) -> &str {
+    pub(crate) fn type_name(&self) -> &str {
         match &self.says {
             Says::Intent(intent) => intent.type_name.as_str(),
             Says::Words(type_name, _) => type_name,
@@ -70,7 +70,7 @@ impl<'m> Step<'m> {
     }
 
     /// The agent of its transition.
-    pub(super) fn agent(&self) -> &str {
+    pub(crate) fn agent(&self) -> &str {
         match &self.says {
             Says::Intent(intent) => &intent.agent,
             Says::Words(_, message) => message.speaker(),
@@ -80,7 +80,7 @@ impl<'m> Step<'m> {
     }
 
     /// Whether it is a result that says that its call failed.
-    pub(super) fn is_error(&self) -> bool {
+    pub(crate) fn is_error(&self) -> bool {
         match &self.says {
             Says::Intent(intent) => {
                 let status = intent.member("result").and_then(|result| result.get("status")?.as_str());
@@ -92,7 +92,7 @@ impl<'m> Step<'m> {
     }
 
     /// A metric that its intent has already.
-    pub(super) fn metric(&self, name: &str) -> Option<Value> {
+    pub(crate) fn metric(&self, name: &str) -> Option<Value> {
         match &self.says {
             Says::Intent(intent) => intent.member("metrics")?.get(name).cloned(),
             Says::Words(..) | Says::Request(_) | Says::Result(_) => None,
@@ -100,7 +100,7 @@ impl<'m> Step<'m> {
     }
 
     /// Makes its intent.
-    pub(super) fn into_intent(self) -> Intent {
+    pub(crate) fn into_intent(self) -> Intent {
         let Step { metrics, says, .. } = self;
         let intent = Step::intent_of(says);
         if metrics.is_empty() {
@@ -163,7 +163,7 @@ const ITEMS: &[&str] = &[
 ];
 
 /// Names an item that is of another kind than a message: its members are not read here, and what it says would be counted as absent.
-pub(super) fn other_kind(item: &Value) -> Option<String> {
+pub(crate) fn other_kind(item: &Value) -> Option<String> {
     let item = item.as_object().filter(|item| !item.contains_key("role"))?;
     if let Some(known) = item.get("type").and_then(Value::as_str).filter(|known| ITEMS.contains(known)) {
         return Some(format!("an item of the Responses API ({known})"));
@@ -173,17 +173,17 @@ pub(super) fn other_kind(item: &Value) -> Option<String> {
 }
 
 /// Whether a role is that of a model: neither of what reaches it from outside, nor of a result.
-pub(super) fn is_role_of_a_model(role: &str) -> bool {
+pub(crate) fn is_role_of_a_model(role: &str) -> bool {
     !OUTSIDE.iter().chain(RESULT).any(|known| known.eq_ignore_ascii_case(role))
 }
 
 /// Tells whether a message in front of all others belongs to the run and not to any tick.
-pub(super) fn is_preamble(item: &Value) -> bool {
+pub(crate) fn is_preamble(item: &Value) -> bool {
     matches!(item.get("role").and_then(Value::as_str), Some("system" | "developer"))
 }
 
 /// Reads one message.
-pub(super) fn read<'m>(item: &'m Value, at: At<'_>, open: &mut Calls) -> Step<'m> {
+pub(crate) fn read<'m>(item: &'m Value, at: At<'_>, open: &mut Calls) -> Step<'m> {
     let Some(message) = Message::of(item) else {
         let note = ImportNote::new(
             NoteKind::MessageUnreadable,
@@ -220,12 +220,12 @@ pub(super) fn read<'m>(item: &'m Value, at: At<'_>, open: &mut Calls) -> Step<'m
 }
 
 /// The step of an item that is not there to be read.
-pub(super) fn lost<'m>(content: Value) -> Step<'m> {
+pub(crate) fn lost<'m>(content: Value) -> Step<'m> {
     let words = Value::record([("content", content), ("role", Value::Null)]);
     Step::new(Intent::new(name_of("observation.add"), "unknown").with("intent", words))
 }
 
-pub(super) fn name_of(text: &str) -> TypeName {
+pub(crate) fn name_of(text: &str) -> TypeName {
     text.parse().expect("a type of the ontology")
 }
 
@@ -237,7 +237,7 @@ fn kind(value: &Value) -> &'static str {
 }
 
 /// An object that is not one of the format's tagged forms.
-pub(super) fn plain_object(value: &Value) -> Option<&Object> {
+pub(crate) fn plain_object(value: &Value) -> Option<&Object> {
     value.as_object().filter(|object| !object.iter().any(|(name, _)| tag::is_tag_name(name)))
 }
 
@@ -687,17 +687,17 @@ impl Answered<'_> {
 
 /// The call that a result answers, as far as it is known.
 #[derive(Debug, Default)]
-pub(super) struct Paired {
-    pub(super) call: Option<Call>,
+pub(crate) struct Paired {
+    pub(crate) call: Option<Call>,
     /// The record of its request.
-    pub(super) cause: Option<dendrer_object::Digest>,
+    pub(crate) cause: Option<dendrer_object::Digest>,
     /// The calls that it may answer, where it is not known which.
-    pub(super) contested: Vec<(u64, usize)>,
+    pub(crate) contested: Vec<(u64, usize)>,
 }
 
 /// Finds the call that a result answers, and notes what does not fit. Of several that it may answer, what they have in common is
 /// returned, without a record.
-pub(super) fn pair(open: &mut Calls, said: Answers<'_>, at: At<'_>, notes: &mut Vec<ImportNote>) -> Paired {
+pub(crate) fn pair(open: &mut Calls, said: Answers<'_>, at: At<'_>, notes: &mut Vec<ImportNote>) -> Paired {
     let mut note = |kind, text: String| notes.push(ImportNote::new(kind, at, text));
     match open.answer(said) {
         Answer::Found(call, request) => {
@@ -765,7 +765,7 @@ fn is_call_in_parts(part: &Value) -> bool {
 }
 
 /// Whether a value outside the list says something that is not read: calls without a role, parts with calls, an item of the Responses API.
-pub(super) fn holds_calls(value: &Value) -> bool {
+pub(crate) fn holds_calls(value: &Value) -> bool {
     let Some(object) = value.as_object() else { return false };
     let is_list =
         |name: &str| object.get(name).and_then(Value::as_array).is_some_and(|calls| !calls.is_empty());

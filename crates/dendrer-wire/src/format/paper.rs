@@ -14,10 +14,10 @@ use dendrer_object::record::Author;
 use dendrer_object::value::Object;
 use dendrer_object::{Intent, Pointer, TypeName, Value, tag};
 
-use super::chat::{Step, lost};
-use super::error::ImportError;
-use super::note::{At, ImportNote, NoteKind};
+use super::openai_chat::{Step, lost};
 use crate::event::EVENT;
+use crate::import::error::ImportError;
+use crate::import::note::{At, ImportNote, NoteKind};
 use crate::profile::{CHAIN_HASH, Chain};
 
 /// The type of an event that cannot be proposed under its own.
@@ -36,7 +36,7 @@ const PROPOSED: [&str; 9] =
 
 /// What all events together say of the run: found by a reading before the first event is proposed.
 #[derive(Debug, Default)]
-pub(super) struct Before {
+pub(crate) struct Before {
     members: BTreeMap<Arc<str>, Option<Value>>,
     chain: Option<Chain>,
     /// The state after the first event, and its digest as the file has it.
@@ -45,7 +45,7 @@ pub(super) struct Before {
 
 impl Before {
     /// Reads one event: the first value of each member of the state, and the hash of the event.
-    pub(super) fn take(&mut self, item: &Value, at: At<'_>) -> Result<(), ImportError> {
+    pub(crate) fn take(&mut self, item: &Value, at: At<'_>) -> Result<(), ImportError> {
         let Some(event) = stored(item) else { return Ok(()) };
         if self.first.is_none() {
             self.chain = event.get(CHAIN_HASH).map(|_| Chain::default());
@@ -66,7 +66,7 @@ impl Before {
     }
 
     /// The state before the first event, as far as events say it.
-    pub(super) fn state(&self) -> Value {
+    pub(crate) fn state(&self) -> Value {
         let own = self.members.iter().filter(|(name, _)| !is_kernels(name));
         Value::record(
             own.filter_map(|(name, value)| Some((Arc::clone(name), value.clone()?))).collect::<Vec<_>>(),
@@ -74,7 +74,7 @@ impl Before {
     }
 
     /// The note that the file does not have the whole state.
-    pub(super) fn note(&self) -> Option<ImportNote> {
+    pub(crate) fn note(&self) -> Option<ImportNote> {
         let (after, root) = self.first.as_ref()?;
         let mut state = self.state().as_object().cloned().unwrap_or_default();
         for (name, value) in after.as_object().into_iter().flat_map(Object::iter) {
@@ -87,7 +87,7 @@ impl Before {
 }
 
 /// Reads one event.
-pub(super) fn read(item: &Value, at: At<'_>) -> Result<Step<'static>, ImportError> {
+pub(crate) fn read(item: &Value, at: At<'_>) -> Result<Step<'static>, ImportError> {
     let Some(event) = stored(item) else {
         let mut step = lost(item.clone());
         let text = format!("an event is an object, not {}", item.described());

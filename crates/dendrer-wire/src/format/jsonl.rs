@@ -11,11 +11,11 @@ use dendrer::kernel::status;
 use dendrer_object::value::Object;
 use dendrer_object::{Delta, Intent, Pointer, Value, json};
 
-use super::calls::{Answers, Call, Calls};
-use super::chat::{Paired, Step, lost, pair, plain_object};
-use super::error::ImportError;
-use super::note::{At, ImportNote, NoteKind};
-use super::outcome::{self, Outcome};
+use super::openai_chat::{Paired, Step, lost, pair, plain_object};
+use crate::import::calls::{Answers, Call, Calls};
+use crate::import::error::ImportError;
+use crate::import::note::{At, ImportNote, NoteKind};
+use crate::import::outcome::{self, Outcome};
 
 /// The members that a mapping may give.
 const MEMBERS: &[&str] = &[
@@ -88,7 +88,7 @@ impl Map {
     }
 
     /// Reads one line.
-    pub(super) fn read(
+    pub(crate) fn read(
         &self,
         item: &Value,
         at: At<'_>,
@@ -139,7 +139,7 @@ impl Map {
 }
 
 /// Returns the name, with as many `_` behind it as make it one that is not there yet.
-pub(super) fn free_name(object: &Object, name: &str) -> String {
+pub(crate) fn free_name(object: &Object, name: &str) -> String {
     let mut name = name.to_owned();
     while object.contains_key(&name) {
         name.push('_');
