@@ -20,6 +20,7 @@ pub(crate) mod outcome;
 mod outside;
 pub(crate) mod scan;
 mod skim;
+pub(crate) mod transition;
 pub(crate) mod usage;
 
 use std::borrow::Borrow;
@@ -43,12 +44,13 @@ pub use error::ImportError;
 pub use layout::{Choice, Layout, List, Top};
 pub use note::{ImportNote, NoteKind};
 
-use crate::format::openai_chat::{self as chat, Step};
-use crate::format::{jsonl as map, paper};
+use crate::format::openai_chat as chat;
+use crate::format::paper;
 use calls::Calls;
 use items::Item;
 use note::At;
 use scan::Sizes;
+use transition::{Step, free_name};
 
 /// How many transitions one group takes at most, and how many bytes of source.
 const GROUP: (usize, usize) = (100, 8 << 20);
@@ -486,7 +488,7 @@ fn inputs_of(options: &ImportOptions, layout: &Layout, sha256: Digest, bytes: u6
 fn meta(around: Option<Value>, preamble: Vec<Value>) -> Option<Value> {
     let mut meta = around.unwrap_or_else(Value::object);
     if let (Value::Object(object), false) = (&mut meta, preamble.is_empty()) {
-        object.set(&map::free_name(object, "system_messages"), Value::array(preamble));
+        object.set(&free_name(object, "system_messages"), Value::array(preamble));
     }
     let is_empty = meta.as_object().is_some_and(|object| object.is_empty());
     (!is_empty).then_some(meta)
@@ -563,7 +565,7 @@ impl<'a> Walk<'a> {
         }
         let Item { value, at, size, mut notes, is_lost, row, usage } = item;
         let mut step = match &self.options.kind {
-            _ if is_lost => chat::lost(Value::Null),
+            _ if is_lost => Step::lost(Value::Null),
             SourceKind::Chat => {
                 if let Some(what) = chat::other_kind(&value) {
                     return Err(ImportError::OtherKind { what, at: at.to_string() });

@@ -11,11 +11,11 @@ use dendrer::kernel::status;
 use dendrer_object::value::Object;
 use dendrer_object::{Delta, Intent, Pointer, Value, json};
 
-use super::openai_chat::{Paired, Step, lost, pair, plain_object};
-use crate::import::calls::{Answers, Call, Calls};
+use crate::import::calls::{Answers, Call, Calls, Paired};
 use crate::import::error::ImportError;
 use crate::import::note::{At, ImportNote, NoteKind};
 use crate::import::outcome::{self, Outcome};
+use crate::import::transition::{Step, free_name, plain_object};
 
 /// The members that a mapping may give.
 const MEMBERS: &[&str] = &[
@@ -96,7 +96,7 @@ impl Map {
     ) -> Result<Step<'static>, ImportError> {
         let Some(line) = plain_object(item) else {
             let text = format!("a line is an object, not {}", item.described());
-            let mut step = lost(item.clone());
+            let mut step = Step::lost(item.clone());
             step.notes.push(ImportNote::new(NoteKind::MessageUnreadable, at, text));
             return Ok(step);
         };
@@ -136,15 +136,6 @@ impl Map {
         self.fields.iter().for_each(|(_, field)| field.not_json(item, at, &mut step.notes));
         Ok(step)
     }
-}
-
-/// Returns the name, with as many `_` behind it as make it one that is not there yet.
-pub(crate) fn free_name(object: &Object, name: &str) -> String {
-    let mut name = name.to_owned();
-    while object.contains_key(&name) {
-        name.push('_');
-    }
-    name
 }
 
 impl Field {
@@ -319,7 +310,7 @@ fn answer(mut intent: Intent, at: At<'_>, open: &mut Calls) -> Step<'static> {
     let tool = action.get("tool").and_then(Value::as_str).map(str::to_owned);
     let agent = Some(&*intent.agent);
     let Paired { call, cause, contested } =
-        pair(open, Answers { id: id.as_deref(), tool: tool.as_deref(), agent }, at, &mut notes);
+        open.pair(Answers { id: id.as_deref(), tool: tool.as_deref(), agent }, at, &mut notes);
     if let Some(call) = call {
         let told = [
             ("call_id", call.id.as_deref().map(Value::from)),

@@ -11,122 +11,12 @@ use std::fmt;
 use std::sync::Arc;
 
 use dendrer_object::value::{Array, Object};
-use dendrer_object::{Intent, TypeName, Value, json, tag};
+use dendrer_object::{Intent, Value, json, tag};
 
-use crate::import::calls::{Answer, Answers, Call, Calls};
+use crate::import::calls::{Answers, Call, Calls, Paired};
 use crate::import::note::{At, ImportNote, NoteKind};
 use crate::import::outcome::{self, Outcome};
-
-/// The transition of one item.
-#[derive(Debug)]
-pub(crate) struct Step<'m> {
-    pub(crate) notes: Vec<ImportNote>,
-    /// The calls it asks for.
-    pub(crate) calls: Vec<Call>,
-    /// The record it answers.
-    pub(crate) cause: Option<dendrer_object::Digest>,
-    /// The calls that it may answer, where it is not known which: tick and place in the request.
-    pub(crate) contested: Vec<(u64, usize)>,
-    /// Its metrics, beside those that its intent has.
-    pub(crate) metrics: Vec<(&'static str, Value)>,
-    says: Says<'m>,
-}
-
-/// The parts of an intent.
-#[derive(Debug)]
-enum Says<'m> {
-    /// It is there already.
-    Intent(Intent),
-    Words(&'static str, Message<'m>),
-    Request(Request<'m>),
-    Result(Answered<'m>),
-}
-
-impl<'m> Step<'m> {
-    /// A step whose intent is known.
-    pub(crate) fn new(intent: Intent) -> Step<'m> {
-        Step::of(Says::Intent(intent))
-    }
-
-    fn of(says: Says<'m>) -> Step<'m> {
-        Step {
-            notes: Vec::new(),
-            calls: Vec::new(),
-            cause: None,
-            contested: Vec::new(),
-            metrics: Vec::new(),
-            says,
-        }
-    }
-
-    /// The type of its transition.
-    pub(crate) fn type_name(&self) -> &str {
-        match &self.says {
-            Says::Intent(intent) => intent.type_name.as_str(),
-            Says::Words(type_name, _) => type_name,
-            Says::Request(_) => "action.request",
-            Says::Result(_) => "action.result",
-        }
-    }
-
-    /// The agent of its transition.
-    pub(crate) fn agent(&self) -> &str {
-        match &self.says {
-            Says::Intent(intent) => &intent.agent,
-            Says::Words(_, message) => message.speaker(),
-            Says::Request(request) => &request.agent,
-            Says::Result(answered) => answered.agent(),
-        }
-    }
-
-    /// Whether it is a result that says that its call failed.
-    pub(crate) fn is_error(&self) -> bool {
-        match &self.says {
-            Says::Intent(intent) => {
-                let status = intent.member("result").and_then(|result| result.get("status")?.as_str());
-                intent.type_name.as_str() == "action.result" && status.is_some_and(|status| status != "ok")
-            }
-            Says::Result(answered) => answered.outcome.is_failure(),
-            Says::Words(..) | Says::Request(_) => false,
-        }
-    }
-
-    /// A metric that its intent has already.
-    pub(crate) fn metric(&self, name: &str) -> Option<Value> {
-        match &self.says {
-            Says::Intent(intent) => intent.member("metrics")?.get(name).cloned(),
-            Says::Words(..) | Says::Request(_) | Says::Result(_) => None,
-        }
-    }
-
-    /// Makes its intent.
-    pub(crate) fn into_intent(self) -> Intent {
-        let Step { metrics, says, .. } = self;
-        let intent = Step::intent_of(says);
-        if metrics.is_empty() {
-            return intent;
-        }
-        let mut all = intent.member("metrics").and_then(Value::as_object).cloned().unwrap_or_default();
-        for (name, value) in metrics {
-            all.set(name, value);
-        }
-        intent.with("metrics", Value::Object(all))
-    }
-
-    fn intent_of(says: Says<'_>) -> Intent {
-        match says {
-            Says::Intent(intent) => intent,
-            Says::Words(type_name, message) => {
-                let intent = Intent::new(name_of(type_name), message.speaker());
-                let is_person = PEOPLE.iter().any(|role| role.eq_ignore_ascii_case(message.role()));
-                let intent = if is_person { intent.by_user() } else { intent };
-                intent.with("intent", words(message, &[]))
-            }
-            Says::Request(request) => request.intent(),
-            Says::Result(answered) => answered.intent(),
-        }
-    }
-}
+use crate::import::transition::{Step, name_of, plain_object};
 
 /// Roles of what reaches an agent from outside. Any other role is an agent that speaks.
 const OUTSIDE: &[&str] = &["user", "human", "system", "developer", "environment"];
@@ -185,12 +75,10 @@ pub(crate) fn is_preamble(item: &Value) -> bool {
 /// Reads one message.
 pub(crate) fn read<'m>(item: &'m Value, at: At<'_>, open: &mut Calls) -> Step<'m> {
     let Some(message) = Message::of(item) else {
-        let note = ImportNote::new(
-            NoteKind::MessageUnreadable,
-            at,
-            format!("a message is an object, not {}", kind(item)),
-        );
-        return Step { notes: vec![note], ..lost(item.clone()) };
+        let text = format!("a message is an object, not {}", kind(item));
+        let mut step = Step::lost(item.clone());
+        step.notes.push(ImportNote::new(NoteKind::MessageUnreadable, at, text));
+        return step;
     };
     let role = message.role();
     let is_one_of = |roles: &[&str]| roles.iter().any(|known| known.eq_ignore_ascii_case(role));
@@ -201,7 +89,12 @@ pub(crate) fn read<'m>(item: &'m Value, at: At<'_>, open: &mut Calls) -> Step<'m
         read_request(message, at, open)
     } else {
         let type_name = if role.is_empty() || is_one_of(OUTSIDE) { "observation.add" } else { "plan.update" };
-        Step::of(Says::Words(type_name, message))
+        Step::later(type_name, message.speaker().into(), false, move || {
+            let intent = Intent::new(name_of(type_name), message.speaker());
+            let is_person = PEOPLE.iter().any(|role| role.eq_ignore_ascii_case(message.role()));
+            let intent = if is_person { intent.by_user() } else { intent };
+            intent.with("intent", words(message, &[]))
+        })
     };
     note_unread_calls(message, is_result, at, &mut step.notes);
     if role.is_empty() {
@@ -219,26 +112,11 @@ pub(crate) fn read<'m>(item: &'m Value, at: At<'_>, open: &mut Calls) -> Step<'m
     step
 }
 
-/// The step of an item that is not there to be read.
-pub(crate) fn lost<'m>(content: Value) -> Step<'m> {
-    let words = Value::record([("content", content), ("role", Value::Null)]);
-    Step::new(Intent::new(name_of("observation.add"), "unknown").with("intent", words))
-}
-
-pub(crate) fn name_of(text: &str) -> TypeName {
-    text.parse().expect("a type of the ontology")
-}
-
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Object(_) => "a tagged value",
         other => other.described(),
     }
-}
-
-/// An object that is not one of the format's tagged forms.
-pub(crate) fn plain_object(value: &Value) -> Option<&Object> {
-    value.as_object().filter(|object| !object.iter().any(|(name, _)| tag::is_tag_name(name)))
 }
 
 /// A message with the members that every kind of message may have, looked up once.
@@ -407,28 +285,6 @@ impl<'m> Id<'m> {
     }
 }
 
-/// A message that asks for calls.
-#[derive(Debug)]
-struct Request<'m> {
-    message: Message<'m>,
-    agent: Arc<str>,
-    /// The member in which the calls stand.
-    taken: &'static str,
-    asked: Vec<Asked<'m>>,
-}
-
-impl Request<'_> {
-    fn intent(self) -> Intent {
-        let mut actions: Vec<Value> = self.asked.into_iter().map(Asked::action).collect();
-        let action = match actions.len() {
-            1 => actions.remove(0),
-            _ => Value::record([("calls", Value::array(actions))]),
-        };
-        let words = words(self.message, &[self.taken]);
-        Intent::new(name_of("action.request"), &self.agent).with("intent", words).with("action", action)
-    }
-}
-
 fn read_request<'m>(message: Message<'m>, at: At<'_>, open: &Calls) -> Step<'m> {
     let agent: Arc<str> = message.speaker().into();
     let listed = message.listed();
@@ -452,7 +308,17 @@ fn read_request<'m>(message: Message<'m>, at: At<'_>, open: &Calls) -> Step<'m> 
         asked.push(one);
         known.push(call);
     }
-    Step { notes, calls: known, ..Step::of(Says::Request(Request { message, agent, taken, asked })) }
+    let mut step = Step::later("action.request", message.speaker().into(), false, move || {
+        let mut actions: Vec<Value> = asked.into_iter().map(Asked::action).collect();
+        let action = match actions.len() {
+            1 => actions.remove(0),
+            _ => Value::record([("calls", Value::array(actions))]),
+        };
+        let intent = Intent::new(name_of("action.request"), message.speaker());
+        intent.with("intent", words(message, &[taken])).with("action", action)
+    });
+    (step.notes, step.calls) = (notes, known);
+    step
 }
 
 /// The place of a call in a message.
@@ -634,11 +500,14 @@ fn read_result<'m>(message: Message<'m>, at: At<'_>, open: &mut Calls) -> Step<'
             notes.push(ImportNote::new(NoteKind::ResultWithoutCall, at, text));
             Paired::default()
         }
-        _ => pair(open, Answers { id: id.word(), tool, agent }, at, &mut notes),
+        _ => open.pair(Answers { id: id.word(), tool, agent }, at, &mut notes),
     };
     let outcome = outcome::of_message(message.object, message.content, at, &mut notes);
     let answered = Answered { message, id, own_id, call, repeated, outcome };
-    Step { notes, cause, contested, ..Step::of(Says::Result(answered)) }
+    let agent = answered.agent().to_owned().into();
+    let mut step = Step::later("action.result", agent, outcome.is_failure(), move || answered.intent());
+    (step.notes, step.cause, step.contested) = (notes, cause, contested);
+    step
 }
 
 impl Answered<'_> {
@@ -682,56 +551,6 @@ impl Answered<'_> {
         let intent =
             intent.with("intent", words(message, &taken)).with("result", result_of(message, outcome));
         if action.is_empty() { intent } else { intent.with("action", Value::record(action)) }
-    }
-}
-
-/// The call that a result answers, as far as it is known.
-#[derive(Debug, Default)]
-pub(crate) struct Paired {
-    pub(crate) call: Option<Call>,
-    /// The record of its request.
-    pub(crate) cause: Option<dendrer_object::Digest>,
-    /// The calls that it may answer, where it is not known which.
-    pub(crate) contested: Vec<(u64, usize)>,
-}
-
-/// Finds the call that a result answers, and notes what does not fit. Of several that it may answer, what they have in common is
-/// returned, without a record.
-pub(crate) fn pair(open: &mut Calls, said: Answers<'_>, at: At<'_>, notes: &mut Vec<ImportNote>) -> Paired {
-    let mut note = |kind, text: String| notes.push(ImportNote::new(kind, at, text));
-    match open.answer(said) {
-        Answer::Found(call, request) => {
-            if let (Some(asked), Some(named)) = (call.tool.as_deref(), said.tool)
-                && asked != named
-            {
-                let text = format!("its call is to {asked:?}, and this result names {named:?}");
-                note(NoteKind::ResultNameDiffers, text);
-            }
-            Paired { call: Some(call), cause: Some(request), contested: Vec::new() }
-        }
-        Answer::None => {
-            let what = match (said.id, said.tool) {
-                (Some(id), _) => format!("no open call has the id {id:?}"),
-                (None, Some(tool)) => format!("no open call is to {tool:?}"),
-                (None, None) => "no call is open".to_owned(),
-            };
-            note(NoteKind::ResultWithoutCall, what);
-            Paired::default()
-        }
-        Answer::Several { count, calls } => {
-            let text = format!("{count} calls are open, and this result names none of them");
-            note(NoteKind::ResultAmbiguous, text);
-            Paired { contested: calls, ..Paired::default() }
-        }
-        Answer::Ambiguous { calls, tool, agent } => {
-            let (count, id) = (calls.len(), said.id.unwrap_or_default());
-            let text = format!(
-                "{count} open calls have the id {id:?}, and nothing else says which of them this result answers"
-            );
-            note(NoteKind::ResultAmbiguous, text);
-            let call = agent.map(|agent| Call { id: None, tool, params: None, agent, index: 0 });
-            Paired { call, cause: None, contested: calls }
-        }
     }
 }
 

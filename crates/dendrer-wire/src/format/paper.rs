@@ -14,10 +14,10 @@ use dendrer_object::record::Author;
 use dendrer_object::value::Object;
 use dendrer_object::{Intent, Pointer, TypeName, Value, tag};
 
-use super::openai_chat::{Step, lost};
 use crate::event::EVENT;
 use crate::import::error::ImportError;
 use crate::import::note::{At, ImportNote, NoteKind};
+use crate::import::transition::Step;
 use crate::profile::{CHAIN_HASH, Chain};
 
 /// The type of an event that cannot be proposed under its own.
@@ -89,7 +89,7 @@ impl Before {
 /// Reads one event.
 pub(crate) fn read(item: &Value, at: At<'_>) -> Result<Step<'static>, ImportError> {
     let Some(event) = stored(item) else {
-        let mut step = lost(item.clone());
+        let mut step = Step::lost(item.clone());
         let text = format!("an event is an object, not {}", item.described());
         step.notes.push(ImportNote::new(NoteKind::MessageUnreadable, at, text));
         return Ok(step);

@@ -8,6 +8,8 @@ use std::sync::Arc;
 
 use dendrer_object::{Digest, Value};
 
+use super::note::{At, ImportNote, NoteKind};
+
 /// A call that was asked for.
 #[derive(Debug, Clone)]
 pub(crate) struct Call {
@@ -45,7 +47,7 @@ pub(crate) struct Answers<'a> {
 
 /// The fate of a result.
 #[derive(Debug)]
-pub(crate) enum Answer {
+enum Answer {
     /// It answers this call, whose request is this record.
     Found(Call, Digest),
     /// No open call fits.
@@ -66,6 +68,16 @@ pub(crate) enum Answer {
         /// The agent that asked, where it is that of each.
         agent: Option<Arc<str>>,
     },
+}
+
+/// The call that a result answers, as far as it is known.
+#[derive(Debug, Default)]
+pub(crate) struct Paired {
+    pub(crate) call: Option<Call>,
+    /// The record of its request.
+    pub(crate) cause: Option<Digest>,
+    /// The calls that it may answer, where it is not known which.
+    pub(crate) contested: Vec<(u64, usize)>,
 }
 
 /// The calls that are open.
@@ -106,12 +118,52 @@ impl Calls {
         same.is_some_and(|numbers| numbers.iter().any(|number| *self.open[number].1.agent == *agent))
     }
 
+    /// Finds the call that a result answers, and notes what does not fit. Of several that it may answer, what they have in common is
+    /// returned, without a record.
+    pub(crate) fn pair(&mut self, said: Answers<'_>, at: At<'_>, notes: &mut Vec<ImportNote>) -> Paired {
+        let mut note = |kind, text: String| notes.push(ImportNote::new(kind, at, text));
+        match self.answer(said) {
+            Answer::Found(call, request) => {
+                if let (Some(asked), Some(named)) = (call.tool.as_deref(), said.tool)
+                    && asked != named
+                {
+                    let text = format!("its call is to {asked:?}, and this result names {named:?}");
+                    note(NoteKind::ResultNameDiffers, text);
+                }
+                Paired { call: Some(call), cause: Some(request), contested: Vec::new() }
+            }
+            Answer::None => {
+                let what = match (said.id, said.tool) {
+                    (Some(id), _) => format!("no open call has the id {id:?}"),
+                    (None, Some(tool)) => format!("no open call is to {tool:?}"),
+                    (None, None) => "no call is open".to_owned(),
+                };
+                note(NoteKind::ResultWithoutCall, what);
+                Paired::default()
+            }
+            Answer::Several { count, calls } => {
+                let text = format!("{count} calls are open, and this result names none of them");
+                note(NoteKind::ResultAmbiguous, text);
+                Paired { contested: calls, ..Paired::default() }
+            }
+            Answer::Ambiguous { calls, tool, agent } => {
+                let (count, id) = (calls.len(), said.id.unwrap_or_default());
+                let text = format!(
+                    "{count} open calls have the id {id:?}, and nothing else says which of them this result answers"
+                );
+                note(NoteKind::ResultAmbiguous, text);
+                let call = agent.map(|agent| Call { id: None, tool, params: None, agent, index: 0 });
+                Paired { call, cause: None, contested: calls }
+            }
+        }
+    }
+
     /// Finds the call that a result answers, and the record of its request; the call is open no more.
     ///
     /// With an id, only a call of that id. Several open calls may have it: an agent numbers its calls anew, or two agents number alike.
     /// Then the agent that the result names and its tool tell them apart, or nothing does. Without an id, the oldest of the same tool, of the
     /// agent that it names; without a tool, the only one that is open. Where several are, nothing is guessed.
-    pub(crate) fn answer(&mut self, said: Answers<'_>) -> Answer {
+    fn answer(&mut self, said: Answers<'_>) -> Answer {
         let narrowed = |found: Vec<u64>, fits: &dyn Fn(&Call) -> bool| {
             let fitting: Vec<u64> = found.iter().filter(|one| fits(&self.open[*one].1)).copied().collect();
             if fitting.is_empty() { found } else { fitting }

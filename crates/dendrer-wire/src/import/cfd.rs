@@ -14,8 +14,8 @@ use dendrer_object::{Code, Digest, Intent, Object, Pointer, TypeName, Value, tag
 
 use super::error::ImportError;
 use super::note::{At, ImportNote, NoteKind};
+use super::transition::Step;
 use crate::cfd::{CfdFile, CfdNode, CfdTerms, REMOVE};
-use crate::format::openai_chat::Step;
 
 /// Members of a state that are replaced as a whole (3.2).
 const WHOLE: [&str; 2] = ["goals", "context_stack"];

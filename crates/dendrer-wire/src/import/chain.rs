@@ -14,7 +14,7 @@ use super::error::ImportError;
 use super::items::{Around, Item, too_large};
 use super::note::{At, ImportNote, NoteKind};
 use super::scan::Fingerprint;
-use crate::format::openai_chat::{self as chat, Step};
+use super::transition::{Step, name_of};
 
 /// The member of the run's metadata with the header.
 pub(crate) const CHAIN: &str = "chain";
@@ -125,7 +125,7 @@ pub(crate) fn is_exact(bytes: &[u8]) -> bool {
 /// A row that is no step: its text alone.
 fn kept(text: &str) -> Intent {
     let said = Value::record([(ROW, Value::from(text))]);
-    Intent::new(chat::name_of("observation.add"), "agent").with("intent", said)
+    Intent::new(name_of("observation.add"), "agent").with("intent", said)
 }
 
 fn note(kind: NoteKind, at: At<'_>, row: &ChainRow, text: String) -> ImportNote {
