@@ -5,18 +5,81 @@
 //! is built later, and only if it is used. Rule: the words of the source are never replaced by an interpretation; a
 //! status that was inferred from a text is marked so.
 
+mod outside;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
+use std::io::Read;
 use std::sync::Arc;
 
 use dendrer_object::value::{Array, Object};
 use dendrer_object::{Intent, Value, json, tag};
 
+use self::outside::Answer;
+use crate::foreign::{Format, Steps, Visit};
 use crate::import::calls::{Answers, Call, Calls, Paired};
+use crate::import::error::ImportError;
+use crate::import::items::{self, Around, Item};
+use crate::import::layout::{self, Layout};
 use crate::import::note::{At, ImportNote, NoteKind};
 use crate::import::outcome::{self, Outcome};
+use crate::import::scan::Sizes;
 use crate::import::transition::{Step, name_of, plain_object};
+use crate::import::usage::Usage;
+
+/// The format.
+pub(super) static OPENAI_CHAT: Format = Format {
+    detect: |has_map| !has_map,
+    shape: "a list of messages with `role` and `content`",
+    survey: |source, choice| layout::survey(source, choice, false),
+    items,
+    ..Format::new("openai-chat", "Messages with roles and tool calls", |_| Box::new(Messages::default()))
+};
+
+/// Messages as steps.
+#[derive(Default)]
+struct Messages(Usage);
+
+impl Steps for Messages {
+    fn step<'i>(&mut self, item: &'i Item<'_>, calls: &mut Calls) -> Result<Step<'i>, ImportError> {
+        if let Some(what) = other_kind(&item.value) {
+            return Err(ImportError::OtherKind { what, at: item.at.to_string() });
+        }
+        let mut step = read(&item.value, item.at, calls);
+        self.0.of_message(&mut step, &item.value, item.usage.as_ref());
+        Ok(step)
+    }
+
+    fn is_preamble(&self, value: &Value) -> bool {
+        is_preamble(value)
+    }
+
+    fn is_plain(&self) -> bool {
+        true
+    }
+}
+
+/// Hands over the messages of the list, and the answer outside it.
+fn items(
+    source: &mut dyn Read,
+    layout: &Layout,
+    hints: Sizes,
+    visit: Visit<'_>,
+) -> Result<Around, ImportError> {
+    let mut last = Value::Null;
+    let mut around = items::read(source, layout, hints, &mut |item| {
+        last = item.value.clone();
+        visit(item)
+    })?;
+    let outside = around.meta.as_mut().map(|meta| outside::find(meta, &last)).unwrap_or_default();
+    if let Some(Answer { at, message, usage }) = outside.answer {
+        let (size, at) = (message.size() as usize, At { list: &at, number: None });
+        visit(Item { usage, ..Item::new(message, at, size) })?;
+    }
+    around.left_out = outside.left_out;
+    Ok(around)
+}
 
 /// Roles of what reaches an agent from outside. Any other role is an agent that speaks.
 const OUTSIDE: &[&str] = &["user", "human", "system", "developer", "environment"];
@@ -53,7 +116,7 @@ const ITEMS: &[&str] = &[
 ];
 
 /// Names an item that is of another kind than a message: its members are not read here, and what it says would be counted as absent.
-pub(crate) fn other_kind(item: &Value) -> Option<String> {
+fn other_kind(item: &Value) -> Option<String> {
     let item = item.as_object().filter(|item| !item.contains_key("role"))?;
     if let Some(known) = item.get("type").and_then(Value::as_str).filter(|known| ITEMS.contains(known)) {
         return Some(format!("an item of the Responses API ({known})"));
@@ -63,22 +126,19 @@ pub(crate) fn other_kind(item: &Value) -> Option<String> {
 }
 
 /// Whether a role is that of a model: neither of what reaches it from outside, nor of a result.
-pub(crate) fn is_role_of_a_model(role: &str) -> bool {
+fn is_role_of_a_model(role: &str) -> bool {
     !OUTSIDE.iter().chain(RESULT).any(|known| known.eq_ignore_ascii_case(role))
 }
 
 /// Tells whether a message in front of all others belongs to the run and not to any tick.
-pub(crate) fn is_preamble(item: &Value) -> bool {
+fn is_preamble(item: &Value) -> bool {
     matches!(item.get("role").and_then(Value::as_str), Some("system" | "developer"))
 }
 
 /// Reads one message.
-pub(crate) fn read<'m>(item: &'m Value, at: At<'_>, open: &mut Calls) -> Step<'m> {
+fn read<'m>(item: &'m Value, at: At<'_>, open: &mut Calls) -> Step<'m> {
     let Some(message) = Message::of(item) else {
-        let text = format!("a message is an object, not {}", kind(item));
-        let mut step = Step::lost(item.clone());
-        step.notes.push(ImportNote::new(NoteKind::MessageUnreadable, at, text));
-        return step;
+        return Step::unreadable(item, at, format!("a message is an object, not {}", kind(item)));
     };
     let role = message.role();
     let is_one_of = |roles: &[&str]| roles.iter().any(|known| known.eq_ignore_ascii_case(role));
@@ -249,24 +309,19 @@ impl<'m> Id<'m> {
     /// Reads an id, and notes one that is not text.
     fn of(value: Option<&'m Value>, path: fmt::Arguments<'_>, notes: &mut Vec<ImportNote>) -> Id<'m> {
         let id = match value {
-            None | Some(Value::Null) => Id::None,
-            Some(Value::String(text)) if text.is_empty() => Id::None,
+            None | Some(Value::Null) => return Id::None,
+            Some(Value::String(text)) if text.is_empty() => return Id::None,
             Some(value @ Value::String(text)) => return Id::Read(value, Cow::Borrowed(text)),
             Some(number @ Value::Number(_)) => Id::Read(number, json::to_string(number).into()),
             Some(_) => Id::Unreadable,
         };
+        let end = match id {
+            Id::Unreadable => "kept and names no call",
+            _ => "compared by its digits",
+        };
         let what = value.map_or("", Value::type_name);
-        match &id {
-            Id::None => {}
-            Id::Read(..) => {
-                let text = format!("an id is text, and this is a {what}; it is compared by its digits");
-                notes.push(ImportNote::new(NoteKind::CallIdNotText, path, text));
-            }
-            Id::Unreadable => {
-                let text = format!("an id is text, and this is a {what}; it is kept and names no call");
-                notes.push(ImportNote::new(NoteKind::CallIdNotText, path, text));
-            }
-        }
+        let text = format!("an id is text, and this is a {what}; it is {end}");
+        notes.push(ImportNote::new(NoteKind::CallIdNotText, path, text));
         id
     }
 
@@ -338,16 +393,10 @@ impl fmt::Display for CallAt<'_> {
 
 /// One call, as it was read.
 #[derive(Debug)]
-enum Asked<'m> {
-    /// It is not an object.
-    Unreadable(&'m Value),
-    Read(Parts<'m>),
-}
-
-/// The parts of a call.
-#[derive(Debug)]
-struct Parts<'m> {
-    object: &'m Object,
+struct Asked<'m> {
+    value: &'m Value,
+    /// The members of the call; `None` if it is no object.
+    object: Option<&'m Object>,
     /// The object `function` or `custom` in it, which holds name and arguments where there is one.
     inner: Option<(&'static str, &'m Object)>,
     /// The tool, and the member that names it.
@@ -364,7 +413,16 @@ fn read_call<'m>(asked: &'m Value, at: &dyn fmt::Display, notes: &mut Vec<Import
     let Some(object) = plain_object(asked) else {
         let text = format!("a call is an object, not {}", kind(asked));
         notes.push(ImportNote::new(NoteKind::CallUnreadable, at, text));
-        return Asked::Unreadable(asked);
+        return Asked {
+            value: asked,
+            object: None,
+            inner: None,
+            tool: None,
+            arguments: None,
+            params: None,
+            params_are_text: false,
+            id: Id::None,
+        };
     };
     // The name and the arguments stand in `function` or `custom`, or beside it, or there is no such object.
     let inner =
@@ -403,41 +461,24 @@ fn read_call<'m>(asked: &'m Value, at: &dyn fmt::Display, notes: &mut Vec<Import
     }
     let id = Id::of(object.get("id"), format_args!("{at}/id"), notes);
     let arguments = arguments.map(|(name, _)| name);
-    Asked::Read(Parts { object, inner, tool, arguments, params, params_are_text, id })
+    Asked { value: asked, object: Some(object), inner, tool, arguments, params, params_are_text, id }
 }
 
 impl Asked<'_> {
     fn tool(&self) -> Option<&str> {
-        match self {
-            Asked::Read(parts) => parts.tool.map(|(_, tool)| tool),
-            Asked::Unreadable(_) => None,
-        }
+        self.tool.map(|(_, tool)| tool)
     }
 
     /// The part of a call that is remembered until its answer.
     fn call(&self, agent: &Arc<str>, index: usize) -> Call {
-        let agent = Arc::clone(agent);
-        match self {
-            Asked::Read(parts) => {
-                let (id, tool) = (parts.id.word().map(Arc::from), self.tool().map(Arc::from));
-                Call { id, tool, params: parts.params.clone(), agent, index }
-            }
-            Asked::Unreadable(_) => Call { id: None, tool: None, params: None, agent, index },
-        }
+        let (id, tool) = (self.id.word().map(Arc::from), self.tool().map(Arc::from));
+        Call { id, tool, params: self.params.clone(), agent: Arc::clone(agent), index }
     }
 
     /// The action that a call becomes.
     fn action(self) -> Value {
-        match self {
-            Asked::Unreadable(value) => Value::record([("extra", value.clone())]),
-            Asked::Read(parts) => parts.action(),
-        }
-    }
-}
-
-impl Parts<'_> {
-    fn action(self) -> Value {
-        let Parts { object, inner, tool, arguments, params, params_are_text, id } = self;
+        let Asked { value, object, inner, tool, arguments, params, params_are_text, id } = self;
+        let Some(object) = object else { return Value::record([("extra", value.clone())]) };
         let mut taken: Vec<&str> = tool.iter().map(|(name, _)| *name).chain(arguments).collect();
         let mut extra = Vec::new();
         let named = inner.map_or("function", |(name, _)| name);
@@ -584,7 +625,7 @@ fn is_call_in_parts(part: &Value) -> bool {
 }
 
 /// Whether a value outside the list says something that is not read: calls without a role, parts with calls, an item of the Responses API.
-pub(crate) fn holds_calls(value: &Value) -> bool {
+fn holds_calls(value: &Value) -> bool {
     let Some(object) = value.as_object() else { return false };
     let is_list =
         |name: &str| object.get(name).and_then(Value::as_array).is_some_and(|calls| !calls.is_empty());

@@ -1,27 +1,61 @@
-//! Events of the dendrer paper (appendix B), as `export --format paper` and `--format jsonl` write them.
+//! Events of the dendrer paper (appendix B) with the chain hash of 3.1, as `export --format paper` writes them.
 //!
-//! An event of an agent or its runtime is proposed again, with the change between its states. The kernel's and the institution's
-//! events cannot be proposed, and types of a pack are unknown without it: such an event becomes an `observation.add`. Members that this store
-//! did not make are kept in a note, and `export` writes them where they were. Never makes a record of the kernel from a file.
+//! Reading: an event of an agent or its runtime is proposed again, with the change between its states. The kernel's and the
+//! institution's events cannot be proposed, and types of a pack are unknown without it: such an event becomes an
+//! `observation.add`. Members that this store did not make are kept in a note, and an export writes them where they were.
+//! Never makes a record of the kernel from a file.
+//!
+//! Writing: besides the paper's members an event has every other member of the record: the context hash and the contract
+//! that it was checked against, the parent of a fork, the source of an import, the violations, the text of an extension.
+//! Links are left out, because they name records of one store. Rule: a run that was imported from events is written as its
+//! source was, except for `author`, ids and times; test `every_demo_run_comes_back_from_the_papers_form`.
+//!
+//! The chain hash covers the canonical JSON of the event without `chain_hash`, followed by the previous hash as 64 hex
+//! digits. It proves nothing: no separators are put between what is joined, so two texts can have one hash (design,
+//! section 3).
 
 use std::collections::{BTreeMap, BTreeSet};
+use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use dendrer::Trace;
 use dendrer::kernel::ontology::{self, Class};
-use dendrer::kernel::step::{COUNTERS, KERNEL_PATHS};
+use dendrer::kernel::step::{COUNTERS, KERNEL_PATHS, Start};
+use dendrer::run::pack;
 use dendrer_object::delta::{Action, Delta, Op};
-use dendrer_object::record::Author;
+use dendrer_object::record::{Author, Record};
 use dendrer_object::value::Object;
-use dendrer_object::{Intent, Pointer, TypeName, Value, tag};
+use dendrer_object::{Code, Digest, Intent, Pointer, TypeName, Value, json, tag};
 
-use crate::event::EVENT;
+use crate::foreign::{self, CfdTerms, CheckedFile, FileFault, Format, Steps, WriteError, WrittenPart};
+use crate::import::calls::Calls;
 use crate::import::error::ImportError;
+use crate::import::items::{self, Item};
+use crate::import::layout::Layout;
 use crate::import::note::{At, ImportNote, NoteKind};
-use crate::import::transition::Step;
-use crate::profile::{CHAIN_HASH, Chain};
+use crate::import::scan::Sizes;
+use crate::import::transition::{Step, name_of};
+
+/// The format.
+pub(super) static PAPER: Format = Format {
+    accept: |map, engine| match (map, engine) {
+        (None, Some(_)) => Err(ImportError::unfit("events bring their changes of state; leave --pack out")),
+        _ => foreign::without_map(map),
+    },
+    begin,
+    write: Some(|trace, _, line| write(trace, true, line)),
+    single: Some("a chain of hashes"),
+    check: Some(check),
+    ..Format::new("paper", "Events of the dendrer paper, as export --format paper writes them", |_| {
+        Box::new(Events)
+    })
+};
 
 /// The type of an event that cannot be proposed under its own.
 const OBSERVED: &str = "observation.add";
+
+/// The member of an event with its hash (3.1).
+const CHAIN_HASH: &str = "chain_hash";
 
 /// The agent of an event whose own goes by a reserved name.
 const IMPORTER: &str = "import";
@@ -30,13 +64,40 @@ const IMPORTER: &str = "import";
 const MADE_AGAIN: [&str; 9] =
     ["tick", "ts", "run_id", "id", "prev", CHAIN_HASH, "state_root", "author", "seq"];
 
+/// Members that a step is read from.
+const READ: [&str; 4] = ["transition_type", "agent_id", "state_before", "state_after"];
+
 /// Members that an intent takes as they are.
 const PROPOSED: [&str; 9] =
     ["goal_id", "intent", "action", "result", "policy", "metrics", "anomalies", "effect", "fork_type"];
 
-/// What all events together say of the run: found by a reading before the first event is proposed.
+/// Events as steps.
+struct Events;
+
+impl Steps for Events {
+    fn step<'i>(&mut self, item: &'i Item<'_>, _: &mut Calls) -> Result<Step<'i>, ImportError> {
+        read(&item.value, item.at)
+    }
+}
+
+/// Checks the chain of hashes, and gives a run whose state the caller does not give the state before its first event.
+fn begin(
+    source: &mut dyn std::io::Read,
+    layout: &Layout,
+    start: &mut Start,
+) -> Result<Option<ImportNote>, ImportError> {
+    let mut before = Before::default();
+    items::read(source, layout, Sizes::default(), &mut |item| before.take(&item.value, item.at))?;
+    if start.state != Value::object() {
+        return Ok(None);
+    }
+    start.state = before.state();
+    Ok(before.note())
+}
+
+/// The run as all of its events together say it, read before the first event is proposed.
 #[derive(Debug, Default)]
-pub(crate) struct Before {
+struct Before {
     members: BTreeMap<Arc<str>, Option<Value>>,
     chain: Option<Chain>,
     /// The state after the first event, and its digest as the file has it.
@@ -45,7 +106,7 @@ pub(crate) struct Before {
 
 impl Before {
     /// Reads one event: the first value of each member of the state, and the hash of the event.
-    pub(crate) fn take(&mut self, item: &Value, at: At<'_>) -> Result<(), ImportError> {
+    fn take(&mut self, item: &Value, at: At<'_>) -> Result<(), ImportError> {
         let Some(event) = stored(item) else { return Ok(()) };
         if self.first.is_none() {
             self.chain = event.get(CHAIN_HASH).map(|_| Chain::default());
@@ -53,9 +114,7 @@ impl Before {
             self.first = Some((side(&event, "state_after"), root));
         }
         if let Some(chain) = &mut self.chain {
-            chain
-                .check(&tag::undoubled(item))
-                .map_err(|fault| ImportError::Chain { why: fault.why, at: at.to_string() })?;
+            chain.check(&tag::undoubled(item)).map_err(|why| ImportError::refused(Code::E0213, why, at))?;
         }
         let (before, after) = (side(&event, "state_before"), side(&event, "state_after"));
         for name in names(&before, &after) {
@@ -66,7 +125,7 @@ impl Before {
     }
 
     /// The state before the first event, as far as events say it.
-    pub(crate) fn state(&self) -> Value {
+    fn state(&self) -> Value {
         let own = self.members.iter().filter(|(name, _)| !is_kernels(name));
         Value::record(
             own.filter_map(|(name, value)| Some((Arc::clone(name), value.clone()?))).collect::<Vec<_>>(),
@@ -74,7 +133,7 @@ impl Before {
     }
 
     /// The note that the file does not have the whole state.
-    pub(crate) fn note(&self) -> Option<ImportNote> {
+    fn note(&self) -> Option<ImportNote> {
         let (after, root) = self.first.as_ref()?;
         let mut state = self.state().as_object().cloned().unwrap_or_default();
         for (name, value) in after.as_object().into_iter().flat_map(Object::iter) {
@@ -86,29 +145,52 @@ impl Before {
     }
 }
 
+/// Members of an event that are not made again by the kernel, and the reasons why they are kept.
+#[derive(Default)]
+struct Kept {
+    members: Object,
+    reasons: Vec<String>,
+}
+
+impl Kept {
+    fn keep(&mut self, event: &Value, name: &str) {
+        self.members.set(name, event.get(name).cloned().unwrap_or(Value::Null));
+    }
+
+    /// Keeps the members that the intent does not propose and nothing makes again.
+    fn keep_others(&mut self, event: &Value, proposed: &Value) {
+        let mut others = Vec::new();
+        for (name, value) in event.as_object().into_iter().flat_map(Object::iter) {
+            let is_empty = *value == Value::Null
+                || (&**name == "anomalies" && value.as_array().is_some_and(|list| list.is_empty()));
+            let is_made = MADE_AGAIN.contains(&&**name) || READ.contains(&&**name);
+            if !is_made && !is_empty && proposed.get(name) != Some(value) {
+                self.members.set(name, value.clone());
+                others.push(&**name);
+            }
+        }
+        if !others.is_empty() {
+            self.reasons.push(format!("kept: {}", others.join(", ")));
+        }
+    }
+}
+
 /// Reads one event.
-pub(crate) fn read(item: &Value, at: At<'_>) -> Result<Step<'static>, ImportError> {
+fn read(item: &Value, at: At<'_>) -> Result<Step<'static>, ImportError> {
     let Some(event) = stored(item) else {
-        let mut step = Step::lost(item.clone());
         let text = format!("an event is an object, not {}", item.described());
-        step.notes.push(ImportNote::new(NoteKind::MessageUnreadable, at, text));
-        return Ok(step);
+        return Ok(Step::unreadable(item, at, text));
     };
     let text = |name: &str| event.get(name).and_then(Value::as_str);
-    let mut kept = Object::default();
-    let mut reasons = Vec::new();
+    let mut kept = Kept::default();
     let Some(source_type) = text("transition_type").and_then(|name| name.parse::<TypeName>().ok()) else {
-        let message = format!(
-            "an event has a transition_type, and that of this one is {}",
-            event.get("transition_type").unwrap_or(&Value::Null)
-        );
-        return Err(ImportError::Refused { code: dendrer_object::Code::E0210, message, at: at.to_string() });
+        let found = event.get("transition_type").unwrap_or(&Value::Null);
+        let message = format!("an event has a transition_type, and that of this one is {found}");
+        return Err(ImportError::refused(Code::E0210, message, at));
     };
     let class = ontology::class(&source_type, &BTreeSet::new());
-    let type_name = match class {
-        Some(Class::Agent | Class::Runtime) => source_type.clone(),
-        _ => OBSERVED.parse().expect("a type of the ontology"),
-    };
+    let is_proposed = matches!(class, Some(Class::Agent | Class::Runtime));
+    let type_name = if is_proposed { source_type.clone() } else { name_of(OBSERVED) };
     let author = match text("author").and_then(|author| author.parse::<Author>().ok()) {
         _ if class == Some(Class::Runtime) => Author::Runtime,
         Some(author) if !ontology::is_claimed(author) => author,
@@ -116,8 +198,8 @@ pub(crate) fn read(item: &Value, at: At<'_>) -> Result<Step<'static>, ImportErro
         None => Author::Agent,
     };
     if type_name != source_type {
-        kept.set("transition_type", Value::from(source_type.as_str()));
-        reasons.push(match class {
+        kept.keep(&event, "transition_type");
+        kept.reasons.push(match class {
             None => format!("{source_type} is a type of a pack, and recorded as {OBSERVED}"),
             Some(_) => {
                 format!("{source_type} of another store is not judged here, and recorded as {OBSERVED}")
@@ -130,56 +212,44 @@ pub(crate) fn read(item: &Value, at: At<'_>) -> Result<Step<'static>, ImportErro
         _ => IMPORTER,
     };
     if agent != source_agent {
-        kept.set("agent_id", Value::from(source_agent));
-        keep(&mut kept, &event, "seq");
+        kept.members.set("agent_id", Value::from(source_agent));
+        kept.keep(&event, "seq");
     }
     let members =
         PROPOSED.into_iter().filter_map(|name| Some((name, brought(name, &event, &type_name, author)?)));
     let own = [("transition_type", Value::from(type_name.as_str())), ("agent_id", Value::from(agent))];
+    let proposed = Value::record(members.chain(own));
     let fail = |error| ImportError::Intent { error, at: at.to_string() };
-    let mut intent = Intent::from_value(&Value::record(members.chain(own)), None).map_err(fail)?;
+    let mut intent = Intent::from_value(&proposed, None).map_err(fail)?;
     intent.author = author;
-    let (before, after) = (side(&event, "state_before"), side(&event, "state_after"));
-    let touched = names(&before, &after);
-    if touched.iter().any(|name| is_kernels(name)) {
-        keep(&mut kept, &event, "state_before");
-        keep(&mut kept, &event, "state_after");
-        reasons.push("the state that the kernel writes is kept as it is".to_owned());
+    intent.delta = Some(changes(&event, &mut kept));
+    kept.keep_others(&event, &proposed);
+    let mut step = Step::new(intent);
+    if !kept.members.is_empty() {
+        let note = ImportNote::new(NoteKind::KeptFromSource, at, kept.reasons.join("; "));
+        step.notes.push(note.with(EVENT, Value::Object(kept.members)));
     }
-    let ops = touched.iter().filter(|name| !is_kernels(name)).map(|name| {
+    Ok(step)
+}
+
+/// The changes between the states of an event; changes of the kernel's own paths are kept.
+fn changes(event: &Value, kept: &mut Kept) -> Delta {
+    let (before, after) = (side(event, "state_before"), side(event, "state_after"));
+    let (kernels, touched): (Vec<_>, Vec<_>) =
+        names(&before, &after).into_iter().partition(|name| is_kernels(name));
+    if !kernels.is_empty() {
+        kept.keep(event, "state_before");
+        kept.keep(event, "state_after");
+        kept.reasons.push("the state that the kernel writes is kept as it is".to_owned());
+    }
+    let ops = touched.iter().map(|name| {
         let path = Pointer::of([&**name]);
         match after.get(name) {
             Some(value) => Op::set(path, value.clone()),
             None => Op { action: Action::Remove, path, value: None },
         }
     });
-    intent.delta = Some(Delta(ops.collect()));
-    let mut others = Vec::new();
-    for (name, value) in event.as_object().into_iter().flat_map(Object::iter) {
-        let is_empty = *value == Value::Null
-            || (&**name == "anomalies" && value.as_array().is_some_and(|list| list.is_empty()));
-        let is_proposed = PROPOSED.contains(&&**name)
-            && brought(name, &event, &type_name, author).is_some_and(|brought| brought == *value);
-        let made = MADE_AGAIN.contains(&&**name) || is_proposed;
-        let read = ["transition_type", "agent_id", "state_before", "state_after"].contains(&&**name);
-        if !made && !read && !is_empty {
-            kept.set(name, value.clone());
-            others.push(&**name);
-        }
-    }
-    if !others.is_empty() {
-        reasons.push(format!("kept: {}", others.join(", ")));
-    }
-    let mut step = Step::new(intent);
-    if !kept.is_empty() {
-        let note = ImportNote::new(NoteKind::KeptFromSource, at, reasons.join("; "));
-        step.notes.push(note.with(EVENT, Value::Object(kept)));
-    }
-    Ok(step)
-}
-
-fn keep(kept: &mut Object, event: &Value, name: &str) {
-    kept.set(name, event.get(name).cloned().unwrap_or(Value::Null));
+    Delta(ops.collect())
 }
 
 /// Returns a member as its author may propose it: only the runtime brings policies and anomalies, but for the kinds of the
@@ -221,4 +291,197 @@ fn stored(item: &Value) -> Option<Value> {
         .as_object()
         .is_some_and(|object| !object.iter().any(|(name, _)| tag::is_tag_name(name)))
         .then_some(value)
+}
+
+/// The member of the note `kept_from_source` with the members of the event.
+const EVENT: &str = "event";
+
+/// Members of a record that an event has under another name, or as the states before and after.
+const OTHERWISE: [&str; 5] = ["agent_id", "context", "delta", "seq", "state_root"];
+
+/// The members that every event has from the content of a record; null if the record has none.
+const ALWAYS: [&str; 6] = ["goal_id", "intent", "action", "result", "policy", "metrics"];
+
+/// Name and version of a pack.
+type NameAndVersion = (Arc<str>, Arc<str>);
+
+/// Writes the events of a run; with `has_hash` each has its hash, and those of an import are as their source had them.
+pub(super) fn write(
+    trace: &Trace,
+    has_hash: bool,
+    line: &mut dyn FnMut(WrittenPart<'_>) -> ControlFlow<()>,
+) -> Result<(), WriteError> {
+    let source = trace.start().body().value("/inputs");
+    let kind = source.as_ref().and_then(|inputs| inputs.get("source")?.get("kind")?.as_str());
+    let restores = has_hash && kind == Some(&PAPER.recorded_name());
+    let mut writer = EventWriter { trace, restores, packs: BTreeMap::new() };
+    let (mut before, mut previous) = (trace.state(0)?, None);
+    trace.moments(0, trace.tip(), &mut |moment, record| {
+        let after = moment.state.clone();
+        let before = std::mem::replace(&mut before, after);
+        let Some(record) = record else { return Ok(ControlFlow::Continue(())) };
+        let mut event = tag::with_user_names(&writer.event(record, &before, &moment.state));
+        if has_hash {
+            let hash = chain_hash(&event, previous);
+            previous = Some(hash);
+            if let Value::Object(members) = &mut event {
+                members.set(CHAIN_HASH, Value::from(hash.hex()));
+            }
+        }
+        Ok(line(WrittenPart::Value(&event)))
+    })
+}
+
+fn chain_hash(payload: &Value, previous: Option<Digest>) -> Digest {
+    let previous = previous.map_or_else(String::new, |digest| digest.hex());
+    Digest::of_parts(&[&json::to_vec(payload), previous.as_bytes()])
+}
+
+/// Checks the hashes of a file.
+fn check(bytes: &[u8], _: &CfdTerms) -> Result<CheckedFile, FileFault> {
+    // As they are: the hashes are of these bytes.
+    let lines = foreign::lines(bytes, |line| json::parse_door(line).map(|value| tag::undoubled(&value)))?;
+    let mut chain = Chain::default();
+    let fault = (1..).zip(&lines).find_map(|(line, event)| Some((line, chain.check(event).err()?)));
+    Ok(CheckedFile { fault, ..CheckedFile::of(lines.len()) })
+}
+
+/// The hash of the events so far (3.1).
+#[derive(Debug, Default)]
+struct Chain(Option<Digest>);
+
+impl Chain {
+    /// Checks the `chain_hash` of the next event, and returns why it is wrong.
+    fn check(&mut self, event: &Value) -> Result<(), String> {
+        let Some(stated) = event.get(CHAIN_HASH).and_then(Value::as_str) else {
+            return Err("it has no chain_hash".to_owned());
+        };
+        let mut payload = event.as_object().cloned().unwrap_or_default();
+        payload.remove(CHAIN_HASH);
+        let hash = chain_hash(&Value::Object(payload), self.0);
+        if hash.hex() != stated {
+            return Err(format!("its chain_hash is {stated}, and its payload gives {}", hash.hex()));
+        }
+        self.0 = Some(hash);
+        Ok(())
+    }
+}
+
+/// Writes the events of one run.
+#[derive(Debug)]
+struct EventWriter<'t> {
+    trace: &'t Trace,
+    /// Whether the run was imported from events, and its events are written as they were.
+    restores: bool,
+    /// Name and version of each pack that was looked up.
+    packs: BTreeMap<Digest, Option<NameAndVersion>>,
+}
+
+impl EventWriter<'_> {
+    /// Writes one record, given the states before and after it.
+    fn event(&mut self, record: &Record, before: &Value, after: &Value) -> Value {
+        let (header, content) = (record.header(), record.content());
+        let member = |name: &str| content.get(name).cloned().unwrap_or(Value::Null);
+        let mut event = Object::default();
+        let mut set = |name: &str, value: Value| event.set(name, value);
+        set("tick", Value::from(header.tick));
+        set("ts", Value::from(header.ts.to_string()));
+        set("agent_id", member("agent_id"));
+        set("run_id", Value::from(self.trace.name().as_str()));
+        set("transition_type", Value::from(header.type_name.as_ref().map(|name| name.to_string())));
+        for name in ALWAYS {
+            set(name, member(name));
+        }
+        let touched = touched(record, before, after);
+        for (name, state) in [("state_before", before), ("state_after", after)] {
+            let members = touched.iter().filter_map(|name| Some((&**name, state.get(name)?.clone())));
+            set(name, Value::record(members));
+        }
+        set("anomalies", content.get("anomalies").cloned().unwrap_or_else(|| Value::array([])));
+        set("author", Value::from(header.author.as_str()));
+        set("seq", member("seq"));
+        set("state_root", member("state_root"));
+        let context = content.get("context");
+        let hash = context.and_then(|context| context.get("hash"));
+        set("intent_context_hash", hash.cloned().unwrap_or(Value::Null));
+        set("contract", self.contract(record, context));
+        set("id", Value::from(record.id()));
+        set("prev", Value::from(header.prev));
+        for (name, value) in content.as_object().into_iter().flat_map(Object::iter) {
+            match &**name {
+                name if OTHERWISE.contains(&name) || ALWAYS.contains(&name) || name == "anomalies" => {}
+                // The paper prints the members of the marker in the event itself (4.1).
+                "fork" => value
+                    .as_object()
+                    .into_iter()
+                    .flat_map(Object::iter)
+                    .filter(|(name, _)| !content.as_object().is_some_and(|own| own.contains_key(name)))
+                    .for_each(|(name, value)| set(name, value.clone())),
+                // The paper calls the text of an extension its payload (4.4).
+                "extension" => set("payload", value.clone()),
+                name => set(name, value.clone()),
+            }
+        }
+        if self.restores {
+            restore(&mut event);
+        }
+        Value::Object(event)
+    }
+
+    /// Id, version and digest of the contract that a transition was made under; null without a pack.
+    fn contract(&mut self, record: &Record, context: Option<&Value>) -> Value {
+        let header = record.header();
+        let Some(digest) = header.pack else { return Value::Null };
+        let trace = self.trace;
+        let named = self.packs.entry(digest).or_insert_with(|| {
+            // A pack that was erased or withheld leaves its digest.
+            let pack = pack::in_force(trace, header.tick.unwrap_or(0), &Value::object()).ok()??;
+            (pack.digest() == digest).then(|| (Arc::clone(&pack.name), Arc::clone(&pack.version)))
+        });
+        let text = |name: &str| context.and_then(|context| context.get(name)).cloned();
+        let (id, version) = named.clone().unzip();
+        let mut contract = Object::default();
+        contract.set("id", text("contract").unwrap_or_else(|| id.map_or(Value::Null, Value::String)));
+        contract.set("pack", Value::from(digest));
+        contract
+            .set("version", text("version").unwrap_or_else(|| version.map_or(Value::Null, Value::String)));
+        for (name, value) in context.and_then(Value::as_object).into_iter().flat_map(Object::iter) {
+            if !["contract", "hash", "version"].contains(&&**name) {
+                contract.set(name, value.clone());
+            }
+        }
+        Value::Object(contract)
+    }
+}
+
+/// Names of the top members of the state that a transition wrote.
+fn touched(record: &Record, before: &Value, after: &Value) -> Vec<Arc<str>> {
+    let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+    let mut touched: Vec<Arc<str>> = Vec::new();
+    for path in delta.iter().flat_map(Delta::paths) {
+        match path.tokens().next() {
+            Some(name) => touched.push(Arc::from(&*name)),
+            // The whole state was written.
+            None => {
+                let members = [before, after].into_iter().filter_map(Value::as_object).flat_map(Object::iter);
+                touched.extend(members.map(|(name, _)| Arc::clone(name)));
+            }
+        }
+    }
+    touched.sort();
+    touched.dedup();
+    touched
+}
+
+/// Writes the kept members of the source event where they were, and removes the note that kept them.
+fn restore(event: &mut Object) {
+    let Some(Value::Array(anomalies)) = event.get("anomalies").cloned() else { return };
+    let is_kept =
+        |note: &&Value| note.get("kind").and_then(Value::as_str) == Some(NoteKind::KeptFromSource.as_str());
+    let kept: Vec<Value> =
+        anomalies.iter().filter(is_kept).filter_map(|note| note.get(EVENT).cloned()).collect();
+    event.set("anomalies", Value::array(anomalies.iter().filter(|note| !is_kept(note)).cloned()));
+    for (name, value) in kept.iter().filter_map(Value::as_object).flat_map(Object::iter) {
+        event.set(name, value.clone());
+    }
 }

@@ -38,8 +38,13 @@ pub(crate) struct Item<'a> {
 }
 
 impl<'a> Item<'a> {
+    /// An item that was read from this many bytes as a whole.
+    pub(crate) fn new(value: Value, at: At<'a>, size: usize) -> Item<'a> {
+        Item { value, at, size, notes: Vec::new(), is_lost: false, row: None, usage: None }
+    }
+
     fn lost(at: At<'a>, note: ImportNote) -> Item<'a> {
-        Item { value: Value::Null, at, size: 0, notes: vec![note], is_lost: true, row: None, usage: None }
+        Item { notes: vec![note], is_lost: true, ..Item::new(Value::Null, at, 0) }
     }
 }
 
@@ -227,15 +232,7 @@ impl Reader<'_> {
             let size = text.len();
             scanner.skip(size);
             let at = At { list: &self.list, number: Some(number) };
-            return Ok((self.visit)(Item {
-                value,
-                at,
-                size,
-                notes: Vec::new(),
-                is_lost: false,
-                row: None,
-                usage: None,
-            })?);
+            return Ok((self.visit)(Item::new(value, at, size))?);
         }
         self.item_in_parts(scanner, first, number)
     }
@@ -290,7 +287,7 @@ impl Reader<'_> {
             notes.push(note);
         }
         let size = self.text.text.len();
-        Ok((self.visit)(Item { value, at, size, notes, is_lost: false, row: None, usage: None })?)
+        Ok((self.visit)(Item { notes, ..Item::new(value, at, size) })?)
     }
 }
 

@@ -76,7 +76,7 @@ impl NoteKind {
             NoteKind::ArgumentsNotJson => "arguments_not_json",
             NoteKind::CallIdRepeated => "call_id_repeated",
             NoteKind::PartsNotRead => "parts_not_read",
-            NoteKind::KeptFromSource => crate::event::KEPT,
+            NoteKind::KeptFromSource => "kept_from_source",
             NoteKind::StateIncomplete => "state_incomplete",
             NoteKind::RowUnreadable => "row_unreadable",
             NoteKind::ActionUnknown => "action_unknown",

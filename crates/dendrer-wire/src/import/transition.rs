@@ -9,7 +9,7 @@ use dendrer_object::value::Object;
 use dendrer_object::{Digest, Intent, TypeName, Value, tag};
 
 use super::calls::Call;
-use super::note::ImportNote;
+use super::note::{At, ImportNote, NoteKind};
 
 /// The transition of one item.
 pub(crate) struct Step<'m> {
@@ -58,6 +58,12 @@ impl<'m> Step<'m> {
     pub(crate) fn lost(content: Value) -> Step<'m> {
         let words = Value::record([("content", content), ("role", Value::Null)]);
         Step::new(Intent::new(name_of("observation.add"), "unknown").with("intent", words))
+    }
+
+    /// The step of an item that has another shape than its format asks for, which `text` says.
+    pub(crate) fn unreadable(item: &Value, at: At<'_>, text: String) -> Step<'m> {
+        let notes = vec![ImportNote::new(NoteKind::MessageUnreadable, at, text)];
+        Step { notes, ..Step::lost(item.clone()) }
     }
 
     fn of(content: Content<'m>) -> Step<'m> {

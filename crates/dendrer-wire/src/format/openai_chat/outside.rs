@@ -33,23 +33,17 @@ pub(crate) fn find(around: &mut Value, last: &Value) -> Outside {
     let mut path = Vec::new();
     look(around, &mut path, None, &mut found);
     // A system message says what holds for the run, and a copy of the last message says nothing new.
-    found.retain(|one| match one {
-        Found::Message { message, .. } => {
-            !crate::format::openai_chat::is_preamble(message) && message != last
-        }
-        Found::Several { .. } | Found::Unread { .. } => true,
+    found.retain(|one| {
+        one.message.as_ref().is_none_or(|(message, _)| !super::is_preamble(message) && message != last)
     });
-    if let [Found::Message { path, message, usage }] = &found[..]
+    if let [Found { path, message: Some((message, usage)) }] = &found[..]
         && is_answer(message)
     {
-        let (at, message, usage) = (pointer(path), message.clone(), usage.clone());
-        *around = without(around, path);
-        return Outside { answer: Some(Answer { at, message, usage }), left_out: Vec::new() };
+        let answer = Answer { at: pointer(path), message: message.clone(), usage: usage.clone() };
+        remove(around, path);
+        return Outside { answer: Some(answer), left_out: Vec::new() };
     }
-    let left_out = found.iter().map(
-        |(Found::Message { path, .. } | Found::Several { path } | Found::Unread { path })| pointer(path),
-    );
-    Outside { answer: None, left_out: left_out.collect() }
+    Outside { answer: None, left_out: found.iter().map(|one| pointer(&one.path)).collect() }
 }
 
 #[derive(Debug, Clone)]
@@ -58,36 +52,33 @@ enum Step {
     Index(usize),
 }
 
-enum Found {
-    /// Calls, or items of another kind than messages.
-    Unread {
-        path: Vec<Step>,
-    },
-    Message {
-        path: Vec<Step>,
-        message: Value,
-        usage: Option<Value>,
-    },
-    /// Several in one list.
-    Several {
-        path: Vec<Step>,
-    },
+/// A place outside the list.
+struct Found {
+    path: Vec<Step>,
+    /// The one message there, and a usage that is stated around it; `None` for several, or for calls or items of another kind.
+    message: Option<(Value, Option<Value>)>,
+}
+
+impl Found {
+    fn unread(path: &[Step]) -> Found {
+        Found { path: path.to_vec(), message: None }
+    }
 }
 
 fn look(value: &Value, path: &mut Vec<Step>, usage: Option<&Value>, found: &mut Vec<Found>) {
     if is_message(value) {
         // An item of a list is no answer, also where it is the only one.
         if let [list @ .., Step::Index(_)] = &path[..] {
-            found.push(Found::Several { path: list.to_vec() });
+            found.push(Found::unread(list));
             return;
         }
-        found.push(Found::Message { path: path.clone(), message: value.clone(), usage: usage.cloned() });
+        found.push(Found { path: path.clone(), message: Some((value.clone(), usage.cloned())) });
         return;
     }
-    if crate::format::openai_chat::holds_calls(value) {
+    if super::holds_calls(value) {
         // Of a list of items, the list is named.
         let end = path.iter().rposition(|step| matches!(step, Step::Name(_))).map_or(0, |at| at + 1);
-        found.push(Found::Unread { path: path[..end].to_vec() });
+        found.push(Found::unread(&path[..end]));
         return;
     }
     if path.len() == DEPTH {
@@ -100,7 +91,7 @@ fn look(value: &Value, path: &mut Vec<Step>, usage: Option<&Value>, found: &mut 
             let read = json::parse_door(text.trim_ascii().as_bytes());
             read.iter().for_each(|read| look(read, &mut Vec::new(), None, &mut within));
             if !within.is_empty() {
-                found.push(Found::Unread { path: path.clone() });
+                found.push(Found::unread(path));
             }
         }
         Value::Object(members) => {
@@ -123,7 +114,7 @@ fn look(value: &Value, path: &mut Vec<Step>, usage: Option<&Value>, found: &mut 
             }
             if found.len() > before + 1 {
                 found.truncate(before);
-                found.push(Found::Several { path: path.clone() });
+                found.push(Found::unread(path));
             }
         }
         _ => {}
@@ -147,7 +138,7 @@ fn is_message(value: &Value) -> bool {
 
 /// Whether a model says it.
 fn is_answer(message: &Value) -> bool {
-    message.get("role").and_then(Value::as_str).is_some_and(crate::format::openai_chat::is_role_of_a_model)
+    message.get("role").and_then(Value::as_str).is_some_and(super::is_role_of_a_model)
 }
 
 fn pointer(path: &[Step]) -> String {
@@ -161,25 +152,24 @@ fn pointer(path: &[Step]) -> String {
     Pointer::of(names.iter().map(String::as_str)).as_str().to_owned()
 }
 
-/// A value without what is at a path.
-fn without(value: &Value, path: &[Step]) -> Value {
+/// Removes the member at a path.
+fn remove(value: &mut Value, path: &[Step]) {
     match (value, path) {
-        (Value::Object(members), [Step::Name(gone), rest @ ..]) => {
-            let kept = members.iter().filter_map(|(name, member)| match (**name == **gone, rest) {
-                (false, _) => Some((name.clone(), member.clone())),
-                (true, []) => None,
-                (true, _) => Some((name.clone(), without(member, rest))),
-            });
-            Value::Object(kept.collect())
+        (Value::Object(members), [Step::Name(gone)]) => {
+            members.remove(gone);
         }
-        (Value::Array(items), [Step::Index(gone), rest @ ..]) => {
-            let kept = items.iter().enumerate().filter_map(|(index, item)| match (index == *gone, rest) {
-                (false, _) => Some(item.clone()),
-                (true, []) => None,
-                (true, _) => Some(without(item, rest)),
-            });
-            Value::array(kept)
+        (Value::Object(members), [Step::Name(name), rest @ ..]) => {
+            if let Some(mut inner) = members.get(name).cloned() {
+                remove(&mut inner, rest);
+                members.set(name, inner);
+            }
         }
-        _ => value.clone(),
+        (Value::Array(items), [Step::Index(index), rest @ ..]) => {
+            if let Some(mut inner) = items.get(*index).cloned() {
+                remove(&mut inner, rest);
+                items.set(*index, inner);
+            }
+        }
+        _ => {}
     }
 }
