@@ -38,7 +38,7 @@ pub struct Format {
     pub accept: fn(Option<&Map>, Option<PackEngine>) -> Result<(), ImportError>,
     /// Shape by which it is recognised, for the message that nothing was.
     pub shape: &'static str,
-    /// Files that a name stands for, given the user's directory: all of a directory, else one; `None` if a name is a path and no
+    /// Files that a name refers to, given the user's directory: all of a directory, else one; `None` if a name is a path and no
     /// more.
     pub find: Option<fn(&str, &Path) -> Result<Vec<PathBuf>, ImportError>>,
     /// Another format that a file of the program has, given its name.

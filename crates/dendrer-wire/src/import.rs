@@ -1,6 +1,6 @@
 //! Foreign traces as runs: one item of the source is exactly one transition.
 //!
-//! [`plan`] reads the whole source and says what would be recorded, without a store; [`record`] records it. Both
+//! [`plan`] reads the whole source and returns the run that would be recorded, without a store; [`record`] records it. Both
 //! go through the same steps and the same kernel, so a plan that holds is a recording that holds. The source is
 //! read front to back three times and never held: memory keeps the current item, the calls that are open, the run's
 //! metadata, and from the first reading to the second the sizes of messages, 4 MB of them at most.
@@ -156,12 +156,12 @@ impl ImportTally {
     }
 }
 
-/// Inputs of records that are made to find out what the kernel says, and thrown away.
+/// Inputs of trial records, which show what the kernel refuses and are thrown away.
 fn trial() -> Inputs {
     Inputs { clock: Timestamp::from_ms(0), seeds: Seeds::of_secret([0; 16]) }
 }
 
-/// The store of such records.
+/// The store of trial records.
 const TRIAL: StoreId = StoreId([0; 16]);
 
 /// Proposes an intent on trial, and hands over the record that it would become.
@@ -430,14 +430,14 @@ type Outcome = Result<Digest, Reason>;
 /// Judges the intent of a tick, given how many bytes of source it comes from.
 type Judge<'a> = &'a mut dyn FnMut(u64, &Intent, usize) -> Result<Outcome, ImportError>;
 
-/// What is known of a source once all of it was looked at.
+/// Facts of a source that are known after all of it was read.
 #[derive(Debug, Default)]
 struct Known {
     /// Calls that stay open: tick of the request and place in it.
     unanswered: BTreeSet<(u64, usize)>,
     /// Calls of which it is not known whether they are answered.
     contested: BTreeSet<(u64, usize)>,
-    /// The last tick, which notes what is left out behind it.
+    /// The last tick, which notes the messages that are left out.
     last: u64,
     left_out: Vec<ImportNote>,
 }
@@ -626,7 +626,7 @@ fn without_result(call: &calls::Call, at: At<'_>) -> ImportNote {
     )
 }
 
-/// Transitions on their way to the disk, one group behind the other.
+/// Transitions on their way to the disk, group after group.
 struct Groups<'a> {
     recorder: Recorder,
     bytes: usize,
@@ -659,7 +659,7 @@ impl Groups<'_> {
         Ok(())
     }
 
-    /// Waits for all that is on its way. Of several errors the first is told.
+    /// Waits for all that is on its way. Of several errors the first is returned.
     fn settle(&mut self) -> Result<(), ImportError> {
         let mut result = Ok(());
         while self.recorder.is_under_way() {
@@ -676,8 +676,8 @@ impl Groups<'_> {
         (self.settled)(transitions.count() as u64);
     }
 
-    /// Keeps what came before whatever ended the import, as far as the store takes it. Of two errors the first is told. A run
-    /// that holds nothing is not left behind.
+    /// Keeps the transitions before the error that ended the import, as far as the store takes them. Of two errors the first is
+    /// reported. An empty run is not kept.
     fn keep(mut self) {
         if self.recorder.pending() > 0 && self.recorder.head().tick() > 0 {
             let _ = self.submit();

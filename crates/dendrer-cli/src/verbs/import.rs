@@ -1,7 +1,6 @@
 //! `dendrer import`: a trace that another program wrote, as a run.
 //!
-//! The source is read twice: once to find out what would be recorded, once to record it. So whatever is wrong
-//! with it is said before anything is written.
+//! The source is read to plan the run, and again to record it: its faults are reported before anything is written.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
@@ -83,7 +82,7 @@ pub(crate) struct Import {
 }
 
 impl Import {
-    /// Whether it is of all sources of a directory.
+    /// Whether it imports all files of a directory.
     pub(crate) fn is_of_many(&self) -> bool {
         format::named(&self.kind).is_some_and(|format| format.find.is_some())
             && Path::new(&self.file).is_dir()
@@ -100,7 +99,7 @@ fn kinds() -> PossibleValuesParser {
     [auto].into_iter().chain(foreign).collect::<Vec<_>>().into()
 }
 
-/// What to do about gaps.
+/// The handling of gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GapChoice {
     /// Mark them.
@@ -208,7 +207,7 @@ fn import_one(
     }
     let of_pack = pack.as_ref().map(|pack| pack.pack.value());
     if args.dry_run {
-        // A dry run says what it can without a store, too.
+        // A dry run works without a store, too.
         if let Ok(store) = context::read_store(global) {
             plan.check_new(&*store, args.again).map_err(known)?;
         }
@@ -256,7 +255,7 @@ fn names_of(text: &str) -> Result<Vec<String>> {
     Ok(pointer.tokens().map(|name| name.into_owned()).collect())
 }
 
-/// What is imported: a file, or what came through a pipe, kept where it can be read more than once.
+/// The source: a file, or bytes of a pipe, kept where they can be read more than once.
 struct Source {
     file: File,
     name: Option<String>,
@@ -281,7 +280,7 @@ impl Source {
         Ok(Source { file, name, read: Arc::default() })
     }
 
-    /// Tells from now on how much of it was read.
+    /// Shows from now on how much of it was read.
     fn watched(&mut self, global: &Global, unit: &'static str) -> Progress {
         let size = self.file.metadata().map(|about| about.len()).ok();
         let progress = Progress::start(global, "import", unit, size);
@@ -310,7 +309,7 @@ impl Seek for Source {
 }
 
 fn failure(args: &Import, error: &ImportError, settled: u64) -> Failure {
-    // What a source says may be a secret, also where it is refused.
+    // A text of the source may be a secret, also if it is refused.
     let clean = |text: &str| match args.redaction.redactor_alone(None) {
         Ok(redactor) => redactor.text(text).0,
         Err(_) => text.to_owned(),
@@ -372,7 +371,7 @@ fn failure(args: &Import, error: &ImportError, settled: u64) -> Failure {
     }
 }
 
-/// Says what a source was taken for, and why.
+/// The reason for the format of a source, and the place of its items.
 fn why(plan: &ImportPlan, args: &Import) -> String {
     let place = match (plan.layout.top, plan.layout.index) {
         (Top::Lines, None) => "one item a line".to_owned(),

@@ -4,7 +4,7 @@
 //! tick, and the text of each line is kept. The program keeps sessions as well, which are chats; a chain or session can be named
 //! by its id, and both by the directory of the program.
 //!
-//! Writing: rows that were imported are their own text; out of which secrets were taken have another hash.
+//! Writing: rows that were imported are their own text; those without their secrets have another hash.
 
 use std::io::Read;
 use std::ops::ControlFlow;
@@ -68,7 +68,7 @@ const CHAIN_ROW: &str = "chain_row";
 /// The member of the run's metadata that is false where no newline ends the file.
 const CHAIN_NEWLINE: &str = "chain_newline";
 
-/// A row beyond this size is left out: its values are recorded beside its text.
+/// A row beyond this size is left out: its values are recorded as well as its text.
 const ROW_SIZE_MAX: usize = VALUE_SIZE_MAX / 8;
 
 /// The files that are named: by a path, by the id of a chain or a session in the directory of the program, or all of a directory.
@@ -234,11 +234,11 @@ fn step(row: &ChainRow, at: At<'_>) -> Step<'static> {
     step
 }
 
-/// A step with the members that its row says, each of the kind that a step has.
+/// A step with the members that its row has, each of the kind that a step has.
 fn step_of(step: &dendrer_chain::Step, row: &ChainRow) -> RowValue {
     let RowValue::Object(members) = step.to_row_as_is() else { unreachable!("a row is an object") };
     let says = |name: &str| row.value.as_ref().is_some_and(|value| value.get(name).is_some());
-    // What a row lacks was filled to read it.
+    // Members that a row lacks were filled to read it.
     let is_said = |name: &dendrer_chain::RowText| match name.as_str() {
         Some(name @ ("step_id" | "started_at" | "success")) => says(name),
         _ => true,
@@ -277,8 +277,8 @@ fn write(
     Ok(())
 }
 
-/// Writes a run as the file of a chain, a line at a time. Rows that were imported are their own text; out of which secrets were taken
-/// have another hash. Steps recorded here, and transitions that are read as steps, have the hash of the line before them, too.
+/// Writes a run as the file of a chain, a line at a time. Rows that were imported are their own text; those without their
+/// secrets have another hash. Steps recorded here, and transitions that are read as steps, have the hash of the line before them, too.
 /// `with_extension` lets steps pass that are not of the sixteen.
 fn lines(
     trace: &Trace,
@@ -340,7 +340,7 @@ fn lines(
     stopped.map_or(Ok(()), Err)
 }
 
-/// A row of a transition of which nothing says whether it succeeded.
+/// A row of a transition whose success is unknown.
 fn without_success(row: RowValue) -> RowValue {
     let RowValue::Object(mut members) = row else { return row };
     for (name, value) in &mut members {

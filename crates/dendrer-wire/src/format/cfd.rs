@@ -1,6 +1,6 @@
 //! Trace nodes of the forensic debugger specification (CFD), as `export --format cfd` writes them.
 //!
-//! What the document leaves open is read so: the parts of the hash (1.2) are joined without separators, the event as RFC 8785
+//! The document leaves this open: the parts of the hash (1.2) are joined without separators, the event as RFC 8785
 //! writes it, `seq` in decimal, the parents as their `node_id`s, sorted and joined by commas. A branch is the nodes of one agent
 //! in the order of lines; its first `seq` is 0 or 1. `prev_hash` is the hash of the node before it in the branch, and of the
 //! first node that of one of its parents, or a text of its own if it has none. Versions are 1.0, 1.1 and 2.0.0, each also with `v`.
@@ -64,7 +64,7 @@ const CFD_VERSION: &str = "2.0.0";
 /// Members of a node that the formula does not cover.
 const UNCOVERED: [&str; 3] = ["timestamp", "state_delta", "fork_type"];
 
-/// The list, beside the keys of a member of `state_delta`, of the keys that are removed.
+/// The member of a part of `state_delta` that lists the keys that are removed.
 const REMOVE: &str = "__remove";
 
 /// Members of a state that are replaced as a whole (3.2).
@@ -250,7 +250,7 @@ impl CfdFile {
         reports
     }
 
-    /// Checks what a node says of the node before it in its branch and of its parents.
+    /// Compares a node with the node before it in its branch and with its parents.
     fn verify_links(
         &self,
         node: &CfdNode,
@@ -299,7 +299,7 @@ impl CfdFile {
         self.0.iter().map(of).collect()
     }
 
-    /// The nodes that are their own ancestors, and those behind them: no order of theirs has parents before children.
+    /// The nodes that are their own ancestors, and their descendants: no order of theirs has parents before children.
     fn in_circle(&self) -> BTreeSet<usize> {
         let ordered: BTreeSet<usize> = self.sorted().into_iter().collect();
         (0..self.0.len()).filter(|at| !ordered.contains(at)).collect()
@@ -464,7 +464,7 @@ impl Recorded {
     }
 }
 
-/// A `state_delta` as a delta: one `set` for each key of an object, one for a list or another value. What is removed is set first,
+/// A `state_delta` as a delta: one `set` for each key of an object, one for a list or another value. A removed value is set first,
 /// so that it is gone whether or not it was there.
 fn delta(node: &Value) -> Result<Delta, String> {
     let mut ops = Vec::new();
@@ -563,7 +563,7 @@ impl NodeWriter {
         let mut parents: Vec<String> =
             ticks.iter().map(|parent| self.written[at(*parent)].0.clone()).collect();
         parents.sort();
-        // A branch that an imported node begins goes on from its number.
+        // A branch that an imported node begins continues with its number.
         let seq = self.newest.get(&agent).map_or(1, |seq| seq.saturating_add(1));
         let node_id = self.causal.name(tick).to_string();
         let hash = node_hash(&prev, &event, seq, &agent, CFD_VERSION, &parents);

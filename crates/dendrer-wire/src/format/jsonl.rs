@@ -124,7 +124,7 @@ impl Map {
             let text = format!("a line is an object, not {}", item.described());
             return Ok(Step::unreadable(item, at, text));
         };
-        // A line that says null for a member of the intent itself says that it has none.
+        // A null for a member of the intent itself means that there is none.
         let member = |(name, field): &(Arc<str>, Field)| Some((Arc::clone(name), field.take(item)?));
         let members = self.fields.iter().filter_map(member).filter(|(_, value)| *value != Value::Null);
         let mapped = Value::record(members.collect::<Vec<_>>());
@@ -332,7 +332,7 @@ fn answer(mut intent: Intent, at: At<'_>, open: &mut Calls) -> Step<'static> {
     step
 }
 
-/// Gives a result one of the two words for its status: what the mapping says, else what a member of the line states that the
+/// Gives a result one of the two words for its status: the mapping's, else that of a member of the line that the
 /// mapping does not name, else what can be read in the output.
 fn with_status(
     intent: Intent,

@@ -115,7 +115,7 @@ const ITEMS: &[&str] = &[
     "mcp_approval_response",
 ];
 
-/// Names an item that is of another kind than a message: its members are not read here, and what it says would be counted as absent.
+/// Names an item that is of another kind than a message: its members are not read here, and would be counted as absent.
 fn other_kind(item: &Value) -> Option<String> {
     let item = item.as_object().filter(|item| !item.contains_key("role"))?;
     if let Some(known) = item.get("type").and_then(Value::as_str).filter(|known| ITEMS.contains(known)) {
@@ -215,7 +215,7 @@ impl<'m> Message<'m> {
         self.role.and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Its name, where it says something.
+    /// Its name, if it is not empty.
     fn name(&self) -> Option<&'m str> {
         self.name.and_then(Value::as_str).filter(|name| !name.is_empty())
     }
@@ -424,7 +424,7 @@ fn read_call<'m>(asked: &'m Value, at: &dyn fmt::Display, notes: &mut Vec<Import
             id: Id::None,
         };
     };
-    // The name and the arguments stand in `function` or `custom`, or beside it, or there is no such object.
+    // The name and the arguments are in `function` or `custom`, or there is no such object.
     let inner =
         ["function", "custom"].into_iter().find_map(|name| Some((name, plain_object(object.get(name)?)?)));
     let (holder, names): (&'m Object, &[&'static str]) = match inner {
@@ -440,7 +440,7 @@ fn read_call<'m>(asked: &'m Value, at: &dyn fmt::Display, notes: &mut Vec<Import
     let mut params_are_text = false;
     let params = arguments.map(|(name, value)| match value.as_str() {
         None => value.clone(),
-        // What a custom tool is given is text, whatever it looks like.
+        // The input of a custom tool is text, also if it looks like JSON.
         Some(_) if name == "input" => {
             params_are_text = true;
             value.clone()
@@ -488,7 +488,7 @@ impl Asked<'_> {
             taken = vec![name];
         }
         taken.extend(id.word().is_some().then_some("id"));
-        // A `type` of the same name is dropped: the place of the call says the same.
+        // A `type` of the same name is dropped: it repeats the place of the call.
         taken.extend((object.get("type").and_then(Value::as_str) == Some(named)).then_some("type"));
         extra.extend(rest(object, &taken));
         let members = [
@@ -624,7 +624,7 @@ fn is_call_in_parts(part: &Value) -> bool {
             .any(|name| part.get(name).is_some_and(|call| call.as_object().is_some()))
 }
 
-/// Whether a value outside the list says something that is not read: calls without a role, parts with calls, an item of the Responses API.
+/// Whether a value outside the list has calls or items that are not read: calls without a role, parts with calls, an item of the Responses API.
 fn holds_calls(value: &Value) -> bool {
     let Some(object) = value.as_object() else { return false };
     let is_list =

@@ -34,7 +34,7 @@ impl Call {
     }
 }
 
-/// What a result says of its call.
+/// The call of a result, as the result names it.
 #[derive(Debug, Clone, Copy, Default)]
 pub(crate) struct Answers<'a> {
     /// The id of the call.

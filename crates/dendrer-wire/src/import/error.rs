@@ -33,7 +33,7 @@ pub enum ImportError {
     Syntax {
         /// The token that was expected.
         expected: &'static str,
-        /// Where, in bytes.
+        /// The place, in bytes.
         offset: u64,
     },
     /// Nothing that can be imported is in the source.
@@ -42,7 +42,7 @@ pub enum ImportError {
     /// An item of another kind than messages is among them.
     #[error("{what} is no chat message, and what it says would be missing")]
     OtherKind {
-        /// What it is.
+        /// The kind of the item.
         what: String,
         /// Which item, as a JSON pointer.
         at: String,

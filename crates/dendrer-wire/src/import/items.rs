@@ -225,7 +225,7 @@ impl Reader<'_> {
         self.count += 1;
         self.text.clear();
         let first = scanner.next()?;
-        // Most items are read where they lie. What the door does not take is looked at member by member.
+        // Most items are read where they lie. An item that the door refuses is looked at member by member.
         if let Some(text) = scanner.whole()
             && let Ok(value) = parse_door(text)
         {

@@ -49,7 +49,7 @@ impl Outcome {
     }
 }
 
-/// What a member states.
+/// A status that a member states.
 enum Stated {
     Nothing,
     Failure(bool),
@@ -161,7 +161,7 @@ fn of_text(text: &str) -> Outcome {
     let bytes = text.trim_ascii();
     match bytes.as_bytes().first() {
         Some(b'{' | b'[') if skim::value(bytes.as_bytes()) == Some(bytes.len()) => {}
-        // What is unusual is read as everything else is.
+        // An unusual text is read in full.
         Some(b'{' | b'[') if json::parse_door(bytes.as_bytes()).is_ok() => {}
         _ => return Outcome::Text(is_failure_in_words(text)),
     }

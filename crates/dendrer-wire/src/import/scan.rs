@@ -79,7 +79,7 @@ impl Capture {
             let needed = self.text.len() + bytes.len();
             self.is_over = needed > VALUE_SIZE_MAX + SLACK;
             if needed > self.text.capacity() && needed > LARGE {
-                // Growing step by step would hold the old room beside the new. What is not written to takes no memory.
+                // Growing step by step would hold the old room and the new at once. Room that is not written to takes no memory.
                 self.text.reserve_exact(VALUE_SIZE_MAX + SLACK + bytes.len() - self.text.len());
             }
             self.text.extend_from_slice(bytes);
@@ -109,7 +109,7 @@ pub(crate) struct Fingerprint {
 }
 
 impl Fingerprint {
-    /// That of bytes that are held.
+    /// The fingerprint of bytes in memory.
     pub(crate) fn of(bytes: &[u8]) -> Fingerprint {
         Fingerprint { size: bytes.len() as u64, crc: crc32c::crc32c(bytes) }
     }
@@ -409,7 +409,7 @@ pub(crate) fn ends_a_scalar(byte: u8) -> bool {
     matches!(byte, b',' | b':' | b'"' | b'[' | b']' | b'{' | b'}' | b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Tells whether this is a number or a word. What is JSON and not accepted is for the door to refuse, which knows the
+/// Tells whether this is a number or a word. JSON that is not accepted is for the door to refuse, which knows the
 /// place.
 pub(crate) fn is_scalar(text: &[u8]) -> bool {
     !parse_door(text).is_err_and(|error| error.code() == Code::E0201)

@@ -1,4 +1,4 @@
-//! What a message of a model says that it used: tokens, and cost in US dollars.
+//! The usage that a message of a model states: tokens, and cost in US dollars.
 
 use dendrer_object::Value;
 use dendrer_object::number::Number;
@@ -6,7 +6,7 @@ use dendrer_object::value::Object;
 
 use super::transition::Step;
 
-/// Where a message states its usage, the first place that does.
+/// Places in which a message states its usage; the first counts.
 const PLACES: [&[&str]; 6] = [
     &["usage"],
     &["usage_metadata"],

@@ -1,6 +1,6 @@
 //! Messages that lie outside the list: the answer in a log of one exchange, such as `response.choices[0].message`.
 //!
-//! One answer is imported behind the list. Where there are several, or where it is no answer, none is taken, and each is named as
+//! One answer is imported after the list. Where there are several, or where it is no answer, none is taken, and each is named as
 //! left out: what was not read is not counted as absent.
 
 use dendrer_object::{Pointer, Value, json};
@@ -8,16 +8,16 @@ use dendrer_object::{Pointer, Value, json};
 /// How deep messages are looked for.
 const DEPTH: usize = 8;
 
-/// What lies outside the list.
+/// Messages outside the list.
 #[derive(Debug, Default)]
 pub(crate) struct Outside {
-    /// The answer that is imported behind the list.
+    /// The answer that is imported after the list.
     pub(crate) answer: Option<Answer>,
-    /// The places of what is left out.
+    /// Places of messages and calls that are left out.
     pub(crate) left_out: Vec<String>,
 }
 
-/// A message behind the list.
+/// A message that is imported after the list.
 #[derive(Debug)]
 pub(crate) struct Answer {
     /// The place, as a JSON pointer.
@@ -27,12 +27,12 @@ pub(crate) struct Answer {
     pub(crate) usage: Option<Value>,
 }
 
-/// Finds the messages in what lies around a list, and takes the answer out of it. `last` is the last message of the list.
+/// Finds the messages around a list, and takes the answer out of them. `last` is the last message of the list.
 pub(crate) fn find(around: &mut Value, last: &Value) -> Outside {
     let mut found = Vec::new();
     let mut path = Vec::new();
     look(around, &mut path, None, &mut found);
-    // A system message says what holds for the run, and a copy of the last message says nothing new.
+    // A system message belongs to the run, and a copy of the last message adds nothing.
     found.retain(|one| {
         one.message.as_ref().is_none_or(|(message, _)| !super::is_preamble(message) && message != last)
     });
@@ -136,7 +136,7 @@ fn is_message(value: &Value) -> bool {
         && ["content", "tool_calls", "function_call"].iter().any(|name| object.contains_key(name))
 }
 
-/// Whether a model says it.
+/// Whether a message is that of a model.
 fn is_answer(message: &Value) -> bool {
     message.get("role").and_then(Value::as_str).is_some_and(super::is_role_of_a_model)
 }
