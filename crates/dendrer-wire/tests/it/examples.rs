@@ -3,14 +3,19 @@
 use std::path::Path;
 
 use dendrer_object::json::parse_door;
+use dendrer_wire::format::FORMATS;
 use dendrer_wire::import::{ImportOptions, Map};
 
 use crate::{chat, import, mapped, shown};
 
+fn page() -> String {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/import.md");
+    std::fs::read_to_string(page).unwrap()
+}
+
 /// The blocks of one kind: pairs of a line and what becomes of it, with the line in front that a mapping has.
 fn blocks(kind: &str) -> Vec<Vec<String>> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/import.md");
-    let text = std::fs::read_to_string(page).unwrap();
+    let text = page();
     let mut found = Vec::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -94,4 +99,11 @@ fn a_line_that_gives_no_intent_ends_the_import() {
             "{line}"
         );
     }
+}
+
+#[test]
+fn the_page_lists_the_formats() {
+    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+    let kinds = format!("`--kind auto\\|{}`", names.join("\\|"));
+    assert!(page().contains(&kinds), "{kinds}");
 }
