@@ -329,6 +329,20 @@ impl Shape for Fraction {
     }
 }
 
+/// The number `NUMBER`, which a member always has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Only<const NUMBER: u64>;
+
+impl<const NUMBER: u64> Shape for Only<NUMBER> {
+    fn schema() -> Value {
+        Value::record([("enum", Value::array([Only::<NUMBER>.to_value()]))])
+    }
+
+    fn to_value(&self) -> Value {
+        Value::from(NUMBER)
+    }
+}
+
 /// A value that a record or another document has already in the shape of `T`.
 #[derive(Debug, Clone)]
 pub struct As<T: ?Sized>(Value, PhantomData<fn() -> Box<T>>);

@@ -65,6 +65,8 @@ const DECLARED: &[(&str, fn() -> Value)] = declared![
     crate::help::ExitCodesDocument,
     crate::help::ExplainDocument,
     crate::help::HelpDocument,
+    crate::import::ImportDocument,
+    crate::import::ImportsDocument,
     crate::init::InitDocument,
     crate::log::LogDocument,
     crate::pack::PackCheckDocument,
@@ -103,8 +105,6 @@ const TEXTS: &[(&str, &str)] = &[
     ("commit", include_str!("../schemas/commit.json")),
     ("diff", include_str!("../schemas/diff.json")),
     ("event", include_str!("../schemas/event.json")),
-    ("import", include_str!("../schemas/import.json")),
-    ("imports", include_str!("../schemas/imports.json")),
     ("intent", include_str!("../schemas/intent.json")),
 ];
 
