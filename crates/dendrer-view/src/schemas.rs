@@ -36,6 +36,7 @@ const DECLARED: &[(&str, fn() -> Value)] = declared![
     crate::commitments::CommitmentsDocument,
     crate::commitments::DelegationDocument,
     crate::commitments::EpsilonDocument,
+    crate::commit::CommitDocument,
     crate::compare::CompareDocument,
     crate::compare::HeatmapDocument,
     crate::contract::check::ContractCheckDocument,
@@ -102,7 +103,6 @@ const DECLARED: &[(&str, fn() -> Value)] = declared![
 
 /// Names and texts, in order.
 const TEXTS: &[(&str, &str)] = &[
-    ("commit", include_str!("../schemas/commit.json")),
     ("diff", include_str!("../schemas/diff.json")),
     ("event", include_str!("../schemas/event.json")),
     ("intent", include_str!("../schemas/intent.json")),
