@@ -43,12 +43,6 @@ pub trait Members: Shape {
 
     /// Returns the members in the order of their declaration.
     fn members() -> Vec<DocumentMember>;
-}
-
-/// An object that is printed on its own, under a name.
-pub trait PublishedDocument: Members {
-    /// The name, as in `dendrer.NAME/1`.
-    const NAME: &'static str;
 
     /// Returns the published schema.
     fn published() -> Value {
@@ -57,6 +51,12 @@ pub trait PublishedDocument: Members {
         schema.set("title", Value::from(Self::title()));
         Value::Object(schema)
     }
+}
+
+/// An object that is printed on its own, under a name.
+pub trait PublishedDocument: Members {
+    /// The name, as in `dendrer.NAME/1`.
+    const NAME: &'static str;
 }
 
 /// The first lines of a published schema.
@@ -343,6 +343,20 @@ impl<const NUMBER: u64> Shape for Only<NUMBER> {
     }
 }
 
+/// The flag of a member that is there only if it is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct True;
+
+impl Shape for True {
+    fn schema() -> Value {
+        Value::record([("enum", Value::array([True.to_value()]))])
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Bool(true)
+    }
+}
+
 /// A value that a record or another document has already in the shape of `T`.
 #[derive(Debug, Clone)]
 pub struct As<T: ?Sized>(Value, PhantomData<fn() -> Box<T>>);
@@ -400,7 +414,7 @@ impl<A: Shape, B: Shape> Shape for Either<A, B> {
 ///
 /// ```
 /// use dendrer_object::{Value, document};
-/// use dendrer_object::document::{PublishedDocument as _, Shape as _};
+/// use dendrer_object::document::{Members as _, Shape as _};
 ///
 /// document! {
 ///     /// A greeting

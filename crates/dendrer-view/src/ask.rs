@@ -38,7 +38,7 @@ use dendrer::problem::Problem;
 use dendrer::rebase::question::RebaseQuestion;
 use dendrer::reduce::question::ReduceQuestion;
 use dendrer::source::{Asked, Desk};
-use dendrer_object::document::PublishedDocument;
+use dendrer_object::document::{Members, PublishedDocument};
 use dendrer_object::question::{Question, QuestionFault};
 use dendrer_object::text::nearest;
 use dendrer_object::{Code, Value};
@@ -84,7 +84,7 @@ macro_rules! questions {
 
         /// Name and schema of every question.
         pub(crate) const SCHEMAS: &[(&str, fn() -> Value)] =
-            &[$((<$question as PublishedDocument>::NAME, <$question as PublishedDocument>::published)),*];
+            &[$((<$question as PublishedDocument>::NAME, <$question as Members>::published)),*];
     };
 }
 

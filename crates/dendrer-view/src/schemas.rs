@@ -1,6 +1,7 @@
 //! The published JSON Schemas (draft 2020-12), one for each document that is printed.
 
-use dendrer_object::document::PublishedDocument;
+use dendrer::run::event::EventLine;
+use dendrer_object::document::{Members, PublishedDocument};
 use dendrer_object::{Value, document, json, tag};
 
 use crate::answer::{Answer, Line, Page};
@@ -9,7 +10,7 @@ use crate::ask;
 /// Makes the table of the documents that are declared.
 macro_rules! declared {
     ($($document:path,)*) => {
-        &[$((<$document as PublishedDocument>::NAME, <$document as PublishedDocument>::published)),*]
+        &[$((<$document as PublishedDocument>::NAME, <$document as Members>::published)),*]
     };
 }
 
@@ -101,25 +102,28 @@ const DECLARED: &[(&str, fn() -> Value)] = declared![
     crate::why::WhyDocument,
 ];
 
+/// Name and schema of every line that is no document: no member names its schema.
+const LINES: &[(&str, fn() -> Value)] = &[("event", EventLine::published)];
+
 /// Names and texts, in order.
-const TEXTS: &[(&str, &str)] = &[
-    ("diff", include_str!("../schemas/diff.json")),
-    ("event", include_str!("../schemas/event.json")),
-    ("intent", include_str!("../schemas/intent.json")),
-];
+const TEXTS: &[(&str, &str)] =
+    &[("diff", include_str!("../schemas/diff.json")), ("intent", include_str!("../schemas/intent.json"))];
+
+fn all() -> impl Iterator<Item = &'static (&'static str, fn() -> Value)> {
+    DECLARED.iter().chain(LINES).chain(ask::SCHEMAS)
+}
 
 /// Returns the name of every schema, in order.
 pub fn names() -> Vec<&'static str> {
-    let declared = DECLARED.iter().chain(ask::SCHEMAS).map(|(name, _)| *name);
-    let mut names: Vec<&str> = TEXTS.iter().map(|(name, _)| *name).chain(declared).collect();
+    let mut names: Vec<&str> =
+        TEXTS.iter().map(|(name, _)| *name).chain(all().map(|(name, _)| *name)).collect();
     names.sort_unstable();
     names
 }
 
 /// Finds a schema.
 pub fn find(name: &str) -> Option<Value> {
-    let declared =
-        DECLARED.iter().chain(ask::SCHEMAS).find(|(known, _)| *known == name).map(|(_, schema)| schema());
+    let declared = all().find(|(known, _)| *known == name).map(|(_, schema)| schema());
     // The door doubles the `$` of `$id` and `$ref`.
     let read = |text: &str| tag::undoubled(&json::parse_door(text.as_bytes()).unwrap_or(Value::Null));
     declared.or_else(|| TEXTS.iter().find(|(known, _)| *known == name).map(|(_, text)| read(text)))

@@ -21,6 +21,7 @@ use std::sync::Arc;
 use dendrer::Trace;
 use dendrer::kernel::ontology::{self, Class};
 use dendrer::kernel::step::{COUNTERS, KERNEL_PATHS, Start};
+use dendrer::run::event::{EventContract, EventLine};
 use dendrer::run::pack;
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::{Author, Record};
@@ -297,10 +298,7 @@ fn stored(item: &Value) -> Option<Value> {
 const EVENT: &str = "event";
 
 /// Members of a record that an event has under another name, or as the states before and after.
-const OTHERWISE: [&str; 5] = ["agent_id", "context", "delta", "seq", "state_root"];
-
-/// The members that every event has from the content of a record; null if the record has none.
-const ALWAYS: [&str; 6] = ["goal_id", "intent", "action", "result", "policy", "metrics"];
+const OTHERWISE: [&str; 3] = ["context", "delta", "extension"];
 
 /// Name and version of a pack.
 type NameAndVersion = (Arc<str>, Arc<str>);
@@ -380,36 +378,21 @@ struct EventWriter<'t> {
 impl EventWriter<'_> {
     /// Writes one record, given the states before and after it.
     fn event(&mut self, record: &Record, before: &Value, after: &Value) -> Value {
-        let (header, content) = (record.header(), record.content());
-        let member = |name: &str| content.get(name).cloned().unwrap_or(Value::Null);
-        let mut event = Object::default();
-        let mut set = |name: &str, value: Value| event.set(name, value);
-        set("tick", Value::from(header.tick));
-        set("ts", Value::from(header.ts.to_string()));
-        set("agent_id", member("agent_id"));
-        set("run_id", Value::from(self.trace.name().as_str()));
-        set("transition_type", Value::from(header.type_name.as_ref().map(|name| name.to_string())));
-        for name in ALWAYS {
-            set(name, member(name));
-        }
+        let content = record.content();
         let touched = touched(record, before, after);
-        for (name, state) in [("state_before", before), ("state_after", after)] {
-            let members = touched.iter().filter_map(|name| Some((&**name, state.get(name)?.clone())));
-            set(name, Value::record(members));
-        }
-        set("anomalies", content.get("anomalies").cloned().unwrap_or_else(|| Value::array([])));
-        set("author", Value::from(header.author.as_str()));
-        set("seq", member("seq"));
-        set("state_root", member("state_root"));
-        let context = content.get("context");
-        let hash = context.and_then(|context| context.get("hash"));
-        set("intent_context_hash", hash.cloned().unwrap_or(Value::Null));
-        set("contract", self.contract(record, context));
-        set("id", Value::from(record.id()));
-        set("prev", Value::from(header.prev));
+        let of = |state: &Value| {
+            let members =
+                touched.iter().filter_map(|name| Some((Arc::clone(name), state.get(name)?.clone())));
+            members.collect::<Object>()
+        };
+        let contract = self.contract(record, content.get("context"));
+        let line = EventLine::of(self.trace.name(), record, &content, of(before), of(after), contract);
+        let mut event = Value::from(line).as_object().cloned().unwrap_or_default();
+        let mut set = |name: &str, value: Value| event.set(name, value);
+        // Members that the schema does not name, such as those that a later version adds.
         for (name, value) in content.as_object().into_iter().flat_map(Object::iter) {
             match &**name {
-                name if OTHERWISE.contains(&name) || ALWAYS.contains(&name) || name == "anomalies" => {}
+                name if OTHERWISE.contains(&name) => {}
                 // The paper prints the members of the marker in the event itself (4.1).
                 "fork" => value
                     .as_object()
@@ -417,8 +400,6 @@ impl EventWriter<'_> {
                     .flat_map(Object::iter)
                     .filter(|(name, _)| !content.as_object().is_some_and(|own| own.contains_key(name)))
                     .for_each(|(name, value)| set(name, value.clone())),
-                // The paper calls the text of an extension its payload (4.4).
-                "extension" => set("payload", value.clone()),
                 name => set(name, value.clone()),
             }
         }
@@ -428,10 +409,10 @@ impl EventWriter<'_> {
         Value::Object(event)
     }
 
-    /// Id, version and digest of the contract that a transition was made under; null without a pack.
-    fn contract(&mut self, record: &Record, context: Option<&Value>) -> Value {
+    /// Id, version and digest of the contract that a transition was made under; `None` without a pack.
+    fn contract(&mut self, record: &Record, context: Option<&Value>) -> Option<EventContract> {
         let header = record.header();
-        let Some(digest) = header.pack else { return Value::Null };
+        let digest = header.pack?;
         let trace = self.trace;
         let named = self.packs.entry(digest).or_insert_with(|| {
             // A pack that was erased or withheld leaves its digest.
@@ -440,17 +421,9 @@ impl EventWriter<'_> {
         });
         let text = |name: &str| context.and_then(|context| context.get(name)).cloned();
         let (id, version) = named.clone().unzip();
-        let mut contract = Object::default();
-        contract.set("id", text("contract").unwrap_or_else(|| id.map_or(Value::Null, Value::String)));
-        contract.set("pack", Value::from(digest));
-        contract
-            .set("version", text("version").unwrap_or_else(|| version.map_or(Value::Null, Value::String)));
-        for (name, value) in context.and_then(Value::as_object).into_iter().flat_map(Object::iter) {
-            if !["contract", "hash", "version"].contains(&&**name) {
-                contract.set(name, value.clone());
-            }
-        }
-        Value::Object(contract)
+        let id = text("contract").or(id.map(Value::String));
+        let version = text("version").or(version.map(Value::String));
+        Some(EventContract::of(id, version, digest, context))
     }
 }
 
