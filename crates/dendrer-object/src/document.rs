@@ -60,7 +60,7 @@ pub trait PublishedDocument: Members {
 }
 
 /// The first lines of a published schema.
-const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
+pub const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// Returns the schema of an object with these members.
 pub fn object_schema(members: &[DocumentMember]) -> Value {
@@ -96,6 +96,13 @@ pub fn document_schema(name: &str, members: &[DocumentMember]) -> Value {
 pub fn closed(schema: Value) -> Value {
     let mut schema = schema.as_object().cloned().unwrap_or_default();
     schema.set("additionalProperties", Value::Bool(false));
+    Value::Object(schema)
+}
+
+/// Returns the schema of an object that may have other members than those that are named.
+pub fn open(schema: Value) -> Value {
+    let mut schema = schema.as_object().cloned().unwrap_or_default();
+    schema.set("additionalProperties", Value::Bool(true));
     Value::Object(schema)
 }
 
@@ -326,6 +333,36 @@ impl Shape for Fraction {
 
     fn to_value(&self) -> Value {
         self.0.to_value()
+    }
+}
+
+/// A text that is not empty.
+#[derive(Debug, Clone, Copy)]
+pub enum NonEmpty {}
+
+impl Shape for NonEmpty {
+    fn schema() -> Value {
+        Value::record([("type", Value::from("string")), ("minLength", Value::from(1u64))])
+    }
+
+    fn to_value(&self) -> Value {
+        match *self {}
+    }
+}
+
+/// A text of 1 to `MAX` bytes.
+#[derive(Debug, Clone, Copy)]
+pub enum TextUpTo<const MAX: usize> {}
+
+impl<const MAX: usize> Shape for TextUpTo<MAX> {
+    fn schema() -> Value {
+        let mut schema = NonEmpty::schema().as_object().cloned().unwrap_or_default();
+        schema.set("maxLength", Value::from(MAX as u64));
+        Value::Object(schema)
+    }
+
+    fn to_value(&self) -> Value {
+        match *self {}
     }
 }
 
@@ -598,6 +635,55 @@ macro_rules! document_members {
     (@stored $listed:ident) => {
         $listed.extend($crate::document::read_members().pop());
     };
+}
+
+/// Declares objects that others write, each by its members: name, sentence and shape, and `= required` if it must be there.
+///
+/// `open` objects may have other members than those that are named, `closed` ones may not. `NAME::NAMES` lists the names.
+#[macro_export]
+macro_rules! line {
+    ($(
+        $(#[doc = $title:literal])+
+        $vis:vis $extent:ident $name:ident {
+            $($(#[doc = $doc:literal])+ $member:ident: $type:ty $(= $required:ident)?,)*
+        }
+    )+) => {$(
+        $(#[doc = $title])+
+        #[derive(Debug, Clone, Copy)]
+        $vis enum $name {}
+
+        #[allow(dead_code, reason = "some readers have no list of names")]
+        impl $name {
+            /// Names of the members, in order.
+            $vis const NAMES: &'static [&'static str] = &[$(stringify!($member)),*];
+        }
+
+        impl $crate::document::Shape for $name {
+            fn schema() -> $crate::Value {
+                let members = <$name as $crate::document::Members>::members();
+                $crate::document::$extent($crate::document::object_schema(&members))
+            }
+
+            fn to_value(&self) -> $crate::Value {
+                match *self {}
+            }
+        }
+
+        impl $crate::document::Members for $name {
+            fn title() -> String {
+                $crate::document::sentence(&[$($title),+])
+            }
+
+            fn members() -> Vec<$crate::document::DocumentMember> {
+                vec![$($crate::document::DocumentMember {
+                    name: stringify!($member),
+                    sentence: $crate::document::sentence(&[$($doc),+]),
+                    is_required: !stringify!($($required)?).is_empty(),
+                    schema: <$type as $crate::document::Shape>::schema(),
+                }),*]
+            }
+        }
+    )+};
 }
 
 /// Adds every member of an object.

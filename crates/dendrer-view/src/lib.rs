@@ -39,6 +39,7 @@ pub mod head;
 pub mod help;
 pub mod import;
 pub mod init;
+pub mod intent;
 pub mod log;
 pub mod mark;
 pub mod merge;

@@ -5,7 +5,7 @@ use dendrer_object::document::{Members, PublishedDocument};
 use dendrer_object::{Value, document, json, tag};
 
 use crate::answer::{Answer, Line, Page};
-use crate::ask;
+use crate::{ask, intent};
 
 /// Makes the table of the documents that are declared.
 macro_rules! declared {
@@ -103,12 +103,12 @@ const DECLARED: &[(&str, fn() -> Value)] = declared![
 ];
 
 /// Name and schema of every line that is no document: no member names its schema.
-const LINES: &[(&str, fn() -> Value)] = &[("event", EventLine::published)];
+const LINES: &[(&str, fn() -> Value)] = &[("event", EventLine::published), ("intent", intent::published)];
 
 /// Names and texts, in order.
-const TEXTS: &[(&str, &str)] =
-    &[("diff", include_str!("../schemas/diff.json")), ("intent", include_str!("../schemas/intent.json"))];
+const TEXTS: &[(&str, &str)] = &[("diff", include_str!("../schemas/diff.json"))];
 
+/// Returns name and schema of everything that has no file.
 fn all() -> impl Iterator<Item = &'static (&'static str, fn() -> Value)> {
     DECLARED.iter().chain(LINES).chain(ask::SCHEMAS)
 }

@@ -25,6 +25,7 @@ use dendrer::kernel::pack::PackEngine;
 use dendrer::kernel::step::{COUNTERS, KERNEL_PATHS};
 use dendrer::run::causal::{CFD as NODE, Causal};
 use dendrer_object::delta::{Action, Delta, Op};
+use dendrer_object::intent::ForkType;
 use dendrer_object::record::{Link, Record, Rel};
 use dendrer_object::{Code, Digest, Intent, Object, Pointer, TypeName, Value, json, tag};
 
@@ -134,7 +135,7 @@ impl CfdNode {
         }
         match value.get("fork_type") {
             None | Some(Value::Null) => {}
-            Some(Value::String(kind)) if ["natural", "observation", "injection"].contains(&&**kind) => {}
+            Some(Value::String(kind)) if ForkType::from_word(kind).is_some() => {}
             Some(other) => {
                 return Err(format!("fork_type is natural, observation, injection or null, not {other}"));
             }

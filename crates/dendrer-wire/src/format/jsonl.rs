@@ -11,6 +11,7 @@ use std::sync::Arc;
 use dendrer::kernel::ontology::{self, Class};
 use dendrer::kernel::pack::PackEngine;
 use dendrer::kernel::status;
+use dendrer_object::intent::line;
 use dendrer_object::value::Object;
 use dendrer_object::{Code, Delta, Intent, Pointer, Value, json};
 
@@ -54,22 +55,6 @@ impl Steps for Lines<'_> {
     }
 }
 
-/// The members that a mapping may give.
-const MEMBERS: &[&str] = &[
-    "type",
-    "agent",
-    "goal",
-    "intent",
-    "confidence",
-    "uncertainty_notes",
-    "action",
-    "result",
-    "policy",
-    "metrics",
-    "delta",
-    "effect",
-];
-
 /// A mapping.
 #[derive(Debug, Clone)]
 pub struct Map {
@@ -103,8 +88,8 @@ impl Map {
         let mut fields = Vec::new();
         for (name, value) in object.iter() {
             let at = format!("/{name}");
-            if !MEMBERS.contains(&&**name) {
-                let near = dendrer_object::text::nearest(name, MEMBERS.iter().copied());
+            if !line::mapped().any(|known| known == &**name) {
+                let near = dendrer_object::text::nearest(name, line::mapped());
                 let hint = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
                 return fail(&at, format!("an intent has no member {name:?}{hint}"));
             }

@@ -24,6 +24,7 @@ use dendrer::kernel::step::{COUNTERS, KERNEL_PATHS, Start};
 use dendrer::run::event::{EventContract, EventLine};
 use dendrer::run::pack;
 use dendrer_object::delta::{Action, Delta, Op};
+use dendrer_object::intent::line;
 use dendrer_object::record::{Author, Record};
 use dendrer_object::value::Object;
 use dendrer_object::{Code, Digest, Intent, Pointer, TypeName, Value, json, tag};
@@ -67,10 +68,6 @@ const MADE_AGAIN: [&str; 9] =
 
 /// Members that a step is read from.
 const READ: [&str; 4] = ["transition_type", "agent_id", "state_before", "state_after"];
-
-/// Members that an intent takes as they are.
-const PROPOSED: [&str; 9] =
-    ["goal_id", "intent", "action", "result", "policy", "metrics", "anomalies", "effect", "fork_type"];
 
 /// Events as steps.
 struct Events;
@@ -216,8 +213,10 @@ fn read(item: &Value, at: At<'_>) -> Result<Step<'static>, ImportError> {
         kept.members.set("agent_id", Value::from(source_agent));
         kept.keep(&event, "seq");
     }
-    let members =
-        PROPOSED.into_iter().filter_map(|name| Some((name, brought(name, &event, &type_name, author)?)));
+    // Members that an intent takes as they are.
+    let members = line::kept()
+        .chain(["goal_id"])
+        .filter_map(|name| Some((name, brought(name, &event, &type_name, author)?)));
     let own = [("transition_type", Value::from(type_name.as_str())), ("agent_id", Value::from(agent))];
     let proposed = Value::record(members.chain(own));
     let fail = |error| ImportError::Intent { error, at: at.to_string() };

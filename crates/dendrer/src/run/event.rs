@@ -3,6 +3,7 @@
 use std::collections::BTreeMap;
 
 use dendrer_object::document::{As, True};
+use dendrer_object::intent::{Effect, ForkType};
 use dendrer_object::value::Array;
 use dendrer_object::{Digest, Object, Record, RunName, Timestamp, Value, document};
 
@@ -69,9 +70,9 @@ document! {
         /// The id of the record before
         prev: As<Digest> = As::new(header.prev),
         /// The effect of the tool on the world
-        effect?: ["read" | "idempotent_write" | "effectful"] = content.get("effect").and_then(Value::as_str),
+        effect?: As<Effect> = own("effect").map(As::new),
         /// The origin of an answer in a fork
-        fork_type?: ["natural" | "observation" | "injection"] = content.get("fork_type").and_then(Value::as_str),
+        fork_type?: As<ForkType> = own("fork_type").map(As::new),
         /// The rules by which secrets were taken out before the record was judged
         redaction?: As<EventRedaction> = own("redaction").map(As::new),
         /// The own name of the line, once in a run
