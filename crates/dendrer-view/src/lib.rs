@@ -71,12 +71,4 @@ pub mod verify;
 pub mod version;
 pub mod why;
 
-use dendrer_object::Value;
-
-/// Begins a document: `schema` first in meaning, wherever canonical order puts it.
-pub fn document<'k>(schema: &str, members: impl IntoIterator<Item = (&'k str, Value)>) -> Value {
-    let schema = ("schema", Value::from(format!("dendrer.{schema}/1")));
-    Value::record(members.into_iter().chain([schema]))
-}
-
 pub use dendrer_object::text::{count, thousands};

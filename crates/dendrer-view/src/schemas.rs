@@ -2,7 +2,7 @@
 
 use dendrer::run::event::EventLine;
 use dendrer_object::document::{Members, PublishedDocument};
-use dendrer_object::{Value, document, json, tag};
+use dendrer_object::{Value, document};
 
 use crate::answer::{Answer, Line, Page};
 use crate::{ask, intent};
@@ -49,6 +49,7 @@ const DECLARED: &[(&str, fn() -> Value)] = declared![
     crate::contract::lint::ContractLintDocument,
     crate::contract::suggest::ContractSuggestDocument,
     crate::demo::DemoDocument,
+    crate::diff::DiffDocument,
     crate::doctor::DoctorDocument,
     crate::doctor::ReportDocument,
     crate::erase::EraseDocument,
@@ -105,28 +106,21 @@ const DECLARED: &[(&str, fn() -> Value)] = declared![
 /// Name and schema of every line that is no document: no member names its schema.
 const LINES: &[(&str, fn() -> Value)] = &[("event", EventLine::published), ("intent", intent::published)];
 
-/// Names and texts, in order.
-const TEXTS: &[(&str, &str)] = &[("diff", include_str!("../schemas/diff.json"))];
-
-/// Returns name and schema of everything that has no file.
+/// Returns name and schema of everything that is published.
 fn all() -> impl Iterator<Item = &'static (&'static str, fn() -> Value)> {
     DECLARED.iter().chain(LINES).chain(ask::SCHEMAS)
 }
 
 /// Returns the name of every schema, in order.
 pub fn names() -> Vec<&'static str> {
-    let mut names: Vec<&str> =
-        TEXTS.iter().map(|(name, _)| *name).chain(all().map(|(name, _)| *name)).collect();
+    let mut names: Vec<&str> = all().map(|(name, _)| *name).collect();
     names.sort_unstable();
     names
 }
 
 /// Finds a schema.
 pub fn find(name: &str) -> Option<Value> {
-    let declared = all().find(|(known, _)| *known == name).map(|(_, schema)| schema());
-    // The door doubles the `$` of `$id` and `$ref`.
-    let read = |text: &str| tag::undoubled(&json::parse_door(text.as_bytes()).unwrap_or(Value::Null));
-    declared.or_else(|| TEXTS.iter().find(|(known, _)| *known == name).map(|(_, text)| read(text)))
+    all().find(|(known, _)| *known == name).map(|(_, schema)| schema())
 }
 
 document! {
