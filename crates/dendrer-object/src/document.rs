@@ -57,6 +57,9 @@ pub trait Members: Shape {
 pub trait PublishedDocument: Members {
     /// The name, as in `dendrer.NAME/1`.
     const NAME: &'static str;
+
+    /// Whether it has the members of [`read_members`].
+    const IS_READ: bool = false;
 }
 
 /// The first lines of a published schema.
@@ -515,6 +518,7 @@ macro_rules! document {
 
         $(impl $crate::document::PublishedDocument for $name {
             const NAME: &'static str = $document;
+            $($crate::document_members!(@is $reads);)?
         })?
 
         impl From<$name> for $crate::Value {
@@ -629,6 +633,10 @@ macro_rules! document_members {
     };
     (@schema $members:ident) => { $crate::document::object_schema(&$members) };
     (@schema $members:ident $document:literal) => { $crate::document::document_schema($document, &$members) };
+    (@is reads) => {
+        const IS_READ: bool = true;
+    };
+    (@is stored) => {};
     (@reads $listed:ident) => {
         $listed.extend($crate::document::read_members());
     };

@@ -22,6 +22,7 @@ pub mod compare;
 pub mod conflicts;
 pub mod contract;
 pub mod contributors;
+mod declared;
 pub mod demo;
 pub mod diff;
 pub mod doctor;
