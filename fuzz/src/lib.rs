@@ -26,7 +26,8 @@ use dendrer_object::note::{Checkpoint, SignedNote, SigningKey, VerifierKey};
 use dendrer_object::record::{Entry, Header};
 use dendrer_object::{Delta, Intent, Value};
 use dendrer_testkit::memory;
-use dendrer_wire::import::{self, Choice, ImportError, ImportOptions, Map, OnGap, SourceKind, plan};
+use dendrer_wire::format;
+use dendrer_wire::import::{self, Choice, ImportError, ImportOptions, Map, OnGap, plan};
 
 pub use derived::{snapshot, verdicts};
 pub use disk::{directory, segment, whole_segment};
@@ -175,8 +176,8 @@ pub fn import(data: &[u8]) {
         ("intent", Value::record([("content", Value::from("/content"))])),
     ]);
     let map = Map::from_value(&mapping).expect("the mapping is one");
-    for kind in [SourceKind::Chat, SourceKind::Mapped(map)] {
-        import_as(&kind, data);
+    for map in [None, Some(map)] {
+        import_as(map.as_ref(), data);
     }
 }
 
@@ -186,14 +187,13 @@ pub fn map(data: &[u8]) {
     let Ok(mapping) = parse_door(&data[..end]) else { return };
     let Ok(map) = Map::from_value(&mapping) else { return };
     assert_eq!(map.to_value(), &mapping);
-    import_as(&SourceKind::Mapped(map), &data[end + 1..]);
+    import_as(Some(&map), &data[end + 1..]);
 }
 
-fn import_as(kind: &SourceKind, data: &[u8]) {
-    let any_items = matches!(kind, SourceKind::Mapped(_));
+fn import_as(map: Option<&Map>, data: &[u8]) {
     let look = |on_gap| {
-        let choice = Choice { any_items, ..Choice::default() };
-        let options = ImportOptions { kind: kind.clone(), choice, on_gap, name: None };
+        let (format, choice) = (format::detected(map.is_some()), Choice::default());
+        let options = ImportOptions { format, map: map.cloned(), choice, on_gap, name: None };
         let start = Start::new("fuzzed".parse().expect("a run id"));
         plan(&mut Cursor::new(data), options, start)
     };

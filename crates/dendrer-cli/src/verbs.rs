@@ -225,7 +225,7 @@ table! {
         after_help = "Examples:\n  dendrer export logistics-run-47 -o run.dnd\n  dendrer export logistics-run-47 --format jsonl"
     )]
     Export(export::Export):
-        |_| Shape::bytes("export", &["bundle", "jsonl", "paper", "cfd", "frontier", "pytest", "carl", "training"]).again()
+        |_| Shape::bytes("export", &export::forms()).again()
         => export::run;
     /// Check a pack, show what it declares, run its tests
     #[command(

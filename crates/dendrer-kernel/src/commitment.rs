@@ -29,6 +29,7 @@ pub use authorize::{Authorized, UNKNOWN_ID, Violated};
 pub use contract::{DelegationContract, DelegationScope, HandedOver};
 pub use form::{CommitmentFault, check};
 pub(crate) use form::{EXPRESSIONS, scope};
+pub use form::{LineAtom, LineClosing, LineCommitment, LineEdge};
 pub use merge::{merged, without_pack};
 pub use projection::{ACCEPTED, CONTRACT, Commitments, INITIAL, TRUST, WithoutEffect, initial};
 pub use status::{CommitmentStatus, StatusCause, Statuses};

@@ -10,6 +10,7 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use dendrer_object::intent::line;
 use dendrer_object::number::{Number, round_half_even};
 use dendrer_object::record::Rel;
 use dendrer_object::{Delta, Intent, Pointer, TypeName, Value};
@@ -239,21 +240,13 @@ impl Reducer for FoldReducer {
     }
 }
 
-/// The members that `t` can have.
-pub const TRANSITION_MEMBERS: [&str; 12] = [
-    "action",
-    "agent",
-    "anomalies",
-    "author",
-    "effect",
-    "fork_type",
-    "goal",
-    "intent",
-    "links",
-    "policy",
-    "result",
-    "type",
-];
+/// Returns the names of the members that `t` can have, in order.
+pub fn transition_members() -> Vec<&'static str> {
+    let mut names: Vec<&str> =
+        line::kept_without_metrics().chain(["agent", "author", "goal", "links", "type"]).collect();
+    names.sort_unstable();
+    names
+}
 
 /// Returns what a rule sees as `t`: the transition without its time, its metrics and its digests.
 pub fn transition(intent: &Intent) -> Value {

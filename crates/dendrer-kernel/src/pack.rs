@@ -10,6 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fmt;
 use std::sync::Arc;
 
+pub use dendrer_object::intent::Effect;
 use dendrer_object::note::VerifierKey;
 use dendrer_object::{Code, Digest, Pointer, TypeName, Value, tag};
 
@@ -159,19 +160,6 @@ dendrer_object::words! {
         Set = "set",
         /// As a journal: what each source appended behind the last common record follows it.
         Append = "append",
-    }
-}
-
-dendrer_object::words! {
-    /// The effect of a tool on the world (dendrer paper 9.6), the mildest first.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-    pub enum Effect {
-        /// Looks only.
-        Read = "read",
-        /// Writes, and writing twice is writing once.
-        IdempotentWrite = "idempotent_write",
-        /// Acts; an answer is used from the record and never asked for again.
-        Effectful = "effectful",
     }
 }
 

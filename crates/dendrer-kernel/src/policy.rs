@@ -7,7 +7,7 @@
 use dendrer_object::{Intent, Value};
 
 use crate::expr::{Env, Expr, Scope, Truth};
-use crate::fold::{TRANSITION_MEMBERS, transition};
+use crate::fold::{transition, transition_members};
 use crate::predicate::{Predicate, truth};
 
 /// The root under which a rule reads the proposed transition.
@@ -78,7 +78,7 @@ fn read_rule(rule: &Value, before: &[Value]) -> Result<PolicyRule, String> {
     if let Some(same) = before.iter().position(|rule| id_of(rule).as_deref() == Some(&*id)) {
         return Err(format!("rule {same} has the id \"{id}\" already"));
     }
-    let scope = Scope::new().root_of(PROPOSED, TRANSITION_MEMBERS);
+    let scope = Scope::new().root_of(PROPOSED, transition_members());
     let expr = Expr::parse_condition(holds, &scope).map_err(|error| error.to_string())?;
     if expr.reads_counters() {
         return Err(

@@ -43,12 +43,6 @@ pub trait Members: Shape {
 
     /// Returns the members in the order of their declaration.
     fn members() -> Vec<DocumentMember>;
-}
-
-/// An object that is printed on its own, under a name.
-pub trait PublishedDocument: Members {
-    /// The name, as in `dendrer.NAME/1`.
-    const NAME: &'static str;
 
     /// Returns the published schema.
     fn published() -> Value {
@@ -59,8 +53,17 @@ pub trait PublishedDocument: Members {
     }
 }
 
+/// An object that is printed on its own, under a name.
+pub trait PublishedDocument: Members {
+    /// The name, as in `dendrer.NAME/1`.
+    const NAME: &'static str;
+
+    /// Whether it has the members of [`read_members`].
+    const IS_READ: bool = false;
+}
+
 /// The first lines of a published schema.
-const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
+pub const DRAFT: &str = "https://json-schema.org/draft/2020-12/schema";
 
 /// Returns the schema of an object with these members.
 pub fn object_schema(members: &[DocumentMember]) -> Value {
@@ -96,6 +99,13 @@ pub fn document_schema(name: &str, members: &[DocumentMember]) -> Value {
 pub fn closed(schema: Value) -> Value {
     let mut schema = schema.as_object().cloned().unwrap_or_default();
     schema.set("additionalProperties", Value::Bool(false));
+    Value::Object(schema)
+}
+
+/// Returns the schema of an object that may have other members than those that are named.
+pub fn open(schema: Value) -> Value {
+    let mut schema = schema.as_object().cloned().unwrap_or_default();
+    schema.set("additionalProperties", Value::Bool(true));
     Value::Object(schema)
 }
 
@@ -329,6 +339,64 @@ impl Shape for Fraction {
     }
 }
 
+/// A text that is not empty.
+#[derive(Debug, Clone, Copy)]
+pub enum NonEmpty {}
+
+impl Shape for NonEmpty {
+    fn schema() -> Value {
+        Value::record([("type", Value::from("string")), ("minLength", Value::from(1u64))])
+    }
+
+    fn to_value(&self) -> Value {
+        match *self {}
+    }
+}
+
+/// A text of 1 to `MAX` bytes.
+#[derive(Debug, Clone, Copy)]
+pub enum TextUpTo<const MAX: usize> {}
+
+impl<const MAX: usize> Shape for TextUpTo<MAX> {
+    fn schema() -> Value {
+        let mut schema = NonEmpty::schema().as_object().cloned().unwrap_or_default();
+        schema.set("maxLength", Value::from(MAX as u64));
+        Value::Object(schema)
+    }
+
+    fn to_value(&self) -> Value {
+        match *self {}
+    }
+}
+
+/// The number `NUMBER`, which a member always has.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Only<const NUMBER: u64>;
+
+impl<const NUMBER: u64> Shape for Only<NUMBER> {
+    fn schema() -> Value {
+        Value::record([("enum", Value::array([Only::<NUMBER>.to_value()]))])
+    }
+
+    fn to_value(&self) -> Value {
+        Value::from(NUMBER)
+    }
+}
+
+/// The flag of a member that is there only if it is set.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct True;
+
+impl Shape for True {
+    fn schema() -> Value {
+        Value::record([("enum", Value::array([True.to_value()]))])
+    }
+
+    fn to_value(&self) -> Value {
+        Value::Bool(true)
+    }
+}
+
 /// A value that a record or another document has already in the shape of `T`.
 #[derive(Debug, Clone)]
 pub struct As<T: ?Sized>(Value, PhantomData<fn() -> Box<T>>);
@@ -386,7 +454,7 @@ impl<A: Shape, B: Shape> Shape for Either<A, B> {
 ///
 /// ```
 /// use dendrer_object::{Value, document};
-/// use dendrer_object::document::{PublishedDocument as _, Shape as _};
+/// use dendrer_object::document::{Members as _, Shape as _};
 ///
 /// document! {
 ///     /// A greeting
@@ -450,6 +518,7 @@ macro_rules! document {
 
         $(impl $crate::document::PublishedDocument for $name {
             const NAME: &'static str = $document;
+            $($crate::document_members!(@is $reads);)?
         })?
 
         impl From<$name> for $crate::Value {
@@ -564,12 +633,65 @@ macro_rules! document_members {
     };
     (@schema $members:ident) => { $crate::document::object_schema(&$members) };
     (@schema $members:ident $document:literal) => { $crate::document::document_schema($document, &$members) };
+    (@is reads) => {
+        const IS_READ: bool = true;
+    };
+    (@is stored) => {};
     (@reads $listed:ident) => {
         $listed.extend($crate::document::read_members());
     };
     (@stored $listed:ident) => {
         $listed.extend($crate::document::read_members().pop());
     };
+}
+
+/// Declares objects that others write, each by its members: name, sentence and shape, and `= required` if it must be there.
+///
+/// `open` objects may have other members than those that are named, `closed` ones may not. `NAME::NAMES` lists the names.
+#[macro_export]
+macro_rules! line {
+    ($(
+        $(#[doc = $title:literal])+
+        $vis:vis $extent:ident $name:ident {
+            $($(#[doc = $doc:literal])+ $member:ident: $type:ty $(= $required:ident)?,)*
+        }
+    )+) => {$(
+        $(#[doc = $title])+
+        #[derive(Debug, Clone, Copy)]
+        $vis enum $name {}
+
+        #[allow(dead_code, reason = "some readers have no list of names")]
+        impl $name {
+            /// Names of the members, in order.
+            $vis const NAMES: &'static [&'static str] = &[$(stringify!($member)),*];
+        }
+
+        impl $crate::document::Shape for $name {
+            fn schema() -> $crate::Value {
+                let members = <$name as $crate::document::Members>::members();
+                $crate::document::$extent($crate::document::object_schema(&members))
+            }
+
+            fn to_value(&self) -> $crate::Value {
+                match *self {}
+            }
+        }
+
+        impl $crate::document::Members for $name {
+            fn title() -> String {
+                $crate::document::sentence(&[$($title),+])
+            }
+
+            fn members() -> Vec<$crate::document::DocumentMember> {
+                vec![$($crate::document::DocumentMember {
+                    name: stringify!($member),
+                    sentence: $crate::document::sentence(&[$($doc),+]),
+                    is_required: !stringify!($($required)?).is_empty(),
+                    schema: <$type as $crate::document::Shape>::schema(),
+                }),*]
+            }
+        }
+    )+};
 }
 
 /// Adds every member of an object.

@@ -4,9 +4,12 @@
 //!
 //! Rule: no member is dropped. An unknown one is refused by name.
 
+pub mod line;
+
 use std::fmt;
-use std::str::FromStr;
 use std::sync::Arc;
+
+pub use line::{Effect, ForkType};
 
 use crate::Code;
 use crate::delta::{Delta, DeltaError};
@@ -16,6 +19,7 @@ use crate::number::{Number, round_half_even};
 use crate::pointer::Pointer;
 use crate::record::{Author, LINKS_MAX, Link, Rel};
 use crate::value::{Object, Value};
+use line::{LineMember, LineRel, MEMBERS, PolicyWord, Take};
 
 /// How many decimals of a confidence count (dendrer paper 3.3: `confidence_epsilon = 0.001`).
 pub const CONFIDENCE_DECIMALS: u8 = 3;
@@ -76,36 +80,6 @@ impl std::error::Error for IntentError {}
 fn error<T>(path: &str, message: impl Into<String>) -> Result<T, IntentError> {
     Err(IntentError { code: Code::E0209, path: path.to_owned(), message: message.into() })
 }
-
-/// The members an intent may have: the short names and those of the paper's event (appendix B).
-const KNOWN: &[&str] = &[
-    "type",
-    "transition_type",
-    "agent",
-    "agent_id",
-    "goal",
-    "goal_id",
-    "author",
-    "intent",
-    "confidence",
-    "uncertainty_notes",
-    "action",
-    "result",
-    "policy",
-    "metrics",
-    "anomalies",
-    "delta",
-    "effect",
-    "fork_type",
-    "links",
-    COMMITMENT_LISTS[0],
-    COMMITMENT_LISTS[1],
-    COMMITMENT_LISTS[2],
-    COMMITMENT_LISTS[3],
-    BASE,
-    KEY,
-    READS,
-];
 
 /// The member of a transition that was proposed again, with the id of the record that was first (design, section 4).
 pub const ORIGIN: &str = "origin";
@@ -190,8 +164,7 @@ impl Intent {
 
     /// Adds a member that is committed as it is. Panics on a name that is not one of [`Intent::members`].
     pub fn with(mut self, name: &str, value: Value) -> Intent {
-        let known = ["intent", "action", "result", "policy", "metrics", "anomalies", "effect", "fork_type"];
-        assert!(known.contains(&name), "{name} is not a member of an intent");
+        assert!(line::kept().any(|known| known == name), "{name} is not a member of an intent");
         self.members.retain(|(known, _)| **known != *name);
         self.members.push((name.into(), value));
         self.members.sort_by(|a, b| a.0.cmp(&b.0));
@@ -286,14 +259,15 @@ impl Intent {
 }
 
 fn check_name(name: &str) -> Result<(), IntentError> {
-    if KNOWN.contains(&name) {
+    let known = MEMBERS.iter().map(|member| member.name);
+    if known.clone().any(|known| known == name) {
         return Ok(());
     }
     let path = format!("/{}", crate::json::escape(name));
     if SET_BY_KERNEL.contains(&name) {
         return error(&path, "this is set by the kernel and cannot be proposed");
     }
-    match crate::text::nearest(name, KNOWN.iter().copied()) {
+    match crate::text::nearest(name, known) {
         Some(near) => error(&path, format!("an intent has no such member; did you mean {near:?}?")),
         None => {
             error(&path, "an intent has no such member; your own data belongs in intent, action or result")
@@ -344,10 +318,11 @@ fn read_links(value: &Value) -> Result<Vec<Link>, IntentError> {
         return error("/links", format!("an intent has at most {} links", LINKS_MAX - 1));
     }
     let read = |(index, item): (usize, &Value)| {
-        let rel = item.get("rel").and_then(Value::as_str).and_then(|rel| Rel::from_str(rel).ok());
+        let rel = item.get("rel").and_then(Value::as_str).and_then(LineRel::from_word);
+        let rel = rel.and_then(|rel| Rel::from_word(rel.as_str()));
         let hash = item.get("hash").and_then(Value::as_str).and_then(|hash| hash.parse().ok());
         match (rel, hash) {
-            (Some(rel @ (Rel::CausedBy | Rel::Evidence | Rel::Merges)), Some(hash)) => Ok(Link { rel, hash }),
+            (Some(rel), Some(hash)) => Ok(Link { rel, hash }),
             _ => error(
                 &format!("/links/{index}"),
                 "a link is {\"rel\":\"caused_by\", \"evidence\" or \"merges\", \"hash\":\"sha256:...\"}",
@@ -362,35 +337,25 @@ fn read_members(object: &Object) -> Result<Vec<(Arc<str>, Value)>, IntentError> 
     if let Some(intent) = read_intent(object)? {
         members.push(("intent".into(), intent));
     }
-    for name in ["action", "result", "policy", "metrics"] {
-        if let Some(value) = object.get(name) {
-            match value {
-                Value::Object(_) => members.push((name.into(), value.clone())),
-                _ => {
-                    return error(
-                        &format!("/{name}"),
-                        format!("this is an object, not {}", value.described()),
-                    );
-                }
+    for LineMember { name, take, .. } in MEMBERS {
+        let Some(value) = object.get(name) else { continue };
+        match (take, value) {
+            (Take::Part | Take::Meaning | Take::Inside, _) => continue,
+            (Take::List | Take::Commitments, Value::Array(items)) if items.is_empty() => continue,
+            (Take::Object, Value::Object(_)) | (Take::List | Take::Commitments, Value::Array(_)) => {}
+            (Take::Words(words), value) if value.as_str().is_some_and(|text| words.contains(&text)) => {}
+            (Take::Object, value) => {
+                return error(&format!("/{name}"), format!("this is an object, not {}", value.described()));
+            }
+            (Take::Words(words), value) => {
+                let words = words.join(", ");
+                return error(&format!("/{name}"), format!("{name} is one of {words}, not {value}"));
+            }
+            (Take::List | Take::Commitments, _) => {
+                return error(&format!("/{name}"), format!("{name} is a list"));
             }
         }
-    }
-    words(object, &mut members, "effect", &["read", "idempotent_write", "effectful"])?;
-    words(object, &mut members, "fork_type", &["natural", "observation", "injection"])?;
-    if let Some(value) = object.get("anomalies") {
-        match value {
-            Value::Array(items) if items.is_empty() => {}
-            Value::Array(_) => members.push(("anomalies".into(), value.clone())),
-            _ => return error("/anomalies", "anomalies is a list"),
-        }
-    }
-    for name in COMMITMENT_LISTS {
-        match object.get(name) {
-            None => {}
-            Some(Value::Array(items)) if items.is_empty() => {}
-            Some(value @ Value::Array(_)) => members.push((name.into(), value.clone())),
-            Some(_) => return error(&format!("/{name}"), format!("{name} is a list")),
-        }
+        members.push(((*name).into(), value.clone()));
     }
     check_words_inside(&members)?;
     members.sort_by(|a, b| a.0.cmp(&b.0));
@@ -404,7 +369,7 @@ fn read_intent(object: &Object) -> Result<Option<Value>, IntentError> {
         Some(Value::Object(intent)) => Some(intent.clone()),
         Some(other) => return error("/intent", format!("this is an object, not {}", other.described())),
     };
-    for name in ["confidence", "uncertainty_notes"] {
+    for LineMember { name, .. } in MEMBERS.iter().filter(|member| member.take == Take::Inside) {
         let Some(outside) = object.get(name) else { continue };
         let intent = intent.get_or_insert_default();
         match intent.get(name) {
@@ -437,24 +402,6 @@ fn read_intent(object: &Object) -> Result<Option<Value>, IntentError> {
     Ok(Some(Value::Object(intent)))
 }
 
-fn words(
-    object: &Object,
-    members: &mut Vec<(Arc<str>, Value)>,
-    name: &str,
-    allowed: &[&str],
-) -> Result<(), IntentError> {
-    match object.get(name) {
-        None => Ok(()),
-        Some(value) if value.as_str().is_some_and(|text| allowed.contains(&text)) => {
-            members.push((name.into(), value.clone()));
-            Ok(())
-        }
-        Some(value) => {
-            error(&format!("/{name}"), format!("{name} is one of {}, not {value}", allowed.join(", ")))
-        }
-    }
-}
-
 fn check_words_inside(members: &[(Arc<str>, Value)]) -> Result<(), IntentError> {
     for (name, value) in members {
         match &**name {
@@ -469,9 +416,11 @@ fn check_words_inside(members: &[(Arc<str>, Value)]) -> Result<(), IntentError> 
                 None | Some(Value::String(_)) => {}
                 Some(_) => return error("/result/status", "a status is text, like \"ok\" or \"error\""),
             },
-            "policy" => match value.get("decision").map(Value::as_str) {
-                None | Some(Some("allow" | "deny" | "escalate")) => {}
-                Some(_) => return error("/policy/decision", "a decision is allow, deny or escalate"),
+            "policy" => match value.get("decision") {
+                Some(word) if word.as_str().and_then(PolicyWord::from_word).is_none() => {
+                    return error("/policy/decision", "a decision is allow, deny or escalate");
+                }
+                _ => {}
             },
             _ => {}
         }

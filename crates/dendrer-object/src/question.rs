@@ -333,7 +333,7 @@ macro_rules! question {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::document::PublishedDocument as _;
+    use crate::document::Members as _;
     use crate::json;
 
     question! {

@@ -51,6 +51,7 @@ use crate::contract::check::ContractCheckAnswer;
 use crate::contract::found::{ContractAnswer, ContractDiffAnswer};
 use crate::contract::lint::LintAnswer;
 use crate::contract::suggest::SuggestAnswer;
+use crate::declared::PublishedSchema;
 use crate::diff::{DiffAnswer, DiffForm, DiffFound};
 use crate::graphs::record_divergence;
 use crate::head;
@@ -82,9 +83,8 @@ macro_rules! questions {
         /// The questions, by the names of their documents.
         const QUESTIONS: &[(&str, AskFn)] = &[$((<$question as PublishedDocument>::NAME, $ask)),*];
 
-        /// Name and schema of every question.
-        pub(crate) const SCHEMAS: &[(&str, fn() -> Value)] =
-            &[$((<$question as PublishedDocument>::NAME, <$question as PublishedDocument>::published)),*];
+        /// The schema of every question.
+        pub(crate) const SCHEMAS: &[PublishedSchema] = &[$(PublishedSchema::of::<$question>()),*];
     };
 }
 

@@ -15,15 +15,16 @@ use dendrer::kernel::predicate::{Asking, Monotone, Predicate, Verdict, Window};
 use dendrer::kernel::progress::Evaluation;
 use dendrer::registry::MonotoneEvidence;
 use dendrer::timeline::{Interval, Timeline};
-use dendrer_object::document::{As, Either};
+use dendrer_object::document::Either;
 use dendrer_object::record::Record;
-use dendrer_object::{Digest, Object, RunName, Value, document};
+use dendrer_object::{Digest, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::casebook::{RecordedObject, recorded_lines, recorded_objects};
 use crate::certainty::{Certainty, ReasonObject, reasons, reasons_line, reasons_words};
 use crate::change::ChangeObject;
 use crate::contributors::{ContributorsObject, DiagnosisObject, FlipObject};
+use crate::diff::{IgnoredPlace, PairObject, ignored_places};
 use crate::registration::{other_line, registration_line};
 use crate::row::RowObject;
 use crate::table::{Align, Table};
@@ -327,9 +328,9 @@ document! {
         /// The reasons why ticks cannot be judged, for an answer that is not known
         reasons?: Vec<ReasonObject> = (!report.unjudged.is_empty()).then(|| reasons(&report.unjudged)),
         /// The places that --ignore left out, for a divergence
-        ignored?: As<Vec<Object>> = divergence.map(|found| As::new(diff::ignored_json(&found.ignored))),
+        ignored?: Vec<IgnoredPlace> = divergence.map(|found| ignored_places(&found.ignored)),
         /// The names, ids and times that no comparison looks at, for a divergence
-        left_out?: As<Vec<String>> = divergence.map(|found| As::new(diff::left_out_json(&found.left_out))),
+        left_out?: Vec<String> = divergence.map(|found| diff::left_out_names(&found.left_out)),
     }
 
     /// A tick that the search judged
@@ -373,8 +374,7 @@ document! {
         /// The command that is worth trying next
         suggestion?: CommandObject = answer.suggestion().map(CommandObject::of),
         /// The first pair of transitions that differ, for a divergence
-        divergence?: As<Option<Object>> =
-            divergence.map(|found| As::new(found.first.as_ref().map(diff::item_json))),
+        divergence?: Option<PairObject> = divergence.map(|found| found.first.as_ref().map(PairObject::of)),
         /// The digest of another predicate of this name in the pack of the run
         other_in_pack?: Digest = answer.other_in_pack,
     }

@@ -2,7 +2,7 @@
 
 use dendrer::casebook::{self, CasebookNote, Place};
 use dendrer::change::findings::{LabelReply, NoteReply};
-use dendrer_object::document::{As, Shape as _};
+use dendrer_object::document::As;
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Digest, RunName, TypeName, Value, document};
 
@@ -162,9 +162,4 @@ document! {
 pub fn recorded_objects(recorded: &[Record]) -> Vec<RecordedObject> {
     let findings = recorded.iter().filter(|record| record.header().kind == Kind::Transition);
     findings.map(RecordedObject::of).collect()
-}
-
-/// As [`recorded_objects`], as a value.
-pub fn recorded_json(recorded: &[Record]) -> Value {
-    recorded_objects(recorded).to_value()
 }

@@ -80,11 +80,6 @@ pub fn unknown_places(places: &Places) -> Option<Vec<UnknownPlace>> {
     (!places.is_empty()).then(|| each.collect())
 }
 
-/// Returns the member `unknown` of a document; `None` where every place is known.
-pub fn unknown_member(places: &Places) -> Option<(&'static str, Value)> {
-    unknown_places(places).map(|places| ("unknown", places.to_value()))
-}
-
 /// Names the places and the first cause: `approved, total (a rule failed at tick 2)`. `None` where every place is known.
 pub fn unknown_words(places: &Places) -> Option<String> {
     let (_, first) = places.iter().min_by_key(|(_, since)| since.tick)?;
@@ -122,9 +117,4 @@ document! {
 /// Returns why ticks cannot be judged: each reason with its first and last tick.
 pub fn reasons(intervals: &[Interval]) -> Vec<ReasonObject> {
     intervals.iter().filter_map(|one| Some(ReasonObject::of(one, uncertain(&one.verdict)?))).collect()
-}
-
-/// As [`reasons`], as a value.
-pub fn reasons_json(intervals: &[Interval]) -> Value {
-    reasons(intervals).to_value()
 }

@@ -9,12 +9,15 @@ use dendrer::kernel::step::STILL_VIOLATED;
 use dendrer::kernel::unknown::made_by;
 use dendrer::lines::{FailedLine, LinesTally, Reply, TurnedLine};
 use dendrer::record::chain;
+use dendrer_object::document::{As, Positive};
 use dendrer_object::text::nearest;
-use dendrer_object::{ACTION_TYPE, Code, Pointer, Record, RunName, Value};
+use dendrer_object::value::Array;
+use dendrer_object::{ACTION_TYPE, Code, Digest, Pointer, Record, RunName, TypeName, Value, document};
 
 use crate::answer::{End, ItemAnswer, Line, Page, Style};
-use crate::certainty::{left_unknown, unknown_member};
-use crate::{count, document, quote};
+use crate::certainty::{UnknownPlace, left_unknown, unknown_places};
+use crate::problem::HelpCommand;
+use crate::{count, quote};
 
 /// Code of a refusal of a type that neither the ontology nor the pack of the run has.
 const UNKNOWN_TYPE: Code = Code::E0402;
@@ -75,9 +78,7 @@ impl ItemAnswer for CommitAnswer {
         if let Reply::Turned { why: TurnedLine::Stale { head, .. }, .. } = reply {
             self.head = *head;
         }
-        let mut item = item(reply).as_object().cloned().unwrap_or_default();
-        item.set("head", Value::from(self.head));
-        Some(Value::Object(item))
+        Some(CommitItem::of(reply, self.head).into())
     }
 
     fn item_lines(&mut self, reply: &Reply, _: &Page) -> Vec<Line> {
@@ -86,15 +87,7 @@ impl ItemAnswer for CommitAnswer {
     }
 
     fn summary(&self) -> Value {
-        let members = [
-            ("run", Value::from(self.run.as_str())),
-            ("committed", Value::from(self.tally.committed)),
-            ("refused", Value::from(self.tally.refused)),
-            ("repeated", Value::from(self.tally.repeated)),
-            ("stale", Value::from(self.tally.turned)),
-            ("dry_run", Value::from(self.dry_run)),
-        ];
-        document("commit", members)
+        CommitDocument::of(self).into()
     }
 
     fn kept_lines(&mut self, _: &Page) -> Vec<Line> {
@@ -129,126 +122,216 @@ fn suggestion(unknown: &str, message: &str) -> Option<String> {
     named.or_else(|| meant(unknown)).map(str::to_owned)
 }
 
-/// Returns a reply as an item of the document `commit`.
-pub fn item(reply: &Reply) -> Value {
+document! {
+    /// The replies to the lines of intents
+    pub object CommitDocument: "commit" (answer: &CommitAnswer) {
+        let tally = &answer.tally;
+        /// The run
+        run: &RunName = &answer.run,
+        /// The number of lines that were committed
+        committed: u64 = tally.committed,
+        /// The number of lines that were refused
+        refused: u64 = tally.refused,
+        /// The number of lines that were committed before
+        repeated: u64 = tally.repeated,
+        /// The number of lines with a base or a key that were not taken
+        stale: u64 = tally.turned,
+        /// Whether nothing was written
+        dry_run: bool = answer.dry_run,
+        /// The replies
+        items: stream CommitItem,
+    }
+
+    /// The reply to a line, and the end of the run after it
+    object CommitItem(reply: &Reply, last: u64) {
+        ..ReplyObject = ReplyObject::of(reply),
+        /// The last tick of the run after the line
+        head: u64 = last,
+    }
+
+    /// The reply to a line
+    pub object ReplyObject(reply: &Reply) {
+        let (word, number, record, made) = parts(reply);
+        let why = record.and_then(|record| record.body().value("/reason"));
+        let unknown = record.and_then(|record| unknown_type(record, why.as_ref()));
+        /// The outcome
+        what: ["begun" | "committed" | "refused" | "repeated" | "stale" | "key_used" | "failed"] = word,
+        /// The number of the input line; null for begun
+        line: Option<Positive> = number.map(Positive),
+        /// The tick of the record; null if the line has none
+        tick: Option<u64> = record.and_then(|record| record.header().tick),
+        /// The id of the record; null if the line has none
+        id: Option<Digest> = record.map(Record::id),
+        /// The type of the record; null if the line has none
+        type: Option<&TypeName> = record.and_then(|record| record.header().type_name.as_ref()),
+        ..?RecordNotes = record.map(RecordNotes::of),
+        /// Transitions that the kernel committed because of the line
+        noted?: Vec<NotedRecord> = (!made.is_empty()).then(|| made.iter().map(NotedRecord::of).collect()),
+        /// The type that an unknown type probably means
+        meant?: String = unknown.as_ref().and_then(|(name, message)| suggestion(name, message)),
+        /// Commands that help with an unknown type
+        help?: Vec<HelpCommand> = unknown.map(|_| vec![HelpCommand::of(&HELP.map(str::to_owned))]),
+        /// The reason why the line was not committed
+        reason?: ReplyReason = ReasonParts::of(reply).as_ref().map(ReplyReason::of),
+    }
+
+    /// A transition that the kernel committed because of a line
+    object NotedRecord(record: &Record) {
+        /// The tick
+        tick: u64 = record.header().tick.unwrap_or_default(),
+        /// The id
+        id: Digest = record.id(),
+        /// The type
+        type: String = type_name(record),
+        ..RecordNotes = RecordNotes::of(record),
+    }
+
+    /// The notes of a record
+    object RecordNotes(record: &Record) {
+        let part = |name: &str| record.body().value(&format!("/{name}"));
+        /// The id of the step of a witness chain
+        step_id?: As<str> = step_id(record).map(As::new),
+        /// The anomalies
+        anomalies?: As<Array> = part("anomalies").map(As::new),
+        /// Violations that began earlier, and that this transition leaves although it changes a place that they read
+        still_violated?: As<Vec<StillViolated>> = part(STILL_VIOLATED).map(As::new),
+        /// The violations
+        violations?: As<Array> = part("violations").map(As::new),
+        /// Ids of the commitments that the committed action violates
+        violates?: As<[String]> = violates(record).map(As::new),
+        /// Places of the state that are unknown from this transition on
+        unknown?: Vec<UnknownPlace> = unknown_places(&made_by(record)),
+    }
+
+    /// A violation that began earlier
+    object StillViolated(name: &str, began: u64) {
+        /// The id of the predicate
+        id: &str = name,
+        /// The tick at which it began
+        since: u64 = began,
+    }
+
+    /// The reason why a line was not committed
+    object ReplyReason(parts: &ReasonParts<'_>) {
+        /// The code, as `dendrer explain` takes it
+        code: &str = &parts.code,
+        /// The reason in one sentence
+        message: &str = &parts.message,
+        /// The place in the line, or the first place that was written after base; null if none was
+        path?: Option<String> = parts.path.clone(),
+        /// The byte of the line
+        byte?: usize = parts.byte,
+        /// The tick that the line was decided on
+        base?: u64 = parts.base,
+        /// The last tick of the run
+        head?: u64 = parts.head,
+        /// The tick that has the key of the line
+        tick?: u64 = parts.tick,
+        /// Places that were written after base
+        changed?: &[Pointer] = parts.changed,
+        /// Author that the line named, kernel or institution
+        claimed_author?: &str = parts.claimed_author.as_deref(),
+        /// Ids of the commitments that refuse the line
+        commitments?: As<[String]> = parts.commitments.clone().map(As::new),
+    }
+}
+
+/// Returns the outcome in a word, the line, its record, and those that the kernel committed because of it.
+fn parts(reply: &Reply) -> (&'static str, Option<u64>, Option<&Record>, &[Record]) {
     match reply {
-        Reply::Begun(record) => Value::record(members("begun", None, record)),
-        Reply::Committed { line, record, noted } => {
-            let members = members("committed", Some(*line), record);
-            Value::record(members.into_iter().chain(noted_member(noted)))
-        }
-        Reply::Refused { line, refusal, noted } => {
-            let mut members = members("refused", Some(*line), refusal);
-            let reason = refusal.body().value("/reason");
-            if let Some((name, message)) = unknown_type(refusal, reason.as_ref()) {
-                members.extend(suggestion(&name, &message).map(|meant| ("meant", Value::from(meant))));
-                members.push(("help", Value::array([Value::record([("argv", argv(&HELP))])])));
+        Reply::Begun(record) => ("begun", None, Some(record), &[]),
+        Reply::Committed { line, record, noted } => ("committed", Some(*line), Some(record), noted),
+        Reply::Refused { line, refusal, noted } => ("refused", Some(*line), Some(refusal), noted),
+        Reply::Repeated { line, record } => ("repeated", Some(*line), Some(record), &[]),
+        Reply::Turned { line, why } => (turned_word(why), Some(*line), None, &[]),
+        Reply::Failed(failed) => ("failed", Some(failed.line), None, &[]),
+    }
+}
+
+/// Returns a reply as an item of the document `commit`, without the end of its run.
+pub fn item(reply: &Reply) -> Value {
+    ReplyObject::of(reply).into()
+}
+
+/// Parts of the reason why a line was not committed.
+#[derive(Debug, Default)]
+struct ReasonParts<'r> {
+    code: String,
+    message: String,
+    path: Option<Option<String>>,
+    byte: Option<usize>,
+    base: Option<u64>,
+    head: Option<u64>,
+    tick: Option<u64>,
+    changed: Option<&'r [Pointer]>,
+    claimed_author: Option<String>,
+    commitments: Option<Value>,
+}
+
+impl ReasonParts<'_> {
+    /// Returns the reason in a reply; `None` if the line is committed.
+    fn of(reply: &Reply) -> Option<ReasonParts<'_>> {
+        match reply {
+            Reply::Refused { refusal, .. } => {
+                let reason = refusal.body().value("/reason")?;
+                let text = |name: &str| reason.get(name).and_then(Value::as_str).map(str::to_owned);
+                Some(ReasonParts {
+                    code: text("code").unwrap_or_default(),
+                    message: chain::refused(&refusal.content()).unwrap_or_default(),
+                    path: text("path").map(Some),
+                    claimed_author: text("claimed_author"),
+                    commitments: reason.get("commitments").cloned(),
+                    ..ReasonParts::default()
+                })
             }
-            members.extend(reason.map(|reason| ("reason", told(&reason, refusal))));
-            Value::record(members.into_iter().chain(noted_member(noted)))
+            Reply::Turned { why, .. } => {
+                let parts = ReasonParts {
+                    code: why.code().to_string(),
+                    message: turned(why),
+                    ..ReasonParts::default()
+                };
+                Some(match why {
+                    TurnedLine::Stale { base, head, changed } => ReasonParts {
+                        base: Some(*base),
+                        head: Some(*head),
+                        path: Some(changed.first().map(Pointer::written)),
+                        changed: Some(changed),
+                        ..parts
+                    },
+                    TurnedLine::KeyUsed(tick) => ReasonParts { tick: Some(*tick), ..parts },
+                })
+            }
+            Reply::Failed(failed) => Some(ReasonParts {
+                code: failed.code.to_string(),
+                message: failed.message.clone(),
+                path: (!failed.path.is_empty()).then(|| Some(failed.path.clone())),
+                byte: failed.byte,
+                ..ReasonParts::default()
+            }),
+            _ => None,
         }
-        Reply::Repeated { line, record } => Value::record(members("repeated", Some(*line), record)),
-        Reply::Turned { line, why } => {
-            let (what, mut reason) = match why {
-                TurnedLine::Stale { base, head, changed } => {
-                    let path = changed.first().map(Pointer::written);
-                    let changed = changed.iter().map(|path| Value::from(path.written()));
-                    let members = [
-                        ("base", Value::from(*base)),
-                        ("head", Value::from(*head)),
-                        ("path", Value::from(path)),
-                        ("changed", Value::array(changed)),
-                    ];
-                    ("stale", members.to_vec())
-                }
-                TurnedLine::KeyUsed(tick) => ("key_used", vec![("tick", Value::from(*tick))]),
-            };
-            reason.push(("code", Value::from(why.code())));
-            reason.push(("message", Value::from(turned(why))));
-            Value::record([
-                ("what", Value::from(what)),
-                ("line", Value::from(*line)),
-                ("tick", Value::Null),
-                ("id", Value::Null),
-                ("type", Value::Null),
-                ("reason", Value::record(reason)),
-            ])
-        }
-        Reply::Failed(failed) => Value::record([
-            ("what", Value::from("failed")),
-            ("line", Value::from(failed.line)),
-            ("tick", Value::Null),
-            ("id", Value::Null),
-            ("type", Value::Null),
-            ("reason", reason(failed)),
-        ]),
     }
 }
 
 /// The command that lists the types.
 const HELP: [&str; 3] = ["dendrer", "schema", "intent"];
 
-fn argv(words: &[&str]) -> Value {
-    Value::array(words.iter().map(|word| Value::from(*word)))
+/// Returns the word for a line with a `base` or a `key` that was not taken.
+fn turned_word(why: &TurnedLine) -> &'static str {
+    if matches!(why, TurnedLine::Stale { .. }) { "stale" } else { "key_used" }
 }
 
-fn members(what: &str, line: Option<u64>, record: &Record) -> Vec<(&'static str, Value)> {
-    let mut members = vec![("what", Value::from(what)), ("line", Value::from(line))];
-    members.extend(of_record(record));
-    members
-}
-
-/// The members that every record has in a reply.
-fn of_record(record: &Record) -> impl Iterator<Item = (&'static str, Value)> {
-    let header = record.header();
-    let listed = ["anomalies", STILL_VIOLATED, "violations"]
-        .into_iter()
-        .filter_map(|name| Some((name, record.body().value(&format!("/{name}"))?)));
-    [
-        ("tick", Value::from(header.tick)),
-        ("id", Value::from(record.id())),
-        ("type", Value::from(header.type_name.as_ref().map(|name| name.to_string()))),
-    ]
-    .into_iter()
-    .chain(step_id(record).map(|id| ("step_id", id)))
-    .chain(listed)
-    .chain(violates(record))
-    .chain(unknown_member(&made_by(record)))
-}
-
-/// The ids of the commitments that an action violates which was committed all the same.
-fn violates(record: &Record) -> Option<(&'static str, Value)> {
+/// Returns the ids of the commitments that an action violates which was committed all the same.
+fn violates(record: &Record) -> Option<Value> {
     let notes = record.body().value("/anomalies")?;
     let is_it = |note: &&Value| note.get("kind").and_then(Value::as_str) == Some(COMMITMENT_VIOLATED);
-    let ids = notes.as_array()?.iter().find(is_it)?.get("commitments")?.clone();
-    Some(("violates", ids))
+    notes.as_array()?.iter().find(is_it)?.get("commitments").cloned()
 }
 
 /// The id of the step that the transition is of.
 fn step_id(record: &Record) -> Option<Value> {
     record.body().value(&format!("/{ACTION_TYPE}"))?;
     record.content().get("intent")?.get("step")?.get("step_id").cloned()
-}
-
-fn noted_member(noted: &[Record]) -> Option<(&'static str, Value)> {
-    let each = noted.iter().map(|record| Value::record(of_record(record)));
-    (!noted.is_empty()).then(|| ("noted", Value::array(each)))
-}
-
-/// The reason of a refusal with its sentence.
-fn told(reason: &Value, refusal: &Record) -> Value {
-    let kept =
-        ["claimed_author", "code", "commitments", "path"].map(|name| Some((name, reason.get(name)?.clone())));
-    let message = chain::refused(&refusal.content()).map(|words| ("message", Value::from(words)));
-    Value::record(kept.into_iter().flatten().chain(message))
-}
-
-fn reason(failed: &FailedLine) -> Value {
-    let mut members =
-        vec![("code", Value::from(failed.code)), ("message", Value::from(failed.message.as_str()))];
-    members.extend((!failed.path.is_empty()).then(|| ("path", Value::from(failed.path.as_str()))));
-    members.extend(failed.byte.map(|byte| ("byte", Value::from(byte as u64))));
-    Value::record(members)
 }
 
 /// Returns the type and the message of a refusal whose type is unknown.
@@ -297,8 +380,7 @@ fn line(reply: &Reply, dry_run: bool) -> String {
         }
         Reply::Repeated { line, record } => format!("repeated  {}  line {line}", transition(record)),
         Reply::Turned { line, why } => {
-            let what = if matches!(why, TurnedLine::Stale { .. }) { "stale" } else { "key_used" };
-            format!("{what}  line {line}  {} {}", why.code(), turned(why))
+            format!("{}  line {line}  {} {}", turned_word(why), why.code(), turned(why))
         }
         Reply::Failed(failed) => {
             let FailedLine { line, code, message, .. } = failed;

@@ -28,7 +28,7 @@ fn named(all: &Commitments, one: &Commitment, kind: EdgeKind) -> Vec<Arc<str>> {
 
 document! {
     /// The commitments of a run at a tick
-    pub object CommitmentsDocument: "commitments" reads (answer: &ListedCommitments) {
+    pub object CommitmentsDocument: "commitments" stored (answer: &ListedCommitments) {
         let found = &answer.found;
         /// The run
         run: &RunName = &found.run,
@@ -240,7 +240,7 @@ impl CommitmentWhyAnswer {
 
 document! {
     /// The causes of the status of a commitment
-    pub object CommitmentWhyDocument: "commitment-why" reads (answer: &CommitmentWhyAnswer) {
+    pub object CommitmentWhyDocument: "commitment-why" stored (answer: &CommitmentWhyAnswer) {
         let all = &answer.found.all;
         let status = answer.found.statuses.get(&answer.id);
         let grounded = all.grounded_by(&answer.id);
@@ -317,7 +317,7 @@ impl Answer for CommitmentWhyAnswer {
 
 document! {
     /// Calls, and whether each is admissible
-    pub object AdmissibleDocument: "admissible" reads (answer: &JudgedCalls) {
+    pub object AdmissibleDocument: "admissible" stored (answer: &JudgedCalls) {
         /// The run
         run: &RunName = &answer.run,
         /// The tick
@@ -394,7 +394,7 @@ impl CommitmentsDiffAnswer {
 
 document! {
     /// The commitments of a run that differ between two ticks
-    pub object CommitmentDiffDocument: "commitment-diff" reads (difference: &CommitmentsDifference) {
+    pub object CommitmentDiffDocument: "commitment-diff" stored (difference: &CommitmentsDifference) {
         let CommitmentsDifference { from, to, items, rejected } = difference;
         /// The run
         run: &RunName = &to.run,
@@ -501,7 +501,7 @@ impl CommitmentGraphAnswer {
 
 document! {
     /// Commitments and evidence with the edges between them
-    pub object CommitmentGraphDocument: "commitment-graph" reads (found: &CommitmentsAt) {
+    pub object CommitmentGraphDocument: "commitment-graph" stored (found: &CommitmentsAt) {
         let all = &found.all;
         let atoms = all.atoms().map(|atom| As::new(AtomNode::of(&atom)));
         let commitments = all.all().iter().map(|one| As::new(CommitmentNode::of(found, one)));
@@ -623,7 +623,7 @@ impl EpsilonAnswer {
 
 document! {
     /// The share of calls that the text within a budget decides otherwise than the run
-    pub object EpsilonDocument: "epsilon" reads (answer: &EpsilonAnswer) {
+    pub object EpsilonDocument: "epsilon" stored (answer: &EpsilonAnswer) {
         /// The run
         run: &str = &answer.run,
         /// The budget in tokens; null for the whole text
@@ -663,7 +663,7 @@ impl Answer for EpsilonAnswer {
 
 document! {
     /// A child run under a contract
-    pub object DelegationDocument: "delegation" reads (made: &Delegated) {
+    pub object DelegationDocument: "delegation" stored (made: &Delegated) {
         let member = |name: &str| made.contract.get(name).cloned();
         /// The id of the contract
         id: As<str> = As::new(member("id")),
@@ -718,7 +718,7 @@ impl Answer for DelegateReply {
 
 document! {
     /// The decision on the result of a child run
-    pub object AcceptDocument: "accept" reads (accepted: &Accepted) {
+    pub object AcceptDocument: "accept" stored (accepted: &Accepted) {
         let Accepted { child, parent, violates, record } = accepted;
         /// Whether the parent takes the result
         accepted: bool = violates.is_empty(),

@@ -4,21 +4,25 @@ use dendrer::ask::diff::question::{ComparedRuns, DiffQuestion};
 use dendrer::ask::predicates::PredicateTested;
 use dendrer::casebook;
 use dendrer::diff::{
-    DiffAlign, DiffChange, DiffKind, DiffOutcome, DiffReport, DiffSides, DiffTally, DiffTerms, Marker, Pair,
-    STATE, States, is_marker,
+    DiffAlign, DiffChange, DiffHidden, DiffKind, DiffOutcome, DiffReport, DiffSides, DiffTally, DiffTerms,
+    Marker, Pair, STATE, Shift, States, is_marker,
 };
+use dendrer::kernel::unknown::Since;
 use dendrer::problem::Problem;
 use dendrer::source::Desk;
 use dendrer::timeline::Interval;
+use dendrer_object::delta::Op;
+use dendrer_object::document::{Positive, Shape as _};
 use dendrer_object::record::Record;
-use dendrer_object::{Digest, Pointer, RunName, Value, tag};
+use dendrer_object::{Delta, Digest, Pointer, RunName, Value, document, tag};
 
 use crate::answer::{End, ItemAnswer, Line, Page, Style};
-use crate::casebook::{recorded_json, recorded_lines};
-use crate::certainty::{self, Certainty, Places, reasons_json, reasons_words, unknown_member};
+use crate::casebook::{RecordedObject, recorded_lines, recorded_objects};
+use crate::certainty::{self, Certainty, ReasonObject, UnknownPlace, reasons, reasons_words, unknown_places};
+use crate::row::TransitionObject;
 use crate::table::{Align as Column, Table};
-use crate::verdict::{intervals_json, question_json, sum_up, word};
-use crate::{count, document, quote, row, thousands, why};
+use crate::verdict::{AskedObject, Stretch, stretches, sum_up, word};
+use crate::{count, quote, row, thousands, why};
 
 /// The words for a side without a value or without a write.
 const ABSENT: &str = "(absent)";
@@ -398,177 +402,289 @@ pub fn side_by_side(pair: &Pair) -> Vec<String> {
     vec![one(&pair.a), word, one(&pair.b)]
 }
 
-fn transition_json(side: &Option<Record>) -> Value {
-    let Some(record) = side else { return Value::Null };
-    let row = row::row(record).to_json(record);
-    let names = ["tick", "id", "type", "agent", "summary"];
-    Value::record(names.map(|name| (name, row.get(name).cloned().unwrap_or(Value::Null))))
-}
-
-fn change_json(change: &DiffChange) -> Value {
-    let mut members =
-        vec![("path", Value::from(change.path.written())), ("kind", Value::from(change.kind.as_str()))];
-    match &change.sides {
-        DiffSides::Values(a, b) => {
-            members.push(("as", Value::from("value")));
-            let sides = [("a", a), ("b", b)];
-            members.extend(sides.into_iter().filter_map(|(name, side)| Some((name, side.clone()?))));
-        }
-        DiffSides::Writes(a, b) => {
-            members.push(("as", Value::from("ops")));
-            members.extend([("a", why::ops_json(a)), ("b", why::ops_json(b))]);
-        }
-    }
-    Value::record(members)
-}
-
-/// Returns a pair as an item of `dendrer.diff/1`.
-pub fn item_json(pair: &Pair) -> Value {
-    let hidden = pair.hidden.iter().map(|hidden| {
-        let sides = [("a", hidden.in_a), ("b", hidden.in_b)];
-        let closed = sides.into_iter().filter(|(_, closed)| *closed).map(|(name, _)| Value::from(name));
-        Value::record([("path", Value::from(hidden.path.written())), ("closed_in", Value::array(closed))])
-    });
-    Value::record([
-        ("a_tick", Value::from(tick_of(pair.a.as_ref()))),
-        ("b_tick", Value::from(tick_of(pair.b.as_ref()))),
-        ("type", Value::from(types_of(pair))),
-        ("a", transition_json(&pair.a)),
-        ("b", transition_json(&pair.b)),
-        ("kinds", Value::array(pair.kinds.iter().map(|kind| Value::from(kind.as_str())))),
-        ("changes", Value::array(pair.changes.iter().map(change_json))),
-        ("not_comparable", Value::array(hidden)),
-    ])
-}
-
-fn markers_json(report: &DiffReport) -> Value {
-    let one = |side: &str, marker: &Marker| {
-        let row = row::row(&marker.record);
-        Value::record([
-            ("side", Value::from(side)),
-            ("tick", Value::from(marker.tick)),
-            ("id", Value::from(row.id.as_str())),
-            ("type", Value::from(row.type_name.as_str())),
-            ("says", Value::from(marker_words(marker))),
-            ("changes_state", Value::from(marker.changes_state)),
-        ])
-    };
-    let (a, b) = &report.markers;
-    Value::array(a.iter().map(|m| one("a", m)).chain(b.iter().map(|m| one("b", m))))
-}
-
-fn outcome_json(report: &DiffReport, outcome: &DiffOutcome) -> Value {
-    let is_certain = report.count(DiffKind::Outcome) > 0;
-    let (word, changes) = match &outcome.states {
-        States::Equal if report.has_unknown() => ("not known", Vec::new()),
-        States::Equal => ("equal", Vec::new()),
-        States::Differ(changes) => {
-            (if is_certain { "differs" } else { "not known" }, changes.iter().map(change_json).collect())
-        }
-        States::Unknown { .. } => ("not known", Vec::new()),
-    };
-    let why = match &outcome.states {
-        States::Unknown { .. } => Value::from(unknown_words(&outcome.states)),
-        _ => Value::Null,
-    };
-    Value::record([
-        ("a_tick", Value::from(outcome.ticks.0)),
-        ("b_tick", Value::from(outcome.ticks.1)),
-        ("state", Value::from(word)),
-        ("changes", Value::array(changes)),
-        ("why", why),
-    ])
-}
-
-/// The places that only name a run or a message.
-pub(crate) fn left_out_json(left_out: &[Pointer]) -> Value {
-    Value::array(left_out.iter().map(|place| Value::from(quote::path(&shown(place)))))
+/// Returns the places that only name a run or a message.
+pub(crate) fn left_out_names(left_out: &[Pointer]) -> Vec<String> {
+    left_out.iter().map(|place| quote::path(&shown(place))).collect()
 }
 
 /// Says which places are left out of any comparison, as they are asked for.
 pub fn left_out_line(left_out: &[Pointer]) -> Option<String> {
-    let names = crate::verdict::list(
-        &left_out.iter().map(|place| quote::path(&shown(place))).collect::<Vec<_>>(),
-        12,
-    )?;
+    let names = crate::verdict::list(&left_out_names(left_out), 12)?;
     Some(format!("left out  {names}: names, ids, times and costs of each run; diff --path compares one"))
 }
 
-pub(crate) fn ignored_json(ignored: &[(Pointer, bool)]) -> Value {
-    Value::array(ignored.iter().map(|(place, met)| {
-        Value::record([("path", Value::from(place.written())), ("met", Value::from(*met))])
-    }))
+dendrer_object::words! {
+    /// One of the two runs that are compared.
+    #[derive(Debug, Clone, Copy, PartialEq, Eq)]
+    enum ComparedSide {
+        /// The left run.
+        A = "a",
+        /// The right run.
+        B = "b",
+    }
 }
 
-/// Returns everything but the items as members of `dendrer.diff/1`.
-pub fn members(
-    report: &DiffReport,
-    kinds: &[DiffKind],
-    align: DiffAlign,
-    part: bool,
-) -> Vec<(&'static str, Value)> {
-    let range = |range: Option<(u64, u64)>| {
-        range.map_or(Value::Null, |(from, to)| Value::array([Value::from(from), Value::from(to)]))
-    };
-    let asked = DiffKind::ALL.iter().copied().filter(|kind| kinds.contains(kind));
-    let counts = asked.map(|kind| (kind.as_str(), Value::from(report.count(kind))));
-    let first = report.first.as_ref().map(|pair| {
-        Value::record([
-            ("a", Value::from(tick_of(pair.a.as_ref()))),
-            ("b", Value::from(tick_of(pair.b.as_ref()))),
-            ("cause", Value::from(cause(report, pair, part))),
-        ])
-    });
-    let shift = report.shift.map(|shift| {
-        Value::record([
-            ("a", Value::from(shift.ticks.0)),
-            ("b", Value::from(shift.ticks.1)),
-            ("steps", Value::from(shift.steps)),
-            ("in", Value::from(if shift.in_b { "b" } else { "a" })),
-        ])
-    });
-    let unknown = report.has_unknown().then(|| {
-        let side =
-            |places: &Places| unknown_member(places).map_or_else(|| Value::array([]), |(_, list)| list);
-        ("unknown", Value::record([("a", side(&report.unknown[0])), ("b", side(&report.unknown[1]))]))
-    });
-    let is_known = report.hidden == 0 && !report.has_unknown();
-    let members = [
-        ("fork_point", Value::from(report.shared)),
-        ("a_range", range(report.a)),
-        ("b_range", range(report.b)),
-        ("align", Value::from(if align == DiffAlign::Tick { "tick" } else { "content" })),
-        ("first", Value::from(first)),
-        ("markers", markers_json(report)),
-        ("counts", Value::record(counts)),
-        ("pairs", Value::from(report.pairs)),
-        ("differ", Value::from(report.differ)),
-        ("unclear", Value::from(report.unclear)),
-        ("only_a", Value::from(report.alone.0)),
-        ("only_b", Value::from(report.alone.1)),
-        ("not_comparable", Value::from(report.hidden)),
-        ("outcome", report.outcome.as_ref().map_or(Value::Null, |outcome| outcome_json(report, outcome))),
-        ("shift", Value::from(shift)),
-        ("ignored", ignored_json(&report.ignored)),
-        ("left_out", left_out_json(&report.left_out)),
-        ("certainty", Value::from(Certainty::Exact.unless(!is_known))),
-    ];
-    members.into_iter().chain(unknown).collect()
+document! {
+    /// The difference of two runs
+    pub object DiffDocument: "diff" reads (answer: &DiffAnswer, found: &DiffFound) {
+        let form = answer.form;
+        ..DiffMembers = found.members(),
+        /// The records that the command added to the casebook
+        recorded?: Vec<RecordedObject> = found.recorded.as_deref().map(recorded_objects),
+        /// The verdicts of the predicate on both runs
+        verdicts?: DiffVerdicts = found.tested.as_ref().map(DiffVerdicts::of),
+        /// Whether every pair is listed
+        complete: bool = answer.shown as u64 == answer.total,
+        /// Counts by type of transition
+        types?: Vec<DiffTypeCounts> = form.stat.then(|| {
+            found.report.types.iter().map(|(name, tally)| DiffTypeCounts::of(name, tally)).collect()
+        }),
+        /// The reason why no pairs are listed
+        note?: &str = form.summary.then_some("summary only").or(form.stat.then_some("types only")),
+        /// The pairs of transitions that differ, or that cannot be compared
+        items: stream PairObject,
+    }
+
+    /// The difference of two runs without the pairs
+    object DiffMembers(runs: [&RunName; 2], report: &DiffReport, kinds: &[DiffKind], by: DiffAlign, part: bool) {
+        let is_known = report.hidden == 0 && !report.has_unknown();
+        let (left, right) = &report.markers;
+        let mark = |side: ComparedSide| move |marker: &Marker| DiffMarker::of(side, marker);
+        /// The left run
+        a: &RunName = runs[0],
+        /// The right run
+        b: &RunName = runs[1],
+        /// The last tick that both runs share; null if they share none
+        fork_point: Option<u64> = report.shared,
+        /// The first and the last tick of the left run that were compared
+        a_range: Option<(u64, u64)> = report.a,
+        /// The first and the last tick of the right run that were compared
+        b_range: Option<(u64, u64)> = report.b,
+        /// The way in which transitions were paired
+        align: ["tick" | "content"] = if by == DiffAlign::Tick { "tick" } else { "content" },
+        /// The first pair that differs
+        first: Option<FirstDifference> =
+            report.first.as_ref().map(|pair| FirstDifference::of(pair, cause(report, pair, part))),
+        /// The markers of both runs in the ranges
+        markers: Vec<DiffMarker> =
+            left.iter().map(mark(ComparedSide::A)).chain(right.iter().map(mark(ComparedSide::B))).collect(),
+        /// The number of pairs of each kind that was asked for
+        counts: DiffCounts = DiffCounts::of(report, kinds),
+        /// The number of pairs that were compared
+        pairs: u64 = report.pairs,
+        /// The number of pairs that differ
+        differ: u64 = report.differ,
+        /// The number of pairs of which it is not known
+        unclear: u64 = report.unclear,
+        /// The number of transitions that the left run alone has
+        only_a: u64 = report.alone.0,
+        /// The number of transitions that the right run alone has
+        only_b: u64 = report.alone.1,
+        /// The number of places that were erased or withheld
+        not_comparable: u64 = report.hidden,
+        /// The difference of the last states
+        outcome: Option<OutcomeObject> =
+            report.outcome.as_ref().map(|outcome| OutcomeObject::of(report, outcome)),
+        /// Steps that one run has and the other lacks, so that the rest is shifted
+        shift: Option<ShiftObject> = report.shift.as_ref().map(ShiftObject::of),
+        /// The places that were left out, and whether anything was left out there
+        ignored: Vec<IgnoredPlace> = ignored_places(&report.ignored),
+        /// Places that no comparison reads: names, ids, times and costs of each run
+        left_out: Vec<String> = left_out_names(&report.left_out),
+        /// Whether every place is known
+        certainty: ["exact" | "unavailable"] = Certainty::Exact.unless(!is_known).as_str(),
+        /// Unknown places of the states that were compared; absent if every place is known
+        unknown?: DiffUnknown = report.has_unknown().then(|| DiffUnknown::of(&report.unknown)),
+    }
+
+    /// The first pair that differs
+    object FirstDifference(pair: &Pair, why: String) {
+        /// The tick of the left run
+        a: Option<u64> = tick_of(pair.a.as_ref()),
+        /// The tick of the right run
+        b: Option<u64> = tick_of(pair.b.as_ref()),
+        /// The cause in words
+        cause: Option<String> = Some(why),
+    }
+
+    /// A marker, such as that of a fork
+    object DiffMarker(of_run: ComparedSide, marker: &Marker) {
+        /// The run
+        side: ComparedSide = of_run,
+        /// The tick
+        tick: u64 = marker.tick,
+        /// The id
+        id: Digest = marker.record.id(),
+        /// The type
+        type: String = row::row(&marker.record).type_name,
+        /// The marker in words
+        says: Option<String> = marker_words(marker),
+        /// Whether the marker changes the state by itself
+        changes_state: bool = marker.changes_state,
+    }
+
+    /// The number of pairs of each kind that was asked for
+    object DiffCounts(report: &DiffReport, kinds: &[DiffKind]) {
+        let count = |kind: DiffKind| kinds.contains(&kind).then(|| report.count(kind));
+        /// Pairs with other types, or without one side
+        structural?: u64 = count(DiffKind::Structural),
+        /// Pairs of one type that differ
+        semantic?: u64 = count(DiffKind::Semantic),
+        /// Pairs that differ in their confidence
+        confidence?: u64 = count(DiffKind::Confidence),
+        /// Differences of the last states
+        outcome?: u64 = count(DiffKind::Outcome),
+    }
+
+    /// The difference of the last states
+    object OutcomeObject(report: &DiffReport, outcome: &DiffOutcome) {
+        let is_certain = report.count(DiffKind::Outcome) > 0;
+        let (word, found) = match &outcome.states {
+            States::Equal if report.has_unknown() => ("not known", Vec::new()),
+            States::Equal => ("equal", Vec::new()),
+            States::Differ(found) => {
+                (if is_certain { "differs" } else { "not known" }, found.iter().map(ChangeObject::of).collect())
+            }
+            States::Unknown { .. } => ("not known", Vec::new()),
+        };
+        let is_unknown = matches!(outcome.states, States::Unknown { .. });
+        /// The last tick of the left run
+        a_tick: u64 = outcome.ticks.0,
+        /// The last tick of the right run
+        b_tick: u64 = outcome.ticks.1,
+        /// The answer
+        state: ["equal" | "differs" | "not known"] = word,
+        /// The places that differ
+        changes: Vec<ChangeObject> = found,
+        /// The reason why the states cannot be compared
+        why: Option<String> = is_unknown.then(|| unknown_words(&outcome.states)),
+    }
+
+    /// Steps that one run has and the other lacks
+    object ShiftObject(shift: &Shift) {
+        /// The tick of the left run at which they begin
+        a: u64 = shift.ticks.0,
+        /// The tick of the right run at which they begin
+        b: u64 = shift.ticks.1,
+        /// The number of steps
+        steps: Positive = Positive(shift.steps),
+        /// The run that has them
+        in: ComparedSide = if shift.in_b { ComparedSide::B } else { ComparedSide::A },
+    }
+
+    /// A place that was left out
+    pub(crate) object IgnoredPlace(place: &Pointer, was_met: bool) {
+        /// The place, as a JSON pointer
+        path: &Pointer = place,
+        /// Whether anything was left out there
+        met: bool = was_met,
+    }
+
+    /// Unknown places of two states
+    object DiffUnknown(unknown: &[Vec<(Pointer, Since)>; 2]) {
+        /// Those of the left run
+        a: Vec<UnknownPlace> = unknown_places(&unknown[0]).unwrap_or_default(),
+        /// Those of the right run
+        b: Vec<UnknownPlace> = unknown_places(&unknown[1]).unwrap_or_default(),
+    }
+
+    /// Counts of a type of transition
+    object DiffTypeCounts(name: &str, tally: &DiffTally) {
+        /// The type
+        type: &str = name,
+        /// The number of pairs
+        pairs: u64 = tally.pairs,
+        /// Pairs that are equal
+        equal: u64 = tally.equal,
+        /// Pairs with other types, or without one side
+        structural: u64 = tally.structural,
+        /// Pairs of one type that differ
+        semantic: u64 = tally.semantic,
+        /// Pairs that differ in their confidence
+        confidence: u64 = tally.confidence,
+    }
+
+    /// A pair of transitions that differ, or that cannot be compared
+    pub(crate) object PairObject(pair: &Pair) {
+        /// The tick of the left run
+        a_tick: Option<u64> = tick_of(pair.a.as_ref()),
+        /// The tick of the right run
+        b_tick: Option<u64> = tick_of(pair.b.as_ref()),
+        /// The type, or both
+        type: String = types_of(pair),
+        /// The transition of the left run
+        a: Option<TransitionObject> = pair.a.as_ref().map(TransitionObject::of),
+        /// The transition of the right run
+        b: Option<TransitionObject> = pair.b.as_ref().map(TransitionObject::of),
+        /// The kinds of difference
+        kinds: &[DiffKind] = &pair.kinds,
+        /// The places that differ
+        changes: Vec<ChangeObject> = pair.changes.iter().map(ChangeObject::of).collect(),
+        /// The places that cannot be compared
+        not_comparable: Vec<HiddenPlace> = pair.hidden.iter().map(HiddenPlace::of).collect(),
+    }
+
+    /// A place that differs
+    object ChangeObject(change: &DiffChange) {
+        let (word, left, right) = match &change.sides {
+            DiffSides::Values(a, b) => ("value", a.clone(), b.clone()),
+            DiffSides::Writes(a, b) => ("ops", Some(written(a)), Some(written(b))),
+        };
+        /// The place, as a JSON pointer
+        path: &Pointer = &change.path,
+        /// The kind of difference
+        kind: DiffKind = change.kind,
+        /// Whether the sides are values or operations
+        as: ["value" | "ops"] = word,
+        /// The left side; absent if there is none
+        a?: Value = left,
+        /// The right side; absent if there is none
+        b?: Value = right,
+    }
+
+    /// A place that cannot be compared
+    object HiddenPlace(hidden: &DiffHidden) {
+        let sides = [(ComparedSide::A, hidden.in_a), (ComparedSide::B, hidden.in_b)];
+        /// The place, as a JSON pointer
+        path: &Pointer = &hidden.path,
+        /// The runs in which it was erased or withheld
+        closed_in: Vec<ComparedSide> =
+            sides.into_iter().filter(|(_, is_closed)| *is_closed).map(|(side, _)| side).collect(),
+    }
+
+    /// The verdicts of a predicate on both runs
+    object DiffVerdicts(tested: &[PredicateTested; 2]) {
+        /// Those of the left run
+        a: SideVerdicts = SideVerdicts::of(&tested[0]),
+        /// Those of the right run
+        b: SideVerdicts = SideVerdicts::of(&tested[1]),
+    }
+
+    /// The verdicts of a predicate on a run
+    object SideVerdicts(tested: &PredicateTested) {
+        let (line, is_known) = (&tested.line, !tested.line.may_hide_onset());
+        let judged = line.intervals();
+        /// The predicate
+        predicate: AskedObject = AskedObject::of(&tested.question),
+        /// The first tick in violation; null if there is none, or if it is not known
+        onset: Option<u64> = line.onset().filter(|_| is_known),
+        /// Stretches of ticks with one verdict
+        intervals: Vec<Stretch<'_>> = stretches(&judged),
+        /// The reasons why ticks cannot be judged
+        reasons: Vec<ReasonObject> = reasons(&line.reasons()),
+        /// Whether the onset is known
+        certainty: ["exact" | "unavailable"] = Certainty::Exact.unless(!is_known).as_str(),
+    }
 }
 
-/// Returns the table of types.
-pub fn types_json(report: &DiffReport) -> Value {
-    Value::array(report.types.iter().map(|(name, tally)| {
-        let DiffTally { pairs, equal, structural, semantic, confidence } = *tally;
-        Value::record([
-            ("type", Value::from(name.as_str())),
-            ("pairs", Value::from(pairs)),
-            ("equal", Value::from(equal)),
-            ("structural", Value::from(structural)),
-            ("semantic", Value::from(semantic)),
-            ("confidence", Value::from(confidence)),
-        ])
-    }))
+/// Returns operations as answers show them.
+fn written(ops: &[Op]) -> Value {
+    Delta(ops.to_vec()).written()
+}
+
+/// Returns the places that were left out for a document.
+pub(crate) fn ignored_places(ignored: &[(Pointer, bool)]) -> Vec<IgnoredPlace> {
+    ignored.iter().map(|(place, met)| IgnoredPlace::of(place, *met)).collect()
 }
 
 /// How many places of one pair are listed if lines are cut at a width.
@@ -645,25 +761,24 @@ impl DiffFound {
         Ok(())
     }
 
-    fn members(&self) -> Vec<(&'static str, Value)> {
+    fn members(&self) -> DiffMembers {
         let DiffTerms { kinds, align, .. } = &self.terms;
-        let mut members = members(&self.report, kinds, *align, self.terms.is_part(&self.report));
-        members.push(("a", Value::from(self.a.as_str())));
-        members.push(("b", Value::from(self.b.as_str())));
-        members
+        DiffMembers::of([&self.a, &self.b], &self.report, kinds, *align, self.terms.is_part(&self.report))
     }
 
     /// Returns the answer as it is written into the casebook: without the pairs, with the terms.
     fn casebook_value(&self, tips: [Digest; 2]) -> Value {
         let path = |path: &Pointer| Value::from(path.written());
-        let mut members = self.members();
-        members.extend([
+        let mut members = self.members().to_value().as_object().cloned().unwrap_or_default();
+        for (name, value) in [
             ("a_tip", Value::from(tips[0])),
             ("b_tip", Value::from(tips[1])),
             ("ignore", Value::array(self.terms.ignore.iter().map(path))),
             ("path", Value::from(self.terms.path.as_ref().map(path))),
-        ]);
-        Value::record(members)
+        ] {
+            members.set(name, value);
+        }
+        Value::Object(members)
     }
 }
 
@@ -758,7 +873,7 @@ impl ItemAnswer for DiffAnswer {
     type Item = Pair;
 
     fn item(&mut self, pair: &Pair) -> Option<Value> {
-        self.lists().then(|| item_json(pair))
+        self.lists().then(|| PairObject::of(pair).into())
     }
 
     fn item_lines(&mut self, pair: &Pair, _: &Page) -> Vec<Line> {
@@ -775,18 +890,8 @@ impl ItemAnswer for DiffAnswer {
     }
 
     fn summary(&self) -> Value {
-        let Some(found) = &self.found else { return document("diff", []) };
-        let mut members = found.members();
-        members.extend(found.recorded.as_ref().map(|recorded| ("recorded", recorded_json(recorded))));
-        members.extend(found.tested.as_ref().map(|tested| ("verdicts", verdicts_json(tested))));
-        members.push(("complete", Value::from(self.shown as u64 == self.total)));
-        if self.form.stat {
-            members.extend([("types", types_json(&found.report)), ("note", Value::from("types only"))]);
-        }
-        if self.form.summary {
-            members.push(("note", Value::from("summary only")));
-        }
-        document("diff", members)
+        let found = self.found.as_ref();
+        found.map_or_else(Value::object, |found| DiffDocument::of(self, found).into())
     }
 
     fn kept_lines(&mut self, _: &Page) -> Vec<Line> {
@@ -869,21 +974,6 @@ fn verdict_lines(tested: &[PredicateTested; 2]) -> Vec<Line> {
         lines.extend(reasons.map(|words| Line::from(format!("            {}", quote::escape(&words)))));
     }
     lines
-}
-
-fn verdicts_json(tested: &[PredicateTested; 2]) -> Value {
-    let side = |tested: &PredicateTested| {
-        let line = &tested.line;
-        let is_known = !line.may_hide_onset();
-        Value::record([
-            ("predicate", question_json(&tested.question)),
-            ("onset", Value::from(line.onset().filter(|_| is_known))),
-            ("intervals", intervals_json(&line.intervals())),
-            ("reasons", reasons_json(&line.reasons())),
-            ("certainty", Value::from(if is_known { Certainty::Exact } else { Certainty::Unavailable })),
-        ])
-    };
-    Value::record([("a", side(&tested[0])), ("b", side(&tested[1]))])
 }
 
 /// Writes places below each other: tick, kind, type, and what differs.

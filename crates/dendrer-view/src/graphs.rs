@@ -47,7 +47,7 @@ fn sizes(graph: &Graph) -> (u64, u64) {
 
 document! {
     /// The findings of the compiler in a graph
-    pub object GraphCheckDocument: "graph-check" reads (answer: &GraphCheckAnswer<'_>) {
+    pub object GraphCheckDocument: "graph-check" stored (answer: &GraphCheckAnswer<'_>) {
         let sizes = answer.graph.map(sizes);
         /// The file
         file: &str = answer.file,
@@ -285,7 +285,7 @@ fn statements_of(form: &Value) -> Vec<(String, String)> {
 
 document! {
     /// The difference between two graphs
-    pub object GraphDiffDocument: "graph-diff" reads (answer: &GraphDiffAnswer) {
+    pub object GraphDiffDocument: "graph-diff" stored (answer: &GraphDiffAnswer) {
         let [first, second] = answer.digests;
         let statements = answer.items.iter().map(|(path, a, b)| {
             StatementDifference::of(path, a.as_deref(), b.as_deref())
@@ -355,7 +355,7 @@ impl GraphMinimizeAnswer<'_> {
 
 document! {
     /// The fewest other edge values that flip a predicate
-    pub object GraphMinimizeDocument: "graph-minimize" reads (answer: &GraphMinimizeAnswer<'_>) {
+    pub object GraphMinimizeDocument: "graph-minimize" stored (answer: &GraphMinimizeAnswer<'_>) {
         let found = answer.minimal;
         /// The run
         run: &RunName = answer.run,
@@ -441,7 +441,7 @@ pub struct GraphAnswer<'g> {
 
 document! {
     /// A graph in its JSON form
-    pub object GraphDocument: "graph" reads (answer: &GraphAnswer<'_>) {
+    pub object GraphDocument: "graph" stored (answer: &GraphAnswer<'_>) {
         /// The digest of the form
         digest: Digest = answer.digest,
         /// The form
@@ -484,7 +484,7 @@ pub struct GraphRunAnswer<'g> {
 
 document! {
     /// A graph that was run
-    pub object GraphRunDocument: "graph-run" reads (answer: &GraphRunAnswer<'_>) {
+    pub object GraphRunDocument: "graph-run" stored (answer: &GraphRunAnswer<'_>) {
         /// The run
         run: &RunName = answer.run,
         /// The name of the graph
@@ -551,7 +551,7 @@ document! {
     }
 
     /// The recorded edge values of the run of a graph
-    pub object FrontierDocument: "frontier" reads (recorded: &GraphRun) {
+    pub object FrontierDocument: "frontier" stored (recorded: &GraphRun) {
         /// The run
         run: &RunName = &recorded.run,
         /// The edges in canonical order
@@ -765,7 +765,7 @@ pub struct GraphTestAnswer(pub Vec<GraphTested>);
 
 document! {
     /// Frontiers that were replayed
-    pub object GraphTestDocument: "graph-test" reads (tested: &[GraphTested]) {
+    pub object GraphTestDocument: "graph-test" stored (tested: &[GraphTested]) {
         let failures = tested.iter().filter(|one| !one.is_ok()).count();
         /// The number of frontiers that replay
         passed: usize = tested.len() - failures,

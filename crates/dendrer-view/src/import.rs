@@ -1,12 +1,16 @@
 //! The answer of `import`: a run that was made of a source, or that would be.
 
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
 use dendrer::kernel::unknown::Since;
-use dendrer_object::{Code, Digest, Pointer, Record, RunName, Value, tag};
+use dendrer_object::document::{As, Only};
+use dendrer_object::{Code, Digest, Object, Pointer, Record, RunName, Value, document, tag};
 
 use crate::answer::{Answer, End, Line, Page, Style};
-use crate::certainty::{unknown_line, unknown_member};
-use crate::reduce::{error_lines, errors_json};
-use crate::{count, document, log, quote};
+use crate::certainty::{UnknownPlace, unknown_line, unknown_places};
+use crate::reduce::{RuleError, error_lines, rule_errors};
+use crate::{count, log, quote};
 
 /// A note of an import on one place of its source.
 #[derive(Debug, Clone)]
@@ -68,46 +72,95 @@ pub struct ImportAnswer {
     pub rows: Option<(Vec<u64>, Vec<u64>)>,
 }
 
+document! {
+    /// What was imported, or would be
+    pub object ImportDocument: "import" (answer: &ImportAnswer) {
+        let counts = |pairs: &[(String, u64)]| {
+            pairs.iter().map(|(name, count)| (tag::stored_name(name), *count)).collect()
+        };
+        let lines = answer.rows.clone().unzip();
+        /// The run
+        run: &RunName = &answer.run,
+        /// Whether nothing was written
+        dry_run: bool = answer.dry_run,
+        /// The format of the source
+        kind: ["openai-chat" | "jsonl" | "paper" | "cfd" | "carl"] = answer.kind,
+        /// The reason for that format
+        why: &str = &answer.why,
+        /// The stage of an imported run
+        stage: Only<0> = Only,
+        /// The number of transitions
+        ticks: u64 = answer.ticks,
+        /// The number of gaps
+        gaps: u64 = answer.gaps,
+        /// The number of calls that were asked for
+        calls: u64 = answer.calls.0,
+        /// The number of calls that have a result
+        results_paired: u64 = answer.calls.1,
+        /// The number of calls that failed
+        results_failed: u64 = answer.calls.2,
+        /// Transitions by type
+        types: BTreeMap<Arc<str>, u64> = counts(&answer.types),
+        /// Transitions by agent
+        agents: BTreeMap<Arc<str>, u64> = counts(&answer.agents),
+        /// Notes by kind
+        noted: BTreeMap<&str, u64> = answer.noted.iter().copied().collect(),
+        /// The first notes
+        notes: Vec<ImportNoteObject> = answer.notes.iter().map(ImportNoteObject::of).collect(),
+        /// Names of the members that belong to the run and to no tick
+        meta: &[String] = answer.meta.as_deref().unwrap_or_default(),
+        /// The digest of the source
+        sha256: Digest = answer.sha256,
+        /// The size of the source in bytes
+        bytes: u64 = answer.bytes,
+        /// The last record; null if nothing was written
+        tip: Option<Digest> = answer.tip,
+        /// The digest of the pack that the run was begun with
+        pack: Option<Digest> = answer.pack,
+        /// The ticks at which a rule of the pack failed
+        errors: Vec<RuleError> = rule_errors(&answer.errors),
+        /// The first transitions
+        items: Vec<ImportedItem> =
+            answer.first.iter().map(|(tick, record)| ImportedItem::of(*tick, record)).collect(),
+        /// Lines of a chain whose hash is wrong
+        bad_hash?: Vec<u64> = lines.0,
+        /// Lines of a chain that redaction changes
+        changed?: Vec<u64> = lines.1,
+        /// The unknown places of the last state; absent if every place is known
+        unknown?: Vec<UnknownPlace> = unknown_places(&answer.unknown),
+    }
+
+    /// A note of an import on one place of its source
+    object ImportNoteObject(note: &ImportNoteShown) {
+        /// The tick that it concerns; 0 is the run itself
+        tick: u64 = note.tick,
+        /// The kind of the note
+        kind: &str = note.kind,
+        /// Whether something is missing there
+        gap: bool = note.is_gap,
+        /// The place in the source
+        path: &str = &note.path,
+        /// The text
+        message: &str = &note.message,
+    }
+
+    /// A transition that was imported
+    object ImportedItem(at: u64, record: &Record) {
+        let row = log::row(record);
+        /// The tick
+        tick: u64 = at,
+        /// The agent
+        agent: &str = &row.agent,
+        /// The type
+        type: &str = &row.type_name,
+        /// The transition in a few words
+        summary: &str = &row.summary,
+    }
+}
+
 impl Answer for ImportAnswer {
     fn document(&self) -> Value {
-        let counts = |pairs: Vec<(&str, u64)>| {
-            Value::record(pairs.into_iter().map(|(name, count)| (tag::stored_name(name), Value::from(count))))
-        };
-        let by_name = |pairs: &[(String, u64)]| {
-            let pairs = pairs.iter().map(|(name, count)| (name.as_str(), *count));
-            counts(pairs.collect())
-        };
-        let (calls, paired, failed) = self.calls;
-        let meta = self.meta.iter().flatten().map(|name| Value::from(name.as_str()));
-        let members = [
-            ("run", Value::from(self.run.as_str())),
-            ("dry_run", Value::from(self.dry_run)),
-            ("kind", Value::from(self.kind)),
-            ("why", Value::from(self.why.as_str())),
-            ("stage", Value::from(0u64)),
-            ("ticks", Value::from(self.ticks)),
-            ("gaps", Value::from(self.gaps)),
-            ("calls", Value::from(calls)),
-            ("results_paired", Value::from(paired)),
-            ("results_failed", Value::from(failed)),
-            ("types", by_name(&self.types)),
-            ("agents", by_name(&self.agents)),
-            ("noted", counts(self.noted.clone())),
-            ("notes", Value::array(self.notes.iter().map(note_json))),
-            ("meta", Value::array(meta)),
-            ("sha256", Value::from(self.sha256)),
-            ("bytes", Value::from(self.bytes)),
-            ("tip", Value::from(self.tip)),
-            ("pack", Value::from(self.pack)),
-            ("errors", errors_json(&self.errors)),
-            ("items", Value::array(self.first.iter().map(|(_, record)| item(record)))),
-        ];
-        let lines = |lines: &[u64]| Value::array(lines.iter().map(|line| Value::from(*line)));
-        let rows = self
-            .rows
-            .iter()
-            .flat_map(|(bad, changed)| [("bad_hash", lines(bad)), ("changed", lines(changed))]);
-        document("import", members.into_iter().chain(rows).chain(unknown_member(&self.unknown)))
+        ImportDocument::of(self).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
@@ -177,26 +230,6 @@ impl ImportAnswer {
     }
 }
 
-fn item(record: &Record) -> Value {
-    let row = log::row(record);
-    Value::record([
-        ("agent", Value::from(row.agent.as_str())),
-        ("summary", Value::from(row.summary.as_str())),
-        ("tick", Value::from(row.tick)),
-        ("type", Value::from(record.header().type_name.as_ref().map(|name| name.to_string()))),
-    ])
-}
-
-fn note_json(note: &ImportNoteShown) -> Value {
-    Value::record([
-        ("gap", Value::from(note.is_gap)),
-        ("kind", Value::from(note.kind)),
-        ("message", Value::from(note.message.as_str())),
-        ("path", Value::from(note.path.as_str())),
-        ("tick", Value::from(note.tick)),
-    ])
-}
-
 fn note_line(note: &ImportNoteShown) -> Line {
     let gap = if note.is_gap { " (a gap)" } else { "" };
     let text = format!(
@@ -220,22 +253,32 @@ pub struct ImportsAnswer {
     pub failed: Vec<(String, Code, String)>,
 }
 
+document! {
+    /// The imports of a directory
+    pub object ImportsDocument: "imports" (answer: &ImportsAnswer) {
+        let failed_import = |(file, code, message): &(String, Code, String)| FailedImport::of(file, *code, message);
+        /// The number of sources that are in the store already
+        there: u64 = answer.there,
+        /// Files that could not be imported
+        failed: Vec<FailedImport> = answer.failed.iter().map(failed_import).collect(),
+        /// A document `import` for each import
+        items: Vec<As<Object>> = answer.made.iter().map(Answer::document).map(As::new).collect(),
+    }
+
+    /// A file that could not be imported
+    object FailedImport(path: &str, with: Code, why: &str) {
+        /// The file
+        file: &str = path,
+        /// The code of the error
+        code: Code = with,
+        /// The error in one sentence
+        message: &str = why,
+    }
+}
+
 impl Answer for ImportsAnswer {
     fn document(&self) -> Value {
-        let failed = self.failed.iter().map(|(file, code, message)| {
-            let members = [
-                ("file", Value::from(file.as_str())),
-                ("code", Value::from(*code)),
-                ("message", Value::from(message.as_str())),
-            ];
-            Value::record(members)
-        });
-        let members = [
-            ("there", Value::from(self.there)),
-            ("failed", Value::array(failed)),
-            ("items", Value::array(self.made.iter().map(Answer::document))),
-        ];
-        document("imports", members)
+        ImportsDocument::of(self).into()
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {

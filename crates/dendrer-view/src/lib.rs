@@ -22,6 +22,7 @@ pub mod compare;
 pub mod conflicts;
 pub mod contract;
 pub mod contributors;
+mod declared;
 pub mod demo;
 pub mod diff;
 pub mod doctor;
@@ -39,6 +40,7 @@ pub mod head;
 pub mod help;
 pub mod import;
 pub mod init;
+pub mod intent;
 pub mod log;
 pub mod mark;
 pub mod merge;
@@ -69,13 +71,5 @@ pub mod verdict;
 pub mod verify;
 pub mod version;
 pub mod why;
-
-use dendrer_object::Value;
-
-/// Begins a document: `schema` first in meaning, wherever canonical order puts it.
-pub fn document<'k>(schema: &str, members: impl IntoIterator<Item = (&'k str, Value)>) -> Value {
-    let schema = ("schema", Value::from(format!("dendrer.{schema}/1")));
-    Value::record(members.into_iter().chain([schema]))
-}
 
 pub use dendrer_object::text::{count, thousands};

@@ -69,7 +69,7 @@ document! {
     }
 
     /// A command that helps
-    object HelpCommand(words: &[String]) {
+    pub(crate) object HelpCommand(words: &[String]) {
         /// The arguments
         argv: &[String] = words,
     }

@@ -3,7 +3,7 @@
 use dendrer::kernel::pack::Pack;
 use dendrer::reduce::question::ReduceReply;
 use dendrer::reduce::{Reduced, Retold};
-use dendrer_object::document::{Positive, Shape as _};
+use dendrer_object::document::Positive;
 use dendrer_object::{Code, Digest, RunName, Value, document};
 
 use crate::answer::{Answer, Line, Page, Style};
@@ -118,11 +118,6 @@ impl Answer for ReduceReply {
 /// Returns the ticks at which a rule failed, for a document.
 pub(crate) fn rule_errors(errors: &[(u64, String)]) -> Vec<RuleError> {
     errors.iter().map(|(tick, why)| RuleError::of(*tick, why)).collect()
-}
-
-/// As [`rule_errors`], as a value.
-pub fn errors_json(errors: &[(u64, String)]) -> Value {
-    rule_errors(errors).to_value()
 }
 
 /// Returns a line for each tick at which a rule failed, and a note on all of them.

@@ -149,11 +149,6 @@ document! {
 }
 
 impl Row {
-    /// Returns the row as an item of `dendrer.log/1`.
-    pub fn to_json(&self, record: &Record) -> Value {
-        RowObject::of(record).into()
-    }
-
     /// Writes the confidence with two decimals, or a dash.
     pub fn confidence_text(&self) -> String {
         self.confidence.map_or_else(|| "-".to_owned(), |value| format!("{value:.2}"))

@@ -1,128 +1,35 @@
 //! The published JSON Schemas (draft 2020-12), one for each document that is printed.
 
-use dendrer_object::document::PublishedDocument;
-use dendrer_object::{Value, document, json, tag};
+use dendrer::run::event::EventLine;
+use dendrer_object::document::Members as _;
+use dendrer_object::{Value, document};
 
 use crate::answer::{Answer, Line, Page};
-use crate::ask;
+use crate::declared::{DECLARED, PublishedSchema};
+use crate::{ask, intent};
 
-/// Makes the table of the documents that are declared.
-macro_rules! declared {
-    ($($document:path,)*) => {
-        &[$((<$document as PublishedDocument>::NAME, <$document as PublishedDocument>::published)),*]
-    };
+/// Lines of which no member names a schema, and the documents of this file.
+const OTHERS: &[PublishedSchema] = &[
+    PublishedSchema::of_line("event", EventLine::published),
+    PublishedSchema::of_line("intent", intent::published),
+    PublishedSchema::of::<FieldsDocument>(),
+    PublishedSchema::of::<SchemasDocument>(),
+];
+
+fn all() -> impl Iterator<Item = &'static PublishedSchema> {
+    DECLARED.iter().chain(OTHERS).chain(ask::SCHEMAS)
 }
-
-/// Name and schema of every declared document, in any order.
-const DECLARED: &[(&str, fn() -> Value)] = declared![
-    crate::cherrypick::CherrypickDocument,
-    crate::conflicts::ConflictsDocument,
-    crate::conflicts::ResolvedDocument,
-    crate::fork::ForkDocument,
-    crate::merge::MergeDocument,
-    crate::rebase::RebaseDocument,
-    crate::backup::BackupDocument,
-    crate::bisect::BisectAllDocument,
-    crate::bisect::BisectDocument,
-    crate::branches::BranchesDocument,
-    crate::casebook::DroppedDocument,
-    crate::casebook::LabelsDocument,
-    crate::casebook::NotesDocument,
-    crate::commitments::AcceptDocument,
-    crate::commitments::AdmissibleDocument,
-    crate::commitments::CommitmentDiffDocument,
-    crate::commitments::CommitmentGraphDocument,
-    crate::commitments::CommitmentWhyDocument,
-    crate::commitments::CommitmentsDocument,
-    crate::commitments::DelegationDocument,
-    crate::commitments::EpsilonDocument,
-    crate::compare::CompareDocument,
-    crate::compare::HeatmapDocument,
-    crate::contract::check::ContractCheckDocument,
-    crate::contract::extend::ContractExtendDocument,
-    crate::contract::extend::ContractKeygenDocument,
-    crate::contract::found::ContractDiffDocument,
-    crate::contract::found::ContractDocument,
-    crate::contract::found::ContractsDocument,
-    crate::contract::lint::ContractLintDocument,
-    crate::contract::suggest::ContractSuggestDocument,
-    crate::demo::DemoDocument,
-    crate::doctor::DoctorDocument,
-    crate::doctor::ReportDocument,
-    crate::erase::EraseDocument,
-    crate::export::ExportDocument,
-    FieldsDocument,
-    crate::fsck::FsckDocument,
-    crate::gate::AssertDocument,
-    crate::gc::GcDocument,
-    crate::graphs::FrontierDocument,
-    crate::graphs::GraphCheckDocument,
-    crate::graphs::GraphDiffDocument,
-    crate::graphs::GraphDocument,
-    crate::graphs::GraphMinimizeDocument,
-    crate::graphs::GraphRunDocument,
-    crate::graphs::GraphTestDocument,
-    crate::help::ExitCodesDocument,
-    crate::help::ExplainDocument,
-    crate::help::HelpDocument,
-    crate::init::InitDocument,
-    crate::log::LogDocument,
-    crate::pack::PackCheckDocument,
-    crate::pack::PackDocument,
-    crate::pack::PackTestDocument,
-    crate::predicate::PredicateTestDocument,
-    crate::predicate::PredicatesDocument,
-    crate::predicate::RegistrationDocument,
-    crate::problem::ErrorDocument,
-    crate::profile::ProfileDocument,
-    crate::progress::ProgressDocument,
-    crate::reduce::ReduceDocument,
-    crate::replay::ReplayDocument,
-    crate::restore::RestoreDocument,
-    crate::runs::RunsDocument,
-    SchemasDocument,
-    crate::secrets::SecretsDocument,
-    crate::show::RecordDocument,
-    crate::show::ShowDocument,
-    crate::state::DifferenceDocument,
-    crate::state::StateDocument,
-    crate::steps::CoherenceDiffDocument,
-    crate::steps::CoherenceDocument,
-    crate::steps::CompositionDocument,
-    crate::steps::StepsDocument,
-    crate::suite::SuiteDocument,
-    crate::verify::VerifyAllDocument,
-    crate::verify::VerifyDocument,
-    crate::version::VersionDocument,
-    crate::why::BacktrackDocument,
-    crate::why::WhyDocument,
-];
-
-/// Names and texts, in order.
-const TEXTS: &[(&str, &str)] = &[
-    ("commit", include_str!("../schemas/commit.json")),
-    ("diff", include_str!("../schemas/diff.json")),
-    ("event", include_str!("../schemas/event.json")),
-    ("import", include_str!("../schemas/import.json")),
-    ("imports", include_str!("../schemas/imports.json")),
-    ("intent", include_str!("../schemas/intent.json")),
-];
 
 /// Returns the name of every schema, in order.
 pub fn names() -> Vec<&'static str> {
-    let declared = DECLARED.iter().chain(ask::SCHEMAS).map(|(name, _)| *name);
-    let mut names: Vec<&str> = TEXTS.iter().map(|(name, _)| *name).chain(declared).collect();
+    let mut names: Vec<&str> = all().map(|known| known.name).collect();
     names.sort_unstable();
     names
 }
 
 /// Finds a schema.
 pub fn find(name: &str) -> Option<Value> {
-    let declared =
-        DECLARED.iter().chain(ask::SCHEMAS).find(|(known, _)| *known == name).map(|(_, schema)| schema());
-    // The door doubles the `$` of `$id` and `$ref`.
-    let read = |text: &str| tag::undoubled(&json::parse_door(text.as_bytes()).unwrap_or(Value::Null));
-    declared.or_else(|| TEXTS.iter().find(|(known, _)| *known == name).map(|(_, text)| read(text)))
+    all().find(|known| known.name == name).map(|known| (known.schema)())
 }
 
 document! {

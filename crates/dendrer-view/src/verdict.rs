@@ -109,13 +109,3 @@ pub fn uncertain(verdict: &Verdict) -> Option<&str> {
         _ => None,
     }
 }
-
-/// As [`stretches`], as a value.
-pub fn intervals_json(intervals: &[Interval]) -> Value {
-    stretches(intervals).to_value()
-}
-
-/// As [`AskedObject`], as a value.
-pub fn question_json(question: &BisectSubject) -> Value {
-    AskedObject::of(question).into()
-}

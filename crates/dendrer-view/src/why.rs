@@ -281,11 +281,6 @@ fn reads_word(has_rules: bool) -> &'static str {
     if has_rules { "rules" } else { "unknown" }
 }
 
-/// Returns operations as they are recorded.
-pub fn ops_json(ops: &[Op]) -> Value {
-    Delta(ops.to_vec()).written()
-}
-
 /// Writes what followed from an onset.
 pub fn chain_lines(records: &Records, chain: &Chain, width: Option<usize>) -> Vec<String> {
     let basis = match chain.rules {

@@ -10,7 +10,8 @@ use std::time::Instant;
 
 use dendrer::kernel::step::Start;
 use dendrer_object::{Digest, json};
-use dendrer_wire::import::{self, Choice, ImportOptions, ImportPlan, OnGap, SourceKind};
+use dendrer_wire::format;
+use dendrer_wire::import::{self, Choice, ImportOptions, ImportPlan, OnGap};
 
 /// The allocator of the program.
 #[global_allocator]
@@ -103,7 +104,8 @@ fn compare(name: &str, chat: &[u8], messages: usize) {
 }
 
 fn options() -> ImportOptions {
-    ImportOptions { kind: SourceKind::Chat, choice: Choice::default(), on_gap: OnGap::Mark, name: None }
+    let (format, choice) = (format::detected(false), Choice::default());
+    ImportOptions { format, map: None, choice, on_gap: OnGap::Mark, name: None }
 }
 
 /// A chat in which every question leads to a call, its result and an answer.

@@ -1,6 +1,6 @@
 //! Foreign traces as runs: one item of the source is exactly one transition.
 //!
-//! [`plan`] reads the whole source and says what would be recorded, without a store; [`record`] records it. Both
+//! [`plan`] reads the whole source and returns the run that would be recorded, without a store; [`record`] records it. Both
 //! go through the same steps and the same kernel, so a plan that holds is a recording that holds. The source is
 //! read front to back three times and never held: memory keeps the current item, the calls that are open, the run's
 //! metadata, and from the first reading to the second the sizes of messages, 4 MB of them at most.
@@ -9,48 +9,47 @@
 //! transition it concerns, so ticks stay numbers of messages.
 
 mod beside;
-mod calls;
-mod cfd;
-pub(crate) mod chain;
-mod chat;
-mod error;
-mod items;
-mod layout;
-mod map;
-mod note;
-mod outcome;
-mod outside;
-mod paper;
-mod scan;
+pub(crate) mod calls;
+pub(crate) mod error;
+pub(crate) mod items;
+pub(crate) mod layout;
+pub(crate) mod note;
+pub(crate) mod outcome;
+pub(crate) mod scan;
 mod skim;
-mod usage;
+pub(crate) mod transition;
+pub(crate) mod usage;
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
 use std::io::{Read, Seek, SeekFrom};
+use std::path::Path;
 use std::sync::Arc;
 
+use dendrer::Repo;
 use dendrer::kernel::reduce::{DeltaReducer, Reducer};
-use dendrer::kernel::step::{self, Inputs, Reason, Seeds, Stage, Start};
+use dendrer::kernel::step::{self, Inputs, Reason, RunState, Seeds, Stage, Start};
 use dendrer::record::redacted;
 use dendrer::recorder::{Environment, Recorder};
 use dendrer::redact::Redactor;
 use dendrer::run::pack::note_errors;
+use dendrer::run::witness::EXACT;
 use dendrer::store::{Shared, Store, StoreError};
 use dendrer_object::json::VALUE_SIZE_MAX;
 use dendrer_object::record::{Link, Record, Rel};
 use dendrer_object::{Digest, Intent, RunName, StoreId, Timestamp, Value};
 
+pub use crate::format::jsonl::Map;
 pub use error::ImportError;
-pub use layout::{Choice, Layout, List, Top};
-pub use map::Map;
+pub use layout::{Choice, Layout, List, Top, pointer};
 pub use note::{ImportNote, NoteKind};
 
+use crate::foreign::{ChangedRows, Format, Steps};
 use calls::Calls;
-use chat::Step;
 use items::Item;
 use note::At;
 use scan::Sizes;
+use transition::{Step, free_name};
 
 /// How many transitions one group takes at most, and how many bytes of source.
 const GROUP: (usize, usize) = (100, 8 << 20);
@@ -65,36 +64,11 @@ const FIRST_SIZE_MAX: usize = 1 << 20;
 /// its length.
 const SAFE_SIZE: usize = VALUE_SIZE_MAX / 8;
 
+/// The longest run id that is made from the name of a source.
+const NAME_SIZE_MAX: usize = 100;
+
 /// How many notes a plan shows.
 const NOTES: usize = 20;
-
-/// The kind of a source.
-#[derive(Debug, Clone)]
-pub enum SourceKind {
-    /// Messages with roles and tool calls.
-    Chat,
-    /// Objects, read by a mapping.
-    Mapped(Map),
-    /// Events of the dendrer paper.
-    Paper,
-    /// Nodes of the forensic debugger specification.
-    Cfd,
-    /// Rows of a witness chain.
-    Chain,
-}
-
-impl SourceKind {
-    /// The name and version under which a run remembers it.
-    pub fn name(&self) -> &'static str {
-        match self {
-            SourceKind::Chat => "openai-chat/1",
-            SourceKind::Mapped(_) => "jsonl/1",
-            SourceKind::Paper => crate::event::KIND,
-            SourceKind::Cfd => "cfd/1",
-            SourceKind::Chain => "carl/1",
-        }
-    }
-}
 
 /// The handling of missing parts.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,8 +82,10 @@ pub enum OnGap {
 /// How a source is to be read.
 #[derive(Debug, Clone)]
 pub struct ImportOptions {
-    /// The kind of the source.
-    pub kind: SourceKind,
+    /// The format of the source.
+    pub format: &'static Format,
+    /// The mapping of its lines, for a format that is read by one.
+    pub map: Option<Map>,
     /// The path of the items, as far as the user gives it.
     pub choice: Choice,
     /// The handling of gaps.
@@ -133,20 +109,10 @@ pub struct ImportPlan {
     pub bytes: u64,
     known: Known,
     options: ImportOptions,
-    /// What takes secrets out of what is recorded.
+    /// Takes secrets out of what is recorded.
     redactor: Option<Arc<Redactor>>,
-}
-
-impl ImportPlan {
-    /// The kind of the source, without its version.
-    pub fn kind_name(&self) -> &'static str {
-        self.options.kind.name().trim_end_matches("/1")
-    }
-}
-
-/// Writes names as a JSON pointer.
-pub fn pointer(names: &[String]) -> String {
-    layout::pointer(names)
+    /// Rows that redaction changes, of a format whose bytes an export gives back.
+    changed: Option<ChangedRows>,
 }
 
 /// The counts of an import.
@@ -190,59 +156,64 @@ impl ImportTally {
     }
 }
 
-/// Reads a source and says what would be recorded. `start` is how the run is to begin, as far as the caller knows;
+/// Inputs of trial records, which show what the kernel refuses and are thrown away.
+fn trial() -> Inputs {
+    Inputs { clock: Timestamp::from_ms(0), seeds: Seeds::of_secret([0; 16]) }
+}
+
+/// The store of trial records.
+const TRIAL: StoreId = StoreId([0; 16]);
+
+/// Proposes an intent on trial, and hands over the record that it would become.
+fn propose(
+    head: &mut RunState,
+    intent: &Intent,
+    reducer: &dyn Reducer,
+    made: impl FnOnce(Record),
+) -> Result<Outcome, ImportError> {
+    let outcome = step::step_with(head, intent, trial(), reducer).map_err(dendrer::Error::from)?;
+    Ok(match outcome {
+        step::Outcome::Refused(refused) => Err(refused.reason),
+        step::Outcome::Committed(record) | step::Outcome::Violated { record, .. } => {
+            let id = record.id();
+            made(record);
+            Ok(id)
+        }
+    })
+}
+
+/// Reads a source and returns the run that would be recorded. `start` is how the run is to begin, as far as the caller knows;
 /// its stage is always 0, because nothing was enforced when it was recorded.
 pub fn plan<R: Read + Seek>(
     source: &mut R,
-    options: ImportOptions,
+    mut options: ImportOptions,
     start: Start,
 ) -> Result<ImportPlan, ImportError> {
+    (options.format.accept)(options.map.as_ref(), None)?;
     rewind(source)?;
-    let (layout, fingerprint, sizes) = match options.kind {
-        SourceKind::Chain => {
-            let around = chain::items(&mut *source, &mut |_| Ok(()))?;
-            (
-                Layout { top: Top::Lines, index: None, path: Vec::new(), is_cut: false },
-                around.fingerprint,
-                Sizes::default(),
-            )
-        }
-        _ => layout::survey(&mut *source, &options.choice)?,
-    };
-    let nothing = Known::default();
-    // Records are made here to find out what the kernel says, and thrown away.
-    let store = StoreId([0; 16]);
-    let inputs = || Inputs { clock: Timestamp::from_ms(0), seeds: Seeds::of_secret([0; 16]) };
-    let mut start = Start { stage: Stage::Observe, ..start };
-    let mut about = Vec::new();
-    if matches!(options.kind, SourceKind::Paper) {
-        let mut before = paper::Before::default();
+    if let Some(inner) = (options.format.inner)(options.name.as_deref(), source)? {
+        options.format = inner.format;
+        options.choice.list.get_or_insert(inner.list);
         rewind(source)?;
-        items::read(&mut *source, &layout, Sizes::default(), &mut |item| before.take(&item.value, item.at))?;
-        if start.state == Value::object() {
-            start.state = before.state();
-            about.extend(before.note());
-        }
     }
-    let (_, mut head) = step::begin(store, &start, inputs()).map_err(dendrer::Error::from)?;
+    let format = options.format;
+    let (layout, fingerprint, sizes) = (format.survey)(source, &options.choice)?;
+    let nothing = Known::default();
+    let mut start = Start { stage: Stage::Observe, ..start };
+    rewind(source)?;
+    let about = (format.begin)(source, &layout, &mut start)?;
+    let (_, mut head) = step::begin(TRIAL, &start, trial()).map_err(dendrer::Error::from)?;
     let mut first = Vec::new();
-    let mut judge = |tick: u64, intent: &Intent, size: usize| -> Result<Outcome, ImportError> {
-        let outcome = step::step_with(&mut head, intent, inputs(), &DeltaReducer);
-        Ok(match outcome.map_err(dendrer::Error::from)? {
-            step::Outcome::Refused(refused) => Err(refused.reason),
-            step::Outcome::Committed(record) | step::Outcome::Violated { record, .. } => {
-                let id = record.id();
-                if tick <= FIRST && size <= FIRST_SIZE_MAX {
-                    first.push((tick, record));
-                }
-                Ok(id)
+    let mut judge = |tick: u64, intent: &Intent, size: usize| {
+        propose(&mut head, intent, &DeltaReducer, |record| {
+            if tick <= FIRST && size <= FIRST_SIZE_MAX {
+                first.push((tick, record));
             }
         })
     };
     let mut walk = Walk { is_plan: true, ..Walk::new(&options, &nothing, &mut judge) };
     rewind(source)?;
-    let kind = &options.kind;
-    let mut around = each_item(&mut *source, kind, &layout, sizes, &mut |item| walk.take(item))?;
+    let mut around = (format.items)(source, &layout, sizes, &mut |item| walk.take(item))?;
     around.notes.extend(about);
     let Ended { mut tally, preamble, known } = walk.end(&layout, &around)?;
     // The path of the items comes from the first reading of the source; the digest covers this reading.
@@ -254,15 +225,24 @@ pub fn plan<R: Read + Seek>(
     start.meta = meta(around.meta, preamble);
     start.inputs = Some(Value::record([("source", inputs_of(&options, &layout, sha256, bytes))]));
     // The metadata must fit a record, too.
-    step::begin(store, &start, inputs()).map_err(dendrer::Error::from)?;
-    Ok(ImportPlan { start, layout, tally, sha256, bytes, known, options, redactor: None })
+    step::begin(TRIAL, &start, trial()).map_err(dendrer::Error::from)?;
+    Ok(ImportPlan { start, layout, tally, sha256, bytes, known, options, redactor: None, changed: None })
 }
 
 impl ImportPlan {
+    /// The format of the source.
+    pub fn format(&self) -> &'static Format {
+        self.options.format
+    }
+
     /// Takes secrets out of how the run begins, and out of all that is recorded by this plan.
-    pub fn redacted(self, redactor: Arc<Redactor>) -> ImportPlan {
+    pub fn redacted<R: Read + Seek>(
+        self,
+        redactor: Arc<Redactor>,
+        source: &mut R,
+    ) -> Result<ImportPlan, ImportError> {
         let start = redacted::start(&redactor, &self.start);
-        // What the plan shows passes as well.
+        // A plan shows notes and records as well.
         let mut tally = self.tally;
         for (_, note) in &mut tally.first_notes {
             note.message = redactor.text(&note.message).0;
@@ -270,53 +250,73 @@ impl ImportPlan {
         for (_, record) in &mut tally.first {
             *record = redacted::shown(&redactor, record);
         }
-        ImportPlan { tally, start, redactor: Some(redactor), ..self }
-    }
-
-    /// Whether the source is a chain.
-    pub fn is_chain(&self) -> bool {
-        matches!(self.options.kind, SourceKind::Chain)
-    }
-
-    /// Keeps what the record has in place of the exact bytes of a chain out of which secrets were taken.
-    pub fn with_exact(mut self, exact: Value) -> ImportPlan {
-        let mut meta = self.start.meta.take().unwrap_or_else(Value::object);
-        if let Value::Object(members) = &mut meta {
-            members.set(chain::EXACT, exact);
-        }
-        self.start.meta = Some(meta);
-        self
-    }
-
-    /// Whether the bytes of a chain are those that an export writes, if nothing is taken out of them.
-    pub fn is_exact<R: Read + Seek>(&self, source: &mut R) -> Result<bool, ImportError> {
-        if !self.is_chain() {
-            return Ok(true);
-        }
-        rewind(source)?;
-        let mut bytes = Vec::new();
-        source.read_to_end(&mut bytes).map_err(ImportError::Io)?;
-        Ok(chain::is_exact(&bytes))
-    }
-
-    /// The lines of a chain that redaction changes; the header is 1.
-    pub fn changed_lines<R: Read + Seek>(&self, source: &mut R) -> Result<Vec<u64>, ImportError> {
-        let (SourceKind::Chain, Some(redactor)) = (&self.options.kind, &self.redactor) else {
-            return Ok(Vec::new());
+        let changed = match self.options.format.rows {
+            None => None,
+            Some(rows) => Some(rows(&all_of(source)?, &redactor)),
         };
-        let is_changed = |text: &str| !redactor.text(text).1.is_empty();
-        let mut lines = Vec::new();
-        rewind(source)?;
-        let around = chain::items(&mut *source, &mut |item| {
-            lines.extend(item.row.filter(|row| is_changed(&row.text)).map(|row| row.line as u64));
-            Ok(())
-        })?;
-        let header = around.meta.as_ref().and_then(|meta| meta.get(chain::CHAIN_ROW)).and_then(Value::as_str);
-        if header.is_some_and(is_changed) {
-            lines.insert(0, 1);
-        }
-        Ok(lines)
+        Ok(ImportPlan { tally, start, changed, redactor: Some(redactor), ..self })
     }
+
+    /// Lines of a file whose hash is wrong, and lines that redaction changes; `None` if the format has no such rows.
+    pub fn rows(&self) -> Option<(Vec<u64>, Vec<u64>)> {
+        self.changed.as_ref().map(|changed| (self.tally.bad_hash.clone(), changed.lines.clone()))
+    }
+
+    /// Puts the exact bytes of a file into the vault if an export could not give them back; the record names them.
+    pub fn keep_exact<R: Read + Seek>(&mut self, repo: &Repo, source: &mut R) -> Result<(), ImportError> {
+        if self.changed.as_ref().is_none_or(|changed| changed.is_exact && changed.lines.is_empty()) {
+            return Ok(());
+        }
+        let kept = repo.vault()?.put(&self.start.run, EXACT, &all_of(source)?)?;
+        if let Value::Object(members) = self.start.meta.get_or_insert_with(Value::object) {
+            members.set("exact", kept.to_value());
+        }
+        Ok(())
+    }
+
+    /// Refuses a source that is in the store already: the run, or, unless it is imported `again`, the same trace under
+    /// another name.
+    pub fn check_new(&self, store: &dyn Store, again: bool) -> Result<(), ImportError> {
+        let fail = |error: StoreError| ImportError::Repository(error.into());
+        if !again && let Some(run) = find_twin(store, self).map_err(fail)? {
+            let there = store.run(&run).map_err(fail)?.map_or(0, |run| run.transitions);
+            return Err(ImportError::Twin { run, there, all: self.tally.ticks, sha256: self.sha256 });
+        }
+        match store.run(&self.start.run).map_err(fail)? {
+            Some(_) => Err(ImportError::Exists(self.start.run.clone())),
+            None => Ok(()),
+        }
+    }
+
+    /// Makes a run id from the name of the source, or from its digest; `None` if no run can have such a name.
+    pub fn made_name(&self) -> Option<RunName> {
+        let stem = self.options.name.as_deref().map(|name| Path::new(name).file_stem().unwrap_or_default());
+        let mut name = clean_name(&stem.unwrap_or_default().to_string_lossy());
+        if name.is_empty() {
+            name = format!("import-{}", self.sha256.short());
+        }
+        if let Some(index) = self.options.choice.index {
+            name = format!("{name}-{index}");
+        }
+        name.parse().ok()
+    }
+}
+
+/// The text as far as a run can be named by it.
+pub fn clean_name(text: &str) -> String {
+    let clean: String =
+        text.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }).collect();
+    let mut name = clean.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned();
+    name.truncate(NAME_SIZE_MAX);
+    name
+}
+
+/// Reads a source from its beginning.
+fn all_of<R: Read + Seek>(source: &mut R) -> Result<Vec<u8>, ImportError> {
+    rewind(source)?;
+    let mut bytes = Vec::new();
+    source.read_to_end(&mut bytes).map_err(ImportError::Io)?;
+    Ok(bytes)
 }
 
 /// Records what was planned. `settled` hears how many transitions are durable, group by group.
@@ -333,8 +333,8 @@ pub fn record<R: Read + Seek>(
     let mut groups = Groups { recorder, bytes: 0, settled };
     let mut judge = |_: u64, intent: &Intent, size: usize| groups.take(intent, size);
     let mut walk = Walk::new(&plan.options, &plan.known, &mut judge);
-    let kind = &plan.options.kind;
-    let read = each_item(&mut *source, kind, &plan.layout, Sizes::default(), &mut |item| walk.take(item));
+    let items = plan.options.format.items;
+    let read = items(source, &plan.layout, Sizes::default(), &mut |item| walk.take(item));
     drop(walk);
     let around = match read {
         Ok(around) => around,
@@ -356,86 +356,19 @@ pub fn rehearse<R: Read + Seek>(
     reducer: &dyn Reducer,
 ) -> Result<Vec<(u64, String)>, ImportError> {
     rewind(source)?;
-    let inputs = || Inputs { clock: Timestamp::from_ms(0), seeds: Seeds::of_secret([0; 16]) };
-    let (_, mut head) = step::begin(StoreId([0; 16]), &plan.start, inputs()).map_err(dendrer::Error::from)?;
+    let (_, mut head) = step::begin(TRIAL, &plan.start, trial()).map_err(dendrer::Error::from)?;
     let mut errors = Vec::new();
     let redactor = plan.redactor.as_ref();
-    let mut judge = |tick: u64, intent: &Intent, _: usize| -> Result<Outcome, ImportError> {
+    let mut judge = |tick: u64, intent: &Intent, _: usize| {
         let clean = redactor.map(|redactor| redacted::intent(redactor, intent));
-        let outcome = step::step_with(&mut head, clean.as_ref().unwrap_or(intent), inputs(), reducer);
-        Ok(match outcome.map_err(dendrer::Error::from)? {
-            step::Outcome::Refused(refused) => Err(refused.reason),
-            step::Outcome::Committed(record) | step::Outcome::Violated { record, .. } => {
-                note_errors(&mut errors, tick, &record);
-                Ok(record.id())
-            }
+        propose(&mut head, clean.as_ref().unwrap_or(intent), reducer, |record| {
+            note_errors(&mut errors, tick, &record);
         })
     };
     let mut walk = Walk::new(&plan.options, &plan.known, &mut judge);
-    let kind = &plan.options.kind;
-    each_item(&mut *source, kind, &plan.layout, Sizes::default(), &mut |item| walk.take(item))?;
+    (plan.options.format.items)(source, &plan.layout, Sizes::default(), &mut |item| walk.take(item))?;
     drop(walk);
     Ok(errors)
-}
-
-/// Hands over the items in the order in which they are recorded. The nodes of a graph are held, checked and sorted first.
-fn each_item<R: Read>(
-    source: R,
-    kind: &SourceKind,
-    layout: &Layout,
-    hints: Sizes,
-    visit: &mut dyn FnMut(Item<'_>) -> Result<(), ImportError>,
-) -> Result<items::Around, ImportError> {
-    match kind {
-        SourceKind::Cfd => {}
-        SourceKind::Chain => return chain::items(source, visit),
-        SourceKind::Chat => {
-            let mut last = Value::Null;
-            let mut around = items::read(source, layout, hints, &mut |item| {
-                last = item.value.clone();
-                visit(item)
-            })?;
-            let outside = around.meta.as_mut().map(|meta| outside::find(meta, &last)).unwrap_or_default();
-            if let Some(outside::Answer { at, message, usage }) = outside.answer {
-                let (size, at) = (message.size() as usize, At { list: &at, number: None });
-                visit(Item {
-                    value: message,
-                    at,
-                    size,
-                    notes: Vec::new(),
-                    is_lost: false,
-                    row: None,
-                    usage,
-                })?;
-            }
-            around.left_out = outside.left_out;
-            return Ok(around);
-        }
-        _ => return items::read(source, layout, hints, visit),
-    }
-    let (mut values, mut sizes) = (Vec::new(), Vec::new());
-    let around = items::read(source, layout, hints, &mut |item| {
-        if let Some(note) = item.notes.into_iter().next() {
-            return Err(ImportError::Gap(note));
-        }
-        values.push(item.value);
-        sizes.push(item.size);
-        Ok(())
-    })?;
-    let list = &layout::pointer(&layout.path);
-    for at in cfd::order(&values, list)? {
-        let (value, number) = (values[at].clone(), at as u64);
-        visit(Item {
-            value,
-            at: At { list, number: Some(number) },
-            size: sizes[at],
-            notes: Vec::new(),
-            is_lost: false,
-            row: None,
-            usage: None,
-        })?;
-    }
-    Ok(around)
 }
 
 /// Finds a run that was imported from the same place of the same bytes.
@@ -466,16 +399,13 @@ fn rewind<R: Seek>(source: &mut R) -> Result<(), ImportError> {
 }
 
 fn inputs_of(options: &ImportOptions, layout: &Layout, sha256: Digest, bytes: u64) -> Value {
-    let map = match &options.kind {
-        SourceKind::Chat | SourceKind::Paper | SourceKind::Cfd | SourceKind::Chain => None,
-        SourceKind::Mapped(map) => Some(map.to_value().clone()),
-    };
+    let map = options.map.as_ref().map(|map| map.to_value().clone());
     let list = (!layout.path.is_empty()).then(|| Value::from(layout::pointer(&layout.path)));
     let members = [
         ("bytes", Some(Value::from(bytes))),
         ("cut", layout.is_cut.then(|| Value::from(true))),
         ("index", layout.index.map(Value::from)),
-        ("kind", Some(Value::from(options.kind.name()))),
+        ("kind", Some(Value::from(options.format.recorded_name()))),
         ("list", list),
         ("map", map),
         ("name", options.name.as_deref().map(Value::from)),
@@ -488,7 +418,7 @@ fn inputs_of(options: &ImportOptions, layout: &Layout, sha256: Digest, bytes: u6
 fn meta(around: Option<Value>, preamble: Vec<Value>) -> Option<Value> {
     let mut meta = around.unwrap_or_else(Value::object);
     if let (Value::Object(object), false) = (&mut meta, preamble.is_empty()) {
-        object.set(&map::free_name(object, "system_messages"), Value::array(preamble));
+        object.set(&free_name(object, "system_messages"), Value::array(preamble));
     }
     let is_empty = meta.as_object().is_some_and(|object| object.is_empty());
     (!is_empty).then_some(meta)
@@ -500,14 +430,14 @@ type Outcome = Result<Digest, Reason>;
 /// Judges the intent of a tick, given how many bytes of source it comes from.
 type Judge<'a> = &'a mut dyn FnMut(u64, &Intent, usize) -> Result<Outcome, ImportError>;
 
-/// What is known of a source once all of it was looked at.
+/// Facts of a source that are known after all of it was read.
 #[derive(Debug, Default)]
 struct Known {
     /// Calls that stay open: tick of the request and place in it.
     unanswered: BTreeSet<(u64, usize)>,
     /// Calls of which it is not known whether they are answered.
     contested: BTreeSet<(u64, usize)>,
-    /// The last tick, which notes what is left out behind it.
+    /// The last tick, which notes the messages that are left out.
     last: u64,
     left_out: Vec<ImportNote>,
 }
@@ -527,7 +457,7 @@ struct Walk<'a> {
     /// Whether nothing is recorded, so that only what may be refused needs to be judged.
     is_plan: bool,
     calls: Calls,
-    nodes: cfd::Recorded,
+    steps: Box<dyn Steps + 'a>,
     tally: ImportTally,
     preamble: Vec<Value>,
     preamble_size: usize,
@@ -535,8 +465,6 @@ struct Walk<'a> {
     contested: BTreeSet<(u64, usize)>,
     /// The place of the last item, where it lies outside the list.
     outside: Option<String>,
-    /// Whether a message was met that does not state each of the metrics of a usage.
-    lacks: [bool; 2],
 }
 
 impl<'a> Walk<'a> {
@@ -547,45 +475,31 @@ impl<'a> Walk<'a> {
             judge,
             is_plan: false,
             calls: Calls::default(),
-            nodes: cfd::Recorded::default(),
+            steps: (options.format.steps)(options.map.as_ref()),
             tally: ImportTally::default(),
             preamble: Vec::new(),
             preamble_size: 0,
             is_cut_marked: false,
             contested: BTreeSet::new(),
             outside: None,
-            lacks: [false; 2],
         }
     }
 
-    fn take(&mut self, item: Item<'_>) -> Result<(), ImportError> {
-        let is_chat = matches!(self.options.kind, SourceKind::Chat);
-        if is_chat && self.tally.ticks == 0 && item.notes.is_empty() && chat::is_preamble(&item.value) {
+    fn take(&mut self, mut item: Item<'_>) -> Result<(), ImportError> {
+        if self.tally.ticks == 0 && item.notes.is_empty() && self.steps.is_preamble(&item.value) {
             return self.keep_preamble(item);
         }
-        let Item { value, at, size, mut notes, is_lost, row, usage } = item;
-        let mut step = match &self.options.kind {
-            _ if is_lost => chat::lost(Value::Null),
-            SourceKind::Chat => {
-                if let Some(what) = chat::other_kind(&value) {
-                    return Err(ImportError::OtherKind { what, at: at.to_string() });
-                }
-                chat::read(&value, at, &mut self.calls)
-            }
-            SourceKind::Mapped(map) => map.read(&value, at, &mut self.calls)?,
-            SourceKind::Paper => paper::read(&value, at)?,
-            SourceKind::Cfd => self.nodes.step(&value, at)?,
-            SourceKind::Chain => chain::step(row.as_deref().expect("a row of a chain"), at)?,
+        let (at, size, mut notes) = (item.at, item.size, std::mem::take(&mut item.notes));
+        let mut step = match item.is_lost {
+            true => Step::lost(Value::Null),
+            false => self.steps.step(&item, &mut self.calls)?,
         };
         self.is_cut_marked |= notes.iter().any(|note| note.kind == NoteKind::SourceCut);
         let tick = self.tally.ticks + 1;
         self.outside = at.number.is_none().then(|| at.to_string());
         notes.append(&mut step.notes);
         if notes.iter().any(|note| note.kind == NoteKind::RowHashWrong) {
-            self.tally.bad_hash.extend(row.as_ref().map(|row| row.line as u64));
-        }
-        if matches!(self.options.kind, SourceKind::Chat | SourceKind::Mapped(_)) {
-            self.read_usage(&mut step, &value, usage.as_ref());
+            self.tally.bad_hash.extend(item.row.as_ref().map(|row| row.line as u64));
         }
         if tick == self.known.last {
             notes.extend(self.known.left_out.iter().cloned());
@@ -600,42 +514,16 @@ impl<'a> Walk<'a> {
             self.note(tick, note)?;
         }
         let calls = std::mem::take(&mut step.calls);
-        // A chat brings no change of state and no type of its own, so the kernel can only refuse its size.
-        let id = if self.is_plan && is_chat && tick > FIRST && size < SAFE_SIZE {
+        let id = if self.is_plan && self.steps.is_plain() && tick > FIRST && size < SAFE_SIZE {
             Digest([0; 32])
         } else {
             let outcome = (self.judge)(tick, &whole_intent(step, &notes), size);
             let outcome = outcome.map_err(|error| error.at_message(at))?;
-            outcome.map_err(|reason| {
-                let (code, message) = (reason.code(), reason.to_string());
-                ImportError::Refused { code, message, at: at.to_string() }
-            })?
+            outcome.map_err(|reason| ImportError::refused(reason.code(), reason.to_string(), at))?
         };
         self.calls.ask(tick, id, calls);
-        self.nodes.note(id);
+        self.steps.recorded(id);
         Ok(())
-    }
-
-    /// Reads what a message of a model used. The first that does not say so is marked: what is counted is a lower bound behind it.
-    fn read_usage(&mut self, step: &mut Step<'_>, item: &Value, beside: Option<&Value>) {
-        if !matches!(step.type_name(), "plan.update" | "action.request") {
-            return;
-        }
-        let stated = match (&self.options.kind, item.as_object()) {
-            (SourceKind::Chat, Some(message)) => usage::of_message(message, beside),
-            _ => usage::METRICS.map(|name| step.metric(name)),
-        };
-        for ((name, lacks), value) in usage::METRICS.into_iter().zip(&mut self.lacks).zip(stated) {
-            let value = match value {
-                None if *lacks => continue,
-                None => {
-                    *lacks = true;
-                    Value::Null
-                }
-                Some(value) => value,
-            };
-            step.metrics.push((name, value));
-        }
     }
 
     fn keep_preamble(&mut self, item: Item<'_>) -> Result<(), ImportError> {
@@ -738,7 +626,7 @@ fn without_result(call: &calls::Call, at: At<'_>) -> ImportNote {
     )
 }
 
-/// Transitions on their way to the disk, one group behind the other.
+/// Transitions on their way to the disk, group after group.
 struct Groups<'a> {
     recorder: Recorder,
     bytes: usize,
@@ -771,7 +659,7 @@ impl Groups<'_> {
         Ok(())
     }
 
-    /// Waits for all that is on its way. Of several errors the first is told.
+    /// Waits for all that is on its way. Of several errors the first is returned.
     fn settle(&mut self) -> Result<(), ImportError> {
         let mut result = Ok(());
         while self.recorder.is_under_way() {
@@ -788,8 +676,8 @@ impl Groups<'_> {
         (self.settled)(transitions.count() as u64);
     }
 
-    /// Keeps what came before whatever ended the import, as far as the store takes it. Of two errors the first is told. A run
-    /// that holds nothing is not left behind.
+    /// Keeps the transitions before the error that ended the import, as far as the store takes them. Of two errors the first is
+    /// reported. An empty run is not kept.
     fn keep(mut self) {
         if self.recorder.pending() > 0 && self.recorder.head().tick() > 0 {
             let _ = self.submit();

@@ -1,6 +1,6 @@
-//! What LangGraph's serializer writes, made readable: MessagePack with extensions of its own.
+//! Bytes of LangGraph's serializer as values: MessagePack with extensions of its own.
 //!
-//! What cannot be read, or is not to be (an encrypted serializer), has no readable form: the record then has the commitment alone.
+//! Bytes that cannot be read, or are encrypted, have no readable form: the record then has the commitment alone.
 
 use dendrer::checkpoint::{Decode, TypedBytes};
 use dendrer::object::number::Number;

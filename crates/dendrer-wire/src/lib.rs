@@ -4,11 +4,9 @@
 //! intent. Rule: a source is recognised by the shape of its documents, never by the name of a data set, a tool or a
 //! field of its domain.
 
-pub mod carl;
-pub mod cfd;
-mod event;
+pub mod foreign;
+pub mod format;
 pub mod import;
 pub mod langgraph;
-pub mod profile;
 
 pub use import::ImportError;

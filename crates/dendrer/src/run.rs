@@ -4,6 +4,7 @@ pub(crate) mod casebook_name;
 pub mod causal;
 pub mod closed;
 pub mod declared;
+pub mod event;
 pub mod frontier;
 mod line;
 mod moment;

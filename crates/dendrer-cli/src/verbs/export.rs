@@ -15,13 +15,13 @@ use dendrer::run::frontier::graph_run;
 use dendrer::run::witness::{EXACT, exact_of};
 use dendrer_chain::EXTENSION;
 use dendrer_object::pointer::PointerError;
-use dendrer_object::{Code, Pointer, Value};
+use dendrer_object::{Code, Pointer};
 use dendrer_view::export::ExportAnswer;
 use dendrer_view::graphs::frontier_file;
 use dendrer_view::quote;
 use dendrer_view::steps::DatumObject;
-use dendrer_wire::carl::{self, CarlError};
-use dendrer_wire::profile::{self, Profile};
+use dendrer_wire::foreign::{Format, WriteError, WrittenPart};
+use dendrer_wire::format::{self, FORMATS};
 
 use crate::context;
 use crate::context::care::Follower;
@@ -50,43 +50,44 @@ pub(crate) struct Export {
     pub(crate) with: Option<String>,
 }
 
-/// In which form.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+/// The form of an export.
+#[derive(Debug, Clone, Copy)]
 enum Form {
     /// One file that proves itself.
     Bundle,
-    /// One event a line, as the dendrer paper spells it.
-    Jsonl,
-    /// One transition a line, in the spelling of a source document and with its hashes.
-    Profile(Profile),
+    /// A file of another program.
+    Foreign(&'static Format),
     /// The recorded edge values of a graph's run.
     Frontier,
     /// A test in Python that replays the run: the bundle in it, and no model or tool.
     Pytest,
-    /// A row for each step, as carl-core keeps a chain.
-    Carl,
     /// A step for training a line, with the tick to which its run is replayed.
     Training,
 }
 
+/// The values of `--format`: a bundle, the foreign formats that are written, and the other forms.
+pub(crate) fn forms() -> Vec<&'static str> {
+    let foreign = FORMATS.iter().filter(|format| format.is_written()).map(|format| format.name);
+    ["bundle"].into_iter().chain(foreign).chain(["frontier", "pytest", "training"]).collect()
+}
+
 pub(crate) fn run(global: &Global, args: &Export, out: &mut Out) -> Result {
     let form = match global.format.as_deref() {
-        Some("jsonl") => Form::Jsonl,
-        Some("paper") => Form::Profile(Profile::Paper),
-        Some("cfd") => Form::Profile(Profile::Cfd),
         Some("frontier") => Form::Frontier,
         Some("pytest") => Form::Pytest,
-        Some("carl") => Form::Carl,
         Some("training") => Form::Training,
-        _ => Form::Bundle,
+        other => other.and_then(format::named).map_or(Form::Bundle, Form::Foreign),
     };
     if global.output.is_none() {
         out.takes_bytes()?;
     }
-    if form != Form::Carl && (args.exact || args.with.is_some()) {
-        return Err(Failure::new(Code::E0106, "--exact and --with are for --format carl"));
+    if !matches!(form, Form::Foreign(format) if format.is_exact()) && (args.exact || args.with.is_some()) {
+        let exact: Vec<&str> =
+            FORMATS.iter().filter(|format| format.is_exact()).map(|format| format.name).collect();
+        let message = format!("--exact and --with are for --format {}", exact.join(" or "));
+        return Err(Failure::new(Code::E0106, message));
     }
-    if form != Form::Bundle && !args.withhold.is_empty() {
+    if !matches!(form, Form::Bundle) && !args.withhold.is_empty() {
         return Err(Failure::new(
             Code::E0106,
             "--withhold is for bundles, where what is left still verifies",
@@ -140,11 +141,9 @@ fn write(
 ) -> Result<()> {
     let withhold = &args.withhold;
     match form {
-        Form::Carl => chain(global, revs, args, out, sink),
+        Form::Foreign(format) => foreign(global, format, revs, args, out, sink),
         Form::Training => training(global, revs, out, sink),
         Form::Bundle => bundle(global, revs, withhold, out, sink),
-        Form::Jsonl => lines(global, revs, None, out, sink),
-        Form::Profile(profile) => lines(global, revs, Some(profile), out, sink),
         Form::Frontier => {
             let [rev] = revs else {
                 return Err(Failure::new(Code::E0106, "a frontier is that of one run: export one at a time"));
@@ -169,41 +168,48 @@ fn write(
     }
 }
 
-/// Writes a run as the file of a chain.
-fn chain(global: &Global, revs: &[Address], args: &Export, out: &mut Out, sink: Sink<'_>) -> Result<()> {
-    let [rev] = revs else {
-        return Err(Failure::new(Code::E0106, "a chain is that of one run: export one at a time"));
-    };
-    let source = context::sound(global, rev, out)?;
-    let trace = source.trace(rev)?;
-    let fail = |error: CarlError| Failure::new(error.code(), error.to_string());
-    if args.exact {
-        let known = exact_of(&trace);
-        let known = known.ok_or_else(|| fail(CarlError::NotExact(trace.name().to_string())))?;
-        let repo = context::write_store(global)?;
-        let exact = repo.vault()?.get_as(trace.name(), EXACT, &known);
-        let exact = exact.map_err(|error| Failure::new(error.code(), error.to_string()))?;
-        return sink(out, &exact);
+/// Writes runs in the format of another program.
+fn foreign(
+    global: &Global,
+    format: &Format,
+    revs: &[Address],
+    args: &Export,
+    out: &mut Out,
+    sink: Sink<'_>,
+) -> Result<()> {
+    if let Some(single) = format.single.filter(|_| revs.len() > 1) {
+        let message = format!("{single} is that of one run: export one at a time");
+        return Err(Failure::new(Code::E0106, message));
     }
-    // All is looked at before a line is written: a file that ends early would be taken for the chain.
-    let seen = carl::lines(&trace, args.with.is_some(), &mut |_| ControlFlow::Continue(()));
-    seen.map_err(|error| match error {
-        CarlError::Extension { .. } => {
-            let run = trace.name().as_str();
-            let failure = Failure::new(error.code(), error.to_string());
-            failure.help(&["dendrer", "export", run, "--format", "carl", "--with", EXTENSION])
+    for rev in revs {
+        let source = context::sound(global, rev, out)?;
+        let trace = source.trace(rev)?;
+        let fail = |error: WriteError| match error {
+            WriteError::Run(error) => error.into(),
+            WriteError::Extension { .. } => Failure::new(error.code(), error.to_string()).help(&[
+                "dendrer",
+                "export",
+                trace.name().as_str(),
+                "--format",
+                format.name,
+                "--with",
+                EXTENSION,
+            ]),
+            error => Failure::new(error.code(), error.to_string()),
+        };
+        if args.exact {
+            let known = exact_of(&trace).ok_or_else(|| fail(WriteError::NotExact(trace.name().clone())))?;
+            let exact = context::write_store(global)?.vault()?.get_as(trace.name(), EXACT, &known);
+            let exact = exact.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+            return sink(out, &exact);
         }
-        error => fail(error),
-    })?;
-    let (mut result, mut is_first) = (Ok(()), true);
-    carl::lines(&trace, args.with.is_some(), &mut |line| {
-        let before = if std::mem::take(&mut is_first) { "" } else { "\n" };
-        result = sink(out, format!("{before}{line}").as_bytes());
-        if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
-    })
-    .map_err(fail)?;
-    result?;
-    if carl::ends_with_newline(&trace) { sink(out, b"\n") } else { Ok(()) }
+        let write = &mut |line: WrittenPart<'_>| match line {
+            WrittenPart::Value(value) => sink(out, format!("{}\n", quote::json_as_it_is(value)).as_bytes()),
+            WrittenPart::Text(text) => sink(out, text.as_bytes()),
+        };
+        format.write(&trace, args.with.is_some(), write).map_err(fail)??;
+    }
+    Ok(())
 }
 
 /// Writes the steps of runs that are data for training, each with the place to which its run is replayed.
@@ -269,27 +275,4 @@ fn bundle(
     let planned = plan(&repo, revs, ExportTerms { withheld, unwritable }, &mut follower);
     let (planned, _progress) = follower.go_on(planned)?;
     planned.write(&mut |line| sink(out, line))
-}
-
-/// Writes the transitions of runs, one a line, as the paper spells them or in the spelling of a profile.
-fn lines(
-    global: &Global,
-    revs: &[Address],
-    profile: Option<Profile>,
-    out: &mut Out,
-    sink: Sink<'_>,
-) -> Result<()> {
-    if profile.is_some() && revs.len() > 1 {
-        return Err(Failure::new(Code::E0106, "a chain of hashes is that of one run: export one at a time"));
-    }
-    for rev in revs {
-        let source = context::sound(global, rev, out)?;
-        let trace = source.trace(rev)?;
-        let mut line = |value: Value| sink(out, format!("{}\n", quote::json_as_it_is(&value)).as_bytes());
-        match profile {
-            Some(profile) => profile.lines(&trace, &mut line)?,
-            None => profile::events(&trace, &mut line)?,
-        }
-    }
-    Ok(())
 }

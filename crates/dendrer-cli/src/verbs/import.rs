@@ -1,31 +1,28 @@
 //! `dendrer import`: a trace that another program wrote, as a run.
 //!
-//! The source is read twice: once to find out what would be recorded, once to record it. So whatever is wrong
-//! with it is said before anything is written.
-
-mod carl;
+//! The source is read to plan the run, and again to record it: its faults are reported before anything is written.
 
 use std::fs::File;
 use std::io::{self, Read, Seek};
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Arc;
 use std::sync::atomic::AtomicU64;
 
+use clap::builder::{PossibleValue, PossibleValuesParser};
 use clap::{Args, ValueEnum};
 use dendrer::Trace;
-use dendrer::kernel::pack::{PackEngine, digest};
+use dendrer::kernel::pack::digest;
 use dendrer::kernel::step::Start;
-use dendrer::kernel::unknown::{self, Since};
+use dendrer::kernel::unknown;
 use dendrer::recorder::World;
 use dendrer::run::pack::errors_of_rules;
-use dendrer::store::Store;
 use dendrer::watch::Watch;
 use dendrer_object::{Code, Digest, Pointer, RunName, Value};
-use dendrer_view::import::{ImportAnswer, ImportNoteShown};
+use dendrer_view::import::{ImportAnswer, ImportNoteShown, ImportsAnswer};
 use dendrer_view::{count, quote};
-use dendrer_wire::import::{
-    self, Choice, ImportError, ImportOptions, ImportPlan, Map, OnGap, SourceKind, Top,
-};
+use dendrer_wire::foreign::Format;
+use dendrer_wire::format::{self, FORMATS};
+use dendrer_wire::import::{self, Choice, ImportError, ImportOptions, ImportPlan, Map, OnGap, Top};
 
 use crate::context;
 use crate::context::packs;
@@ -45,8 +42,8 @@ pub(crate) struct Import {
     /// The trace; - for standard input
     pub(crate) file: String,
     /// What it is
-    #[arg(long, value_enum, default_value = "auto")]
-    pub(crate) kind: ImportKind,
+    #[arg(long, value_parser = kinds(), default_value = AUTO)]
+    pub(crate) kind: String,
     /// The name of the run; made from the name of the file if not given
     #[arg(long)]
     pub(crate) run: Option<String>,
@@ -85,30 +82,24 @@ pub(crate) struct Import {
 }
 
 impl Import {
-    /// Whether it is of all sources of a directory.
+    /// Whether it imports all files of a directory.
     pub(crate) fn is_of_many(&self) -> bool {
-        self.kind == ImportKind::Carl && Path::new(&self.file).is_dir()
+        format::named(&self.kind).is_some_and(|format| format.find.is_some())
+            && Path::new(&self.file).is_dir()
     }
 }
 
-/// What a trace is.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum ImportKind {
-    /// Found out from its shape.
-    Auto,
-    /// Messages with roles and tool calls.
-    OpenaiChat,
-    /// One JSON object a line, read by --map.
-    Jsonl,
-    /// Events of the dendrer paper, as export --format paper writes them.
-    Paper,
-    /// Nodes of the forensic debugger specification, as export --format cfd writes them.
-    Cfd,
-    /// A chain of carl-core, a session of it, or a directory with both; the id of one is enough.
-    Carl,
+/// The kind of a trace whose format is not named.
+const AUTO: &str = "auto";
+
+/// The values of `--kind`: the foreign formats.
+fn kinds() -> PossibleValuesParser {
+    let auto = PossibleValue::new(AUTO).help("Found out from its shape");
+    let foreign = FORMATS.iter().map(|format| PossibleValue::new(format.name).help(format.about));
+    [auto].into_iter().chain(foreign).collect::<Vec<_>>().into()
 }
 
-/// What to do about gaps.
+/// The handling of gaps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
 pub(crate) enum GapChoice {
     /// Mark them.
@@ -117,37 +108,78 @@ pub(crate) enum GapChoice {
     Stop,
 }
 
-/// The longest name that is made from a file's.
-const NAME_SIZE_MAX: usize = 100;
-
 pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
-    if args.kind != ImportKind::Carl {
-        let made = import_one(global, args, choose_kind(args)?, out)?;
+    let named = format::named(&args.kind);
+    if args.is_of_many() && (args.run.is_some() || args.index.is_some()) {
+        return Err(Failure::new(Code::E0106, "--run and --index are for one file, and this is a directory"));
+    }
+    if let Some((format, find)) = named.and_then(|format| Some((format, format.find?))) {
+        let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
+        let paths = find(&args.file, &home).map_err(|error| failure(args, &error, 0))?;
+        let mut files = paths.iter().map(|path| Import { file: path.display().to_string(), ..args.clone() });
+        let Some(file) = files.next().filter(|_| !args.is_of_many()) else {
+            return import_all(global, args, format, &paths, out);
+        };
+        let made = import_one(global, &file, format, None, out)?;
         return out.answer(&made);
     }
-    carl::import(global, args, out)
+    let map = args.map.as_deref().map(|path| {
+        let map = Map::from_value(&files::json(path)?);
+        map.map_err(|error| failure(args, &error, 0).at("file", path))
+    });
+    let map = map.transpose()?;
+    let format = named.unwrap_or_else(|| format::detected(map.is_some()));
+    let made = import_one(global, args, format, map, out)?;
+    out.answer(&made)
 }
 
-/// Imports one source of a kind that is known.
-fn import_one(global: &Global, args: &Import, kind: SourceKind, out: &mut Out) -> Result<ImportAnswer> {
+/// Imports all files of a directory, each under another name if another run has the name of the file.
+fn import_all(
+    global: &Global,
+    args: &Import,
+    format: &'static Format,
+    paths: &[PathBuf],
+    out: &mut Out,
+) -> Result {
+    let mut answer = ImportsAnswer::default();
+    for path in paths {
+        let stem = path.file_stem().unwrap_or_default().to_string_lossy();
+        let mut args = Import { file: path.display().to_string(), ..args.clone() };
+        let mut made = import_one(global, &args, format, None, out);
+        for number in 2..1_000 {
+            if made.as_ref().err().is_none_or(|failure| failure.code != Code::E0111) {
+                break;
+            }
+            args.run = Some(import::clean_name(&format!("{stem}-{number}")));
+            made = import_one(global, &args, format, None, out);
+        }
+        match made {
+            Ok(made) => answer.made.push(made),
+            // A source that is in the store already is passed over.
+            Err(failure) if failure.code == Code::E0214 => answer.there += 1,
+            Err(failure) => answer.failed.push((args.file, failure.code, failure.message.into())),
+        }
+    }
+    out.answer(&answer)
+}
+
+/// Imports one source of a format that is known.
+fn import_one(
+    global: &Global,
+    args: &Import,
+    format: &'static Format,
+    map: Option<Map>,
+    out: &mut Out,
+) -> Result<ImportAnswer> {
+    let fail = |error: ImportError| failure(args, &error, 0);
+    let known = |error| match error {
+        ImportError::Repository(error) => error.into(),
+        error => fail(error),
+    };
     let given = args.run.as_deref().map(|name| name.parse::<RunName>()).transpose();
     let given = given.map_err(|error| Failure::new(error.code(), error.to_string()))?;
     let pack = args.pack.as_deref().map(load).transpose()?;
-    if let (Some(pack), SourceKind::Mapped(_)) = (&pack, &kind)
-        && pack.pack.engine != PackEngine::Delta
-        && args.map.as_deref().map(files::json).transpose()?.is_some_and(|map| map.get("delta").is_some())
-    {
-        return Err(Failure::new(Code::E0106, "the pack makes the states; leave `delta` out of the map"));
-    }
-    if let (Some(pack), SourceKind::Cfd) = (&pack, &kind)
-        && pack.pack.engine != PackEngine::Delta
-    {
-        return Err(Failure::new(
-            Code::E0106,
-            "nodes bring their changes of state, and the rules of the pack make others",
-        )
-        .note("a pack with `reducer: delta/1` says how its agents are merged"));
-    }
+    (format.accept)(map.as_ref(), pack.as_ref().map(|pack| pack.pack.engine)).map_err(fail)?;
     let mut source = Source::open(&args.file)?;
     let start = Start {
         goal: args.goal.as_deref().map(Into::into),
@@ -156,53 +188,44 @@ fn import_one(global: &Global, args: &Import, kind: SourceKind, out: &mut Out) -
         ..Start::new(given.clone().unwrap_or_else(|| "import".parse().expect("a run id")))
     };
     let options = ImportOptions {
-        choice: Choice {
-            index: args.index,
-            list: args.messages.as_deref().map(names_of).transpose()?,
-            any_items: !matches!(kind, SourceKind::Chat),
-        },
-        kind,
+        format,
+        map,
+        choice: Choice { index: args.index, list: args.messages.as_deref().map(names_of).transpose()? },
         on_gap: if args.on_gap == GapChoice::Stop { OnGap::Stop } else { OnGap::Mark },
         name: source.name.clone(),
     };
     let progress = source.watched(global, "bytes looked through");
-    let mut plan = import::plan(&mut source, options, start).map_err(|error| failure(args, &error, 0))?;
+    let mut plan = import::plan(&mut source, options, start).map_err(fail)?;
     drop(progress);
     if given.is_none() {
-        plan.start.run = made_name(args, &source, &plan)?;
+        plan.start.run = plan.made_name().ok_or_else(|| {
+            Failure::new(Code::E0106, "no run id can be made from this name; give one with --run")
+        })?;
     }
     if let Some(pack) = &pack {
         plan.start = pack.bind(plan.start.clone())?;
     }
+    let of_pack = pack.as_ref().map(|pack| pack.pack.value());
     if args.dry_run {
-        // A dry run says what it can without a store, too.
+        // A dry run works without a store, too.
         if let Ok(store) = context::read_store(global) {
-            check_new(args, &*store, &plan)?;
+            plan.check_new(&*store, args.again).map_err(known)?;
         }
-        plan = plan.redacted(args.redaction.redactor_alone(pack.as_ref().map(|pack| pack.pack.value()))?);
-        let changed = plan.changed_lines(&mut source).map_err(|error| failure(args, &error, 0))?;
-        let errors = match &pack {
-            None => Vec::new(),
-            Some(pack) => {
-                let _progress = source.watched(global, "bytes tried");
-                let rehearsed = import::rehearse(&mut source, &plan, &*pack.pack.reducer());
-                rehearsed.map_err(|error| failure(args, &error, 0))?
-            }
-        };
-        let faults = RuleFaults { errors, ..RuleFaults::default() };
-        return Ok(answer(args, &plan, None, faults, changed));
+        let plan = plan.redacted(args.redaction.redactor_alone(of_pack)?, &mut source).map_err(fail)?;
+        let mut answer = answer(args, &plan, None);
+        if let Some(pack) = &pack {
+            let _progress = source.watched(global, "bytes tried");
+            answer.errors = import::rehearse(&mut source, &plan, &*pack.pack.reducer()).map_err(fail)?;
+        }
+        return Ok(answer);
     }
-    let name = plan.start.run.clone();
     let repo = context::write_store(global)?;
     let store = repo.writer()?;
-    check_new(args, store, &plan)?;
+    plan.check_new(store, args.again).map_err(known)?;
     context::say_no_key(&repo, out)?;
-    let of_pack = pack.as_ref().map(|pack| pack.pack.value());
-    let mut plan = plan.redacted(args.redaction.redactor(&repo, &name, of_pack)?);
-    let changed = plan.changed_lines(&mut source).map_err(|error| failure(args, &error, 0))?;
-    if !changed.is_empty() || !plan.is_exact(&mut source).map_err(|error| failure(args, &error, 0))? {
-        plan = plan.with_exact(carl::keep_exact(&repo, &name, &mut source)?);
-    }
+    let redactor = args.redaction.redactor(&repo, &plan.start.run, of_pack)?;
+    let mut plan = plan.redacted(redactor, &mut source).map_err(fail)?;
+    plan.keep_exact(&repo, &mut source).map_err(fail)?;
     let progress = source.watched(global, "bytes recorded");
     let mut settled = 0;
     let result = import::record(store, &mut source, &plan, Box::new(World::default()), &mut |more| {
@@ -211,45 +234,18 @@ fn import_one(global: &Global, args: &Import, kind: SourceKind, out: &mut Out) -
     drop(progress);
     let closed = context::close(repo);
     let tip = result.map_err(|error| match settled {
-        0 => failure(args, &error, 0),
+        0 => fail(error),
         _ => failure(args, &error, settled).help(&["dendrer", "log", plan.start.run.as_str()]),
     })?;
     closed?;
-    let found = match pack {
-        // Without rules nothing is written, and no place is unknown.
-        None => RuleFaults::default(),
-        Some(_) => {
-            let trace = Trace::open(&context::read_store(global)?, &plan.start.run)?;
-            RuleFaults {
-                errors: errors_of_rules(&trace)?,
-                unknown: unknown::listed(&trace.state(trace.tip())?),
-            }
-        }
-    };
-    Ok(answer(args, &plan, Some(tip), found, changed))
-}
-
-fn choose_kind(args: &Import) -> Result<SourceKind> {
-    let map = args.map.as_deref().map(|path| {
-        let map = Map::from_value(&files::json(path)?);
-        map.map_err(|error| failure(args, &error, 0).at("file", path))
-    });
-    match (args.kind, map.transpose()?) {
-        (ImportKind::Auto | ImportKind::Jsonl, Some(map)) => Ok(SourceKind::Mapped(map)),
-        (ImportKind::Auto | ImportKind::OpenaiChat, None) => Ok(SourceKind::Chat),
-        (ImportKind::Jsonl, None) => {
-            Err(Failure::new(Code::E0106, "--kind jsonl needs --map FILE, which says what stands where"))
-        }
-        (ImportKind::Paper, None) if args.pack.is_some() => {
-            Err(Failure::new(Code::E0106, "events bring their changes of state; leave --pack out"))
-        }
-        (ImportKind::Paper, None) => Ok(SourceKind::Paper),
-        (ImportKind::Cfd, None) => Ok(SourceKind::Cfd),
-        (ImportKind::Carl, _) => Ok(SourceKind::Chain),
-        (ImportKind::OpenaiChat | ImportKind::Paper | ImportKind::Cfd, Some(_)) => {
-            Err(Failure::new(Code::E0106, "--map is for --kind jsonl"))
-        }
+    let mut answer = answer(args, &plan, Some(tip));
+    // Without rules nothing is written, and no place is unknown.
+    if pack.is_some() {
+        let trace = Trace::open(&context::read_store(global)?, &plan.start.run)?;
+        answer.errors = errors_of_rules(&trace)?;
+        answer.unknown = unknown::listed(&trace.state(trace.tip())?);
     }
+    Ok(answer)
 }
 
 fn names_of(text: &str) -> Result<Vec<String>> {
@@ -259,7 +255,7 @@ fn names_of(text: &str) -> Result<Vec<String>> {
     Ok(pointer.tokens().map(|name| name.into_owned()).collect())
 }
 
-/// What is imported: a file, or what came through a pipe, kept where it can be read more than once.
+/// The source: a file, or bytes of a pipe, kept where they can be read more than once.
 struct Source {
     file: File,
     name: Option<String>,
@@ -284,7 +280,7 @@ impl Source {
         Ok(Source { file, name, read: Arc::default() })
     }
 
-    /// Tells from now on how much of it was read.
+    /// Shows from now on how much of it was read.
     fn watched(&mut self, global: &Global, unit: &'static str) -> Progress {
         let size = self.file.metadata().map(|about| about.len()).ok();
         let progress = Progress::start(global, "import", unit, size);
@@ -312,64 +308,27 @@ impl Seek for Source {
     }
 }
 
-/// The text as far as a run can be named by it.
-fn clean_name(text: &str) -> String {
-    let clean: String =
-        text.chars().map(|c| if c.is_ascii_alphanumeric() || "._-".contains(c) { c } else { '-' }).collect();
-    let mut name = clean.trim_matches(|c: char| !c.is_ascii_alphanumeric()).to_owned();
-    name.truncate(NAME_SIZE_MAX);
-    name
-}
-
-/// Makes a run id from the name of the file, or from its digest where it has none.
-fn made_name(args: &Import, source: &Source, plan: &ImportPlan) -> Result<RunName> {
-    let stem = source.name.as_deref().map(|name| Path::new(name).file_stem().unwrap_or_default());
-    let stem = stem.map(|stem| stem.to_string_lossy().into_owned()).unwrap_or_default();
-    let mut name = clean_name(&stem);
-    if name.is_empty() {
-        name = format!("import-{}", plan.sha256.short());
-    }
-    if let Some(index) = args.index {
-        name = format!("{name}-{index}");
-    }
-    name.parse()
-        .map_err(|_| Failure::new(Code::E0106, "no run id can be made from this name; give one with --run"))
-}
-
-/// Refuses what is in the store already: the run, or the same trace under another name.
-fn check_new(args: &Import, store: &dyn Store, plan: &ImportPlan) -> Result<()> {
-    let name = &plan.start.run;
-    if let Some(twin) = import::find_twin(store, plan)?.filter(|_| !args.again) {
-        let there = store.run(&twin)?.map_or(0, |run| run.transitions);
-        let all = plan.tally.ticks;
-        let message = match there < all {
-            true => format!(
-                "this trace was imported as {twin}, and interrupted: {there} of {all} ticks are there"
-            ),
-            false => format!("this trace was imported already, as {twin}"),
-        };
-        return Err(Failure::new(Code::E0214, message)
-            .at("sha256", plan.sha256.to_string())
-            .note("nothing was changed; --again imports it once more, under another name")
-            .help(&["dendrer", "log", twin.as_str()]));
-    }
-    if store.run(name)?.is_some() {
-        return Err(Failure::new(Code::E0111, format!("{name} exists already"))
-            .note("nothing was changed; --run gives the import another name"));
-    }
-    Ok(())
-}
-
 fn failure(args: &Import, error: &ImportError, settled: u64) -> Failure {
-    // What a source says may be a secret, also where it is refused.
+    // A text of the source may be a secret, also if it is refused.
     let clean = |text: &str| match args.redaction.redactor_alone(None) {
         Ok(redactor) => redactor.text(text).0,
         Err(_) => text.to_owned(),
     };
+    let plain = || Failure::new(error.code(), error.to_string());
     let mut failure = match error {
-        ImportError::Repository(_) | ImportError::Io(_) => {
-            Failure::new(error.code(), error.to_string()).at("file", args.file.as_str())
+        ImportError::Unfit { note, .. } => return note.iter().fold(plain(), |plain, note| plain.note(*note)),
+        ImportError::Session(_) => return plain().at("file", args.file.as_str()),
+        ImportError::Exists(_) => {
+            return plain().note("nothing was changed; --run gives the import another name");
         }
+        ImportError::Twin { run, sha256, .. } => {
+            return plain()
+                .at("sha256", sha256.to_string())
+                .note("nothing was changed; --again imports it once more, under another name")
+                .help(&["dendrer", "log", run.as_str()]);
+        }
+        ImportError::Vault(_) => plain(),
+        ImportError::Repository(_) | ImportError::Io(_) => plain().at("file", args.file.as_str()),
         _ => Failure::new(error.code(), clean(&format!("{}: {error}", args.file))),
     };
     for (name, value) in error.place().into_iter().filter(|(_, value)| !value.is_empty()) {
@@ -381,13 +340,16 @@ fn failure(args: &Import, error: &ImportError, settled: u64) -> Failure {
         source = inner.source();
     }
     let file = args.file.as_str();
+    let (alone, mapped) = (format::detected(false), format::detected(true).name);
     failure = match error {
         ImportError::Unknown(_) => failure
-            .note("looked for openai-chat: a list of messages with `role` and `content`; jsonl needs a --map")
-            .help(&["dendrer", "import", file, "--kind", "jsonl", "--map", "map.json"]),
+            .note(format!("looked for {}: {}; {mapped} needs a --map", alone.name, alone.shape))
+            .help(&["dendrer", "import", file, "--kind", mapped, "--map", "map.json"]),
         ImportError::OtherKind { .. } => failure
-            .note("jsonl reads such items by a mapping; docs/import.md has one for items of the Responses API")
-            .help(&["dendrer", "import", file, "--kind", "jsonl", "--map", "map.json"]),
+            .note(format!(
+                "{mapped} reads such items by a mapping; docs/import.md has one for items of the Responses API"
+            ))
+            .help(&["dendrer", "import", file, "--kind", mapped, "--map", "map.json"]),
         ImportError::SeveralLists(lists) => lists.iter().take(1).fold(failure, |failure, list| {
             failure.help(&["dendrer", "import", file, "--messages", &list.pointer()])
         }),
@@ -409,7 +371,7 @@ fn failure(args: &Import, error: &ImportError, settled: u64) -> Failure {
     }
 }
 
-/// Says what a source was taken for, and why.
+/// The reason for the format of a source, and the place of its items.
 fn why(plan: &ImportPlan, args: &Import) -> String {
     let place = match (plan.layout.top, plan.layout.index) {
         (Top::Lines, None) => "one item a line".to_owned(),
@@ -417,29 +379,16 @@ fn why(plan: &ImportPlan, args: &Import) -> String {
         _ => format!("the list at {}", quote::escape(&import::pointer(&plan.layout.path))),
     };
     let run = plan.layout.index.map(|index| format!(" of run {index}")).unwrap_or_default();
-    let chosen = match (args.kind, args.map.is_some()) {
-        (ImportKind::Auto, false) => "detected: ",
-        (ImportKind::Auto, true) => "because of --map: ",
+    let chosen = match (args.kind.as_str(), args.map.is_some()) {
+        (AUTO, false) => "detected: ",
+        (AUTO, true) => "because of --map: ",
         _ => "",
     };
     format!("{chosen}{place}{run}")
 }
 
-/// What the rules of the pack met: errors with their ticks, and the places that are unknown at the end.
-#[derive(Default)]
-struct RuleFaults {
-    errors: Vec<(u64, String)>,
-    unknown: Vec<(Pointer, Since)>,
-}
-
-/// The answer on an import; `tip` is `None` if nothing was written.
-fn answer(
-    args: &Import,
-    plan: &ImportPlan,
-    tip: Option<Digest>,
-    faults: RuleFaults,
-    changed: Vec<u64>,
-) -> ImportAnswer {
+/// The answer on an import without what the rules of a pack met; `tip` is `None` if nothing was written.
+fn answer(args: &Import, plan: &ImportPlan, tip: Option<Digest>) -> ImportAnswer {
     let tally = &plan.tally;
     let note = |(tick, note): &(u64, import::ImportNote)| ImportNoteShown {
         tick: *tick,
@@ -452,7 +401,7 @@ fn answer(
     ImportAnswer {
         run: plan.start.run.clone(),
         dry_run: args.dry_run,
-        kind: plan.kind_name(),
+        kind: plan.format().name,
         why: why(plan, args),
         ticks: tally.ticks,
         gaps: tally.gaps(),
@@ -466,9 +415,9 @@ fn answer(
         bytes: plan.bytes,
         tip,
         pack: plan.start.pack.as_ref().map(|bound| digest(&bound.value)),
-        errors: faults.errors,
-        unknown: faults.unknown,
+        errors: Vec::new(),
+        unknown: Vec::new(),
         first: tally.first.clone(),
-        rows: plan.is_chain().then(|| (tally.bad_hash.clone(), changed)),
+        rows: plan.rows(),
     }
 }

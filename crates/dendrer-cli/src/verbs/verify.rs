@@ -7,7 +7,7 @@ use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::Position;
 use dendrer::care::verify::question::{VerifyOutcome, VerifyPlan, VerifyQuestion};
 use dendrer_view::verify::VerifyAnswer;
-use dendrer_wire::cfd::CfdTerms;
+use dendrer_wire::foreign::CfdTerms;
 
 use crate::context;
 use crate::context::desk::CommandDesk;

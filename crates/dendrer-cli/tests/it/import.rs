@@ -23,6 +23,14 @@ fn with_chat() -> Place {
 }
 
 #[test]
+fn the_schema_lists_the_formats() {
+    let schema = dendrer_view::schemas::find("import").unwrap();
+    let listed = schema.get("properties").and_then(|members| members.get("kind")?.get("enum")).unwrap();
+    let names = dendrer_wire::format::FORMATS.iter().map(|format| format.name.into());
+    assert_eq!(*listed, Value::array(names));
+}
+
+#[test]
 fn a_chat_is_a_run_on_which_everything_works() {
     let place = with_chat();
     let said = place.run(&["import", "chat.json"]);

@@ -3,9 +3,11 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
+use dendrer_object::document::NonEmpty;
+use dendrer_object::value::{Array, Object};
 use dendrer_object::{COMMITMENT_LISTS, Code, Value};
 
-use super::{CommitmentKind, EdgeKind};
+use super::{ClosedAs, CommitmentKind, EdgeKind};
 use crate::expr::{Expr, Scope};
 
 const LISTS: [&str; 4] = COMMITMENT_LISTS;
@@ -16,6 +18,80 @@ pub(super) const CLOSES: &str = LISTS[3];
 
 /// Members of an atom that the kernel derives.
 const DERIVED: [&str; 3] = ["mode", "time", "attestation"];
+
+dendrer_object::line! {
+    /// An atom of evidence
+    pub closed LineAtom {
+        /// The id, once in a run
+        id: NonEmpty = required,
+        /// The content
+        content: Value = required,
+        /// The source
+        source: NonEmpty,
+        /// Places of the state that it is about
+        touches: [String],
+    }
+
+    /// A commitment of an agent
+    pub closed LineCommitment {
+        /// The id, once in a run
+        id: NonEmpty = required,
+        /// The type
+        type: CommitmentKind = required,
+        /// The commitment in words
+        gloss: NonEmpty = required,
+        /// Whether an action that violates it is refused
+        hard: bool,
+        /// Ids of the evidence and the commitments that support it
+        support: [String],
+        /// An expression over `state` and `action` (`tool`, `params`)
+        guard: String,
+        /// An expression over `state` and `action` (`tool`, `params`)
+        discharge: String,
+        /// An expression over `state` and `action` (`tool`, `params`)
+        holds: String,
+        /// An expression over `state` and `action` (`tool`, `params`)
+        condition: String,
+        /// Places of the state that it watches
+        watch: [String],
+        /// The priority
+        priority: f64,
+        /// The scope
+        scope: String,
+        /// Ids of commitments that it is in conflict with
+        conflicts: [String],
+        /// Ids of commitments that it depends on
+        depends_on: [String],
+        /// Ids of commitments that it makes more exact
+        refines: [String],
+        /// The id of the commitment that it replaces
+        supersedes: String,
+        /// Tools and files that a child run may use
+        allowed: Object,
+        /// Actions that a child run may not do
+        forbidden: Array,
+    }
+
+    /// An edge between atoms and commitments
+    pub closed LineEdge {
+        /// The relation
+        edge: EdgeKind = required,
+        /// The id at its begin
+        from: NonEmpty = required,
+        /// The id at its end
+        to: NonEmpty = required,
+    }
+
+    /// A commitment that is closed
+    pub closed LineClosing {
+        /// The id
+        id: NonEmpty = required,
+        /// The status
+        as: ClosedAs = required,
+        /// The reason
+        reason: String,
+    }
+}
 
 /// A list that a line brings and that is not one.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -128,7 +204,7 @@ fn atom(item: &Value, place: &str) -> Result<(), CommitmentFault> {
         let message = format!("{name} follows from author and type of the transition, and cannot be brought");
         return Err(CommitmentFault { code: Code::E0454, path: format!("{place}/{name}"), message });
     }
-    members(item, place, &["id"], &["content", "source", "touches"])?;
+    members(item, place, &["id"], LineAtom::NAMES)?;
     if item.get("content").is_none() {
         return fault(&format!("{place}/content"), "an atom has a content");
     }
@@ -137,19 +213,7 @@ fn atom(item: &Value, place: &str) -> Result<(), CommitmentFault> {
 
 fn commitment(item: &Value, place: &str) -> Result<(), CommitmentFault> {
     let lists = ["support", "watch", "conflicts", "depends_on", "refines"];
-    let others = [
-        "hard",
-        "guard",
-        "discharge",
-        "holds",
-        "condition",
-        "priority",
-        "scope",
-        "supersedes",
-        "allowed",
-        "forbidden",
-    ];
-    members(item, place, &["id", "type", "gloss"], &[&lists[..], &others[..]].concat())?;
+    members(item, place, &["id", "type", "gloss"], LineCommitment::NAMES)?;
     are_texts(item, place, &lists)?;
     if item.get("type").and_then(Value::as_str).and_then(CommitmentKind::from_word).is_none() {
         return fault(&format!("{place}/type"), "a type is obs, hyp, goal, obl, pref, plan or deleg");
@@ -182,7 +246,7 @@ fn commitment(item: &Value, place: &str) -> Result<(), CommitmentFault> {
 }
 
 fn edge(item: &Value, place: &str) -> Result<(), CommitmentFault> {
-    members(item, place, &["edge", "from", "to"], &[])?;
+    members(item, place, &["edge", "from", "to"], LineEdge::NAMES)?;
     match item.get("edge").and_then(Value::as_str).and_then(EdgeKind::from_word) {
         Some(_) => Ok(()),
         None => {
@@ -193,9 +257,11 @@ fn edge(item: &Value, place: &str) -> Result<(), CommitmentFault> {
 }
 
 fn closed(item: &Value, place: &str) -> Result<(), CommitmentFault> {
-    members(item, place, &["id", "as"], &["reason"])?;
-    match item.get("as").and_then(Value::as_str) {
-        Some("discharged" | "retracted" | "superseded") => Ok(()),
-        _ => fault(&format!("{place}/as"), "a commitment is closed as discharged, retracted or superseded"),
+    members(item, place, &["id", "as"], LineClosing::NAMES)?;
+    match item.get("as").and_then(Value::as_str).and_then(ClosedAs::from_word) {
+        Some(_) => Ok(()),
+        None => {
+            fault(&format!("{place}/as"), "a commitment is closed as discharged, retracted or superseded")
+        }
     }
 }

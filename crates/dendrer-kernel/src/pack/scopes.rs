@@ -7,7 +7,7 @@ use dendrer_object::{Code, Pointer, Value};
 use super::read::{At, Faults};
 use crate::contract::path_of;
 use crate::expr::{Expr, ExprError, Scope};
-use crate::fold::TRANSITION_MEMBERS;
+use crate::fold::transition_members;
 
 /// The names that mean something in some expression of a pack, so that nothing else can have them.
 pub(super) const RESERVED: [&str; 6] = ["state", "t", "before", "s0", "meta", "inputs"];
@@ -52,7 +52,7 @@ impl Place {
 
     /// The same with a transition beside the state after it.
     pub(super) fn with_transition(&self) -> Place {
-        let scope = self.scope.clone().root_of("t", TRANSITION_MEMBERS);
+        let scope = self.scope.clone().root_of("t", transition_members());
         Place { scope, what: "progress sees t and the state after it", ..self.clone() }
     }
 
@@ -125,7 +125,7 @@ impl Scopes {
             state = state.constant(&constant.name, constant.value.clone());
             init = init.constant(&constant.name, constant.value);
         }
-        let rules = state.clone().root_of("t", TRANSITION_MEMBERS).root_of_state("before");
+        let rules = state.clone().root_of("t", transition_members()).root_of_state("before");
         let mut scopes = Scopes {
             rules: Place::new(
                 rules,

@@ -16,7 +16,7 @@ const LARGE: usize = 1 << 20;
 const WAITING: usize = 16;
 
 /// A digest under way.
-pub(super) enum Beside {
+pub(crate) enum Beside {
     /// On the spot, with how many bytes were hashed.
     Here(Context, usize),
     /// By a thread.
@@ -24,12 +24,12 @@ pub(super) enum Beside {
 }
 
 impl Beside {
-    pub(super) fn new() -> Beside {
+    pub(crate) fn new() -> Beside {
         Beside::Here(Context::new(&SHA256), 0)
     }
 
     /// Takes in more bytes.
-    pub(super) fn update(&mut self, bytes: &[u8]) {
+    pub(crate) fn update(&mut self, bytes: &[u8]) {
         match self {
             Beside::Here(context, size) => {
                 context.update(bytes);
@@ -47,7 +47,7 @@ impl Beside {
     }
 
     /// Returns the digest of all bytes.
-    pub(super) fn finish(self) -> Digest {
+    pub(crate) fn finish(self) -> Digest {
         let context = match self {
             Beside::Here(context, _) => context,
             Beside::There(sender, thread) => {

@@ -8,21 +8,23 @@ use std::sync::Arc;
 
 use dendrer_object::{Digest, Value};
 
+use super::note::{At, ImportNote, NoteKind};
+
 /// A call that was asked for.
 #[derive(Debug, Clone)]
-pub(super) struct Call {
-    pub(super) id: Option<Arc<str>>,
-    pub(super) tool: Option<Arc<str>>,
-    pub(super) params: Option<Value>,
+pub(crate) struct Call {
+    pub(crate) id: Option<Arc<str>>,
+    pub(crate) tool: Option<Arc<str>>,
+    pub(crate) params: Option<Value>,
     /// The agent that asked.
-    pub(super) agent: Arc<str>,
+    pub(crate) agent: Arc<str>,
     /// The place among the calls of its request.
-    pub(super) index: usize,
+    pub(crate) index: usize,
 }
 
 impl Call {
     /// Says which call it is, for a note.
-    pub(super) fn name(&self) -> String {
+    pub(crate) fn name(&self) -> String {
         match (&self.id, &self.tool) {
             (Some(id), Some(tool)) => format!("{id:?} to {tool:?}"),
             (Some(id), None) => format!("{id:?}"),
@@ -32,45 +34,30 @@ impl Call {
     }
 }
 
-/// What a result says of its call.
+/// The call of a result, as the result names it.
 #[derive(Debug, Clone, Copy, Default)]
-pub(super) struct Answers<'a> {
+pub(crate) struct Answers<'a> {
     /// The id of the call.
-    pub(super) id: Option<&'a str>,
+    pub(crate) id: Option<&'a str>,
     /// The tool.
-    pub(super) tool: Option<&'a str>,
+    pub(crate) tool: Option<&'a str>,
     /// The agent that asked.
-    pub(super) agent: Option<&'a str>,
+    pub(crate) agent: Option<&'a str>,
 }
 
-/// The fate of a result.
-#[derive(Debug)]
-pub(super) enum Answer {
-    /// It answers this call, whose request is this record.
-    Found(Call, Digest),
-    /// No open call fits.
-    None,
-    /// It says nothing of its call, and several are open. They stay open.
-    Several {
-        /// How many.
-        count: usize,
-        /// Those of which it was not known before that a result may answer them: the tick of the request and the place in it.
-        calls: Vec<(u64, usize)>,
-    },
-    /// It names its call by an id that several open calls have. None of them is open any more.
-    Ambiguous {
-        /// Which: the tick of the request and the place in it.
-        calls: Vec<(u64, usize)>,
-        /// The tool, where it is that of each.
-        tool: Option<Arc<str>>,
-        /// The agent that asked, where it is that of each.
-        agent: Option<Arc<str>>,
-    },
+/// The call that a result answers, as far as it is known.
+#[derive(Debug, Default)]
+pub(crate) struct Paired {
+    pub(crate) call: Option<Call>,
+    /// The record of its request.
+    pub(crate) cause: Option<Digest>,
+    /// The calls that it may answer, where it is not known which.
+    pub(crate) contested: Vec<(u64, usize)>,
 }
 
 /// The calls that are open.
 #[derive(Debug, Default)]
-pub(super) struct Calls {
+pub(crate) struct Calls {
     next: u64,
     open: BTreeMap<u64, (u64, Call)>,
     by_id: BTreeMap<Arc<str>, BTreeSet<u64>>,
@@ -83,7 +70,7 @@ pub(super) struct Calls {
 
 impl Calls {
     /// Takes in the calls of a request that is on record.
-    pub(super) fn ask(&mut self, tick: u64, request: Digest, calls: Vec<Call>) {
+    pub(crate) fn ask(&mut self, tick: u64, request: Digest, calls: Vec<Call>) {
         if calls.is_empty() {
             return;
         }
@@ -101,67 +88,86 @@ impl Calls {
     }
 
     /// Tells whether a call of this agent with this id is open.
-    pub(super) fn is_open(&self, id: &str, agent: &str) -> bool {
+    pub(crate) fn is_open(&self, id: &str, agent: &str) -> bool {
         let same = self.by_id.get(id);
         same.is_some_and(|numbers| numbers.iter().any(|number| *self.open[number].1.agent == *agent))
     }
 
-    /// Finds the call that a result answers, and the record of its request; the call is open no more.
+    /// Finds the call that a result answers, and notes what does not fit; the call is open no more. Of several that it may answer by
+    /// their id, what they have in common is returned, without a record, and none is open any more. A result that says nothing of its
+    /// call leaves all of several open.
+    pub(crate) fn pair(&mut self, said: Answers<'_>, at: At<'_>, notes: &mut Vec<ImportNote>) -> Paired {
+        let mut note = |kind, text: String| notes.push(ImportNote::new(kind, at, text));
+        if said.id.is_none() && said.tool.is_none() && self.open.len() > 1 {
+            let of = |(number, (tick, call)): (&u64, &(u64, Call))| {
+                self.contested.insert(*number).then_some((*tick, call.index))
+            };
+            let contested = self.open.iter().filter_map(of).collect();
+            let text = format!("{} calls are open, and this result names none of them", self.open.len());
+            note(NoteKind::ResultAmbiguous, text);
+            return Paired { contested, ..Paired::default() };
+        }
+        let found = self.fitting(said);
+        let places = found.iter().filter_map(|one| self.open.get(one));
+        let contested: Vec<(u64, usize)> = places.map(|(tick, call)| (*tick, call.index)).collect();
+        let mut closed: Vec<(Call, Digest)> = found.iter().filter_map(|one| self.close(*one)).collect();
+        match closed.len() {
+            0 => {
+                let what = match (said.id, said.tool) {
+                    (Some(id), _) => format!("no open call has the id {id:?}"),
+                    (None, Some(tool)) => format!("no open call is to {tool:?}"),
+                    (None, None) => "no call is open".to_owned(),
+                };
+                note(NoteKind::ResultWithoutCall, what);
+                Paired::default()
+            }
+            1 => {
+                let (call, request) = closed.remove(0);
+                if let (Some(asked), Some(named)) = (call.tool.as_deref(), said.tool)
+                    && asked != named
+                {
+                    let text = format!("its call is to {asked:?}, and this result names {named:?}");
+                    note(NoteKind::ResultNameDiffers, text);
+                }
+                Paired { call: Some(call), cause: Some(request), contested: Vec::new() }
+            }
+            count => {
+                let id = said.id.unwrap_or_default();
+                let text = format!(
+                    "{count} open calls have the id {id:?}, and nothing else says which of them this result answers"
+                );
+                note(NoteKind::ResultAmbiguous, text);
+                let same = |part: &dyn Fn(&Call) -> Option<Arc<str>>| {
+                    let first = part(&closed[0].0)?;
+                    closed.iter().all(|(call, _)| part(call).as_ref() == Some(&first)).then_some(first)
+                };
+                let tool = same(&|call| call.tool.clone());
+                let agent = same(&|call| Some(Arc::clone(&call.agent)));
+                let call = agent.map(|agent| Call { id: None, tool, params: None, agent, index: 0 });
+                Paired { call, cause: None, contested }
+            }
+        }
+    }
+
+    /// The open calls that a result may answer.
     ///
     /// With an id, only a call of that id. Several open calls may have it: an agent numbers its calls anew, or two agents number alike.
     /// Then the agent that the result names and its tool tell them apart, or nothing does. Without an id, the oldest of the same tool, of the
-    /// agent that it names; without a tool, the only one that is open. Where several are, nothing is guessed.
-    pub(super) fn answer(&mut self, said: Answers<'_>) -> Answer {
+    /// agent that it names; without a tool, the only one that is open.
+    fn fitting(&self, said: Answers<'_>) -> Vec<u64> {
         let narrowed = |found: Vec<u64>, fits: &dyn Fn(&Call) -> bool| {
             let fitting: Vec<u64> = found.iter().filter(|one| fits(&self.open[*one].1)).copied().collect();
             if fitting.is_empty() { found } else { fitting }
         };
         let of_agent = |call: &Call| said.agent.is_some_and(|agent| *call.agent == *agent);
         let of_tool = |call: &Call| said.tool.is_some_and(|tool| call.tool.as_deref() == Some(tool));
-        let found = match (said.id, said.tool) {
-            (Some(id), _) => {
-                let same = self.by_id.get(id).into_iter().flatten().copied().collect();
-                narrowed(narrowed(same, &of_agent), &of_tool)
-            }
+        let known = |numbers: Option<&BTreeSet<u64>>| numbers.into_iter().flatten().copied().collect();
+        match (said.id, said.tool) {
+            (Some(id), _) => narrowed(narrowed(known(self.by_id.get(id)), &of_agent), &of_tool),
             (None, Some(tool)) => {
-                let same = self.by_tool.get(tool).into_iter().flatten().copied().collect();
-                narrowed(same, &of_agent).into_iter().take(1).collect()
+                narrowed(known(self.by_tool.get(tool)), &of_agent).into_iter().take(1).collect()
             }
-            (None, None) => {
-                let all: Vec<u64> = self.open.keys().copied().take(2).collect();
-                match all.len() {
-                    0 | 1 => all,
-                    _ => {
-                        let of = |(number, (tick, call)): (&u64, &(u64, Call))| {
-                            self.contested.insert(*number).then_some((*tick, call.index))
-                        };
-                        let calls = self.open.iter().filter_map(of).collect();
-                        return Answer::Several { count: self.open.len(), calls };
-                    }
-                }
-            }
-        };
-        match &found[..] {
-            [] => Answer::None,
-            [only] => match self.close(*only) {
-                Some((call, request)) => Answer::Found(call, request),
-                None => Answer::None,
-            },
-            _ => {
-                let calls = found.iter().filter_map(|one| self.open.get(one));
-                let calls = calls.map(|(tick, call)| (*tick, call.index)).collect();
-                let closed: Vec<Call> =
-                    found.iter().filter_map(|one| self.close(*one).map(|(call, _)| call)).collect();
-                let same = |part: &dyn Fn(&Call) -> Option<Arc<str>>| {
-                    let first = part(&closed[0])?;
-                    closed.iter().all(|call| part(call).as_ref() == Some(&first)).then_some(first)
-                };
-                Answer::Ambiguous {
-                    calls,
-                    tool: same(&|call| call.tool.clone()),
-                    agent: same(&|call| Some(Arc::clone(&call.agent))),
-                }
-            }
+            (None, None) => self.open.keys().copied().collect(),
         }
     }
 
@@ -181,7 +187,7 @@ impl Calls {
     }
 
     /// The calls that no result answers: the tick of the request and the call, oldest first.
-    pub(super) fn unanswered(&self) -> impl Iterator<Item = &(u64, Call)> {
+    pub(crate) fn unanswered(&self) -> impl Iterator<Item = &(u64, Call)> {
         self.open.iter().filter(|(number, _)| !self.contested.contains(number)).map(|(_, open)| open)
     }
 }
@@ -248,27 +254,35 @@ mod tests {
                     continue;
                 }
                 let expected = slow(&open, said);
-                match calls.answer(said) {
-                    Answer::Found(_, request) => {
-                        prop_assert_eq!(expected.len(), 1);
-                        prop_assert_eq!(request, Digest::of(&expected[0].to_be_bytes()));
-                    }
-                    Answer::None => prop_assert!(expected.is_empty()),
-                    Answer::Several { count, .. } => {
-                        prop_assert!(said.id.is_none() && said.tool.is_none() && count == open.len());
-                        prop_assert_eq!(calls.unanswered().count(), 0);
-                        contested.extend(open.iter().map(|(tick, _)| *tick));
-                        continue;
-                    }
-                    Answer::Ambiguous { calls, tool, agent } => {
-                        let found: Vec<u64> = calls.iter().map(|(tick, _)| *tick).collect();
-                        prop_assert!(said.id.is_some() && found == expected && found.len() > 1);
+                let mut notes = Vec::new();
+                let at = At { list: "", number: None };
+                let paired = calls.pair(said, at, &mut notes);
+                let kinds: Vec<NoteKind> = notes.iter().map(|note| note.kind).collect();
+                if said.id.is_none() && said.tool.is_none() && open.len() > 1 {
+                    prop_assert_eq!(kinds, [NoteKind::ResultAmbiguous]);
+                    prop_assert_eq!(calls.unanswered().count(), 0);
+                    contested.extend(open.iter().map(|(tick, _)| *tick));
+                    continue;
+                }
+                match expected.len() {
+                    0 => prop_assert_eq!(kinds, [NoteKind::ResultWithoutCall]),
+                    1 => prop_assert_eq!(paired.cause, Some(Digest::of(&expected[0].to_be_bytes()))),
+                    _ => {
+                        let found: Vec<u64> = paired.contested.iter().map(|(tick, _)| *tick).collect();
+                        prop_assert!(said.id.is_some() && paired.cause.is_none());
+                        prop_assert_eq!((kinds, &found), (vec![NoteKind::ResultAmbiguous], &expected));
                         let of = |part: &dyn Fn(&Call) -> Option<Arc<str>>| -> BTreeSet<Option<Arc<str>>> {
                             open.iter().filter(|(tick, _)| expected.contains(tick)).map(|(_, call)| part(call)).collect()
                         };
                         let (tools, agents) = (of(&|call| call.tool.clone()), of(&|call| Some(Arc::clone(&call.agent))));
-                        prop_assert_eq!(tool, if tools.len() == 1 { tools.into_iter().next().flatten() } else { None });
-                        prop_assert_eq!(agent, if agents.len() == 1 { agents.into_iter().next().flatten() } else { None });
+                        let only = |found: BTreeSet<Option<Arc<str>>>| {
+                            if found.len() == 1 { found.into_iter().next().flatten() } else { None }
+                        };
+                        let agent = only(agents);
+                        // Without an agent that is that of each, nothing of the calls is told.
+                        let tool = only(tools).filter(|_| agent.is_some());
+                        prop_assert_eq!(paired.call.as_ref().and_then(|call| call.tool.clone()), tool);
+                        prop_assert_eq!(paired.call.map(|call| call.agent), agent);
                     }
                 }
                 open.retain(|(tick, _)| !expected.contains(tick));

@@ -2,9 +2,10 @@
 
 use dendrer::error::Limited;
 use dendrer::kernel::ontology::AuthorshipError;
-use dendrer_object::Code;
+use dendrer::vault::VaultError;
 use dendrer_object::intent::IntentError;
 use dendrer_object::json::JsonError;
+use dendrer_object::{Code, Digest, RunName};
 
 use super::layout::{List, NAMED_MAX};
 use super::note::{At, ImportNote};
@@ -32,7 +33,7 @@ pub enum ImportError {
     Syntax {
         /// The token that was expected.
         expected: &'static str,
-        /// Where, in bytes.
+        /// The place, in bytes.
         offset: u64,
     },
     /// Nothing that can be imported is in the source.
@@ -41,7 +42,7 @@ pub enum ImportError {
     /// An item of another kind than messages is among them.
     #[error("{what} is no chat message, and what it says would be missing")]
     OtherKind {
-        /// What it is.
+        /// The kind of the item.
         what: String,
         /// Which item, as a JSON pointer.
         at: String,
@@ -79,32 +80,47 @@ pub enum ImportError {
         /// Which item, as a JSON pointer.
         at: String,
     },
-    /// The kernel would turn an item down, and then ticks would not be numbers of messages.
+    /// An item, or a place of the mapping, is refused: without it ticks would not be numbers of messages.
     #[error("{message}")]
     Refused {
         /// The code of the refusal.
         code: Code,
         /// Why.
         message: String,
-        /// Which item, as a JSON pointer.
+        /// The item or the place, as a JSON pointer.
         at: String,
     },
-    /// The hash of an event is not that of its text and the hashes before it.
-    #[error("{why}")]
-    Chain {
-        /// The fault.
-        why: String,
-        /// Which item, as a JSON pointer.
-        at: String,
+    /// The format cannot be read with what else is given, or no file has the name that is given.
+    #[error("{message}")]
+    Unfit {
+        /// The code.
+        code: Code,
+        /// One sentence.
+        message: String,
+        /// A way to do it.
+        note: Option<&'static str>,
     },
-    /// A node breaks a rule of its document.
-    #[error("{why}")]
-    Branch {
-        /// The rule, what it asks for, and what is there.
-        why: String,
-        /// Which item, as a JSON pointer.
-        at: String,
+    /// A session is no JSON.
+    #[error("{0}")]
+    Session(JsonError),
+    /// The same trace was imported before.
+    #[error("{}", twin_words(.run, *.there, *.all))]
+    Twin {
+        /// The run.
+        run: RunName,
+        /// How many of its transitions are there.
+        there: u64,
+        /// How many the trace has.
+        all: u64,
+        /// SHA-256 of the source.
+        sha256: Digest,
     },
+    /// The run exists already.
+    #[error("{0} exists already")]
+    Exists(RunName),
+    /// The exact bytes of the source cannot be kept.
+    #[error(transparent)]
+    Vault(#[from] VaultError),
     /// A limit ended the module that reduces at an item.
     #[error("{error}")]
     Stopped {
@@ -112,14 +128,6 @@ pub enum ImportError {
         error: Box<Limited>,
         /// Which item, as a JSON pointer.
         at: String,
-    },
-    /// The mapping is not one.
-    #[error("{message}")]
-    Map {
-        /// The place in the mapping, as a JSON pointer.
-        at: String,
-        /// The fault there.
-        message: String,
     },
     /// The source is another one than it was when it was looked at.
     #[error("the source changed while it was read")]
@@ -130,7 +138,7 @@ pub enum ImportError {
 }
 
 impl ImportError {
-    pub(super) fn stopped(stop: Stop) -> ImportError {
+    pub(crate) fn stopped(stop: Stop) -> ImportError {
         match stop {
             Stop::Io(error) => ImportError::Io(error),
             Stop::Failed(error) => error,
@@ -141,7 +149,7 @@ impl ImportError {
     }
 
     /// Says at which item a module was stopped; whatever else the repository says is not about an item.
-    pub(super) fn at_message(self, at: At<'_>) -> ImportError {
+    pub(crate) fn at_message(self, at: At<'_>) -> ImportError {
         match self {
             ImportError::Repository(dendrer::Error::Stopped(error)) => {
                 ImportError::Stopped { error, at: at.to_string() }
@@ -150,8 +158,23 @@ impl ImportError {
         }
     }
 
-    pub(super) fn authorship(error: &AuthorshipError, at: String) -> ImportError {
-        ImportError::Refused { code: error.code(), message: error.to_string(), at }
+    /// An item or a place that is refused.
+    pub(crate) fn refused(code: Code, message: String, at: impl ToString) -> ImportError {
+        ImportError::Refused { code, message, at: at.to_string() }
+    }
+
+    pub(crate) fn authorship(error: &AuthorshipError, at: At<'_>) -> ImportError {
+        ImportError::refused(error.code(), error.to_string(), at)
+    }
+
+    /// A mapping or a pack that a format cannot be read with.
+    pub(crate) fn unfit(message: &str) -> ImportError {
+        ImportError::Unfit { code: Code::E0106, message: message.to_owned(), note: None }
+    }
+
+    /// A name that no file has.
+    pub(crate) fn missing(message: String) -> ImportError {
+        ImportError::Unfit { code: Code::E0108, message, note: None }
     }
 
     /// The code under which `dendrer explain` knows this error.
@@ -167,12 +190,13 @@ impl ImportError {
             | ImportError::NoRun { .. } => Code::E0212,
             ImportError::Gap(note) => note.kind.code(),
             ImportError::Intent { error, .. } => error.code,
-            ImportError::Refused { code, .. } => *code,
-            ImportError::Map { .. } => Code::E0215,
+            ImportError::Refused { code, .. } | ImportError::Unfit { code, .. } => *code,
+            ImportError::Session(error) => error.code(),
+            ImportError::Twin { .. } => Code::E0214,
+            ImportError::Exists(_) => Code::E0111,
+            ImportError::Vault(error) => error.code(),
             ImportError::Stopped { .. } => Code::E0521,
             ImportError::Changed => Code::E0216,
-            ImportError::Chain { .. } => Code::E0213,
-            ImportError::Branch { .. } => Code::E0303,
             ImportError::Repository(error) => error.code(),
         }
     }
@@ -199,13 +223,23 @@ impl ImportError {
             }
             ImportError::Gap(note) => vec![("path", note.path.clone())],
             ImportError::Intent { error, at } => vec![("path", at.clone()), ("member", error.path.clone())],
-            ImportError::Refused { at, .. } | ImportError::Stopped { at, .. } => vec![("path", at.clone())],
-            ImportError::OtherKind { at, .. } => vec![("path", at.clone())],
-            ImportError::Map { at, .. } | ImportError::Chain { at, .. } | ImportError::Branch { at, .. } => {
+            ImportError::Refused { at, .. }
+            | ImportError::Stopped { at, .. }
+            | ImportError::OtherKind { at, .. } => {
                 vec![("path", at.clone())]
             }
+            ImportError::Twin { sha256, .. } => vec![("sha256", sha256.to_string())],
             _ => Vec::new(),
         }
+    }
+}
+
+fn twin_words(run: &RunName, there: u64, all: u64) -> String {
+    match there < all {
+        true => {
+            format!("this trace was imported as {run}, and interrupted: {there} of {all} ticks are there")
+        }
+        false => format!("this trace was imported already, as {run}"),
     }
 }
 

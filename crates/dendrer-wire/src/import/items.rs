@@ -20,39 +20,44 @@ const LEFT_OUT_MAX: usize = 64;
 
 /// One item of a run.
 #[derive(Debug)]
-pub(super) struct Item<'a> {
+pub(crate) struct Item<'a> {
     /// The value of the item; null if nothing could be read.
-    pub(super) value: Value,
+    pub(crate) value: Value,
     /// Its place, from the top of the run.
-    pub(super) at: At<'a>,
+    pub(crate) at: At<'a>,
     /// How many bytes of text it was read from.
-    pub(super) size: usize,
+    pub(crate) size: usize,
     /// The parts that were left out.
-    pub(super) notes: Vec<ImportNote>,
+    pub(crate) notes: Vec<ImportNote>,
     /// Whether the whole item was.
-    pub(super) is_lost: bool,
+    pub(crate) is_lost: bool,
     /// The row of a chain.
-    pub(super) row: Option<Box<ChainRow>>,
+    pub(crate) row: Option<Box<ChainRow>>,
     /// A usage that is stated around it.
-    pub(super) usage: Option<Value>,
+    pub(crate) usage: Option<Value>,
 }
 
 impl<'a> Item<'a> {
+    /// An item that was read from this many bytes as a whole.
+    pub(crate) fn new(value: Value, at: At<'a>, size: usize) -> Item<'a> {
+        Item { value, at, size, notes: Vec::new(), is_lost: false, row: None, usage: None }
+    }
+
     fn lost(at: At<'a>, note: ImportNote) -> Item<'a> {
-        Item { value: Value::Null, at, size: 0, notes: vec![note], is_lost: true, row: None, usage: None }
+        Item { notes: vec![note], is_lost: true, ..Item::new(Value::Null, at, 0) }
     }
 }
 
 /// The members around the items.
 #[derive(Debug)]
-pub(super) struct Around {
+pub(crate) struct Around {
     /// The run's object without the list; `None` where the list is all there is.
-    pub(super) meta: Option<Value>,
-    pub(super) notes: Vec<ImportNote>,
-    pub(super) fingerprint: Fingerprint,
-    pub(super) sha256: Digest,
+    pub(crate) meta: Option<Value>,
+    pub(crate) notes: Vec<ImportNote>,
+    pub(crate) fingerprint: Fingerprint,
+    pub(crate) sha256: Digest,
     /// The places of messages that are left out.
-    pub(super) left_out: Vec<String>,
+    pub(crate) left_out: Vec<String>,
 }
 
 /// Hashes what is read through it.
@@ -70,7 +75,7 @@ impl<R: Read> Read for Hashed<R> {
 }
 
 /// Hands over the items in order. `hints` are sizes that a survey found.
-pub(super) fn read<R: Read>(
+pub(crate) fn read<R: Read>(
     input: R,
     layout: &Layout,
     hints: Sizes,
@@ -220,22 +225,14 @@ impl Reader<'_> {
         self.count += 1;
         self.text.clear();
         let first = scanner.next()?;
-        // Most items are read where they lie. What the door does not take is looked at member by member.
+        // Most items are read where they lie. An item that the door refuses is looked at member by member.
         if let Some(text) = scanner.whole()
             && let Ok(value) = parse_door(text)
         {
             let size = text.len();
             scanner.skip(size);
             let at = At { list: &self.list, number: Some(number) };
-            return Ok((self.visit)(Item {
-                value,
-                at,
-                size,
-                notes: Vec::new(),
-                is_lost: false,
-                row: None,
-                usage: None,
-            })?);
+            return Ok((self.visit)(Item::new(value, at, size))?);
         }
         self.item_in_parts(scanner, first, number)
     }
@@ -290,11 +287,11 @@ impl Reader<'_> {
             notes.push(note);
         }
         let size = self.text.text.len();
-        Ok((self.visit)(Item { value, at, size, notes, is_lost: false, row: None, usage: None })?)
+        Ok((self.visit)(Item { notes, ..Item::new(value, at, size) })?)
     }
 }
 
-pub(super) fn too_large(size: usize) -> JsonError {
+pub(crate) fn too_large(size: usize) -> JsonError {
     let kind = JsonErrorKind::TooLarge { size, max: VALUE_SIZE_MAX };
     JsonError { kind, offset: 0, path: String::new() }
 }

@@ -12,7 +12,7 @@ use super::error::ImportError;
 use super::scan::{Capture, Fingerprint, Scanner, Sizes, Stop};
 
 /// How many lists or runs are remembered to be named in an error.
-pub(super) const NAMED_MAX: usize = 10;
+pub(crate) const NAMED_MAX: usize = 10;
 
 /// How many lists of one run are remembered. A user with more lists names one.
 const LISTS_MAX: usize = 1000;
@@ -47,7 +47,7 @@ fn is_mostly(messages: u64, items: u64) -> bool {
 }
 
 /// Writes names as a JSON pointer.
-pub(super) fn pointer(names: &[String]) -> String {
+pub fn pointer(names: &[String]) -> String {
     Pointer::of(names.iter().map(String::as_str)).as_str().to_owned()
 }
 
@@ -82,8 +82,6 @@ pub struct Choice {
     pub index: Option<u64>,
     /// The names that lead to the list.
     pub list: Option<Vec<String>>,
-    /// Whether items may be any values, and not messages alone.
-    pub any_items: bool,
 }
 
 /// The summary of one value at the top.
@@ -129,10 +127,12 @@ impl Items {
     }
 }
 
-/// Reads the whole source and returns where its items stand, what the source was, and sizes that were found.
-pub(super) fn survey<R: Read>(
+/// Reads the whole source and returns the path of its items, a fingerprint, and sizes that were found. `any_items` admits
+/// items that are no messages.
+pub(crate) fn survey<R: Read>(
     input: R,
     choice: &Choice,
+    any_items: bool,
 ) -> Result<(Layout, Fingerprint, Sizes), ImportError> {
     let mut scanner = Scanner::new(input).map_err(ImportError::stopped)?;
     // One array at the top may be a list of messages, a list of runs, or one of several lines.
@@ -182,18 +182,23 @@ pub(super) fn survey<R: Read>(
     let sizes = std::mem::take(&mut scanner.found);
     let (fingerprint, _) = scanner.finish().map_err(ImportError::stopped)?;
     let inner = inner.filter(|_| lines.count == 1);
-    let layout = decide(lines, inner, choice)?;
+    let layout = decide(lines, inner, choice, any_items)?;
     Ok((Layout { is_cut, ..layout }, fingerprint, sizes))
 }
 
-fn decide(lines: Items, inner: Option<Items>, choice: &Choice) -> Result<Layout, ImportError> {
+fn decide(
+    lines: Items,
+    inner: Option<Items>,
+    choice: &Choice,
+    any_items: bool,
+) -> Result<Layout, ImportError> {
     let at_top = |top| Layout { top, index: None, path: Vec::new(), is_cut: false };
     let names_list = choice.list.as_ref().is_some_and(|list| !list.is_empty());
     if lines.count == 0 {
         return Err(ImportError::Unknown("it holds no value"));
     }
     if let Some(items) = inner {
-        let takes_items = items.is_list() || (choice.any_items && items.run_count == 0);
+        let takes_items = items.is_list() || (any_items && items.run_count == 0);
         if choice.index.is_none() && !names_list && takes_items {
             return Ok(at_top(Top::Array));
         }
@@ -205,12 +210,12 @@ fn decide(lines: Items, inner: Option<Items>, choice: &Choice) -> Result<Layout,
             return Ok(at_top(Top::Lines));
         }
         let lists = lines.runs.pop().map(|(_, lists)| lists).unwrap_or_default();
-        if lists.is_empty() && choice.any_items && !names_list {
+        if lists.is_empty() && any_items && !names_list {
             return Ok(at_top(Top::Lines));
         }
         return Ok(Layout { path: pick(lists, choice)?, ..at_top(Top::Value) });
     }
-    if choice.index.is_none() && !names_list && (lines.is_list() || choice.any_items) {
+    if choice.index.is_none() && !names_list && (lines.is_list() || any_items) {
         return Ok(at_top(Top::Lines));
     }
     one_of(Top::Lines, lines, choice)
@@ -350,7 +355,7 @@ fn look_message<R: Read>(scanner: &mut Scanner<R>) -> (bool, Result<(), Stop>) {
 }
 
 /// Returns the text of a name, or its spelling where it is not well-formed.
-pub(super) fn decode(name: &[u8]) -> String {
+pub(crate) fn decode(name: &[u8]) -> String {
     match parse_door(name).ok().as_ref().and_then(|value| value.as_str()) {
         Some(text) => text.to_owned(),
         None => String::from_utf8_lossy(name).into_owned(),
@@ -359,13 +364,13 @@ pub(super) fn decode(name: &[u8]) -> String {
 
 /// The members by which an object is known as a message.
 #[derive(Default)]
-pub(super) struct Marks {
+pub(crate) struct Marks {
     has_role: bool,
     has_body: bool,
 }
 
 impl Marks {
-    pub(super) fn see(&mut self, name: &[u8], first: Option<u8>) {
+    pub(crate) fn see(&mut self, name: &[u8], first: Option<u8>) {
         match name {
             b"\"role\"" => self.has_role = first == Some(b'"'),
             b"\"content\"" | b"\"tool_calls\"" | b"\"function_call\"" => self.has_body = true,
@@ -373,7 +378,7 @@ impl Marks {
         }
     }
 
-    pub(super) fn is_message(&self) -> bool {
+    pub(crate) fn is_message(&self) -> bool {
         self.has_role && self.has_body
     }
 }

@@ -76,7 +76,7 @@ impl NoteKind {
             NoteKind::ArgumentsNotJson => "arguments_not_json",
             NoteKind::CallIdRepeated => "call_id_repeated",
             NoteKind::PartsNotRead => "parts_not_read",
-            NoteKind::KeptFromSource => crate::event::KEPT,
+            NoteKind::KeptFromSource => "kept_from_source",
             NoteKind::StateIncomplete => "state_incomplete",
             NoteKind::RowUnreadable => "row_unreadable",
             NoteKind::ActionUnknown => "action_unknown",
@@ -113,11 +113,11 @@ impl NoteKind {
 
 /// The place of an item. Its JSON pointer is written only where something is said of it.
 #[derive(Debug, Clone, Copy)]
-pub(super) struct At<'a> {
+pub(crate) struct At<'a> {
     /// The pointer to the list.
-    pub(super) list: &'a str,
+    pub(crate) list: &'a str,
     /// Which of its items, from 0; `None` if `list` is the place itself.
-    pub(super) number: Option<u64>,
+    pub(crate) number: Option<u64>,
 }
 
 impl fmt::Display for At<'_> {
@@ -143,12 +143,12 @@ pub struct ImportNote {
 }
 
 impl ImportNote {
-    pub(super) fn new(kind: NoteKind, path: impl fmt::Display, message: impl Into<String>) -> ImportNote {
+    pub(crate) fn new(kind: NoteKind, path: impl fmt::Display, message: impl Into<String>) -> ImportNote {
         ImportNote { kind, path: path.to_string(), message: message.into(), member: None }
     }
 
     /// Adds a member to its entry of `anomalies`.
-    pub(super) fn with(self, name: &'static str, value: Value) -> ImportNote {
+    pub(crate) fn with(self, name: &'static str, value: Value) -> ImportNote {
         ImportNote { member: Some((name, value)), ..self }
     }
 

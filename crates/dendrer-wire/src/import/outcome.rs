@@ -13,7 +13,7 @@ use super::skim;
 
 /// The status of a result.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Outcome {
+pub(crate) enum Outcome {
     /// It is stated beside the content.
     Flag(bool),
     /// The content is JSON, which states a failure or none.
@@ -26,12 +26,12 @@ pub(super) enum Outcome {
 
 impl Outcome {
     /// Whether the call failed.
-    pub(super) fn is_failure(self) -> bool {
+    pub(crate) fn is_failure(self) -> bool {
         matches!(self, Outcome::Flag(true) | Outcome::Json(true) | Outcome::Text(true))
     }
 
     /// The word for it; `None` if it is not known.
-    pub(super) fn status(self) -> Option<&'static str> {
+    pub(crate) fn status(self) -> Option<&'static str> {
         match self {
             Outcome::Unknown => None,
             known if known.is_failure() => Some("error"),
@@ -40,7 +40,7 @@ impl Outcome {
     }
 
     /// The word for where it was read.
-    pub(super) fn from(self) -> &'static str {
+    pub(crate) fn from(self) -> &'static str {
         match self {
             Outcome::Flag(_) => "flag",
             Outcome::Json(_) => "json",
@@ -49,7 +49,7 @@ impl Outcome {
     }
 }
 
-/// What a member states.
+/// A status that a member states.
 enum Stated {
     Nothing,
     Failure(bool),
@@ -77,10 +77,10 @@ fn beside(name: &str, value: &Value) -> Stated {
 const WITHIN: [&str; 5] = ["error", "is_error", "isError", "success", "exit_code"];
 
 /// The members that state how a call ended, beside a content.
-pub(super) const STATING: [&str; 6] = ["error", "is_error", "isError", "success", "exit_code", "status"];
+pub(crate) const STATING: [&str; 6] = ["error", "is_error", "isError", "success", "exit_code", "status"];
 
 /// Reads the status of a message that brings a result.
-pub(super) fn of_message(
+pub(crate) fn of_message(
     message: &Object,
     content: Option<&Value>,
     at: At<'_>,
@@ -141,7 +141,7 @@ fn shown(value: &Value) -> String {
 }
 
 /// Reads the status out of a content.
-pub(super) fn of_content(content: &Value) -> Outcome {
+pub(crate) fn of_content(content: &Value) -> Outcome {
     match content {
         Value::String(text) => of_text(text),
         Value::Object(object) => of_members(object),
@@ -161,7 +161,7 @@ fn of_text(text: &str) -> Outcome {
     let bytes = text.trim_ascii();
     match bytes.as_bytes().first() {
         Some(b'{' | b'[') if skim::value(bytes.as_bytes()) == Some(bytes.len()) => {}
-        // What is unusual is read as everything else is.
+        // An unusual text is read in full.
         Some(b'{' | b'[') if json::parse_door(bytes.as_bytes()).is_ok() => {}
         _ => return Outcome::Text(is_failure_in_words(text)),
     }

@@ -16,14 +16,14 @@ use super::skim;
 const BUFFER: usize = 1 << 16;
 
 /// The longest scalar that is not text. No number is longer by much, and none needs to be.
-pub(super) const SCALAR_SIZE_MAX: usize = 1 << 16;
+pub(crate) const SCALAR_SIZE_MAX: usize = 1 << 16;
 
 /// How much a capture may be larger than a value, for the blanks and commas between values.
 const SLACK: usize = 1 << 20;
 
 /// Why scanning stopped.
 #[derive(Debug)]
-pub(super) enum Stop {
+pub(crate) enum Stop {
     /// The source ends inside a value.
     Cut,
     /// Another token than the grammar expects: the expected one, and the offset.
@@ -45,41 +45,41 @@ const LARGE: usize = 1 << 20;
 
 /// Text that was cut out, up to a limit.
 #[derive(Debug)]
-pub(super) struct Capture {
+pub(crate) struct Capture {
     /// The text. A value that did not fit reads `null`.
-    pub(super) text: Vec<u8>,
+    pub(crate) text: Vec<u8>,
     /// Whether text is kept at all.
     keeps: bool,
     /// Whether there was more than can be kept, even with large values left out.
-    pub(super) is_over: bool,
+    pub(crate) is_over: bool,
 }
 
 impl Capture {
     /// Keeps at most what one value may have.
-    pub(super) fn new() -> Capture {
+    pub(crate) fn new() -> Capture {
         Capture { text: Vec::new(), keeps: true, is_over: false }
     }
 
     /// Keeps nothing.
-    pub(super) fn nothing() -> Capture {
+    pub(crate) fn nothing() -> Capture {
         Capture { text: Vec::new(), keeps: false, is_over: false }
     }
 
     /// Forgets the text, and the room of one that was large.
-    pub(super) fn clear(&mut self) {
+    pub(crate) fn clear(&mut self) {
         self.text.clear();
         self.text.shrink_to(LARGE);
         self.is_over = false;
     }
 
     /// Adds text.
-    pub(super) fn push(&mut self, bytes: &[u8]) {
+    pub(crate) fn push(&mut self, bytes: &[u8]) {
         if self.keeps && !self.is_over {
             // Values stop at the limit; a little more is for the names and the nulls in their places.
             let needed = self.text.len() + bytes.len();
             self.is_over = needed > VALUE_SIZE_MAX + SLACK;
             if needed > self.text.capacity() && needed > LARGE {
-                // Growing step by step would hold the old room beside the new. What is not written to takes no memory.
+                // Growing step by step would hold the old room and the new at once. Room that is not written to takes no memory.
                 self.text.reserve_exact(VALUE_SIZE_MAX + SLACK + bytes.len() - self.text.len());
             }
             self.text.extend_from_slice(bytes);
@@ -89,7 +89,7 @@ impl Capture {
 
 /// A part that was left out of a capture, and the reason.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum LeftOut {
+pub(crate) enum LeftOut {
     /// It has more bytes than a value may have.
     TooLarge(u64),
     /// It is nested deeper than a value may be.
@@ -97,20 +97,20 @@ pub(super) enum LeftOut {
 }
 
 /// Steps over the value of a member, given its name as it is spelled.
-pub(super) type Member<'a, R> = dyn FnMut(&mut Scanner<R>, &mut Capture, &[u8]) -> Result<(), Stop> + 'a;
+pub(crate) type Member<'a, R> = dyn FnMut(&mut Scanner<R>, &mut Capture, &[u8]) -> Result<(), Stop> + 'a;
 
 /// A check whether a source changed since it was read before. It finds an accident, not a forgery; the SHA-256 of the
 /// source binds its content.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Fingerprint {
+pub(crate) struct Fingerprint {
     /// How many bytes there were.
-    pub(super) size: u64,
+    pub(crate) size: u64,
     crc: u32,
 }
 
 impl Fingerprint {
-    /// That of bytes that are held.
-    pub(super) fn of(bytes: &[u8]) -> Fingerprint {
+    /// The fingerprint of bytes in memory.
+    pub(crate) fn of(bytes: &[u8]) -> Fingerprint {
         Fingerprint { size: bytes.len() as u64, crc: crc32c::crc32c(bytes) }
     }
 }
@@ -121,7 +121,7 @@ const SIZES_MAX: usize = 1 << 18;
 /// Offsets and sizes of messages, for the second reading of the source. They are only a hint: the bytes they point at
 /// must prove to be a value.
 #[derive(Debug, Default)]
-pub(super) struct Sizes {
+pub(crate) struct Sizes {
     /// Offsets and sizes, in order.
     known: Vec<(u64, u32)>,
     next: usize,
@@ -145,7 +145,7 @@ impl Sizes {
 }
 
 /// A reader of JSON from front to back.
-pub(super) struct Scanner<R> {
+pub(crate) struct Scanner<R> {
     input: R,
     buffer: Box<[u8]>,
     at: usize,
@@ -154,13 +154,13 @@ pub(super) struct Scanner<R> {
     base: u64,
     crc: u32,
     /// Sizes that are known from before.
-    pub(super) hints: Sizes,
+    pub(crate) hints: Sizes,
     /// Sizes that were found.
-    pub(super) found: Sizes,
+    pub(crate) found: Sizes,
 }
 
 impl<R: Read> Scanner<R> {
-    pub(super) fn new(input: R) -> Result<Scanner<R>, Stop> {
+    pub(crate) fn new(input: R) -> Result<Scanner<R>, Stop> {
         let buffer = vec![0; BUFFER].into_boxed_slice();
         let (hints, found) = (Sizes::default(), Sizes::default());
         let mut scanner = Scanner { input, buffer, at: 0, end: 0, base: 0, crc: 0, hints, found };
@@ -181,12 +181,12 @@ impl<R: Read> Scanner<R> {
     }
 
     /// The offset of the next byte.
-    pub(super) fn offset(&self) -> u64 {
+    pub(crate) fn offset(&self) -> u64 {
         self.base + self.at as u64
     }
 
     /// Reads to the end and returns what the source was, and the input.
-    pub(super) fn finish(mut self) -> Result<(Fingerprint, R), Stop> {
+    pub(crate) fn finish(mut self) -> Result<(Fingerprint, R), Stop> {
         while self.fill()? {
             self.at = self.end;
         }
@@ -223,7 +223,7 @@ impl<R: Read> Scanner<R> {
     }
 
     /// Steps over white space and returns the byte behind it; `None` at the end of the source.
-    pub(super) fn next(&mut self) -> Result<Option<u8>, Stop> {
+    pub(crate) fn next(&mut self) -> Result<Option<u8>, Stop> {
         loop {
             match self.peek()? {
                 Some(b' ' | b'\t' | b'\n' | b'\r') => self.at += 1,
@@ -247,7 +247,7 @@ impl<R: Read> Scanner<R> {
     }
 
     /// Steps over a message where the buffer holds all of it; else does nothing and returns false.
-    pub(super) fn skim_message(&mut self) -> bool {
+    pub(crate) fn skim_message(&mut self) -> bool {
         let Some(size) = skim::message(self.ahead()) else { return false };
         self.found.keep(self.offset(), size);
         self.at += size;
@@ -256,7 +256,7 @@ impl<R: Read> Scanner<R> {
 
     /// Returns what is probably the whole text, array or object that comes next, where the buffer holds it. Steps over
     /// nothing.
-    pub(super) fn whole(&mut self) -> Option<&[u8]> {
+    pub(crate) fn whole(&mut self) -> Option<&[u8]> {
         let hint = self.hints.at(self.offset());
         let size = hint.or_else(|| skim::value(self.ahead()))?;
         // A value that ends in its own bracket or quote is complete, whatever precedes it; any other value is not.
@@ -264,14 +264,14 @@ impl<R: Read> Scanner<R> {
     }
 
     /// Steps over bytes of the buffer.
-    pub(super) fn skip(&mut self, size: usize) {
+    pub(crate) fn skip(&mut self, size: usize) {
         assert!(size <= self.end - self.at, "only what is in the buffer is stepped over");
         self.at += size;
     }
 
     /// Steps over a value and captures its text. `depth` is the nesting so far. Returns the part that did not fit; the
     /// capture has `null` in its place.
-    pub(super) fn value(&mut self, capture: &mut Capture, depth: usize) -> Result<Option<LeftOut>, Stop> {
+    pub(crate) fn value(&mut self, capture: &mut Capture, depth: usize) -> Result<Option<LeftOut>, Stop> {
         let first = self.must()?;
         let start = capture.text.len();
         let mut left_out = None;
@@ -348,7 +348,7 @@ impl<R: Read> Scanner<R> {
 
     /// Walks the members of an object. `member` is called in front of each value with its name, must step over
     /// the value, and says what it did in [`Scanner::value`]'s terms.
-    pub(super) fn object(&mut self, capture: &mut Capture, member: &mut Member<'_, R>) -> Result<(), Stop> {
+    pub(crate) fn object(&mut self, capture: &mut Capture, member: &mut Member<'_, R>) -> Result<(), Stop> {
         self.enter(b'{', "`{`", capture)?;
         if self.must()? == b'}' {
             return self.enter(b'}', "`}`", capture);
@@ -376,7 +376,7 @@ impl<R: Read> Scanner<R> {
     }
 
     /// Walks the items of an array. `item` must step over each.
-    pub(super) fn array(
+    pub(crate) fn array(
         &mut self,
         item: &mut dyn FnMut(&mut Scanner<R>) -> Result<(), Stop>,
     ) -> Result<(), Stop> {
@@ -405,13 +405,13 @@ impl<R: Read> Scanner<R> {
     }
 }
 
-pub(super) fn ends_a_scalar(byte: u8) -> bool {
+pub(crate) fn ends_a_scalar(byte: u8) -> bool {
     matches!(byte, b',' | b':' | b'"' | b'[' | b']' | b'{' | b'}' | b' ' | b'\t' | b'\n' | b'\r')
 }
 
-/// Tells whether this is a number or a word. What is JSON and not accepted is for the door to refuse, which knows the
+/// Tells whether this is a number or a word. JSON that is not accepted is for the door to refuse, which knows the
 /// place.
-pub(super) fn is_scalar(text: &[u8]) -> bool {
+pub(crate) fn is_scalar(text: &[u8]) -> bool {
     !parse_door(text).is_err_and(|error| error.code() == Code::E0201)
 }
 

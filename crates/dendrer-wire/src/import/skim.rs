@@ -13,7 +13,7 @@ use super::scan::{SCALAR_SIZE_MAX, ends_a_scalar, is_scalar};
 const DEPTH: usize = 16;
 
 /// Returns the size of the text, array or object in front.
-pub(super) fn value(text: &[u8]) -> Option<usize> {
+pub(crate) fn value(text: &[u8]) -> Option<usize> {
     let mut skim = Skim { text, at: 0 };
     match skim.peek()? {
         b'"' | b'{' | b'[' => skim.value(0)?,
@@ -23,7 +23,7 @@ pub(super) fn value(text: &[u8]) -> Option<usize> {
 }
 
 /// Returns the size of the message in front.
-pub(super) fn message(text: &[u8]) -> Option<usize> {
+pub(crate) fn message(text: &[u8]) -> Option<usize> {
     let mut skim = Skim { text, at: 0 };
     let mut marks = Marks::default();
     skim.object(0, &mut marks)?;

@@ -1,10 +1,12 @@
-//! What a message of a model says that it used: tokens, and cost in US dollars.
+//! The usage that a message of a model states: tokens, and cost in US dollars.
 
 use dendrer_object::Value;
 use dendrer_object::number::Number;
 use dendrer_object::value::Object;
 
-/// Where a message states its usage, the first place that does.
+use super::transition::Step;
+
+/// Places in which a message states its usage; the first counts.
 const PLACES: [&[&str]; 6] = [
     &["usage"],
     &["usage_metadata"],
@@ -28,10 +30,44 @@ const PARTS: [&[&str]; 3] = [
 const COST: [&str; 3] = ["cost_usd", "total_cost", "cost"];
 
 /// The metrics that a usage gives, by name.
-pub(super) const METRICS: [&str; 2] = ["tokens_used", "cost_usd"];
+const METRICS: [&str; 2] = ["tokens_used", "cost_usd"];
+
+/// The usage that the steps of a run state. The first step of a model that states none is marked: a count is a lower bound
+/// from there on.
+#[derive(Debug, Default)]
+pub(crate) struct Usage {
+    /// Whether a step was met that does not state each of the metrics.
+    lacks: [bool; 2],
+}
+
+impl Usage {
+    /// Adds what a message states to the metrics of its step. `beside` is a usage that is stated around the message.
+    pub(crate) fn of_message(&mut self, step: &mut Step<'_>, message: &Value, beside: Option<&Value>) {
+        match message.as_object() {
+            Some(message) => self.add(step, |_| of_message(message, beside)),
+            None => self.of_step(step),
+        }
+    }
+
+    /// Adds what a step states itself to its metrics.
+    pub(crate) fn of_step(&mut self, step: &mut Step<'_>) {
+        self.add(step, |step| METRICS.map(|name| step.metric(name)));
+    }
+
+    fn add(&mut self, step: &mut Step<'_>, stated: impl FnOnce(&Step<'_>) -> [Option<Value>; 2]) {
+        if !matches!(step.type_name(), "plan.update" | "action.request") {
+            return;
+        }
+        for ((name, lacks), value) in METRICS.into_iter().zip(&mut self.lacks).zip(stated(step)) {
+            if value.is_some() || !std::mem::replace(lacks, true) {
+                step.metrics.push((name, value.unwrap_or(Value::Null)));
+            }
+        }
+    }
+}
 
 /// Reads the metrics of a message, in the order of [`METRICS`]. `beside` is a usage that is stated around the message.
-pub(super) fn of_message(message: &Object, beside: Option<&Value>) -> [Option<Value>; 2] {
+fn of_message(message: &Object, beside: Option<&Value>) -> [Option<Value>; 2] {
     let mut found = [None, None];
     // Most messages state none, and each is asked: one walk over the names is less than a lookup for each name that is known.
     let is_place = |name: &str| PLACES.iter().any(|place| place[0] == name);

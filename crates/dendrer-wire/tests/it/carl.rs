@@ -1,7 +1,6 @@
 //! Chains of `carl-core` 0.2.0 through a run: what comes in goes out byte for byte under `carl/1`.
 
 use std::io::{Cursor, Write as _};
-use std::ops::ControlFlow;
 use std::process::Command;
 
 use dendrer::Trace;
@@ -10,8 +9,10 @@ use dendrer::recorder::Fixed;
 use dendrer::redact::RedactionProfile;
 use dendrer_chain::RowValue;
 use dendrer_testkit::memory;
-use dendrer_wire::carl;
-use dendrer_wire::import::{self, Choice, ImportOptions, OnGap, SourceKind};
+use dendrer_wire::foreign::WrittenPart;
+use dendrer_wire::import::{self, ImportOptions, OnGap};
+
+use crate::of;
 
 /// The same random chains that rows are compared with.
 const RANDOM: &str = include_str!("../../../dendrer-chain/tests/random_chains.py");
@@ -33,27 +34,22 @@ fn ten_thousand_chains_go_through_a_store_byte_for_byte() {
     for line in printed.lines() {
         let said = RowValue::parse(line).unwrap();
         let text = said.get("text").and_then(RowValue::as_str).unwrap().to_owned() + "\n";
-        let options = ImportOptions {
-            kind: SourceKind::Chain,
-            choice: Choice { any_items: true, ..Choice::default() },
-            on_gap: OnGap::Stop,
-            name: None,
-        };
+        let options = ImportOptions { on_gap: OnGap::Stop, ..of("carl") };
         let name = format!("c{chains}").parse().unwrap();
         let mut source = Cursor::new(text.as_bytes());
         let plan = import::plan(&mut source, options, Start::new(name)).unwrap();
-        let plan = plan.redacted(redactor.clone());
-        assert_eq!(plan.changed_lines(&mut source).unwrap(), Vec::<u64>::new(), "{text}");
+        let plan = plan.redacted(redactor.clone(), &mut source).unwrap();
+        assert_eq!(plan.rows(), Some((Vec::new(), Vec::new())), "{text}");
         let surroundings = Box::new(Fixed::new("import", 0, 1));
         import::record(&store, &mut source, &plan, surroundings, &mut |_| ()).unwrap();
         let trace = Trace::open(&store, &plan.start.run).unwrap();
         let mut out = String::new();
-        carl::lines(&trace, false, &mut |line| {
+        let write = &mut |line: WrittenPart<'_>| {
+            let WrittenPart::Text(line) = line else { panic!("a row is text") };
             out.push_str(line);
-            out.push('\n');
-            ControlFlow::Continue(())
-        })
-        .unwrap();
+            Ok::<(), ()>(())
+        };
+        plan.format().write(&trace, false, write).unwrap().unwrap();
         assert_eq!(out, text);
         chains += 1;
     }

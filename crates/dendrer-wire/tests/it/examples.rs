@@ -3,14 +3,19 @@
 use std::path::Path;
 
 use dendrer_object::json::parse_door;
-use dendrer_wire::import::{Choice, ImportOptions, Map, SourceKind};
+use dendrer_wire::format::FORMATS;
+use dendrer_wire::import::{ImportOptions, Map};
 
-use crate::{chat, import, shown};
+use crate::{chat, import, mapped, shown};
+
+fn page() -> String {
+    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/import.md");
+    std::fs::read_to_string(page).unwrap()
+}
 
 /// The blocks of one kind: pairs of a line and what becomes of it, with the line in front that a mapping has.
 fn blocks(kind: &str) -> Vec<Vec<String>> {
-    let page = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/import.md");
-    let text = std::fs::read_to_string(page).unwrap();
+    let text = page();
     let mut found = Vec::new();
     let mut lines = text.lines();
     while let Some(line) = lines.next() {
@@ -48,8 +53,7 @@ fn the_examples_of_mappings_hold() {
     assert_eq!(blocks.len(), 2);
     for block in blocks {
         let map = Map::from_value(&parse_door(block[0].as_bytes()).unwrap()).unwrap();
-        let choice = Choice { any_items: true, ..Choice::default() };
-        check(&block[1..], ImportOptions { kind: SourceKind::Mapped(map), choice, ..chat() });
+        check(&block[1..], mapped(map));
     }
 }
 
@@ -86,15 +90,20 @@ fn a_line_that_gives_no_intent_ends_the_import() {
         ),
     ] {
         let map = Map::from_value(&parse_door(map.as_bytes()).unwrap()).unwrap();
-        let choice = Choice { any_items: true, ..Choice::default() };
         let fine = "{\"t\":\"plan.update\"}\n";
         let source = format!("{fine}{line}");
-        let options = ImportOptions { kind: SourceKind::Mapped(map), choice, ..chat() };
-        let error = import(source.as_bytes(), options).unwrap_err();
+        let error = import(source.as_bytes(), mapped(map)).unwrap_err();
         assert_eq!(
             (error.code().as_str(), error.place()[0].clone()),
             (code, ("path", "/1".to_owned())),
             "{line}"
         );
     }
+}
+
+#[test]
+fn the_page_lists_the_formats() {
+    let names: Vec<&str> = FORMATS.iter().map(|format| format.name).collect();
+    let kinds = format!("`--kind auto\\|{}`", names.join("\\|"));
+    assert!(page().contains(&kinds), "{kinds}");
 }

@@ -97,7 +97,6 @@ fn the_user_chooses() {
         choice: Choice {
             index,
             list: list.map(|names| names.iter().map(|name| (*name).to_owned()).collect()),
-            any_items: false,
         },
         ..chat()
     };

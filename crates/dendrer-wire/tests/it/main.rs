@@ -20,10 +20,22 @@ use dendrer::recorder::Fixed;
 use dendrer_object::record::Rel;
 use dendrer_object::{Record, Value};
 use dendrer_testkit::memory;
-use dendrer_wire::import::{self, Choice, ImportError, ImportOptions, ImportPlan, OnGap, SourceKind};
+use dendrer_wire::format;
+use dendrer_wire::import::{self, Choice, ImportError, ImportOptions, ImportPlan, Map, OnGap};
+
+/// Options for a source of the format with a name.
+pub(crate) fn of(format: &str) -> ImportOptions {
+    let format = format::named(format).unwrap();
+    let choice = Choice::default();
+    ImportOptions { format, map: None, choice, on_gap: OnGap::Mark, name: None }
+}
 
 pub(crate) fn chat() -> ImportOptions {
-    ImportOptions { kind: SourceKind::Chat, choice: Choice::default(), on_gap: OnGap::Mark, name: None }
+    of("openai-chat")
+}
+
+pub(crate) fn mapped(map: Map) -> ImportOptions {
+    ImportOptions { map: Some(map), ..of("jsonl") }
 }
 
 /// Imports a source and returns the plan and all records of the run, the beginning in front.

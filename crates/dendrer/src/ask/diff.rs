@@ -18,6 +18,7 @@ use dendrer_kernel::names::UNKNOWN;
 use dendrer_kernel::replay::{self, ReplayError};
 use dendrer_kernel::unknown::{self, Since};
 use dendrer_object::delta::Op;
+use dendrer_object::intent::line;
 use dendrer_object::record::{Author, Record};
 use dendrer_object::value::differences;
 use dendrer_object::{Digest, Pointer, TypeName, Value};
@@ -41,19 +42,10 @@ pub mod question;
 /// the end. All other places are members of the transition itself, like `/action/params`.
 pub const STATE: &str = "/state";
 
-/// The members of a transition that are compared, besides what it wrote.
-pub const MEMBERS: [&str; 10] = [
-    "action",
-    "agent_id",
-    "anomalies",
-    "author",
-    "delta",
-    "effect",
-    "fork_type",
-    "intent",
-    "policy",
-    "result",
-];
+/// Whether a member of a transition is compared, besides what it wrote.
+pub(crate) fn is_compared(name: &str) -> bool {
+    ["agent_id", "author", "delta"].contains(&name) || line::kept_without_metrics().any(|kept| kept == name)
+}
 
 /// How many records are read ahead, as long as they are small.
 const AHEAD: u64 = 256;
@@ -146,8 +138,7 @@ impl DiffTerms {
                 return state.parse().map_or(Ok(()), |state| declared::place(&traces, &state));
             }
             let mut names = place.tokens();
-            let is_whole = names.next().is_none_or(|first| first == "delta" || MEMBERS.contains(&&*first))
-                && names.next().is_none();
+            let is_whole = names.next().is_none_or(|first| is_compared(&first)) && names.next().is_none();
             if is_whole { Ok(()) } else { declared::member(&traces, place) }
         })
     }

@@ -1,10 +1,12 @@
 //! Steps of witness chains as transitions (witness-log paper 2.1 and 2.2); [`crate::run::witness`] reads them again.
 
 use std::borrow::Cow;
+use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dendrer_chain::{ActionType, StartedAt, StepStamp};
 use dendrer_kernel::{commitment, sealed};
+use dendrer_object::document::Shape;
 use dendrer_object::intent::IntentError;
 use dendrer_object::record::{Author, Seed};
 use dendrer_object::value::Object;
@@ -14,6 +16,54 @@ use crate::environment::Environment;
 use crate::run::witness::{DECISION, NUMBERS, RESULT, TEXTS, transition_of};
 
 pub use crate::run::witness::{ACTION_OF, ROW, STEP, TRANSITION_OF, WitnessStep};
+
+dendrer_object::line! {
+    /// A step of a witness chain, in place of type: agent, delta, base, key, links and reads are the only other members of its
+    /// line. Members that are not here are kept
+    pub open StepLine {
+        /// The type of the step, like tool_call; docs/chains.md lists all
+        action: String = required,
+        /// The tool, phase or metric of the step
+        name: String = required,
+        /// Input of the step
+        input: Value,
+        /// Output of the step
+        output: Value,
+        /// Whether the step succeeded; true if it is missing
+        success: Option<bool>,
+        /// Duration in milliseconds; an object is a tagged float
+        duration_ms: Option<TaggedNumber>,
+        /// Order parameter phi of a training step or of a phase of an eval; an object is a tagged float
+        phi: Option<TaggedNumber>,
+        /// Order parameter R of Kuramoto, from 0 to 1; an object is a tagged float
+        kuramoto_r: Option<TaggedNumber>,
+        /// Coherence of each channel by name
+        channel_coherence: Option<BTreeMap<String, TaggedNumber>>,
+        /// Id of the step; made if it is missing
+        step_id: Option<String>,
+        /// Id of the step that this one is part of
+        parent_id: Option<String>,
+        /// Id of the session
+        session_id: Option<String>,
+        /// Id that the steps of several chains share
+        trace_id: Option<String>,
+        /// Begin of the step, like 2026-04-20T10:00:00+00:00; the time of the commit if it is missing
+        started_at: Option<String>,
+    }
+}
+
+/// A number, or an object that is a tagged float.
+enum TaggedNumber {}
+
+impl Shape for TaggedNumber {
+    fn schema() -> Value {
+        Value::record([("type", Value::array(["number", "object"].map(Value::from)))])
+    }
+
+    fn to_value(&self) -> Value {
+        match *self {}
+    }
+}
 
 /// Members of a line beside `step`.
 const BESIDE: [&str; 8] = [STEP, "agent", "agent_id", "delta", "base", "key", "links", "reads"];

@@ -10,9 +10,9 @@ use dendrer::verify::suite::{SuiteCase, SuiteResult};
 use dendrer_object::Code;
 use dendrer_object::json;
 use dendrer_view::suite::SuiteAnswer;
-use dendrer_wire::cfd::CfdTerms;
+use dendrer_wire::foreign::CfdTerms;
 
-use super::profile;
+use super::profile::{self, ProfileChoice};
 use crate::context::{self, keys};
 use crate::failure::{Failure, Result};
 use crate::global::Global;
@@ -47,7 +47,7 @@ fn judge(global: &Global, dir: &Path, case: SuiteCase) -> Result<SuiteResult> {
     let terms = VerifyTerms { replay: true, tip, ..VerifyTerms::default() };
     let file = dir.join(&case.file).display().to_string();
     if case.profile.is_some() {
-        return match profile::nodes(&file, &CfdTerms::default()) {
+        return match profile::check_file(ProfileChoice::Cfd, &file, &CfdTerms::default()) {
             Ok(checked) => Ok(case.judge_profile(checked.fault.map(|_| Code::E0303))),
             Err(failure) if failure.code == Code::E0108 => Err(failure),
             Err(failure) => Ok(case.reject(failure.code)),

@@ -2,7 +2,7 @@
 
 use dendrer_object::{Code, Pointer};
 
-use super::{MEMBERS, STATE};
+use super::{STATE, is_compared};
 use crate::address::state_path;
 use crate::problem::Problem;
 
@@ -28,7 +28,7 @@ pub fn place(text: &str) -> Result<Pointer, Problem> {
     match first.as_deref() {
         None if text.is_empty() => Ok(path),
         Some("state") => Ok(path),
-        Some(member) if MEMBERS.contains(&member) => Ok(path),
+        Some(member) if is_compared(member) => Ok(path),
         _ => Ok(format!("{STATE}{}", path.as_str()).parse().expect("a pointer behind a name is one")),
     }
 }

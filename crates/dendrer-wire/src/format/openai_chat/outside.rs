@@ -1,6 +1,6 @@
 //! Messages that lie outside the list: the answer in a log of one exchange, such as `response.choices[0].message`.
 //!
-//! One answer is imported behind the list. Where there are several, or where it is no answer, none is taken, and each is named as
+//! One answer is imported after the list. Where there are several, or where it is no answer, none is taken, and each is named as
 //! left out: what was not read is not counted as absent.
 
 use dendrer_object::{Pointer, Value, json};
@@ -8,46 +8,42 @@ use dendrer_object::{Pointer, Value, json};
 /// How deep messages are looked for.
 const DEPTH: usize = 8;
 
-/// What lies outside the list.
+/// Messages outside the list.
 #[derive(Debug, Default)]
-pub(super) struct Outside {
-    /// The answer that is imported behind the list.
-    pub(super) answer: Option<Answer>,
-    /// The places of what is left out.
-    pub(super) left_out: Vec<String>,
+pub(crate) struct Outside {
+    /// The answer that is imported after the list.
+    pub(crate) answer: Option<Answer>,
+    /// Places of messages and calls that are left out.
+    pub(crate) left_out: Vec<String>,
 }
 
-/// A message behind the list.
+/// A message that is imported after the list.
 #[derive(Debug)]
-pub(super) struct Answer {
+pub(crate) struct Answer {
     /// The place, as a JSON pointer.
-    pub(super) at: String,
-    pub(super) message: Value,
+    pub(crate) at: String,
+    pub(crate) message: Value,
     /// The usage that is stated around it.
-    pub(super) usage: Option<Value>,
+    pub(crate) usage: Option<Value>,
 }
 
-/// Finds the messages in what lies around a list, and takes the answer out of it. `last` is the last message of the list.
-pub(super) fn find(around: &mut Value, last: &Value) -> Outside {
+/// Finds the messages around a list, and takes the answer out of them. `last` is the last message of the list.
+pub(crate) fn find(around: &mut Value, last: &Value) -> Outside {
     let mut found = Vec::new();
     let mut path = Vec::new();
     look(around, &mut path, None, &mut found);
-    // A system message says what holds for the run, and a copy of the last message says nothing new.
-    found.retain(|one| match one {
-        Found::Message { message, .. } => !super::chat::is_preamble(message) && message != last,
-        Found::Several { .. } | Found::Unread { .. } => true,
+    // A system message belongs to the run, and a copy of the last message adds nothing.
+    found.retain(|one| {
+        one.message.as_ref().is_none_or(|(message, _)| !super::is_preamble(message) && message != last)
     });
-    if let [Found::Message { path, message, usage }] = &found[..]
+    if let [Found { path, message: Some((message, usage)) }] = &found[..]
         && is_answer(message)
     {
-        let (at, message, usage) = (pointer(path), message.clone(), usage.clone());
-        *around = without(around, path);
-        return Outside { answer: Some(Answer { at, message, usage }), left_out: Vec::new() };
+        let answer = Answer { at: pointer(path), message: message.clone(), usage: usage.clone() };
+        remove(around, path);
+        return Outside { answer: Some(answer), left_out: Vec::new() };
     }
-    let left_out = found.iter().map(
-        |(Found::Message { path, .. } | Found::Several { path } | Found::Unread { path })| pointer(path),
-    );
-    Outside { answer: None, left_out: left_out.collect() }
+    Outside { answer: None, left_out: found.iter().map(|one| pointer(&one.path)).collect() }
 }
 
 #[derive(Debug, Clone)]
@@ -56,36 +52,33 @@ enum Step {
     Index(usize),
 }
 
-enum Found {
-    /// Calls, or items of another kind than messages.
-    Unread {
-        path: Vec<Step>,
-    },
-    Message {
-        path: Vec<Step>,
-        message: Value,
-        usage: Option<Value>,
-    },
-    /// Several in one list.
-    Several {
-        path: Vec<Step>,
-    },
+/// A place outside the list.
+struct Found {
+    path: Vec<Step>,
+    /// The one message there, and a usage that is stated around it; `None` for several, or for calls or items of another kind.
+    message: Option<(Value, Option<Value>)>,
+}
+
+impl Found {
+    fn unread(path: &[Step]) -> Found {
+        Found { path: path.to_vec(), message: None }
+    }
 }
 
 fn look(value: &Value, path: &mut Vec<Step>, usage: Option<&Value>, found: &mut Vec<Found>) {
     if is_message(value) {
         // An item of a list is no answer, also where it is the only one.
         if let [list @ .., Step::Index(_)] = &path[..] {
-            found.push(Found::Several { path: list.to_vec() });
+            found.push(Found::unread(list));
             return;
         }
-        found.push(Found::Message { path: path.clone(), message: value.clone(), usage: usage.cloned() });
+        found.push(Found { path: path.clone(), message: Some((value.clone(), usage.cloned())) });
         return;
     }
-    if super::chat::holds_calls(value) {
+    if super::holds_calls(value) {
         // Of a list of items, the list is named.
         let end = path.iter().rposition(|step| matches!(step, Step::Name(_))).map_or(0, |at| at + 1);
-        found.push(Found::Unread { path: path[..end].to_vec() });
+        found.push(Found::unread(&path[..end]));
         return;
     }
     if path.len() == DEPTH {
@@ -98,7 +91,7 @@ fn look(value: &Value, path: &mut Vec<Step>, usage: Option<&Value>, found: &mut 
             let read = json::parse_door(text.trim_ascii().as_bytes());
             read.iter().for_each(|read| look(read, &mut Vec::new(), None, &mut within));
             if !within.is_empty() {
-                found.push(Found::Unread { path: path.clone() });
+                found.push(Found::unread(path));
             }
         }
         Value::Object(members) => {
@@ -121,7 +114,7 @@ fn look(value: &Value, path: &mut Vec<Step>, usage: Option<&Value>, found: &mut 
             }
             if found.len() > before + 1 {
                 found.truncate(before);
-                found.push(Found::Several { path: path.clone() });
+                found.push(Found::unread(path));
             }
         }
         _ => {}
@@ -143,9 +136,9 @@ fn is_message(value: &Value) -> bool {
         && ["content", "tool_calls", "function_call"].iter().any(|name| object.contains_key(name))
 }
 
-/// Whether a model says it.
+/// Whether a message is that of a model.
 fn is_answer(message: &Value) -> bool {
-    message.get("role").and_then(Value::as_str).is_some_and(super::chat::is_role_of_a_model)
+    message.get("role").and_then(Value::as_str).is_some_and(super::is_role_of_a_model)
 }
 
 fn pointer(path: &[Step]) -> String {
@@ -159,25 +152,24 @@ fn pointer(path: &[Step]) -> String {
     Pointer::of(names.iter().map(String::as_str)).as_str().to_owned()
 }
 
-/// A value without what is at a path.
-fn without(value: &Value, path: &[Step]) -> Value {
+/// Removes the member at a path.
+fn remove(value: &mut Value, path: &[Step]) {
     match (value, path) {
-        (Value::Object(members), [Step::Name(gone), rest @ ..]) => {
-            let kept = members.iter().filter_map(|(name, member)| match (**name == **gone, rest) {
-                (false, _) => Some((name.clone(), member.clone())),
-                (true, []) => None,
-                (true, _) => Some((name.clone(), without(member, rest))),
-            });
-            Value::Object(kept.collect())
+        (Value::Object(members), [Step::Name(gone)]) => {
+            members.remove(gone);
         }
-        (Value::Array(items), [Step::Index(gone), rest @ ..]) => {
-            let kept = items.iter().enumerate().filter_map(|(index, item)| match (index == *gone, rest) {
-                (false, _) => Some(item.clone()),
-                (true, []) => None,
-                (true, _) => Some(without(item, rest)),
-            });
-            Value::array(kept)
+        (Value::Object(members), [Step::Name(name), rest @ ..]) => {
+            if let Some(mut inner) = members.get(name).cloned() {
+                remove(&mut inner, rest);
+                members.set(name, inner);
+            }
         }
-        _ => value.clone(),
+        (Value::Array(items), [Step::Index(index), rest @ ..]) => {
+            if let Some(mut inner) = items.get(*index).cloned() {
+                remove(&mut inner, rest);
+                items.set(*index, inner);
+            }
+        }
+        _ => {}
     }
 }

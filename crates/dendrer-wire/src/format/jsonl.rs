@@ -1,46 +1,64 @@
-//! Mappings: from the members of someone's JSON lines to those of an intent.
+//! JSON lines of any kind, read by a mapping: from the members of a line to those of an intent. Runs are written as the events
+//! of the dendrer paper, without hashes.
 //!
 //! A mapping has the shape of an intent. Where an intent has a value, it has a pointer into the line, a constant,
 //! or a table of words. What no pointer names is kept in `intent.extra`, so nothing of a line is lost.
 
+use std::borrow::Cow;
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dendrer::kernel::ontology::{self, Class};
+use dendrer::kernel::pack::PackEngine;
 use dendrer::kernel::status;
+use dendrer_object::intent::line;
 use dendrer_object::value::Object;
-use dendrer_object::{Delta, Intent, Pointer, Value, json};
+use dendrer_object::{Code, Delta, Intent, Pointer, Value, json};
 
-use super::calls::{Answers, Call, Calls};
-use super::chat::{Paired, Step, lost, pair, plain_object};
-use super::error::ImportError;
-use super::note::{At, ImportNote, NoteKind};
-use super::outcome::{self, Outcome};
+use super::paper;
+use crate::foreign::{Format, Steps};
+use crate::import::calls::{Answers, Call, Calls, Paired};
+use crate::import::error::ImportError;
+use crate::import::items::Item;
+use crate::import::note::{At, ImportNote, NoteKind};
+use crate::import::outcome::{self, Outcome};
+use crate::import::transition::{Step, free_name, plain_object};
+use crate::import::usage::Usage;
 
-/// The members that a mapping may give.
-const MEMBERS: &[&str] = &[
-    "type",
-    "agent",
-    "goal",
-    "intent",
-    "confidence",
-    "uncertainty_notes",
-    "action",
-    "result",
-    "policy",
-    "metrics",
-    "delta",
-    "effect",
-];
+/// The format.
+pub(super) static JSONL: Format = Format {
+    detect: |has_map| has_map,
+    accept: |map, engine| match (map, engine) {
+        (None, _) => Err(ImportError::unfit("--kind jsonl needs --map FILE, which says what stands where")),
+        (Some(map), Some(engine)) if engine != PackEngine::Delta && map.text.get("delta").is_some() => {
+            Err(ImportError::unfit("the pack makes the states; leave `delta` out of the map"))
+        }
+        _ => Ok(()),
+    },
+    write: Some(|trace, _, line| paper::write(trace, false, line)),
+    ..Format::new("jsonl", "One JSON object a line, read by --map", |map| {
+        Box::new(Lines { map: map.expect("a mapping that was accepted"), usage: Usage::default() })
+    })
+};
+
+/// Lines as steps.
+struct Lines<'m> {
+    map: &'m Map,
+    usage: Usage,
+}
+
+impl Steps for Lines<'_> {
+    fn step<'i>(&mut self, item: &'i Item<'_>, calls: &mut Calls) -> Result<Step<'i>, ImportError> {
+        let mut step = self.map.read(&item.value, item.at, calls)?;
+        self.usage.of_step(&mut step);
+        Ok(step)
+    }
+}
 
 /// A mapping.
 #[derive(Debug, Clone)]
 pub struct Map {
     fields: Vec<(Arc<str>, Field)>,
-    /// The members of a line that are mapped whole.
-    taken: BTreeSet<String>,
-    /// Whether a value is the first of several.
-    has_choices: bool,
     text: Value,
 }
 
@@ -50,8 +68,8 @@ enum Field {
     At(Pointer),
     Constant(Value),
     Words(Pointer, Object),
-    /// The first of these that gives a value, each with the members of a line that it names.
-    First(Vec<(Field, BTreeSet<String>)>),
+    /// The first of these that gives a value.
+    First(Vec<Field>),
     /// The value that a text is as JSON.
     Json(Pointer),
     Object(Vec<(Arc<str>, Field)>),
@@ -60,26 +78,24 @@ enum Field {
 impl Map {
     /// Reads a mapping.
     pub fn from_value(value: &Value) -> Result<Map, ImportError> {
-        let fail = |at: &str, message: String| Err(ImportError::Map { at: at.to_owned(), message });
+        let fail = |at: &str, message: String| Err(ImportError::refused(Code::E0215, message, at));
         let Some(object) = plain_object(value) else {
             return fail("", format!("a mapping is an object, not {}", value.described()));
         };
         if !object.contains_key("type") {
             return fail("/type", "a mapping says where the transition type comes from".to_owned());
         }
-        let mut taken = BTreeSet::new();
         let mut fields = Vec::new();
         for (name, value) in object.iter() {
             let at = format!("/{name}");
-            if !MEMBERS.contains(&&**name) {
-                let near = dendrer_object::text::nearest(name, MEMBERS.iter().copied());
+            if !line::mapped().any(|known| known == &**name) {
+                let near = dendrer_object::text::nearest(name, line::mapped());
                 let hint = near.map(|near| format!("; did you mean {near:?}?")).unwrap_or_default();
                 return fail(&at, format!("an intent has no member {name:?}{hint}"));
             }
-            fields.push((Arc::clone(name), Field::read(value, &at, &mut taken)?));
+            fields.push((Arc::clone(name), Field::read(value, &at)?));
         }
-        let has_choices = fields.iter().any(|(_, field)| field.has_choices());
-        Ok(Map { fields, taken, has_choices, text: value.clone() })
+        Ok(Map { fields, text: value.clone() })
     }
 
     /// The mapping as it was given.
@@ -88,19 +104,12 @@ impl Map {
     }
 
     /// Reads one line.
-    pub(super) fn read(
-        &self,
-        item: &Value,
-        at: At<'_>,
-        open: &mut Calls,
-    ) -> Result<Step<'static>, ImportError> {
+    fn read(&self, item: &Value, at: At<'_>, open: &mut Calls) -> Result<Step<'static>, ImportError> {
         let Some(line) = plain_object(item) else {
             let text = format!("a line is an object, not {}", item.described());
-            let mut step = lost(item.clone());
-            step.notes.push(ImportNote::new(NoteKind::MessageUnreadable, at, text));
-            return Ok(step);
+            return Ok(Step::unreadable(item, at, text));
         };
-        // A line that says null for a member of the intent itself says that it has none.
+        // A null for a member of the intent itself means that there is none.
         let member = |(name, field): &(Arc<str>, Field)| Some((Arc::clone(name), field.take(item)?));
         let members = self.fields.iter().filter_map(member).filter(|(_, value)| *value != Value::Null);
         let mapped = Value::record(members.collect::<Vec<_>>());
@@ -111,11 +120,9 @@ impl Map {
             intent = intent.by_runtime();
         }
         ontology::check_authorship(&intent.type_name, intent.author, &BTreeSet::new())
-            .map_err(|error| ImportError::authorship(&error, at.to_string()))?;
-        let mut taken = std::borrow::Cow::Borrowed(&self.taken);
-        if self.has_choices {
-            self.fields.iter().for_each(|(_, field)| field.chosen(item, taken.to_mut()));
-        }
+            .map_err(|error| ImportError::authorship(&error, at))?;
+        let mut taken = BTreeSet::new();
+        self.fields.iter().for_each(|(_, field)| field.names(item, &mut taken));
         let rest = line.iter().filter(|(name, _)| !taken.contains(&***name));
         let rest: Object = rest.map(|(name, value)| (Arc::clone(name), value.clone())).collect();
         let intent = keep_rest(intent, &rest);
@@ -138,20 +145,11 @@ impl Map {
     }
 }
 
-/// Returns the name, with as many `_` behind it as make it one that is not there yet.
-pub(super) fn free_name(object: &Object, name: &str) -> String {
-    let mut name = name.to_owned();
-    while object.contains_key(&name) {
-        name.push('_');
-    }
-    name
-}
-
 impl Field {
-    fn read(value: &Value, at: &str, taken: &mut BTreeSet<String>) -> Result<Field, ImportError> {
-        let fail = |message: &str| Err(ImportError::Map { at: at.to_owned(), message: message.to_owned() });
+    fn read(value: &Value, at: &str) -> Result<Field, ImportError> {
+        let fail = |message: &str| Err(ImportError::refused(Code::E0215, message.to_owned(), at));
         match value {
-            Value::String(text) => Ok(Field::At(pointer(text, at, taken)?)),
+            Value::String(text) => Ok(Field::At(pointer(text, at)?)),
             Value::Object(object) if object.contains_key("const") => match object.len() {
                 1 => Ok(Field::Constant(object.get("const").cloned().unwrap_or(Value::Null))),
                 _ => fail("a constant is {\"const\": VALUE} and nothing else"),
@@ -159,10 +157,7 @@ impl Field {
             Value::Object(object) if object.contains_key("first") => {
                 match (object.get("first").and_then(Value::as_array), object.len()) {
                     (Some(forms), 1) => {
-                        let read = |(index, form): (usize, &Value)| {
-                            let mut named = BTreeSet::new();
-                            Ok((Field::read(form, &format!("{at}/first/{index}"), &mut named)?, named))
-                        };
+                        let read = |(index, form)| Field::read(form, &format!("{at}/first/{index}"));
                         Ok(Field::First(
                             forms.iter().enumerate().map(read).collect::<Result<_, ImportError>>()?,
                         ))
@@ -172,22 +167,20 @@ impl Field {
             }
             Value::Object(object) if object.contains_key("json") => {
                 match (object.get("json").and_then(Value::as_str), object.len()) {
-                    (Some(text), 1) => Ok(Field::Json(pointer(text, at, taken)?)),
+                    (Some(text), 1) => Ok(Field::Json(pointer(text, at)?)),
                     _ => fail("JSON in a text is {\"json\": POINTER} and nothing else"),
                 }
             }
             Value::Object(object) if object.contains_key("from") => {
                 let words = object.get("words").and_then(Value::as_object);
                 match (object.get("from").and_then(Value::as_str), words, object.len()) {
-                    (Some(from), Some(words), 2) => {
-                        Ok(Field::Words(pointer(from, at, taken)?, words.clone()))
-                    }
+                    (Some(from), Some(words), 2) => Ok(Field::Words(pointer(from, at)?, words.clone())),
                     _ => fail("a table is {\"from\": POINTER, \"words\": {WORD: VALUE}} and nothing else"),
                 }
             }
             Value::Object(object) => {
                 let read = |(name, value): (&Arc<str>, &Value)| {
-                    Ok((Arc::clone(name), Field::read(value, &format!("{at}/{name}"), taken)?))
+                    Ok((Arc::clone(name), Field::read(value, &format!("{at}/{name}"))?))
                 };
                 Ok(Field::Object(object.iter().map(read).collect::<Result<_, ImportError>>()?))
             }
@@ -208,7 +201,7 @@ impl Field {
                 Some(words.get(&word).or_else(|| words.get("*")).unwrap_or(found).clone())
             }
             Field::First(forms) => {
-                forms.iter().find_map(|(form, _)| form.take(line).filter(|found| *found != Value::Null))
+                forms.iter().find_map(|form| form.take(line).filter(|found| *found != Value::Null))
             }
             Field::Json(pointer) => {
                 let found = pointer.get(line)?;
@@ -222,31 +215,22 @@ impl Field {
             }
         }
     }
-}
 
-impl Field {
-    fn has_choices(&self) -> bool {
+    /// Adds the members of a line that are mapped whole; those of a form that was not chosen stay with what no pointer named.
+    fn names<'f>(&'f self, line: &Value, taken: &mut BTreeSet<Cow<'f, str>>) {
         match self {
-            Field::First(_) => true,
-            Field::Object(fields) => fields.iter().any(|(_, field)| field.has_choices()),
-            _ => false,
-        }
-    }
-
-    /// Adds the members of a line that are named by what is chosen of several: the others stay with what no pointer named.
-    fn chosen(&self, line: &Value, taken: &mut BTreeSet<String>) {
-        match self {
-            Field::First(forms) => {
-                let gives = |(form, _): &&(Field, BTreeSet<String>)| {
-                    form.take(line).is_some_and(|found| found != Value::Null)
-                };
-                if let Some((form, named)) = forms.iter().find(gives) {
-                    taken.extend(named.iter().cloned());
-                    form.chosen(line, taken);
+            Field::At(pointer) | Field::Words(pointer, _) | Field::Json(pointer) => {
+                let mut names = pointer.tokens();
+                if let (Some(only), None) = (names.next(), names.next()) {
+                    taken.insert(only);
                 }
             }
-            Field::Object(fields) => fields.iter().for_each(|(_, field)| field.chosen(line, taken)),
-            Field::At(_) | Field::Constant(_) | Field::Words(..) | Field::Json(_) => {}
+            Field::First(forms) => {
+                let gives = |form: &&Field| form.take(line).is_some_and(|found| found != Value::Null);
+                forms.iter().filter(gives).take(1).for_each(|form| form.names(line, taken));
+            }
+            Field::Object(fields) => fields.iter().for_each(|(_, field)| field.names(line, taken)),
+            Field::Constant(_) => {}
         }
     }
 
@@ -261,7 +245,7 @@ impl Field {
                     notes.push(ImportNote::new(NoteKind::ArgumentsNotJson, path, words));
                 }
             }
-            Field::First(forms) => forms.iter().for_each(|(form, _)| form.not_json(line, at, notes)),
+            Field::First(forms) => forms.iter().for_each(|form| form.not_json(line, at, notes)),
             Field::Object(fields) => fields.iter().for_each(|(_, field)| field.not_json(line, at, notes)),
             Field::At(_) | Field::Constant(_) | Field::Words(..) => {}
         }
@@ -273,17 +257,10 @@ fn word_of(value: &Value) -> String {
     value.as_str().map_or_else(|| json::to_string(value), str::to_owned)
 }
 
-fn pointer(text: &str, at: &str, taken: &mut BTreeSet<String>) -> Result<Pointer, ImportError> {
-    let pointer = Pointer::of_written(text).map_err(|error| ImportError::Map {
-        at: at.to_owned(),
-        message: format!("{text:?} is not a JSON pointer: {error}"),
-    })?;
-    let mut names = pointer.tokens();
-    if let (Some(only), None) = (names.next(), names.next()) {
-        taken.insert(only.into_owned());
-    }
-    drop(names);
-    Ok(pointer)
+fn pointer(text: &str, at: &str) -> Result<Pointer, ImportError> {
+    Pointer::of_written(text).map_err(|error| {
+        ImportError::refused(Code::E0215, format!("{text:?} is not a JSON pointer: {error}"), at)
+    })
 }
 
 /// The calls of a request that can be answered: those with a tool or an id.
@@ -319,7 +296,7 @@ fn answer(mut intent: Intent, at: At<'_>, open: &mut Calls) -> Step<'static> {
     let tool = action.get("tool").and_then(Value::as_str).map(str::to_owned);
     let agent = Some(&*intent.agent);
     let Paired { call, cause, contested } =
-        pair(open, Answers { id: id.as_deref(), tool: tool.as_deref(), agent }, at, &mut notes);
+        open.pair(Answers { id: id.as_deref(), tool: tool.as_deref(), agent }, at, &mut notes);
     if let Some(call) = call {
         let told = [
             ("call_id", call.id.as_deref().map(Value::from)),
@@ -340,7 +317,7 @@ fn answer(mut intent: Intent, at: At<'_>, open: &mut Calls) -> Step<'static> {
     step
 }
 
-/// Gives a result one of the two words for its status: what the mapping says, else what a member of the line states that the
+/// Gives a result one of the two words for its status: the mapping's, else that of a member of the line that the
 /// mapping does not name, else what can be read in the output.
 fn with_status(
     intent: Intent,
@@ -363,7 +340,7 @@ fn with_status(
                 let message = format!(
                     "{at} has the status {stated}, which is in no list: name it in a table of `words`"
                 );
-                return Err(ImportError::Map { at: "/result/status".to_owned(), message });
+                return Err(ImportError::refused(Code::E0215, message, "/result/status"));
             }
         },
     };

@@ -5,127 +5,80 @@
 //! is built later, and only if it is used. Rule: the words of the source are never replaced by an interpretation; a
 //! status that was inferred from a text is marked so.
 
+mod outside;
+
 use std::borrow::Cow;
 use std::collections::HashSet;
 use std::fmt;
+use std::io::Read;
 use std::sync::Arc;
 
 use dendrer_object::value::{Array, Object};
-use dendrer_object::{Intent, TypeName, Value, json, tag};
+use dendrer_object::{Intent, Value, json, tag};
 
-use super::calls::{Answer, Answers, Call, Calls};
-use super::note::{At, ImportNote, NoteKind};
-use super::outcome::{self, Outcome};
+use self::outside::Answer;
+use crate::foreign::{Format, Steps, Visit};
+use crate::import::calls::{Answers, Call, Calls, Paired};
+use crate::import::error::ImportError;
+use crate::import::items::{self, Around, Item};
+use crate::import::layout::{self, Layout};
+use crate::import::note::{At, ImportNote, NoteKind};
+use crate::import::outcome::{self, Outcome};
+use crate::import::scan::Sizes;
+use crate::import::transition::{Step, name_of, plain_object};
+use crate::import::usage::Usage;
 
-/// The transition of one item.
-#[derive(Debug)]
-pub(super) struct Step<'m> {
-    pub(super) notes: Vec<ImportNote>,
-    /// The calls it asks for.
-    pub(super) calls: Vec<Call>,
-    /// The record it answers.
-    pub(super) cause: Option<dendrer_object::Digest>,
-    /// The calls that it may answer, where it is not known which: tick and place in the request.
-    pub(super) contested: Vec<(u64, usize)>,
-    /// Its metrics, beside those that its intent has.
-    pub(super) metrics: Vec<(&'static str, Value)>,
-    says: Says<'m>,
+/// The format.
+pub(super) static OPENAI_CHAT: Format = Format {
+    detect: |has_map| !has_map,
+    shape: "a list of messages with `role` and `content`",
+    survey: |source, choice| layout::survey(source, choice, false),
+    items,
+    ..Format::new("openai-chat", "Messages with roles and tool calls", |_| Box::new(Messages::default()))
+};
+
+/// Messages as steps.
+#[derive(Default)]
+struct Messages(Usage);
+
+impl Steps for Messages {
+    fn step<'i>(&mut self, item: &'i Item<'_>, calls: &mut Calls) -> Result<Step<'i>, ImportError> {
+        if let Some(what) = other_kind(&item.value) {
+            return Err(ImportError::OtherKind { what, at: item.at.to_string() });
+        }
+        let mut step = read(&item.value, item.at, calls);
+        self.0.of_message(&mut step, &item.value, item.usage.as_ref());
+        Ok(step)
+    }
+
+    fn is_preamble(&self, value: &Value) -> bool {
+        is_preamble(value)
+    }
+
+    fn is_plain(&self) -> bool {
+        true
+    }
 }
 
-/// The parts of an intent.
-#[derive(Debug)]
-enum Says<'m> {
-    /// It is there already.
-    Intent(Intent),
-    Words(&'static str, Message<'m>),
-    Request(Request<'m>),
-    Result(Answered<'m>),
-}
-
-impl<'m> Step<'m> {
-    /// A step whose intent is known.
-    pub(super) fn new(intent: Intent) -> Step<'m> {
-        Step::of(Says::Intent(intent))
+/// Hands over the messages of the list, and the answer outside it.
+fn items(
+    source: &mut dyn Read,
+    layout: &Layout,
+    hints: Sizes,
+    visit: Visit<'_>,
+) -> Result<Around, ImportError> {
+    let mut last = Value::Null;
+    let mut around = items::read(source, layout, hints, &mut |item| {
+        last = item.value.clone();
+        visit(item)
+    })?;
+    let outside = around.meta.as_mut().map(|meta| outside::find(meta, &last)).unwrap_or_default();
+    if let Some(Answer { at, message, usage }) = outside.answer {
+        let (size, at) = (message.size() as usize, At { list: &at, number: None });
+        visit(Item { usage, ..Item::new(message, at, size) })?;
     }
-
-    fn of(says: Says<'m>) -> Step<'m> {
-        Step {
-            notes: Vec::new(),
-            calls: Vec::new(),
-            cause: None,
-            contested: Vec::new(),
-            metrics: Vec::new(),
-            says,
-        }
-    }
-
-    /// The type of its transition.
-    pub(super) fn type_name(&self) -> &str {
-        match &self.says {
-            Says::Intent(intent) => intent.type_name.as_str(),
-            Says::Words(type_name, _) => type_name,
-            Says::Request(_) => "action.request",
-            Says::Result(_) => "action.result",
-        }
-    }
-
-    /// The agent of its transition.
-    pub(super) fn agent(&self) -> &str {
-        match &self.says {
-            Says::Intent(intent) => &intent.agent,
-            Says::Words(_, message) => message.speaker(),
-            Says::Request(request) => &request.agent,
-            Says::Result(answered) => answered.agent(),
-        }
-    }
-
-    /// Whether it is a result that says that its call failed.
-    pub(super) fn is_error(&self) -> bool {
-        match &self.says {
-            Says::Intent(intent) => {
-                let status = intent.member("result").and_then(|result| result.get("status")?.as_str());
-                intent.type_name.as_str() == "action.result" && status.is_some_and(|status| status != "ok")
-            }
-            Says::Result(answered) => answered.outcome.is_failure(),
-            Says::Words(..) | Says::Request(_) => false,
-        }
-    }
-
-    /// A metric that its intent has already.
-    pub(super) fn metric(&self, name: &str) -> Option<Value> {
-        match &self.says {
-            Says::Intent(intent) => intent.member("metrics")?.get(name).cloned(),
-            Says::Words(..) | Says::Request(_) | Says::Result(_) => None,
-        }
-    }
-
-    /// Makes its intent.
-    pub(super) fn into_intent(self) -> Intent {
-        let Step { metrics, says, .. } = self;
-        let intent = Step::intent_of(says);
-        if metrics.is_empty() {
-            return intent;
-        }
-        let mut all = intent.member("metrics").and_then(Value::as_object).cloned().unwrap_or_default();
-        for (name, value) in metrics {
-            all.set(name, value);
-        }
-        intent.with("metrics", Value::Object(all))
-    }
-
-    fn intent_of(says: Says<'_>) -> Intent {
-        match says {
-            Says::Intent(intent) => intent,
-            Says::Words(type_name, message) => {
-                let intent = Intent::new(name_of(type_name), message.speaker());
-                let is_person = PEOPLE.iter().any(|role| role.eq_ignore_ascii_case(message.role()));
-                let intent = if is_person { intent.by_user() } else { intent };
-                intent.with("intent", words(message, &[]))
-            }
-            Says::Request(request) => request.intent(),
-            Says::Result(answered) => answered.intent(),
-        }
-    }
+    around.left_out = outside.left_out;
+    Ok(around)
 }
 
 /// Roles of what reaches an agent from outside. Any other role is an agent that speaks.
@@ -162,8 +115,8 @@ const ITEMS: &[&str] = &[
     "mcp_approval_response",
 ];
 
-/// Names an item that is of another kind than a message: its members are not read here, and what it says would be counted as absent.
-pub(super) fn other_kind(item: &Value) -> Option<String> {
+/// Names an item that is of another kind than a message: its members are not read here, and would be counted as absent.
+fn other_kind(item: &Value) -> Option<String> {
     let item = item.as_object().filter(|item| !item.contains_key("role"))?;
     if let Some(known) = item.get("type").and_then(Value::as_str).filter(|known| ITEMS.contains(known)) {
         return Some(format!("an item of the Responses API ({known})"));
@@ -173,24 +126,19 @@ pub(super) fn other_kind(item: &Value) -> Option<String> {
 }
 
 /// Whether a role is that of a model: neither of what reaches it from outside, nor of a result.
-pub(super) fn is_role_of_a_model(role: &str) -> bool {
+fn is_role_of_a_model(role: &str) -> bool {
     !OUTSIDE.iter().chain(RESULT).any(|known| known.eq_ignore_ascii_case(role))
 }
 
 /// Tells whether a message in front of all others belongs to the run and not to any tick.
-pub(super) fn is_preamble(item: &Value) -> bool {
+fn is_preamble(item: &Value) -> bool {
     matches!(item.get("role").and_then(Value::as_str), Some("system" | "developer"))
 }
 
 /// Reads one message.
-pub(super) fn read<'m>(item: &'m Value, at: At<'_>, open: &mut Calls) -> Step<'m> {
+fn read<'m>(item: &'m Value, at: At<'_>, open: &mut Calls) -> Step<'m> {
     let Some(message) = Message::of(item) else {
-        let note = ImportNote::new(
-            NoteKind::MessageUnreadable,
-            at,
-            format!("a message is an object, not {}", kind(item)),
-        );
-        return Step { notes: vec![note], ..lost(item.clone()) };
+        return Step::unreadable(item, at, format!("a message is an object, not {}", kind(item)));
     };
     let role = message.role();
     let is_one_of = |roles: &[&str]| roles.iter().any(|known| known.eq_ignore_ascii_case(role));
@@ -201,7 +149,12 @@ pub(super) fn read<'m>(item: &'m Value, at: At<'_>, open: &mut Calls) -> Step<'m
         read_request(message, at, open)
     } else {
         let type_name = if role.is_empty() || is_one_of(OUTSIDE) { "observation.add" } else { "plan.update" };
-        Step::of(Says::Words(type_name, message))
+        Step::later(type_name, message.speaker().into(), false, move || {
+            let intent = Intent::new(name_of(type_name), message.speaker());
+            let is_person = PEOPLE.iter().any(|role| role.eq_ignore_ascii_case(message.role()));
+            let intent = if is_person { intent.by_user() } else { intent };
+            intent.with("intent", words(message, &[]))
+        })
     };
     note_unread_calls(message, is_result, at, &mut step.notes);
     if role.is_empty() {
@@ -219,26 +172,11 @@ pub(super) fn read<'m>(item: &'m Value, at: At<'_>, open: &mut Calls) -> Step<'m
     step
 }
 
-/// The step of an item that is not there to be read.
-pub(super) fn lost<'m>(content: Value) -> Step<'m> {
-    let words = Value::record([("content", content), ("role", Value::Null)]);
-    Step::new(Intent::new(name_of("observation.add"), "unknown").with("intent", words))
-}
-
-pub(super) fn name_of(text: &str) -> TypeName {
-    text.parse().expect("a type of the ontology")
-}
-
 fn kind(value: &Value) -> &'static str {
     match value {
         Value::Object(_) => "a tagged value",
         other => other.described(),
     }
-}
-
-/// An object that is not one of the format's tagged forms.
-pub(super) fn plain_object(value: &Value) -> Option<&Object> {
-    value.as_object().filter(|object| !object.iter().any(|(name, _)| tag::is_tag_name(name)))
 }
 
 /// A message with the members that every kind of message may have, looked up once.
@@ -277,7 +215,7 @@ impl<'m> Message<'m> {
         self.role.and_then(Value::as_str).unwrap_or_default()
     }
 
-    /// Its name, where it says something.
+    /// Its name, if it is not empty.
     fn name(&self) -> Option<&'m str> {
         self.name.and_then(Value::as_str).filter(|name| !name.is_empty())
     }
@@ -371,24 +309,19 @@ impl<'m> Id<'m> {
     /// Reads an id, and notes one that is not text.
     fn of(value: Option<&'m Value>, path: fmt::Arguments<'_>, notes: &mut Vec<ImportNote>) -> Id<'m> {
         let id = match value {
-            None | Some(Value::Null) => Id::None,
-            Some(Value::String(text)) if text.is_empty() => Id::None,
+            None | Some(Value::Null) => return Id::None,
+            Some(Value::String(text)) if text.is_empty() => return Id::None,
             Some(value @ Value::String(text)) => return Id::Read(value, Cow::Borrowed(text)),
             Some(number @ Value::Number(_)) => Id::Read(number, json::to_string(number).into()),
             Some(_) => Id::Unreadable,
         };
+        let end = match id {
+            Id::Unreadable => "kept and names no call",
+            _ => "compared by its digits",
+        };
         let what = value.map_or("", Value::type_name);
-        match &id {
-            Id::None => {}
-            Id::Read(..) => {
-                let text = format!("an id is text, and this is a {what}; it is compared by its digits");
-                notes.push(ImportNote::new(NoteKind::CallIdNotText, path, text));
-            }
-            Id::Unreadable => {
-                let text = format!("an id is text, and this is a {what}; it is kept and names no call");
-                notes.push(ImportNote::new(NoteKind::CallIdNotText, path, text));
-            }
-        }
+        let text = format!("an id is text, and this is a {what}; it is {end}");
+        notes.push(ImportNote::new(NoteKind::CallIdNotText, path, text));
         id
     }
 
@@ -404,28 +337,6 @@ impl<'m> Id<'m> {
             Id::Read(value, _) => Some((*value).clone()),
             _ => None,
         }
-    }
-}
-
-/// A message that asks for calls.
-#[derive(Debug)]
-struct Request<'m> {
-    message: Message<'m>,
-    agent: Arc<str>,
-    /// The member in which the calls stand.
-    taken: &'static str,
-    asked: Vec<Asked<'m>>,
-}
-
-impl Request<'_> {
-    fn intent(self) -> Intent {
-        let mut actions: Vec<Value> = self.asked.into_iter().map(Asked::action).collect();
-        let action = match actions.len() {
-            1 => actions.remove(0),
-            _ => Value::record([("calls", Value::array(actions))]),
-        };
-        let words = words(self.message, &[self.taken]);
-        Intent::new(name_of("action.request"), &self.agent).with("intent", words).with("action", action)
     }
 }
 
@@ -452,7 +363,17 @@ fn read_request<'m>(message: Message<'m>, at: At<'_>, open: &Calls) -> Step<'m> 
         asked.push(one);
         known.push(call);
     }
-    Step { notes, calls: known, ..Step::of(Says::Request(Request { message, agent, taken, asked })) }
+    let mut step = Step::later("action.request", message.speaker().into(), false, move || {
+        let mut actions: Vec<Value> = asked.into_iter().map(Asked::action).collect();
+        let action = match actions.len() {
+            1 => actions.remove(0),
+            _ => Value::record([("calls", Value::array(actions))]),
+        };
+        let intent = Intent::new(name_of("action.request"), message.speaker());
+        intent.with("intent", words(message, &[taken])).with("action", action)
+    });
+    (step.notes, step.calls) = (notes, known);
+    step
 }
 
 /// The place of a call in a message.
@@ -472,16 +393,10 @@ impl fmt::Display for CallAt<'_> {
 
 /// One call, as it was read.
 #[derive(Debug)]
-enum Asked<'m> {
-    /// It is not an object.
-    Unreadable(&'m Value),
-    Read(Parts<'m>),
-}
-
-/// The parts of a call.
-#[derive(Debug)]
-struct Parts<'m> {
-    object: &'m Object,
+struct Asked<'m> {
+    value: &'m Value,
+    /// The members of the call; `None` if it is no object.
+    object: Option<&'m Object>,
     /// The object `function` or `custom` in it, which holds name and arguments where there is one.
     inner: Option<(&'static str, &'m Object)>,
     /// The tool, and the member that names it.
@@ -498,9 +413,18 @@ fn read_call<'m>(asked: &'m Value, at: &dyn fmt::Display, notes: &mut Vec<Import
     let Some(object) = plain_object(asked) else {
         let text = format!("a call is an object, not {}", kind(asked));
         notes.push(ImportNote::new(NoteKind::CallUnreadable, at, text));
-        return Asked::Unreadable(asked);
+        return Asked {
+            value: asked,
+            object: None,
+            inner: None,
+            tool: None,
+            arguments: None,
+            params: None,
+            params_are_text: false,
+            id: Id::None,
+        };
     };
-    // The name and the arguments stand in `function` or `custom`, or beside it, or there is no such object.
+    // The name and the arguments are in `function` or `custom`, or there is no such object.
     let inner =
         ["function", "custom"].into_iter().find_map(|name| Some((name, plain_object(object.get(name)?)?)));
     let (holder, names): (&'m Object, &[&'static str]) = match inner {
@@ -516,7 +440,7 @@ fn read_call<'m>(asked: &'m Value, at: &dyn fmt::Display, notes: &mut Vec<Import
     let mut params_are_text = false;
     let params = arguments.map(|(name, value)| match value.as_str() {
         None => value.clone(),
-        // What a custom tool is given is text, whatever it looks like.
+        // The input of a custom tool is text, also if it looks like JSON.
         Some(_) if name == "input" => {
             params_are_text = true;
             value.clone()
@@ -537,41 +461,24 @@ fn read_call<'m>(asked: &'m Value, at: &dyn fmt::Display, notes: &mut Vec<Import
     }
     let id = Id::of(object.get("id"), format_args!("{at}/id"), notes);
     let arguments = arguments.map(|(name, _)| name);
-    Asked::Read(Parts { object, inner, tool, arguments, params, params_are_text, id })
+    Asked { value: asked, object: Some(object), inner, tool, arguments, params, params_are_text, id }
 }
 
 impl Asked<'_> {
     fn tool(&self) -> Option<&str> {
-        match self {
-            Asked::Read(parts) => parts.tool.map(|(_, tool)| tool),
-            Asked::Unreadable(_) => None,
-        }
+        self.tool.map(|(_, tool)| tool)
     }
 
     /// The part of a call that is remembered until its answer.
     fn call(&self, agent: &Arc<str>, index: usize) -> Call {
-        let agent = Arc::clone(agent);
-        match self {
-            Asked::Read(parts) => {
-                let (id, tool) = (parts.id.word().map(Arc::from), self.tool().map(Arc::from));
-                Call { id, tool, params: parts.params.clone(), agent, index }
-            }
-            Asked::Unreadable(_) => Call { id: None, tool: None, params: None, agent, index },
-        }
+        let (id, tool) = (self.id.word().map(Arc::from), self.tool().map(Arc::from));
+        Call { id, tool, params: self.params.clone(), agent: Arc::clone(agent), index }
     }
 
     /// The action that a call becomes.
     fn action(self) -> Value {
-        match self {
-            Asked::Unreadable(value) => Value::record([("extra", value.clone())]),
-            Asked::Read(parts) => parts.action(),
-        }
-    }
-}
-
-impl Parts<'_> {
-    fn action(self) -> Value {
-        let Parts { object, inner, tool, arguments, params, params_are_text, id } = self;
+        let Asked { value, object, inner, tool, arguments, params, params_are_text, id } = self;
+        let Some(object) = object else { return Value::record([("extra", value.clone())]) };
         let mut taken: Vec<&str> = tool.iter().map(|(name, _)| *name).chain(arguments).collect();
         let mut extra = Vec::new();
         let named = inner.map_or("function", |(name, _)| name);
@@ -581,7 +488,7 @@ impl Parts<'_> {
             taken = vec![name];
         }
         taken.extend(id.word().is_some().then_some("id"));
-        // A `type` of the same name is dropped: the place of the call says the same.
+        // A `type` of the same name is dropped: it repeats the place of the call.
         taken.extend((object.get("type").and_then(Value::as_str) == Some(named)).then_some("type"));
         extra.extend(rest(object, &taken));
         let members = [
@@ -634,11 +541,14 @@ fn read_result<'m>(message: Message<'m>, at: At<'_>, open: &mut Calls) -> Step<'
             notes.push(ImportNote::new(NoteKind::ResultWithoutCall, at, text));
             Paired::default()
         }
-        _ => pair(open, Answers { id: id.word(), tool, agent }, at, &mut notes),
+        _ => open.pair(Answers { id: id.word(), tool, agent }, at, &mut notes),
     };
     let outcome = outcome::of_message(message.object, message.content, at, &mut notes);
     let answered = Answered { message, id, own_id, call, repeated, outcome };
-    Step { notes, cause, contested, ..Step::of(Says::Result(answered)) }
+    let agent = answered.agent().to_owned().into();
+    let mut step = Step::later("action.result", agent, outcome.is_failure(), move || answered.intent());
+    (step.notes, step.cause, step.contested) = (notes, cause, contested);
+    step
 }
 
 impl Answered<'_> {
@@ -685,56 +595,6 @@ impl Answered<'_> {
     }
 }
 
-/// The call that a result answers, as far as it is known.
-#[derive(Debug, Default)]
-pub(super) struct Paired {
-    pub(super) call: Option<Call>,
-    /// The record of its request.
-    pub(super) cause: Option<dendrer_object::Digest>,
-    /// The calls that it may answer, where it is not known which.
-    pub(super) contested: Vec<(u64, usize)>,
-}
-
-/// Finds the call that a result answers, and notes what does not fit. Of several that it may answer, what they have in common is
-/// returned, without a record.
-pub(super) fn pair(open: &mut Calls, said: Answers<'_>, at: At<'_>, notes: &mut Vec<ImportNote>) -> Paired {
-    let mut note = |kind, text: String| notes.push(ImportNote::new(kind, at, text));
-    match open.answer(said) {
-        Answer::Found(call, request) => {
-            if let (Some(asked), Some(named)) = (call.tool.as_deref(), said.tool)
-                && asked != named
-            {
-                let text = format!("its call is to {asked:?}, and this result names {named:?}");
-                note(NoteKind::ResultNameDiffers, text);
-            }
-            Paired { call: Some(call), cause: Some(request), contested: Vec::new() }
-        }
-        Answer::None => {
-            let what = match (said.id, said.tool) {
-                (Some(id), _) => format!("no open call has the id {id:?}"),
-                (None, Some(tool)) => format!("no open call is to {tool:?}"),
-                (None, None) => "no call is open".to_owned(),
-            };
-            note(NoteKind::ResultWithoutCall, what);
-            Paired::default()
-        }
-        Answer::Several { count, calls } => {
-            let text = format!("{count} calls are open, and this result names none of them");
-            note(NoteKind::ResultAmbiguous, text);
-            Paired { contested: calls, ..Paired::default() }
-        }
-        Answer::Ambiguous { calls, tool, agent } => {
-            let (count, id) = (calls.len(), said.id.unwrap_or_default());
-            let text = format!(
-                "{count} open calls have the id {id:?}, and nothing else says which of them this result answers"
-            );
-            note(NoteKind::ResultAmbiguous, text);
-            let call = agent.map(|agent| Call { id: None, tool, params: None, agent, index: 0 });
-            Paired { call, cause: None, contested: calls }
-        }
-    }
-}
-
 /// Returns the result of a call: the output as written, and its status as far as it is stated.
 fn result_of(message: Message<'_>, outcome: Outcome) -> Value {
     let members = [
@@ -764,8 +624,8 @@ fn is_call_in_parts(part: &Value) -> bool {
             .any(|name| part.get(name).is_some_and(|call| call.as_object().is_some()))
 }
 
-/// Whether a value outside the list says something that is not read: calls without a role, parts with calls, an item of the Responses API.
-pub(super) fn holds_calls(value: &Value) -> bool {
+/// Whether a value outside the list has calls or items that are not read: calls without a role, parts with calls, an item of the Responses API.
+fn holds_calls(value: &Value) -> bool {
     let Some(object) = value.as_object() else { return false };
     let is_list =
         |name: &str| object.get(name).and_then(Value::as_array).is_some_and(|calls| !calls.is_empty());

@@ -1,0 +1,279 @@
+//! A format of another program as data: its name, how its files are recognised, read, written and checked.
+//!
+//! [`FORMATS`](crate::format::FORMATS) lists all of them. Rule: nothing outside a file of `format/` asks which format
+//! it has; a difference is a member of [`Format`] or of [`Steps`].
+
+use std::io::Read;
+use std::ops::ControlFlow;
+use std::path::{Path, PathBuf};
+
+use dendrer::Trace;
+use dendrer::evidence::branches::BranchReport;
+use dendrer::kernel::pack::PackEngine;
+use dendrer::kernel::step::Start;
+use dendrer::redact::Redactor;
+use dendrer_chain::{ActionType, EXTENSION};
+use dendrer_object::json::JsonError;
+use dendrer_object::{Code, Digest, RunName, Value};
+
+use crate::format::jsonl::Map;
+use crate::import::calls::Calls;
+use crate::import::error::ImportError;
+use crate::import::items::{self, Around, Item};
+use crate::import::layout::{self, Choice, Layout};
+use crate::import::note::ImportNote;
+use crate::import::scan::{Fingerprint, Sizes};
+use crate::import::transition::Step;
+
+/// A format of another program.
+#[derive(Debug)]
+pub struct Format {
+    /// Name on the command line and in documents.
+    pub name: &'static str,
+    /// Its files in one phrase, for the help of `--kind`.
+    pub about: &'static str,
+    /// Whether a source is of this format if none is named, given whether a mapping is.
+    pub(crate) detect: fn(has_map: bool) -> bool,
+    /// Refuses a mapping or the engine of a pack that the format cannot be read with.
+    pub accept: fn(Option<&Map>, Option<PackEngine>) -> Result<(), ImportError>,
+    /// Shape by which it is recognised, for the message that nothing was.
+    pub shape: &'static str,
+    /// Files that a name refers to, given the user's directory: all of a directory, else one; `None` if a name is a path and no
+    /// more.
+    pub find: Option<fn(&str, &Path) -> Result<Vec<PathBuf>, ImportError>>,
+    /// Another format that a file of the program has, given its name.
+    pub(crate) inner: fn(Option<&str>, &mut dyn Read) -> Result<Option<Inner>, ImportError>,
+    /// Finds the path of the items.
+    pub(crate) survey: fn(&mut dyn Read, &Choice) -> Result<Surveyed, ImportError>,
+    /// Adds to the start of the run what all items together say.
+    pub(crate) begin: fn(&mut dyn Read, &Layout, &mut Start) -> Result<Option<ImportNote>, ImportError>,
+    /// Hands over the items in the order in which they are recorded.
+    pub(crate) items: fn(&mut dyn Read, &Layout, Sizes, Visit<'_>) -> Result<Around, ImportError>,
+    /// Begins to turn items into steps.
+    pub(crate) steps: fn(Option<&Map>) -> Box<dyn Steps + '_>,
+    /// Rows that redaction changes; `None` if an export need not give back the bytes.
+    pub(crate) rows: Option<fn(&[u8], &Redactor) -> ChangedRows>,
+    /// Writes a run.
+    pub(crate) write: Option<Write>,
+    /// Noun of a file that has one run alone; `None` if several runs may follow each other.
+    pub single: Option<&'static str>,
+    /// Checks the hashes of a file.
+    pub check: Option<fn(&[u8], &CfdTerms) -> Result<CheckedFile, FileFault>>,
+}
+
+/// Takes an item.
+pub(crate) type Visit<'v> = &'v mut dyn FnMut(Item<'_>) -> Result<(), ImportError>;
+
+/// The path of the items, a fingerprint of the source, and sizes for its second reading.
+pub(crate) type Surveyed = (Layout, Fingerprint, Sizes);
+
+/// Writes a run line by line; the flag admits steps of the extension.
+pub(crate) type Write =
+    fn(&Trace, bool, &mut dyn FnMut(WrittenPart<'_>) -> ControlFlow<()>) -> Result<(), WriteError>;
+
+/// Turns the items of one reading into steps.
+pub(crate) trait Steps {
+    /// Reads an item.
+    fn step<'i>(&mut self, item: &'i Item<'_>, calls: &mut Calls) -> Result<Step<'i>, ImportError>;
+
+    /// Notes the record that the last item became.
+    fn recorded(&mut self, _: Digest) {}
+
+    /// Whether an item in front of all others belongs to the run and not to any tick.
+    fn is_preamble(&self, _: &Value) -> bool {
+        false
+    }
+
+    /// Whether items bring no change of state and no type of their own, so that the kernel can only refuse their size.
+    fn is_plain(&self) -> bool {
+        false
+    }
+}
+
+impl Format {
+    /// A format that is read in the order of its items, without a mapping.
+    pub(crate) const fn new(
+        name: &'static str,
+        about: &'static str,
+        steps: fn(Option<&Map>) -> Box<dyn Steps + '_>,
+    ) -> Format {
+        Format {
+            name,
+            about,
+            detect: |_| false,
+            accept: |map, _| without_map(map),
+            shape: "",
+            find: None,
+            inner: |_, _| Ok(None),
+            survey: |source, choice| layout::survey(source, choice, true),
+            begin: |_, _, _| Ok(None),
+            items: |source, layout, hints, visit| items::read(source, layout, hints, visit),
+            steps,
+            rows: None,
+            write: None,
+            single: None,
+            check: None,
+        }
+    }
+
+    /// Returns the name and version under which a run remembers its source.
+    pub fn recorded_name(&self) -> String {
+        format!("{}/1", self.name)
+    }
+
+    /// Whether runs are written in it.
+    pub fn is_written(&self) -> bool {
+        self.write.is_some()
+    }
+
+    /// Whether an export gives back the bytes of the file that was imported.
+    pub fn is_exact(&self) -> bool {
+        self.rows.is_some()
+    }
+
+    /// Writes a run, a line at a time, until `sink` fails. `with_extension` admits steps that are not of the sixteen of a chain.
+    ///
+    /// # Panics
+    ///
+    /// If runs are not written in this format.
+    pub fn write<E>(
+        &self,
+        trace: &Trace,
+        with_extension: bool,
+        sink: &mut dyn FnMut(WrittenPart<'_>) -> Result<(), E>,
+    ) -> Result<Result<(), E>, WriteError> {
+        let write = self.write.expect("a format that is written");
+        let mut result = Ok(());
+        write(trace, with_extension, &mut |line| {
+            result = sink(line);
+            if result.is_ok() { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
+        })?;
+        Ok(result)
+    }
+}
+
+/// Refuses a mapping.
+pub(crate) fn without_map(map: Option<&Map>) -> Result<(), ImportError> {
+    match map {
+        None => Ok(()),
+        Some(_) => Err(ImportError::unfit("--map is for --kind jsonl")),
+    }
+}
+
+/// The format that a file of a program has, and the path of its items.
+#[derive(Debug)]
+pub(crate) struct Inner {
+    pub(crate) format: &'static Format,
+    pub(crate) list: Vec<String>,
+}
+
+/// Rows of a file that come back as they were, or do not.
+#[derive(Debug, Clone, Default)]
+pub(crate) struct ChangedRows {
+    /// Lines that redaction changes; the header is 1.
+    pub(crate) lines: Vec<u64>,
+    /// Whether the rows, each on a line, are the bytes of the file.
+    pub(crate) is_exact: bool,
+}
+
+/// A part of a file that is written.
+#[derive(Debug)]
+pub enum WrittenPart<'w> {
+    /// A line that is this value.
+    Value(&'w Value),
+    /// Text as it is, newlines included.
+    Text(&'w str),
+}
+
+/// Why a run is not written in a format.
+#[derive(Debug, thiserror::Error)]
+pub enum WriteError {
+    /// A step that was recorded here is of no type that readers of the form must know.
+    #[error("tick {tick} is a {action} step, which is not of the sixteen but of {EXTENSION}")]
+    Extension {
+        /// The tick.
+        tick: u64,
+        /// The type.
+        action: ActionType,
+    },
+    /// A row of the file was withheld or erased, or was too large for a record.
+    #[error("the row of tick {tick} is not on record: it was withheld or erased, or too large")]
+    Gone {
+        /// The tick.
+        tick: u64,
+    },
+    /// Nothing was taken out of the rows, so the exact bytes are in no vault.
+    #[error(
+        "the vault has no exact file of {0}: it was not imported from a chain, or its rows are exact without --exact"
+    )]
+    NotExact(RunName),
+    /// The run cannot be read.
+    #[error(transparent)]
+    Run(#[from] dendrer::Error),
+}
+
+impl WriteError {
+    /// The code under which `dendrer explain` knows this error.
+    pub fn code(&self) -> Code {
+        match self {
+            WriteError::Extension { .. } => Code::E0463,
+            WriteError::Gone { .. } => Code::E0311,
+            WriteError::NotExact(_) => Code::E0106,
+            WriteError::Run(error) => error.code(),
+        }
+    }
+}
+
+/// Terms of a check of nodes, which their document leaves open.
+#[derive(Debug, Clone, Default)]
+pub struct CfdTerms {
+    /// The first `seq` of a branch; 0 or 1 if it is not given.
+    pub s0: Option<u64>,
+    /// The `prev_hash` of a node without parents.
+    pub genesis: String,
+}
+
+/// The result of a check of a file.
+#[derive(Debug)]
+pub struct CheckedFile {
+    /// The number of its lines.
+    pub lines: u64,
+    /// The first line that does not fit, from 1, and why; `None` if all do.
+    pub fault: Option<(u64, String)>,
+    /// Branches of a file of nodes, and the members that its formula does not cover.
+    pub branches: Option<(Vec<BranchReport>, &'static [&'static str])>,
+    /// Rules of rows: name, how many rows each is of, and the lines of those that break it.
+    pub rules: Vec<(&'static str, u64, Vec<u64>)>,
+}
+
+impl CheckedFile {
+    /// A file of this many lines that all fit.
+    pub(crate) fn of(lines: usize) -> CheckedFile {
+        CheckedFile { lines: lines as u64, fault: None, branches: None, rules: Vec::new() }
+    }
+}
+
+/// Reads the values of a file, one a line; blank lines are passed over.
+pub(crate) fn lines(
+    bytes: &[u8],
+    parse: fn(&[u8]) -> Result<Value, JsonError>,
+) -> Result<Vec<Value>, FileFault> {
+    let lines = (1..).zip(bytes.split(|byte| *byte == b'\n'));
+    let parse = |(line, text)| {
+        let fault =
+            |error: JsonError| FileFault { code: error.code(), why: error.to_string(), line: Some(line) };
+        parse(text).map_err(fault)
+    };
+    lines.filter(|(_, line)| !line.trim_ascii().is_empty()).map(parse).collect()
+}
+
+/// A file that cannot be checked.
+#[derive(Debug)]
+pub struct FileFault {
+    /// The code.
+    pub code: Code,
+    /// One sentence.
+    pub why: String,
+    /// The line, from 1.
+    pub line: Option<usize>,
+}

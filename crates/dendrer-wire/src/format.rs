@@ -1,0 +1,28 @@
+//! Foreign formats, one file each, and the table of them.
+//!
+//! A file of a format has all that the rest of the crate knows of it: see [`Format`]. Rule: a new format is a file here and
+//! a row of [`FORMATS`]; flags, detection, messages and lists of names follow from the table.
+
+mod carl;
+mod cfd;
+pub(crate) mod jsonl;
+mod openai_chat;
+mod paper;
+#[cfg(test)]
+mod tests;
+
+use crate::foreign::Format;
+
+/// All foreign formats, in the order in which they are listed and looked for.
+pub static FORMATS: [&Format; 5] =
+    [&openai_chat::OPENAI_CHAT, &jsonl::JSONL, &paper::PAPER, &cfd::CFD, &carl::CARL];
+
+/// Returns the format with a name.
+pub fn named(name: &str) -> Option<&'static Format> {
+    FORMATS.into_iter().find(|format| format.name == name)
+}
+
+/// Returns the format that a source of unknown format is looked through for, given whether a mapping is given.
+pub fn detected(has_map: bool) -> &'static Format {
+    FORMATS.into_iter().find(|format| (format.detect)(has_map)).expect("a chat, or lines by a mapping")
+}
