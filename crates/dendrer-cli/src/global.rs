@@ -162,15 +162,6 @@ pub(crate) enum AuthorChoice {
     System,
 }
 
-/// Makes the parser of a flag that takes a word of an enum, with the help of each word.
-pub(crate) fn word_arg<W>(words: &[&'static str], help: &[&'static str]) -> impl TypedValueParser<Value = W>
-where
-    W: FromStr<Err = UnknownWord> + Clone + Send + Sync + 'static,
-{
-    let shown = words.iter().zip(help).map(|(word, help)| PossibleValue::new(*word).help(*help));
-    PossibleValuesParser::new(shown).try_map(|word| word.parse())
-}
-
 /// Reads a tick as flags take it: `12`, `tick:12`, `tip`, `-1`.
 pub(crate) fn tick_arg(text: &str) -> Result<Position, String> {
     Position::parse(text)

@@ -6,7 +6,7 @@ use dendrer::merge::question::MergeQuestion;
 
 use crate::context::desk;
 use crate::failure::Result;
-use crate::global::{Global, word_arg};
+use crate::global::{Global, word};
 use crate::out::Out;
 
 /// `merge`
@@ -23,7 +23,7 @@ pub(crate) struct Merge {
     pub(crate) artifact: Vec<String>,
     /// Who decides where values differ: manual (somebody, later), lww (the value committed last), confidence (the surest
     /// author), first (the run named first)
-    #[arg(long, value_parser = word_arg::<Strategy>(Strategy::WORDS, &STRATEGIES), default_value = "manual", hide_possible_values = true)]
+    #[arg(long, value_parser = word::<Strategy>(&STRATEGIES), default_value = "manual", hide_possible_values = true)]
     pub(crate) strategy: Strategy,
     /// Take values alone; otherwise pack, policy rules and goal hold on, and must be the same in all runs
     #[arg(long)]
@@ -37,8 +37,12 @@ pub(crate) struct Merge {
 }
 
 /// The help of each [`Strategy`].
-const STRATEGIES: [&str; 4] =
-    ["Somebody, later", "The value committed last", "The surest author", "The run named first"];
+const STRATEGIES: [(&str, &str); 4] = [
+    ("manual", "Somebody, later"),
+    ("lww", "The value committed last"),
+    ("confidence", "The surest author"),
+    ("first", "The run named first"),
+];
 
 pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
     let question = MergeQuestion {

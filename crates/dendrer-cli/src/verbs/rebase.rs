@@ -6,7 +6,7 @@ use dendrer::rebase::question::{RebaseQuestion, StopOn};
 use crate::context::choice::Choice;
 use crate::context::desk;
 use crate::failure::Result;
-use crate::global::{Global, word_arg};
+use crate::global::{Global, word};
 use crate::out::Out;
 
 /// `rebase`
@@ -32,7 +32,7 @@ pub(crate) struct Rebase {
     pub(crate) plan: bool,
     /// End before the first answer of a tool that acts, or before the first decision of which nothing says what it was made
     /// on; what is known not to hold ends it in any case
-    #[arg(long, value_parser = word_arg::<StopOn>(StopOn::WORDS, &STOP_ON), value_name = "WHAT")]
+    #[arg(long, value_parser = word::<StopOn>(&STOP_ON), value_name = "WHAT")]
     pub(crate) stop_on: Vec<StopOn>,
     /// Take in once more what is in the history of the base already
     #[arg(long)]
@@ -45,8 +45,10 @@ pub(crate) struct Rebase {
 }
 
 /// The help of each kind of [`StopOn`].
-const STOP_ON: [&str; 2] =
-    ["The answer of a tool that acts", "A decision of which nothing says what it was made on"];
+const STOP_ON: [(&str, &str); 2] = [
+    ("effectful", "The answer of a tool that acts"),
+    ("context", "A decision of which nothing says what it was made on"),
+];
 
 pub(crate) fn run(global: &Global, args: &Rebase, out: &mut Out) -> Result {
     let question = RebaseQuestion {
