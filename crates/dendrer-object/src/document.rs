@@ -53,6 +53,29 @@ pub trait Members: Shape {
     }
 }
 
+/// A schema that is published.
+#[derive(Debug, Clone, Copy)]
+pub struct PublishedSchema {
+    /// The name of the document.
+    pub name: &'static str,
+    /// Whether the head of the document names what was read.
+    pub is_read: bool,
+    /// Makes the schema.
+    pub schema: fn() -> Value,
+}
+
+impl PublishedSchema {
+    /// The schema of a document.
+    pub const fn of<T: PublishedDocument>(name: &'static str) -> PublishedSchema {
+        PublishedSchema { name, is_read: T::IS_READ, schema: T::published }
+    }
+
+    /// The schema of a line of which no member names it.
+    pub const fn of_line(name: &'static str, schema: fn() -> Value) -> PublishedSchema {
+        PublishedSchema { name, is_read: false, schema }
+    }
+}
+
 /// An object that is printed on its own, under a name.
 pub trait PublishedDocument: Members {
     /// The name, as in `dendrer.NAME/1`.
@@ -526,7 +549,13 @@ macro_rules! document {
                 object.0
             }
         }
-    )+};
+    )+
+
+        /// The documents that this file publishes.
+        #[allow(dead_code, reason = "a file may publish none")]
+        pub(crate) const DOCUMENTS: &[$crate::document::PublishedSchema] =
+            &[$($($crate::document::PublishedSchema::of::<$name>($document),)?)+];
+    };
 }
 
 /// The members of an object in [`document!`](crate::document!), one after the other.

@@ -38,7 +38,7 @@ use dendrer::problem::Problem;
 use dendrer::rebase::question::RebaseQuestion;
 use dendrer::reduce::question::ReduceQuestion;
 use dendrer::source::{Asked, Desk};
-use dendrer_object::document::PublishedDocument;
+use dendrer_object::document::{PublishedDocument, PublishedSchema};
 use dendrer_object::question::{Question, QuestionFault};
 use dendrer_object::text::nearest;
 use dendrer_object::{Code, Value};
@@ -51,7 +51,6 @@ use crate::contract::check::ContractCheckAnswer;
 use crate::contract::found::{ContractAnswer, ContractDiffAnswer};
 use crate::contract::lint::LintAnswer;
 use crate::contract::suggest::SuggestAnswer;
-use crate::declared::PublishedSchema;
 use crate::diff::{DiffAnswer, DiffForm, DiffFound};
 use crate::graphs::record_divergence;
 use crate::head;
@@ -84,7 +83,7 @@ macro_rules! questions {
         const QUESTIONS: &[(&str, AskFn)] = &[$((<$question as PublishedDocument>::NAME, $ask)),*];
 
         /// The schema of every question.
-        pub(crate) const SCHEMAS: &[PublishedSchema] = &[$(PublishedSchema::of::<$question>()),*];
+        pub(crate) const SCHEMAS: &[PublishedSchema] = &[$(PublishedSchema::of::<$question>(<$question as PublishedDocument>::NAME)),*];
     };
 }
 

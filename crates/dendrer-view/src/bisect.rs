@@ -141,124 +141,7 @@ document! {
         /// Whether the run was closed with that tick
         ended: bool = is_closed,
     }
-}
 
-/// Returns "41 candidate ticks".
-pub fn candidate_ticks(n: u64) -> String {
-    count(n, "candidate tick", "candidate ticks")
-}
-
-/// How sure an answer is that uses so many results whose status was read from prose.
-pub(crate) fn of_texts(from_text: u64) -> Certainty {
-    if from_text == 0 { Certainty::Exact } else { Certainty::Heuristic }
-}
-
-/// Says what an answer uses that one rule read from prose, and what to do about it.
-pub fn from_text_line(from_text: u64) -> Option<String> {
-    let results = count(from_text, "result", "results");
-    (from_text > 0).then(|| {
-        format!(
-            "HEURISTIC  the status of {results} was read from prose; a pack says how its tools fail: `tools: {{T: {{failed: EXPR}}}}`"
-        )
-    })
-}
-
-fn stretch(from: u64, to: u64) -> String {
-    if from == to { from.to_string() } else { format!("{from}..{to}") }
-}
-
-/// Writes the stretches of a timeline, one a line.
-pub fn interval_lines(line: &Timeline) -> Vec<String> {
-    let width = stretch(line.to, line.to).len() * 2 + 2;
-    let mut violated = false;
-    let mut lines = Vec::new();
-    for Interval { from, to, verdict } in line.reasons() {
-        let (_, mark) = words(&verdict);
-        let note = match &verdict {
-            Verdict::Ok if violated => "     <- recovered".to_owned(),
-            Verdict::Uncertain(why) => format!("   {}", quote::escape(why)),
-            _ => String::new(),
-        };
-        violated |= verdict == Verdict::Violation;
-        lines.push(format!("  {:<width$}  {:<9}  {mark}{note}", stretch(from, to), word(&verdict)));
-    }
-    lines
-}
-
-fn end((tick, verdict): &(u64, Verdict)) -> String {
-    let (word, mark) = words(verdict);
-    format!("tick {tick} {word} {mark}")
-}
-
-/// Writes the probes, one a line, each with what is left afterwards.
-/// `said` is what a progress contract says at each probe.
-fn probe_lines(report: &BisectReport, said: &[(u64, Evaluation)]) -> Vec<Line> {
-    if report.probes.is_empty() {
-        return Vec::new();
-    }
-    let range = report.high.0 - report.low.0;
-    let probes = count(u64::from(report.probes_max), "probe", "probes");
-    let mut lines =
-        vec![Line::from(format!("search     {}, at most {probes}", count(range, "tick", "ticks")))];
-    let width = report.high.0.to_string().len();
-    for (at, probe) in report.probes.iter().enumerate() {
-        let (word, mark) = words(&probe.verdict);
-        let left = match probe.left {
-            (a, b) if a == b => format!("left {a}"),
-            (a, b) => format!("left {a}..{b}"),
-        };
-        let (at, max, tick) = (at + 1, report.probes_max, probe.tick);
-        let style = if mark == "FAIL" { Style::Bad } else { Style::Good };
-        let said = said.iter().find(|(at, _)| *at == tick).map(|(_, said)| evaluation_words(said));
-        let said = said.map_or_else(String::new, |said| format!("    {said}"));
-        let line = format!("  {at}/{max}  tick {tick:>width$}  {word}  {mark:<4}    {left}{said}");
-        lines.push(Line::styled(style, line));
-    }
-    lines
-}
-
-/// The part of an answer in which a regression differs from any other bisect: there the hard predicates decide.
-struct Head<'a> {
-    outcome: &'static str,
-    onset: Option<u64>,
-    certainty: Certainty,
-    from_text: u64,
-    origin: Option<&'a BisectOrigin>,
-}
-
-impl Head<'_> {
-    fn of(found: &BisectFound) -> Head<'_> {
-        let BisectFound { report, from_text, origin, .. } = found;
-        let outcome = match &report.outcome {
-            BisectOutcome::Onset(_) => "onset",
-            BisectOutcome::Never => "never",
-            BisectOutcome::Initial => "initial",
-            BisectOutcome::Recovers(_) => "recovers",
-            BisectOutcome::Uncertain(..) => "uncertain",
-        };
-        let is_known = !matches!(outcome, "recovers" | "uncertain");
-        let certainty = of_texts(*from_text).unless(!is_known);
-        Head { outcome, onset: report.onset(), certainty, from_text: *from_text, origin: origin.as_ref() }
-    }
-}
-
-/// Returns the ticks that an answer without an onset names.
-fn named_ticks(report: &BisectReport) -> Option<Vec<TickVerdict>> {
-    match &report.outcome {
-        BisectOutcome::Recovers(turns) => {
-            Some(turns.iter().map(|(tick, verdict)| TickVerdict::of(*tick, verdict)).collect())
-        }
-        BisectOutcome::Uncertain(tick, why) => {
-            // The onset lies between the two, if a later tick is known to be violated.
-            let first = TickVerdict::of(*tick, &Verdict::Uncertain(why.clone()));
-            let certain = report.first_certain.map(|tick| TickVerdict::of(tick, &Verdict::Violation));
-            Some([first].into_iter().chain(certain).collect())
-        }
-        _ => None,
-    }
-}
-
-document! {
     /// The first tick at which a predicate is violated
     pub object BisectDocument: "bisect" reads (
         members: FoundMembers,
@@ -431,6 +314,121 @@ document! {
         outcome: ["onset" | "never" | "initial" | "uncertain"] = outcome_word(false, &hard.report),
         /// The first tick that is violated
         onset: Option<u64> = hard.report.onset(),
+    }
+}
+
+/// Returns "41 candidate ticks".
+pub fn candidate_ticks(n: u64) -> String {
+    count(n, "candidate tick", "candidate ticks")
+}
+
+/// How sure an answer is that uses so many results whose status was read from prose.
+pub(crate) fn of_texts(from_text: u64) -> Certainty {
+    if from_text == 0 { Certainty::Exact } else { Certainty::Heuristic }
+}
+
+/// Says what an answer uses that one rule read from prose, and what to do about it.
+pub fn from_text_line(from_text: u64) -> Option<String> {
+    let results = count(from_text, "result", "results");
+    (from_text > 0).then(|| {
+        format!(
+            "HEURISTIC  the status of {results} was read from prose; a pack says how its tools fail: `tools: {{T: {{failed: EXPR}}}}`"
+        )
+    })
+}
+
+fn stretch(from: u64, to: u64) -> String {
+    if from == to { from.to_string() } else { format!("{from}..{to}") }
+}
+
+/// Writes the stretches of a timeline, one a line.
+pub fn interval_lines(line: &Timeline) -> Vec<String> {
+    let width = stretch(line.to, line.to).len() * 2 + 2;
+    let mut violated = false;
+    let mut lines = Vec::new();
+    for Interval { from, to, verdict } in line.reasons() {
+        let (_, mark) = words(&verdict);
+        let note = match &verdict {
+            Verdict::Ok if violated => "     <- recovered".to_owned(),
+            Verdict::Uncertain(why) => format!("   {}", quote::escape(why)),
+            _ => String::new(),
+        };
+        violated |= verdict == Verdict::Violation;
+        lines.push(format!("  {:<width$}  {:<9}  {mark}{note}", stretch(from, to), word(&verdict)));
+    }
+    lines
+}
+
+fn end((tick, verdict): &(u64, Verdict)) -> String {
+    let (word, mark) = words(verdict);
+    format!("tick {tick} {word} {mark}")
+}
+
+/// Writes the probes, one a line, each with what is left afterwards.
+/// `said` is what a progress contract says at each probe.
+fn probe_lines(report: &BisectReport, said: &[(u64, Evaluation)]) -> Vec<Line> {
+    if report.probes.is_empty() {
+        return Vec::new();
+    }
+    let range = report.high.0 - report.low.0;
+    let probes = count(u64::from(report.probes_max), "probe", "probes");
+    let mut lines =
+        vec![Line::from(format!("search     {}, at most {probes}", count(range, "tick", "ticks")))];
+    let width = report.high.0.to_string().len();
+    for (at, probe) in report.probes.iter().enumerate() {
+        let (word, mark) = words(&probe.verdict);
+        let left = match probe.left {
+            (a, b) if a == b => format!("left {a}"),
+            (a, b) => format!("left {a}..{b}"),
+        };
+        let (at, max, tick) = (at + 1, report.probes_max, probe.tick);
+        let style = if mark == "FAIL" { Style::Bad } else { Style::Good };
+        let said = said.iter().find(|(at, _)| *at == tick).map(|(_, said)| evaluation_words(said));
+        let said = said.map_or_else(String::new, |said| format!("    {said}"));
+        let line = format!("  {at}/{max}  tick {tick:>width$}  {word}  {mark:<4}    {left}{said}");
+        lines.push(Line::styled(style, line));
+    }
+    lines
+}
+
+/// The part of an answer in which a regression differs from any other bisect: there the hard predicates decide.
+struct Head<'a> {
+    outcome: &'static str,
+    onset: Option<u64>,
+    certainty: Certainty,
+    from_text: u64,
+    origin: Option<&'a BisectOrigin>,
+}
+
+impl Head<'_> {
+    fn of(found: &BisectFound) -> Head<'_> {
+        let BisectFound { report, from_text, origin, .. } = found;
+        let outcome = match &report.outcome {
+            BisectOutcome::Onset(_) => "onset",
+            BisectOutcome::Never => "never",
+            BisectOutcome::Initial => "initial",
+            BisectOutcome::Recovers(_) => "recovers",
+            BisectOutcome::Uncertain(..) => "uncertain",
+        };
+        let is_known = !matches!(outcome, "recovers" | "uncertain");
+        let certainty = of_texts(*from_text).unless(!is_known);
+        Head { outcome, onset: report.onset(), certainty, from_text: *from_text, origin: origin.as_ref() }
+    }
+}
+
+/// Returns the ticks that an answer without an onset names.
+fn named_ticks(report: &BisectReport) -> Option<Vec<TickVerdict>> {
+    match &report.outcome {
+        BisectOutcome::Recovers(turns) => {
+            Some(turns.iter().map(|(tick, verdict)| TickVerdict::of(*tick, verdict)).collect())
+        }
+        BisectOutcome::Uncertain(tick, why) => {
+            // The onset lies between the two, if a later tick is known to be violated.
+            let first = TickVerdict::of(*tick, &Verdict::Uncertain(why.clone()));
+            let certain = report.first_certain.map(|tick| TickVerdict::of(tick, &Verdict::Violation));
+            Some([first].into_iter().chain(certain).collect())
+        }
+        _ => None,
     }
 }
 

@@ -72,6 +72,16 @@ document! {
         /// The tick from which on it is unknown
         tick: u64 = since.tick,
     }
+
+    /// A stretch of ticks that cannot be judged for one reason
+    pub object ReasonObject(interval: &Interval, reason: &str) {
+        /// The first tick
+        tick: u64 = interval.from,
+        /// The last tick
+        to: u64 = interval.to,
+        /// The reason
+        why: &str = reason,
+    }
 }
 
 /// Returns unknown places for a document; `None` if every place is known.
@@ -100,18 +110,6 @@ pub fn unknown_line(places: &Places) -> Option<Line> {
 /// Returns what a transition left unknown, in words for a row: `UNKNOWN from here on: approved (a rule failed at tick 2)`.
 pub fn left_unknown(record: &Record) -> Option<String> {
     unknown_words(&made_by(record)).map(|words| format!("UNKNOWN from here on: {words}"))
-}
-
-document! {
-    /// A stretch of ticks that cannot be judged for one reason
-    pub object ReasonObject(interval: &Interval, reason: &str) {
-        /// The first tick
-        tick: u64 = interval.from,
-        /// The last tick
-        to: u64 = interval.to,
-        /// The reason
-        why: &str = reason,
-    }
 }
 
 /// Returns why ticks cannot be judged: each reason with its first and last tick.

@@ -133,6 +133,237 @@ document! {
         /// The party that attests it
         attestation: Option<&str> = atom.and_then(|atom| atom.attestation),
     }
+
+    /// The causes of the status of a commitment
+    pub object CommitmentWhyDocument: "commitment-why" stored (answer: &CommitmentWhyAnswer) {
+        let all = &answer.found.all;
+        let status = answer.found.statuses.get(&answer.id);
+        let grounded = all.grounded_by(&answer.id);
+        let edges = answer.edges();
+        /// The id of the commitment
+        id: &str = &answer.id,
+        /// The status
+        status: As<CommitmentStatus> = As::new(status.map(|(status, _)| *status)),
+        /// Whether evidence from outside the agent grounds it
+        grounded: bool = grounded.is_some(),
+        /// The id of the evidence that grounds it
+        attested_by: Option<&str> = grounded.map(|id| &**id),
+        /// The edges that its status depends on
+        closure: Vec<CauseEdge> = edges.iter().map(|edge| CauseEdge::of(all, &answer.id, edge)).collect(),
+    }
+
+    /// An edge that the status of a commitment depends on
+    object CauseEdge(all: &Commitments, own: &str, edge: &CommitmentEdge) {
+        let other = if *edge.from == *own { &*edge.to } else { &*edge.from };
+        /// The id at the other end of the edge
+        id: &str = other,
+        /// The kind of the edge
+        edge: EdgeKind = edge.kind,
+        /// The mode of evidence; null for a commitment
+        mode: Option<EvidenceMode> = all.atom(other).map(|atom| atom.mode),
+        /// The author of the edge
+        author: Author = edge.author,
+        /// The tick of the edge
+        tick: u64 = edge.tick,
+    }
+
+    /// Calls, and whether each is admissible
+    pub object AdmissibleDocument: "admissible" stored (answer: &JudgedCalls) {
+        /// The run
+        run: &RunName = &answer.run,
+        /// The tick
+        at: u64 = answer.at,
+        /// The calls
+        items: Vec<AdmissionObject> = answer.items.iter().map(AdmissionObject::of).collect(),
+    }
+
+    /// A call, and whether it is admissible
+    object AdmissionObject(item: &Admission) {
+        /// The call
+        action: As<Object> = As::new(item.action.clone()),
+        /// Whether the call is admissible
+        admissible: bool = item.is_admissible,
+        /// The ids of the commitments that the call violates
+        violates: Vec<&str> = item.found.violates.iter().map(|(_, id)| &**id).collect(),
+        /// The ids of the commitments that cannot be judged
+        unjudged: Vec<&str> = item.found.unjudged.iter().map(|(id, _)| &**id).collect(),
+    }
+
+    /// The commitments of a run that differ between two ticks
+    pub object CommitmentDiffDocument: "commitment-diff" stored (difference: &CommitmentsDifference) {
+        let CommitmentsDifference { from, to, items, rejected } = difference;
+        /// The run
+        run: &RunName = &to.run,
+        /// The first tick
+        from: u64 = *from,
+        /// The second tick
+        to: u64 = to.at,
+        /// The commitments whose status differs
+        items: Vec<StatusDifferenceObject> =
+            items.iter().map(|item| StatusDifferenceObject::of(&to.all, item)).collect(),
+        /// The results of child runs that were rejected
+        rejected: Vec<RejectedChild> =
+            rejected.iter().map(|(child, ids)| RejectedChild::of(child, ids)).collect(),
+    }
+
+    /// A commitment whose status differs between two ticks
+    object StatusDifferenceObject(all: &Commitments, item: &StatusDifference) {
+        let one = all.get(&item.id);
+        /// The id
+        id: &str = &item.id,
+        /// The type
+        type: Option<CommitmentKind> = one.map(|one| one.kind),
+        /// The words for people
+        gloss: Option<&str> = one.map(|one| &*one.gloss),
+        /// The kind of the change
+        what: [
+            "added" | "promoted" | "retracted" | "superseded" | "discharged" | "invalidated" | "blocked"
+            | "changed"
+        ] = CommitmentsDiffAnswer::word(item),
+        /// The status at the first tick; null for a commitment that is new
+        before: Option<CommitmentStatus> = item.before,
+        /// The status at the second tick
+        after: CommitmentStatus = item.after,
+        /// The tick of the change
+        tick: u64 = item.tick,
+    }
+
+    /// A child run whose result was rejected
+    object RejectedChild(run: &str, ids: &[Arc<str>]) {
+        /// The child run
+        child: &str = run,
+        /// The ids of the commitments that the result violates
+        commitments: &[Arc<str>] = ids,
+    }
+
+    /// Commitments and evidence with the edges between them
+    pub object CommitmentGraphDocument: "commitment-graph" stored (found: &CommitmentsAt) {
+        let all = &found.all;
+        let atoms = all.atoms().map(|atom| As::new(AtomNode::of(&atom)));
+        let commitments = all.all().iter().map(|one| As::new(CommitmentNode::of(found, one)));
+        /// The run
+        run: &RunName = &found.run,
+        /// The tick
+        at: u64 = found.at,
+        /// The evidence and the commitments
+        nodes: Vec<As<Either<AtomNode, CommitmentNode>>> = atoms.chain(commitments).collect(),
+        /// The edges
+        edges: Vec<EdgeObject> = all.edges().map(|edge| EdgeObject::of(&edge)).collect(),
+    }
+
+    /// A piece of evidence
+    object AtomNode(atom: &Atom) {
+        /// The id
+        id: &str = &atom.id,
+        /// The kind of the node
+        what: ["atom"] = "atom",
+        /// The mode of evidence
+        mode: EvidenceMode = atom.mode,
+        /// The party that attests it
+        attestation: Option<&str> = atom.attestation,
+        /// The content
+        content: &Value = &atom.content,
+        /// The source in a few words
+        source: Option<&str> = atom.source.as_deref(),
+        /// The tick that brought it
+        tick: u64 = atom.tick,
+    }
+
+    /// A commitment of a graph
+    object CommitmentNode(found: &CommitmentsAt, one: &Commitment) {
+        /// The id
+        id: &str = &one.id,
+        /// The kind of the node
+        what: ["commitment"] = "commitment",
+        /// The type
+        type: CommitmentKind = one.kind,
+        /// The words for people
+        gloss: &str = &one.gloss,
+        /// The status at the tick
+        status: Option<CommitmentStatus> = found.statuses.get(&one.id).map(|(status, _)| *status),
+        /// The tick that brought it
+        tick: u64 = one.tick,
+    }
+
+    /// An edge between evidence and commitments
+    object EdgeObject(edge: &CommitmentEdge) {
+        /// The kind
+        edge: EdgeKind = edge.kind,
+        /// The id at its beginning
+        from: &str = &edge.from,
+        /// The id at its end
+        to: &str = &edge.to,
+        /// The author
+        author: Author = edge.author,
+        /// The tick
+        tick: u64 = edge.tick,
+    }
+
+    /// The share of calls that the text within a budget decides otherwise than the run
+    pub object EpsilonDocument: "epsilon" stored (answer: &EpsilonAnswer) {
+        /// The run
+        run: &str = &answer.run,
+        /// The budget in tokens; null for the whole text
+        budget: Option<usize> = answer.budget,
+        /// The number of calls on record
+        actions: u64 = answer.actions,
+        /// The number of calls that the text alone judges otherwise
+        differ: u64 = answer.differ,
+        /// The number of calls that are judged otherwise because the text does not fit
+        unfit: u64 = answer.unfit,
+        /// The share of calls that are judged otherwise
+        epsilon: Fraction = Fraction(answer.epsilon()),
+    }
+
+    /// A child run under a contract
+    pub object DelegationDocument: "delegation" stored (made: &Delegated) {
+        let member = |name: &str| made.contract.get(name).cloned();
+        /// The id of the contract
+        id: As<str> = As::new(member("id")),
+        /// The parent run
+        parent: &RunName = &made.parent,
+        /// The child run
+        child: &RunName = &made.child,
+        /// The ids of the hard commitments that bind the child
+        hard: As<Vec<String>> = As::new(member("hard")),
+        /// The ids of the soft commitments
+        soft: As<Vec<String>> = As::new(member("soft")),
+        /// The actions that are allowed
+        allowed: As<Option<Object>> = As::new(member("allowed")),
+        /// The actions that are forbidden
+        forbidden: As<Option<Vec<String>>> = As::new(member("forbidden")),
+        /// The budget
+        budget: As<Option<Object>> = As::new(member("budget")),
+        /// The results that the child is to deliver
+        deliverables: As<Option<Vec<String>>> = As::new(member("deliverables")),
+        /// The rule for a child that fails
+        failure: As<Option<String>> = As::new(member("failure")),
+    }
+
+    /// The decision on the result of a child run
+    pub object AcceptDocument: "accept" stored (accepted: &Accepted) {
+        let Accepted { child, parent, violates, record } = accepted;
+        /// Whether the parent takes the result
+        accepted: bool = violates.is_empty(),
+        /// The child run
+        child: &RunName = child,
+        /// The parent run
+        parent: &RunName = parent,
+        /// The reason of a rejection
+        reason: Option<RejectionObject> = (!violates.is_empty()).then(|| RejectionObject::of(violates)),
+        /// The tick of the decision in the parent
+        tick: Option<u64> = record.as_ref().and_then(|record| record.header().tick),
+        /// The id of the record of the decision
+        id: Option<Digest> = record.as_ref().map(|record| record.id()),
+    }
+
+    /// The reason of a rejection
+    object RejectionObject(violates: &[Arc<str>]) {
+        /// The code
+        code: Code = Code::E0456,
+        /// The ids of the commitments that the result violates
+        commitments: &[Arc<str>] = violates,
+    }
 }
 
 impl Answer for CommitmentsReply {
@@ -238,41 +469,6 @@ impl CommitmentWhyAnswer {
     }
 }
 
-document! {
-    /// The causes of the status of a commitment
-    pub object CommitmentWhyDocument: "commitment-why" stored (answer: &CommitmentWhyAnswer) {
-        let all = &answer.found.all;
-        let status = answer.found.statuses.get(&answer.id);
-        let grounded = all.grounded_by(&answer.id);
-        let edges = answer.edges();
-        /// The id of the commitment
-        id: &str = &answer.id,
-        /// The status
-        status: As<CommitmentStatus> = As::new(status.map(|(status, _)| *status)),
-        /// Whether evidence from outside the agent grounds it
-        grounded: bool = grounded.is_some(),
-        /// The id of the evidence that grounds it
-        attested_by: Option<&str> = grounded.map(|id| &**id),
-        /// The edges that its status depends on
-        closure: Vec<CauseEdge> = edges.iter().map(|edge| CauseEdge::of(all, &answer.id, edge)).collect(),
-    }
-
-    /// An edge that the status of a commitment depends on
-    object CauseEdge(all: &Commitments, own: &str, edge: &CommitmentEdge) {
-        let other = if *edge.from == *own { &*edge.to } else { &*edge.from };
-        /// The id at the other end of the edge
-        id: &str = other,
-        /// The kind of the edge
-        edge: EdgeKind = edge.kind,
-        /// The mode of evidence; null for a commitment
-        mode: Option<EvidenceMode> = all.atom(other).map(|atom| atom.mode),
-        /// The author of the edge
-        author: Author = edge.author,
-        /// The tick of the edge
-        tick: u64 = edge.tick,
-    }
-}
-
 impl Answer for CommitmentWhyAnswer {
     fn document(&self) -> Value {
         CommitmentWhyDocument::of(self).into()
@@ -312,30 +508,6 @@ impl Answer for CommitmentWhyAnswer {
 
     fn end(&self) -> End {
         End::Answered
-    }
-}
-
-document! {
-    /// Calls, and whether each is admissible
-    pub object AdmissibleDocument: "admissible" stored (answer: &JudgedCalls) {
-        /// The run
-        run: &RunName = &answer.run,
-        /// The tick
-        at: u64 = answer.at,
-        /// The calls
-        items: Vec<AdmissionObject> = answer.items.iter().map(AdmissionObject::of).collect(),
-    }
-
-    /// A call, and whether it is admissible
-    object AdmissionObject(item: &Admission) {
-        /// The call
-        action: As<Object> = As::new(item.action.clone()),
-        /// Whether the call is admissible
-        admissible: bool = item.is_admissible,
-        /// The ids of the commitments that the call violates
-        violates: Vec<&str> = item.found.violates.iter().map(|(_, id)| &**id).collect(),
-        /// The ids of the commitments that cannot be judged
-        unjudged: Vec<&str> = item.found.unjudged.iter().map(|(id, _)| &**id).collect(),
     }
 }
 
@@ -389,55 +561,6 @@ impl CommitmentsDiffAnswer {
             (_, _, (false, true)) => "promoted",
             _ => "changed",
         }
-    }
-}
-
-document! {
-    /// The commitments of a run that differ between two ticks
-    pub object CommitmentDiffDocument: "commitment-diff" stored (difference: &CommitmentsDifference) {
-        let CommitmentsDifference { from, to, items, rejected } = difference;
-        /// The run
-        run: &RunName = &to.run,
-        /// The first tick
-        from: u64 = *from,
-        /// The second tick
-        to: u64 = to.at,
-        /// The commitments whose status differs
-        items: Vec<StatusDifferenceObject> =
-            items.iter().map(|item| StatusDifferenceObject::of(&to.all, item)).collect(),
-        /// The results of child runs that were rejected
-        rejected: Vec<RejectedChild> =
-            rejected.iter().map(|(child, ids)| RejectedChild::of(child, ids)).collect(),
-    }
-
-    /// A commitment whose status differs between two ticks
-    object StatusDifferenceObject(all: &Commitments, item: &StatusDifference) {
-        let one = all.get(&item.id);
-        /// The id
-        id: &str = &item.id,
-        /// The type
-        type: Option<CommitmentKind> = one.map(|one| one.kind),
-        /// The words for people
-        gloss: Option<&str> = one.map(|one| &*one.gloss),
-        /// The kind of the change
-        what: [
-            "added" | "promoted" | "retracted" | "superseded" | "discharged" | "invalidated" | "blocked"
-            | "changed"
-        ] = CommitmentsDiffAnswer::word(item),
-        /// The status at the first tick; null for a commitment that is new
-        before: Option<CommitmentStatus> = item.before,
-        /// The status at the second tick
-        after: CommitmentStatus = item.after,
-        /// The tick of the change
-        tick: u64 = item.tick,
-    }
-
-    /// A child run whose result was rejected
-    object RejectedChild(run: &str, ids: &[Arc<str>]) {
-        /// The child run
-        child: &str = run,
-        /// The ids of the commitments that the result violates
-        commitments: &[Arc<str>] = ids,
     }
 }
 
@@ -499,71 +622,6 @@ impl CommitmentGraphAnswer {
     }
 }
 
-document! {
-    /// Commitments and evidence with the edges between them
-    pub object CommitmentGraphDocument: "commitment-graph" stored (found: &CommitmentsAt) {
-        let all = &found.all;
-        let atoms = all.atoms().map(|atom| As::new(AtomNode::of(&atom)));
-        let commitments = all.all().iter().map(|one| As::new(CommitmentNode::of(found, one)));
-        /// The run
-        run: &RunName = &found.run,
-        /// The tick
-        at: u64 = found.at,
-        /// The evidence and the commitments
-        nodes: Vec<As<Either<AtomNode, CommitmentNode>>> = atoms.chain(commitments).collect(),
-        /// The edges
-        edges: Vec<EdgeObject> = all.edges().map(|edge| EdgeObject::of(&edge)).collect(),
-    }
-
-    /// A piece of evidence
-    object AtomNode(atom: &Atom) {
-        /// The id
-        id: &str = &atom.id,
-        /// The kind of the node
-        what: ["atom"] = "atom",
-        /// The mode of evidence
-        mode: EvidenceMode = atom.mode,
-        /// The party that attests it
-        attestation: Option<&str> = atom.attestation,
-        /// The content
-        content: &Value = &atom.content,
-        /// The source in a few words
-        source: Option<&str> = atom.source.as_deref(),
-        /// The tick that brought it
-        tick: u64 = atom.tick,
-    }
-
-    /// A commitment of a graph
-    object CommitmentNode(found: &CommitmentsAt, one: &Commitment) {
-        /// The id
-        id: &str = &one.id,
-        /// The kind of the node
-        what: ["commitment"] = "commitment",
-        /// The type
-        type: CommitmentKind = one.kind,
-        /// The words for people
-        gloss: &str = &one.gloss,
-        /// The status at the tick
-        status: Option<CommitmentStatus> = found.statuses.get(&one.id).map(|(status, _)| *status),
-        /// The tick that brought it
-        tick: u64 = one.tick,
-    }
-
-    /// An edge between evidence and commitments
-    object EdgeObject(edge: &CommitmentEdge) {
-        /// The kind
-        edge: EdgeKind = edge.kind,
-        /// The id at its beginning
-        from: &str = &edge.from,
-        /// The id at its end
-        to: &str = &edge.to,
-        /// The author
-        author: Author = edge.author,
-        /// The tick
-        tick: u64 = edge.tick,
-    }
-}
-
 impl Answer for CommitmentGraphAnswer {
     fn document(&self) -> Value {
         CommitmentGraphDocument::of(&self.found).into()
@@ -621,24 +679,6 @@ impl EpsilonAnswer {
     }
 }
 
-document! {
-    /// The share of calls that the text within a budget decides otherwise than the run
-    pub object EpsilonDocument: "epsilon" stored (answer: &EpsilonAnswer) {
-        /// The run
-        run: &str = &answer.run,
-        /// The budget in tokens; null for the whole text
-        budget: Option<usize> = answer.budget,
-        /// The number of calls on record
-        actions: u64 = answer.actions,
-        /// The number of calls that the text alone judges otherwise
-        differ: u64 = answer.differ,
-        /// The number of calls that are judged otherwise because the text does not fit
-        unfit: u64 = answer.unfit,
-        /// The share of calls that are judged otherwise
-        epsilon: Fraction = Fraction(answer.epsilon()),
-    }
-}
-
 impl Answer for EpsilonAnswer {
     fn document(&self) -> Value {
         EpsilonDocument::of(self).into()
@@ -658,33 +698,6 @@ impl Answer for EpsilonAnswer {
 
     fn end(&self) -> End {
         End::Answered
-    }
-}
-
-document! {
-    /// A child run under a contract
-    pub object DelegationDocument: "delegation" stored (made: &Delegated) {
-        let member = |name: &str| made.contract.get(name).cloned();
-        /// The id of the contract
-        id: As<str> = As::new(member("id")),
-        /// The parent run
-        parent: &RunName = &made.parent,
-        /// The child run
-        child: &RunName = &made.child,
-        /// The ids of the hard commitments that bind the child
-        hard: As<Vec<String>> = As::new(member("hard")),
-        /// The ids of the soft commitments
-        soft: As<Vec<String>> = As::new(member("soft")),
-        /// The actions that are allowed
-        allowed: As<Option<Object>> = As::new(member("allowed")),
-        /// The actions that are forbidden
-        forbidden: As<Option<Vec<String>>> = As::new(member("forbidden")),
-        /// The budget
-        budget: As<Option<Object>> = As::new(member("budget")),
-        /// The results that the child is to deliver
-        deliverables: As<Option<Vec<String>>> = As::new(member("deliverables")),
-        /// The rule for a child that fails
-        failure: As<Option<String>> = As::new(member("failure")),
     }
 }
 
@@ -713,33 +726,6 @@ impl Answer for DelegateReply {
 
     fn end(&self) -> End {
         End::Answered
-    }
-}
-
-document! {
-    /// The decision on the result of a child run
-    pub object AcceptDocument: "accept" stored (accepted: &Accepted) {
-        let Accepted { child, parent, violates, record } = accepted;
-        /// Whether the parent takes the result
-        accepted: bool = violates.is_empty(),
-        /// The child run
-        child: &RunName = child,
-        /// The parent run
-        parent: &RunName = parent,
-        /// The reason of a rejection
-        reason: Option<RejectionObject> = (!violates.is_empty()).then(|| RejectionObject::of(violates)),
-        /// The tick of the decision in the parent
-        tick: Option<u64> = record.as_ref().and_then(|record| record.header().tick),
-        /// The id of the record of the decision
-        id: Option<Digest> = record.as_ref().map(|record| record.id()),
-    }
-
-    /// The reason of a rejection
-    object RejectionObject(violates: &[Arc<str>]) {
-        /// The code
-        code: Code = Code::E0456,
-        /// The ids of the commitments that the result violates
-        commitments: &[Arc<str>] = violates,
     }
 }
 

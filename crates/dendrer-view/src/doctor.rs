@@ -141,6 +141,87 @@ document! {
         /// Whether the fault was repaired just now
         fixed: bool = check.fixed,
     }
+
+    /// The report of `dendrer doctor --report`: numbers, words of the program, and digests of names under a
+    /// salt that is not kept
+    pub object ReportDocument: "report" (
+        origin: ReportOrigin, results: &[DoctorCheck], figures: Option<&StoreFigures>,
+    ) {
+        /// The version of the program
+        version: &str = origin.version,
+        /// The operating system
+        os: &str = origin.os,
+        /// The processor
+        arch: &str = origin.arch,
+        /// The versions of the formats that are written
+        formats: FormatsObject = FormatsObject::of(),
+        /// The checks
+        checks: Vec<CheckResult> = results.iter().map(CheckResult::of).collect(),
+        /// The figures of the store; null if none was opened
+        store: Option<FiguresObject> = figures.map(FiguresObject::of),
+    }
+
+    /// The figures of a store
+    object FiguresObject(store: &StoreFigures) {
+        let (state, covered) = match store.index {
+            IndexState::Ready(covered) => ("ready", Some(covered)),
+            IndexState::Absent => ("absent", None),
+            IndexState::Corrupt(_) => ("corrupt", None),
+            IndexState::Newer(_) => ("newer", None),
+            IndexState::Unreadable(_) => ("unreadable", None),
+            IndexState::Unused => ("unused", None),
+        };
+        let sum = |number: fn(&RunSummary) -> u64| store.runs.iter().map(number).sum::<u64>();
+        let rows = store.runs.iter().zip(&store.names).map(|(run, name)| RunFigures::of(run, name));
+        /// The format of the store
+        format: u64 = store.format,
+        /// Whether the store is a backup
+        backup: bool = store.is_backup,
+        /// The number of records
+        records: u64 = store.records,
+        /// The number of segments of the log
+        segments: usize = store.segments.len(),
+        /// The number of bytes of the log
+        log_bytes: u64 = store.segments.iter().sum(),
+        /// The state of the index
+        index: ["ready" | "absent" | "corrupt" | "newer" | "unreadable" | "unused"] = state,
+        /// The number of records that the index covers
+        index_covers: Option<u64> = covered,
+        /// The number of bytes of the index
+        index_bytes: u64 = store.index_bytes,
+        /// The number of snapshots
+        snapshots: u64 = store.snapshots,
+        /// The number of bytes of the snapshots
+        snapshot_bytes: u64 = store.snapshot_bytes,
+        /// The number of kept answers of predicates
+        verdicts: u64 = store.verdicts,
+        /// The code of a fault of the log
+        trouble: Option<Code> = store.trouble,
+        /// The number of records that were signed on this machine, if it is known
+        signed_here: Option<u64> = store.signed_here,
+        /// The number of runs
+        runs: usize = store.runs.len(),
+        /// The number of transitions
+        transitions: u64 = sum(|run| run.transitions),
+        /// The number of refusals
+        refusals: u64 = sum(|run| run.refusals),
+        /// The first runs
+        items: Vec<RunFigures> = rows.collect(),
+    }
+
+    /// The figures of a run
+    object RunFigures(summary: &RunSummary, digest: &str) {
+        /// The digest of the name, under a salt that is not kept
+        run: &str = digest,
+        /// The number of transitions
+        transitions: u64 = summary.transitions,
+        /// The number of refusals
+        refusals: u64 = summary.refusals,
+        /// Whether the run was closed
+        ended: bool = summary.ended,
+        /// Whether the run is a fork
+        forked: bool = summary.parent.is_some(),
+    }
 }
 
 impl Answer for DoctorAnswer<'_> {
@@ -373,87 +454,4 @@ pub struct ReportOrigin {
 /// Messages stay out of it, because they have names and paths.
 pub fn report(origin: ReportOrigin, checks: &[DoctorCheck], store: Option<&StoreFigures>) -> Value {
     ReportDocument::of(origin, checks, store).into()
-}
-
-document! {
-    /// The report of `dendrer doctor --report`: numbers, words of the program, and digests of names under a
-    /// salt that is not kept
-    pub object ReportDocument: "report" (
-        origin: ReportOrigin, results: &[DoctorCheck], figures: Option<&StoreFigures>,
-    ) {
-        /// The version of the program
-        version: &str = origin.version,
-        /// The operating system
-        os: &str = origin.os,
-        /// The processor
-        arch: &str = origin.arch,
-        /// The versions of the formats that are written
-        formats: FormatsObject = FormatsObject::of(),
-        /// The checks
-        checks: Vec<CheckResult> = results.iter().map(CheckResult::of).collect(),
-        /// The figures of the store; null if none was opened
-        store: Option<FiguresObject> = figures.map(FiguresObject::of),
-    }
-
-    /// The figures of a store
-    object FiguresObject(store: &StoreFigures) {
-        let (state, covered) = match store.index {
-            IndexState::Ready(covered) => ("ready", Some(covered)),
-            IndexState::Absent => ("absent", None),
-            IndexState::Corrupt(_) => ("corrupt", None),
-            IndexState::Newer(_) => ("newer", None),
-            IndexState::Unreadable(_) => ("unreadable", None),
-            IndexState::Unused => ("unused", None),
-        };
-        let sum = |number: fn(&RunSummary) -> u64| store.runs.iter().map(number).sum::<u64>();
-        let rows = store.runs.iter().zip(&store.names).map(|(run, name)| RunFigures::of(run, name));
-        /// The format of the store
-        format: u64 = store.format,
-        /// Whether the store is a backup
-        backup: bool = store.is_backup,
-        /// The number of records
-        records: u64 = store.records,
-        /// The number of segments of the log
-        segments: usize = store.segments.len(),
-        /// The number of bytes of the log
-        log_bytes: u64 = store.segments.iter().sum(),
-        /// The state of the index
-        index: ["ready" | "absent" | "corrupt" | "newer" | "unreadable" | "unused"] = state,
-        /// The number of records that the index covers
-        index_covers: Option<u64> = covered,
-        /// The number of bytes of the index
-        index_bytes: u64 = store.index_bytes,
-        /// The number of snapshots
-        snapshots: u64 = store.snapshots,
-        /// The number of bytes of the snapshots
-        snapshot_bytes: u64 = store.snapshot_bytes,
-        /// The number of kept answers of predicates
-        verdicts: u64 = store.verdicts,
-        /// The code of a fault of the log
-        trouble: Option<Code> = store.trouble,
-        /// The number of records that were signed on this machine, if it is known
-        signed_here: Option<u64> = store.signed_here,
-        /// The number of runs
-        runs: usize = store.runs.len(),
-        /// The number of transitions
-        transitions: u64 = sum(|run| run.transitions),
-        /// The number of refusals
-        refusals: u64 = sum(|run| run.refusals),
-        /// The first runs
-        items: Vec<RunFigures> = rows.collect(),
-    }
-
-    /// The figures of a run
-    object RunFigures(summary: &RunSummary, digest: &str) {
-        /// The digest of the name, under a salt that is not kept
-        run: &str = digest,
-        /// The number of transitions
-        transitions: u64 = summary.transitions,
-        /// The number of refusals
-        refusals: u64 = summary.refusals,
-        /// Whether the run was closed
-        ended: bool = summary.ended,
-        /// Whether the run is a fork
-        forked: bool = summary.parent.is_some(),
-    }
 }

@@ -96,6 +96,183 @@ document! {
         /// The weakness in words
         message: &str = &warning.message,
     }
+
+    /// The difference between two graphs
+    pub object GraphDiffDocument: "graph-diff" stored (answer: &GraphDiffAnswer) {
+        let [first, second] = answer.digests;
+        let statements = answer.items.iter().map(|(path, a, b)| {
+            StatementDifference::of(path, a.as_deref(), b.as_deref())
+        });
+        /// Whether the graphs have the same digest
+        same: bool = first == second,
+        /// The digest of the first graph
+        a: Digest = first,
+        /// The digest of the second graph
+        b: Digest = second,
+        /// The statements that differ
+        items: Vec<StatementDifference> = statements.collect(),
+    }
+
+    /// A statement that differs between two graphs
+    object StatementDifference(place: &str, first: Option<&str>, second: Option<&str>) {
+        /// The ids on the way to the statement
+        path: &str = place,
+        /// The statement in the first graph; left out if it has none
+        a?: &str = first,
+        /// The statement in the second graph; left out if it has none
+        b?: &str = second,
+    }
+
+    /// The fewest other edge values that flip a predicate
+    pub object GraphMinimizeDocument: "graph-minimize" stored (answer: &GraphMinimizeAnswer<'_>) {
+        let found = answer.minimal;
+        /// The run
+        run: &RunName = answer.run,
+        /// The name of the predicate
+        predicate: &str = answer.predicate,
+        /// The verdict with the values on record; null if it is unknown
+        recorded: Option<bool> = found.recorded,
+        /// The verdict with all of the other values; null if it is unknown
+        now: Option<bool> = found.now,
+        /// Whether the values flip the predicate
+        flips: bool = found.flips(),
+        /// The edges whose other values flip it
+        edges: Vec<EdgeValueObject> =
+            found.edges.iter().map(|(path, value)| EdgeValueObject::of(path, value)).collect(),
+        /// Whether no smaller set flips it, or only no set that is smaller by one
+        minimal: ["smallest" | "1-minimal"] = answer.minimality(),
+        /// The number of evaluations
+        tried: u64 = found.tried,
+    }
+
+    /// Another value of an edge
+    object EdgeValueObject(edge: &str, other: &Value) {
+        /// The path of the edge
+        path: &str = edge,
+        /// The value
+        value: &Value = other,
+    }
+
+    /// A graph in its JSON form
+    pub object GraphDocument: "graph" stored (answer: &GraphAnswer<'_>) {
+        /// The digest of the form
+        digest: Digest = answer.digest,
+        /// The form
+        graph: As<Object> = As::new(answer.form.clone()),
+    }
+
+    /// A graph that was run
+    pub object GraphRunDocument: "graph-run" stored (answer: &GraphRunAnswer<'_>) {
+        /// The run
+        run: &RunName = answer.run,
+        /// The name of the graph
+        graph: &str = answer.graph,
+        /// The digest of the graph
+        digest: Digest = answer.digest,
+        /// The number of nodes that were computed
+        nodes: u64 = answer.nodes,
+        /// The number of edge values that were recorded
+        edges: u64 = answer.edges,
+        /// The output
+        output: &Value = &answer.output,
+        /// The status with which the run was closed
+        closed: ["good"] = "good",
+    }
+
+    /// The first line of a frontier file
+    object FrontierHeader(recorded: &GraphRun) {
+        /// The version of the file
+        frontier: u64 = 1,
+        /// The graph in its JSON form
+        graph: &Value = &recorded.form,
+        /// The inputs by name
+        inputs: &BTreeMap<String, Value> = &recorded.frontier.inputs,
+        /// The values of the nodes by path
+        nodes: &BTreeMap<String, Value> = &recorded.frontier.nodes,
+        /// The output; null if the run did not end
+        output: Option<&Value> = recorded.frontier.output.as_ref(),
+        /// The pack
+        pack: &Value = &recorded.pack,
+        /// The run
+        run: &RunName = &recorded.run,
+    }
+
+    /// The recorded edge values of the run of a graph
+    pub object FrontierDocument: "frontier" stored (recorded: &GraphRun) {
+        /// The run
+        run: &RunName = &recorded.run,
+        /// The edges in canonical order
+        items: Vec<FrontierEdge> = frontier_edges(recorded).collect(),
+        /// The number of edges
+        edges: usize = recorded.frontier.edges.len(),
+        /// The number of pure nodes
+        nodes: usize = recorded.frontier.nodes.len(),
+    }
+
+    /// A recorded edge value
+    object FrontierEdge(edge: &RecordedEdge, class: &str) {
+        /// The arguments
+        args: &[Value] = &edge.args,
+        /// The digest of effect and arguments
+        asked: Digest = edge.asked,
+        /// The name of the effect
+        call: &str = &edge.call,
+        /// The digest of the value
+        digest: Digest = edge.digest,
+        /// The class of the effect
+        effect: &str = class,
+        /// The place in the frontier
+        index: &str = &edge.index,
+        /// The path of the edge
+        path: &str = &edge.path,
+        /// The value
+        value: &Value = &edge.value,
+    }
+
+    /// The first place at which a graph and a frontier differ
+    pub object DivergenceObject(divergence: &FrontierDivergence) {
+        /// The kind of the difference
+        kind: DivergenceKind = divergence.kind,
+        /// The path of the edge or the node; `output` for the output
+        path: &str = &divergence.path,
+        /// The value on record
+        expected: &Value = &divergence.expected,
+        /// The value of the graph
+        got: &Value = &divergence.got,
+    }
+
+    /// Frontiers that were replayed
+    pub object GraphTestDocument: "graph-test" stored (tested: &[GraphTested]) {
+        let failures = tested.iter().filter(|one| !one.is_ok()).count();
+        /// The number of frontiers that replay
+        passed: usize = tested.len() - failures,
+        /// The number of frontiers that do not
+        failed: usize = failures,
+        /// The frontiers
+        items: Vec<GraphTestedObject> = tested.iter().map(GraphTestedObject::of).collect(),
+    }
+
+    /// A frontier that was replayed
+    object GraphTestedObject(tested: &GraphTested) {
+        /// The file
+        file?: &str = tested.is_file.then_some(&tested.name),
+        /// The run
+        run?: &str = (!tested.is_file).then_some(&tested.name),
+        /// Whether the frontier replays
+        ok: bool = tested.is_ok(),
+        /// The first difference
+        divergence: Option<DivergenceObject> = tested.divergence.as_ref().map(DivergenceObject::of),
+        /// The reason for which it cannot be replayed
+        error: Option<GraphTestFault> = tested.error.as_ref().map(GraphTestFault::of),
+    }
+
+    /// The reason for which a frontier cannot be read or replayed
+    object GraphTestFault(error: &GraphTestError) {
+        /// The code
+        code: Code = error.code,
+        /// The fault in one sentence
+        message: &str = &error.message,
+    }
 }
 
 impl Answer for GraphCheckAnswer<'_> {
@@ -283,34 +460,6 @@ fn statements_of(form: &Value) -> Vec<(String, String)> {
     found
 }
 
-document! {
-    /// The difference between two graphs
-    pub object GraphDiffDocument: "graph-diff" stored (answer: &GraphDiffAnswer) {
-        let [first, second] = answer.digests;
-        let statements = answer.items.iter().map(|(path, a, b)| {
-            StatementDifference::of(path, a.as_deref(), b.as_deref())
-        });
-        /// Whether the graphs have the same digest
-        same: bool = first == second,
-        /// The digest of the first graph
-        a: Digest = first,
-        /// The digest of the second graph
-        b: Digest = second,
-        /// The statements that differ
-        items: Vec<StatementDifference> = statements.collect(),
-    }
-
-    /// A statement that differs between two graphs
-    object StatementDifference(place: &str, first: Option<&str>, second: Option<&str>) {
-        /// The ids on the way to the statement
-        path: &str = place,
-        /// The statement in the first graph; left out if it has none
-        a?: &str = first,
-        /// The statement in the second graph; left out if it has none
-        b?: &str = second,
-    }
-}
-
 impl Answer for GraphDiffAnswer {
     fn document(&self) -> Value {
         GraphDiffDocument::of(self).into()
@@ -350,38 +499,6 @@ impl GraphMinimizeAnswer<'_> {
             Minimality::Smallest => "smallest",
             Minimality::OneMinimal => "1-minimal",
         }
-    }
-}
-
-document! {
-    /// The fewest other edge values that flip a predicate
-    pub object GraphMinimizeDocument: "graph-minimize" stored (answer: &GraphMinimizeAnswer<'_>) {
-        let found = answer.minimal;
-        /// The run
-        run: &RunName = answer.run,
-        /// The name of the predicate
-        predicate: &str = answer.predicate,
-        /// The verdict with the values on record; null if it is unknown
-        recorded: Option<bool> = found.recorded,
-        /// The verdict with all of the other values; null if it is unknown
-        now: Option<bool> = found.now,
-        /// Whether the values flip the predicate
-        flips: bool = found.flips(),
-        /// The edges whose other values flip it
-        edges: Vec<EdgeValueObject> =
-            found.edges.iter().map(|(path, value)| EdgeValueObject::of(path, value)).collect(),
-        /// Whether no smaller set flips it, or only no set that is smaller by one
-        minimal: ["smallest" | "1-minimal"] = answer.minimality(),
-        /// The number of evaluations
-        tried: u64 = found.tried,
-    }
-
-    /// Another value of an edge
-    object EdgeValueObject(edge: &str, other: &Value) {
-        /// The path of the edge
-        path: &str = edge,
-        /// The value
-        value: &Value = other,
     }
 }
 
@@ -439,16 +556,6 @@ pub struct GraphAnswer<'g> {
     pub digest: Digest,
 }
 
-document! {
-    /// A graph in its JSON form
-    pub object GraphDocument: "graph" stored (answer: &GraphAnswer<'_>) {
-        /// The digest of the form
-        digest: Digest = answer.digest,
-        /// The form
-        graph: As<Object> = As::new(answer.form.clone()),
-    }
-}
-
 impl Answer for GraphAnswer<'_> {
     fn document(&self) -> Value {
         GraphDocument::of(self).into()
@@ -482,26 +589,6 @@ pub struct GraphRunAnswer<'g> {
     pub output: Value,
 }
 
-document! {
-    /// A graph that was run
-    pub object GraphRunDocument: "graph-run" stored (answer: &GraphRunAnswer<'_>) {
-        /// The run
-        run: &RunName = answer.run,
-        /// The name of the graph
-        graph: &str = answer.graph,
-        /// The digest of the graph
-        digest: Digest = answer.digest,
-        /// The number of nodes that were computed
-        nodes: u64 = answer.nodes,
-        /// The number of edge values that were recorded
-        edges: u64 = answer.edges,
-        /// The output
-        output: &Value = &answer.output,
-        /// The status with which the run was closed
-        closed: ["good"] = "good",
-    }
-}
-
 impl Answer for GraphRunAnswer<'_> {
     fn document(&self) -> Value {
         GraphRunDocument::of(self).into()
@@ -531,58 +618,6 @@ fn frontier_edges(run: &GraphRun) -> impl Iterator<Item = FrontierEdge> {
     run.edges().into_iter().map(move |edge| FrontierEdge::of(edge, effect(&edge.call)))
 }
 
-document! {
-    /// The first line of a frontier file
-    object FrontierHeader(recorded: &GraphRun) {
-        /// The version of the file
-        frontier: u64 = 1,
-        /// The graph in its JSON form
-        graph: &Value = &recorded.form,
-        /// The inputs by name
-        inputs: &BTreeMap<String, Value> = &recorded.frontier.inputs,
-        /// The values of the nodes by path
-        nodes: &BTreeMap<String, Value> = &recorded.frontier.nodes,
-        /// The output; null if the run did not end
-        output: Option<&Value> = recorded.frontier.output.as_ref(),
-        /// The pack
-        pack: &Value = &recorded.pack,
-        /// The run
-        run: &RunName = &recorded.run,
-    }
-
-    /// The recorded edge values of the run of a graph
-    pub object FrontierDocument: "frontier" stored (recorded: &GraphRun) {
-        /// The run
-        run: &RunName = &recorded.run,
-        /// The edges in canonical order
-        items: Vec<FrontierEdge> = frontier_edges(recorded).collect(),
-        /// The number of edges
-        edges: usize = recorded.frontier.edges.len(),
-        /// The number of pure nodes
-        nodes: usize = recorded.frontier.nodes.len(),
-    }
-
-    /// A recorded edge value
-    object FrontierEdge(edge: &RecordedEdge, class: &str) {
-        /// The arguments
-        args: &[Value] = &edge.args,
-        /// The digest of effect and arguments
-        asked: Digest = edge.asked,
-        /// The name of the effect
-        call: &str = &edge.call,
-        /// The digest of the value
-        digest: Digest = edge.digest,
-        /// The class of the effect
-        effect: &str = class,
-        /// The place in the frontier
-        index: &str = &edge.index,
-        /// The path of the edge
-        path: &str = &edge.path,
-        /// The value
-        value: &Value = &edge.value,
-    }
-}
-
 /// The frontier of a run.
 #[derive(Debug, Clone, Copy)]
 pub struct FrontierAnswer<'g>(pub &'g GraphRun);
@@ -610,20 +645,6 @@ impl Answer for FrontierAnswer<'_> {
         let nodes = count(self.0.frontier.nodes.len() as u64, "pure node", "pure nodes");
         lines.push(format!("{edges}, {nodes}, nothing else").into());
         lines
-    }
-}
-
-document! {
-    /// The first place at which a graph and a frontier differ
-    pub object DivergenceObject(divergence: &FrontierDivergence) {
-        /// The kind of the difference
-        kind: DivergenceKind = divergence.kind,
-        /// The path of the edge or the node; `output` for the output
-        path: &str = &divergence.path,
-        /// The value on record
-        expected: &Value = &divergence.expected,
-        /// The value of the graph
-        got: &Value = &divergence.got,
     }
 }
 
@@ -762,41 +783,6 @@ pub struct GraphTestError {
 /// Frontiers that were replayed.
 #[derive(Debug, Clone)]
 pub struct GraphTestAnswer(pub Vec<GraphTested>);
-
-document! {
-    /// Frontiers that were replayed
-    pub object GraphTestDocument: "graph-test" stored (tested: &[GraphTested]) {
-        let failures = tested.iter().filter(|one| !one.is_ok()).count();
-        /// The number of frontiers that replay
-        passed: usize = tested.len() - failures,
-        /// The number of frontiers that do not
-        failed: usize = failures,
-        /// The frontiers
-        items: Vec<GraphTestedObject> = tested.iter().map(GraphTestedObject::of).collect(),
-    }
-
-    /// A frontier that was replayed
-    object GraphTestedObject(tested: &GraphTested) {
-        /// The file
-        file?: &str = tested.is_file.then_some(&tested.name),
-        /// The run
-        run?: &str = (!tested.is_file).then_some(&tested.name),
-        /// Whether the frontier replays
-        ok: bool = tested.is_ok(),
-        /// The first difference
-        divergence: Option<DivergenceObject> = tested.divergence.as_ref().map(DivergenceObject::of),
-        /// The reason for which it cannot be replayed
-        error: Option<GraphTestFault> = tested.error.as_ref().map(GraphTestFault::of),
-    }
-
-    /// The reason for which a frontier cannot be read or replayed
-    object GraphTestFault(error: &GraphTestError) {
-        /// The code
-        code: Code = error.code,
-        /// The fault in one sentence
-        message: &str = &error.message,
-    }
-}
 
 impl Answer for GraphTestAnswer {
     fn document(&self) -> Value {

@@ -4,7 +4,7 @@ use dendrer::source::SourceHead;
 use dendrer_object::document::{Shape as _, Tampered};
 use dendrer_object::{Object, Value};
 
-use crate::declared;
+use crate::schemas;
 
 /// What an answer about a run of stage 0 does not claim (design, section 12).
 pub const STAGE_0: &str =
@@ -26,7 +26,7 @@ pub fn stage_0(document: &Object) -> &'static str {
 pub fn complete(mut document: Object, head: &SourceHead) -> Object {
     let schema = document.get("schema").and_then(Value::as_str).unwrap_or_default();
     let name = schema.strip_prefix("dendrer.").and_then(|schema| schema.strip_suffix("/1"));
-    let is_read = name.is_some_and(declared::is_read);
+    let is_read = name.is_some_and(schemas::is_read);
     if is_read && !head.read_from.is_empty() {
         document.set("read_from", head.read_from.to_value());
     }

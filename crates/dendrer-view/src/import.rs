@@ -156,6 +156,27 @@ document! {
         /// The transition in a few words
         summary: &str = &row.summary,
     }
+
+    /// The imports of a directory
+    pub object ImportsDocument: "imports" (answer: &ImportsAnswer) {
+        let failed_import = |(file, code, message): &(String, Code, String)| FailedImport::of(file, *code, message);
+        /// The number of sources that are in the store already
+        there: u64 = answer.there,
+        /// Files that could not be imported
+        failed: Vec<FailedImport> = answer.failed.iter().map(failed_import).collect(),
+        /// A document `import` for each import
+        items: Vec<As<Object>> = answer.made.iter().map(Answer::document).map(As::new).collect(),
+    }
+
+    /// A file that could not be imported
+    object FailedImport(path: &str, with: Code, why: &str) {
+        /// The file
+        file: &str = path,
+        /// The code of the error
+        code: Code = with,
+        /// The error in one sentence
+        message: &str = why,
+    }
 }
 
 impl Answer for ImportAnswer {
@@ -251,29 +272,6 @@ pub struct ImportsAnswer {
     pub there: u64,
     /// Files that could not be imported, each with its code and message.
     pub failed: Vec<(String, Code, String)>,
-}
-
-document! {
-    /// The imports of a directory
-    pub object ImportsDocument: "imports" (answer: &ImportsAnswer) {
-        let failed_import = |(file, code, message): &(String, Code, String)| FailedImport::of(file, *code, message);
-        /// The number of sources that are in the store already
-        there: u64 = answer.there,
-        /// Files that could not be imported
-        failed: Vec<FailedImport> = answer.failed.iter().map(failed_import).collect(),
-        /// A document `import` for each import
-        items: Vec<As<Object>> = answer.made.iter().map(Answer::document).map(As::new).collect(),
-    }
-
-    /// A file that could not be imported
-    object FailedImport(path: &str, with: Code, why: &str) {
-        /// The file
-        file: &str = path,
-        /// The code of the error
-        code: Code = with,
-        /// The error in one sentence
-        message: &str = why,
-    }
 }
 
 impl Answer for ImportsAnswer {

@@ -22,7 +22,6 @@ pub mod compare;
 pub mod conflicts;
 pub mod contract;
 pub mod contributors;
-mod declared;
 pub mod demo;
 pub mod diff;
 pub mod doctor;
@@ -73,3 +72,57 @@ pub mod version;
 pub mod why;
 
 pub use dendrer_object::text::{count, thousands};
+
+use dendrer_object::document::PublishedSchema;
+
+/// The documents of each file that publishes some.
+pub(crate) const DOCUMENTS: &[&[PublishedSchema]] = &[
+    backup::DOCUMENTS,
+    bisect::DOCUMENTS,
+    branches::DOCUMENTS,
+    casebook::DOCUMENTS,
+    cherrypick::DOCUMENTS,
+    commit::DOCUMENTS,
+    commitments::DOCUMENTS,
+    compare::DOCUMENTS,
+    conflicts::DOCUMENTS,
+    contract::check::DOCUMENTS,
+    contract::extend::DOCUMENTS,
+    contract::found::DOCUMENTS,
+    contract::lint::DOCUMENTS,
+    contract::suggest::DOCUMENTS,
+    demo::DOCUMENTS,
+    diff::DOCUMENTS,
+    doctor::DOCUMENTS,
+    erase::DOCUMENTS,
+    export::DOCUMENTS,
+    fork::DOCUMENTS,
+    fsck::DOCUMENTS,
+    gate::DOCUMENTS,
+    gc::DOCUMENTS,
+    graphs::DOCUMENTS,
+    help::DOCUMENTS,
+    import::DOCUMENTS,
+    init::DOCUMENTS,
+    log::DOCUMENTS,
+    merge::DOCUMENTS,
+    pack::DOCUMENTS,
+    predicate::DOCUMENTS,
+    problem::DOCUMENTS,
+    profile::DOCUMENTS,
+    progress::DOCUMENTS,
+    rebase::DOCUMENTS,
+    reduce::DOCUMENTS,
+    replay::DOCUMENTS,
+    restore::DOCUMENTS,
+    runs::DOCUMENTS,
+    schemas::DOCUMENTS,
+    secrets::DOCUMENTS,
+    show::DOCUMENTS,
+    state::DOCUMENTS,
+    steps::DOCUMENTS,
+    suite::DOCUMENTS,
+    verify::DOCUMENTS,
+    version::DOCUMENTS,
+    why::DOCUMENTS,
+];

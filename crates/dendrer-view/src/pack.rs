@@ -63,47 +63,7 @@ document! {
         /// The remedy
         hint: Option<&str> = problem.hint.as_deref(),
     }
-}
 
-impl Answer for PackCheckAnswer<'_> {
-    fn document(&self) -> Value {
-        PackCheckDocument::of(self).into()
-    }
-
-    fn lines(&self, _: &Page) -> Vec<Line> {
-        let problems = match self.checked {
-            Ok(Source { pack, .. }) => {
-                let named = format!("  {} {}  {}", pack.name, pack.version, pack.digest());
-                return vec![Line::styled(Style::Good, "OK").then(named)];
-            }
-            Err(problems) => problems,
-        };
-        let shown = problems.iter().take(PROBLEMS_SHOWN);
-        let mut lines: Vec<Line> = shown.flat_map(|problem| problem_lines(self.file, problem)).collect();
-        if problems.len() > PROBLEMS_SHOWN {
-            lines.push(format!("({} more)", problems.len() - PROBLEMS_SHOWN).into());
-        }
-        let many = count(problems.len() as u64, "problem", "problems");
-        lines.push(Line::note(format!("{many} in {}", self.file)));
-        lines
-    }
-
-    fn end(&self) -> End {
-        if self.checked.is_ok() { End::Answered } else { End::No }
-    }
-}
-
-fn problem_lines(path: &str, problem: &PackProblem) -> Vec<Line> {
-    let head = Line::from(format!("{}: ", quote::escape(&place_words(path, problem.mark))))
-        .then_styled(Style::Bad, format!("error[{}]:", problem.code))
-        .then(format!(" {}", quote::escape(&problem.message)));
-    let at = Some(&problem.place).filter(|at| !at.is_empty());
-    let at = at.map(|at| Line::from(format!("  | at     {}", quote::escape(at))));
-    let hint = problem.hint.as_ref().map(|hint| Line::from(format!("  | hint   {}", quote::escape(hint))));
-    [Some(head), at, hint].into_iter().flatten().collect()
-}
-
-document! {
     /// The declarations of a pack
     pub object PackDocument: "pack" (shown: &PackShown) {
         let declared = &shown.pack;
@@ -193,6 +153,86 @@ document! {
         /// The file that the text of the pack names
         file: Option<&str> = path,
     }
+
+    /// The outcome of the tests of a pack
+    pub object PackTestDocument: "pack-test" (tested: &PackTested) {
+        /// The name of the pack
+        pack: &str = &tested.pack,
+        /// The digest of the pack
+        digest: Digest = tested.digest,
+        /// The number of tests
+        tests: usize = tested.tests.len(),
+        /// The number of tests that failed
+        failed: usize = tested.failed(),
+        /// The number of rules of the pack
+        rules: usize = tested.rules.len(),
+        /// The number of rules that wrote to the state in some test
+        rules_exercised: usize = tested.exercised().len(),
+        /// The tests
+        items: Vec<PackTestObject> =
+            tested.tests.iter().map(|(file, test)| PackTestObject::of(file, test)).collect(),
+    }
+
+    /// A test of a pack
+    object PackTestObject(file: &str, test: &Tested) {
+        let fault = |(mark, message): &(TextMark, String)| PackTestFault::of(place_words(file, *mark), message);
+        /// The name
+        name: &str = &test.name,
+        /// The place in the text
+        place: String = place_words(file, test.mark),
+        /// Whether the test passed
+        ok: bool = test.failed.is_empty(),
+        /// The expectations that failed
+        failed: Vec<PackTestFault> = test.failed.iter().map(fault).collect(),
+        /// The rules that wrote to the state in this test, by number from 1
+        rules: Vec<Positive> = test.rules.iter().map(|rule| Positive(*rule as u64)).collect(),
+    }
+
+    /// An expectation of a test that failed
+    object PackTestFault(at: String, words: &str) {
+        /// The place in the text
+        place: String = at,
+        /// The difference in words
+        message: &str = words,
+    }
+}
+
+impl Answer for PackCheckAnswer<'_> {
+    fn document(&self) -> Value {
+        PackCheckDocument::of(self).into()
+    }
+
+    fn lines(&self, _: &Page) -> Vec<Line> {
+        let problems = match self.checked {
+            Ok(Source { pack, .. }) => {
+                let named = format!("  {} {}  {}", pack.name, pack.version, pack.digest());
+                return vec![Line::styled(Style::Good, "OK").then(named)];
+            }
+            Err(problems) => problems,
+        };
+        let shown = problems.iter().take(PROBLEMS_SHOWN);
+        let mut lines: Vec<Line> = shown.flat_map(|problem| problem_lines(self.file, problem)).collect();
+        if problems.len() > PROBLEMS_SHOWN {
+            lines.push(format!("({} more)", problems.len() - PROBLEMS_SHOWN).into());
+        }
+        let many = count(problems.len() as u64, "problem", "problems");
+        lines.push(Line::note(format!("{many} in {}", self.file)));
+        lines
+    }
+
+    fn end(&self) -> End {
+        if self.checked.is_ok() { End::Answered } else { End::No }
+    }
+}
+
+fn problem_lines(path: &str, problem: &PackProblem) -> Vec<Line> {
+    let head = Line::from(format!("{}: ", quote::escape(&place_words(path, problem.mark))))
+        .then_styled(Style::Bad, format!("error[{}]:", problem.code))
+        .then(format!(" {}", quote::escape(&problem.message)));
+    let at = Some(&problem.place).filter(|at| !at.is_empty());
+    let at = at.map(|at| Line::from(format!("  | at     {}", quote::escape(at))));
+    let hint = problem.hint.as_ref().map(|hint| Line::from(format!("  | hint   {}", quote::escape(hint))));
+    [Some(head), at, hint].into_iter().flatten().collect()
 }
 
 impl Answer for PackShown {
@@ -333,50 +373,6 @@ fn dotted(places: &[Pointer]) -> String {
         return "nothing of the state".to_owned();
     }
     quote::escape(&places.iter().map(Pointer::in_state).collect::<Vec<_>>().join(", "))
-}
-
-document! {
-    /// The outcome of the tests of a pack
-    pub object PackTestDocument: "pack-test" (tested: &PackTested) {
-        /// The name of the pack
-        pack: &str = &tested.pack,
-        /// The digest of the pack
-        digest: Digest = tested.digest,
-        /// The number of tests
-        tests: usize = tested.tests.len(),
-        /// The number of tests that failed
-        failed: usize = tested.failed(),
-        /// The number of rules of the pack
-        rules: usize = tested.rules.len(),
-        /// The number of rules that wrote to the state in some test
-        rules_exercised: usize = tested.exercised().len(),
-        /// The tests
-        items: Vec<PackTestObject> =
-            tested.tests.iter().map(|(file, test)| PackTestObject::of(file, test)).collect(),
-    }
-
-    /// A test of a pack
-    object PackTestObject(file: &str, test: &Tested) {
-        let fault = |(mark, message): &(TextMark, String)| PackTestFault::of(place_words(file, *mark), message);
-        /// The name
-        name: &str = &test.name,
-        /// The place in the text
-        place: String = place_words(file, test.mark),
-        /// Whether the test passed
-        ok: bool = test.failed.is_empty(),
-        /// The expectations that failed
-        failed: Vec<PackTestFault> = test.failed.iter().map(fault).collect(),
-        /// The rules that wrote to the state in this test, by number from 1
-        rules: Vec<Positive> = test.rules.iter().map(|rule| Positive(*rule as u64)).collect(),
-    }
-
-    /// An expectation of a test that failed
-    object PackTestFault(at: String, words: &str) {
-        /// The place in the text
-        place: String = at,
-        /// The difference in words
-        message: &str = words,
-    }
 }
 
 impl Answer for PackTested {

@@ -1,23 +1,20 @@
 //! The published JSON Schemas (draft 2020-12), one for each document that is printed.
 
 use dendrer::run::event::EventLine;
-use dendrer_object::document::Members as _;
+use dendrer_object::document::{Members as _, PublishedSchema};
 use dendrer_object::{Value, document};
 
 use crate::answer::{Answer, Line, Page};
-use crate::declared::{DECLARED, PublishedSchema};
-use crate::{ask, intent};
+use crate::{DOCUMENTS as DOCUMENTS_OF_FILES, ask, intent};
 
-/// Lines of which no member names a schema, and the documents of this file.
+/// Lines of which no member names a schema.
 const OTHERS: &[PublishedSchema] = &[
     PublishedSchema::of_line("event", EventLine::published),
     PublishedSchema::of_line("intent", intent::published),
-    PublishedSchema::of::<FieldsDocument>(),
-    PublishedSchema::of::<SchemasDocument>(),
 ];
 
 fn all() -> impl Iterator<Item = &'static PublishedSchema> {
-    DECLARED.iter().chain(OTHERS).chain(ask::SCHEMAS)
+    DOCUMENTS_OF_FILES.iter().copied().flatten().chain(OTHERS).chain(ask::SCHEMAS)
 }
 
 /// Returns the name of every schema, in order.
@@ -25,6 +22,11 @@ pub fn names() -> Vec<&'static str> {
     let mut names: Vec<&str> = all().map(|known| known.name).collect();
     names.sort_unstable();
     names
+}
+
+/// Whether the head of a document names what was read.
+pub(crate) fn is_read(name: &str) -> bool {
+    all().any(|known| known.name == name && known.is_read)
 }
 
 /// Finds a schema.
@@ -37,6 +39,24 @@ document! {
     pub object SchemasDocument: "schemas" () {
         /// The names, in order
         items: Vec<&'static str> = names(),
+    }
+
+    /// The fields of a document
+    pub object FieldsDocument: "fields" (name: &str, listed: &[String], own: &[String]) {
+        let of_items = listed.iter().map(|name| FieldObject::of(name, "items"));
+        let of_document = own.iter().map(|name| FieldObject::of(name, "document"));
+        /// The name of the document
+        document: &str = name,
+        /// The fields
+        items: Vec<FieldObject> = of_items.chain(of_document).collect(),
+    }
+
+    /// A field of a document
+    object FieldObject(field: &str, owner: &str) {
+        /// The name
+        name: &str = field,
+        /// The part of the document that has the field
+        of: ["items" | "document"] = owner,
     }
 }
 
@@ -93,25 +113,5 @@ fn add_json(value: &Value, pad: &str, lead: &str, tail: &str, lines: &mut Vec<St
             lines.push(format!("{pad}]{tail}"));
         }
         scalar => lines.push(format!("{pad}{lead}{scalar}{tail}")),
-    }
-}
-
-document! {
-    /// The fields of a document
-    pub object FieldsDocument: "fields" (name: &str, listed: &[String], own: &[String]) {
-        let of_items = listed.iter().map(|name| FieldObject::of(name, "items"));
-        let of_document = own.iter().map(|name| FieldObject::of(name, "document"));
-        /// The name of the document
-        document: &str = name,
-        /// The fields
-        items: Vec<FieldObject> = of_items.chain(of_document).collect(),
-    }
-
-    /// A field of a document
-    object FieldObject(field: &str, owner: &str) {
-        /// The name
-        name: &str = field,
-        /// The part of the document that has the field
-        of: ["items" | "document"] = owner,
     }
 }

@@ -46,65 +46,7 @@ document! {
         /// The runs
         runs: &[RunName] = &listed.runs,
     }
-}
 
-impl Answer for Listing {
-    fn document(&self) -> Value {
-        ContractsDocument::of(self).into()
-    }
-
-    fn lines(&self, page: &Page) -> Vec<Line> {
-        let (left, right) = (Align::Left, Align::Right);
-        let mut table = Table::new([
-            ("contract", left),
-            ("runs", right),
-            ("types", right),
-            ("violations", right),
-            ("digest", left),
-            ("newest run", left),
-        ]);
-        for listed in &self.packs {
-            let pack = &listed.pack;
-            table.row(vec![
-                format!("{}/{}", pack.name, pack.version),
-                listed.runs.len().to_string(),
-                pack.contracts.types.len().to_string(),
-                pack.predicates.len().to_string(),
-                pack.digest().short(),
-                listed.runs.last().map(RunName::to_string).unwrap_or_default(),
-            ]);
-        }
-        let (rows, cut) = table.lines(page.width);
-        let mut lines: Vec<Line> = rows.into_iter().map(Line::from).collect();
-        let warn = |text: String| Line::styled(Style::Warn, "WARN").then(text);
-        let title = |pack: &Pack| (Arc::clone(&pack.name), Arc::clone(&pack.version));
-        let alike = self.packs.windows(2).filter(|pair| title(&pair[0].pack) == title(&pair[1].pack));
-        lines.extend(alike.map(|pair| {
-            let Pack { name, version, .. } = &pair[1].pack;
-            warn(format!(
-                "  {name}/{version} stands for packs that say different things; a run says which it means"
-            ))
-        }));
-        let unreadable = self.unreadable.iter();
-        lines.extend(unreadable.map(|(run, why)| warn(format!("  {run}: {}", quote::escape(why)))));
-        let contracts = count(self.packs.len() as u64, "contract", "contracts");
-        let without = count(self.without, "run", "runs");
-        lines.push(format!("{contracts}, {without} without one").into());
-        lines.extend(cut.then(|| Line::note(CUT)));
-        lines
-    }
-}
-
-/// A contract, or one type of it.
-#[derive(Debug, Clone, Copy)]
-pub struct ContractAnswer<'c> {
-    /// The contract.
-    pub found: &'c FoundContract,
-    /// The only type that is shown; `None` for all.
-    pub only: Option<&'c TypeName>,
-}
-
-document! {
     /// The terms of a contract
     pub object ContractDocument: "contract" (answer: &ContractAnswer<'_>) {
         let in_force = &answer.found.terms;
@@ -283,6 +225,91 @@ document! {
         /// The changes that it makes
         adds: Vec<ContractChangeObject> = added.adds.iter().map(ContractChangeObject::of).collect(),
     }
+
+    /// Two contracts compared
+    pub object ContractDiffDocument: "contract-diff" (answer: &ContractDiffAnswer<'_>) {
+        let [up, down, unranked] = answer.ranked();
+        /// The first contract
+        a: ComparedContract = ComparedContract::of(&answer.old.terms),
+        /// The second contract
+        b: ComparedContract = ComparedContract::of(&answer.new.terms),
+        /// The number of changes that ask more
+        stricter: u64 = up,
+        /// The number of changes that ask less
+        looser: u64 = down,
+        /// The number of changes that cannot be ranked
+        other: u64 = unranked,
+        /// The changes from the first to the second
+        items: Vec<ContractChangeObject> = answer.changes.iter().map(ContractChangeObject::of).collect(),
+    }
+
+    /// A contract that is compared
+    object ComparedContract(terms: &ContractInForce) {
+        /// The name
+        name: &str = &terms.pack.name,
+        /// The version
+        version: &str = &terms.pack.version,
+        /// The digest of the pack
+        digest: Digest = terms.digest,
+        /// The extensions that hold
+        extensions: Vec<&str> = terms.holding().map(|added| &*added.id).collect(),
+    }
+}
+
+impl Answer for Listing {
+    fn document(&self) -> Value {
+        ContractsDocument::of(self).into()
+    }
+
+    fn lines(&self, page: &Page) -> Vec<Line> {
+        let (left, right) = (Align::Left, Align::Right);
+        let mut table = Table::new([
+            ("contract", left),
+            ("runs", right),
+            ("types", right),
+            ("violations", right),
+            ("digest", left),
+            ("newest run", left),
+        ]);
+        for listed in &self.packs {
+            let pack = &listed.pack;
+            table.row(vec![
+                format!("{}/{}", pack.name, pack.version),
+                listed.runs.len().to_string(),
+                pack.contracts.types.len().to_string(),
+                pack.predicates.len().to_string(),
+                pack.digest().short(),
+                listed.runs.last().map(RunName::to_string).unwrap_or_default(),
+            ]);
+        }
+        let (rows, cut) = table.lines(page.width);
+        let mut lines: Vec<Line> = rows.into_iter().map(Line::from).collect();
+        let warn = |text: String| Line::styled(Style::Warn, "WARN").then(text);
+        let title = |pack: &Pack| (Arc::clone(&pack.name), Arc::clone(&pack.version));
+        let alike = self.packs.windows(2).filter(|pair| title(&pair[0].pack) == title(&pair[1].pack));
+        lines.extend(alike.map(|pair| {
+            let Pack { name, version, .. } = &pair[1].pack;
+            warn(format!(
+                "  {name}/{version} stands for packs that say different things; a run says which it means"
+            ))
+        }));
+        let unreadable = self.unreadable.iter();
+        lines.extend(unreadable.map(|(run, why)| warn(format!("  {run}: {}", quote::escape(why)))));
+        let contracts = count(self.packs.len() as u64, "contract", "contracts");
+        let without = count(self.without, "run", "runs");
+        lines.push(format!("{contracts}, {without} without one").into());
+        lines.extend(cut.then(|| Line::note(CUT)));
+        lines
+    }
+}
+
+/// A contract, or one type of it.
+#[derive(Debug, Clone, Copy)]
+pub struct ContractAnswer<'c> {
+    /// The contract.
+    pub found: &'c FoundContract,
+    /// The only type that is shown; `None` for all.
+    pub only: Option<&'c TypeName>,
 }
 
 impl Answer for ContractAnswer<'_> {
@@ -342,37 +369,6 @@ impl ContractDiffAnswer<'_> {
     fn ranked(&self) -> [u64; 3] {
         let ranked = |wanted| self.changes.iter().filter(|change| change.ranked == wanted).count() as u64;
         [ranked(Ranked::Stricter), ranked(Ranked::Looser), ranked(Ranked::Other)]
-    }
-}
-
-document! {
-    /// Two contracts compared
-    pub object ContractDiffDocument: "contract-diff" (answer: &ContractDiffAnswer<'_>) {
-        let [up, down, unranked] = answer.ranked();
-        /// The first contract
-        a: ComparedContract = ComparedContract::of(&answer.old.terms),
-        /// The second contract
-        b: ComparedContract = ComparedContract::of(&answer.new.terms),
-        /// The number of changes that ask more
-        stricter: u64 = up,
-        /// The number of changes that ask less
-        looser: u64 = down,
-        /// The number of changes that cannot be ranked
-        other: u64 = unranked,
-        /// The changes from the first to the second
-        items: Vec<ContractChangeObject> = answer.changes.iter().map(ContractChangeObject::of).collect(),
-    }
-
-    /// A contract that is compared
-    object ComparedContract(terms: &ContractInForce) {
-        /// The name
-        name: &str = &terms.pack.name,
-        /// The version
-        version: &str = &terms.pack.version,
-        /// The digest of the pack
-        digest: Digest = terms.digest,
-        /// The extensions that hold
-        extensions: Vec<&str> = terms.holding().map(|added| &*added.id).collect(),
     }
 }
 
