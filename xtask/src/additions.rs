@@ -7,6 +7,9 @@
 //! === crates/a/src/x.rs            the text of a new file follows
 //! === crates/a/src/lib.rs after pub mod w;
 //! pub mod x;
+//! === crates/a/src/lib.rs instead of const NUMBER: u8 = 5;
+//! const NUMBER: u8 = 6;
+//! === place/x.json                 a file beside which the commands run
 //! $ schema x-question              arguments of the program, and what its output has
 //! > "title"
 //! ```
@@ -20,8 +23,10 @@ use std::process::{Command, ExitCode};
 /// One edit of a recipe.
 struct Edit {
     path: String,
-    /// The text of the line after which the edit goes; `None` for a new file.
-    after: Option<String>,
+    /// A text of the line that the edit follows or replaces; `None` for a new file.
+    line: Option<String>,
+    /// Whether the line is replaced.
+    replaces: bool,
     lines: Vec<String>,
 }
 
@@ -65,8 +70,12 @@ fn attempt(root: &Path, name: &str, path: &Path) -> Result<String, String> {
     let mut touched: Vec<&str> = recipe.edits.iter().map(|edit| edit.path.as_str()).collect();
     touched.sort_unstable();
     touched.dedup();
-    let is_counted =
-        |path: &&str| !(path.starts_with("docs/") || path.contains("/tests/") || **path == *"CHANGELOG.md");
+    let is_counted = |path: &&str| {
+        !(path.starts_with("docs/")
+            || path.starts_with("place/")
+            || path.contains("/tests/")
+            || **path == *"CHANGELOG.md")
+    };
     let files = touched.iter().filter(|path| is_counted(path)).count();
     if files > recipe.files_max {
         return Err(format!("{files} files are touched, and the limit is {}: {touched:?}", recipe.files_max));
@@ -86,7 +95,7 @@ fn attempt(root: &Path, name: &str, path: &Path) -> Result<String, String> {
         return Err("the tree with it does not build".to_owned());
     }
     let program = target.join("debug").join(format!("dendrer{}", std::env::consts::EXE_SUFFIX));
-    let place = tree.join("target-place");
+    let place = tree.join("place");
     fs::create_dir_all(&place).map_err(|why| why.to_string())?;
     for (command, wanted) in &recipe.commands {
         let output = Command::new(&program)
@@ -110,11 +119,12 @@ fn read(text: &str) -> Result<Recipe, String> {
         if let Some(number) = line.strip_prefix("files ") {
             recipe.files_max = number.trim().parse().map_err(|_| format!("no number: {line}"))?;
         } else if let Some(place) = line.strip_prefix("=== ") {
-            let (path, after) = match place.split_once(" after ") {
-                Some((path, after)) => (path, Some(after.to_owned())),
-                None => (place, None),
-            };
-            recipe.edits.push(Edit { path: path.to_owned(), after, lines: Vec::new() });
+            let after = place.split_once(" after ");
+            let instead = place.split_once(" instead of ").filter(|_| after.is_none());
+            let (path, line) = after.or(instead).unwrap_or((place, ""));
+            let line = (path != place).then(|| line.to_owned());
+            let (path, replaces) = (path.to_owned(), instead.is_some());
+            recipe.edits.push(Edit { path, line, replaces, lines: Vec::new() });
         } else if let Some(command) = line.strip_prefix("$ ") {
             recipe.commands.push((command.to_owned(), Vec::new()));
         } else if let Some((_, wanted)) = recipe.commands.last_mut() {
@@ -149,18 +159,18 @@ fn copy_tree(root: &Path, tree: &Path) -> Result<(), String> {
 
 fn apply(tree: &Path, edit: &Edit) -> Result<(), String> {
     let path = tree.join(&edit.path);
-    let Some(after) = &edit.after else {
+    let Some(wanted) = &edit.line else {
+        fs::create_dir_all(path.parent().unwrap_or(tree)).map_err(|why| why.to_string())?;
         return fs::write(&path, edit.lines.join("\n") + "\n").map_err(|why| format!("{}: {why}", edit.path));
     };
     let text = fs::read_to_string(&path).map_err(|why| format!("{}: {why}", edit.path))?;
     let mut lines: Vec<&str> = text.lines().collect();
-    let places: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].contains(after.as_str())).collect();
+    let places: Vec<usize> = (0..lines.len()).filter(|at| lines[*at].contains(wanted.as_str())).collect();
     let [at] = places[..] else {
-        return Err(format!("{} has {} lines with {after:?}, and one is needed", edit.path, places.len()));
+        return Err(format!("{} has {} lines with {wanted:?}, and one is needed", edit.path, places.len()));
     };
-    for (number, line) in edit.lines.iter().enumerate() {
-        lines.insert(at + 1 + number, line);
-    }
+    let kept = if edit.replaces { at..at + 1 } else { at + 1..at + 1 };
+    lines.splice(kept, edit.lines.iter().map(String::as_str));
     fs::write(&path, lines.join("\n") + "\n").map_err(|why| format!("{}: {why}", edit.path))
 }
 
@@ -174,7 +184,7 @@ mod tests {
             "files 2\n=== a.rs\nnew\n=== b.rs after pub mod w;\npub mod x;\n$ schema x\n> title\n> a = b\n";
         let recipe = read(text).unwrap();
         assert_eq!((recipe.files_max, recipe.edits.len()), (2, 2));
-        assert_eq!(recipe.edits[1].after.as_deref(), Some("pub mod w;"));
+        assert_eq!(recipe.edits[1].line.as_deref(), Some("pub mod w;"));
         assert_eq!(recipe.commands, [("schema x".to_owned(), vec!["title".to_owned(), "a = b".to_owned()])]);
     }
 }

@@ -563,3 +563,15 @@ fn members_that_exclude_each_other_are_refused() {
         assert_eq!((exit, message), (2, Some(&*format!("{flags} exclude each other"))), "{question}");
     }
 }
+
+#[test]
+fn questions_of_the_page_have_answers() {
+    let demo = demo();
+    let page = include_str!("../../../../docs/questions.md");
+    let questions: Vec<&str> = page.lines().filter(|line| line.starts_with("{\"schema\"")).collect();
+    assert_eq!(questions.len(), 7);
+    for question in questions {
+        let (exit, answer) = asked(&demo.dir(), &demo.config(), question);
+        assert_eq!(exit, 0, "{question}: {answer}");
+    }
+}
