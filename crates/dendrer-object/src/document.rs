@@ -530,6 +530,7 @@ macro_rules! document {
                 $crate::document::sentence(&[$($title),+])
             }
 
+            #[allow(clippy::vec_init_then_push, reason = "members of other objects lie between those that are named")]
             fn members() -> Vec<$crate::document::DocumentMember> {
                 #[allow(unused_mut, reason = "an object may have no members")]
                 let mut listed: Vec<$crate::document::DocumentMember> = Vec::new();
