@@ -586,7 +586,10 @@ impl BisectShown<'_> {
             .collect();
         if let (Some(or), None) = (&offer.or, self.answer.decided) {
             let evidence = quote::escape(&or.evidence);
-            lines.push(Line::styled(Style::Strong, format!("OR         looks {}: {evidence}", or.class)));
+            lines.push(Line::styled(
+                Style::Strong,
+                format!("OR         looks {}: {evidence}", or.class.title()),
+            ));
             let fork = self.answer.fork_for(or.class);
             lines.extend(fork.map(|argv| Line::from(format!("  {}", quote::shell(&argv)))));
         }

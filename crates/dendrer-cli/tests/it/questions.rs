@@ -546,21 +546,21 @@ fn members_that_exclude_each_other_are_refused() {
     for (members, flags) in [
         (
             r#""show-question/1","rev":"logistics-run-47@3","raw_json":true,"path":"a""#,
-            "--raw-json and --path",
+            "--raw-json cannot be used with --path",
         ),
         (
             r#""commitments-question/1","run":"logistics-run-47","admissible":[],"stale":true"#,
-            "--admissible and --stale",
+            "--admissible cannot be used with --stale",
         ),
         (
             r#""steps-question/1","runs":["logistics-run-47"],"compose":"trace","stats":true"#,
-            "--compose and --stats",
+            "--compose cannot be used with --stats",
         ),
     ] {
         let question = format!(r#"{{"schema":"dendrer.{}}}"#, members.trim_start_matches('"'));
         let (exit, problem) = asked(&demo.dir(), &demo.config(), &question);
         let message = problem.get("message").and_then(Value::as_str);
-        assert_eq!((exit, message), (2, Some(&*format!("{flags} exclude each other"))), "{question}");
+        assert_eq!((exit, message), (2, Some(flags)), "{question}");
     }
 }
 
