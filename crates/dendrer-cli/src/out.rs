@@ -13,11 +13,11 @@ use dendrer_view::answer::{Answer, ItemAnswer, Line, LinePlace, Page};
 pub(crate) use dendrer_view::answer::{CUT, Style};
 use dendrer_view::fields::Fields;
 use dendrer_view::forms::FindingsForm;
-use dendrer_view::head;
 use dendrer_view::problem::{ShownProblem as _, in_store};
 use dendrer_view::quote;
 use dendrer_view::quote::shell;
 use dendrer_view::text::TimeForm;
+use dendrer_view::{ask, head};
 
 use self::files::Whole;
 use self::pager::Pager;
@@ -370,7 +370,8 @@ impl Out {
 
     /// Adds to a document about runs where they were read, and what is wrong there.
     fn placed(&mut self, document: Object) -> Object {
-        let document = head::complete(document, &self.head);
+        let is_read = ask::is_read(&document);
+        let document = head::complete(document, is_read, &self.head);
         self.head.tampered = None;
         document
     }

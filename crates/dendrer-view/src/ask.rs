@@ -41,7 +41,7 @@ use dendrer::source::{Asked, Desk};
 use dendrer_object::document::{PublishedDocument, PublishedSchema};
 use dendrer_object::question::{Question, QuestionFault};
 use dendrer_object::text::nearest;
-use dendrer_object::{Code, Value};
+use dendrer_object::{Code, Object, Value};
 
 use crate::answer::{Answer, End, ItemAnswer};
 use crate::bisect::BisectReplyShown;
@@ -74,6 +74,69 @@ pub struct AnsweredQuestion {
     pub problem: Option<Problem>,
 }
 
+/// The documents of each file that publishes some.
+const DOCUMENTS: &[&[PublishedSchema]] = &[
+    crate::backup::DOCUMENTS,
+    crate::bisect::DOCUMENTS,
+    crate::branches::DOCUMENTS,
+    crate::casebook::DOCUMENTS,
+    crate::cherrypick::DOCUMENTS,
+    crate::commit::DOCUMENTS,
+    crate::commitments::DOCUMENTS,
+    crate::compare::DOCUMENTS,
+    crate::conflicts::DOCUMENTS,
+    crate::contract::check::DOCUMENTS,
+    crate::contract::extend::DOCUMENTS,
+    crate::contract::found::DOCUMENTS,
+    crate::contract::lint::DOCUMENTS,
+    crate::contract::suggest::DOCUMENTS,
+    crate::demo::DOCUMENTS,
+    crate::diff::DOCUMENTS,
+    crate::doctor::DOCUMENTS,
+    crate::erase::DOCUMENTS,
+    crate::export::DOCUMENTS,
+    crate::fork::DOCUMENTS,
+    crate::fsck::DOCUMENTS,
+    crate::gate::DOCUMENTS,
+    crate::gc::DOCUMENTS,
+    crate::graphs::DOCUMENTS,
+    crate::help::DOCUMENTS,
+    crate::import::DOCUMENTS,
+    crate::init::DOCUMENTS,
+    crate::log::DOCUMENTS,
+    crate::merge::DOCUMENTS,
+    crate::pack::DOCUMENTS,
+    crate::predicate::DOCUMENTS,
+    crate::problem::DOCUMENTS,
+    crate::profile::DOCUMENTS,
+    crate::progress::DOCUMENTS,
+    crate::rebase::DOCUMENTS,
+    crate::reduce::DOCUMENTS,
+    crate::replay::DOCUMENTS,
+    crate::restore::DOCUMENTS,
+    crate::runs::DOCUMENTS,
+    crate::secrets::DOCUMENTS,
+    crate::show::DOCUMENTS,
+    crate::state::DOCUMENTS,
+    crate::steps::DOCUMENTS,
+    crate::suite::DOCUMENTS,
+    crate::verify::DOCUMENTS,
+    crate::version::DOCUMENTS,
+    crate::why::DOCUMENTS,
+];
+
+/// The schemas of questions and answers.
+pub(crate) fn schemas() -> impl Iterator<Item = &'static PublishedSchema> {
+    DOCUMENTS.iter().copied().flatten().chain(SCHEMAS)
+}
+
+/// Whether the head of a document names what was read.
+pub fn is_read(document: &Object) -> bool {
+    let schema = document.get("schema").and_then(Value::as_str).unwrap_or_default();
+    let name = schema.strip_prefix("dendrer.").and_then(|schema| schema.strip_suffix("/1"));
+    schemas().any(|known| known.is_read && Some(known.name) == name)
+}
+
 type AskFn = fn(&Value, &mut dyn Desk) -> Result<AnsweredQuestion, Problem>;
 
 /// Makes the table of the questions, and that of their schemas.
@@ -83,7 +146,7 @@ macro_rules! questions {
         const QUESTIONS: &[(&str, AskFn)] = &[$((<$question as PublishedDocument>::NAME, $ask)),*];
 
         /// The schema of every question.
-        pub(crate) const SCHEMAS: &[PublishedSchema] = &[$(PublishedSchema::of::<$question>(<$question as PublishedDocument>::NAME)),*];
+        const SCHEMAS: &[PublishedSchema] = &[$(PublishedSchema::of::<$question>(<$question as PublishedDocument>::NAME)),*];
     };
 }
 
@@ -177,7 +240,8 @@ fn listed(
 
 fn headed(document: &Value, end: End, desk: &dyn Desk, problem: Option<Problem>) -> AnsweredQuestion {
     let document = document.as_object().cloned().unwrap_or_default();
-    let document = Value::Object(head::complete(document, &desk.head()));
+    let is_read = is_read(&document);
+    let document = Value::Object(head::complete(document, is_read, &desk.head()));
     AnsweredQuestion { document, exit: end.exit(), problem }
 }
 

@@ -4,8 +4,6 @@ use dendrer::source::SourceHead;
 use dendrer_object::document::{Shape as _, Tampered};
 use dendrer_object::{Object, Value};
 
-use crate::schemas;
-
 /// What an answer about a run of stage 0 does not claim (design, section 12).
 pub const STAGE_0: &str =
     "exact for the imported record: at stage 0 no policy, contract or effect class was enforced";
@@ -22,11 +20,8 @@ pub fn stage_0(document: &Object) -> &'static str {
     }
 }
 
-/// Adds the head to a document.
-pub fn complete(mut document: Object, head: &SourceHead) -> Object {
-    let schema = document.get("schema").and_then(Value::as_str).unwrap_or_default();
-    let name = schema.strip_prefix("dendrer.").and_then(|schema| schema.strip_suffix("/1"));
-    let is_read = name.is_some_and(schemas::is_read);
+/// Adds the head to a document; `is_read` if the document names what was read.
+pub fn complete(mut document: Object, is_read: bool, head: &SourceHead) -> Object {
     if is_read && !head.read_from.is_empty() {
         document.set("read_from", head.read_from.to_value());
     }

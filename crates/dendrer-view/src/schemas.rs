@@ -5,7 +5,7 @@ use dendrer_object::document::{Members as _, PublishedSchema};
 use dendrer_object::{Value, document};
 
 use crate::answer::{Answer, Line, Page};
-use crate::{DOCUMENTS as DOCUMENTS_OF_FILES, ask, intent};
+use crate::{ask, intent};
 
 /// Lines of which no member names a schema.
 const OTHERS: &[PublishedSchema] = &[
@@ -14,7 +14,7 @@ const OTHERS: &[PublishedSchema] = &[
 ];
 
 fn all() -> impl Iterator<Item = &'static PublishedSchema> {
-    DOCUMENTS_OF_FILES.iter().copied().flatten().chain(OTHERS).chain(ask::SCHEMAS)
+    ask::schemas().chain(OTHERS).chain(DOCUMENTS)
 }
 
 /// Returns the name of every schema, in order.
@@ -22,11 +22,6 @@ pub fn names() -> Vec<&'static str> {
     let mut names: Vec<&str> = all().map(|known| known.name).collect();
     names.sort_unstable();
     names
-}
-
-/// Whether the head of a document names what was read.
-pub(crate) fn is_read(name: &str) -> bool {
-    all().any(|known| known.name == name && known.is_read)
 }
 
 /// Finds a schema.

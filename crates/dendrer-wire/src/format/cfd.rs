@@ -189,7 +189,7 @@ fn with_doubles(value: &Value) -> Value {
 }
 
 impl CfdFile {
-    /// Reads the nodes; fails with the place of a value that is none, from 0, and why.
+    /// Reads the nodes; fails with the place of a value that is no node, from 0, and why.
     fn read<'v>(values: impl IntoIterator<Item = &'v Value>) -> Result<CfdFile, (u64, String)> {
         let node = |(at, value)| CfdNode::read(value).map_err(|why| (at, why));
         Ok(CfdFile((0..).zip(values).map(node).collect::<Result<_, _>>()?))

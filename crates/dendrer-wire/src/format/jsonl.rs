@@ -109,7 +109,7 @@ impl Map {
             let text = format!("a line is an object, not {}", item.described());
             return Ok(Step::unreadable(item, at, text));
         };
-        // A null for a member of the intent itself means that there is none.
+        // A null for a member of the intent itself leaves it out.
         let member = |(name, field): &(Arc<str>, Field)| Some((Arc::clone(name), field.take(item)?));
         let members = self.fields.iter().filter_map(member).filter(|(_, value)| *value != Value::Null);
         let mapped = Value::record(members.collect::<Vec<_>>());

@@ -218,7 +218,7 @@ mod tests {
         put(&elsewhere, ONE, &kept(&store, ONE));
         let line = judge(&elsewhere, ONE);
         assert_eq!((line.known_to, line.onset()), (None, Some(14)));
-        // Verdicts of a longer run are none of a shorter one.
+        // Verdicts of a longer run do not hold for a shorter one.
         let trace = Trace::open(&store, &run()).unwrap();
         assert_eq!(timeline::judge(&trace, &predicate(ONE), 0, 39).unwrap().known_to, None);
         // The same text, known not to recover, is judged at fewer ticks.

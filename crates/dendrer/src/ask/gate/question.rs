@@ -15,7 +15,7 @@ question! {
         pub holds: Vec<String>,
         /// Expressions that must not be true
         pub predicate: Vec<String>,
-        /// Whether a gate passes that asks for steps of which there are none
+        /// Whether a gate passes if the run has no step that it asks for
         pub allow_empty: bool,
     }
 }
