@@ -94,6 +94,7 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     if is_new && !is_file && !args.dry_run {
         begun = begin(&repo, args, &mut recorder)?.map(Reply::Begun);
     }
+    let is_made = begun.is_some();
     let mut answer = CommitAnswer::new(name.clone(), recorder.head().tick(), args.dry_run);
     // Acknowledgements on the same terminal say the same, and better.
     let progress = (!std::io::stdout().is_terminal() || global.output.is_some())
@@ -120,7 +121,9 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     }
     // The first error is the cause: lines that were not taken may keep the log from being signed, too.
     result.map_err(|failure| {
-        replies::precede(begun_meanwhile(args.new, &name, failure), answer.tally(), args.dry_run, out)
+        let failure = begun_meanwhile(args.new, &name, failure);
+        let failure = replies::precede(failure, answer.tally(), args.dry_run, out);
+        Failure { changed: failure.changed || is_made, ..failure }
     })?;
     closed?;
     out.end(&mut answer)

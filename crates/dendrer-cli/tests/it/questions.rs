@@ -10,7 +10,7 @@ use dendrer_object::{Value, json};
 use dendrer_view::ask::ask;
 use dendrer_view::problem::ShownProblem as _;
 
-use crate::support::{Place, copy, demo};
+use crate::support::{Place, demo, parse};
 
 /// Asks a question as a document of the store in a directory. Returns the exit code of the command, and the answer or the
 /// problem.
@@ -574,4 +574,50 @@ fn questions_of_the_page_have_answers() {
         let (exit, answer) = asked(&demo.dir(), &demo.config(), question);
         assert_eq!(exit, 0, "{question}: {answer}");
     }
+}
+
+#[test]
+fn an_answer_has_no_secret_that_the_record_does_not_have() {
+    let place = Place::with_demo();
+    let key = "ghp_0123456789abcdefghijABCDEFGHIJ012345";
+    let why = format!("a key {key}");
+    let set = format!("note=\"{why}\"");
+    let forked = [
+        "fork",
+        "logistics-run-47@3",
+        "--as",
+        "f",
+        "--reason",
+        &why,
+        "--note",
+        &why,
+        "--policy",
+        &why,
+        "--set",
+        &set,
+    ];
+    let rebased =
+        ["rebase", "logistics-fix-1", "--onto", "logistics-run-47@30", "--as", "g", "--reason", &why];
+    for argv in [&forked[..], &rebased[..]] {
+        for json in [&[][..], &["--json"][..]] {
+            let ran = place.run(&[argv, json, &["-n"][..]].concat());
+            assert!(!ran.stdout.contains(key), "{argv:?}: {}", ran.stdout);
+        }
+    }
+}
+
+#[test]
+fn a_range_that_ends_before_it_begins_is_refused() {
+    let (code, problem) = demo().json(&["replay", "logistics-run-47", "--from", "30", "--to", "20"]);
+    assert_eq!((code, problem.get("code").and_then(Value::as_str)), (2, Some("E0106")), "{problem}");
+}
+
+#[test]
+fn a_run_that_was_begun_is_a_change_whatever_its_first_line_is() {
+    let place = Place::with_store();
+    let ran = place.run_with(&["commit", "--run", "z", "--new", "--json"], b"oops\n");
+    let problem = parse(&ran.stdout);
+    assert_eq!((ran.code, problem.get("changed")), (2, Some(&Value::Bool(true))), "{problem}");
+    let ran = place.run_with(&["commit", "--run", "y", "--new", "--json", "-n"], b"oops\n");
+    assert_eq!(parse(&ran.stdout).get("changed"), Some(&Value::Bool(false)));
 }

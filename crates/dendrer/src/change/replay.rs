@@ -18,7 +18,7 @@ use crate::repo::new_run::new_name;
 use crate::run::declared;
 use crate::run::frontier::{GraphRun, graph_run, is_graph};
 use crate::run::trace::Trace;
-use crate::source::{Asked, Desk, exclude};
+use crate::source::{Asked, Desk, exclude, in_order};
 
 dendrer_object::words! {
     /// Part of each tick that a replay lists.
@@ -174,6 +174,9 @@ impl ReplayQuestion {
         let from = self.from.as_ref().map_or(Ok(1), |position| position.tick(&trace))?;
         let to = self.to.as_ref().or(address.pos.as_ref());
         let to = to.map_or(Ok(trace.tip()), |position| position.tick(&trace))?;
+        if self.from.is_some() {
+            in_order(from, to)?;
+        }
         let path = self.path.as_deref().map(state_path).transpose()?;
         path.iter().try_for_each(|path| declared::place(&[&trace], path))?;
         let ticks = TicksToReplay { trace, to, from, twice: self.twice, print, path };

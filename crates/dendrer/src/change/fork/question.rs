@@ -1,6 +1,7 @@
 //! The question of `fork` as data.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dendrer_kernel::pack::Bound;
 use dendrer_object::document::{Shape, any_of};
@@ -11,6 +12,7 @@ use super::{Carried, ForkTerms, Forked, ReplacedAnswer, carry_on};
 use crate::address::{Address, Position, state_path};
 use crate::change::selection::Selection;
 use crate::problem::Problem;
+use crate::redact::Redactor;
 use crate::repo::Repo;
 use crate::repo::new_run::new_name;
 use crate::run::pack::reducer_of;
@@ -167,7 +169,7 @@ impl ForkQuestion {
         }
         terms.selection = selection;
         let repo = desk.target(&asked.source, self.dry_run)?;
-        let (mut recorder, forked) = repo.fork(parent, tick, &terms)?;
+        let (mut recorder, mut forked) = repo.fork(parent, tick, &terms)?;
         let carried = match self.replay_rest {
             true => Some(carry_on(&mut recorder, parent, &forked, &terms, !self.dry_run)?),
             false => None,
@@ -179,6 +181,7 @@ impl ForkQuestion {
             false => drop(recorder.commit()?),
         }
         drop(recorder);
+        without_secrets(&repo.redactor(None)?, &mut terms, &mut forked);
         let (parent, parent_tip, dry_run) = (parent.name().clone(), parent.tip(), self.dry_run);
         Ok((ForkReply { parent, parent_tip, terms, forked, carried, extensions, tip, dry_run }, repo))
     }
@@ -237,6 +240,14 @@ impl ForkQuestion {
             false => Ok(replace),
         }
     }
+}
+
+/// Takes out of the terms what the record does not have either: the answer is shown and logged like the record.
+fn without_secrets(redactor: &Redactor, terms: &mut ForkTerms, forked: &mut Forked) {
+    let clean = |text: &str| Arc::from(redactor.text(text).0);
+    terms.reason = terms.reason.as_deref().map(clean);
+    terms.guidance.values_mut().for_each(|text| *text = clean(text));
+    forked.changed.iter_mut().for_each(|changed| changed.after = redactor.value(&changed.after).0);
 }
 
 fn refused(what: impl Into<String>) -> Problem {

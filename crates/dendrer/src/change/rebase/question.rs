@@ -107,12 +107,13 @@ impl Asked for RebaseQuestion {
         }
         drop(recorder);
         desk.close(repo)?;
+        let reason = terms.reason.as_deref().map(str::to_owned);
         Ok(RebaseReply {
             rebased,
             run: terms.run,
             onto: base.name().clone(),
             tick,
-            reason: self.reason.clone(),
+            reason,
             tip,
             plan: self.plan,
             dry_run: self.dry_run,
