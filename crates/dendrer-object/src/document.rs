@@ -108,6 +108,11 @@ pub fn document_schema(name: &str, members: &[DocumentMember]) -> Value {
     let mut schema = object_schema(members).as_object().cloned().unwrap_or_default();
     let mut properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     properties.set("schema", one_of(&[&schema_name(name)]));
+    if !properties.contains_key("tampered") {
+        let tampered = object_schema(&read_members()[2..]);
+        let tampered = tampered.get("properties").and_then(|members| members.get("tampered")).cloned();
+        properties.set("tampered", tampered.unwrap_or(Value::Null));
+    }
     // The last line of a stream has their number instead.
     if let Some(items) = properties.get("items").cloned() {
         properties.set("items", any_of([items, at_least(0)]));
@@ -466,8 +471,8 @@ impl<A: Shape, B: Shape> Shape for Either<A, B> {
 /// Declares objects of documents, each by its members.
 ///
 /// `/// Title` `pub object NAME: "document" (arguments) { let ..; members }` makes the type `NAME` with `NAME::of(arguments)`. A
-/// name in quotes makes it a [`PublishedDocument`]; `"document" reads` is one about recorded runs, which also has the members
-/// of [`read_members`], and `"document" stored` has the last of them. Each member has a sentence and one of these forms:
+/// name in quotes makes it a [`PublishedDocument`], which may have `tampered`; `"document" reads` is one about recorded runs, which
+/// has all of [`read_members`], and `"document" part` a part of a document that names it. Each member has a sentence and one of these forms:
 ///
 /// * `name: Shape = value,` is always there.
 /// * `name?: Shape = option,` is left out where the option is `None`.
@@ -554,8 +559,8 @@ macro_rules! document {
 
         /// The documents that this file publishes.
         #[allow(dead_code, reason = "a file may publish none")]
-        pub(crate) const DOCUMENTS: &[$crate::document::PublishedSchema] =
-            &[$($($crate::document::PublishedSchema::of::<$name>($document),)?)+];
+        pub(crate) const DOCUMENTS: &[&[$crate::document::PublishedSchema]] =
+            &[$($($crate::document_members!(@published $name $document $($reads)?),)?)+];
     };
 }
 
@@ -666,12 +671,14 @@ macro_rules! document_members {
     (@is reads) => {
         const IS_READ: bool = true;
     };
-    (@is stored) => {};
+    (@is part) => {};
     (@reads $listed:ident) => {
         $listed.extend($crate::document::read_members());
     };
-    (@stored $listed:ident) => {
-        $listed.extend($crate::document::read_members().pop());
+    (@part $listed:ident) => {};
+    (@published $name:ident $document:literal part) => { &[] };
+    (@published $name:ident $document:literal $($reads:ident)?) => {
+        &[$crate::document::PublishedSchema::of::<$name>($document)]
     };
 }
 

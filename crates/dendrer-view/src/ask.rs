@@ -75,7 +75,7 @@ pub struct AnsweredQuestion {
 }
 
 /// The documents of each file that publishes some.
-const DOCUMENTS: &[&[PublishedSchema]] = &[
+const DOCUMENTS: &[&[&[PublishedSchema]]] = &[
     crate::backup::DOCUMENTS,
     crate::bisect::DOCUMENTS,
     crate::branches::DOCUMENTS,
@@ -127,7 +127,7 @@ const DOCUMENTS: &[&[PublishedSchema]] = &[
 
 /// The schemas of questions and answers.
 pub(crate) fn schemas() -> impl Iterator<Item = &'static PublishedSchema> {
-    DOCUMENTS.iter().copied().flatten().chain(SCHEMAS)
+    DOCUMENTS.iter().copied().flatten().copied().flatten().chain(SCHEMAS)
 }
 
 /// Whether the head of a document names what was read.

@@ -157,7 +157,7 @@ document! {
     }
 
     /// The first tick at which one of several predicates is violated
-    object BisectItem: "bisect" (found: &BisectFound) {
+    object BisectItem: "bisect" part (found: &BisectFound) {
         ..FoundMembers = FoundMembers::of(found, Head::of(found)),
     }
 

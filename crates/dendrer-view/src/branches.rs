@@ -51,7 +51,7 @@ fn fault_line(fault: &BranchFault) -> String {
 
 document! {
     /// The branches of the agents of a run
-    pub object BranchesDocument: "branches" stored (answer: &BranchesAnswer) {
+    pub object BranchesDocument: "branches" (answer: &BranchesAnswer) {
         /// The run
         run: &RunName = &answer.run,
         /// The branches, in the order of their first nodes

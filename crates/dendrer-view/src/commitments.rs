@@ -28,7 +28,7 @@ fn named(all: &Commitments, one: &Commitment, kind: EdgeKind) -> Vec<Arc<str>> {
 
 document! {
     /// The commitments of a run at a tick
-    pub object CommitmentsDocument: "commitments" stored (answer: &ListedCommitments) {
+    pub object CommitmentsDocument: "commitments" (answer: &ListedCommitments) {
         let found = &answer.found;
         /// The run
         run: &RunName = &found.run,
@@ -135,7 +135,7 @@ document! {
     }
 
     /// The causes of the status of a commitment
-    pub object CommitmentWhyDocument: "commitment-why" stored (answer: &CommitmentWhyAnswer) {
+    pub object CommitmentWhyDocument: "commitment-why" (answer: &CommitmentWhyAnswer) {
         let all = &answer.found.all;
         let status = answer.found.statuses.get(&answer.id);
         let grounded = all.grounded_by(&answer.id);
@@ -168,7 +168,7 @@ document! {
     }
 
     /// Calls, and whether each is admissible
-    pub object AdmissibleDocument: "admissible" stored (answer: &JudgedCalls) {
+    pub object AdmissibleDocument: "admissible" (answer: &JudgedCalls) {
         /// The run
         run: &RunName = &answer.run,
         /// The tick
@@ -190,7 +190,7 @@ document! {
     }
 
     /// The commitments of a run that differ between two ticks
-    pub object CommitmentDiffDocument: "commitment-diff" stored (difference: &CommitmentsDifference) {
+    pub object CommitmentDiffDocument: "commitment-diff" (difference: &CommitmentsDifference) {
         let CommitmentsDifference { from, to, items, rejected } = difference;
         /// The run
         run: &RunName = &to.run,
@@ -237,7 +237,7 @@ document! {
     }
 
     /// Commitments and evidence with the edges between them
-    pub object CommitmentGraphDocument: "commitment-graph" stored (found: &CommitmentsAt) {
+    pub object CommitmentGraphDocument: "commitment-graph" (found: &CommitmentsAt) {
         let all = &found.all;
         let atoms = all.atoms().map(|atom| As::new(AtomNode::of(&atom)));
         let commitments = all.all().iter().map(|one| As::new(CommitmentNode::of(found, one)));
@@ -300,7 +300,7 @@ document! {
     }
 
     /// The share of calls that the text within a budget decides otherwise than the run
-    pub object EpsilonDocument: "epsilon" stored (answer: &EpsilonAnswer) {
+    pub object EpsilonDocument: "epsilon" (answer: &EpsilonAnswer) {
         /// The run
         run: &str = &answer.run,
         /// The budget in tokens; null for the whole text
@@ -316,7 +316,7 @@ document! {
     }
 
     /// A child run under a contract
-    pub object DelegationDocument: "delegation" stored (made: &Delegated) {
+    pub object DelegationDocument: "delegation" (made: &Delegated) {
         let member = |name: &str| made.contract.get(name).cloned();
         /// The id of the contract
         id: As<str> = As::new(member("id")),
@@ -341,7 +341,7 @@ document! {
     }
 
     /// The decision on the result of a child run
-    pub object AcceptDocument: "accept" stored (accepted: &Accepted) {
+    pub object AcceptDocument: "accept" (accepted: &Accepted) {
         let Accepted { child, parent, violates, record } = accepted;
         /// Whether the parent takes the result
         accepted: bool = violates.is_empty(),

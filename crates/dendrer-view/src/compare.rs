@@ -63,7 +63,7 @@ impl CompareAnswer<'_> {
 
 document! {
     /// Two agents of a run, compared
-    pub object CompareDocument: "compare" stored (answer: &CompareAnswer<'_>) {
+    pub object CompareDocument: "compare" (answer: &CompareAnswer<'_>) {
         let found = answer.found;
         /// The run
         run: &RunName = &found.run,

@@ -37,8 +37,17 @@ pub fn available(schema: &str) -> (Vec<String>, Vec<String>) {
     let list = properties.and_then(|properties| properties.get("items"));
     let variants = list.and_then(|list| list.get("anyOf")).and_then(Value::as_array);
     let lists = variants.into_iter().flat_map(|variants| variants.iter()).chain(list);
-    let items = lists.filter_map(|list| list.get("items")?.get("properties")).next();
-    (names(items), top)
+    let item = lists.filter_map(|list| list.get("items")).next();
+    // An item may be one of several objects.
+    let kinds = item.and_then(|item| item.get("anyOf")).and_then(Value::as_array);
+    let kinds = kinds.into_iter().flat_map(|kinds| kinds.iter()).chain(item);
+    let mut items: Vec<String> = Vec::new();
+    for name in kinds.flat_map(|kind| names(kind.get("properties"))) {
+        if !items.contains(&name) {
+            items.push(name);
+        }
+    }
+    (items, top)
 }
 
 /// The fields that a document has: those of its items, then its own.

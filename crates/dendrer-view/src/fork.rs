@@ -317,7 +317,7 @@ document! {
     }
 
     /// The last line of a stream about a fork
-    object ForkSummary: "fork" (name: &RunName, command: Option<ExecObject>) {
+    object ForkSummary: "fork" part (name: &RunName, command: Option<ExecObject>) {
         /// The new run
         run: &RunName = name,
         /// The command that continues the fork

@@ -27,7 +27,7 @@ pub(crate) fn why(gate: &JudgedGate) -> String {
 
 document! {
     /// Gates over the steps of a run
-    pub object AssertDocument: "assert" stored (answer: &GateAnswer) {
+    pub object AssertDocument: "assert" (answer: &GateAnswer) {
         /// The run
         run: &RunName = &answer.run,
         /// Whether every gate passed

@@ -47,7 +47,7 @@ fn sizes(graph: &Graph) -> (u64, u64) {
 
 document! {
     /// The findings of the compiler in a graph
-    pub object GraphCheckDocument: "graph-check" stored (answer: &GraphCheckAnswer<'_>) {
+    pub object GraphCheckDocument: "graph-check" (answer: &GraphCheckAnswer<'_>) {
         let sizes = answer.graph.map(sizes);
         /// The file
         file: &str = answer.file,
@@ -98,7 +98,7 @@ document! {
     }
 
     /// The difference between two graphs
-    pub object GraphDiffDocument: "graph-diff" stored (answer: &GraphDiffAnswer) {
+    pub object GraphDiffDocument: "graph-diff" (answer: &GraphDiffAnswer) {
         let [first, second] = answer.digests;
         let statements = answer.items.iter().map(|(path, a, b)| {
             StatementDifference::of(path, a.as_deref(), b.as_deref())
@@ -124,7 +124,7 @@ document! {
     }
 
     /// The fewest other edge values that flip a predicate
-    pub object GraphMinimizeDocument: "graph-minimize" stored (answer: &GraphMinimizeAnswer<'_>) {
+    pub object GraphMinimizeDocument: "graph-minimize" (answer: &GraphMinimizeAnswer<'_>) {
         let found = answer.minimal;
         /// The run
         run: &RunName = answer.run,
@@ -154,7 +154,7 @@ document! {
     }
 
     /// A graph in its JSON form
-    pub object GraphDocument: "graph" stored (answer: &GraphAnswer<'_>) {
+    pub object GraphDocument: "graph" (answer: &GraphAnswer<'_>) {
         /// The digest of the form
         digest: Digest = answer.digest,
         /// The form
@@ -162,7 +162,7 @@ document! {
     }
 
     /// A graph that was run
-    pub object GraphRunDocument: "graph-run" stored (answer: &GraphRunAnswer<'_>) {
+    pub object GraphRunDocument: "graph-run" (answer: &GraphRunAnswer<'_>) {
         /// The run
         run: &RunName = answer.run,
         /// The name of the graph
@@ -198,7 +198,7 @@ document! {
     }
 
     /// The recorded edge values of the run of a graph
-    pub object FrontierDocument: "frontier" stored (recorded: &GraphRun) {
+    pub object FrontierDocument: "frontier" (recorded: &GraphRun) {
         /// The run
         run: &RunName = &recorded.run,
         /// The edges in canonical order
@@ -242,7 +242,7 @@ document! {
     }
 
     /// Frontiers that were replayed
-    pub object GraphTestDocument: "graph-test" stored (tested: &[GraphTested]) {
+    pub object GraphTestDocument: "graph-test" (tested: &[GraphTested]) {
         let failures = tested.iter().filter(|one| !one.is_ok()).count();
         /// The number of frontiers that replay
         passed: usize = tested.len() - failures,

@@ -11,7 +11,7 @@ use crate::{count, quote, thousands};
 
 document! {
     /// The runs of a store
-    pub object RunsDocument: "runs" stored (answer: &RunsAnswer) {
+    pub object RunsDocument: "runs" (answer: &RunsAnswer) {
         /// The runs that are listed, newest first if no other order was asked for
         items: Vec<RunObject> = answer.runs.iter().map(RunObject::of).collect(),
         /// The number of runs that fit the conditions

@@ -14,7 +14,7 @@ const OTHERS: &[PublishedSchema] = &[
 ];
 
 fn all() -> impl Iterator<Item = &'static PublishedSchema> {
-    ask::schemas().chain(OTHERS).chain(DOCUMENTS)
+    ask::schemas().chain(OTHERS).chain(DOCUMENTS.iter().copied().flatten())
 }
 
 /// Returns the name of every schema, in order.

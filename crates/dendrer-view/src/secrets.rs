@@ -22,7 +22,7 @@ fn secret_line(found: &SecretFound) -> String {
 
 document! {
     /// The secrets that redaction would take out
-    pub object SecretsDocument: "secrets" stored (answer: &SecretsAnswer) {
+    pub object SecretsDocument: "secrets" (answer: &SecretsAnswer) {
         /// The number of secrets
         found: usize = answer.items.len(),
         /// The secrets

@@ -29,7 +29,7 @@ fn row(value: &RowValue) -> Value {
 
 document! {
     /// Steps of witness chains
-    pub object StepsDocument: "steps" stored (answer: &StepsAnswer) {
+    pub object StepsDocument: "steps" (answer: &StepsAnswer) {
         let stats = answer.stats.as_ref();
         /// The number of steps
         shown: u64 = answer.shown,
@@ -112,7 +112,7 @@ document! {
     }
 
     /// Chains of several runs as one graph
-    pub object CompositionDocument: "composition" stored (found: &Composition) {
+    pub object CompositionDocument: "composition" (found: &Composition) {
         /// The groups of steps
         groups: Vec<GroupObject> =
             found.groups.iter().map(|(key, steps)| GroupObject::of(key, steps)).collect(),
@@ -162,7 +162,7 @@ document! {
     }
 
     /// Coherence of steps, and the signals of traces
-    pub object CoherenceDocument: "coherence" stored (found: &Coherence) {
+    pub object CoherenceDocument: "coherence" (found: &Coherence) {
         /// The steps that have a coherence
         items: Vec<CoherenceObject> = found.items.iter().map(CoherenceObject::of).collect(),
         /// The signals of each trace
@@ -198,7 +198,7 @@ document! {
     }
 
     /// The difference between the coherence of two runs
-    pub object CoherenceDiffDocument: "coherence-diff" stored (answer: &CoherenceDiffAnswer) {
+    pub object CoherenceDiffDocument: "coherence-diff" (answer: &CoherenceDiffAnswer) {
         let [phi_mean, q_hat, count] = answer.rows().map(|(_, a, b)| delta(a, b));
         let delta = CoherenceSummary { phi_mean, q_hat, crystallization_count: count };
         /// The coherence of the first run

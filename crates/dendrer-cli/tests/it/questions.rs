@@ -10,7 +10,7 @@ use dendrer_object::{Value, json};
 use dendrer_view::ask::ask;
 use dendrer_view::problem::ShownProblem as _;
 
-use crate::support::{Place, demo, parse};
+use crate::support::{Place, copy, demo, parse};
 
 /// Asks a question as a document of the store in a directory. Returns the exit code of the command, and the answer or the
 /// problem.
@@ -598,7 +598,8 @@ fn an_answer_has_no_secret_that_the_record_does_not_have() {
     ];
     let rebased =
         ["rebase", "logistics-fix-1", "--onto", "logistics-run-47@30", "--as", "g", "--reason", &why];
-    for argv in [&forked[..], &rebased[..]] {
+    let erased = ["erase", "logistics-run-47@3", "intent.description", "--reason", &why, "--everywhere"];
+    for argv in [&forked[..], &rebased[..], &erased[..]] {
         for json in [&[][..], &["--json"][..]] {
             let ran = place.run(&[argv, json, &["-n"][..]].concat());
             assert!(!ran.stdout.contains(key), "{argv:?}: {}", ran.stdout);
@@ -620,4 +621,19 @@ fn a_run_that_was_begun_is_a_change_whatever_its_first_line_is() {
     assert_eq!((ran.code, problem.get("changed")), (2, Some(&Value::Bool(true))), "{problem}");
     let ran = place.run_with(&["commit", "--run", "y", "--new", "--json", "-n"], b"oops\n");
     assert_eq!(parse(&ran.stdout).get("changed"), Some(&Value::Bool(false)));
+}
+
+#[test]
+fn each_schema_has_one_name_and_each_document_may_be_tampered() {
+    let ran = demo().run(&["schema", "--json"]);
+    let listed = parse(&ran.stdout);
+    let names: Vec<&str> =
+        listed.get("items").and_then(Value::as_array).unwrap().iter().filter_map(Value::as_str).collect();
+    let mut once = names.clone();
+    once.dedup();
+    assert_eq!(names, once);
+    for name in ["pack", "fork", "heatmap", "contract-lint", "record"] {
+        let (_, schema) = demo().json(&["schema", name]);
+        assert!(schema.get("properties").and_then(|members| members.get("tampered")).is_some(), "{name}");
+    }
 }

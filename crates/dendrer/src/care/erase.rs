@@ -242,14 +242,16 @@ pub fn plan(repo: &Repo, terms: &EraseTerms, follow: &mut dyn Follow) -> Result<
             kept.push(run);
         }
     }
+    // The reason stays on record: a secret in it would outlive the one that is erased.
+    let redactor = repo.redactor(None)?;
     Ok(ErasePlan {
         vault: kept,
         run,
         tick,
         path: target.place,
         record: record.id(),
-        reason: terms.reason.clone(),
-        by: terms.by.clone(),
+        reason: redactor.text(&terms.reason).0,
+        by: redactor.text(&terms.by).0,
         erased: found.erased,
         although: found.although,
         searched,

@@ -181,7 +181,7 @@ impl ForkQuestion {
             false => drop(recorder.commit()?),
         }
         drop(recorder);
-        without_secrets(&repo.redactor(None)?, &mut terms, &mut forked);
+        without_secrets(&*repo.redactor(None)?, &mut terms, &mut forked);
         let (parent, parent_tip, dry_run) = (parent.name().clone(), parent.tip(), self.dry_run);
         Ok((ForkReply { parent, parent_tip, terms, forked, carried, extensions, tip, dry_run }, repo))
     }
