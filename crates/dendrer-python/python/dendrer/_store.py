@@ -267,7 +267,7 @@ class Run:
         def several(given: str | tuple[str, ...] | None) -> list[str]:
             return [given] if isinstance(given, str) else list(given or ())
 
-        given = {"run": self._address, "type": several(type), "agent": several(agent), "path": path}
+        given: Document = {"run": self._address, "type": several(type), "agent": several(agent), "path": path}
         given |= {"from": begin, "to": end, "limit": 0}
         for item in self._store.ask(_ask.question("log", given))["items"]:
             yield self._transition(self._trace.transition(int(item["tick"])))
