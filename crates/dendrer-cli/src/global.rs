@@ -140,14 +140,8 @@ pub(crate) enum ProgressChoice {
     Never,
 }
 
-/// Which side of a transition.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]
-pub(crate) enum WindowChoice {
-    /// After it.
-    After,
-    /// Before it.
-    Before,
-}
+/// The words of `--window`.
+pub(crate) const WINDOW: [(&str, &str); 2] = [("after", "After it"), ("before", "Before it")];
 
 /// Who writes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, ValueEnum)]

@@ -13,6 +13,7 @@ use dendrer_object::record::Record;
 use dendrer_object::{Code, Value, json};
 use dendrer_view::ask::ask;
 use dendrer_view::problem::{Problem, ShownProblem};
+use dendrer_view::quote;
 use dendrer_view::show::content_json;
 use pyo3::prelude::*;
 use pyo3::types::{PyBytes, PyDict};
@@ -84,7 +85,7 @@ impl NativeStore {
             problem::of(py, error.help_of(self.dir().as_deref()))
         })?;
         let exit = asked.problem.as_ref().map_or(asked.exit, ShownProblem::exit);
-        Ok((exit, PyBytes::new(py, &json::to_vec(&asked.document))))
+        Ok((exit, PyBytes::new(py, quote::json(&asked.document).as_bytes())))
     }
 
     /// Opens a run as it is now.

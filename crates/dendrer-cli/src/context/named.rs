@@ -1,13 +1,11 @@
 //! Predicates that are named on the command line.
 
-use dendrer::kernel::predicate::Window;
 use dendrer::pack;
 use dendrer_object::json;
 use dendrer_object::text::behind_mark;
 
 use super::packs;
 use crate::failure::Result;
-use crate::global::WindowChoice;
 
 /// Reads a file of predicates as a question takes it: a list as JSON, or a pack with the modules that it names in it.
 pub(crate) fn of_file(path: &str) -> Result<String> {
@@ -20,12 +18,4 @@ pub(crate) fn of_file(path: &str) -> Result<String> {
         return Ok(value.map_err(|problems| pack::unsound(path, &problems))?.to_string());
     }
     Ok(String::from_utf8_lossy(&text).into_owned())
-}
-
-/// Returns the window of a flag.
-pub(crate) fn window(choice: WindowChoice) -> Window {
-    match choice {
-        WindowChoice::After => Window::After,
-        WindowChoice::Before => Window::Before,
-    }
 }

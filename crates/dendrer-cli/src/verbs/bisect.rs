@@ -13,7 +13,7 @@ use dendrer_view::thousands;
 use self::args::DiagnosisChoice;
 use crate::context;
 use crate::context::desk::CommandDesk;
-use crate::context::named::{of_file, window};
+use crate::context::named::of_file;
 use crate::failure::Result;
 use crate::global::Global;
 use crate::out::Out;
@@ -56,7 +56,7 @@ fn question(args: &Bisect) -> Result<BisectQuestion> {
         regression: args.regression.clone(),
         all_of: args.all_of.as_deref().map(of_file).transpose()?,
         lift: args.lift,
-        window: args.window.map(window),
+        window: args.window,
         from: args.from.clone(),
         to: args.to.clone(),
         no_chain: args.no_chain,

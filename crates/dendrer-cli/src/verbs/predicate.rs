@@ -8,7 +8,7 @@ use dendrer::ask::named::{unfit, unknown, unknown_predicate, with_hint, with_unr
 use dendrer::ask::predicates::question::{
     PredicateListQuestion, PredicateShowQuestion, PredicateTestQuestion,
 };
-use dendrer::kernel::predicate::{Predicate, Verdict};
+use dendrer::kernel::predicate::{Predicate, Verdict, Window};
 use dendrer::registry::{self, RegisterError, Registered, Registration, Registry, Sample, Unfit};
 use dendrer::repo::Repo;
 use dendrer::store::Store;
@@ -23,10 +23,9 @@ use dendrer_view::predicate::{
 };
 
 pub(crate) use self::args::PredicateVerb;
-use crate::context::named::window;
 use crate::context::{self, desk, packs};
 use crate::failure::{Failure, Result};
-use crate::global::{Global, WindowChoice};
+use crate::global::Global;
 use crate::out::{Out, files};
 
 mod args;
@@ -66,7 +65,7 @@ pub(crate) fn run(global: &Global, verb: &PredicateVerb, out: &mut Out) -> Resul
                 predicate: args.predicate.clone(),
                 run: args.run.clone(),
                 holds: args.holds,
-                window: args.window.map(window),
+                window: args.window,
                 at: args.at.clone(),
                 ticks: args.ticks,
                 from: args.from.clone(),
@@ -87,7 +86,7 @@ struct Wanted<'a> {
     condition: Option<&'a str>,
     file: Option<&'a str>,
     module: Option<&'a str>,
-    window: Option<WindowChoice>,
+    window: Option<Window>,
     version: Option<&'a str>,
     lifts: bool,
     /// Whether it is refused unless it is shown that it cannot recover.
@@ -165,7 +164,7 @@ fn asked_for(wanted: &Wanted<'_>, names: &Registry) -> Result<Predicate> {
             }
         },
     };
-    let made = wanted.window.map_or(made.clone(), |choice| made.at_window(window(choice)));
+    let made = wanted.window.map_or(made.clone(), |window| made.at_window(window));
     Ok(if wanted.lifts { made.lifted() } else { made })
 }
 

@@ -8,7 +8,7 @@ use dendrer_view::state::StateShown;
 
 use crate::context::desk;
 use crate::failure::Result;
-use crate::global::{Global, word};
+use crate::global::{Global, WINDOW, word};
 use crate::offers;
 use crate::out::Out;
 
@@ -22,7 +22,7 @@ pub(crate) struct State {
     #[arg(long, value_name = "P", add = ArgValueCompleter::new(offers::paths))]
     pub(crate) path: Option<String>,
     /// The state before the transition, or after it
-    #[arg(long, default_value = "after", value_parser = word::<Window>(&[("after", "After it"), ("before", "Before it")]))]
+    #[arg(long, default_value = "after", value_parser = word::<Window>(&WINDOW))]
     pub(crate) window: Window,
     /// Print what differs from the state there, instead of the state
     #[arg(long, value_name = "REV", add = ArgValueCompleter::new(offers::runs))]

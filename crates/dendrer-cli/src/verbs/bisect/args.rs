@@ -5,8 +5,9 @@ use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::Position;
 use dendrer::casebook::diagnosis::DiagnosisClass;
 use dendrer::diff::DiffAlign;
+use dendrer::kernel::predicate::Window;
 
-use crate::global::{ALIGN, WindowChoice, tick_arg, word};
+use crate::global::{ALIGN, WINDOW, tick_arg, word};
 use crate::offers;
 
 /// `bisect`
@@ -49,8 +50,8 @@ pub(crate) struct Bisect {
     #[arg(long)]
     pub(crate) lift: bool,
     /// Which state of a transition an expression looks at: after (as if not given) or before
-    #[arg(long, value_enum, conflicts_with_all = ["anomaly", "policy_flip", "divergence", "regression", "all_of"])]
-    pub(crate) window: Option<WindowChoice>,
+    #[arg(long, value_parser = word::<Window>(&WINDOW), conflicts_with_all = ["anomaly", "policy_flip", "divergence", "regression", "all_of"])]
+    pub(crate) window: Option<Window>,
     /// The first tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true)]
     pub(crate) from: Option<Position>,

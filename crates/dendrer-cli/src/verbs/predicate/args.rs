@@ -3,9 +3,10 @@
 use clap::{Args, Subcommand, ValueEnum, ValueHint};
 use clap_complete::engine::ArgValueCompleter;
 use dendrer::address::Position;
+use dendrer::kernel::predicate::Window;
 
-use crate::global::WindowChoice;
 use crate::global::tick_arg;
+use crate::global::{WINDOW, word};
 use crate::offers;
 
 /// `predicate`
@@ -50,8 +51,8 @@ pub(crate) struct PredicateRegister {
     #[arg(long, value_name = "MODULE.wasm", value_hint = ValueHint::FilePath)]
     pub(crate) module: Option<String>,
     /// Which state of a transition it looks at
-    #[arg(long, value_enum)]
-    pub(crate) window: Option<WindowChoice>,
+    #[arg(long, value_parser = word::<Window>(&WINDOW))]
+    pub(crate) window: Option<Window>,
     /// The version; the next one of the name if not given
     #[arg(long, value_name = "V")]
     pub(crate) version: Option<String>,
@@ -112,8 +113,8 @@ pub(crate) struct PredicateTest {
     #[arg(long)]
     pub(crate) holds: bool,
     /// Which state of a transition an expression looks at: after (as if not given) or before
-    #[arg(long, value_enum)]
-    pub(crate) window: Option<WindowChoice>,
+    #[arg(long, value_parser = word::<Window>(&WINDOW))]
+    pub(crate) window: Option<Window>,
     /// Only this tick
     #[arg(long, value_parser = tick_arg, value_name = "TICK", allow_hyphen_values = true, conflicts_with_all = ["from", "to"])]
     pub(crate) at: Option<Position>,
