@@ -78,12 +78,13 @@ fn fields_of_items_come_before_those_of_the_document() {
         name
         run
         tick
-        recorded"#,
+        recorded
+        tampered"#,
     );
     check(
         &answer.document().to_string(),
         r#"
-        {"document":"labels","items":[{"name":"id","of":"items"},{"name":"name","of":"items"},{"name":"run","of":"items"},{"name":"tick","of":"items"},{"name":"recorded","of":"document"}],"schema":"dendrer.fields/1"}"#,
+        {"document":"labels","items":[{"name":"id","of":"items"},{"name":"name","of":"items"},{"name":"run","of":"items"},{"name":"tick","of":"items"},{"name":"recorded","of":"document"},{"name":"tampered","of":"document"}],"schema":"dendrer.fields/1"}"#,
     );
 }
 
