@@ -1,6 +1,5 @@
 //! Modules from outside: the door, and a call of what it lets in.
 
-use dendrer_kernel::reduce::Reducer;
 use dendrer_object::{Delta, Intent, Value};
 use dendrer_wasm::{Module, NoAnswer};
 
