@@ -11,14 +11,12 @@ use dendrer::address::Address;
 use dendrer::bundle;
 use dendrer::bundle::Opened;
 use dendrer::error::NoStore;
-use dendrer::recorder::Environment;
 use dendrer::repo::Mode;
 use dendrer::repo::Repo;
 use dendrer::repo::Signed;
 use dendrer::repo::Warning;
 use dendrer::repo::locate;
-use dendrer::source::QuestionSource;
-use dendrer::store::Shared;
+use dendrer::source::{QuestionSource, clean_text};
 use dendrer::store::Store;
 use dendrer::store::embedded::Embedded;
 use dendrer::store::embedded::Options;
@@ -115,7 +113,7 @@ pub(crate) fn warn(warnings: &[Warning], path: &Path, out: &mut Out) -> bool {
 
 /// A text of the command line as it is recorded: without its secrets, by the rules of the store.
 pub(crate) fn clean(global: &Global, text: &str) -> Result<String> {
-    Ok(read_repo(global)?.0.redactor(None)?.text(text).0)
+    clean_text(&read_repo(global)?.0, text)
 }
 
 /// As [`source`], for verbs whose answer would be taken for one about the record: a bundle that is not the one that was
@@ -214,18 +212,6 @@ pub(crate) fn say_no_key(repo: &Repo, out: &mut Out) -> Result<()> {
         );
     }
     Ok(())
-}
-
-/// Opens the store, calls `write` to write into its casebook, and signs the log.
-pub(crate) fn write_down<T>(
-    global: &Global,
-    write: impl FnOnce(&Shared, Box<dyn Environment>) -> std::result::Result<T, dendrer::Error>,
-) -> Result<T> {
-    let repo = write_store(global)?;
-    repo.signing_key()?;
-    let made = write(repo.writer()?, repo.environment())?;
-    close(repo)?;
-    Ok(made)
 }
 
 /// Signs the log if its key is here, and warns if what was signed could not be remembered.

@@ -105,14 +105,13 @@ pub fn object_schema(members: &[DocumentMember]) -> Value {
 
 /// Returns the schema of a document with this name and these members.
 pub fn document_schema(name: &str, members: &[DocumentMember]) -> Value {
-    let mut schema = object_schema(members).as_object().cloned().unwrap_or_default();
+    let mut members = members.to_vec();
+    if members.iter().all(|member| member.name != "tampered") {
+        members.push(tampered_member());
+    }
+    let mut schema = object_schema(&members).as_object().cloned().unwrap_or_default();
     let mut properties = schema.get("properties").and_then(Value::as_object).cloned().unwrap_or_default();
     properties.set("schema", one_of(&[&schema_name(name)]));
-    if !properties.contains_key("tampered") {
-        let tampered = object_schema(&read_members()[2..]);
-        let tampered = tampered.get("properties").and_then(|members| members.get("tampered")).cloned();
-        properties.set("tampered", tampered.unwrap_or(Value::Null));
-    }
     // The last line of a stream has their number instead.
     if let Some(items) = properties.get("items").cloned() {
         properties.set("items", any_of([items, at_least(0)]));
@@ -135,6 +134,11 @@ pub fn open(schema: Value) -> Value {
     let mut schema = schema.as_object().cloned().unwrap_or_default();
     schema.set("additionalProperties", Value::Bool(true));
     Value::Object(schema)
+}
+
+/// Returns the name of a document, by its member `schema`; `None` if it is not one of ours.
+pub fn document_name(document: &Object) -> Option<&str> {
+    document.get("schema")?.as_str()?.strip_prefix("dendrer.")?.strip_suffix("/1")
 }
 
 /// Returns the value of the member `schema` of a document.
@@ -753,17 +757,20 @@ document! {
 
 /// The members that say where an answer was read, and with which reserve. The printer of the answer adds them.
 pub fn read_members() -> Vec<DocumentMember> {
-    let optional = |name, sentence: &str, schema| DocumentMember {
-        name,
-        sentence: sentence.to_owned(),
-        is_required: false,
-        schema,
-    };
     vec![
-        optional("read_from", "The store and the bundles that were read, as paths", <[String]>::schema()),
-        optional("caveat", "For a run of stage 0: what the answer does not claim", str::schema()),
-        optional("tampered", "The fault of a record that is not what was signed", Tampered::schema()),
+        head_member("read_from", "The store and the bundles that were read, as paths", <[String]>::schema()),
+        head_member("caveat", "For a run of stage 0: what the answer does not claim", str::schema()),
+        tampered_member(),
     ]
+}
+
+/// The member that any document may have, if a record was read that is not what was signed.
+fn tampered_member() -> DocumentMember {
+    head_member("tampered", "The fault of a record that is not what was signed", Tampered::schema())
+}
+
+fn head_member(name: &'static str, sentence: &str, schema: Value) -> DocumentMember {
+    DocumentMember { name, sentence: sentence.to_owned(), is_required: false, schema }
 }
 
 #[cfg(test)]

@@ -21,7 +21,6 @@ use dendrer::ask::steps::question::{CoherenceQuestion, StepsQuestion, StepsReply
 use dendrer::ask::why::question::{BacktrackQuestion, WhyQuestion};
 use dendrer::care::erase::question::EraseQuestion;
 use dendrer::care::verify::question::{VerifyQuestion, VerifyReply};
-use dendrer::casebook;
 use dendrer::change::conflicts::question::{ConflictsListQuestion, ConflictsShowQuestion, ResolveQuestion};
 use dendrer::change::extend::question::ExtendQuestion;
 use dendrer::change::findings::{LabelQuestion, NoteQuestion};
@@ -38,7 +37,7 @@ use dendrer::problem::Problem;
 use dendrer::rebase::question::RebaseQuestion;
 use dendrer::reduce::question::ReduceQuestion;
 use dendrer::source::{Asked, Desk};
-use dendrer_object::document::{PublishedDocument, PublishedSchema};
+use dendrer_object::document::{PublishedDocument, PublishedSchema, document_name};
 use dendrer_object::question::{Question, QuestionFault};
 use dendrer_object::text::nearest;
 use dendrer_object::{Code, Object, Value};
@@ -59,8 +58,7 @@ use crate::predicate::{PredicateTestAnswer, TickRow};
 use crate::replay::ReplayAnswer;
 use crate::show::{RawRecordAnswer, ShowAnswer, ShowParts};
 use crate::state::StateShown;
-use crate::steps::CoherenceDiffAnswer;
-use crate::steps::{CoherenceAnswer, CompositionAnswer, StepsAnswer};
+use crate::steps::{CoherenceAnswer, CoherenceDiffAnswer, CompositionAnswer, StepsAnswer};
 use crate::verify::VerifyAnswer;
 
 /// An answer as data.
@@ -132,8 +130,7 @@ pub(crate) fn schemas() -> impl Iterator<Item = &'static PublishedSchema> {
 
 /// Whether the head of a document names what was read.
 pub fn is_read(document: &Object) -> bool {
-    let schema = document.get("schema").and_then(Value::as_str).unwrap_or_default();
-    let name = schema.strip_prefix("dendrer.").and_then(|schema| schema.strip_suffix("/1"));
+    let name = document_name(document);
     schemas().any(|known| known.is_read && Some(known.name) == name)
 }
 
@@ -151,44 +148,44 @@ macro_rules! questions {
 }
 
 questions! {
+    AcceptQuestion => plain::<AcceptQuestion>,
     AssertQuestion => plain::<AssertQuestion>,
     BacktrackQuestion => plain::<BacktrackQuestion>,
     BisectQuestion => bisect,
+    CherrypickQuestion => cherrypick,
     CoherenceQuestion => coherence,
     CommitmentsQuestion => plain::<CommitmentsQuestion>,
     CompareQuestion => compare,
     ConflictsListQuestion => plain::<ConflictsListQuestion>,
     ConflictsShowQuestion => plain::<ConflictsShowQuestion>,
-    HeatmapQuestion => plain::<HeatmapQuestion>,
-    LogQuestion => log,
-    RunsQuestion => plain::<RunsQuestion>,
-    ShowQuestion => show,
-    StateQuestion => state,
-    StepsQuestion => steps,
-    CherrypickQuestion => cherrypick,
-    AcceptQuestion => plain::<AcceptQuestion>,
-    DelegateQuestion => plain::<DelegateQuestion>,
-    ResolveQuestion => plain::<ResolveQuestion>,
-    ExtendQuestion => plain::<ExtendQuestion>,
-    EraseQuestion => plain::<EraseQuestion>,
-    ForkQuestion => plain::<ForkQuestion>,
-    LabelQuestion => plain::<LabelQuestion>,
-    MergeQuestion => plain::<MergeQuestion>,
-    NoteQuestion => plain::<NoteQuestion>,
-    RebaseQuestion => plain::<RebaseQuestion>,
-    ReduceQuestion => plain::<ReduceQuestion>,
     ContractCheckQuestion => contract_check,
     ContractDiffQuestion => contract_diff,
     ContractLintQuestion => contract_lint,
     ContractListQuestion => plain::<ContractListQuestion>,
     ContractShowQuestion => contract_show,
     ContractSuggestQuestion => contract_suggest,
+    DelegateQuestion => plain::<DelegateQuestion>,
     DiffQuestion => diff,
+    EraseQuestion => plain::<EraseQuestion>,
+    ExtendQuestion => plain::<ExtendQuestion>,
+    ForkQuestion => plain::<ForkQuestion>,
+    HeatmapQuestion => plain::<HeatmapQuestion>,
+    LabelQuestion => plain::<LabelQuestion>,
+    LogQuestion => log,
+    MergeQuestion => plain::<MergeQuestion>,
+    NoteQuestion => plain::<NoteQuestion>,
     PredicateListQuestion => plain::<PredicateListQuestion>,
     PredicateShowQuestion => plain::<PredicateShowQuestion>,
     PredicateTestQuestion => predicate_test,
+    RebaseQuestion => plain::<RebaseQuestion>,
+    ReduceQuestion => plain::<ReduceQuestion>,
     ReplayQuestion => replay,
+    ResolveQuestion => plain::<ResolveQuestion>,
+    RunsQuestion => plain::<RunsQuestion>,
     SecretsScanQuestion => plain::<SecretsScanQuestion>,
+    ShowQuestion => show,
+    StateQuestion => state,
+    StepsQuestion => steps,
     VerifyQuestion => verify,
     WhyQuestion => plain::<WhyQuestion>,
 }
@@ -200,7 +197,7 @@ questions! {
 /// A [`Problem`]: E0106 names the member that does not fit; any other is that of the command.
 pub fn ask(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Problem> {
     let schema = question.get("schema").and_then(Value::as_str).unwrap_or_default();
-    let name = schema.strip_prefix("dendrer.").and_then(|schema| schema.strip_suffix("/1"));
+    let name = question.as_object().and_then(document_name);
     let found = name.and_then(|name| QUESTIONS.iter().find(|(known, _)| *known == name));
     let Some((_, ask)) = found else {
         let problem = Problem::new(Code::E0106, format!("\"{schema}\" is not the schema of a question"));
@@ -258,11 +255,7 @@ fn bisect(question: &Value, desk: &mut dyn Desk) -> Result<AnsweredQuestion, Pro
     let question: BisectQuestion = read(question)?;
     let reply = question.ask(desk)?;
     let shown = BisectReplyShown { reply: &reply, question: &question, recorded: &[] };
-    let found = shown.finding()?;
-    let recorded = found.map_or_else(
-        || Ok(Vec::new()),
-        |found| desk.write_down(|store, environment| casebook::record_bisect(store, &found, environment)),
-    )?;
+    let recorded = shown.record(desk)?;
     let shown = BisectReplyShown { recorded: &recorded, ..shown };
     Ok(answered(&shown, desk, reply.problem.clone()))
 }

@@ -7,13 +7,15 @@ use dendrer::ask::bisect::gather::{
 use dendrer::ask::bisect::question::{BisectQuestion, BisectReply, BisectReplyKind};
 use dendrer::ask::regression::Regression;
 use dendrer::bisect::{BisectOutcome, BisectReport, BisectSubject, Probe, RunDivergence};
-use dendrer::casebook::Bisected;
 use dendrer::casebook::diagnosis::DiagnosisClass;
+use dendrer::casebook::{self, Bisected};
 use dendrer::diff::is_marker;
 use dendrer::kernel::obligation::Standing;
 use dendrer::kernel::predicate::{Asking, Monotone, Predicate, Verdict, Window};
 use dendrer::kernel::progress::Evaluation;
+use dendrer::problem::Problem;
 use dendrer::registry::MonotoneEvidence;
+use dendrer::source::Desk;
 use dendrer::timeline::{Interval, Timeline};
 use dendrer_object::document::Either;
 use dendrer_object::record::Record;
@@ -981,12 +983,17 @@ pub struct BisectReplyShown<'a> {
 }
 
 impl BisectReplyShown<'_> {
-    /// Returns the finding that the question has written into the casebook, if it asks for that.
+    /// Writes the finding into the casebook, if the question asks for that.
     ///
     /// # Errors
     ///
-    /// An error if the records at the ends of the answer cannot be read.
-    pub fn finding(&self) -> Result<Option<Bisected>, Error> {
+    /// A [`Problem`] if the records at the ends of the answer cannot be read, or the store cannot be written.
+    pub fn record(&self, desk: &mut dyn Desk) -> Result<Vec<Record>, Problem> {
+        let Some(found) = self.finding()? else { return Ok(Vec::new()) };
+        desk.write_down(|store, environment| casebook::record_bisect(store, &found, environment))
+    }
+
+    fn finding(&self) -> Result<Option<Bisected>, Error> {
         match (&self.reply.answer, self.question.record) {
             (BisectReplyKind::One(answer), true) => {
                 let command = BisectCommand::of(self.question);

@@ -142,19 +142,6 @@ impl QuestionRun {
             _ => Err(Problem::new(Code::E0106, what).note("nothing was changed")),
         }
     }
-
-    /// Returns the first and the last tick of a question: as its members name them, or the address.
-    ///
-    /// # Errors
-    ///
-    /// A [`Problem`] if the run has no such tick, or the range ends before it begins.
-    pub fn range(&self, from: Option<&Position>, to: Option<&Position>) -> Result<(u64, u64), Problem> {
-        let from = from.map_or(Ok(1), |position| position.tick(&self.trace))?;
-        let last = to.or(self.address.pos.as_ref());
-        let to = last.map_or(Ok(self.trace.tip()), |position| position.tick(&self.trace))?;
-        in_order(from, to)?;
-        Ok((from, to))
-    }
 }
 
 /// Refuses a range that ends before it begins.
@@ -415,20 +402,6 @@ impl dyn Desk + '_ {
         Ok(found)
     }
 
-    /// Opens the run that an address means, and returns the tick that the address names, or the last one.
-    ///
-    /// # Errors
-    ///
-    /// A [`Problem`] if the run cannot be read.
-    pub fn upto(&mut self, text: &str) -> Result<(Trace, u64), Problem> {
-        let address = Address::parse(text)?;
-        let source = self.open(&address)?;
-        let address = address.resolve(&source.store)?;
-        let trace = source.trace(&address)?;
-        let upto = address.pos.as_ref().map_or(Ok(trace.tip()), |position| position.tick(&trace))?;
-        Ok((trace, upto))
-    }
-
     /// Opens a run of a source, and counts what is read of it.
     ///
     /// # Errors
@@ -577,7 +550,8 @@ impl<'p> StoreDesk<'p> {
         match (&address.bundle, place) {
             (None, QuestionPlace::Store(repo)) => {
                 self.reads(repo.dir().unwrap_or(Path::new("")));
-                self.head.tampered = fault(repo.warnings());
+                // A store without a fault does not take back that of a bundle.
+                self.head.tampered = fault(repo.warnings()).or(self.head.tampered.take());
                 Ok(QuestionSource::of_store(repo.clone())?)
             }
             (None, QuestionPlace::Bundle(opened)) => self.bundle(opened, must_be_sound),

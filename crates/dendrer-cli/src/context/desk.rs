@@ -66,9 +66,7 @@ impl<'d> CommandDesk<'d> {
     fn path(&self, member: &str) -> Option<&str> {
         self.names.iter().find(|(name, _)| name == member).map(|(_, path)| path.as_str())
     }
-}
 
-impl CommandDesk<'_> {
     /// Closes the desk, and keeps the progress that it shows until the answer is complete.
     pub(crate) fn into_progress(self) -> Option<Progress> {
         self.progress

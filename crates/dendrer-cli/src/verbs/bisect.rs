@@ -4,14 +4,11 @@ use std::io::Write as _;
 
 use dendrer::ask::bisect::question::{BisectQuestion, BisectReplyKind};
 use dendrer::bisect::BisectReport;
-use dendrer::casebook::{self, Bisected};
 use dendrer::source::Asked as _;
-use dendrer_object::record::Record;
 use dendrer_view::bisect::{BisectCommand, BisectReplyShown};
 use dendrer_view::thousands;
 
 use self::args::DiagnosisChoice;
-use crate::context;
 use crate::context::desk::CommandDesk;
 use crate::context::named::of_file;
 use crate::failure::Result;
@@ -37,8 +34,7 @@ pub(crate) fn run(global: &Global, args: &Bisect, out: &mut Out) -> Result {
         say_known(global, &answer.found.report);
     }
     let shown = BisectReplyShown { reply: &reply, question: &question, recorded: &[] };
-    let found = shown.finding()?;
-    let recorded = found.map_or_else(|| Ok(Vec::new()), |found| record(global, &found))?;
+    let recorded = shown.record(&mut CommandDesk::new(global, out))?;
     out.answer_or(&BisectReplyShown { recorded: &recorded, ..shown }, reply.problem.clone())
 }
 
@@ -76,9 +72,4 @@ fn say_known(global: &Global, report: &BisectReport) {
         // Ignored: there is no other place to report a closed stderr.
         let _ = writeln!(std::io::stderr(), "{known}, and signed by the key of the store");
     }
-}
-
-/// Writes the answer into the casebook.
-fn record(global: &Global, found: &Bisected) -> Result<Vec<Record>> {
-    context::write_down(global, |store, surroundings| casebook::record_bisect(store, found, surroundings))
 }

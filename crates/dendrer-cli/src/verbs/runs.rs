@@ -5,7 +5,7 @@ use clap_complete::engine::ArgValueCompleter;
 use dendrer::ask::runs::RunsOrder;
 use dendrer::ask::runs::question::RunsQuestion;
 use dendrer::casebook::{self, DroppedRun};
-use dendrer::source::Asked as _;
+use dendrer::source::{Asked as _, Desk};
 use dendrer_object::Code;
 use dendrer_view::casebook::DroppedAnswer;
 
@@ -85,13 +85,15 @@ fn act(global: &Global, act: &RunsAct, out: &mut Out) -> Result {
             .note("nothing was changed"));
     }
     let reason = &reason.as_deref().map(|text| context::clean(global, text)).transpose()?;
-    let recorded = context::write_down(global, |store, world| match undo {
+    let mut desk = CommandDesk::new(global, out);
+    let recorded = (&mut desk as &mut dyn Desk).write_down(|store, world| match undo {
         true => casebook::undrop_run(store, &at.run, by, world),
         false => {
             let run = DroppedRun { at: at.clone(), reason: reason.clone(), by: by.clone() };
             casebook::drop_run(store, &run, world)
         }
     })?;
+    drop(desk);
     out.answer(&DroppedAnswer {
         run: &at.run,
         reason: reason.as_deref(),

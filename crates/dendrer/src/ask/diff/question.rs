@@ -106,7 +106,7 @@ impl Asked for DiffQuestion {
     fn ask(&self, desk: &mut dyn Desk) -> Result<DiffReply, Problem> {
         self.check()?;
         if self.coherence {
-            let [a, b] = [desk.upto(&self.run_a)?, desk.upto(&self.run_b)?];
+            let [a, b] = [desk.up_to(&self.run_a, None)?, desk.up_to(&self.run_b, None)?];
             return Ok(DiffReply::Coherence([
                 coherence_summary((&a.0, a.1))?,
                 coherence_summary((&b.0, b.1))?,

@@ -44,7 +44,7 @@ impl Asked for AssertQuestion {
             return Err(Problem::new(Code::E0106, "assert needs --holds EXPR or --predicate EXPR")
                 .help(&["dendrer", "steps", &self.run, "--stats"]));
         }
-        let (trace, upto) = desk.upto(&self.run)?;
+        let (trace, upto) = desk.up_to(&self.run, None)?;
         let gates = judge((&trace, upto), &gates, self.allow_empty)?;
         Ok(GateAnswer { run: trace.name().clone(), gates })
     }

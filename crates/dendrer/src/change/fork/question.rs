@@ -169,6 +169,8 @@ impl ForkQuestion {
         }
         terms.selection = selection;
         let repo = desk.target(&asked.source, self.dry_run)?;
+        let redactor = repo.redactor(None)?;
+        terms.redactor = Some(Arc::clone(&redactor));
         let (mut recorder, mut forked) = repo.fork(parent, tick, &terms)?;
         let carried = match self.replay_rest {
             true => Some(carry_on(&mut recorder, parent, &forked, &terms, !self.dry_run)?),
@@ -181,7 +183,7 @@ impl ForkQuestion {
             false => drop(recorder.commit()?),
         }
         drop(recorder);
-        without_secrets(&*repo.redactor(None)?, &mut terms, &mut forked);
+        without_secrets(&redactor, &mut terms, &mut forked);
         let (parent, parent_tip, dry_run) = (parent.name().clone(), parent.tip(), self.dry_run);
         Ok((ForkReply { parent, parent_tip, terms, forked, carried, extensions, tip, dry_run }, repo))
     }
