@@ -65,6 +65,38 @@ dendrer label before-pay desk@1
 dendrer note desk@2 "lee was paid"
 dendrer bisect desk --holds 'state.cash > 450' --record || [ $? = 0 ]
 dendrer runs drop left --reason "a try"
+# Commitments, several calls in a line, a denial that was not kept, and a delegation.
+commit duty --stage 2 --as user <<'LINES'
+{"type":"observation.add","agent":"user","evidence":[{"id":"U1","content":"ship only on friday"}],"commitments":[{"id":"O1","type":"obl","hard":true,"gloss":"no ship but on friday","support":["U1"],"holds":"action.tool != 'ship' || state.day == 'friday'"},{"id":"O2","type":"obl","hard":true,"gloss":"never more than 5","holds":"action.tool != 'buy' || action.params.n <= 5"},{"id":"G1","type":"goal","gloss":"find one"}]}
+LINES
+commit duty <<'LINES'
+{"type":"plan.update","agent":"dev","delta":[{"set":"/day","value":"monday"}],"commitments":[{"id":"P1","type":"plan","gloss":"ship all","hard":true,"support":["U1"]}],"edges":[{"edge":"conflicts-with","from":"O1","to":"O2"}]}
+{"type":"action.request","agent":"dev","action":{"calls":[{"tool":"look"},{"tool":"ship","params":{"n":1}}]}}
+{"type":"action.request","agent":"dev","action":{"tool":"buy","params":{"n":9},"call_id":"b1"}}
+{"type":"action.request","agent":"dev","action":{"tool":"buy","params":{"n":4},"call_id":"b2"}}
+LINES
+commit duty --as runtime <<'LINES'
+{"type":"policy.decision","agent":"dev","policy":{"decision":"deny","transition_type":"action.request"}}
+{"type":"action.result","agent":"dev","action":{"tool":"buy","call_id":"b2"},"result":{"output":{"paid":4},"status":"ok"}}
+LINES
+printf '%s' '{"id":"D1","gloss":"look around","goal":"G1","allowed":{"tools":["look"],"files":["src/*"]},"budget":{"steps":2}}' >scope.json
+dendrer commitments delegate duty --scope scope.json --as helper
+commit helper <<'LINES'
+{"type":"action.request","agent":"h","action":{"tool":"look","params":{"file_path":"/etc/x"}}}
+{"type":"action.request","agent":"h","action":{"tool":"ship"}}
+{"type":"goal.complete","agent":"h","commitments":[{"id":"H1","type":"hyp","gloss":"there is one"}],"edges":[{"edge":"conflicts-with","from":"H1","to":"O2"}]}
+LINES
+dendrer commitments accept duty --from helper || [ $? -le 5 ]
+cat >rules.json <<'RULES'
+[{"id":"no_wipe","holds":"t.action.tool != 'wipe'","enforce":true},{"id":"few","holds":"state.n < 3","enforce":true},{"id":"told","holds":"state.n < 2"}]
+RULES
+printf '%s' '{"n":0}' >zero.json
+commit held --stage 2 --policy rules.json --state zero.json <<'LINES'
+{"type":"action.request","agent":"a","action":{"tool":"wipe"}}
+{"type":"action.request","agent":"a","action":{"calls":[{"tool":"ls"},{"tool":"wipe"}]}}
+{"type":"plan.update","agent":"a","delta":[{"add":"/n","value":2}]}
+{"type":"plan.update","agent":"a","delta":[{"add":"/n","value":2}]}
+LINES
 dendrer verify --all --replay
 mkdir -p "$dir"
 cp -r .dendrer "$dir/store"
