@@ -67,7 +67,7 @@ pub use seeds::{Inputs, Seeds};
 pub use terms::RaisedDoor;
 use terms::Terms;
 
-pub use version::KERNEL_VERSION;
+pub use version::{FIRST_VERSION, KERNEL_VERSION};
 
 /// Member of a transition with the change that was proposed, if the kernel recorded a rounded one in `delta`.
 const PROPOSED: &str = "proposed";
@@ -251,8 +251,8 @@ fn begin_by(
     let mut change = Change { state, delta: Delta::default(), notes: Vec::new(), proposed: None };
     terms::watch_start(&terms, &mut change);
     let state = change.state;
-    let initial = commitment::initial(start.commitments.as_ref(), value);
-    let commitments = Commitments::at_start(initial.as_ref(), start.contract.as_ref());
+    let initial = commitment::initial(rules.version, start.commitments.as_ref(), value);
+    let commitments = Commitments::at_start(rules.version, initial.as_ref(), start.contract.as_ref());
     let mut content: Vec<(&str, Value)> = vec![
         ("kernel", Value::from(rules.version)),
         ("reducer", Value::from(&*start.reducer)),
@@ -396,6 +396,11 @@ impl RunState {
     /// Returns the contract of a type in the pack in force; `None` before stage 2, where contracts are not enforced.
     fn contract(&self, type_name: &TypeName) -> Option<&Contract> {
         self.terms.contracts.types.get(type_name).filter(|_| self.stage() >= Stage::Contracts)
+    }
+
+    /// Whether the run goes by the rules of a version of the kernel or a newer one.
+    pub(crate) fn is_since(&self, version: u64) -> bool {
+        self.rules.version >= version
     }
 
     /// The pack that the run carries.

@@ -9,6 +9,7 @@ use dendrer_kernel::commitment::{
     CommitmentStatus, Commitments, DelegationScope, EdgeKind, Statuses, Violated,
 };
 use dendrer_kernel::expr::{Budget, Env, Expr, Scope, Truth};
+use dendrer_kernel::step::KERNEL_VERSION;
 use dendrer_object::delta::Delta;
 use dendrer_object::record::Author;
 use dendrer_object::{Value, json};
@@ -109,7 +110,7 @@ fn drawn() -> impl Strategy<Value = Drawn> {
 fn brought(author: Author, all: &[Drawn]) -> Commitments {
     let list: Vec<String> = all.iter().enumerate().map(|(id, one)| one.text(id)).collect();
     let content = value(&format!(r#"{{"commitments":[{}]}}"#, list.join(",")));
-    let mut made = Commitments::default();
+    let mut made = Commitments::none(KERNEL_VERSION);
     made.apply(1, author, "observation.add", &content, None);
     made
 }
@@ -173,7 +174,7 @@ fn event() -> impl Strategy<Value = (Author, String)> {
 }
 
 fn history(events: &[(Author, String)]) -> Commitments {
-    let mut all = Commitments::default();
+    let mut all = Commitments::none(KERNEL_VERSION);
     for (tick, (author, text)) in (1..).zip(events) {
         all.apply(tick, *author, "observation.add", &value(text), None);
     }
@@ -240,10 +241,10 @@ proptest! {
     fn equal_states_admit_equal_actions(events in prop::collection::vec(event(), 0..16)) {
         let all = history(&events);
         let through = |value: Value| json::parse_canonical(&json::to_vec(&value)).unwrap();
-        let kept = Commitments::from_kept(&through(all.to_kept()));
+        let kept = Commitments::from_kept(KERNEL_VERSION, &through(all.to_kept()));
         prop_assert_eq!(&kept, &all);
         let initial = all.to_initial().map(through);
-        let again = Commitments::at_start(initial.as_ref(), None);
+        let again = Commitments::at_start(KERNEL_VERSION, initial.as_ref(), None);
         for state in states() {
             for other in [&kept, &again] {
                 prop_assert_eq!(statuses(other, &state), statuses(&all, &state));
@@ -279,7 +280,7 @@ proptest! {
             let handed = scope.hands_over(&parent, &found);
             let ids: Vec<Arc<str>> = handed.hard.iter().chain(&handed.soft).cloned().collect();
             let initial = parent.handed(&ids);
-            let child = Commitments::at_start(initial.as_ref(), Some(&value(&text)));
+            let child = Commitments::at_start(KERNEL_VERSION, initial.as_ref(), Some(&value(&text)));
             for action in table() {
                 let allowed = child.authorize(&action, &[], &state, &Value::object);
                 if allowed.is_admissible() {

@@ -3,6 +3,7 @@
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
 use dendrer_kernel::commitment::{CommitmentStatus, Commitments, EvidenceMode, Statuses, check, merged};
+use dendrer_kernel::step::KERNEL_VERSION;
 use dendrer_object::delta::Delta;
 use dendrer_object::record::Author;
 use dendrer_object::{Value, json};
@@ -41,7 +42,7 @@ fn modes_are_derived() {
 /// The eight statuses, each from what makes it.
 #[test]
 fn each_status_has_its_cause() {
-    let mut all = Commitments::default();
+    let mut all = Commitments::none(KERNEL_VERSION);
     let user = r#"{"evidence":[{"id":"u","content":"c"}],"commitments":[
         {"id":"hard","type":"obl","hard":true,"gloss":"g","support":["u"],"priority":1},
         {"id":"blocked","type":"pref","gloss":"g","conflicts":["hard"]},
@@ -175,11 +176,11 @@ fn happen(all: &mut Commitments, tick: u64, event: &Event, author: impl Fn(Autho
         Event::Merge => {
             let earlier = all.clone();
             let merged = merged(&[("a", all), ("b", &earlier)]);
-            *all = Commitments::at_start(merged.as_ref(), None);
+            *all = Commitments::at_start(KERNEL_VERSION, merged.as_ref(), None);
         }
         Event::Delegate(lines) => {
             let ids: Vec<_> = all.all().iter().map(|one| one.id.clone()).collect();
-            let mut child = Commitments::at_start(all.handed(&ids).as_ref(), None);
+            let mut child = Commitments::at_start(KERNEL_VERSION, all.handed(&ids).as_ref(), None);
             for line in lines {
                 apply(&mut child, 1, Author::Agent, "plan.update", line);
             }
@@ -222,7 +223,7 @@ proptest! {
     /// agent's own word, and what binds has the user behind it. Without user and runtime, nothing is grounded and nothing binds.
     #[test]
     fn nothing_self_authored_grounds_or_binds(events in prop::collection::vec(happens(), 0..200)) {
-        let (mut all, mut own) = (Commitments::default(), Commitments::default());
+        let (mut all, mut own) = (Commitments::none(KERNEL_VERSION), Commitments::none(KERNEL_VERSION));
         for (tick, event) in (1..).zip(&events) {
             happen(&mut all, tick, event, |by| by);
             if let Event::Line(_, "action.result", _) = event {
@@ -237,7 +238,7 @@ proptest! {
     /// An agent's results over a pipe are evidence without an attestation: they ground nothing by themselves.
     #[test]
     fn forged_results_ground_nothing(events in prop::collection::vec(happens(), 0..100)) {
-        let mut own = Commitments::default();
+        let mut own = Commitments::none(KERNEL_VERSION);
         for (tick, event) in (1..).zip(&events) {
             happen(&mut own, tick, event, |_| Author::Agent);
         }

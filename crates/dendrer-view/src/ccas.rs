@@ -305,7 +305,7 @@ mod tests {
 
     /// Commitments whose every text is hostile: one hard, one soft, a hypothesis with support and a plan that is blocked.
     fn hostile(text: &str) -> CommitmentsAt {
-        let mut all = Commitments::default();
+        let mut all = Commitments::none(dendrer::kernel::step::KERNEL_VERSION);
         let one = |id: &str, kind: &str, hard: bool, more: Vec<(&'static str, Value)>| {
             let members = [
                 ("id", Value::from(id)),
@@ -406,7 +406,7 @@ mod tests {
 
     #[test]
     fn a_budget_shortens_everything_but_the_hard_ones() {
-        let mut all = Commitments::default();
+        let mut all = Commitments::none(dendrer::kernel::step::KERNEL_VERSION);
         let soft = (0..20).map(|n| {
             let members = [("id", Value::from(format!("S{n}").as_str())), ("type", "pref".into())];
             let gloss = ("gloss", Value::from(format!("Prefer the option {n}.").as_str()));

@@ -31,7 +31,7 @@ pub struct WithoutEffect {
 }
 
 /// The commitments of a run at a tick (CCAS paper 6.1: evidence, commitments and their graph).
-#[derive(Clone, Default)]
+#[derive(Clone)]
 pub struct Commitments {
     /// Atoms by id, each with author, type and tick.
     atoms: Object,
@@ -55,6 +55,10 @@ pub struct Commitments {
     hidden: Option<u64>,
     /// How many watched names were looked at for changes of the state.
     touched: u64,
+    /// The version of the kernel's rules by which the run goes.
+    version: u64,
+    /// Ticks from which on another version applies, in order: those at which forks begin.
+    later: Vec<(u64, u64)>,
 }
 
 /// The part that grows with the number of commitments.
@@ -94,14 +98,59 @@ pub const TRUST: &str = "trust";
 pub const CONTRACT: &str = "contract";
 
 impl Commitments {
-    /// The commitments with which a run begins, as its `run` record has them under [`INITIAL`] and [`CONTRACT`].
-    pub fn at_start(initial: Option<&Value>, contract: Option<&Value>) -> Commitments {
-        let mut made = Commitments::default();
+    /// None, in a run by the rules of a version.
+    pub fn none(version: u64) -> Commitments {
+        Commitments {
+            atoms: Object::default(),
+            edges: Array::default(),
+            from: Object::default(),
+            to: Object::default(),
+            backed: Object::default(),
+            changed: Object::default(),
+            ignored: Array::default(),
+            core: Arc::default(),
+            trust: None,
+            contract: None,
+            hidden: None,
+            touched: 0,
+            version,
+            later: Vec::new(),
+        }
+    }
+
+    /// The commitments with which a run by the rules of a version begins, as its `run` record has them under [`INITIAL`] and
+    /// [`CONTRACT`].
+    pub fn at_start(version: u64, initial: Option<&Value>, contract: Option<&Value>) -> Commitments {
+        let mut made = Commitments::none(version);
         if let Some(initial) = initial {
             made.take_kept(initial);
         }
         made.contract = contract.and_then(DelegationContract::read).map(Arc::new);
         made
+    }
+
+    /// Goes by the rules of a version from here on.
+    pub fn go_by(&mut self, version: u64) {
+        self.version = version;
+    }
+
+    /// Says from which ticks on other versions of the rules apply: those at which the forks of a lineage begin. In order.
+    pub fn go_by_later(&mut self, versions: Vec<(u64, u64)>) {
+        self.later = versions;
+    }
+
+    /// Takes up the version that applies to a tick.
+    fn turn_to(&mut self, tick: u64) {
+        while let Some((from, version)) = self.later.first().copied().filter(|(from, _)| *from <= tick) {
+            debug_assert!(from <= tick);
+            self.version = version;
+            self.later.remove(0);
+        }
+    }
+
+    /// Whether the run goes by the rules of a version of the kernel or a newer one.
+    pub(super) fn is_since(&self, version: u64) -> bool {
+        self.version >= version
     }
 
     /// Whether nothing here can stand against an action.
@@ -131,6 +180,7 @@ impl Commitments {
 
     /// Takes a transition as it is on record. A commitment that is closed in it brings nothing.
     pub fn take(&mut self, record: &Record) {
+        self.turn_to(record.header().tick.unwrap_or(0));
         let body = record.body();
         let is_ours = |name: &str| COMMITMENT_LISTS.contains(&name) || name == ACCEPTED;
         let (mut brings, mut is_closed) = (false, false);
@@ -162,6 +212,7 @@ impl Commitments {
         content: &Value,
         delta: Option<&Delta>,
     ) {
+        self.turn_to(tick);
         // Lists of a result that the runtime did not write are the word of the agent.
         let author = if content.get(UNATTESTED).is_some() { Author::Agent } else { author };
         if let Some(delta) = delta.filter(|_| !self.core.places.is_empty()) {
@@ -706,9 +757,9 @@ impl Commitments {
         Value::record(members.into_iter().chain(contract).chain(self.kept_trust()).chain(hidden))
     }
 
-    /// Reads the kept form; parts that do not belong there are left out.
-    pub fn from_kept(value: &Value) -> Commitments {
-        let mut made = Commitments::default();
+    /// Reads the kept form of a run that goes by the rules of a version; parts that do not belong there are left out.
+    pub fn from_kept(version: u64, value: &Value) -> Commitments {
+        let mut made = Commitments::none(version);
         made.take_kept(value);
         made.changed = value.get(CHANGED).and_then(Value::as_object).cloned().unwrap_or_default();
         made.ignored = value.get(IGNORED).and_then(Value::as_array).cloned().unwrap_or_default();
@@ -806,10 +857,10 @@ impl Commitments {
 }
 
 /// Returns what a run begins with: what it continues, and what its pack says.
-pub fn initial(continued: Option<&Value>, pack: Option<&Value>) -> Option<Value> {
+pub fn initial(version: u64, continued: Option<&Value>, pack: Option<&Value>) -> Option<Value> {
     let declared = pack.and_then(|pack| pack.get(form::COMMITMENTS)).and_then(Value::as_array);
     let trust = pack.and_then(|pack| pack.get(TRUST));
-    let mut made = Commitments::at_start(continued, None);
+    let mut made = Commitments::at_start(version, continued, None);
     let is_new = |one: &&Value| form::text(one, "id").is_some_and(|id| !made.has(&id));
     let new: Vec<&Value> = declared.into_iter().flat_map(|all| all.iter()).filter(is_new).collect();
     if new.is_empty() && (trust.is_none() || made.trust.is_some()) {

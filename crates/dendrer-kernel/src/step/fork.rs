@@ -7,6 +7,7 @@ use dendrer_object::record::{Author, Header, Kind, Link, Record, Rel, SealError,
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Intent, REDACTION, RunName, Value};
 
+use super::rules::{self, RuleSet};
 use super::terms::{Terms, read_pack};
 use super::{
     Change, Inputs, Reason, RunState, Seeds, StartError, Transition, check_paths, draft_transition,
@@ -71,7 +72,7 @@ pub fn fork(
 ) -> Result<(Record, Record, RunState), StartError> {
     check_paths(&fork.set).map_err(StartError::Change)?;
     fork.set.apply(&parent.state).map_err(|error| StartError::Change(Reason::Reduce(error.into())))?;
-    let (begin, mut head) = begin_fork(parent, fork, inputs)?;
+    let (begin, mut head) = begin_fork(rules::CURRENT, parent, fork, inputs)?;
     let mut marker = Intent::new(FORK.parse().expect("a type of the ontology"), KERNEL);
     marker.author = Author::Kernel;
     marker.members.push((FORK_MEMBER.into(), Value::Object(fork.about.clone())));
@@ -82,14 +83,19 @@ pub fn fork(
 }
 
 /// Makes the `run` record of a fork, and the head behind it.
-fn begin_fork(parent: &RunState, fork: &Fork, inputs: Inputs) -> Result<(Record, RunState), StartError> {
+fn begin_fork(
+    rules: &RuleSet,
+    parent: &RunState,
+    fork: &Fork,
+    inputs: Inputs,
+) -> Result<(Record, RunState), StartError> {
     let at = Value::record([
         ("run", Value::from(parent.run.as_str())),
         ("store", Value::from(parent.store.to_string())),
         ("tick", Value::from(parent.tick)),
     ]);
     let mut content: Vec<(&str, Value)> = vec![
-        ("kernel", Value::from(parent.rules.version)),
+        ("kernel", Value::from(rules.version)),
         ("parent", at),
         ("stage", Value::from(parent.stage as u64)),
         ("state_root", Value::from(parent.state.digest())),
@@ -125,7 +131,8 @@ impl RunState {
     /// Takes over the terms of the fork that a `run` record begins; where it says nothing, those before it hold on.
     pub(super) fn go_on(&mut self, begin: &Record) -> Result<(), StartError> {
         let content = begin.content();
-        self.rules = super::rules::of(&content)?;
+        self.rules = rules::of(&content)?;
+        self.commitments.go_by(self.rules.version);
         let missing = |what: &'static str| StartError::Fork(what);
         let header = begin.header();
         let parent = content.get("parent").ok_or(missing("where it branched off"))?;
@@ -174,7 +181,7 @@ impl RunState {
             ..Fork::new(record.header().run.clone().ok_or(StartError::Fork("its name"))?)
         };
         let seed = record.body().seed().unwrap_or(Seed([0; 16]));
-        begin_fork(self, &fork, Inputs { clock: record.header().ts, seeds: Seeds::recorded(seed) })
+        begin_fork(rules::of(&content)?, self, &fork, Inputs { clock: record.header().ts, seeds: Seeds::recorded(seed) })
     }
 
     /// Whether the next record is the marker of a fork.

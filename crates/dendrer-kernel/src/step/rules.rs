@@ -9,7 +9,7 @@
 
 use dendrer_object::{Intent, Value};
 
-use super::version::KERNEL_VERSION;
+use super::version::{FIRST_VERSION, KERNEL_VERSION};
 use super::{Inputs, Prepared, RunState, StartError, StepError};
 use crate::reduce::Reducer;
 
@@ -27,16 +27,20 @@ pub(super) struct RuleSet {
 /// The rules by which new runs are made.
 pub(super) const CURRENT: &RuleSet = &RuleSet { version: KERNEL_VERSION, prepare: super::prepare };
 
+/// The rules of runs that were recorded before version 2. [`RunState::is_since`] tells them apart.
+const FIRST: &RuleSet = &RuleSet { version: FIRST_VERSION, prepare: super::prepare };
+
 /// Every version that this kernel knows.
 const KNOWN: &[&RuleSet] = &[
     CURRENT,
+    FIRST,
     #[cfg(test)]
-    tests::SECOND,
+    tests::DOUBLING,
 ];
 
 /// Returns the rules by which a run was recorded.
 pub(super) fn of(content: &Value) -> Result<&'static RuleSet, StartError> {
-    let Some(version) = content.get("kernel") else { return Ok(CURRENT) };
+    let Some(version) = content.get("kernel") else { return Ok(FIRST) };
     let known = KNOWN.iter().copied().find(|rules| *version == Value::from(rules.version));
     known.ok_or_else(|| StartError::Kernel(version.to_string()))
 }
@@ -52,7 +56,7 @@ mod tests {
     use crate::step::{Fork, Outcome, Seeds, Start, begin_by, fork, step};
 
     /// A version that exists in tests alone: it writes every value that is set twice as large.
-    pub(super) const SECOND: &RuleSet = &RuleSet { version: 2, prepare: doubled };
+    pub(super) const DOUBLING: &RuleSet = &RuleSet { version: 1000, prepare: doubled };
 
     fn doubled(
         head: &mut RunState,
@@ -108,7 +112,7 @@ mod tests {
     #[test]
     fn a_run_goes_by_the_rules_of_its_version() {
         let (first, one) = made(CURRENT);
-        let (second, two) = made(SECOND);
+        let (second, two) = made(DOUBLING);
         assert_eq!(one.state().get("x"), Some(&Value::from(4u64)));
         assert_eq!(two.state().get("x"), Some(&Value::from(104u64)));
         for records in [&first, &second] {
@@ -121,16 +125,16 @@ mod tests {
         // A record of one version does not pass for one of the other.
         let mut head = replay_start(&second[0], &DeltaReducer).unwrap();
         assert!(replay_step(&mut head, &first[1], &DeltaReducer, false).is_err());
-        // A fork keeps the rules of its parent.
+        // A fork has the newest rules, whatever those of its parent are.
         let (_, _, mut forked) = fork(&two, &Fork::new("f".parse().unwrap()), inputs(9)).unwrap();
         step(&mut forked, &set(7), inputs(10)).unwrap();
-        assert_eq!(forked.state().get("x"), Some(&Value::from(107u64)));
+        assert_eq!(forked.state().get("x"), Some(&Value::from(7u64)));
     }
 
     #[test]
     fn a_run_of_an_unknown_version_is_named_so() {
-        let content = Value::record([("kernel", Value::from(3u64))]);
+        let content = Value::record([("kernel", Value::from(999u64))]);
         let error = of(&content).err().unwrap();
-        assert_eq!((error.code(), error.to_string().contains("version 3")), (Code::E0602, true));
+        assert_eq!((error.code(), error.to_string().contains("version 999")), (Code::E0602, true));
     }
 }

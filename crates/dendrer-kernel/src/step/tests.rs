@@ -435,7 +435,7 @@ fn replay_begins_with_the_run_record() {
         ("extra", value("1"), false),
         ("state", value("[]"), false),
         ("policy", value(r#"[{"id":"x"}]"#), false),
-        ("kernel", value("3"), true),
+        ("kernel", value("999"), true),
         ("reducer", value(r#""magic/9""#), true),
     ] {
         let error = forged(name, with);

@@ -82,9 +82,15 @@ impl Moment {
         bytes
     }
 
-    /// Reads the value of a snapshot at the tick of the record with this id and time. Checks neither the state against a root
+    /// Reads the value of a snapshot at the tick of the record with this id and time, in a run by the rules of a version. Checks neither the state against a root
     /// nor the tag.
-    pub(super) fn from_snapshot(value: &Value, tick: u64, id: Digest, ts: Timestamp) -> Option<Moment> {
+    pub(super) fn from_snapshot(
+        version: u64,
+        value: &Value,
+        tick: u64,
+        id: Digest,
+        ts: Timestamp,
+    ) -> Option<Moment> {
         let agents = value.get("agents")?.as_array()?.iter().map(|pair| {
             let pair = pair.as_array()?;
             let head = pair.get(1)?;
@@ -98,7 +104,10 @@ impl Moment {
             ts,
             state: value.get("state")?.clone(),
             counters: Counters::from_kept(value.get("counters")?)?,
-            commitments: value.get(COMMITMENTS).map(Commitments::from_kept).unwrap_or_default(),
+            commitments: match value.get(COMMITMENTS) {
+                Some(kept) => Commitments::from_kept(version, kept),
+                None => Commitments::none(version),
+            },
             agents: agents.collect::<Option<_>>()?,
         })
     }

@@ -11,7 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dendrer_kernel::commitment::{CONTRACT, Commitments, INITIAL};
 use dendrer_kernel::counters::Counters;
 use dendrer_kernel::replay::{self, ReplayError};
-use dendrer_kernel::step::RunState;
+use dendrer_kernel::step::{FIRST_VERSION, RunState};
 use dendrer_object::delta::Delta;
 use dendrer_object::record::{Header, Kind, Record};
 use dendrer_object::text::nearest;
@@ -366,9 +366,29 @@ impl Trace {
             ts: header.ts,
             state,
             counters: Counters::default(),
-            commitments: Commitments::at_start(content.get(INITIAL), content.get(CONTRACT)),
+            commitments: self.commitments_at_start(&content),
             agents: BTreeMap::new(),
         })
+    }
+
+    /// The commitments with which the run begins, and the versions of the kernel's rules by which its forks go.
+    fn commitments_at_start(&self, content: &Value) -> Commitments {
+        let mut made =
+            Commitments::at_start(self.rules_version(0), content.get(INITIAL), content.get(CONTRACT));
+        made.go_by_later(self.rules_after(0));
+        made
+    }
+
+    /// The version of the kernel's rules by which a tick was recorded.
+    pub fn rules_version(&self, tick: u64) -> u64 {
+        version_of(&self.begins[self.segment(tick)])
+    }
+
+    /// The ticks after a tick from which on other forks' versions of the rules apply.
+    fn rules_after(&self, tick: u64) -> Vec<(u64, u64)> {
+        let firsts = self.lineage.iter().map(|(_, last)| last + 1);
+        let forks = firsts.zip(self.begins.iter().skip(1));
+        forks.filter(|(from, _)| *from > tick).map(|(from, begin)| (from, version_of(begin))).collect()
     }
 
     /// Returns the run right after a tick, by the recorded deltas. Needs no reducer and no pack.
@@ -412,7 +432,7 @@ impl Trace {
             false => {
                 let (begin, state) = (self.start(), self.state(tick)?);
                 let (counters, agents) = (Counters::default(), BTreeMap::new());
-                let commitments = Commitments::default();
+                let commitments = Commitments::none(self.rules_version(tick));
                 let (id, ts) = (begin.id(), begin.header().ts);
                 Ok(Moment { tick, id, ts, state, counters, commitments, agents })
             }
@@ -611,7 +631,11 @@ impl Trace {
             return Ok(None);
         }
         let record = self.record(tick)?;
-        let moment = Moment::from_snapshot(&value, tick, record.id(), record.header().ts);
+        let (version, later) = (self.rules_version(tick), self.rules_after(tick));
+        let mut moment = Moment::from_snapshot(version, &value, tick, record.id(), record.header().ts);
+        if let Some(moment) = &mut moment {
+            moment.commitments.go_by_later(later);
+        }
         Ok(moment.filter(|moment| {
             moment.is_tagged(key, tag) && Some(moment.state.digest()) == replay::state_root(&record)
         }))
@@ -715,6 +739,11 @@ fn is_own(header: &Header, owner: &RunName, tick: u64, position: u64) -> Result<
     };
     let what = format!("tick {tick} of {owner} is to stand at {position}, and {found} does");
     Err(Error::IndexDiffers { what })
+}
+
+/// The version of the kernel's rules that a `run` record names.
+fn version_of(begin: &Record) -> u64 {
+    begin.body().value("/kernel").and_then(|version| version.as_u64()).unwrap_or(FIRST_VERSION)
 }
 
 /// Reads the record at a position that the store itself named.
