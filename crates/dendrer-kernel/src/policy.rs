@@ -4,10 +4,13 @@
 //! state before an `action.request`. Any other rule is about the state after each transition. With `"enforce": true` the door
 //! refuses, from stage 2 on, a proposal that would break it; without, the break is put on record.
 
+use std::sync::Arc;
+
 use dendrer_object::{Intent, Value};
 
+use crate::calls::{self, AskedOf};
 use crate::expr::{Env, Expr, Scope, Truth};
-use crate::fold::{transition, transition_members};
+use crate::fold::{transition_for, transition_members};
 use crate::predicate::{Predicate, truth};
 
 /// The root under which a rule reads the proposed transition.
@@ -29,14 +32,37 @@ pub(crate) struct RequestRule {
     pub(crate) id: String,
     /// Whether a request that breaks it is refused from stage 2 on.
     pub(crate) is_enforced: bool,
+    /// Types and tools that may write while it is broken (design, 14.1).
+    pub(crate) repairs: Vec<Arc<str>>,
     holds: Expr,
 }
 
 impl RequestRule {
     /// Judges a request over the state before it.
     pub(crate) fn judge(&self, intent: &Intent, state: &Value) -> Truth {
-        let proposed = transition(intent);
+        let proposed = transition_for(intent, calls::reads_calls(&self.holds));
         truth(&self.holds, &Env { others: &[(PROPOSED, &proposed)], ..Env::of(state) })
+    }
+
+    /// As [`RequestRule::judge`] by the rules of version 2 of the kernel: a rule that reads `t.action` is asked for each of several
+    /// calls, over the state that `before` gives for its number, and holds if it holds of each.
+    pub(crate) fn judge_line(&self, intent: &Intent, before: &dyn Fn(usize) -> Value) -> Truth {
+        let each = match AskedOf::of([&self.holds]) {
+            AskedOf::EachCall => calls::each(intent),
+            AskedOf::Line => Vec::new(),
+        };
+        if each.is_empty() {
+            return self.judge(intent, &before(0));
+        }
+        let mut found = Truth::True;
+        for (at, call) in each.iter().enumerate() {
+            match self.judge(call, &before(at)) {
+                Truth::True => {}
+                Truth::False => return Truth::False,
+                other => found = other,
+            }
+        }
+        found
     }
 }
 
@@ -67,13 +93,23 @@ fn read_rule(rule: &Value, before: &[Value]) -> Result<PolicyRule, String> {
         return Err("a rule has a text `id` and a text `holds`".to_owned());
     };
     let mut names = rule.as_object().into_iter().flat_map(|rule| rule.iter()).map(|(name, _)| &**name);
-    if let Some(other) = names.find(|name| !matches!(*name, "enforce" | "id" | "holds")) {
-        return Err(format!("a rule has `id`, `holds` and perhaps `enforce`, and no \"{other}\""));
+    if let Some(other) = names.find(|name| !matches!(*name, "enforce" | "id" | "holds" | "repairs")) {
+        return Err(format!(
+            "a rule has `id`, `holds` and perhaps `enforce` and `repairs`, and no \"{other}\""
+        ));
     }
     let is_enforced = match rule.get("enforce").map(Value::as_bool) {
         None => false,
         Some(Some(enforce)) => enforce,
         Some(None) => return Err("`enforce` is true or false".to_owned()),
+    };
+    let repairs = match rule.get("repairs") {
+        None => Vec::new(),
+        Some(list) => {
+            let texts = list.as_array().into_iter().flat_map(|list| list.iter());
+            let texts: Option<Vec<Arc<str>>> = texts.map(|text| text.as_str().map(Arc::from)).collect();
+            texts.filter(|_| list.as_array().is_some()).ok_or("`repairs` is a list of types and tools")?
+        }
     };
     if let Some(same) = before.iter().position(|rule| id_of(rule).as_deref() == Some(&*id)) {
         return Err(format!("rule {same} has the id \"{id}\" already"));
@@ -86,8 +122,8 @@ fn read_rule(rule: &Value, before: &[Value]) -> Result<PolicyRule, String> {
         );
     }
     if expr.roots().any(|root| root == PROPOSED) {
-        return Ok(PolicyRule::Request(RequestRule { id, is_enforced, holds: expr }));
+        return Ok(PolicyRule::Request(RequestRule { id, is_enforced, repairs, holds: expr }));
     }
     let rule = Predicate::holds(&id, holds).map_err(|error| error.to_string())?;
-    Ok(PolicyRule::State(rule.enforced(is_enforced)))
+    Ok(PolicyRule::State(rule.enforced(is_enforced).repaired_by(repairs)))
 }

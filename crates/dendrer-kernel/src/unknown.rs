@@ -21,7 +21,7 @@ pub struct Since {
     /// The tick of the transition that could not be computed.
     pub tick: u64,
     /// A word for the cause: [`RULE_FAILED`], [`DELTA_FAILED`], [`REDUCER_FAILED`], [`NO_RESULT`], [`NOT_READ`],
-    /// [`RESULT_AMBIGUOUS`], [`CALL_CONTESTED`], [`STATUS_UNKNOWN`], [`NO_USAGE`] or [`READS_UNKNOWN`].
+    /// [`RESULT_AMBIGUOUS`], [`CALL_CONTESTED`], [`STATUS_UNKNOWN`], [`NO_USAGE`], [`FINER`] or [`READS_UNKNOWN`].
     pub code: Arc<str>,
 }
 
@@ -55,6 +55,9 @@ pub const NO_USAGE: &str = "no_usage";
 /// A rule reads a place that is unknown.
 pub const READS_UNKNOWN: &str = "reads_unknown";
 
+/// A number was added that is finer than the decimals of the field.
+pub const FINER: &str = "finer_than_declared";
+
 impl Since {
     /// A sentence on the cause, such as `a rule failed at tick 5`.
     pub fn words(&self) -> String {
@@ -70,6 +73,7 @@ impl Since {
             STATUS_UNKNOWN => format!("a result at tick {tick} has a status that is not known"),
             NO_USAGE => format!("a message at tick {tick} does not say what it used"),
             NOT_READ => format!("an item of the source could not be read at tick {tick}"),
+            FINER => format!("a number finer than its field was added at tick {tick}"),
             READS_UNKNOWN => format!("computed from an unknown place at tick {tick}"),
             other => format!("{other} at tick {tick}"),
         }

@@ -109,10 +109,13 @@ fn what_the_contract_forbids_is_named_right_behind_what_brought_it_about() {
 }
 
 #[test]
-fn below_stage_2_the_door_looks_for_no_violation() {
+fn below_stage_2_a_violation_is_latched_and_no_record_names_it() {
     let (_, mut head) = start(r#"{"limit":100,"paid":0}"#, pack(""), Stage::Replay);
     assert!(matches!(step(&mut head, &pay(130), inputs(1)).unwrap(), Outcome::Committed(_)));
-    assert_eq!(head.state().get("policy"), None);
+    let listed = head.state().get("policy").and_then(|policy| policy.get("violations")).unwrap();
+    let ids = listed.as_array().unwrap().iter().map(|entry| entry.get("id").cloned().unwrap());
+    assert_eq!(ids.collect::<Vec<_>>(), [Value::from("over")]);
+    assert_eq!(head.tick(), 1);
 }
 
 #[test]

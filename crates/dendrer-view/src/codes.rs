@@ -278,6 +278,14 @@ Whoever changes a pack gives it another version."
 E0433 5 "The key of the line is the key of another transition of the run."
 "A key stands for one line, so that a line can be sent again after a lost answer: the same line is answered with the tick of the first one, and a line \
 that says something else is not taken. Nothing of it is on record. Give it a key of its own."
+E0435 5 "A request repeats a call that was denied."
+"A decision on record binds: the same tool with equal parameters is refused from stage 2 on, until a decision `allow` of the same rank or a \
+higher one names the denied request (`links` with `caused_by`). `dendrer show RUN@TICK` shows the decision."
+E0436 5 "A number is finer than the field to which it is added."
+"The pack declares decimals for the field, and a sum that is rounded at each step would lose it. Declare more decimals, or add an amount \
+that has these decimals."
+E0437 5 "An action names a tool beside a list of calls."
+"One call is `{{\"tool\":..,\"params\":..}}`, several are `{{\"calls\":[..]}}`: with both, readers would not agree on what was asked for."
 E0441 2 "These runs, or this place, cannot be merged."
 "A merge takes 2 to 16 runs, none of them twice at one tick, and seeds at most 10,000 places. What the kernel writes, and what stands in a list, is not seeded by itself."
 E0442 5 "The runs are under different packs or policy rules."

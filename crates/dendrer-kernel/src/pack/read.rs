@@ -609,11 +609,12 @@ fn note_writers(fields: &mut [PackField], fold: &Fold) {
     }
 }
 
-/// The members of a predicate. In a list it has an `id`, a `scope` and `enforce` besides, and no module.
-const PREDICATE: [&str; 14] = [
+/// The members of a predicate. In a list it has an `id`, a `scope`, `enforce` and `repairs` besides, and no module.
+const PREDICATE: [&str; 15] = [
     "id",
     "scope",
     "enforce",
+    "repairs",
     "monotone",
     "words",
     "holds",
@@ -807,7 +808,7 @@ fn read_predicate(
     }
     let (what, known) = match entry.is_violation {
         true => ("a violation", &PREDICATE[..PREDICATE.len() - 1]),
-        false => ("a predicate", &PREDICATE[3..]),
+        false => ("a predicate", &PREDICATE[4..]),
     };
     at.object(faults, what, known)?;
     let words = at.shared(faults, "words");
@@ -861,7 +862,7 @@ fn read_predicate(
     }
     let claimed = at.member("monotone").is_some();
     let predicate = if claimed { predicate.monotone_by_text() } else { predicate };
-    let predicate = predicate.enforced(read_enforce(faults, at));
+    let predicate = predicate.enforced(read_enforce(faults, at)).repaired_by(read_repairs(faults, at));
     Some(Declared { predicate, words, is_violation: entry.is_violation })
 }
 
@@ -887,6 +888,18 @@ pub(super) fn read_lift(faults: &mut Faults, predicate: &At<'_>) -> bool {
 fn read_enforce(faults: &mut Faults, predicate: &At<'_>) -> bool {
     let Some(at) = predicate.member("enforce") else { return false };
     at.truth(faults, format!("enforce is true or false, not {}", at.value)).unwrap_or(false)
+}
+
+/// The types and tools that may write while a violation stands.
+fn read_repairs(faults: &mut Faults, predicate: &At<'_>) -> Vec<Arc<str>> {
+    let mut repairs = Vec::new();
+    for at in predicate.list(faults, "repairs") {
+        match at.value.as_str() {
+            Some(word) => repairs.push(word.into()),
+            None => at.fault(faults, format!("a repair is a type or a tool, not {}", at.value), ""),
+        }
+    }
+    repairs
 }
 
 fn read_window(faults: &mut Faults, predicate: &At<'_>) -> Window {

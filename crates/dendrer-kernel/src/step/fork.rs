@@ -155,7 +155,8 @@ impl RunState {
         self.enforced_from = self.enforced_from.min(tick + 1);
         if let Some(pack) = content.get("pack") {
             self.pack_from = tick + 1;
-            let terms = Terms::of(Some(pack), &self.state, tick + 1, self.pack_from, self.stage)?;
+            let by = (self.rules.version, self.stage);
+            let terms = Terms::of(Some(pack), &self.state, tick + 1, self.pack_from, by)?;
             self.terms = Arc::new(terms);
             // Extensions of the contract stay in force, later ones too; so they have to fit this pack.
             if extend::listed(pack, &self.state).next().is_some() {
@@ -181,7 +182,12 @@ impl RunState {
             ..Fork::new(record.header().run.clone().ok_or(StartError::Fork("its name"))?)
         };
         let seed = record.body().seed().unwrap_or(Seed([0; 16]));
-        begin_fork(rules::of(&content)?, self, &fork, Inputs { clock: record.header().ts, seeds: Seeds::recorded(seed) })
+        begin_fork(
+            rules::of(&content)?,
+            self,
+            &fork,
+            Inputs { clock: record.header().ts, seeds: Seeds::recorded(seed) },
+        )
     }
 
     /// Whether the next record is the marker of a fork.
@@ -220,7 +226,7 @@ pub(super) fn marker_change(head: &RunState, marker: &Intent) -> Change {
         Ok(state) => {
             let mut unknown = UnknownPlaces::of(&state);
             unknown.clear_set(&delta);
-            let mut change = Change { state, delta, notes: Vec::new(), proposed: None };
+            let mut change = Change::of(state, delta);
             change.mark(&unknown);
             change
         }

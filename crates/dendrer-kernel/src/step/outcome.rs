@@ -134,6 +134,15 @@ pub enum Reason {
     /// A place that it changes is read by rules that can then not be judged, at a stage where that matters.
     #[error("it cannot be judged: {}", unjudged(.0))]
     CannotBeJudged(Vec<(Arc<str>, Met)>),
+    /// A call was denied, and no decision has allowed it since.
+    Denied {
+        /// The tick of the decision.
+        tick: u64,
+    },
+    /// It adds a number that is finer than the decimals of the field.
+    Finer(Vec<Pointer>),
+    /// An action names a tool beside a list of calls.
+    ToolBesideCalls,
     /// The commitments of the run forbid it.
     #[error("{0}")]
     Commitments(CommitmentRefused),
@@ -191,10 +200,26 @@ impl Reason {
                 });
                 fact("unjudged", [("rules", Value::array(rules))])
             }
+            Reason::Denied { tick } => fact("denied", [("tick", Value::from(*tick))]),
+            Reason::Finer(places) => {
+                let places = places.iter().map(|place| Value::from(place.as_str()));
+                fact("finer_than_declared", [("paths", Value::array(places))])
+            }
+            Reason::ToolBesideCalls => fact("tool_beside_calls", []),
             Reason::Commitments(refused) => refused.sealed(),
             Reason::Reduce(error) => error.sealed(),
         };
         with_code(sealed, self.code())
+    }
+
+    /// The ids of the rules or commitments that decided, if any did.
+    pub fn ids(&self) -> Vec<Arc<str>> {
+        match self {
+            Reason::WouldViolate(broken) => broken.iter().map(|one| Arc::clone(&one.predicate)).collect(),
+            Reason::CannotBeJudged(rules) => rules.iter().map(|(id, _)| Arc::clone(id)).collect(),
+            Reason::Commitments(refused) => refused.ids(),
+            _ => Vec::new(),
+        }
     }
 
     /// The code under which `dendrer explain` knows this refusal.
@@ -207,6 +232,9 @@ impl Reason {
             Reason::NotWriter { .. } => Code::E0430,
             Reason::WouldViolate(_) => Code::E0429,
             Reason::CannotBeJudged(_) => Code::E0428,
+            Reason::Denied { .. } => Code::E0435,
+            Reason::Finer(_) => Code::E0436,
+            Reason::ToolBesideCalls => Code::E0437,
             Reason::Commitments(refused) => refused.code(),
             Reason::Reduce(_) => Code::E0404,
             Reason::Contract { .. } => Code::E0411,
