@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use dendrer_object::{Intent, Value};
+use dendrer_object::{AT, Intent, Value};
 
 use crate::calls::{self, AskedOf};
 use crate::expr::{Env, Expr, Scope, Truth};
@@ -66,6 +66,11 @@ impl RequestRule {
     }
 }
 
+/// Whether an expression reads `t.at`.
+pub(crate) fn reads_time(expr: &Expr) -> bool {
+    expr.reads_of(PROPOSED).iter().any(|place| place.tokens().next().as_deref() == Some(AT))
+}
+
 /// A policy rule.
 enum PolicyRule {
     State(Predicate),
@@ -73,6 +78,11 @@ enum PolicyRule {
 }
 
 impl PolicyRules {
+    /// The rules that ask for the time of a line.
+    pub(crate) fn timed(&self) -> impl Iterator<Item = &str> {
+        self.requests.iter().filter(|rule| reads_time(&rule.holds)).map(|rule| &*rule.id)
+    }
+
     /// Reads the rules as a run record holds them. Fails with the number of the rule, from 0, and what is wrong.
     pub(crate) fn read(rules: &[Value]) -> Result<PolicyRules, (usize, String)> {
         let mut read = PolicyRules::default();
@@ -114,7 +124,7 @@ fn read_rule(rule: &Value, before: &[Value]) -> Result<PolicyRule, String> {
     if let Some(same) = before.iter().position(|rule| id_of(rule).as_deref() == Some(&*id)) {
         return Err(format!("rule {same} has the id \"{id}\" already"));
     }
-    let scope = Scope::new().root_of(PROPOSED, transition_members());
+    let scope = Scope::new().root_of(PROPOSED, transition_members()).moment_of(PROPOSED, AT);
     let expr = Expr::parse_condition(holds, &scope).map_err(|error| error.to_string())?;
     if expr.reads_counters() {
         return Err(

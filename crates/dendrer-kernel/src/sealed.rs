@@ -190,6 +190,7 @@ const SENTENCES: &[(&str, &str)] = &[
     ("denied", "the same call was denied at tick {tick}, and no decision has allowed it since"),
     ("finer_than_declared", "it adds a number to {paths} that is finer than the decimals of the field"),
     ("tool_beside_calls", "an action has one tool or a list of calls, and this one has both"),
+    ("look_alike", "names look like others, or mix scripts: {names:alike}"),
     ("kernel_path", "{path} is written by the kernel; a delta cannot change it"),
     (
         "counters_path",
@@ -278,6 +279,10 @@ impl Shown<'_> {
             "by" => writer(&self.text(name)),
             "or" => texts().collect::<Vec<_>>().join(" or "),
             "ids" => self.ids(name, |_| String::new()),
+            "alike" => self.ids(name, |one| match one.get("like").and_then(Value::as_str) {
+                Some(like) => format!(" (like {like})"),
+                None => String::new(),
+            }),
             "unjudged" => self.ids(name, |rule| format!(" ({})", met(rule))),
             "met" => met(self.0),
             "words" => self.0.get(name).and_then(words).unwrap_or_default(),

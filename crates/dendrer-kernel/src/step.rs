@@ -16,7 +16,7 @@ use dendrer_object::record::{
     self, Author, Body, Draft, Header, Kind, LINKS_MAX, Link, Record, Rel, SealError, Seed,
 };
 use dendrer_object::value::Object;
-use dendrer_object::{Digest, Intent, Pointer, REDACTION, RunName, StoreId, Timestamp, TypeName, Value};
+use dendrer_object::{AT, Digest, Intent, Pointer, REDACTION, RunName, StoreId, Timestamp, TypeName, Value};
 
 use crate::commitment::{self, Admission, COMMITMENT_VIOLATED, Commitments, Statuses};
 use crate::contract::{CONTEXT, Contract};
@@ -63,7 +63,7 @@ pub use judge::{ACTED_AFTER_DENY, ROUNDED, WOULD_REFUSE};
 use judge::{Found, latch_rule};
 pub use line::{LineFault, refuse_line};
 pub use members::MemberFault;
-pub use outcome::{Outcome, Reason, Refused, StartError, StepError};
+pub use outcome::{LookAlike, Outcome, Reason, Refused, StartError, StepError};
 use outcome::{draft_refusal, refusal_header, refusal_of};
 use rules::RuleSet;
 pub use seeds::{Inputs, Seeds};
@@ -558,12 +558,20 @@ fn prepare(
     reducer: &dyn Reducer,
 ) -> Result<Prepared, StepError> {
     head.turn_to_next();
+    let is_timed = head.is_since(2);
+    let untimed = head
+        .terms
+        .with_time(intent, inputs.clock, head)
+        .filter(|other| is_timed && other.member(AT).is_none());
+    let intent = untimed.as_ref().unwrap_or(intent);
     let proposed = intent;
     let with_effect = head.terms.with_effect(intent);
     let intent = with_effect.as_ref().unwrap_or(intent);
     let with_status = head.terms.with_status(intent);
     let intent = with_status.as_ref().unwrap_or(intent);
-    let change = match reduce(head, intent, reducer)? {
+    // The time of the line is in its header: it is judged with it, and sealed without.
+    let timed = head.terms.with_time(intent, inputs.clock, head).filter(|_| is_timed);
+    let change = match reduce(head, timed.as_ref().unwrap_or(intent), reducer)? {
         Ok(change) => change,
         // A refusal keeps what was proposed.
         Err(reason) => return Ok(draft_refusal(head, proposed, reason, inputs)?),

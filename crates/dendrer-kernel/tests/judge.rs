@@ -296,3 +296,48 @@ fn a_finer_number_is_refused_or_makes_its_place_unknown() {
     let set = desk.taken(r#"{"type":"plan.update","delta":[{"set":"/spent","value":0.006}]}"#);
     assert!(set.body().value("/rounded").is_some());
 }
+
+/// Design, 14.1: a name that looks like another one is noted, and refused at stage 3.
+#[test]
+fn look_alikes_are_noted_and_refused_at_stage_3() {
+    let pack = r#"{"name":"p","version":"v1","tools":{"drop_table":{"effect":"effectful"},"look":{"effect":"read"}},
+        "state":{"n":{"init":"0"}},"rules":[{"when_type":"action.request","when":"false","steps":[{"remove":"n"}]}]}"#;
+    let ask = |agent: &str, tool: &str| {
+        format!(r#"{{"type":"action.request","agent":"{agent}","action":{{"tool":"{tool}"}}}}"#)
+    };
+    for (agent, tool, is_alike) in [
+        ("dev", "dr\u{43e}p_table", true),
+        ("dev", "Drop_Table", true),
+        ("dev", "drop_table\u{200b}", true),
+        ("d\u{435}v", "look", true),
+        ("dev", "drop_table", false),
+        ("dev", "drop_tables", false),
+        ("поиск", "look", false),
+    ] {
+        let kinds = Desk::kinds(&Desk::new(pack, Stage::Contracts).taken(&ask(agent, tool)));
+        assert_eq!(kinds.contains(&"look_alike".to_owned()), is_alike, "{agent} {tool}: {kinds:?}");
+        if is_alike && tool == "look" {
+            assert_eq!(Desk::new(pack, Stage::Full).code(&ask(agent, tool)), Code::E0438);
+        }
+    }
+}
+
+/// Design, 14.1: time that may be asked is the time of the record, whatever the agent says.
+#[test]
+fn a_rule_asks_for_the_time_of_the_record() {
+    let pack = r#"{"name":"ops","version":"v1","clock":"kernel","state":{"until":{"init":"'1970-01-01T00:00:00.003Z'"},"last":{"init":"''"}},
+        "rules":[{"when_type":"plan.update","steps":[{"set":"last","value":"t.at"}]}],
+        "policy":[{"id":"fresh","holds":"t.action.tool != 'deploy' || t.at < timestamp(state.until)","enforce":true}]}"#;
+    let deploy =
+        r#"{"type":"action.request","intent":{"at":"1970-01-01T00:00:00Z"},"action":{"tool":"deploy"}}"#;
+    let mut desk = Desk::new(pack, Stage::Contracts);
+    desk.taken(r#"{"type":"plan.update"}"#);
+    assert_eq!(desk.head.state().get("last"), Some(&Value::from("1970-01-01T00:00:00.001Z")));
+    desk.taken(deploy);
+    assert_eq!(desk.code(deploy), Code::E0429);
+    // A clock that went back is no time.
+    desk.made = 0;
+    assert_eq!(desk.code(deploy), Code::E0428);
+    let without = pack.replace(r#""clock":"kernel","#, "");
+    assert!(Pack::read(&value(&without)).is_err());
+}

@@ -119,6 +119,7 @@ codes! {
     E0435 "denied_before",
     E0436 "finer_than_declared",
     E0437 "tool_beside_calls",
+    E0438 "look_alike",
     E0441 "not_seedable",
     E0442 "terms_differ",
     E0443 "open_under_rules",

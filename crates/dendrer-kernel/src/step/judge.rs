@@ -7,10 +7,11 @@
 use std::sync::Arc;
 
 use dendrer_object::delta::{Delta, Op};
+use dendrer_object::lookalike::{mixes_scripts, resembles};
 use dendrer_object::record::Author;
 use dendrer_object::{Intent, Pointer, Value};
 
-use super::outcome::Broken;
+use super::outcome::{Broken, LookAlike};
 use super::terms::{self, REQUEST, has_happened, is_near, touches};
 use super::{CANNOT_BE_JUDGED, Change, Reason, RunState, Stage, reducer_note};
 use crate::calls::{self, ACTION};
@@ -45,14 +46,18 @@ const UNDECLARED_TOOL: &str = "undeclared_tool";
 /// The kind of the anomaly of a list of calls with a tool beside it.
 const TOOL_BESIDE_CALLS: &str = "tool_beside_calls";
 
+/// The kind of the anomaly of a name that looks like another one.
+const LOOK_ALIKE: &str = "look_alike";
+
 /// The kind of the anomaly of what the terms in force refuse and what happened all the same.
 pub(super) const OUTSIDE_TERMS: &str = "outside_terms";
 
 /// Kinds of notes that this module makes, and makes again on replay.
-pub(super) const NOTES: [&str; 7] = [
+pub(super) const NOTES: [&str; 8] = [
     ACTED_AFTER_DENY,
     DENIED_BEFORE,
     FINER_THAN_DECLARED,
+    LOOK_ALIKE,
     NO_SUBJECT,
     OUTSIDE_TERMS,
     TOOL_BESIDE_CALLS,
@@ -140,6 +145,40 @@ pub(super) fn by_record(head: &RunState, intent: &Intent, found: &mut Found) -> 
             found.note(&Reason::UndeclaredTool(tool), UNDECLARED_TOOL);
         }
     }
+    look_alikes(head, intent, found)
+}
+
+/// Notes names that look like others, and refuses those of a proposal at stage 3: of the agent, of the tools that it calls, and of
+/// the commitments that it brings.
+fn look_alikes(head: &RunState, intent: &Intent, found: &mut Found) -> Result<(), Reason> {
+    let mut alike: Vec<LookAlike> = Vec::new();
+    let mut look = |what: &'static str, name: &str, like: Option<&str>| {
+        if like.is_some() || mixes_scripts(name) {
+            alike.push(LookAlike { what, name: name.into(), like: like.map(Arc::from) });
+        }
+    };
+    look("agent", &intent.agent, None);
+    let action = intent.member(ACTION).filter(|_| intent.type_name.as_str() == REQUEST);
+    for call in action.map(calls::written).unwrap_or_default() {
+        let Some(tool) = call.get("tool").and_then(Value::as_str) else { continue };
+        look("tool", tool, head.terms.tool_like(tool));
+    }
+    for list in ["evidence", "commitments"] {
+        let items = intent.member(list).and_then(Value::as_array).into_iter().flat_map(|items| items.iter());
+        for id in items.filter_map(|item| item.get("id")?.as_str()) {
+            let declared = head.commitments.all().iter().filter(|one| one.author == Author::Institution);
+            let like = declared.map(|one| &*one.id).find(|declared| resembles(id, declared));
+            look("commitment", id, like);
+        }
+    }
+    if alike.is_empty() {
+        return Ok(());
+    }
+    let reason = Reason::LookAlike(alike);
+    if head.stage() >= Stage::Full && !is_fact(intent) {
+        return Err(reason);
+    }
+    found.note(&reason, LOOK_ALIKE);
     Ok(())
 }
 

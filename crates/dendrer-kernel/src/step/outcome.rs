@@ -143,6 +143,8 @@ pub enum Reason {
     Finer(Vec<Pointer>),
     /// An action names a tool beside a list of calls.
     ToolBesideCalls,
+    /// It has names that look like others.
+    LookAlike(Vec<LookAlike>),
     /// The commitments of the run forbid it.
     #[error("{0}")]
     Commitments(CommitmentRefused),
@@ -206,6 +208,14 @@ impl Reason {
                 fact("finer_than_declared", [("paths", Value::array(places))])
             }
             Reason::ToolBesideCalls => fact("tool_beside_calls", []),
+            Reason::LookAlike(names) => {
+                let names = names.iter().map(|alike| {
+                    let like = alike.like.clone().map(|like| ("like", Value::String(like)));
+                    let members = [("id", Value::String(Arc::clone(&alike.name))), ("of", alike.what.into())];
+                    Value::record(members.into_iter().chain(like))
+                });
+                fact("look_alike", [("names", Value::array(names))])
+            }
             Reason::Commitments(refused) => refused.sealed(),
             Reason::Reduce(error) => error.sealed(),
         };
@@ -235,6 +245,7 @@ impl Reason {
             Reason::Denied { .. } => Code::E0435,
             Reason::Finer(_) => Code::E0436,
             Reason::ToolBesideCalls => Code::E0437,
+            Reason::LookAlike(_) => Code::E0438,
             Reason::Commitments(refused) => refused.code(),
             Reason::Reduce(_) => Code::E0404,
             Reason::Contract { .. } => Code::E0411,
@@ -242,6 +253,17 @@ impl Reason {
             Reason::UndeclaredTool(_) | Reason::UnnamedTool => Code::E0426,
         }
     }
+}
+
+/// A name that looks like another one, or mixes scripts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LookAlike {
+    /// The kind of thing that is named: `agent`, `tool` or `commitment`.
+    pub what: &'static str,
+    /// The name.
+    pub name: Arc<str>,
+    /// The declared name that it looks like; `None` if it mixes scripts alone.
+    pub like: Option<Arc<str>>,
 }
 
 /// A predicate that a proposal would violate, with the values that decide.

@@ -6,8 +6,9 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dendrer_object::delta::{Delta, Op};
+use dendrer_object::lookalike::resembles;
 use dendrer_object::record::{Author, Record};
-use dendrer_object::{Digest, Intent, Pointer, TypeName, Value};
+use dendrer_object::{AT, Digest, Intent, Pointer, Timestamp, TypeName, Value, tag};
 
 use super::outcome::Broken;
 use super::{
@@ -59,6 +60,8 @@ pub(super) struct Terms {
     failed: BTreeMap<Arc<str>, Expr>,
     /// At stage 3: the types and tools that the pack lets through.
     gate: Option<Gate>,
+    /// Whether rules may ask for the time of a line.
+    is_timed: bool,
     /// The first tick at which an extension comes into force that is not here yet.
     until: Option<u64>,
 }
@@ -133,6 +136,7 @@ impl Terms {
             watched,
             failed,
             gate,
+            is_timed: pack::is_timed(bound),
             until: extend::next(bound, state, tick),
             bound: Some(bound.clone()),
         })
@@ -186,6 +190,35 @@ impl Terms {
     /// The violations of the contract that are watched.
     pub(super) fn watched(&self) -> impl Iterator<Item = &Predicate> {
         self.watched.iter().map(|watched| &watched.predicate)
+    }
+
+    /// Returns a line with its time, or without one, as the pack asks; `None` if the line is as it should be. A time that the clock
+    /// denied is not known, and a run of stage 0 has none: its lines may be imported.
+    pub(super) fn with_time(&self, intent: &Intent, clock: Timestamp, head: &RunState) -> Option<Intent> {
+        if !self.is_timed {
+            let has_time = intent.member(AT).is_some();
+            let others = || intent.members.iter().filter(|(name, _)| &**name != AT).cloned().collect();
+            return has_time.then(|| Intent { members: others(), ..intent.clone() });
+        }
+        if intent.member(AT).is_some() || head.stage() == Stage::Observe {
+            return None;
+        }
+        match clock < head.ts {
+            false => Some(intent.clone().of_time(clock)),
+            true => {
+                let mut timed = intent.clone();
+                timed.members.push((AT.into(), tag::gap("clock_went_back", "")));
+                Some(timed)
+            }
+        }
+    }
+
+    /// The tool that the pack declares and that another name looks like.
+    pub(super) fn tool_like(&self, tool: &str) -> Option<&str> {
+        if self.effects.contains_key(tool) {
+            return None;
+        }
+        self.effects.keys().map(|declared| &**declared).find(|declared| resembles(tool, declared))
     }
 
     /// The tools of an action that the pack, which declares some, does not declare.
@@ -651,6 +684,7 @@ impl RaisedDoor {
                 self.terms = Some(Arc::clone(&raised.terms));
             }
         }
-        Ok(reduce(&raised, &intent, reducer)?.err())
+        let timed = raised.terms.with_time(&intent, record.header().ts, &raised);
+        Ok(reduce(&raised, timed.as_ref().unwrap_or(&intent), reducer)?.err())
     }
 }

@@ -486,7 +486,7 @@ impl Carrying<'_> {
             answer.put_into(&mut intent);
         }
         self.here.relink(&mut intent);
-        let intent = intent.of_origin(step.record.id());
+        let intent = intent.of_origin(step.record.id()).of_time(step.record.header().ts);
         let tick = recorder.head().tick() + 1;
         let made = match recorder.propose(&intent)? {
             Outcome::Committed(made) | Outcome::Violated { record: made, .. } => made,

@@ -624,7 +624,7 @@ impl Run<'_, '_> {
         intent.links.retain(|link| link.rel != Rel::PickedFrom);
         self.here.relink(&mut intent);
         intent.links.push(Link { rel: Rel::PickedFrom, hash: step.record.id() });
-        let intent = intent.of_origin(step.record.id());
+        let intent = intent.of_origin(step.record.id()).of_time(step.record.header().ts);
         // The kernel may add the link of the agent's own branch.
         if intent.links.len() >= LINKS_MAX {
             return Err(ReapplyStopped::Links.into());
