@@ -178,6 +178,8 @@ const SENTENCES: &[(&str, &str)] = &[
     ("violates", "it would violate {violations:ids}"),
     ("unjudged", "it cannot be judged: {rules:unjudged}"),
     ("commitment_list", "{path} is not what its name says"),
+    ("commitment_id_used", "{item} is the id of something else by {author} since tick {tick}"),
+    ("commitment_address", "{item} ends like an address of another author and is no id"),
     ("commitment_rank", "{commitments} cannot be closed by this author: its owner has a higher rank"),
     ("commitment_violated", "it violates {commitments}"),
     ("commitment_scope", "it is outside of the scope of {commitments}"),

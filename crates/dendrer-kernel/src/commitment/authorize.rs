@@ -162,9 +162,12 @@ impl Commitments {
         }
         if !relies_on.is_empty() {
             let statuses = statuses.get_or_insert_with(|| Statuses::of(self, state, counters, Some(action)));
-            for id in relies_on {
-                if statuses.get(id).is_some_and(|(status, _)| status.fells()) {
-                    found.violate(Violated::Support, id);
+            for name in relies_on {
+                let id = self.find(name);
+                let fell = |id: &Arc<str>| statuses.get(id).is_some_and(|(status, _)| status.fells());
+                // By version 1 of the rules an unknown id is no fault.
+                if id.as_ref().map_or(self.is_since(2), fell) {
+                    found.violate(Violated::Support, id.as_ref().unwrap_or(name));
                 }
             }
         }
@@ -199,6 +202,7 @@ impl Commitments {
         let edges = list(form::EDGES);
         named.extend(edges.iter().filter_map(|edge| form::text(edge, "from")));
         named.retain(|id| !own.contains(id));
+        let named: BTreeSet<Arc<str>> = named.into_iter().map(|id| self.find(&id).unwrap_or(id)).collect();
         if named.is_empty() {
             return Vec::new();
         }
