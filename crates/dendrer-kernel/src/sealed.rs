@@ -152,6 +152,7 @@ const SENTENCES: &[(&str, &str)] = &[
     ("effect", "the pack says of {tool} that it is {declared}, and the line says {said}"),
     ("forged_type", "{type} cannot be proposed: only the {writer} writes it"),
     ("member_not_yours", "{member} is written by the kernel and the runtime, not by {author:by}"),
+    ("user_not_given", "user names the user who writes a line, and this one is by {author:by}"),
     ("no_result_here", "result belongs to an action.result"),
     ("metric", "{metric} among the metrics is a number of 0 or more"),
     ("no_decision", "a policy.decision has a decision: allow, deny or escalate"),

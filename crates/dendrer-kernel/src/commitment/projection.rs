@@ -779,14 +779,16 @@ impl Commitments {
         for value in list(form::EVIDENCE).iter() {
             form::texts(value, "touches").iter().for_each(|name| watched(name));
         }
+        let mut named = form::texts(content, ADOPTS);
         for name in COMMITMENT_LISTS {
-            let named = ["id", "from", "to", "supersedes"];
+            let members = ["id", "from", "to", "supersedes"];
             let items = list(name);
-            open.extend(items.iter().flat_map(|item| named.iter().filter_map(|name| form::text(item, name))));
+            let each = items.iter().flat_map(|item| members.iter().filter_map(|name| form::text(item, name)));
+            named.extend(each);
         }
-        open.extend(form::texts(content, ADOPTS));
-        let held: Vec<Arc<str>> = open.iter().flat_map(|name| core.under(name)).collect();
-        open.extend(held);
+        // A name may mean an item that is held under its address.
+        open.extend(named.iter().flat_map(|name| core.under(name)));
+        open.extend(named);
         if content.get(ACCEPTED).is_some() {
             open.extend(core.all.iter().map(|one| Arc::clone(&one.id)));
         }
