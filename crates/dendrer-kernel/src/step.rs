@@ -791,9 +791,12 @@ fn judge(head: &RunState, intent: &Intent) -> Result<(), Reason> {
 /// refused at stage 3. An action that has happened already is never refused; test
 /// `it::commitments::a_call_is_authorized_at_each_stage`.
 fn authorize(head: &RunState, intent: &Intent) -> Result<Vec<Value>, Reason> {
-    let is_proposal =
-        intent.type_name.as_str() == terms::REQUEST || head.terms.registered.contains(&intent.type_name);
-    let can_refuse = !terms::has_happened(intent);
+    let has_happened = terms::has_happened(intent);
+    // Since version 2 a line of any type that has an action is judged as a call: it is shown like one.
+    let is_proposal = intent.type_name.as_str() == terms::REQUEST
+        || head.terms.registered.contains(&intent.type_name)
+        || head.is_since(2) && !terms::is_report(&intent.type_name);
+    let can_refuse = !has_happened;
     let admission = Admission {
         action: intent.member("action").filter(|_| is_proposal),
         refuses: can_refuse && head.stage() >= Stage::Contracts,

@@ -62,13 +62,11 @@ impl Line {
 const PACK: &str = r#"[{"id":"P0","type":"obl","hard":true,"gloss":"pack","holds":"action.tool != 'wire'"},{"id":"C0","type":"pref","gloss":"pack pref"}]"#;
 
 /// The ids that all writers use: those of pack, user and runtime, and some that none of them has.
-const IDS: [&str; 14] =
-    ["P0", "C0", "C1", "C2", "C3", "C4", "C5", "R0", "R1", "U0", "U1", "T0", "X0", "X1"];
+const IDS: [&str; 14] = ["P0", "C0", "C1", "C2", "C3", "C4", "C5", "R0", "R1", "U0", "U1", "T0", "X0", "X1"];
 
 /// Ids of agents as they would like to be read.
-const ADDRESSED: [&str; 8] = [
-    "C1@user", "C1@agent:dev", "P0@policy", "R0@runtime", "C1@user:ann", "\u{421}1", "c1", "X0@agent:user",
-];
+const ADDRESSED: [&str; 8] =
+    ["C1@user", "C1@agent:dev", "P0@policy", "R0@runtime", "C1@user:ann", "\u{421}1", "c1", "X0@agent:user"];
 
 const WATCHED: [&str; 3] = ["w0", "w1", "w2"];
 

@@ -341,7 +341,9 @@ fn read_members(object: &Object) -> Result<Vec<(Arc<str>, Value)>, IntentError> 
         let Some(value) = object.get(name) else { continue };
         match (take, value) {
             (Take::Part | Take::Meaning | Take::Inside, _) => continue,
-            (Take::List | Take::Texts | Take::Commitments, Value::Array(items)) if items.is_empty() => continue,
+            (Take::List | Take::Texts | Take::Commitments, Value::Array(items)) if items.is_empty() => {
+                continue;
+            }
             (Take::Texts, Value::Array(items)) => {
                 if let Some(at) = items.iter().position(|item| item.as_str().is_none_or(str::is_empty)) {
                     return error(&format!("/{name}/{at}"), "this is a text");

@@ -5,8 +5,8 @@ use dendrer::ask::commitments::{Admission, CommitmentsAt, CommitmentsDifference,
 use dendrer::delegate::question::{AcceptReply, DelegateReply};
 use dendrer::delegate::{Accepted, Delegated};
 use dendrer::kernel::commitment::{
-    Atom, Authorized, Commitment, CommitmentEdge, CommitmentKind, CommitmentStatus,
-    Commitments, EdgeKind, EvidenceMode, UNKNOWN_ID, Violated, WithoutEffect,
+    Atom, Authorized, Commitment, CommitmentEdge, CommitmentKind, CommitmentStatus, Commitments, EdgeKind,
+    EvidenceMode, UNKNOWN_ID, Violated, WithoutEffect,
 };
 use dendrer::kernel::expr::Expr;
 use std::sync::Arc;

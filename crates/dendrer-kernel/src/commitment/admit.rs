@@ -185,7 +185,8 @@ impl Commitments {
         if self.is_since(2) {
             places.push(("/action/relies_on".to_owned(), action.get("relies_on")));
             let each = listed.into_iter().flat_map(|calls| calls.iter()).enumerate();
-            let each = each.map(|(at, call)| (format!("/action/calls/{at}/relies_on"), call.get("relies_on")));
+            let each =
+                each.map(|(at, call)| (format!("/action/calls/{at}/relies_on"), call.get("relies_on")));
             places.extend(each);
         }
         let are_ids =
@@ -234,8 +235,11 @@ fn writer_of(intent: &Intent) -> CommitmentOwner {
 /// The ids of the atoms and commitments of a line.
 fn ids(member: impl Fn(&str) -> Option<Value>) -> impl Iterator<Item = Arc<str>> {
     let lists = [form::EVIDENCE, form::COMMITMENTS].into_iter().filter_map(member);
-    let items: Vec<Value> =
-        lists.flat_map(|list| list.as_array().into_iter().flat_map(|items| items.iter().cloned()).collect::<Vec<_>>()).collect();
+    let items: Vec<Value> = lists
+        .flat_map(|list| {
+            list.as_array().into_iter().flat_map(|items| items.iter().cloned()).collect::<Vec<_>>()
+        })
+        .collect();
     items.into_iter().filter_map(|item| form::text(&item, "id"))
 }
 

@@ -58,7 +58,9 @@ impl Commitments {
     /// Takes over the items and edges of an initial form of another run, with their authors, under the tick.
     pub(super) fn absorb(&mut self, initial: &Value, run: &str, tick: u64) {
         let mut names: BTreeMap<Arc<str>, Held> = BTreeMap::new();
-        for (held_as, atom) in initial.get(ATOMS).and_then(Value::as_object).into_iter().flat_map(Object::iter) {
+        for (held_as, atom) in
+            initial.get(ATOMS).and_then(Value::as_object).into_iter().flat_map(Object::iter)
+        {
             let (Some(inner), Some(owner)) = (atom.get("atom"), writer(atom)) else { continue };
             let Some(id) = form::text(inner, "id") else { continue };
             let is_same = |all: &Commitments, held: &str| {
@@ -73,7 +75,9 @@ impl Commitments {
             names.insert(Arc::clone(held_as), Held { id, owner, run_id: new });
         }
         for item in list(initial, ITEMS) {
-            let (Some(mut one), Some(owner)) = (read_item(&with_tick(item, tick)), writer(item)) else { continue };
+            let (Some(mut one), Some(owner)) = (read_item(&with_tick(item, tick)), writer(item)) else {
+                continue;
+            };
             let held_as = Arc::clone(&one.id);
             let id: Arc<str> = one.written_id().into();
             let owner = if one.is_imported { CommitmentOwner::Parent } else { owner };
@@ -122,7 +126,8 @@ impl Commitments {
             Some(_) => {
                 // A run that is named like an owner makes no address.
                 let of_run = format!("{id}@{run}");
-                let of_run = if split_address(&of_run).is_some() { format!("{id}@run {run}") } else { of_run };
+                let of_run =
+                    if split_address(&of_run).is_some() { format!("{id}@run {run}") } else { of_run };
                 (!self.has(&of_run)).then(|| of_run.into())
             }
         }

@@ -26,7 +26,9 @@ impl Commitments {
         }
         if let Some(own) = writer.map(|writer| address(name, writer))
             && self.has(&own)
-            && self.writer_of(name).is_none_or(|other| Some(other.rank()) == writer.map(CommitmentOwner::rank))
+            && self
+                .writer_of(name)
+                .is_none_or(|other| Some(other.rank()) == writer.map(CommitmentOwner::rank))
         {
             return Some(own);
         }

@@ -17,8 +17,8 @@ use super::names::HELD_AS;
 use super::owner::name_in;
 use super::ranked::{ADOPTS, Said};
 use super::{
-    AdoptedCommitment, Atom, ClosedAs, ClosedCommitment, Commitment, CommitmentEdge, CommitmentKind, CommitmentOwner,
-    DelegationContract, EdgeKind, EvidenceMode, form, merge,
+    AdoptedCommitment, Atom, ClosedAs, ClosedCommitment, Commitment, CommitmentEdge, CommitmentKind,
+    CommitmentOwner, DelegationContract, EdgeKind, EvidenceMode, form, merge,
 };
 use crate::expr::Expr;
 
@@ -839,7 +839,9 @@ impl Commitments {
         let hidden = self.hidden.map(|tick| (HIDDEN, Value::from(tick)));
         let touched = &self.touched_by_agents;
         let touched = (!touched.is_empty()).then(|| (TOUCHED_BY_AGENTS, Value::Object(touched.clone())));
-        Value::record(members.into_iter().chain(touched).chain(contract).chain(self.kept_trust()).chain(hidden))
+        Value::record(
+            members.into_iter().chain(touched).chain(contract).chain(self.kept_trust()).chain(hidden),
+        )
     }
 
     /// Reads the kept form of a run that goes by the rules of a version; parts that do not belong there are left out.
@@ -1099,7 +1101,12 @@ pub(super) fn read_item(item: &Value) -> Option<Commitment> {
     Some(one)
 }
 
-pub(super) fn read_commitment(value: &Value, tick: u64, author: Author, type_name: &str) -> Option<Commitment> {
+pub(super) fn read_commitment(
+    value: &Value,
+    tick: u64,
+    author: Author,
+    type_name: &str,
+) -> Option<Commitment> {
     let expr = |name: &str| Expr::parse_condition(&form::text(value, name)?, &form::scope()).ok();
     Some(Commitment {
         id: form::text(value, "id")?,

@@ -251,7 +251,10 @@ impl Commitments {
         }
         let binds = |id: &str| self.get(id).is_some_and(|one| self.binds(one) && is_open(one));
         let is_tie = |edge: &CommitmentEdge| {
-            edge.kind == EdgeKind::ConflictsWith && edge.from != edge.to && binds(&edge.from) && binds(&edge.to)
+            edge.kind == EdgeKind::ConflictsWith
+                && edge.from != edge.to
+                && binds(&edge.from)
+                && binds(&edge.to)
         };
         let mut seen = BTreeSet::new();
         let pair = |edge: &CommitmentEdge| {

@@ -134,7 +134,9 @@ impl Statuses {
             for (edge, other) in dependents(all, &all.all()[at].id) {
                 let Some(other) = self.core.number(&other) else { continue };
                 if all.has_effect(&edge, &all.all()[other])
-                    && all.all()[other].kind.is_claim() && self.all[other].is_none() {
+                    && all.all()[other].kind.is_claim()
+                    && self.all[other].is_none()
+                {
                     self.all[other] = Some((CommitmentStatus::Stale, StatusCause::default()));
                     open.push(other);
                     by_others.push(other);
@@ -160,9 +162,8 @@ impl Statuses {
     ) -> (CommitmentStatus, StatusCause) {
         let mut because: Vec<Arc<str>> = Vec::new();
         if one.has_conflicts {
-            let conflicts = |edge: &CommitmentEdge| {
-                edge.kind == EdgeKind::ConflictsWith && all.has_effect(edge, one)
-            };
+            let conflicts =
+                |edge: &CommitmentEdge| edge.kind == EdgeKind::ConflictsWith && all.has_effect(edge, one);
             let others = all.edges_from(&one.id).filter(conflicts).map(|edge| edge.to);
             let others = others.chain(all.edges_to(&one.id).filter(conflicts).map(|edge| edge.from));
             let wins = |other: &Arc<str>| all.get(other).is_some_and(|other| self.wins(all, other, one));

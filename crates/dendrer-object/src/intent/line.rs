@@ -47,10 +47,7 @@ pub(super) enum Take {
 
 impl Take {
     const fn is_kept(self) -> bool {
-        matches!(
-            self,
-            Take::Meaning | Take::Object | Take::Words(_) | Take::List | Take::Texts | Take::Text
-        )
+        matches!(self, Take::Meaning | Take::Object | Take::Words(_) | Take::List | Take::Texts | Take::Text)
     }
 }
 
