@@ -31,7 +31,7 @@ pub use admit::{COMMITMENT_VIOLATED, CommitmentRefused, calls};
 pub use authorize::{Authorized, UNKNOWN_ID, Violated};
 pub use contract::{DelegationContract, DelegationScope, HandedOver};
 pub use form::{CommitmentFault, check};
-pub(crate) use form::{EXPRESSIONS, scope};
+pub(crate) use form::{EXPRESSIONS, scope as scope_of_pack};
 pub use form::{LineAtom, LineClosing, LineCommitment, LineEdge};
 pub use merge::{merged, without_pack};
 pub use owner::CommitmentOwner;
@@ -145,6 +145,10 @@ pub struct Commitment {
     pub scope: Arc<str>,
     /// The commitment that it takes the place of.
     pub supersedes: Option<Arc<str>>,
+    /// The moment from which on it is discharged, in milliseconds since 1970.
+    pub until: Option<u64>,
+    /// The first of its expressions that cannot be read here: it reads a name that another pack declares.
+    pub unread: Option<&'static str>,
     /// Who wrote it.
     pub author: Author,
     /// The agent or the user who wrote it; `None` for one without a name, and in a run by version 1 of the rules.

@@ -179,6 +179,7 @@ const SENTENCES: &[(&str, &str)] = &[
     ("violates", "it would violate {violations:ids}"),
     ("unjudged", "it cannot be judged: {rules:unjudged}"),
     ("commitment_list", "{path} is not what its name says"),
+    ("commitment_name", "{path} uses a name that is not declared"),
     ("commitment_id_used", "{item} is the id of something else by {author} since tick {tick}"),
     ("commitment_address", "{item} ends like an address of another author and is no id"),
     ("commitment_rank", "{commitments} cannot be closed by this author: its owner has a higher rank"),

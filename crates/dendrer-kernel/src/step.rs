@@ -251,8 +251,10 @@ fn begin_by(
     let mut change = Change { state, delta: Delta::default(), notes: Vec::new(), proposed: None };
     terms::watch_start(&terms, &mut change);
     let state = change.state;
-    let initial = commitment::initial(rules.version, start.commitments.as_ref(), value);
-    let commitments = Commitments::at_start(rules.version, initial.as_ref(), start.contract.as_ref());
+    let initial = commitment::initial(rules.version, start.commitments.as_ref(), value, inputs.clock);
+    let contract = start.contract.as_ref();
+    let with = (value, inputs.clock);
+    let commitments = Commitments::at_start_with(rules.version, initial.as_ref(), contract, with);
     let mut content: Vec<(&str, Value)> = vec![
         ("kernel", Value::from(rules.version)),
         ("reducer", Value::from(&*start.reducer)),
@@ -549,10 +551,15 @@ fn prepare(
     let intent = with_effect.as_ref().unwrap_or(intent);
     let with_status = head.terms.with_status(intent);
     let intent = with_status.as_ref().unwrap_or(intent);
+    // Ends of commitments are judged at the time of this record.
+    head.commitments.pass(inputs.clock.max(head.ts));
     let change = match reduce(head, intent, reducer)? {
         Ok(change) => change,
         // A refusal keeps what was proposed.
-        Err(reason) => return Ok(draft_refusal(head, proposed, reason, inputs)?),
+        Err(reason) => {
+            head.commitments.pass(head.ts);
+            return Ok(draft_refusal(head, proposed, reason, inputs)?);
+        }
     };
     let mut transition = Transition::of(intent);
     if let Some(contract) = head.contract(&intent.type_name) {
@@ -865,6 +872,7 @@ fn draft_transition(
     head.turn_to_next();
     enforce_policy(head, &mut change);
     let ts = clamp_clock(head, inputs.clock, &mut change.notes);
+    head.commitments.pass(ts);
     terms::watch(head, &what.type_name, &mut change, |change| counted(head, &what, change));
     terms::mark_policy(head, &what.type_name, &mut change, |change| counted(head, &what, change));
     let still = terms::still_violated(head, &what.type_name, &change);

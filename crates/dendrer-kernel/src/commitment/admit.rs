@@ -4,10 +4,12 @@ use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dendrer_object::record::Author;
+use dendrer_object::value::Array;
 use dendrer_object::{COMMITMENT_LISTS, Code, Intent, UNATTESTED, Value};
 
 use super::authorize::relied_on;
 use super::owner::{USER, split_address};
+use super::status::CALLS;
 use super::{Authorized, CommitmentFault, CommitmentOwner, Commitments, Violated, form};
 use crate::names::CANNOT_BE_JUDGED;
 use crate::sealed::{Met, fact, told, with_code};
@@ -58,6 +60,9 @@ impl CommitmentRefused {
             ("commitments", Value::array(ids.iter().map(|id| Value::String(Arc::clone(id)))))
         };
         let sealed = match self {
+            CommitmentRefused::List(fault) if fault.code == Code::E0505 => {
+                fact("commitment_name", [("path", Value::from(&*fault.path))])
+            }
             CommitmentRefused::List(fault) => fact("commitment_list", [("path", Value::from(&*fault.path))]),
             CommitmentRefused::IdUsed(id, owner, tick) => {
                 let author = ("author", Value::from(owner.to_string().as_str()));
@@ -124,7 +129,7 @@ impl Commitments {
             return Ok(Vec::new());
         }
         let mut found = Authorized::default();
-        for (call, relies_on) in calls(action).iter().zip(&named) {
+        for (call, relies_on) in self.calls_of(intent, action).iter().zip(&named) {
             found.add(self.authorize(call, relies_on, over.state, over.counters));
         }
         if let Some((rule, _)) = found.violates.iter().min().filter(|_| over.refuses) {
@@ -147,11 +152,37 @@ impl Commitments {
         Ok(notes)
     }
 
+    /// The calls of an action as expressions read them: with the agent, and all calls of the line.
+    fn calls_of(&self, intent: &Intent, action: &Value) -> Vec<Value> {
+        let each = calls(action);
+        if !self.is_since(2) {
+            return each;
+        }
+        let listed = action.get(CALLS).and_then(Value::as_array);
+        let id = |call: &Value| call.get("call_id").cloned();
+        let ids = listed.into_iter().flat_map(|calls| calls.iter()).map(id);
+        let missing = each.len() - listed.map_or(0, Array::len);
+        let ids = std::iter::repeat_n(id(action), missing).chain(ids);
+        let with_id = |(call, id): (&Value, Option<Value>)| {
+            let mut made = call.as_object().cloned().unwrap_or_default();
+            id.into_iter().for_each(|id| made.set("call_id", id));
+            Value::Object(made)
+        };
+        let line = Value::array(each.iter().zip(ids).map(with_id).collect::<Vec<_>>());
+        let with_line = |call: Value| {
+            let mut made = call.as_object().cloned().unwrap_or_default();
+            made.set("agent", Value::String(Arc::clone(&intent.agent)));
+            made.set(CALLS, line.clone());
+            Value::Object(made)
+        };
+        each.into_iter().map(with_line).collect()
+    }
+
     /// Judges the lists of an intent about commitments. By version 2 of the rules none is refused because another author has its id,
     /// or because its own has not the rank: then it has no effect.
     fn admit_lists(&self, intent: &Intent) -> Result<(), CommitmentRefused> {
         let member = |name: &str| intent.member(name).cloned();
-        form::check_lists(member).map_err(CommitmentRefused::List)?;
+        self.check_lists(member).map_err(CommitmentRefused::List)?;
         if !self.is_since(2) {
             let clashing = self.clashing(member, intent.author, intent.type_name.as_str());
             if let Some(id) = clashing.first() {

@@ -146,13 +146,16 @@ impl Commitments {
     ) -> Authorized {
         let mut found = Authorized::default();
         let core = self.core();
+        // An expression reads the statuses as they are before the line.
+        let served = || Statuses::served_with(self, state, counters());
+        let counters: &dyn Fn() -> Value = if core.reads_statuses { &served } else { counters };
         let mut statuses = None;
         let candidates = match action.get("tool").and_then(Value::as_str) {
             Some(tool) => core.for_tool.of(tool),
             None => core.hard.clone(),
         };
         for one in candidates.into_iter().map(|number| &*core.all[number]) {
-            if one.closed.is_none() && self.binds(one) {
+            if one.closed.is_none() && self.binds(one) && !self.is_past(one) {
                 self.judge(one, action, (state, counters), &mut statuses, &mut found);
             }
         }
@@ -225,6 +228,10 @@ impl Commitments {
         statuses: &mut Option<Statuses>,
         found: &mut Authorized,
     ) {
+        if let Some(name) = one.unread {
+            let message = format!("{name} uses a name that no pack here declares");
+            return found.unjudged.push((Arc::clone(&one.id), Met { word: sealed::MISSING, at: Some(format!("a name in {name}")), message }));
+        }
         let is = |expr: &Expr| evaluate(expr, (state, counters), Some(action));
         let unjudged = |truth: Truth| match truth {
             Truth::Uncertain(why) => Some(Met::from(EvalError::Uncertain(why))),

@@ -8,7 +8,7 @@ use dendrer_object::value::Object;
 
 use super::names::HELD_AS;
 use super::owner::{address, split_address};
-use super::projection::{ATOMS, EDGES, ITEMS, TRUST, initial_of_pack, read_edge, read_item, with_tick};
+use super::projection::{ATOMS, EDGES, ITEMS, NAMES, TRUST, initial_of_pack, read_edge, read_item, with_tick};
 use super::{CommitmentEdge, CommitmentOwner, Commitments, form};
 use crate::step::KERNEL_VERSION;
 
@@ -57,6 +57,7 @@ fn writer(item: &Value) -> Option<CommitmentOwner> {
 impl Commitments {
     /// Takes over the items and edges of an initial form of another run, with their authors, under the tick.
     pub(super) fn absorb(&mut self, initial: &Value, run: &str, tick: u64) {
+        self.learn(initial.get(NAMES).cloned());
         let mut names: BTreeMap<Arc<str>, Held> = BTreeMap::new();
         for (held_as, atom) in
             initial.get(ATOMS).and_then(Value::as_object).into_iter().flat_map(Object::iter)
@@ -75,7 +76,7 @@ impl Commitments {
             names.insert(Arc::clone(held_as), Held { id, owner, run_id: new });
         }
         for item in list(initial, ITEMS) {
-            let (Some(mut one), Some(owner)) = (read_item(&with_tick(item, tick)), writer(item)) else {
+            let (Some(mut one), Some(owner)) = (read_item(&with_tick(item, tick), (&self.scope(), self.now())), writer(item)) else {
                 continue;
             };
             let held_as = Arc::clone(&one.id);

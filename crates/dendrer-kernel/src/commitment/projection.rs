@@ -5,12 +5,12 @@
 //! [`Core`].
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use dendrer_object::delta::Delta;
 use dendrer_object::record::{Author, Record};
 use dendrer_object::value::{Array, Object};
-use dendrer_object::{COMMITMENT_LISTS, Pointer, UNATTESTED, Value};
+use dendrer_object::{COMMITMENT_LISTS, Pointer, Timestamp, UNATTESTED, Value};
 
 use super::authorize::ToolIndex;
 use super::names::HELD_AS;
@@ -20,7 +20,7 @@ use super::{
     AdoptedCommitment, Atom, ClosedAs, ClosedCommitment, Commitment, CommitmentEdge, CommitmentKind,
     CommitmentOwner, DelegationContract, EdgeKind, EvidenceMode, form, merge,
 };
-use crate::expr::Expr;
+use crate::expr::{Expr, Scope, Until, until_of};
 
 /// Why something that a transition brings has no effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -60,6 +60,12 @@ pub struct Commitments {
     contract: Option<Arc<DelegationContract>>,
     /// The first tick whose lists were erased or withheld: what they brought is not known.
     hidden: Option<u64>,
+    /// The constants and definitions of the pack.
+    names: Option<Value>,
+    /// The names that expressions know, by version 2 of the rules.
+    scope: Arc<Scope>,
+    /// When the newest transition was recorded, in milliseconds since 1970; while a transition is judged, when it is.
+    now: u64,
     /// How many watched names were looked at for changes of the state.
     touched: u64,
     /// The version of the kernel's rules by which the run goes.
@@ -80,6 +86,8 @@ pub(super) struct Core {
     /// The hard ones, and those of them that a call of a tool can violate.
     pub(super) hard: Vec<usize>,
     pub(super) for_tool: ToolIndex,
+    /// Whether an expression reads the statuses of commitments.
+    pub(super) reads_statuses: bool,
 }
 
 /// Members of the kept form.
@@ -105,6 +113,16 @@ pub const TRUST: &str = "trust";
 /// The member of a `run` record, and of a snapshot, with the contract of a delegated run.
 pub const CONTRACT: &str = "contract";
 
+/// The member of the kept form with constants and definitions.
+pub(super) const NAMES: &str = "names";
+/// The member of the kept form with the time of the newest transition.
+const NOW: &str = "now";
+
+/// The names that expressions know without a pack.
+static OWN_SCOPE: LazyLock<Arc<Scope>> = LazyLock::new(|| Arc::new(form::scope(None)));
+/// The names that expressions know by version 1 of the rules.
+static FIRST_SCOPE: LazyLock<Arc<Scope>> = LazyLock::new(|| Arc::new(form::first_scope()));
+
 impl Commitments {
     /// None, in a run by the rules of a version.
     pub fn none(version: u64) -> Commitments {
@@ -121,6 +139,9 @@ impl Commitments {
             trust: None,
             contract: None,
             hidden: None,
+            names: None,
+            scope: Arc::clone(&OWN_SCOPE),
+            now: 0,
             touched: 0,
             version,
             later: Vec::new(),
@@ -130,12 +151,78 @@ impl Commitments {
     /// The commitments with which a run by the rules of a version begins, as its `run` record has them under [`INITIAL`] and
     /// [`CONTRACT`].
     pub fn at_start(version: u64, initial: Option<&Value>, contract: Option<&Value>) -> Commitments {
+        Commitments::at_start_with(version, initial, contract, (None, Timestamp::from_ms(0)))
+    }
+
+    /// As [`Commitments::at_start`], under a pack whose names expressions know, in a run that begins at a time.
+    pub fn at_start_with(
+        version: u64,
+        initial: Option<&Value>,
+        contract: Option<&Value>,
+        (pack, began): (Option<&Value>, Timestamp),
+    ) -> Commitments {
         let mut made = Commitments::none(version);
+        made.know(pack);
+        made.pass(began);
         if let Some(initial) = initial {
             made.take_kept(initial);
         }
         made.contract = contract.and_then(DelegationContract::read).map(Arc::new);
         made
+    }
+
+    /// Learns the constants and definitions of the pack of the run. Those that are known stay.
+    pub fn know(&mut self, pack: Option<&Value>) {
+        self.learn(pack.and_then(form::names_of));
+    }
+
+    /// As [`Commitments::know`], of names alone.
+    pub(super) fn learn(&mut self, names: Option<Value>) {
+        let Some(names) = names else { return };
+        let mut known = self.names.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
+        for (list, members) in names.as_object().into_iter().flat_map(Object::iter) {
+            let mut held = known.get(list).and_then(Value::as_object).cloned().unwrap_or_default();
+            for (name, value) in members.as_object().into_iter().flat_map(Object::iter) {
+                if !held.contains_key(name) {
+                    held.set(name, value.clone());
+                }
+            }
+            known.set(list, Value::Object(held));
+        }
+        let known = Value::Object(known);
+        if self.names.as_ref() != Some(&known) {
+            self.scope = Arc::new(form::scope(Some(&known)));
+            self.names = Some(known);
+        }
+    }
+
+    /// The time of the newest transition.
+    pub(super) fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Takes the time at which a transition is recorded.
+    pub fn pass(&mut self, ts: Timestamp) {
+        self.now = ts.ms();
+    }
+
+    /// Whether a commitment is over by its `until`.
+    pub(super) fn is_past(&self, one: &Commitment) -> bool {
+        one.until.is_some_and(|until| self.now >= until)
+    }
+
+    /// The names that expressions of new commitments know.
+    pub(super) fn scope(&self) -> Arc<Scope> {
+        Arc::clone(if self.is_since(2) { &self.scope } else { &FIRST_SCOPE })
+    }
+
+    /// Checks the lists of a line.
+    pub(super) fn check_lists(
+        &self,
+        member: impl Fn(&str) -> Option<Value>,
+    ) -> Result<(), super::CommitmentFault> {
+        let scope = self.scope();
+        form::check_lists(member, &form::Form { scope: &scope, is_first: !self.is_since(2), is_open: false })
     }
 
     /// Goes by the rules of a version from here on.
@@ -190,6 +277,7 @@ impl Commitments {
     /// Takes a transition as it is on record. A commitment that is closed in it brings nothing.
     pub fn take(&mut self, record: &Record) {
         self.turn_to(record.header().tick.unwrap_or(0));
+        self.pass(record.header().ts);
         let body = record.body();
         let is_ours = |name: &str| COMMITMENT_LISTS.contains(&name) || [ACCEPTED, ADOPTS].contains(&name);
         let (mut brings, mut is_closed) = (false, false);
@@ -491,7 +579,9 @@ impl Commitments {
         type_name: &str,
         clashing: &BTreeSet<Arc<str>>,
     ) {
-        let Some(made) = read_commitment(value, tick, author, type_name) else { return };
+        let Some(made) = read_commitment(value, tick, author, type_name, (&self.scope(), self.now)) else {
+            return;
+        };
         if self.has(&made.id) {
             return self.ignore(tick, &made.id, "id_used");
         }
@@ -524,6 +614,7 @@ impl Commitments {
         let mut edges = self.edges_from(&id).chain(self.edges_to(&id));
         made.has_conflicts = edges.any(|edge| edge.kind == EdgeKind::ConflictsWith);
         drop(edges);
+        let is_ranked = self.is_since(2);
         let core = Arc::make_mut(&mut self.core);
         let number = core.all.len();
         for name in &made.watch {
@@ -532,6 +623,8 @@ impl Commitments {
                 core.places.entry(place.as_str().into()).or_default().insert(Arc::clone(name));
             }
         }
+        let reads = |expr: &Expr| expr.reads_counters() && expr.text().contains("commitments");
+        core.reads_statuses |= is_ranked && made.exprs().any(reads);
         if made.is_hard {
             core.hard.push(number);
             core.for_tool.add(number, &made);
@@ -819,6 +912,7 @@ impl Commitments {
                 ("tick", one.tick.into()),
                 ("type", Value::String(Arc::clone(&one.type_name))),
             ];
+            members.extend(one.until.map(|until| ("until", Value::from(until))));
             members.extend(one.is_imported.then_some(("imported", Value::Bool(true))));
             members.extend(one.by.clone().map(|by| ("by", Value::String(by))));
             members.extend(one.adopted.as_ref().map(|adopted| ("adopted", adopted.to_value())));
@@ -848,6 +942,7 @@ impl Commitments {
     pub fn from_kept(version: u64, value: &Value) -> Commitments {
         let mut made = Commitments::none(version);
         made.take_kept(value);
+        made.now = value.get(NOW).and_then(Value::as_u64).unwrap_or(0);
         let object = |name: &str| value.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
         made.changed = object(CHANGED);
         made.touched_by_agents = object(TOUCHED_BY_AGENTS);
@@ -862,14 +957,22 @@ impl Commitments {
         Some((TRUST, Value::record([("tools", Value::array(trust.iter().cloned().map(Value::String)))])))
     }
 
+    fn kept_names(&self) -> Option<(&'static str, Value)> {
+        // A run by version 1 of the rules begins with what it began with.
+        let names = self.names.clone().filter(|_| self.is_since(2) && !self.core.all.is_empty())?;
+        Some((NAMES, names))
+    }
+
     fn take_kept(&mut self, value: &Value) {
+        self.learn(value.get(NAMES).cloned());
         self.hidden = self.hidden.or_else(|| value.get(HIDDEN).and_then(Value::as_u64));
         self.trust =
             value.get(TRUST).map(|trust| Arc::new(form::texts(trust, "tools").into_iter().collect()));
         let atoms = value.get(ATOMS).and_then(Value::as_object).cloned().unwrap_or_default();
         atoms.iter().for_each(|(_, atom)| self.add_atom(atom.clone()));
         for item in value.get(ITEMS).and_then(Value::as_array).into_iter().flat_map(|items| items.iter()) {
-            let Some(one) = read_item(item).filter(|one| !self.has(&one.id)) else { continue };
+            let one = read_item(item, (&self.scope(), self.now)).filter(|one| !self.has(&one.id));
+            let Some(one) = one else { continue };
             self.insert(one);
         }
         for edge in value.get(EDGES).and_then(Value::as_array).into_iter().flat_map(|edges| edges.iter()) {
@@ -934,15 +1037,21 @@ impl Commitments {
             (ITEMS, Value::array(items)),
         ];
         let hidden = self.hidden.map(|_| (HIDDEN, Value::from(0u64)));
-        Some(Value::record(members.into_iter().chain(self.kept_trust()).chain(hidden)))
+        let names = self.kept_names();
+        Some(Value::record(members.into_iter().chain(names).chain(self.kept_trust()).chain(hidden)))
     }
 }
 
 /// Returns what a run begins with: what it continues, and what its pack says.
-pub fn initial(version: u64, continued: Option<&Value>, pack: Option<&Value>) -> Option<Value> {
+pub fn initial(
+    version: u64,
+    continued: Option<&Value>,
+    pack: Option<&Value>,
+    began: Timestamp,
+) -> Option<Value> {
     let declared = pack.and_then(|pack| pack.get(form::COMMITMENTS)).and_then(Value::as_array);
     let trust = pack.and_then(|pack| pack.get(TRUST));
-    let mut made = Commitments::at_start(version, continued, None);
+    let mut made = Commitments::at_start_with(version, continued, None, (pack, began));
     let is_new = |one: &&Value| match version {
         1 => form::text(one, "id").is_some_and(|id| !made.has(&id)),
         // The same of the pack before, or of a contract that the parent's pack is in.
@@ -1087,11 +1196,12 @@ pub(super) fn read_edge(value: &Value) -> Option<CommitmentEdge> {
 }
 
 /// Reads a commitment of a kept form.
-pub(super) fn read_item(item: &Value) -> Option<Commitment> {
+pub(super) fn read_item(item: &Value, known: (&Scope, u64)) -> Option<Commitment> {
     let author = form::text(item, "author").and_then(|name| name.parse::<Author>().ok())?;
     let tick = item.get("tick").and_then(Value::as_u64).unwrap_or(0);
     let type_name = form::text(item, "type").unwrap_or_default();
-    let mut one = read_commitment(item.get("commitment")?, tick, author, &type_name)?;
+    let mut one = read_commitment(item.get("commitment")?, tick, author, &type_name, known)?;
+    one.until = item.get("until").and_then(Value::as_u64).or(one.until);
     one.id = form::text(item, HELD_AS).unwrap_or(one.id);
     one.is_imported = item.get("imported").is_some();
     one.by = form::text(item, "by");
@@ -1101,22 +1211,38 @@ pub(super) fn read_item(item: &Value) -> Option<Commitment> {
     Some(one)
 }
 
+/// Reads a commitment as it was written, with the names that expressions know and the time, from which a length counts.
 pub(super) fn read_commitment(
     value: &Value,
     tick: u64,
     author: Author,
     type_name: &str,
+    (scope, now): (&Scope, u64),
 ) -> Option<Commitment> {
-    let expr = |name: &str| Expr::parse_condition(&form::text(value, name)?, &form::scope()).ok();
+    let mut unread = None;
+    let mut expr = |name: &'static str| {
+        let read = Expr::parse_condition(&form::text(value, name)?, scope).ok();
+        if read.is_none() {
+            unread.get_or_insert(name);
+        }
+        read
+    };
+    let [guard, discharge, holds, condition] = form::EXPRESSIONS.map(&mut expr);
+    let until = form::text(value, "until").and_then(|text| until_of(&text)).map(|until| match until {
+        Until::At(ms) => ms,
+        Until::For(ms) => now.saturating_add(ms),
+    });
     Some(Commitment {
         id: form::text(value, "id")?,
         kind: CommitmentKind::from_word(&form::text(value, "type")?)?,
         is_hard: value.get("hard").and_then(Value::as_bool).unwrap_or(false),
         gloss: form::text(value, "gloss")?,
-        guard: expr("guard"),
-        discharge: expr("discharge"),
-        holds: expr("holds"),
-        condition: expr("condition"),
+        guard,
+        discharge,
+        holds,
+        condition,
+        until,
+        unread,
         watch: form::texts(value, "watch"),
         priority: value.get("priority").and_then(Value::as_f64).unwrap_or(0.0),
         scope: form::text(value, "scope").unwrap_or_else(|| "global".into()),

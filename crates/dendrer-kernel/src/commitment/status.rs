@@ -76,6 +76,26 @@ impl Statuses {
         counters: &dyn Fn() -> Value,
         action: Option<&Value>,
     ) -> Statuses {
+        if !all.core().reads_statuses {
+            return Statuses::with(all, state, counters, action);
+        }
+        // An expression that reads statuses sees them as they are without any such expression.
+        let others = Statuses::with(all, state, counters, None).to_value();
+        let served = || {
+            let mut served = counters().as_object().cloned().unwrap_or_default();
+            served.set(SERVED_COMMITMENTS, others.clone());
+            Value::Object(served)
+        };
+        Statuses::with(all, state, &served, action)
+    }
+
+    /// As [`Statuses::of`], where expressions see the statuses that the counters serve.
+    fn with(
+        all: &Commitments,
+        state: &Value,
+        counters: &dyn Fn() -> Value,
+        action: Option<&Value>,
+    ) -> Statuses {
         let core = all.core();
         let mut made = Statuses { core: Arc::clone(core), all: vec![None; core.all.len()] };
         let known = (state, counters);
@@ -272,6 +292,9 @@ fn fallen(all: &Commitments, one: &Commitment, known: Known<'_>) -> Option<(Comm
         };
         return Some((status, StatusCause { because: Vec::new(), since: Some(closed.tick) }));
     }
+    if all.is_past(one) {
+        return Some((CommitmentStatus::Discharged, StatusCause::default()));
+    }
     if one.discharge.as_ref().is_some_and(|discharge| truth(discharge, known, None) == Some(Truth::True)) {
         return Some((CommitmentStatus::Discharged, StatusCause::default()));
     }
@@ -282,16 +305,28 @@ fn fallen(all: &Commitments, one: &Commitment, known: Known<'_>) -> Option<(Comm
 
 /// The value of an expression of a commitment. `None` where it reads `action` and no action is asked about.
 fn truth(expr: &Expr, known: Known<'_>, action: Option<&Value>) -> Option<Truth> {
-    if action.is_none() && expr.roots().any(|root| root == "action") {
+    if action.is_none() && expr.roots().any(|root| ["action", "t"].contains(&root)) {
         return None;
     }
     Some(evaluate(expr, known, action))
 }
 
+/// Returns `t`: the calls of the line of a call, or the call alone where it is asked about by itself.
+fn line_of(action: &Value) -> Value {
+    let calls = action.get(CALLS).cloned().unwrap_or_else(|| Value::array([action.clone()]));
+    Value::record([(CALLS, calls)])
+}
+
+/// The member of a call with all calls of its line, which expressions read as `t.calls`.
+pub(super) const CALLS: &str = "calls";
+
 /// Evaluates an expression of a commitment.
 pub(super) fn evaluate(expr: &Expr, (state, counters): Known<'_>, action: Option<&Value>) -> Truth {
     let nothing = Value::object();
-    let others = [("action", action.unwrap_or(&nothing))];
+    let action = action.unwrap_or(&nothing);
+    let reads_line = expr.roots().any(|root| root == "t");
+    let line = if reads_line { line_of(action) } else { Value::Null };
+    let others = [("action", action), ("t", &line)];
     let counters = expr.reads_counters().then(counters);
     expr.holds(&Env { state, counters: counters.as_ref(), others: &others }, &mut Budget::default())
 }

@@ -101,13 +101,17 @@ pub fn each_action(
     let mut follower = Follower::new(trace.genesis()?);
     trace.each_record(1, upto, &mut |record| {
         let type_name = record.header().type_name.as_ref().map(TypeName::as_str);
-        let action = record.content().get("action").cloned();
+        let (content, agent) = (record.content(), record.content().get("agent_id").cloned());
+        let action = content.get("action").cloned();
         if let Some(action) = action.filter(|_| type_name != Some("action.result")) {
             let moment = &follower.moment;
             let counters = || moment.counters.to_value();
             let at = follower.clone().into_answer(trace, moment.tick, &terms);
             for call in calls(&action) {
-                f(&at, &call, &moment.commitments.authorize(&call, &[], &moment.state, &counters));
+                let mut asked = call.as_object().cloned().unwrap_or_default();
+                agent.iter().for_each(|agent| asked.set("agent", agent.clone()));
+                let asked = Value::Object(asked);
+                f(&at, &call, &moment.commitments.authorize(&asked, &[], &moment.state, &counters));
             }
         }
         follower.advance(&record)
