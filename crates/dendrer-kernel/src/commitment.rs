@@ -13,7 +13,10 @@ mod authorize;
 mod contract;
 mod form;
 mod merge;
+mod names;
+mod owner;
 mod projection;
+mod ranked;
 mod status;
 
 use std::sync::Arc;
@@ -28,10 +31,12 @@ pub use admit::{COMMITMENT_VIOLATED, CommitmentRefused, calls};
 pub use authorize::{Authorized, UNKNOWN_ID, Violated};
 pub use contract::{DelegationContract, DelegationScope, HandedOver};
 pub use form::{CommitmentFault, check};
-pub(crate) use form::{EXPRESSIONS, scope};
+pub(crate) use form::{EXPRESSIONS, scope as scope_of_pack};
 pub use form::{LineAtom, LineClosing, LineCommitment, LineEdge};
 pub use merge::{merged, without_pack};
+pub use owner::CommitmentOwner;
 pub use projection::{ACCEPTED, CONTRACT, Commitments, INITIAL, TRUST, WithoutEffect, initial};
+pub use ranked::ADOPTS;
 pub use status::{CommitmentStatus, StatusCause, Statuses};
 
 dendrer_object::words! {
@@ -75,6 +80,8 @@ pub struct Atom {
     pub touches: Vec<Arc<str>>,
     /// Who says it.
     pub mode: EvidenceMode,
+    /// The author of the transition, with the name of the agent or the user.
+    pub writer: CommitmentOwner,
     /// Who attests it: `runtime`, `institution` or `kernel`; `None` for words of an agent, and of a person without a key.
     pub attestation: Option<&'static str>,
     /// The tick; 0 for one with which the run began.
@@ -111,40 +118,6 @@ impl CommitmentKind {
     }
 }
 
-dendrer_object::words! {
-    /// On whose behalf a commitment is, the weakest first.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub enum CommitmentOwner {
-        /// The agent.
-        Agent = "agent",
-        /// The parent of a delegated run.
-        Parent = "parent",
-        /// The institution or the pack.
-        Policy = "policy",
-        /// The user.
-        User = "user",
-    }
-}
-
-impl CommitmentOwner {
-    /// Its rank: user and policy are alike.
-    pub fn rank(self) -> u8 {
-        match self {
-            CommitmentOwner::Agent => 0,
-            CommitmentOwner::Parent => 1,
-            CommitmentOwner::Policy | CommitmentOwner::User => 2,
-        }
-    }
-
-    fn of_author(author: Author) -> CommitmentOwner {
-        match author {
-            Author::User => CommitmentOwner::User,
-            Author::Institution => CommitmentOwner::Policy,
-            Author::Agent | Author::Runtime | Author::Kernel => CommitmentOwner::Agent,
-        }
-    }
-}
-
 /// A commitment: as it was written, and what has become of it.
 #[derive(Debug, Clone)]
 pub struct Commitment {
@@ -172,8 +145,16 @@ pub struct Commitment {
     pub scope: Arc<str>,
     /// The commitment that it takes the place of.
     pub supersedes: Option<Arc<str>>,
+    /// The moment from which on it is discharged, in milliseconds since 1970.
+    pub until: Option<u64>,
+    /// The first of its expressions that cannot be read here: it reads a name that another pack declares.
+    pub unread: Option<&'static str>,
     /// Who wrote it.
     pub author: Author,
+    /// The agent or the user who wrote it; `None` for one without a name, and in a run by version 1 of the rules.
+    pub by: Option<Arc<str>>,
+    /// The user or the institution that made it theirs.
+    pub adopted: Option<AdoptedCommitment>,
     /// Whether the contract of a delegation imported it.
     pub is_imported: bool,
     /// The tick; 0 for one with which the run began.
@@ -197,6 +178,16 @@ pub struct Commitment {
 }
 
 impl Commitment {
+    /// Who wrote it, with the name.
+    pub fn writer(&self) -> CommitmentOwner {
+        CommitmentOwner::of(self.author, self.by.clone())
+    }
+
+    /// The id as it was written, without the author that an address adds.
+    pub fn written_id(&self) -> &str {
+        self.written.get("id").and_then(Value::as_str).unwrap_or(&self.id)
+    }
+
     /// Its expressions.
     pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
         [&self.guard, &self.discharge, &self.holds, &self.condition].into_iter().flatten()
@@ -238,8 +229,17 @@ pub struct CommitmentEdge {
     pub to: Arc<str>,
     /// Who wrote it.
     pub author: Author,
+    /// The agent or the user who wrote it, where that is known.
+    pub by: Option<Arc<str>>,
     /// The tick.
     pub tick: u64,
+}
+
+impl CommitmentEdge {
+    /// Who wrote it, with the name.
+    pub fn writer(&self) -> CommitmentOwner {
+        CommitmentOwner::of(self.author, self.by.clone())
+    }
 }
 
 dendrer_object::words! {
@@ -253,6 +253,15 @@ dendrer_object::words! {
         /// Another took its place.
         Superseded = "superseded",
     }
+}
+
+/// A commitment that a line of a user or the institution adopted (`adopts`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdoptedCommitment {
+    /// Who did.
+    pub owner: CommitmentOwner,
+    /// The tick.
+    pub tick: u64,
 }
 
 /// A commitment that was closed.

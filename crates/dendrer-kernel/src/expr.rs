@@ -63,7 +63,7 @@ use check::Checker;
 pub use error::{EvalError, ExprError, Span, Uncertain};
 pub use inspect::{Literal, NamedComparison, NamedPlace};
 pub use lex::TEXT_SIZE_MAX;
-pub(crate) use time::is_datetime;
+pub(crate) use time::{Until, is_datetime, until_of};
 pub use time::is_same_moment;
 pub use turns::Way;
 

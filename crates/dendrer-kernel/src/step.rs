@@ -260,8 +260,10 @@ fn begin_by(
     }
     terms::watch_start(&terms, &mut change);
     let state = change.state;
-    let initial = commitment::initial(rules.version, start.commitments.as_ref(), value);
-    let commitments = Commitments::at_start(rules.version, initial.as_ref(), start.contract.as_ref());
+    let initial = commitment::initial(rules.version, start.commitments.as_ref(), value, inputs.clock);
+    let contract = start.contract.as_ref();
+    let with = (value, inputs.clock);
+    let commitments = Commitments::at_start_with(rules.version, initial.as_ref(), contract, with);
     let mut content: Vec<(&str, Value)> = vec![
         ("kernel", Value::from(rules.version)),
         ("reducer", Value::from(&*start.reducer)),
@@ -569,12 +571,17 @@ fn prepare(
     let intent = with_effect.as_ref().unwrap_or(intent);
     let with_status = head.terms.with_status(intent);
     let intent = with_status.as_ref().unwrap_or(intent);
+    // Ends of commitments are judged at the time of this record.
+    head.commitments.pass(inputs.clock.max(head.ts));
     // The time of the line is in its header: it is judged with it, and sealed without.
     let timed = head.terms.with_time(intent, inputs.clock, head).filter(|_| is_timed);
     let change = match reduce(head, timed.as_ref().unwrap_or(intent), reducer)? {
         Ok(change) => change,
         // A refusal keeps what was proposed.
-        Err(reason) => return Ok(draft_refusal(head, proposed, reason, inputs)?),
+        Err(reason) => {
+            head.commitments.pass(head.ts);
+            return Ok(draft_refusal(head, proposed, reason, inputs)?);
+        }
     };
     let mut transition = Transition::of(intent);
     if let Some(contract) = head.contract(&intent.type_name) {
@@ -857,9 +864,12 @@ fn check_contract(head: &RunState, intent: &Intent) -> Result<(), Reason> {
 /// refused at stage 3. An action that has happened already is never refused; test
 /// `it::commitments::a_call_is_authorized_at_each_stage`.
 fn authorize(head: &RunState, intent: &Intent, found: &mut Found) -> Result<Vec<Value>, Reason> {
-    let is_proposal =
-        intent.type_name.as_str() == terms::REQUEST || head.terms.registered.contains(&intent.type_name);
-    let can_refuse = !terms::has_happened(intent);
+    let has_happened = terms::has_happened(intent);
+    // Since version 2 a line of any type that has an action is judged as a call: it is shown like one.
+    let is_proposal = intent.type_name.as_str() == terms::REQUEST
+        || head.terms.registered.contains(&intent.type_name)
+        || head.is_since(2) && !terms::is_report(&intent.type_name);
+    let can_refuse = !has_happened;
     let admission = Admission {
         action: intent.member("action").filter(|_| is_proposal),
         refuses: can_refuse && head.stage() >= Stage::Contracts,
@@ -938,6 +948,7 @@ fn draft_transition(
     head.turn_to_next();
     enforce_policy(head, &mut change);
     let ts = clamp_clock(head, inputs.clock, &mut change.notes);
+    head.commitments.pass(ts);
     terms::watch(head, &what.type_name, &mut change, |change| counted(head, &what, change));
     terms::mark_policy(head, &what.type_name, &mut change, |change| counted(head, &what, change));
     let still = terms::still_violated(head, &what.type_name, &change);

@@ -354,7 +354,17 @@ fn read_members(object: &Object) -> Result<Vec<(Arc<str>, Value)>, IntentError> 
         let Some(value) = object.get(name) else { continue };
         match (take, value) {
             (Take::Part | Take::Meaning | Take::Inside, _) => continue,
-            (Take::List | Take::Commitments, Value::Array(items)) if items.is_empty() => continue,
+            (Take::List | Take::Texts | Take::Commitments, Value::Array(items)) if items.is_empty() => {
+                continue;
+            }
+            (Take::Texts, Value::Array(items)) => {
+                if let Some(at) = items.iter().position(|item| item.as_str().is_none_or(str::is_empty)) {
+                    return error(&format!("/{name}/{at}"), "this is a text");
+                }
+            }
+            (Take::Text, value) => {
+                text(value, &format!("/{name}"), ID_SIZE_MAX)?;
+            }
             (Take::Object, Value::Object(_)) | (Take::List | Take::Commitments, Value::Array(_)) => {}
             (Take::Words(words), value) if value.as_str().is_some_and(|text| words.contains(&text)) => {}
             (Take::Object, value) => {
@@ -364,7 +374,7 @@ fn read_members(object: &Object) -> Result<Vec<(Arc<str>, Value)>, IntentError> 
                 let words = words.join(", ");
                 return error(&format!("/{name}"), format!("{name} is one of {words}, not {value}"));
             }
-            (Take::List | Take::Commitments, _) => {
+            (Take::List | Take::Texts | Take::Commitments, _) => {
                 return error(&format!("/{name}"), format!("{name} is a list"));
             }
         }

@@ -19,6 +19,8 @@ pub enum MemberFault {
         /// The author.
         author: Author,
     },
+    /// The name of a user on a line that no user writes.
+    NotByUser(Author),
     /// A result on a type that is not a result.
     NoResultHere,
     /// A metric that is neither a number of 0 or more nor null.
@@ -50,6 +52,9 @@ impl MemberFault {
                 "member_not_yours",
                 [("author", Value::from(author.as_str())), ("member", Value::from(*name))],
             ),
+            MemberFault::NotByUser(author) => {
+                fact("user_not_given", [("author", Value::from(author.as_str()))])
+            }
             MemberFault::NoResultHere => fact("no_result_here", []),
             MemberFault::Metric(name) => fact("metric", [("metric", Value::from(&**name))]),
             MemberFault::NoDecision => fact("no_decision", []),
@@ -141,6 +146,9 @@ pub(super) fn check(intent: &Intent) -> Result<(), MemberFault> {
     };
     if let Some(name) = JUDGED.into_iter().find(is_judged) {
         return Err(MemberFault::NotYours { name, author: intent.author });
+    }
+    if has("user") && intent.author != Author::User {
+        return Err(MemberFault::NotByUser(intent.author));
     }
     // The runtime says with what a goal was completed: the output of a graph.
     let is_output = intent.author == Author::Runtime && type_name == COMPLETE;

@@ -457,6 +457,11 @@ pub(super) fn has_happened(intent: &Intent) -> bool {
     intent.author == Author::User || HAPPENED.contains(&intent.type_name.as_str())
 }
 
+/// Whether a type says what became of a call, or what was decided about one.
+pub(super) fn is_report(type_name: &TypeName) -> bool {
+    ["action.result", DECISION].contains(&type_name.as_str())
+}
+
 /// Judges what a transition would bring about, from stage 2 on: a proposal is refused that would newly violate what is
 /// enforced, and at stage 3 one that changes what a rule reads that can then not be judged. Anything else that cannot be
 /// judged is noted (design, section 4). A request that breaks a policy rule which is not enforced is latched at every stage.
@@ -676,6 +681,7 @@ impl RaisedDoor {
             return Ok(None);
         };
         let mut raised = RunState { enforced_from: 0, ..head.clone() };
+        raised.commitments.pass(record.header().ts);
         let is_in_force = |terms: &&Arc<Terms>| terms.is_in_force(head.tick + 1);
         match self.terms.as_ref().filter(is_in_force) {
             Some(terms) => raised.terms = Arc::clone(terms),
