@@ -10,9 +10,13 @@
 
 mod admit;
 mod authorize;
+mod budget;
 mod contract;
+mod files;
 mod form;
 mod merge;
+mod outside;
+mod parents;
 mod projection;
 mod status;
 
@@ -26,11 +30,15 @@ use crate::expr::Expr;
 pub(crate) use admit::Admission;
 pub use admit::{COMMITMENT_VIOLATED, CommitmentRefused, calls};
 pub use authorize::{Authorized, UNKNOWN_ID, Violated};
+pub use budget::{Budget, Used};
+pub(crate) use contract::is_file_place;
 pub use contract::{DelegationContract, DelegationScope, HandedOver};
 pub use form::{CommitmentFault, check};
 pub(crate) use form::{EXPRESSIONS, scope};
 pub use form::{LineAtom, LineClosing, LineCommitment, LineEdge};
 pub use merge::{merged, without_pack};
+pub use outside::ScopeFault;
+pub use parents::{PARENTS, ParentParts, ParentSaid};
 pub use projection::{ACCEPTED, CONTRACT, Commitments, INITIAL, TRUST, WithoutEffect, initial};
 pub use status::{CommitmentStatus, StatusCause, Statuses};
 

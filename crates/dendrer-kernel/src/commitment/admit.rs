@@ -5,7 +5,7 @@ use std::sync::Arc;
 use dendrer_object::{COMMITMENT_LISTS, Code, Intent, Value};
 
 use super::authorize::relied_on;
-use super::{Authorized, CommitmentFault, Commitments, Violated, form};
+use super::{Authorized, CommitmentFault, Commitments, ScopeFault, Used, Violated, form};
 use crate::names::CANNOT_BE_JUDGED;
 use crate::sealed::{Met, fact, told, with_code};
 
@@ -23,6 +23,8 @@ pub enum CommitmentRefused {
     Rank(Vec<Arc<str>>),
     /// A call violates commitments.
     Violates(Violated, Vec<Arc<str>>),
+    /// A call is outside of the contract of a delegated run: why, and the ids of all that it violates.
+    Outside(ScopeFault, Vec<Arc<str>>),
     /// Whether a call violates them cannot be told.
     #[error("it cannot be judged against {}", unjudged(.0))]
     Unjudged(Vec<(Arc<str>, Met)>),
@@ -38,7 +40,7 @@ impl CommitmentRefused {
         match self {
             CommitmentRefused::List(fault) => fault.code,
             CommitmentRefused::Rank(_) => Code::E0455,
-            CommitmentRefused::Violates(Violated::Scope, _) => Code::E0452,
+            CommitmentRefused::Violates(Violated::Scope, _) | CommitmentRefused::Outside(..) => Code::E0452,
             CommitmentRefused::Violates(Violated::Support, _) => Code::E0453,
             CommitmentRefused::Violates(Violated::Hard, _) | CommitmentRefused::Unjudged(_) => Code::E0451,
         }
@@ -60,6 +62,7 @@ impl CommitmentRefused {
                 };
                 fact(cause, [ids(all)])
             }
+            CommitmentRefused::Outside(fault, all) => with_ids(fault, ids(all).1),
             CommitmentRefused::Unjudged(met) => {
                 let all: Vec<Arc<str>> = met.iter().map(|(id, _)| Arc::clone(id)).collect();
                 fact("commitment_unjudged", [ids(&all), ("rules", rules(met))])
@@ -67,6 +70,12 @@ impl CommitmentRefused {
         };
         with_code(sealed, self.code())
     }
+}
+
+fn with_ids(fault: &ScopeFault, ids: Value) -> Value {
+    let mut members = fault.sealed().as_object().cloned().unwrap_or_default();
+    members.set("commitments", ids);
+    Value::Object(members)
 }
 
 fn rules(met: &[(Arc<str>, Met)]) -> Value {
@@ -111,7 +120,14 @@ impl Commitments {
                 return Err(CommitmentRefused::Rank(ids));
             }
         }
-        let Some(action) = over.action.filter(|_| !self.is_free()) else { return Ok(Vec::new()) };
+        let heard = self.hearing(intent);
+        let this = heard.as_ref().unwrap_or(self);
+        let mut found = Authorized::default();
+        if let Some(contract) = this.contract().filter(|_| this.hears_parents()) {
+            let next = Used::of_intent(intent);
+            this.over_budget(&next).into_iter().for_each(|fault| found.leave(&contract.id, fault));
+        }
+        let Some(action) = over.action.filter(|_| !self.is_free()) else { return decided(found, over) };
         let named = intent.member("intent").and_then(|said| said.get("relies_on"));
         let are_ids =
             |named: &Value| named.as_array().is_some_and(|ids| ids.iter().all(|id| id.as_str().is_some()));
@@ -120,29 +136,46 @@ impl Commitments {
             return Err(CommitmentRefused::List(CommitmentFault { code: Code::E0209, path, message }));
         }
         let relies_on = relied_on(intent);
-        let mut found = Authorized::default();
         for call in calls(action) {
-            found.add(self.authorize(&call, &relies_on, over.state, over.counters));
+            found.add(this.authorize(&call, &relies_on, over.state, over.counters));
         }
-        if let Some((rule, _)) = found.violates.iter().min().filter(|_| over.refuses) {
-            let ids = found.violates.iter().map(|(_, id)| Arc::clone(id)).collect();
-            return Err(CommitmentRefused::Violates(*rule, ids));
-        }
-        if !found.unjudged.is_empty() && over.refuses_unjudged {
-            return Err(CommitmentRefused::Unjudged(found.unjudged));
-        }
-        let mut notes = Vec::new();
-        if !found.violates.is_empty() {
-            let ids = found.violates.iter().map(|(_, id)| Value::String(Arc::clone(id)));
-            let kind = ("kind", Value::from(COMMITMENT_VIOLATED));
-            notes.push(Value::record([("commitments", Value::array(ids)), kind]));
-        }
-        if !found.unjudged.is_empty() {
-            let members = [("kind", Value::from(CANNOT_BE_JUDGED)), ("rules", rules(&found.unjudged))];
-            notes.push(Value::record(members));
-        }
-        Ok(notes)
+        decided(found, over)
     }
+}
+
+/// Refuses what was found, or returns the notes of it.
+fn decided(found: Authorized, over: &Admission<'_>) -> Result<Vec<Value>, CommitmentRefused> {
+    let ids = || found.violates.iter().map(|(_, id)| Arc::clone(id)).collect();
+    let general = found.scope.as_ref().filter(|fault| fault.is_general());
+    if let Some(fault) = general.filter(|_| over.refuses) {
+        return Err(CommitmentRefused::Outside(fault.clone(), ids()));
+    }
+    if let Some((rule, _)) = found.violates.iter().min().filter(|_| over.refuses) {
+        return Err(match (&found.scope, rule) {
+            (Some(fault), Violated::Scope) => CommitmentRefused::Outside(fault.clone(), ids()),
+            _ => CommitmentRefused::Violates(*rule, ids()),
+        });
+    }
+    if !found.unjudged.is_empty() && over.refuses_unjudged {
+        return Err(CommitmentRefused::Unjudged(found.unjudged));
+    }
+    let mut notes = Vec::new();
+    if !found.violates.is_empty() {
+        let ids = found.violates.iter().map(|(_, id)| Value::String(Arc::clone(id)));
+        let ids = Value::array(ids);
+        let note = match &found.scope {
+            Some(fault) => with_ids(fault, ids),
+            None => Value::record([("commitments", ids)]),
+        };
+        let mut note = note.as_object().cloned().unwrap_or_default();
+        note.set("kind", Value::from(COMMITMENT_VIOLATED));
+        notes.push(Value::Object(note));
+    }
+    if !found.unjudged.is_empty() {
+        let members = [("kind", Value::from(CANNOT_BE_JUDGED)), ("rules", rules(&found.unjudged))];
+        notes.push(Value::record(members));
+    }
+    Ok(notes)
 }
 
 /// The calls of an action, each as expressions read it: one, or those under `calls`.

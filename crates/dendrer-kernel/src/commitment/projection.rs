@@ -15,7 +15,7 @@ use dendrer_object::{COMMITMENT_LISTS, Pointer, UNATTESTED, Value};
 use super::authorize::ToolIndex;
 use super::{
     Atom, ClosedAs, ClosedCommitment, Commitment, CommitmentEdge, CommitmentKind, CommitmentOwner,
-    DelegationContract, EdgeKind, EvidenceMode, form, merge,
+    DelegationContract, EdgeKind, EvidenceMode, ParentSaid, Used, form, merge,
 };
 use crate::expr::Expr;
 
@@ -51,6 +51,10 @@ pub struct Commitments {
     trust: Option<Arc<BTreeSet<Arc<str>>>>,
     /// In a delegated run, its contract.
     contract: Option<Arc<DelegationContract>>,
+    /// What the parents of a delegated run say, as far as its records hold it; the nearest first.
+    pub(super) parents: Arc<[ParentSaid]>,
+    /// What a delegated run used of its budget.
+    pub(super) used: Used,
     /// The first tick whose lists were erased or withheld: what they brought is not known.
     hidden: Option<u64>,
     /// How many watched names were looked at for changes of the state.
@@ -97,6 +101,10 @@ pub const TRUST: &str = "trust";
 /// The member of a `run` record, and of a snapshot, with the contract of a delegated run.
 pub const CONTRACT: &str = "contract";
 
+/// Members of a snapshot of a delegated run: what it used, and what its parents say.
+const USED: &str = "used";
+const SAID: &str = "said";
+
 impl Commitments {
     /// None, in a run by the rules of a version.
     pub fn none(version: u64) -> Commitments {
@@ -111,6 +119,8 @@ impl Commitments {
             core: Arc::default(),
             trust: None,
             contract: None,
+            parents: Arc::default(),
+            used: Used::default(),
             hidden: None,
             touched: 0,
             version,
@@ -153,6 +163,11 @@ impl Commitments {
         self.version >= version
     }
 
+    /// The version of the kernel's rules by which the run goes.
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
     /// Whether nothing here can stand against an action.
     pub fn is_free(&self) -> bool {
         self.core.all.is_empty() && self.contract.is_none() && self.hidden.is_none()
@@ -182,7 +197,9 @@ impl Commitments {
     pub fn take(&mut self, record: &Record) {
         self.turn_to(record.header().tick.unwrap_or(0));
         let body = record.body();
-        let is_ours = |name: &str| COMMITMENT_LISTS.contains(&name) || name == ACCEPTED;
+        let hears = self.hears_parents();
+        let is_ours =
+            |name: &str| COMMITMENT_LISTS.contains(&name) || name == ACCEPTED || hears && name == CONTRACT;
         let (mut brings, mut is_closed) = (false, false);
         for field in body.fields() {
             if field.pointer.tokens().next().is_some_and(|name| is_ours(&name)) {
@@ -190,7 +207,7 @@ impl Commitments {
                 is_closed |= body.text(field).is_none();
             }
         }
-        if !brings && self.core.watchers.is_empty() {
+        if !brings && !hears && self.core.watchers.is_empty() {
             return;
         }
         if is_closed {
@@ -213,6 +230,7 @@ impl Commitments {
         delta: Option<&Delta>,
     ) {
         self.turn_to(tick);
+        self.hear(author, type_name, content);
         // Lists of a result that the runtime did not write are the word of the agent.
         let author = if content.get(UNATTESTED).is_some() { Author::Agent } else { author };
         if let Some(delta) = delta.filter(|_| !self.core.places.is_empty()) {
@@ -754,6 +772,8 @@ impl Commitments {
         ];
         let contract = self.contract.as_ref().map(|contract| (CONTRACT, contract.written.clone()));
         let hidden = self.hidden.map(|tick| (HIDDEN, Value::from(tick)));
+        let used = self.hears_parents().then(|| (USED, self.used.to_value()));
+        let contract = contract.into_iter().chain(used).chain(self.kept_parents().map(|said| (SAID, said)));
         Value::record(members.into_iter().chain(contract).chain(self.kept_trust()).chain(hidden))
     }
 
@@ -764,6 +784,8 @@ impl Commitments {
         made.changed = value.get(CHANGED).and_then(Value::as_object).cloned().unwrap_or_default();
         made.ignored = value.get(IGNORED).and_then(Value::as_array).cloned().unwrap_or_default();
         made.contract = value.get(CONTRACT).and_then(DelegationContract::read).map(Arc::new);
+        made.used = value.get(USED).map(Used::read).unwrap_or_default();
+        value.get(SAID).into_iter().for_each(|said| made.take_said(said));
         made.touched = 0;
         made
     }
