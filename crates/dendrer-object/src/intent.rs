@@ -128,6 +128,7 @@ const SET_BY_KERNEL: &[&str] = &[
     "state_root",
     "seq",
     "intent_context_hash",
+    "contract",
     "chain_hash",
     "prev",
     "pack",

@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dendrer_object::{Intent, Value};
 
 use super::status::evaluate;
-use super::{Commitment, CommitmentStatus, Commitments, ScopeFault, Statuses, form};
+use super::{Commitment, CommitmentStatus, Commitments, ScopeFault, Statuses, Used, form};
 use crate::expr::{EvalError, Expr, Truth};
 use crate::sealed::{self, Met};
 
@@ -179,9 +179,10 @@ impl Commitments {
         }
         match self.contract() {
             Some(contract) if self.hears_parents() => {
-                if let Some(fault) = self.ended().or_else(|| contract.fault(action)) {
-                    found.leave(&contract.id, fault);
-                }
+                let one = Used { steps: 1, calls: 1, cost: None };
+                let fault =
+                    self.ended().or_else(|| contract.fault(action)).or_else(|| self.over_budget(&one));
+                fault.into_iter().for_each(|fault| found.leave(&contract.id, fault));
                 self.judge_by_parents(action, state, counters, &mut found);
             }
             Some(contract) if !contract.permits(action) => found.violate(Violated::Scope, &contract.id),

@@ -67,6 +67,18 @@ impl Budget {
         *self == Budget::default()
     }
 
+    /// The limits that what was used passes.
+    pub(super) fn exceeded(&self, used: &Used) -> Option<Value> {
+        let cost = used.cost.filter(|cost| self.cost.is_some_and(|limit| *cost > limit));
+        let unstated = self.cost.is_some() && used.cost.is_none() && used.calls > 0;
+        let over = [
+            self.calls.filter(|limit| used.calls > *limit).map(Value::from),
+            self.cost.filter(|_| cost.is_some() || unstated).map(number),
+            self.steps.filter(|limit| used.steps > *limit).map(Value::from),
+        ];
+        pairs(used, over)
+    }
+
     /// The limits that what comes next would pass, each with what is used and the limit: `{"calls":[50,50]}`. A cost of which nothing is
     /// stated is null. `None` if there is room.
     pub(super) fn passed(&self, used: &Used, next: &Used) -> Option<Value> {
@@ -85,14 +97,16 @@ impl Budget {
             cost.map(number),
             is_over(used.steps, next.steps, self.steps).then_some(self.steps).flatten().map(Value::from),
         ];
-        let pairs: Vec<(&str, Value)> = NAMES
-            .into_iter()
-            .zip(used.values())
-            .zip(over)
-            .filter_map(|((name, used), limit)| Some((name, Value::array([used, limit?]))))
-            .collect();
-        (!pairs.is_empty()).then(|| Value::record(pairs))
+        pairs(used, over)
     }
+}
+
+/// What is used of each limit that is passed, with the limit.
+fn pairs(used: &Used, over: [Option<Value>; 3]) -> Option<Value> {
+    let pairs = NAMES.into_iter().zip(used.values()).zip(over);
+    let pairs: Vec<(&str, Value)> =
+        pairs.filter_map(|((name, used), limit)| Some((name, Value::array([used, limit?])))).collect();
+    (!pairs.is_empty()).then(|| Value::record(pairs))
 }
 
 fn number(value: f64) -> Value {

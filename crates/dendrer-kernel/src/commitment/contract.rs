@@ -5,6 +5,8 @@ use std::sync::Arc;
 
 use dendrer_object::{Code, Pointer, Value};
 
+use crate::expr::ends_at;
+
 use super::authorize::is_permitted_by_tools;
 use super::budget::Budget;
 use super::{
@@ -48,6 +50,11 @@ impl DelegationContract {
             deliverables: form::texts(value, "deliverables"),
             written: value.clone(),
         })
+    }
+
+    /// When it ends by itself, in milliseconds since 1970, given when the child began.
+    pub fn ends_at(&self, begun_ms: u64) -> Option<u64> {
+        ends_at(self.written.get("until")?.as_str()?, begun_ms)
     }
 
     /// Why a call is outside of its scope: the tool, a file that the call names, or no file where files are limited. `None` if it
@@ -164,7 +171,7 @@ impl DelegationScope {
     /// Reads a scope file.
     pub fn read(value: &Value) -> Result<DelegationScope, CommitmentFault> {
         let texts = ["forbidden", "touches", "deliverables"];
-        let known = ["goal", "allowed", "budget", "failure", TOOLS];
+        let known = ["goal", "allowed", "budget", "failure", "until", TOOLS];
         form::members(value, "", &["id", "gloss"], &[&texts[..], &known[..]].concat())?;
         form::are_texts(value, "", &texts)?;
         let wrong = |path: &str, message: &str| {
@@ -181,6 +188,10 @@ impl DelegationScope {
         }
         if let Some(budget) = value.get("budget") {
             Budget::check(budget)?;
+        }
+        if value.get("until").is_some_and(|until| until.as_str().and_then(|text| ends_at(text, 0)).is_none())
+        {
+            return wrong("/until", "this is a moment like 2027-01-31T12:00:00Z, or a duration like 900s");
         }
         check_places(value)?;
         let Some(contract) = DelegationContract::read(value) else { return wrong("/id", "id is a text") };

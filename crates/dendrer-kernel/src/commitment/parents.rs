@@ -189,6 +189,21 @@ impl Commitments {
         (!self.parents.is_empty()).then(|| Value::record([(PARENTS, Value::array(entries))]))
     }
 
+    /// The commitments with what the content of the next record says of parents: its calls are judged by that.
+    pub fn hearing_record(&self, content: &Value) -> Option<Commitments> {
+        let said = content.get(CONTRACT).filter(|_| self.hears_parents())?;
+        let mut made = self.clone();
+        made.take_said(said);
+        Some(made)
+    }
+
+    /// What is used beyond a limit of the budget: the contract, with what is used and the limit.
+    pub fn overspent(&self) -> Option<(Arc<str>, Value)> {
+        let contract = self.contract().filter(|_| self.hears_parents())?;
+        let others = self.parents.first().map(|said| said.used).unwrap_or_default();
+        Some((Arc::clone(&contract.id), contract.budget.exceeded(&self.used.and(others))?))
+    }
+
     /// The commitments with what an intent brings of parents: the intent is judged by that.
     pub(super) fn hearing(&self, intent: &Intent) -> Option<Commitments> {
         let said = intent.member(CONTRACT).filter(|_| self.hears_parents())?;

@@ -18,6 +18,8 @@ use crate::record::recorder::Recorder;
 use crate::repo::Repo;
 use crate::run::trace::{Moment, Trace};
 
+mod family;
+pub(crate) mod parents;
 pub mod question;
 
 /// A delegation that was made, or is there already.
@@ -65,6 +67,9 @@ impl Repo {
                 .within(contract)
                 .map_err(|what| DelegationError::OutsideScope { run: run.clone(), what })?;
         }
+        let (mut start, pack) = under(parent, tip, child)?;
+        let declared = start.pack.as_ref().map(|bound| &bound.value);
+        scope.with_pack(declared).map_err(DelegationError::Scope)?;
         let scope = &scope;
         if let Some(goal) = scope.written.get("goal").and_then(Value::as_str)
             && all.get(goal).is_none()
@@ -88,7 +93,6 @@ impl Repo {
         if dry_run {
             return Ok(Delegated { parent: run, child: child.clone(), contract });
         }
-        let (mut start, pack) = under(parent, tip, child)?;
         let given = copied(&moment.state, &all.places_read(&ids));
         start.state = match &pack {
             Some(pack) => filled(pack, &given, &[])?,
@@ -122,6 +126,7 @@ impl Repo {
             member("gloss"),
             member("allowed"),
             member("forbidden"),
+            member("until"),
             contract.get("hard").map(|hard| ("depends_on", hard.clone())),
             goal.map(|goal| ("refines", Value::array([goal]))),
         ];
