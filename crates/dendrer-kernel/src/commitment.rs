@@ -10,6 +10,7 @@
 
 mod admit;
 mod authorize;
+mod brought;
 mod budget;
 mod contract;
 mod files;

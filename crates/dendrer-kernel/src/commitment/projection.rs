@@ -13,6 +13,7 @@ use dendrer_object::value::{Array, Object};
 use dendrer_object::{COMMITMENT_LISTS, Pointer, UNATTESTED, Value};
 
 use super::authorize::ToolIndex;
+use super::brought::Brought;
 use super::{
     Atom, ClosedAs, ClosedCommitment, Commitment, CommitmentEdge, CommitmentKind, CommitmentOwner,
     DelegationContract, EdgeKind, EvidenceMode, ParentSaid, Used, form, merge,
@@ -286,7 +287,11 @@ impl Commitments {
             let edges = at_tick(EDGES);
             let edges = edges.as_array().cloned().unwrap_or_default();
             let is_new = |edge: &&Value| read_edge(edge).is_some_and(|edge| !known.contains(&edge.key()));
-            let edges: Vec<Value> = edges.iter().filter(is_new).cloned().collect();
+            let brought = Brought::of(&atoms, &initial, |id| self.has(id));
+            let may = |edge: &&Value| {
+                !self.is_since(2) || read_edge(edge).is_some_and(|edge| brought.may_bring(&edge))
+            };
+            let edges: Vec<Value> = edges.iter().filter(is_new).filter(may).cloned().collect();
             let trust = self.trust.clone();
             self.take_kept(&Value::record([
                 (ATOMS, Value::record(atoms)),
@@ -983,7 +988,7 @@ impl CommitmentEdge {
     }
 }
 
-fn read_edge(value: &Value) -> Option<CommitmentEdge> {
+pub(super) fn read_edge(value: &Value) -> Option<CommitmentEdge> {
     Some(CommitmentEdge {
         kind: EdgeKind::from_word(value.get("edge")?.as_str()?)?,
         from: form::text(value, "from")?,

@@ -107,8 +107,10 @@ pub fn each_action(
             let moment = &follower.moment;
             let counters = || moment.counters.to_value();
             let at = follower.clone().into_answer(trace, moment.tick, &terms);
+            let heard = moment.commitments.hearing_record(&record.content());
+            let all = heard.as_ref().unwrap_or(&moment.commitments);
             for call in calls(&action) {
-                f(&at, &call, &moment.commitments.authorize(&call, &[], &moment.state, &counters));
+                f(&at, &call, &all.authorize(&call, &[], &moment.state, &counters));
             }
         }
         follower.advance(&record)
