@@ -185,6 +185,8 @@ pub struct Commitment {
     pub author: Author,
     /// Whether the contract of a delegation imported it.
     pub is_imported: bool,
+    /// Whether a parent added it after the run was delegated: it is judged over the places of both.
+    pub is_of_parent: bool,
     /// The tick; 0 for one with which the run began.
     pub tick: u64,
     /// As it was written.

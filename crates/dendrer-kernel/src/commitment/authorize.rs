@@ -161,7 +161,7 @@ impl Commitments {
             None => core.hard.clone(),
         };
         for one in candidates.into_iter().map(|number| &*core.all[number]) {
-            if one.closed.is_none() && self.binds(one) {
+            if one.closed.is_none() && !one.is_of_parent && self.binds(one) {
                 self.judge(one, action, (state, counters), &mut statuses, &mut found);
             }
         }

@@ -6,14 +6,15 @@
 //!
 //! Rule: nothing of a parent is judged that no record of the child holds; test `a_child_is_judged_by_what_its_records_hold`.
 
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dendrer_object::record::Author;
 use dendrer_object::{Intent, Value};
 
 use super::budget::{Budget, Used};
-use super::projection::INITIAL;
-use super::{Authorized, CONTRACT, Commitments, ScopeFault, form};
+use super::projection::{INITIAL, ITEMS, OF_PARENT, with_tick};
+use super::{Authorized, CONTRACT, ClosedAs, ClosedCommitment, Commitments, ScopeFault, form};
 
 /// The member of a sealed `contract` with one entry for each parent that says something new.
 pub const PARENTS: &str = "parents";
@@ -160,14 +161,45 @@ impl Commitments {
     }
 
     /// Takes what a record of the run says of its parents, and what it used.
-    pub(super) fn hear(&mut self, author: Author, type_name: &str, content: &Value) {
+    pub(super) fn hear(&mut self, tick: u64, author: Author, type_name: &str, content: &Value) {
         if !self.hears_parents() {
             return;
         }
         self.used = self.used.and(Used::of(author, type_name, content));
         if let Some(said) = content.get(CONTRACT).filter(|_| author != Author::Kernel) {
             self.take_said(said);
+            self.list_said(tick);
         }
+    }
+
+    /// Lists the commitments that parents added, and closes those that bind no parent any more.
+    fn list_said(&mut self, tick: u64) {
+        let items: Vec<Value> = self
+            .parents
+            .iter()
+            .filter_map(|said| said.written.get(INITIAL)?.get(ITEMS)?.as_array().cloned())
+            .flat_map(|items| items.iter().cloned().collect::<Vec<_>>())
+            .filter(|item| item.get("imported").is_some())
+            .collect();
+        let ids: BTreeSet<Arc<str>> =
+            items.iter().filter_map(|item| form::text(item.get("commitment")?, "id")).collect();
+        let gone = self.all().iter().filter(|one| one.is_of_parent && !ids.contains(&one.id));
+        let gone: Vec<Arc<str>> = gone.map(|one| Arc::clone(&one.id)).collect();
+        for id in gone {
+            self.change_one(&id, |one| {
+                one.closed.get_or_insert(ClosedCommitment { how: ClosedAs::Discharged, tick, reason: None });
+            });
+        }
+        let trust = self.trust.take();
+        self.take_kept(&Value::record([(
+            ITEMS,
+            Value::array(items.iter().map(|item| {
+                let mut members = with_tick(item, tick).as_object().cloned().unwrap_or_default();
+                members.set(OF_PARENT, Value::Bool(true));
+                Value::Object(members)
+            })),
+        )]));
+        self.trust = trust;
     }
 
     /// Takes what is sealed of parents; the newest entry of each counts.

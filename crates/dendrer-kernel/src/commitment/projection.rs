@@ -49,7 +49,7 @@ pub struct Commitments {
     ignored: Array,
     core: Arc<Core>,
     /// The tools whose results ground a claim, where the pack names them.
-    trust: Option<Arc<BTreeSet<Arc<str>>>>,
+    pub(super) trust: Option<Arc<BTreeSet<Arc<str>>>>,
     /// In a delegated run, its contract.
     contract: Option<Arc<DelegationContract>>,
     /// What the parents of a delegated run say, as far as its records hold it; the nearest first.
@@ -105,6 +105,9 @@ pub const CONTRACT: &str = "contract";
 /// Members of a snapshot of a delegated run: what it used, and what its parents say.
 const USED: &str = "used";
 const SAID: &str = "said";
+
+/// The member of an item that a parent added after the child began.
+pub(super) const OF_PARENT: &str = "of_parent";
 
 impl Commitments {
     /// None, in a run by the rules of a version.
@@ -231,7 +234,7 @@ impl Commitments {
         delta: Option<&Delta>,
     ) {
         self.turn_to(tick);
-        self.hear(author, type_name, content);
+        self.hear(tick, author, type_name, content);
         // Lists of a result that the runtime did not write are the word of the agent.
         let author = if content.get(UNATTESTED).is_some() { Author::Agent } else { author };
         if let Some(delta) = delta.filter(|_| !self.core.places.is_empty()) {
@@ -518,7 +521,7 @@ impl Commitments {
         }
     }
 
-    fn change_one(&mut self, id: &str, with: impl FnOnce(&mut Commitment)) {
+    pub(super) fn change_one(&mut self, id: &str, with: impl FnOnce(&mut Commitment)) {
         if let Some(number) = self.core.by_id.get(id).copied() {
             with(Arc::make_mut(&mut Arc::make_mut(&mut self.core).all[number]));
         }
@@ -764,6 +767,7 @@ impl Commitments {
                 ("type", Value::String(Arc::clone(&one.type_name))),
             ];
             members.extend(one.is_imported.then_some(("imported", Value::Bool(true))));
+            members.extend(one.is_of_parent.then_some((OF_PARENT, Value::Bool(true))));
             members.extend(one.stale_by.clone().map(|name| ("stale_by", Value::String(name))));
             members.extend(one.closed.as_ref().map(|closed| ("closed", closed.to_value(&one.id))));
             Value::record(members)
@@ -800,7 +804,7 @@ impl Commitments {
         Some((TRUST, Value::record([("tools", Value::array(trust.iter().cloned().map(Value::String)))])))
     }
 
-    fn take_kept(&mut self, value: &Value) {
+    pub(super) fn take_kept(&mut self, value: &Value) {
         self.hidden = self.hidden.or_else(|| value.get(HIDDEN).and_then(Value::as_u64));
         self.trust =
             value.get(TRUST).map(|trust| Arc::new(form::texts(trust, "tools").into_iter().collect()));
@@ -816,6 +820,7 @@ impl Commitments {
                 continue;
             }
             one.is_imported = item.get("imported").is_some();
+            one.is_of_parent = item.get(OF_PARENT).is_some();
             one.stale_by = form::text(item, "stale_by");
             one.closed = item.get("closed").and_then(ClosedCommitment::read);
             self.insert(one);
@@ -1015,6 +1020,7 @@ fn read_commitment(value: &Value, tick: u64, author: Author, type_name: &str) ->
         supersedes: form::text(value, "supersedes"),
         author,
         is_imported: false,
+        is_of_parent: false,
         tick,
         written: value.clone(),
         closed: None,

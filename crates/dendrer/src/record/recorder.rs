@@ -774,7 +774,7 @@ impl Recorder {
     /// Hands a group of lines to the store.
     pub(crate) fn submit_lines(&mut self, lines: Vec<u64>) {
         let records = std::mem::take(&mut self.pending);
-        let ticket = self.store.submit_group(&records);
+        let ticket = self.store.submit_group_after(&records, self.parents.heads());
         self.keep_snapshots();
         self.under_way.push_back(Submitted { lines, records, ticket, after: self.head.clone() });
     }
@@ -812,12 +812,14 @@ impl Recorder {
 
     /// Appends the group without waiting for the disk. Survives the end of the process, not of the machine.
     pub fn append(&mut self) -> Result<Vec<Record>, Error> {
-        self.put(|store, records| store.append(records))
+        let heads = self.parents.heads();
+        self.put(|store, records| store.append_after(records, &heads))
     }
 
     /// Makes the group durable and returns its records.
     pub fn commit(&mut self) -> Result<Vec<Record>, Error> {
-        self.put(|store, records| store.commit(records))
+        let heads = self.parents.heads();
+        self.put(|store, records| store.commit_after(records, heads))
     }
 
     fn put(

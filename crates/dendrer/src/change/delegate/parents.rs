@@ -15,7 +15,7 @@ use dendrer_kernel::commitment::{
 use dendrer_kernel::step::RunState;
 use dendrer_object::{RunName, Timestamp, Value};
 use dendrer_store::prelude::*;
-use dendrer_store::{Shared, StoreError};
+use dendrer_store::{Head, Shared, StoreError};
 
 use super::copied;
 use super::family::Family;
@@ -30,6 +30,8 @@ const PARENTS_MAX: usize = 64;
 pub(crate) struct Parents {
     /// For each parent the tick that was read last, and its entry.
     read: BTreeMap<RunName, (u64, Value)>,
+    /// The head of each parent when it was read last.
+    heads: BTreeMap<RunName, Head>,
     /// The entry of each parent when the child began; `None` for one that is sealed in any case.
     begun: BTreeMap<RunName, Option<Value>>,
     family: Family,
@@ -75,6 +77,11 @@ impl Parents {
         levels.iter().any(|level| level.contract.written.get("until").is_some())
     }
 
+    /// The heads of the parents that were read last: what was judged since was decided on these.
+    pub(crate) fn heads(&self) -> Vec<(RunName, Head)> {
+        self.heads.iter().map(|(run, head)| (run.clone(), *head)).collect()
+    }
+
     /// Returns what the parents of a run say that no record of it holds yet: the member `contract` of its next record. `None` for a
     /// run without a contract, and if nothing is new.
     pub(crate) fn news(
@@ -118,7 +125,9 @@ impl Parents {
         now: Option<Timestamp>,
     ) -> Result<Value, Error> {
         let run = level.parent.as_str();
-        let tip = store.run(&level.parent)?.and_then(|summary| summary.head.tick);
+        let summary = store.run(&level.parent)?;
+        let tip = summary.as_ref().and_then(|summary| summary.head.tick);
+        self.heads.extend(summary.map(|summary| (level.parent.clone(), summary.head)));
         let Some(tip) = tip else {
             let ended = Some((Arc::from("unreadable"), None));
             let parts = ParentParts { ended, ..ParentParts::default() };
