@@ -166,7 +166,7 @@ fn what_a_parent_takes_violated_nothing_that_it_is_bound_to() {
             prop::collection::vec(event(), 0..8),
         );
         let (bound, left, tools, events) = drawn.new_tree(&mut runner).unwrap().current();
-        let stage = Stage::from_number(round % 4).unwrap();
+        let stage = Stage::from_number(round % 3).unwrap();
         let mut world = World::begin(&bound, left, &tools, stage);
         let mut made: Vec<Call> = Vec::new();
         for event in &events {

@@ -94,7 +94,8 @@ fn a_contract_that_was_taken_back_permits_nothing() {
     replays(&place);
     // A bundle without the parent decides the same.
     place.ok(&["export", "kid", "-o", "kid.dnd"]);
-    place.ok(&["verify", "kid.dnd", "--replay"]);
+    let verified = place.ok(&["verify", "kid.dnd", "--replay"]);
+    assert!(verified.contains("kid@2: what lead@3 said of the contract is UNVERIFIABLE"), "{verified}");
 }
 
 /// Below stage 2 a call after the end is noted, and the parent does not take the result.

@@ -15,7 +15,7 @@ use dendrer_kernel::commitment::{
 use dendrer_kernel::step::RunState;
 use dendrer_object::{RunName, Timestamp, Value};
 use dendrer_store::prelude::*;
-use dendrer_store::{Head, Shared, StoreError};
+use dendrer_store::{Head, Shared, Store, StoreError};
 
 use super::copied;
 use super::family::Family;
@@ -216,6 +216,42 @@ fn levels(store: &Shared, run: &RunName) -> Result<Vec<Level>, Error> {
 
 fn is_missing(error: &Error) -> bool {
     matches!(error, Error::NoRun { .. } | Error::MissingPrefix { .. } | Error::Store(StoreError::NoRecord(_)))
+}
+
+/// What comes of comparing a sealed entry with the parent's own records.
+pub(crate) enum Compared {
+    /// The parent said so.
+    Same,
+    /// The parent cannot be read: why.
+    Unverifiable(String),
+    /// The parent said something else.
+    Differs,
+}
+
+/// Compares what a record of a child holds of a parent with the parent's records.
+pub(crate) fn compare(store: &Arc<dyn Store>, entry: &Value) -> Compared {
+    let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default().to_owned();
+    let unverifiable = |why: String| Compared::Unverifiable(why);
+    let (Ok(run), Some(tick)) = (text("run").parse::<RunName>(), entry.get("tick").and_then(Value::as_u64))
+    else {
+        return unverifiable(format!("{} could not be read then either", text("run")));
+    };
+    let read = Trace::open(store, &run).and_then(|trace| Ok((trace.record(tick)?.id(), trace.at(tick)?)));
+    let (record, moment) = match read {
+        Ok(read) => read,
+        Err(error) => return unverifiable(error.to_string()),
+    };
+    if moment.commitments.hidden().is_some() {
+        return unverifiable("a value that decides was erased or withheld".to_owned());
+    }
+    let mut parts = parts(&moment);
+    parts.ended = ended(&moment, &text("delegation"));
+    let made = ParentSaid::entry(run.as_str(), &text("delegation"), None, parts);
+    let is_over = entry.get("ended").and_then(|ended| ended.get("as")?.as_str()) == Some("over");
+    let names = ["ended", "commitments", "state", "counters"].into_iter().skip(usize::from(is_over));
+    let is_same = Value::from(record) == *entry.get("record").unwrap_or(&Value::Null)
+        && names.into_iter().all(|name| made.get(name) == entry.get(name));
+    if is_same { Compared::Same } else { Compared::Differs }
 }
 
 /// How a contract ended in a parent.
