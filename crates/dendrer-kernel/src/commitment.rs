@@ -10,11 +10,16 @@
 
 mod admit;
 mod authorize;
+mod brought;
+mod budget;
 mod contract;
+mod files;
 mod form;
 mod merge;
 mod names;
 mod owner;
+mod outside;
+mod parents;
 mod projection;
 mod ranked;
 mod status;
@@ -29,12 +34,16 @@ use crate::expr::Expr;
 pub(crate) use admit::Admission;
 pub use admit::{COMMITMENT_VIOLATED, CommitmentRefused, calls};
 pub use authorize::{Authorized, UNKNOWN_ID, Violated};
+pub use budget::{Budget, Used};
+pub(crate) use contract::is_file_place;
 pub use contract::{DelegationContract, DelegationScope, HandedOver};
 pub use form::{CommitmentFault, check};
 pub(crate) use form::{EXPRESSIONS, scope as scope_of_pack};
 pub use form::{LineAtom, LineClosing, LineCommitment, LineEdge};
 pub use merge::{merged, without_pack};
 pub use owner::CommitmentOwner;
+pub use outside::ScopeFault;
+pub use parents::{PARENTS, ParentParts, ParentSaid};
 pub use projection::{ACCEPTED, CONTRACT, Commitments, INITIAL, TRUST, WithoutEffect, initial};
 pub use ranked::ADOPTS;
 pub use status::{CommitmentStatus, StatusCause, Statuses};
@@ -157,6 +166,8 @@ pub struct Commitment {
     pub adopted: Option<AdoptedCommitment>,
     /// Whether the contract of a delegation imported it.
     pub is_imported: bool,
+    /// Whether a parent added it after the run was delegated: it is judged over the places of both.
+    pub is_of_parent: bool,
     /// The tick; 0 for one with which the run began.
     pub tick: u64,
     /// As it was written.

@@ -64,7 +64,7 @@ pub use error::{EvalError, ExprError, Span, Uncertain};
 pub use inspect::{Literal, NamedComparison, NamedPlace};
 pub use lex::TEXT_SIZE_MAX;
 pub(crate) use time::{Until, is_datetime, until_of};
-pub use time::is_same_moment;
+pub use time::{ends_at, is_same_moment};
 pub use turns::Way;
 
 /// How deep the tree of an expression, and the parentheses of its text, may be nested.

@@ -175,6 +175,8 @@ pub struct Tool {
     pub words: Option<Arc<str>>,
     /// When a result of it says that the call failed, over the transition as `t`.
     pub failed: Option<Expr>,
+    /// The places where a call names files; empty for a tool that names none.
+    pub files: Option<Vec<Arc<str>>>,
 }
 
 impl Tool {

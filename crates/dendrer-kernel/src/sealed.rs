@@ -185,6 +185,16 @@ const SENTENCES: &[(&str, &str)] = &[
     ("commitment_rank", "{commitments} cannot be closed by this author: its owner has a higher rank"),
     ("commitment_violated", "it violates {commitments}"),
     ("commitment_scope", "it is outside of the scope of {commitments}"),
+    ("scope_tool", "it is outside of the scope of {commitments}: {tool} is not among its tools"),
+    ("scope_file", "it is outside of the scope of {commitments}: {file:file} ({at}) is not among its files"),
+    (
+        "scope_no_file",
+        "it is outside of the scope of {commitments}: no file found to judge in the call of {tool}",
+    ),
+    ("contract_ended", "the contract {commitments} was {how} at {run}@{tick}"),
+    ("contract_over", "the contract {commitments} is over: its time has passed"),
+    ("contract_unreadable", "the contract {commitments} is {how} in {run}, so it permits no call"),
+    ("contract_budget", "the budget of the contract {commitments} is used up: {budget:budget}"),
     ("commitment_support", "it relies on what no longer stands: {commitments}"),
     ("delegate_rejected", "the result of {child} is not accepted: {commitments}"),
     ("commitment_unjudged", "it cannot be judged against {rules:unjudged}"),
@@ -273,6 +283,22 @@ impl Shown<'_> {
         shown.collect::<Vec<_>>().join(", ")
     }
 
+    /// Lists what is used of each limit.
+    fn budget(&self, name: &str) -> String {
+        let limits = self.0.get(name).and_then(Value::as_object).into_iter().flat_map(|limits| limits.iter());
+        let each = limits.map(|(name, pair)| match pair.as_array() {
+            Some(pair) => {
+                let (used, limit) = (pair.get(0).cloned(), pair.get(1).cloned().unwrap_or(Value::Null));
+                match used.filter(|used| *used != Value::Null) {
+                    Some(used) => format!("{name} {used} of {limit}"),
+                    None => format!("{name} not stated of {limit}"),
+                }
+            }
+            None => name.to_string(),
+        });
+        each.collect::<Vec<_>>().join(", ")
+    }
+
     /// Returns a value in the form that a sentence asks for.
     fn form(&self, name: &str, form: &str) -> String {
         let texts = || self.items(name).filter_map(Value::as_str);
@@ -282,6 +308,11 @@ impl Shown<'_> {
             }
             "by" => writer(&self.text(name)),
             "or" => texts().collect::<Vec<_>>().join(" or "),
+            "file" => match &*self.text(name) {
+                "" => "a value that is no text".to_owned(),
+                file => file.to_owned(),
+            },
+            "budget" => self.budget(name),
             "ids" => self.ids(name, |_| String::new()),
             "alike" => self.ids(name, |one| match one.get("like").and_then(Value::as_str) {
                 Some(like) => format!(" (like {like})"),

@@ -132,6 +132,7 @@ const SET_BY_KERNEL: &[&str] = &[
     "state_root",
     "seq",
     "intent_context_hash",
+    "contract",
     "chain_hash",
     "prev",
     "pack",

@@ -32,8 +32,8 @@ use crate::layout::SEGMENT_HEADER;
 use crate::scan::Room;
 use crate::segments::{Read, Segments};
 use crate::store::{
-    AppendLog, KeepDerived, MaySign, ReadLog, RunSummary, SignLog, Skimmed, Slot, StoreInfo, Ticket,
-    TreeHead, WaitForSync,
+    AppendLog, Head, KeepDerived, MaySign, ReadLog, RunSummary, SignLog, Skimmed, Slot, StoreInfo, Ticket,
+    TreeHead, WaitForSync, check_heads,
 };
 use crate::tail::Tail;
 use crate::values::{Chunks, KeyOfChunks};
@@ -914,6 +914,22 @@ impl AppendLog for Embedded {
             return Ok(self.size()..self.size());
         }
         let positions = self.locked(|store| store.append_group(records))?;
+        self.index_in_background();
+        Ok(positions)
+    }
+
+    fn append_after(
+        &mut self,
+        records: &[Record],
+        heads: &[(RunName, Head)],
+    ) -> Result<Range<u64>, StoreError> {
+        if records.is_empty() || heads.is_empty() {
+            return self.append(records);
+        }
+        let positions = self.locked(|store| {
+            check_heads(store, heads)?;
+            store.append_group(records)
+        })?;
         self.index_in_background();
         Ok(positions)
     }

@@ -22,6 +22,7 @@ use dendrer_object::note::{SigningKey, VerifierKey};
 use dendrer_object::{Digest, StoreId};
 
 pub use append::AppendLog;
+pub(crate) use append::check_heads;
 pub use derived::{KeepDerived, KeptRow, KeptWhat, Slot};
 pub use erase::EraseValues;
 pub use head::Head;

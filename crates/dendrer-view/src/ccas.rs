@@ -7,7 +7,7 @@ use std::sync::Arc;
 
 use dendrer::ask::commitments::CommitmentsAt;
 use dendrer::kernel::commitment::{
-    Commitment, CommitmentKind, CommitmentStatus, Commitments, EdgeKind, EvidenceMode,
+    Commitment, CommitmentKind, CommitmentStatus, Commitments, DelegationContract, EdgeKind, EvidenceMode,
 };
 use dendrer_object::Value;
 
@@ -164,8 +164,12 @@ impl Sections {
             }
         }
         if let Some(contract) = at.all.contract() {
-            let gloss = contract.written.get("gloss").and_then(Value::as_str).unwrap_or_default();
-            made[5].push(delegation(&name(&contract.id), gloss, &contract.written));
+            made[5].push(contract_text(&at.all, contract));
+            // The goal of a child is what it was begun for; the goal itself is its parent's.
+            if made[0].is_empty() {
+                let gloss = contract.written.get("gloss").and_then(Value::as_str).unwrap_or_default();
+                made[0].push(format!("- [active] {}\n", self::gloss(gloss)));
+            }
         }
         for one in &all {
             let found = status(at, one);
@@ -173,8 +177,10 @@ impl Sections {
                 continue;
             }
             let tick = at.changed(&one.id).filter(|tick| *tick > at.completed);
-            made[6]
-                .extend(tick.map(|tick| format!("- {}: {} at tick {tick}\n", name(&one.id), found.as_str())));
+            let said = |tick| {
+                format!("- {}: {} at tick {tick}: {}\n", name(&one.id), found.as_str(), gloss(&one.gloss))
+            };
+            made[6].extend(tick.map(said));
         }
         Sections(made)
     }
@@ -209,6 +215,22 @@ fn at_risk(at: &CommitmentsAt, one: &Commitment, found: CommitmentStatus) -> Opt
     }
 }
 
+/// The contract of a delegated run, with how it ended if its parent said so.
+fn contract_text(all: &Commitments, contract: &DelegationContract) -> String {
+    let gloss = contract.written.get("gloss").and_then(Value::as_str).unwrap_or_default();
+    let mut text = delegation(&name(&contract.id), gloss, &contract.written);
+    let ended = all.parents().iter().find_map(|said| Some((said, said.ended.as_ref()?)));
+    if let Some((said, (how, tick))) = ended {
+        let at = tick.map(|tick| format!("@{tick}")).unwrap_or_default();
+        text.push_str(&format!(
+            "  ended: {} at {}{at}, so no call is permitted\n",
+            words(how),
+            words(&said.run)
+        ));
+    }
+    text
+}
+
 fn delegation(id: &str, gloss: &str, written: &Value) -> String {
     let mut text = format!("- Child contract {id} active for {}.\n", quote::escape(gloss));
     let list = |value: Option<&Value>| -> Vec<Arc<str>> {
@@ -216,16 +238,24 @@ fn delegation(id: &str, gloss: &str, written: &Value) -> String {
         items.filter_map(|item| item.as_str().map(Arc::from)).collect()
     };
     let allowed = written.get("allowed");
-    let [files, tools] = ["files", "tools"].map(|name| list(allowed.and_then(|allowed| allowed.get(name))));
-    let allowed = match (files.is_empty(), tools.is_empty()) {
-        (false, _) => Some(format!("files {}", names(&files))),
-        (true, false) => Some(format!("tools {}", names(&tools))),
-        (true, true) => None,
-    };
-    text.extend(allowed.map(|allowed| format!("  allowed scope: {allowed}\n")));
-    let forbidden = list(written.get("forbidden"));
-    if !forbidden.is_empty() {
-        text.push_str(&format!("  forbidden: {}\n", names(&forbidden)));
+    let allowed = ["files", "tools"].map(|kind| (kind, list(allowed.and_then(|allowed| allowed.get(kind)))));
+    let allowed = allowed.iter().filter(|(_, all)| !all.is_empty());
+    let allowed: Vec<String> = allowed.map(|(kind, all)| format!("{kind} {}", names(all))).collect();
+    if !allowed.is_empty() {
+        text.push_str(&format!("  allowed scope: {}\n", allowed.join("; ")));
+    }
+    for (member, label) in [("forbidden", "forbidden"), ("deliverables", "to deliver")] {
+        let all = list(written.get(member));
+        if !all.is_empty() {
+            text.push_str(&format!("  {label}: {}\n", names(&all)));
+        }
+    }
+    let budget =
+        written.get("budget").and_then(Value::as_object).into_iter().flat_map(|budget| budget.iter());
+    let budget: Vec<String> =
+        budget.map(|(what, limit)| format!("{} {}", words(what), quote::value(limit))).collect();
+    if !budget.is_empty() {
+        text.push_str(&format!("  budget: {}\n", budget.join(", ")));
     }
     text
 }

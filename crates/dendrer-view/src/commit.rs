@@ -11,7 +11,7 @@ use dendrer::lines::{FailedLine, LinesTally, Reply, TurnedLine};
 use dendrer::record::chain;
 use dendrer_object::document::{As, Positive};
 use dendrer_object::text::nearest;
-use dendrer_object::value::Array;
+use dendrer_object::value::{Array, Object};
 use dendrer_object::{ACTION_TYPE, Code, Digest, Pointer, Record, RunName, TypeName, Value, document};
 
 use crate::answer::{End, ItemAnswer, Line, Page, Style};
@@ -233,6 +233,8 @@ document! {
         claimed_author?: &str = parts.claimed_author.as_deref(),
         /// Ids of the commitments that refuse the line
         commitments?: As<[String]> = parts.commitments.clone().map(As::new),
+        /// For each limit of a contract's budget that is reached: what is used, and the limit
+        budget?: As<Object> = parts.budget.clone().map(As::new),
     }
 }
 
@@ -266,6 +268,7 @@ struct ReasonParts<'r> {
     changed: Option<&'r [Pointer]>,
     claimed_author: Option<String>,
     commitments: Option<Value>,
+    budget: Option<Value>,
 }
 
 impl ReasonParts<'_> {
@@ -281,6 +284,7 @@ impl ReasonParts<'_> {
                     path: text("path").map(Some),
                     claimed_author: text("claimed_author"),
                     commitments: reason.get("commitments").cloned(),
+                    budget: reason.get("budget").filter(|budget| budget.as_object().is_some()).cloned(),
                     ..ReasonParts::default()
                 })
             }

@@ -3,7 +3,7 @@
 use dendrer::ask::commitments::question::{CommitmentsReply, JudgedCalls, ListedCommitments};
 use dendrer::ask::commitments::{Admission, CommitmentsAt, CommitmentsDifference, StatusDifference};
 use dendrer::delegate::question::{AcceptReply, DelegateReply};
-use dendrer::delegate::{Accepted, Delegated};
+use dendrer::delegate::{AcceptReason, Accepted, Delegated};
 use dendrer::kernel::commitment::{
     Atom, Authorized, Commitment, CommitmentEdge, CommitmentKind, CommitmentStatus, Commitments, EdgeKind,
     EvidenceMode, UNKNOWN_ID, Violated, WithoutEffect,
@@ -402,19 +402,27 @@ document! {
         deliverables: As<Option<Vec<String>>> = As::new(member("deliverables")),
         /// The rule for a child that fails
         failure: As<Option<String>> = As::new(member("failure")),
+        /// The places where tools name files
+        tools?: As<Object> = member("tools").map(As::new),
+        /// When it ends by itself
+        until?: As<String> = member("until").map(As::new),
     }
 
     /// The decision on the result of a child run
     pub object AcceptDocument: "accept" (accepted: &Accepted) {
-        let Accepted { child, parent, violates, record } = accepted;
+        let Accepted { child, parent, reasons, already, record } = accepted;
         /// Whether the parent takes the result
-        accepted: bool = violates.is_empty(),
+        accepted: bool = reasons.is_empty(),
+        /// Whether the parent took it before: nothing was written
+        already?: bool = already.then_some(true),
         /// The child run
         child: &RunName = child,
         /// The parent run
         parent: &RunName = parent,
         /// The reason of a rejection
-        reason: Option<RejectionObject> = (!violates.is_empty()).then(|| RejectionObject::of(violates)),
+        reason: Option<RejectionObject> = (!reasons.is_empty()).then(|| RejectionObject::of(accepted)),
+        /// The reasons of a rejection, one for each
+        reasons: Vec<AcceptReasonObject> = reasons.iter().map(AcceptReasonObject::of).collect(),
         /// The tick of the decision in the parent
         tick: Option<u64> = record.as_ref().and_then(|record| record.header().tick),
         /// The id of the record of the decision
@@ -422,11 +430,25 @@ document! {
     }
 
     /// The reason of a rejection
-    object RejectionObject(violates: &[Arc<str>]) {
+    object RejectionObject(accepted: &Accepted) {
         /// The code
         code: Code = Code::E0456,
         /// The ids of the commitments that the result violates
-        commitments: &[Arc<str>] = violates,
+        commitments: Vec<Arc<str>> = accepted.violates(),
+    }
+
+    /// One reason of a rejection
+    object AcceptReasonObject(reason: &AcceptReason) {
+        /// The code
+        code: Code = reason.code,
+        /// The ids of the commitments that it is about
+        commitments: &[Arc<str>] = &reason.commitments,
+        /// The run that shows it
+        run: &RunName = &reason.run,
+        /// The tick of that run; null if none shows it
+        tick: Option<u64> = reason.tick,
+        /// The deliverable that is missing
+        missing?: &Arc<str> = reason.missing.as_ref(),
     }
 }
 
@@ -801,7 +823,7 @@ impl Answer for DelegateReply {
             Line::from(format!("  hard  {}", list("hard"))),
             Line::from(format!("  soft  {}", list("soft"))),
         ];
-        for name in ["allowed", "forbidden", "budget", "deliverables", "failure"] {
+        for name in ["allowed", "tools", "forbidden", "budget", "deliverables", "failure", "until"] {
             lines.extend(
                 contract.get(name).map(|value| Line::from(format!("  {name}  {}", quote::value(value)))),
             );
@@ -820,21 +842,42 @@ impl Answer for AcceptReply {
     }
 
     fn lines(&self, _: &Page) -> Vec<Line> {
-        let Accepted { child, parent, violates, .. } = &self.accepted;
+        let Accepted { child, parent, reasons, already, .. } = &self.accepted;
         let dry = if self.dry_run { "nothing was written (dry run): " } else { "" };
-        vec![match violates.is_empty() {
-            true => Line::from(format!("{dry}{parent} takes what {child} brought")),
-            false => {
-                let ids = quote::escape(&violates.join(", "));
-                Line::styled(
-                    Style::Bad,
-                    format!("{dry}{}  {parent} does not take what {child} brought: {ids}", Code::E0456),
-                )
-            }
-        }]
+        if *already {
+            return vec![Line::from(format!(
+                "{parent} took what {child} brought before; nothing was written"
+            ))];
+        }
+        if reasons.is_empty() {
+            return vec![Line::from(format!("{dry}{parent} takes what {child} brought"))];
+        }
+        let ids = quote::escape(&self.accepted.violates().join(", "));
+        let head = format!("{dry}{}  {parent} does not take what {child} brought: {ids}", Code::E0456);
+        let mut lines = vec![Line::styled(Style::Bad, head)];
+        lines.extend(reasons.iter().map(|reason| Line::from(format!("  {}", reason_text(reason)))));
+        lines
     }
 
     fn end(&self) -> End {
-        if self.accepted.violates.is_empty() { End::Answered } else { End::Refused }
+        if self.accepted.reasons.is_empty() { End::Answered } else { End::Refused }
     }
+}
+
+/// A reason of a rejection as text.
+fn reason_text(reason: &AcceptReason) -> String {
+    let AcceptReason { code, commitments, run, tick, missing } = reason;
+    let ids = quote::escape(&commitments.join(", "));
+    let at = match tick {
+        Some(tick) => format!("{run}@{tick}"),
+        None => run.to_string(),
+    };
+    let what = match (code, missing) {
+        (_, Some(name)) => format!("{} of {ids} is missing", quote::escape(name)),
+        (Code::E0451, _) => format!("violates {ids}, or cannot be judged by it"),
+        (Code::E0452, _) => format!("outside of the contract {ids}, or after its end"),
+        (Code::E0453, _) => format!("relies on {ids}, which no longer stands"),
+        _ => format!("{ids} is not what the parent has on record"),
+    };
+    format!("{code}  {at}  {what}")
 }

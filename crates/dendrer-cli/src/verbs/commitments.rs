@@ -106,9 +106,12 @@ pub(crate) enum CommitmentsAct {
         /// The parent
         #[arg(add = ArgValueCompleter::new(offers::runs))]
         run: String,
-        /// The scope, a JSON file: id, gloss, goal, allowed, forbidden, touches, budget, deliverables, failure
+        /// The scope, a JSON file: id, gloss, goal, allowed, tools, forbidden, touches, budget, deliverables, failure, until
         #[arg(long, value_name = "FILE")]
         scope: String,
+        /// The id of the delegation, in place of the one in the scope file
+        #[arg(long, value_name = "ID")]
+        id: Option<String>,
         /// The name of the child
         #[arg(long = "as", value_name = "CHILD")]
         child: RunName,
@@ -168,10 +171,11 @@ pub(crate) fn run(global: &Global, verb: &CommitmentsVerb, out: &mut Out) -> Res
             each_action((&trace, upto), &mut |at, _, found| answer.add(at, found))?;
             out.answer(&answer)
         }
-        Some(CommitmentsAct::Delegate { run, scope, child, stage, dry_run }) => {
+        Some(CommitmentsAct::Delegate { run, scope, id, child, stage, dry_run }) => {
             let question = DelegateQuestion {
                 run: run.clone(),
                 scope: Some(read_scope(scope)?),
+                id: id.clone(),
                 r#as: child.to_string(),
                 stage: stage.map(u64::from),
                 dry_run: *dry_run,

@@ -15,6 +15,7 @@ mod commitments;
 mod contract;
 mod corpus;
 mod crash;
+mod delegation;
 mod diff;
 mod door;
 mod draft;

@@ -10,7 +10,7 @@ use dendrer_object::{COMMITMENT_LISTS, Code, Intent, UNATTESTED, Value};
 use super::authorize::relied_on;
 use super::owner::{USER, split_address};
 use super::status::CALLS;
-use super::{Authorized, CommitmentFault, CommitmentOwner, Commitments, Violated, form};
+use super::{Authorized, CommitmentFault, CommitmentOwner, Commitments, ScopeFault, Used, Violated, form};
 use crate::names::CANNOT_BE_JUDGED;
 use crate::sealed::{Met, fact, told, with_code};
 
@@ -32,6 +32,8 @@ pub enum CommitmentRefused {
     Address(Arc<str>),
     /// A call violates commitments.
     Violates(Violated, Vec<Arc<str>>),
+    /// A call is outside of the contract of a delegated run: why, and the ids of all that it violates.
+    Outside(ScopeFault, Vec<Arc<str>>),
     /// Whether a call violates them cannot be told.
     #[error("it cannot be judged against {}", unjudged(.0))]
     Unjudged(Vec<(Arc<str>, Met)>),
@@ -48,7 +50,7 @@ impl CommitmentRefused {
             CommitmentRefused::List(fault) => fault.code,
             CommitmentRefused::IdUsed(..) | CommitmentRefused::Address(_) => Code::E0209,
             CommitmentRefused::Rank(_) => Code::E0455,
-            CommitmentRefused::Violates(Violated::Scope, _) => Code::E0452,
+            CommitmentRefused::Violates(Violated::Scope, _) | CommitmentRefused::Outside(..) => Code::E0452,
             CommitmentRefused::Violates(Violated::Support, _) => Code::E0453,
             CommitmentRefused::Violates(Violated::Hard, _) | CommitmentRefused::Unjudged(_) => Code::E0451,
         }
@@ -57,8 +59,12 @@ impl CommitmentRefused {
     /// The ids of the commitments that decided.
     pub fn ids(&self) -> Vec<Arc<str>> {
         match self {
-            CommitmentRefused::List(_) => Vec::new(),
-            CommitmentRefused::Rank(ids) | CommitmentRefused::Violates(_, ids) => ids.clone(),
+            CommitmentRefused::List(_) | CommitmentRefused::IdUsed(..) | CommitmentRefused::Address(_) => {
+                Vec::new()
+            }
+            CommitmentRefused::Rank(ids)
+            | CommitmentRefused::Violates(_, ids)
+            | CommitmentRefused::Outside(_, ids) => ids.clone(),
             CommitmentRefused::Unjudged(met) => met.iter().map(|(id, _)| Arc::clone(id)).collect(),
         }
     }
@@ -90,6 +96,7 @@ impl CommitmentRefused {
                 };
                 fact(cause, [ids(all)])
             }
+            CommitmentRefused::Outside(fault, all) => with_ids(fault, ids(all).1),
             CommitmentRefused::Unjudged(met) => {
                 let all: Vec<Arc<str>> = met.iter().map(|(id, _)| Arc::clone(id)).collect();
                 fact("commitment_unjudged", [ids(&all), ("rules", rules(met))])
@@ -97,6 +104,12 @@ impl CommitmentRefused {
         };
         with_code(sealed, self.code())
     }
+}
+
+fn with_ids(fault: &ScopeFault, ids: Value) -> Value {
+    let mut members = fault.sealed().as_object().cloned().unwrap_or_default();
+    members.set("commitments", ids);
+    Value::Object(members)
 }
 
 fn rules(met: &[(Arc<str>, Met)]) -> Value {
@@ -130,35 +143,24 @@ impl Commitments {
         if COMMITMENT_LISTS.iter().any(|name| intent.member(name).is_some()) {
             self.admit_lists(intent)?;
         }
-        let Some(action) = over.action.filter(|_| !self.is_free() || self.is_since(2)) else {
-            return Ok(Vec::new());
-        };
-        let named = self.relied_on(intent, action)?;
-        if self.is_free() && named.iter().all(Vec::is_empty) {
-            return Ok(Vec::new());
-        }
+        let heard = self.hearing(intent);
+        let this = heard.as_ref().unwrap_or(self);
         let mut found = Authorized::default();
-        for (call, relies_on) in self.calls_of(intent, action).iter().zip(&named) {
-            found.add(self.authorize(call, relies_on, over.state, over.counters));
+        if let Some(contract) = this.contract().filter(|_| this.hears_parents()) {
+            let next = Used::of_intent(intent);
+            this.over_budget(&next).into_iter().for_each(|fault| found.leave(&contract.id, fault));
         }
-        if let Some((rule, _)) = found.violates.iter().min().filter(|_| over.refuses) {
-            let ids = found.violates.iter().map(|(_, id)| Arc::clone(id)).collect();
-            return Err(CommitmentRefused::Violates(*rule, ids));
+        let Some(action) = over.action.filter(|_| !this.is_free() || this.is_since(2)) else {
+            return decided(found, over);
+        };
+        let named = this.relied_on(intent, action)?;
+        if this.is_free() && named.iter().all(Vec::is_empty) {
+            return decided(found, over);
         }
-        if !found.unjudged.is_empty() && over.refuses_unjudged {
-            return Err(CommitmentRefused::Unjudged(found.unjudged));
+        for (call, relies_on) in this.calls_of(intent, action).iter().zip(&named) {
+            found.add(this.authorize(call, relies_on, over.state, over.counters));
         }
-        let mut notes = Vec::new();
-        if !found.violates.is_empty() {
-            let ids = found.violates.iter().map(|(_, id)| Value::String(Arc::clone(id)));
-            let kind = ("kind", Value::from(COMMITMENT_VIOLATED));
-            notes.push(Value::record([("commitments", Value::array(ids)), kind]));
-        }
-        if !found.unjudged.is_empty() {
-            let kind = ("kind", Value::from(CANNOT_BE_JUDGED));
-            notes.push(Value::record([("commitments", rules(&found.unjudged)), kind]));
-        }
-        Ok(notes)
+        decided(found, over)
     }
 
     /// The calls of an action as expressions read them: with the agent, and all calls of the line.
@@ -286,6 +288,41 @@ fn ids(member: impl Fn(&str) -> Option<Value>) -> impl Iterator<Item = Arc<str>>
 /// The ids of a line that read as addresses.
 fn addresses(member: impl Fn(&str) -> Option<Value>) -> impl Iterator<Item = Arc<str>> {
     ids(member).filter(|id| split_address(id).is_some())
+}
+
+/// Refuses what was found, or returns the notes of it.
+fn decided(found: Authorized, over: &Admission<'_>) -> Result<Vec<Value>, CommitmentRefused> {
+    let ids = || found.violates.iter().map(|(_, id)| Arc::clone(id)).collect();
+    let general = found.scope.as_ref().filter(|fault| fault.is_general());
+    if let Some(fault) = general.filter(|_| over.refuses) {
+        return Err(CommitmentRefused::Outside(fault.clone(), ids()));
+    }
+    if let Some((rule, _)) = found.violates.iter().min().filter(|_| over.refuses) {
+        return Err(match (&found.scope, rule) {
+            (Some(fault), Violated::Scope) => CommitmentRefused::Outside(fault.clone(), ids()),
+            _ => CommitmentRefused::Violates(*rule, ids()),
+        });
+    }
+    if !found.unjudged.is_empty() && over.refuses_unjudged {
+        return Err(CommitmentRefused::Unjudged(found.unjudged));
+    }
+    let mut notes = Vec::new();
+    if !found.violates.is_empty() {
+        let ids = found.violates.iter().map(|(_, id)| Value::String(Arc::clone(id)));
+        let ids = Value::array(ids);
+        let note = match &found.scope {
+            Some(fault) => with_ids(fault, ids),
+            None => Value::record([("commitments", ids)]),
+        };
+        let mut note = note.as_object().cloned().unwrap_or_default();
+        note.set("kind", Value::from(COMMITMENT_VIOLATED));
+        notes.push(Value::Object(note));
+    }
+    if !found.unjudged.is_empty() {
+        let members = [("kind", Value::from(CANNOT_BE_JUDGED)), ("rules", rules(&found.unjudged))];
+        notes.push(Value::record(members));
+    }
+    Ok(notes)
 }
 
 /// The calls of an action, each as expressions read it: one, or those under `calls`.

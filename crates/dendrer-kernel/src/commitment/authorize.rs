@@ -6,7 +6,7 @@ use std::sync::Arc;
 use dendrer_object::{Intent, Value};
 
 use super::status::evaluate;
-use super::{Commitment, CommitmentStatus, Commitments, Statuses, form};
+use super::{Commitment, CommitmentStatus, Commitments, ScopeFault, Statuses, Used, form};
 use crate::expr::{EvalError, Expr, Truth};
 use crate::sealed::{self, Met};
 
@@ -28,6 +28,8 @@ pub struct Authorized {
     pub violates: Vec<(Violated, Arc<str>)>,
     /// The commitments of which it cannot be told, with what was met.
     pub unjudged: Vec<(Arc<str>, Met)>,
+    /// Why it is outside of the contract of a delegation, from version 2 of the rules on.
+    pub scope: Option<ScopeFault>,
 }
 
 impl Authorized {
@@ -49,11 +51,18 @@ impl Authorized {
     /// Adds what came out for another call of the same action.
     pub fn add(&mut self, other: Authorized) {
         other.violates.iter().for_each(|(rule, id)| self.violate(*rule, id));
+        self.scope = self.scope.take().or(other.scope);
         for (id, met) in other.unjudged {
             if !self.unjudged.iter().any(|(known, _)| *known == id) {
                 self.unjudged.push((id, met));
             }
         }
+    }
+
+    /// Notes that it is outside of a contract.
+    pub(super) fn leave(&mut self, contract: &Arc<str>, fault: ScopeFault) {
+        self.violate(Violated::Scope, fault.delegation().unwrap_or(contract));
+        self.scope.get_or_insert(fault);
     }
 
     fn violate(&mut self, rule: Violated, id: &Arc<str>) {
@@ -155,7 +164,7 @@ impl Commitments {
             None => core.hard.clone(),
         };
         for one in candidates.into_iter().map(|number| &*core.all[number]) {
-            if one.closed.is_none() && self.binds(one) && !self.is_past(one) {
+            if one.closed.is_none() && !one.is_of_parent && self.binds(one) && !self.is_past(one) {
                 self.judge(one, action, (state, counters), &mut statuses, &mut found);
             }
         }
@@ -174,10 +183,16 @@ impl Commitments {
                 }
             }
         }
-        if let Some(contract) = self.contract()
-            && !contract.permits(action)
-        {
-            found.violate(Violated::Scope, &contract.id);
+        match self.contract() {
+            Some(contract) if self.hears_parents() => {
+                let one = Used { steps: 1, calls: 1, cost: None };
+                let fault =
+                    self.ended().or_else(|| contract.fault(action)).or_else(|| self.over_budget(&one));
+                fault.into_iter().for_each(|fault| found.leave(&contract.id, fault));
+                self.judge_by_parents(action, state, counters, &mut found);
+            }
+            Some(contract) if !contract.permits(action) => found.violate(Violated::Scope, &contract.id),
+            _ => {}
         }
         found
     }

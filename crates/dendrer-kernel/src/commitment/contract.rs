@@ -1,12 +1,18 @@
 //! The contract of a delegation: what a child run may do, and what it is bound to (CCAS paper 6.5, algorithm 2).
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dendrer_object::{Code, Pointer, Value};
 
+use crate::expr::ends_at;
+
 use super::authorize::is_permitted_by_tools;
-use super::{Commitment, CommitmentFault, CommitmentKind, CommitmentStatus, Commitments, Statuses, form};
+use super::budget::Budget;
+use super::{
+    Commitment, CommitmentFault, CommitmentKind, CommitmentStatus, Commitments, ScopeFault, Statuses, files,
+    form,
+};
 
 /// The actions that a child run may take, and the results that it must return.
 #[derive(Debug, Clone, PartialEq)]
@@ -17,6 +23,10 @@ pub struct DelegationContract {
     pub tools: Option<Vec<Arc<str>>>,
     /// Patterns of the files that a call may name; `None` for all.
     pub files: Option<Vec<Arc<str>>>,
+    /// The places of each tool where its calls name files. Other tools are searched.
+    pub places: BTreeMap<Arc<str>, Vec<Arc<str>>>,
+    /// How much may be used.
+    pub budget: Budget,
     /// Members of the output with which the child completes its goal.
     pub deliverables: Vec<Arc<str>>,
     /// As it was written.
@@ -35,12 +45,43 @@ impl DelegationContract {
             id: form::text(value, "id")?,
             tools: list("tools"),
             files: list("files"),
+            places: places_of(value),
+            budget: value.get("budget").map(Budget::read).unwrap_or_default(),
             deliverables: form::texts(value, "deliverables"),
             written: value.clone(),
         })
     }
 
-    /// Whether a call is in its scope: the tool, and each file that `params.path` and `params.paths` name.
+    /// When it ends by itself, in milliseconds since 1970, given when the child began.
+    pub fn ends_at(&self, begun_ms: u64) -> Option<u64> {
+        ends_at(self.written.get("until")?.as_str()?, begun_ms)
+    }
+
+    /// Why a call is outside of its scope: the tool, a file that the call names, or no file where files are limited. `None` if it
+    /// is within.
+    pub fn fault(&self, call: &Value) -> Option<ScopeFault> {
+        let tool: Arc<str> = call.get("tool").and_then(Value::as_str).unwrap_or_default().into();
+        if self.tools.as_ref().is_some_and(|tools| !tools.contains(&tool)) {
+            return Some(ScopeFault::Tool { tool });
+        }
+        let limit = self.files.as_ref()?;
+        let found = match self.places.get(&tool) {
+            // It is said that the tool names no file.
+            Some(places) if places.is_empty() => return None,
+            Some(places) => files::listed(call, places),
+            None => files::searched(call),
+        };
+        if found.is_empty() {
+            return Some(ScopeFault::NoFile { tool });
+        }
+        let is_in = |path: &Arc<str>| files::is_plain(path) && is_within(files::bare(path), limit);
+        let outside = found.into_iter().find(|file| !file.path.as_ref().is_some_and(is_in))?;
+        let file = outside.path.unwrap_or_default();
+        Some(ScopeFault::File { tool, at: outside.at.into(), file })
+    }
+
+    /// Whether a call is in its scope by version 1 of the rules: the tool, and each file that `params.path` and `params.paths`
+    /// name.
     pub fn permits(&self, action: &Value) -> bool {
         let tool = action.get("tool").and_then(Value::as_str);
         let is_tool = |tools: &Vec<Arc<str>>| tool.is_some_and(|tool| tools.iter().any(|one| &**one == tool));
@@ -60,6 +101,50 @@ impl DelegationContract {
             value => is_in(value),
         })
     }
+}
+
+/// The member of a pack and of a scope file with what is said of tools.
+const TOOLS: &str = "tools";
+
+/// The member of a tool with the places where its calls name files.
+const FILES: &str = "files";
+
+/// The places of files that a pack, a scope file or a contract lists, by tool.
+fn places_of(value: &Value) -> BTreeMap<Arc<str>, Vec<Arc<str>>> {
+    let tools = value.get(TOOLS).and_then(Value::as_object).into_iter().flat_map(|tools| tools.iter());
+    let tools = tools.filter(|(_, tool)| tool.get(FILES).is_some());
+    tools.map(|(name, tool)| (Arc::clone(name), form::texts(tool, FILES))).collect()
+}
+
+/// Whether a text is a place of a call where files are named: `/params`, or below.
+pub(crate) fn is_file_place(text: &str) -> bool {
+    (text == "/params" || text.starts_with("/params/")) && text.parse::<Pointer>().is_ok()
+}
+
+fn check_places(scope: &Value) -> Result<(), CommitmentFault> {
+    let fault = |path: String, message: &str| {
+        Err(CommitmentFault { code: Code::E0209, path, message: message.to_owned() })
+    };
+    let Some(tools) = scope.get(TOOLS) else { return Ok(()) };
+    let Some(tools) = tools.as_object() else {
+        return fault(
+            format!("/{TOOLS}"),
+            "this is an object, like {\"read\": {\"files\": [\"/params/path\"]}}",
+        );
+    };
+    for (name, tool) in tools.iter() {
+        let place = format!("/{TOOLS}/{name}");
+        if tool.as_object().is_none() {
+            return fault(place, "this is an object");
+        }
+        form::members(tool, &place, &[], &[FILES])?;
+        form::are_texts(tool, &place, &[FILES])?;
+        let places = form::texts(tool, FILES);
+        if let Some(at) = places.iter().position(|place| !is_file_place(place)) {
+            return fault(format!("{place}/{FILES}/{at}"), "a place of a call begins with /params");
+        }
+    }
+    Ok(())
 }
 
 /// The terms of a delegation: the members of a scope file.
@@ -86,7 +171,7 @@ impl DelegationScope {
     /// Reads a scope file.
     pub fn read(value: &Value) -> Result<DelegationScope, CommitmentFault> {
         let texts = ["forbidden", "touches", "deliverables"];
-        let known = ["goal", "allowed", "budget", "failure"];
+        let known = ["goal", "allowed", "budget", "failure", "until", TOOLS];
         form::members(value, "", &["id", "gloss"], &[&texts[..], &known[..]].concat())?;
         form::are_texts(value, "", &texts)?;
         let wrong = |path: &str, message: &str| {
@@ -101,12 +186,55 @@ impl DelegationScope {
             form::members(allowed, "/allowed", &[], &["tools", "files"])?;
             form::are_texts(allowed, "/allowed", &["tools", "files"])?;
         }
-        if value.get("budget").is_some_and(|budget| budget.as_object().is_none()) {
-            return wrong("/budget", "a budget is an object, like {\"steps\": 50}");
+        if let Some(budget) = value.get("budget") {
+            Budget::check(budget)?;
         }
+        if value.get("until").is_some_and(|until| until.as_str().and_then(|text| ends_at(text, 0)).is_none())
+        {
+            return wrong("/until", "this is a moment like 2027-01-31T12:00:00Z, or a duration like 900s");
+        }
+        check_places(value)?;
         let Some(contract) = DelegationContract::read(value) else { return wrong("/id", "id is a text") };
         let touches = value.get("touches").map(|_| form::texts(value, "touches"));
         Ok(DelegationScope { written: value.clone(), contract, touches })
+    }
+
+    /// Takes in what the pack of the parent says of its tools: the places where they name files. Fails with the place of a tool that
+    /// a pack does not declare which declares others.
+    pub fn with_pack(&mut self, pack: Option<&Value>) -> Result<(), CommitmentFault> {
+        let declared = pack.and_then(|pack| pack.get(TOOLS)?.as_object()).filter(|tools| !tools.is_empty());
+        let Some(declared) = declared else { return Ok(()) };
+        let listed =
+            self.written.get("allowed").map(|allowed| form::texts(allowed, TOOLS)).unwrap_or_default();
+        let listed = listed.iter().enumerate().map(|(at, tool)| (format!("/allowed/{TOOLS}/{at}"), tool));
+        let named = self.contract.places.keys().map(|tool| (format!("/{TOOLS}/{tool}"), tool));
+        if let Some((path, tool)) = listed.chain(named).find(|(_, tool)| declared.get(tool).is_none()) {
+            let message = format!("the pack declares no tool {tool}");
+            return Err(CommitmentFault { code: Code::E0209, path, message });
+        }
+        self.add_places(places_of(pack.unwrap_or(&Value::Null)));
+        Ok(())
+    }
+
+    /// Adds places where tools name files. A place that is given twice is one; a tool of which anybody lists a place has one.
+    fn add_places(&mut self, more: BTreeMap<Arc<str>, Vec<Arc<str>>>) {
+        if self.contract.files.is_none() || more.is_empty() {
+            return;
+        }
+        for (tool, places) in more {
+            let known = self.contract.places.entry(tool).or_default();
+            known.extend(places);
+            known.sort();
+            known.dedup();
+        }
+        let each = self.contract.places.iter().map(|(tool, places)| {
+            let places = Value::array(places.iter().cloned().map(Value::String));
+            (Arc::clone(tool), Value::record([(FILES, places)]))
+        });
+        let mut written = self.written.as_object().cloned().unwrap_or_default();
+        written.set(TOOLS, Value::record(each));
+        self.written = Value::Object(written);
+        self.contract.written = self.written.clone();
     }
 
     /// Narrows the scope to the contract of the run that delegates: what it does not say is taken from there. Returns what is
@@ -132,6 +260,7 @@ impl DelegationScope {
             self.written = Value::Object(written);
             self.contract.written = self.written.clone();
         }
+        self.add_places(contract.places.clone());
         Ok(())
     }
 

@@ -13,12 +13,13 @@ use dendrer_object::value::{Array, Object};
 use dendrer_object::{COMMITMENT_LISTS, Pointer, Timestamp, UNATTESTED, Value};
 
 use super::authorize::ToolIndex;
+use super::brought::Brought;
 use super::names::HELD_AS;
 use super::owner::name_in;
 use super::ranked::{ADOPTS, Said};
 use super::{
     AdoptedCommitment, Atom, ClosedAs, ClosedCommitment, Commitment, CommitmentEdge, CommitmentKind,
-    CommitmentOwner, DelegationContract, EdgeKind, EvidenceMode, form, merge,
+    CommitmentOwner, DelegationContract, EdgeKind, EvidenceMode, ParentSaid, Used, form, merge,
 };
 use crate::expr::{Expr, Scope, Until, until_of};
 
@@ -55,9 +56,13 @@ pub struct Commitments {
     pub(super) ignored: Array,
     core: Arc<Core>,
     /// The tools whose results ground a claim, where the pack names them.
-    trust: Option<Arc<BTreeSet<Arc<str>>>>,
+    pub(super) trust: Option<Arc<BTreeSet<Arc<str>>>>,
     /// In a delegated run, its contract.
     contract: Option<Arc<DelegationContract>>,
+    /// What the parents of a delegated run say, as far as its records hold it; the nearest first.
+    pub(super) parents: Arc<[ParentSaid]>,
+    /// What a delegated run used of its budget.
+    pub(super) used: Used,
     /// The first tick whose lists were erased or withheld: what they brought is not known.
     hidden: Option<u64>,
     /// The constants and definitions of the pack.
@@ -122,6 +127,12 @@ const NOW: &str = "now";
 static OWN_SCOPE: LazyLock<Arc<Scope>> = LazyLock::new(|| Arc::new(form::scope(None)));
 /// The names that expressions know by version 1 of the rules.
 static FIRST_SCOPE: LazyLock<Arc<Scope>> = LazyLock::new(|| Arc::new(form::first_scope()));
+/// Members of a snapshot of a delegated run: what it used, and what its parents say.
+const USED: &str = "used";
+const SAID: &str = "said";
+
+/// The member of an item that a parent added after the child began.
+pub(super) const OF_PARENT: &str = "of_parent";
 
 impl Commitments {
     /// None, in a run by the rules of a version.
@@ -138,6 +149,8 @@ impl Commitments {
             core: Arc::default(),
             trust: None,
             contract: None,
+            parents: Arc::default(),
+            used: Used::default(),
             hidden: None,
             names: None,
             scope: Arc::clone(&OWN_SCOPE),
@@ -249,6 +262,11 @@ impl Commitments {
         self.version >= version
     }
 
+    /// The version of the kernel's rules by which the run goes.
+    pub(super) fn version(&self) -> u64 {
+        self.version
+    }
+
     /// Whether nothing here can stand against an action.
     pub fn is_free(&self) -> bool {
         self.core.all.is_empty() && self.contract.is_none() && self.hidden.is_none()
@@ -279,7 +297,10 @@ impl Commitments {
         self.turn_to(record.header().tick.unwrap_or(0));
         self.pass(record.header().ts);
         let body = record.body();
-        let is_ours = |name: &str| COMMITMENT_LISTS.contains(&name) || [ACCEPTED, ADOPTS].contains(&name);
+        let hears = self.hears_parents();
+        let is_ours = |name: &str| {
+            COMMITMENT_LISTS.contains(&name) || [ACCEPTED, ADOPTS].contains(&name) || hears && name == CONTRACT
+        };
         let (mut brings, mut is_closed) = (false, false);
         for field in body.fields() {
             if field.pointer.tokens().next().is_some_and(|name| is_ours(&name)) {
@@ -287,7 +308,7 @@ impl Commitments {
                 is_closed |= body.text(field).is_none();
             }
         }
-        if !brings && self.core.watchers.is_empty() {
+        if !brings && !hears && self.core.watchers.is_empty() {
             return;
         }
         if is_closed {
@@ -310,6 +331,7 @@ impl Commitments {
         delta: Option<&Delta>,
     ) {
         self.turn_to(tick);
+        self.hear(tick, author, type_name, content);
         // Lists of a result that the runtime did not write are the word of the agent.
         let author = if content.get(UNATTESTED).is_some() { Author::Agent } else { author };
         if let Some(delta) = delta.filter(|_| !self.core.places.is_empty()) {
@@ -379,7 +401,11 @@ impl Commitments {
             let edges = at_tick(EDGES);
             let edges = edges.as_array().cloned().unwrap_or_default();
             let is_new = |edge: &&Value| read_edge(edge).is_some_and(|edge| !known.contains(&edge.key()));
-            let edges: Vec<Value> = edges.iter().filter(is_new).cloned().collect();
+            let brought = Brought::of(&atoms, &initial, |id| self.has(id));
+            let may = |edge: &&Value| {
+                !self.is_since(2) || read_edge(edge).is_some_and(|edge| brought.may_bring(&edge))
+            };
+            let edges: Vec<Value> = edges.iter().filter(is_new).filter(may).cloned().collect();
             let trust = self.trust.clone();
             self.take_kept(&Value::record([
                 (ATOMS, Value::record(atoms)),
@@ -918,6 +944,7 @@ impl Commitments {
             members.extend(one.adopted.as_ref().map(|adopted| ("adopted", adopted.to_value())));
             let is_moved = one.written_id() != &*one.id;
             members.extend(is_moved.then(|| (HELD_AS, Value::String(Arc::clone(&one.id)))));
+            members.extend(one.is_of_parent.then_some((OF_PARENT, Value::Bool(true))));
             members.extend(one.stale_by.clone().map(|name| ("stale_by", Value::String(name))));
             members.extend(one.closed.as_ref().map(|closed| ("closed", closed.to_value(&one.id))));
             Value::record(members)
@@ -933,6 +960,9 @@ impl Commitments {
         let hidden = self.hidden.map(|tick| (HIDDEN, Value::from(tick)));
         let touched = &self.touched_by_agents;
         let touched = (!touched.is_empty()).then(|| (TOUCHED_BY_AGENTS, Value::Object(touched.clone())));
+        let used = self.hears_parents().then(|| (USED, self.used.to_value()));
+        let said = self.kept_parents().map(|said| (SAID, said));
+        let contract = contract.into_iter().chain(used).chain(said);
         Value::record(
             members.into_iter().chain(touched).chain(contract).chain(self.kept_trust()).chain(hidden),
         )
@@ -948,6 +978,8 @@ impl Commitments {
         made.touched_by_agents = object(TOUCHED_BY_AGENTS);
         made.ignored = value.get(IGNORED).and_then(Value::as_array).cloned().unwrap_or_default();
         made.contract = value.get(CONTRACT).and_then(DelegationContract::read).map(Arc::new);
+        made.used = value.get(USED).map(Used::read).unwrap_or_default();
+        value.get(SAID).into_iter().for_each(|said| made.take_said(said));
         made.touched = 0;
         made
     }
@@ -963,7 +995,7 @@ impl Commitments {
         Some((NAMES, names))
     }
 
-    fn take_kept(&mut self, value: &Value) {
+    pub(super) fn take_kept(&mut self, value: &Value) {
         self.learn(value.get(NAMES).cloned());
         self.hidden = self.hidden.or_else(|| value.get(HIDDEN).and_then(Value::as_u64));
         self.trust =
@@ -1204,6 +1236,7 @@ pub(super) fn read_item(item: &Value, known: (&Scope, u64)) -> Option<Commitment
     one.until = item.get("until").and_then(Value::as_u64).or(one.until);
     one.id = form::text(item, HELD_AS).unwrap_or(one.id);
     one.is_imported = item.get("imported").is_some();
+    one.is_of_parent = item.get(OF_PARENT).is_some();
     one.by = form::text(item, "by");
     one.adopted = item.get("adopted").and_then(AdoptedCommitment::read);
     one.stale_by = form::text(item, "stale_by");
@@ -1251,6 +1284,7 @@ pub(super) fn read_commitment(
         by: None,
         adopted: None,
         is_imported: false,
+        is_of_parent: false,
         tick,
         written: value.clone(),
         closed: None,

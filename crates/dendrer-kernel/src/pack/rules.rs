@@ -9,6 +9,7 @@ use dendrer_object::{Code, TypeName, Value, tag};
 use super::read::{At, Faults, ReadField, Types, known_type};
 use super::scopes::{Place, is_variable};
 use super::{DECLARATIONS_MAX, EACH_DEPTH_MAX, Effect, STEPS_MAX, Tool};
+use crate::commitment::is_file_place;
 use crate::expr::Expr;
 use crate::fold::target::{Segment, Target, Written, split};
 use crate::fold::{Act, Rule, Step, Template, Write, kind};
@@ -92,10 +93,11 @@ pub(super) fn read_rules(
 pub(super) fn read_tools(faults: &mut Faults, root: &At<'_>, place: &Place) -> Vec<Tool> {
     let mut tools = Vec::new();
     for (name, at) in root.named(faults, "tools", "what they do") {
-        if at.object(faults, "a tool", &["effect", "failed", "words"]).is_none() {
+        if at.object(faults, "a tool", &["effect", "failed", "files", "words"]).is_none() {
             continue;
         }
         let words = at.shared(faults, "words");
+        let files = read_files(faults, &at);
         let failed = at.condition(faults, "failed", place);
         if let (Some(expr), Some(at)) = (&failed, at.member("failed")) {
             if ["state", "before"].iter().any(|root| !expr.reads_of(root).is_empty())
@@ -115,7 +117,7 @@ pub(super) fn read_tools(faults: &mut Faults, root: &At<'_>, place: &Place) -> V
         let choices = Effect::WORDS.join(", ");
         let effect = match at.member("effect") {
             // Declared for how it fails alone.
-            None if at.member("failed").is_some() => None,
+            None if at.member("failed").is_some() || at.member("files").is_some() => None,
             None => {
                 let message = format!("{name} does not say what it does to the world");
                 at.fault(faults, message, &format!("add `effect:`, one of {choices}"));
@@ -129,9 +131,30 @@ pub(super) fn read_tools(faults: &mut Faults, root: &At<'_>, place: &Place) -> V
                 }
             },
         };
-        tools.push(Tool { name: name.into(), effect, words, failed });
+        tools.push(Tool { name: name.into(), effect, words, failed, files });
     }
     tools
+}
+
+/// Reads the places where calls of a tool name files.
+fn read_files(faults: &mut Faults, at: &At<'_>) -> Option<Vec<Arc<str>>> {
+    let files = at.member("files")?;
+    let places = files.value.as_array().map(|places| places.iter().map(Value::as_str).collect::<Vec<_>>());
+    let is_place = |place: &Option<&str>| place.is_some_and(is_file_place);
+    match places {
+        Some(places) if places.iter().all(is_place) => {
+            Some(places.into_iter().flatten().map(Arc::from).collect())
+        }
+        _ => {
+            let message = "files is a list of places of a call".to_owned();
+            files.fault(
+                faults,
+                message,
+                "like `files: [/params/path]`, or `files: []` for a tool that names none",
+            );
+            None
+        }
+    }
 }
 
 impl Rules<'_, '_> {

@@ -157,6 +157,9 @@ pub fn delegate(
     make_marker(head, intent, inputs)
 }
 
+/// The member of what a parent took with the output of the child.
+const OUTPUT: &str = "output";
+
 /// A result of a child run.
 #[derive(Debug, Clone)]
 pub struct ChildResult {
@@ -170,6 +173,8 @@ pub struct ChildResult {
     pub delegation: Arc<str>,
     /// The commitments that it brought, in their initial form.
     pub commitments: Option<Value>,
+    /// The output with which it completed its goal: the deliverables.
+    pub output: Option<Value>,
 }
 
 impl ChildResult {
@@ -192,7 +197,8 @@ impl ChildResult {
 /// Takes the result of a child: its atoms and commitments with their modes and authors. The delegation is discharged.
 pub fn accept(head: &mut RunState, result: &ChildResult, inputs: Inputs) -> Result<Record, SealError> {
     let commitments = result.commitments.clone().map(|commitments| (INITIAL, commitments));
-    let about = Value::record(result.about().into_iter().chain(commitments));
+    let output = result.output.clone().filter(|_| head.is_since(2)).map(|output| (OUTPUT, output));
+    let about = Value::record(result.about().into_iter().chain(commitments).chain(output));
     let mut intent = result.intent();
     intent.members.push((ACCEPTED.into(), about));
     make_marker(head, intent, inputs)

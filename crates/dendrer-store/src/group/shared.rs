@@ -24,8 +24,8 @@ use dendrer_object::{Digest, Pointer, Record, RunName};
 
 use crate::error::StoreError;
 use crate::store::{
-    AppendLog, EraseValues, Given, KeepDerived, KeepSecrets, MaySign, ReadLog, RunSummary, SignLog, Skimmed,
-    Slot, Store, StoreInfo, Ticket, TreeHead, WaitForSync,
+    AppendLog, EraseValues, Given, Head, KeepDerived, KeepSecrets, MaySign, ReadLog, RunSummary, SignLog,
+    Skimmed, Slot, Store, StoreInfo, Ticket, TreeHead, WaitForSync,
 };
 
 /// How many records or entries are taken from the store at once by a reader of this handle.
@@ -84,9 +84,9 @@ struct Line(Arc<(Mutex<Queue>, Condvar)>);
 
 impl Queue {
     /// Puts a group at the end of the queue.
-    fn push(&mut self, records: Vec<Record>, is_waited_for: bool) -> Receiver<Told> {
+    fn push(&mut self, records: Vec<Record>, heads: Heads, is_waited_for: bool) -> Receiver<Told> {
         let (told, is_told) = sync_channel(2);
-        self.groups.push(Queued { records, told, is_waited_for });
+        self.groups.push(Queued { records, heads, told, is_waited_for });
         is_told
     }
 }
@@ -128,10 +128,14 @@ fn append_in_background(line: &(Mutex<Queue>, Condvar), store: &Weak<Inner>) {
     }
 }
 
+/// Heads of other runs that a group was decided on.
+type Heads = Vec<(RunName, Head)>;
+
 /// A group to be committed, until it is appended.
 #[derive(Debug)]
 struct Queued {
     records: Vec<Record>,
+    heads: Heads,
     told: SyncSender<Told>,
     /// Whether a thread waits for it from the beginning, and may be told to append for all.
     is_waited_for: bool,
@@ -189,10 +193,16 @@ impl Shared {
     /// Hands a group to the threads of this handle, which append it and make it durable meanwhile. Errors come out of
     /// [`AppendLog::wait`].
     pub fn submit_group(&self, records: &[Record]) -> Ticket {
+        self.submit_group_after(records, Vec::new())
+    }
+
+    /// As [`Shared::submit_group`], for a group that was decided on the heads of other runs: if one of them has moved by the time it
+    /// is appended, nothing of it is written.
+    pub fn submit_group_after(&self, records: &[Record], heads: Vec<(RunName, Head)>) -> Ticket {
         let records = records.to_vec();
         let mut queue = self.queue();
         queue.newest += 1;
-        let (number, told) = (queue.newest, queue.push(records, false));
+        let (number, told) = (queue.newest, queue.push(records, heads, false));
         queue.submitted.insert(number, told);
         let is_led = queue.is_led;
         drop(queue);
@@ -200,6 +210,24 @@ impl Shared {
             self.lead_in_background();
         }
         Ticket { number, size: 0 }
+    }
+
+    /// As [`AppendLog::commit`], for a group that was decided on the heads of other runs: if one of them has moved, nothing of it is
+    /// written.
+    pub fn commit_after(
+        &self,
+        records: &[Record],
+        heads: Vec<(RunName, Head)>,
+    ) -> Result<Range<u64>, StoreError> {
+        let records = records.to_vec();
+        let mut queue = self.queue();
+        let told = queue.push(records, heads, true);
+        let is_led = std::mem::replace(&mut queue.is_led, true);
+        drop(queue);
+        if !is_led {
+            self.lead();
+        }
+        wait(&told, &|| self.lead())
     }
 
     // A caller's panic in between leaves the store as a failed call would: it has no state of half a call.
@@ -279,7 +307,7 @@ impl Shared {
         let groups = std::mem::take(&mut self.queue().groups);
         let (appended, ticket) = {
             let mut store = self.store_mut();
-            let append = |Queued { records, told, .. }| (told, store.append(&records));
+            let append = |Queued { records, heads, told, .. }| (told, store.append_after(&records, &heads));
             let appended: Vec<Appended> = groups.into_iter().map(append).collect();
             // Nothing was written of groups that the store refused, and nothing is waited for.
             let is_any = appended.iter().any(|(_, outcome)| outcome.is_ok());
@@ -520,16 +548,18 @@ impl AppendLog for Shared {
         appended
     }
 
+    fn append_after(
+        &mut self,
+        records: &[Record],
+        heads: &[(RunName, Head)],
+    ) -> Result<Range<u64>, StoreError> {
+        let appended = self.store_mut().append_after(records, heads);
+        self.put_waiting_snapshots();
+        appended
+    }
+
     fn commit(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError> {
-        let records = records.to_vec();
-        let mut queue = self.queue();
-        let told = queue.push(records, true);
-        let is_led = std::mem::replace(&mut queue.is_led, true);
-        drop(queue);
-        if !is_led {
-            self.lead();
-        }
-        wait(&told, &|| self.lead())
+        self.commit_after(records, Vec::new())
     }
 
     fn submit(&mut self, records: &[Record]) -> Result<Ticket, StoreError> {

@@ -3,10 +3,10 @@
 use std::ops::Range;
 use std::sync::Arc;
 
-use dendrer_object::Record;
+use dendrer_object::{Record, RunName};
 
-use super::ReadLog;
 use super::ticket::{Ticket, WaitForSync};
+use super::{Head, ReadLog};
 use crate::error::StoreError;
 
 /// The part of a store that appends.
@@ -21,6 +21,17 @@ pub trait AppendLog: ReadLog {
     /// a `run` record of a known name, anything on the chain of an ended run, a link or head that names no earlier
     /// record, a record of another store.
     fn append(&mut self, records: &[Record]) -> Result<Range<u64>, StoreError>;
+
+    /// As [`AppendLog::append`], for a group that was decided on the heads of other runs: if one of them has moved, nothing is written
+    /// ([`StoreError::Stale`]). A store that several processes append to checks that under its lock.
+    fn append_after(
+        &mut self,
+        records: &[Record],
+        heads: &[(RunName, Head)],
+    ) -> Result<Range<u64>, StoreError> {
+        check_heads(self, heads)?;
+        self.append(records)
+    }
 
     /// Starts to append one group and to make it durable, so that the caller can prepare the next one meanwhile. A group
     /// that came too late fails here, or in [`AppendLog::wait`]. Fails as [`AppendLog::commit`] does.
@@ -48,4 +59,23 @@ pub trait AppendLog: ReadLog {
 
     /// Finishes background work. Groups that were submitted and not waited for may be written or not.
     fn close(self: Box<Self>) -> Result<(), StoreError>;
+}
+
+/// Fails if one of some runs has another head.
+pub(crate) fn check_heads<S: ReadLog + ?Sized>(
+    store: &S,
+    heads: &[(RunName, Head)],
+) -> Result<(), StoreError> {
+    for (run, expected) in heads {
+        let found = store.run(run)?.map(|summary| summary.head);
+        if found.as_ref() != Some(expected) {
+            let (run, expected) = (run.clone(), expected.clone());
+            return Err(StoreError::Stale {
+                run,
+                found: found.unwrap_or_else(|| expected.clone()),
+                expected,
+            });
+        }
+    }
+    Ok(())
 }

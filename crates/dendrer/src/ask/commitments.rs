@@ -107,11 +107,13 @@ pub fn each_action(
             let moment = &follower.moment;
             let counters = || moment.counters.to_value();
             let at = follower.clone().into_answer(trace, moment.tick, &terms);
+            let heard = moment.commitments.hearing_record(&record.content());
+            let all = heard.as_ref().unwrap_or(&moment.commitments);
             for call in calls(&action) {
                 let mut asked = call.as_object().cloned().unwrap_or_default();
                 agent.iter().for_each(|agent| asked.set("agent", agent.clone()));
                 let asked = Value::Object(asked);
-                f(&at, &call, &moment.commitments.authorize(&asked, &[], &moment.state, &counters));
+                f(&at, &call, &all.authorize(&asked, &[], &moment.state, &counters));
             }
         }
         follower.advance(&record)

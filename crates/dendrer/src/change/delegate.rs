@@ -4,11 +4,11 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_kernel::commitment::{CONTRACT, DelegationScope, HandedOver, calls};
+use dendrer_kernel::commitment::{CONTRACT, DelegationScope, HandedOver};
 use dendrer_kernel::step::{self, ChildResult, Stage};
 use dendrer_object::record::Author;
 use dendrer_object::value::Object;
-use dendrer_object::{Pointer, Record, RunName, TypeName, Value};
+use dendrer_object::{Pointer, Record, RunName, Value};
 
 use super::merge::{filled, is_reserved, put_at, under};
 use crate::error::{DelegationError, Error};
@@ -16,8 +16,13 @@ use dendrer_store::Store;
 
 use crate::record::recorder::Recorder;
 use crate::repo::Repo;
-use crate::run::trace::{Moment, Trace};
+use crate::run::trace::Trace;
 
+pub use judge::AcceptReason;
+
+mod family;
+mod judge;
+pub(crate) mod parents;
 pub mod question;
 
 /// A delegation that was made, or is there already.
@@ -38,10 +43,22 @@ pub struct Accepted {
     pub child: RunName,
     /// The parent.
     pub parent: RunName,
-    /// The commitments for which it is not accepted; empty for an accepted one.
-    pub violates: Vec<Arc<str>>,
+    /// The reasons for which it is not accepted; empty for an accepted one.
+    pub reasons: Vec<AcceptReason>,
+    /// Whether the parent took it before.
+    pub already: bool,
     /// The record: the transition or the refusal. `None` in a dry run.
     pub record: Option<Record>,
+}
+
+impl Accepted {
+    /// The commitments for which it is not accepted, each once.
+    pub fn violates(&self) -> Vec<Arc<str>> {
+        let mut all: Vec<_> = self.reasons.iter().flat_map(|reason| reason.commitments.clone()).collect();
+        all.sort();
+        all.dedup();
+        all
+    }
 }
 
 impl Repo {
@@ -65,6 +82,9 @@ impl Repo {
                 .within(contract)
                 .map_err(|what| DelegationError::OutsideScope { run: run.clone(), what })?;
         }
+        let (mut start, pack) = under(parent, tip, child)?;
+        let declared = start.pack.as_ref().map(|bound| &bound.value);
+        scope.with_pack(declared).map_err(DelegationError::Scope)?;
         let scope = &scope;
         if let Some(goal) = scope.written.get("goal").and_then(Value::as_str)
             && all.get(goal).is_none()
@@ -88,7 +108,6 @@ impl Repo {
         if dry_run {
             return Ok(Delegated { parent: run, child: child.clone(), contract });
         }
-        let (mut start, pack) = under(parent, tip, child)?;
         let given = copied(&moment.state, &all.places_read(&ids));
         start.state = match &pack {
             Some(pack) => filled(pack, &given, &[])?,
@@ -122,6 +141,7 @@ impl Repo {
             member("gloss"),
             member("allowed"),
             member("forbidden"),
+            member("until"),
             contract.get("hard").map(|hard| ("depends_on", hard.clone())),
             goal.map(|goal| ("refines", Value::array([goal]))),
         ];
@@ -137,12 +157,12 @@ impl Repo {
     /// not the one that the parent recorded. A dry run decides and records nothing.
     pub fn accept(&self, child: &RunName, dry_run: bool) -> Result<Accepted, Error> {
         let (mut accepted, result, tip) = decide(&self.reader()?, child)?;
-        if !dry_run {
+        if !dry_run && !accepted.already {
             let environment = self.environment();
             let mut recorder = Recorder::resume_at(self.writer()?, &accepted.parent, tip, environment)?;
-            let record = match accepted.violates.is_empty() {
+            let record = match accepted.reasons.is_empty() {
                 true => recorder.write(|head, inputs| step::accept(head, &result, inputs))?,
-                false => recorder.refuse_accept(&result, &accepted.violates)?,
+                false => recorder.refuse_accept(&result, &accepted.violates())?,
             };
             recorder.commit()?;
             accepted.record = Some(record);
@@ -162,15 +182,33 @@ pub fn decide(store: &Arc<dyn Store>, child: &RunName) -> Result<(Accepted, Chil
     let parent: RunName = parent.ok_or_else(not_delegated)?;
     let parent_trace = Trace::open(store, &parent)?;
     let tip = parent_trace.tip();
-    let violates = judge(&trace, &contract, &parent_trace, &parent_trace.at(tip)?)?;
-    let result = ChildResult {
-        child: child.clone(),
-        tick: trace.tip(),
-        id: trace.record(trace.tip())?.id(),
+    if let Some(record) = judge::taken(&parent_trace, child)? {
+        let accepted = Accepted {
+            child: child.clone(),
+            parent,
+            reasons: Vec::new(),
+            already: true,
+            record: Some(record),
+        };
+        return Ok((accepted, result_of(&trace, &contract, None)?, tip));
+    }
+    let now = parent_trace.at(tip)?;
+    let asked = judge::Asked { child: &trace, contract: &contract, parent: &parent_trace, now: &now };
+    let judge::Judged { reasons, output } = asked.judge()?;
+    let result = result_of(&trace, &contract, output)?;
+    Ok((Accepted { child: child.clone(), parent, reasons, already: false, record: None }, result, tip))
+}
+
+/// What a parent records of the result of a child.
+fn result_of(child: &Trace, contract: &Value, output: Option<Value>) -> Result<ChildResult, Error> {
+    Ok(ChildResult {
+        child: child.name().clone(),
+        tick: child.tip(),
+        id: child.record(child.tip())?.id(),
         delegation: contract.get("id").and_then(Value::as_str).unwrap_or_default().into(),
-        commitments: trace.at(trace.tip())?.commitments.to_brought(),
-    };
-    Ok((Accepted { child: child.clone(), parent, violates, record: None }, result, tip))
+        commitments: child.at(child.tip())?.commitments.to_brought(),
+        output,
+    })
 }
 
 /// Whether a contract is that of a scope and a parent.
@@ -224,58 +262,4 @@ fn copied(state: &Value, places: &[Pointer]) -> Value {
         }
     }
     Value::Object(made)
-}
-
-/// The commitments for which the result of a child is not accepted.
-fn judge(child: &Trace, contract: &Value, parent: &Trace, now: &Moment) -> Result<Vec<Arc<str>>, Error> {
-    let theirs = &now.commitments;
-    let id: Arc<str> = contract.get("id").and_then(Value::as_str).unwrap_or_default().into();
-    let mut found: Vec<Arc<str>> = Vec::new();
-    // The contract is the one that the parent recorded, and it is open.
-    let is_open = theirs.get(&id).is_some_and(|deleg| deleg.closed.is_none());
-    if !is_open || delegations(parent, &id)?.as_ref() != Some(contract) {
-        return Ok(vec![id]);
-    }
-    let mut moment = child.genesis()?;
-    for hard in contract.get("hard").and_then(Value::as_array).into_iter().flat_map(|ids| ids.iter()) {
-        let Some(hard) = hard.as_str() else { continue };
-        let is_bound = moment.commitments.get(hard).is_some_and(|one| {
-            one.is_imported && theirs.get(hard).is_some_and(|other| other.written == one.written)
-        });
-        if !is_bound {
-            found.push(hard.into());
-        }
-    }
-    let mut output = None;
-    child.each_record(1, child.tip(), &mut |record| {
-        let type_name = record.header().type_name.as_ref().map_or("", TypeName::as_str);
-        let action = record.body().value("/action").or_else(|| record.content().get("action").cloned());
-        if let Some(action) = action {
-            // A result may come without its request, and without the parameters: what it violates is known all the same.
-            let is_request = type_name != "action.result";
-            for call in calls(&action) {
-                let own =
-                    moment.commitments.authorize(&call, &[], &moment.state, &|| moment.counters.to_value());
-                // By what the parent knows: what a child wrote into its own state raises no limit.
-                let outer = theirs.authorize(&call, &[], &now.state, &|| now.counters.to_value());
-                let violates = own.violates.iter().chain(&outer.violates).map(|(_, id)| Arc::clone(id));
-                found.extend(violates);
-                found.extend(own.unjudged.into_iter().filter(|_| is_request).map(|(id, _)| id));
-            }
-        }
-        if type_name == "goal.complete" {
-            output = record.content().get("result").and_then(|result| result.get("output")).cloned();
-        }
-        moment.advance(&record)
-    })?;
-    let wanted = contract.get("deliverables").and_then(Value::as_array);
-    let is_there = |name: &Value| {
-        name.as_str().is_some_and(|name| output.as_ref().is_some_and(|output| output.get(name).is_some()))
-    };
-    if !wanted.into_iter().flat_map(|names| names.iter()).all(is_there) {
-        found.push(id);
-    }
-    found.sort();
-    found.dedup();
-    Ok(found)
 }

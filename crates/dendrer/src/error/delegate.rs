@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use dendrer_kernel::commitment::CommitmentFault;
 use dendrer_object::{Code, RunName};
 
 /// Why a delegation cannot be made or decided.
@@ -26,6 +27,9 @@ pub enum DelegationError {
         /// The tool, or the pattern of files.
         what: Arc<str>,
     },
+    /// A member of the scope does not fit the pack of the parent.
+    #[error("the scope{}: {}", .0.path, .0.message)]
+    Scope(CommitmentFault),
     /// The id of the delegation is used in the parent, for something else.
     #[error("{run} has another commitment {id}; a delegation has an id of its own")]
     IdUsed {
@@ -41,6 +45,7 @@ impl DelegationError {
     pub fn code(&self) -> Code {
         match self {
             DelegationError::NoGoal { .. } => Code::E0101,
+            DelegationError::Scope(fault) => fault.code,
             DelegationError::OutsideScope { .. } => Code::E0452,
             DelegationError::NotDelegated(_) | DelegationError::IdUsed { .. } => Code::E0106,
         }

@@ -8,15 +8,17 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_kernel::chain_rules::{ChainFault, ChainLine, Chains};
+use dendrer_kernel::commitment::{CONTRACT, PARENTS};
 use dendrer_kernel::replay::ReplayError;
 use dendrer_kernel::step::RunState;
 use dendrer_kernel::unknown::{self, Since};
 use dendrer_object::merkle::{Peaks, leaf_hash, leaf_hashes};
 use dendrer_object::note::{Checkpoint, SignedNote, VerifierKey};
-use dendrer_object::record::{Entry, Kind, Record};
-use dendrer_object::{Code, Digest, Pointer, RunName};
+use dendrer_object::record::{Author, Entry, Kind, Record};
+use dendrer_object::{Code, Digest, Pointer, RunName, Value};
 use dendrer_store::{Store, StoreError};
 
+use crate::change::delegate::parents::{Compared, compare};
 use crate::error::Error;
 use crate::evidence::bundle::Opened;
 use crate::run::trace::{ReadHandle, Trace};
@@ -264,6 +266,10 @@ struct Checker<'a> {
     touched: BTreeSet<RunName>,
     /// The runs that are forks.
     forks: BTreeSet<RunName>,
+    /// What records of delegated runs hold of their parents, each with the place of the record.
+    said: Vec<(String, Value)>,
+    /// Whether a parent says something else than is sealed.
+    said_differs: bool,
 }
 
 /// Whether a record may have changed which places are unknown: it did, a value that would show it cannot be read, or it begins
@@ -273,6 +279,13 @@ fn may_mark(record: &Record) -> bool {
     let place = Pointer::of([if record.header().kind == Kind::Run { "state" } else { "delta" }]);
     let is_closed = body.fields().iter().any(|one| one.pointer.overlaps(&place) && body.text(one).is_none());
     is_closed || unknown::is_touched_by(record) || body.value("/state/kernel_unknown").is_some()
+}
+
+/// What a record of a delegated run holds of its parents.
+fn said_of_parents(record: &Record) -> Option<Vec<Value>> {
+    let is_kernels = record.header().author == Author::Kernel || record.header().kind == Kind::Run;
+    let said = record.content().get(CONTRACT).filter(|_| !is_kernels)?.get(PARENTS)?.as_array()?.clone();
+    Some(said.iter().cloned().collect())
 }
 
 impl<'a> Checker<'a> {
@@ -298,6 +311,8 @@ impl<'a> Checker<'a> {
             is_bundle: false,
             touched: BTreeSet::new(),
             forks: BTreeSet::new(),
+            said: Vec::new(),
+            said_differs: false,
         }
     }
 
@@ -596,6 +611,10 @@ impl<'a> Checker<'a> {
                 self.forks.insert(run.clone());
             }
         }
+        if let Some(said) = record.filter(|_| self.options.replay).and_then(said_of_parents) {
+            let place = place(entry);
+            self.said.extend(said.iter().map(|entry| (place.clone(), entry.clone())));
+        }
         self.check_key(position, entry, record);
         let store = Arc::clone(&self.store);
         let place_of = |id: &Digest| {
@@ -714,6 +733,32 @@ impl<'a> Checker<'a> {
         }
     }
 
+    /// Compares what records of delegated runs hold of their parents with the parents, if they are here.
+    fn check_said(&mut self) {
+        for (place, entry) in std::mem::take(&mut self.said) {
+            let text = |name: &str| {
+                entry.get(name).map_or_else(String::new, |value| match value.as_str() {
+                    Some(text) => text.to_owned(),
+                    None => value.to_string(),
+                })
+            };
+            let (run, tick) = (text("run"), text("tick"));
+            match compare(&self.store, &entry) {
+                Compared::Same => {}
+                Compared::Unverifiable(why) => {
+                    let what =
+                        format!("{place}: what {run}@{tick} said of the contract is UNVERIFIABLE: {why}");
+                    self.not_checked.push(what);
+                }
+                Compared::Differs => {
+                    let what = format!("{place}: {run}@{tick} says of the contract what is not sealed here");
+                    self.not_checked.push(what);
+                    self.said_differs = true;
+                }
+            }
+        }
+    }
+
     fn finish(mut self) -> Result<VerifyReport, Error> {
         let names: Vec<RunName> = match &self.options.runs {
             Some(runs) => runs.clone(),
@@ -725,6 +770,7 @@ impl<'a> Checker<'a> {
                 "what ticks 1 to {last} hold: they were taken as they are, but for their places in the log"
             ));
         }
+        self.check_said();
         let mut runs = Vec::new();
         for run in names {
             if self.lacks(&run) {
@@ -855,7 +901,7 @@ impl<'a> Checker<'a> {
         if !self.findings.is_empty() {
             return VerifyVerdict::Tampered;
         }
-        if failed(|error| !error.is_unverifiable()) {
+        if self.said_differs || failed(|error| !error.is_unverifiable()) {
             return VerifyVerdict::Diverged;
         }
         if self.closed > 0 || self.missing_prefix || self.unknown_key || failed(|_| true) {

@@ -10,6 +10,7 @@ use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
 
+use dendrer_kernel::commitment::CONTRACT;
 use dendrer_kernel::contract::ImportRefused;
 use dendrer_kernel::names::KERNEL_PATHS;
 use dendrer_kernel::pack::modules;
@@ -25,6 +26,7 @@ use dendrer_store::group::UNDER_WAY_MAX;
 use dendrer_store::prelude::*;
 use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
 
+use crate::change::delegate::parents::Parents;
 use crate::error::Error;
 use crate::record::{chain, redacted};
 use crate::redact::{RedactionProfile, Redactor};
@@ -51,6 +53,8 @@ pub struct Recorder {
     others: Option<WrittenByOthers>,
     /// Takes secrets out of what is proposed.
     redactor: Option<Arc<Redactor>>,
+    /// What the parents of a delegated run said when they were asked last.
+    parents: Parents,
 }
 
 /// The places that others than an agent wrote behind a tick.
@@ -151,12 +155,18 @@ fn is_repetition(first: &Record, intent: &Intent, takes_delta: bool) -> Result<b
     let bare = |intent: &Intent| {
         // By which rules secrets were taken out is not what a line says.
         let mut intent = intent.clone();
-        intent.members.retain(|(name, _)| &**name != REDACTION);
+        intent.members.retain(|(name, _)| ![REDACTION, CONTRACT].contains(&&**name));
         let mut bare = Intent { base: None, noted: Vec::new(), reads: Vec::new(), ..intent };
         bare.links.sort();
         bare
     };
     Ok(bare(&recorded) == bare(intent))
+}
+
+/// An intent without what parents said.
+fn without_contract(mut intent: Intent) -> Intent {
+    intent.members.retain(|(name, _)| &**name != CONTRACT);
+    intent
 }
 
 impl Recorder {
@@ -207,6 +217,7 @@ impl Recorder {
             keys: Keys::default(),
             others: None,
             redactor: None,
+            parents: Parents::default(),
         }
     }
 
@@ -246,6 +257,7 @@ impl Recorder {
         let group = vec![begin, marker.clone()];
         let recorder = Recorder::at(store.clone(), surroundings, reducer, head, group);
         let mut recorder = recorder.redacting(redactor);
+        recorder.parents = Parents::of_fork(parent);
         recorder.follow(inputs.behind(1))?;
         Ok((recorder, marker))
     }
@@ -502,6 +514,48 @@ impl Recorder {
         }
     }
 
+    /// What the parents of a delegated run say that no record of it holds yet. The store is read on to its end first.
+    fn news(&mut self) -> Result<Option<Value>, Error> {
+        if !self.head.commitments().hears_parents() {
+            return Ok(None);
+        }
+        self.store.refresh()?;
+        let surroundings = &mut self.surroundings;
+        self.parents.news(&self.store, &self.head, &mut || surroundings.now())
+    }
+
+    /// Judges intents with what the parents of a delegated run say: it is sealed with the first that becomes a transition, and with
+    /// each refusal before that.
+    fn step_each(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, (usize, Error)> {
+        let brings = |intent: &Intent| intent.member(CONTRACT).is_some();
+        let without: Vec<Intent>;
+        let intents = match intents.iter().any(brings) {
+            // A line that was proposed elsewhere has what was true there.
+            true => {
+                without = intents.iter().map(|intent| without_contract(intent.clone())).collect();
+                &without
+            }
+            false => intents,
+        };
+        let news = self.news().map_err(|error| (0, error))?;
+        let Some(news) = news else { return self.step_all(intents) };
+        let mut outcomes = Vec::with_capacity(intents.len());
+        for (at, intent) in intents.iter().enumerate() {
+            let mut intent = intent.clone();
+            intent.members.push((CONTRACT.into(), news.clone()));
+            intent.members.sort_by(|(one, _), (other, _)| one.cmp(other));
+            let made = self.step_all(std::slice::from_ref(&intent)).map_err(|(_, error)| (at, error))?;
+            let is_sealed = made.iter().any(|outcome| outcome.committed().is_some());
+            outcomes.extend(made);
+            if is_sealed {
+                let rest = self.step_all(&intents[at + 1..]);
+                outcomes.extend(rest.map_err(|(more, error)| (at + 1 + more, error))?);
+                break;
+            }
+        }
+        Ok(outcomes)
+    }
+
     /// Finds the first intent with a link to a record that is neither in the log, nor on its way there, nor gathered.
     fn unknown_link(&self, intents: &[Intent]) -> Option<(usize, Error)> {
         let links = intents
@@ -528,7 +582,7 @@ impl Recorder {
         None
     }
 
-    fn step_each(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, (usize, Error)> {
+    fn step_all(&mut self, intents: &[Intent]) -> Result<Vec<Outcome>, (usize, Error)> {
         // Records that are judged together are committed together, so they have one time.
         let clock = self.surroundings.now();
         let surroundings = &mut self.surroundings;
@@ -664,8 +718,14 @@ impl Recorder {
 
     /// Imports a transition that was checked: the marker and what the door makes of it are gathered, or its refusal.
     pub(crate) fn pick(&mut self, pick: &Pick) -> Result<Picked, Error> {
+        let mut pick = pick.clone();
+        pick.intent = without_contract(pick.intent);
+        if let Some(news) = self.news()? {
+            pick.intent.members.push((CONTRACT.into(), news));
+            pick.intent.members.sort_by(|(one, _), (other, _)| one.cmp(other));
+        }
         let inputs = self.inputs();
-        let picked = step::cherrypick(&mut self.head, pick, inputs, &*self.reducer)?;
+        let picked = step::cherrypick(&mut self.head, &pick, inputs, &*self.reducer)?;
         if let Picked::Imported { marker, record } = &picked {
             self.gather(marker.clone());
             self.gather(record.clone());
@@ -714,7 +774,7 @@ impl Recorder {
     /// Hands a group of lines to the store.
     pub(crate) fn submit_lines(&mut self, lines: Vec<u64>) {
         let records = std::mem::take(&mut self.pending);
-        let ticket = self.store.submit_group(&records);
+        let ticket = self.store.submit_group_after(&records, self.parents.heads());
         self.keep_snapshots();
         self.under_way.push_back(Submitted { lines, records, ticket, after: self.head.clone() });
     }
@@ -752,12 +812,14 @@ impl Recorder {
 
     /// Appends the group without waiting for the disk. Survives the end of the process, not of the machine.
     pub fn append(&mut self) -> Result<Vec<Record>, Error> {
-        self.put(|store, records| store.append(records))
+        let heads = self.parents.heads();
+        self.put(|store, records| store.append_after(records, &heads))
     }
 
     /// Makes the group durable and returns its records.
     pub fn commit(&mut self) -> Result<Vec<Record>, Error> {
-        self.put(|store, records| store.commit(records))
+        let heads = self.parents.heads();
+        self.put(|store, records| store.commit_after(records, heads))
     }
 
     fn put(

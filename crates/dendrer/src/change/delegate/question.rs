@@ -15,8 +15,10 @@ question! {
     pub struct DelegateQuestion: "commitments-delegate-question" {
         /// The parent, as an address
         pub run: String,
-        /// The scope: id, gloss, goal, allowed, forbidden, touches, budget, deliverables, failure
+        /// The scope: id, gloss, goal, allowed, tools, forbidden, touches, budget, deliverables, failure, until
         pub scope: Option<Value>,
+        /// The id of the delegation, in place of the one of the scope
+        pub id: Option<String>,
         /// The name of the child
         pub r#as: String,
         /// The stage of the child, 0 to 3; that of the parent if not given
@@ -57,7 +59,11 @@ impl Asked for DelegateQuestion {
 
     fn ask(&self, desk: &mut dyn Desk) -> Result<DelegateReply, Problem> {
         let (child, stage) = (read_name(&self.r#as)?, read_stage(self.stage)?);
-        let scope = DelegationScope::read(self.scope.as_ref().unwrap_or(&Value::Null));
+        let mut scope = self.scope.clone().unwrap_or(Value::Null);
+        if let (Some(id), Value::Object(members)) = (&self.id, &mut scope) {
+            members.set("id", Value::from(id.as_str()));
+        }
+        let scope = DelegationScope::read(&scope);
         let scope = scope.map_err(|CommitmentFault { code, path, message }| {
             let what = format!("{}{path}: {message}", desk.name_of("scope"));
             Problem::new(code, what).note("nothing was changed")

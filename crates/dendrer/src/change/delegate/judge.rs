@@ -1,0 +1,187 @@
+//! The merge gate: whether a parent takes what a child brought (CCAS paper 6.5, algorithm 2).
+//!
+//! Every recorded call of the child is judged by what the child was bound to and by what binds the parent now; what cannot be judged
+//! is not accepted. Each reason has its code, the commitments, and the run and tick that show it.
+
+use std::ops::ControlFlow;
+use std::sync::Arc;
+
+use dendrer_kernel::commitment::{ACCEPTED, Authorized, CommitmentStatus, Violated, calls};
+use dendrer_object::record::Author;
+use dendrer_object::{Code, Record, RunName, TypeName, Value};
+
+use super::delegations;
+use crate::error::Error;
+use crate::run::trace::{Moment, Trace};
+
+/// One reason why the result of a child is not accepted.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AcceptReason {
+    /// The code under which `dendrer explain` knows it.
+    pub code: Code,
+    /// The commitments that it is about.
+    pub commitments: Vec<Arc<str>>,
+    /// The run that shows it.
+    pub run: RunName,
+    /// The tick of that run; `None` if none shows it.
+    pub tick: Option<u64>,
+    /// The deliverable that is missing.
+    pub missing: Option<Arc<str>>,
+}
+
+/// A judgement.
+pub(super) struct Judged {
+    /// The reasons; empty if the parent takes the result.
+    pub(super) reasons: Vec<AcceptReason>,
+    /// The output with which the child completed its goal.
+    pub(super) output: Option<Value>,
+}
+
+/// What is asked about.
+pub(super) struct Asked<'a> {
+    pub(super) child: &'a Trace,
+    pub(super) contract: &'a Value,
+    pub(super) parent: &'a Trace,
+    /// The parent now.
+    pub(super) now: &'a Moment,
+}
+
+/// The record with which the parent took the result of a child.
+pub(super) fn taken(parent: &Trace, child: &RunName) -> Result<Option<Record>, Error> {
+    let mut found = None;
+    parent.for_each(1, parent.tip(), &mut |_, record| {
+        let accepted = record.body().value(&format!("/{ACCEPTED}/child"));
+        let accepted = accepted.or_else(|| record.content().get(ACCEPTED)?.get("child").cloned());
+        let is_it = record.header().author == Author::Kernel
+            && accepted.as_ref().and_then(Value::as_str) == Some(child.as_str());
+        if is_it {
+            found = Some(record.clone());
+            return ControlFlow::Break(());
+        }
+        ControlFlow::Continue(())
+    })?;
+    Ok(found)
+}
+
+impl Asked<'_> {
+    /// Judges the result of the child.
+    pub(super) fn judge(&self) -> Result<Judged, Error> {
+        let id: Arc<str> = self.contract.get("id").and_then(Value::as_str).unwrap_or_default().into();
+        let mut found = Reasons(Vec::new());
+        if !self.is_open(&id, &mut found)? {
+            return Ok(Judged { reasons: found.0, output: None });
+        }
+        let mut moment = self.child.genesis()?;
+        self.are_bound(&moment, &mut found);
+        let (mut output, mut completed) = (None, None);
+        self.child.each_record(1, self.child.tip(), &mut |record| {
+            let tick = record.header().tick.unwrap_or(0);
+            let type_name = record.header().type_name.as_ref().map_or("", TypeName::as_str);
+            if let Some(action) = record.content().get("action") {
+                // A result may come without its request, and without the parameters: what it violates is known all the same.
+                self.judge_action(action, (&moment, &record), type_name != "action.result", tick, &mut found);
+            }
+            if type_name == "goal.complete" {
+                output = record.content().get("result").and_then(|result| result.get("output")).cloned();
+                completed = Some(tick);
+            }
+            moment.advance(&record)
+        })?;
+        if let Some((contract, _)) = moment.commitments.overspent() {
+            found.add(Code::E0452, vec![contract], self.child.name(), Some(self.child.tip()));
+        }
+        let wanted = self.contract.get("deliverables").and_then(Value::as_array);
+        for name in wanted.into_iter().flat_map(|names| names.iter()).filter_map(Value::as_str) {
+            // Null says that there is none.
+            let delivered = output.as_ref().and_then(|output| output.get(name));
+            if delivered.is_none_or(|value| *value == Value::Null) {
+                found.add(Code::E0456, vec![Arc::clone(&id)], self.child.name(), completed);
+                found.0.last_mut().into_iter().for_each(|reason| reason.missing = Some(name.into()));
+            }
+        }
+        Ok(Judged { reasons: found.0, output })
+    }
+
+    /// Whether the contract is the one that the parent recorded, and open.
+    fn is_open(&self, id: &Arc<str>, found: &mut Reasons) -> Result<bool, Error> {
+        let (theirs, parent) = (&self.now.commitments, self.parent.name());
+        let ids = || vec![Arc::clone(id)];
+        match theirs.get(id).map(|deleg| deleg.closed.as_ref()) {
+            None => found.add(Code::E0456, ids(), parent, None),
+            Some(Some(closed)) => found.add(Code::E0452, ids(), parent, Some(closed.tick)),
+            Some(None) => {
+                let is_over = |status: CommitmentStatus| status.is_over();
+                if self.now.statuses().get(id).is_some_and(|(status, _)| is_over(*status)) {
+                    found.add(Code::E0452, ids(), parent, Some(self.now.tick));
+                } else if delegations(self.parent, id)?.as_ref() != Some(self.contract) {
+                    found.add(Code::E0456, ids(), self.child.name(), Some(0));
+                }
+            }
+        }
+        Ok(found.0.is_empty())
+    }
+
+    /// Checks that the child began with the hard commitments of its contract as the parent has them.
+    fn are_bound(&self, begin: &Moment, found: &mut Reasons) {
+        let hard = self.contract.get("hard").and_then(Value::as_array);
+        for hard in hard.into_iter().flat_map(|ids| ids.iter()).filter_map(Value::as_str) {
+            let is_bound = begin.commitments.get(hard).is_some_and(|one| {
+                let same = self.now.commitments.get(hard).is_some_and(|other| other.written == one.written);
+                one.is_imported && same
+            });
+            if !is_bound {
+                found.add(Code::E0456, vec![hard.into()], self.child.name(), Some(0));
+            }
+        }
+    }
+
+    fn judge_action(
+        &self,
+        action: &Value,
+        (moment, record): (&Moment, &Record),
+        is_request: bool,
+        tick: u64,
+        found: &mut Reasons,
+    ) {
+        let heard = moment.commitments.hearing_record(&record.content());
+        let own = heard.as_ref().unwrap_or(&moment.commitments);
+        let mut all = Authorized::default();
+        for call in calls(action) {
+            all.add(own.authorize(&call, &[], &moment.state, &|| moment.counters.to_value()));
+            if !is_request {
+                all.unjudged.clear();
+            }
+            // By what the parent knows: what a child wrote into its own state raises no limit.
+            let now = self.now;
+            let outer = now.commitments.authorize(&call, &[], &now.state, &|| now.counters.to_value());
+            all.add(Authorized { unjudged: Vec::new(), ..outer });
+        }
+        let unjudged = all.unjudged.into_iter().map(|(id, _)| (Violated::Hard, id));
+        for (rule, id) in all.violates.into_iter().chain(unjudged) {
+            let code = match rule {
+                Violated::Hard => Code::E0451,
+                Violated::Scope => Code::E0452,
+                Violated::Support => Code::E0453,
+            };
+            found.add_to(code, id, self.child.name(), tick);
+        }
+    }
+}
+
+struct Reasons(Vec<AcceptReason>);
+
+impl Reasons {
+    fn add(&mut self, code: Code, commitments: Vec<Arc<str>>, run: &RunName, tick: Option<u64>) {
+        self.0.push(AcceptReason { code, commitments, run: run.clone(), tick, missing: None });
+    }
+
+    /// Adds a commitment to the reason of a code at a tick.
+    fn add_to(&mut self, code: Code, id: Arc<str>, run: &RunName, tick: u64) {
+        let known = self.0.iter_mut().find(|reason| reason.code == code && reason.tick == Some(tick));
+        match known {
+            Some(reason) if reason.commitments.contains(&id) => {}
+            Some(reason) => reason.commitments.push(id),
+            None => self.add(code, vec![id], run, Some(tick)),
+        }
+    }
+}
