@@ -7,7 +7,7 @@ use dendrer::kernel::ontology::{Class, TYPES};
 use dendrer::kernel::sealed;
 use dendrer::kernel::step::STILL_VIOLATED;
 use dendrer::kernel::unknown::made_by;
-use dendrer::lines::{FailedLine, LinesTally, Reply, TurnedLine};
+use dendrer::lines::{FailedLine, LineNotes, LinesTally, Overtaken, Reply, TurnedLine};
 use dendrer::record::chain;
 use dendrer_object::document::{As, Positive};
 use dendrer_object::text::nearest;
@@ -167,12 +167,26 @@ document! {
         ..?RecordNotes = record.map(RecordNotes::of),
         /// Transitions that the kernel committed because of the line
         noted?: Vec<NotedRecord> = (!made.is_empty()).then(|| made.iter().map(NotedRecord::of).collect()),
+        /// Places that the line sets, and that another process set since this one read the run
+        overtaken?: Vec<OvertakenPlace> = notes_of(reply)
+            .filter(|notes| !notes.overtaken.is_empty())
+            .map(|notes| notes.overtaken.iter().map(OvertakenPlace::of).collect()),
         /// The type that an unknown type probably means
         meant?: String = unknown.as_ref().and_then(|(name, message)| suggestion(name, message)),
         /// Commands that help with an unknown type
         help?: Vec<HelpCommand> = unknown.map(|_| vec![HelpCommand::of(&HELP.map(str::to_owned))]),
         /// The reason why the line was not committed
         reason?: ReplyReason = ReasonParts::of(reply).as_ref().map(ReplyReason::of),
+    }
+
+    /// A place that a line sets, and that another process set before
+    object OvertakenPlace(place: &Overtaken) {
+        /// The place
+        path: String = place.path.written(),
+        /// The tick of the other write
+        tick: u64 = place.tick,
+        /// The agent of the other write
+        agent: &str = &place.agent,
     }
 
     /// A transition that the kernel committed because of a line
@@ -240,11 +254,19 @@ document! {
 fn parts(reply: &Reply) -> (&'static str, Option<u64>, Option<&Record>, &[Record]) {
     match reply {
         Reply::Begun(record) => ("begun", None, Some(record), &[]),
-        Reply::Committed { line, record, noted } => ("committed", Some(*line), Some(record), noted),
+        Reply::Committed { line, record, noted, .. } => ("committed", Some(*line), Some(record), noted),
         Reply::Refused { line, refusal, noted } => ("refused", Some(*line), Some(refusal), noted),
         Reply::Repeated { line, record } => ("repeated", Some(*line), Some(record), &[]),
         Reply::Turned { line, why } => (turned_word(why), Some(*line), None, &[]),
         Reply::Failed(failed) => ("failed", Some(failed.line), None, &[]),
+    }
+}
+
+/// Returns what a reply to a committed line states and no record has.
+fn notes_of(reply: &Reply) -> Option<&LineNotes> {
+    match reply {
+        Reply::Committed { notes, .. } => Some(notes),
+        _ => None,
     }
 }
 
@@ -355,8 +377,9 @@ fn line(reply: &Reply, dry_run: bool) -> String {
     let would_be = if dry_run { "would be " } else { "" };
     match reply {
         Reply::Begun(record) => format!("{would_be}begun  {}", record.id()),
-        Reply::Committed { line, record, noted } => {
-            format!("{would_be}{}  line {line}{}{}", transition(record), listed(record), noted_text(noted))
+        Reply::Committed { line, record, noted, notes } => {
+            let (listed, noted, notes) = (listed(record), noted_text(noted), notes_text(notes));
+            format!("{would_be}{}  line {line}{listed}{noted}{notes}", transition(record))
         }
         Reply::Refused { line, refusal, noted } => {
             let reason = refusal.body().value("/reason").unwrap_or(Value::Null);
@@ -456,6 +479,15 @@ fn noted_text(noted: &[Record]) -> String {
         format!("   WARN {} at tick {tick}{warning}", type_name(record))
     });
     each.collect()
+}
+
+/// Returns the notes of a committed line as text.
+fn notes_text(notes: &LineNotes) -> String {
+    let each = notes.overtaken.iter().map(|Overtaken { path, tick, agent }| {
+        format!("{} (tick {tick}, {})", quote::path(path), quote::escape(agent))
+    });
+    let overtaken = each.collect::<Vec<_>>().join(", ");
+    if overtaken.is_empty() { overtaken } else { format!("   WARN overtaken: {overtaken}") }
 }
 
 /// Returns the counts of a recording as text.

@@ -181,7 +181,12 @@ impl RunState {
             ..Fork::new(record.header().run.clone().ok_or(StartError::Fork("its name"))?)
         };
         let seed = record.body().seed().unwrap_or(Seed([0; 16]));
-        begin_fork(rules::of(&content)?, self, &fork, Inputs { clock: record.header().ts, seeds: Seeds::recorded(seed) })
+        begin_fork(
+            rules::of(&content)?,
+            self,
+            &fork,
+            Inputs { clock: record.header().ts, seeds: Seeds::recorded(seed) },
+        )
     }
 
     /// Whether the next record is the marker of a fork.

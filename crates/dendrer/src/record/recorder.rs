@@ -5,7 +5,7 @@
 //! again where the store is, and nothing retries by itself.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -19,6 +19,7 @@ use dendrer_kernel::step::{
     self, Anomaly, ChildResult, Extension, Finding, Inputs, LineFault, Outcome, Pick, Picked, RunState,
     Seeds, Start,
 };
+use dendrer_object::delta::Action;
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, cut};
 use dendrer_object::{Delta, Intent, KEY, Pointer, REDACTION, RunName, Value};
 use dendrer_store::group::UNDER_WAY_MAX;
@@ -26,6 +27,7 @@ use dendrer_store::prelude::*;
 use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
 
 use crate::error::Error;
+use crate::record::lines::{Overtaken, Reply};
 use crate::record::{chain, redacted};
 use crate::redact::{RedactionProfile, Redactor};
 use crate::run::casebook_name;
@@ -157,6 +159,14 @@ fn is_repetition(first: &Record, intent: &Intent, takes_delta: bool) -> Result<b
         bare
     };
     Ok(bare(&recorded) == bare(intent))
+}
+
+/// The places that a transition sets or removes, but for the kernel's own.
+fn overwritten(record: &Record) -> Vec<Pointer> {
+    let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+    let ops = delta.into_iter().flat_map(|Delta(ops)| ops);
+    let set = ops.filter(|op| matches!(op.action, Action::Set | Action::Remove)).map(|op| op.path);
+    set.filter(|path| path.tokens().next().is_some_and(|top| !KERNEL_PATHS.contains(&&*top))).collect()
 }
 
 impl Recorder {
@@ -464,6 +474,43 @@ impl Recorder {
         let places = known.places.iter().cloned().collect();
         self.others = Some(known);
         Ok(places)
+    }
+
+    /// Notes in replies to committed lines the places that they set and that another writer set after tick `read`, up to `upto`.
+    pub(crate) fn note_overtaken(&self, read: u64, upto: u64, replies: &mut [Reply]) -> Result<(), Error> {
+        let lines = replies.iter().filter_map(|reply| match reply {
+            Reply::Committed { record, .. } => Some(record),
+            _ => None,
+        });
+        let own: BTreeSet<Pointer> = lines.flat_map(overwritten).collect();
+        if read >= upto || own.is_empty() {
+            return Ok(());
+        }
+        let mut written: BTreeMap<Pointer, (u64, Arc<str>)> = BTreeMap::new();
+        let trace = Trace::open(&self.store, self.head.run())?;
+        trace.for_each(read + 1, upto, &mut |tick, record| {
+            let agent = record.body().value("/agent_id");
+            let agent: Arc<str> = agent.as_ref().and_then(Value::as_str).unwrap_or_default().into();
+            let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+            let met =
+                delta.iter().flat_map(Delta::paths).filter(|path| own.iter().any(|own| own.overlaps(path)));
+            written.extend(met.map(|path| (path.clone(), (tick, agent.clone()))));
+            ControlFlow::Continue(())
+        })?;
+        for reply in replies {
+            let Reply::Committed { record, notes, .. } = reply else { continue };
+            let own = overwritten(record);
+            let before = record.header().tick.unwrap_or_default();
+            let written = written.iter().filter(|(_, (tick, _))| *tick < before);
+            let met = written.filter(|(path, _)| own.iter().any(|own| own.overlaps(path)));
+            let met = met.map(|(path, (tick, agent))| Overtaken {
+                path: path.clone(),
+                tick: *tick,
+                agent: agent.clone(),
+            });
+            notes.overtaken = met.take(CHANGED_MAX).collect();
+        }
+        Ok(())
     }
 
     /// As [`Recorder::propose`], but what comes out is taken back where `keep`, which is given the head before and after, does
