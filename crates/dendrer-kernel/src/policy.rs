@@ -4,7 +4,7 @@
 //! state before an `action.request`. Any other rule is about the state after each transition. With `"enforce": true` the door
 //! refuses, from stage 2 on, a proposal that would break it; without, the break is put on record.
 
-use dendrer_object::{Intent, Value};
+use dendrer_object::{Intent, Pointer, Value};
 
 use crate::expr::{Env, Expr, Scope, Truth};
 use crate::fold::{transition, transition_members};
@@ -33,6 +33,11 @@ pub(crate) struct RequestRule {
 }
 
 impl RequestRule {
+    /// The places of the state that it reads.
+    pub(crate) fn read_set(&self) -> &[Pointer] {
+        self.holds.read_set()
+    }
+
     /// Judges a request over the state before it.
     pub(crate) fn judge(&self, intent: &Intent, state: &Value) -> Truth {
         let proposed = transition(intent);

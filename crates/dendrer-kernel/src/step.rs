@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use dendrer_object::delta::{Delta, Op};
+use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::{
     self, Author, Body, Draft, Header, Kind, LINKS_MAX, Link, Record, Rel, SealError, Seed,
 };
@@ -45,6 +45,7 @@ mod members;
 mod outcome;
 mod reads;
 mod rules;
+mod seeded;
 mod seeds;
 mod terms;
 mod version;
@@ -60,9 +61,10 @@ pub use fork::{Fork, fork};
 pub use import::{ChildResult, Pick, Picked, accept, cherrypick, delegate, refuse_accept, refuse_import};
 pub use line::{LineFault, refuse_line};
 pub use members::MemberFault;
-pub use outcome::{Outcome, Reason, Refused, StartError, StepError};
+pub use outcome::{Broken, Outcome, Reason, Refused, StartError, StepError};
 use outcome::{draft_refusal, refusal_header, refusal_of};
 use rules::RuleSet;
+pub use seeded::{EnforcingDoor, brought_hard, enforced_ids, judge_seeded};
 pub use seeds::{Inputs, Seeds};
 pub use terms::RaisedDoor;
 use terms::Terms;
@@ -116,8 +118,8 @@ pub struct Start {
     pub run: RunName,
     /// The goal.
     pub goal: Option<Arc<str>>,
-    /// How it is recorded.
-    pub stage: Stage,
+    /// How it is recorded. `None`: at stage 2 where pack or policy ask for enforcement, else at stage 1; [`Start::stage`].
+    pub stage: Option<Stage>,
     /// The first tick at which that stage is enforced. Before it the run is recorded as at stage 1 at most: its transitions
     /// are those of another run, and happened.
     pub enforced_from: u64,
@@ -146,12 +148,12 @@ pub struct Start {
 }
 
 impl Start {
-    /// A run of stage 1 with an empty state.
+    /// A run with an empty state, of the stage that its pack and policy ask for.
     pub fn new(run: RunName) -> Start {
         Start {
             run,
             goal: None,
-            stage: Stage::Replay,
+            stage: None,
             enforced_from: 0,
             reducer: "delta/1".into(),
             state: Value::object(),
@@ -242,11 +244,12 @@ fn begin_by(
         Some(latched) => latched.expect("policy is an object that only the kernel writes"),
         None => given,
     };
+    let stage = start.stage();
     let bound = start.pack.as_ref();
     let value = bound.map(|bound| &bound.value);
-    let mut terms = Terms::of(value, &state, 0, 0, start.stage)?;
+    let mut terms = Terms::of(value, &state, 0, 0, stage)?;
     if start.enforced_from > 0 {
-        terms = Terms::of(value, &state, 0, 0, start.stage.min(Stage::Replay))?;
+        terms = Terms::of(value, &state, 0, 0, stage.min(Stage::Replay))?;
     }
     let mut change = Change { state, delta: Delta::default(), notes: Vec::new(), proposed: None };
     terms::watch_start(&terms, &mut change);
@@ -256,7 +259,7 @@ fn begin_by(
     let mut content: Vec<(&str, Value)> = vec![
         ("kernel", Value::from(rules.version)),
         ("reducer", Value::from(&*start.reducer)),
-        ("stage", Value::from(start.stage as u64)),
+        ("stage", Value::from(stage as u64)),
         ("state", state.clone()),
         ("state_root", Value::from(state.digest())),
     ];
@@ -297,7 +300,7 @@ fn begin_by(
         store,
         run: start.run.clone(),
         forked: None,
-        stage: start.stage,
+        stage,
         enforced_from: start.enforced_from,
         policy: policy.into(),
         is_judged: false,
@@ -336,7 +339,7 @@ impl RunState {
                 .get("stage")
                 .and_then(Value::as_u64)
                 .and_then(Stage::from_number)
-                .unwrap_or(Stage::Observe),
+                .or(Some(Stage::Observe)),
             enforced_from: content.get("enforced_from").and_then(Value::as_u64).unwrap_or(0),
             reducer: text("reducer").unwrap_or_else(|| "delta/1".into()),
             state: given_state(&content),
@@ -581,7 +584,7 @@ fn reduce(
                 intent.delta.clone().filter(|proposed| reducer.info().quantizes && *proposed != delta);
             let mut change = Change { state, delta, notes: Vec::new(), proposed };
             if unknown::is_incomplete(&head.state) || unknown::is_ambiguous(intent) {
-                change.mark(&unknown);
+                change.mark(&conflicts_left(head, intent, unknown));
             }
             Ok(change)
         }
@@ -619,6 +622,29 @@ fn reduce(
         change.notes.extend(authorized);
         Ok(change)
     }))
+}
+
+/// The unknown places behind an intent. An open conflict is decided by a write of user or runtime and by its resolution; a
+/// write of an agent decides it only where no enforced rule reads the place (design, section 14.1).
+fn conflicts_left(head: &RunState, intent: &Intent, mut unknown: UnknownPlaces) -> UnknownPlaces {
+    if !head.is_since(2) {
+        return unknown;
+    }
+    let before = UnknownPlaces::of(&head.state);
+    let open = before.iter().filter(|(_, since)| *since.code == *unknown::CONFLICT);
+    let resolved = unknown::resolved(intent);
+    let removed = intent.delta.iter().flat_map(|delta| &delta.0).filter(|op| op.action == Action::Remove);
+    let removed: Vec<&Pointer> = removed.map(|op| &op.path).collect();
+    for (place, since) in open {
+        if intent.author == Author::Agent {
+            if head.is_read_by_enforced(place) {
+                unknown.mark_as(place.clone(), since);
+            }
+        } else if resolved.as_ref() == Some(place) || removed.iter().any(|path| path.contains(place)) {
+            unknown.clear(place);
+        }
+    }
+    unknown
 }
 
 /// Reduces, unless the intent brings a change that is not its to bring.

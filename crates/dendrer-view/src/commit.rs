@@ -2,6 +2,8 @@
 //!
 //! The members are those of the schema `commit`. Text of a record reaches a line only through [`quote`](crate::quote).
 
+use std::sync::Arc;
+
 use dendrer::kernel::commitment::COMMITMENT_VIOLATED;
 use dendrer::kernel::ontology::{Class, TYPES};
 use dendrer::kernel::sealed;
@@ -54,12 +56,19 @@ pub struct CommitAnswer {
     dry_run: bool,
     /// The last tick of the run.
     head: u64,
+    /// Ids of rules and hard commitments that its stage does not enforce.
+    not_enforced: Vec<Arc<str>>,
 }
 
 impl CommitAnswer {
     /// Begins the replies to lines for a run, given its last tick.
     pub fn new(run: RunName, head: u64, dry_run: bool) -> CommitAnswer {
-        CommitAnswer { run, tally: LinesTally::default(), dry_run, head }
+        CommitAnswer { run, tally: LinesTally::default(), dry_run, head, not_enforced: Vec::new() }
+    }
+
+    /// Names the rules and hard commitments that the stage of the run does not enforce.
+    pub fn without_enforcing(self, ids: Vec<Arc<str>>) -> CommitAnswer {
+        CommitAnswer { not_enforced: ids, ..self }
     }
 
     /// The counts so far.
@@ -96,7 +105,12 @@ impl ItemAnswer for CommitAnswer {
 
     fn last_lines(&mut self, _: &Page) -> Vec<Line> {
         let dry = if self.dry_run { "nothing was written (dry run): " } else { "" };
-        vec![Line::note(format!("{dry}{}", words(&self.tally)))]
+        let mut lines = vec![Line::note(format!("{dry}{}", words(&self.tally)))];
+        if !self.not_enforced.is_empty() {
+            let ids = self.not_enforced.iter().map(|id| quote::escape(id)).collect::<Vec<_>>().join(", ");
+            lines.push(Line::note(format!("note: the stage of {} does not enforce: {ids}", self.run)));
+        }
+        lines
     }
 
     fn end(&self) -> End {
@@ -136,6 +150,8 @@ document! {
         repeated: u64 = tally.repeated,
         /// The number of lines with a base or a key that were not taken
         stale: u64 = tally.turned,
+        /// Ids of rules and hard commitments of the pack that the stage of the run does not enforce
+        not_enforced?: &[Arc<str>] = Some(&*answer.not_enforced).filter(|ids| !ids.is_empty()),
         /// Whether nothing was written
         dry_run: bool = answer.dry_run,
         /// The replies
@@ -171,6 +187,12 @@ document! {
         overtaken?: Vec<OvertakenPlace> = notes_of(reply)
             .filter(|notes| !notes.overtaken.is_empty())
             .map(|notes| notes.overtaken.iter().map(OvertakenPlace::of).collect()),
+        /// Ids of rules and hard commitments that would have refused the line, or that it brings, below stage 2
+        not_enforced?: Vec<&str> = notes_of(reply)
+            .filter(|notes| !notes.not_enforced.is_empty())
+            .map(|notes| notes.not_enforced.iter().map(|id| &**id).collect()),
+        /// The stage at which the run is recorded, in begun
+        stage?: u64 = begun_stage(reply),
         /// The type that an unknown type probably means
         meant?: String = unknown.as_ref().and_then(|(name, message)| suggestion(name, message)),
         /// Commands that help with an unknown type
@@ -259,6 +281,14 @@ fn parts(reply: &Reply) -> (&'static str, Option<u64>, Option<&Record>, &[Record
         Reply::Repeated { line, record } => ("repeated", Some(*line), Some(record), &[]),
         Reply::Turned { line, why } => (turned_word(why), Some(*line), None, &[]),
         Reply::Failed(failed) => ("failed", Some(failed.line), None, &[]),
+    }
+}
+
+/// Returns the stage of a run that begins.
+fn begun_stage(reply: &Reply) -> Option<u64> {
+    match reply {
+        Reply::Begun(record) => record.body().value("/stage")?.as_u64(),
+        _ => None,
     }
 }
 
@@ -376,7 +406,11 @@ pub(crate) fn styled_line(reply: &Reply, dry_run: bool) -> Line {
 fn line(reply: &Reply, dry_run: bool) -> String {
     let would_be = if dry_run { "would be " } else { "" };
     match reply {
-        Reply::Begun(record) => format!("{would_be}begun  {}", record.id()),
+        Reply::Begun(record) => {
+            let stage = begun_stage(reply).filter(|stage| *stage != 1);
+            let stage = stage.map(|stage| format!("  stage {stage}")).unwrap_or_default();
+            format!("{would_be}begun  {}{stage}", record.id())
+        }
         Reply::Committed { line, record, noted, notes } => {
             let (listed, noted, notes) = (listed(record), noted_text(noted), notes_text(notes));
             format!("{would_be}{}  line {line}{listed}{noted}{notes}", transition(record))
@@ -487,7 +521,10 @@ fn notes_text(notes: &LineNotes) -> String {
         format!("{} (tick {tick}, {})", quote::path(path), quote::escape(agent))
     });
     let overtaken = each.collect::<Vec<_>>().join(", ");
-    if overtaken.is_empty() { overtaken } else { format!("   WARN overtaken: {overtaken}") }
+    let ids = notes.not_enforced.iter().map(|id| quote::escape(id)).collect::<Vec<_>>().join(", ");
+    let each =
+        [("overtaken", overtaken), ("not enforced", ids)].into_iter().filter(|(_, text)| !text.is_empty());
+    each.map(|(word, text)| format!("   WARN {word}: {text}")).collect()
 }
 
 /// Returns the counts of a recording as text.

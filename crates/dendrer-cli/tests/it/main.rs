@@ -17,6 +17,7 @@ mod corpus;
 mod crash;
 mod diff;
 mod door;
+mod doors;
 mod draft;
 mod erase;
 mod exec;

@@ -44,6 +44,15 @@ impl CommitmentRefused {
         }
     }
 
+    /// The ids of the commitments that it names.
+    pub(crate) fn ids(&self) -> Vec<Arc<str>> {
+        match self {
+            CommitmentRefused::List(_) => Vec::new(),
+            CommitmentRefused::Rank(all) | CommitmentRefused::Violates(_, all) => all.clone(),
+            CommitmentRefused::Unjudged(met) => met.iter().map(|(id, _)| Arc::clone(id)).collect(),
+        }
+    }
+
     /// Returns what is put on record of it ([`crate::sealed`]).
     pub(crate) fn sealed(&self) -> Value {
         let ids = |ids: &[Arc<str>]| {

@@ -141,6 +141,11 @@ impl Terms {
         self.until.is_none_or(|until| until > tick)
     }
 
+    /// The predicates that the door looks for.
+    pub(super) fn watched(&self) -> impl Iterator<Item = &Predicate> {
+        self.watched.iter().map(|watched| &watched.predicate)
+    }
+
     pub(super) fn bound(&self) -> Option<&Value> {
         self.bound.as_ref()
     }

@@ -14,6 +14,7 @@ use dendrer_object::{Code, Digest, Pointer, REDACTION, RunName, TypeName, Value}
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
+use crate::ask::contract::stage as trace_stage;
 use crate::error::Error;
 use crate::pack::{Source, with_member};
 use crate::record::recorder::{Environment, Recorder};
@@ -98,7 +99,7 @@ impl Repo {
 /// Reduces a recorded run again under a pack, into a new run: the same transitions at the same ticks, with states by the rules
 /// of the pack. If contracts are enforced, the violations found here replace each `predicate.violation` of the source. `s0` is
 /// the state that the pack's `init` is given; `None` for that of the source. `stage` is that of the new run: what happened is
-/// kept, and the stage is enforced from the tick after it on. `None` is the stage of the source, 1 at most.
+/// kept, and the stage is enforced from the tick after it on. `None` is the stage of the source.
 ///
 /// Checks everything that can stop it before the first record is written, an extension that the new pack refuses included. Under
 /// a module, which a limit may end, nothing is written before all of the run was reduced. A rule that meets an error changes
@@ -120,7 +121,7 @@ pub fn reduce(
     let mut renamed: BTreeMap<Digest, Digest> = BTreeMap::from([(source.start().id(), recorder.head().id())]);
     let tip = recorder.head().id();
     let enforced_from = Some(start.enforced_from).filter(|from| *from > 0);
-    let mut reduced = Reduced::new(start.stage, enforced_from, tip);
+    let mut reduced = Reduced::new(start.stage(), enforced_from, tip);
     let mut door = RaisedDoor::default();
     let reducer = pack.pack.reducer();
     // A source of another store, like a file that is being imported, is not there to be named.
@@ -206,7 +207,8 @@ fn begin_again(
     wanted: Option<Stage>,
 ) -> Result<Start, Error> {
     let content = source.start().content();
-    let stage = content.get("stage").and_then(Value::as_u64).and_then(Stage::from_number);
+    let stage = trace_stage(source).and_then(Stage::from_number);
+    let wanted = wanted.or(stage);
     let from = Value::record([
         ("run", Value::from(source.name().as_str())),
         ("store", Value::from(source.start().header().store.to_string())),
@@ -227,7 +229,7 @@ fn begin_again(
     Ok(Start {
         goal: content.get("goal").and_then(Value::as_str).map(Arc::from),
         // Nothing is enforced while a record is reduced again: what happened has happened.
-        stage: wanted.unwrap_or(stage.unwrap_or(Stage::Observe).min(Stage::Replay)),
+        stage: Some(wanted.unwrap_or(Stage::Observe)),
         enforced_from,
         // The run of a merge may begin with unknown places.
         unknown: match &s0 {

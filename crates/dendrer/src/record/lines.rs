@@ -236,6 +236,8 @@ pub enum Reply {
 pub struct LineNotes {
     /// Places that the line sets, and that another writer set since this process read the run.
     pub overtaken: Vec<Overtaken>,
+    /// Ids of rules and hard commitments that would have refused the line, and of hard commitments that it brings, below stage 2.
+    pub not_enforced: Vec<Arc<str>>,
 }
 
 /// A place that a line sets, and that another writer set since this process read the run.
@@ -670,13 +672,13 @@ impl<'r> Recording<'r> {
         while let Some((line, intent)) = group.guarded.front() {
             let (line, is_alone) = (*line, !self.reading.causal || is_guarded(intent));
             match self.begin_alone() {
-                Ok(begun) => answer(Vec::new(), begun, replies),
+                Ok(begun) => self.answer(Vec::new(), begun, replies),
                 Err(error) => return self.fail(vec![line], error, replies),
             }
             let is_told = !self.reading.causal && intent.base.is_none();
             match self.recorder.propose_guarded(intent, self.dry_run, causal) {
                 Ok(Guarded::Proposed(outcome)) if self.dry_run => {
-                    answer(vec![line], outcome.records().into_iter().cloned().collect(), replies);
+                    self.answer(vec![line], outcome.records().into_iter().cloned().collect(), replies);
                 }
                 Ok(Guarded::Proposed(_)) => {
                     let others: Vec<Intent> =
@@ -689,7 +691,7 @@ impl<'r> Recording<'r> {
                     match self.recorder.commit() {
                         Ok(records) => {
                             let from = replies.len();
-                            answer(numbers, records, replies);
+                            self.answer(numbers, records, replies);
                             if is_told {
                                 let upto = self.recorder.head().tick();
                                 let noted = self.recorder.note_overtaken(read, upto, &mut replies[from..]);
@@ -739,6 +741,13 @@ impl<'r> Recording<'r> {
         lines
     }
 
+    /// Makes the replies of a group, with what the recorder noted of its lines.
+    fn answer(&mut self, numbers: Vec<u64>, records: Vec<Record>, replies: &mut Vec<Reply>) {
+        let from = replies.len();
+        answer(numbers, records, replies);
+        self.recorder.note_not_enforced(&mut replies[from..]);
+    }
+
     /// Hands a group to the store, or waits for the oldest one if no group is ready.
     fn submit(&mut self, mut lines: Lines, replies: &mut Vec<Reply>) {
         let is_empty = self.recorder.pending() == 0;
@@ -767,13 +776,13 @@ impl<'r> Recording<'r> {
         let Some((numbers, result)) = self.recorder.wait_lines() else { return gathered };
         let sent = self.sent.pop_front().unwrap_or_default();
         match result {
-            Ok(records) => answer(numbers, records, replies),
+            Ok(records) => self.answer(numbers, records, replies),
             Err(error) if error.code() == Code::E0407 && self.stopped.is_none() => {
                 let mut late = sent;
                 while let Some((numbers, result)) = self.recorder.wait_lines() {
                     let sent = self.sent.pop_front().unwrap_or_default();
                     match result {
-                        Ok(records) => answer(numbers, records, replies),
+                        Ok(records) => self.answer(numbers, records, replies),
                         Err(error) if error.code() == Code::E0407 => late.append(sent),
                         Err(error) => self.fail(numbers, error, replies),
                     }
@@ -814,7 +823,7 @@ impl<'r> Recording<'r> {
                 Err(error) => return self.fail(lines.numbers, error, replies),
                 Ok(records) => {
                     let from = replies.len();
-                    answer(lines.numbers, records, replies);
+                    self.answer(lines.numbers, records, replies);
                     if let Err(error) = self.recorder.note_overtaken(read, upto, &mut replies[from..]) {
                         self.stopped.get_or_insert(LinesStopped::Store(Box::new(error)));
                     }
@@ -846,7 +855,7 @@ impl<'r> Recording<'r> {
             match propose(self.recorder, &read) {
                 Ok(outcome) => {
                     begun.extend(outcome.records().into_iter().cloned());
-                    answer(vec![line], std::mem::take(&mut begun), replies);
+                    self.answer(vec![line], std::mem::take(&mut begun), replies);
                 }
                 Err(error) => {
                     group.stopped = Some(LinesStopped::Intent { line, error: Box::new(error) });
@@ -855,7 +864,7 @@ impl<'r> Recording<'r> {
             }
         }
         if group.stopped.is_none() {
-            answer(Vec::new(), begun, replies);
+            self.answer(Vec::new(), begun, replies);
         }
     }
 }

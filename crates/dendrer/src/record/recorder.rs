@@ -16,12 +16,12 @@ use dendrer_kernel::pack::modules;
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{
-    self, Anomaly, ChildResult, Extension, Finding, Inputs, LineFault, Outcome, Pick, Picked, RunState,
-    Seeds, Start,
+    self, Anomaly, ChildResult, EnforcingDoor, Extension, Finding, Inputs, LineFault, Outcome, Pick, Picked,
+    RunState, Seeds, Stage, Start, StepError, brought_hard,
 };
 use dendrer_object::delta::Action;
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, cut};
-use dendrer_object::{Delta, Intent, KEY, Pointer, REDACTION, RunName, Value};
+use dendrer_object::{Delta, Digest, Intent, KEY, Pointer, REDACTION, RunName, Value};
 use dendrer_store::group::UNDER_WAY_MAX;
 use dendrer_store::prelude::*;
 use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
@@ -30,10 +30,10 @@ use crate::error::Error;
 use crate::record::lines::{Overtaken, Reply};
 use crate::record::{chain, redacted};
 use crate::redact::{RedactionProfile, Redactor};
-use crate::run::casebook_name;
 use crate::run::pack;
 use crate::run::snapshot::{OUTWEIGH, outweigh, weight};
 use crate::run::trace::{Moment, Trace};
+use crate::run::{casebook_name, frontier};
 
 pub use crate::environment::{Environment, Fixed, World};
 
@@ -53,6 +53,9 @@ pub struct Recorder {
     others: Option<WrittenByOthers>,
     /// Takes secrets out of what is proposed.
     redactor: Option<Arc<Redactor>>,
+    /// Below stage 2, the ids of rules and hard commitments that would have refused a transition, or that it brings.
+    not_enforced: HashMap<Digest, Vec<Arc<str>>>,
+    door: EnforcingDoor,
 }
 
 /// The places that others than an agent wrote behind a tick.
@@ -217,6 +220,8 @@ impl Recorder {
             keys: Keys::default(),
             others: None,
             redactor: None,
+            not_enforced: HashMap::new(),
+            door: EnforcingDoor::default(),
         }
     }
 
@@ -268,6 +273,10 @@ impl Recorder {
     ) -> Result<Recorder, Error> {
         Recorder::resume_if(store, run, surroundings, |trace| match casebook_name::is_casebook(trace) {
             true => Err(Error::Casebook { run: run.clone() }),
+            // Only `graph run` writes it. A fork of it is a run like any other.
+            false if trace.lineage().len() == 1 && frontier::is_graph(trace) => {
+                Err(Error::RunOfGraph { run: run.clone() })
+            }
             false => Ok(()),
         })
     }
@@ -476,6 +485,29 @@ impl Recorder {
         Ok(places)
     }
 
+    /// Notes in replies to committed lines what the stage of the run does not enforce.
+    pub(crate) fn note_not_enforced(&mut self, replies: &mut [Reply]) {
+        for reply in replies {
+            if let Reply::Committed { record, notes, .. } = reply
+                && let Some(ids) = self.not_enforced.remove(&record.id())
+            {
+                notes.not_enforced = ids;
+            }
+        }
+    }
+
+    /// Returns the ids of what would have refused an intent at stage 2, and of the hard commitments that it brings.
+    fn would_enforce(&mut self, intent: &Intent) -> Result<Vec<Arc<str>>, Error> {
+        let mut ids = brought_hard(intent);
+        let reason = self.door.refusal(&self.head, intent, &*self.reducer).map_err(StepError::from)?;
+        for id in reason.iter().flat_map(|reason| reason.ids()) {
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        Ok(ids)
+    }
+
     /// Notes in replies to committed lines the places that they set and that another writer set after tick `read`, up to `upto`.
     pub(crate) fn note_overtaken(&self, read: u64, upto: u64, replies: &mut [Reply]) -> Result<(), Error> {
         let lines = replies.iter().filter_map(|reply| match reply {
@@ -584,9 +616,23 @@ impl Recorder {
             .map(|intent| (intent, Inputs { clock, seeds: Seeds::of_secret(surroundings.seed().0) }))
             .collect();
         let mut outcomes = Vec::with_capacity(intents.len());
-        for items in items.chunks(WEIGHED) {
+        // Below stage 2 the door of stage 2 is asked as well, where something asks to be enforced.
+        let asks = self.head.stage() < Stage::Contracts
+            && (!self.head.commitments().is_empty()
+                || !self.head.not_enforced().is_empty()
+                || intents.iter().any(|intent| !brought_hard(intent).is_empty()));
+        for items in items.chunks(if asks { 1 } else { WEIGHED }) {
             let before = outcomes.len();
+            let ids = match items {
+                [(intent, _)] if asks => self.would_enforce(intent).map_err(|error| (before, error))?,
+                _ => Vec::new(),
+            };
             let result = step::step_each(&mut self.head, items, &*self.reducer, &mut outcomes);
+            if let (Some(record), false) =
+                (outcomes[before..].first().and_then(Outcome::committed), ids.is_empty())
+            {
+                self.not_enforced.insert(record.id(), ids);
+            }
             for outcome in &outcomes[before..] {
                 match outcome {
                     Outcome::Committed(record) => self.gather(record.clone()),
@@ -737,6 +783,7 @@ impl Recorder {
     /// is on its way has arrived.
     pub fn discard(&mut self) -> Vec<Record> {
         self.head = self.submitted().clone();
+        self.not_enforced.clear();
         self.snapshots.ready.clear();
         std::mem::take(&mut self.pending)
     }

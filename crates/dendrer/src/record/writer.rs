@@ -203,9 +203,10 @@ impl LineWriter {
     }
 
     /// The reply to the newest line.
-    fn reply(&self, records: Vec<Record>) -> Result<Reply, Error> {
+    fn reply(&mut self, records: Vec<Record>) -> Result<Reply, Error> {
         let mut replies = Vec::with_capacity(1);
         answer(vec![self.taken], records, &mut replies);
+        self.recorder.note_not_enforced(&mut replies);
         if let Some((read, upto)) = self.read {
             self.recorder.note_overtaken(read, upto, &mut replies)?;
         }

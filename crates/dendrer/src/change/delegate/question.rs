@@ -7,7 +7,7 @@ use super::{Accepted, Delegated, decide};
 use crate::address::Address;
 use crate::change::reduce::question::read_stage;
 use crate::problem::Problem;
-use crate::repo::new_run::read_name;
+use crate::repo::new_run::{read_name, refuse_made};
 use crate::source::{Asked, Desk};
 
 question! {
@@ -57,6 +57,7 @@ impl Asked for DelegateQuestion {
 
     fn ask(&self, desk: &mut dyn Desk) -> Result<DelegateReply, Problem> {
         let (child, stage) = (read_name(&self.r#as)?, read_stage(self.stage)?);
+        refuse_made(&child)?;
         let scope = DelegationScope::read(self.scope.as_ref().unwrap_or(&Value::Null));
         let scope = scope.map_err(|CommitmentFault { code, path, message }| {
             let what = format!("{}{path}: {message}", desk.name_of("scope"));
