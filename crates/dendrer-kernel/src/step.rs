@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use dendrer_object::delta::{Action, Delta, Op};
+use dendrer_object::delta::{Action, Delta, DeltaErrorKind, Op};
 use dendrer_object::record::{
     self, Author, Body, Draft, Header, Kind, LINKS_MAX, Link, Record, Rel, SealError, Seed,
 };
@@ -598,7 +598,7 @@ fn reduce(
         // A recorder below stage 2 keeps what happened. The state does not follow, so what it would have written is
         // unknown from here on (design, sections 5 and 7).
         Err(error) => {
-            let mut change = Change::none(&head.state, Some(reducer_note(&error, intent)));
+            let mut change = Change::none(&head.state, Some(reducer_note(head, &error, intent)));
             change.mark(&reducer.unknown_after_error(&head.state, intent, head.tick + 1));
             Ok(change)
         }
@@ -778,9 +778,17 @@ fn make_violation(head: &mut RunState, inputs: Inputs) -> Result<Record, SealErr
     Ok(seal_one(head, prepared))
 }
 
-fn reducer_note(error: &ReduceError, intent: &Intent) -> Value {
+fn reducer_note(head: &RunState, error: &ReduceError, intent: &Intent) -> Value {
     let delta = intent.delta.as_ref().map(Delta::to_value);
     let mut note = error.sealed().as_object().cloned().unwrap_or_default();
+    // Version 1 has no cause of its own for a value that is no number.
+    if let ReduceError::Delta(error) = error
+        && matches!(error.why, DeltaErrorKind::NotDecimal(_))
+        && !head.is_since(2)
+    {
+        note.set("cause", Value::from("delta_deep"));
+        note.remove("found");
+    }
     note.set("delta", Value::from(delta));
     note.set("kind", Value::from(REDUCER_ERROR));
     Value::Object(note)

@@ -241,6 +241,6 @@ pub(super) fn marker_change(head: &RunState, marker: &Intent) -> Change {
             change.mark(&unknown);
             change
         }
-        Err(error) => Change::none(&head.state, Some(reducer_note(&error.into(), marker))),
+        Err(error) => Change::none(&head.state, Some(reducer_note(head, &error.into(), marker))),
     }
 }

@@ -620,7 +620,8 @@ impl RaisedDoor {
         let Some((Cause::Proposed(intent), _)) = cause(record, reducer.takes_delta()) else {
             return Ok(None);
         };
-        let mut raised = RunState { enforced_from: 0, ..head.clone() };
+        let stage = head.stage.max(Stage::Contracts);
+        let mut raised = RunState { enforced_from: 0, stage, ..head.clone() };
         let is_in_force = |terms: &&Arc<Terms>| terms.is_in_force(head.tick + 1);
         match self.terms.as_ref().filter(is_in_force) {
             Some(terms) => raised.terms = Arc::clone(terms),

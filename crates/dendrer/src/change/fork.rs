@@ -15,8 +15,10 @@ use std::sync::Arc;
 use dendrer_kernel::pack::{Bound, Pack, extend};
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
-use dendrer_kernel::step::{self, Broken, COUNTERS, KERNEL_PATHS, Outcome, Stage, VIOLATION, judge_seeded};
-use dendrer_object::delta::{Delta, Op};
+use dendrer_kernel::step::{
+    self, Broken, COUNTERS, KERNEL_PATHS, Outcome, Stage, StartError, VIOLATION, judge_seeded,
+};
+use dendrer_object::delta::{Delta, DeltaError, DeltaErrorKind, Op};
 use dendrer_object::intent::Intent;
 use dendrer_object::number::{Number, round_half_even};
 use dendrer_object::record::{Kind, Record, Rel};
@@ -313,6 +315,12 @@ fn counted(terms: &ForkTerms, pack: Option<&Pack>) -> Result<ForkTerms, Error> {
             let near = nearest(&top, pack.fields.iter().map(|field| &*field.name)).map(str::to_owned);
             return Err(Error::UndeclaredField { name: path.dotted(), near });
         };
+        let is_field = path.tokens().count() == 1;
+        if is_field && field.decimals.is_some() && !matches!(value, Value::Number(_) | Value::Null) {
+            let why = DeltaErrorKind::NotDecimal(value.type_name());
+            let error = DeltaError { index: None, path: Some(path.clone()), why };
+            return Err(StartError::Change(step::Reason::Reduce(error.into())).into());
+        }
         let number = value.as_number().and_then(Number::as_f64).filter(|_| path.tokens().count() == 1);
         if let (Some(decimals), Some(number)) = (field.decimals, number)
             && let Some(rounded) = Number::from_f64(round_half_even(number, decimals))

@@ -48,10 +48,23 @@ pub struct Reduced {
     pub stage: Stage,
     /// The first tick at which contracts and violations are enforced; `None` below stage 2.
     pub enforced_from: Option<u64>,
-    /// Transitions that the door of that stage would have refused: the tick, the code and the reason.
-    pub refused: Vec<(u64, Code, String)>,
+    /// Transitions that the door of that stage, stage 2 at least, would have refused.
+    pub refused: Vec<WouldRefuse>,
     /// The places of the last state that are unknown, each with its cause.
     pub unknown: Vec<(Pointer, Since)>,
+}
+
+/// A transition that happened, and that the door would have refused.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WouldRefuse {
+    /// The tick.
+    pub tick: u64,
+    /// The code of the refusal.
+    pub code: Code,
+    /// The rules and commitments that refuse it, where it is refused for such.
+    pub ids: Vec<Arc<str>>,
+    /// The reason.
+    pub message: String,
 }
 
 impl Reduced {
@@ -122,6 +135,8 @@ pub fn reduce(
     let tip = recorder.head().id();
     let enforced_from = Some(start.enforced_from).filter(|from| *from > 0);
     let mut reduced = Reduced::new(start.stage(), enforced_from, tip);
+    // Nothing is enforced below stage 2; where the pack asks for it, the answer says what would be.
+    let asks = !recorder.head().not_enforced().is_empty();
     let mut door = RaisedDoor::default();
     let reducer = pack.pack.reducer();
     // A source of another store, like a file that is being imported, is not there to be named.
@@ -135,11 +150,12 @@ pub fn reduce(
             reduced.extensions.extend(retold_as(&extension, &made));
             vec![made]
         } else {
-            if enforced_from.is_some()
+            if (enforced_from.is_some() || asks)
                 && let Some(reason) = door.refusal(recorder.head(), &record, &*reducer)?
             {
-                let at = recorder.head().tick() + 1;
-                reduced.refused.push((at, reason.code(), reason.to_string()));
+                let (tick, code) = (recorder.head().tick() + 1, reason.code());
+                let (ids, message) = (reason.ids(), reason.to_string());
+                reduced.refused.push(WouldRefuse { tick, code, ids, message });
             }
             let made = recorder.retell(&record, &relink, keeps_origin);
             made.map_err(|error| error.stopped_at(source.name(), tick))?

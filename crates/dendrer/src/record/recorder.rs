@@ -56,6 +56,8 @@ pub struct Recorder {
     /// Below stage 2, the ids of rules and hard commitments that would have refused a transition, or that it brings.
     not_enforced: HashMap<Digest, Vec<Arc<str>>>,
     door: EnforcingDoor,
+    /// Whether the run is below stage 2 and pack or policy ask for enforcement; `None` until it is looked for.
+    asks: Option<bool>,
 }
 
 /// The places that others than an agent wrote behind a tick.
@@ -222,6 +224,7 @@ impl Recorder {
             redactor: None,
             not_enforced: HashMap::new(),
             door: EnforcingDoor::default(),
+            asks: None,
         }
     }
 
@@ -421,6 +424,7 @@ impl Recorder {
             // Only what others wrote is folded.
             trace.remember(&Moment::of(&self.head));
             let (head, records) = trace.fold_head(trace.tip())?;
+            self.asks = None;
             self.snapshots = Snapshots { records, ..Snapshots::default() };
             self.settled = head.clone();
             self.head = head;
@@ -619,7 +623,7 @@ impl Recorder {
         // Below stage 2 the door of stage 2 is asked as well, where something asks to be enforced.
         let asks = self.head.stage() < Stage::Contracts
             && (!self.head.commitments().is_empty()
-                || !self.head.not_enforced().is_empty()
+                || *self.asks.get_or_insert_with(|| !self.head.not_enforced().is_empty())
                 || intents.iter().any(|intent| !brought_hard(intent).is_empty()));
         for items in items.chunks(if asks { 1 } else { WEIGHED }) {
             let before = outcomes.len();
@@ -702,6 +706,7 @@ impl Recorder {
     /// Puts an extension of the contract on record.
     pub fn extend(&mut self, extension: &Extension) -> Result<Record, Error> {
         let inputs = self.inputs();
+        self.asks = None;
         let record = step::extend(&mut self.head, extension, inputs)?;
         self.wrote(record, inputs)
     }
