@@ -6,7 +6,7 @@
 
 use std::sync::Arc;
 
-use dendrer_object::{AT, Intent, Value};
+use dendrer_object::{AT, Intent, Pointer, Value};
 
 use crate::calls::{self, AskedOf};
 use crate::expr::{Env, Expr, Scope, Truth};
@@ -38,6 +38,11 @@ pub(crate) struct RequestRule {
 }
 
 impl RequestRule {
+    /// The places of the state that it reads.
+    pub(crate) fn read_set(&self) -> &[Pointer] {
+        self.holds.read_set()
+    }
+
     /// Judges a request over the state before it.
     pub(crate) fn judge(&self, intent: &Intent, state: &Value) -> Truth {
         let proposed = transition_for(intent, calls::reads_calls(&self.holds));

@@ -110,6 +110,7 @@ pub(crate) fn of_delta(error: &DeltaError) -> Value {
         DeltaErrorKind::NotContainer(kind) => ("delta_no_members", found(kind)),
         DeltaErrorKind::NotArray(kind) => ("delta_no_list", found(kind)),
         DeltaErrorKind::NotNumber(kind) => ("delta_no_number", found(kind)),
+        DeltaErrorKind::NotDecimal(kind) => ("delta_no_decimal", found(kind)),
         DeltaErrorKind::Overflow => ("delta_overflow", Vec::new()),
         _ => ("delta_deep", Vec::new()),
     };
@@ -241,6 +242,7 @@ const SENTENCES: &[(&str, &str)] = &[
     ("delta_no_members", "a {found} has no members"),
     ("delta_no_list", "append needs an array, and there is a {found}"),
     ("delta_no_number", "add needs two numbers within 2^53-1, and there is a {found}"),
+    ("delta_no_decimal", "{path} is a field with decimals: it takes a number or null, and not a {found}"),
     ("delta_overflow", "the sum is not a number"),
     ("delta_deep", "the state would be nested too deep"),
 ];

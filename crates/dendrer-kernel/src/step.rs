@@ -11,7 +11,7 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use dendrer_object::delta::{Delta, Op};
+use dendrer_object::delta::{Action, Delta, DeltaErrorKind, Op};
 use dendrer_object::record::{
     self, Author, Body, Draft, Header, Kind, LINKS_MAX, Link, Record, Rel, SealError, Seed,
 };
@@ -46,6 +46,7 @@ mod members;
 mod outcome;
 mod reads;
 mod rules;
+mod seeded;
 mod seeds;
 mod terms;
 mod version;
@@ -63,9 +64,10 @@ pub use judge::{ACTED_AFTER_DENY, ROUNDED, WOULD_REFUSE};
 use judge::{Found, latch_rule};
 pub use line::{LineFault, refuse_line};
 pub use members::MemberFault;
-pub use outcome::{LookAlike, Outcome, Reason, Refused, StartError, StepError};
+pub use outcome::{Broken, LookAlike, Outcome, Reason, Refused, StartError, StepError};
 use outcome::{draft_refusal, refusal_header, refusal_of};
 use rules::RuleSet;
+pub use seeded::{EnforcingDoor, brought_hard, enforced_ids, judge_seeded};
 pub use seeds::{Inputs, Seeds};
 pub use terms::RaisedDoor;
 use terms::Terms;
@@ -119,8 +121,8 @@ pub struct Start {
     pub run: RunName,
     /// The goal.
     pub goal: Option<Arc<str>>,
-    /// How it is recorded.
-    pub stage: Stage,
+    /// How it is recorded. `None`: at stage 2 where pack or policy ask for enforcement, else at stage 1; [`Start::stage`].
+    pub stage: Option<Stage>,
     /// The first tick at which that stage is enforced. Before it the run is recorded as at stage 1 at most: its transitions
     /// are those of another run, and happened.
     pub enforced_from: u64,
@@ -149,12 +151,12 @@ pub struct Start {
 }
 
 impl Start {
-    /// A run of stage 1 with an empty state.
+    /// A run with an empty state, of the stage that its pack and policy ask for.
     pub fn new(run: RunName) -> Start {
         Start {
             run,
             goal: None,
-            stage: Stage::Replay,
+            stage: None,
             enforced_from: 0,
             reducer: "delta/1".into(),
             state: Value::object(),
@@ -246,11 +248,12 @@ fn begin_by(
         Some(latched) => latched.expect("policy is an object that only the kernel writes"),
         None => given,
     };
+    let stage = start.stage();
     let bound = start.pack.as_ref();
     let value = bound.map(|bound| &bound.value);
-    let mut terms = Terms::of(value, &state, 0, 0, (rules.version, start.stage))?;
+    let mut terms = Terms::of(value, &state, 0, 0, (rules.version, stage))?;
     if start.enforced_from > 0 {
-        terms = Terms::of(value, &state, 0, 0, (rules.version, start.stage.min(Stage::Replay)))?;
+        terms = Terms::of(value, &state, 0, 0, (rules.version, stage.min(Stage::Replay)))?;
     }
     let mut change = Change::of(state, Delta::default());
     if rules.version >= 2 {
@@ -267,7 +270,7 @@ fn begin_by(
     let mut content: Vec<(&str, Value)> = vec![
         ("kernel", Value::from(rules.version)),
         ("reducer", Value::from(&*start.reducer)),
-        ("stage", Value::from(start.stage as u64)),
+        ("stage", Value::from(stage as u64)),
         ("state", state.clone()),
         ("state_root", Value::from(state.digest())),
     ];
@@ -308,7 +311,7 @@ fn begin_by(
         store,
         run: start.run.clone(),
         forked: None,
-        stage: start.stage,
+        stage,
         enforced_from: start.enforced_from,
         policy: policy.into(),
         is_judged: false,
@@ -347,7 +350,7 @@ impl RunState {
                 .get("stage")
                 .and_then(Value::as_u64)
                 .and_then(Stage::from_number)
-                .unwrap_or(Stage::Observe),
+                .or(Some(Stage::Observe)),
             enforced_from: content.get("enforced_from").and_then(Value::as_u64).unwrap_or(0),
             reducer: text("reducer").unwrap_or_else(|| "delta/1".into()),
             state: given_state(&content),
@@ -613,7 +616,8 @@ fn reduce(
                 intent.delta.clone().filter(|proposed| reducer.info().quantizes && *proposed != delta);
             let mut change = Change { proposed, ..Change::of(state, delta) };
             if unknown::is_incomplete(&head.state) || unknown::is_ambiguous(intent) {
-                change.mark(&reduced.unknown);
+                let unknown = std::mem::take(&mut reduced.unknown);
+                change.mark(&conflicts_left(head, intent, unknown));
             }
             (Ok(change), reduced)
         }
@@ -676,6 +680,29 @@ fn can_fail(head: &RunState, intent: &Intent, error: &ReduceError, reducer: &dyn
         || head.is_since(2)
             && happened
             && !matches!(error, ReduceError::Reserved(_) | ReduceError::ProposedDelta(_))
+}
+
+/// The unknown places behind an intent. An open conflict is decided by a write of user or runtime and by its resolution; a
+/// write of an agent decides it only where no enforced rule reads the place (design, section 14.1).
+fn conflicts_left(head: &RunState, intent: &Intent, mut unknown: UnknownPlaces) -> UnknownPlaces {
+    if !head.is_since(2) {
+        return unknown;
+    }
+    let before = UnknownPlaces::of(&head.state);
+    let open = before.iter().filter(|(_, since)| *since.code == *unknown::CONFLICT);
+    let resolved = unknown::resolved(intent);
+    let removed = intent.delta.iter().flat_map(|delta| &delta.0).filter(|op| op.action == Action::Remove);
+    let removed: Vec<&Pointer> = removed.map(|op| &op.path).collect();
+    for (place, since) in open {
+        if intent.author == Author::Agent {
+            if head.is_read_by_enforced(place) {
+                unknown.mark_as(place.clone(), since);
+            }
+        } else if resolved.as_ref() == Some(place) || removed.iter().any(|path| path.contains(place)) {
+            unknown.clear(place);
+        }
+    }
+    unknown
 }
 
 /// Reduces, unless the intent brings a change that is not its to bring.
@@ -813,9 +840,17 @@ fn make_violation(head: &mut RunState, inputs: Inputs) -> Result<Record, SealErr
     Ok(seal_one(head, prepared))
 }
 
-fn reducer_note(error: &ReduceError, intent: &Intent) -> Value {
+fn reducer_note(head: &RunState, error: &ReduceError, intent: &Intent) -> Value {
     let delta = intent.delta.as_ref().map(Delta::to_value);
     let mut note = error.sealed().as_object().cloned().unwrap_or_default();
+    // Version 1 has no cause of its own for a value that is no number.
+    if let ReduceError::Delta(error) = error
+        && matches!(error.why, DeltaErrorKind::NotDecimal(_))
+        && !head.is_since(2)
+    {
+        note.set("cause", Value::from("delta_deep"));
+        note.remove("found");
+    }
     note.set("delta", Value::from(delta));
     note.set("kind", Value::from(REDUCER_ERROR));
     Value::Object(note)

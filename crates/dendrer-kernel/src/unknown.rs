@@ -11,9 +11,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use dendrer_object::delta::{Action, Delta, Op};
+use dendrer_object::record::Author;
 use dendrer_object::{Digest, Intent, Object, Pointer, Record, Value};
 
 use crate::names::{KERNEL_PATHS, UNKNOWN};
+use crate::ontology::DECISION;
 
 /// Since when a place is unknown, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +23,8 @@ pub struct Since {
     /// The tick of the transition that could not be computed.
     pub tick: u64,
     /// A word for the cause: [`RULE_FAILED`], [`DELTA_FAILED`], [`REDUCER_FAILED`], [`NO_RESULT`], [`NOT_READ`],
-    /// [`RESULT_AMBIGUOUS`], [`CALL_CONTESTED`], [`STATUS_UNKNOWN`], [`NO_USAGE`], [`FINER`] or [`READS_UNKNOWN`].
+    /// [`CONFLICT`], [`RESULT_AMBIGUOUS`], [`CALL_CONTESTED`], [`STATUS_UNKNOWN`], [`NO_USAGE`], [`FINER`] or
+    /// [`READS_UNKNOWN`].
     pub code: Arc<str>,
 }
 
@@ -52,6 +55,8 @@ pub const CALL_CONTESTED: &str = "call_contested";
 pub const STATUS_UNKNOWN: &str = "status_unknown";
 /// A message of a model does not say what it used. Counters alone are unknown by it.
 pub const NO_USAGE: &str = "no_usage";
+/// The sources of a merge have different values there, and the conflict is open.
+pub const CONFLICT: &str = "conflict";
 /// A rule reads a place that is unknown.
 pub const READS_UNKNOWN: &str = "reads_unknown";
 
@@ -63,6 +68,7 @@ impl Since {
     pub fn words(&self) -> String {
         let tick = self.tick;
         match &*self.code {
+            CONFLICT => "the sources of the merge differ there, and the conflict is open".to_owned(),
             _ if tick == 0 => "it was unknown in a source of the merge".to_owned(),
             RULE_FAILED => format!("a rule failed at tick {tick}"),
             DELTA_FAILED => format!("a delta failed at tick {tick}"),
@@ -105,6 +111,12 @@ pub fn has_unread(anomalies: &Value) -> bool {
 /// Whether these anomalies have one of this kind.
 pub(crate) fn has_note(anomalies: &Value, kind: &str) -> bool {
     notes_any(anomalies.as_array().into_iter().flat_map(|noted| noted.iter()), &[kind])
+}
+
+/// Returns the place of an open conflict that a decision resolves, if user or runtime made it.
+pub(crate) fn resolved(intent: &Intent) -> Option<Pointer> {
+    let is_decision = intent.author != Author::Agent && intent.type_name.as_str() == DECISION;
+    intent.member("intent").filter(|_| is_decision)?.get("conflict")?.get("path")?.as_str()?.parse().ok()
 }
 
 /// Whether an import notes of a result that it may answer several calls.

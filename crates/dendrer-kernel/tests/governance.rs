@@ -33,7 +33,8 @@ fn pack(more: &str) -> Value {
 
 fn start(state: &str, pack: Value, stage: Stage) -> (Record, RunState) {
     let pack = Some(Bound { value: pack, text: "".into() });
-    let start = Start { state: value(state), stage, pack, ..Start::new("r".parse().expect("a run id")) };
+    let start =
+        Start { state: value(state), stage: Some(stage), pack, ..Start::new("r".parse().expect("a run id")) };
     begin(StoreId([5; 16]), &start, inputs(0)).expect("a run that may begin")
 }
 
@@ -255,7 +256,7 @@ fn no_agent_and_no_runtime_extends_a_contract() {
 
 #[test]
 fn at_stage_3_the_pack_gates_every_transition_and_every_tool() {
-    let bare = Start { stage: Stage::Full, ..Start::new("r".parse().unwrap()) };
+    let bare = Start { stage: Some(Stage::Full), ..Start::new("r".parse().unwrap()) };
     let refused = begin(StoreId([5; 16]), &bare, inputs(0)).map(|_| ()).unwrap_err();
     assert_eq!(refused.code(), "E0604", "{refused}");
     let unsound = pack(r#","predicates":{"few":{"condition":"state.paid > 3"}}"#);

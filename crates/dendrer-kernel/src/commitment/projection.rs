@@ -299,7 +299,9 @@ impl Commitments {
         let body = record.body();
         let hears = self.hears_parents();
         let is_ours = |name: &str| {
-            COMMITMENT_LISTS.contains(&name) || [ACCEPTED, ADOPTS].contains(&name) || hears && name == CONTRACT
+            COMMITMENT_LISTS.contains(&name)
+                || [ACCEPTED, ADOPTS].contains(&name)
+                || hears && name == CONTRACT
         };
         let (mut brings, mut is_closed) = (false, false);
         for field in body.fields() {

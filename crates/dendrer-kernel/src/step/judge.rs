@@ -194,7 +194,7 @@ pub(super) fn beside(head: &RunState, intent: &Intent, found: &mut Found) -> Res
 
 /// The change that a line makes although it could not be computed: none, and what it would have written is unknown.
 pub(super) fn failed(head: &RunState, intent: &Intent, error: &ReduceError, reducer: &dyn Reducer) -> Change {
-    let mut change = Change::none(&head.state, Some(reducer_note(error, intent)));
+    let mut change = Change::none(&head.state, Some(reducer_note(head, error, intent)));
     change.mark(&reducer.unknown_after_error(&head.state, intent, head.tick + 1));
     change
 }

@@ -185,14 +185,7 @@ impl Reason {
                 )
             }
             Reason::WouldViolate(broken) => {
-                let broken = broken.iter().map(|broken| {
-                    let values = broken.values.iter().map(|(path, value)| {
-                        let path = ("path", Value::from(path.as_str()));
-                        Value::record([path].into_iter().chain(value.clone().map(|value| ("value", value))))
-                    });
-                    let id = ("id", Value::String(Arc::clone(&broken.predicate)));
-                    Value::record([id, ("values", Value::array(values))])
-                });
+                let broken = broken.iter().map(Broken::to_value);
                 fact("violates", [("violations", Value::array(broken))])
             }
             Reason::CannotBeJudged(rules) => {
@@ -282,6 +275,15 @@ const VALUES_MAX: usize = 8;
 const VALUE_SIZE_MAX: usize = 256;
 
 impl Broken {
+    /// Returns it as a record and an answer have it: the id, and each place with its value.
+    pub fn to_value(&self) -> Value {
+        let values = self.values.iter().map(|(path, value)| {
+            let path = ("path", Value::from(path.as_str()));
+            Value::record([path].into_iter().chain(value.clone().map(|value| ("value", value))))
+        });
+        Value::record([("id", Value::String(Arc::clone(&self.predicate))), ("values", Value::array(values))])
+    }
+
     /// Reads the values that decide from the state that would follow.
     pub(super) fn of(predicate: &Predicate, state: &Value) -> Broken {
         let value = |place: &Pointer| {

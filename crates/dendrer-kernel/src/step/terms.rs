@@ -147,6 +147,11 @@ impl Terms {
         self.until.is_none_or(|until| until > tick)
     }
 
+    /// The predicates that the door looks for.
+    pub(super) fn watched(&self) -> impl Iterator<Item = &Predicate> {
+        self.watched.iter().map(|watched| &watched.predicate)
+    }
+
     pub(super) fn bound(&self) -> Option<&Value> {
         self.bound.as_ref()
     }
@@ -185,11 +190,6 @@ impl Terms {
             author: intent.author,
             writers: writers.unwrap_or_default(),
         })
-    }
-
-    /// The violations of the contract that are watched.
-    pub(super) fn watched(&self) -> impl Iterator<Item = &Predicate> {
-        self.watched.iter().map(|watched| &watched.predicate)
     }
 
     /// Returns a line with its time, or without one, as the pack asks; `None` if the line is as it should be. A time that the clock
@@ -680,7 +680,8 @@ impl RaisedDoor {
         let Some((Cause::Proposed(intent), _)) = cause(record, reducer.takes_delta()) else {
             return Ok(None);
         };
-        let mut raised = RunState { enforced_from: 0, ..head.clone() };
+        let stage = head.stage.max(Stage::Contracts);
+        let mut raised = RunState { enforced_from: 0, stage, ..head.clone() };
         raised.commitments.pass(record.header().ts);
         let is_in_force = |terms: &&Arc<Terms>| terms.is_in_force(head.tick + 1);
         match self.terms.as_ref().filter(is_in_force) {

@@ -21,7 +21,7 @@ fn intent(text: &str) -> Intent {
 
 fn start(state: &str, policy: &str, stage: Stage) -> (Record, RunState) {
     let policy = value(policy).as_array().unwrap().iter().cloned().collect();
-    let start = Start { state: value(state), policy, stage, ..Start::new("r".parse().unwrap()) };
+    let start = Start { state: value(state), policy, stage: Some(stage), ..Start::new("r".parse().unwrap()) };
     begin(StoreId([5; 16]), &start, inputs(0)).unwrap()
 }
 

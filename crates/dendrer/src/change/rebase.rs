@@ -275,6 +275,7 @@ fn rebase_as_told(
         ("tip", Value::from(source.record(to)?.id())),
         ("to_tick", Value::from(to)),
     ]));
+    fork_terms.stage = Some(source.head(to)?.stage());
     fork_terms.left_out.clone_from(&terms.left_out);
     fork_terms.selection = terms.selection.clone();
     let (mut recorder, forked) = fork::fork_as_told(onto, store, tick, &fork_terms, surroundings)?;
