@@ -4,7 +4,7 @@
 //! state before an `action.request`. Any other rule is about the state after each transition. With `"enforce": true` the door
 //! refuses, from stage 2 on, a proposal that would break it; without, the break is put on record.
 
-use dendrer_object::{Intent, Value};
+use dendrer_object::{Intent, Pointer, Value};
 
 use crate::expr::{Env, Expr, Scope, Truth};
 use crate::fold::{transition, transition_members};
@@ -15,26 +15,36 @@ const PROPOSED: &str = "t";
 
 /// The policy rules of a run.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct PolicyRules {
+pub struct PolicyRules {
     /// Rules about states.
-    pub(crate) states: Vec<Predicate>,
+    pub states: Vec<Predicate>,
     /// Rules about requests.
-    pub(crate) requests: Vec<RequestRule>,
+    pub requests: Vec<RequestRule>,
 }
 
 /// A policy rule about requests.
 #[derive(Debug, Clone)]
-pub(crate) struct RequestRule {
+pub struct RequestRule {
     /// Its name.
-    pub(crate) id: String,
+    pub id: String,
     /// Whether a request that breaks it is refused from stage 2 on.
-    pub(crate) is_enforced: bool,
+    pub is_enforced: bool,
     holds: Expr,
 }
 
 impl RequestRule {
+    /// The places of the state that it can look at.
+    pub fn read_set(&self) -> &[Pointer] {
+        self.holds.read_set()
+    }
+
+    /// Whether another rule has its name and its text.
+    pub fn is_same(&self, other: &RequestRule) -> bool {
+        self.id == other.id && self.holds.text() == other.holds.text()
+    }
+
     /// Judges a request over the state before it.
-    pub(crate) fn judge(&self, intent: &Intent, state: &Value) -> Truth {
+    pub fn judge(&self, intent: &Intent, state: &Value) -> Truth {
         let proposed = transition(intent);
         truth(&self.holds, &Env { others: &[(PROPOSED, &proposed)], ..Env::of(state) })
     }
@@ -48,7 +58,7 @@ enum PolicyRule {
 
 impl PolicyRules {
     /// Reads the rules as a run record holds them. Fails with the number of the rule, from 0, and what is wrong.
-    pub(crate) fn read(rules: &[Value]) -> Result<PolicyRules, (usize, String)> {
+    pub fn read(rules: &[Value]) -> Result<PolicyRules, (usize, String)> {
         let mut read = PolicyRules::default();
         for (index, rule) in rules.iter().enumerate() {
             match read_rule(rule, &rules[..index]).map_err(|why| (index, why))? {
