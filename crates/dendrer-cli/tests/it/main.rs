@@ -35,6 +35,7 @@ mod honest;
 mod import;
 mod keep;
 mod key;
+mod known;
 mod lies;
 mod module_packs;
 mod modules;
