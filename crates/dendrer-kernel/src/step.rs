@@ -321,7 +321,7 @@ fn begin_by(
         id: record.id(),
         ts: inputs.clock,
         state,
-        counters: Counters::default(),
+        counters: Counters::default().by_rules(rules.version),
         commitments,
         agents: BTreeMap::new(),
     };
