@@ -194,7 +194,8 @@ fn seen(all: &Commitments) -> Seen {
 
 fn began() -> Commitments {
     let pack = value(&format!(r#"{{"commitments":{PACK}}}"#));
-    let initial = dendrer_kernel::commitment::initial(KERNEL_VERSION, None, Some(&pack), Timestamp::from_ms(0));
+    let initial =
+        dendrer_kernel::commitment::initial(KERNEL_VERSION, None, Some(&pack), Timestamp::from_ms(0));
     Commitments::at_start(KERNEL_VERSION, initial.as_ref(), None)
 }
 

@@ -230,7 +230,10 @@ impl Commitments {
     ) {
         if let Some(name) = one.unread {
             let message = format!("{name} uses a name that no pack here declares");
-            return found.unjudged.push((Arc::clone(&one.id), Met { word: sealed::MISSING, at: Some(format!("a name in {name}")), message }));
+            return found.unjudged.push((
+                Arc::clone(&one.id),
+                Met { word: sealed::MISSING, at: Some(format!("a name in {name}")), message },
+            ));
         }
         let is = |expr: &Expr| evaluate(expr, (state, counters), Some(action));
         let unjudged = |truth: Truth| match truth {

@@ -8,7 +8,9 @@ use dendrer_object::value::Object;
 
 use super::names::HELD_AS;
 use super::owner::{address, split_address};
-use super::projection::{ATOMS, EDGES, ITEMS, NAMES, TRUST, initial_of_pack, read_edge, read_item, with_tick};
+use super::projection::{
+    ATOMS, EDGES, ITEMS, NAMES, TRUST, initial_of_pack, read_edge, read_item, with_tick,
+};
 use super::{CommitmentEdge, CommitmentOwner, Commitments, form};
 use crate::step::KERNEL_VERSION;
 
@@ -76,7 +78,9 @@ impl Commitments {
             names.insert(Arc::clone(held_as), Held { id, owner, run_id: new });
         }
         for item in list(initial, ITEMS) {
-            let (Some(mut one), Some(owner)) = (read_item(&with_tick(item, tick), (&self.scope(), self.now())), writer(item)) else {
+            let (Some(mut one), Some(owner)) =
+                (read_item(&with_tick(item, tick), (&self.scope(), self.now())), writer(item))
+            else {
                 continue;
             };
             let held_as = Arc::clone(&one.id);

@@ -109,13 +109,8 @@ impl Commitments {
 
     /// Adds a commitment. Returns the id as it was written.
     fn add_ranked(&mut self, said: &Said<'_>, value: &Value) -> Option<Arc<str>> {
-        let mut made = read_commitment(
-            value,
-            said.tick,
-            said.author,
-            said.type_name,
-            (&self.scope(), self.now()),
-        )?;
+        let mut made =
+            read_commitment(value, said.tick, said.author, said.type_name, (&self.scope(), self.now()))?;
         made.by = said.by.clone();
         let written = Arc::clone(&made.id);
         let Some(held) = self.new_place(said, &written) else {
