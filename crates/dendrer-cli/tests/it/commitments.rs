@@ -1140,3 +1140,32 @@ fn expressions_of_commitments_know_the_pack_the_agent_and_the_line() {
     place.ok(&["fork", "r@3", "--as", "f"]);
     place.ok(&["verify", "f", "--replay"]);
 }
+
+/// C-18: a call that the runtime says to be of a scope is judged by the commitments of that scope and the global ones.
+#[test]
+fn a_call_of_a_scope_is_judged_by_that_scope() {
+    let place = Place::with_store();
+    let user = json!({"commitments": [
+        {"id": "A", "type": "obl", "hard": true, "gloss": "a", "scope": "subtask-a", "holds": "action.tool != 'rm'"},
+        {"id": "G", "type": "obl", "hard": true, "gloss": "g", "holds": "action.tool != 'drop'"}]});
+    commit(&place, "r", &["--as", "user", "--stage", "2"], &[line("observation.add", user)]);
+    let asked = |scope: &[&str], tool: &str| {
+        let (_, answer) =
+            commit(&place, "r", &[&["--as", "runtime"], scope].concat(), &[request(tool, json!({}))]);
+        answer["items"][0]["reason"]["commitments"].clone()
+    };
+    let (none, a, g) = (Value::Null, json!(["A"]), json!(["G"]));
+    assert_eq!((asked(&[], "rm"), asked(&["--scope", "subtask-a"], "rm")), (a.clone(), a));
+    let b = ["--scope", "subtask-b"];
+    assert_eq!((asked(&b, "rm"), asked(&b, "drop")), (none, g));
+    let log: Value = serde_json::from_str(place.ok(&["log", "r", "--json"]).lines().last().unwrap()).unwrap();
+    assert!(log.to_string().contains(r#""scope":"subtask-b""#), "{log}");
+    // An agent does not choose its scope.
+    let own = line("action.request", json!({"action": {"tool": "rm"}, "scope": "subtask-b"}));
+    assert_eq!(code(&place, "r", own.clone()).unwrap().0, "E0209");
+    let ran = place.run_with(&["commit", "--run", "r", "--scope", "subtask-b"], own.as_bytes());
+    assert!(ran.code == 5 && ran.stderr.contains("E0408"), "{}", ran.stderr);
+    let (code, _) = commit(&place, "r", &["--as", "runtime", "--scope", "subtask-c"], &[own]);
+    assert_eq!(code, 5);
+    place.ok(&["verify", "r", "--replay"]);
+}

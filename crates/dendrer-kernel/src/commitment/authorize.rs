@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dendrer_object::{Intent, Value};
+use dendrer_object::{Intent, SCOPE, Value};
 
 use super::status::evaluate;
 use super::{Commitment, CommitmentStatus, Commitments, Statuses, form};
@@ -154,8 +154,11 @@ impl Commitments {
             Some(tool) => core.for_tool.of(tool),
             None => core.hard.clone(),
         };
+        // A call with a scope is judged by the commitments of that scope and the global ones.
+        let scope = action.get(SCOPE).and_then(Value::as_str);
+        let is_asked = |one: &Commitment| scope.is_none_or(|scope| ["global", scope].contains(&&*one.scope));
         for one in candidates.into_iter().map(|number| &*core.all[number]) {
-            if one.closed.is_none() && self.binds(one) && !self.is_past(one) {
+            if one.closed.is_none() && self.binds(one) && !self.is_past(one) && is_asked(one) {
                 self.judge(one, action, (state, counters), &mut statuses, &mut found);
             }
         }
