@@ -49,7 +49,7 @@ pub fn run(pack: &Pack, case: &Case) -> Ran {
         Err(error) => return fail(error.to_string()),
     };
     let start = Start {
-        stage: Stage::Contracts,
+        stage: Some(Stage::Contracts),
         reducer: pack.engine.as_str().into(),
         state,
         pack: Some(Bound { value: pack.value().clone(), text: "".into() }),

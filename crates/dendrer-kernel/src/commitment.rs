@@ -16,9 +16,12 @@ mod contract;
 mod files;
 mod form;
 mod merge;
+mod names;
 mod outside;
+mod owner;
 mod parents;
 mod projection;
+mod ranked;
 mod status;
 
 use std::sync::Arc;
@@ -35,12 +38,14 @@ pub use budget::{Budget, Used};
 pub(crate) use contract::is_file_place;
 pub use contract::{DelegationContract, DelegationScope, HandedOver};
 pub use form::{CommitmentFault, check};
-pub(crate) use form::{EXPRESSIONS, scope};
+pub(crate) use form::{EXPRESSIONS, scope as scope_of_pack};
 pub use form::{LineAtom, LineClosing, LineCommitment, LineEdge};
 pub use merge::{merged, without_pack};
 pub use outside::ScopeFault;
+pub use owner::CommitmentOwner;
 pub use parents::{PARENTS, ParentParts, ParentSaid};
 pub use projection::{ACCEPTED, CONTRACT, Commitments, INITIAL, TRUST, WithoutEffect, initial};
+pub use ranked::ADOPTS;
 pub use status::{CommitmentStatus, StatusCause, Statuses};
 
 dendrer_object::words! {
@@ -84,6 +89,8 @@ pub struct Atom {
     pub touches: Vec<Arc<str>>,
     /// Who says it.
     pub mode: EvidenceMode,
+    /// The author of the transition, with the name of the agent or the user.
+    pub writer: CommitmentOwner,
     /// Who attests it: `runtime`, `institution` or `kernel`; `None` for words of an agent, and of a person without a key.
     pub attestation: Option<&'static str>,
     /// The tick; 0 for one with which the run began.
@@ -120,40 +127,6 @@ impl CommitmentKind {
     }
 }
 
-dendrer_object::words! {
-    /// On whose behalf a commitment is, the weakest first.
-    #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
-    pub enum CommitmentOwner {
-        /// The agent.
-        Agent = "agent",
-        /// The parent of a delegated run.
-        Parent = "parent",
-        /// The institution or the pack.
-        Policy = "policy",
-        /// The user.
-        User = "user",
-    }
-}
-
-impl CommitmentOwner {
-    /// Its rank: user and policy are alike.
-    pub fn rank(self) -> u8 {
-        match self {
-            CommitmentOwner::Agent => 0,
-            CommitmentOwner::Parent => 1,
-            CommitmentOwner::Policy | CommitmentOwner::User => 2,
-        }
-    }
-
-    fn of_author(author: Author) -> CommitmentOwner {
-        match author {
-            Author::User => CommitmentOwner::User,
-            Author::Institution => CommitmentOwner::Policy,
-            Author::Agent | Author::Runtime | Author::Kernel => CommitmentOwner::Agent,
-        }
-    }
-}
-
 /// A commitment: as it was written, and what has become of it.
 #[derive(Debug, Clone)]
 pub struct Commitment {
@@ -181,8 +154,16 @@ pub struct Commitment {
     pub scope: Arc<str>,
     /// The commitment that it takes the place of.
     pub supersedes: Option<Arc<str>>,
+    /// The moment from which on it is discharged, in milliseconds since 1970.
+    pub until: Option<u64>,
+    /// The first of its expressions that cannot be read here: it reads a name that another pack declares.
+    pub unread: Option<&'static str>,
     /// Who wrote it.
     pub author: Author,
+    /// The agent or the user who wrote it; `None` for one without a name, and in a run by version 1 of the rules.
+    pub by: Option<Arc<str>>,
+    /// The user or the institution that made it theirs.
+    pub adopted: Option<AdoptedCommitment>,
     /// Whether the contract of a delegation imported it.
     pub is_imported: bool,
     /// Whether a parent added it after the run was delegated: it is judged over the places of both.
@@ -208,6 +189,16 @@ pub struct Commitment {
 }
 
 impl Commitment {
+    /// Who wrote it, with the name.
+    pub fn writer(&self) -> CommitmentOwner {
+        CommitmentOwner::of(self.author, self.by.clone())
+    }
+
+    /// The id as it was written, without the author that an address adds.
+    pub fn written_id(&self) -> &str {
+        self.written.get("id").and_then(Value::as_str).unwrap_or(&self.id)
+    }
+
     /// Its expressions.
     pub fn exprs(&self) -> impl Iterator<Item = &Expr> {
         [&self.guard, &self.discharge, &self.holds, &self.condition].into_iter().flatten()
@@ -249,8 +240,17 @@ pub struct CommitmentEdge {
     pub to: Arc<str>,
     /// Who wrote it.
     pub author: Author,
+    /// The agent or the user who wrote it, where that is known.
+    pub by: Option<Arc<str>>,
     /// The tick.
     pub tick: u64,
+}
+
+impl CommitmentEdge {
+    /// Who wrote it, with the name.
+    pub fn writer(&self) -> CommitmentOwner {
+        CommitmentOwner::of(self.author, self.by.clone())
+    }
 }
 
 dendrer_object::words! {
@@ -264,6 +264,15 @@ dendrer_object::words! {
         /// Another took its place.
         Superseded = "superseded",
     }
+}
+
+/// A commitment that a line of a user or the institution adopted (`adopts`).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AdoptedCommitment {
+    /// Who did.
+    pub owner: CommitmentOwner,
+    /// The tick.
+    pub tick: u64,
 }
 
 /// A commitment that was closed.

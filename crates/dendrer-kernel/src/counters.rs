@@ -9,6 +9,7 @@ use std::sync::Arc;
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, Value, value::Object};
 
+use crate::requests::Requests;
 use crate::status;
 use crate::unknown::{self, CALL_CONTESTED, NO_USAGE, NOT_READ, STATUS_UNKNOWN, Since};
 
@@ -95,6 +96,8 @@ pub struct Counters {
     missing: BTreeMap<&'static str, (u64, &'static str)>,
     /// The counters that are unknown, each with the first transition whose counted value cannot be read.
     hidden: BTreeMap<&'static str, Hidden>,
+    /// The requests and the decisions about them. No expression reads them.
+    pub(crate) requests: Requests,
 }
 
 /// A value that a counter would have counted, and that was erased or withheld.
@@ -135,6 +138,9 @@ impl Counters {
             self.hide(tick, type_name, &content, &closed);
         }
         self.add(type_name, &content);
+        let header = record.header();
+        let place = (header.tick.unwrap_or(0), header.author, Some(record.id()));
+        self.requests.take(place, type_name, &content, &header.links);
     }
 
     fn hide(&mut self, tick: u64, type_name: &str, content: &Value, closed: &[&Pointer]) {
@@ -346,6 +352,7 @@ impl Counters {
             ("hidden", Value::Object(hidden.collect())),
             ("known", self.to_value()),
             ("open", open),
+            ("requests", self.requests.to_kept()),
         ])
     }
 
@@ -393,6 +400,7 @@ impl Counters {
             by_agent: counts("by_agent")?,
             anomalies: counts("anomalies")?,
             unread: known.get(UNREAD).and_then(Value::as_u64),
+            requests: Requests::from_kept(value.get("requests")?)?,
             ..nothing
         };
         (counters.to_kept() == *value).then_some(counters)

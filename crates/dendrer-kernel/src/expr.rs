@@ -63,7 +63,7 @@ use check::Checker;
 pub use error::{EvalError, ExprError, Span, Uncertain};
 pub use inspect::{Literal, NamedComparison, NamedPlace};
 pub use lex::TEXT_SIZE_MAX;
-pub(crate) use time::is_datetime;
+pub(crate) use time::{Until, is_datetime, until_of};
 pub use time::{ends_at, is_same_moment};
 pub use turns::Way;
 
@@ -248,6 +248,8 @@ pub struct Scope {
     precisions: Vec<check::Precision>,
     /// The places of the state whose texts are moments.
     datetimes: Vec<check::Places>,
+    /// The roots with a member that is a moment, each with the token of its places.
+    timed: BTreeMap<Arc<str>, Arc<str>>,
 }
 
 impl Default for Scope {
@@ -269,6 +271,7 @@ impl Scope {
             definitions: BTreeMap::new(),
             precisions: Vec::new(),
             datetimes: Vec::new(),
+            timed: BTreeMap::new(),
         }
     }
 
@@ -289,6 +292,18 @@ impl Scope {
     pub fn root_of<'n>(mut self, name: &str, members: impl IntoIterator<Item = &'n str>) -> Scope {
         self.members.insert(name.into(), members.into_iter().map(Arc::from).collect());
         self.root(name)
+    }
+
+    /// Adds a member to a root of [`Scope::root_of`]: a text that is a moment, as of a field that is declared a `datetime`.
+    #[must_use]
+    pub fn moment_of(mut self, name: &str, member: &str) -> Scope {
+        self.members.entry(name.into()).or_default().insert(member.into());
+        // No place of the state begins so.
+        let token = format!("\0{name}");
+        let scope = self.datetime(&Pointer::of([&*token, member]));
+        self = scope;
+        self.timed.insert(name.into(), token.into());
+        self
     }
 
     /// As [`Scope::root`], for the state at another time: what is declared of the state holds for it too.

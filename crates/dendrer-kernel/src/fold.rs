@@ -15,9 +15,10 @@ use dendrer_object::number::{Number, round_half_even};
 use dendrer_object::record::Rel;
 use dendrer_object::{Delta, Intent, Pointer, TypeName, Value};
 
+use crate::calls::{self, AskedOf};
 use crate::expr::Expr;
 use crate::reduce::{ReduceError, ReducedDelta, Reducer, ReducerInfo};
-use crate::unknown::UnknownPlaces;
+use crate::unknown::{self, UnknownPlaces};
 
 mod run;
 pub(crate) mod target;
@@ -76,6 +77,8 @@ pub(crate) struct Rule {
     pub(crate) types: Option<BTreeSet<TypeName>>,
     pub(crate) when: Option<Expr>,
     pub(crate) steps: Vec<Step>,
+    /// Whether it runs once for a line with several calls, or once for each of them.
+    pub(crate) asked_of: AskedOf,
 }
 
 /// One thing that is done.
@@ -144,6 +147,13 @@ impl Fold {
         self.rules.iter().enumerate().filter(move |(_, rule)| fits(rule))
     }
 
+    /// Whether a rule reads `t.calls`.
+    fn reads_calls(&self) -> bool {
+        let mut reads = false;
+        self.for_each_expr(&mut |expr| reads |= calls::reads_calls(expr));
+        reads
+    }
+
     /// Walks every expression of the rules.
     pub(crate) fn for_each_expr<'e>(&'e self, f: &mut dyn FnMut(&'e Expr)) {
         self.rules.iter().for_each(|rule| rule.for_each_expr(f));
@@ -151,6 +161,20 @@ impl Fold {
 }
 
 impl Rule {
+    /// Builds a rule, and finds out how often it runs for a line with several calls.
+    pub(crate) fn new(
+        place: String,
+        types: Option<BTreeSet<TypeName>>,
+        when: Option<Expr>,
+        steps: Vec<Step>,
+    ) -> Rule {
+        let mut rule = Rule { place, types, when, steps, asked_of: AskedOf::Line };
+        let mut exprs = Vec::new();
+        rule.for_each_expr(&mut |expr| exprs.push(expr));
+        rule.asked_of = AskedOf::of(exprs);
+        rule
+    }
+
     /// Walks every expression of the rule.
     pub(crate) fn for_each_expr<'e>(&'e self, f: &mut dyn FnMut(&'e Expr)) {
         self.when.iter().for_each(&mut *f);
@@ -209,6 +233,16 @@ pub(crate) fn quantize(value: Value, decimals: u8) -> Result<Value, String> {
     }
 }
 
+/// Whether a number is finer than a field with decimals: rounding to these and to six more differ. The noise of doubles is not
+/// finer (design, 14.1).
+pub(crate) fn is_finer(value: &Value, decimals: u8) -> bool {
+    let Some(exact) = value.as_number().and_then(|number| number.as_f64()) else { return false };
+    round_half_even(exact, decimals) != round_half_even(exact, decimals.saturating_add(FINER_DECIMALS))
+}
+
+/// Decimals beyond those of a field that tell a finer number from noise.
+const FINER_DECIMALS: u8 = 6;
+
 /// Runs the rules of a pack.
 #[derive(Debug, Clone)]
 pub struct FoldReducer(pub(crate) Arc<Fold>);
@@ -231,6 +265,18 @@ impl Reducer for FoldReducer {
         run::reduce(&self.0, before, intent, tick, &mut |_| {})
     }
 
+    fn reduce_calls(&self, before: &Value, intent: &Intent, tick: u64) -> Result<ReducedDelta, ReduceError> {
+        let mut made = run::reduce_each(&self.0, before, intent, tick, &mut |_| {})?;
+        if !unknown::is_incomplete(before) && !unknown::is_ambiguous(intent) {
+            made.unknown = UnknownPlaces::default();
+        }
+        Ok(made)
+    }
+
+    fn may_write(&self, state: &Value, intent: &Intent) -> Vec<Pointer> {
+        run::may_write(&self.0, state, intent)
+    }
+
     fn unknown_by_gap(&self, state: &Value, intent: &Intent) -> Vec<Pointer> {
         run::unknown_by_gap(&self.0, state, intent)
     }
@@ -242,8 +288,8 @@ impl Reducer for FoldReducer {
 
 /// Returns the names of the members that `t` can have, in order.
 pub fn transition_members() -> Vec<&'static str> {
-    let mut names: Vec<&str> =
-        line::kept_without_metrics().chain(["agent", "author", "goal", "links", "type"]).collect();
+    let made = ["agent", "author", "calls", "goal", "links", "type"];
+    let mut names: Vec<&str> = line::kept_without_metrics().chain(made).collect();
     names.sort_unstable();
     names
 }
@@ -267,6 +313,15 @@ pub fn transition(intent: &Intent) -> Value {
         members.push(("links".into(), Value::array(links.iter().map(|link| Value::from(link.rel.as_str())))));
     }
     Value::record(members)
+}
+
+/// As [`transition`], with the list of calls for expressions that read it (design, 14.1).
+pub(crate) fn transition_for(intent: &Intent, reads_calls: bool) -> Value {
+    let mut t = transition(intent);
+    if let (true, Value::Object(members)) = (reads_calls, &mut t) {
+        members.set("calls", calls::to_value(intent));
+    }
+    t
 }
 
 /// Puts anomalies behind those that are among members.

@@ -2,6 +2,7 @@
 //!
 //! Pure: no clock, randomness, I/O or hash order. The kernel does not know that stores exist.
 
+pub(crate) mod calls;
 pub mod cases;
 pub mod causal;
 pub mod chain_rules;
@@ -19,6 +20,7 @@ pub mod predicate;
 pub mod progress;
 pub mod reduce;
 pub mod replay;
+pub(crate) mod requests;
 pub mod sealed;
 pub mod status;
 pub mod step;

@@ -35,6 +35,7 @@ pub mod modules;
 mod obligations;
 mod progress;
 mod read;
+pub(crate) use read::is_timed;
 mod rules;
 mod scopes;
 #[cfg(test)]

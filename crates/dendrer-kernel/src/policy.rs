@@ -4,10 +4,13 @@
 //! state before an `action.request`. Any other rule is about the state after each transition. With `"enforce": true` the door
 //! refuses, from stage 2 on, a proposal that would break it; without, the break is put on record.
 
-use dendrer_object::{Intent, Value};
+use std::sync::Arc;
 
+use dendrer_object::{AT, Intent, Pointer, Value};
+
+use crate::calls::{self, AskedOf};
 use crate::expr::{Env, Expr, Scope, Truth};
-use crate::fold::{transition, transition_members};
+use crate::fold::{transition_for, transition_members};
 use crate::predicate::{Predicate, truth};
 
 /// The root under which a rule reads the proposed transition.
@@ -29,15 +32,48 @@ pub(crate) struct RequestRule {
     pub(crate) id: String,
     /// Whether a request that breaks it is refused from stage 2 on.
     pub(crate) is_enforced: bool,
+    /// Types and tools that may write while it is broken (design, 14.1).
+    pub(crate) repairs: Vec<Arc<str>>,
     holds: Expr,
 }
 
 impl RequestRule {
+    /// The places of the state that it reads.
+    pub(crate) fn read_set(&self) -> &[Pointer] {
+        self.holds.read_set()
+    }
+
     /// Judges a request over the state before it.
     pub(crate) fn judge(&self, intent: &Intent, state: &Value) -> Truth {
-        let proposed = transition(intent);
+        let proposed = transition_for(intent, calls::reads_calls(&self.holds));
         truth(&self.holds, &Env { others: &[(PROPOSED, &proposed)], ..Env::of(state) })
     }
+
+    /// As [`RequestRule::judge`] by the rules of version 2 of the kernel: a rule that reads `t.action` is asked for each of several
+    /// calls, over the state that `before` gives for its number, and holds if it holds of each.
+    pub(crate) fn judge_line(&self, intent: &Intent, before: &dyn Fn(usize) -> Value) -> Truth {
+        let each = match AskedOf::of([&self.holds]) {
+            AskedOf::EachCall => calls::each(intent),
+            AskedOf::Line => Vec::new(),
+        };
+        if each.is_empty() {
+            return self.judge(intent, &before(0));
+        }
+        let mut found = Truth::True;
+        for (at, call) in each.iter().enumerate() {
+            match self.judge(call, &before(at)) {
+                Truth::True => {}
+                Truth::False => return Truth::False,
+                other => found = other,
+            }
+        }
+        found
+    }
+}
+
+/// Whether an expression reads `t.at`.
+pub(crate) fn reads_time(expr: &Expr) -> bool {
+    expr.reads_of(PROPOSED).iter().any(|place| place.tokens().next().as_deref() == Some(AT))
 }
 
 /// A policy rule.
@@ -47,6 +83,11 @@ enum PolicyRule {
 }
 
 impl PolicyRules {
+    /// The rules that ask for the time of a line.
+    pub(crate) fn timed(&self) -> impl Iterator<Item = &str> {
+        self.requests.iter().filter(|rule| reads_time(&rule.holds)).map(|rule| &*rule.id)
+    }
+
     /// Reads the rules as a run record holds them. Fails with the number of the rule, from 0, and what is wrong.
     pub(crate) fn read(rules: &[Value]) -> Result<PolicyRules, (usize, String)> {
         let mut read = PolicyRules::default();
@@ -67,18 +108,28 @@ fn read_rule(rule: &Value, before: &[Value]) -> Result<PolicyRule, String> {
         return Err("a rule has a text `id` and a text `holds`".to_owned());
     };
     let mut names = rule.as_object().into_iter().flat_map(|rule| rule.iter()).map(|(name, _)| &**name);
-    if let Some(other) = names.find(|name| !matches!(*name, "enforce" | "id" | "holds")) {
-        return Err(format!("a rule has `id`, `holds` and perhaps `enforce`, and no \"{other}\""));
+    if let Some(other) = names.find(|name| !matches!(*name, "enforce" | "id" | "holds" | "repairs")) {
+        return Err(format!(
+            "a rule has `id`, `holds` and perhaps `enforce` and `repairs`, and no \"{other}\""
+        ));
     }
     let is_enforced = match rule.get("enforce").map(Value::as_bool) {
         None => false,
         Some(Some(enforce)) => enforce,
         Some(None) => return Err("`enforce` is true or false".to_owned()),
     };
+    let repairs = match rule.get("repairs") {
+        None => Vec::new(),
+        Some(list) => {
+            let texts = list.as_array().into_iter().flat_map(|list| list.iter());
+            let texts: Option<Vec<Arc<str>>> = texts.map(|text| text.as_str().map(Arc::from)).collect();
+            texts.filter(|_| list.as_array().is_some()).ok_or("`repairs` is a list of types and tools")?
+        }
+    };
     if let Some(same) = before.iter().position(|rule| id_of(rule).as_deref() == Some(&*id)) {
         return Err(format!("rule {same} has the id \"{id}\" already"));
     }
-    let scope = Scope::new().root_of(PROPOSED, transition_members());
+    let scope = Scope::new().root_of(PROPOSED, transition_members()).moment_of(PROPOSED, AT);
     let expr = Expr::parse_condition(holds, &scope).map_err(|error| error.to_string())?;
     if expr.reads_counters() {
         return Err(
@@ -86,8 +137,8 @@ fn read_rule(rule: &Value, before: &[Value]) -> Result<PolicyRule, String> {
         );
     }
     if expr.roots().any(|root| root == PROPOSED) {
-        return Ok(PolicyRule::Request(RequestRule { id, is_enforced, holds: expr }));
+        return Ok(PolicyRule::Request(RequestRule { id, is_enforced, repairs, holds: expr }));
     }
     let rule = Predicate::holds(&id, holds).map_err(|error| error.to_string())?;
-    Ok(PolicyRule::State(rule.enforced(is_enforced)))
+    Ok(PolicyRule::State(rule.enforced(is_enforced).repaired_by(repairs)))
 }

@@ -114,6 +114,7 @@ pub struct Predicate {
     scored: Option<Arc<Scored>>,
     /// Whether the door refuses what would newly violate it, from stage 2 on.
     is_enforced: bool,
+    repairs: Arc<[Arc<str>]>,
 }
 
 /// The predicates that are always there.
@@ -149,6 +150,7 @@ impl Predicate {
             owed: None,
             scored: None,
             is_enforced: false,
+            repairs: Arc::default(),
         }
     }
 
@@ -180,6 +182,7 @@ impl Predicate {
             owed: None,
             scored: None,
             is_enforced: false,
+            repairs: Arc::default(),
         }
     }
 
@@ -308,6 +311,17 @@ impl Predicate {
     #[must_use]
     pub(crate) fn enforced(self, is_enforced: bool) -> Predicate {
         Predicate { is_enforced, ..self }
+    }
+
+    /// Names the types and tools that may write while it is violated (design, 14.1).
+    #[must_use]
+    pub(crate) fn repaired_by(self, repairs: Vec<Arc<str>>) -> Predicate {
+        Predicate { repairs: repairs.into(), ..self }
+    }
+
+    /// The types and tools that may write while it is violated.
+    pub(crate) fn repairs(&self) -> &[Arc<str>] {
+        &self.repairs
     }
 
     /// Whether the door refuses what would newly violate it, from stage 2 on.

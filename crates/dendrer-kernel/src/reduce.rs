@@ -5,7 +5,7 @@ use dendrer_object::{Digest, Intent, Pointer, Value};
 
 use crate::sealed::{self, Met, fact, told};
 use crate::stopped::Stopped;
-use crate::unknown::{DELTA_FAILED, READS_UNKNOWN, REDUCER_FAILED, UnknownPlaces, written};
+use crate::unknown::{self, DELTA_FAILED, READS_UNKNOWN, REDUCER_FAILED, UnknownPlaces, written};
 
 pub(crate) use quantized::Quantized;
 
@@ -99,6 +99,23 @@ pub struct ReducedDelta {
     pub delta: Delta,
     /// The places that are unknown after it.
     pub unknown: UnknownPlaces,
+    /// The values that were rounded to the decimals of their field.
+    pub rounded: Vec<Rounding>,
+    /// The fields to which a number was added that is finer than their decimals.
+    pub finer: Vec<Pointer>,
+    /// Of a line with several calls, the state before each of them; empty if it is the same for all.
+    pub before_calls: Vec<Value>,
+}
+
+/// A value that was rounded to the decimals of its field when it was set (design, 14.1).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Rounding {
+    /// The place.
+    pub path: Pointer,
+    /// The value that was to be written.
+    pub from: Value,
+    /// The value that is there.
+    pub to: Value,
 }
 
 /// Name and properties of a reducer.
@@ -152,7 +169,22 @@ pub trait Reducer {
         if !unknown.is_empty() {
             unknown.mark(Pointer::root(), tick, READS_UNKNOWN);
         }
-        Ok(ReducedDelta { delta: self.reduce(before, intent)?, unknown })
+        Ok(ReducedDelta { delta: self.reduce(before, intent)?, unknown, ..ReducedDelta::default() })
+    }
+
+    /// As [`Reducer::reduce`] and [`Reducer::reduce_incomplete`] by the rules of version 2 of the kernel: of a line with several
+    /// calls, what is done for a call is done for each, and numbers that are finer than their field are told (design, 14.1).
+    fn reduce_calls(&self, before: &Value, intent: &Intent, tick: u64) -> Result<ReducedDelta, ReduceError> {
+        if unknown::is_incomplete(before) || unknown::is_ambiguous(intent) {
+            return self.reduce_incomplete(before, intent, tick);
+        }
+        Ok(ReducedDelta { delta: self.reduce(before, intent)?, ..ReducedDelta::default() })
+    }
+
+    /// Returns the places that may be written when the calls of a request are answered, of which the tool alone is known: of a
+    /// program, everything. For a reducer that takes deltas there are no such places: the result brings its own change.
+    fn may_write(&self, _state: &Value, _request: &Intent) -> Vec<Pointer> {
+        if self.takes_delta() { Vec::new() } else { vec![Pointer::root()] }
     }
 
     /// Returns the places that are unknown because of what is missing in a transition ([`crate::unknown::gap`]), given the state
@@ -191,7 +223,7 @@ impl Reducer for DeltaReducer {
     ) -> Result<ReducedDelta, ReduceError> {
         let (delta, mut unknown) = (self.reduce(before, intent)?, UnknownPlaces::of(before));
         unknown.clear_set(&delta);
-        Ok(ReducedDelta { delta, unknown })
+        Ok(ReducedDelta { delta, unknown, ..ReducedDelta::default() })
     }
 
     fn unknown_after_error(&self, before: &Value, intent: &Intent, tick: u64) -> UnknownPlaces {

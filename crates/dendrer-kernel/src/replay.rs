@@ -376,7 +376,7 @@ pub fn retell(
     if let Cause::Proposed(intent) = &mut cause
         && keeps_origin
     {
-        **intent = (**intent).clone().of_origin(record.id());
+        **intent = (**intent).clone().of_origin(record.id()).of_time(record.header().ts);
     }
     // A delta that did not fit is the source's, like one that did; one that its rules turned down is turned down again.
     if let Cause::Proposed(intent) = &mut cause

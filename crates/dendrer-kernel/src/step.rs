@@ -11,12 +11,12 @@ use std::collections::BTreeMap;
 use std::fmt;
 use std::sync::{Arc, LazyLock};
 
-use dendrer_object::delta::{Delta, Op};
+use dendrer_object::delta::{Action, Delta, DeltaErrorKind, Op};
 use dendrer_object::record::{
     self, Author, Body, Draft, Header, Kind, LINKS_MAX, Link, Record, Rel, SealError, Seed,
 };
 use dendrer_object::value::Object;
-use dendrer_object::{Digest, Intent, Pointer, REDACTION, RunName, StoreId, Timestamp, TypeName, Value};
+use dendrer_object::{AT, Digest, Intent, Pointer, REDACTION, RunName, StoreId, Timestamp, TypeName, Value};
 
 use crate::commitment::{self, Admission, COMMITMENT_VIOLATED, Commitments, Statuses};
 use crate::contract::{CONTEXT, Contract};
@@ -40,11 +40,13 @@ mod extension;
 mod finding;
 mod fork;
 mod import;
+mod judge;
 mod line;
 mod members;
 mod outcome;
 mod reads;
 mod rules;
+mod seeded;
 mod seeds;
 mod terms;
 mod version;
@@ -58,11 +60,14 @@ pub use finding::{Finding, FindingKind, note_finding};
 use fork::Forked;
 pub use fork::{Fork, fork};
 pub use import::{ChildResult, Pick, Picked, accept, cherrypick, delegate, refuse_accept, refuse_import};
+pub use judge::{ACTED_AFTER_DENY, ROUNDED, WOULD_REFUSE};
+use judge::{Found, latch_rule};
 pub use line::{LineFault, refuse_line};
 pub use members::MemberFault;
-pub use outcome::{Outcome, Reason, Refused, StartError, StepError};
+pub use outcome::{Broken, LookAlike, Outcome, Reason, Refused, StartError, StepError};
 use outcome::{draft_refusal, refusal_header, refusal_of};
 use rules::RuleSet;
+pub use seeded::{EnforcingDoor, brought_hard, enforced_ids, judge_seeded};
 pub use seeds::{Inputs, Seeds};
 pub use terms::RaisedDoor;
 use terms::Terms;
@@ -116,8 +121,8 @@ pub struct Start {
     pub run: RunName,
     /// The goal.
     pub goal: Option<Arc<str>>,
-    /// How it is recorded.
-    pub stage: Stage,
+    /// How it is recorded. `None`: at stage 2 where pack or policy ask for enforcement, else at stage 1; [`Start::stage`].
+    pub stage: Option<Stage>,
     /// The first tick at which that stage is enforced. Before it the run is recorded as at stage 1 at most: its transitions
     /// are those of another run, and happened.
     pub enforced_from: u64,
@@ -146,12 +151,12 @@ pub struct Start {
 }
 
 impl Start {
-    /// A run of stage 1 with an empty state.
+    /// A run with an empty state, of the stage that its pack and policy ask for.
     pub fn new(run: RunName) -> Start {
         Start {
             run,
             goal: None,
-            stage: Stage::Replay,
+            stage: None,
             enforced_from: 0,
             reducer: "delta/1".into(),
             state: Value::object(),
@@ -238,25 +243,34 @@ fn begin_by(
     let marks = start.unknown.change_of(&start.state);
     let given = marks.apply(&start.state).expect("a member that only the kernel writes");
     let latch = first_violated(&policy.states, &given);
+    let latch = latch.filter(|_| rules.version < 2);
     let state = match latch.map(|rule| latch_violated(rule.name(), 0).apply(&given)) {
         Some(latched) => latched.expect("policy is an object that only the kernel writes"),
         None => given,
     };
+    let stage = start.stage();
     let bound = start.pack.as_ref();
     let value = bound.map(|bound| &bound.value);
-    let mut terms = Terms::of(value, &state, 0, 0, start.stage)?;
+    let mut terms = Terms::of(value, &state, 0, 0, (rules.version, stage))?;
     if start.enforced_from > 0 {
-        terms = Terms::of(value, &state, 0, 0, start.stage.min(Stage::Replay))?;
+        terms = Terms::of(value, &state, 0, 0, (rules.version, stage.min(Stage::Replay)))?;
     }
-    let mut change = Change { state, delta: Delta::default(), notes: Vec::new(), proposed: None };
+    let mut change = Change::of(state, Delta::default());
+    if rules.version >= 2 {
+        let is_broken = |rule: &&Predicate| rule.verdict(&change.state, None) == Verdict::Violation;
+        let broken: Vec<&str> = policy.states.iter().filter(is_broken).map(Predicate::name).collect();
+        broken.into_iter().for_each(|rule| latch_rule(rule, 0, &mut change));
+    }
     terms::watch_start(&terms, &mut change);
     let state = change.state;
-    let initial = commitment::initial(rules.version, start.commitments.as_ref(), value);
-    let commitments = Commitments::at_start(rules.version, initial.as_ref(), start.contract.as_ref());
+    let initial = commitment::initial(rules.version, start.commitments.as_ref(), value, inputs.clock);
+    let contract = start.contract.as_ref();
+    let with = (value, inputs.clock);
+    let commitments = Commitments::at_start_with(rules.version, initial.as_ref(), contract, with);
     let mut content: Vec<(&str, Value)> = vec![
         ("kernel", Value::from(rules.version)),
         ("reducer", Value::from(&*start.reducer)),
-        ("stage", Value::from(start.stage as u64)),
+        ("stage", Value::from(stage as u64)),
         ("state", state.clone()),
         ("state_root", Value::from(state.digest())),
     ];
@@ -297,7 +311,7 @@ fn begin_by(
         store,
         run: start.run.clone(),
         forked: None,
-        stage: start.stage,
+        stage,
         enforced_from: start.enforced_from,
         policy: policy.into(),
         is_judged: false,
@@ -336,7 +350,7 @@ impl RunState {
                 .get("stage")
                 .and_then(Value::as_u64)
                 .and_then(Stage::from_number)
-                .unwrap_or(Stage::Observe),
+                .or(Some(Stage::Observe)),
             enforced_from: content.get("enforced_from").and_then(Value::as_u64).unwrap_or(0),
             reducer: text("reducer").unwrap_or_else(|| "delta/1".into()),
             state: given_state(&content),
@@ -435,7 +449,12 @@ impl RunState {
 
     /// The stage at which the next transition is recorded.
     pub fn stage(&self) -> Stage {
-        if self.tick + 1 < self.enforced_from { self.stage.min(Stage::Replay) } else { self.stage }
+        self.stage_at(self.tick + 1)
+    }
+
+    /// The stage at which the transition with this tick is recorded.
+    fn stage_at(&self, tick: u64) -> Stage {
+        if tick < self.enforced_from { self.stage.min(Stage::Replay) } else { self.stage }
     }
 
     /// The state after the newest transition.
@@ -544,15 +563,28 @@ fn prepare(
     reducer: &dyn Reducer,
 ) -> Result<Prepared, StepError> {
     head.turn_to_next();
+    let is_timed = head.is_since(2);
+    let untimed = head
+        .terms
+        .with_time(intent, inputs.clock, head)
+        .filter(|other| is_timed && other.member(AT).is_none());
+    let intent = untimed.as_ref().unwrap_or(intent);
     let proposed = intent;
     let with_effect = head.terms.with_effect(intent);
     let intent = with_effect.as_ref().unwrap_or(intent);
     let with_status = head.terms.with_status(intent);
     let intent = with_status.as_ref().unwrap_or(intent);
-    let change = match reduce(head, intent, reducer)? {
+    // Ends of commitments are judged at the time of this record.
+    head.commitments.pass(inputs.clock.max(head.ts));
+    // The time of the line is in its header: it is judged with it, and sealed without.
+    let timed = head.terms.with_time(intent, inputs.clock, head).filter(|_| is_timed);
+    let change = match reduce(head, timed.as_ref().unwrap_or(intent), reducer)? {
         Ok(change) => change,
         // A refusal keeps what was proposed.
-        Err(reason) => return Ok(draft_refusal(head, proposed, reason, inputs)?),
+        Err(reason) => {
+            head.commitments.pass(head.ts);
+            return Ok(draft_refusal(head, proposed, reason, inputs)?);
+        }
     };
     let mut transition = Transition::of(intent);
     if let Some(contract) = head.contract(&intent.type_name) {
@@ -568,36 +600,35 @@ fn reduce(
     intent: &Intent,
     reducer: &dyn Reducer,
 ) -> Result<Result<Change, Reason>, Stopped> {
-    let authorized = match judge(head, intent).and_then(|()| authorize(head, intent)) {
+    let mut found = Found::default();
+    let authorized = match judge(head, intent, &mut found).and_then(|()| authorize(head, intent, &mut found))
+    {
         Ok(notes) => notes,
         Err(reason) => return Ok(Err(reason)),
     };
     let reducer = head.terms.reducer(reducer);
     let reduced =
         propose(reducer, head, intent).and_then(|reduced| Ok((reduced.delta.apply(&head.state)?, reduced)));
-    let change = match reduced {
-        Ok((state, ReducedDelta { delta, unknown })) => {
+    let (change, reduced) = match reduced {
+        Ok((state, mut reduced)) => {
+            let delta = std::mem::take(&mut reduced.delta);
             let proposed =
                 intent.delta.clone().filter(|proposed| reducer.info().quantizes && *proposed != delta);
-            let mut change = Change { state, delta, notes: Vec::new(), proposed };
+            let mut change = Change { proposed, ..Change::of(state, delta) };
             if unknown::is_incomplete(&head.state) || unknown::is_ambiguous(intent) {
-                change.mark(&unknown);
+                let unknown = std::mem::take(&mut reduced.unknown);
+                change.mark(&conflicts_left(head, intent, unknown));
             }
-            Ok(change)
+            (Ok(change), reduced)
         }
         // Before anything is made of an error: this one is of the engine and not of the intent.
         Err(ReduceError::Stopped(stopped)) => return Err(stopped),
-        Err(error) if head.stage() >= Stage::Contracts => Err(Reason::Reduce(error)),
-        // Nothing happened yet that this change would be the record of.
-        Err(error @ ReduceError::Delta(_)) if reducer.takes_delta() && head.stage() >= Stage::Replay => {
-            Err(Reason::Reduce(error))
-        }
-        // A recorder below stage 2 keeps what happened. The state does not follow, so what it would have written is
-        // unknown from here on (design, sections 5 and 7).
         Err(error) => {
-            let mut change = Change::none(&head.state, Some(reducer_note(&error, intent)));
-            change.mark(&reducer.unknown_after_error(&head.state, intent, head.tick + 1));
-            Ok(change)
+            let judged = match can_fail(head, intent, &error, reducer) {
+                true => Ok(judge::failed(head, intent, &error, reducer)),
+                false => Err(Reason::Reduce(error)),
+            };
+            (judged, ReducedDelta::default())
         }
     };
     Ok(change.and_then(|mut change| {
@@ -608,17 +639,70 @@ fn reduce(
             }
             change.mark(&unknown);
         }
-        terms::enforce(head, intent, &mut change)?;
+        if head.is_since(2) {
+            judge::rounding(head, intent, &reduced.finer, &mut change, &mut found)?;
+            judge::writers(head, intent, &mut change, &mut found)?;
+            judge::enforce(head, intent, reducer, &reduced, &mut change, &mut found)?;
+            judge::beside(head, intent, &mut found)?;
+            change.would_refuse = found.would_refuse();
+            change.notes.append(&mut found.notes);
+        } else {
+            terms::enforce(head, intent, &mut change)?;
+        }
         // An import, at stage 0, has notes of its own.
         if head.stage() >= Stage::Replay {
             let (terms, counters) = (&head.terms, &head.counters);
             let is_open = |tool: &str| counters.is_open(tool);
-            let notes = members::notes_of_result(intent, |tool| terms.effect_of(tool), is_open);
+            let looks = members::Looks {
+                of_read: head.is_since(2),
+                of_any: head.is_since(2) && head.stage() >= Stage::Contracts,
+            };
+            let notes = members::notes_of_result(intent, looks, |tool| terms.effect_of(tool), is_open);
             change.notes.splice(0..0, notes);
         }
         change.notes.extend(authorized);
+        change.rounded = reduced.rounded;
         Ok(change)
     }))
+}
+
+/// Whether a line is committed although its change could not be computed (design, 4 and 14.1). The state does not follow then, so
+/// what it would have written is unknown from there on.
+fn can_fail(head: &RunState, intent: &Intent, error: &ReduceError, reducer: &dyn Reducer) -> bool {
+    // Nothing happened yet that a change of an agent's own would be the record of.
+    let is_delta = matches!(error, ReduceError::Delta(_)) && reducer.takes_delta();
+    let is_below = match is_delta {
+        true => head.stage() < Stage::Replay,
+        false => head.stage() < Stage::Contracts,
+    };
+    let happened = if is_delta { judge::is_fact(intent) } else { terms::has_happened(intent) };
+    is_below
+        || head.is_since(2)
+            && happened
+            && !matches!(error, ReduceError::Reserved(_) | ReduceError::ProposedDelta(_))
+}
+
+/// The unknown places behind an intent. An open conflict is decided by a write of user or runtime and by its resolution; a
+/// write of an agent decides it only where no enforced rule reads the place (design, section 14.1).
+fn conflicts_left(head: &RunState, intent: &Intent, mut unknown: UnknownPlaces) -> UnknownPlaces {
+    if !head.is_since(2) {
+        return unknown;
+    }
+    let before = UnknownPlaces::of(&head.state);
+    let open = before.iter().filter(|(_, since)| *since.code == *unknown::CONFLICT);
+    let resolved = unknown::resolved(intent);
+    let removed = intent.delta.iter().flat_map(|delta| &delta.0).filter(|op| op.action == Action::Remove);
+    let removed: Vec<&Pointer> = removed.map(|op| &op.path).collect();
+    for (place, since) in open {
+        if intent.author == Author::Agent {
+            if head.is_read_by_enforced(place) {
+                unknown.mark_as(place.clone(), since);
+            }
+        } else if resolved.as_ref() == Some(place) || removed.iter().any(|path| path.contains(place)) {
+            unknown.clear(place);
+        }
+    }
+    unknown
 }
 
 /// Reduces, unless the intent brings a change that is not its to bring.
@@ -627,10 +711,11 @@ fn propose(reducer: &dyn Reducer, head: &RunState, intent: &Intent) -> Result<Re
         Some(delta) if !delta.is_empty() && !reducer.takes_delta() => {
             return Err(ReduceError::ProposedDelta(reducer.name().to_owned()));
         }
+        _ if head.is_since(2) => reducer.reduce_calls(&head.state, intent, head.tick + 1)?,
         _ if unknown::is_incomplete(&head.state) || unknown::is_ambiguous(intent) => {
             reducer.reduce_incomplete(&head.state, intent, head.tick + 1)?
         }
-        _ => ReducedDelta { delta: reducer.reduce(&head.state, intent)?, unknown: UnknownPlaces::default() },
+        _ => ReducedDelta { delta: reducer.reduce(&head.state, intent)?, ..ReducedDelta::default() },
     };
     // The proposal of an intent was judged before; the result of a function of the host was not.
     let is_reserved = |path: &&Pointer| is_kernel_path(path) || is_counters_path(path);
@@ -686,6 +771,9 @@ fn seal_onto(head: &mut RunState, mut header: Header, body: Body, agent: Arc<str
     let record = Record::seal(header, body).expect(CHECKED);
     head.id = record.id();
     head.agents.insert(agent, AgentHead { seq, id: record.id() });
+    if let Some(tick) = record.header().tick {
+        head.counters.requests.seal(tick, record.id());
+    }
     record
 }
 
@@ -752,27 +840,35 @@ fn make_violation(head: &mut RunState, inputs: Inputs) -> Result<Record, SealErr
     Ok(seal_one(head, prepared))
 }
 
-fn reducer_note(error: &ReduceError, intent: &Intent) -> Value {
+fn reducer_note(head: &RunState, error: &ReduceError, intent: &Intent) -> Value {
     let delta = intent.delta.as_ref().map(Delta::to_value);
     let mut note = error.sealed().as_object().cloned().unwrap_or_default();
+    // Version 1 has no cause of its own for a value that is no number.
+    if let ReduceError::Delta(error) = error
+        && matches!(error.why, DeltaErrorKind::NotDecimal(_))
+        && !head.is_since(2)
+    {
+        note.set("cause", Value::from("delta_deep"));
+        note.remove("found");
+    }
     note.set("delta", Value::from(delta));
     note.set("kind", Value::from(REDUCER_ERROR));
     Value::Object(note)
 }
 
-fn judge(head: &RunState, intent: &Intent) -> Result<(), Reason> {
+fn judge(head: &RunState, intent: &Intent, found: &mut Found) -> Result<(), Reason> {
     check_authorship(&intent.type_name, intent.author, &head.terms.registered)?;
     check_name(&intent.agent)?;
     members::check(intent)?;
     head.terms.check_effect(intent)?;
-    head.terms.admit(intent)?;
-    if let Some(contract) = head.contract(&intent.type_name) {
-        let lacks = contract.check(&head.state);
-        if !lacks.is_empty() {
-            let contracts = &head.terms.contracts;
-            let contract = format!("{}/{}", contracts.name, contracts.version);
-            return Err(Reason::Contract { contract, type_name: intent.type_name.clone(), lacks });
-        }
+    let (admitted, contracted) = (head.terms.admit(intent, head.rules.version), check_contract(head, intent));
+    if head.is_since(2) {
+        judge::terms_of(intent, admitted, found)?;
+        judge::terms_of(intent, contracted, found)?;
+        judge::by_record(head, intent, found)?;
+    } else {
+        admitted?;
+        contracted?;
     }
     intent.delta.iter().try_for_each(check_paths)?;
     for anomaly in
@@ -785,23 +881,47 @@ fn judge(head: &RunState, intent: &Intent) -> Result<(), Reason> {
     Ok(())
 }
 
+/// Checks that the state has what a contract of the pack requires for a type.
+fn check_contract(head: &RunState, intent: &Intent) -> Result<(), Reason> {
+    let Some(contract) = head.contract(&intent.type_name) else { return Ok(()) };
+    let lacks = contract.check(&head.state);
+    if lacks.is_empty() {
+        return Ok(());
+    }
+    let contracts = &head.terms.contracts;
+    let contract = format!("{}/{}", contracts.name, contracts.version);
+    Err(Reason::Contract { contract, type_name: intent.type_name.clone(), lacks })
+}
+
 /// Judges an intent by what the agent is bound to (CCAS paper 6.6). Returns the notes for its transition.
 ///
 /// Rule: stages 0 and 1 commit what a commitment forbids, and note it; stages 2 and 3 refuse it; what cannot be judged is
 /// refused at stage 3. An action that has happened already is never refused; test
 /// `it::commitments::a_call_is_authorized_at_each_stage`.
-fn authorize(head: &RunState, intent: &Intent) -> Result<Vec<Value>, Reason> {
-    let is_proposal =
-        intent.type_name.as_str() == terms::REQUEST || head.terms.registered.contains(&intent.type_name);
-    let can_refuse = !terms::has_happened(intent);
+fn authorize(head: &RunState, intent: &Intent, found: &mut Found) -> Result<Vec<Value>, Reason> {
+    let has_happened = terms::has_happened(intent);
+    // Since version 2 a line of any type that has an action is judged as a call: it is shown like one.
+    let is_proposal = intent.type_name.as_str() == terms::REQUEST
+        || head.terms.registered.contains(&intent.type_name)
+        || head.is_since(2) && !terms::is_report(&intent.type_name);
+    let can_refuse = !has_happened;
     let admission = Admission {
         action: intent.member("action").filter(|_| is_proposal),
         refuses: can_refuse && head.stage() >= Stage::Contracts,
-        refuses_unjudged: can_refuse && head.stage() >= Stage::Full,
+        // What asks for enforcement fails closed (design, 14.1).
+        refuses_unjudged: can_refuse
+            && head.stage() >= if head.is_since(2) { Stage::Contracts } else { Stage::Full },
         state: &head.state,
         counters: &|| head.counters.to_value(),
     };
-    head.commitments.admit(intent, &admission).map_err(Reason::Commitments)
+    let notes = head.commitments.admit(intent, &admission).map_err(Reason::Commitments)?;
+    if head.is_since(2) && can_refuse && head.stage() < Stage::Contracts && !notes.is_empty() {
+        let enforced = Admission { refuses: true, refuses_unjudged: true, ..admission };
+        if let Err(refused) = head.commitments.admit(intent, &enforced) {
+            found.would(&Reason::Commitments(refused));
+        }
+    }
+    Ok(notes)
 }
 
 /// Refuses a change that writes where only the kernel does.
@@ -818,7 +938,8 @@ fn check_paths(delta: &Delta) -> Result<(), Reason> {
 }
 
 fn kernel_note(anomaly: &Value) -> Option<&str> {
-    anomaly.get("kind").and_then(Value::as_str).filter(|kind| KERNEL_NOTES.contains(kind))
+    let is_known = |kind: &&str| KERNEL_NOTES.contains(kind) || judge::NOTES.contains(kind);
+    anomaly.get("kind").and_then(Value::as_str).filter(is_known)
 }
 
 /// A transition before the kernel adds its part.
@@ -862,12 +983,15 @@ fn draft_transition(
     head.turn_to_next();
     enforce_policy(head, &mut change);
     let ts = clamp_clock(head, inputs.clock, &mut change.notes);
+    head.commitments.pass(ts);
     terms::watch(head, &what.type_name, &mut change, |change| counted(head, &what, change));
     terms::mark_policy(head, &what.type_name, &mut change, |change| counted(head, &what, change));
     let still = terms::still_violated(head, &what.type_name, &change);
     let seq = head.agents.get(&what.agent).map_or(1, |last| last.seq + 1);
     let mut content = what.members;
     content.extend(still.map(|still| (STILL_VIOLATED.into(), still)));
+    content.extend(change.would_refuse.take().map(|would| (WOULD_REFUSE.into(), would)));
+    content.extend(change.rounded_member().map(|rounded| (ROUNDED.into(), rounded)));
     add_anomalies(&mut content, change.notes);
     let [agent_id, delta, seq_name, state_root] = &*NAMES;
     content.push((Arc::clone(agent_id), Value::String(Arc::clone(&what.agent))));
@@ -890,9 +1014,12 @@ fn draft_transition(
         pack: head.terms.digest,
     };
     let content: Object = content.into_iter().collect();
+    let links = header.links.clone();
     let draft = draft(header, &content, inputs.seeds.nth(0))?;
     let content = Value::Object(content);
     head.counters.add(what.type_name.as_str(), &content);
+    let place = (head.tick + 1, what.author, None);
+    head.counters.requests.take(place, what.type_name.as_str(), &content, &links);
     head.commitments.apply(
         head.tick + 1,
         what.author,
@@ -933,13 +1060,19 @@ fn draft(header: Header, content: &Object, seed: Seed) -> Result<Draft, SealErro
 /// touches what it reads (design, section 4).
 fn enforce_policy(head: &RunState, change: &mut Change) {
     let latched = |state: &Value| state.get("policy").is_some_and(|policy| policy.get("violated").is_some());
-    if head.policy.states.is_empty() || latched(&change.state) {
+    if head.policy.states.is_empty() || !head.is_since(2) && latched(&change.state) {
         return;
     }
     // A rule that reads nothing of the change is not judged again: its last verdict stays true.
     let asked =
         head.policy.states.iter().filter(|rule| !head.is_judged || terms::touches(rule, &change.delta));
     let judged = asked.map(|rule| (rule, rule.verdict(&change.state, None)));
+    if head.is_since(2) {
+        let broken =
+            judged.filter(|(_, verdict)| *verdict == Verdict::Violation).map(|(rule, _)| rule.name());
+        let broken: Vec<&str> = broken.collect();
+        return broken.into_iter().for_each(|rule| latch_rule(rule, head.tick + 1, change));
+    }
     let Some((rule, _)) = judged.into_iter().find(|(_, verdict)| *verdict == Verdict::Violation) else {
         return;
     };

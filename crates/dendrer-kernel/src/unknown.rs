@@ -11,9 +11,11 @@ use std::collections::BTreeMap;
 use std::sync::{Arc, LazyLock};
 
 use dendrer_object::delta::{Action, Delta, Op};
+use dendrer_object::record::Author;
 use dendrer_object::{Digest, Intent, Object, Pointer, Record, Value};
 
 use crate::names::{KERNEL_PATHS, UNKNOWN};
+use crate::ontology::DECISION;
 
 /// Since when a place is unknown, and why.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -21,7 +23,8 @@ pub struct Since {
     /// The tick of the transition that could not be computed.
     pub tick: u64,
     /// A word for the cause: [`RULE_FAILED`], [`DELTA_FAILED`], [`REDUCER_FAILED`], [`NO_RESULT`], [`NOT_READ`],
-    /// [`RESULT_AMBIGUOUS`], [`CALL_CONTESTED`], [`STATUS_UNKNOWN`], [`NO_USAGE`] or [`READS_UNKNOWN`].
+    /// [`CONFLICT`], [`RESULT_AMBIGUOUS`], [`CALL_CONTESTED`], [`STATUS_UNKNOWN`], [`NO_USAGE`], [`FINER`] or
+    /// [`READS_UNKNOWN`].
     pub code: Arc<str>,
 }
 
@@ -52,14 +55,20 @@ pub const CALL_CONTESTED: &str = "call_contested";
 pub const STATUS_UNKNOWN: &str = "status_unknown";
 /// A message of a model does not say what it used. Counters alone are unknown by it.
 pub const NO_USAGE: &str = "no_usage";
+/// The sources of a merge have different values there, and the conflict is open.
+pub const CONFLICT: &str = "conflict";
 /// A rule reads a place that is unknown.
 pub const READS_UNKNOWN: &str = "reads_unknown";
+
+/// A number was added that is finer than the decimals of the field.
+pub const FINER: &str = "finer_than_declared";
 
 impl Since {
     /// A sentence on the cause, such as `a rule failed at tick 5`.
     pub fn words(&self) -> String {
         let tick = self.tick;
         match &*self.code {
+            CONFLICT => "the sources of the merge differ there, and the conflict is open".to_owned(),
             _ if tick == 0 => "it was unknown in a source of the merge".to_owned(),
             RULE_FAILED => format!("a rule failed at tick {tick}"),
             DELTA_FAILED => format!("a delta failed at tick {tick}"),
@@ -70,6 +79,7 @@ impl Since {
             STATUS_UNKNOWN => format!("a result at tick {tick} has a status that is not known"),
             NO_USAGE => format!("a message at tick {tick} does not say what it used"),
             NOT_READ => format!("an item of the source could not be read at tick {tick}"),
+            FINER => format!("a number finer than its field was added at tick {tick}"),
             READS_UNKNOWN => format!("computed from an unknown place at tick {tick}"),
             other => format!("{other} at tick {tick}"),
         }
@@ -101,6 +111,12 @@ pub fn has_unread(anomalies: &Value) -> bool {
 /// Whether these anomalies have one of this kind.
 pub(crate) fn has_note(anomalies: &Value, kind: &str) -> bool {
     notes_any(anomalies.as_array().into_iter().flat_map(|noted| noted.iter()), &[kind])
+}
+
+/// Returns the place of an open conflict that a decision resolves, if user or runtime made it.
+pub(crate) fn resolved(intent: &Intent) -> Option<Pointer> {
+    let is_decision = intent.author != Author::Agent && intent.type_name.as_str() == DECISION;
+    intent.member("intent").filter(|_| is_decision)?.get("conflict")?.get("path")?.as_str()?.parse().ok()
 }
 
 /// Whether an import notes of a result that it may answer several calls.

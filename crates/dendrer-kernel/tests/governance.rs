@@ -33,7 +33,8 @@ fn pack(more: &str) -> Value {
 
 fn start(state: &str, pack: Value, stage: Stage) -> (Record, RunState) {
     let pack = Some(Bound { value: pack, text: "".into() });
-    let start = Start { state: value(state), stage, pack, ..Start::new("r".parse().expect("a run id")) };
+    let start =
+        Start { state: value(state), stage: Some(stage), pack, ..Start::new("r".parse().expect("a run id")) };
     begin(StoreId([5; 16]), &start, inputs(0)).expect("a run that may begin")
 }
 
@@ -109,10 +110,13 @@ fn what_the_contract_forbids_is_named_right_behind_what_brought_it_about() {
 }
 
 #[test]
-fn below_stage_2_the_door_looks_for_no_violation() {
+fn below_stage_2_a_violation_is_latched_and_no_record_names_it() {
     let (_, mut head) = start(r#"{"limit":100,"paid":0}"#, pack(""), Stage::Replay);
     assert!(matches!(step(&mut head, &pay(130), inputs(1)).unwrap(), Outcome::Committed(_)));
-    assert_eq!(head.state().get("policy"), None);
+    let listed = head.state().get("policy").and_then(|policy| policy.get("violations")).unwrap();
+    let ids = listed.as_array().unwrap().iter().map(|entry| entry.get("id").cloned().unwrap());
+    assert_eq!(ids.collect::<Vec<_>>(), [Value::from("over")]);
+    assert_eq!(head.tick(), 1);
 }
 
 #[test]
@@ -252,7 +256,7 @@ fn no_agent_and_no_runtime_extends_a_contract() {
 
 #[test]
 fn at_stage_3_the_pack_gates_every_transition_and_every_tool() {
-    let bare = Start { stage: Stage::Full, ..Start::new("r".parse().unwrap()) };
+    let bare = Start { stage: Some(Stage::Full), ..Start::new("r".parse().unwrap()) };
     let refused = begin(StoreId([5; 16]), &bare, inputs(0)).map(|_| ()).unwrap_err();
     assert_eq!(refused.code(), "E0604", "{refused}");
     let unsound = pack(r#","predicates":{"few":{"condition":"state.paid > 3"}}"#);

@@ -40,7 +40,7 @@ fn record(state: &str, rules: Option<&str>, lines: &[&str]) -> (Vec<Record>, Run
     let name = reducer.name().into();
     let start = Start {
         state: value(state),
-        stage: Stage::Observe,
+        stage: Some(Stage::Observe),
         reducer: name,
         pack,
         ..Start::new("r".parse().unwrap())
@@ -203,7 +203,7 @@ fn an_unanswered_call_leaves_what_its_result_would_have_written_unknown() {
 #[test]
 fn whether_policy_was_kept_is_unknown_once_a_rule_reads_an_unknown_place() {
     let start = Start {
-        stage: Stage::Observe,
+        stage: Some(Stage::Observe),
         policy: vec![value(r#"{"id":"limit","holds":"!has(state.n) || state.n < 10"}"#)],
         ..Start::new("r".parse().unwrap())
     };

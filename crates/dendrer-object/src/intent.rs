@@ -12,6 +12,7 @@ use std::sync::Arc;
 pub use line::{Effect, ForkType};
 
 use crate::Code;
+use crate::Timestamp;
 use crate::delta::{Delta, DeltaError};
 use crate::digest::Digest;
 use crate::name::TypeName;
@@ -83,6 +84,9 @@ fn error<T>(path: &str, message: impl Into<String>) -> Result<T, IntentError> {
 
 /// The member of a transition that was proposed again, with the id of the record that was first (design, section 4).
 pub const ORIGIN: &str = "origin";
+
+/// The member with the time at which a repetition was first committed.
+pub const AT: &str = "at";
 
 /// The member of the request and the result of an edge of a graph: `path`, `index` and `asked`. `graph run` alone brings it.
 pub const EDGE: &str = "edge";
@@ -177,6 +181,15 @@ impl Intent {
         self.members.retain(|(name, _)| &**name != KEY);
         if self.member(ORIGIN).is_none() {
             self.members.push((ORIGIN.into(), Value::from(first)));
+            self.members.sort_by(|a, b| a.0.cmp(&b.0));
+        }
+        self
+    }
+
+    /// Keeps the time at which it was first committed, for rules that ask for it (design, 14.1): a repetition is judged by that time.
+    pub fn of_time(mut self, ts: Timestamp) -> Intent {
+        if self.member(AT).is_none() {
+            self.members.push((AT.into(), Value::from(ts.to_string().as_str())));
             self.members.sort_by(|a, b| a.0.cmp(&b.0));
         }
         self
@@ -342,7 +355,17 @@ fn read_members(object: &Object) -> Result<Vec<(Arc<str>, Value)>, IntentError> 
         let Some(value) = object.get(name) else { continue };
         match (take, value) {
             (Take::Part | Take::Meaning | Take::Inside, _) => continue,
-            (Take::List | Take::Commitments, Value::Array(items)) if items.is_empty() => continue,
+            (Take::List | Take::Texts | Take::Commitments, Value::Array(items)) if items.is_empty() => {
+                continue;
+            }
+            (Take::Texts, Value::Array(items)) => {
+                if let Some(at) = items.iter().position(|item| item.as_str().is_none_or(str::is_empty)) {
+                    return error(&format!("/{name}/{at}"), "this is a text");
+                }
+            }
+            (Take::Text, value) => {
+                text(value, &format!("/{name}"), ID_SIZE_MAX)?;
+            }
             (Take::Object, Value::Object(_)) | (Take::List | Take::Commitments, Value::Array(_)) => {}
             (Take::Words(words), value) if value.as_str().is_some_and(|text| words.contains(&text)) => {}
             (Take::Object, value) => {
@@ -352,7 +375,7 @@ fn read_members(object: &Object) -> Result<Vec<(Arc<str>, Value)>, IntentError> 
                 let words = words.join(", ");
                 return error(&format!("/{name}"), format!("{name} is one of {words}, not {value}"));
             }
-            (Take::List | Take::Commitments, _) => {
+            (Take::List | Take::Texts | Take::Commitments, _) => {
                 return error(&format!("/{name}"), format!("{name} is a list"));
             }
         }

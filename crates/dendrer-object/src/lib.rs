@@ -9,6 +9,7 @@ pub mod digest;
 pub mod document;
 pub mod intent;
 pub mod json;
+pub mod lookalike;
 pub mod merkle;
 pub mod name;
 pub mod note;
@@ -26,7 +27,7 @@ pub use code::Code;
 pub use delta::Delta;
 pub use digest::Digest;
 pub use intent::{
-    ACTION_TYPE, BASE, COMMITMENT_LISTS, EDGE, Intent, KEY, ORIGIN, READS, REDACTION, UNATTESTED,
+    ACTION_TYPE, AT, BASE, COMMITMENT_LISTS, EDGE, Intent, KEY, ORIGIN, READS, REDACTION, UNATTESTED,
 };
 pub use name::{RunName, StoreId, TypeName};
 pub use number::Number;

@@ -85,9 +85,9 @@ name!(
     /// The id of a run: letters, digits, `.`, `_` and `-`, beginning with a letter or a digit.
     RunName,
     "run id",
-    "letters, digits, `.`, `_` and `-`, beginning with a letter or a digit, at most 128",
+    "letters, digits, `.`, `_`, `-` and `+`, beginning with a letter or a digit, at most 128",
     |text| text[0].is_ascii_alphanumeric()
-        && text.iter().all(|c| c.is_ascii_alphanumeric() || b"._-".contains(c))
+        && text.iter().all(|c| c.is_ascii_alphanumeric() || b"._-+".contains(c))
 );
 
 name!(

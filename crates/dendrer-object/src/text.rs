@@ -3,6 +3,8 @@
 use unicode_normalization::UnicodeNormalization as _;
 use unicode_normalization::char::compose;
 
+use crate::lookalike::{mixes_scripts, passes_for_ascii};
+
 /// Tells whether two texts are the same but for their Unicode form: an accent in one character, or in one of its own.
 pub fn is_same_but_for_form(a: &str, b: &str) -> bool {
     a != b && !(a.is_ascii() && b.is_ascii()) && a.nfc().eq(b.nfc())
@@ -32,8 +34,18 @@ pub fn escape(text: &str) -> String {
     }
     let mut out = String::with_capacity(text.len());
     let mut before = ' ';
+    let (mut at, mut is_mixed) = (0, false);
     for c in text.chars() {
+        // A word is looked at once, at its beginning.
+        if at == 0 || !is_of_word(before) && is_of_word(c) {
+            is_mixed = has_look_alike(text[at..].split(|c| !is_of_word(c)).next().unwrap_or_default());
+        }
+        at += c.len_utf8();
         match c {
+            // A letter of another script inside of a word would be read as the letter that it looks like.
+            c if is_mixed && is_of_word(c) && passes_for_ascii(c) => {
+                out.push_str(&format!("\\u{{{:x}}}", c as u32));
+            }
             // Two texts that differ in their form alone would look alike.
             c if is_of_the_one_before(before, c) => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
             '\n' => out.push_str("\\n"),
@@ -47,6 +59,18 @@ pub fn escape(text: &str) -> String {
         before = c;
     }
     out
+}
+
+fn is_of_word(c: char) -> bool {
+    c.is_alphanumeric() || c == '_'
+}
+
+/// Whether a word has a letter of ASCII, and one of another script that looks like one.
+fn has_look_alike(word: &str) -> bool {
+    !word.is_ascii()
+        && word.chars().any(|c| c.is_ascii_alphabetic())
+        && word.chars().any(passes_for_ascii)
+        && mixes_scripts(word)
 }
 
 /// Returns the candidate nearest to `word`, if one is near enough to be what was meant.

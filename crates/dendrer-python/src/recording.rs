@@ -9,7 +9,7 @@ use std::thread::Thread;
 use dendrer::Repo;
 use dendrer::Trace;
 use dendrer::address::state_path;
-use dendrer::lines::Reply;
+use dendrer::lines::{LineNotes, Reply};
 use dendrer::writer::{LineWriter, after_pause};
 use dendrer_kernel::step::Anomaly;
 use dendrer_object::delta::Delta;
@@ -283,7 +283,9 @@ fn told(reply: &Reply) -> NativeReply {
         gaps: Vec::new(),
     };
     match reply {
-        Reply::Committed { record, noted, .. } if noted.is_empty() && !says_more(record) => {
+        Reply::Committed { record, noted, notes, .. }
+            if noted.is_empty() && *notes == LineNotes::default() && !says_more(record) =>
+        {
             plain("committed", record)
         }
         Reply::Repeated { record, .. } => plain("repeated", record),

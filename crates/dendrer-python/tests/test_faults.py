@@ -434,7 +434,7 @@ def test_a_call_that_cannot_be_meant_stops_no_program(name: str) -> None:
 
 @pytest.mark.parametrize(
     "members",
-    [{"name": "\ud800"}, {"goal": "\ud800"}, {"agent": "\ud800"}, {"stage": "two"}, {"stage": None}, {"sync": None}],
+    [{"name": "\ud800"}, {"goal": "\ud800"}, {"agent": "\ud800"}, {"stage": "two"}, {"sync": None}],
     ids=repr,
 )
 def test_a_run_that_cannot_be_meant_is_an_error_of_this_package(members: dict[str, Any]) -> None:

@@ -54,7 +54,7 @@ fn median(mut times: Vec<Duration>) -> Duration {
 /// Time of a step that asks for a call, in a run with so many commitments.
 fn step_time(many: usize, tools: usize) -> Duration {
     let state = record([("x", Value::from(1u64))]);
-    let start = Start { stage: Stage::Contracts, state, ..Start::new("r".parse().unwrap()) };
+    let start = Start { stage: Some(Stage::Contracts), state, ..Start::new("r".parse().unwrap()) };
     let (_, mut head) = begin(StoreId([7; 16]), &start, inputs(1)).unwrap();
     let mut first = Intent::new("observation.add".parse().unwrap(), "a");
     first.author = Author::User;

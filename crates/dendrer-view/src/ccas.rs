@@ -120,6 +120,7 @@ impl Sections {
         use CommitmentStatus as S;
         let mut made: [Vec<String>; 7] = Default::default();
         let all: Vec<&Commitment> = of_scope(at, scope).collect();
+        let ties = at.all.ties(|one| !status(at, one).is_over());
         for one in &all {
             let (id, gloss) = (name(&one.id), gloss(&one.gloss));
             let found = status(at, one);
@@ -133,6 +134,13 @@ impl Sections {
                 }
                 if let Some(guard) = one.guard.as_ref().filter(|_| found == S::Dormant) {
                     entry.push_str(&format!("  when: {}\n", quote::escape(guard.text())));
+                }
+                for edge in &ties {
+                    let other = if edge.from == one.id { &edge.to } else { &edge.from };
+                    if edge.from == one.id || edge.to == one.id {
+                        let by = words(&edge.writer().to_string());
+                        entry.push_str(&format!("  open conflict: {} (by {by})\n", name(other)));
+                    }
                 }
                 made[HARD].push(entry);
             }

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use dendrer::cherrypick::Imported;
 use dendrer::cherrypick::question::CherrypickReply;
 use dendrer::kernel::contract::{FieldCheck, ImportRefused};
+use dendrer::repo::new_run::given_name;
 use dendrer_object::record::Record;
 use dendrer_object::{Code, Digest, RunName, Value, document};
 
@@ -146,7 +147,7 @@ impl CherrypickAnswer<'_> {
                 if write.is_empty() {
                     return failure;
                 }
-                let new = format!("{}-retry", self.reply.into);
+                let new = given_name(self.reply.into.as_str(), "-retry");
                 let mut argv = fork(self.reply.into.as_str(), &["tip"], &write);
                 argv.extend(["--as".to_owned(), new.clone()]);
                 failure

@@ -278,6 +278,21 @@ Whoever changes a pack gives it another version."
 E0433 5 "The key of the line is the key of another transition of the run."
 "A key stands for one line, so that a line can be sent again after a lost answer: the same line is answered with the tick of the first one, and a line \
 that says something else is not taken. Nothing of it is on record. Give it a key of its own."
+E0434 5 "The new run would begin with a state that breaks a rule."
+"A policy rule or a violation predicate is violated in the state that the run begins with, and in no source of it. At stages 2 and 3 \
+nothing is begun; below, the answer names the rules. Decide the values first, or begin it all the same with --although REASON, which is \
+put on record."
+E0435 5 "A request repeats a call that was denied."
+"A decision on record binds: the same tool with equal parameters is refused from stage 2 on, until a decision `allow` of the same rank or a \
+higher one names the denied request (`links` with `caused_by`). `dendrer show RUN@TICK` shows the decision."
+E0436 5 "A number is finer than the field to which it is added."
+"The pack declares decimals for the field, and a sum that is rounded at each step would lose it. Declare more decimals, or add an amount \
+that has these decimals."
+E0437 5 "An action names a tool beside a list of calls."
+"One call is `{{\"tool\":..,\"params\":..}}`, several are `{{\"calls\":[..]}}`: with both, readers would not agree on what was asked for."
+E0438 5 "A name looks like another one."
+"The name of a tool, an agent or a commitment mixes scripts, or is one that the pack declares but for case, blanks, invisible characters \
+or letters that look alike. At stage 3 it is refused, below it is noted. Names are shown with their escapes."
 E0441 2 "These runs, or this place, cannot be merged."
 "A merge takes 2 to 16 runs, none of them twice at one tick, and seeds at most 10,000 places. What the kernel writes, and what stands in a list, is not seeded by itself."
 E0442 5 "The runs are under different packs or policy rules."
@@ -487,6 +502,8 @@ E0938 2 "The run is not that of a graph."
 "Only `graph run` records a graph and its frontier. `dendrer replay RUN` makes any run again from its ticks."
 E0939 5 "A run of this name exists, so the graph was not run."
 "Nothing was called, and nothing was recorded. `--as` gives the run another name; `dendrer replay RUN` makes the one that is there again."
+E0941 5 "The run is that of a graph, and its lines are written by `graph run` alone."
+"What another process writes into it would change what the graph has computed. `dendrer fork RUN` makes a run that takes lines."
 W0441 1 "Something is compared more finely than its field is kept."
 "A field is rounded to its decimals whenever it is written, and a contract counts a number to its precision. What is finer than that is \
 no place where a value can be. Write both with the same number of decimals."

@@ -2,12 +2,14 @@
 //!
 //! The members are those of the schema `commit`. Text of a record reaches a line only through [`quote`](crate::quote).
 
+use std::sync::Arc;
+
 use dendrer::kernel::commitment::COMMITMENT_VIOLATED;
 use dendrer::kernel::ontology::{Class, TYPES};
 use dendrer::kernel::sealed;
 use dendrer::kernel::step::STILL_VIOLATED;
 use dendrer::kernel::unknown::made_by;
-use dendrer::lines::{FailedLine, LinesTally, Reply, TurnedLine};
+use dendrer::lines::{FailedLine, LineNotes, LinesTally, Overtaken, Reply, TurnedLine};
 use dendrer::record::chain;
 use dendrer_object::document::{As, Positive};
 use dendrer_object::text::nearest;
@@ -54,12 +56,19 @@ pub struct CommitAnswer {
     dry_run: bool,
     /// The last tick of the run.
     head: u64,
+    /// Ids of rules and hard commitments that its stage does not enforce.
+    not_enforced: Vec<Arc<str>>,
 }
 
 impl CommitAnswer {
     /// Begins the replies to lines for a run, given its last tick.
     pub fn new(run: RunName, head: u64, dry_run: bool) -> CommitAnswer {
-        CommitAnswer { run, tally: LinesTally::default(), dry_run, head }
+        CommitAnswer { run, tally: LinesTally::default(), dry_run, head, not_enforced: Vec::new() }
+    }
+
+    /// Names the rules and hard commitments that the stage of the run does not enforce.
+    pub fn without_enforcing(self, ids: Vec<Arc<str>>) -> CommitAnswer {
+        CommitAnswer { not_enforced: ids, ..self }
     }
 
     /// The counts so far.
@@ -96,7 +105,12 @@ impl ItemAnswer for CommitAnswer {
 
     fn last_lines(&mut self, _: &Page) -> Vec<Line> {
         let dry = if self.dry_run { "nothing was written (dry run): " } else { "" };
-        vec![Line::note(format!("{dry}{}", words(&self.tally)))]
+        let mut lines = vec![Line::note(format!("{dry}{}", words(&self.tally)))];
+        if !self.not_enforced.is_empty() {
+            let ids = self.not_enforced.iter().map(|id| quote::escape(id)).collect::<Vec<_>>().join(", ");
+            lines.push(Line::note(format!("note: the stage of {} does not enforce: {ids}", self.run)));
+        }
+        lines
     }
 
     fn end(&self) -> End {
@@ -136,6 +150,8 @@ document! {
         repeated: u64 = tally.repeated,
         /// The number of lines with a base or a key that were not taken
         stale: u64 = tally.turned,
+        /// Ids of rules and hard commitments of the pack that the stage of the run does not enforce
+        not_enforced?: &[Arc<str>] = Some(&*answer.not_enforced).filter(|ids| !ids.is_empty()),
         /// Whether nothing was written
         dry_run: bool = answer.dry_run,
         /// The replies
@@ -167,12 +183,32 @@ document! {
         ..?RecordNotes = record.map(RecordNotes::of),
         /// Transitions that the kernel committed because of the line
         noted?: Vec<NotedRecord> = (!made.is_empty()).then(|| made.iter().map(NotedRecord::of).collect()),
+        /// Places that the line sets, and that another process set since this one read the run
+        overtaken?: Vec<OvertakenPlace> = notes_of(reply)
+            .filter(|notes| !notes.overtaken.is_empty())
+            .map(|notes| notes.overtaken.iter().map(OvertakenPlace::of).collect()),
+        /// Ids of rules and hard commitments that would have refused the line, or that it brings, below stage 2
+        not_enforced?: Vec<&str> = notes_of(reply)
+            .filter(|notes| !notes.not_enforced.is_empty())
+            .map(|notes| notes.not_enforced.iter().map(|id| &**id).collect()),
+        /// The stage at which the run is recorded, in begun
+        stage?: u64 = begun_stage(reply),
         /// The type that an unknown type probably means
         meant?: String = unknown.as_ref().and_then(|(name, message)| suggestion(name, message)),
         /// Commands that help with an unknown type
         help?: Vec<HelpCommand> = unknown.map(|_| vec![HelpCommand::of(&HELP.map(str::to_owned))]),
         /// The reason why the line was not committed
         reason?: ReplyReason = ReasonParts::of(reply).as_ref().map(ReplyReason::of),
+    }
+
+    /// A place that a line sets, and that another process set before
+    object OvertakenPlace(place: &Overtaken) {
+        /// The place
+        path: String = place.path.written(),
+        /// The tick of the other write
+        tick: u64 = place.tick,
+        /// The agent of the other write
+        agent: &str = &place.agent,
     }
 
     /// A transition that the kernel committed because of a line
@@ -242,11 +278,27 @@ document! {
 fn parts(reply: &Reply) -> (&'static str, Option<u64>, Option<&Record>, &[Record]) {
     match reply {
         Reply::Begun(record) => ("begun", None, Some(record), &[]),
-        Reply::Committed { line, record, noted } => ("committed", Some(*line), Some(record), noted),
+        Reply::Committed { line, record, noted, .. } => ("committed", Some(*line), Some(record), noted),
         Reply::Refused { line, refusal, noted } => ("refused", Some(*line), Some(refusal), noted),
         Reply::Repeated { line, record } => ("repeated", Some(*line), Some(record), &[]),
         Reply::Turned { line, why } => (turned_word(why), Some(*line), None, &[]),
         Reply::Failed(failed) => ("failed", Some(failed.line), None, &[]),
+    }
+}
+
+/// Returns the stage of a run that begins.
+fn begun_stage(reply: &Reply) -> Option<u64> {
+    match reply {
+        Reply::Begun(record) => record.body().value("/stage")?.as_u64(),
+        _ => None,
+    }
+}
+
+/// Returns what a reply to a committed line states and no record has.
+fn notes_of(reply: &Reply) -> Option<&LineNotes> {
+    match reply {
+        Reply::Committed { notes, .. } => Some(notes),
+        _ => None,
     }
 }
 
@@ -358,9 +410,14 @@ pub(crate) fn styled_line(reply: &Reply, dry_run: bool) -> Line {
 fn line(reply: &Reply, dry_run: bool) -> String {
     let would_be = if dry_run { "would be " } else { "" };
     match reply {
-        Reply::Begun(record) => format!("{would_be}begun  {}", record.id()),
-        Reply::Committed { line, record, noted } => {
-            format!("{would_be}{}  line {line}{}{}", transition(record), listed(record), noted_text(noted))
+        Reply::Begun(record) => {
+            let stage = begun_stage(reply).filter(|stage| *stage != 1);
+            let stage = stage.map(|stage| format!("  stage {stage}")).unwrap_or_default();
+            format!("{would_be}begun  {}{stage}", record.id())
+        }
+        Reply::Committed { line, record, noted, notes } => {
+            let (listed, noted, notes) = (listed(record), noted_text(noted), notes_text(notes));
+            format!("{would_be}{}  line {line}{listed}{noted}{notes}", transition(record))
         }
         Reply::Refused { line, refusal, noted } => {
             let reason = refusal.body().value("/reason").unwrap_or(Value::Null);
@@ -460,6 +517,18 @@ fn noted_text(noted: &[Record]) -> String {
         format!("   WARN {} at tick {tick}{warning}", type_name(record))
     });
     each.collect()
+}
+
+/// Returns the notes of a committed line as text.
+fn notes_text(notes: &LineNotes) -> String {
+    let each = notes.overtaken.iter().map(|Overtaken { path, tick, agent }| {
+        format!("{} (tick {tick}, {})", quote::path(path), quote::escape(agent))
+    });
+    let overtaken = each.collect::<Vec<_>>().join(", ");
+    let ids = notes.not_enforced.iter().map(|id| quote::escape(id)).collect::<Vec<_>>().join(", ");
+    let each =
+        [("overtaken", overtaken), ("not enforced", ids)].into_iter().filter(|(_, text)| !text.is_empty());
+    each.map(|(word, text)| format!("   WARN {word}: {text}")).collect()
 }
 
 /// Returns the counts of a recording as text.

@@ -5,8 +5,8 @@ use dendrer::ask::commitments::{Admission, CommitmentsAt, CommitmentsDifference,
 use dendrer::delegate::question::{AcceptReply, DelegateReply};
 use dendrer::delegate::{AcceptReason, Accepted, Delegated};
 use dendrer::kernel::commitment::{
-    Atom, Authorized, Commitment, CommitmentEdge, CommitmentKind, CommitmentOwner, CommitmentStatus,
-    Commitments, EdgeKind, EvidenceMode, UNKNOWN_ID, Violated, WithoutEffect,
+    Atom, Authorized, Commitment, CommitmentEdge, CommitmentKind, CommitmentStatus, Commitments, EdgeKind,
+    EvidenceMode, UNKNOWN_ID, Violated, WithoutEffect,
 };
 use dendrer::kernel::expr::Expr;
 use std::sync::Arc;
@@ -23,7 +23,31 @@ use crate::{count, quote};
 
 /// Returns the ids that edges of a kind from a commitment lead to.
 fn named(all: &Commitments, one: &Commitment, kind: EdgeKind) -> Vec<Arc<str>> {
-    all.edges_from(&one.id).filter(|edge| edge.kind == kind).map(|edge| edge.to).collect()
+    let edges = all.edges_from(&one.id).filter(|edge| edge.kind == kind && !all.is_claimed(edge));
+    edges.map(|edge| edge.to).collect()
+}
+
+/// Returns the edges about a commitment that have no effect on it.
+fn claims(all: &Commitments, one: &Commitment) -> Vec<CommitmentEdge> {
+    let edges = all.edges_from(&one.id).chain(all.edges_to(&one.id).filter(|edge| edge.from != edge.to));
+    edges.filter(|edge| all.is_claimed(edge)).collect()
+}
+
+/// Returns the open conflicts between hard commitments that bind both.
+fn ties(found: &CommitmentsAt) -> Vec<CommitmentEdge> {
+    let is_open = |one: &Commitment| !found.status(one).is_over();
+    found.all.ties(is_open)
+}
+
+/// Says who claims a hard commitment that does not bind, and the atoms that it cites; `None` for others.
+fn claimed_hard(all: &Commitments, one: &Commitment) -> Option<String> {
+    if !one.is_hard || all.binds(one) {
+        return None;
+    }
+    let cited = all.edges_to(&one.id).filter(|edge| edge.kind == EdgeKind::Supports);
+    let cited: Vec<String> = cited.map(|edge| quote::escape(&edge.from)).collect();
+    let cites = if cited.is_empty() { String::new() } else { format!(", cites {}", cited.join(", ")) };
+    Some(format!("claimed by {}{cites}", quote::escape(&all.owner(one).to_string())))
 }
 
 document! {
@@ -42,6 +66,11 @@ document! {
         hidden: Option<u64> = found.all.hidden(),
         /// The lines that changed no commitment
         without_effect: Vec<IgnoredLine> = found.all.ignored().map(|one| IgnoredLine::of(&one)).collect(),
+        /// The open conflicts between hard commitments that bind both
+        ties?: Vec<TieObject> = {
+            let ties = ties(found);
+            (!ties.is_empty()).then(|| ties.iter().map(TieObject::of).collect())
+        },
         /// The commitments that fit the conditions
         items: Vec<CommitmentObject> = answer.listed.iter().map(|one| CommitmentObject::of(found, one)).collect(),
     }
@@ -64,6 +93,32 @@ document! {
         id: &str = &one.id,
         /// The reason, as a word
         why: &str = &one.why,
+        /// The author of the line, who claims it without effect
+        claimed?: &str = one.by.as_deref(),
+    }
+
+    /// An edge between two hard commitments that bind both: neither blocks the other, and a person decides
+    object TieObject(edge: &CommitmentEdge) {
+        /// The ids at its ends
+        ids: Vec<&str> = vec![&*edge.from, &*edge.to],
+        /// The author of the edge
+        author: String = edge.writer().to_string(),
+        /// The tick of the edge
+        tick: u64 = edge.tick,
+    }
+
+    /// An edge without effect: its author has not the rank of the owner
+    object ClaimObject(edge: &CommitmentEdge) {
+        /// The author
+        by: String = edge.writer().to_string(),
+        /// The kind
+        edge: EdgeKind = edge.kind,
+        /// The id at its beginning
+        from: &str = &edge.from,
+        /// The id at its end
+        to: &str = &edge.to,
+        /// The tick
+        tick: u64 = edge.tick,
     }
 
     /// A commitment of a list
@@ -112,7 +167,14 @@ document! {
         /// Whether it binds
         binds: bool = all.binds(one),
         /// The party that it is kept for
-        owner: CommitmentOwner = all.owner(one),
+        owner: String = all.owner(one).to_string(),
+        /// The author, if a user or the institution adopted it
+        adopted_from?: String = one.adopted.as_ref().map(|_| one.writer().to_string()),
+        /// The edges about it that have no effect, because their author has not the rank of the owner
+        claimed?: Vec<ClaimObject> = {
+            let claims = claims(all, one);
+            (!claims.is_empty()).then(|| claims.iter().map(ClaimObject::of).collect())
+        },
         /// The tick that brought it
         tick: u64 = one.tick,
         /// The tick of its newest change of status
@@ -165,6 +227,8 @@ document! {
         author: Author = edge.author,
         /// The tick of the edge
         tick: u64 = edge.tick,
+        /// Whether it has no effect, because its author has not the rank of the owner
+        claimed?: bool = all.is_claimed(edge).then_some(true),
     }
 
     /// Calls, and whether each is admissible
@@ -422,8 +486,9 @@ impl Answer for ListedCommitments {
             let status = self.found.status(one);
             let hard = if one.is_hard { " hard" } else { "" };
             let because = self.found.statuses.get(&one.id).map(|(_, cause)| cause.because.join(", "));
-            let because =
-                because.filter(|ids| !ids.is_empty()).map(|ids| format!("  ({})", quote::escape(&ids)));
+            let because = because.filter(|ids| !ids.is_empty()).map(|ids| quote::escape(&ids));
+            let because = because.into_iter().chain(claimed_hard(&self.found.all, one)).collect::<Vec<_>>();
+            let because = (!because.is_empty()).then(|| format!("  ({})", because.join("; ")));
             let text = format!(
                 "{:<10}  {:<5}{hard}  {}  {}{}",
                 status.as_str(),
@@ -439,13 +504,26 @@ impl Answer for ListedCommitments {
             });
         }
         let all = count(self.found.all.all().len() as u64, "commitment", "commitments");
+        lines.extend(ties(&self.found).iter().map(|edge| {
+            let (from, to) = (quote::escape(&edge.from), quote::escape(&edge.to));
+            let by = quote::escape(&edge.writer().to_string());
+            let text = format!("open conflict  {from} and {to} both bind  by {by}, tick {}", edge.tick);
+            Line::styled(Style::Warn, text)
+        }));
         lines.push(Line::note(format!("{} of {all} at tick {}", self.listed.len(), self.found.at)));
         lines.extend(hidden_line(&self.found.all));
         lines.extend(self.found.all.ignored().map(|one| {
-            let why = match &*one.why {
-                "id_used" => "the id was used before",
-                "rank" => "its author has not the rank of the owner",
-                _ => "there is no commitment of this id",
+            let why = match (&*one.why, &one.by) {
+                ("id_used", None) => "the id was used before".to_owned(),
+                ("id_used", Some(by)) => format!("{} used the id before", quote::escape(by)),
+                ("rank", None) => "its author has not the rank of the owner".to_owned(),
+                ("rank", Some(by)) => {
+                    format!("claimed by {}, who has not the rank of the owner", quote::escape(by))
+                }
+                (_, by) => {
+                    let by = by.as_ref().map(|by| format!(" (named by {})", quote::escape(by)));
+                    format!("there is no item of this id{}", by.unwrap_or_default())
+                }
             };
             Line::styled(
                 Style::Warn,
@@ -513,13 +591,20 @@ impl Answer for CommitmentWhyAnswer {
             )));
             let grounded = all.grounded_by(&self.id).map(|id| format!("grounded by {}", quote::escape(id)));
             lines.push(Line::from(format!("  {}", grounded.unwrap_or_else(|| "not grounded".to_owned()))));
-            lines.push(Line::from(format!("  on behalf of {}", all.owner(one).as_str())));
+            lines.push(Line::from(format!("  on behalf of {}", quote::escape(&all.owner(one).to_string()))));
+            if let Some(adopted) = &one.adopted {
+                let (by, from) = (adopted.owner.to_string(), one.writer().to_string());
+                let (by, from) = (quote::escape(&by), quote::escape(&from));
+                lines.push(Line::from(format!("  tick {}  adopted by {by} from {from}", adopted.tick)));
+            }
+            lines.extend(claimed_hard(all, one).map(|text| Line::from(format!("  {text}, does not bind"))));
         }
         for edge in self.edges() {
             let mode = all.atom(&edge.from).map_or("", |atom| atom.mode.as_str());
             let (from, to) = (quote::escape(&edge.from), quote::escape(&edge.to));
+            let claimed = if all.is_claimed(&edge) { "  claimed, without effect" } else { "" };
             lines.push(Line::from(format!(
-                "  tick {}  {from} {} {to}  by {}  {mode}",
+                "  tick {}  {from} {} {to}  by {}  {mode}{claimed}",
                 edge.tick,
                 edge.kind.as_str(),
                 edge.author.as_str()

@@ -10,6 +10,7 @@ use dendrer_object::document::{As, Positive};
 use dendrer_object::{Digest, RunName, Value, document};
 
 use crate::answer::{Answer, ItemAnswer, Line, Page, Style};
+use crate::merge::{BegunViolated, violated_lines};
 use crate::rebase::{StopObject, side, stopped};
 use crate::{commit, count, quote};
 
@@ -187,6 +188,7 @@ impl ForkAnswer<'_> {
         let facts = reason.chain(guidance).chain(changed).chain(pack);
         let facts = facts.chain(extensions.iter().map(extension_line)).chain(replaced).chain(restored);
         lines.extend(facts.map(Line::from));
+        lines.extend(violated_lines(&forked.violations));
         lines.extend(carried.iter().flat_map(|carried| carried_lines(carried, *parent_tip)));
         lines.extend(self.exec.iter().map(|exec| {
             let word = if *dry_run { "would run" } else { "running  " };
@@ -301,6 +303,11 @@ document! {
         guidance: BTreeMap<&str, &str> = terms.guidance.iter().map(|(name, words)| (*name, &**words)).collect(),
         /// The places and constants that were changed
         changed: Vec<ForkChange> = forked.changed.iter().map(ForkChange::of).collect(),
+        /// The rules that the state which it begins with breaks, and that the parent keeps
+        violations?: Vec<BegunViolated> = (!forked.violations.is_empty())
+            .then(|| forked.violations.iter().map(BegunViolated::of).collect()),
+        /// The reason why it begins although its state breaks them
+        although?: &str = terms.although.as_deref(),
         /// The extensions of the parent, if another pack is in force from here on
         extensions: Vec<ForkExtension> =
             reply.extensions.iter().map(|(one, stays)| ForkExtension::of(one, *stays)).collect(),

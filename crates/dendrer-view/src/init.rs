@@ -48,6 +48,9 @@ impl Answer for InitAnswer {
                 "note: the key of its log is in {}, readable by you alone; it is not part of the store",
                 quote::escape(&self.key)
             )),
+            Line::note(
+                "note: a run is recorded at stage 1; at stage 2 if its pack or policy ask for enforcement",
+            ),
             Line::note(format!("help: echo {line} | {}", self.commit)),
         ]
     }

@@ -1,13 +1,14 @@
 //! A run that was seeded from others: its sources, the places that were taken, and the conflicts.
 
 use dendrer::kernel::pack::Combine;
+use dendrer::kernel::step::Broken;
 use dendrer::merge::question::MergeReply;
 use dendrer::merge::{
     Conflict, ConflictStanding, MergeSource, Merged, NamedSource, PlannedPlace, Seeded, Strategy,
 };
 use dendrer_object::{Digest, Pointer, RunName, Value, document};
 
-use crate::answer::{Answer, Line, Page, Style};
+use crate::answer::{Answer, End, Line, Page, Style};
 use crate::{count, quote};
 
 impl Answer for MergeReply {
@@ -71,8 +72,14 @@ impl Answer for MergeReply {
             let resolve = ["dendrer", "conflicts", "resolve", run, &path, "--take", first, "--reason", "..."];
             lines.push(Line::help(resolve));
         }
+        lines.extend(violated_lines(&merged.violations));
         lines.extend(unjudged_notes(&self.unjudged));
         lines
+    }
+
+    fn end(&self) -> End {
+        let is_open = self.merged.conflicts.iter().any(|conflict| conflict.taken.is_none());
+        if is_open { End::No } else { End::Answered }
     }
 
     fn notes(&self) -> Vec<String> {
@@ -111,6 +118,18 @@ fn conflict_line(merged: &Merged, conflict: &Conflict) -> Line {
     Line::styled(Style::Warn, format!("conflict   {path}   {values}   strategy {strategy}: {how}"))
 }
 
+/// Names the rules that the state which a run begins with breaks.
+pub(crate) fn violated_lines(violations: &[Broken]) -> Vec<Line> {
+    let line = |broken: &Broken| {
+        let values = broken.values.iter().map(|(path, value)| {
+            format!("{} {}", quote::path(path), value.as_ref().map_or_else(|| "-".to_owned(), quote::value))
+        });
+        let values = values.collect::<Vec<_>>().join(", ");
+        Line::styled(Style::Warn, format!("violated   {}   {values}", quote::escape(&broken.predicate)))
+    };
+    violations.iter().map(line).collect()
+}
+
 /// Returns a note for each rule that cannot be judged of the new run, with the reason.
 pub fn unjudged_notes(rules: &[(String, String)]) -> Vec<Line> {
     let note = |(rule, why): &(String, String)| {
@@ -144,7 +163,7 @@ pub fn values(conflict: &Conflict) -> String {
 /// Writes the standing of a conflict.
 pub fn standing(standing: &ConflictStanding) -> String {
     match standing {
-        ConflictStanding::Open => "open: all are kept, and nothing stands there".to_owned(),
+        ConflictStanding::Open => "open: all are kept, and the place is unknown".to_owned(),
         ConflictStanding::Taken(source) => format!("{} taken by the strategy", quote::escape(source)),
         ConflictStanding::Resolved(tick, take, reason) => {
             format!("{} taken at tick {tick}: {}", quote::escape(take), quote::quoted(reason))
@@ -180,6 +199,11 @@ document! {
         items: Vec<ConflictObject> = merged.conflicts.iter().map(ConflictObject::begun).collect(),
         /// The number of conflicts that are open
         open: usize = merged.conflicts.iter().filter(|conflict| conflict.taken.is_none()).count(),
+        /// The rules that the state which it begins with breaks, and that no source breaks
+        violations?: Vec<BegunViolated> = (!merged.violations.is_empty())
+            .then(|| merged.violations.iter().map(BegunViolated::of).collect()),
+        /// The reason why it begins although its state breaks them
+        although?: &str = merged.although.as_deref(),
         /// Whether nothing was written
         dry_run: bool = answer.begin.is_none(),
         /// The places on which the runs differ from each other or from what they began with, with --plan
@@ -199,6 +223,22 @@ document! {
         record: Digest = source.record,
         /// The root of the state there
         state_root: Digest = source.state_root,
+    }
+
+    /// A rule that the state which a run begins with breaks
+    pub(crate) object BegunViolated(broken: &Broken) {
+        /// The id
+        id: &str = &broken.predicate,
+        /// The values that decide
+        values: Vec<BegunValue> = broken.values.iter().map(|(path, value)| BegunValue::of(path, value)).collect(),
+    }
+
+    /// A value that decides of a rule
+    object BegunValue(place: &Pointer, found: &Option<Value>) {
+        /// The place, as a JSON pointer
+        path: &Pointer = place,
+        /// The value there; missing if there is none, or if it is large
+        value?: Value = found.clone(),
     }
 
     /// A common record

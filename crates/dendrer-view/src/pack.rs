@@ -1,9 +1,12 @@
 //! Packs: the problems of one, its declarations, and the outcome of its tests.
 
+use std::sync::Arc;
+
 use dendrer::ask::packs::{PackShown, PackTested};
 use dendrer::kernel::contract::{Contract, Required};
 use dendrer::kernel::pack::modules::{self, NamedModule};
 use dendrer::kernel::pack::{Combine, Declared, Effect, Governed, Pack, PackEngine, PackField};
+use dendrer::kernel::step::enforced_ids;
 use dendrer::pack::{PackProblem, Source, Tested, TextMark, place_words};
 use dendrer_object::document::{As, Positive};
 use dendrer_object::value::Object;
@@ -23,11 +26,21 @@ pub struct PackCheckAnswer<'c> {
     pub file: &'c str,
     /// The pack, or its problems in the order of the text.
     pub checked: &'c Result<Source, Vec<PackProblem>>,
+    /// The stage of the runs that are meant; `None` for any.
+    pub stage: Option<u64>,
 }
 
 impl PackCheckAnswer<'_> {
     fn problems(&self) -> &[PackProblem] {
         self.checked.as_ref().err().map_or(&[], Vec::as_slice)
+    }
+
+    /// The ids of rules and hard commitments that the stage does not enforce.
+    fn not_enforced(&self) -> Vec<Arc<str>> {
+        match (self.checked, self.stage) {
+            (Ok(source), Some(0 | 1)) => enforced_ids(Some(source.pack.value()), &[]),
+            _ => Vec::new(),
+        }
     }
 }
 
@@ -42,6 +55,10 @@ document! {
         ok: bool = known.is_some(),
         /// The digest of the pack; null if it has problems
         digest: Option<Digest> = known,
+        /// The stage that was asked about
+        stage?: u64 = answer.stage,
+        /// Ids of rules and hard commitments that the stage does not enforce
+        not_enforced?: Vec<Arc<str>> = Some(answer.not_enforced()).filter(|ids| !ids.is_empty()),
         /// The problems in the order of the text
         items: Vec<PackProblemObject> = problems.collect(),
     }
@@ -206,7 +223,16 @@ impl Answer for PackCheckAnswer<'_> {
         let problems = match self.checked {
             Ok(Source { pack, .. }) => {
                 let named = format!("  {} {}  {}", pack.name, pack.version, pack.digest());
-                return vec![Line::styled(Style::Good, "OK").then(named)];
+                let mut lines = vec![Line::styled(Style::Good, "OK").then(named)];
+                let ids = self.not_enforced();
+                if let (Some(stage), false) = (self.stage, ids.is_empty()) {
+                    let ids = ids.iter().map(|id| quote::escape(id)).collect::<Vec<_>>().join(", ");
+                    lines.push(Line::styled(
+                        Style::Warn,
+                        format!("WARN  stage {stage} does not enforce: {ids}"),
+                    ));
+                }
+                return lines;
             }
             Err(problems) => problems,
         };
@@ -221,7 +247,7 @@ impl Answer for PackCheckAnswer<'_> {
     }
 
     fn end(&self) -> End {
-        if self.checked.is_ok() { End::Answered } else { End::No }
+        if self.checked.is_ok() && self.not_enforced().is_empty() { End::Answered } else { End::No }
     }
 }
 

@@ -4,7 +4,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dendrer_object::document::As;
-use dendrer_object::value::Object;
+use dendrer_object::value::{Array, Object};
 use dendrer_object::{Code, Value, document, tag};
 
 pub use dendrer::problem::{Problem, READS_ONLY, in_store, no_pack, replay};
@@ -64,6 +64,8 @@ document! {
         notes: &[String] = &problem.notes,
         /// The commands that help
         help: Vec<HelpCommand> = problem.help.iter().map(|words| HelpCommand::of(words)).collect(),
+        /// The rules that the state of a run that was not begun breaks, each with the values that decide
+        violations?: As<Array> = problem.violations.as_deref().cloned().map(As::new),
         /// The items that were recorded before the command failed
         items?: As<Vec<Object>> = problem.items.as_deref().cloned().map(As::new),
     }

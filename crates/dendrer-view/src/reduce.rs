@@ -38,7 +38,7 @@ document! {
         enforced_from: Option<u64> = reduced.enforced_from,
         /// The transitions that the door of that stage would have refused; they happened, and are kept
         refused: Vec<WouldRefuse> =
-            reduced.refused.iter().map(|(tick, code, why)| WouldRefuse::of(*tick, *code, why)).collect(),
+            reduced.refused.iter().map(WouldRefuse::of).collect(),
         /// The unknown places of the last state; absent if every place is known
         unknown?: Vec<UnknownPlace> = unknown_places(&reduced.unknown),
     }
@@ -62,13 +62,23 @@ document! {
     }
 
     /// A transition that the door would have refused
-    object WouldRefuse(at: u64, with: Code, why: &str) {
+    object WouldRefuse(one: &dendrer::reduce::WouldRefuse) {
         /// The tick
-        tick: Positive = Positive(at),
+        tick: Positive = Positive(one.tick),
+        /// The code of the refusal
+        code: Code = one.code,
+        /// The codes with the rules and commitments that refuse it
+        would_refuse: Vec<RefusalIds> = vec![RefusalIds::of(one.code, &one.ids)],
+        /// The reason
+        message: &str = &one.message,
+    }
+
+    /// A code with the rules and commitments that refuse
+    pub(crate) object RefusalIds(with: Code, rules: &[std::sync::Arc<str>]) {
         /// The code of the refusal
         code: Code = with,
-        /// The reason
-        message: &str = why,
+        /// The ids of rules and commitments
+        ids: Vec<&str> = rules.iter().map(|id| &**id).collect(),
     }
 }
 
@@ -95,10 +105,13 @@ impl Answer for ReduceReply {
                 format!("stage      {stage}: contracts and violations are enforced from tick {from} on")
                     .into(),
             );
-            let line = |(tick, code, why): &(u64, Code, String)| {
-                Line::styled(Style::Warn, format!("{code}      tick {tick}: {}", quote::escape(why)))
-            };
-            lines.extend(refused.iter().take(ERRORS_SHOWN).map(line));
+        }
+        let line = |one: &dendrer::reduce::WouldRefuse| {
+            let (code, tick) = (one.code, one.tick);
+            Line::styled(Style::Warn, format!("{code}      tick {tick}: {}", quote::escape(&one.message)))
+        };
+        lines.extend(refused.iter().take(ERRORS_SHOWN).map(line));
+        if enforced_from.is_some() || !refused.is_empty() {
             lines.push(match refused.len() {
                 0 => "would have refused nothing of what happened".into(),
                 n => {

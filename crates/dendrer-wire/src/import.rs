@@ -199,7 +199,7 @@ pub fn plan<R: Read + Seek>(
     let format = options.format;
     let (layout, fingerprint, sizes) = (format.survey)(source, &options.choice)?;
     let nothing = Known::default();
-    let mut start = Start { stage: Stage::Observe, ..start };
+    let mut start = Start { stage: Some(Stage::Observe), ..start };
     rewind(source)?;
     let about = (format.begin)(source, &layout, &mut start)?;
     let (_, mut head) = step::begin(TRIAL, &start, trial()).map_err(dendrer::Error::from)?;

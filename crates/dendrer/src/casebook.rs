@@ -24,6 +24,7 @@ use dendrer_store::prelude::*;
 
 use crate::error::Error;
 use crate::record::recorder::{Environment, Recorder};
+use crate::repo::new_run::MADE;
 use crate::run::trace::{ReadHandle, Trace};
 
 pub use crate::run::casebook_name::{NAME, is_casebook, is_marked, is_of};
@@ -209,6 +210,9 @@ pub fn label(
     let digits = label.strip_prefix('-').unwrap_or(label);
     if PLACES.contains(&label) || label.starts_with('-') || digits.bytes().all(|c| c.is_ascii_digit()) {
         return Err(refuse("it means a place in every run"));
+    }
+    if label.contains(MADE) {
+        return Err(refuse("a + marks a name that the program makes for a run"));
     }
     if store.run(&run)?.is_some() || label == NAME {
         return Err(refuse("a run is called that"));

@@ -26,6 +26,7 @@ use crate::environment::Environment;
 use crate::error::Error;
 use crate::redact::Redactor;
 use crate::repo::Repo;
+use crate::repo::new_run::MADE;
 use crate::run::casebook_name;
 use crate::vault::{Vault, VaultError, VaultRef};
 
@@ -313,7 +314,9 @@ impl Checkpoints {
     /// The name of the first run of a thread: its own, if a run can have it and be addressed by it.
     fn name_of(&self, thread: &str) -> RunName {
         let own = thread.parse::<RunName>().ok();
-        let own = own.filter(|name| is_reachable(name) && casebook_name::refuse_name(name).is_ok());
+        let own = own.filter(|name| {
+            is_reachable(name) && !name.as_str().contains(MADE) && casebook_name::refuse_name(name).is_ok()
+        });
         own.unwrap_or_else(|| {
             let name = format!("lg-{}", &Digest::of(thread.as_bytes()).hex()[..16]);
             name.parse().expect("hex is a name")

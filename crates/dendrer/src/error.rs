@@ -7,7 +7,7 @@ use dendrer_kernel::ontology::AuthorshipError;
 use dendrer_kernel::pack::InitError;
 use dendrer_kernel::predicate::Stopped;
 use dendrer_kernel::replay::ReplayError;
-use dendrer_kernel::step::{NotExtended, StartError, StepError};
+use dendrer_kernel::step::{Broken, NotExtended, StartError, StepError};
 use dendrer_object::bundle::BundleError;
 use dendrer_object::note::NoteError;
 use dendrer_object::record::{Kind, SealError};
@@ -243,6 +243,20 @@ pub enum Error {
     /// The causal graph of a run has no answer.
     #[error(transparent)]
     Causal(#[from] CausalRefused),
+    /// The state that a run would begin with breaks rules that no source of it breaks.
+    #[error("{run} would begin with a state that violates {}", violated_names(violations))]
+    BeginsViolated {
+        /// The run.
+        run: RunName,
+        /// The rules, with the values that decide.
+        violations: Vec<Broken>,
+    },
+    /// A line for the run of a graph, which `graph run` alone writes.
+    #[error("{run} is the run of a graph, and takes no lines of others")]
+    RunOfGraph {
+        /// The run.
+        run: RunName,
+    },
     /// Runs cannot be merged, or a conflict not be resolved.
     #[error(transparent)]
     Merge(#[from] MergeError),
@@ -584,6 +598,8 @@ impl Error {
             Error::Moved { .. } => Code::E0407,
             Error::Casebook { .. } | Error::OfCasebook { .. } | Error::NotCasebook { .. } => Code::E0424,
             Error::LabelName { .. } | Error::NameOfLabel { .. } => Code::E0210,
+            Error::BeginsViolated { .. } => Code::E0434,
+            Error::RunOfGraph { .. } => Code::E0941,
             Error::NoLabel { .. } => Code::E0120,
             Error::Undeclared(name) => name.code(),
             Error::Address(error) => error.code(),
@@ -603,4 +619,9 @@ impl Error {
             Error::Unconfirmed { .. } | Error::IndexDiffers { .. } => Code::E0309,
         }
     }
+}
+
+fn violated_names(violations: &[Broken]) -> String {
+    let names: Vec<&str> = violations.iter().map(|broken| &*broken.predicate).collect();
+    names.join(", ")
 }

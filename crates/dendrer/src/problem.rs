@@ -7,12 +7,13 @@ use std::path::Path;
 
 use dendrer_kernel::expr::{ExprError, Span};
 use dendrer_kernel::replay::ReplayError;
+use dendrer_kernel::step::Broken;
 use dendrer_object::text::{count, list};
 use dendrer_object::{Code, RunName, Value};
 use dendrer_store::StoreError;
 
 use crate::error::Error;
-use crate::error::{AddressError, Limited, NameKind, NoStore, TrustError, Undeclared};
+use crate::error::{AddressError, GraphRefused, Limited, NameKind, NoStore, TrustError, Undeclared};
 
 /// A problem on its way to the user. At most three help lines are shown; each is a command that can be pasted.
 #[derive(Debug, Clone)]
@@ -31,6 +32,8 @@ pub struct Problem {
     pub changed: bool,
     /// Items that were recorded before the command failed.
     pub items: Option<Box<Value>>,
+    /// The rules that the state of a run that was not begun breaks, each with the values that decide.
+    pub violations: Option<Box<Value>>,
 }
 
 /// Note on a store that refuses to be written.
@@ -47,6 +50,7 @@ impl Problem {
             help: Vec::new(),
             changed: false,
             items: None,
+            violations: None,
         }
     }
 
@@ -60,6 +64,20 @@ impl Problem {
     pub fn of_error(error: &Error) -> Problem {
         let problem = Problem::new(error.code(), error.to_string());
         match error {
+            Error::BeginsViolated { violations, .. } => {
+                let listed = Value::array(violations.iter().map(Broken::to_value));
+                let problem = violations.iter().fold(problem, |problem, broken| {
+                    let values = broken.values.iter().map(|(path, value)| {
+                        format!("{} = {}", path.dotted(), value.as_ref().map_or("-".to_owned(), Value::to_string))
+                    });
+                    problem.at(&broken.predicate, values.collect::<Vec<_>>().join(", "))
+                });
+                Problem { violations: Some(Box::new(listed)), ..problem }
+                    .note("nothing was begun; --although REASON begins it all the same, and puts the reason on record")
+            }
+            Error::Graph(GraphRefused::Denied { path, call, .. }) => {
+                problem.at("path", path.as_str()).at("call", call.as_str()).at("status", "denied")
+            }
             Error::Store(error) => store_problem(problem, error),
             Error::Trust(error) => trust_problem(problem, error),
             Error::AnotherLog { why, committed } => problem

@@ -63,7 +63,7 @@ fn is_clean(record: &Record) -> bool {
 fn no_line_of_an_agent_is_on_record_as_judged() {
     let mut dice = Dice(20_260_223);
     for stage in [Stage::Observe, Stage::Replay, Stage::Contracts] {
-        let start = Start { stage, ..Start::new(run_name("r")) };
+        let start = Start { stage: Some(stage), ..Start::new(run_name("r")) };
         let mut recorder = recorder(&memory(3), &start);
         let (mut committed, mut refused, mut named) = (0, 0, 0);
         for _ in 0..4_000 {

@@ -93,7 +93,7 @@ fn steps() -> impl Strategy<Value = Vec<Step>> {
 
 fn record(store: &Shared, initial: &str, steps: &[Step]) {
     // Some changes do not fit: at stage 0 they are on record all the same.
-    let mut start = Start { stage: Stage::Observe, ..Start::new(run()) };
+    let mut start = Start { stage: Some(Stage::Observe), ..Start::new(run()) };
     start.state = parse(initial);
     let mut recorder = Recorder::begin(store, &start, Box::new(Fixed::new("prop", 0, 1))).unwrap();
     for (at, step) in steps.iter().enumerate() {

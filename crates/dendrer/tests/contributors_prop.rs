@@ -111,7 +111,7 @@ fn predicate(case: &Case) -> Predicate {
 
 fn record(case: &Case) -> Shared {
     let store = memory(3);
-    let mut start = Start { stage: Stage::Observe, ..Start::new(run_name("r")) };
+    let mut start = Start { stage: Some(Stage::Observe), ..Start::new(run_name("r")) };
     start.state = parse(case.initial);
     if case.ruled {
         start.policy = vec![Value::record([("id", Value::from("small")), ("holds", Value::from(RULE))])];
@@ -362,7 +362,7 @@ predicates:
 fn counting(lines: &[(&str, &str)], stage: Stage, kept: impl Fn(u64) -> bool) -> Shared {
     let source = pack::read(COUNTING.as_bytes()).unwrap_or_else(|problems| panic!("{problems:#?}"));
     let store = memory(5);
-    let start = Start { stage, ..Start::new(run_name("r")) };
+    let start = Start { stage: Some(stage), ..Start::new(run_name("r")) };
     let fixed = Box::new(Fixed::new("counting", 0, 1));
     let mut recorder =
         source.bind(start).and_then(|start| dendrer::Recorder::begin(&store, &start, fixed)).unwrap();

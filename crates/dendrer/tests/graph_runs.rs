@@ -88,6 +88,7 @@ fn record(store: &Shared, name: &str, order: Vec<&'static str>, request: &Value,
         graph: &graph,
         children: &BTreeMap::new(),
         pack: &pack,
+        stage: None,
         inputs: BTreeMap::from([("request".to_owned(), request.clone())]),
         redactor: None,
     };

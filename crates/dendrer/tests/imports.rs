@@ -183,7 +183,7 @@ fn begin(
     fields: &[Field],
     state: &Value,
 ) -> Result<Recorder, Error> {
-    let start = Start { stage: Stage::Contracts, state: state.clone(), ..Start::new(run_name(name)) };
+    let start = Start { stage: Some(Stage::Contracts), state: state.clone(), ..Start::new(run_name(name)) };
     let mut recorder = Recorder::begin(store, &source.bind(start)?, surroundings(name))?;
     let absent = fields.iter().filter(|field| state.get(&field.name).is_none());
     let remove: Vec<String> = absent.map(|field| format!(r#"{{"remove":"/{}"}}"#, field.name)).collect();

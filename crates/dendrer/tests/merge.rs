@@ -113,7 +113,7 @@ impl Place {
 
 fn terms(run: &str, artifacts: &[&str], strategy: Strategy) -> MergeTerms {
     let artifacts = artifacts.iter().map(|path| p(path)).collect();
-    MergeTerms { run: run_name(run), artifacts, strategy, seed_only: false }
+    MergeTerms { run: run_name(run), artifacts, strategy, seed_only: false, although: None }
 }
 
 fn two(place: &Place) {
@@ -267,7 +267,7 @@ fn what_makes_no_sense_is_refused_and_nothing_is_written() {
     let begin = |run: &str, n: u64, text: &str| {
         let start = Start {
             state: v(&format!(r#"{{"n":{n}}}"#)),
-            stage: Stage::Contracts,
+            stage: Some(Stage::Contracts),
             ..Start::new(run_name(run))
         };
         place.record_under(&start, Some(text), &[r#"{"type":"memory.write"}"#]);

@@ -239,6 +239,7 @@ impl History<'_> {
                     artifacts: Vec::new(),
                     strategy: Strategy::Manual,
                     seed_only: false,
+                    although: None,
                 };
                 let surroundings = self.surroundings();
                 let (mut recorder, merged) = merge(&sources, &self.store, &terms, surroundings).unwrap();

@@ -463,7 +463,7 @@ violations:
 fn a_contract_is_asked_as_for_an_import() {
     let place = Place::new();
     let begin = |run: &str, version: &str, state: &str, stage: Stage, lines: &[&str]| {
-        let start = Start { state: v(state), stage, ..Start::new(run_name(run)) };
+        let start = Start { state: v(state), stage: Some(stage), ..Start::new(run_name(run)) };
         place.record_under(&start, Some(&TRADE.replace("VERSION", version)), lines);
     };
     let trade = r#"{"type":"trade","action":{"params":{"amount":40}}}"#;
@@ -556,7 +556,7 @@ fn random_runs_come_out_as_the_slow_definition_says() {
         let start = |name: &str, state: &Value| {
             let mut start = risky(&format!("{name}{case}"), "{}");
             // Changes that do not fit are on record at stage 0.
-            start.stage = Stage::Observe;
+            start.stage = Some(Stage::Observe);
             start.state = state.clone();
             start
         };

@@ -52,7 +52,7 @@ fn fixed(seed: &str) -> Box<Fixed> {
 
 /// Records a run of intents given as JSON, tagged values allowed. Refusals are part of it.
 fn record(store: &Shared, run: &str, state: &str, intents: &[&str]) {
-    let mut start = Start { stage: Stage::Observe, ..Start::new(name(run)) };
+    let mut start = Start { stage: Some(Stage::Observe), ..Start::new(name(run)) };
     start.state = parse_tagged(state.as_bytes()).unwrap();
     let mut recorder = Recorder::begin(store, &start, fixed(run)).unwrap();
     for intent in intents {

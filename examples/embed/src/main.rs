@@ -56,7 +56,7 @@ fn bound(repo: &Repo, name: &str) -> Result<String, Error> {
     }));
     user.author = Author::User;
     let call = line(json!({"type": "action.request", "action": {"tool": "delete", "params": {"path": "a"}}}));
-    let start = Start { stage: Stage::Contracts, ..Start::new(name.parse().expect("a run name")) };
+    let start = Start { stage: Some(Stage::Contracts), ..Start::new(name.parse().expect("a run name")) };
     let mut recorder = repo.begin(&start)?;
     recorder.propose(&user)?;
     let outcome = recorder.propose(&call)?;

@@ -136,7 +136,7 @@ impl Script {
         start.state = member(first, "state").clone();
         start.policy = list(first, "policy").cloned().collect();
         if let Some(stage) = first.get("stage").and_then(Value::as_u64) {
-            start.stage = Stage::from_number(stage).expect("a stage");
+            start.stage = Stage::from_number(stage);
         }
         if let Some(pack) = first.get("pack").and_then(Value::as_str) {
             let mut source = file(pack).to_owned();

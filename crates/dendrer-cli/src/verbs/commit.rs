@@ -28,6 +28,7 @@ use crate::offers;
 use crate::out::Out;
 use crate::out::files;
 use crate::progress::Progress;
+use dendrer::repo::new_run::given_name;
 
 /// `commit`
 #[derive(Debug, Args)]
@@ -74,9 +75,9 @@ pub(crate) struct Commit {
     /// As `state`, for a program that has the value.
     #[arg(skip)]
     pub(crate) state_value: Option<Value>,
-    /// For a new run: the stage it is recorded at
-    #[arg(long, default_value_t = 1, value_parser = clap::value_parser!(u64).range(0..=3))]
-    pub(crate) stage: u64,
+    /// For a new run: the stage it is recorded at; 2 if pack or policy ask for enforcement, else 1
+    #[arg(long, value_parser = clap::value_parser!(u64).range(0..=3))]
+    pub(crate) stage: Option<u64>,
 }
 
 pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
@@ -95,7 +96,9 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
         begun = begin(&repo, args, &mut recorder)?.map(Reply::Begun);
     }
     let is_made = begun.is_some();
-    let mut answer = CommitAnswer::new(name.clone(), recorder.head().tick(), args.dry_run);
+    let not_enforced = recorder.head().not_enforced();
+    let answer = CommitAnswer::new(name.clone(), recorder.head().tick(), args.dry_run);
+    let mut answer = answer.without_enforcing(not_enforced);
     // Acknowledgements on the same terminal say the same, and better.
     let progress = (!std::io::stdout().is_terminal() || global.output.is_some())
         .then(|| Progress::start(global, "commit", "intents", None));
@@ -150,6 +153,12 @@ fn open(repo: &Repo, args: &Commit, checked: impl FnOnce() -> Result<()>) -> Res
             format!("{name} exists already, and began otherwise; --goal, --state, --policy and --pack are for a new run"),
         )
         .note("nothing was committed"));
+    }
+    if exists && let Some(asked) = args.stage {
+        let has = dendrer::contract::stage(&repo.run(&name)?);
+        if has != Some(asked) {
+            return Err(other_stage(&name, args, asked, has.unwrap_or(0)));
+        }
     }
     checked()?;
     if exists {
@@ -223,7 +232,7 @@ fn start(name: &RunName, args: &Commit) -> Result<Start> {
     };
     let start = Start {
         goal: args.goal.as_deref().map(Into::into),
-        stage: Stage::from_number(args.stage).unwrap_or(Stage::Replay),
+        stage: args.stage.and_then(Stage::from_number),
         policy: args.policy.as_deref().map(packs::policy).transpose()?.unwrap_or_default(),
         state,
         ..Start::new(name.clone())
@@ -270,6 +279,19 @@ fn not_begun(run: &RunName, given: [(&str, Option<&str>); 5], error: dendrer::Er
     let mut argv = vec!["dendrer", "commit", "--run", run.as_str(), "--stage", "2"];
     argv.extend(given.iter().filter_map(|(flag, value)| Some([*flag, (*value)?])).flatten());
     failure.help(&argv)
+}
+
+/// The failure of `--stage` for a run that is recorded at another stage, with the command that raises it.
+fn other_stage(run: &RunName, args: &Commit, asked: u64, has: u64) -> Failure {
+    let what = format!("{run} exists already, at stage {has}; --stage {asked} is for a new run");
+    let failure = Failure::new(Code::E0106, what).note("nothing was committed");
+    if asked < has {
+        return failure;
+    }
+    let (asked, new) = (asked.to_string(), given_name(run.as_str(), &format!("-at-{asked}")));
+    let pack = args.pack.as_deref().unwrap_or("PACK");
+    let failure = failure.note("a run at a higher stage is made from its records");
+    failure.help(&["dendrer", "reduce", run.as_str(), "--pack", pack, "--stage", &asked, "--as", &new])
 }
 
 /// Whether a run began with these terms: then a whole command can be repeated.

@@ -71,7 +71,7 @@ pub(crate) enum CommitmentsAct {
         /// The run, or RUN@TICK for a moment of it
         #[arg(add = ArgValueCompleter::new(offers::runs))]
         run: String,
-        /// The id of the commitment
+        /// The id of the commitment, or ID@agent:NAME, ID@user, ID@runtime where several authors have it
         id: String,
     },
     /// Show whose status differs between two ticks
@@ -139,14 +139,14 @@ pub(crate) fn run(global: &Global, verb: &CommitmentsVerb, out: &mut Out) -> Res
         Some(CommitmentsAct::Why { run, id }) => {
             let (trace, upto) = one(global, run, None, out)?;
             let found = commitments((&trace, upto))?;
-            if found.all.get(id).is_none() {
+            let Some(id) = found.all.find(id).filter(|id| found.all.get(id).is_some()) else {
                 return Err(Failure::new(Code::E0101, format!("{run} has no commitment {id}")).help(&[
                     "dendrer",
                     "commitments",
                     run,
                 ]));
-            }
-            out.answer(&CommitmentWhyAnswer { found, id: id.clone() })
+            };
+            out.answer(&CommitmentWhyAnswer { found, id: id.to_string() })
         }
         Some(CommitmentsAct::Diff { run, from, to }) => {
             let (trace, upto) = one(global, run, to.as_ref(), out)?;

@@ -20,8 +20,8 @@ use crate::out::files;
 /// `fork`
 #[derive(Debug, Args)]
 pub(crate) struct Fork {
-    /// The run, or RUN@TICK
-    #[arg(value_name = "RUN", required_unless_present = "run", conflicts_with = "run")]
+    /// The run, or RUN@TICK; the newest run if not given
+    #[arg(value_name = "RUN", conflicts_with = "run")]
     pub(crate) source: Option<String>,
     /// The run
     #[arg(long)]
@@ -48,13 +48,16 @@ pub(crate) struct Fork {
     /// A place of the state and what stands there from here on
     #[arg(long, value_name = "PATH=JSON")]
     pub(crate) set: Vec<String>,
+    /// Begin it although what it sets breaks a rule that the parent keeps; the reason is put on record
+    #[arg(long, value_name = "REASON")]
+    pub(crate) although: Option<String>,
     /// The pack that is in force from here on
     #[arg(long, value_name = "FILE")]
     pub(crate) contract: Option<String>,
     /// The agent that went wrong, where this restores it from before that
     #[arg(long, value_name = "AGENT")]
     pub(crate) restore: Option<String>,
-    /// What the new run is called; RUN-fork-1 and so on if not given
+    /// What the new run is called; RUN+2 and so on if not given
     #[arg(long = "as", value_name = "NEW")]
     pub(crate) new: Option<String>,
     /// Let the parent's later intents go through the door again, until one was decided on something else
@@ -114,7 +117,7 @@ fn question(args: &Fork, answers: &[(Position, &str)]) -> Result<ForkQuestion> {
     let texts = |texts: &[String]| ForkPairs(texts.iter().map(|text| (text.clone(), None)).collect());
     let answer = |(tick, file): &(Position, &str)| Ok((tick.to_string(), Some(files::json(file)?)));
     Ok(ForkQuestion {
-        run: args.run.clone().or_else(|| args.source.clone()).unwrap_or_default(),
+        run: args.run.as_ref().or(args.source.as_ref()).map_or_else(|| "@".to_owned(), Clone::clone),
         from: args.from.clone(),
         reason: args.reason.clone(),
         policy: texts(&args.policy),
@@ -122,6 +125,7 @@ fn question(args: &Fork, answers: &[(Position, &str)]) -> Result<ForkQuestion> {
         note: args.note.clone(),
         tool_output: ForkPairs(answers.iter().map(answer).collect::<Result<_>>()?),
         set: texts(&args.set),
+        although: args.although.clone(),
         contract: args.contract.as_deref().map(packs::text).transpose()?,
         restore: args.restore.clone(),
         r#as: args.new.clone(),

@@ -17,7 +17,9 @@ use dendrer::graph::minimize::minimize;
 use dendrer::graph::text::TEXT_SIZE_MAX;
 use dendrer::graph::{Graph, StatementBody, form, text};
 use dendrer::kernel::expr::{Expr, Scope};
+use dendrer::kernel::step::Stage;
 use dendrer::pack;
+use dendrer::repo::new_run::refuse_unreachable;
 use dendrer::run::frontier::{self, GraphRun, functions_of, graph_run};
 use dendrer::store::prelude::*;
 use dendrer_object::{Code, Digest, RunName, Value, json, tag};
@@ -131,6 +133,9 @@ pub(crate) struct GraphRunArgs {
     /// What the run is called; the name of the graph if not given
     #[arg(long = "as", value_name = "RUN")]
     pub(crate) new: Option<String>,
+    /// The stage that it is recorded at; 2 if the pack asks for enforcement, else 1
+    #[arg(long, value_parser = clap::value_parser!(u64).range(0..=3))]
+    pub(crate) stage: Option<u64>,
 }
 
 /// `graph test`
@@ -423,10 +428,12 @@ fn run_graph(global: &Global, args: &GraphRunArgs, out: &mut Out) -> Result {
             .note(nothing)
             .note("--as gives the run another name"));
     }
+    refuse_unreachable(&name)?;
     context::say_no_key(&repo, out)?;
     let redactor = Some(repo.redactor(Some(source.pack.value()))?);
     let children = &checked.children;
-    let terms = GraphTerms { run: name.clone(), graph, children, pack: &source, inputs, redactor };
+    let stage = args.stage.and_then(Stage::from_number);
+    let terms = GraphTerms { run: name.clone(), graph, children, pack: &source, inputs, stage, redactor };
     let executor = |asked: &EdgeRequest| executors[&*asked.call].ask(asked);
     let made = repo.run_graph(&terms, &executor);
     context::close(repo)?;

@@ -15,6 +15,7 @@ use dendrer::kernel::pack::digest;
 use dendrer::kernel::step::Start;
 use dendrer::kernel::unknown;
 use dendrer::recorder::World;
+use dendrer::repo::new_run::refuse_made;
 use dendrer::run::pack::errors_of_rules;
 use dendrer::watch::Watch;
 use dendrer_object::{Code, Digest, Pointer, RunName, Value};
@@ -178,6 +179,7 @@ fn import_one(
     };
     let given = args.run.as_deref().map(|name| name.parse::<RunName>()).transpose();
     let given = given.map_err(|error| Failure::new(error.code(), error.to_string()))?;
+    given.as_ref().map_or(Ok(()), refuse_made)?;
     let pack = args.pack.as_deref().map(load).transpose()?;
     (format.accept)(map.as_ref(), pack.as_ref().map(|pack| pack.pack.engine)).map_err(fail)?;
     let mut source = Source::open(&args.file)?;

@@ -28,6 +28,9 @@ pub(crate) struct Merge {
     /// Take values alone; otherwise pack, policy rules and goal hold on, and must be the same in all runs
     #[arg(long)]
     pub(crate) seed_only: bool,
+    /// Begin it although its state breaks a rule that no source breaks; the reason is put on record
+    #[arg(long, value_name = "REASON")]
+    pub(crate) although: Option<String>,
     /// Print for each place on which they differ what it was, what each run has, and what is taken; write nothing
     #[arg(long, conflicts_with = "dry_run")]
     pub(crate) plan: bool,
@@ -51,6 +54,7 @@ pub(crate) fn run(global: &Global, args: &Merge, out: &mut Out) -> Result {
         artifact: args.artifact.clone(),
         strategy: Some(args.strategy),
         seed_only: args.seed_only,
+        although: args.although.clone(),
         plan: args.plan,
         dry_run: args.dry_run,
     };

@@ -32,6 +32,9 @@ pub(crate) enum PackVerb {
 pub(crate) struct PackCheck {
     /// The pack: YAML or JSON
     pub(crate) file: String,
+    /// Report also what a run at this stage does not enforce of it
+    #[arg(long, value_parser = clap::value_parser!(u64).range(0..=3))]
+    pub(crate) stage: Option<u64>,
 }
 
 /// `pack show`
@@ -57,9 +60,9 @@ pub(crate) struct PackTest {
 
 pub(crate) fn run(global: &Global, verb: &PackVerb, out: &mut Out) -> Result {
     match verb {
-        PackVerb::Check(PackCheck { file }) => {
+        PackVerb::Check(PackCheck { file, stage }) => {
             let checked = pack::read_with(&read_file(file)?, beside(file));
-            out.answer(&PackCheckAnswer { file, checked: &checked })
+            out.answer(&PackCheckAnswer { file, checked: &checked, stage: *stage })
         }
         PackVerb::Show(PackShow { target, .. }) if is_file(target) => {
             out.answer(&PackShown::of_source(load(target)?))

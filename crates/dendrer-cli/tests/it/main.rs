@@ -18,6 +18,7 @@ mod crash;
 mod delegation;
 mod diff;
 mod door;
+mod doors;
 mod draft;
 mod erase;
 mod exec;

@@ -10,6 +10,7 @@ use dendrer_object::{Value, json};
 use crate::schema::{Extent, check_events, check_items, check_output};
 
 /// What a run of the program left.
+#[derive(Debug)]
 pub(crate) struct Ran {
     pub(crate) code: i32,
     pub(crate) stdout: String,

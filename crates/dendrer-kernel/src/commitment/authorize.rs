@@ -155,13 +155,16 @@ impl Commitments {
     ) -> Authorized {
         let mut found = Authorized::default();
         let core = self.core();
+        // An expression reads the statuses as they are before the line.
+        let served = || Statuses::served_with(self, state, counters());
+        let counters: &dyn Fn() -> Value = if core.reads_statuses { &served } else { counters };
         let mut statuses = None;
         let candidates = match action.get("tool").and_then(Value::as_str) {
             Some(tool) => core.for_tool.of(tool),
             None => core.hard.clone(),
         };
         for one in candidates.into_iter().map(|number| &*core.all[number]) {
-            if one.closed.is_none() && !one.is_of_parent && self.binds(one) {
+            if one.closed.is_none() && !one.is_of_parent && self.binds(one) && !self.is_past(one) {
                 self.judge(one, action, (state, counters), &mut statuses, &mut found);
             }
         }
@@ -171,9 +174,12 @@ impl Commitments {
         }
         if !relies_on.is_empty() {
             let statuses = statuses.get_or_insert_with(|| Statuses::of(self, state, counters, Some(action)));
-            for id in relies_on {
-                if statuses.get(id).is_some_and(|(status, _)| status.fells()) {
-                    found.violate(Violated::Support, id);
+            for name in relies_on {
+                let id = self.find(name);
+                let fell = |id: &Arc<str>| statuses.get(id).is_some_and(|(status, _)| status.fells());
+                // By version 1 of the rules an unknown id is no fault.
+                if id.as_ref().map_or(self.is_since(2), fell) {
+                    found.violate(Violated::Support, id.as_ref().unwrap_or(name));
                 }
             }
         }
@@ -214,6 +220,7 @@ impl Commitments {
         let edges = list(form::EDGES);
         named.extend(edges.iter().filter_map(|edge| form::text(edge, "from")));
         named.retain(|id| !own.contains(id));
+        let named: BTreeSet<Arc<str>> = named.into_iter().map(|id| self.find(&id).unwrap_or(id)).collect();
         if named.is_empty() {
             return Vec::new();
         }
@@ -236,6 +243,13 @@ impl Commitments {
         statuses: &mut Option<Statuses>,
         found: &mut Authorized,
     ) {
+        if let Some(name) = one.unread {
+            let message = format!("{name} uses a name that no pack here declares");
+            return found.unjudged.push((
+                Arc::clone(&one.id),
+                Met { word: sealed::MISSING, at: Some(format!("a name in {name}")), message },
+            ));
+        }
         let is = |expr: &Expr| evaluate(expr, (state, counters), Some(action));
         let unjudged = |truth: Truth| match truth {
             Truth::Uncertain(why) => Some(Met::from(EvalError::Uncertain(why))),

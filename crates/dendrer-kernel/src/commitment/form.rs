@@ -8,7 +8,7 @@ use dendrer_object::value::{Array, Object};
 use dendrer_object::{COMMITMENT_LISTS, Code, Value};
 
 use super::{ClosedAs, CommitmentKind, EdgeKind};
-use crate::expr::{Expr, Scope};
+use crate::expr::{Expr, ExprError, Scope, until_of};
 
 const LISTS: [&str; 4] = COMMITMENT_LISTS;
 pub(super) const EVIDENCE: &str = LISTS[0];
@@ -44,13 +44,13 @@ dendrer_object::line! {
         hard: bool,
         /// Ids of the evidence and the commitments that support it
         support: [String],
-        /// An expression over `state` and `action` (`tool`, `params`)
+        /// An expression over `state`, `action` (`tool`, `params`, `agent`) and `t.calls`
         guard: String,
-        /// An expression over `state` and `action` (`tool`, `params`)
+        /// An expression over `state`, `action` (`tool`, `params`, `agent`) and `t.calls`
         discharge: String,
-        /// An expression over `state` and `action` (`tool`, `params`)
+        /// An expression over `state`, `action` (`tool`, `params`, `agent`) and `t.calls`
         holds: String,
-        /// An expression over `state` and `action` (`tool`, `params`)
+        /// An expression over `state`, `action` (`tool`, `params`, `agent`) and `t.calls`
         condition: String,
         /// Places of the state that it watches
         watch: [String],
@@ -66,6 +66,8 @@ dendrer_object::line! {
         refines: [String],
         /// The id of the commitment that it replaces
         supersedes: String,
+        /// A moment as RFC 3339 writes it, or a length of time from its tick on, like `900s`; from then on it is discharged
+        until: String,
         /// Tools and files that a child run may use
         allowed: Object,
         /// Actions that a child run may not do
@@ -123,21 +125,76 @@ pub(super) fn texts(value: &Value, name: &str) -> Vec<Arc<str>> {
     list.into_iter().flat_map(|list| list.iter()).filter_map(text_of).collect()
 }
 
-/// The names that expressions of commitments know.
-pub(crate) fn scope() -> Scope {
+/// The names that expressions of commitments know by version 1 of the rules.
+pub(crate) fn first_scope() -> Scope {
     Scope::new().root_of("action", ["tool", "params"])
+}
+
+/// The names that expressions of commitments know: the state, the call with the agent that makes it, the calls of the line, and
+/// constants and definitions of a pack.
+pub(crate) fn scope(names: Option<&Value>) -> Scope {
+    let mut scope = Scope::new().root_of("action", ["tool", "params", "agent"]).root_of("t", ["calls"]);
+    let members = |name: &str| names.and_then(|names| names.get(name)).and_then(Value::as_object);
+    for (name, value) in members(CONSTANTS).into_iter().flat_map(Object::iter) {
+        scope = scope.constant(name, value.clone());
+    }
+    let mut open: Vec<(&str, Vec<&str>, &str)> = Vec::new();
+    for (signature, text) in members(DEFINE).into_iter().flat_map(Object::iter) {
+        let (name, inside) = signature.split_once('(').unwrap_or((signature, ""));
+        let parameters = inside.trim_end().trim_end_matches(')').split(',').map(str::trim);
+        let parameters = parameters.filter(|name| !name.is_empty()).collect();
+        open.extend(text.as_str().map(|text| (name.trim(), parameters, text)));
+    }
+    // In whatever order they can be understood. One that reads what a commitment does not see is not known here.
+    loop {
+        let before = open.len();
+        open.retain(|(name, parameters, text)| match scope.clone().define(name, parameters, text) {
+            Ok(with) => {
+                scope = with;
+                false
+            }
+            Err(_) => true,
+        });
+        if open.len() == before {
+            return scope;
+        }
+    }
+}
+
+/// Members of a pack, and of the kept form, whose names expressions know.
+pub(super) const CONSTANTS: &str = "constants";
+pub(super) const DEFINE: &str = "define";
+
+/// Returns the constants and definitions of a pack; `None` if it has neither.
+pub(super) fn names_of(pack: &Value) -> Option<Value> {
+    let members = [CONSTANTS, DEFINE].into_iter().filter_map(|name| Some((name, pack.get(name)?.clone())));
+    let members: Vec<_> = members.collect();
+    (!members.is_empty()).then(|| Value::record(members))
 }
 
 /// The expressions of a commitment, each with its member.
 pub(crate) const EXPRESSIONS: [&str; 4] = ["guard", "discharge", "holds", "condition"];
 
-/// Checks the lists of a line.
+/// Checks the lists of a line. Names in expressions are for the run to know: its pack may declare them.
 pub fn check(line: &Value) -> Result<(), CommitmentFault> {
-    check_lists(|name| line.get(name).cloned())
+    check_lists(|name| line.get(name).cloned(), &Form { scope: &scope(None), is_first: false, is_open: true })
+}
+
+/// By what the lists of a line are checked.
+pub(super) struct Form<'s> {
+    /// The names that expressions know.
+    pub(super) scope: &'s Scope,
+    /// Whether version 1 of the rules applies.
+    pub(super) is_first: bool,
+    /// Whether expressions may use names that are not known here.
+    pub(super) is_open: bool,
 }
 
 /// As [`check`], for lists that are given by name.
-pub(super) fn check_lists(list_of: impl Fn(&str) -> Option<Value>) -> Result<(), CommitmentFault> {
+pub(super) fn check_lists(
+    list_of: impl Fn(&str) -> Option<Value>,
+    form: &Form<'_>,
+) -> Result<(), CommitmentFault> {
     let mut made = BTreeSet::new();
     for list in LISTS {
         let Some(value) = list_of(list) else { continue };
@@ -151,7 +208,7 @@ pub(super) fn check_lists(list_of: impl Fn(&str) -> Option<Value>) -> Result<(),
             }
             match list {
                 EVIDENCE => atom(item, &place)?,
-                COMMITMENTS => commitment(item, &place)?,
+                COMMITMENTS => commitment(item, &place, form)?,
                 EDGES => edge(item, &place)?,
                 _ => closed(item, &place)?,
             }
@@ -211,7 +268,7 @@ fn atom(item: &Value, place: &str) -> Result<(), CommitmentFault> {
     are_texts(item, place, &["touches"])
 }
 
-fn commitment(item: &Value, place: &str) -> Result<(), CommitmentFault> {
+fn commitment(item: &Value, place: &str, form: &Form<'_>) -> Result<(), CommitmentFault> {
     let lists = ["support", "watch", "conflicts", "depends_on", "refines"];
     members(item, place, &["id", "type", "gloss"], LineCommitment::NAMES)?;
     are_texts(item, place, &lists)?;
@@ -232,12 +289,24 @@ fn commitment(item: &Value, place: &str) -> Result<(), CommitmentFault> {
     if item.get("holds").is_some() && item.get("condition").is_some() {
         return fault(&format!("{place}/condition"), "holds and condition are two ways to say one thing");
     }
+    if let Some(until) = item.get("until") {
+        let at = format!("{place}/until");
+        if form.is_first {
+            return fault(&at, "no such member is known here");
+        }
+        if until.as_str().and_then(until_of).is_none() {
+            return fault(&at, "until is a moment like \"2026-11-28T12:00:00Z\" or a length like \"900s\"");
+        }
+    }
     for name in EXPRESSIONS {
         let Some(value) = item.get(name) else { continue };
         let Some(text) = value.as_str() else {
             return fault(&format!("{place}/{name}"), "this is an expression");
         };
-        if let Err(error) = Expr::parse_condition(text, &scope()) {
+        let is_unknown = |error: &ExprError| form.is_open && error.code == Code::E0505;
+        if let Err(error) = Expr::parse_condition(text, form.scope)
+            && !is_unknown(&error)
+        {
             let path = format!("{place}/{name}");
             return Err(CommitmentFault { code: error.code, path, message: error.message });
         }

@@ -1,31 +1,36 @@
 //! Commitments of several runs as one: what a merged run begins with, and what a parent takes from a child.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dendrer_object::Value;
 use dendrer_object::value::Object;
 
-use super::projection::{ATOMS, EDGES, HIDDEN, ITEMS, TRUST, initial_of_pack, with_tick};
-use super::{Commitments, form};
+use super::names::HELD_AS;
+use super::owner::{address, split_address};
+use super::projection::{
+    ATOMS, EDGES, ITEMS, NAMES, TRUST, initial_of_pack, read_edge, read_item, with_tick,
+};
+use super::{CommitmentEdge, CommitmentOwner, Commitments, form};
+use crate::step::KERNEL_VERSION;
 
 /// Members of a commitment that name others.
 const NAMING: [&str; 4] = ["support", "conflicts", "depends_on", "refines"];
 
 /// Returns what a run begins with that continues several, each given with its name: `None` if there is nothing.
 ///
-/// A commitment that two of them have is there once, and closed if one of them closed it. An id that two use for different
-/// things is the first one's; the other's is renamed to `ID@RUN`.
+/// A commitment that two of them have is there once, and closed if one of them closed it. An id that two authors use is that of the
+/// higher rank, as in a line; one that an author uses for different things is renamed to `ID@RUN` for the second run.
 pub fn merged(sides: &[(&str, &Commitments)]) -> Option<Value> {
-    let mut all: Option<Value> = None;
+    let mut all: Option<Commitments> = None;
     for (name, side) in sides {
         let Some(initial) = side.to_initial() else { continue };
-        all = Some(match all {
-            None => initial,
-            Some(all) => join(&all, &initial, name),
-        });
+        match &mut all {
+            None => all = Some(Commitments::at_start(KERNEL_VERSION, Some(&initial), None)),
+            Some(all) => all.absorb(&initial, name, 0),
+        }
     }
-    all
+    all?.to_initial()
 }
 
 /// Returns what a run that is reduced again begins with: without the commitments of the pack that it had.
@@ -45,46 +50,111 @@ fn id_of(item: &Value) -> Option<Arc<str>> {
     form::text(item.get("commitment")?, "id")
 }
 
-fn join(first: &Value, second: &Value, name: &str) -> Value {
-    let mut atoms = first.get(ATOMS).and_then(Value::as_object).cloned().unwrap_or_default();
-    let mut items: Vec<Value> = list(first, ITEMS).cloned().collect();
-    let at: BTreeMap<Arc<str>, usize> =
-        items.iter().enumerate().filter_map(|(at, item)| Some((id_of(item)?, at))).collect();
-    let theirs = renamed(second, name, |id, value| {
-        let same_item = at.get(id).map(|at| items[*at].get("commitment") == value.get("commitment"));
-        let same_atom = atoms.get(id).map(|atom| with_tick(atom, 0) == with_tick(value, 0));
-        same_item.or(same_atom).is_some_and(|is_same| !is_same)
-    });
-    for (id, atom) in theirs.get(ATOMS).and_then(Value::as_object).into_iter().flat_map(Object::iter) {
-        if !atoms.contains_key(id) {
-            atoms.set(id, atom.clone());
+/// The author of an item of a kept form, with the name.
+fn writer(item: &Value) -> Option<CommitmentOwner> {
+    let author = item.get("author")?.as_str()?.parse().ok()?;
+    Some(CommitmentOwner::of(author, form::text(item, "by")))
+}
+
+impl Commitments {
+    /// Takes over the items and edges of an initial form of another run, with their authors, under the tick.
+    pub(super) fn absorb(&mut self, initial: &Value, run: &str, tick: u64) {
+        self.learn(initial.get(NAMES).cloned());
+        let mut names: BTreeMap<Arc<str>, Held> = BTreeMap::new();
+        for (held_as, atom) in
+            initial.get(ATOMS).and_then(Value::as_object).into_iter().flat_map(Object::iter)
+        {
+            let (Some(inner), Some(owner)) = (atom.get("atom"), writer(atom)) else { continue };
+            let Some(id) = form::text(inner, "id") else { continue };
+            let is_same = |all: &Commitments, held: &str| {
+                all.atoms.get(held).is_some_and(|held| held.get("atom") == Some(inner))
+            };
+            let new = self.place_of(&id, &owner, run, is_same);
+            if let Some(place) = &new {
+                let mut atom = with_tick(atom, tick).as_object().cloned().unwrap_or_default();
+                atom.remove(HELD_AS);
+                self.hold_atom(place, Value::Object(atom));
+            }
+            names.insert(Arc::clone(held_as), Held { id, owner, run_id: new });
         }
-    }
-    for item in list(&theirs, ITEMS) {
-        match id_of(item).and_then(|id| at.get(&id).copied()) {
-            None => items.push(item.clone()),
-            Some(at) => {
-                for member in ["closed", "stale_by"] {
-                    if let (None, Some(theirs), Value::Object(ours)) =
-                        (items[at].get(member).cloned(), item.get(member), &mut items[at])
-                    {
-                        ours.set(member, theirs.clone());
+        for item in list(initial, ITEMS) {
+            let (Some(mut one), Some(owner)) =
+                (read_item(&with_tick(item, tick), (&self.scope(), self.now())), writer(item))
+            else {
+                continue;
+            };
+            let held_as = Arc::clone(&one.id);
+            let id: Arc<str> = one.written_id().into();
+            let owner = if one.is_imported { CommitmentOwner::Parent } else { owner };
+            let is_same =
+                |all: &Commitments, held: &str| all.get(held).is_some_and(|held| held.written == one.written);
+            let new = self.place_of(&id, &owner, run, is_same);
+            match &new {
+                Some(place) => {
+                    one.id = Arc::clone(place);
+                    self.insert(one);
+                }
+                None => {
+                    if let Some(held) = self.held_by(&id, &owner) {
+                        self.change_one(&held, |ours| {
+                            ours.closed = ours.closed.take().or(one.closed);
+                            ours.adopted = ours.adopted.take().or(one.adopted);
+                            ours.stale_by = ours.stale_by.take().or(one.stale_by);
+                        });
                     }
                 }
             }
+            names.insert(held_as, Held { id, owner, run_id: new });
+        }
+        let known: BTreeSet<String> = self.edges().map(|edge| edge.key()).collect();
+        for edge in list(initial, EDGES).filter_map(|edge| read_edge(&with_tick(edge, tick))) {
+            let found = [&edge.from, &edge.to].map(|id| names.get(id).and_then(|held| self.found(held)));
+            let [Some(from), Some(to)] = found else { continue };
+            let edge = CommitmentEdge { from, to, ..edge };
+            if !known.contains(&edge.key()) {
+                self.push_edge(edge);
+            }
         }
     }
-    let mut edges: Vec<Value> = list(first, EDGES).cloned().collect();
-    let known: std::collections::BTreeSet<String> = edges.iter().map(Value::to_string).collect();
-    edges.extend(list(&theirs, EDGES).filter(|edge| !known.contains(&edge.to_string())).cloned());
-    let mut made = first.as_object().cloned().unwrap_or_default();
-    if let Some(hidden) = second.get(HIDDEN) {
-        made.set(HIDDEN, hidden.clone());
+
+    /// The id for an item of another run; `None` if it is here already.
+    fn place_of(
+        &mut self,
+        id: &str,
+        owner: &CommitmentOwner,
+        run: &str,
+        is_same: impl Fn(&Commitments, &str) -> bool,
+    ) -> Option<Arc<str>> {
+        match self.held_by(id, owner) {
+            Some(held) if is_same(self, &held) => None,
+            None => self.place_for(id, owner),
+            Some(_) => {
+                // A run that is named like an owner makes no address.
+                let of_run = format!("{id}@{run}");
+                let of_run =
+                    if split_address(&of_run).is_some() { format!("{id}@run {run}") } else { of_run };
+                (!self.has(&of_run)).then(|| of_run.into())
+            }
+        }
     }
-    made.set(ATOMS, Value::Object(atoms));
-    made.set(EDGES, Value::array(edges));
-    made.set(ITEMS, Value::array(items));
-    Value::Object(made)
+
+    /// The id under which an item of another run is held here by now.
+    fn found(&self, held: &Held) -> Option<Arc<str>> {
+        let of_run = held.run_id.as_ref().filter(|id| self.has(id) && !is_plain_or_address(id, held));
+        of_run.cloned().or_else(|| self.held_by(&held.id, &held.owner))
+    }
+}
+
+/// An item of another run: the id as it was written, the author, and the id that it got here.
+struct Held {
+    id: Arc<str>,
+    owner: CommitmentOwner,
+    run_id: Option<Arc<str>>,
+}
+
+/// Whether an id is one that the author of an item gives it, and not one with the name of a run.
+fn is_plain_or_address(id: &Arc<str>, held: &Held) -> bool {
+    *id == held.id || *id == address(&held.id, &held.owner)
 }
 
 /// Returns an initial form in which each id that is taken by something else is `ID@RUN`, wherever it is named.

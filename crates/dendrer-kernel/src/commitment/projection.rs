@@ -5,20 +5,23 @@
 //! [`Core`].
 
 use std::collections::{BTreeMap, BTreeSet};
-use std::sync::Arc;
+use std::sync::{Arc, LazyLock};
 
 use dendrer_object::delta::Delta;
 use dendrer_object::record::{Author, Record};
 use dendrer_object::value::{Array, Object};
-use dendrer_object::{COMMITMENT_LISTS, Pointer, UNATTESTED, Value};
+use dendrer_object::{COMMITMENT_LISTS, Pointer, Timestamp, UNATTESTED, Value};
 
 use super::authorize::ToolIndex;
 use super::brought::Brought;
+use super::names::HELD_AS;
+use super::owner::name_in;
+use super::ranked::{ADOPTS, Said};
 use super::{
-    Atom, ClosedAs, ClosedCommitment, Commitment, CommitmentEdge, CommitmentKind, CommitmentOwner,
-    DelegationContract, EdgeKind, EvidenceMode, ParentSaid, Used, form, merge,
+    AdoptedCommitment, Atom, ClosedAs, ClosedCommitment, Commitment, CommitmentEdge, CommitmentKind,
+    CommitmentOwner, DelegationContract, EdgeKind, EvidenceMode, ParentSaid, Used, form, merge,
 };
-use crate::expr::Expr;
+use crate::expr::{Expr, Scope, Until, until_of};
 
 /// Why something that a transition brings has no effect.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -27,26 +30,30 @@ pub struct WithoutEffect {
     pub tick: u64,
     /// The id that it is about.
     pub id: Arc<str>,
-    /// The fault: `id_used` or `unknown_id`.
+    /// The fault: `id_used`, `unknown_id` or `rank`.
     pub why: Arc<str>,
+    /// Who wrote it, where that is kept.
+    pub by: Option<Arc<str>>,
 }
 
 /// The commitments of a run at a tick (CCAS paper 6.1: evidence, commitments and their graph).
 #[derive(Clone)]
 pub struct Commitments {
     /// Atoms by id, each with author, type and tick.
-    atoms: Object,
+    pub(super) atoms: Object,
     /// Edges in order.
-    edges: Array,
+    pub(super) edges: Array,
     /// For each id, the numbers of the edges that begin there.
-    from: Object,
+    pub(super) from: Object,
     /// For each id, the numbers of the edges that end there.
-    to: Object,
+    pub(super) to: Object,
     /// Ids with a user-authored atom in their support.
     backed: Object,
     /// When a watched name was touched or written for the last time.
     changed: Object,
-    ignored: Array,
+    /// When an atom of an agent touched a watched name for the last time; it makes claims of agents stale, and no others.
+    touched_by_agents: Object,
+    pub(super) ignored: Array,
     core: Arc<Core>,
     /// The tools whose results ground a claim, where the pack names them.
     pub(super) trust: Option<Arc<BTreeSet<Arc<str>>>>,
@@ -58,6 +65,12 @@ pub struct Commitments {
     pub(super) used: Used,
     /// The first tick whose lists were erased or withheld: what they brought is not known.
     hidden: Option<u64>,
+    /// The constants and definitions of the pack.
+    names: Option<Value>,
+    /// The names that expressions know, by version 2 of the rules.
+    scope: Arc<Scope>,
+    /// When the newest transition was recorded, in milliseconds since 1970; while a transition is judged, when it is.
+    now: u64,
     /// How many watched names were looked at for changes of the state.
     touched: u64,
     /// The version of the kernel's rules by which the run goes.
@@ -78,12 +91,15 @@ pub(super) struct Core {
     /// The hard ones, and those of them that a call of a tool can violate.
     pub(super) hard: Vec<usize>,
     pub(super) for_tool: ToolIndex,
+    /// Whether an expression reads the statuses of commitments.
+    pub(super) reads_statuses: bool,
 }
 
 /// Members of the kept form.
 pub(super) const ATOMS: &str = "atoms";
 pub(super) const EDGES: &str = "edges";
 const CHANGED: &str = "changed";
+const TOUCHED_BY_AGENTS: &str = "touched_by_agents";
 const IGNORED: &str = "without_effect";
 pub(super) const ITEMS: &str = "commitments";
 
@@ -102,6 +118,15 @@ pub const TRUST: &str = "trust";
 /// The member of a `run` record, and of a snapshot, with the contract of a delegated run.
 pub const CONTRACT: &str = "contract";
 
+/// The member of the kept form with constants and definitions.
+pub(super) const NAMES: &str = "names";
+/// The member of the kept form with the time of the newest transition.
+const NOW: &str = "now";
+
+/// The names that expressions know without a pack.
+static OWN_SCOPE: LazyLock<Arc<Scope>> = LazyLock::new(|| Arc::new(form::scope(None)));
+/// The names that expressions know by version 1 of the rules.
+static FIRST_SCOPE: LazyLock<Arc<Scope>> = LazyLock::new(|| Arc::new(form::first_scope()));
 /// Members of a snapshot of a delegated run: what it used, and what its parents say.
 const USED: &str = "used";
 const SAID: &str = "said";
@@ -119,6 +144,7 @@ impl Commitments {
             to: Object::default(),
             backed: Object::default(),
             changed: Object::default(),
+            touched_by_agents: Object::default(),
             ignored: Array::default(),
             core: Arc::default(),
             trust: None,
@@ -126,6 +152,9 @@ impl Commitments {
             parents: Arc::default(),
             used: Used::default(),
             hidden: None,
+            names: None,
+            scope: Arc::clone(&OWN_SCOPE),
+            now: 0,
             touched: 0,
             version,
             later: Vec::new(),
@@ -135,12 +164,78 @@ impl Commitments {
     /// The commitments with which a run by the rules of a version begins, as its `run` record has them under [`INITIAL`] and
     /// [`CONTRACT`].
     pub fn at_start(version: u64, initial: Option<&Value>, contract: Option<&Value>) -> Commitments {
+        Commitments::at_start_with(version, initial, contract, (None, Timestamp::from_ms(0)))
+    }
+
+    /// As [`Commitments::at_start`], under a pack whose names expressions know, in a run that begins at a time.
+    pub fn at_start_with(
+        version: u64,
+        initial: Option<&Value>,
+        contract: Option<&Value>,
+        (pack, began): (Option<&Value>, Timestamp),
+    ) -> Commitments {
         let mut made = Commitments::none(version);
+        made.know(pack);
+        made.pass(began);
         if let Some(initial) = initial {
             made.take_kept(initial);
         }
         made.contract = contract.and_then(DelegationContract::read).map(Arc::new);
         made
+    }
+
+    /// Learns the constants and definitions of the pack of the run. Those that are known stay.
+    pub fn know(&mut self, pack: Option<&Value>) {
+        self.learn(pack.and_then(form::names_of));
+    }
+
+    /// As [`Commitments::know`], of names alone.
+    pub(super) fn learn(&mut self, names: Option<Value>) {
+        let Some(names) = names else { return };
+        let mut known = self.names.as_ref().and_then(Value::as_object).cloned().unwrap_or_default();
+        for (list, members) in names.as_object().into_iter().flat_map(Object::iter) {
+            let mut held = known.get(list).and_then(Value::as_object).cloned().unwrap_or_default();
+            for (name, value) in members.as_object().into_iter().flat_map(Object::iter) {
+                if !held.contains_key(name) {
+                    held.set(name, value.clone());
+                }
+            }
+            known.set(list, Value::Object(held));
+        }
+        let known = Value::Object(known);
+        if self.names.as_ref() != Some(&known) {
+            self.scope = Arc::new(form::scope(Some(&known)));
+            self.names = Some(known);
+        }
+    }
+
+    /// The time of the newest transition.
+    pub(super) fn now(&self) -> u64 {
+        self.now
+    }
+
+    /// Takes the time at which a transition is recorded.
+    pub fn pass(&mut self, ts: Timestamp) {
+        self.now = ts.ms();
+    }
+
+    /// Whether a commitment is over by its `until`.
+    pub(super) fn is_past(&self, one: &Commitment) -> bool {
+        one.until.is_some_and(|until| self.now >= until)
+    }
+
+    /// The names that expressions of new commitments know.
+    pub(super) fn scope(&self) -> Arc<Scope> {
+        Arc::clone(if self.is_since(2) { &self.scope } else { &FIRST_SCOPE })
+    }
+
+    /// Checks the lists of a line.
+    pub(super) fn check_lists(
+        &self,
+        member: impl Fn(&str) -> Option<Value>,
+    ) -> Result<(), super::CommitmentFault> {
+        let scope = self.scope();
+        form::check_lists(member, &form::Form { scope: &scope, is_first: !self.is_since(2), is_open: false })
     }
 
     /// Goes by the rules of a version from here on.
@@ -200,10 +295,14 @@ impl Commitments {
     /// Takes a transition as it is on record. A commitment that is closed in it brings nothing.
     pub fn take(&mut self, record: &Record) {
         self.turn_to(record.header().tick.unwrap_or(0));
+        self.pass(record.header().ts);
         let body = record.body();
         let hears = self.hears_parents();
-        let is_ours =
-            |name: &str| COMMITMENT_LISTS.contains(&name) || name == ACCEPTED || hears && name == CONTRACT;
+        let is_ours = |name: &str| {
+            COMMITMENT_LISTS.contains(&name)
+                || [ACCEPTED, ADOPTS].contains(&name)
+                || hears && name == CONTRACT
+        };
         let (mut brings, mut is_closed) = (false, false);
         for field in body.fields() {
             if field.pointer.tokens().next().is_some_and(|name| is_ours(&name)) {
@@ -243,6 +342,10 @@ impl Commitments {
         if let Some(accepted) = content.get(ACCEPTED).filter(|_| author == Author::Kernel) {
             self.take_accepted(tick, accepted);
         }
+        if self.is_since(2) {
+            let by = name_in(author, content);
+            return self.apply_ranked(&Said { tick, author, by, type_name }, content);
+        }
         let list = |name: &str| content.get(name).and_then(Value::as_array).cloned().unwrap_or_default();
         // A name in a line means an item of that line before an item that has the id already.
         let clashing = self.clashing(|name| content.get(name).cloned(), author, type_name);
@@ -270,6 +373,16 @@ impl Commitments {
 
     /// Takes over what a child run brought, with its modes and authors, and discharges the delegation.
     fn take_accepted(&mut self, tick: u64, accepted: &Value) {
+        if self.is_since(2) {
+            if let Some(initial) = accepted.get(INITIAL) {
+                let child = form::text(accepted, "child").unwrap_or_default();
+                self.absorb(initial, &child, tick);
+            }
+            if let Some(id) = form::text(accepted, "delegation") {
+                self.end_by_kernel(tick, &id, ClosedAs::Discharged);
+            }
+            return;
+        }
         if let Some(initial) = accepted.get(INITIAL) {
             let child = form::text(accepted, "child").unwrap_or_default();
             // Items that the child was given are here already.
@@ -353,7 +466,8 @@ impl Commitments {
     pub fn ignored(&self) -> impl Iterator<Item = WithoutEffect> {
         self.ignored.iter().filter_map(|value| {
             let (id, why) = (form::text(value, "id")?, form::text(value, "why")?);
-            Some(WithoutEffect { tick: value.get("tick")?.as_u64()?, id, why })
+            let by = form::text(value, "by");
+            Some(WithoutEffect { tick: value.get("tick")?.as_u64()?, id, why, by })
         })
     }
 
@@ -380,14 +494,14 @@ impl Commitments {
             let held = all.atoms.get(id)?;
             Some(["atom", "author", "type"].map(|name| held.get(name).cloned()))
         };
-        match (self.get(id), other.get(id)) {
+        match (self.get(id), other.named(id)) {
             (Some(here), Some(there)) => here.written == there.written && here.author == there.author,
             (None, None) => atom(self) == atom(other),
             _ => false,
         }
     }
 
-    fn has(&self, id: &str) -> bool {
+    pub(super) fn has(&self, id: &str) -> bool {
         self.atoms.contains_key(id) || self.core.by_id.contains_key(id)
     }
 
@@ -416,10 +530,7 @@ impl Commitments {
         if self.has(&atom.id) {
             return self.ignore(atom.tick, &atom.id, "id_used");
         }
-        for name in &atom.touches {
-            self.change(name, atom.tick);
-        }
-        self.atoms.set(&atom.id, value);
+        self.hold_touching(&atom, value);
         if atom.mode == EvidenceMode::UserAuthored {
             self.back(&atom.id);
         }
@@ -427,6 +538,35 @@ impl Commitments {
             let attested: Vec<CommitmentEdge> = self.edges_from(&atom.id).collect();
             attested.iter().for_each(|edge| self.ground(edge));
         }
+    }
+
+    /// Holds a new atom under an id.
+    pub(super) fn hold_atom(&mut self, id: &Arc<str>, mut value: Value) {
+        if let Value::Object(members) = &mut value
+            && members.get("atom").and_then(|atom| form::text(atom, "id")).as_ref() != Some(id)
+        {
+            members.set(HELD_AS, Value::String(Arc::clone(id)));
+        }
+        if let Some(atom) = read_atom(&value) {
+            self.hold_touching(&atom, value);
+        }
+    }
+
+    fn hold_touching(&mut self, atom: &Atom, value: Value) {
+        for name in &atom.touches {
+            match self.is_since(2) && atom.writer.is_agent() {
+                true => self.touch_by_agent(name, atom.tick),
+                false => self.change(name, atom.tick),
+            }
+        }
+        self.atoms.set(&atom.id, value);
+    }
+
+    fn touch_by_agent(&mut self, name: &str, tick: u64) {
+        let all = &self.core.all;
+        let watchers = self.core.watchers.get(name).into_iter().flatten();
+        self.touched += watchers.filter(|number| self.owner(&all[**number]).is_agent()).count() as u64;
+        self.touched_by_agents.set(name, Value::from(tick));
     }
 
     /// The ids that lists bring for something else than what has the id already.
@@ -467,7 +607,9 @@ impl Commitments {
         type_name: &str,
         clashing: &BTreeSet<Arc<str>>,
     ) {
-        let Some(made) = read_commitment(value, tick, author, type_name) else { return };
+        let Some(made) = read_commitment(value, tick, author, type_name, (&self.scope(), self.now)) else {
+            return;
+        };
         if self.has(&made.id) {
             return self.ignore(tick, &made.id, "id_used");
         }
@@ -486,7 +628,7 @@ impl Commitments {
                 } else {
                     (Arc::clone(&id), other)
                 };
-                self.push_edge(CommitmentEdge { kind, from, to, author, tick });
+                self.push_edge(CommitmentEdge { kind, from, to, author, by: None, tick });
             }
         }
         if let Some(old) = superseded {
@@ -494,12 +636,13 @@ impl Commitments {
         }
     }
 
-    fn insert(&mut self, mut made: Commitment) {
+    pub(super) fn insert(&mut self, mut made: Commitment) {
         let id = Arc::clone(&made.id);
         made.is_backed = self.backed.contains_key(&id);
         let mut edges = self.edges_from(&id).chain(self.edges_to(&id));
         made.has_conflicts = edges.any(|edge| edge.kind == EdgeKind::ConflictsWith);
         drop(edges);
+        let is_ranked = self.is_since(2);
         let core = Arc::make_mut(&mut self.core);
         let number = core.all.len();
         for name in &made.watch {
@@ -508,6 +651,8 @@ impl Commitments {
                 core.places.entry(place.as_str().into()).or_default().insert(Arc::clone(name));
             }
         }
+        let reads = |expr: &Expr| expr.reads_counters() && expr.text().contains("commitments");
+        core.reads_statuses |= is_ranked && made.exprs().any(reads);
         if made.is_hard {
             core.hard.push(number);
             core.for_tool.add(number, &made);
@@ -527,6 +672,15 @@ impl Commitments {
         }
     }
 
+    /// Holds a commitment under another id.
+    pub(super) fn rename_commitment(&mut self, old: &str, new: &Arc<str>) {
+        let core = Arc::make_mut(&mut self.core);
+        if let Some(number) = core.by_id.remove(old) {
+            Arc::make_mut(&mut core.all[number]).id = Arc::clone(new);
+            core.by_id.insert(Arc::clone(new), number);
+        }
+    }
+
     fn add_edge(&mut self, value: &Value, tick: u64, author: Author) {
         let kind = form::text(value, "edge").and_then(|name| EdgeKind::from_word(&name));
         let (Some(kind), Some(from), Some(to)) = (kind, form::text(value, "from"), form::text(value, "to"))
@@ -536,10 +690,10 @@ impl Commitments {
         if kind == EdgeKind::Discharges {
             self.end(&to, ClosedAs::Discharged, tick, author, None);
         }
-        self.push_edge(CommitmentEdge { kind, from, to, author, tick });
+        self.push_edge(CommitmentEdge { kind, from, to, author, by: None, tick });
     }
 
-    fn push_edge(&mut self, edge: CommitmentEdge) {
+    pub(super) fn push_edge(&mut self, edge: CommitmentEdge) {
         let number = Value::from(self.edges.len() as u64);
         for (index, id) in [(&mut self.from, &edge.from), (&mut self.to, &edge.to)] {
             match index.value_mut(id) {
@@ -547,18 +701,19 @@ impl Commitments {
                 _ => index.set(id, Value::array([number.clone()])),
             }
         }
-        self.edges.push(Value::record([
+        let members = [
             ("author", Value::from(edge.author.as_str())),
             ("edge", edge.kind.as_str().into()),
             ("from", Value::String(Arc::clone(&edge.from))),
             ("tick", edge.tick.into()),
             ("to", Value::String(Arc::clone(&edge.to))),
-        ]));
-        if matches!(edge.kind, EdgeKind::Supports | EdgeKind::Attests) {
+        ];
+        let by = edge.by.clone().map(|by| ("by", Value::String(by)));
+        self.edges.push(Value::record(members.into_iter().chain(by)));
+        let may_renew = !self.is_since(2) || self.renews(&edge);
+        if matches!(edge.kind, EdgeKind::Supports | EdgeKind::Attests) && may_renew {
             // An atom that was attested from outside is not renewed by a note of the agent.
-            let said = self.said_by(&edge.from).map(|(mode, _)| mode);
-            let is_note =
-                matches!(said, None | Some(EvidenceMode::SelfAuthored)) && edge.author == Author::Agent;
+            let is_note = self.is_own_note(&edge);
             self.change_one(&edge.to, |one| {
                 if is_note && one.grounded_by.is_some() {
                     return;
@@ -629,19 +784,19 @@ impl Commitments {
         }
     }
 
-    /// Whether an author has the rank that closing a commitment takes; `None` for an unknown id.
-    pub fn may_close(&self, id: &str, author: Author) -> Option<bool> {
+    /// Whether an author has the rank that closing a commitment takes by version 1 of the rules; `None` for an unknown id.
+    fn may_close(&self, id: &str, author: Author) -> Option<bool> {
         let one = self.get(id)?;
         let rank = match author {
             // The kernel closes what it was told to by those who may.
-            Author::Kernel => CommitmentOwner::User.rank(),
-            author => CommitmentOwner::of_author(author).rank(),
+            Author::Kernel => CommitmentOwner::User(None).first_rank(),
+            author => CommitmentOwner::of_first(author).first_rank(),
         };
-        Some(rank >= self.owner(one).rank())
+        Some(rank >= self.owner(one).first_rank())
     }
 
-    /// The commitments that the lists of an intent close without the rank to.
-    pub fn closed_without_rank(
+    /// The commitments that the lists of an intent close without the rank to, by version 1 of the rules.
+    pub(super) fn closed_without_rank(
         &self,
         member: impl Fn(&str) -> Option<Value>,
         author: Author,
@@ -665,12 +820,16 @@ impl Commitments {
         found
     }
 
-    /// On whose behalf a commitment is.
+    /// The owner of a commitment: who wrote or adopted it, or the parent. By version 1 of the rules support raises it.
     pub fn owner(&self, one: &Commitment) -> CommitmentOwner {
-        match CommitmentOwner::of_author(one.author) {
+        match &one.adopted {
             _ if one.is_imported => CommitmentOwner::Parent,
-            CommitmentOwner::Agent if one.is_backed => CommitmentOwner::User,
-            owner => owner,
+            Some(adopted) => adopted.owner.clone(),
+            None if self.is_since(2) => one.writer(),
+            None => match CommitmentOwner::of_first(one.author) {
+                CommitmentOwner::Agent(_) if one.is_backed => CommitmentOwner::User(None),
+                owner => owner,
+            },
         }
     }
 
@@ -697,10 +856,15 @@ impl Commitments {
         self.get(id)?.grounded_by.as_ref()
     }
 
-    /// Whether a commitment is hard and binds: the user, the institution or a contract is behind it.
+    /// Whether a commitment is hard and binds: user or institution wrote or adopted it, or a contract imported it. By version 1 of
+    /// the rules an atom of the user in its support is enough.
     pub fn binds(&self, one: &Commitment) -> bool {
+        let is_backed = match self.is_since(2) {
+            true => one.adopted.is_some(),
+            false => one.is_backed,
+        };
         one.is_hard
-            && (one.is_imported || matches!(one.author, Author::User | Author::Institution) || one.is_backed)
+            && (one.is_imported || matches!(one.author, Author::User | Author::Institution) || is_backed)
     }
 
     /// The watched name that changed after the last support of a commitment, and when.
@@ -709,7 +873,12 @@ impl Commitments {
             return Some((name, 0));
         }
         let since = one.supported_at;
-        let changes = one.watch.iter().filter_map(|name| Some((name, self.changed.get(name)?.as_u64()?)));
+        let by_agents = self.owner(one).is_agent().then_some(&self.touched_by_agents);
+        let tick = |name: &Arc<str>| {
+            let ticks = [Some(&self.changed), by_agents].into_iter().flatten();
+            ticks.filter_map(|changed| changed.get(name)?.as_u64()).max()
+        };
+        let changes = one.watch.iter().filter_map(|name| Some((name, tick(name)?)));
         changes.filter(|(_, tick)| *tick > since).max_by_key(|(_, tick)| *tick)
     }
 
@@ -731,11 +900,16 @@ impl Commitments {
         for value in list(form::EVIDENCE).iter() {
             form::texts(value, "touches").iter().for_each(|name| watched(name));
         }
+        let mut named = form::texts(content, ADOPTS);
         for name in COMMITMENT_LISTS {
-            let named = ["id", "from", "to", "supersedes"];
+            let members = ["id", "from", "to", "supersedes"];
             let items = list(name);
-            open.extend(items.iter().flat_map(|item| named.iter().filter_map(|name| form::text(item, name))));
+            let each = items.iter().flat_map(|item| members.iter().filter_map(|name| form::text(item, name)));
+            named.extend(each);
         }
+        // A name may mean an item that is held under its address.
+        open.extend(named.iter().flat_map(|name| core.under(name)));
+        open.extend(named);
         if content.get(ACCEPTED).is_some() {
             open.extend(core.all.iter().map(|one| Arc::clone(&one.id)));
         }
@@ -766,7 +940,12 @@ impl Commitments {
                 ("tick", one.tick.into()),
                 ("type", Value::String(Arc::clone(&one.type_name))),
             ];
+            members.extend(one.until.map(|until| ("until", Value::from(until))));
             members.extend(one.is_imported.then_some(("imported", Value::Bool(true))));
+            members.extend(one.by.clone().map(|by| ("by", Value::String(by))));
+            members.extend(one.adopted.as_ref().map(|adopted| ("adopted", adopted.to_value())));
+            let is_moved = one.written_id() != &*one.id;
+            members.extend(is_moved.then(|| (HELD_AS, Value::String(Arc::clone(&one.id)))));
             members.extend(one.is_of_parent.then_some((OF_PARENT, Value::Bool(true))));
             members.extend(one.stale_by.clone().map(|name| ("stale_by", Value::String(name))));
             members.extend(one.closed.as_ref().map(|closed| ("closed", closed.to_value(&one.id))));
@@ -781,16 +960,24 @@ impl Commitments {
         ];
         let contract = self.contract.as_ref().map(|contract| (CONTRACT, contract.written.clone()));
         let hidden = self.hidden.map(|tick| (HIDDEN, Value::from(tick)));
+        let touched = &self.touched_by_agents;
+        let touched = (!touched.is_empty()).then(|| (TOUCHED_BY_AGENTS, Value::Object(touched.clone())));
         let used = self.hears_parents().then(|| (USED, self.used.to_value()));
-        let contract = contract.into_iter().chain(used).chain(self.kept_parents().map(|said| (SAID, said)));
-        Value::record(members.into_iter().chain(contract).chain(self.kept_trust()).chain(hidden))
+        let said = self.kept_parents().map(|said| (SAID, said));
+        let contract = contract.into_iter().chain(used).chain(said);
+        Value::record(
+            members.into_iter().chain(touched).chain(contract).chain(self.kept_trust()).chain(hidden),
+        )
     }
 
     /// Reads the kept form of a run that goes by the rules of a version; parts that do not belong there are left out.
     pub fn from_kept(version: u64, value: &Value) -> Commitments {
         let mut made = Commitments::none(version);
         made.take_kept(value);
-        made.changed = value.get(CHANGED).and_then(Value::as_object).cloned().unwrap_or_default();
+        made.now = value.get(NOW).and_then(Value::as_u64).unwrap_or(0);
+        let object = |name: &str| value.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
+        made.changed = object(CHANGED);
+        made.touched_by_agents = object(TOUCHED_BY_AGENTS);
         made.ignored = value.get(IGNORED).and_then(Value::as_array).cloned().unwrap_or_default();
         made.contract = value.get(CONTRACT).and_then(DelegationContract::read).map(Arc::new);
         made.used = value.get(USED).map(Used::read).unwrap_or_default();
@@ -804,25 +991,22 @@ impl Commitments {
         Some((TRUST, Value::record([("tools", Value::array(trust.iter().cloned().map(Value::String)))])))
     }
 
+    fn kept_names(&self) -> Option<(&'static str, Value)> {
+        // A run by version 1 of the rules begins with what it began with.
+        let names = self.names.clone().filter(|_| self.is_since(2) && !self.core.all.is_empty())?;
+        Some((NAMES, names))
+    }
+
     pub(super) fn take_kept(&mut self, value: &Value) {
+        self.learn(value.get(NAMES).cloned());
         self.hidden = self.hidden.or_else(|| value.get(HIDDEN).and_then(Value::as_u64));
         self.trust =
             value.get(TRUST).map(|trust| Arc::new(form::texts(trust, "tools").into_iter().collect()));
         let atoms = value.get(ATOMS).and_then(Value::as_object).cloned().unwrap_or_default();
         atoms.iter().for_each(|(_, atom)| self.add_atom(atom.clone()));
         for item in value.get(ITEMS).and_then(Value::as_array).into_iter().flat_map(|items| items.iter()) {
-            let author = form::text(item, "author").and_then(|name| name.parse::<Author>().ok());
-            let (Some(author), Some(written)) = (author, item.get("commitment")) else { continue };
-            let tick = item.get("tick").and_then(Value::as_u64).unwrap_or(0);
-            let type_name = form::text(item, "type").unwrap_or_default();
-            let Some(mut one) = read_commitment(written, tick, author, &type_name) else { continue };
-            if self.has(&one.id) {
-                continue;
-            }
-            one.is_imported = item.get("imported").is_some();
-            one.is_of_parent = item.get(OF_PARENT).is_some();
-            one.stale_by = form::text(item, "stale_by");
-            one.closed = item.get("closed").and_then(ClosedCommitment::read);
+            let one = read_item(item, (&self.scope(), self.now)).filter(|one| !self.has(&one.id));
+            let Some(one) = one else { continue };
             self.insert(one);
         }
         for edge in value.get(EDGES).and_then(Value::as_array).into_iter().flat_map(|edges| edges.iter()) {
@@ -873,6 +1057,9 @@ impl Commitments {
             if let Some(closed) = &one.closed {
                 members.set("closed", ClosedCommitment { tick: 0, ..closed.clone() }.to_value(&one.id));
             }
+            if let Some(adopted) = &one.adopted {
+                members.set("adopted", AdoptedCommitment { tick: 0, ..adopted.clone() }.to_value());
+            }
             Value::Object(members)
         });
         let is_inside = |edge: &&Value| {
@@ -884,21 +1071,36 @@ impl Commitments {
             (ITEMS, Value::array(items)),
         ];
         let hidden = self.hidden.map(|_| (HIDDEN, Value::from(0u64)));
-        Some(Value::record(members.into_iter().chain(self.kept_trust()).chain(hidden)))
+        let names = self.kept_names();
+        Some(Value::record(members.into_iter().chain(names).chain(self.kept_trust()).chain(hidden)))
     }
 }
 
 /// Returns what a run begins with: what it continues, and what its pack says.
-pub fn initial(version: u64, continued: Option<&Value>, pack: Option<&Value>) -> Option<Value> {
+pub fn initial(
+    version: u64,
+    continued: Option<&Value>,
+    pack: Option<&Value>,
+    began: Timestamp,
+) -> Option<Value> {
     let declared = pack.and_then(|pack| pack.get(form::COMMITMENTS)).and_then(Value::as_array);
     let trust = pack.and_then(|pack| pack.get(TRUST));
-    let mut made = Commitments::at_start(version, continued, None);
-    let is_new = |one: &&Value| form::text(one, "id").is_some_and(|id| !made.has(&id));
+    let mut made = Commitments::at_start_with(version, continued, None, (pack, began));
+    let is_new = |one: &&Value| match version {
+        1 => form::text(one, "id").is_some_and(|id| !made.has(&id)),
+        // The same of the pack before, or of a contract that the parent's pack is in.
+        _ => !made.all().iter().any(|held| held.author == Author::Institution && held.written == **one),
+    };
     let new: Vec<&Value> = declared.into_iter().flat_map(|all| all.iter()).filter(is_new).collect();
     if new.is_empty() && (trust.is_none() || made.trust.is_some()) {
         return continued.cloned();
     }
     made.trust = trust.map(|trust| Arc::new(form::texts(trust, "tools").into_iter().collect()));
+    if version > 1 {
+        let all = Value::record([(form::COMMITMENTS, Value::array(new.into_iter().cloned()))]);
+        made.apply_ranked(&Said { tick: 0, author: Author::Institution, by: None, type_name: "" }, &all);
+        return made.to_initial();
+    }
     for one in new {
         made.add(one, 0, Author::Institution, "", &BTreeSet::new());
     }
@@ -928,6 +1130,16 @@ impl Core {
         self.by_id.get(id).copied()
     }
 
+    /// The ids under which items are held that are written with one id.
+    fn under(&self, id: &str) -> Vec<Arc<str>> {
+        let begin = format!("{id}@");
+        let from: Arc<str> = begin.as_str().into();
+        let held = self.by_id.range(from..).map(|(id, _)| id);
+        let mut held: Vec<Arc<str>> = held.take_while(|id| id.starts_with(&begin)).cloned().collect();
+        held.extend(super::owner::split_address(id).map(|(id, _)| Arc::from(id)));
+        held
+    }
+
     /// The watched names that a write at a path meets.
     fn met<'c>(&'c self, path: &Pointer) -> impl Iterator<Item = &'c Arc<str>> {
         let path = path.as_str();
@@ -938,6 +1150,17 @@ impl Core {
         let start: Arc<str> = below.as_str().into();
         let below = self.places.range(start..).take_while(move |(place, _)| place.starts_with(&below));
         above.chain(below.flat_map(|(_, names)| names))
+    }
+}
+
+impl AdoptedCommitment {
+    fn to_value(&self) -> Value {
+        Value::record([("by", Value::from(self.owner.to_string().as_str())), ("tick", self.tick.into())])
+    }
+
+    fn read(value: &Value) -> Option<AdoptedCommitment> {
+        let owner = CommitmentOwner::read(value.get("by")?.as_str()?)?;
+        Some(AdoptedCommitment { owner, tick: value.get("tick")?.as_u64()? })
     }
 }
 
@@ -969,11 +1192,12 @@ fn read_atom(value: &Value) -> Option<Atom> {
         (Author::Agent | Author::User, _) => None,
     };
     Some(Atom {
-        id: form::text(atom, "id")?,
+        id: form::text(value, HELD_AS).or_else(|| form::text(atom, "id"))?,
         content: atom.get("content").cloned().unwrap_or(Value::Null),
         source: form::text(atom, "source"),
         touches: form::texts(atom, "touches"),
         mode,
+        writer: CommitmentOwner::of(author, form::text(value, "by")),
         attestation,
         tick: value.get("tick")?.as_u64()?,
         tool: form::text(value, "tool"),
@@ -988,8 +1212,9 @@ pub(super) fn with_tick(value: &Value, tick: u64) -> Value {
 
 impl CommitmentEdge {
     /// The key of an edge: all its members but the tick.
-    fn key(&self) -> String {
-        format!("{} {:?} {:?} {}", self.kind.as_str(), self.from, self.to, self.author)
+    pub(super) fn key(&self) -> String {
+        let by = self.by.as_deref().map(|by| format!(" {by:?}")).unwrap_or_default();
+        format!("{} {:?} {:?} {}{by}", self.kind.as_str(), self.from, self.to, self.author)
     }
 }
 
@@ -999,26 +1224,67 @@ pub(super) fn read_edge(value: &Value) -> Option<CommitmentEdge> {
         from: form::text(value, "from")?,
         to: form::text(value, "to")?,
         author: value.get("author")?.as_str()?.parse().ok()?,
+        by: form::text(value, "by"),
         tick: value.get("tick")?.as_u64()?,
     })
 }
 
-fn read_commitment(value: &Value, tick: u64, author: Author, type_name: &str) -> Option<Commitment> {
-    let expr = |name: &str| Expr::parse_condition(&form::text(value, name)?, &form::scope()).ok();
+/// Reads a commitment of a kept form.
+pub(super) fn read_item(item: &Value, known: (&Scope, u64)) -> Option<Commitment> {
+    let author = form::text(item, "author").and_then(|name| name.parse::<Author>().ok())?;
+    let tick = item.get("tick").and_then(Value::as_u64).unwrap_or(0);
+    let type_name = form::text(item, "type").unwrap_or_default();
+    let mut one = read_commitment(item.get("commitment")?, tick, author, &type_name, known)?;
+    one.until = item.get("until").and_then(Value::as_u64).or(one.until);
+    one.id = form::text(item, HELD_AS).unwrap_or(one.id);
+    one.is_imported = item.get("imported").is_some();
+    one.is_of_parent = item.get(OF_PARENT).is_some();
+    one.by = form::text(item, "by");
+    one.adopted = item.get("adopted").and_then(AdoptedCommitment::read);
+    one.stale_by = form::text(item, "stale_by");
+    one.closed = item.get("closed").and_then(ClosedCommitment::read);
+    Some(one)
+}
+
+/// Reads a commitment as it was written, with the names that expressions know and the time, from which a length counts.
+pub(super) fn read_commitment(
+    value: &Value,
+    tick: u64,
+    author: Author,
+    type_name: &str,
+    (scope, now): (&Scope, u64),
+) -> Option<Commitment> {
+    let mut unread = None;
+    let mut expr = |name: &'static str| {
+        let read = Expr::parse_condition(&form::text(value, name)?, scope).ok();
+        if read.is_none() {
+            unread.get_or_insert(name);
+        }
+        read
+    };
+    let [guard, discharge, holds, condition] = form::EXPRESSIONS.map(&mut expr);
+    let until = form::text(value, "until").and_then(|text| until_of(&text)).map(|until| match until {
+        Until::At(ms) => ms,
+        Until::For(ms) => now.saturating_add(ms),
+    });
     Some(Commitment {
         id: form::text(value, "id")?,
         kind: CommitmentKind::from_word(&form::text(value, "type")?)?,
         is_hard: value.get("hard").and_then(Value::as_bool).unwrap_or(false),
         gloss: form::text(value, "gloss")?,
-        guard: expr("guard"),
-        discharge: expr("discharge"),
-        holds: expr("holds"),
-        condition: expr("condition"),
+        guard,
+        discharge,
+        holds,
+        condition,
+        until,
+        unread,
         watch: form::texts(value, "watch"),
         priority: value.get("priority").and_then(Value::as_f64).unwrap_or(0.0),
         scope: form::text(value, "scope").unwrap_or_else(|| "global".into()),
         supersedes: form::text(value, "supersedes"),
         author,
+        by: None,
+        adopted: None,
         is_imported: false,
         is_of_parent: false,
         tick,

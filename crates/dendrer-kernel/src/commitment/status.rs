@@ -76,6 +76,26 @@ impl Statuses {
         counters: &dyn Fn() -> Value,
         action: Option<&Value>,
     ) -> Statuses {
+        if !all.core().reads_statuses {
+            return Statuses::with(all, state, counters, action);
+        }
+        // An expression that reads statuses sees them as they are without any such expression.
+        let others = Statuses::with(all, state, counters, None).to_value();
+        let served = || {
+            let mut served = counters().as_object().cloned().unwrap_or_default();
+            served.set(SERVED_COMMITMENTS, others.clone());
+            Value::Object(served)
+        };
+        Statuses::with(all, state, &served, action)
+    }
+
+    /// As [`Statuses::of`], where expressions see the statuses that the counters serve.
+    fn with(
+        all: &Commitments,
+        state: &Value,
+        counters: &dyn Fn() -> Value,
+        action: Option<&Value>,
+    ) -> Statuses {
         let core = all.core();
         let mut made = Statuses { core: Arc::clone(core), all: vec![None; core.all.len()] };
         let known = (state, counters);
@@ -131,9 +151,12 @@ impl Statuses {
         }
         let mut by_others = Vec::new();
         while let Some(at) = open.pop() {
-            for edge in all.edges_to(&all.all()[at].id).filter(|edge| edge.kind == EdgeKind::DependsOn) {
-                let Some(other) = self.core.number(&edge.from) else { continue };
-                if all.all()[other].kind.is_claim() && self.all[other].is_none() {
+            for (edge, other) in dependents(all, &all.all()[at].id) {
+                let Some(other) = self.core.number(&other) else { continue };
+                if all.has_effect(&edge, &all.all()[other])
+                    && all.all()[other].kind.is_claim()
+                    && self.all[other].is_none()
+                {
                     self.all[other] = Some((CommitmentStatus::Stale, StatusCause::default()));
                     open.push(other);
                     by_others.push(other);
@@ -141,9 +164,10 @@ impl Statuses {
             }
         }
         for at in by_others {
-            let depends = all.edges_from(&all.all()[at].id).filter(|edge| edge.kind == EdgeKind::DependsOn);
-            let fallen = depends.filter(|edge| self.get(&edge.to).is_some_and(|(status, _)| status.fells()));
-            let because = fallen.map(|edge| edge.to).collect();
+            let one = &all.all()[at];
+            let depends = dependencies(all, &one.id).filter(|(edge, _)| all.has_effect(edge, one));
+            let fallen = depends.filter(|(_, id)| self.get(id).is_some_and(|(status, _)| status.fells()));
+            let because = fallen.map(|(_, id)| id).collect();
             self.all[at] = Some((CommitmentStatus::Stale, StatusCause { because, since: None }));
         }
     }
@@ -158,7 +182,8 @@ impl Statuses {
     ) -> (CommitmentStatus, StatusCause) {
         let mut because: Vec<Arc<str>> = Vec::new();
         if one.has_conflicts {
-            let conflicts = |edge: &CommitmentEdge| edge.kind == EdgeKind::ConflictsWith;
+            let conflicts =
+                |edge: &CommitmentEdge| edge.kind == EdgeKind::ConflictsWith && all.has_effect(edge, one);
             let others = all.edges_from(&one.id).filter(conflicts).map(|edge| edge.to);
             let others = others.chain(all.edges_to(&one.id).filter(conflicts).map(|edge| edge.from));
             let wins = |other: &Arc<str>| all.get(other).is_some_and(|other| self.wins(all, other, one));
@@ -186,7 +211,9 @@ impl Statuses {
         let fallen = self.get(&winner.id).is_some_and(|(status, _)| {
             status.is_over() || matches!(status, CommitmentStatus::Stale | CommitmentStatus::Blocked)
         });
-        all.binds(winner) && !fallen && strength(all, winner) > strength(all, loser)
+        // Two that bind are both asked, whatever their priority (design, section 14.2).
+        let is_tie = all.is_since(2) && all.binds(loser);
+        all.binds(winner) && !fallen && !is_tie && strength(all, winner) > strength(all, loser)
     }
 }
 
@@ -226,8 +253,33 @@ impl Ord for Priority {
 
 fn strength(all: &Commitments, one: &Commitment) -> Strength {
     let is_own_word = one.is_imported || matches!(one.author, Author::User | Author::Institution);
-    let (binds, rank) = (all.binds(one), all.owner(one).rank());
+    let (binds, rank) = (all.binds(one), all.owner(one).first_rank());
     Strength { binds, is_own_word, rank, priority: Priority(one.priority) }
+}
+
+/// The edges by which others fall with a commitment, each with the other end.
+fn dependents<'a>(
+    all: &'a Commitments,
+    id: &'a str,
+) -> impl Iterator<Item = (CommitmentEdge, Arc<str>)> + 'a {
+    let depend = all.edges_to(id).filter(|edge| edge.kind == EdgeKind::DependsOn);
+    let depend = depend.map(|edge| (edge.clone(), edge.from));
+    // Version 1 of the rules does not follow the support of one commitment by another.
+    let supported = all.is_since(2).then(|| all.edges_from(id)).into_iter().flatten();
+    let supported = supported.filter(|edge| edge.kind == EdgeKind::Supports);
+    depend.chain(supported.map(|edge| (edge.clone(), edge.to)))
+}
+
+/// The edges by which a commitment falls with others, each with the other end.
+fn dependencies<'a>(
+    all: &'a Commitments,
+    id: &'a str,
+) -> impl Iterator<Item = (CommitmentEdge, Arc<str>)> + 'a {
+    let depends = all.edges_from(id).filter(|edge| edge.kind == EdgeKind::DependsOn);
+    let depends = depends.map(|edge| (edge.clone(), edge.to));
+    let support = all.is_since(2).then(|| all.edges_to(id)).into_iter().flatten();
+    let support = support.filter(|edge| edge.kind == EdgeKind::Supports);
+    depends.chain(support.map(|edge| (edge.clone(), edge.from)))
 }
 
 /// Whether a commitment is over or stale by itself, and why.
@@ -240,6 +292,9 @@ fn fallen(all: &Commitments, one: &Commitment, known: Known<'_>) -> Option<(Comm
         };
         return Some((status, StatusCause { because: Vec::new(), since: Some(closed.tick) }));
     }
+    if all.is_past(one) {
+        return Some((CommitmentStatus::Discharged, StatusCause::default()));
+    }
     if one.discharge.as_ref().is_some_and(|discharge| truth(discharge, known, None) == Some(Truth::True)) {
         return Some((CommitmentStatus::Discharged, StatusCause::default()));
     }
@@ -250,16 +305,28 @@ fn fallen(all: &Commitments, one: &Commitment, known: Known<'_>) -> Option<(Comm
 
 /// The value of an expression of a commitment. `None` where it reads `action` and no action is asked about.
 fn truth(expr: &Expr, known: Known<'_>, action: Option<&Value>) -> Option<Truth> {
-    if action.is_none() && expr.roots().any(|root| root == "action") {
+    if action.is_none() && expr.roots().any(|root| ["action", "t"].contains(&root)) {
         return None;
     }
     Some(evaluate(expr, known, action))
 }
 
+/// Returns `t`: the calls of the line of a call, or the call alone where it is asked about by itself.
+fn line_of(action: &Value) -> Value {
+    let calls = action.get(CALLS).cloned().unwrap_or_else(|| Value::array([action.clone()]));
+    Value::record([(CALLS, calls)])
+}
+
+/// The member of a call with all calls of its line, which expressions read as `t.calls`.
+pub(super) const CALLS: &str = "calls";
+
 /// Evaluates an expression of a commitment.
 pub(super) fn evaluate(expr: &Expr, (state, counters): Known<'_>, action: Option<&Value>) -> Truth {
     let nothing = Value::object();
-    let others = [("action", action.unwrap_or(&nothing))];
+    let action = action.unwrap_or(&nothing);
+    let reads_line = expr.roots().any(|root| root == "t");
+    let line = if reads_line { line_of(action) } else { Value::Null };
+    let others = [("action", action), ("t", &line)];
     let counters = expr.reads_counters().then(counters);
     expr.holds(&Env { state, counters: counters.as_ref(), others: &others }, &mut Budget::default())
 }

@@ -384,7 +384,8 @@ impl<'s> Checker<'s> {
 
     /// The place of a root, where that is the state at another time.
     fn beginning(&self, root: &Arc<str>) -> Option<Vec<Token>> {
-        self.scope.states.contains(root).then(Vec::new)
+        let timed = self.scope.timed.get(root).map(|token| vec![Token::Name(Arc::clone(token))]);
+        timed.or_else(|| self.scope.states.contains(root).then(Vec::new))
     }
 
     /// Returns the place in the state of a plain path.

@@ -421,6 +421,31 @@ impl<'t> Written<'t> {
     }
 }
 
+/// The end of something: a moment, or a length of time from another one on, in milliseconds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Until {
+    /// Milliseconds since 1970.
+    At(u64),
+    /// Milliseconds.
+    For(u64),
+}
+
+/// Reads an end: a moment as RFC 3339 writes it, or a length like `900s`. A negative length ends at once.
+pub(crate) fn until_of(text: &str) -> Option<Until> {
+    let ms = |seconds: i64, nanos: u32| {
+        let ms = i128::from(seconds) * 1000 + i128::from(nanos / 1_000_000);
+        u64::try_from(ms.max(0)).unwrap_or(u64::MAX)
+    };
+    match Time::timestamp(text) {
+        Ok(Time::Timestamp { seconds, nanos }) => return Some(Until::At(ms(seconds, nanos))),
+        Ok(Time::Duration { .. }) | Err(_) => {}
+    }
+    match Time::duration(text) {
+        Ok(Time::Duration { seconds, nanos }) => Some(Until::For(ms(seconds, nanos))),
+        Ok(Time::Timestamp { .. }) | Err(_) => None,
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use super::*;

@@ -8,11 +8,12 @@ use dendrer_object::{Intent, Pointer, Value, tag};
 use super::target::{Segment, Target};
 use super::{
     Act, EACH_ITEMS_MAX, EVALUATION_STEPS_MAX, Fold, Rule, STATE_SIZE_MAX, Step, Template, WRITES_MAX,
-    WRITTEN_SIZE_MAX, Write, kind, quantize, transition,
+    WRITTEN_SIZE_MAX, Write, is_finer, kind, quantize, transition, transition_for,
 };
+use crate::calls::{self, AskedOf};
 use crate::expr::{Budget, Env, EvalError, Expr, Truth};
 use crate::names::UNKNOWN;
-use crate::reduce::{ReduceError, ReducedDelta};
+use crate::reduce::{ReduceError, ReducedDelta, Rounding};
 use crate::sealed::{self, Met};
 use crate::unknown::{
     self, NO_RESULT, NOT_READ, READS_UNKNOWN, RESULT_AMBIGUOUS, RULE_FAILED, UnknownPlaces,
@@ -31,35 +32,44 @@ pub(super) fn reduce(
 ) -> Result<ReducedDelta, ReduceError> {
     let mut run = Run::new(fold, before, intent, Budget::new(EVALUATION_STEPS_MAX));
     for (index, rule) in fold.rules_for(intent) {
-        let already = (run.delta.len(), run.written);
-        let (state, unknown) = (run.state.clone(), run.unknown.clone());
-        run.met_unknown = false;
-        match run.rule(rule) {
-            Ok(_) => {}
-            // If the call that is answered is not known, a rule that cannot be run counts as one that looked at the call.
-            Err(_) if run.met_unknown || run.is_ambiguous => {
-                run.delta.truncate(already.0);
-                (run.state, run.unknown, run.written) = (state, unknown, already.1);
-                let code = if run.is_ambiguous { RESULT_AMBIGUOUS } else { READS_UNKNOWN };
-                for place in targets(rule, &run.state) {
-                    run.unknown.mark(place, tick, code);
-                }
-                run.show_unknown();
-            }
-            Err(error) => return Err(error.within(index, &rule.place)),
+        run.one(index, rule, tick, wrote)?;
+    }
+    run.finish()
+}
+
+/// As [`reduce`] by the rules of version 2 of the kernel: of a line with several calls, a rule that reads `t.action` runs once for
+/// each call, in order; the others run with the last one (design, 14.1).
+pub(super) fn reduce_each(
+    fold: &Fold,
+    before: &Value,
+    intent: &Intent,
+    tick: u64,
+    wrote: &mut dyn FnMut(usize),
+) -> Result<ReducedDelta, ReduceError> {
+    let mut run = Run::new(fold, before, intent, Budget::new(EVALUATION_STEPS_MAX));
+    run.rounds = true;
+    let calls = calls::each(intent);
+    if calls.is_empty() {
+        for (index, rule) in fold.rules_for(intent) {
+            run.one(index, rule, tick, wrote)?;
         }
-        if run.delta.len() > already.0 {
-            wrote(index);
+        return run.finish();
+    }
+    let line = run.t.clone();
+    let mut states = Vec::with_capacity(calls.len());
+    for (at, call) in calls.iter().enumerate() {
+        states.push(run.state.clone());
+        let alone = transition(call);
+        for (index, rule) in fold.rules_for(intent) {
+            run.t = match rule.asked_of {
+                AskedOf::EachCall => alone.clone(),
+                AskedOf::Line if at + 1 == calls.len() => line.clone(),
+                AskedOf::Line => continue,
+            };
+            run.one(index, rule, tick, wrote)?;
         }
     }
-    let size = run.state.size();
-    if !run.delta.is_empty() && size > STATE_SIZE_MAX {
-        let message = format!("the state would have {size} bytes; at most {STATE_SIZE_MAX} are allowed");
-        let met = Met { word: sealed::LARGE, at: Some("state".to_owned()), message };
-        let (place, rule, step) = ("the rules".to_owned(), None, None);
-        return Err(ReduceError::Rule { place, rule, step, met: Box::new(met) });
-    }
-    Ok(ReducedDelta { delta: Delta(run.delta), unknown: run.unknown })
+    Ok(ReducedDelta { before_calls: states, ..run.finish()? })
 }
 
 /// Returns what is unknown after a transition for which a rule gave an error. No rule of the transition writes, so the
@@ -103,17 +113,27 @@ pub(super) fn unknown_by_gap(fold: &Fold, state: &Value, intent: &Intent) -> Vec
         Some(RESULT_AMBIGUOUS) => return Vec::new(),
         _ => {}
     }
-    let mut everything = UnknownPlaces::default();
-    everything.mark(Pointer::root(), 0, NO_RESULT);
-    let later = Value::record(everything.to_value().map(|marks| (UNKNOWN, marks)));
     let Some(action) = intent.member("action") else { return Vec::new() };
     let calls = action.get("calls").and_then(Value::as_array);
     let calls: Vec<Value> =
         calls.map_or_else(|| vec![action.clone()], |calls| calls.iter().cloned().collect());
+    places_of_results(fold, state, &intent.agent, calls)
+}
+
+/// The targets of rules that apply to results of some calls, if nothing of the result and of the state is known.
+fn places_of_results(
+    fold: &Fold,
+    state: &Value,
+    agent: &str,
+    calls: impl IntoIterator<Item = Value>,
+) -> Vec<Pointer> {
+    let mut everything = UnknownPlaces::default();
+    everything.mark(Pointer::root(), 0, NO_RESULT);
+    let later = Value::record(everything.to_value().map(|marks| (UNKNOWN, marks)));
     let result_of = |call: Value| {
         let type_name = "action.result".parse().expect("a type of the ontology");
         let members = vec![("action".into(), call), ("result".into(), tag::gap("no_result", ""))];
-        Intent { author: Author::Runtime, members, ..Intent::new(type_name, &intent.agent) }
+        Intent { author: Author::Runtime, members, ..Intent::new(type_name, agent) }
     };
     let mut places = Vec::new();
     for result in calls.into_iter().map(result_of) {
@@ -125,6 +145,17 @@ pub(super) fn unknown_by_gap(fold: &Fold, state: &Value, intent: &Intent) -> Vec
         }
     }
     places
+}
+
+/// Returns the places that rules may write for the results of the calls of a request, of which the tool alone is known: a request
+/// counts as writing them (design, 14.1).
+pub(super) fn may_write(fold: &Fold, state: &Value, request: &Intent) -> Vec<Pointer> {
+    let tool = |call: &Value| {
+        let tool = call.get("tool").cloned();
+        Value::record(tool.map(|tool| ("tool", tool)))
+    };
+    let written = request.member(calls::ACTION).map(calls::written).unwrap_or_default();
+    places_of_results(fold, state, &request.agent, written.into_iter().map(tool))
 }
 
 /// The places that a rule writes to, each cut at its first computed segment and at a list.
@@ -211,6 +242,12 @@ struct Run<'a> {
     met_unknown: bool,
     /// Whether it is not known which call the transition answers: what rules read of the call is a gap.
     is_ambiguous: bool,
+    /// Whether numbers that are finer than their field are told, as version 2 of the kernel's rules does.
+    rounds: bool,
+    /// The values that a `set` rounded.
+    rounded: Vec<Rounding>,
+    /// The fields to which a finer number was added.
+    finer: Vec<Pointer>,
 }
 
 /// The place that a target resolves to in the current state.
@@ -223,11 +260,12 @@ struct Place {
 impl<'a> Run<'a> {
     fn new(fold: &'a Fold, before: &'a Value, intent: &Intent, budget: Budget) -> Run<'a> {
         let is_ambiguous = unknown::is_ambiguous(intent);
+        let of = |intent: &Intent| transition_for(intent, fold.reads_calls());
         Run {
             fold,
             before,
             state: before.clone(),
-            t: if is_ambiguous { without_call(transition(intent)) } else { transition(intent) },
+            t: if is_ambiguous { without_call(of(intent)) } else { of(intent) },
             names: Vec::new(),
             delta: Vec::new(),
             written: 0,
@@ -235,7 +273,60 @@ impl<'a> Run<'a> {
             unknown: UnknownPlaces::of(before),
             met_unknown: false,
             is_ambiguous,
+            rounds: false,
+            rounded: Vec::new(),
+            finer: Vec::new(),
         }
+    }
+
+    /// Runs a rule, and marks its targets as unknown if it read an unknown place.
+    fn one(
+        &mut self,
+        index: usize,
+        rule: &'a Rule,
+        tick: u64,
+        wrote: &mut dyn FnMut(usize),
+    ) -> Result<(), ReduceError> {
+        let already = (self.delta.len(), self.written);
+        let (state, unknown) = (self.state.clone(), self.unknown.clone());
+        self.met_unknown = false;
+        match self.rule(rule) {
+            Ok(_) => {}
+            // If the call that is answered is not known, a rule that cannot be run counts as one that looked at the call.
+            Err(_) if self.met_unknown || self.is_ambiguous => {
+                self.delta.truncate(already.0);
+                (self.state, self.unknown, self.written) = (state, unknown, already.1);
+                let code = if self.is_ambiguous { RESULT_AMBIGUOUS } else { READS_UNKNOWN };
+                for place in targets(rule, &self.state) {
+                    self.unknown.mark(place, tick, code);
+                }
+                self.show_unknown();
+            }
+            Err(error) => return Err(error.within(index, &rule.place)),
+        }
+        if self.delta.len() > already.0 {
+            wrote(index);
+        }
+        Ok(())
+    }
+
+    /// Returns what the rules wrote, if the state after it is not too large.
+    fn finish(self) -> Result<ReducedDelta, ReduceError> {
+        let size = self.state.size();
+        if !self.delta.is_empty() && size > STATE_SIZE_MAX {
+            let message = format!("the state would have {size} bytes; at most {STATE_SIZE_MAX} are allowed");
+            let met = Met { word: sealed::LARGE, at: Some("state".to_owned()), message };
+            let (place, rule, step) = ("the rules".to_owned(), None, None);
+            return Err(ReduceError::Rule { place, rule, step, met: Box::new(met) });
+        }
+        let (delta, unknown) = (Delta(self.delta), self.unknown);
+        Ok(ReducedDelta {
+            delta,
+            unknown,
+            rounded: self.rounded,
+            finer: self.finer,
+            ..ReducedDelta::default()
+        })
     }
 
     /// Runs a rule and tells whether it applied.
@@ -311,8 +402,15 @@ impl<'a> Run<'a> {
         let nothing = || nothing_at(&place.pointer);
         let op = match kind {
             Write::Set(value) => {
-                let value = self.written(value)?;
-                let value = self.quantized(target, value)?;
+                let exact = self.written(value)?;
+                let value = self.quantized(target, exact.clone())?;
+                if self.rounds && self.is_finer(target, &exact) {
+                    self.rounded.push(Rounding {
+                        path: place.pointer.clone(),
+                        from: exact,
+                        to: value.clone(),
+                    });
+                }
                 if is_unknown {
                     self.unknown.clear(&place.pointer);
                     self.show_unknown();
@@ -328,6 +426,9 @@ impl<'a> Run<'a> {
             Write::Add(value) => {
                 let Some(found) = &place.found else { return missing(nothing()) };
                 let value = self.written(value)?;
+                if self.rounds && self.is_finer(target, &value) {
+                    self.finer.push(place.pointer.clone());
+                }
                 let at = Some(place.pointer.dotted());
                 let plain = sum(found, &value).map_err(|met| Met { at, ..met })?;
                 let rounded = self.quantized(target, plain.clone())?;
@@ -387,6 +488,12 @@ impl<'a> Run<'a> {
             Some((_, decimals)) if target.segments.is_empty() => Ok(quantize(value, *decimals)?),
             _ => Ok(value),
         }
+    }
+
+    /// Whether a number is finer than the decimals of the field that it is written to.
+    fn is_finer(&self, target: &Target, value: &Value) -> bool {
+        let rule = self.fold.decimals.iter().find(|(field, _)| *field == target.field);
+        rule.is_some_and(|(_, decimals)| target.segments.is_empty() && is_finer(value, *decimals))
     }
 
     /// Follows a target through the state as it is. The inner error is a place that is not there.

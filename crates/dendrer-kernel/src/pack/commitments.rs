@@ -1,6 +1,6 @@
 //! The commitments of a pack: those with which a run begins, and the tools whose results ground a claim (CCAS paper 13.4).
 
-use dendrer_object::{Pointer, Value};
+use dendrer_object::{Code, Pointer, Value};
 
 use super::PackField;
 use super::read::{At, Faults};
@@ -30,13 +30,16 @@ pub(super) fn check_commitments(faults: &mut Faults, root: &At<'_>, fields: &[Pa
             let at = list.moved(path);
             at.fault(faults, fault.message, "a pack writes commitments as a line of `commit` does");
         }
-        let scope = commitment::scope().fields(fields.iter().map(|field| &*field.name));
+        let mut scope = commitment::scope_of_pack(Some(root.value));
+        if !fields.is_empty() {
+            scope = scope.fields(fields.iter().map(|field| &*field.name));
+        }
         for item in &items {
             for at in commitment::EXPRESSIONS.iter().filter_map(|name| item.member(name)) {
-                let Some(text) = at.value.as_str().filter(|_| !fields.is_empty()) else { continue };
-                // A text that does not parse was reported before.
-                if Expr::parse_condition(text, &commitment::scope()).is_ok()
-                    && let Err(error) = Expr::parse_condition(text, &scope)
+                let Some(text) = at.value.as_str() else { continue };
+                // Any other fault of a text was reported before.
+                if let Err(error) = Expr::parse_condition(text, &scope)
+                    && error.code == Code::E0505
                 {
                     at.fault_of(faults, error.code, error.message, &error.hint.unwrap_or_default());
                 }

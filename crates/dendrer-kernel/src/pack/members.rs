@@ -19,7 +19,7 @@ const fn member(name: &'static str, in_terms: bool, in_comparison: bool) -> Memb
 }
 
 /// All members, in the order of the documentation.
-pub const MEMBERS: [Member; 25] = [
+pub const MEMBERS: [Member; 26] = [
     member("name", true, true),
     member("version", true, true),
     member("words", true, true),
@@ -27,6 +27,7 @@ pub const MEMBERS: [Member; 25] = [
     member("policy", false, false),
     member("reducer", true, true),
     member("module", true, true),
+    member("clock", false, false),
     member("constants", true, true),
     member("define", true, true),
     member("state", true, true),
@@ -76,6 +77,7 @@ mod tests {
             [
                 "goal",
                 "policy",
+                "clock",
                 "approvers",
                 "obligations",
                 "progress_contracts",
@@ -88,7 +90,16 @@ mod tests {
             MEMBERS.iter().filter(|member| !member.in_terms).map(|member| member.name).collect();
         assert_eq!(
             others,
-            ["goal", "policy", "approvers", "progress_contracts", "progress", "commitments", "trust"]
+            [
+                "goal",
+                "policy",
+                "clock",
+                "approvers",
+                "progress_contracts",
+                "progress",
+                "commitments",
+                "trust"
+            ]
         );
     }
 }

@@ -258,14 +258,39 @@ pub(super) fn did_you_mean(near: Option<&str>) -> Option<String> {
     near.map(|near| format!("did you mean {near}?"))
 }
 
+/// Whether rules may ask for the time of a line: the time of its record, which the kernel writes.
+fn read_clock(faults: &mut Faults, root: &At<'_>) -> bool {
+    let Some(at) = root.member("clock") else { return false };
+    let is_kernel = is_timed(root.value);
+    if !is_kernel {
+        at.fault(
+            faults,
+            format!("a clock is kernel, not {}", at.value),
+            "leave it out if no rule asks for t.at",
+        );
+    }
+    is_kernel
+}
+
+/// Whether a pack has the clock of the kernel.
+pub(crate) fn is_timed(pack: &Value) -> bool {
+    pack.get("clock").and_then(Value::as_str) == Some("kernel")
+}
+
 /// Reads the policy rules. They are recorded as they are written, so they use no name that the pack defines.
-fn read_policy(faults: &mut Faults, root: &At<'_>) -> Vec<Value> {
+fn read_policy(faults: &mut Faults, root: &At<'_>, is_timed: bool) -> Vec<Value> {
     let mut rules: Vec<Value> = Vec::new();
     for at in root.list(faults, "policy") {
         rules.push(at.value.clone());
-        if let Err((_, why)) = PolicyRules::read(&rules) {
-            at.fault(faults, why, "like `{id: within_budget, holds: state.spent <= 600}`");
-            rules.pop();
+        match PolicyRules::read(&rules) {
+            Err((_, why)) => {
+                at.fault(faults, why, "like `{id: within_budget, holds: state.spent <= 600}`");
+                rules.pop();
+            }
+            Ok(read) if !is_timed && read.timed().next().is_some() => {
+                at.fault(faults, "a rule asks for t.at, and the pack has no clock", "add `clock: kernel`");
+            }
+            Ok(_) => {}
         }
     }
     rules
@@ -281,7 +306,8 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Pac
     let name = read_name(&mut faults, &root);
     let version = read_version(&mut faults, &root);
     let (words, goal) = (root.shared(&mut faults, "words"), root.shared(&mut faults, "goal"));
-    let policy = read_policy(&mut faults, &root);
+    let is_timed = read_clock(&mut faults, &root);
+    let policy = read_policy(&mut faults, &root, is_timed);
     let (engine, module) = read_engine(&mut faults, &root, &mut modules);
     let mut taken: BTreeSet<String> = RESERVED.iter().map(|name| (*name).to_owned()).collect();
     let constants = read_constants(&mut faults, &root, &mut taken);
@@ -295,7 +321,7 @@ pub(super) fn read(value: &Value, modules: &dyn Modules) -> Result<Pack, Vec<Pac
     let decimals: Vec<(String, Option<u8>)> =
         declared.iter().map(|field| (field.name.to_owned(), field.decimals)).collect();
     let datetimes = super::contracts::datetimes(&root);
-    let scopes = Scopes::new(&mut faults, constants, &decimals, &datetimes, definitions);
+    let scopes = Scopes::new(&mut faults, constants, &decimals, (&datetimes, is_timed), definitions);
     let types = read_types(&mut faults, &root);
     let tools = read_tools(&mut faults, &root, &scopes.rules);
     let rules = read_rules(&mut faults, &root, &scopes.rules, &declared, &types, &taken);
@@ -609,11 +635,12 @@ fn note_writers(fields: &mut [PackField], fold: &Fold) {
     }
 }
 
-/// The members of a predicate. In a list it has an `id`, a `scope` and `enforce` besides, and no module.
-const PREDICATE: [&str; 14] = [
+/// The members of a predicate. In a list it has an `id`, a `scope`, `enforce` and `repairs` besides, and no module.
+const PREDICATE: [&str; 15] = [
     "id",
     "scope",
     "enforce",
+    "repairs",
     "monotone",
     "words",
     "holds",
@@ -807,7 +834,7 @@ fn read_predicate(
     }
     let (what, known) = match entry.is_violation {
         true => ("a violation", &PREDICATE[..PREDICATE.len() - 1]),
-        false => ("a predicate", &PREDICATE[3..]),
+        false => ("a predicate", &PREDICATE[4..]),
     };
     at.object(faults, what, known)?;
     let words = at.shared(faults, "words");
@@ -861,7 +888,7 @@ fn read_predicate(
     }
     let claimed = at.member("monotone").is_some();
     let predicate = if claimed { predicate.monotone_by_text() } else { predicate };
-    let predicate = predicate.enforced(read_enforce(faults, at));
+    let predicate = predicate.enforced(read_enforce(faults, at)).repaired_by(read_repairs(faults, at));
     Some(Declared { predicate, words, is_violation: entry.is_violation })
 }
 
@@ -887,6 +914,18 @@ pub(super) fn read_lift(faults: &mut Faults, predicate: &At<'_>) -> bool {
 fn read_enforce(faults: &mut Faults, predicate: &At<'_>) -> bool {
     let Some(at) = predicate.member("enforce") else { return false };
     at.truth(faults, format!("enforce is true or false, not {}", at.value)).unwrap_or(false)
+}
+
+/// The types and tools that may write while a violation stands.
+fn read_repairs(faults: &mut Faults, predicate: &At<'_>) -> Vec<Arc<str>> {
+    let mut repairs = Vec::new();
+    for at in predicate.list(faults, "repairs") {
+        match at.value.as_str() {
+            Some(word) => repairs.push(word.into()),
+            None => at.fault(faults, format!("a repair is a type or a tool, not {}", at.value), ""),
+        }
+    }
+    repairs
 }
 
 fn read_window(faults: &mut Faults, predicate: &At<'_>) -> Window {

@@ -171,7 +171,7 @@ impl Rules<'_, '_> {
         at.needed(self.faults, "steps", "a rule has steps", "add `steps:` with a list");
         let inside = Inside { place: place.clone(), named: BTreeSet::new(), number: String::new(), depth: 0 };
         let steps = self.steps(at, inside);
-        Some(Rule { place: place_name, types, when, steps })
+        Some(Rule::new(place_name, types, when, steps))
     }
 
     fn types(&mut self, rule: &At<'_>) -> Option<BTreeSet<TypeName>> {

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeSet;
 
-use dendrer_object::{Code, Pointer, Value};
+use dendrer_object::{AT, Code, Pointer, Value};
 
 use super::read::{At, Faults};
 use crate::contract::path_of;
@@ -110,7 +110,7 @@ impl Scopes {
         faults: &mut Faults,
         constants: Vec<Constant>,
         fields: &[(String, Option<u8>)],
-        datetimes: &[Pointer],
+        (datetimes, is_timed): (&[Pointer], bool),
         definitions: Vec<Definition<'_>>,
     ) -> Scopes {
         let mut state = Scope::new().fields(fields.iter().map(|(name, _)| &**name));
@@ -126,6 +126,7 @@ impl Scopes {
             init = init.constant(&constant.name, constant.value);
         }
         let rules = state.clone().root_of("t", transition_members()).root_of_state("before");
+        let rules = if is_timed { rules.moment_of("t", AT) } else { rules };
         let mut scopes = Scopes {
             rules: Place::new(
                 rules,

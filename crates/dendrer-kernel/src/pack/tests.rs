@@ -485,7 +485,7 @@ fn violations_are_predicates_with_an_id() {
     check(
         "/violations",
         r#"[{"id":"x","condition":"true","sql":"select"}]"#,
-        "E0902 violations[0].sql: a violation has no member sql (a violation has id, scope, enforce, monotone, words, holds, condition, base_predicate, bisect_predicate, pure, window, engine, digest)",
+        "E0902 violations[0].sql: a violation has no member sql (a violation has id, scope, enforce, repairs, monotone, words, holds, condition, base_predicate, bisect_predicate, pure, window, engine, digest)",
     );
     // In a map the name is that of the member.
     check(

@@ -5,11 +5,11 @@
 
 use std::sync::Arc;
 
-use dendrer_object::delta::{Delta, DeltaError, DeltaErrorKind, Op};
+use dendrer_object::delta::{Action, Delta, DeltaError, DeltaErrorKind, Op};
 use dendrer_object::{Intent, Pointer, Value};
 
-use super::{ReduceError, ReducedDelta, Reducer, ReducerInfo};
-use crate::fold::{kind, quantize};
+use super::{ReduceError, ReducedDelta, Reducer, ReducerInfo, Rounding};
+use crate::fold::{is_finer, kind, quantize};
 use crate::unknown::UnknownPlaces;
 
 /// A reducer whose changes are kept to the decimals of the fields of a pack.
@@ -49,6 +49,28 @@ impl Quantized {
         }
         Ok(delta)
     }
+
+    /// The fields to which a change adds a number that is finer than their decimals.
+    fn finer(&self, delta: &Delta) -> Vec<Pointer> {
+        let is_finer = |op: &&Op| op.action == Action::Add && self.is_finer(op);
+        delta.0.iter().filter(is_finer).map(|op| op.path.clone()).collect()
+    }
+
+    /// The values that a change sets and that were rounded.
+    fn rounded(&self, proposed: &Delta, kept: &Delta) -> Vec<Rounding> {
+        let sets = proposed.0.iter().filter(|op| op.action == Action::Set && self.is_finer(op));
+        let rounding = |op: &Op| {
+            let to = kept.0.iter().rfind(|other| other.path == op.path)?.value.clone()?;
+            Some(Rounding { path: op.path.clone(), from: op.value.clone()?, to })
+        };
+        sets.filter_map(rounding).collect()
+    }
+
+    fn is_finer(&self, op: &Op) -> bool {
+        let field = |(name, _): &&(Arc<str>, u8)| Pointer::of([&**name]) == op.path;
+        let decimals = self.decimals.iter().find(field);
+        decimals.zip(op.value.as_ref()).is_some_and(|((_, decimals), value)| is_finer(value, *decimals))
+    }
 }
 
 impl Reducer for Quantized {
@@ -67,8 +89,20 @@ impl Reducer for Quantized {
         tick: u64,
     ) -> Result<ReducedDelta, ReduceError> {
         // The proposal decides which numbers are known: the sum of an unknown number stays unknown when it is rounded.
-        let ReducedDelta { delta, unknown } = self.reducer.reduce_incomplete(before, intent, tick)?;
-        Ok(ReducedDelta { delta: self.kept(before, delta)?, unknown })
+        let made = self.reducer.reduce_incomplete(before, intent, tick)?;
+        Ok(ReducedDelta { delta: self.kept(before, made.delta.clone())?, ..made })
+    }
+
+    fn reduce_calls(&self, before: &Value, intent: &Intent, tick: u64) -> Result<ReducedDelta, ReduceError> {
+        let mut made = self.reducer.reduce_calls(before, intent, tick)?;
+        let delta = self.kept(before, made.delta.clone())?;
+        made.finer.extend(self.finer(&made.delta));
+        made.rounded.extend(self.rounded(&made.delta, &delta));
+        Ok(ReducedDelta { delta, ..made })
+    }
+
+    fn may_write(&self, state: &Value, request: &Intent) -> Vec<Pointer> {
+        self.reducer.may_write(state, request)
     }
 
     fn unknown_by_gap(&self, state: &Value, intent: &Intent) -> Vec<Pointer> {

@@ -12,8 +12,8 @@ use super::fork::{FORK, make_marker};
 use super::import::{DELEGATE, PICK, PICK_MEMBER, import_refusal};
 use super::line::{LINE, line_refusal};
 use super::{
-    CLOCK_WENT_BACK, Inputs, PROPOSED, RunState, STILL_VIOLATED, Seeds, StepError, VIOLATION, is_kernel_path,
-    kernel_note, make_anomaly, make_violation, step_alone,
+    CLOCK_WENT_BACK, Inputs, PROPOSED, ROUNDED, RunState, STILL_VIOLATED, Seeds, StepError, VIOLATION,
+    WOULD_REFUSE, is_kernel_path, kernel_note, make_anomaly, make_violation, step_alone,
 };
 use crate::contract::CONTEXT;
 use crate::ontology::is_claimed;
@@ -72,7 +72,7 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
             PICK_MEMBER if header.kind == Kind::Refusal => {}
             "agent_id" | "goal_id" | "delta" | "seq" | "state_root" | "reason" => {}
             // Made by the kernel, and made again by it.
-            CONTEXT | STILL_VIOLATED => {}
+            CONTEXT | STILL_VIOLATED | WOULD_REFUSE | ROUNDED => {}
             PROPOSED if header.kind == Kind::Transition && takes_delta => {
                 delta = Delta::from_value(value).ok()?;
                 has_delta = true;

@@ -10,7 +10,7 @@ use dendrer_object::{Digest, Intent, REDACTION, RunName, Value};
 use super::rules::{self, RuleSet};
 use super::terms::{Terms, read_pack};
 use super::{
-    Change, Inputs, Reason, RunState, Seeds, StartError, Transition, check_paths, draft_transition,
+    Change, Inputs, Reason, RunState, Seeds, Stage, StartError, Transition, check_paths, draft_transition,
     read_policy, reducer_note, seal, seal_one,
 };
 use crate::ontology::KERNEL;
@@ -33,6 +33,8 @@ pub struct Fork {
     pub policy: Option<Vec<Value>>,
     /// The pack in force from here on, where it is not the parent's.
     pub pack: Option<Bound>,
+    /// The stage from here on, where it is higher than the parent's.
+    pub stage: Option<Stage>,
 }
 
 impl Fork {
@@ -45,6 +47,7 @@ impl Fork {
             redaction: None,
             policy: None,
             pack: None,
+            stage: None,
         }
     }
 }
@@ -97,7 +100,7 @@ fn begin_fork(
     let mut content: Vec<(&str, Value)> = vec![
         ("kernel", Value::from(rules.version)),
         ("parent", at),
-        ("stage", Value::from(parent.stage as u64)),
+        ("stage", Value::from(fork.stage.map_or(parent.stage, |stage| stage.max(parent.stage)) as u64)),
         ("state_root", Value::from(parent.state.digest())),
     ];
     content.extend(fork.redaction.clone().map(|redaction| (REDACTION, redaction)));
@@ -151,11 +154,20 @@ impl RunState {
             self.is_judged = false;
         }
         let tick = self.forked.as_ref().map_or(0, |forked| forked.tick);
+        let stage = content.get("stage").and_then(Value::as_u64).and_then(Stage::from_number);
+        let is_raised = stage.is_some_and(|stage| stage > self.stage);
+        self.stage = stage.unwrap_or(self.stage).max(self.stage);
         // Events after the fork did not happen in another run.
         self.enforced_from = self.enforced_from.min(tick + 1);
+        let by = (self.rules.version, self.stage);
+        if is_raised && content.get("pack").is_none() {
+            let pack = self.terms.bound().cloned();
+            let from = self.pack_from.max(tick + 1);
+            self.terms = Arc::new(Terms::of(pack.as_ref(), &self.state, tick + 1, from, by)?);
+        }
         if let Some(pack) = content.get("pack") {
             self.pack_from = tick + 1;
-            let terms = Terms::of(Some(pack), &self.state, tick + 1, self.pack_from, self.stage)?;
+            let terms = Terms::of(Some(pack), &self.state, tick + 1, self.pack_from, by)?;
             self.terms = Arc::new(terms);
             // Extensions of the contract stay in force, later ones too; so they have to fit this pack.
             if extend::listed(pack, &self.state).next().is_some() {
@@ -171,6 +183,7 @@ impl RunState {
         let text = |name: &str| content.get(name).and_then(Value::as_str).map(Arc::<str>::from);
         let fork = Fork {
             redaction: content.get(REDACTION).cloned(),
+            stage: content.get("stage").and_then(Value::as_u64).and_then(Stage::from_number),
             policy: content
                 .get("policy")
                 .and_then(Value::as_array)
@@ -225,10 +238,10 @@ pub(super) fn marker_change(head: &RunState, marker: &Intent) -> Change {
         Ok(state) => {
             let mut unknown = UnknownPlaces::of(&state);
             unknown.clear_set(&delta);
-            let mut change = Change { state, delta, notes: Vec::new(), proposed: None };
+            let mut change = Change::of(state, delta);
             change.mark(&unknown);
             change
         }
-        Err(error) => Change::none(&head.state, Some(reducer_note(&error.into(), marker))),
+        Err(error) => Change::none(&head.state, Some(reducer_note(head, &error.into(), marker))),
     }
 }

@@ -6,6 +6,7 @@ use dendrer_object::{Intent, Value};
 use crate::ontology::DECISION;
 use crate::pack::Effect;
 use crate::sealed::{fact, told};
+use crate::status;
 
 /// Why a member of a line may not be as it is.
 #[derive(Debug, Clone, PartialEq, Eq, thiserror::Error)]
@@ -18,6 +19,8 @@ pub enum MemberFault {
         /// The author.
         author: Author,
     },
+    /// The name of a user on a line that no user writes.
+    NotByUser(Author),
     /// A result on a type that is not a result.
     NoResultHere,
     /// A metric that is neither a number of 0 or more nor null.
@@ -49,6 +52,9 @@ impl MemberFault {
                 "member_not_yours",
                 [("author", Value::from(author.as_str())), ("member", Value::from(*name))],
             ),
+            MemberFault::NotByUser(author) => {
+                fact("user_not_given", [("author", Value::from(author.as_str()))])
+            }
             MemberFault::NoResultHere => fact("no_result_here", []),
             MemberFault::Metric(name) => fact("metric", [("metric", Value::from(&**name))]),
             MemberFault::NoDecision => fact("no_decision", []),
@@ -72,15 +78,20 @@ const NO_REQUEST: &str = "result_without_request";
 
 /// Notes what is odd about the result of a tool that acts. It is committed all the same: the world has changed (design,
 /// section 4). The caller says which class the pack declares for a tool, and whether a call of it is open.
+///
+/// By the rules of version 2 of the kernel also of other tools, as `looks` says.
 pub(super) fn notes_of_result(
     intent: &Intent,
+    looks: Looks,
     declared: impl FnOnce(&str) -> Option<Effect>,
     is_open: impl FnOnce(&str) -> Option<bool>,
 ) -> Vec<Value> {
     let tool = intent.member("action").and_then(|action| action.get("tool")?.as_str());
     let Some(tool) = tool.filter(|_| intent.type_name.as_str() == RESULT) else { return Vec::new() };
     let said = intent.member("effect").and_then(|effect| Effect::from_word(effect.as_str()?));
-    if said.or_else(|| declared(tool)) != Some(Effect::Effectful) {
+    let class = said.or_else(|| declared(tool));
+    let acts = class == Some(Effect::Effectful);
+    if !acts && !looks.of_read && !looks.of_any {
         return Vec::new();
     }
     // First the note that a runtime may have made by itself: it comes in front of the kernel's.
@@ -88,12 +99,30 @@ pub(super) fn notes_of_result(
     let has_output = intent.member("result").is_some_and(|result| result.get("output").is_some());
     let is_noted =
         intent.noted.iter().any(|note| note.get("kind").and_then(Value::as_str) == Some(NO_REQUEST));
-    let is_asked = is_noted || is_open(tool) != Some(false);
+    let is_looked_at = acts || class.is_none() && looks.of_any;
+    let is_asked = is_noted || !is_looked_at || is_open(tool) != Some(false);
+    let has_output = has_output || !acts && (!looks.of_read || has_failed(intent));
     [(is_asked, NO_REQUEST), (has_output, NO_OUTPUT)]
         .into_iter()
         .filter(|(is_there, _)| !is_there)
         .map(|(_, kind)| note(kind))
         .collect()
+}
+
+/// Which results are looked at besides those of tools that act.
+#[derive(Clone, Copy)]
+pub(super) struct Looks {
+    /// Results of tools that only read, for an output.
+    pub(super) of_read: bool,
+    /// Results of tools whose class nothing says, for a request.
+    pub(super) of_any: bool,
+}
+
+/// Whether a result says that its call failed: it needs no output.
+fn has_failed(intent: &Intent) -> bool {
+    let status = intent.member("result").and_then(|result| result.get("status")?.as_str());
+    status.is_some_and(|status| status::is_failure(status) == Some(true))
+        || intent.member("result").is_some_and(|result| result.get("error").is_some())
 }
 
 /// The type with which the runtime says what a tool answered.
@@ -117,6 +146,9 @@ pub(super) fn check(intent: &Intent) -> Result<(), MemberFault> {
     };
     if let Some(name) = JUDGED.into_iter().find(is_judged) {
         return Err(MemberFault::NotYours { name, author: intent.author });
+    }
+    if has("user") && intent.author != Author::User {
+        return Err(MemberFault::NotByUser(intent.author));
     }
     // The runtime says with what a goal was completed: the output of a graph.
     let is_output = intent.author == Author::Runtime && type_name == COMPLETE;

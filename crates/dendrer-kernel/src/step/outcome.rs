@@ -134,6 +134,17 @@ pub enum Reason {
     /// A place that it changes is read by rules that can then not be judged, at a stage where that matters.
     #[error("it cannot be judged: {}", unjudged(.0))]
     CannotBeJudged(Vec<(Arc<str>, Met)>),
+    /// A call was denied, and no decision has allowed it since.
+    Denied {
+        /// The tick of the decision.
+        tick: u64,
+    },
+    /// It adds a number that is finer than the decimals of the field.
+    Finer(Vec<Pointer>),
+    /// An action names a tool beside a list of calls.
+    ToolBesideCalls,
+    /// It has names that look like others.
+    LookAlike(Vec<LookAlike>),
     /// The commitments of the run forbid it.
     #[error("{0}")]
     Commitments(CommitmentRefused),
@@ -174,14 +185,7 @@ impl Reason {
                 )
             }
             Reason::WouldViolate(broken) => {
-                let broken = broken.iter().map(|broken| {
-                    let values = broken.values.iter().map(|(path, value)| {
-                        let path = ("path", Value::from(path.as_str()));
-                        Value::record([path].into_iter().chain(value.clone().map(|value| ("value", value))))
-                    });
-                    let id = ("id", Value::String(Arc::clone(&broken.predicate)));
-                    Value::record([id, ("values", Value::array(values))])
-                });
+                let broken = broken.iter().map(Broken::to_value);
                 fact("violates", [("violations", Value::array(broken))])
             }
             Reason::CannotBeJudged(rules) => {
@@ -191,10 +195,34 @@ impl Reason {
                 });
                 fact("unjudged", [("rules", Value::array(rules))])
             }
+            Reason::Denied { tick } => fact("denied", [("tick", Value::from(*tick))]),
+            Reason::Finer(places) => {
+                let places = places.iter().map(|place| Value::from(place.as_str()));
+                fact("finer_than_declared", [("paths", Value::array(places))])
+            }
+            Reason::ToolBesideCalls => fact("tool_beside_calls", []),
+            Reason::LookAlike(names) => {
+                let names = names.iter().map(|alike| {
+                    let like = alike.like.clone().map(|like| ("like", Value::String(like)));
+                    let members = [("id", Value::String(Arc::clone(&alike.name))), ("of", alike.what.into())];
+                    Value::record(members.into_iter().chain(like))
+                });
+                fact("look_alike", [("names", Value::array(names))])
+            }
             Reason::Commitments(refused) => refused.sealed(),
             Reason::Reduce(error) => error.sealed(),
         };
         with_code(sealed, self.code())
+    }
+
+    /// The ids of the rules or commitments that decided, if any did.
+    pub fn ids(&self) -> Vec<Arc<str>> {
+        match self {
+            Reason::WouldViolate(broken) => broken.iter().map(|one| Arc::clone(&one.predicate)).collect(),
+            Reason::CannotBeJudged(rules) => rules.iter().map(|(id, _)| Arc::clone(id)).collect(),
+            Reason::Commitments(refused) => refused.ids(),
+            _ => Vec::new(),
+        }
     }
 
     /// The code under which `dendrer explain` knows this refusal.
@@ -207,6 +235,10 @@ impl Reason {
             Reason::NotWriter { .. } => Code::E0430,
             Reason::WouldViolate(_) => Code::E0429,
             Reason::CannotBeJudged(_) => Code::E0428,
+            Reason::Denied { .. } => Code::E0435,
+            Reason::Finer(_) => Code::E0436,
+            Reason::ToolBesideCalls => Code::E0437,
+            Reason::LookAlike(_) => Code::E0438,
             Reason::Commitments(refused) => refused.code(),
             Reason::Reduce(_) => Code::E0404,
             Reason::Contract { .. } => Code::E0411,
@@ -214,6 +246,17 @@ impl Reason {
             Reason::UndeclaredTool(_) | Reason::UnnamedTool => Code::E0426,
         }
     }
+}
+
+/// A name that looks like another one, or mixes scripts.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct LookAlike {
+    /// The kind of thing that is named: `agent`, `tool` or `commitment`.
+    pub what: &'static str,
+    /// The name.
+    pub name: Arc<str>,
+    /// The declared name that it looks like; `None` if it mixes scripts alone.
+    pub like: Option<Arc<str>>,
 }
 
 /// A predicate that a proposal would violate, with the values that decide.
@@ -232,6 +275,15 @@ const VALUES_MAX: usize = 8;
 const VALUE_SIZE_MAX: usize = 256;
 
 impl Broken {
+    /// Returns it as a record and an answer have it: the id, and each place with its value.
+    pub fn to_value(&self) -> Value {
+        let values = self.values.iter().map(|(path, value)| {
+            let path = ("path", Value::from(path.as_str()));
+            Value::record([path].into_iter().chain(value.clone().map(|value| ("value", value))))
+        });
+        Value::record([("id", Value::String(Arc::clone(&self.predicate))), ("values", Value::array(values))])
+    }
+
     /// Reads the values that decide from the state that would follow.
     pub(super) fn of(predicate: &Predicate, state: &Value) -> Broken {
         let value = |place: &Pointer| {

@@ -6,14 +6,16 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dendrer_object::delta::{Delta, Op};
+use dendrer_object::lookalike::resembles;
 use dendrer_object::record::{Author, Record};
-use dendrer_object::{Digest, Intent, Pointer, TypeName, Value};
+use dendrer_object::{AT, Digest, Intent, Pointer, Timestamp, TypeName, Value, tag};
 
 use super::outcome::Broken;
 use super::{
     CANNOT_BE_JUDGED, Cause, Change, MemberFault, Reason, RunState, Stage, StartError, Transition, cause,
     latch_violated, reduce,
 };
+use crate::calls;
 use crate::contract::Contracts;
 use crate::counters::{self, Counters};
 use crate::expr::{Budget, Env, EvalError, Expr, Truth};
@@ -58,6 +60,8 @@ pub(super) struct Terms {
     failed: BTreeMap<Arc<str>, Expr>,
     /// At stage 3: the types and tools that the pack lets through.
     gate: Option<Gate>,
+    /// Whether rules may ask for the time of a line.
+    is_timed: bool,
     /// The first tick at which an extension comes into force that is not here yet.
     until: Option<u64>,
 }
@@ -79,13 +83,13 @@ struct Watched {
 
 impl Terms {
     /// Reads the terms in force for the transition with this tick from the state before it. Predicates are watched
-    /// from the stage on that enforces contracts. `from` is the tick at which the pack came into force.
+    /// at every stage; by version 1 of the kernel's rules, from the stage on that enforces contracts. `from` is the tick at which the pack came into force.
     pub(super) fn of(
         bound: Option<&Value>,
         state: &Value,
         tick: u64,
         from: u64,
-        stage: Stage,
+        (version, stage): (u64, Stage),
     ) -> Result<Terms, StartError> {
         let full = stage >= Stage::Full;
         let Some(bound) = bound else {
@@ -98,7 +102,8 @@ impl Terms {
         let (mut watched, mut gate) = (Vec::new(), None);
         let watches =
             ["violations", "progress_contracts"].iter().any(|member| in_force.get(member).is_some());
-        if full || stage >= Stage::Contracts && watches {
+        // By the rules of version 1, below stage 2 nothing was looked for.
+        if full || watches && (stage >= Stage::Contracts || version >= 2) {
             let pack = read_pack(&in_force)?;
             if full {
                 gate = Some(Gate::of(&pack)?);
@@ -131,6 +136,7 @@ impl Terms {
             watched,
             failed,
             gate,
+            is_timed: pack::is_timed(bound),
             until: extend::next(bound, state, tick),
             bound: Some(bound.clone()),
         })
@@ -139,6 +145,11 @@ impl Terms {
     /// Whether nothing comes into force up to a tick.
     pub(super) fn is_in_force(&self, tick: u64) -> bool {
         self.until.is_none_or(|until| until > tick)
+    }
+
+    /// The predicates that the door looks for.
+    pub(super) fn watched(&self) -> impl Iterator<Item = &Predicate> {
+        self.watched.iter().map(|watched| &watched.predicate)
     }
 
     pub(super) fn bound(&self) -> Option<&Value> {
@@ -161,7 +172,7 @@ impl Terms {
     }
 
     /// Finds the first place of a change that is not this intent's to write (design, section 4).
-    fn not_writable(&self, intent: &Intent, delta: &Delta) -> Option<Reason> {
+    pub(super) fn not_writable(&self, intent: &Intent, delta: &Delta) -> Option<Reason> {
         let may = |writers: &Vec<Arc<str>>| {
             let is_it =
                 |word: &Arc<str>| **word == *intent.type_name.as_str() || **word == *intent.author.as_str();
@@ -179,6 +190,45 @@ impl Terms {
             author: intent.author,
             writers: writers.unwrap_or_default(),
         })
+    }
+
+    /// Returns a line with its time, or without one, as the pack asks; `None` if the line is as it should be. A time that the clock
+    /// denied is not known, and a run of stage 0 has none: its lines may be imported.
+    pub(super) fn with_time(&self, intent: &Intent, clock: Timestamp, head: &RunState) -> Option<Intent> {
+        if !self.is_timed {
+            let has_time = intent.member(AT).is_some();
+            let others = || intent.members.iter().filter(|(name, _)| &**name != AT).cloned().collect();
+            return has_time.then(|| Intent { members: others(), ..intent.clone() });
+        }
+        if intent.member(AT).is_some() || head.stage() == Stage::Observe {
+            return None;
+        }
+        match clock < head.ts {
+            false => Some(intent.clone().of_time(clock)),
+            true => {
+                let mut timed = intent.clone();
+                timed.members.push((AT.into(), tag::gap("clock_went_back", "")));
+                Some(timed)
+            }
+        }
+    }
+
+    /// The tool that the pack declares and that another name looks like.
+    pub(super) fn tool_like(&self, tool: &str) -> Option<&str> {
+        if self.effects.contains_key(tool) {
+            return None;
+        }
+        self.effects.keys().map(|declared| &**declared).find(|declared| resembles(tool, declared))
+    }
+
+    /// The tools of an action that the pack, which declares some, does not declare.
+    pub(super) fn undeclared(&self, action: &Value) -> Vec<String> {
+        let is_undeclared = |tool: &&str| !self.effects.contains_key(*tool);
+        let tools = calls::written(action).into_iter().filter_map(|call| call.get("tool")?.as_str());
+        match self.effects.is_empty() {
+            true => Vec::new(),
+            false => tools.filter(is_undeclared).map(str::to_owned).collect(),
+        }
     }
 
     /// The class of a tool that the pack declares.
@@ -238,7 +288,9 @@ impl Terms {
     }
 
     /// Looks whether the pack lets an intent through, where it gates all transitions.
-    pub(super) fn admit(&self, intent: &Intent) -> Result<(), Reason> {
+    ///
+    /// By the rules of version 2 of the kernel, lists of calls inside of calls are looked at, too.
+    pub(super) fn admit(&self, intent: &Intent, version: u64) -> Result<(), Reason> {
         let Some(gate) = &self.gate else { return Ok(()) };
         if !gate.types.contains(&intent.type_name) {
             return Err(Reason::Ungoverned(intent.type_name.clone()));
@@ -253,8 +305,12 @@ impl Terms {
         // One call, or several of them under `calls`; what does not say which tool it is of is of none that is declared.
         let calls = action.get("calls").and_then(Value::as_array);
         let own = (calls.is_none() || action.get("tool").is_some()).then_some(action);
+        let all: Vec<&Value> = match version {
+            1 => calls.into_iter().flat_map(|calls| calls.iter()).chain(own).collect(),
+            _ => calls::written(action),
+        };
         let mut count = 0;
-        for call in calls.into_iter().flat_map(|calls| calls.iter()).chain(own) {
+        for call in all {
             let Some(tool) = call.get("tool").and_then(Value::as_str) else {
                 return Err(Reason::UnnamedTool);
             };
@@ -307,7 +363,8 @@ impl RunState {
         // On an error the former terms stay: a pack is checked when it is bound, and an extension before it is
         // committed.
         let from = self.pack_from.max(self.enforced_from);
-        let terms = Terms::of(bound.as_ref(), &self.state, self.tick + 1, from, self.stage());
+        let by = (self.rules.version, self.stage());
+        let terms = Terms::of(bound.as_ref(), &self.state, self.tick + 1, from, by);
         if let Ok(terms) = terms {
             self.terms = Arc::new(terms);
         }
@@ -326,10 +383,13 @@ impl RunState {
 
     /// Returns the violations of the newest transition that no record names yet.
     pub(super) fn owed(&self) -> Vec<&Value> {
-        let is_new = |entry: &&Value| entry.get("tick").and_then(Value::as_u64) == Some(self.tick);
+        // A policy rule is latched without a pack, and no record names it.
+        let is_new = |entry: &&Value| {
+            entry.get("tick").and_then(Value::as_u64) == Some(self.tick) && entry.get("pack").is_some()
+        };
         match self.tick {
-            // The state that a run begins with is nobody's transition.
-            0 => Vec::new(),
+            // The state that a run begins with is nobody's transition, and below stage 2 the latch alone tells.
+            _ if self.tick == 0 || self.stage_at(self.tick) < Stage::Contracts => Vec::new(),
             _ => latched(&self.state).filter(is_new).collect(),
         }
     }
@@ -395,6 +455,11 @@ const HAPPENED: [&str; 3] = ["action.result", "observation.add", DECISION];
 /// Whether an intent says what happened, and proposes nothing.
 pub(super) fn has_happened(intent: &Intent) -> bool {
     intent.author == Author::User || HAPPENED.contains(&intent.type_name.as_str())
+}
+
+/// Whether a type says what became of a call, or what was decided about one.
+pub(super) fn is_report(type_name: &TypeName) -> bool {
+    ["action.result", DECISION].contains(&type_name.as_str())
 }
 
 /// Judges what a transition would bring about, from stage 2 on: a proposal is refused that would newly violate what is
@@ -469,7 +534,7 @@ pub(super) fn enforce(head: &RunState, intent: &Intent, change: &mut Change) -> 
 }
 
 /// The counters as they would be behind an intent.
-fn counters_after(head: &RunState, intent: &Intent, change: &Change) -> Value {
+pub(super) fn counters_after(head: &RunState, intent: &Intent, change: &Change) -> Value {
     super::counted(head, &Transition::of(intent), change)
 }
 
@@ -551,13 +616,13 @@ pub(super) fn touches(predicate: &Predicate, delta: &Delta) -> bool {
     delta.paths().any(|path| match unknown::marks(path) {
         // A mark says of its place that it is unknown, or is known again.
         Some(None) => true,
-        Some(Some(marked)) => read_set.iter().any(|place| are_near(place, &marked)),
-        None => read_set.iter().any(|place| are_near(place, path)),
+        Some(Some(marked)) => read_set.iter().any(|place| is_near(place, &marked)),
+        None => read_set.iter().any(|place| is_near(place, path)),
     })
 }
 
 /// Whether two places lie in the same member of the state. Writing `a.x` makes an `a`, which `has(state.a.b)` depends on.
-fn are_near(place: &Pointer, path: &Pointer) -> bool {
+pub(super) fn is_near(place: &Pointer, path: &Pointer) -> bool {
     match (place.tokens().next(), path.tokens().next()) {
         (Some(place), Some(path)) => place == path,
         _ => true,
@@ -570,7 +635,7 @@ fn latched(state: &Value) -> impl Iterator<Item = &Value> {
     listed.into_iter().flat_map(|listed| listed.iter())
 }
 
-fn is_latched(state: &Value, pack: Option<&str>, id: &str) -> bool {
+pub(super) fn is_latched(state: &Value, pack: Option<&str>, id: &str) -> bool {
     let text = |entry: &'_ Value, name: &str, wanted| entry.get(name).and_then(Value::as_str) == wanted;
     // A fork under another pack may have one of this name that says something else.
     latched(state).any(|entry| text(entry, "id", Some(id)) && text(entry, "pack", pack))
@@ -615,7 +680,9 @@ impl RaisedDoor {
         let Some((Cause::Proposed(intent), _)) = cause(record, reducer.takes_delta()) else {
             return Ok(None);
         };
-        let mut raised = RunState { enforced_from: 0, ..head.clone() };
+        let stage = head.stage.max(Stage::Contracts);
+        let mut raised = RunState { enforced_from: 0, stage, ..head.clone() };
+        raised.commitments.pass(record.header().ts);
         let is_in_force = |terms: &&Arc<Terms>| terms.is_in_force(head.tick + 1);
         match self.terms.as_ref().filter(is_in_force) {
             Some(terms) => raised.terms = Arc::clone(terms),
@@ -624,6 +691,7 @@ impl RaisedDoor {
                 self.terms = Some(Arc::clone(&raised.terms));
             }
         }
-        Ok(reduce(&raised, &intent, reducer)?.err())
+        let timed = raised.terms.with_time(&intent, record.header().ts, &raised);
+        Ok(reduce(&raised, timed.as_ref().unwrap_or(&intent), reducer)?.err())
     }
 }

@@ -21,7 +21,7 @@ fn intent(text: &str) -> Intent {
 
 fn start(state: &str, policy: &str, stage: Stage) -> (Record, RunState) {
     let policy = value(policy).as_array().unwrap().iter().cloned().collect();
-    let start = Start { state: value(state), policy, stage, ..Start::new("r".parse().unwrap()) };
+    let start = Start { state: value(state), policy, stage: Some(stage), ..Start::new("r".parse().unwrap()) };
     begin(StoreId([5; 16]), &start, inputs(0)).unwrap()
 }
 
@@ -209,7 +209,7 @@ fn time_never_runs_backwards_and_says_so() {
 }
 
 #[test]
-fn the_first_broken_policy_rule_is_latched() {
+fn each_broken_policy_rule_is_latched_once() {
     let policy = r#"[{"id":"risk","holds":"state.risk <= 0.75"},{"id":"late","holds":"state.risk < 0.85"}]"#;
     let (_, mut head) = start(r#"{"risk":0.1}"#, policy, Stage::Replay);
     let set =
@@ -217,7 +217,10 @@ fn the_first_broken_policy_rule_is_latched() {
     for (n, risk) in [0.7, 0.8, 0.2, 0.9].into_iter().enumerate() {
         committed(&mut head, n as u64 + 1, &set(risk));
     }
-    assert_eq!(head.state().get("policy").unwrap().to_string(), r#"{"violated":{"rule":"risk","tick":2}}"#);
+    assert_eq!(
+        head.state().get("policy").unwrap().to_string(),
+        r#"{"violated":{"rule":"risk","tick":2},"violations":[{"id":"late","tick":4}]}"#
+    );
     let compliant = Predicate::built_in("kernel.policy_compliant").unwrap();
     assert_eq!(compliant.verdict(head.state(), None), Verdict::Violation);
 }
@@ -253,7 +256,7 @@ fn a_run_cannot_begin_with_what_only_the_kernel_writes() {
     assert!(begin("{}", r#"[{"id":"x","holds":"state.a >"}]"#).to_string().starts_with("policy rule 0: "));
     assert_eq!(
         begin("{}", r#"[{"id":"x","holds":"true","when":"never"}]"#).to_string(),
-        "policy rule 0: a rule has `id`, `holds` and perhaps `enforce`, and no \"when\""
+        "policy rule 0: a rule has `id`, `holds` and perhaps `enforce` and `repairs`, and no \"when\""
     );
     assert_eq!(
         begin("{}", r#"[{"id":"x","holds":"true"},{"id":"y","holds":"true"},{"id":"x","holds":"false"}]"#)

@@ -37,13 +37,17 @@ pub(super) enum Take {
     Words(&'static [&'static str]),
     /// A list, kept as it is if it has items.
     List,
+    /// A list of texts, kept as it is if it has items.
+    Texts,
+    /// A text of 1 to 256 bytes, kept as it is.
+    Text,
     /// A list about commitments, kept as it is if it has items.
     Commitments,
 }
 
 impl Take {
     const fn is_kept(self) -> bool {
-        matches!(self, Take::Meaning | Take::Object | Take::Words(_) | Take::List)
+        matches!(self, Take::Meaning | Take::Object | Take::Words(_) | Take::List | Take::Texts | Take::Text)
     }
 }
 
@@ -132,8 +136,12 @@ members! {
     commitments: Array = Take::Commitments;
     /// Edges between atoms and commitments
     edges: Array = Take::Commitments;
-    /// Commitments that are closed; their author needs the rank of the owner (E0455)
+    /// Commitments that are closed; it has an effect if the author is the owner or of a higher rank
     closes: Array = Take::Commitments;
+    /// Ids of commitments that the author, a user or the institution, makes their own
+    adopts: [String] = Take::Texts;
+    /// The name of the user who speaks, 1 to 256 bytes; on lines of users alone
+    user: TextUpTo<ID_SIZE_MAX> = Take::Text;
     /// The tick that the line was decided on: if it is not the last one, the line is not taken
     base: u64 = Take::Part;
     /// A name for the line, once in a run: the same line sent again is answered with the first one's tick

@@ -559,7 +559,7 @@ def run(
     store: str | os.PathLike[str] = ".",
     goal: str | None = None,
     pack: str | os.PathLike[str] | None = None,
-    stage: int = 1,
+    stage: int | None = None,
     state: Any = None,
     author: Literal["agent", "runtime", "user"] = "agent",
     redact: Literal["default", "carl/1", "none"] | None = None,
@@ -582,6 +582,8 @@ def run(
     if on_error not in ("warn", "raise"):
         raise UsageError(f"on_error is warn or raise, and not {on_error}")
     for known, number in (("stage", stage), ("sync", sync)):
+        if number is None and known == "stage":
+            continue
         if not isinstance(cast(object, number), int) or isinstance(number, bool):
             raise UsageError(f"{known} is a whole number, and not of type {type(number).__name__}")
     if sync < 1:
@@ -591,8 +593,8 @@ def run(
             raise UsageError(f"{known} is text without lone surrogates")
     pack = pack if pack is not None else contract
     place = os.path.abspath(_native.NativeStore(os.fspath(store)).dir or str(store))
-    args = ["dendrer", "commit", f"--run={name}", f"--store={place}", f"--stage={stage}"]
-    for flag, value in (("goal", goal), ("redact", redact), ("agent", agent)):
+    args = ["dendrer", "commit", f"--run={name}", f"--store={place}"]
+    for flag, value in (("goal", goal), ("stage", stage), ("redact", redact), ("agent", agent)):
         if value is not None:
             args.append(f"--{flag}={value}")
     for flag, path in (("pack", pack), ("key", key)):

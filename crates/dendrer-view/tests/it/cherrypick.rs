@@ -25,7 +25,8 @@ fn traders(threshold: f64) -> Shared {
     let pack = pack::read(&std::fs::read(file).unwrap()).unwrap();
     let store = memory(7);
     let begin = |run: &str, state: String, intents: Vec<Intent>| {
-        let start = Start { stage: Stage::Contracts, state: value(&state), ..Start::new(run_name(run)) };
+        let start =
+            Start { stage: Some(Stage::Contracts), state: value(&state), ..Start::new(run_name(run)) };
         record(&store, &pack.bind(start).unwrap(), intents);
     };
     let rest = r#""cash_balance":9000,"risk_limit":0.9,"risk_score":0.3,"position_size":100"#;

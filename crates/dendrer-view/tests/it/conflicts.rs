@@ -15,7 +15,13 @@ fn merged() -> (Shared, Trace) {
     let (a, b) = (trace(&store, "risky"), trace(&store, "calm"));
     let sources = [MergeInput { trace: &a, tick: a.tip() }, MergeInput { trace: &b, tick: b.tip() }];
     let artifacts = vec![path("/risk")];
-    let terms = MergeTerms { run: run_name("both"), artifacts, strategy: Strategy::Manual, seed_only: true };
+    let terms = MergeTerms {
+        run: run_name("both"),
+        artifacts,
+        strategy: Strategy::Manual,
+        seed_only: true,
+        although: None,
+    };
     let (mut recorder, _) = merge(&sources, &store, &terms, Box::new(Fixed::new("both", 0, 1))).unwrap();
     recorder.commit().unwrap();
     let trace = trace(&store, "both");

@@ -1,7 +1,7 @@
 use dendrer::change::reapply::ReapplyStopped;
 use dendrer::fork::question::ForkReply;
 use dendrer::fork::{Carried, ForkTerms};
-use dendrer::lines::Reply;
+use dendrer::lines::{LineNotes, Reply};
 use dendrer_testkit::run_name;
 use dendrer_view::answer::{ItemAnswer, Page, plain};
 use dendrer_view::fork::{ExecStatus, ForkAnswer, ForkExec};
@@ -31,7 +31,10 @@ fn forked(
         dry_run: false,
     };
     let mut answer = ForkAnswer { exec, ..ForkAnswer::of(&reply) };
-    see(&mut answer, &[Reply::Committed { line: 1, record: marker, noted: Vec::new() }]);
+    see(
+        &mut answer,
+        &[Reply::Committed { line: 1, record: marker, noted: Vec::new(), notes: LineNotes::default() }],
+    );
 }
 
 #[test]

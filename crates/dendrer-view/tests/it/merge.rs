@@ -17,6 +17,7 @@ fn merged(strategy: Strategy, is_written: bool) -> (String, String) {
         artifacts: vec![path("/risk"), path("/notes")],
         strategy,
         seed_only: !is_written,
+        although: None,
     };
     let (mut recorder, merged) = repo(&store).merge(&sources, &terms).unwrap();
     let (state_root, id) = (recorder.head().state().digest(), recorder.head().id());

@@ -46,7 +46,7 @@ fn desk() -> Source {
 #[test]
 fn sound_pack_is_named_with_its_digest() {
     let checked = read(DESK.as_bytes());
-    let answer = PackCheckAnswer { file: "desk.yaml", checked: &checked };
+    let answer = PackCheckAnswer { file: "desk.yaml", checked: &checked, stage: None };
     check(
         &text(&answer, &Page::WIDE),
         r#"
@@ -59,7 +59,7 @@ fn sound_pack_is_named_with_its_digest() {
 fn problems_have_their_place_and_a_hint() {
     let bad = DESK.replace("<= limit", "<= limt").replace("steps: [{set: open", "step: [{set: open");
     let checked = read(bad.as_bytes());
-    let answer = PackCheckAnswer { file: "desk.yaml", checked: &checked };
+    let answer = PackCheckAnswer { file: "desk.yaml", checked: &checked, stage: None };
     check(
         &text(&answer, &Page::WIDE),
         r#"
@@ -81,7 +81,7 @@ fn problems_have_their_place_and_a_hint() {
 fn hundred_problems_are_printed_and_the_rest_counted() {
     let rules = "  - whenn: 1\n".repeat(120);
     let checked = read(format!("name: x\nversion: v1\nreducer: fold/1\nrules:\n{rules}").as_bytes());
-    let answer = PackCheckAnswer { file: "x.yaml", checked: &checked };
+    let answer = PackCheckAnswer { file: "x.yaml", checked: &checked, stage: None };
     let lines = text(&answer, &Page::WIDE);
     let end: Vec<&str> = lines.lines().rev().take(2).collect();
     assert_eq!(end, ["(stderr) 240 problems in x.yaml", "(140 more)"]);

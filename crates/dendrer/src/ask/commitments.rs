@@ -1,6 +1,5 @@
 //! The commitments of a run at a tick (CCAS paper, definition 7).
 
-use std::collections::BTreeMap;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
@@ -102,7 +101,8 @@ pub fn each_action(
     let mut follower = Follower::new(trace.genesis()?);
     trace.each_record(1, upto, &mut |record| {
         let type_name = record.header().type_name.as_ref().map(TypeName::as_str);
-        let action = record.content().get("action").cloned();
+        let (content, agent) = (record.content(), record.content().get("agent_id").cloned());
+        let action = content.get("action").cloned();
         if let Some(action) = action.filter(|_| type_name != Some("action.result")) {
             let moment = &follower.moment;
             let counters = || moment.counters.to_value();
@@ -110,7 +110,10 @@ pub fn each_action(
             let heard = moment.commitments.hearing_record(&record.content());
             let all = heard.as_ref().unwrap_or(&moment.commitments);
             for call in calls(&action) {
-                f(&at, &call, &all.authorize(&call, &[], &moment.state, &counters));
+                let mut asked = call.as_object().cloned().unwrap_or_default();
+                agent.iter().for_each(|agent| asked.set("agent", agent.clone()));
+                let asked = Value::Object(asked);
+                f(&at, &call, &all.authorize(&asked, &[], &moment.state, &counters));
             }
         }
         follower.advance(&record)
@@ -121,8 +124,10 @@ pub fn each_action(
 #[derive(Clone)]
 struct Follower {
     moment: Moment,
-    known: BTreeMap<Arc<str>, CommitmentStatus>,
-    changes: Vec<StatusChange>,
+    /// The status of each commitment, in the order of the commitments: an id may become an address.
+    known: Vec<CommitmentStatus>,
+    /// Each change, with the number of the commitment.
+    changes: Vec<(usize, StatusChange)>,
     completed: u64,
     /// The places that guards and discharges read, and how many commitments are looked at for them.
     reads: Vec<Pointer>,
@@ -134,7 +139,7 @@ impl Follower {
     fn new(moment: Moment) -> Follower {
         let mut made = Follower {
             moment,
-            known: BTreeMap::new(),
+            known: Vec::new(),
             changes: Vec::new(),
             completed: 0,
             reads: Vec::new(),
@@ -148,12 +153,18 @@ impl Follower {
 
     fn into_answer(self, trace: &Trace, at: u64, terms: &Terms) -> CommitmentsAt {
         let statuses = self.moment.statuses();
+        let all = self.moment.commitments.all();
+        let changes = self
+            .changes
+            .into_iter()
+            .map(|(number, change)| StatusChange { id: Arc::clone(&all[number].id), ..change });
+        let changes = changes.collect();
         CommitmentsAt {
             run: trace.name().clone(),
             at,
             all: self.moment.commitments,
             statuses,
-            changes: self.changes,
+            changes,
             agents: self.moment.agents.into_keys().collect(),
             stage: terms.stage,
             tools: terms.tools.clone(),
@@ -192,13 +203,16 @@ impl Follower {
 
     fn note(&mut self) {
         let statuses = self.moment.statuses();
-        for one in self.moment.commitments.all() {
-            let Some((after, _)) = statuses.get(&one.id) else { continue };
-            let before = self.known.get(&one.id).copied();
+        for (number, one) in self.moment.commitments.all().iter().enumerate() {
+            let Some((after, _)) = statuses.at(number) else { continue };
+            let before = self.known.get(number).copied();
             if before != Some(*after) {
-                self.known.insert(Arc::clone(&one.id), *after);
+                match self.known.get_mut(number) {
+                    Some(known) => *known = *after,
+                    None => self.known.push(*after),
+                }
                 let (tick, id) = (self.moment.tick, Arc::clone(&one.id));
-                self.changes.push(StatusChange { tick, id, before, after: *after });
+                self.changes.push((number, StatusChange { tick, id, before, after: *after }));
             }
         }
     }
@@ -268,10 +282,11 @@ pub type Rejected = (String, Vec<Arc<str>>);
 pub fn difference(trace: &Trace, from: u64, to: u64) -> Result<CommitmentsDifference, Error> {
     let before = commitments((trace, from))?;
     let after = commitments((trace, to))?;
-    let status = |at: &CommitmentsAt, id: &str| at.statuses.get(id).map(|(status, _)| *status);
-    let items = after.all.all().iter().filter_map(|one| {
-        let (was, is) = (status(&before, &one.id), status(&after, &one.id)?);
-        let grounded = [&before, &after].map(|at| at.all.grounded_by(&one.id).is_some());
+    let status = |at: &CommitmentsAt, number: usize| at.statuses.at(number).map(|(status, _)| *status);
+    let items = after.all.all().iter().enumerate().filter_map(|(number, one)| {
+        let (was, is) = (status(&before, number), status(&after, number)?);
+        let grounded = [&before, &after]
+            .map(|at| at.all.all().get(number).is_some_and(|one| at.all.grounded_by(&one.id).is_some()));
         (was != Some(is) || grounded[0] != grounded[1]).then(|| StatusDifference {
             id: Arc::clone(&one.id),
             before: was,

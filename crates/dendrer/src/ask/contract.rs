@@ -151,7 +151,9 @@ impl CheckedContract {
 
 /// Returns the stage that a run was recorded at; `None` if it cannot be read.
 pub fn stage(trace: &Trace) -> Option<u64> {
-    trace.start().body().value("/stage").and_then(|stage| stage.as_u64())
+    // A fork has the stage of its parent or a higher one, and says so.
+    let stages = trace.begins().iter().rev();
+    stages.filter_map(|begin| begin.body().value("/stage")).find_map(|stage| stage.as_u64())
 }
 
 /// Checks a run between two ticks, each by the pack that was in force at it, or all by one that is given. Only transitions of a type, if one is named;

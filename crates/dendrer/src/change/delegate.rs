@@ -117,7 +117,7 @@ impl Repo {
             start.reducer = pack.engine.as_str().into();
         }
         start.goal = scope.written.get("gloss").and_then(Value::as_str).map(Arc::from);
-        start.stage = stage.unwrap_or(start.stage);
+        start.stage = stage.or(start.stage);
         start.commitments = all.handed(&ids);
         start.contract = Some(contract.clone());
         let mut recorder = self.begin(&start)?;

@@ -15,8 +15,10 @@ use std::sync::Arc;
 use dendrer_kernel::pack::{Bound, Pack, extend};
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
-use dendrer_kernel::step::{self, COUNTERS, KERNEL_PATHS, Outcome, VIOLATION};
-use dendrer_object::delta::{Delta, Op};
+use dendrer_kernel::step::{
+    self, Broken, COUNTERS, KERNEL_PATHS, Outcome, Stage, StartError, VIOLATION, judge_seeded,
+};
+use dendrer_object::delta::{Delta, DeltaError, DeltaErrorKind, Op};
 use dendrer_object::intent::Intent;
 use dendrer_object::number::{Number, round_half_even};
 use dendrer_object::record::{Kind, Record, Rel};
@@ -67,10 +69,14 @@ pub struct ForkTerms {
     pub restored: Option<Arc<str>>,
     /// Takes secrets out of it and of each later record.
     pub redactor: Option<Arc<Redactor>>,
+    /// The reason why it begins although what it sets breaks rules that the parent keeps.
+    pub although: Option<Arc<str>>,
     /// Which of the parent's later intents are carried on, where that is asked.
     pub selection: Selection,
     /// The run whose intents are proposed again, as the marker names it; `None` if this is no rebase.
     pub(crate) rebased: Option<Value>,
+    /// The stage of the run that is rebased: the fork has it, where it is higher than the parent's.
+    pub(crate) stage: Option<Stage>,
     /// The ticks that the marker names as left out; `None` without a choice.
     pub(super) left_out: Option<LeftOutTicks>,
 }
@@ -88,8 +94,10 @@ impl ForkTerms {
             replace: BTreeMap::new(),
             restored: None,
             redactor: None,
+            although: None,
             selection: Selection::default(),
             rebased: None,
+            stage: None,
             left_out: None,
         }
     }
@@ -128,6 +136,8 @@ pub struct Forked {
     pub state_root: Digest,
     /// The values that it begins with in place of others.
     pub changed: Vec<Changed>,
+    /// The rules that the state behind the marker breaks, and that the parent keeps.
+    pub violations: Vec<Broken>,
     /// The marker.
     pub marker: Record,
     /// The ticks of the parent that are not carried on, each with the reason, as the marker names them; `None` where there was no
@@ -220,7 +230,10 @@ pub(super) fn fork_as_told(
     check_replaced(parent, tick, terms, &*reducer)?;
 
     let in_force = crate::run::pack::of_segment(parent, segment)?;
-    let terms = &counted(terms, in_force.as_ref())?;
+    // An extension may have declared fields.
+    let extended =
+        head.in_force().map(|value| crate::run::pack::read_recorded(&terms.run, &value)).transpose()?;
+    let terms = &counted(terms, extended.as_ref())?;
     let (mut kernel_terms, changed) = changes(&head, terms, in_force.as_ref())?;
     let reducer = match &kernel_terms.pack {
         None => reducer,
@@ -241,9 +254,17 @@ pub(super) fn fork_as_told(
     };
     let (recorder, marker) =
         Recorder::fork(store, &head, &kernel_terms, reducer, surroundings, terms.redactor.clone())?;
+    let violations = match kernel_terms.set.is_empty() && kernel_terms.pack.is_none() {
+        true => Vec::new(),
+        false => judge_seeded(recorder.head(), &[&head]),
+    };
+    let refuses = recorder.head().stage() >= Stage::Contracts && !kernel_terms.set.is_empty();
+    if refuses && !violations.is_empty() && terms.although.is_none() {
+        return Err(Error::BeginsViolated { run: terms.run.clone(), violations });
+    }
     let state_root = head.state().digest();
     let left_out = terms.left_out.clone();
-    Ok((recorder, Forked { tick, replayed_from, state_root, changed, marker, left_out }))
+    Ok((recorder, Forked { tick, replayed_from, state_root, changed, violations, marker, left_out }))
 }
 
 /// The terms of a fork for the kernel, with each value that it begins with in place of another.
@@ -253,7 +274,7 @@ fn changes(
     in_force: Option<&Pack>,
 ) -> Result<(step::Fork, Vec<Changed>), Error> {
     let mut made = step::Fork::new(terms.run.clone());
-    made.pack = terms.pack.clone();
+    (made.pack, made.stage) = (terms.pack.clone(), terms.stage);
     let (mut set, mut changed) = (terms.set.clone(), Vec::new());
     let before = |path: &Pointer| path.get(head.state()).cloned();
     for (name, value) in &terms.enforce {
@@ -294,6 +315,12 @@ fn counted(terms: &ForkTerms, pack: Option<&Pack>) -> Result<ForkTerms, Error> {
             let near = nearest(&top, pack.fields.iter().map(|field| &*field.name)).map(str::to_owned);
             return Err(Error::UndeclaredField { name: path.dotted(), near });
         };
+        let is_field = path.tokens().count() == 1;
+        if is_field && field.decimals.is_some() && !matches!(value, Value::Number(_) | Value::Null) {
+            let why = DeltaErrorKind::NotDecimal(value.type_name());
+            let error = DeltaError { index: None, path: Some(path.clone()), why };
+            return Err(StartError::Change(step::Reason::Reduce(error.into())).into());
+        }
         let number = value.as_number().and_then(Number::as_f64).filter(|_| path.tokens().count() == 1);
         if let (Some(decimals), Some(number)) = (field.decimals, number)
             && let Some(rounded) = Number::from_f64(round_half_even(number, decimals))
@@ -336,6 +363,9 @@ fn about(terms: &ForkTerms, changed: &[Changed]) -> Object {
     let mut about = Object::default();
     if let Some(reason) = &terms.reason {
         about.set("fork_reason", Value::String(Arc::clone(reason)));
+    }
+    if let Some(reason) = &terms.although {
+        about.set("although", Value::String(Arc::clone(reason)));
     }
     if !terms.guidance.is_empty() {
         let words = terms.guidance.iter().map(|(name, text)| (*name, Value::String(Arc::clone(text))));
@@ -486,7 +516,7 @@ impl Carrying<'_> {
             answer.put_into(&mut intent);
         }
         self.here.relink(&mut intent);
-        let intent = intent.of_origin(step.record.id());
+        let intent = intent.of_origin(step.record.id()).of_time(step.record.header().ts);
         let tick = recorder.head().tick() + 1;
         let made = match recorder.propose(&intent)? {
             Outcome::Committed(made) | Outcome::Violated { record: made, .. } => made,

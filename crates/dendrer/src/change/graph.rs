@@ -9,7 +9,7 @@ use std::sync::mpsc;
 use dendrer_graph::eval::{EdgeRequest, GraphValues, evaluate};
 use dendrer_graph::frontier::replay;
 use dendrer_graph::{Graph, form};
-use dendrer_kernel::step::{Outcome, Start};
+use dendrer_kernel::step::{Outcome, Stage, Start};
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::record::{Author, Link, Record, Rel};
 use dendrer_object::value::first_difference;
@@ -41,6 +41,8 @@ pub struct GraphTerms<'t> {
     pub pack: &'t Source,
     /// The inputs, by name.
     pub inputs: BTreeMap<String, Value>,
+    /// The stage at which it is recorded; that which the pack asks for if not given.
+    pub stage: Option<Stage>,
     /// Takes secrets out of inputs and answers. The graph is given the redacted values, so that its replay is the same.
     pub redactor: Option<Arc<Redactor>>,
 }
@@ -92,7 +94,8 @@ pub fn run_graph(
     let form = form::to_value(terms.graph, terms.children);
     let inputs = redacted_inputs(terms, &form)?;
     let functions = functions_of(terms.pack.pack.value());
-    let mut start = with_places(terms.pack)?.bind(Start::new(terms.run.clone()))?;
+    let mut start =
+        with_places(terms.pack)?.bind(Start { stage: terms.stage, ..Start::new(terms.run.clone()) })?;
     start.graph = Some(form.clone());
     let given = inputs.iter().map(|(name, value)| (name.as_str(), value.clone()));
     start.meta = Some(Value::record([("inputs", Value::record(given))]));
@@ -180,7 +183,8 @@ fn with_places(pack: &Source) -> Result<Source, Error> {
     value.set("reducer", Value::from("delta/1"));
     let mut state = value.get("state").and_then(Value::as_object).cloned().unwrap_or_else(Object::default);
     for place in PLACES.into_iter().filter(|place| !state.contains_key(place)).collect::<Vec<_>>() {
-        state.set(place, Value::object());
+        // What a graph has computed is the runtime's.
+        state.set(place, Value::record([("writers", Value::array([Value::from("runtime")]))]));
     }
     value.set("state", Value::Object(state));
     let value = Value::Object(value);
@@ -198,6 +202,19 @@ fn propose(recorder: &mut Recorder, intent: &Intent, path: &str) -> Result<Recor
             recorder.commit()?;
             let (code, why) = (refused.reason.code(), refused.reason.to_string());
             Err(GraphRefused::Turned { path: path.to_owned(), code, why }.into())
+        }
+    }
+}
+
+/// Proposes the request of an edge. One that the door refuses is kept as a refusal, and its effect is not asked.
+fn deny(recorder: &mut Recorder, request: &Intent, asked: &EdgeRequest) -> Result<Record, Error> {
+    match recorder.propose(request)? {
+        Outcome::Committed(record) | Outcome::Violated { record, .. } => Ok(record),
+        Outcome::Refused(refused) => {
+            recorder.commit()?;
+            let (path, call) = (asked.path.clone(), asked.call.clone());
+            let (code, why) = (refused.reason.code(), refused.reason.to_string());
+            Err(GraphRefused::Denied { path, call, code, why }.into())
         }
     }
 }
@@ -249,10 +266,19 @@ fn ask(
     due: &[&EdgeRequest],
     executor: &AskEdge<'_>,
 ) -> Result<Vec<(String, Value)>, Error> {
+    let request = |asked: &EdgeRequest| {
+        terms.noted(about_edge(terms, asked, "action.request"), &TakenSecrets::default())
+    };
+    // Each is judged before anything is on record of the others: if the door denies one, none is asked.
+    for asked in due {
+        let intent = request(asked);
+        if let Outcome::Refused(_) = recorder.propose_if(&intent, |_, _, _| false)? {
+            deny(recorder, &intent, asked)?;
+        }
+    }
     let mut requests = Vec::with_capacity(due.len());
     for asked in due {
-        let request = terms.noted(about_edge(terms, asked, "action.request"), &TakenSecrets::default());
-        requests.push(propose(recorder, &request, &asked.path)?.id());
+        requests.push(deny(recorder, &request(asked), asked)?.id());
     }
     recorder.commit()?;
     let (sender, answers) = mpsc::channel();

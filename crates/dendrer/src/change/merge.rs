@@ -14,8 +14,8 @@ use std::sync::Arc;
 use dendrer_kernel::commitment;
 use dendrer_kernel::pack::{Bound, Combine, Origin, Pack, PackEngine, extend};
 use dendrer_kernel::predicate::Verdict;
-use dendrer_kernel::step::{COUNTERS, KERNEL_PATHS, RunState, Start};
-use dendrer_kernel::unknown::UnknownPlaces;
+use dendrer_kernel::step::{Broken, COUNTERS, KERNEL_PATHS, RunState, Stage, Start, judge_seeded};
+use dendrer_kernel::unknown::{CONFLICT, UnknownPlaces};
 use dendrer_object::delta::Delta;
 use dendrer_object::record::Record;
 use dendrer_object::{Array, Digest, Object, Pointer, RunName, Value};
@@ -81,6 +81,8 @@ pub struct MergeTerms {
     pub strategy: Strategy,
     /// Takes values alone: no pack, no policy rules, no goal. Otherwise those of the sources hold on, and must be the same.
     pub seed_only: bool,
+    /// The reason why the run begins although its state breaks rules that no source breaks.
+    pub although: Option<Arc<str>>,
 }
 
 /// The source of a value.
@@ -152,6 +154,10 @@ pub struct Merged {
     pub removed: Vec<Seeded>,
     /// The places on which they did not agree.
     pub conflicts: Vec<Conflict>,
+    /// The reason why it begins although its state breaks rules that no source breaks.
+    pub although: Option<Arc<str>>,
+    /// Those rules, as far as they were judged when it began; not on record.
+    pub violations: Vec<Broken>,
 }
 
 /// A place of a merge where a source differs from another one, or from what they began with.
@@ -250,12 +256,18 @@ pub fn merge(
     let Merging { seeded, removed, conflicts, state, .. } = merging;
     start.state = Value::Object(state);
     start.unknown = unknown_of(&sides, &places, [&seeded, &removed], &conflicts);
+    for conflict in conflicts.iter().filter(|conflict| conflict.taken.is_none()) {
+        start.unknown.clear(&conflict.path);
+        start.unknown.mark(conflict.path.clone(), 0, CONFLICT);
+    }
     if let Some(pack) = &pack {
         begin_under(&mut start, pack, &conflicts)?;
     }
     let named = sides.iter().map(|side| side.named.clone()).collect();
     let strategy = terms.strategy.as_str().into();
-    let merged = Merged {
+    let mut merged = Merged {
+        although: None,
+        violations: Vec::new(),
         sources: named,
         strategy,
         seed_only: terms.seed_only,
@@ -271,9 +283,25 @@ pub fn merge(
     start.commitments = commitment::merged(&names.zip(&held).collect::<Vec<_>>());
     // A run that was seeded from made-up runs is made up, too.
     let synthetic = sources.iter().find_map(|source| is_synthetic(source.trace));
-    start.meta = Some(Value::record([(MEMBER, merged.to_value())].into_iter().chain(synthetic)));
+    let meta = |merged: &Merged| {
+        Some(Value::record([(MEMBER, merged.to_value())].into_iter().chain(synthetic.clone())))
+    };
+    start.meta = meta(&merged);
     let recorder = Recorder::begin(store, &start, surroundings)?;
-    Ok((recorder, merged))
+    let heads = sources.iter().map(|source| source.trace.head(source.tick)).collect::<Result<Vec<_>, _>>()?;
+    merged.violations = judge_seeded(recorder.head(), &heads.iter().collect::<Vec<_>>());
+    if merged.violations.is_empty() {
+        return Ok((recorder, merged));
+    }
+    let violations = merged.violations.clone();
+    match &terms.although {
+        Some(_) => merged.although = terms.although.clone(),
+        None if recorder.head().stage() < Stage::Contracts => return Ok((recorder, merged)),
+        None => return Err(Error::BeginsViolated { run: terms.run.clone(), violations }),
+    }
+    // The record names the reason, so it is made once more.
+    start.meta = meta(&merged);
+    Ok((Recorder::begin(store, &start, recorder.into_surroundings())?, merged))
 }
 
 /// Refuses fewer sources than two, too many, and one that is named twice.
@@ -773,7 +801,7 @@ pub(super) fn under(trace: &Trace, tick: u64, name: &RunName) -> Result<(Start, 
     let policy = begins.filter_map(|begin| begin.content().get("policy").cloned()).next();
     let policy = policy.iter().filter_map(Value::as_array).flat_map(|rules| rules.iter().cloned()).collect();
     let goal = trace.start().content().get("goal").and_then(Value::as_str).map(Arc::<str>::from);
-    let stage = trace.head(tick)?.stage();
+    let stage = Some(trace.head(tick)?.stage());
     let start = Start { pack: pack.as_ref().map(bound), policy, goal, stage, ..Start::new(name.clone()) };
     Ok((start, pack))
 }
@@ -853,16 +881,20 @@ impl Merged {
                 ("tick", Value::from(moment.tick)),
             ])
         };
-        Value::record([
-            ("base", Value::array(self.base.iter().map(base))),
-            ("removed", Value::array(self.removed.iter().map(seeded))),
-            ("whole", Value::from(self.is_whole)),
-            ("conflicts", Value::array(self.conflicts.iter().map(conflict))),
-            ("seed_only", Value::from(self.seed_only)),
-            ("seeded", Value::array(self.seeded.iter().map(seeded))),
-            ("sources", Value::array(self.sources.iter().map(source))),
-            ("strategy", Value::String(Arc::clone(&self.strategy))),
-        ])
+        Value::record(
+            [
+                ("base", Value::array(self.base.iter().map(base))),
+                ("removed", Value::array(self.removed.iter().map(seeded))),
+                ("whole", Value::from(self.is_whole)),
+                ("conflicts", Value::array(self.conflicts.iter().map(conflict))),
+                ("seed_only", Value::from(self.seed_only)),
+                ("seeded", Value::array(self.seeded.iter().map(seeded))),
+                ("sources", Value::array(self.sources.iter().map(source))),
+                ("strategy", Value::String(Arc::clone(&self.strategy))),
+            ]
+            .into_iter()
+            .chain(self.although.clone().map(|reason| ("although", Value::String(reason)))),
+        )
     }
 
     fn of(value: &Value) -> Option<Merged> {
@@ -904,6 +936,8 @@ impl Merged {
             })
         };
         Some(Merged {
+            although: value.get("although").and_then(Value::as_str).map(Arc::from),
+            violations: Vec::new(),
             is_whole: value.get("whole")?.as_bool()?,
             base: list(value, "base")?.iter().map(base).collect::<Option<_>>()?,
             removed: list(value, "removed")?.iter().map(seeded).collect::<Option<_>>()?,

@@ -275,6 +275,7 @@ fn rebase_as_told(
         ("tip", Value::from(source.record(to)?.id())),
         ("to_tick", Value::from(to)),
     ]));
+    fork_terms.stage = Some(source.head(to)?.stage());
     fork_terms.left_out.clone_from(&terms.left_out);
     fork_terms.selection = terms.selection.clone();
     let (mut recorder, forked) = fork::fork_as_told(onto, store, tick, &fork_terms, surroundings)?;
@@ -624,7 +625,7 @@ impl Run<'_, '_> {
         intent.links.retain(|link| link.rel != Rel::PickedFrom);
         self.here.relink(&mut intent);
         intent.links.push(Link { rel: Rel::PickedFrom, hash: step.record.id() });
-        let intent = intent.of_origin(step.record.id());
+        let intent = intent.of_origin(step.record.id()).of_time(step.record.header().ts);
         // The kernel may add the link of the agent's own branch.
         if intent.links.len() >= LINKS_MAX {
             return Err(ReapplyStopped::Links.into());

@@ -14,6 +14,7 @@ use dendrer_object::{Code, Digest, Pointer, REDACTION, RunName, TypeName, Value}
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
+use crate::ask::contract::stage as trace_stage;
 use crate::error::Error;
 use crate::pack::{Source, with_member};
 use crate::record::recorder::{Environment, Recorder};
@@ -47,10 +48,23 @@ pub struct Reduced {
     pub stage: Stage,
     /// The first tick at which contracts and violations are enforced; `None` below stage 2.
     pub enforced_from: Option<u64>,
-    /// Transitions that the door of that stage would have refused: the tick, the code and the reason.
-    pub refused: Vec<(u64, Code, String)>,
+    /// Transitions that the door of that stage, stage 2 at least, would have refused.
+    pub refused: Vec<WouldRefuse>,
     /// The places of the last state that are unknown, each with its cause.
     pub unknown: Vec<(Pointer, Since)>,
+}
+
+/// A transition that happened, and that the door would have refused.
+#[derive(Debug, Clone, PartialEq)]
+pub struct WouldRefuse {
+    /// The tick.
+    pub tick: u64,
+    /// The code of the refusal.
+    pub code: Code,
+    /// The rules and commitments that refuse it, where it is refused for such.
+    pub ids: Vec<Arc<str>>,
+    /// The reason.
+    pub message: String,
 }
 
 impl Reduced {
@@ -98,7 +112,7 @@ impl Repo {
 /// Reduces a recorded run again under a pack, into a new run: the same transitions at the same ticks, with states by the rules
 /// of the pack. If contracts are enforced, the violations found here replace each `predicate.violation` of the source. `s0` is
 /// the state that the pack's `init` is given; `None` for that of the source. `stage` is that of the new run: what happened is
-/// kept, and the stage is enforced from the tick after it on. `None` is the stage of the source, 1 at most.
+/// kept, and the stage is enforced from the tick after it on. `None` is the stage of the source.
 ///
 /// Checks everything that can stop it before the first record is written, an extension that the new pack refuses included. Under
 /// a module, which a limit may end, nothing is written before all of the run was reduced. A rule that meets an error changes
@@ -120,7 +134,9 @@ pub fn reduce(
     let mut renamed: BTreeMap<Digest, Digest> = BTreeMap::from([(source.start().id(), recorder.head().id())]);
     let tip = recorder.head().id();
     let enforced_from = Some(start.enforced_from).filter(|from| *from > 0);
-    let mut reduced = Reduced::new(start.stage, enforced_from, tip);
+    let mut reduced = Reduced::new(start.stage(), enforced_from, tip);
+    // Nothing is enforced below stage 2; where the pack asks for it, the answer says what would be.
+    let asks = !recorder.head().not_enforced().is_empty();
     let mut door = RaisedDoor::default();
     let reducer = pack.pack.reducer();
     // A source of another store, like a file that is being imported, is not there to be named.
@@ -134,11 +150,12 @@ pub fn reduce(
             reduced.extensions.extend(retold_as(&extension, &made));
             vec![made]
         } else {
-            if enforced_from.is_some()
+            if (enforced_from.is_some() || asks)
                 && let Some(reason) = door.refusal(recorder.head(), &record, &*reducer)?
             {
-                let at = recorder.head().tick() + 1;
-                reduced.refused.push((at, reason.code(), reason.to_string()));
+                let (tick, code) = (recorder.head().tick() + 1, reason.code());
+                let (ids, message) = (reason.ids(), reason.to_string());
+                reduced.refused.push(WouldRefuse { tick, code, ids, message });
             }
             let made = recorder.retell(&record, &relink, keeps_origin);
             made.map_err(|error| error.stopped_at(source.name(), tick))?
@@ -206,7 +223,8 @@ fn begin_again(
     wanted: Option<Stage>,
 ) -> Result<Start, Error> {
     let content = source.start().content();
-    let stage = content.get("stage").and_then(Value::as_u64).and_then(Stage::from_number);
+    let stage = trace_stage(source).and_then(Stage::from_number);
+    let wanted = wanted.or(stage);
     let from = Value::record([
         ("run", Value::from(source.name().as_str())),
         ("store", Value::from(source.start().header().store.to_string())),
@@ -227,7 +245,7 @@ fn begin_again(
     Ok(Start {
         goal: content.get("goal").and_then(Value::as_str).map(Arc::from),
         // Nothing is enforced while a record is reduced again: what happened has happened.
-        stage: wanted.unwrap_or(stage.unwrap_or(Stage::Observe).min(Stage::Replay)),
+        stage: Some(wanted.unwrap_or(Stage::Observe)),
         enforced_from,
         // The run of a merge may begin with unknown places.
         unknown: match &s0 {

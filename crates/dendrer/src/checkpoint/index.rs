@@ -4,14 +4,17 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use dendrer_object::name::NAME_SIZE_MAX;
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Digest, RunName, Value, tag};
+use dendrer_store::RunSummary;
 use dendrer_store::prelude::*;
 
 use super::{AGENT, CheckpointError, CheckpointKey, THREAD, TypedBytes};
 use crate::error::Error;
 use crate::record::recorder::Recorder;
 use crate::repo::Repo;
+use crate::repo::new_run::made_name;
 use crate::run::trace::Trace;
 use crate::run::trace::read;
 use crate::vault::VaultRef;
@@ -121,6 +124,8 @@ pub(super) struct Thread {
     pub(super) runs: Vec<ThreadRun>,
     /// The number that the next run's name ends with; 1 for the first run.
     pub(super) next: u64,
+    /// The number of the next run that may be of this thread by the names that forks had before they were made with a `+`.
+    old: u64,
     stored: BTreeMap<Place, Stored>,
     /// The checkpoints that follow each one, also those that were removed since.
     followers: BTreeMap<Place, Vec<Arc<str>>>,
@@ -157,6 +162,7 @@ impl Thread {
             base,
             runs: Vec::new(),
             next: 1,
+            old: 2,
             stored: BTreeMap::new(),
             followers: BTreeMap::new(),
             writes: BTreeMap::new(),
@@ -171,11 +177,38 @@ impl Thread {
     pub(super) fn next_name(&self) -> RunName {
         match self.next {
             1 => self.base.clone(),
-            number => format!("{}-{number}", self.base).parse().unwrap_or_else(|_| {
-                let hex = Digest::of(self.base.as_str().as_bytes()).hex();
-                format!("lg-{}-{number}", &hex[..16]).parse().expect("hex is a name")
-            }),
+            number => made_name(&self.base_for(number), number).parse().expect("a name with a number"),
         }
+    }
+
+    /// The name that is numbered: one that the number would cut is replaced by its digest.
+    fn base_for(&self, number: u64) -> String {
+        if self.base.as_str().len() + number.to_string().len() < NAME_SIZE_MAX {
+            return self.base.to_string();
+        }
+        format!("lg-{}", &Digest::of(self.base.as_str().as_bytes()).hex()[..16])
+    }
+
+    /// The next run that may be one of this thread: its own name, then the names that forks had before they were made with a
+    /// `+`, then those.
+    fn next_run(&mut self, store: &dendrer_store::Shared) -> Result<Option<(RunName, RunSummary)>, Error> {
+        if self.next > 1 {
+            let number = self.old;
+            let base = match self.base.as_str().len() + number.to_string().len() < NAME_SIZE_MAX {
+                true => self.base.to_string(),
+                false => self.base_for(number),
+            };
+            if let Ok(name) = format!("{base}-{number}").parse::<RunName>()
+                && let Some(summary) = store.run(&name)?
+            {
+                self.old += 1;
+                return Ok(Some((name, summary)));
+            }
+        }
+        let name = self.next_name();
+        let Some(summary) = store.run(&name)? else { return Ok(None) };
+        self.next += 1;
+        Ok(Some((name, summary)))
     }
 
     /// Reads on what was committed meanwhile, by this process too. The store is fresh.
@@ -195,9 +228,7 @@ impl Thread {
             self.read_run(store, at)?;
         }
         loop {
-            let name = self.next_name();
-            let Some(summary) = store.run(&name)? else { return Ok(()) };
-            self.next += 1;
+            let Some((name, summary)) = self.next_run(store)? else { return Ok(()) };
             let begin = read(store, summary.begin)?;
             let parent = match &summary.parent {
                 None if thread_of(&begin).as_deref() == Some(&*self.shown) => None,

@@ -60,6 +60,18 @@ pub enum GraphRefused {
         /// Why.
         why: String,
     },
+    /// The request of an edge was refused, so that its effect was not asked.
+    #[error("{path} was denied, and {call} was not asked: {why}")]
+    Denied {
+        /// The path of the edge.
+        path: String,
+        /// The call.
+        call: String,
+        /// The code of the refusal.
+        code: Code,
+        /// Why.
+        why: String,
+    },
     /// The value of an edge was erased or withheld.
     #[error(
         "the value of an edge of {run}, at tick {tick}, was erased or withheld, so its graph cannot be evaluated"
@@ -91,7 +103,7 @@ impl GraphRefused {
             GraphRefused::Node(_) => Code::E0935,
             GraphRefused::Edge { .. } => Code::E0936,
             GraphRefused::Diverged { .. } => Code::E0937,
-            GraphRefused::Turned { code, .. } => *code,
+            GraphRefused::Turned { code, .. } | GraphRefused::Denied { code, .. } => *code,
             GraphRefused::Withheld { .. } => Code::E0311,
         }
     }

@@ -9,6 +9,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, BufRead, BufReader, Read};
+use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use dendrer_kernel::commitment::{self, CommitmentFault};
@@ -200,6 +201,8 @@ pub enum Reply {
         record: Record,
         /// Transitions that the kernel committed because of it, such as `predicate.violation`.
         noted: Vec<Record>,
+        /// Facts about the line that are in no record.
+        notes: LineNotes,
     },
     /// The line was refused, and the refusal is kept.
     Refused {
@@ -226,6 +229,26 @@ pub enum Reply {
     },
     /// Nothing of the line is on record, or it is unknown whether the disk has it.
     Failed(FailedLine),
+}
+
+/// Facts about a committed line that the reply states and no record has.
+#[derive(Debug, Clone, PartialEq, Eq, Default)]
+pub struct LineNotes {
+    /// Places that the line sets, and that another writer set since this process read the run.
+    pub overtaken: Vec<Overtaken>,
+    /// Ids of rules and hard commitments that would have refused the line, and of hard commitments that it brings, below stage 2.
+    pub not_enforced: Vec<Arc<str>>,
+}
+
+/// A place that a line sets, and that another writer set since this process read the run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Overtaken {
+    /// The place that the other writer set.
+    pub path: Pointer,
+    /// The tick of the other write.
+    pub tick: u64,
+    /// The agent of the other write.
+    pub agent: Arc<str>,
 }
 
 /// Why a line with a `base` or a `key` was not taken.
@@ -385,6 +408,75 @@ pub struct Recording<'r> {
     begins: bool,
     stopped: Option<LinesStopped>,
     ended: bool,
+    /// The lines of the groups that are on their way, in their order.
+    sent: VecDeque<Lines>,
+}
+
+/// How often lines are judged again because other processes move the run on.
+pub(crate) const ATTEMPTS: usize = 1000;
+
+/// Lines of a group, kept until it is durable: if another process moves the run on, they are judged again.
+#[derive(Debug, Default)]
+struct Lines {
+    numbers: Vec<u64>,
+    parts: Vec<Part>,
+}
+
+/// Lines that are judged by one call.
+#[derive(Debug)]
+enum Part {
+    Intents(Vec<Intent>),
+    Fault(Value, LineFault),
+}
+
+impl Lines {
+    fn push(&mut self, number: u64, line: LineRead) {
+        self.numbers.push(number);
+        match (line, self.parts.last_mut()) {
+            (LineRead::Intent(intent), Some(Part::Intents(intents))) => intents.push(*intent),
+            (LineRead::Intent(intent), _) => self.parts.push(Part::Intents(vec![*intent])),
+            (LineRead::Fault(line, fault), _) => self.parts.push(Part::Fault(line, fault)),
+        }
+    }
+
+    /// Leaves out the lines from an index on.
+    fn truncate(&mut self, mut length: usize) {
+        self.numbers.truncate(length);
+        self.parts.retain_mut(|part| {
+            let kept = match part {
+                Part::Intents(intents) => {
+                    intents.truncate(length);
+                    intents.len()
+                }
+                Part::Fault(..) => length.min(1),
+            };
+            length -= kept;
+            kept > 0
+        });
+    }
+
+    fn append(&mut self, mut other: Lines) {
+        self.numbers.append(&mut other.numbers);
+        self.parts.append(&mut other.parts);
+    }
+
+    /// Judges the lines in their order. Fails with the index of the line that cannot be taken.
+    fn propose(&self, recorder: &mut Recorder) -> Result<(), (usize, Error)> {
+        let mut taken = 0;
+        for part in &self.parts {
+            match part {
+                Part::Intents(intents) => {
+                    recorder.propose_each(intents).map_err(|(at, error)| (taken + at, error))?;
+                    taken += intents.len();
+                }
+                Part::Fault(line, fault) => {
+                    recorder.refuse_line(line, fault.clone()).map_err(|error| (taken, error))?;
+                    taken += 1;
+                }
+            }
+        }
+        Ok(())
+    }
 }
 
 /// Lines that have arrived.
@@ -439,7 +531,17 @@ impl<'r> Recording<'r> {
         dry_run: bool,
     ) -> Recording<'r> {
         let begins = recorder.pending() > 0;
-        Recording { recorder, lines, reading, dry_run, held: None, begins, stopped: None, ended: false }
+        Recording {
+            recorder,
+            lines,
+            reading,
+            dry_run,
+            held: None,
+            begins,
+            stopped: None,
+            ended: false,
+            sent: VecDeque::new(),
+        }
     }
 
     /// Makes the first record of a new run durable before a line is read, and returns [`Reply::Begun`]. `None` if the run
@@ -535,8 +637,8 @@ impl<'r> Recording<'r> {
         if self.dry_run {
             self.judge(&mut group, replies);
         } else {
-            let numbers = self.propose(&mut group);
-            self.submit(numbers, replies);
+            let lines = self.propose(&mut group);
+            self.submit(lines, replies);
         }
         if !group.guarded.is_empty() && self.stopped.is_none() {
             self.settle_all(replies);
@@ -566,15 +668,17 @@ impl<'r> Recording<'r> {
     fn guard(&mut self, group: &mut Group, replies: &mut Vec<Reply>) {
         // The newest tick that was read when the line came, however often it is judged.
         let mut causal = self.reading.causal.then(|| self.recorder.head().tick());
+        let mut read = self.recorder.head().tick();
         while let Some((line, intent)) = group.guarded.front() {
             let (line, is_alone) = (*line, !self.reading.causal || is_guarded(intent));
             match self.begin_alone() {
-                Ok(begun) => answer(Vec::new(), begun, replies),
+                Ok(begun) => self.answer(Vec::new(), begun, replies),
                 Err(error) => return self.fail(vec![line], error, replies),
             }
+            let is_told = !self.reading.causal && intent.base.is_none();
             match self.recorder.propose_guarded(intent, self.dry_run, causal) {
                 Ok(Guarded::Proposed(outcome)) if self.dry_run => {
-                    answer(vec![line], outcome.records().into_iter().cloned().collect(), replies);
+                    self.answer(vec![line], outcome.records().into_iter().cloned().collect(), replies);
                 }
                 Ok(Guarded::Proposed(_)) => {
                     let others: Vec<Intent> =
@@ -585,7 +689,15 @@ impl<'r> Recording<'r> {
                     };
                     let numbers = group.guarded.iter().take(taken).map(|(line, _)| *line).collect();
                     match self.recorder.commit() {
-                        Ok(records) => answer(numbers, records, replies),
+                        Ok(records) => {
+                            let from = replies.len();
+                            self.answer(numbers, records, replies);
+                            if is_told {
+                                let upto = self.recorder.head().tick();
+                                let noted = self.recorder.note_overtaken(read, upto, &mut replies[from..]);
+                                group.stopped = noted.err().map(|error| LinesStopped::Store(Box::new(error)));
+                            }
+                        }
                         Err(error) if error.code() == Code::E0407 => {
                             if !is_alone && self.held.is_none() && !group.grouper.is_full() {
                                 let next = self.lines.try_recv();
@@ -597,7 +709,7 @@ impl<'r> Recording<'r> {
                     }
                     let stopped =
                         |error| LinesStopped::Intent { line: group.guarded[taken].0, error: Box::new(error) };
-                    group.stopped = error.map(stopped);
+                    group.stopped = error.map(stopped).or(group.stopped.take());
                     return;
                 }
                 Ok(turned_down) => replies.extend(turned(line, turned_down)),
@@ -607,82 +719,123 @@ impl<'r> Recording<'r> {
                 }
             }
             group.guarded.pop_front();
+            read = self.recorder.head().tick();
             causal = self.reading.causal.then(|| self.recorder.head().tick());
         }
     }
 
-    /// Judges and seals the lines of a group. Returns the numbers of those that became records.
-    fn propose(&mut self, group: &mut Group) -> Vec<u64> {
-        let (mut numbers, lines): (Vec<u64>, Vec<LineRead>) =
-            std::mem::take(&mut group.lines).into_iter().unzip();
-        if let Err((at, error)) = self.propose_each(lines) {
+    /// Judges and seals the lines of a group. Returns those that became records.
+    fn propose(&mut self, group: &mut Group) -> Lines {
+        let mut lines = Lines::default();
+        std::mem::take(&mut group.lines).into_iter().for_each(|(number, line)| lines.push(number, line));
+        if let Err((at, error)) = lines.propose(self.recorder) {
             // Lines are taken in order: those before a bad line count, those after it do not.
-            group.stopped = Some(LinesStopped::Intent { line: numbers[at], error: Box::new(error) });
-            numbers.truncate(at);
+            group.stopped = Some(LinesStopped::Intent { line: lines.numbers[at], error: Box::new(error) });
+            lines.truncate(at);
         }
-        if group.stopped.is_some() && self.begins && numbers.is_empty() {
+        if group.stopped.is_some() && self.begins && lines.numbers.is_empty() {
             // Only the first record is pending: no run is left without a line.
             self.recorder.discard();
             self.begins = false;
         }
-        numbers
+        lines
     }
 
-    /// Judges lines in their order, the intents between two faults together. Fails with the index of the line that cannot be
-    /// taken.
-    fn propose_each(&mut self, lines: Vec<LineRead>) -> Result<(), (usize, Error)> {
-        let (mut taken, mut intents) = (0, Vec::with_capacity(lines.len()));
-        for line in lines.into_iter().map(Some).chain([None]) {
-            let fault = match line {
-                Some(LineRead::Intent(intent)) => {
-                    intents.push(*intent);
-                    continue;
-                }
-                Some(LineRead::Fault(line, fault)) => Some((line, fault)),
-                None => None,
-            };
-            self.recorder.propose_each(&intents).map_err(|(at, error)| (taken + at, error))?;
-            taken += intents.len();
-            intents.clear();
-            if let Some((line, fault)) = fault {
-                self.recorder.refuse_line(&line, fault).map_err(|error| (taken, error))?;
-                taken += 1;
-            }
-        }
-        Ok(())
+    /// Makes the replies of a group, with what the recorder noted of its lines.
+    fn answer(&mut self, numbers: Vec<u64>, records: Vec<Record>, replies: &mut Vec<Reply>) {
+        let from = replies.len();
+        answer(numbers, records, replies);
+        self.recorder.note_not_enforced(&mut replies[from..]);
     }
 
     /// Hands a group to the store, or waits for the oldest one if no group is ready.
-    fn submit(&mut self, numbers: Vec<u64>, replies: &mut Vec<Reply>) {
+    fn submit(&mut self, mut lines: Lines, replies: &mut Vec<Reply>) {
         let is_empty = self.recorder.pending() == 0;
         if is_empty || self.recorder.is_full() {
-            self.settle(replies);
+            lines = self.settle(lines, replies);
         }
-        if is_empty {
+        if is_empty || self.recorder.pending() == 0 && self.stopped.is_none() {
             return;
         }
         if let Some(LinesStopped::Store(error)) = &self.stopped {
             // An older group was not taken, so none that follows it may be.
-            replies.extend(numbers.into_iter().map(|line| Reply::Failed(FailedLine::of(line, error))));
+            let failed = lines.numbers.into_iter().map(|line| Reply::Failed(FailedLine::of(line, error)));
+            replies.extend(failed);
             self.recorder.discard();
             return;
         }
         self.begins = false;
-        self.recorder.submit_lines(numbers);
+        self.recorder.submit_lines(lines.numbers.clone());
+        self.sent.push_back(lines);
     }
 
-    /// Waits until the oldest group is durable.
-    fn settle(&mut self, replies: &mut Vec<Reply>) {
-        match self.recorder.wait_lines() {
-            Some((numbers, Ok(records))) => answer(numbers, records, replies),
-            Some((numbers, Err(error))) => self.fail(numbers, error, replies),
-            None => {}
+    /// Waits until the oldest group is durable. If it came too late because another process moved the run on, every group on
+    /// its way did, and the lines of all of them are judged again, with `gathered`, the lines that are not handed over yet.
+    /// Returns `gathered` if it still is to be handed over.
+    fn settle(&mut self, gathered: Lines, replies: &mut Vec<Reply>) -> Lines {
+        let Some((numbers, result)) = self.recorder.wait_lines() else { return gathered };
+        let sent = self.sent.pop_front().unwrap_or_default();
+        match result {
+            Ok(records) => self.answer(numbers, records, replies),
+            Err(error) if error.code() == Code::E0407 && self.stopped.is_none() => {
+                let mut late = sent;
+                while let Some((numbers, result)) = self.recorder.wait_lines() {
+                    let sent = self.sent.pop_front().unwrap_or_default();
+                    match result {
+                        Ok(records) => self.answer(numbers, records, replies),
+                        Err(error) if error.code() == Code::E0407 => late.append(sent),
+                        Err(error) => self.fail(numbers, error, replies),
+                    }
+                }
+                self.recorder.discard();
+                late.append(gathered);
+                self.judge_again(late, replies);
+                return Lines::default();
+            }
+            Err(error) => self.fail(numbers, error, replies),
+        }
+        gathered
+    }
+
+    /// Judges lines on the newest state of the run until they are committed.
+    fn judge_again(&mut self, mut lines: Lines, replies: &mut Vec<Reply>) {
+        if let Some(LinesStopped::Store(error)) = &self.stopped {
+            let failed = lines.numbers.into_iter().map(|line| Reply::Failed(FailedLine::of(line, error)));
+            return replies.extend(failed);
+        }
+        let read = self.recorder.head().tick();
+        for attempt in 1.. {
+            if let Err(error) = self.recorder.catch_up() {
+                return self.fail(lines.numbers, error, replies);
+            }
+            let upto = self.recorder.head().tick();
+            if let Err((at, error)) = lines.propose(self.recorder) {
+                replies.push(Reply::Failed(FailedLine::of(lines.numbers[at], &error)));
+                let stopped = LinesStopped::Intent { line: lines.numbers[at], error: Box::new(error) };
+                self.stopped.get_or_insert(stopped);
+                lines.truncate(at);
+            }
+            if lines.numbers.is_empty() {
+                return;
+            }
+            match self.recorder.commit() {
+                Err(error) if error.code() == Code::E0407 && attempt < ATTEMPTS => {}
+                Err(error) => return self.fail(lines.numbers, error, replies),
+                Ok(records) => {
+                    let from = replies.len();
+                    self.answer(lines.numbers, records, replies);
+                    if let Err(error) = self.recorder.note_overtaken(read, upto, &mut replies[from..]) {
+                        self.stopped.get_or_insert(LinesStopped::Store(Box::new(error)));
+                    }
+                    return;
+                }
+            }
         }
     }
 
     fn settle_all(&mut self, replies: &mut Vec<Reply>) {
         while self.recorder.is_under_way() {
-            self.settle(replies);
+            self.settle(Lines::default(), replies);
         }
     }
 
@@ -702,7 +855,7 @@ impl<'r> Recording<'r> {
             match propose(self.recorder, &read) {
                 Ok(outcome) => {
                     begun.extend(outcome.records().into_iter().cloned());
-                    answer(vec![line], std::mem::take(&mut begun), replies);
+                    self.answer(vec![line], std::mem::take(&mut begun), replies);
                 }
                 Err(error) => {
                     group.stopped = Some(LinesStopped::Intent { line, error: Box::new(error) });
@@ -711,7 +864,7 @@ impl<'r> Recording<'r> {
             }
         }
         if group.stopped.is_none() {
-            answer(Vec::new(), begun, replies);
+            self.answer(Vec::new(), begun, replies);
         }
     }
 }
@@ -751,7 +904,8 @@ pub(crate) fn answer(numbers: Vec<u64>, records: Vec<Record>, replies: &mut Vec<
             // The kernel writes nothing of its own accord between two lines.
             (Kind::Transition, Some(noted)) if by_kernel => noted.push(record),
             (Kind::Transition, _) => {
-                replies.push(Reply::Committed { line: line(), record, noted: Vec::new() })
+                let (line, noted, notes) = (line(), Vec::new(), LineNotes::default());
+                replies.push(Reply::Committed { line, record, noted, notes });
             }
             (Kind::Refusal, _) => {
                 replies.push(Reply::Refused { line: line(), refusal: record, noted: Vec::new() });

@@ -5,7 +5,7 @@
 //! again where the store is, and nothing retries by itself.
 
 use std::borrow::Cow;
-use std::collections::{BTreeSet, HashMap, VecDeque};
+use std::collections::{BTreeMap, BTreeSet, HashMap, VecDeque};
 use std::fmt;
 use std::ops::{ControlFlow, Range};
 use std::sync::Arc;
@@ -17,23 +17,25 @@ use dendrer_kernel::pack::modules;
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{
-    self, Anomaly, ChildResult, Extension, Finding, Inputs, LineFault, Outcome, Pick, Picked, RunState,
-    Seeds, Start,
+    self, Anomaly, ChildResult, EnforcingDoor, Extension, Finding, Inputs, LineFault, Outcome, Pick, Picked,
+    RunState, Seeds, Stage, Start, StepError, brought_hard,
 };
+use dendrer_object::delta::Action;
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, cut};
-use dendrer_object::{Delta, Intent, KEY, Pointer, REDACTION, RunName, Value};
+use dendrer_object::{Delta, Digest, Intent, KEY, Pointer, REDACTION, RunName, Value};
 use dendrer_store::group::UNDER_WAY_MAX;
 use dendrer_store::prelude::*;
 use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
 
 use crate::change::delegate::parents::Parents;
 use crate::error::Error;
+use crate::record::lines::{Overtaken, Reply};
 use crate::record::{chain, redacted};
 use crate::redact::{RedactionProfile, Redactor};
-use crate::run::casebook_name;
 use crate::run::pack;
 use crate::run::snapshot::{OUTWEIGH, outweigh, weight};
 use crate::run::trace::{Moment, Trace};
+use crate::run::{casebook_name, frontier};
 
 pub use crate::environment::{Environment, Fixed, World};
 
@@ -55,6 +57,11 @@ pub struct Recorder {
     redactor: Option<Arc<Redactor>>,
     /// What the parents of a delegated run said when they were asked last.
     parents: Parents,
+    /// Below stage 2, the ids of rules and hard commitments that would have refused a transition, or that it brings.
+    not_enforced: HashMap<Digest, Vec<Arc<str>>>,
+    door: EnforcingDoor,
+    /// Whether the run is below stage 2 and pack or policy ask for enforcement; `None` until it is looked for.
+    asks: Option<bool>,
 }
 
 /// The places that others than an agent wrote behind a tick.
@@ -169,6 +176,14 @@ fn without_contract(mut intent: Intent) -> Intent {
     intent
 }
 
+/// The places that a transition sets or removes, but for the kernel's own.
+fn overwritten(record: &Record) -> Vec<Pointer> {
+    let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+    let ops = delta.into_iter().flat_map(|Delta(ops)| ops);
+    let set = ops.filter(|op| matches!(op.action, Action::Set | Action::Remove)).map(|op| op.path);
+    set.filter(|path| path.tokens().next().is_some_and(|top| !KERNEL_PATHS.contains(&&*top))).collect()
+}
+
 impl Recorder {
     /// Begins a new run. Its `run` record is part of the first group.
     pub fn begin(
@@ -218,6 +233,9 @@ impl Recorder {
             others: None,
             redactor: None,
             parents: Parents::default(),
+            not_enforced: HashMap::new(),
+            door: EnforcingDoor::default(),
+            asks: None,
         }
     }
 
@@ -270,6 +288,10 @@ impl Recorder {
     ) -> Result<Recorder, Error> {
         Recorder::resume_if(store, run, surroundings, |trace| match casebook_name::is_casebook(trace) {
             true => Err(Error::Casebook { run: run.clone() }),
+            // Only `graph run` writes it. A fork of it is a run like any other.
+            false if trace.lineage().len() == 1 && frontier::is_graph(trace) => {
+                Err(Error::RunOfGraph { run: run.clone() })
+            }
             false => Ok(()),
         })
     }
@@ -414,6 +436,7 @@ impl Recorder {
             // Only what others wrote is folded.
             trace.remember(&Moment::of(&self.head));
             let (head, records) = trace.fold_head(trace.tip())?;
+            self.asks = None;
             self.snapshots = Snapshots { records, ..Snapshots::default() };
             self.settled = head.clone();
             self.head = head;
@@ -476,6 +499,66 @@ impl Recorder {
         let places = known.places.iter().cloned().collect();
         self.others = Some(known);
         Ok(places)
+    }
+
+    /// Notes in replies to committed lines what the stage of the run does not enforce.
+    pub(crate) fn note_not_enforced(&mut self, replies: &mut [Reply]) {
+        for reply in replies {
+            if let Reply::Committed { record, notes, .. } = reply
+                && let Some(ids) = self.not_enforced.remove(&record.id())
+            {
+                notes.not_enforced = ids;
+            }
+        }
+    }
+
+    /// Returns the ids of what would have refused an intent at stage 2, and of the hard commitments that it brings.
+    fn would_enforce(&mut self, intent: &Intent) -> Result<Vec<Arc<str>>, Error> {
+        let mut ids = brought_hard(intent);
+        let reason = self.door.refusal(&self.head, intent, &*self.reducer).map_err(StepError::from)?;
+        for id in reason.iter().flat_map(|reason| reason.ids()) {
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        Ok(ids)
+    }
+
+    /// Notes in replies to committed lines the places that they set and that another writer set after tick `read`, up to `upto`.
+    pub(crate) fn note_overtaken(&self, read: u64, upto: u64, replies: &mut [Reply]) -> Result<(), Error> {
+        let lines = replies.iter().filter_map(|reply| match reply {
+            Reply::Committed { record, .. } => Some(record),
+            _ => None,
+        });
+        let own: BTreeSet<Pointer> = lines.flat_map(overwritten).collect();
+        if read >= upto || own.is_empty() {
+            return Ok(());
+        }
+        let mut written: BTreeMap<Pointer, (u64, Arc<str>)> = BTreeMap::new();
+        let trace = Trace::open(&self.store, self.head.run())?;
+        trace.for_each(read + 1, upto, &mut |tick, record| {
+            let agent = record.body().value("/agent_id");
+            let agent: Arc<str> = agent.as_ref().and_then(Value::as_str).unwrap_or_default().into();
+            let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+            let met =
+                delta.iter().flat_map(Delta::paths).filter(|path| own.iter().any(|own| own.overlaps(path)));
+            written.extend(met.map(|path| (path.clone(), (tick, agent.clone()))));
+            ControlFlow::Continue(())
+        })?;
+        for reply in replies {
+            let Reply::Committed { record, notes, .. } = reply else { continue };
+            let own = overwritten(record);
+            let before = record.header().tick.unwrap_or_default();
+            let written = written.iter().filter(|(_, (tick, _))| *tick < before);
+            let met = written.filter(|(path, _)| own.iter().any(|own| own.overlaps(path)));
+            let met = met.map(|(path, (tick, agent))| Overtaken {
+                path: path.clone(),
+                tick: *tick,
+                agent: agent.clone(),
+            });
+            notes.overtaken = met.take(CHANGED_MAX).collect();
+        }
+        Ok(())
     }
 
     /// As [`Recorder::propose`], but what comes out is taken back where `keep`, which is given the head before and after, does
@@ -591,9 +674,23 @@ impl Recorder {
             .map(|intent| (intent, Inputs { clock, seeds: Seeds::of_secret(surroundings.seed().0) }))
             .collect();
         let mut outcomes = Vec::with_capacity(intents.len());
-        for items in items.chunks(WEIGHED) {
+        // Below stage 2 the door of stage 2 is asked as well, where something asks to be enforced.
+        let asks = self.head.stage() < Stage::Contracts
+            && (!self.head.commitments().is_empty()
+                || *self.asks.get_or_insert_with(|| !self.head.not_enforced().is_empty())
+                || intents.iter().any(|intent| !brought_hard(intent).is_empty()));
+        for items in items.chunks(if asks { 1 } else { WEIGHED }) {
             let before = outcomes.len();
+            let ids = match items {
+                [(intent, _)] if asks => self.would_enforce(intent).map_err(|error| (before, error))?,
+                _ => Vec::new(),
+            };
             let result = step::step_each(&mut self.head, items, &*self.reducer, &mut outcomes);
+            if let (Some(record), false) =
+                (outcomes[before..].first().and_then(Outcome::committed), ids.is_empty())
+            {
+                self.not_enforced.insert(record.id(), ids);
+            }
             for outcome in &outcomes[before..] {
                 match outcome {
                     Outcome::Committed(record) => self.gather(record.clone()),
@@ -663,6 +760,7 @@ impl Recorder {
     /// Puts an extension of the contract on record.
     pub fn extend(&mut self, extension: &Extension) -> Result<Record, Error> {
         let inputs = self.inputs();
+        self.asks = None;
         let record = step::extend(&mut self.head, extension, inputs)?;
         self.wrote(record, inputs)
     }
@@ -750,6 +848,7 @@ impl Recorder {
     /// is on its way has arrived.
     pub fn discard(&mut self) -> Vec<Record> {
         self.head = self.submitted().clone();
+        self.not_enforced.clear();
         self.snapshots.ready.clear();
         std::mem::take(&mut self.pending)
     }

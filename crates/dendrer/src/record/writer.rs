@@ -16,13 +16,10 @@ use dendrer_object::{Code, Digest, Intent, Value};
 use dendrer_store::group::Grouper;
 
 use crate::error::Error;
-use crate::record::lines::{LineOptions, LineRead, Reply, answer, is_guarded, propose, turned};
+use crate::record::lines::{ATTEMPTS, LineOptions, LineRead, Reply, answer, is_guarded, propose, turned};
 use crate::record::recorder::Recorder;
 
 pub use dendrer_store::group::after_pause;
-
-/// How often a line is judged again because other processes move the run on.
-const ATTEMPTS: usize = 1000;
 
 /// Takes lines onto a run, one by one.
 #[derive(Debug)]
@@ -36,6 +33,9 @@ pub struct LineWriter {
     durable: u64,
     /// Lines that were judged, and wait to be written out.
     waiting: Vec<Waiting>,
+    /// The ticks that other processes added while the newest line was judged: the last tick that was read before, and the
+    /// last of theirs. `None` if it was judged once.
+    read: Option<(u64, u64)>,
 }
 
 /// A line that was judged, and what came out.
@@ -54,7 +54,7 @@ impl LineWriter {
         }
         let durable = recorder.head().tick();
         let (grouper, waiting) = (Grouper::new(sync_every), Vec::new());
-        Ok(LineWriter { recorder, reading, grouper, taken: 0, durable, waiting })
+        Ok(LineWriter { recorder, reading, grouper, taken: 0, durable, waiting, read: None })
     }
 
     /// The state at the last tick of the run.
@@ -77,6 +77,7 @@ impl LineWriter {
             self.write_out()?;
             return self.take_guarded(intent);
         }
+        self.read = None;
         let mut records = self.judge(&line)?;
         self.waiting.push(Waiting { id: records.first().map(Record::id), line });
         self.grouper.add(0);
@@ -84,7 +85,7 @@ impl LineWriter {
             let (written, last) = self.write_waiting()?;
             records = written.into_iter().skip_while(|record| Some(record.id()) != last).collect();
         }
-        Ok(self.reply(records))
+        self.reply(records)
     }
 
     /// Judges a line, which is gathered after those that wait.
@@ -141,15 +142,18 @@ impl LineWriter {
 
     fn take_guarded(&mut self, intent: &Intent) -> Result<Reply, Error> {
         self.grouper.add(0);
+        let read = self.head().tick();
         for _ in 0..ATTEMPTS {
             let guarded = self.recorder.propose_guarded(intent, false, None);
             if let Some(reply) = turned(self.taken, self.or_discard(guarded)?) {
                 self.grouper.discard();
                 return Ok(reply);
             }
+            let upto = self.recorder.head().tick();
+            self.read = intent.base.is_none().then_some((read, upto));
             match self.put_once() {
                 Err(error) if has_moved(&error) => {}
-                put => return self.or_discard(put).map(|records| self.reply(records)),
+                put => return self.or_discard(put).and_then(|records| self.reply(records)),
             }
         }
         self.or_discard(Err(self.moved()))
@@ -165,7 +169,10 @@ impl LineWriter {
                 Err(error) if has_moved(&error) => {}
                 put => return self.or_discard(put),
             }
-            let judged = self.recorder.catch_up().and_then(|()| again(&mut self.recorder));
+            let read = self.read.map_or(self.head().tick(), |(read, _)| read);
+            let caught_up = self.recorder.catch_up();
+            self.read = Some((read, self.head().tick()));
+            let judged = caught_up.and_then(|()| again(&mut self.recorder));
             self.or_discard(judged)?;
         }
         self.or_discard(Err(self.moved()))
@@ -196,10 +203,14 @@ impl LineWriter {
     }
 
     /// The reply to the newest line.
-    fn reply(&self, records: Vec<Record>) -> Reply {
+    fn reply(&mut self, records: Vec<Record>) -> Result<Reply, Error> {
         let mut replies = Vec::with_capacity(1);
         answer(vec![self.taken], records, &mut replies);
-        replies.pop().expect("a reply to each line")
+        self.recorder.note_not_enforced(&mut replies);
+        if let Some((read, upto)) = self.read {
+            self.recorder.note_overtaken(read, upto, &mut replies)?;
+        }
+        Ok(replies.pop().expect("a reply to each line"))
     }
 }
 

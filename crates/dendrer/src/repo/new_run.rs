@@ -1,6 +1,6 @@
 //! Names for new runs.
 
-use dendrer_object::name::NameError;
+use dendrer_object::name::{NAME_SIZE_MAX, NameError};
 use dendrer_object::{Code, RunName};
 use dendrer_store::Store;
 
@@ -16,25 +16,59 @@ pub fn read_name(text: &str) -> Result<RunName, Problem> {
     text.parse().map_err(|error: NameError| Problem::new(error.code(), error.to_string()))
 }
 
-/// Returns the given name, or the first free one of `STEM-1`, `STEM-2` and so on.
+/// Returns the given name, or the first free one of `RUN+2`, `RUN+3` and so on for a run that is made of `of`.
 ///
 /// # Errors
 ///
-/// A [`Problem`] if the name is taken, or no address reaches it.
-pub fn new_name(given: Option<&str>, stem: &str, store: &dyn Store) -> Result<RunName, Problem> {
+/// A [`Problem`] if the name is taken, has a `+`, or no address reaches it.
+pub fn new_name(given: Option<&str>, of: &str, store: &dyn Store) -> Result<RunName, Problem> {
     if let Some(text) = given {
         let name = read_name(text)?;
         refuse_unreachable(&name)?;
         refuse_taken(&name, store)?;
         return Ok(name);
     }
-    let mut number = 1_u64;
+    let mut number = 2_u64;
     loop {
-        let name = read_name(&format!("{stem}-{number}"))?;
+        let name = read_name(&made_name(of, number))?;
         if store.run(&name)?.is_none() {
             return Ok(name);
         }
         number += 1;
+    }
+}
+
+/// The mark of a name that the program makes for a run of another.
+pub const MADE: char = '+';
+
+/// Returns the name of the run with a number that is made of another: `RUN+2`. A run that has such a name is not made longer.
+pub fn made_name(of: &str, number: u64) -> String {
+    let stem = of.split_once(MADE).map_or(of, |(stem, _)| stem);
+    let number = format!("{MADE}{number}");
+    // A name is ASCII.
+    let stem = &stem[..stem.len().min(NAME_SIZE_MAX - number.len())];
+    format!("{stem}{number}")
+}
+
+/// Returns a name that a person may give a run that is made of another: the name of that one with an end.
+pub fn given_name(of: &str, end: &str) -> String {
+    let stem = of.replace(MADE, "-");
+    format!("{}{end}", &stem[..stem.len().min(NAME_SIZE_MAX.saturating_sub(end.len()))])
+}
+
+/// Refuses a name with a `+` for a run that a person begins: names that the program makes have one.
+///
+/// # Errors
+///
+/// E0210.
+pub fn refuse_made(name: &RunName) -> Result<(), Problem> {
+    match name.as_str().contains(MADE) {
+        true => Err(Problem::new(
+            Code::E0210,
+            format!("{name} cannot be the name of a new run: a + marks a name that the program makes"),
+        )
+        .note("nothing was changed")),
+        false => Ok(()),
     }
 }
 
@@ -50,12 +84,13 @@ pub fn refuse_taken(name: &RunName, store: &dyn Store) -> Result<(), Problem> {
     Ok(())
 }
 
-/// Refuses a name that no address reaches: it reads as a file, or as the beginning of a hash.
+/// Refuses a name with a `+`, and one that no address reaches: it reads as a file, or as the beginning of a hash.
 ///
 /// # Errors
 ///
-/// E0106 names what the name reads as.
+/// E0210, or E0106, which names what the name reads as.
 pub fn refuse_unreachable(name: &RunName) -> Result<(), Problem> {
+    refuse_made(name)?;
     if !is_reachable(name) {
         let what = if is_hash(name) { "the beginning of a hash" } else { "a bundle" };
         let message = format!("the run could not be addressed: {name} reads as {what}");

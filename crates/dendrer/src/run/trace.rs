@@ -373,8 +373,9 @@ impl Trace {
 
     /// The commitments with which the run begins, and the versions of the kernel's rules by which its forks go.
     fn commitments_at_start(&self, content: &Value) -> Commitments {
-        let mut made =
-            Commitments::at_start(self.rules_version(0), content.get(INITIAL), content.get(CONTRACT));
+        let with = (content.get("pack"), self.start().header().ts);
+        let (initial, contract) = (content.get(INITIAL), content.get(CONTRACT));
+        let mut made = Commitments::at_start_with(self.rules_version(0), initial, contract, with);
         made.go_by_later(self.rules_after(0));
         made
     }
@@ -635,6 +636,7 @@ impl Trace {
         let mut moment = Moment::from_snapshot(version, &value, tick, record.id(), record.header().ts);
         if let Some(moment) = &mut moment {
             moment.commitments.go_by_later(later);
+            moment.commitments.know(self.start().body().value("/pack").as_ref());
         }
         Ok(moment.filter(|moment| {
             moment.is_tagged(key, tag) && Some(moment.state.digest()) == replay::state_root(&record)

@@ -137,7 +137,7 @@ impl History {
 
     /// A run that begins by itself.
     fn begin(&mut self, name: &str, rules: Option<&Arc<Vec<Rule>>>) -> Known {
-        let mut start = Start { stage: Stage::Observe, ..Start::new(run_name(name)) };
+        let mut start = Start { stage: Some(Stage::Observe), ..Start::new(run_name(name)) };
         start.state = value(r#"{"a":0,"b":1,"l":[1,2],"m":{"p":1},"n":{},"s":"p"}"#);
         let engine = match rules {
             None => Engine::Delta,
@@ -210,8 +210,13 @@ impl History {
             Engine::Delta if self.dice.below(2) == 0 => Strategy::Manual,
             _ => Strategy::First,
         };
-        let terms =
-            MergeTerms { run: run_name(name), artifacts: artifacts.clone(), strategy, seed_only: false };
+        let terms = MergeTerms {
+            run: run_name(name),
+            artifacts: artifacts.clone(),
+            strategy,
+            seed_only: false,
+            although: None,
+        };
         let traces = sides.map(|side| self.trace(&side.name));
         let ticks = sides.map(|side| self.dice.below(side.tip() + 1));
         let inputs = [0, 1].map(|at| MergeInput { trace: &traces[at], tick: ticks[at] });

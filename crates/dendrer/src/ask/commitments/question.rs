@@ -97,7 +97,7 @@ impl CommitmentsQuestion {
         let status = found.status(one);
         let has_conflict = || {
             let mut edges = found.all.edges_from(&one.id).chain(found.all.edges_to(&one.id));
-            edges.any(|edge| edge.kind == EdgeKind::ConflictsWith)
+            edges.any(|edge| edge.kind == EdgeKind::ConflictsWith && !found.all.is_claimed(&edge))
         };
         self.kind.is_none_or(|kind| kind == one.kind)
             && self.status.is_none_or(|wanted| wanted == status)

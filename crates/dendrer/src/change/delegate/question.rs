@@ -7,7 +7,7 @@ use super::{Accepted, Delegated, decide};
 use crate::address::Address;
 use crate::change::reduce::question::read_stage;
 use crate::problem::Problem;
-use crate::repo::new_run::read_name;
+use crate::repo::new_run::{read_name, refuse_made};
 use crate::source::{Asked, Desk};
 
 question! {
@@ -59,6 +59,7 @@ impl Asked for DelegateQuestion {
 
     fn ask(&self, desk: &mut dyn Desk) -> Result<DelegateReply, Problem> {
         let (child, stage) = (read_name(&self.r#as)?, read_stage(self.stage)?);
+        refuse_made(&child)?;
         let mut scope = self.scope.clone().unwrap_or(Value::Null);
         if let (Some(id), Value::Object(members)) = (&self.id, &mut scope) {
             members.set("id", Value::from(id.as_str()));

@@ -39,11 +39,13 @@ question! {
         pub tool_output: ForkPairs,
         /// The values that the fork begins with, by their places in the state; a text of a list is PATH=JSON
         pub set: ForkPairs,
+        /// The reason why the fork begins although what it sets breaks a rule that the parent keeps
+        pub although: Option<String>,
         /// The text of the pack that is in force from here on
         pub contract: Option<String>,
         /// The agent whose state is restored
         pub restore: Option<String>,
-        /// The name of the new run; RUN-fork-1 and so on if not given
+        /// The name of the new run; RUN+2 and so on if not given
         pub r#as: Option<String>,
         /// Whether the later intents of the parent are applied again, until one was decided on something else
         pub replay_rest: bool,
@@ -162,7 +164,7 @@ impl ForkQuestion {
         let parent = &asked.trace;
         let tick =
             asked.one_tick(self.from.as_ref(), "say once where it is forked: --from tick N, or RUN@N")?;
-        let name = new_name(self.r#as.as_deref(), &format!("{}-fork", parent.name()), &*asked.source.store)?;
+        let name = new_name(self.r#as.as_deref(), parent.name().as_str(), &*asked.source.store)?;
         let mut terms = self.terms(name, parent, desk)?;
         if selection != Selection::default() && !self.replay_rest {
             return Err(refused("--skip and --only choose what --replay-rest takes"));
@@ -191,6 +193,7 @@ impl ForkQuestion {
     fn terms(&self, name: RunName, parent: &Trace, desk: &dyn Desk) -> Result<ForkTerms, Problem> {
         let mut terms = ForkTerms::new(name);
         terms.reason = self.reason.as_deref().map(Into::into);
+        terms.although = self.although.as_deref().map(Into::into);
         terms.restored = self.restore.as_deref().map(Into::into);
         let mut words: Vec<&str> = Vec::new();
         for (text, value) in &self.policy.0 {
@@ -248,6 +251,7 @@ impl ForkQuestion {
 fn without_secrets(redactor: &Redactor, terms: &mut ForkTerms, forked: &mut Forked) {
     let clean = |text: &str| Arc::from(redactor.text(text).0);
     terms.reason = terms.reason.as_deref().map(clean);
+    terms.although = terms.although.as_deref().map(clean);
     terms.guidance.values_mut().for_each(|text| *text = clean(text));
     forked.changed.iter_mut().for_each(|changed| changed.after = redactor.value(&changed.after).0);
 }

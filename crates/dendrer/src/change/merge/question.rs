@@ -1,5 +1,7 @@
 //! The question of `merge` as data.
 
+use std::sync::Arc;
+
 use dendrer_object::{Code, Digest, RunName, question};
 
 use super::{MergeError, MergeInput, MergeTerms, Merged, PlannedPlace, Strategy, plan, unjudged};
@@ -22,6 +24,8 @@ question! {
         pub strategy: Option<Strategy>,
         /// Whether values alone are taken, without pack, policy rules and goal
         pub seed_only: bool,
+        /// The reason why the run begins although its state breaks rules that no source breaks
+        pub although: Option<String>,
         /// Whether the decision on each place is listed, and nothing is written
         pub plan: bool,
         /// Whether nothing is written
@@ -74,9 +78,13 @@ impl Asked for MergeQuestion {
             artifacts: self.artifact.iter().map(|path| state_path(path)).collect::<Result<_, _>>()?,
             strategy: self.strategy.unwrap_or(Strategy::Manual),
             seed_only: self.seed_only,
+            although: None,
         };
         let is_dry = self.dry_run || self.plan;
         let repo = desk.target(&source, is_dry)?;
+        let clean =
+            self.although.as_deref().map(|reason| Ok::<_, Problem>(repo.redactor(None)?.text(reason).0));
+        let terms = MergeTerms { although: clean.transpose()?.map(Arc::from), ..terms };
         let (mut recorder, merged) = repo.merge(&inputs, &terms).map_err(|error| self.not_merged(error))?;
         let head = recorder.head();
         let (unjudged, state_root) = (unjudged(head, &merged), head.state().digest());

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_kernel::step::{Outcome, Reason};
-use dendrer_object::delta::{Delta, Op};
+use dendrer_kernel::unknown::{CONFLICT, UnknownPlaces};
+use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::record::{Author, Link, Record, Rel};
 use dendrer_object::{Code, Intent, Pointer, RunName, Value};
 use dendrer_store::Shared;
@@ -54,6 +55,7 @@ pub(super) fn standings_at(
     tick: u64,
 ) -> Result<Vec<ConflictStanding>, Error> {
     let state = trace.state(tick)?;
+    let unknown = UnknownPlaces::of(&state);
     let mut writes = BTreeMap::new();
     let mut decisions = BTreeMap::new();
     trace.for_each(1, tick, &mut |tick, record| {
@@ -71,6 +73,9 @@ pub(super) fn standings_at(
             return ConflictStanding::Taken(Arc::clone(taken));
         }
         let path: Arc<str> = conflict.path.as_str().into();
+        if is_marked(&unknown, &conflict.path) {
+            return ConflictStanding::Open;
+        }
         if conflict.path.get(&state).is_none() {
             // Resolved to a source that removed it, nothing stands there either.
             let removes = |take: &str| {
@@ -95,6 +100,11 @@ pub(super) fn standings_at(
         }
     };
     Ok(merged.conflicts.iter().map(standing).collect())
+}
+
+/// Whether a place is marked as an open conflict.
+fn is_marked(unknown: &UnknownPlaces, path: &Pointer) -> bool {
+    unknown.iter().any(|(place, since)| place == path && *since.code == *CONFLICT)
 }
 
 /// Whether a decision takes something that a conflict can be resolved to: a side, or another value.
@@ -179,7 +189,10 @@ fn decide_merge(
     let mut intent = decision(path, reason, &taken, agent);
     // A value that a source removed is not there already.
     let is_there = value.is_some();
-    intent.delta = value.map(|value| Delta(vec![Op::set(path.clone(), value)]));
+    let removal = || Op { action: Action::Remove, path: path.clone(), value: None };
+    let is_written = path.get(&trace.state(trace.tip())?).is_some();
+    let op = value.map(|value| Op::set(path.clone(), value)).or_else(|| is_written.then(removal));
+    intent.delta = op.map(|op| Delta(vec![op]));
     intent.links.extend(record.map(|hash| Link { rel: Rel::Evidence, hash }));
     Ok((intent, Some(is_there)))
 }

@@ -89,7 +89,7 @@ impl Asked for RebaseQuestion {
             (reader.trace_through(&counted, &address)?, reader.trace_through(&counted, &onto)?);
         let tick = onto.pos.as_ref().map_or(Ok(base.tip()), |pos| pos.tick(&base))?;
         let is_dry = self.plan || self.dry_run;
-        let name = new_name(self.r#as.as_deref(), &format!("{}-rebase", source.name()), &*reader.store)?;
+        let name = new_name(self.r#as.as_deref(), source.name().as_str(), &*reader.store)?;
         let mut terms = RebaseTerms::new(name);
         terms.reason = self.reason.as_deref().map(|text| reader.clean(text)).transpose()?.map(Into::into);
         terms.stop_on_effectful = self.stop_on.contains(&StopOn::Effectful);

@@ -8,7 +8,7 @@ use super::Reduced;
 use crate::address::Address;
 use crate::error::Error;
 use crate::problem::Problem;
-use crate::repo::new_run::{read_name, refuse_taken};
+use crate::repo::new_run::{given_name, read_name, refuse_made, refuse_taken};
 use crate::source::{Asked, Desk};
 
 question! {
@@ -50,6 +50,7 @@ impl Asked for ReduceQuestion {
             return Err(Problem::new(Code::E0105, "a whole run is reduced again; leave out the tick"));
         }
         let run = read_name(&self.r#as)?;
+        refuse_made(&run)?;
         let pack = desk.pack("pack", &self.pack)?;
         // The source is read through a handle of its own; the new run is written through another.
         let source = desk.open(&address)?;
@@ -97,7 +98,7 @@ fn not_reduced(error: Error, is_bundle: bool, file: &str) -> Problem {
     if is_bundle {
         return problem;
     }
-    let (from, short) = ((tick - 1).to_string(), format!("{run}-before-{tick}"));
+    let (from, short) = ((tick - 1).to_string(), given_name(&run, &format!("-before-{tick}")));
     let reduced = format!("{short}.reduced");
     problem
         .note("or leave it out: reduce what came before it, in a fork")

@@ -1,0 +1,361 @@
+//! Requests of a run, and the decisions about them (design, 14.1: a decision on record binds).
+//!
+//! A projection of the transitions, beside the counters. The newest requests are kept, and every denial that no `allow` has
+//! lifted.
+//!
+//! Rule: a denied call is refused, or noted, until an `allow` of the same rank or a higher one names it; test
+//! `a_denied_call_is_refused_until_it_is_allowed`.
+
+use std::collections::BTreeMap;
+use std::sync::Arc;
+
+use dendrer_object::record::{Author, Link, Rel};
+use dendrer_object::{Digest, Intent, Value, json};
+
+use crate::calls::{self, ACTION};
+use crate::ontology::DECISION;
+
+/// Requests that are kept, the newest.
+const REQUESTS_MAX: usize = 256;
+
+/// The type with which an agent asks for a call.
+const REQUEST: &str = "action.request";
+
+/// The type with which the runtime says what a tool answered.
+const RESULT: &str = "action.result";
+
+/// The newest requests of a run, and its denials.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub(crate) struct Requests {
+    /// In order.
+    newest: Arc<Vec<Request>>,
+    /// By the key of the denied call.
+    denied: Arc<BTreeMap<Digest, Denial>>,
+}
+
+/// A request, and what became of it.
+#[derive(Debug, Clone, PartialEq)]
+struct Request {
+    tick: u64,
+    /// The id of its record; `None` until it is sealed.
+    id: Option<Digest>,
+    agent: Arc<str>,
+    calls: Vec<Call>,
+    decision: Option<Decision>,
+}
+
+/// One call of a request.
+#[derive(Debug, Clone, PartialEq)]
+struct Call {
+    tool: Option<Arc<str>>,
+    call_id: Option<Value>,
+    key: CallKey,
+    is_answered: bool,
+}
+
+/// The tool and the parameters of a call, which make two calls the same.
+#[derive(Debug, Clone)]
+enum CallKey {
+    /// As they were written: most calls are never compared.
+    Written(Value),
+    Digest(Digest),
+}
+
+impl CallKey {
+    fn digest(&self) -> Digest {
+        match self {
+            CallKey::Written(call) => key_of(call),
+            CallKey::Digest(digest) => *digest,
+        }
+    }
+}
+
+impl PartialEq for CallKey {
+    fn eq(&self, other: &CallKey) -> bool {
+        self.digest() == other.digest()
+    }
+}
+
+/// The key of a call. No parameters, null and an empty object are the same.
+fn key_of(call: &Value) -> Digest {
+    let tool = call.get("tool").cloned().unwrap_or(Value::Null);
+    let params = call.get("params").filter(|params| **params != Value::Null).cloned();
+    let params = params.unwrap_or_else(Value::object);
+    Digest::of(&json::to_vec(&Value::record([("params", params), ("tool", tool)])))
+}
+
+/// The newest decision about a request.
+#[derive(Debug, Clone, PartialEq)]
+struct Decision {
+    tick: u64,
+    word: Arc<str>,
+}
+
+/// A denial that no `allow` has lifted.
+#[derive(Debug, Clone, PartialEq)]
+struct Denial {
+    tick: u64,
+    rank: u8,
+}
+
+/// The rank of the author of a decision (design, 14.2).
+fn rank(author: Author) -> u8 {
+    match author {
+        Author::Agent => 0,
+        Author::Runtime => 1,
+        Author::User => 2,
+        Author::Institution | Author::Kernel => 3,
+    }
+}
+
+/// Whether a decision forbids its request: a denial, or an escalation that is still open.
+fn forbids(word: &str) -> bool {
+    matches!(word, "deny" | "escalate")
+}
+
+impl Requests {
+    /// Takes a transition in, with its id if it is known.
+    pub(crate) fn take(
+        &mut self,
+        (tick, author, id): (u64, Author, Option<Digest>),
+        type_name: &str,
+        content: &Value,
+        links: &[Link],
+    ) {
+        let agent = || content.get("agent_id").and_then(Value::as_str).unwrap_or_default();
+        match type_name {
+            REQUEST => {
+                let calls = content.get(ACTION).map(calls::written).unwrap_or_default();
+                let request = Request {
+                    tick,
+                    id,
+                    agent: agent().into(),
+                    calls: calls.into_iter().map(Call::of).collect(),
+                    decision: None,
+                };
+                let newest = Arc::make_mut(&mut self.newest);
+                if newest.len() == REQUESTS_MAX {
+                    newest.remove(0);
+                }
+                newest.push(request);
+            }
+            RESULT => {
+                let action = content.get(ACTION);
+                if let Some((at, call)) = self.answered(agent(), action, links) {
+                    Arc::make_mut(&mut self.newest)[at].calls[call].is_answered = true;
+                }
+            }
+            DECISION => {
+                let word = content.get("policy").and_then(|policy| policy.get("decision")?.as_str());
+                if let (Some(word), Some(at)) = (word, self.subject(agent(), links)) {
+                    self.decide(at, tick, rank(author), word);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// Gives the request at a tick its id, when its record is sealed.
+    pub(crate) fn seal(&mut self, tick: u64, id: Digest) {
+        let is_it = |request: &Request| request.tick == tick && request.id.is_none();
+        if let Some(at) = self.newest.iter().rposition(is_it) {
+            Arc::make_mut(&mut self.newest)[at].id = Some(id);
+        }
+    }
+
+    fn decide(&mut self, at: usize, tick: u64, rank: u8, word: &str) {
+        let request = &mut Arc::make_mut(&mut self.newest)[at];
+        request.decision = Some(Decision { tick, word: word.into() });
+        let keys: Vec<Digest> = request.calls.iter().map(|call| call.key.digest()).collect();
+        match word {
+            "deny" => {
+                let denied = Arc::make_mut(&mut self.denied);
+                for key in keys {
+                    let denial = denied.entry(key).or_insert(Denial { tick, rank });
+                    denial.rank = denial.rank.max(rank);
+                }
+            }
+            "allow" => {
+                let is_lifted = |key: &Digest| self.denied.get(key).is_some_and(|denial| denial.rank <= rank);
+                let lifted: Vec<Digest> = keys.into_iter().filter(is_lifted).collect();
+                let denied = Arc::make_mut(&mut self.denied);
+                for key in lifted {
+                    denied.remove(&key);
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// The number of the request that a decision is about: the one that `caused_by` names, else the one open request of the agent.
+    fn subject(&self, agent: &str, links: &[Link]) -> Option<usize> {
+        let mut named = links.iter().filter(|link| link.rel == Rel::CausedBy).peekable();
+        if named.peek().is_some() {
+            let is_named = |id: &Digest| named.clone().any(|link| link.hash == *id);
+            return self.newest.iter().rposition(|request| request.id.as_ref().is_some_and(is_named));
+        }
+        let is_open = |request: &&Request| &*request.agent == agent && !request.is_answered();
+        let mut open = self.newest.iter().enumerate().filter(|(_, request)| is_open(request));
+        let (at, _) = open.next()?;
+        open.next().is_none().then_some(at)
+    }
+
+    /// Whether a decision has a request that it is about.
+    pub(crate) fn has_subject(&self, decision: &Intent) -> bool {
+        self.subject(&decision.agent, &decision.links).is_some()
+    }
+
+    /// The numbers of the request and of its call that a result answers: by a `caused_by` link, else by the id of the call, else
+    /// the oldest open call of the tool, one that is not forbidden first.
+    fn answered(&self, agent: &str, action: Option<&Value>, links: &[Link]) -> Option<(usize, usize)> {
+        let tool = action.and_then(|action| action.get("tool")?.as_str());
+        let call_id = action.and_then(|action| action.get("call_id"));
+        let fits = |call: &Call| {
+            let is_tool = tool.is_none() || call.tool.as_deref() == tool;
+            is_tool && (call_id.is_none() || call.call_id.is_none() || call.call_id.as_ref() == call_id)
+        };
+        let linked = self.newest.iter().rposition(|request| {
+            request.id.is_some_and(|id| links.iter().any(|link| link.rel == Rel::CausedBy && link.hash == id))
+        });
+        if let Some(at) = linked {
+            let calls = &self.newest[at].calls;
+            let open = calls.iter().position(|call| fits(call) && !call.is_answered);
+            return open.or_else(|| calls.iter().position(fits)).or(Some(0)).map(|call| (at, call));
+        }
+        let all = self.newest.iter().enumerate().flat_map(|(at, request)| {
+            request.calls.iter().enumerate().map(move |(number, call)| (at, number, request, call))
+        });
+        let open = all.filter(|(.., request, call)| !call.is_answered && *request.agent == *agent);
+        if call_id.is_some() {
+            let with_id = open.clone().filter(|(.., call)| call.call_id.as_ref() == call_id);
+            if let Some((at, number, ..)) = with_id.last() {
+                return Some((at, number));
+            }
+        }
+        let fitting = open.filter(|(.., call)| tool.is_some() && fits(call));
+        let is_allowed = |(.., request, _): &(usize, usize, &Request, &Call)| !request.is_forbidden();
+        let first = fitting.clone().find(is_allowed).or_else(|| fitting.clone().next());
+        first.map(|(at, number, ..)| (at, number))
+    }
+
+    /// The tick of the decision against which a result was made: the newest about its request denies it, or escalated it and is
+    /// still open. `None` if there is none.
+    pub(crate) fn forbidden_at(&self, result: &Intent) -> Option<u64> {
+        let (at, _) = self.answered(&result.agent, result.member(ACTION), &result.links)?;
+        let decision = self.newest[at].decision.as_ref()?;
+        forbids(&decision.word).then_some(decision.tick)
+    }
+
+    /// The tick of the denial that a call of a request repeats; `None` if no call was denied.
+    pub(crate) fn denied_at(&self, action: &Value) -> Option<u64> {
+        if self.denied.is_empty() {
+            return None;
+        }
+        let mut ticks =
+            calls::written(action).into_iter().filter_map(|call| Some(self.denied.get(&key_of(call))?.tick));
+        ticks.next()
+    }
+
+    /// Returns it in the form in which a snapshot keeps it.
+    pub(crate) fn to_kept(&self) -> Value {
+        let denied = self.denied.iter().map(|(key, denial)| {
+            let members = [Value::from(*key), denial.tick.into(), u64::from(denial.rank).into()];
+            Value::array(members)
+        });
+        Value::record([
+            ("denied", Value::array(denied)),
+            ("newest", Value::array(self.newest.iter().map(Request::to_kept))),
+        ])
+    }
+
+    /// Reads the kept form; `None` for anything else.
+    pub(crate) fn from_kept(value: &Value) -> Option<Requests> {
+        let denied = value.get("denied")?.as_array()?.iter().map(|entry| {
+            let entry = entry.as_array()?;
+            let denial =
+                Denial { tick: entry.get(1)?.as_u64()?, rank: u8::try_from(entry.get(2)?.as_u64()?).ok()? };
+            Some((entry.get(0)?.as_str()?.parse().ok()?, denial))
+        });
+        let newest = value.get("newest")?.as_array()?.iter().map(Request::from_kept);
+        Some(Requests {
+            denied: Arc::new(denied.collect::<Option<_>>()?),
+            newest: Arc::new(newest.collect::<Option<_>>()?),
+        })
+    }
+}
+
+impl Call {
+    fn of(call: &Value) -> Call {
+        let written = ["tool", "params"].into_iter().filter_map(|name| Some((name, call.get(name)?.clone())));
+        Call {
+            tool: call.get("tool").and_then(Value::as_str).map(Arc::from),
+            call_id: call.get("call_id").cloned(),
+            key: CallKey::Written(Value::record(written)),
+            is_answered: false,
+        }
+    }
+}
+
+impl Request {
+    fn is_answered(&self) -> bool {
+        self.calls.iter().all(|call| call.is_answered)
+    }
+
+    fn is_forbidden(&self) -> bool {
+        self.decision.as_ref().is_some_and(|decision| forbids(&decision.word))
+    }
+
+    fn to_kept(&self) -> Value {
+        let calls = self.calls.iter().map(|call| {
+            let tool = call.tool.clone().map_or(Value::Null, Value::String);
+            let call_id = call.call_id.clone().map(|id| Value::array([id]));
+            Value::array([
+                tool,
+                call_id.unwrap_or(Value::Null),
+                Value::from(call.key.digest()),
+                Value::Bool(call.is_answered),
+            ])
+        });
+        let decision = self.decision.as_ref().map(|decision| {
+            Value::array([Value::from(decision.tick), Value::String(Arc::clone(&decision.word))])
+        });
+        Value::array([
+            Value::from(self.tick),
+            self.id.map_or(Value::Null, Value::from),
+            Value::String(Arc::clone(&self.agent)),
+            Value::array(calls),
+            decision.unwrap_or(Value::Null),
+        ])
+    }
+
+    fn from_kept(value: &Value) -> Option<Request> {
+        let parts = value.as_array()?;
+        let calls = parts.get(3)?.as_array()?.iter().map(|call| {
+            let call = call.as_array()?;
+            Some(Call {
+                tool: call.get(0)?.as_str().map(Arc::from),
+                call_id: call.get(1)?.as_array().and_then(|id| id.get(0).cloned()),
+                key: CallKey::Digest(call.get(2)?.as_str()?.parse().ok()?),
+                is_answered: call.get(3)?.as_bool()?,
+            })
+        });
+        let decision = match parts.get(4)? {
+            Value::Null => None,
+            decision => {
+                let decision = decision.as_array()?;
+                Some(Decision { tick: decision.get(0)?.as_u64()?, word: decision.get(1)?.as_str()?.into() })
+            }
+        };
+        let id = match parts.get(1)? {
+            Value::Null => None,
+            id => Some(id.as_str()?.parse().ok()?),
+        };
+        Some(Request {
+            tick: parts.get(0)?.as_u64()?,
+            id,
+            agent: parts.get(2)?.as_str()?.into(),
+            calls: calls.collect::<Option<_>>()?,
+            decision,
+        })
+    }
+}

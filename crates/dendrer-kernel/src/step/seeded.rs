@@ -1,0 +1,128 @@
+//! The stage that a pack and policy rules ask for, the door of that stage for a run below it, and the judge of a state that a
+//! run begins with (design, section 14.1).
+
+use std::sync::Arc;
+
+use dendrer_object::{Intent, Value};
+
+use super::outcome::Broken;
+use super::terms::{self, Terms};
+use super::{Reason, RunState, Stage, Start, reduce};
+use crate::commitment;
+use crate::predicate::{Predicate, Verdict, Window};
+use crate::reduce::Reducer;
+use crate::stopped::Stopped;
+
+/// Returns the ids of the policy rules and violation predicates with `enforce: true` and of the hard commitments of a pack:
+/// what is enforced from stage 2 on. `policy` are the rules beside those of the pack.
+pub fn enforced_ids(pack: Option<&Value>, policy: &[Value]) -> Vec<Arc<str>> {
+    let listed = |member: &str| {
+        let list = pack.and_then(|pack| pack.get(member)).and_then(Value::as_array);
+        list.into_iter().flat_map(|list| list.iter())
+    };
+    let is = |rule: &&Value, name: &str| rule.get(name).and_then(Value::as_bool) == Some(true);
+    let rules = policy.iter().chain(listed("policy")).chain(listed("violations"));
+    let rules = rules.filter(|rule| is(rule, "enforce"));
+    let hard = listed(commitment::INITIAL).filter(|one| is(one, "hard"));
+    let mut ids: Vec<Arc<str>> = Vec::new();
+    for id in rules.chain(hard).filter_map(|rule| rule.get("id")?.as_str()) {
+        if !ids.iter().any(|known| **known == *id) {
+            ids.push(id.into());
+        }
+    }
+    ids
+}
+
+/// Returns the ids of the hard commitments that a line brings.
+pub fn brought_hard(intent: &Intent) -> Vec<Arc<str>> {
+    let list = intent.member(commitment::INITIAL).and_then(Value::as_array);
+    let hard = list.into_iter().flat_map(|list| list.iter());
+    let hard = hard.filter(|one| one.get("hard").and_then(Value::as_bool) == Some(true));
+    hard.filter_map(|one| Some(one.get("id")?.as_str()?.into())).collect()
+}
+
+impl Start {
+    /// The stage of the run: the one that was given, else stage 2 where the pack or the policy asks for enforcement, else stage 1.
+    pub fn stage(&self) -> Stage {
+        let asks = || !enforced_ids(self.pack.as_ref().map(|bound| &bound.value), &self.policy).is_empty();
+        let by_pack = || if asks() { Stage::Contracts } else { Stage::Replay };
+        self.stage.unwrap_or_else(by_pack)
+    }
+}
+
+impl RunState {
+    /// Returns the ids of rules and hard commitments that ask for enforcement and that the stage of the run does not enforce.
+    pub fn not_enforced(&self) -> Vec<Arc<str>> {
+        if self.stage() >= Stage::Contracts {
+            return Vec::new();
+        }
+        let states = self.policy.states.iter().filter(|rule| rule.is_enforced());
+        let requests = self.policy.requests.iter().filter(|rule| rule.is_enforced);
+        let mut ids: Vec<Arc<str>> = states.map(|rule| rule.name().into()).collect();
+        ids.extend(requests.map(|rule| Arc::from(rule.id.as_str())));
+        for id in enforced_ids(self.in_force().as_ref(), &[]) {
+            if !ids.contains(&id) {
+                ids.push(id);
+            }
+        }
+        ids
+    }
+
+    /// Whether a rule that the run enforces reads a place.
+    pub(super) fn is_read_by_enforced(&self, place: &dendrer_object::Pointer) -> bool {
+        let states = self.policy.states.iter().filter(|rule| rule.is_enforced());
+        let watched = self.terms.watched().filter(|predicate| predicate.is_enforced());
+        let requests = self.policy.requests.iter().filter(|rule| rule.is_enforced);
+        states.chain(watched).any(|rule| rule.read_set().iter().any(|read| read.overlaps(place)))
+            || requests.into_iter().any(|rule| rule.read_set().iter().any(|read| read.overlaps(place)))
+    }
+}
+
+/// Judges the state that a run begins with: returns each policy rule and violation predicate of the pack in force that is
+/// violated there and in the state of no source. A rule that cannot be judged is not among them.
+pub fn judge_seeded(head: &RunState, sources: &[&RunState]) -> Vec<Broken> {
+    let pack = head.in_force().and_then(|value| terms::read_pack(&value).ok());
+    let declared = pack.iter().flat_map(|pack| {
+        let violations = pack.predicates.iter().filter(|declared| declared.is_violation);
+        violations.chain(&pack.progress_contracts).map(|declared| &declared.predicate)
+    });
+    let is_violated = |rule: &Predicate, head: &RunState| {
+        rule.verdict(&head.state, Some(&head.served())) == Verdict::Violation
+    };
+    let rules = head.policy.states.iter().chain(declared);
+    let rules = rules.filter(|rule| rule.window() == Window::After && rule.is_for(None));
+    let broken = rules
+        .filter(|rule| is_violated(rule, head) && !sources.iter().any(|source| is_violated(rule, source)));
+    broken.map(|rule| Broken::of(rule, &head.state)).collect()
+}
+
+/// The door of stage 2, or of a higher stage of the run, for a run that is recorded below stage 2. It makes no record.
+#[derive(Default)]
+pub struct EnforcingDoor {
+    terms: Option<Arc<Terms>>,
+}
+
+impl EnforcingDoor {
+    /// Returns why the door would refuse an intent as the next transition; `None` if it would not.
+    pub fn refusal(
+        &mut self,
+        head: &RunState,
+        intent: &Intent,
+        reducer: &dyn Reducer,
+    ) -> Result<Option<Reason>, Stopped> {
+        let stage = head.stage.max(Stage::Contracts);
+        let mut raised = RunState { enforced_from: 0, stage, ..head.clone() };
+        match self.terms.as_ref().filter(|terms| terms.is_in_force(head.tick + 1)) {
+            Some(terms) => raised.terms = Arc::clone(terms),
+            None => {
+                raised.read_terms();
+                self.terms = Some(Arc::clone(&raised.terms));
+            }
+        }
+        let with_effect = raised.terms.with_effect(intent);
+        let intent = with_effect.as_ref().unwrap_or(intent);
+        let with_status = raised.terms.with_status(intent);
+        let intent = with_status.as_ref().unwrap_or(intent);
+        Ok(reduce(&raised, intent, reducer)?.err())
+    }
+}
