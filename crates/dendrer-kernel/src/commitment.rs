@@ -10,7 +10,6 @@
 
 mod admit;
 mod authorize;
-mod brought;
 mod budget;
 mod contract;
 mod files;

@@ -464,7 +464,10 @@ fn a_note_on_a_batch_effect_stays_a_hypothesis() {
     let found = statuses(&place, &["lit"]);
     assert_eq!((&*found["H1"], &*found["O1"]), ("stale", "active"));
     let text = place.ok(&["commitments", "lit", "--format", "ccas"]);
-    assert!(text.ends_with("RECENT INVALIDATIONS\n- H1: stale at tick 3\n"), "{text}");
+    assert!(
+        text.ends_with("RECENT INVALIDATIONS\n- H1: stale at tick 3: A batch effect explains the signal.\n"),
+        "{text}"
+    );
     assert_eq!(commitments(&place, &["lit", "--conflicts"])["items"].as_array().unwrap().len(), 2);
 }
 

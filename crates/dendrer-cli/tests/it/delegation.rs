@@ -321,7 +321,10 @@ fn a_contract_whose_time_has_passed_permits_nothing() {
 }
 
 fn complete(output: Value) -> String {
-    format!("{}\n", json!({"type": "goal.complete", "agent": "kid", "result": {"output": output}}))
+    format!(
+        "{}\n",
+        json!({"type": "goal.complete", "author": "runtime", "agent": "kid", "result": {"output": output}})
+    )
 }
 
 /// The parent keeps the deliverable; null is missing; each reason has its code, run and tick; a second acceptance writes nothing.

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dendrer_object::{Code, Pointer, Value};
 
-use crate::expr::ends_at;
+use crate::expr::{Until, until_of};
 
 use super::authorize::is_permitted_by_tools;
 use super::budget::Budget;
@@ -54,7 +54,10 @@ impl DelegationContract {
 
     /// When it ends by itself, in milliseconds since 1970, given when the child began.
     pub fn ends_at(&self, begun_ms: u64) -> Option<u64> {
-        ends_at(self.written.get("until")?.as_str()?, begun_ms)
+        match until_of(self.written.get("until")?.as_str()?)? {
+            Until::At(ms) => Some(ms),
+            Until::For(ms) => Some(begun_ms.saturating_add(ms)),
+        }
     }
 
     /// Why a call is outside of its scope: the tool, a file that the call names, or no file where files are limited. `None` if it
@@ -189,8 +192,7 @@ impl DelegationScope {
         if let Some(budget) = value.get("budget") {
             Budget::check(budget)?;
         }
-        if value.get("until").is_some_and(|until| until.as_str().and_then(|text| ends_at(text, 0)).is_none())
-        {
+        if value.get("until").is_some_and(|until| until.as_str().and_then(until_of).is_none()) {
             return wrong("/until", "this is a moment like 2027-01-31T12:00:00Z, or a duration like 900s");
         }
         check_places(value)?;

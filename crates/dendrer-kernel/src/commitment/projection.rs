@@ -13,7 +13,6 @@ use dendrer_object::value::{Array, Object};
 use dendrer_object::{COMMITMENT_LISTS, Pointer, Timestamp, UNATTESTED, Value};
 
 use super::authorize::ToolIndex;
-use super::brought::Brought;
 use super::names::HELD_AS;
 use super::owner::name_in;
 use super::ranked::{ADOPTS, Said};
@@ -403,11 +402,7 @@ impl Commitments {
             let edges = at_tick(EDGES);
             let edges = edges.as_array().cloned().unwrap_or_default();
             let is_new = |edge: &&Value| read_edge(edge).is_some_and(|edge| !known.contains(&edge.key()));
-            let brought = Brought::of(&atoms, &initial, |id| self.has(id));
-            let may = |edge: &&Value| {
-                !self.is_since(2) || read_edge(edge).is_some_and(|edge| brought.may_bring(&edge))
-            };
-            let edges: Vec<Value> = edges.iter().filter(is_new).filter(may).cloned().collect();
+            let edges: Vec<Value> = edges.iter().filter(is_new).cloned().collect();
             let trust = self.trust.clone();
             self.take_kept(&Value::record([
                 (ATOMS, Value::record(atoms)),
