@@ -21,7 +21,7 @@ use dendrer_object::delta::Op;
 use dendrer_object::intent::line;
 use dendrer_object::record::{Author, Record};
 use dendrer_object::value::differences;
-use dendrer_object::{Digest, Pointer, TypeName, Value};
+use dendrer_object::{Digest, Pointer, TypeName, Value, tag};
 
 use crate::error::Error;
 use crate::run::declared;
@@ -354,7 +354,16 @@ pub fn diff(
         }
     }
     let packs = [pack::of_run(a)?, pack::of_run(b)?];
-    let rules = Rules::new(packs.iter().flatten(), &question.ignore, question.path.as_ref());
+    // What rules write from the time of a record is another in each recording.
+    let timed = packs.iter().flatten().flat_map(|pack| pack.timed_fields());
+    let timed = timed.map(|field| Pointer::of(["state", &*tag::stored_name(&field)]));
+    let mut ignore = question.ignore.clone();
+    for place in timed {
+        if !ignore.iter().any(|known| known.contains(&place)) {
+            ignore.push(place);
+        }
+    }
+    let rules = Rules::new(packs.iter().flatten(), &ignore, question.path.as_ref());
     let shared = shared(a, b, question.ends.0.min(question.ends.1))?;
     let mut walk = Walk {
         a,
