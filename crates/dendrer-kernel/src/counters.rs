@@ -36,6 +36,10 @@ const MISSING: &str = "missing";
 /// several.
 const UNANSWERED: &str = "anomalies/call_without_result";
 
+/// The counters of what rows of a chain say.
+const OF_ROWS: [&str; 6] =
+    ["cost_usd", "denied_count", "last_tool", "tokens_used", "tool_calls", "tool_errors"];
+
 /// Tells whether what is missing is a counter, or this member of it, or below. Without a `name`, of all counters together.
 fn is_missing(missing: &str, name: Option<&str>, member: Option<&str>) -> bool {
     let (counter, part) =
@@ -98,6 +102,8 @@ pub struct Counters {
     hidden: BTreeMap<&'static str, Hidden>,
     /// The requests and the decisions about them. No expression reads them.
     pub(crate) requests: Requests,
+    /// Whether the run began by rules that count a row of a chain although its hash is wrong or its step is repeated.
+    counts_any_row: bool,
 }
 
 /// A value that a counter would have counted, and that was erased or withheld.
@@ -191,9 +197,26 @@ impl Counters {
         self.missing.entry(counter).or_insert((self.transitions, code));
     }
 
+    /// Counts by the rules of the version by which the run began.
+    #[must_use]
+    pub fn by_rules(self, version: u64) -> Counters {
+        Counters { counts_any_row: version < 2, ..self }
+    }
+
+    /// From a row on that is not sound, each counter of what a row says is a lower bound, and the row counts for nothing.
+    fn is_unsound(&mut self, content: &Value) -> bool {
+        let Some(anomalies) = content.get("anomalies").filter(|_| !self.counts_any_row) else { return false };
+        let code = unknown::UNSOUND_ROWS.into_iter().find(|kind| unknown::has_note(anomalies, kind));
+        if let Some(code) = code {
+            OF_ROWS.iter().for_each(|counter| self.miss(counter, code));
+        }
+        code.is_some()
+    }
+
     /// Takes one transition in, given its type and content.
     pub fn add(&mut self, type_name: &str, content: &Value) {
         self.transitions += 1;
+        let is_unsound = self.is_unsound(content);
         if let Some(anomalies) = content.get("anomalies") {
             if self.unread.is_none() && unknown::has_unread(anomalies) {
                 self.unread = Some(self.transitions);
@@ -209,6 +232,8 @@ impl Counters {
         for (name, value) in content.as_object().into_iter().flat_map(|members| members.iter()) {
             match (&**name, type_name) {
                 ("agent_id", _) => self.add_agent(value),
+                ("anomalies", _) => self.add_anomalies(value),
+                _ if is_unsound => {}
                 ("action", "action.request") => self.add_request(value),
                 ("result", "action.result") => {
                     self.close(content.get("action"));
@@ -234,7 +259,6 @@ impl Counters {
                         }
                     }
                 }
-                ("anomalies", _) => self.add_anomalies(value),
                 _ => {}
             }
         }
@@ -371,6 +395,7 @@ impl Counters {
             let name = NAMES.iter().find(|known| ***known == **name)?;
             let code = [NO_USAGE, STATUS_UNKNOWN]
                 .into_iter()
+                .chain(unknown::UNSOUND_ROWS)
                 .find(|code| why.get("code").and_then(Value::as_str) == Some(code));
             Some((*name, (why.get("since")?.as_u64()?, code?)))
         });

@@ -15,7 +15,7 @@ pub mod names;
 pub mod obligation;
 pub mod ontology;
 pub mod pack;
-pub(crate) mod policy;
+pub mod policy;
 pub mod predicate;
 pub mod progress;
 pub mod reduce;

@@ -18,40 +18,45 @@ const PROPOSED: &str = "t";
 
 /// The policy rules of a run.
 #[derive(Debug, Clone, Default)]
-pub(crate) struct PolicyRules {
+pub struct PolicyRules {
     /// Rules about states.
-    pub(crate) states: Vec<Predicate>,
+    pub states: Vec<Predicate>,
     /// Rules about requests.
-    pub(crate) requests: Vec<RequestRule>,
+    pub requests: Vec<RequestRule>,
 }
 
 /// A policy rule about requests.
 #[derive(Debug, Clone)]
-pub(crate) struct RequestRule {
+pub struct RequestRule {
     /// Its name.
-    pub(crate) id: String,
+    pub id: String,
     /// Whether a request that breaks it is refused from stage 2 on.
-    pub(crate) is_enforced: bool,
+    pub is_enforced: bool,
     /// Types and tools that may write while it is broken (design, 14.1).
     pub(crate) repairs: Vec<Arc<str>>,
     holds: Expr,
 }
 
 impl RequestRule {
-    /// The places of the state that it reads.
-    pub(crate) fn read_set(&self) -> &[Pointer] {
+    /// The places of the state that it can look at.
+    pub fn read_set(&self) -> &[Pointer] {
         self.holds.read_set()
     }
 
+    /// Whether another rule has its name and its text.
+    pub fn is_same(&self, other: &RequestRule) -> bool {
+        self.id == other.id && self.holds.text() == other.holds.text()
+    }
+
     /// Judges a request over the state before it.
-    pub(crate) fn judge(&self, intent: &Intent, state: &Value) -> Truth {
+    pub fn judge(&self, intent: &Intent, state: &Value) -> Truth {
         let proposed = transition_for(intent, calls::reads_calls(&self.holds));
         truth(&self.holds, &Env { others: &[(PROPOSED, &proposed)], ..Env::of(state) })
     }
 
     /// As [`RequestRule::judge`] by the rules of version 2 of the kernel: a rule that reads `t.action` is asked for each of several
     /// calls, over the state that `before` gives for its number, and holds if it holds of each.
-    pub(crate) fn judge_line(&self, intent: &Intent, before: &dyn Fn(usize) -> Value) -> Truth {
+    pub fn judge_line(&self, intent: &Intent, before: &dyn Fn(usize) -> Value) -> Truth {
         let each = match AskedOf::of([&self.holds]) {
             AskedOf::EachCall => calls::each(intent),
             AskedOf::Line => Vec::new(),
@@ -89,7 +94,7 @@ impl PolicyRules {
     }
 
     /// Reads the rules as a run record holds them. Fails with the number of the rule, from 0, and what is wrong.
-    pub(crate) fn read(rules: &[Value]) -> Result<PolicyRules, (usize, String)> {
+    pub fn read(rules: &[Value]) -> Result<PolicyRules, (usize, String)> {
         let mut read = PolicyRules::default();
         for (index, rule) in rules.iter().enumerate() {
             match read_rule(rule, &rules[..index]).map_err(|why| (index, why))? {

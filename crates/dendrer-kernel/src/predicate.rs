@@ -115,10 +115,15 @@ pub struct Predicate {
     /// Whether the door refuses what would newly violate it, from stage 2 on.
     is_enforced: bool,
     repairs: Arc<[Arc<str>]>,
+    /// Whether it is `kernel.policy_compliant`, which is asked of each rule in force over a run.
+    is_policy: bool,
 }
 
 /// The predicates that are always there.
-pub const BUILT_IN: &[&str] = &["kernel.anomaly_free", "kernel.policy_compliant"];
+pub const BUILT_IN: &[&str] = &["kernel.anomaly_free", POLICY_COMPLIANT];
+
+/// The predicate that is violated from the first tick on that breaks a rule in force or acts after a deny.
+const POLICY_COMPLIANT: &str = "kernel.policy_compliant";
 
 impl Predicate {
     /// A predicate that is violated when `text` is true.
@@ -151,6 +156,7 @@ impl Predicate {
             scored: None,
             is_enforced: false,
             repairs: Arc::default(),
+            is_policy: false,
         }
     }
 
@@ -183,6 +189,7 @@ impl Predicate {
             scored: None,
             is_enforced: false,
             repairs: Arc::default(),
+            is_policy: false,
         }
     }
 
@@ -355,14 +362,27 @@ impl Predicate {
             "kernel.anomaly_free" => {
                 "has(state.kernel_anomalies) && size(state.kernel_anomalies) > 0 || size(state.counters.anomalies) > 0"
             }
-            "kernel.policy_compliant" => {
+            POLICY_COMPLIANT => {
                 "has(state.policy) && (has(state.policy.violated) || has(state.policy.violations))"
             }
             _ => return None,
         };
         let predicate = Predicate::condition(name, text).expect("a built-in predicate checks");
         // The kernel appends to the one, sets the other once, and counts upwards; it is the only writer.
-        Some(Predicate { monotone: Monotone::ByConstruction, ..predicate })
+        let is_policy = name == POLICY_COMPLIANT;
+        Some(Predicate { monotone: Monotone::ByConstruction, is_policy, ..predicate })
+    }
+
+    /// Whether it is `kernel.policy_compliant`: it is judged over a run, by the policy rules and violations in force at each
+    /// tick. Of one state it says what the door put on record there, which below stage 2 is not all.
+    pub fn is_policy(&self) -> bool {
+        self.is_policy
+    }
+
+    /// Returns what the door put on record of the policy, as a predicate of one state.
+    #[must_use]
+    pub fn on_record(self) -> Predicate {
+        Predicate { is_policy: false, ..self }
     }
 
     /// Violated from the first anomaly of a kind on, in a `kernel.anomaly` or noted in a transition.
@@ -418,6 +438,10 @@ impl Predicate {
 
     /// Says when it is violated, in words.
     pub fn words(&self) -> String {
+        if self.is_policy {
+            return "violated when a policy rule or a violation of the pack in force is broken, or a denied request is acted on"
+                .to_owned();
+        }
         let words = match (&self.asked, self.polarity, &self.owed) {
             (Asking::Expr(expr), Polarity::Condition, _) => format!("violated when {}", expr.text()),
             (Asking::Expr(expr), Polarity::Holds, None) => format!("must hold {}", expr.text()),
@@ -457,6 +481,9 @@ impl Predicate {
     pub fn digest(&self) -> Digest {
         // The state after, and no lift, is what is meant where nothing is said.
         let lift: &[u8] = if self.monotone == Monotone::Lifted { b"lifted\n" } else { b"" };
+        if self.is_policy {
+            return Digest::of_parts(&[b"dendrer/policy-compliant/v1\n"]);
+        }
         if let (Some(pack), Some(name)) = (self.pack, &self.declared) {
             let name = name.as_bytes();
             return Digest::of_parts(&[b"dendrer/pack-predicate/v1\n", lift, &pack.0, name]);

@@ -67,7 +67,7 @@ pub use members::MemberFault;
 pub use outcome::{Broken, LookAlike, Outcome, Reason, Refused, StartError, StepError};
 use outcome::{draft_refusal, refusal_header, refusal_of};
 use rules::RuleSet;
-pub use seeded::{EnforcingDoor, brought_hard, enforced_ids, judge_seeded};
+pub use seeded::{EnforcingDoor, brought_hard, enforced_ids, judge_change, judge_seeded};
 pub use seeds::{Inputs, Seeds};
 pub use terms::RaisedDoor;
 use terms::Terms;
@@ -321,7 +321,7 @@ fn begin_by(
         id: record.id(),
         ts: inputs.clock,
         state,
-        counters: Counters::default(),
+        counters: Counters::default().by_rules(rules.version),
         commitments,
         agents: BTreeMap::new(),
     };

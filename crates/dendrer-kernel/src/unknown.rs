@@ -57,6 +57,8 @@ pub const STATUS_UNKNOWN: &str = "status_unknown";
 pub const NO_USAGE: &str = "no_usage";
 /// The sources of a merge have different values there, and the conflict is open.
 pub const CONFLICT: &str = "conflict";
+/// Kinds of anomalies that an import notes of a row that is never counted as sound: its hash is wrong, or its step is repeated.
+pub const UNSOUND_ROWS: [&str; 2] = ["row_hash_wrong", "step_repeated"];
 /// A rule reads a place that is unknown.
 pub const READS_UNKNOWN: &str = "reads_unknown";
 
@@ -78,6 +80,8 @@ impl Since {
             CALL_CONTESTED => format!("whether the call at tick {tick} has a result is not known"),
             STATUS_UNKNOWN => format!("a result at tick {tick} has a status that is not known"),
             NO_USAGE => format!("a message at tick {tick} does not say what it used"),
+            "row_hash_wrong" => format!("the row at tick {tick} does not have the hash that it states"),
+            "step_repeated" => format!("the row at tick {tick} repeats a step"),
             NOT_READ => format!("an item of the source could not be read at tick {tick}"),
             FINER => format!("a number finer than its field was added at tick {tick}"),
             READS_UNKNOWN => format!("computed from an unknown place at tick {tick}"),

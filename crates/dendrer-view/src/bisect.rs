@@ -31,7 +31,7 @@ use crate::registration::{other_line, registration_line};
 use crate::row::RowObject;
 use crate::table::{Align, Table};
 use crate::verdict::{AskedObject, Stretch, TickVerdict, list, stretches, word, words};
-use crate::why::{ChainObject, UpstreamObject};
+use crate::why::{ChainObject, SourceObject, UpstreamObject, source_line};
 use crate::{contributors, count, diff, quote, row, thousands, why};
 
 /// Writes what is asked: the name, how it is known to be pure and monotone, its polarity and its digest.
@@ -256,6 +256,9 @@ document! {
         evaluations?: Vec<EvaluationObject> = answer.evaluations.as_ref().map(|said| {
             said.iter().map(|(tick, said)| EvaluationObject::of(*tick, said)).collect()
         }),
+        /// The writes in the sources of a merge that a violated beginning comes from; absent if there are none
+        sources?: Vec<SourceObject> = (!answer.sources.is_empty())
+            .then(|| answer.sources.iter().map(SourceObject::of).collect()),
         /// The command that is worth trying next
         suggestion?: CommandObject = answer.suggestion().map(CommandObject::of),
         /// The first pair of transitions that differ, for a divergence
@@ -614,8 +617,17 @@ impl Answer for BisectShown<'_> {
             BisectOutcome::Onset(_) => lines.extend(self.onset_lines(page)),
             BisectOutcome::Initial if report.low.0 == 0 => {
                 lines.push("ORIGIN (exact)  tick 0  the initial state of the range is in violation".into());
-                lines.push("  no transition brought it about: the run began with it".into());
+                match &self.answer.sources[..] {
+                    [] => lines.push("  no transition brought it about: the run began with it".into()),
+                    sources => {
+                        lines.push("  the run began with what a merge took:".into());
+                        lines.extend(sources.iter().map(|write| page.fit(&source_line(write))));
+                    }
+                }
                 lines.extend(self.diagnosis_lines());
+                if let (false, Some(argv)) = (self.answer.sources.is_empty(), self.answer.suggestion()) {
+                    lines.push(Line::from(format!("SUGGESTION  {}", quote::shell(&argv))));
+                }
             }
             BisectOutcome::Initial => {
                 let tick = report.low.0;

@@ -2,7 +2,9 @@
 
 use dendrer::ask::gate::question::GateAnswer;
 use dendrer::ask::gate::{GateStep, GateVerdict, JudgedGate};
+use dendrer::run::witness::StepDoubt;
 use dendrer_chain::ActionType;
+use dendrer_object::record::Author;
 use dendrer_object::{Code, RunName, Value, document};
 
 use crate::answer::{Answer, End, Line, Page, Style};
@@ -64,7 +66,18 @@ document! {
         name: &str = &step.name,
         /// Whether the step succeeded; null if it is not known
         success: Option<bool> = step.success,
+        /// The author of the step: `unstated` for an imported row, which states none
+        author: &str = author(step),
+        /// The agent of the step; null if it is not known
+        agent: Option<&str> = step.agent.as_deref(),
+        /// Why the step is not taken for what it says; null where it is
+        doubt: Option<&str> = step.doubt.map(StepDoubt::words),
     }
+}
+
+/// The author of a step as answers name it.
+fn author(step: &GateStep) -> &'static str {
+    step.author.map_or("unstated", Author::as_str)
 }
 
 impl Answer for GateAnswer {
@@ -91,7 +104,10 @@ impl Answer for GateAnswer {
                 };
                 let action = step.action.map_or("not known", ActionType::as_str);
                 let name = quote::escape(&step.name);
-                lines.push(Line::from(format!("      {:>6}  {action:<15}  {success:<6}  {name}", step.tick)));
+                let doubt = step.doubt.map(|doubt| format!("; in doubt: {}", doubt.words()));
+                let said = format!("{}{}", author(step), doubt.unwrap_or_default());
+                let line = format!("      {:>6}  {action:<15}  {success:<6}  {name}  ({said})", step.tick);
+                lines.push(Line::from(line));
             }
             let rest = gate.steps.len().saturating_sub(SHOWN);
             if rest > 0 {

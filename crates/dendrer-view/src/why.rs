@@ -1,6 +1,7 @@
 //! Writes, trees of inputs and what followed, as lines and as documents.
 
 use dendrer::ask::why::gather::{Backtracked, BacktrackedWrite, Records, WhyAnswer};
+use dendrer::ask::why::sources::SourceWrite;
 use dendrer::why::{Because, Chain, Follower, Stops, UpstreamRecord, WhyNode};
 use dendrer_object::delta::{Action, Delta, Op};
 use dendrer_object::document::As;
@@ -150,6 +151,23 @@ document! {
         inputs: As<Vec<Object>> = As::new(Value::array(inputs)),
     }
 
+    /// The last write of a place, in the run or in a source of its merge
+    object RootObject(run: Option<&RunName>, records: &Records, node: &WhyNode) {
+        /// The run that the transition is of; absent for the one that was asked about
+        run?: &RunName = run,
+        ..NodeObject = NodeObject::of(records, node),
+    }
+
+    /// A write in a run from which a merge took a place
+    pub object SourceObject(write: &SourceWrite) {
+        /// The run
+        run: &RunName = &write.run,
+        /// The tick
+        tick: u64 = write.tick,
+        /// The place that was written
+        path: &Pointer = &write.path,
+    }
+
     /// A transition that the recorded links of an onset lead back to
     pub object UpstreamObject(records: &Records, found: &UpstreamRecord) {
         ..TransitionObject = TransitionObject::of(&records[&found.tick]),
@@ -210,8 +228,12 @@ document! {
         there: bool = answer.value.is_some(),
         /// The value; null if it is missing
         value: Option<&Value> = answer.value.as_ref(),
-        /// The last write of the place; null if the run began with it
-        root: Option<NodeObject> = root.map(|root| NodeObject::of(&answer.records, root)),
+        /// The last write of the place; null if the run began with it and no merge took it from another
+        root: Option<RootObject> =
+            root.map(|root| RootObject::of(answer.from.as_ref(), &answer.records, root)),
+        /// The last write of the place in each run from which a merge took it; absent if a transition of the run wrote it
+        sources?: Vec<SourceObject> = (!answer.sources.is_empty())
+            .then(|| answer.sources.iter().map(SourceObject::of).collect()),
         /// The ticks whose change was erased or withheld
         hidden: &[u64] = &answer.why.hidden,
         /// The source of the places that a transition read; unknown for recorded links alone
@@ -254,6 +276,9 @@ document! {
     object WriteObject(records: &Records, write: &BacktrackedWrite) {
         let (before, after) = write.sides.as_ref().map(|(before, after)| (before, after)).unzip();
         let inputs = write.inputs.as_ref();
+        let records = records_of(records, write);
+        /// The run, if a merge took the value from it; absent for the one that was asked about
+        run?: &RunName = write.from.as_ref().map(|(run, _)| run),
         ..TransitionObject = TransitionObject::of(&records[&write.tick]),
         /// The operations of the transition on the place
         ops: Delta = Delta(write.ops.clone()),
@@ -328,6 +353,19 @@ pub fn upstream_lines(records: &Records, upstream: &[UpstreamRecord]) -> Vec<Str
     lines
 }
 
+/// Writes the write in a source of a merge on one line.
+pub(crate) fn source_line(write: &SourceWrite) -> String {
+    let row = row(&write.record);
+    let what = ops_words(&write.ops, Some(&write.path));
+    let place = quote::path(&write.path);
+    format!("  {}@{}  {}  {}  {place}: {what}", write.run, write.tick, row.agent, row.type_name)
+}
+
+/// The records that a write is named in.
+fn records_of<'r>(records: &'r Records, write: &'r BacktrackedWrite) -> &'r Records {
+    write.from.as_ref().map_or(records, |(_, records)| records)
+}
+
 /// Whether a tree contains an input that nothing on record names.
 fn guesses(node: &WhyNode) -> bool {
     matches!(node.because, Some(Because::MayRead(_) | Because::MayReadWhole(_)))
@@ -355,6 +393,11 @@ impl Answer for WhyAnswer {
         let shown = self.value.as_ref().map_or_else(|| "(absent)".to_owned(), quote::value);
         let place = format!("{path} at {}@{}   {shown}{}", self.run, self.tick, page.of_run(&self.run));
         let mut lines = vec![Line::from(place)];
+        if let Some(from) = &self.from {
+            lines.push(format!("the run began with it: a merge took it from {from}").into());
+            lines.extend(self.sources.iter().map(|write| shortened(page, &source_line(write))));
+            lines.push(format!("in {from}:").into());
+        }
         match &self.why.root {
             Some(root) => {
                 lines.extend(tree_lines(&self.records, root).iter().map(|line| shortened(page, line)));
@@ -421,8 +464,9 @@ impl Answer for Backtracked {
 
 /// Writes each write with what it did, its columns lined up, and its inputs below it.
 fn write_lines(found: &Backtracked, page: &Page) -> Vec<Line> {
+    let row_of = |write: &BacktrackedWrite| row_of(records_of(&found.records, write), write.tick);
     let rows: Vec<(&BacktrackedWrite, Row)> =
-        found.writes.iter().map(|write| (write, row_of(&found.records, write.tick))).collect();
+        found.writes.iter().map(|write| (write, row_of(write))).collect();
     let widest = |size: &dyn Fn(&(&BacktrackedWrite, Row)) -> usize| rows.iter().map(size).max().unwrap_or(0);
     let ticks = widest(&|(write, _)| write.tick.to_string().len());
     let agents = widest(&|(_, row)| row.agent.chars().count());
@@ -435,12 +479,13 @@ fn write_lines(found: &Backtracked, page: &Page) -> Vec<Line> {
             None => ops_words(&write.ops, Some(&found.followed)),
         };
         let (tick, agent, type_name) = (write.tick, &row.agent, &row.type_name);
-        let line = format!("  tick {tick:>ticks$}  {agent:<agents$}  {type_name:<types$}  {what}");
+        let run = write.from.as_ref().map(|(run, _)| format!("  (in {run})")).unwrap_or_default();
+        let line = format!("  tick {tick:>ticks$}  {agent:<agents$}  {type_name:<types$}  {what}{run}");
         lines.push(shortened(page, &line));
         let Some(mut node) = write.inputs.clone() else { continue };
         // Only one step is listed here; `why` shows the rest.
         node.inputs.iter_mut().for_each(|input| input.stops = None);
-        let inputs = tree_lines(&found.records, &node).into_iter().skip(1);
+        let inputs = tree_lines(records_of(&found.records, write), &node).into_iter().skip(1);
         lines.extend(inputs.map(|line| Line::from(format!("      {line}"))));
     }
     lines

@@ -37,6 +37,7 @@ mod honest;
 mod import;
 mod keep;
 mod key;
+mod known;
 mod lies;
 mod module_packs;
 mod modules;

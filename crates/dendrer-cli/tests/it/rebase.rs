@@ -49,7 +49,7 @@ reason     \"why\"
     assert!(place.ok(&["verify", "n", "--replay"]).contains("16 of 16 states reproduced"));
     let (code, again) = place.json(&[&made[..4], &["-n"]].concat());
     assert_eq!((code, again.get("written")), (0, Some(&Value::from(false))));
-    assert_eq!(again.get("run").unwrap().as_str(), Some("logistics-run-47-rebase-1"));
+    assert_eq!(again.get("run").unwrap().as_str(), Some("logistics-run-47+2"));
     let items = again.get("items").unwrap().as_array().unwrap();
     assert_eq!(
         items.get(2).unwrap().to_string(),

@@ -12,7 +12,7 @@ fn a_bisect_reads_as_printed() {
         ran.stdout,
         r#"run        logistics-run-47, ticks 0..64, read from .dendrer
 predicate  kernel.policy_compliant v1   pure: by construction   monotone: by construction   window: after
-           violated when has(state.policy) && (has(state.policy.violated) || has(state.policy.violations))   digest a6ca330db762
+           violated when a policy rule or a violation of the pack in force is broken, or a denied request is acted on   digest b2da76e14f29
 ends       tick 0 compliant OK      tick 64 violation FAIL
 search     64 ticks, at most 6 probes
   1/6  tick 32  violation  FAIL    left 1..32

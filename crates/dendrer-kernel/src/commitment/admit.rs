@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use dendrer_object::record::Author;
 use dendrer_object::value::Array;
-use dendrer_object::{COMMITMENT_LISTS, Code, Intent, UNATTESTED, Value};
+use dendrer_object::{COMMITMENT_LISTS, Code, Intent, SCOPE, UNATTESTED, Value};
 
 use super::authorize::relied_on;
 use super::owner::{USER, split_address};
@@ -180,8 +180,10 @@ impl Commitments {
             Value::Object(made)
         };
         let line = Value::array(each.iter().zip(ids).map(with_id).collect::<Vec<_>>());
+        let scope = intent.member(SCOPE);
         let with_line = |call: Value| {
             let mut made = call.as_object().cloned().unwrap_or_default();
+            scope.into_iter().for_each(|scope| made.set(SCOPE, scope.clone()));
             made.set("agent", Value::String(Arc::clone(&intent.agent)));
             made.set(CALLS, line.clone());
             Value::Object(made)

@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dendrer_object::{Intent, Value};
+use dendrer_object::{Intent, SCOPE, Value};
 
 use super::status::evaluate;
 use super::{Commitment, CommitmentStatus, Commitments, ScopeFault, Statuses, Used, form};
@@ -163,8 +163,16 @@ impl Commitments {
             Some(tool) => core.for_tool.of(tool),
             None => core.hard.clone(),
         };
+        // A call with a scope is judged by the commitments of that scope and the global ones.
+        let scope = action.get(SCOPE).and_then(Value::as_str);
+        let is_asked = |one: &Commitment| scope.is_none_or(|scope| ["global", scope].contains(&&*one.scope));
         for one in candidates.into_iter().map(|number| &*core.all[number]) {
-            if one.closed.is_none() && !one.is_of_parent && self.binds(one) && !self.is_past(one) {
+            if one.closed.is_none()
+                && is_asked(one)
+                && !one.is_of_parent
+                && self.binds(one)
+                && !self.is_past(one)
+            {
                 self.judge(one, action, (state, counters), &mut statuses, &mut found);
             }
         }

@@ -91,6 +91,7 @@ impl Pack {
     pub fn lint(&self) -> Vec<LintFinding> {
         let mut linter = Linter { pack: self, texts: texts(self), found: Vec::new() };
         linter.words();
+        linter.commitments();
         linter.precisions();
         linter.guard_bands();
         linter.uncovered();
@@ -219,6 +220,7 @@ fn predicate_path(pack: &Value, name: &str) -> Option<Pointer> {
     Some(Pointer::of(["progress_contracts", &index.to_string(), "violation"]))
 }
 
+mod commitments;
 mod doors;
 
 impl<'p> Linter<'p> {

@@ -3,7 +3,7 @@
 
 use std::sync::Arc;
 
-use dendrer_object::{Intent, Value};
+use dendrer_object::{Delta, Intent, Pointer, Value};
 
 use super::outcome::Broken;
 use super::terms::{self, Terms};
@@ -69,7 +69,7 @@ impl RunState {
     }
 
     /// Whether a rule that the run enforces reads a place.
-    pub(super) fn is_read_by_enforced(&self, place: &dendrer_object::Pointer) -> bool {
+    pub(super) fn is_read_by_enforced(&self, place: &Pointer) -> bool {
         let states = self.policy.states.iter().filter(|rule| rule.is_enforced());
         let watched = self.terms.watched().filter(|predicate| predicate.is_enforced());
         let requests = self.policy.requests.iter().filter(|rule| rule.is_enforced);
@@ -94,6 +94,12 @@ pub fn judge_seeded(head: &RunState, sources: &[&RunState]) -> Vec<Broken> {
     let broken = rules
         .filter(|rule| is_violated(rule, head) && !sources.iter().any(|source| is_violated(rule, source)));
     broken.map(|rule| Broken::of(rule, &head.state)).collect()
+}
+
+/// Judges the state behind a change: returns each rule that is violated there and not at the head.
+pub fn judge_change(head: &RunState, change: &Delta) -> Vec<Broken> {
+    let Ok(state) = change.apply(&head.state) else { return Vec::new() };
+    judge_seeded(&RunState { state, ..head.clone() }, &[head])
 }
 
 /// The door of stage 2, or of a higher stage of the run, for a run that is recorded below stage 2. It makes no record.

@@ -364,6 +364,10 @@ pub fn once_there(
     else {
         return Ok(None);
     };
+    // Each of its rules counts from where it has its places already.
+    if predicate.is_policy() {
+        return Ok(None);
+    }
     let Some(since) = there_since(trace, predicate, range.to)? else { return Ok(None) };
     let again = bisect(trace, question, &Range { scan: range.scan, ..Range::since(since, range.to) })?;
     // A place that is violated, or cannot be judged, as soon as it is there has no tick before it that is known to be well.
@@ -388,7 +392,12 @@ fn there_since(trace: &Trace, predicate: &Predicate, to: u64) -> Result<Option<u
             }
         }
         match first {
-            Some(tick) if found.hidden.is_empty() => since = since.max(Some(tick)),
+            // A place that is unknown before was written, so the ticks before count.
+            Some(tick)
+                if found.hidden.is_empty() && unknown::meets(&trace.state(tick - 1)?, place).is_none() =>
+            {
+                since = since.max(Some(tick));
+            }
             _ => return Ok(None),
         }
     }

@@ -28,7 +28,7 @@ use dendrer_object::Digest;
 
 use crate::error::Error;
 use crate::run::pack;
-use crate::run::timeline::first_name;
+use crate::run::timeline::{self, first_name};
 use crate::run::trace::Trace;
 
 pub use crate::limits::EARLIER_MAX;
@@ -115,7 +115,11 @@ pub fn contributors(
     onset: u64,
     work_max: u64,
 ) -> Result<Contributors, Error> {
-    let course = Course::read(trace, predicate, from, onset)?;
+    let judged = match predicate.is_policy() {
+        true => Some(timeline::policy::of_one_state(trace, predicate, onset)?),
+        false => None,
+    };
+    let course = Course::read(trace, judged.as_ref().unwrap_or(predicate), from, onset)?;
     let with = course.prove(&[])?;
     let recorded = trace.state(course.at)?.digest();
     if with.root == recorded && with.verdict != Verdict::Violation {

@@ -11,6 +11,7 @@ use dendrer_object::{TypeName, Value};
 use crate::ask::bisect::{BisectReport, BisectSubject};
 use crate::ask::provenance::decided;
 use crate::ask::why;
+use crate::ask::why::sources::SourceWrite;
 use crate::casebook::diagnosis::{DiagnosisClass, Offer};
 use crate::error::Error;
 use crate::run::trace::Trace;
@@ -40,6 +41,19 @@ pub fn offer(trace: &Trace, question: &BisectSubject, report: &BisectReport) -> 
         }
         _ => contingent(trace, onset)?,
     }))
+}
+
+/// Offers a class for a beginning that is violated by what a source of the merge wrote.
+pub fn from_source(write: &SourceWrite) -> Offer {
+    let place = write.path.dotted();
+    Offer {
+        class: DiagnosisClass::ContingentState,
+        evidence: format!("the merge took {place} from {}, which wrote it at {}", write.run, write.tick),
+        decision: None,
+        entered: None,
+        gap: None,
+        or: None,
+    }
 }
 
 /// Offers a class for an onset that a compliant state comes before, by what was found: a gap in the record; a decision that

@@ -1,12 +1,16 @@
 //! Gates: whether an expression over the steps of a run holds, and which steps the answer reads (witness-log paper 3.3).
 //!
+//! A step that is not taken for what it says ([`StepDoubt`]) is unknown. A gate passes or fails only where it does whatever
+//! such steps were: any asked type, succeeded or failed, or none at all. Else it is open.
+//!
 //! Rule: a gate never passes on nothing; test `a_gate_over_no_steps_never_passes`.
 
 use std::ops::ControlFlow;
-use std::sync::LazyLock;
+use std::sync::{Arc, LazyLock};
 
 use dendrer_chain::ActionType;
 use dendrer_kernel::expr::{Budget, Env, Expr, ExprError, Scope, Truth};
+use dendrer_object::record::Author;
 use dendrer_object::{Code, Value, tag};
 use regex::Regex;
 
@@ -14,7 +18,7 @@ use crate::ask::prose::{count, results_under};
 use crate::ask::steps::each_step;
 use crate::error::Error;
 use crate::run::trace::Trace;
-use crate::run::witness::WitnessStep;
+use crate::run::witness::{StepDoubt, WitnessStep};
 
 pub mod question;
 
@@ -99,6 +103,19 @@ pub struct GateStep {
     pub name: String,
     /// Whether it succeeded; `None` where nothing says it.
     pub success: Option<bool>,
+    /// The author; `None` for an imported row, which does not state one.
+    pub author: Option<Author>,
+    /// The agent.
+    pub agent: Option<Arc<str>>,
+    /// Why it is not taken for what it says.
+    pub doubt: Option<StepDoubt>,
+}
+
+impl GateStep {
+    /// Whether the step may be of a type.
+    fn may_be(&self, action: ActionType) -> bool {
+        self.doubt == Some(StepDoubt::HashWrong) || self.action.is_none_or(|own| own == action)
+    }
 }
 
 impl Gate {
@@ -123,7 +140,10 @@ impl Gate {
     }
 
     fn asks_for(&self, step: &WitnessStep) -> bool {
-        self.reads_all || step.action().is_none_or(|action| self.actions.contains(&action))
+        // A row that is not sound may have been of any type.
+        self.reads_all
+            || step.doubt == Some(StepDoubt::HashWrong) && !self.actions.is_empty()
+            || step.action().is_none_or(|action| self.actions.contains(&action))
     }
 }
 
@@ -146,7 +166,7 @@ pub fn judge(
     gates: &[Gate],
     allow_empty: bool,
 ) -> Result<Vec<JudgedGate>, Error> {
-    let mut values = Vec::new();
+    let mut read: Vec<ReadStep> = Vec::new();
     let mut known: Vec<GateStep> = Vec::new();
     let mut asked: Vec<Vec<GateStep>> = vec![Vec::new(); gates.len()];
     each_step((trace, upto), &mut |recorded| {
@@ -155,19 +175,19 @@ pub fn judge(
             action: recorded.action(),
             name: recorded.step.name.clone(),
             success: recorded.success,
+            author: recorded.author,
+            agent: recorded.agent.clone(),
+            doubt: recorded.doubt,
         };
         for (gate, asked) in gates.iter().zip(&mut asked) {
             asked.extend(gate.asks_for(&recorded).then(|| step.clone()));
         }
-        values.push(value_of(&recorded));
+        read.push(ReadStep::of(&recorded));
         known.push(step);
         ControlFlow::Continue(())
     })?;
-    let steps = Value::array(values);
     let moment = trace.at(upto)?;
     let counters = moment.served();
-    let others = [(STEPS, &steps)];
-    let env = Env { state: &moment.state, counters: Some(&counters), others: &others };
     let texts = gates.iter().map(|gate| match gate.reads_all || !gate.actions.is_empty() {
         // Whether a step succeeded is the status of its result.
         true => count(trace, upto),
@@ -175,12 +195,8 @@ pub fn judge(
     });
     let texts = texts.collect::<Result<Vec<u64>, Error>>()?;
     let judged = gates.iter().zip(asked).zip(texts).map(|((gate, steps), from_text)| {
-        let mut budget = Budget::new(BUDGET);
-        let truth = gate.expr.holds(&env, &mut budget);
-        let missing = gate
-            .actions
-            .iter()
-            .find(|action| !known.iter().any(|step| step.action.is_none_or(|one| one == **action)));
+        let (truth, is_vacuous) = gate.truth(&read, (&moment.state, &counters));
+        let missing = gate.actions.iter().find(|action| !known.iter().any(|step| step.may_be(**action)));
         let is_passed =
             |value: bool| if value == gate.holds { GateVerdict::Passed } else { GateVerdict::Failed };
         let hidden = gate.expr.hidden_counter(&moment.counters);
@@ -194,33 +210,141 @@ pub fn judge(
             (_, None) if gate.reads_all && known.is_empty() && !allow_empty => {
                 GateVerdict::NoSteps("there is no step".to_owned())
             }
-            (Truth::True | Truth::False, _)
-                if budget.is_vacuous()
-                    && !allow_empty
-                    && is_passed(matches!(truth, Truth::True)) == GateVerdict::Passed =>
-            {
+            (Ok(holds), _) if is_vacuous && !allow_empty && is_passed(*holds) == GateVerdict::Passed => {
                 GateVerdict::NoSteps("it would pass on an empty list".to_owned())
             }
-            (Truth::True, _) => is_passed(true),
-            (Truth::False, _) => is_passed(false),
-            (Truth::Uncertain(why), _) => GateVerdict::Uncertain(why.to_string()),
-            (Truth::Exhausted, _) => GateVerdict::Uncertain("it takes too many steps".to_owned()),
+            (Ok(holds), _) => is_passed(*holds),
+            (Err(why), _) => GateVerdict::Uncertain(why.clone()),
         };
         JudgedGate { expression: gate.expr.text().to_owned(), verdict, steps, from_text }
     });
     Ok(judged.collect())
 }
 
+/// How many ways of reading the steps in doubt are tried. With more of them, they are unknown in one reading.
+const READINGS_MAX: usize = 1_000;
+
 /// A step as expressions see it.
-fn value_of(recorded: &WitnessStep) -> Value {
-    let row = recorded.step.to_row_as_is();
-    let mut members = row.to_value().ok().and_then(|row| row.as_object().cloned()).unwrap_or_default();
-    members.set("tick", Value::from(recorded.tick));
-    members.set("derived", Value::from(recorded.derived));
-    members.set("success", recorded.success.map_or(Value::Null, Value::from));
-    // What is not known makes an expression that looks at it uncertain.
-    for name in &recorded.unknown {
-        members.set(name, tag::gap("withheld", ""));
+struct ReadStep {
+    value: Value,
+    action: Option<ActionType>,
+    doubt: Option<StepDoubt>,
+}
+
+impl ReadStep {
+    fn of(recorded: &WitnessStep) -> ReadStep {
+        let row = recorded.step.to_row_as_is();
+        let mut members = row.to_value().ok().and_then(|row| row.as_object().cloned()).unwrap_or_default();
+        members.set("tick", Value::from(recorded.tick));
+        members.set("derived", Value::from(recorded.derived));
+        members.set("success", recorded.success.map_or(Value::Null, Value::from));
+        members.set("author", Value::from(recorded.author.map_or(UNSTATED, Author::as_str)));
+        members.set("agent", recorded.agent.as_deref().map_or(Value::Null, Value::from));
+        // What is not known makes an expression that looks at it uncertain.
+        for name in &recorded.unknown {
+            members.set(name, tag::gap("withheld", ""));
+        }
+        ReadStep { value: Value::Object(members), action: recorded.action(), doubt: recorded.doubt }
     }
-    Value::Object(members)
+
+    /// The step with nothing known of it but where it is and who recorded it.
+    fn unknown(&self) -> Value {
+        let mut members = self.value.as_object().cloned().unwrap_or_default();
+        let names: Vec<Arc<str>> = members.iter().map(|(name, _)| Arc::clone(name)).collect();
+        let is_known = |name: &str| KNOWN_ALWAYS.contains(&name);
+        for name in names.iter().filter(|name| !is_known(name)) {
+            members.set(name, tag::gap("withheld", ""));
+        }
+        Value::Object(members)
+    }
+
+    /// Every way of reading the step, given the types that a gate asks for; `None` is that there was no such step.
+    fn readings(&self, asked: &[ActionType]) -> Vec<Option<Value>> {
+        let Some(doubt) = self.doubt else { return vec![Some(self.value.clone())] };
+        if doubt == StepDoubt::Repeated {
+            return vec![Some(self.value.clone()), None];
+        }
+        let words: Vec<Value> = match (doubt, self.action) {
+            (StepDoubt::Claimed, Some(action)) => vec![Value::from(action.as_str())],
+            _ => asked.iter().map(|action| Value::from(action.as_str())).chain([Value::from("")]).collect(),
+        };
+        let mut readings = vec![None];
+        for word in &words {
+            for success in [true, false] {
+                let mut members = self.unknown().as_object().cloned().unwrap_or_default();
+                members.set("action", word.clone());
+                members.set("success", Value::from(success));
+                readings.push(Some(Value::Object(members)));
+            }
+        }
+        readings
+    }
+}
+
+/// The author of an imported row.
+const UNSTATED: &str = "unstated";
+
+/// The members of a step that are known whatever its row says.
+const KNOWN_ALWAYS: [&str; 4] = ["tick", "derived", "author", "agent"];
+
+impl Gate {
+    /// Evaluates the expression, and tells whether it looked at an empty list alone. Where steps are in doubt, it is true or false
+    /// only if each way of reading them says so.
+    fn truth(&self, steps: &[ReadStep], (state, counters): (&Value, &Value)) -> (Result<bool, String>, bool) {
+        let evaluate = |steps: Value| {
+            let env = Env { state, counters: Some(counters), others: &[(STEPS, &steps)] };
+            let mut budget = Budget::new(BUDGET);
+            (said(self.expr.holds(&env, &mut budget)), budget.is_vacuous())
+        };
+        let readings: Vec<Vec<Option<Value>>> =
+            steps.iter().map(|step| step.readings(&self.actions)).collect();
+        let count = readings.iter().try_fold(1usize, |count, one| {
+            count.checked_mul(one.len()).filter(|count| *count <= READINGS_MAX)
+        });
+        let in_doubt = || {
+            let doubted = steps.iter().filter(|step| step.doubt.is_some());
+            let ticks = doubted.filter_map(|step| step.value.get("tick")?.as_u64());
+            let ticks: Vec<String> = ticks.take(8).map(|tick| tick.to_string()).collect();
+            Err::<bool, String>(format!("it depends on steps in doubt, at tick {}", ticks.join(", ")))
+        };
+        let Some(count) = count else {
+            let unknown = |step: &ReadStep| match step.doubt {
+                Some(_) => step.unknown(),
+                None => step.value.clone(),
+            };
+            let (truth, is_vacuous) = evaluate(Value::array(steps.iter().map(unknown)));
+            return (truth.or_else(|_| in_doubt()), is_vacuous);
+        };
+        let reading = |mut number: usize| {
+            let chosen = readings.iter().filter_map(|ways| {
+                let way = &ways[number % ways.len()];
+                number /= ways.len();
+                way.clone()
+            });
+            Value::array(chosen.collect::<Vec<_>>())
+        };
+        let mut found: Option<(Result<bool, String>, bool)> = None;
+        for number in 0..count {
+            let (truth, is_vacuous) = evaluate(reading(number));
+            match &found {
+                None => found = Some((truth, is_vacuous)),
+                Some((first, _)) if *first == truth => {}
+                Some(_) => return (in_doubt(), false),
+            }
+            if count > 1 && !matches!(found, Some((Ok(_), _))) {
+                return (in_doubt(), false);
+            }
+        }
+        found.unwrap_or_else(|| (in_doubt(), false))
+    }
+}
+
+/// What an expression said; an error is why it says nothing.
+fn said(truth: Truth) -> Result<bool, String> {
+    match truth {
+        Truth::True => Ok(true),
+        Truth::False => Ok(false),
+        Truth::Uncertain(why) => Err(why.to_string()),
+        Truth::Exhausted => Err("it takes too many steps".to_owned()),
+    }
 }

@@ -313,6 +313,10 @@ pub fn unfit(name: &str, why: String) -> Problem {
 
 /// Returns what helps if a predicate cannot be judged on a run for a reason.
 pub fn unjudged_hint(trace: &Trace, predicate: &Predicate, why: &str) -> Option<UnjudgedHint> {
+    // The reason names the rule; the text of the predicate itself is not the user's.
+    if predicate.is_policy() {
+        return None;
+    }
     if predicate.expr().is_none() {
         return Some(UnjudgedHint::Module);
     }
@@ -340,6 +344,9 @@ pub fn unjudged_hint(trace: &Trace, predicate: &Predicate, why: &str) -> Option<
 
 /// Finds the counter or field of the state that was probably meant by a name that the state of a run does not have.
 pub fn near_field(trace: &Trace, predicate: &Predicate) -> Option<String> {
+    if predicate.is_policy() {
+        return None;
+    }
     let first = |path: &Pointer| path.tokens().next().map(|name| name.into_owned());
     let names: Vec<String> = predicate.read_set().iter().filter_map(first).collect();
     if let Some(name) = names.iter().find(|name| counters::NAMES.contains(&name.as_str())) {

@@ -9,8 +9,8 @@ use dendrer_kernel::predicate::Predicate;
 use dendrer_object::Pointer;
 
 use crate::error::Error;
-use crate::run::pack;
 use crate::run::trace::Trace;
+use crate::run::{pack, timeline};
 
 /// Returns how many results up to a tick have a status that one rule read from their text, if the verdicts of any of the predicates use
 /// it: it, or a rule of the pack that writes what it reads, reads the status of a result, or it reads the counter of failures. 0 otherwise.
@@ -21,9 +21,20 @@ pub fn results_read_from_text<'p>(
 ) -> Result<u64, Error> {
     let mut uses_status = false;
     for predicate in predicates {
-        uses_status = uses_status || is_asked(trace, predicate.exprs(), predicate.read_set())?;
+        let own = is_asked(trace, predicate.exprs(), predicate.read_set());
+        uses_status = uses_status || own? || predicate.is_policy() && rules_ask(trace, upto)?;
     }
     if uses_status { count(trace, upto) } else { Ok(0) }
+}
+
+/// Whether a rule in force up to a tick uses the status of a result.
+fn rules_ask(trace: &Trace, upto: u64) -> Result<bool, Error> {
+    for rule in timeline::policy::predicates(trace, upto)? {
+        if is_asked(trace, rule.exprs(), rule.read_set())? {
+            return Ok(true);
+        }
+    }
+    Ok(false)
 }
 
 /// As [`results_read_from_text`], for expressions that read these places.

@@ -8,6 +8,7 @@
 
 pub mod gather;
 pub mod question;
+pub mod sources;
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;

@@ -698,7 +698,7 @@ pub(super) fn put_at(state: &mut Object, tokens: &[String], value: Value) {
 }
 
 /// Returns what a run was merged from, if its lineage begins with a merge.
-pub(super) fn merge_of(trace: &Trace) -> Option<Merged> {
+pub(crate) fn merge_of(trace: &Trace) -> Option<Merged> {
     trace.start().body().value("/meta").and_then(|meta| Merged::of(meta.get(MEMBER)?))
 }
 

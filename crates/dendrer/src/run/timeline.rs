@@ -27,6 +27,8 @@ use crate::run::verdicts::{self, Way};
 
 pub use crate::run::line::{Interval, Timeline};
 
+pub(crate) mod policy;
+
 /// Judges a predicate over a range of ticks.
 pub fn judge(trace: &Trace, predicate: &Predicate, from: u64, to: u64) -> Result<Timeline, Error> {
     trace.confirm_tip()?;
@@ -42,9 +44,10 @@ pub fn judge_each(
     to: u64,
 ) -> Result<Vec<Timeline>, Error> {
     trace.check_range(from, to)?;
-    // Kept verdicts do not have the states of its obligations.
+    // Kept verdicts do not have the states of its obligations, nor which rules wait for their places.
     let known = |predicate: &&Predicate| match predicate.obligation() {
-        None if from == 0 => verdicts::find(trace, predicate, Way::Candidates, to),
+        None if from == 0 => verdicts::find(trace, predicate, Way::Candidates, to)
+            .filter(|line| !predicate.is_policy() || line.known_to == Some(to)),
         _ => None,
     };
     let mut lines: Vec<Timeline> = predicates
@@ -52,11 +55,14 @@ pub fn judge_each(
         .map(|predicate| known(predicate).unwrap_or_else(|| Timeline::new(from, to)))
         .collect();
     let is_open = |line: &Timeline| line.known_to != Some(to);
-    let watchers = predicates.iter().zip(&lines).filter(|(_, line)| is_open(line));
+    let watchers = predicates.iter().zip(&lines).filter(|(one, line)| is_open(line) && !one.is_policy());
     let watchers = watchers.map(|(predicate, line)| Watcher::new(predicate, line.clone(), to)).collect();
     let mut read = read_through(trace, watchers, Look::AtCandidates)?.into_iter();
     for (predicate, line) in predicates.iter().zip(&mut lines).filter(|(_, line)| is_open(line)) {
-        *line = read.next().expect("one for each that was open");
+        *line = match predicate.is_policy() {
+            true => policy::judge(trace, predicate, from, to, Look::AtCandidates)?,
+            false => read.next().expect("one for each that was open"),
+        };
         if predicate.obligation().is_none() {
             verdicts::keep(trace, predicate, Way::Candidates, line);
         }
@@ -67,6 +73,9 @@ pub fn judge_each(
 /// Judges a predicate at one tick and the one before it: by the states that a trace reads there, and an obligation by the
 /// records from the beginning of the run.
 pub(crate) fn around(trace: &Trace, predicate: &Predicate, tick: u64) -> Result<(Verdict, Verdict), Error> {
+    if predicate.is_policy() {
+        return policy::around(trace, predicate, tick);
+    }
     if predicate.obligation().is_some() || !predicate.scope().is_empty() {
         let watcher = Watcher::new(predicate, Timeline::new(tick - 1, tick), tick);
         let line = read_through(trace, vec![watcher], Look::AtCandidates)?.pop().expect("one for one");
@@ -87,9 +96,14 @@ pub(crate) fn judge_at(trace: &Trace, predicate: &Predicate, tick: u64) -> Resul
 pub fn scan(trace: &Trace, predicates: &[&Predicate], from: u64, to: u64) -> Result<Vec<Timeline>, Error> {
     trace.check_range(from, to)?;
     let bare = Trace::open(trace.store(), trace.name())?.without_snapshots();
-    let watchers =
-        predicates.iter().map(|predicate| Watcher::new(predicate, Timeline::new(from, to), to)).collect();
-    read_through(&bare, watchers, Look::Everywhere)
+    let watched = predicates.iter().filter(|predicate| !predicate.is_policy());
+    let watchers = watched.map(|predicate| Watcher::new(predicate, Timeline::new(from, to), to)).collect();
+    let mut read = read_through(&bare, watchers, Look::Everywhere)?.into_iter();
+    let line = |predicate: &&Predicate| match predicate.is_policy() {
+        true => policy::judge(&bare, predicate, from, to, Look::Everywhere),
+        false => Ok(read.next().expect("one for each that is no policy")),
+    };
+    predicates.iter().map(line).collect()
 }
 
 /// The ticks of the states that a predicate looks at for a range of ticks, and by how much they lag behind.

@@ -365,7 +365,7 @@ impl Trace {
             id: self.start().id(),
             ts: header.ts,
             state,
-            counters: Counters::default(),
+            counters: Counters::default().by_rules(self.rules_version(0)),
             commitments: self.commitments_at_start(&content),
             agents: BTreeMap::new(),
         })
@@ -637,6 +637,7 @@ impl Trace {
         if let Some(moment) = &mut moment {
             moment.commitments.go_by_later(later);
             moment.commitments.know(self.start().body().value("/pack").as_ref());
+            moment.counters = std::mem::take(&mut moment.counters).by_rules(self.rules_version(0));
         }
         Ok(moment.filter(|moment| {
             moment.is_tagged(key, tag) && Some(moment.state.digest()) == replay::state_root(&record)

@@ -109,6 +109,50 @@ pub struct WitnessStep {
     /// Members of the step that are not known: erased or withheld, or of a row that cannot be read. With `action` among them it is not
     /// known of which type the step is.
     pub unknown: Vec<&'static str>,
+    /// The author of the transition; `None` for a row, which does not state one.
+    pub author: Option<Author>,
+    /// The agent.
+    pub agent: Option<Arc<str>>,
+    /// Why the step is not taken for what it says.
+    pub doubt: Option<StepDoubt>,
+}
+
+/// Why a step is not taken for what it says (design, 14.1).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum StepDoubt {
+    /// The row does not have the hash that it states: it may have been any step.
+    HashWrong,
+    /// The row repeats a step: it may be none.
+    Repeated,
+    /// An agent states a check or an evaluation of its own work.
+    Claimed,
+}
+
+impl StepDoubt {
+    /// The doubt in words.
+    pub fn words(self) -> &'static str {
+        match self {
+            StepDoubt::HashWrong => "its row does not have the hash that it states",
+            StepDoubt::Repeated => "its row repeats a step",
+            StepDoubt::Claimed => "an agent states it of itself",
+        }
+    }
+
+    fn of(content: &Value, action: ActionType, author: Option<Author>) -> Option<StepDoubt> {
+        let notes = content.get("anomalies").and_then(Value::as_array);
+        let notes = notes.into_iter().flat_map(|notes| notes.iter());
+        let kinds: Vec<&str> = notes.filter_map(|note| note.get("kind")?.as_str()).collect();
+        match () {
+            () if kinds.contains(&"row_hash_wrong") => Some(StepDoubt::HashWrong),
+            () if kinds.contains(&"step_repeated") => Some(StepDoubt::Repeated),
+            () if author == Some(Author::Agent)
+                && matches!(action, ActionType::GateCheck | ActionType::EvalPhase) =>
+            {
+                Some(StepDoubt::Claimed)
+            }
+            () => None,
+        }
+    }
 }
 
 /// Members of a step by the field of the transition that has them.
@@ -219,7 +263,10 @@ impl WitnessStep {
             unknown = sorted(HELD_BY.iter().flat_map(|(_, held)| held.iter().copied()).collect());
         }
         step.success = success.unwrap_or(true);
-        Some(WitnessStep { tick, derived: own.is_none(), step, success, row, unknown })
+        let author = row.is_none().then_some(header.author);
+        let agent = content.get("agent_id").and_then(Value::as_str).map(Arc::from);
+        let doubt = StepDoubt::of(&content, action, author);
+        Some(WitnessStep { tick, derived: own.is_none(), step, success, row, unknown, author, agent, doubt })
     }
 }
 

@@ -15,6 +15,7 @@ use crate::ask::prose::results_read_from_text;
 use crate::ask::regression::{Metric, regression};
 use crate::ask::show::{PlaceChange, changes};
 use crate::ask::why::gather::{Records, add_records};
+use crate::ask::why::sources::{self, SourceWrite};
 use crate::ask::why::{self, Chain, UpstreamRecord};
 use crate::casebook::diagnosis::{DiagnosisClass, Offer};
 use crate::error::Error;
@@ -87,6 +88,8 @@ pub struct BisectAnswer {
     pub decided: Option<DiagnosisClass>,
     /// What followed from the onset.
     pub chain: Option<Chain>,
+    /// The writes in the sources of a merge that a violated beginning comes from.
+    pub sources: Vec<SourceWrite>,
     /// What the recorded links of the onset lead back to.
     pub upstream: Vec<UpstreamRecord>,
     /// For a policy flip: the ticks of the decisions without which it is no flip, if they were asked for.
@@ -148,7 +151,16 @@ impl BisectAnswer {
         if let Some(ContributorsFound::Set { ticks, .. }) = contributors.as_ref().map(|found| &found.found) {
             add_records(trace, ticks.iter().copied(), &mut records)?;
         }
-        let offer = diagnosis::offer(trace, question, report)?;
+        let sources = match (&report.outcome, question.predicate()) {
+            (BisectOutcome::Initial, Some(predicate)) if report.low.0 == 0 => {
+                sources::of_violation(trace, predicate)?
+            }
+            _ => Vec::new(),
+        };
+        let offer = match sources.first() {
+            Some(write) => Some(diagnosis::from_source(write)),
+            None => diagnosis::offer(trace, question, report)?,
+        };
         let entered = |offer: &Offer| offer.entered.or_else(|| offer.or.as_ref()?.entered);
         let source = offer.as_ref().and_then(entered).map(|tick| trace.record(tick)).transpose()?;
         let chain = match report.outcome {
@@ -174,6 +186,7 @@ impl BisectAnswer {
         };
         let evaluations = evaluations(trace, question, report)?;
         Ok(BisectAnswer {
+            sources,
             upstream,
             allows,
             found,
@@ -213,6 +226,14 @@ impl BisectAnswer {
     /// Returns the command that forks the run before the onset, for a class; `None` for what no fork helps. It follows from what
     /// was found: before the data entered that the onset follows from, with what to look at.
     pub fn fork_for(&self, class: DiagnosisClass) -> Option<Vec<String>> {
+        if let Some(write) = self.sources.first() {
+            let type_name = write.record.header().type_name.as_ref().map_or("", |name| name.as_str());
+            let words = format!("review what {type_name} writes to {}", write.path.dotted());
+            let (run, before) = (write.run.as_str(), (write.tick - 1).to_string());
+            let argv = ["dendrer", "fork", "--run", run, "--from", "tick", &before, "--policy", &words];
+            let is_helped = self.may_fork && class != DiagnosisClass::Foundational;
+            return is_helped.then(|| argv.map(str::to_owned).to_vec());
+        }
         let origin = self.found.origin.as_ref().filter(|origin| origin.tick > 0 && self.may_fork)?;
         if class == DiagnosisClass::Foundational {
             return None;

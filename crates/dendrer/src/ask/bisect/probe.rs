@@ -24,6 +24,7 @@ pub(super) fn probe_each(
     let is_latched = |predicate: &&Predicate| {
         predicate.monotone() == Monotone::ByConstruction
             && predicate.obligation().is_none()
+            && !predicate.is_policy()
             && predicate.scope().is_empty()
             && (has_key || !predicate.reads_counters())
     };

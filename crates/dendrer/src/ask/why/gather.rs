@@ -10,6 +10,7 @@ use dendrer_object::delta::{Action, Op};
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, RunName, Value};
 
+use crate::ask::why::sources::{self, SourceWrite};
 use crate::ask::why::{self, Reach, WhyNode, WhyTree};
 use crate::error::Error;
 use crate::run::causal::Causal;
@@ -37,6 +38,10 @@ pub struct WhyAnswer {
     pub why: WhyTree,
     /// The records of the tree.
     pub records: Records,
+    /// The run of the tree, where the run that was asked about has the value from a merge.
+    pub from: Option<RunName>,
+    /// The last write of the place in each source of the merge, if no transition of the run wrote it.
+    pub sources: Vec<SourceWrite>,
     /// The unknown places that the place meets, each with its cause.
     pub unknown: Vec<(Pointer, Since)>,
 }
@@ -44,7 +49,7 @@ pub struct WhyAnswer {
 /// Finds the last write of a place up to a tick; `None` if nothing ever was at the place.
 pub fn why(trace: &Trace, tick: u64, path: &Pointer, reach: Reach) -> Result<Option<WhyAnswer>, Error> {
     let followed = why::followed(trace, path, tick)?;
-    let found = why::why(trace, tick, path, reach)?;
+    let mut found = why::why(trace, tick, path, reach)?;
     let state = trace.state(tick)?;
     let (value, unknown) = (path.get(&state).cloned(), unknown::met_by(&state, path));
     if value.is_none()
@@ -55,11 +60,19 @@ pub fn why(trace: &Trace, tick: u64, path: &Pointer, reach: Reach) -> Result<Opt
         return Ok(None);
     }
     let mut records = Records::new();
-    if let Some(root) = &found.root {
-        tree_records(trace, root, &mut records)?;
+    let (mut from, mut sources) = (None, Vec::new());
+    match &found.root {
+        Some(root) => tree_records(trace, root, &mut records)?,
+        None => {
+            if let Some((source, root)) = sources::tree(trace, path, reach)? {
+                tree_records(&source, &root, &mut records)?;
+                (from, found.root) = (Some(source.name().clone()), Some(root));
+                sources = sources::last_writes(trace, path)?;
+            }
+        }
     }
     let (run, path) = (trace.name().clone(), path.clone());
-    Ok(Some(WhyAnswer { run, tick, path, followed, value, why: found, records, unknown }))
+    Ok(Some(WhyAnswer { run, tick, path, followed, value, why: found, records, from, sources, unknown }))
 }
 
 /// What is asked about the writes of a place.
@@ -81,6 +94,8 @@ pub struct BacktrackTerms {
     pub values: bool,
     /// Whether the inputs of each write are looked up, one step down.
     pub inputs: bool,
+    /// Whether the list goes on into the runs from which a merge took the place.
+    pub into_sources: bool,
 }
 
 /// The causal ancestors of a node.
@@ -149,6 +164,8 @@ pub struct BacktrackedWrite {
     pub sides: Option<(Option<Value>, Option<Value>)>,
     /// The inputs, if they were asked for.
     pub inputs: Option<WhyNode>,
+    /// The run and its records, where a merge took the value from it.
+    pub from: Option<(RunName, Records)>,
 }
 
 /// Lists the writes of a place, newest first; `None` if nothing ever was at the place.
@@ -189,7 +206,7 @@ pub fn backtrack(trace: &Trace, question: &BacktrackTerms) -> Result<Option<Back
         total += 1;
         if question.limit == 0 || writes.len() < question.limit {
             records.insert(tick, record);
-            writes.push(BacktrackedWrite { tick, ops, sides: None, inputs: None });
+            writes.push(BacktrackedWrite { tick, ops, sides: None, inputs: None, from: None });
         }
     }
     nameless.sort_unstable();
@@ -211,6 +228,25 @@ pub fn backtrack(trace: &Trace, question: &BacktrackTerms) -> Result<Option<Back
         for (write, node) in writes.iter_mut().zip(nodes) {
             tree_records(trace, &node, &mut records)?;
             write.inputs = Some(node);
+        }
+    }
+    if question.into_sources && question.along.is_none() {
+        for (source, upto) in sources::sources(trace, path)? {
+            let limit = match question.limit {
+                0 => 0,
+                limit if limit > writes.len() => limit - writes.len(),
+                // One more says that there are more.
+                _ => 1,
+            };
+            let is_full = question.limit > 0 && writes.len() >= question.limit;
+            let terms = BacktrackTerms { from: 1, to: upto, limit, ..question.clone() };
+            let Some(theirs) = backtrack(&source, &terms)? else { continue };
+            total += theirs.total;
+            let taken = theirs.writes.into_iter().filter(|_| !is_full);
+            writes.extend(taken.map(|write| {
+                let from = write.from.clone().or_else(|| Some((theirs.run.clone(), theirs.records.clone())));
+                BacktrackedWrite { from, ..write }
+            }));
         }
     }
     Ok(Some(Backtracked {

@@ -105,10 +105,13 @@ impl Asked for BacktrackQuestion {
                 (Some(CausalPath::of(trace, agent, to)?), to)
             }
         };
+        // A run that has no transition yet begins with what it began with.
+        let from = if self.from.is_none() { from.min(to) } else { from };
         in_order(from, to)?;
         let limit = if self.last { 1 } else { self.limit.unwrap_or(LIMIT) as usize };
         let (agent, values, inputs) = (self.agent.clone(), self.values, self.inputs);
-        let terms = BacktrackTerms { path, from, to, agent, along, limit, values, inputs };
+        let into_sources = self.from.is_none();
+        let terms = BacktrackTerms { path, from, to, agent, along, limit, values, inputs, into_sources };
         if let Some(answer) = gather::backtrack(trace, &terms)? {
             return Ok(answer);
         }
