@@ -6,7 +6,7 @@ use dendrer::delegate::question::{AcceptReply, DelegateReply};
 use dendrer::delegate::{AcceptReason, Accepted, Delegated};
 use dendrer::kernel::commitment::{
     Atom, Authorized, Commitment, CommitmentEdge, CommitmentKind, CommitmentStatus, Commitments, EdgeKind,
-    EvidenceMode, UNKNOWN_ID, Violated, WithoutEffect,
+    EvidenceMode, ParentSaid, UNKNOWN_ID, Violated, WithoutEffect,
 };
 use dendrer::kernel::expr::Expr;
 use std::sync::Arc;
@@ -83,6 +83,19 @@ document! {
         tools: Option<&[Arc<str>]> = found.tools.as_deref(),
         /// The contract of a delegated run
         contract: As<Option<Object>> = As::new(found.all.contract().map(|contract| contract.written.clone())),
+        /// How the contract ended: it permits no call
+        ended?: ContractEnd = ended(found).map(ContractEnd::of),
+    }
+
+    /// How the contract of a delegated run ended
+    object ContractEnd(said: &ParentSaid) {
+        let (how, decided) = said.ended.clone().unwrap_or_default();
+        /// The status, or over, missing or unreadable
+        as: String = how.to_string(),
+        /// The parent that says so
+        run: &str = &said.run,
+        /// The tick of the parent; null if none decided it
+        tick: Option<u64> = decided,
     }
 
     /// A line that changed no commitment
@@ -475,6 +488,11 @@ impl Answer for CommitmentsReply {
     }
 }
 
+/// The parent that ended the contract of a delegated run.
+fn ended(found: &CommitmentsAt) -> Option<&ParentSaid> {
+    found.all.parents().iter().find(|said| said.ended.is_some())
+}
+
 impl Answer for ListedCommitments {
     fn document(&self) -> Value {
         CommitmentsDocument::of(self).into()
@@ -511,6 +529,13 @@ impl Answer for ListedCommitments {
             Line::styled(Style::Warn, text)
         }));
         lines.push(Line::note(format!("{} of {all} at tick {}", self.listed.len(), self.found.at)));
+        lines.extend(ended(&self.found).map(|said| {
+            let (how, tick) = said.ended.clone().unwrap_or_default();
+            let at = tick.map(|tick| format!("@{tick}")).unwrap_or_default();
+            let id = quote::escape(&said.delegation);
+            let run = quote::escape(&said.run);
+            Line::styled(Style::Warn, format!("contract {id}  {how} at {run}{at}: no call is permitted"))
+        }));
         lines.extend(hidden_line(&self.found.all));
         lines.extend(self.found.all.ignored().map(|one| {
             let why = match (&*one.why, &one.by) {

@@ -76,6 +76,12 @@ fn a_contract_that_was_taken_back_permits_nothing() {
     for run in ["kid", "twin"] {
         assert_eq!(commit(&place, run, &[write.clone()]), ["E0452 the contract D1 was retracted at lead@3"]);
     }
+    // Before any record of the child holds it, an answer about the child says it too.
+    let listed = place.run(&["commitments", "kid"]);
+    let said = "contract D1  retracted at lead@3: no call is permitted";
+    assert!((listed.stdout.clone() + &listed.stderr).contains(said), "{} {}", listed.stdout, listed.stderr);
+    let found: Value = serde_json::from_str(&place.ok(&["commitments", "kid", "--json"])).unwrap();
+    assert_eq!(found["context"]["ended"], json!({"as": "retracted", "run": "lead", "tick": 3}));
     // A fork that is made now is no way around it.
     place.ok(&["fork", "kid@1", "--as", "late"]);
     assert_eq!(commit(&place, "late", &[write.clone()]).len(), 1);
@@ -308,16 +314,19 @@ fn a_new_prohibition_of_the_parent_binds_at_once() {
     replays(&place);
 }
 
-/// A contract with a time ends by itself.
+/// A contract with a time ends by itself, whether or not its parent goes on.
 #[test]
 fn a_contract_whose_time_has_passed_permits_nothing() {
+    let call = || [call("t", json!({}))];
     let place = delegated("2", &json!({"until": "2001-01-01T00:00:00Z"}));
-    assert_eq!(
-        commit(&place, "kid", &[call("t", json!({}))]),
-        ["E0452 the contract D1 is over: its time has passed"]
-    );
+    let found = commit(&place, "kid", &call());
+    assert!(found[0].starts_with("E0452 the contract D1 "), "{found:?}");
     let place = delegated("2", &json!({"until": "900s"}));
-    assert_eq!(commit(&place, "kid", &[call("t", json!({}))]), ["ok"]);
+    assert_eq!(commit(&place, "kid", &call()), ["ok"]);
+    let place = delegated("2", &json!({"until": "0.1s"}));
+    std::thread::sleep(std::time::Duration::from_millis(150));
+    assert_eq!(commit(&place, "kid", &call()), ["E0452 the contract D1 is over: its time has passed"]);
+    replays(&place);
 }
 
 fn complete(output: Value) -> String {

@@ -237,6 +237,14 @@ impl Commitments {
         Some(made)
     }
 
+    /// The commitments with what parents say that no record of the run holds yet, listed as of a tick.
+    pub fn hearing_now(&self, said: &Value, tick: u64) -> Commitments {
+        let mut made = self.clone();
+        made.take_said(said);
+        made.list_said(tick);
+        made
+    }
+
     /// What is used beyond a limit of the budget: the contract, with what is used and the limit.
     pub fn overspent(&self) -> Option<(Arc<str>, Value)> {
         let contract = self.contract().filter(|_| self.hears_parents())?;

@@ -8,6 +8,7 @@ use dendrer_kernel::step::Stage;
 use dendrer_object::delta::Delta;
 use dendrer_object::{Pointer, Record, RunName, TypeName, Value};
 
+use crate::change::delegate::parents::unsealed;
 use crate::error::Error;
 use crate::run::pack;
 use crate::run::trace::Moment;
@@ -72,6 +73,9 @@ pub fn commitments((trace, upto): (&Trace, u64)) -> Result<CommitmentsAt, Error>
         follower.moment = last;
     } else {
         trace.each_record(1, upto, &mut |record| follower.advance(&record))?;
+    }
+    if let Some(said) = unsealed(trace, upto)? {
+        follower.moment.commitments = follower.moment.commitments.hearing_now(&said, upto);
     }
     let terms = Terms::of(trace)?;
     Ok(follower.into_answer(trace, upto, &terms))
@@ -232,7 +236,10 @@ pub struct Admission {
 /// Says of calls whether they are admissible at a moment (CCAS paper, definition 3). A call may have `relies_on` beside `tool` and
 /// `params`, as `intent.relies_on` of a line.
 pub fn admissible((trace, upto): (&Trace, u64), asked: &[Value]) -> Result<Vec<Admission>, Error> {
-    let moment = trace.at(upto)?;
+    let mut moment = trace.at(upto)?;
+    if let Some(said) = unsealed(trace, upto)? {
+        moment.commitments = moment.commitments.hearing_now(&said, upto);
+    }
     let is_full = trace.head(upto)?.stage() >= Stage::Full;
     let counters = || moment.counters.to_value();
     let judge = |call: &Value| {

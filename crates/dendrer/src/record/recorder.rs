@@ -34,7 +34,7 @@ use crate::record::{chain, redacted};
 use crate::redact::{RedactionProfile, Redactor};
 use crate::run::pack;
 use crate::run::snapshot::{OUTWEIGH, outweigh, weight};
-use crate::run::trace::{Moment, Trace};
+use crate::run::trace::{Moment, ReadHandle as _, Trace};
 use crate::run::{casebook_name, frontier};
 
 pub use crate::environment::{Environment, Fixed, World};
@@ -649,8 +649,8 @@ impl Recorder {
             return Ok(None);
         }
         self.store.refresh()?;
-        let surroundings = &mut self.surroundings;
-        self.parents.news(&self.store, &self.head, &mut || surroundings.now())
+        let (store, surroundings) = (self.store.to_handle(), &mut self.surroundings);
+        self.parents.news(&store, &self.head, &mut || surroundings.now())
     }
 
     /// Judges intents with what the parents of a delegated run say: it is sealed with the first that becomes a transition, and with
