@@ -8,7 +8,7 @@ use clap_complete::engine::ArgValueCompleter;
 use dendrer::Trace;
 use dendrer::address::Position;
 use dendrer::ask::commitments::question::{CommitmentsQuestion, CommitmentsReply, check_call};
-use dendrer::ask::commitments::{commitments, difference, each_action};
+use dendrer::ask::commitments::{commitments, difference, each_action, history};
 use dendrer::delegate::question::{AcceptQuestion, DelegateQuestion};
 use dendrer::kernel::commitment::{CommitmentKind, CommitmentStatus};
 use dendrer::source::{Asked as _, Desk};
@@ -143,7 +143,8 @@ pub(crate) fn run(global: &Global, verb: &CommitmentsVerb, out: &mut Out) -> Res
                     run,
                 ]));
             }
-            out.answer(&CommitmentWhyAnswer { found, id: id.clone() })
+            let history = history(&trace, &found, id)?;
+            out.answer(&CommitmentWhyAnswer { found, id: id.clone(), history })
         }
         Some(CommitmentsAct::Diff { run, from, to }) => {
             let (trace, upto) = one(global, run, to.as_ref(), out)?;

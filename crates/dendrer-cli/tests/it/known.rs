@@ -189,8 +189,19 @@ fn why_of_an_action_names_what_was_asked() {
         r#"{"type":"action.request","agent":"a","action":{"tool":"pay","params":{"n":9},"call_id":"c1"}}"#,
         r#"{"type":"memory.write","agent":"a","delta":[{"set":"/limit","value":3}]}"#,
     ];
-    let args =
-        ["commit", "--run", "r", "--policy", "rule.json", "--state", "s0.json", "--stage", "1", "--as", "user"];
+    let args = [
+        "commit",
+        "--run",
+        "r",
+        "--policy",
+        "rule.json",
+        "--state",
+        "s0.json",
+        "--stage",
+        "1",
+        "--as",
+        "user",
+    ];
     let ran = place.run_with(&args, user.as_bytes());
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     let ran = place.run_with(&["commit", "--run", "r"], lines.join("\n").as_bytes());
@@ -204,5 +215,9 @@ fn why_of_an_action_names_what_was_asked() {
     assert_eq!(said("/reads"), r#"[{"path":"/limit","tick":null}]"#);
     assert_eq!(said("/decision"), "null");
     let (code, answer) = place.json(&["why", "r@3"]);
-    assert_eq!((code, at(&answer, "/calls").map(ToString::to_string)), (0, Some("[]".to_owned())), "{answer}");
+    assert_eq!(
+        (code, at(&answer, "/calls").map(ToString::to_string)),
+        (0, Some("[]".to_owned())),
+        "{answer}"
+    );
 }
