@@ -229,6 +229,8 @@ document! {
         author: Author = edge.author,
         /// The tick of the edge
         tick: u64 = edge.tick,
+        /// The reason for which an attestation grounds nothing; absent for one that does, and for other edges
+        without_effect?: String = all.grounds_nothing(edge),
     }
 
     /// Calls, and whether each is admissible
@@ -598,11 +600,14 @@ impl Answer for CommitmentWhyAnswer {
         for edge in self.edges() {
             let mode = all.atom(&edge.from).map_or("", |atom| atom.mode.as_str());
             let (from, to) = (quote::escape(&edge.from), quote::escape(&edge.to));
+            let why =
+                all.grounds_nothing(&edge).map(|why| format!("  grounds nothing: {}", quote::escape(&why)));
             lines.push(Line::from(format!(
-                "  tick {}  {from} {} {to}  by {}  {mode}",
+                "  tick {}  {from} {} {to}  by {}  {mode}{}",
                 edge.tick,
                 edge.kind.as_str(),
-                edge.author.as_str()
+                edge.author.as_str(),
+                why.unwrap_or_default()
             )));
         }
         if let Some(found) = &self.history.discharged {
