@@ -92,6 +92,7 @@ impl Pack {
         let mut linter = Linter { pack: self, texts: texts(self), found: Vec::new() };
         linter.words();
         linter.commitments();
+        linter.policy();
         linter.precisions();
         linter.guard_bands();
         linter.uncovered();

@@ -11,6 +11,8 @@ use dendrer_object::{Code, Pointer, Value};
 use super::{LintFinding, Linter, some, texts_of};
 use crate::commitment::{EXPRESSIONS, INITIAL, TRUST, scope_of_pack};
 use crate::expr::{Expr, Scope};
+use crate::names::STATE_FIELDS;
+use crate::policy;
 
 /// Members of a commitment with ids of others.
 const NAMING: [&str; 5] = ["conflicts", "depends_on", "refines", "support", "supersedes"];
@@ -32,7 +34,7 @@ impl Linter<'_> {
             for name in EXPRESSIONS {
                 let text = item.get(name).and_then(Value::as_str);
                 if let Some(expr) = text.and_then(|text| Expr::parse_condition(text, &scope).ok()) {
-                    self.words_of_commitment(&at(name), &expr);
+                    self.words_of_calls(&at(name), &expr, ("action", &["tool"]));
                 }
             }
             for name in NAMING {
@@ -59,16 +61,16 @@ impl Linter<'_> {
             |near| format!("did you mean {near}?"),
         );
         let message = format!("there is no {what} {word:?}");
-        let why = "nothing is ever called so, so that it has no effect";
+        let why = "nothing is ever called so, so that what names it has no effect or cannot be judged";
         self.push(LintFinding::new(Code::W0447, path, message, why, hint));
     }
 
     /// Names of tools, and values of another type than the field begins with.
-    fn words_of_commitment(&mut self, path: &Pointer, expr: &Expr) {
+    fn words_of_calls(&mut self, path: &Pointer, expr: &Expr, (root, tool): (&str, &[&str])) {
         let tools: Vec<&str> = self.pack.tools.iter().map(|tool| &*tool.name).collect();
         for one in expr.comparisons() {
             let [place] = &one.places[..] else { continue };
-            if place.is("action", &["tool"]) && !tools.is_empty() {
+            if place.is(root, tool) && !tools.is_empty() {
                 for literal in &one.literals {
                     for word in texts_of(&literal.value).filter(|word| !tools.contains(word)) {
                         let hint = nearest(word, tools.iter().copied()).map_or_else(
@@ -92,6 +94,22 @@ impl Linter<'_> {
                     let step = format!("compare with a {begins}");
                     let finding = LintFinding::new(Code::W0445, path.clone(), message, why, step);
                     self.push(finding.spanning(literal.span));
+                }
+            }
+        }
+    }
+
+    /// Tools and fields of policy rules that the pack does not declare: such a rule is never judged, or always says the same.
+    pub(super) fn policy(&mut self) {
+        let fields: Vec<&str> = self.pack.fields.iter().map(|field| &*field.name).collect();
+        let rules = self.pack.policy.clone();
+        for (number, rule) in rules.iter().enumerate() {
+            let Some(expr) = policy::expression(rule) else { continue };
+            let path = Pointer::of(["policy", &number.to_string(), "holds"]);
+            self.words_of_calls(&path, &expr, ("t", &["action", "tool"]));
+            for name in expr.read_set().iter().filter_map(|place| place.tokens().next()) {
+                if !fields.is_empty() && !fields.contains(&&*name) && !STATE_FIELDS.contains(&&*name) {
+                    self.unknown(path.clone(), "field", &name, fields.clone());
                 }
             }
         }

@@ -270,3 +270,13 @@ fn commitments_are_tested_as_predicates_are() {
     let slip = r#""trust": {"tools": ["aks"]}, "types""#;
     assert_eq!(found("\"types\"", slip), ["W0447 trust.tools[0]: there is no tool \"aks\""]);
 }
+
+/// Design, 14.1: a rule that can never be judged is found before a run begins under it.
+#[test]
+fn policy_rules_name_what_the_pack_declares() {
+    let with = |holds: &str| format!(r#""policy": [{{"id": "p", "holds": "{holds}"}}], "types""#);
+    let check = |holds: &str, expected: &[&str]| check("\"types\"", &with(holds), expected);
+    check("t.action.tool != 'pay' || state.flag", &[]);
+    check("t.action.tool != 'pya'", &["W0447 policy[0].holds: there is no tool \"pya\""]);
+    check("state.scoer <= 5", &["W0447 policy[0].holds: there is no field \"scoer\""]);
+}
