@@ -17,6 +17,7 @@ mod names;
 mod owner;
 mod projection;
 mod ranked;
+mod spent;
 mod status;
 
 use std::sync::Arc;
@@ -26,7 +27,7 @@ use dendrer_object::record::Author;
 
 use crate::expr::Expr;
 
-pub(crate) use admit::Admission;
+pub(crate) use admit::{Admission, Admitted};
 pub use admit::{COMMITMENT_VIOLATED, CommitmentRefused, calls};
 pub use authorize::{Authorized, UNKNOWN_ID, Violated};
 pub use contract::{DelegationContract, DelegationScope, HandedOver};
@@ -37,6 +38,7 @@ pub use merge::{merged, without_pack};
 pub use owner::CommitmentOwner;
 pub use projection::{ACCEPTED, CONTRACT, Commitments, INITIAL, TRUST, WithoutEffect, initial};
 pub use ranked::ADOPTS;
+pub(crate) use spent::SPENT;
 pub use status::{CommitmentStatus, StatusCause, Statuses};
 
 dendrer_object::words! {
@@ -171,10 +173,17 @@ pub struct Commitment {
     is_backed: bool,
     /// Whether an edge says that it conflicts with another.
     has_conflicts: bool,
+    /// The expressions that `spent` sums.
+    sums: Vec<Expr>,
     /// The type of the transition that brought it.
     type_name: Arc<str>,
     /// The watched name that had changed when the run began.
     stale_by: Option<Arc<str>>,
+}
+
+/// Reads a condition of a commitment.
+pub(crate) fn condition(text: &str, scope: &crate::expr::Scope) -> Result<Expr, crate::expr::ExprError> {
+    spent::read(text, scope, 0).map(|read| read.expr)
 }
 
 impl Commitment {

@@ -18,7 +18,7 @@ use dendrer_object::record::{
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Intent, Pointer, REDACTION, RunName, StoreId, Timestamp, TypeName, Value};
 
-use crate::commitment::{self, Admission, COMMITMENT_VIOLATED, Commitments, Statuses};
+use crate::commitment::{self, Admission, Admitted, COMMITMENT_VIOLATED, Commitments, Statuses};
 use crate::contract::{CONTEXT, Contract};
 use crate::counters::Counters;
 use crate::fold::add_anomalies;
@@ -248,7 +248,8 @@ fn begin_by(
     if start.enforced_from > 0 {
         terms = Terms::of(value, &state, 0, 0, start.stage.min(Stage::Replay))?;
     }
-    let mut change = Change { state, delta: Delta::default(), notes: Vec::new(), proposed: None };
+    let mut change =
+        Change { state, delta: Delta::default(), notes: Vec::new(), proposed: None, spent: None };
     terms::watch_start(&terms, &mut change);
     let state = change.state;
     let initial = commitment::initial(rules.version, start.commitments.as_ref(), value, inputs.clock);
@@ -586,7 +587,7 @@ fn reduce(
         Ok((state, ReducedDelta { delta, unknown })) => {
             let proposed =
                 intent.delta.clone().filter(|proposed| reducer.info().quantizes && *proposed != delta);
-            let mut change = Change { state, delta, notes: Vec::new(), proposed };
+            let mut change = Change { state, delta, notes: Vec::new(), proposed, spent: None };
             if unknown::is_incomplete(&head.state) || unknown::is_ambiguous(intent) {
                 change.mark(&unknown);
             }
@@ -623,7 +624,8 @@ fn reduce(
             let notes = members::notes_of_result(intent, |tool| terms.effect_of(tool), is_open);
             change.notes.splice(0..0, notes);
         }
-        change.notes.extend(authorized);
+        change.notes.extend(authorized.notes);
+        change.spent = authorized.spent;
         Ok(change)
     }))
 }
@@ -797,7 +799,7 @@ fn judge(head: &RunState, intent: &Intent) -> Result<(), Reason> {
 /// Rule: stages 0 and 1 commit what a commitment forbids, and note it; stages 2 and 3 refuse it; what cannot be judged is
 /// refused at stage 3. An action that has happened already is never refused; test
 /// `it::commitments::a_call_is_authorized_at_each_stage`.
-fn authorize(head: &RunState, intent: &Intent) -> Result<Vec<Value>, Reason> {
+fn authorize(head: &RunState, intent: &Intent) -> Result<Admitted, Reason> {
     let has_happened = terms::has_happened(intent);
     // Since version 2 a line of any type that has an action is judged as a call: it is shown like one.
     let is_proposal = intent.type_name.as_str() == terms::REQUEST
@@ -887,6 +889,7 @@ fn draft_transition(
     content.push((Arc::clone(state_root), Value::from(change.state.digest())));
     content.extend(what.goal.map(|goal| ("goal_id".into(), Value::String(goal))));
     content.extend(change.proposed.map(|delta| (PROPOSED.into(), delta.to_value())));
+    content.extend(change.spent.map(|spent| (commitment::SPENT.into(), spent)));
     let header = Header {
         store: head.store,
         kind: Kind::Transition,

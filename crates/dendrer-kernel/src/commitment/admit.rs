@@ -10,7 +10,7 @@ use dendrer_object::{COMMITMENT_LISTS, Code, Intent, SCOPE, UNATTESTED, Value};
 use super::authorize::relied_on;
 use super::owner::{USER, split_address};
 use super::status::CALLS;
-use super::{Authorized, CommitmentFault, CommitmentOwner, Commitments, Violated, form};
+use super::{Authorized, CommitmentFault, CommitmentOwner, Commitments, Violated, form, spent};
 use crate::names::CANNOT_BE_JUDGED;
 use crate::sealed::{Met, fact, told, with_code};
 
@@ -97,6 +97,15 @@ fn rules(met: &[(Arc<str>, Met)]) -> Value {
     }))
 }
 
+/// What the transition of an admitted intent gets.
+#[derive(Default)]
+pub(crate) struct Admitted {
+    /// Its notes.
+    pub(crate) notes: Vec<Value>,
+    /// What its calls add to the sums of commitments.
+    pub(crate) spent: Option<Value>,
+}
+
 /// The values over which an intent is judged.
 pub(crate) struct Admission<'a> {
     /// The action, if the intent proposes one.
@@ -112,25 +121,22 @@ pub(crate) struct Admission<'a> {
 }
 
 impl Commitments {
-    /// Judges an intent. Returns the notes for its transition.
-    pub(crate) fn admit(
-        &self,
-        intent: &Intent,
-        over: &Admission<'_>,
-    ) -> Result<Vec<Value>, CommitmentRefused> {
+    /// Judges an intent.
+    pub(crate) fn admit(&self, intent: &Intent, over: &Admission<'_>) -> Result<Admitted, CommitmentRefused> {
         if COMMITMENT_LISTS.iter().any(|name| intent.member(name).is_some()) {
             self.admit_lists(intent)?;
         }
         let Some(action) = over.action.filter(|_| !self.is_free() || self.is_since(2)) else {
-            return Ok(Vec::new());
+            return Ok(Admitted::default());
         };
         let named = self.relied_on(intent, action)?;
         if self.is_free() && named.iter().all(Vec::is_empty) {
-            return Ok(Vec::new());
+            return Ok(Admitted::default());
         }
         let mut found = Authorized::default();
         for (call, relies_on) in self.calls_of(intent, action).iter().zip(&named) {
-            found.add(self.authorize(call, relies_on, over.state, over.counters));
+            let call = self.with_running(call, &found);
+            found.add(self.authorize(&call, relies_on, over.state, over.counters));
         }
         if let Some((rule, _)) = found.violates.iter().min().filter(|_| over.refuses) {
             let ids = found.violates.iter().map(|(_, id)| Arc::clone(id)).collect();
@@ -149,7 +155,21 @@ impl Commitments {
             let kind = ("kind", Value::from(CANNOT_BE_JUDGED));
             notes.push(Value::record([("commitments", rules(&found.unjudged)), kind]));
         }
-        Ok(notes)
+        Ok(Admitted { notes, spent: spent::sealed(&found.spent) })
+    }
+
+    /// A call with the sums behind the calls of its line before it.
+    fn with_running(&self, call: &Value, before: &Authorized) -> Value {
+        if before.spent.is_empty() {
+            return call.clone();
+        }
+        let mut running = self.spent.clone();
+        for (id, call) in &before.spent {
+            spent::add(running.entry(Arc::clone(id)).or_default(), call);
+        }
+        let mut made = call.as_object().cloned().unwrap_or_default();
+        spent::sealed(&running).into_iter().for_each(|running| made.set(spent::SPENT, running));
+        Value::Object(made)
     }
 
     /// The calls of an action as expressions read them: with the agent, and all calls of the line.

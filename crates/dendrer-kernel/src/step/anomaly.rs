@@ -60,5 +60,5 @@ pub(super) fn anomaly_change(head: &RunState, entry: &Value) -> Change {
     let path = Pointer::of(["kernel_anomalies"]);
     let delta = Delta(vec![Op::append(path, Value::Object(in_state))]);
     let state = delta.apply(&head.state).expect("kernel_anomalies is an array that only the kernel writes");
-    Change { state, delta, notes: Vec::new(), proposed: None }
+    Change { state, delta, notes: Vec::new(), proposed: None, spent: None }
 }

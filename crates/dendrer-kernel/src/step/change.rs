@@ -12,13 +12,15 @@ pub(super) struct Change {
     pub(super) notes: Vec<Value>,
     /// The change that was proposed, if it was rounded.
     pub(super) proposed: Option<Delta>,
+    /// What its calls add to the sums of commitments.
+    pub(super) spent: Option<Value>,
 }
 
 impl Change {
     /// No change of a state, with a note of what made it impossible.
     pub(super) fn none(state: &Value, note: Option<Value>) -> Change {
         let notes = note.into_iter().collect();
-        Change { state: state.clone(), delta: Delta::default(), notes, proposed: None }
+        Change { state: state.clone(), delta: Delta::default(), notes, proposed: None, spent: None }
     }
 
     /// Makes these places the unknown ones of the state after.

@@ -362,5 +362,5 @@ pub(super) fn extension_change(head: &RunState, intent: &Intent) -> Change {
         }
     };
     let state = delta.apply(&head.state).expect("policy is an object that only the kernel writes");
-    Change { state, delta, notes, proposed: None }
+    Change { state, delta, notes, proposed: None, spent: None }
 }

@@ -225,7 +225,7 @@ pub(super) fn marker_change(head: &RunState, marker: &Intent) -> Change {
         Ok(state) => {
             let mut unknown = UnknownPlaces::of(&state);
             unknown.clear_set(&delta);
-            let mut change = Change { state, delta, notes: Vec::new(), proposed: None };
+            let mut change = Change { state, delta, notes: Vec::new(), proposed: None, spent: None };
             change.mark(&unknown);
             change
         }
