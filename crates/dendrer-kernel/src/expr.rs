@@ -105,6 +105,12 @@ impl Expr {
         Ok(Expr::new(text, tree))
     }
 
+    /// As [`Expr::parse_condition`], of a text that stands for another one, which is shown.
+    pub(crate) fn parse_condition_as(text: &str, shown: &str, scope: &Scope) -> Result<Expr, ExprError> {
+        let (tree, _) = read(text, scope, &[], true).map_err(first)?;
+        Ok(Expr::new(shown, tree))
+    }
+
     /// Returns all that is wrong with a text, in the order in which it was found: undeclared names, numbers
     /// of arguments, types. Reading stops at the first error of the grammar, so that one comes last. Empty for a text
     /// that [`Expr::parse`] takes.
@@ -285,6 +291,11 @@ impl Scope {
     pub fn root(mut self, name: &str) -> Scope {
         self.roots.insert(name.into());
         self
+    }
+
+    /// Whether a root is known.
+    pub(crate) fn has_root(&self, name: &str) -> bool {
+        self.roots.contains(name)
     }
 
     /// As [`Scope::root`], for an object that has these members and no others: what is there may lack some of them.

@@ -11,7 +11,7 @@ use super::owner::{address, split_address};
 use super::projection::{
     ATOMS, EDGES, ITEMS, NAMES, TRUST, initial_of_pack, read_edge, read_item, with_tick,
 };
-use super::{CommitmentEdge, CommitmentOwner, Commitments, form};
+use super::{CommitmentEdge, CommitmentOwner, Commitments, form, spent};
 use crate::step::KERNEL_VERSION;
 
 /// Members of a commitment that name others.
@@ -60,6 +60,7 @@ impl Commitments {
     /// Takes over the items and edges of an initial form of another run, with their authors, under the tick.
     pub(super) fn absorb(&mut self, initial: &Value, run: &str, tick: u64) {
         self.learn(initial.get(NAMES).cloned());
+        let spent = spent::sums_of(initial.get(spent::SPENT));
         let mut names: BTreeMap<Arc<str>, Held> = BTreeMap::new();
         for (held_as, atom) in
             initial.get(ATOMS).and_then(Value::as_object).into_iter().flat_map(Object::iter)
@@ -91,6 +92,9 @@ impl Commitments {
             let new = self.place_of(&id, &owner, run, is_same);
             match &new {
                 Some(place) => {
+                    if let Some(sums) = spent.get(&held_as) {
+                        self.spent.insert(Arc::clone(place), sums.clone());
+                    }
                     one.id = Arc::clone(place);
                     self.insert(one);
                 }

@@ -18,7 +18,7 @@ use super::owner::name_in;
 use super::ranked::{ADOPTS, Said};
 use super::{
     AdoptedCommitment, Atom, ClosedAs, ClosedCommitment, Commitment, CommitmentEdge, CommitmentKind,
-    CommitmentOwner, DelegationContract, EdgeKind, EvidenceMode, ParentSaid, Used, form, merge,
+    CommitmentOwner, DelegationContract, EdgeKind, EvidenceMode, ParentSaid, Used, form, merge, spent,
 };
 use crate::expr::{Expr, Scope, Until, until_of};
 
@@ -68,6 +68,8 @@ pub struct Commitments {
     names: Option<Value>,
     /// The names that expressions know, by version 2 of the rules.
     scope: Arc<Scope>,
+    /// What committed calls added to the sums of commitments.
+    pub(super) spent: spent::Sums,
     /// When the newest transition was recorded, in milliseconds since 1970; while a transition is judged, when it is.
     now: u64,
     /// How many watched names were looked at for changes of the state.
@@ -153,6 +155,7 @@ impl Commitments {
             hidden: None,
             names: None,
             scope: Arc::clone(&OWN_SCOPE),
+            spent: spent::Sums::default(),
             now: 0,
             touched: 0,
             version,
@@ -299,7 +302,7 @@ impl Commitments {
         let hears = self.hears_parents();
         let is_ours = |name: &str| {
             COMMITMENT_LISTS.contains(&name)
-                || [ACCEPTED, ADOPTS].contains(&name)
+                || [ACCEPTED, ADOPTS, spent::SPENT].contains(&name)
                 || hears && name == CONTRACT
         };
         let (mut brings, mut is_closed) = (false, false);
@@ -342,6 +345,9 @@ impl Commitments {
             self.take_accepted(tick, accepted);
         }
         if self.is_since(2) {
+            for (id, call) in spent::sums_of(content.get(spent::SPENT)) {
+                spent::add(self.spent.entry(id).or_default(), &call);
+            }
             let by = name_in(author, content);
             return self.apply_ranked(&Said { tick, author, by, type_name }, content);
         }
@@ -674,6 +680,9 @@ impl Commitments {
             Arc::make_mut(&mut core.all[number]).id = Arc::clone(new);
             core.by_id.insert(Arc::clone(new), number);
         }
+        if let Some(sums) = self.spent.remove(old) {
+            self.spent.insert(Arc::clone(new), sums);
+        }
     }
 
     fn add_edge(&mut self, value: &Value, tick: u64, author: Author) {
@@ -959,10 +968,11 @@ impl Commitments {
         let touched = (!touched.is_empty()).then(|| (TOUCHED_BY_AGENTS, Value::Object(touched.clone())));
         let used = self.hears_parents().then(|| (USED, self.used.to_value()));
         let said = self.kept_parents().map(|said| (SAID, said));
-        let contract = contract.into_iter().chain(used).chain(said);
-        Value::record(
-            members.into_iter().chain(touched).chain(contract).chain(self.kept_trust()).chain(hidden),
-        )
+        let now = self.is_since(2).then(|| (NOW, Value::from(self.now)));
+        let spent = spent::sealed(&self.spent).map(|spent| (spent::SPENT, spent));
+        let others =
+            [touched, self.kept_names(), now, spent, contract, used, said, self.kept_trust(), hidden];
+        Value::record(members.into_iter().chain(others.into_iter().flatten()))
     }
 
     /// Reads the kept form of a run that goes by the rules of a version; parts that do not belong there are left out.
@@ -1012,6 +1022,7 @@ impl Commitments {
 
     pub(super) fn take_kept(&mut self, value: &Value) {
         self.learn(value.get(NAMES).cloned());
+        self.spent = spent::sums_of(value.get(spent::SPENT));
         self.hidden = self.hidden.or_else(|| value.get(HIDDEN).and_then(Value::as_u64));
         self.trust =
             value.get(TRUST).map(|trust| Arc::new(form::texts(trust, "tools").into_iter().collect()));
@@ -1085,6 +1096,9 @@ impl Commitments {
         ];
         let hidden = self.hidden.map(|_| (HIDDEN, Value::from(0u64)));
         let names = self.kept_names();
+        let spent = self.spent.iter().filter(|(id, _)| is_wanted(id));
+        let spent: spent::Sums = spent.map(|(id, sums)| (Arc::clone(id), sums.clone())).collect();
+        let names = names.into_iter().chain(spent::sealed(&spent).map(|spent| (spent::SPENT, spent)));
         Some(Value::record(members.into_iter().chain(names).chain(self.kept_trust()).chain(hidden)))
     }
 }
@@ -1267,13 +1281,15 @@ pub(super) fn read_commitment(
     type_name: &str,
     (scope, now): (&Scope, u64),
 ) -> Option<Commitment> {
-    let mut unread = None;
+    let (mut unread, mut sums) = (None, Vec::new());
     let mut expr = |name: &'static str| {
-        let read = Expr::parse_condition(&form::text(value, name)?, scope).ok();
+        let read = spent::read(&form::text(value, name)?, scope, sums.len()).ok();
         if read.is_none() {
             unread.get_or_insert(name);
         }
-        read
+        let read = read?;
+        sums.extend(read.sums);
+        Some(read.expr)
     };
     let [guard, discharge, holds, condition] = form::EXPRESSIONS.map(&mut expr);
     let until = form::text(value, "until").and_then(|text| until_of(&text)).map(|until| match until {
@@ -1291,6 +1307,7 @@ pub(super) fn read_commitment(
         condition,
         until,
         unread,
+        sums,
         watch: form::texts(value, "watch"),
         priority: value.get("priority").and_then(Value::as_f64).unwrap_or(0.0),
         scope: form::text(value, "scope").unwrap_or_else(|| "global".into()),

@@ -97,6 +97,8 @@ document! {
         adopts?: As<[String]> = own("adopts").map(As::new),
         /// The name of the user who wrote the line
         user?: As<str> = own("user").map(As::new),
+        /// The sums to which its calls add, by commitment
+        spent?: As<Object> = own("spent").map(As::new),
         /// The scope of its calls: commitments of other scopes are not asked
         scope?: As<str> = own("scope").map(As::new),
         /// The delta as it was proposed, if the kernel rounded it

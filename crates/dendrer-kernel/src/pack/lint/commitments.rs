@@ -9,7 +9,7 @@ use dendrer_object::text::nearest;
 use dendrer_object::{Code, Pointer, Value};
 
 use super::{LintFinding, Linter, some, texts_of};
-use crate::commitment::{EXPRESSIONS, INITIAL, TRUST, scope_of_pack};
+use crate::commitment::{EXPRESSIONS, INITIAL, TRUST, condition, scope_of_pack};
 use crate::expr::{Expr, Scope};
 use crate::names::STATE_FIELDS;
 use crate::policy;
@@ -33,7 +33,7 @@ impl Linter<'_> {
             let at = |member: &str| Pointer::of([INITIAL, &number.to_string(), member]);
             for name in EXPRESSIONS {
                 let text = item.get(name).and_then(Value::as_str);
-                if let Some(expr) = text.and_then(|text| Expr::parse_condition(text, &scope).ok()) {
+                if let Some(expr) = text.and_then(|text| condition(text, &scope).ok()) {
                     self.words_of_calls(&at(name), &expr, ("action", &["tool"]));
                 }
             }
@@ -139,15 +139,15 @@ impl Linter<'_> {
         }
         let read = |name: &str| {
             let text = item.get(name).and_then(Value::as_str)?;
-            Expr::parse_condition(text, scope).ok()
+            condition(text, scope).ok()
         };
-        let (holds, condition, guard) = (read("holds"), read("condition"), read("guard"));
+        let (holds, violated, guard) = (read("holds"), read("condition"), read("guard"));
         let id = item.get("id").and_then(Value::as_str).unwrap_or_default();
         let has_text = ["holds", "condition"].iter().any(|name| item.get(name).is_some());
         let message = if !has_text {
             format!("{id} is hard and has neither holds nor condition")
         } else if holds.is_some_and(|expr| expr.can_never_be(false, &[]))
-            || condition.is_some_and(|expr| expr.can_never_be(true, &[]))
+            || violated.is_some_and(|expr| expr.can_never_be(true, &[]))
             || guard.is_some_and(|expr| expr.can_never_be(true, &[]))
         {
             format!("{id} can never be violated")
