@@ -170,6 +170,15 @@ fn is_repetition(first: &Record, intent: &Intent, takes_delta: bool) -> Result<b
     Ok(bare(&recorded) == bare(intent))
 }
 
+/// An intent with the scope of the contract under which it is made, if it has a call and no scope.
+fn in_scope(intent: &Intent, scope: &Arc<str>) -> Intent {
+    let intent = intent.clone();
+    match intent.member("action").is_some() && intent.member(SCOPE).is_none() {
+        true => intent.carrying(SCOPE, Value::String(Arc::clone(scope))),
+        false => intent,
+    }
+}
+
 /// An intent without what parents said.
 fn without_contract(mut intent: Intent) -> Intent {
     intent.members.retain(|(name, _)| &**name != CONTRACT);
@@ -619,6 +628,14 @@ impl Recorder {
                 &without
             }
             false => intents,
+        };
+        let scoped: Vec<Intent>;
+        let intents = match self.head.commitments().contract().and_then(|contract| contract.scope()) {
+            Some(scope) => {
+                scoped = intents.iter().map(|intent| in_scope(intent, &scope)).collect();
+                &scoped
+            }
+            None => intents,
         };
         let news = self.news().map_err(|error| (0, error))?;
         let Some(news) = news else { return self.step_all(intents) };
