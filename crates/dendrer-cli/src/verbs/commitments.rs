@@ -8,7 +8,7 @@ use clap_complete::engine::ArgValueCompleter;
 use dendrer::Trace;
 use dendrer::address::Position;
 use dendrer::ask::commitments::question::{CommitmentsQuestion, CommitmentsReply, check_call};
-use dendrer::ask::commitments::{commitments, difference, each_action};
+use dendrer::ask::commitments::{commitments, difference, each_action, history};
 use dendrer::delegate::question::{AcceptQuestion, DelegateQuestion};
 use dendrer::kernel::commitment::{CommitmentKind, CommitmentStatus};
 use dendrer::source::{Asked as _, Desk};
@@ -146,7 +146,8 @@ pub(crate) fn run(global: &Global, verb: &CommitmentsVerb, out: &mut Out) -> Res
                     run,
                 ]));
             };
-            out.answer(&CommitmentWhyAnswer { found, id: id.to_string() })
+            let history = history(&trace, &found, &id)?;
+            out.answer(&CommitmentWhyAnswer { found, id: id.to_string(), history })
         }
         Some(CommitmentsAct::Diff { run, from, to }) => {
             let (trace, upto) = one(global, run, to.as_ref(), out)?;

@@ -1164,8 +1164,8 @@ fn a_call_of_a_scope_is_judged_by_that_scope() {
     assert_eq!((asked(&[], "rm"), asked(&["--scope", "subtask-a"], "rm")), (a.clone(), a));
     let b = ["--scope", "subtask-b"];
     assert_eq!((asked(&b, "rm"), asked(&b, "drop")), (none, g));
-    let log: Value = serde_json::from_str(place.ok(&["log", "r", "--json"]).lines().last().unwrap()).unwrap();
-    assert!(log.to_string().contains(r#""scope":"subtask-b""#), "{log}");
+    let shown = place.ok(&["show", "r@2", "--json"]);
+    assert!(shown.contains(r#""scope":"subtask-b""#), "{shown}");
     // An agent does not choose its scope.
     let own = line("action.request", json!({"action": {"tool": "rm"}, "scope": "subtask-b"}));
     assert_eq!(code(&place, "r", own.clone()).unwrap().0, "E0209");

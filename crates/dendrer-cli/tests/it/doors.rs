@@ -263,7 +263,7 @@ fn an_open_conflict_is_an_unknown_place_until_it_is_decided() {
     place.ok(&["conflicts", "resolve", "both", "frozen", "--take", "b", "--reason", "it was taken out"]);
     assert!(!open(&place));
     let shown = place.run(&["state", "both"]);
-    assert!(shown.code == 0 && !shown.stdout.contains("UNKNOWN"), "{shown:?}");
+    assert!(shown.code == 0 && !shown.stdout.contains("UNKNOWN    frozen"), "{shown:?}");
     assert_eq!(place.run(&["verify", "both", "--replay"]).code, 0);
 }
 
@@ -294,7 +294,7 @@ fn an_edge_that_the_judge_refuses_is_denied_and_not_asked() {
     let rule = "policy:\n  - {id: no_reading, holds: t.action.tool != 'tool.cal_read', enforce: true}\n";
     std::fs::write(place.path().join("note.yaml"), format!("{page}{rule}")).unwrap();
     let exec = "tool.cal_read=touch asked; cat calendar.json";
-    let run = [&crate::graphs::RUN[..8], &["--exec", "model.call=cat model.json", "--exec", exec]].concat();
+    let run = [&crate::graphs::RUN[..7], &["--exec", "model.call=cat model.json", "--exec", exec]].concat();
     let (code, refused) = place.json(&[&run[..], &["--as", "denied"]].concat());
     let place_of = refused.get("where").unwrap();
     assert_eq!((code, refused.get("code").unwrap().as_str()), (5, Some("E0429")), "{refused}");

@@ -981,6 +981,24 @@ impl Commitments {
         made
     }
 
+    /// Says why an `attests` edge grounds nothing; `None` for one that does, and for an edge of another kind.
+    pub fn grounds_nothing(&self, edge: &CommitmentEdge) -> Option<String> {
+        let is_authority = matches!(edge.author, Author::User | Author::Runtime | Author::Institution);
+        let atom = match self.atom(&edge.from) {
+            _ if edge.kind != EdgeKind::Attests => return None,
+            _ if !is_authority => return Some(format!("{} cannot attest", edge.author.as_str())),
+            None => return Some(format!("{} is no evidence", edge.from)),
+            Some(atom) => atom,
+        };
+        match (&self.trust, atom.mode, &atom.tool) {
+            (_, EvidenceMode::SelfAuthored, _) => Some(format!("{} is self-authored", edge.from)),
+            (None, ..) | (_, EvidenceMode::UserAuthored, _) => None,
+            (Some(trust), _, Some(tool)) if trust.contains(tool) => None,
+            (Some(_), _, Some(tool)) => Some(format!("{tool} is not in trust")),
+            (Some(_), _, None) => Some(format!("{} names no tool, so it is not in trust", edge.from)),
+        }
+    }
+
     fn kept_trust(&self) -> Option<(&'static str, Value)> {
         let trust = self.trust.as_ref()?;
         Some((TRUST, Value::record([("tools", Value::array(trust.iter().cloned().map(Value::String)))])))

@@ -13,7 +13,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use dendrer_kernel::commitment::{self, CommitmentFault};
-use dendrer_kernel::step::{LineFault, Outcome};
+use dendrer_kernel::step::{Broken, LineFault, Outcome};
 use dendrer_object::intent::IntentError;
 use dendrer_object::json::{self, JsonError};
 use dendrer_object::record::{Author, Kind, Record};
@@ -262,6 +262,8 @@ pub struct LineNotes {
     pub overtaken: Vec<Overtaken>,
     /// Ids of rules and hard commitments that would have refused the line, and of hard commitments that it brings, below stage 2.
     pub not_enforced: Vec<Arc<str>>,
+    /// The rules that the line is the first to break, with the values that decide.
+    pub violations: Vec<Broken>,
 }
 
 /// A place that a line sets, and that another writer set since this process read the run.
@@ -769,7 +771,7 @@ impl<'r> Recording<'r> {
     fn answer(&mut self, numbers: Vec<u64>, records: Vec<Record>, replies: &mut Vec<Reply>) {
         let from = replies.len();
         answer(numbers, records, replies);
-        self.recorder.note_not_enforced(&mut replies[from..]);
+        self.recorder.note_judged(&mut replies[from..]);
     }
 
     /// Hands a group to the store, or waits for the oldest one if no group is ready.
