@@ -498,6 +498,8 @@ document! {
         tools?: As<Object> = member("tools").map(As::new),
         /// When it ends by itself
         until?: As<String> = member("until").map(As::new),
+        /// The scope of the calls: commitments of other scopes than it and `global` are not asked
+        scope?: As<String> = member("scope").map(As::new),
     }
 
     /// The decision on the result of a child run
@@ -976,7 +978,7 @@ impl Answer for DelegateReply {
             Line::from(format!("  hard  {}", list("hard"))),
             Line::from(format!("  soft  {}", list("soft"))),
         ];
-        for name in ["allowed", "tools", "forbidden", "budget", "deliverables", "failure", "until"] {
+        for name in ["allowed", "tools", "forbidden", "budget", "deliverables", "failure", "until", "scope"] {
             lines.extend(
                 contract.get(name).map(|value| Line::from(format!("  {name}  {}", quote::value(value)))),
             );

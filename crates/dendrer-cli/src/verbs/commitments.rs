@@ -106,7 +106,7 @@ pub(crate) enum CommitmentsAct {
         /// The parent
         #[arg(add = ArgValueCompleter::new(offers::runs))]
         run: String,
-        /// The scope, a JSON file: id, gloss, goal, allowed, tools, forbidden, touches, budget, deliverables, failure, until
+        /// The scope, a JSON file: id, gloss, goal, allowed, tools, forbidden, touches, budget, deliverables, failure, until, scope
         #[arg(long, value_name = "FILE")]
         scope: String,
         /// The id of the delegation, in place of the one in the scope file

@@ -314,6 +314,32 @@ fn a_new_prohibition_of_the_parent_binds_at_once() {
     replays(&place);
 }
 
+/// The scope of a scope file is sealed with each call: commitments of other scopes are not asked.
+#[test]
+fn a_scope_file_has_the_scope_of_the_calls() {
+    let place = delegated("2", &json!({}));
+    let never = |id: &str, tool: &str, scope: &str| {
+        json!({"id": id, "type": "obl", "hard": true, "gloss": "g", "scope": scope,
+            "condition": format!("action.tool == '{tool}'")})
+    };
+    user(
+        &place,
+        json!({"commitments": [never("A", "pay", "shop"), never("B", "push", "git"), never("C", "rm", "global")]}),
+    );
+    write(&place, "shop.json", r#"{"id":"D2","gloss":"shop","scope":"shop"}"#);
+    place.ok(&["commitments", "delegate", "lead", "--scope", "shop.json", "--as", "shop"]);
+    let lines = ["pay", "push", "rm"].map(|tool| call(tool, json!({})));
+    let found = commit(&place, "shop", &lines);
+    assert!(
+        found[0].starts_with("E0451 it violates A") && found[2].starts_with("E0451 it violates C"),
+        "{found:?}"
+    );
+    assert_eq!(found[1], "ok");
+    let shown: Value = serde_json::from_str(&place.ok(&["show", "shop@1", "--json"])).unwrap();
+    assert_eq!(shown["content"]["scope"], "shop");
+    replays(&place);
+}
+
 /// A contract with a time ends by itself, whether or not its parent goes on.
 #[test]
 fn a_contract_whose_time_has_passed_permits_nothing() {

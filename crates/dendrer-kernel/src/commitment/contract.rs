@@ -3,7 +3,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dendrer_object::{Code, Pointer, Value};
+use dendrer_object::{Code, Pointer, SCOPE, Value};
 
 use crate::expr::{Until, until_of};
 
@@ -50,6 +50,11 @@ impl DelegationContract {
             deliverables: form::texts(value, "deliverables"),
             written: value.clone(),
         })
+    }
+
+    /// The scope of the calls of the child; `None` if commitments of each scope are asked.
+    pub fn scope(&self) -> Option<Arc<str>> {
+        form::text(&self.written, SCOPE)
     }
 
     /// When it ends by itself, in milliseconds since 1970, given when the child began.
@@ -174,13 +179,13 @@ impl DelegationScope {
     /// Reads a scope file.
     pub fn read(value: &Value) -> Result<DelegationScope, CommitmentFault> {
         let texts = ["forbidden", "touches", "deliverables"];
-        let known = ["goal", "allowed", "budget", "failure", "until", TOOLS];
+        let known = ["goal", "allowed", "budget", "failure", "until", SCOPE, TOOLS];
         form::members(value, "", &["id", "gloss"], &[&texts[..], &known[..]].concat())?;
         form::are_texts(value, "", &texts)?;
         let wrong = |path: &str, message: &str| {
             Err(CommitmentFault { code: Code::E0209, path: path.to_owned(), message: message.to_owned() })
         };
-        for name in ["goal", "failure"] {
+        for name in ["goal", "failure", SCOPE] {
             if value.get(name).is_some_and(|value| value.as_str().is_none()) {
                 return wrong(&format!("/{name}"), "this is a text");
             }

@@ -22,7 +22,7 @@ use dendrer_kernel::step::{
 };
 use dendrer_object::delta::Action;
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, cut};
-use dendrer_object::{Delta, Digest, Intent, KEY, Pointer, REDACTION, RunName, Value};
+use dendrer_object::{Delta, Digest, Intent, KEY, Pointer, REDACTION, RunName, SCOPE, Value};
 use dendrer_store::group::UNDER_WAY_MAX;
 use dendrer_store::prelude::*;
 use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
@@ -165,6 +165,15 @@ fn is_repetition(first: &Record, intent: &Intent, takes_delta: bool) -> Result<b
         bare
     };
     Ok(bare(&recorded) == bare(intent))
+}
+
+/// An intent with the scope of the contract under which it is made, if it has a call and no scope.
+fn in_scope(intent: &Intent, scope: &Arc<str>) -> Intent {
+    let intent = intent.clone();
+    match intent.member("action").is_some() && intent.member(SCOPE).is_none() {
+        true => intent.carrying(SCOPE, Value::String(Arc::clone(scope))),
+        false => intent,
+    }
 }
 
 /// An intent without what parents said.
@@ -665,6 +674,14 @@ impl Recorder {
                 &without
             }
             false => intents,
+        };
+        let scoped: Vec<Intent>;
+        let intents = match self.head.commitments().contract().and_then(|contract| contract.scope()) {
+            Some(scope) => {
+                scoped = intents.iter().map(|intent| in_scope(intent, &scope)).collect();
+                &scoped
+            }
+            None => intents,
         };
         let news = self.news().map_err(|error| (0, error))?;
         let Some(news) = news else { return self.step_all(intents) };

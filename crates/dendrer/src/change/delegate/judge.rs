@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use dendrer_kernel::commitment::{ACCEPTED, Authorized, CommitmentStatus, Violated, calls};
 use dendrer_object::record::Author;
-use dendrer_object::{Code, Record, RunName, TypeName, Value};
+use dendrer_object::{Code, Record, RunName, SCOPE, TypeName, Value};
 
 use super::delegations;
 use crate::error::Error;
@@ -143,10 +143,19 @@ impl Asked<'_> {
         tick: u64,
         found: &mut Reasons,
     ) {
-        let heard = moment.commitments.hearing_record(&record.content());
+        let content = record.content();
+        let heard = moment.commitments.hearing_record(&content);
+        let in_scope = |call: Value| match content.get(SCOPE) {
+            Some(scope) => {
+                let mut members = call.as_object().cloned().unwrap_or_default();
+                members.set(SCOPE, scope.clone());
+                Value::Object(members)
+            }
+            None => call,
+        };
         let own = heard.as_ref().unwrap_or(&moment.commitments);
         let mut all = Authorized::default();
-        for call in calls(action) {
+        for call in calls(action).into_iter().map(in_scope) {
             all.add(own.authorize(&call, &[], &moment.state, &|| moment.counters.to_value()));
             if !is_request {
                 all.unjudged.clear();
