@@ -162,8 +162,9 @@ impl Asked<'_> {
             }
             // By what the parent knows: what a child wrote into its own state raises no limit.
             let now = self.now;
-            let outer = now.commitments.authorize(&call, &[], &now.state, &|| now.counters.to_value());
-            all.add(Authorized { unjudged: Vec::new(), ..outer });
+            let mut outer = now.commitments.authorize(&call, &[], &now.state, &|| now.counters.to_value());
+            outer.unjudged.clear();
+            all.add(outer);
         }
         let unjudged = all.unjudged.into_iter().map(|(id, _)| (Violated::Hard, id));
         for (rule, id) in all.violates.into_iter().chain(unjudged) {
