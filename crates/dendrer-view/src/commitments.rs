@@ -208,10 +208,32 @@ document! {
         status: As<CommitmentStatus> = As::new(status.map(|(status, _)| *status)),
         /// Whether evidence from outside the agent grounds it
         grounded: bool = grounded.is_some(),
+        /// The tools whose attestations ground nothing, because the pack does not trust them
+        untrusted?: Vec<Arc<str>> = {
+            let tools: Vec<Arc<str>> = edges.iter().filter_map(|edge| all.untrusted(edge)).collect();
+            (!tools.is_empty()).then_some(tools)
+        },
+        /// The tick and the expression that discharged it, where no line closed it
+        discharged?: DischargeObject = {
+            let by_itself = |one: &&Arc<Commitment>| one.closed.is_none();
+            let one = all.get(&answer.id).filter(by_itself);
+            let is_over = status.is_some_and(|(status, _)| *status == CommitmentStatus::Discharged);
+            one.filter(|_| is_over).map(|one| DischargeObject::of(&answer.found, one))
+        },
         /// The id of the evidence that grounds it
         attested_by: Option<&str> = grounded.map(|id| &**id),
         /// The edges that its status depends on
         closure: Vec<CauseEdge> = edges.iter().map(|edge| CauseEdge::of(all, &answer.id, edge)).collect(),
+    }
+
+    /// The expression or the end that discharged a commitment
+    object DischargeObject(found: &CommitmentsAt, one: &Commitment) {
+        /// The tick at which it was discharged
+        tick: Option<u64> = found.changed(&one.id),
+        /// The expression
+        expression: Option<&str> = one.discharge.as_ref().map(Expr::text),
+        /// The end as it was written
+        until: As<Option<String>> = As::new(one.written.get("until").cloned()),
     }
 
     /// An edge that the status of a commitment depends on
@@ -567,6 +589,15 @@ impl Answer for CommitmentWhyAnswer {
                 quote::escape(&one.id),
                 status.as_str()
             )));
+            // Closed by no line: its expression or its end decided.
+            if *status == CommitmentStatus::Discharged && one.closed.is_none() {
+                let at = self.found.changed(&self.id).map(|tick| format!("  tick {tick}")).unwrap_or_default();
+                let by = match &one.discharge {
+                    Some(expr) => format!("discharge  {}", quote::escape(expr.text())),
+                    None => "its until is over".to_owned(),
+                };
+                lines.push(Line::from(format!("{at}  {by}")));
+            }
             let grounded = all.grounded_by(&self.id).map(|id| format!("grounded by {}", quote::escape(id)));
             lines.push(Line::from(format!("  {}", grounded.unwrap_or_else(|| "not grounded".to_owned()))));
             lines.push(Line::from(format!("  on behalf of {}", quote::escape(&all.owner(one).to_string()))));
@@ -580,7 +611,11 @@ impl Answer for CommitmentWhyAnswer {
         for edge in self.edges() {
             let mode = all.atom(&edge.from).map_or("", |atom| atom.mode.as_str());
             let (from, to) = (quote::escape(&edge.from), quote::escape(&edge.to));
-            let claimed = if all.is_claimed(&edge) { "  claimed, without effect" } else { "" };
+            let claimed = match all.untrusted(&edge) {
+                Some(tool) => format!("  {} is not in trust", quote::escape(&tool)),
+                None if all.is_claimed(&edge) => "  claimed, without effect".to_owned(),
+                None => String::new(),
+            };
             lines.push(Line::from(format!(
                 "  tick {}  {from} {} {to}  by {}  {mode}{claimed}",
                 edge.tick,
