@@ -591,7 +591,8 @@ impl Answer for CommitmentWhyAnswer {
             )));
             // Closed by no line: its expression or its end decided.
             if *status == CommitmentStatus::Discharged && one.closed.is_none() {
-                let at = self.found.changed(&self.id).map(|tick| format!("  tick {tick}")).unwrap_or_default();
+                let at =
+                    self.found.changed(&self.id).map(|tick| format!("  tick {tick}")).unwrap_or_default();
                 let by = match &one.discharge {
                     Some(expr) => format!("discharge  {}", quote::escape(expr.text())),
                     None => "its until is over".to_owned(),
