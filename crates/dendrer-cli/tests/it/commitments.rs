@@ -524,6 +524,11 @@ fn a_pack_has_commitments_and_says_which_tools_are_trusted() {
         statuses(&place, &["r"])["H"].clone()
     };
     assert_eq!((says("browse", "B"), says("run_tests", "T")), ("tentative".into(), "active".into()));
+    assert!(
+        place
+            .ok(&["commitments", "why", "r", "H"])
+            .contains("B attests H  by runtime  tool-attested  grounds nothing: browse is not in trust")
+    );
     assert_eq!(code(&place, "r", request("rm", json!({}))).unwrap().1, json!(["P1"]));
     let item = &commitments(&place, &["r"])["items"][0];
     assert_eq!((&item["id"], &item["owner"], &item["tick"]), (&json!("P1"), &json!("policy"), &json!(0)));
