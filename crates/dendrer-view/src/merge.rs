@@ -163,7 +163,7 @@ pub fn values(conflict: &Conflict) -> String {
 /// Writes the standing of a conflict.
 pub fn standing(standing: &ConflictStanding) -> String {
     match standing {
-        ConflictStanding::Open => "open: all are kept, and the place is unknown".to_owned(),
+        ConflictStanding::Open => "open: all are kept, and nothing stands there".to_owned(),
         ConflictStanding::Taken(source) => format!("{} taken by the strategy", quote::escape(source)),
         ConflictStanding::Resolved(tick, take, reason) => {
             format!("{} taken at tick {tick}: {}", quote::escape(take), quote::quoted(reason))

@@ -136,7 +136,7 @@ conflict   risk_score   a 0.79   b 0.58   strategy manual: all kept, none taken
     place.ok(&["merge", "--as", "ours", "--from", "mine", "--from", "too"]);
     place.ok(&["merge", "--as", "mixed", "--from", "mine", "--from", "logistics-run-47", "--seed-only"]);
     assert!(!named("synthetic").contains("ours") && named("synthetic").contains("mixed"));
-    assert_eq!(place.run(&["state", "both", "--path", "risk_score"]).code, 3, "nothing stands there");
+    assert_eq!(place.run(&["state", "both", "--path", "risk_score"]).code, 6, "it is unknown");
     let listed = place.ok(&["conflicts", "list", "both"]);
     assert!(listed.starts_with("risk_score   open: all are kept, and nothing stands there\n  a logistics-run-47@64   0.79   written at tick 61, record "), "{listed}");
     assert!(listed.ends_with("1 of 1 conflict, 1 open\n"), "{listed}");
