@@ -114,7 +114,7 @@ fn a_merge_keeps_what_differs_until_somebody_decides() {
     assert_eq!(
         (ran.code, ran.stdout.as_str(), ran.stderr.as_str()),
         (
-            0,
+            1,
             "source     a logistics-run-47@64   replayed OK, state 3cb075127011
 source     b logistics-planner-1@9   replayed OK, state b0574011c7c4
 created    both: a new run, seeded with 1 place of 2 runs. This is not a history merge.
@@ -134,7 +134,7 @@ conflict   risk_score   a 0.79   b 0.58   strategy manual: all kept, none taken
         assert_eq!(place.run_with(&["commit", "--run", run], mine).code, 0);
     }
     place.ok(&["merge", "--as", "ours", "--from", "mine", "--from", "too"]);
-    place.ok(&["merge", "--as", "mixed", "--from", "mine", "--from", "logistics-run-47", "--seed-only"]);
+    place.run(&["merge", "--as", "mixed", "--from", "mine", "--from", "logistics-run-47", "--seed-only"]);
     assert!(!named("synthetic").contains("ours") && named("synthetic").contains("mixed"));
     assert_eq!(place.run(&["state", "both", "--path", "risk_score"]).code, 6, "it is unknown");
     let listed = place.ok(&["conflicts", "list", "both"]);
