@@ -79,7 +79,7 @@ impl Answer for MergeReply {
 
     fn end(&self) -> End {
         let is_open = self.merged.conflicts.iter().any(|conflict| conflict.taken.is_none());
-        if is_open { End::No } else { End::Answered }
+        if is_open && self.begin.is_some() { End::No } else { End::Answered }
     }
 
     fn notes(&self) -> Vec<String> {
