@@ -225,7 +225,7 @@ fn why_of_an_action_names_what_was_asked() {
 #[test]
 fn admissible_asks_the_whole_door() {
     let place = Place::with_store();
-    let pack = "name: acme.p\nversion: v1\nreducer: {engine: delta/1}\ntools: {pay: {effect: read}}\nstate: {spent: {words: spent}}\n";
+    let pack = "name: acme.p\nversion: v1\ntools: {pay: {effect: read}}\nstate: {asked: {init: \"0\"}}\nrules:\n  - {when_type: action.request, steps: [{add: asked, value: 1}]}\n";
     write(&place, "p.yaml", pack);
     write(&place, "rule.json", r#"[{"id":"small","enforce":true,"holds":"t.action.params.n <= 5"}]"#);
     write(
@@ -234,8 +234,10 @@ fn admissible_asks_the_whole_door() {
         "{\"tool\":\"pay\",\"params\":{\"n\":1}}\n{\"tool\":\"Pay\",\"params\":{\"n\":1}}\n{\"tool\":\"pay\",\"params\":{\"n\":9}}\n",
     );
     let args = ["commit", "--run", "r", "--pack", "./p.yaml", "--policy", "rule.json", "--stage", "3"];
-    let ran =
-        place.run_with(&args, br#"{"type":"observation.add","agent":"a","intent":{"description":"begin"}}"#);
+    let ran = place.run_with(
+        &args,
+        br#"{"type":"action.request","agent":"a","action":{"tool":"pay","params":{"n":1}}}"#,
+    );
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     let (code, answer) = place.json(&["commitments", "r", "--admissible", "calls.jsonl"]);
     let said = |item: usize| {
@@ -255,7 +257,7 @@ fn admissible_asks_the_whole_door() {
 #[test]
 fn why_of_a_commitment_follows_what_it_depends_on_and_lists_refusals() {
     let place = Place::with_store();
-    let user = r#"{"type":"observation.add","agent":"ann","author":"user","commitments":[{"id":"H1","type":"hyp","gloss":"the ledger is right"},{"id":"P0","type":"plan","gloss":"check","depends_on":["H1"]},{"id":"P1","type":"plan","gloss":"pay","depends_on":["P0"]},{"id":"N","type":"obl","hard":true,"gloss":"no refunds","holds":"action.tool != 'refund'"},{"id":"D","type":"obl","gloss":"do it","discharge":"has(state.done) && state.done"}],"edges":[{"from":"N","to":"P1","kind":"conflicts-with"}]}"#;
+    let user = r#"{"type":"observation.add","agent":"ann","author":"user","commitments":[{"id":"H1","type":"hyp","gloss":"the ledger is right"},{"id":"P0","type":"plan","gloss":"check","depends_on":["H1"]},{"id":"P1","type":"plan","gloss":"pay","depends_on":["P0"]},{"id":"N","type":"obl","hard":true,"gloss":"no refunds","holds":"action.tool != 'refund'"},{"id":"D","type":"obl","gloss":"do it","discharge":"has(state.done) && state.done"}],"edges":[{"from":"N","to":"P1","edge":"conflicts-with"}]}"#;
     let ran = place.run_with(&["commit", "--run", "r", "--as", "user", "--stage", "2"], user.as_bytes());
     assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
     let lines = [
