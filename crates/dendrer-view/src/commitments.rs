@@ -218,9 +218,13 @@ document! {
 
     /// An edge that the status of a commitment depends on
     object CauseEdge(all: &Commitments, own: &str, edge: &CommitmentEdge) {
-        let other = if *edge.from == *own { &*edge.to } else { &*edge.from };
+        // What a commitment depends on is at the end of the edge, what supports it at the beginning.
+        let leads_on = *edge.from == *own || *edge.to != *own && edge.kind == EdgeKind::DependsOn;
+        let (near, other) = if leads_on { (&*edge.from, &*edge.to) } else { (&*edge.to, &*edge.from) };
         /// The id at the other end of the edge
         id: &str = other,
+        /// The id at the near end; absent for the commitment that was asked about
+        of?: &str = (*near != *own).then_some(near),
         /// The kind of the edge
         edge: EdgeKind = edge.kind,
         /// The mode of evidence; null for a commitment
