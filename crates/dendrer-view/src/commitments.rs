@@ -293,9 +293,13 @@ document! {
 
     /// An edge that the status of a commitment depends on
     object CauseEdge(all: &Commitments, own: &str, edge: &CommitmentEdge) {
-        let other = if *edge.from == *own { &*edge.to } else { &*edge.from };
+        // What a commitment depends on is at the end of the edge, what supports it at the beginning.
+        let leads_on = *edge.from == *own || *edge.to != *own && edge.kind == EdgeKind::DependsOn;
+        let (near, other) = if leads_on { (&*edge.from, &*edge.to) } else { (&*edge.to, &*edge.from) };
         /// The id at the other end of the edge
         id: &str = other,
+        /// The id at the near end; absent for the commitment that was asked about
+        of?: &str = (*near != *own).then_some(near),
         /// The kind of the edge
         edge: EdgeKind = edge.kind,
         /// The mode of evidence; null for a commitment
@@ -733,9 +737,10 @@ impl Answer for CommitmentWhyAnswer {
         for edge in self.edges() {
             let mode = all.atom(&edge.from).map_or("", |atom| atom.mode.as_str());
             let (from, to) = (quote::escape(&edge.from), quote::escape(&edge.to));
-            let claimed = if all.is_claimed(&edge) { "  claimed, without effect" } else { "" };
             let why =
                 all.grounds_nothing(&edge).map(|why| format!("  grounds nothing: {}", quote::escape(&why)));
+            let is_claimed = why.is_none() && all.is_claimed(&edge);
+            let claimed = if is_claimed { "  claimed, without effect" } else { "" };
             lines.push(Line::from(format!(
                 "  tick {}  {from} {} {to}  by {}  {mode}{claimed}{}",
                 edge.tick,

@@ -753,7 +753,7 @@ fn epsilon_counts_what_the_text_decides_otherwise() {
     let text = place.ok(&["commitments", "r", "--format", "ccas"]);
     assert!(text.contains("- C2: At most 5.\n  when: action.tool == 'buy'\n"), "{text}");
     let small = epsilon(&["--budget", "10"]);
-    assert_eq!((&small["differ"], &small["unfit"], &small["epsilon"]), (&json!(2), &json!(2), &json!(0.5)));
+    assert_eq!((&small["differ"], &small["unfit"], &small["epsilon"]), (&json!(4), &json!(4), &json!(1)));
     let ran = place.run(&["commitments", "r", "--format", "ccas", "--budget", "10"]);
     assert!(ran.code == 1 && ran.stdout.is_empty() && ran.stderr.contains("E0457"), "{}", ran.stderr);
 }

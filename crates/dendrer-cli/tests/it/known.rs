@@ -221,3 +221,66 @@ fn why_of_an_action_names_what_was_asked() {
         "{answer}"
     );
 }
+
+#[test]
+fn admissible_asks_the_whole_door() {
+    let place = Place::with_store();
+    let pack = "name: acme.p\nversion: v1\ntools: {pay: {effect: read}}\nstate: {asked: {init: \"0\"}}\nrules:\n  - {when_type: action.request, steps: [{add: asked, value: 1}]}\n";
+    write(&place, "p.yaml", pack);
+    write(&place, "rule.json", r#"[{"id":"small","enforce":true,"holds":"t.action.params.n <= 5"}]"#);
+    write(
+        &place,
+        "calls.jsonl",
+        "{\"tool\":\"pay\",\"params\":{\"n\":1}}\n{\"tool\":\"Pay\",\"params\":{\"n\":1}}\n{\"tool\":\"pay\",\"params\":{\"n\":9}}\n",
+    );
+    let args = ["commit", "--run", "r", "--pack", "./p.yaml", "--policy", "rule.json", "--stage", "3"];
+    let ran = place.run_with(
+        &args,
+        br#"{"type":"action.request","agent":"a","action":{"tool":"pay","params":{"n":1}}}"#,
+    );
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let (code, answer) = place.json(&["commitments", "r", "--admissible", "calls.jsonl"]);
+    let said = |item: usize| {
+        let refusal = at(&answer, &format!("/items/{item}/refusal/code")).and_then(Value::as_str);
+        let is_admissible = at(&answer, &format!("/items/{item}/admissible")).unwrap().to_string();
+        (is_admissible, refusal.map(str::to_owned))
+    };
+    let refused = |code: &str| ("false".to_owned(), Some(code.to_owned()));
+    assert_eq!(code, 1, "{answer}");
+    assert_eq!(
+        [said(0), said(1), said(2)],
+        [("true".to_owned(), None), refused("E0426"), refused("E0429")],
+        "{answer}"
+    );
+}
+
+#[test]
+fn why_of_a_commitment_follows_what_it_depends_on_and_lists_refusals() {
+    let place = Place::with_store();
+    let user = r#"{"type":"observation.add","agent":"ann","author":"user","commitments":[{"id":"H1","type":"hyp","gloss":"the ledger is right"},{"id":"P0","type":"plan","gloss":"check","depends_on":["H1"]},{"id":"P1","type":"plan","gloss":"pay","depends_on":["P0"]},{"id":"N","type":"obl","hard":true,"gloss":"no refunds","holds":"action.tool != 'refund'"},{"id":"D","type":"obl","gloss":"do it","discharge":"has(state.done) && state.done"}],"edges":[{"from":"N","to":"P1","edge":"conflicts-with"}]}"#;
+    let ran = place.run_with(&["commit", "--run", "r", "--as", "user", "--stage", "2"], user.as_bytes());
+    assert_eq!(ran.code, 0, "{}{}", ran.stdout, ran.stderr);
+    let lines = [
+        r#"{"type":"action.request","agent":"a","action":{"tool":"refund"}}"#,
+        r#"{"type":"memory.write","agent":"a","delta":[{"set":"/done","value":true}]}"#,
+    ];
+    assert_eq!(place.run_with(&["commit", "--run", "r"], lines.join("\n").as_bytes()).code, 5);
+    let (_, answer) = place.json(&["commitments", "why", "r", "P1"]);
+    let closure = answer.get("closure").unwrap().to_string();
+    assert!(closure.contains(r#""id":"H1""#), "{closure}");
+    let (_, answer) = place.json(&["commitments", "why", "r", "N"]);
+    let refusals = at(&answer, "/refusals/0/tool").and_then(Value::as_str);
+    assert_eq!(refusals, Some("refund"), "{answer}");
+    let (_, answer) = place.json(&["commitments", "why", "r", "D"]);
+    let discharged =
+        r#"{"agent":"a","author":"agent","expression":"has(state.done) && state.done","tick":2}"#;
+    assert_eq!(answer.get("discharged").map(ToString::to_string).as_deref(), Some(discharged), "{answer}");
+    let (_, answer) = place.json(&["commitments", "r", "--conflicts"]);
+    let items = answer.get("items").and_then(Value::as_array).unwrap();
+    let ends: Vec<String> =
+        items.iter().filter_map(|one| Some(one.get("conflict_edges")?.to_string())).collect();
+    assert_eq!(ends.len(), 2, "{answer}");
+    assert!(ends.iter().all(|end| end.contains(r#""author":"user""#)), "{ends:?}");
+    let (_, answer) = place.json(&["commitments", "epsilon", "r"]);
+    assert_eq!(answer.get("actions").map(ToString::to_string).as_deref(), Some("1"), "{answer}");
+}

@@ -871,13 +871,6 @@ impl Commitments {
             && (one.is_imported || matches!(one.author, Author::User | Author::Institution) || is_backed)
     }
 
-    /// The tool of an attestation that grounds nothing because the pack does not trust the tool; `None` for other edges.
-    pub fn untrusted(&self, edge: &CommitmentEdge) -> Option<Arc<str>> {
-        let trust = self.trust.as_ref().filter(|_| edge.kind == EdgeKind::Attests)?;
-        let atom = self.atom(&edge.from).filter(|atom| atom.mode == EvidenceMode::ToolAttested)?;
-        atom.tool.filter(|tool| !trust.contains(tool))
-    }
-
     /// The watched name that changed after the last support of a commitment, and when.
     pub(super) fn changed_since<'c>(&self, one: &'c Commitment) -> Option<(&'c Arc<str>, u64)> {
         if let Some(name) = &one.stale_by {
