@@ -22,7 +22,7 @@ use dendrer_kernel::step::{
 };
 use dendrer_object::delta::Action;
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, cut};
-use dendrer_object::{Delta, Digest, Intent, KEY, Pointer, REDACTION, RunName, Value};
+use dendrer_object::{Delta, Digest, Intent, KEY, Pointer, REDACTION, RunName, SCOPE, Value};
 use dendrer_store::group::UNDER_WAY_MAX;
 use dendrer_store::prelude::*;
 use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
