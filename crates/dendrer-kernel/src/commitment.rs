@@ -46,7 +46,7 @@ pub use owner::CommitmentOwner;
 pub use parents::{PARENTS, ParentParts, ParentSaid};
 pub use projection::{ACCEPTED, CONTRACT, Commitments, INITIAL, TRUST, WithoutEffect, initial};
 pub use ranked::ADOPTS;
-pub(crate) use spent::SPENT;
+pub use spent::SPENT;
 pub use status::{CommitmentStatus, StatusCause, Statuses};
 
 dendrer_object::words! {

@@ -200,9 +200,16 @@ impl Requests {
         open.next().is_none().then_some(at)
     }
 
-    /// Whether a decision has a request that it is about.
-    pub(crate) fn has_subject(&self, decision: &Intent) -> bool {
-        self.subject(&decision.agent, &decision.links).is_some()
+    /// Whether a decision forbids something, and it cannot be told which request: it names one that is not here, or its agent has
+    /// several that are open. One that comes before any request is about what follows.
+    pub(crate) fn misses_subject(&self, decision: &Intent) -> bool {
+        let word = decision.member("policy").and_then(|policy| policy.get("decision")?.as_str());
+        if !word.is_some_and(forbids) || self.subject(&decision.agent, &decision.links).is_some() {
+            return false;
+        }
+        let is_open = |request: &&Request| *request.agent == *decision.agent && !request.is_answered();
+        let is_named = decision.links.iter().any(|link| link.rel == Rel::CausedBy);
+        is_named || self.newest.iter().filter(is_open).count() > 1
     }
 
     /// The numbers of the request and of its call that a result answers: by a `caused_by` link, else by the id of the call, else

@@ -24,7 +24,7 @@ use crate::counters::Counters;
 use crate::fold::add_anomalies;
 pub(crate) use crate::names::{CANNOT_BE_JUDGED, is_counters_path, is_kernel_path};
 pub use crate::names::{COUNTERS, KERNEL_PATHS, UNKNOWN};
-use crate::ontology::{AuthorshipError, KERNEL, check_authorship, check_name, kernel_kind};
+use crate::ontology::{AuthorshipError, KERNEL, SECOND_KINDS, check_authorship, check_name, kernel_kind};
 use crate::pack::Bound;
 use crate::policy::PolicyRules;
 use crate::predicate::{Predicate, Verdict};
@@ -875,7 +875,9 @@ fn judge(head: &RunState, intent: &Intent, found: &mut Found) -> Result<(), Reas
     for anomaly in
         intent.member("anomalies").and_then(Value::as_array).into_iter().flat_map(|list| list.iter())
     {
-        if let Some(kind) = kernel_kind(anomaly) {
+        if let Some(kind) =
+            kernel_kind(anomaly).filter(|kind| head.is_since(2) || !SECOND_KINDS.contains(kind))
+        {
             return Err(Reason::KernelNote(kind.to_owned()));
         }
     }
@@ -939,7 +941,7 @@ fn check_paths(delta: &Delta) -> Result<(), Reason> {
 }
 
 fn kernel_note(anomaly: &Value) -> Option<&str> {
-    let is_known = |kind: &&str| KERNEL_NOTES.contains(kind) || judge::NOTES.contains(kind);
+    let is_known = |kind: &&str| KERNEL_NOTES.contains(kind) || SECOND_KINDS.contains(kind);
     anomaly.get("kind").and_then(Value::as_str).filter(is_known)
 }
 

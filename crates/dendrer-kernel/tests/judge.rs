@@ -254,11 +254,15 @@ fn a_denied_call_is_refused_until_it_is_allowed() {
     assert_eq!(desk.code(&pay(1)), Code::E0435);
     desk.taken(&allow("user"));
     desk.taken(&pay(1));
-    // A decision that is about nothing says so; below stage 2 a denied call is noted.
+    // A denial that may be about several requests says so; below stage 2 a denied call is noted.
     let mut desk = Desk::new(pack, Stage::Replay);
+    assert_eq!(Desk::kinds(&desk.taken(DENY)), [""; 0]);
+    let first = desk.taken(&pay(1));
+    desk.taken(&pay(3));
     assert_eq!(Desk::kinds(&desk.taken(DENY)), ["decision_without_request"]);
-    desk.taken(&pay(1));
-    desk.taken(DENY);
+    let link = format!(r#"[{{"rel":"caused_by","hash":"{}"}}]"#, first.id());
+    let named = DENY.replace("\"policy\":", &format!(r#""links":{link},"policy":"#));
+    desk.taken(&named);
     let again = desk.taken(&pay(1));
     assert_eq!(
         (Desk::kinds(&again), Desk::would(&again)),

@@ -13,7 +13,7 @@ use dendrer_object::{Number, Value};
 use crate::expr::{Expr, ExprError, Scope};
 
 /// The root of the places, and the member of a transition with what its calls add.
-pub(crate) const SPENT: &str = "spent";
+pub const SPENT: &str = "spent";
 
 /// How many sums a text may have.
 const SUMS_MAX: usize = 8;

@@ -34,7 +34,7 @@ pub const ACTED_AFTER_DENY: &str = "acted_after_deny";
 /// The kind of the anomaly of a request that repeats a denied one.
 const DENIED_BEFORE: &str = "denied_before";
 
-/// The kind of the anomaly of a decision that is about no request.
+/// The kind of the anomaly of a denial or an escalation of which it cannot be told which request it is about.
 const NO_SUBJECT: &str = "decision_without_request";
 
 /// The kind of the anomaly of a number that is finer than the field to which it was added.
@@ -51,18 +51,6 @@ const LOOK_ALIKE: &str = "look_alike";
 
 /// The kind of the anomaly of what the terms in force refuse and what happened all the same.
 pub(super) const OUTSIDE_TERMS: &str = "outside_terms";
-
-/// Kinds of notes that this module makes, and makes again on replay.
-pub(super) const NOTES: [&str; 8] = [
-    ACTED_AFTER_DENY,
-    DENIED_BEFORE,
-    FINER_THAN_DECLARED,
-    LOOK_ALIKE,
-    NO_SUBJECT,
-    OUTSIDE_TERMS,
-    TOOL_BESIDE_CALLS,
-    UNDECLARED_TOOL,
-];
 
 /// Whether an intent says what no door refuses for a rule: the answer of a tool, a decision, or the word of a user.
 pub(super) fn is_fact(intent: &Intent) -> bool {
@@ -132,7 +120,7 @@ pub(super) fn by_record(head: &RunState, intent: &Intent, found: &mut Found) -> 
                 found.note(&Reason::Denied { tick }, ACTED_AFTER_DENY);
             }
         }
-        DECISION if head.stage() >= Stage::Replay && !requests.has_subject(intent) => {
+        DECISION if requests.misses_subject(intent) => {
             found.notes.push(Value::record([("kind", Value::from(NO_SUBJECT))]));
         }
         _ => {}
