@@ -32,7 +32,7 @@ impl Desk {
         let state = read.init(&Origin::default()).unwrap();
         let policy = pack.get("policy").and_then(Value::as_array);
         let start = Start {
-            stage,
+            stage: Some(stage),
             reducer: reducer.name().into(),
             state,
             policy: policy.into_iter().flat_map(|rules| rules.iter().cloned()).collect(),
