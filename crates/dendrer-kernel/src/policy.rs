@@ -57,11 +57,9 @@ impl RequestRule {
     /// As [`RequestRule::judge`] by the rules of version 2 of the kernel: a rule that reads `t.action` is asked for each of several
     /// calls, over the state that `before` gives for its number, and holds if it holds of each.
     pub fn judge_line(&self, intent: &Intent, before: &dyn Fn(usize) -> Value) -> Truth {
-        let each = match AskedOf::of([&self.holds]) {
-            AskedOf::EachCall => calls::each(intent),
-            AskedOf::Line => Vec::new(),
-        };
-        if each.is_empty() {
+        // Most lines have one call.
+        let each = calls::each(intent);
+        if each.is_empty() || AskedOf::of([&self.holds]) == AskedOf::Line {
             return self.judge(intent, &before(0));
         }
         let mut found = Truth::True;
