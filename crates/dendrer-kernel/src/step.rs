@@ -28,6 +28,8 @@ use crate::ontology::{AuthorshipError, KERNEL, check_authorship, check_name, ker
 use crate::pack::Bound;
 use crate::policy::PolicyRules;
 use crate::predicate::{Predicate, Verdict};
+pub use crate::requests::{DENIED, ForbiddenRequest};
+use crate::requests::Requests;
 use crate::reduce::{DeltaReducer, ReduceError, ReducedDelta, Reducer};
 use crate::stopped::Stopped;
 use crate::unknown::{self, UnknownPlaces};
@@ -148,6 +150,8 @@ pub struct Start {
     pub commitments: Option<Value>,
     /// The contract under which it works, if it is delegated (CCAS paper 6.5).
     pub contract: Option<Value>,
+    /// The requests that are forbidden in the runs that it continues, as [`ForbiddenRequest::sealed`] has them.
+    pub denied: Option<Value>,
 }
 
 impl Start {
@@ -169,6 +173,7 @@ impl Start {
             unknown: UnknownPlaces::default(),
             commitments: None,
             contract: None,
+            denied: None,
         }
     }
 }
@@ -267,6 +272,7 @@ fn begin_by(
     let contract = start.contract.as_ref();
     let with = (value, inputs.clock);
     let commitments = Commitments::at_start_with(rules.version, initial.as_ref(), contract, with);
+    let requests = Requests::at_start(start.denied.as_ref());
     let mut content: Vec<(&str, Value)> = vec![
         ("kernel", Value::from(rules.version)),
         ("reducer", Value::from(&*start.reducer)),
@@ -282,6 +288,7 @@ fn begin_by(
         ("graph", start.graph.clone()),
         (commitment::INITIAL, initial),
         (commitment::CONTRACT, start.contract.clone()),
+        (DENIED, start.denied.clone()),
         (REDACTION, start.redaction.clone()),
     ];
     content.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value?))));
@@ -321,7 +328,7 @@ fn begin_by(
         id: record.id(),
         ts: inputs.clock,
         state,
-        counters: Counters::default().by_rules(rules.version),
+        counters: Counters { requests, ..Counters::default() }.by_rules(rules.version),
         commitments,
         agents: BTreeMap::new(),
     };
@@ -366,6 +373,7 @@ impl RunState {
             unknown: content.get("state").map(UnknownPlaces::of).unwrap_or_default(),
             commitments: content.get(commitment::INITIAL).cloned(),
             contract: content.get(commitment::CONTRACT).cloned(),
+            denied: content.get(DENIED).cloned(),
             pack: content
                 .get("pack")
                 .map(|value| Bound { value: value.clone(), text: text("pack_text").unwrap_or_default() }),

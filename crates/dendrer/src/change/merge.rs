@@ -21,6 +21,7 @@ use dendrer_object::record::Record;
 use dendrer_object::{Array, Digest, Object, Pointer, RunName, Value};
 use dendrer_store::Shared;
 
+use crate::change::denied::forbidden;
 use crate::change::history::{History, OwnedRecord, add_history};
 use crate::error::Error;
 use crate::record::recorder::{Environment, Recorder};
@@ -281,6 +282,7 @@ pub fn merge(
     let held = held.collect::<Result<Vec<_>, Error>>()?;
     let names = sources.iter().map(|source| source.trace.name().as_str());
     start.commitments = commitment::merged(&names.zip(&held).collect::<Vec<_>>());
+    start.denied = forbidden(sources.iter().map(|source| (source.trace, source.tick)))?;
     // A run that was seeded from made-up runs is made up, too.
     let synthetic = sources.iter().find_map(|source| is_synthetic(source.trace));
     let meta = |merged: &Merged| {

@@ -365,7 +365,7 @@ impl Trace {
             id: self.start().id(),
             ts: header.ts,
             state,
-            counters: Counters::default().by_rules(self.rules_version(0)),
+            counters: Counters::at_start(&content).by_rules(self.rules_version(0)),
             commitments: self.commitments_at_start(&content),
             agents: BTreeMap::new(),
         })

@@ -1,0 +1,114 @@
+//! Every door asks what `commit` asks (design, section 14.1): a generator of proposals, and the table of doors by rules that it
+//! finds.
+//!
+//! What `commit` refuses, each door refuses with the same code, or with a code of its own that its row names; what `commit` notes,
+//! each door notes. A proposal that a door cannot express is counted, with the reason.
+
+#![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
+
+mod doors;
+mod draw;
+mod found;
+mod table;
+mod world;
+
+use std::collections::BTreeMap;
+
+use dendrer_testkit::Dice;
+
+use doors::{Asked, DOORS, Door, KINDS};
+use found::Found;
+use table::Tally;
+use world::{STAGES, World};
+
+/// What a door did differently from `commit`; `None` if it did the same.
+fn difference(door: &Door, main: &Found, found: &Found) -> Option<String> {
+    let own = |code: &str| door.own.iter().any(|(own, _)| *own == code);
+    match (main, found) {
+        (_, Found::Cannot(_)) => None,
+        (_, Found::Refused((code, _))) if own(code) => None,
+        (Found::Refused((one, _)), Found::Refused((two, _))) if one == two => None,
+        (Found::Refused((code, _)), Found::Taken { would, .. }) if door.tells => {
+            (!would.iter().any(|(told, _)| told == code)).then(|| format!("{code} is not told"))
+        }
+        (Found::Refused((code, ids)), other) => Some(format!("{code} {ids:?}, and the door: {other:?}")),
+        (Found::Taken { .. }, Found::Refused((code, ids))) => Some(format!("taken, and the door: {code} {ids:?}")),
+        (Found::Taken { notes, would }, Found::Taken { notes: theirs, would: told }) => {
+            let is_about_all = !["`fork --set`", "`merge`", "`accept`"].contains(&door.name);
+            let missing = notes.difference(theirs).chain(would.difference(told)).next();
+            missing.filter(|_| is_about_all).map(|missing| format!("{missing:?} is not noted"))
+        }
+        (Found::Cannot(_), _) => unreachable!("the main door takes every line"),
+    }
+}
+
+/// Design, 14.1: one judge.
+#[test]
+fn every_door_refuses_what_commit_refuses() {
+    let deep = std::env::var_os("DENDRER_DEEP").is_some();
+    let count: u64 = match std::env::var("DENDRER_PROPOSALS") {
+        Ok(count) => count.parse().unwrap(),
+        Err(_) => if deep { 20_000 } else { 2_000 },
+    };
+    let mut dice = Dice(14_1);
+    let mut tally = Tally::default();
+    let mut wrong: BTreeMap<String, (u64, String)> = BTreeMap::new();
+    // A store is made again after some proposals, because each leaves runs in it.
+    const OF_ONE_STORE: u64 = 200;
+    let mut worlds: Vec<World> = Vec::new();
+    for n in 0..count {
+        if n % OF_ONE_STORE == 0 {
+            worlds = KINDS.iter().map(|(kind, is_child)| World::new(*kind, *is_child)).collect();
+        }
+        let world = &worlds[(dice.below(5) as usize).min(4) % KINDS.len()];
+        let line = draw::line(&mut dice, world.kind);
+        let Some(intent) = world.intent(&line) else {
+            tally.no_intent += 1;
+            continue;
+        };
+        let source = doors::source(world, &intent);
+        for (at, stage) in STAGES.into_iter().enumerate() {
+            let main = doors::main_door(&mut world.resume(&format!("base{stage}")), &intent);
+            tally.main(&main);
+            // Each proposal is asked at every stage by the main door, and by the others at one of them.
+            if !deep && at as u64 != n % 4 {
+                continue;
+            }
+            let asked = Asked { world, stage, line: &line, intent: &intent, main: &main, source: source.as_deref() };
+            for door in DOORS {
+                let found = (door.ask)(&asked);
+                if let Some(what) = difference(door, &main, &found) {
+                    let class = format!("{}: {}", door.name, class_of(&main, &found));
+                    let first = wrong.entry(class).or_insert_with(|| (0, format!("stage {stage} {:?}: {line}: {what}", world.kind)));
+                    first.0 += 1;
+                }
+                tally.door(door, &main, &found);
+            }
+        }
+    }
+    for (class, (count, first)) in &wrong {
+        println!("{count:>5} {class}\n      {first}");
+    }
+    assert!(wrong.is_empty(), "{} kinds of differences", wrong.len());
+    if std::env::var_os("DENDRER_PROPOSALS").is_none() {
+        table::compare(&tally);
+    }
+}
+
+fn class_of(main: &Found, found: &Found) -> String {
+    let words = |found: &Found| match found {
+        Found::Refused((code, _)) => format!("refused {code}"),
+        Found::Taken { .. } => "taken".to_owned(),
+        Found::Cannot(why) => (*why).to_owned(),
+    };
+    let mut class = format!("{} / {}", words(main), words(found));
+    if let (Found::Taken { notes, would }, Found::Taken { notes: theirs, would: told }) = (main, found) {
+        for (fact, _) in notes.difference(theirs) {
+            class.push_str(&format!(" -{fact}"));
+        }
+        for (fact, _) in would.difference(told) {
+            class.push_str(&format!(" -would {fact}"));
+        }
+    }
+    class
+}
