@@ -9,7 +9,7 @@ use std::sync::Arc;
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, Value, value::Object};
 
-use crate::requests::{DENIED, ForbiddenRequest, Requests};
+use crate::requests::{ForbiddenRequest, Requests};
 use crate::status;
 use crate::unknown::{self, CALL_CONTESTED, NO_USAGE, NOT_READ, STATUS_UNKNOWN, Since};
 
@@ -197,10 +197,10 @@ impl Counters {
         self.missing.entry(counter).or_insert((self.transitions, code));
     }
 
-    /// The counters with which a run begins, given its `run` record: requests that are forbidden in the runs that it continues are
-    /// known, and nothing is counted.
-    pub fn at_start(content: &Value) -> Counters {
-        Counters { requests: Requests::at_start(content.get(DENIED)), ..Counters::default() }
+    /// The counters with which a run begins, given the requests that are forbidden in the runs that it continues, as its record has
+    /// them. Nothing is counted.
+    pub fn at_start(denied: Option<&Value>) -> Counters {
+        Counters { requests: Requests::at_start(denied), ..Counters::default() }
     }
 
     /// The requests that are forbidden: what a run begins with that continues this one.

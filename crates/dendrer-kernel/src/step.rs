@@ -28,9 +28,8 @@ use crate::ontology::{AuthorshipError, KERNEL, check_authorship, check_name, ker
 use crate::pack::Bound;
 use crate::policy::PolicyRules;
 use crate::predicate::{Predicate, Verdict};
-pub use crate::requests::{DENIED, ForbiddenRequest};
-use crate::requests::Requests;
 use crate::reduce::{DeltaReducer, ReduceError, ReducedDelta, Reducer};
+pub use crate::requests::{DENIED, ForbiddenRequest};
 use crate::stopped::Stopped;
 use crate::unknown::{self, UnknownPlaces};
 
@@ -272,7 +271,6 @@ fn begin_by(
     let contract = start.contract.as_ref();
     let with = (value, inputs.clock);
     let commitments = Commitments::at_start_with(rules.version, initial.as_ref(), contract, with);
-    let requests = Requests::at_start(start.denied.as_ref());
     let mut content: Vec<(&str, Value)> = vec![
         ("kernel", Value::from(rules.version)),
         ("reducer", Value::from(&*start.reducer)),
@@ -328,7 +326,7 @@ fn begin_by(
         id: record.id(),
         ts: inputs.clock,
         state,
-        counters: Counters { requests, ..Counters::default() }.by_rules(rules.version),
+        counters: Counters::at_start(start.denied.as_ref()).by_rules(rules.version),
         commitments,
         agents: BTreeMap::new(),
     };

@@ -114,9 +114,7 @@ fn the_trail_goes_on_in_the_source_of_a_merge() {
         assert_eq!((code, at), (0, (Some("left"), Some(5))), "round {round}: {answer}");
         let (code, answer) = place.json(&["backtrack", "both", "spent"]);
         let items = answer.get("items").and_then(Value::as_array).unwrap();
-        let at = |item: &Value| {
-            Some((item.get("run")?.as_str()?.to_owned(), item.get("tick")?.as_u64()?))
-        };
+        let at = |item: &Value| Some((item.get("run")?.as_str()?.to_owned(), item.get("tick")?.as_u64()?));
         let found: Vec<_> = items.iter().filter_map(at).collect();
         let left = |tick: u64| ("left".to_owned(), tick);
         assert_eq!((code, found), (0, vec![left(5), left(4), left(3)]), "round {round}: {answer}");

@@ -1,5 +1,6 @@
 //! The doors: each takes a proposal to the same effect on an equal run.
 
+use std::cell::RefCell;
 use std::collections::{BTreeMap, BTreeSet};
 
 use dendrer::change::delegate::AcceptReason;
@@ -19,59 +20,101 @@ use dendrer_object::delta::{Action, Delta};
 use dendrer_object::{Intent, Value};
 use dendrer_testkit::run_name;
 
-use crate::draw::{self, PackKind, v};
+use crate::draw::{PackKind, v};
 use crate::found::{Found, Rule};
 use crate::world::World;
 
 /// A proposal at a stage of a world.
-pub struct Asked<'w> {
-    pub world: &'w World,
-    pub stage: Stage,
-    pub line: &'w Value,
-    pub intent: &'w Intent,
+pub(crate) struct Asked<'w> {
+    pub(crate) world: &'w World,
+    pub(crate) stage: Stage,
+    pub(crate) line: &'w Value,
+    pub(crate) intent: &'w Intent,
     /// What the main door said.
-    pub main: &'w Found,
-    /// The run of stage 0 that has the proposal behind the same lines; `None` if its door refuses it, too.
-    pub source: Option<&'w str>,
+    pub(crate) main: &'w Found,
+    pub(crate) sources: &'w Sources<'w>,
+}
+
+/// The runs that have the proposal, made when they are asked for.
+pub(crate) struct Sources<'w> {
+    world: &'w World,
+    intent: &'w Intent,
+    made: RefCell<BTreeMap<&'static str, Option<String>>>,
+}
+
+impl<'w> Sources<'w> {
+    pub(crate) fn new(world: &'w World, intent: &'w Intent) -> Sources<'w> {
+        Sources { world, intent, made: RefCell::default() }
+    }
+
+    /// A fork of a run that has the proposal; `None` if it is refused there.
+    fn of(&self, parent: &'static str) -> Option<String> {
+        let mut made = self.made.borrow_mut();
+        made.entry(parent).or_insert_with(|| source(self.world, parent, self.intent)).clone()
+    }
+
+    /// The one to take from for a run of a stage: with other limits, of stage 0 or 2.
+    fn free(&self, stage: Stage) -> Option<String> {
+        self.of(if stage < Stage::Contracts { "free0" } else { "free2" })
+    }
 }
 
 /// A door.
-pub struct Door {
-    pub name: &'static str,
-    pub ask: fn(&Asked<'_>) -> Found,
+pub(crate) struct Door {
+    pub(crate) name: &'static str,
+    pub(crate) ask: fn(&Asked<'_>) -> Found,
     /// What the door does by itself, before or in place of what `commit` does: the code, and the reason.
-    pub own: &'static [(&'static str, &'static str)],
+    pub(crate) own: &'static [(&'static str, &'static str)],
     /// The kinds of rules that it cannot express, with the reason.
-    pub cannot: &'static [(Rule, &'static str)],
+    pub(crate) cannot: &'static [(Rule, &'static str)],
     /// Whether it tells what happened and refuses nothing.
-    pub tells: bool,
+    pub(crate) tells: bool,
+    /// Whether it begins a run for each proposal.
+    pub(crate) begins_a_run: bool,
 }
 
 const NO_TOOL: &str = "it takes requests alone";
-const STATE_ALONE: &str = "it makes a state and no call";
+const FREE: &str = "the run that it takes from, with other limits, refuses it too";
 const STAGE_0: &str = "the run of stage 0 that it takes from refuses it too";
 
-pub const DOORS: &[Door] = &[
-    Door { name: "`commit`, several lines", ask: several, own: &[], cannot: &[], tells: false },
-    Door { name: "`commit --causal`", ask: causal, own: &[], cannot: &[], tells: false },
-    Door { name: "library (`LineWriter`)", ask: writer, own: &[], cannot: &[], tells: false },
+pub(crate) const DOORS: &[Door] = &[
+    Door {
+        name: "`commit`, several lines",
+        ask: several,
+        own: &[],
+        cannot: &[],
+        tells: false,
+        begins_a_run: false,
+    },
+    Door { name: "`commit --causal`", ask: causal, own: &[], cannot: &[], tells: false, begins_a_run: false },
+    Door {
+        name: "library (`LineWriter`)",
+        ask: writer,
+        own: &[],
+        cannot: &[],
+        tells: false,
+        begins_a_run: true,
+    },
     Door {
         name: "`cherrypick`",
         ask: pick,
         own: &[
             ("E0412", "the basis is another"),
+            ("E0415", "the type has no contract"),
             ("E0416", "the source recorded no context for the contract"),
             ("E0419", "an import violates nothing"),
             ("E0453", "support of the source is gone"),
         ],
         cannot: &[],
         tells: false,
+        begins_a_run: true,
     },
     Door {
         name: "`rebase`",
         ask: rebased,
         own: &[
             ("context", "the basis is another"),
+            ("decided_on", "the basis is another"),
             ("violates", "a rebase violates nothing"),
             ("does_not_apply", "a change that cannot be made ends a rebase"),
             ("no_output", "an answer without output is not used again"),
@@ -79,6 +122,7 @@ pub const DOORS: &[Door] = &[
         ],
         cannot: &[],
         tells: false,
+        begins_a_run: true,
     },
     Door {
         name: "`fork --replay-rest`",
@@ -86,6 +130,7 @@ pub const DOORS: &[Door] = &[
         own: &[("decided_on", "the basis is another")],
         cannot: &[],
         tells: false,
+        begins_a_run: true,
     },
     Door {
         name: "`fork --set`",
@@ -93,6 +138,7 @@ pub const DOORS: &[Door] = &[
         own: &[("E0434", "a state that it begins with breaks no rule")],
         cannot: &[],
         tells: false,
+        begins_a_run: true,
     },
     Door {
         name: "`merge`",
@@ -100,38 +146,73 @@ pub const DOORS: &[Door] = &[
         own: &[("E0434", "a state that it begins with breaks no rule")],
         cannot: &[],
         tells: false,
+        begins_a_run: true,
     },
-    Door { name: "a line after `fork`", ask: after_fork, own: &[], cannot: &[], tells: false },
-    Door { name: "a line after `merge`", ask: after_merge, own: &[], cannot: &[], tells: false },
-    Door { name: "a line after `reduce`", ask: after_reduce, own: &[], cannot: &[], tells: false },
-    Door { name: "`reduce`", ask: reduced, own: &[], cannot: &[], tells: true },
-    Door { name: "a child's run", ask: child, own: &[], cannot: &[], tells: false },
-    Door { name: "`accept`", ask: accepted, own: &[("E0456", "the contract is not kept")], cannot: &[], tells: false },
-    Door { name: "`graph run`", ask: graph, own: &[], cannot: &[], tells: false },
+    Door {
+        name: "a line after `fork`",
+        ask: after_fork,
+        own: &[],
+        cannot: &[],
+        tells: false,
+        begins_a_run: false,
+    },
+    Door {
+        name: "a line after `merge`",
+        ask: after_merge,
+        own: &[],
+        cannot: &[],
+        tells: false,
+        begins_a_run: false,
+    },
+    Door {
+        name: "a line after `reduce`",
+        ask: after_reduce,
+        own: &[],
+        cannot: &[],
+        tells: false,
+        begins_a_run: false,
+    },
+    Door { name: "`reduce`", ask: reduced, own: &[], cannot: &[], tells: true, begins_a_run: true },
+    Door {
+        name: "a child's run",
+        ask: child,
+        own: &[("E0452", "the tool is not in its scope")],
+        cannot: &[],
+        tells: false,
+        begins_a_run: false,
+    },
+    Door {
+        name: "`accept`",
+        ask: accepted,
+        own: &[("E0452", "the tool is not in its scope")],
+        cannot: &[],
+        tells: false,
+        begins_a_run: true,
+    },
+    Door { name: "`graph run`", ask: graph, own: &[], cannot: &[], tells: false, begins_a_run: true },
 ];
 
 /// The main door: a line by itself, as `commit` takes it.
-pub fn main_door(recorder: &mut Recorder, intent: &Intent) -> Found {
-    let found = Found::of(&recorder.propose(intent).unwrap());
-    recorder.discard();
-    found
+pub(crate) fn main_door(world: &World, stage: Stage, intent: &Intent) -> Found {
+    world.with(&format!("base{stage}"), |_| {}, |recorder| Found::of(&recorder.propose(intent).unwrap()))
 }
 
 fn several(asked: &Asked<'_>) -> Found {
-    let mut recorder = asked.world.resume(&format!("base{}", asked.stage));
     let first = asked.world.intent(&v(r#"{"type":"observation.add","agent":"z"}"#)).unwrap();
-    let last = first.clone();
-    let outcomes = recorder.propose_each(&[first, asked.intent.clone(), last]).unwrap();
-    Found::of(&outcomes[1])
+    let lines = [first.clone(), asked.intent.clone(), first];
+    let ask = |recorder: &mut Recorder| Found::of(&recorder.propose_each(&lines).unwrap()[1]);
+    asked.world.with(&format!("base{}", asked.stage), |_| {}, ask)
 }
 
 fn causal(asked: &Asked<'_>) -> Found {
-    let mut recorder = asked.world.resume(&format!("base{}", asked.stage));
-    let base = recorder.head().tick() - 1;
-    match recorder.propose_guarded(asked.intent, true, Some(base)).unwrap() {
-        Guarded::Proposed(outcome) => Found::of(&outcome),
-        other => panic!("{other:?}"),
-    }
+    let ask = |recorder: &mut Recorder| {
+        let base = recorder.head().tick() - 1;
+        match recorder.propose_guarded(asked.intent, true, Some(base)).unwrap() {
+            Guarded::Proposed(outcome) => Found::of(&outcome),
+            other => panic!("{other:?}"),
+        }
+    };
+    asked.world.with(&format!("base{}", asked.stage), |_| {}, ask)
 }
 
 fn writer(asked: &Asked<'_>) -> Found {
@@ -146,10 +227,10 @@ fn writer(asked: &Asked<'_>) -> Found {
     }
 }
 
-/// Begins a run of stage 0 that goes on from the lines before the proposal, and has the proposal. `None` if it is refused there.
-pub fn source(world: &World, intent: &Intent) -> Option<String> {
+/// Begins a fork at the tip of a run that has the proposal. `None` if it is refused there.
+pub(crate) fn source(world: &World, parent: &str, intent: &Intent) -> Option<String> {
     let name = world.name("source");
-    let parent = world.trace("base0");
+    let parent = world.fixed(parent);
     let terms = ForkTerms::new(run_name(&name));
     let (mut recorder, _) = fork::fork(&parent, world.store(), parent.tip(), &terms, world.times()).unwrap();
     let is_taken = recorder.propose(intent).unwrap().committed().is_some();
@@ -160,12 +241,12 @@ pub fn source(world: &World, intent: &Intent) -> Option<String> {
 }
 
 fn pick(asked: &Asked<'_>) -> Found {
-    let Some(source) = asked.source else { return Found::Cannot(STAGE_0) };
+    let Some(source) = asked.sources.free(asked.stage) else { return Found::Cannot(FREE) };
     let world = asked.world;
-    let (source, target) = (world.trace(source), world.trace(&format!("base{}", asked.stage)));
-    let tick = (1..=source.tip()).rev().find(|tick| {
-        source.record(*tick).unwrap().header().author != dendrer_object::record::Author::Kernel
-    });
+    let (source, target) = (world.trace(&source), world.fixed(&format!("base{}", asked.stage)));
+    let tick = (1..=source.tip())
+        .rev()
+        .find(|tick| source.record(*tick).unwrap().header().author != dendrer_object::record::Author::Kernel);
     let candidate = Candidate::read(&source, tick.unwrap()).unwrap();
     let mut pick = candidate.check(&target, target.tip()).unwrap();
     let how = PickTerms { dry: true, again: false };
@@ -185,9 +266,9 @@ fn stopped(why: &fork::ReapplyStopped) -> Found {
 }
 
 fn rebased(asked: &Asked<'_>) -> Found {
-    let Some(source) = asked.source else { return Found::Cannot(STAGE_0) };
+    let Some(source) = asked.sources.free(asked.stage) else { return Found::Cannot(FREE) };
     let world = asked.world;
-    let (source, onto) = (world.trace(source), world.trace(&format!("base{}", asked.stage)));
+    let (source, onto) = (world.trace(&source), world.fixed(&format!("base{}", asked.stage)));
     let mut terms = RebaseTerms::new(run_name(&world.name("rebased")));
     terms.keep = false;
     let (mut recorder, rebased) =
@@ -210,7 +291,7 @@ fn replayed(asked: &Asked<'_>) -> Found {
     if world.is_child {
         return Found::Cannot("the run that it takes from is under the same contract");
     }
-    let parent = world.trace(&format!("open{}", asked.stage));
+    let parent = world.fixed(&format!("open{}", asked.stage));
     let name = world.name("parent");
     let terms = ForkTerms::new(run_name(&name));
     let (mut recorder, _) = fork::fork(&parent, world.store(), parent.tip(), &terms, world.times()).unwrap();
@@ -258,9 +339,11 @@ fn sets<'i>(asked: &'i Asked<'_>) -> Option<&'i Delta> {
 }
 
 fn set(asked: &Asked<'_>) -> Found {
-    let Some(delta) = sets(asked) else { return Found::Cannot("it sets values, and rules about states alone are asked") };
+    let Some(delta) = sets(asked) else {
+        return Found::Cannot("it sets values, and rules about states alone are asked");
+    };
     let world = asked.world;
-    let parent = world.trace(&format!("base{}", asked.stage));
+    let parent = world.fixed(&format!("base{}", asked.stage));
     let mut terms = ForkTerms::new(run_name(&world.name("set")));
     terms.set = delta.0.iter().map(|op| (op.path.clone(), op.value.clone().unwrap())).collect();
     match fork::fork(&parent, world.store(), parent.tip(), &terms, world.times()) {
@@ -272,16 +355,18 @@ fn set(asked: &Asked<'_>) -> Found {
 /// Each of two forks sets one of the places of a proposal.
 fn merged(asked: &Asked<'_>) -> Found {
     const WHY: &str = "each of two sources sets one place, and neither breaks a rule by itself";
-    let Some(delta) = sets(asked).filter(|delta| delta.0.len() == 2 && delta.0[0].path != delta.0[1].path) else {
+    let Some(delta) = sets(asked).filter(|delta| delta.0.len() == 2 && delta.0[0].path != delta.0[1].path)
+    else {
         return Found::Cannot(WHY);
     };
     let world = asked.world;
-    let parent = world.trace(&format!("base{}", asked.stage));
+    let parent = world.fixed(&format!("base{}", asked.stage));
     let mut names = Vec::new();
     for op in &delta.0 {
         let name = world.name("side");
         let terms = ForkTerms::new(run_name(&name));
-        let (mut recorder, _) = fork::fork(&parent, world.store(), parent.tip(), &terms, world.times()).unwrap();
+        let (mut recorder, _) =
+            fork::fork(&parent, world.store(), parent.tip(), &terms, world.times()).unwrap();
         let part = Intent { delta: Some(Delta(vec![op.clone()])), ..asked.intent.clone() };
         match recorder.propose(&part).unwrap() {
             Outcome::Committed(_) => drop(recorder.commit().unwrap()),
@@ -307,46 +392,50 @@ fn terms_of_merge(name: &str) -> MergeTerms {
     }
 }
 
-fn after_fork(asked: &Asked<'_>) -> Found {
-    let world = asked.world;
-    let parent = world.trace(&format!("base{}", asked.stage));
-    let terms = ForkTerms::new(run_name(&world.name("after")));
+/// Begins a run that goes on from the lines before the proposal at a stage.
+fn go_on(world: &World, stage: Stage, name: &str) {
+    let parent = world.fixed(&format!("base{stage}"));
+    let terms = ForkTerms::new(run_name(name));
     let (mut recorder, _) = fork::fork(&parent, world.store(), parent.tip(), &terms, world.times()).unwrap();
-    main_door(&mut recorder, asked.intent)
+    recorder.commit().unwrap();
+}
+
+fn propose(asked: &Asked<'_>) -> impl FnOnce(&mut Recorder) -> Found {
+    let intent = asked.intent;
+    move |recorder| Found::of(&recorder.propose(intent).unwrap())
+}
+
+fn after_fork(asked: &Asked<'_>) -> Found {
+    let name = format!("after-fork-{}", asked.stage);
+    asked.world.with(&name, |world| go_on(world, asked.stage, &name), propose(asked))
 }
 
 fn after_merge(asked: &Asked<'_>) -> Found {
-    let world = asked.world;
-    let parent = world.trace(&format!("base{}", asked.stage));
-    let name = world.name("twin");
-    let terms = ForkTerms::new(run_name(&name));
-    let (mut recorder, _) = fork::fork(&parent, world.store(), parent.tip(), &terms, world.times()).unwrap();
-    recorder.commit().unwrap();
-    let twin = world.trace(&name);
-    let inputs = [&parent, &twin].map(|trace| MergeInput { trace, tick: trace.tip() });
-    let (mut recorder, _) =
-        merge(&inputs, world.store(), &terms_of_merge(&world.name("merged")), world.times()).unwrap();
-    main_door_of_new(&mut recorder, asked.intent)
-}
-
-/// As [`main_door`], of a run that is not in the store.
-fn main_door_of_new(recorder: &mut Recorder, intent: &Intent) -> Found {
-    Found::of(&recorder.propose(intent).unwrap())
+    let (name, stage) = (format!("after-merge-{}", asked.stage), asked.stage);
+    let make = |world: &World| {
+        let twin = world.name("twin");
+        go_on(world, stage, &twin);
+        let (parent, twin) = (world.fixed(&format!("base{stage}")), world.trace(&twin));
+        let inputs = [&*parent, &twin].map(|trace| MergeInput { trace, tick: trace.tip() });
+        let (mut recorder, _) = merge(&inputs, world.store(), &terms_of_merge(&name), world.times()).unwrap();
+        recorder.commit().unwrap();
+    };
+    asked.world.with(&name, make, propose(asked))
 }
 
 fn after_reduce(asked: &Asked<'_>) -> Found {
-    let world = asked.world;
-    let name = world.name("reduced");
-    let base = world.trace("base0");
-    let stage = Some(asked.stage);
-    reduce(&base, world.store(), &world.pack, run_name(&name), None, stage, world.times()).unwrap();
-    main_door(&mut world.resume(&name), asked.intent)
+    let (name, stage) = (format!("after-reduce-{}", asked.stage), Some(asked.stage));
+    let make = |world: &World| {
+        let base = world.fixed("base0");
+        reduce(&base, world.store(), &world.pack, run_name(&name), None, stage, world.times()).unwrap();
+    };
+    asked.world.with(&name, make, propose(asked))
 }
 
 fn reduced(asked: &Asked<'_>) -> Found {
-    let Some(source) = asked.source else { return Found::Cannot(STAGE_0) };
+    let Some(source) = asked.sources.of("base0") else { return Found::Cannot(STAGE_0) };
     let world = asked.world;
-    let (source, name) = (world.trace(source), world.name("reduced"));
+    let (source, name) = (world.trace(&source), world.name("reduced"));
     let tick = source.tip();
     let stage = Some(asked.stage);
     let reduced =
@@ -354,7 +443,8 @@ fn reduced(asked: &Asked<'_>) -> Found {
     let made = world.trace(&name);
     let tick = tick.min(made.tip());
     let record = (1..=tick).rev().map(|tick| made.record(tick).unwrap());
-    let record = record.into_iter().find(|record| record.header().author != dendrer_object::record::Author::Kernel);
+    let record =
+        record.into_iter().find(|record| record.header().author != dendrer_object::record::Author::Kernel);
     let mut found = Found::of_records(&[&record.unwrap()]);
     if let Found::Taken { would, .. } = &mut found {
         let told = reduced.refused.iter().filter(|refused| refused.tick + 1 >= tick);
@@ -365,6 +455,16 @@ fn reduced(asked: &Asked<'_>) -> Found {
     found
 }
 
+const SCOPE: &str = r#"{"id":"D","gloss":"g","allowed":{"tools":["pay","refund","look","wipe"]}}"#;
+
+/// Delegates from a run that goes on from the lines before the proposal.
+fn delegate(world: &World, stage: Stage, child: &str, at: Stage) {
+    let lead = world.name("lead");
+    go_on(world, stage, &lead);
+    let scope = DelegationScope::read(&v(SCOPE)).unwrap();
+    world.repo.delegate(&world.trace(&lead), &scope, &run_name(child), Some(at), false).unwrap();
+}
+
 fn child(asked: &Asked<'_>) -> Found {
     if asked.intent.type_name.as_str() != "action.request" {
         return Found::Cannot(NO_TOOL);
@@ -372,21 +472,8 @@ fn child(asked: &Asked<'_>) -> Found {
     if asked.world.is_child {
         return Found::Cannot("its own child has the same scope");
     }
-    let world = asked.world;
-    let parent = world.trace(&format!("base{}", asked.stage));
-    let id = world.name("S");
-    let scope = format!(
-        r#"{{"id":"{id}","gloss":"g","allowed":{{"tools":["pay","refund","look","wipe","Wipe","w\u0456pe","pay ","nuke"]}}}}"#
-    );
-    let name = run_name(&world.name("child"));
-    let fork_name = world.name("lead");
-    let terms = ForkTerms::new(run_name(&fork_name));
-    let (mut recorder, _) = fork::fork(&parent, world.store(), parent.tip(), &terms, world.times()).unwrap();
-    recorder.commit().unwrap();
-    let lead = world.trace(&fork_name);
-    let scope = DelegationScope::read(&v(&scope)).unwrap();
-    world.repo.delegate(&lead, &scope, &name, Some(asked.stage), false).unwrap();
-    main_door(&mut world.resume(name.as_str()), asked.intent)
+    let (name, stage) = (format!("child-{}", asked.stage), asked.stage);
+    asked.world.with(&name, |world| delegate(world, stage, &name, stage), propose(asked))
 }
 
 fn accepted(asked: &Asked<'_>) -> Found {
@@ -397,21 +484,14 @@ fn accepted(asked: &Asked<'_>) -> Found {
         return Found::Cannot("a run of stage 2 or 3 takes from one of stage 0");
     }
     let world = asked.world;
-    let parent = world.trace(&format!("base{}", asked.stage));
-    let lead_name = world.name("lead");
-    let terms = ForkTerms::new(run_name(&lead_name));
-    let (mut recorder, _) = fork::fork(&parent, world.store(), parent.tip(), &terms, world.times()).unwrap();
-    recorder.commit().unwrap();
-    let scope = r#"{"id":"S","gloss":"g","allowed":{"tools":["pay","refund","look","wipe","Wipe","w\u0456pe","pay ","nuke"]}}"#;
-    let scope = DelegationScope::read(&v(scope)).unwrap();
-    let name = run_name(&world.name("child"));
-    world.repo.delegate(&world.trace(&lead_name), &scope, &name, Some(Stage::Observe), false).unwrap();
-    let mut recorder = world.resume(name.as_str());
+    let name = world.name("child");
+    delegate(world, asked.stage, &name, Stage::Observe);
+    let mut recorder = world.resume(&name);
     if recorder.propose(asked.intent).unwrap().committed().is_none() {
         return Found::Cannot(STAGE_0);
     }
     recorder.commit().unwrap();
-    let accepted = world.repo.accept(&name, true).unwrap();
+    let accepted = world.repo.accept(&run_name(&name), true).unwrap();
     let told = |reason: &AcceptReason| {
         (reason.code.to_string(), reason.commitments.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
@@ -443,7 +523,8 @@ fn graph(asked: &Asked<'_>) -> Found {
     let tool = action.and_then(|action| action.get("tool")?.as_str());
     let is_one = asked.intent.type_name.as_str() == "action.request"
         && action.is_some_and(|action| action.get("calls").is_none());
-    let (Some(tool), true, false) = (tool, is_one, asked.world.is_child) else {
+    let is_word = |tool: &&str| tool.bytes().all(|byte| byte.is_ascii_alphanumeric());
+    let (Some(tool), true, false) = (tool.filter(is_word), is_one, asked.world.is_child) else {
         return Found::Cannot("it asks one tool of a run of its own");
     };
     let Ok(graph) = text::parse(&GRAPH.replace("TOOL", tool)) else {
@@ -464,14 +545,13 @@ fn graph(asked: &Asked<'_>) -> Found {
     let answer = |_: &dendrer::graph::eval::EdgeRequest| Ok(Value::from(1u64));
     let made = run_graph(world.store(), &terms, &answer, world.times());
     let start = Start { stage: Some(asked.stage), ..Start::new(run_name(&world.name("asks"))) };
-    let mut recorder =
-        Recorder::begin(world.store(), &pack.bind(start).unwrap(), world.times()).unwrap();
+    let mut recorder = Recorder::begin(world.store(), &pack.bind(start).unwrap(), world.times()).unwrap();
     let request = Value::record([
         ("action", Value::record([("params", Value::array([params])), ("tool", Value::from(tool))])),
         ("agent", Value::from("asks")),
         ("type", Value::from("action.request")),
     ]);
-    let main = main_door_of_new(&mut recorder, &world.intent(&request).unwrap());
+    let main = Found::of(&recorder.propose(&world.intent(&request).unwrap()).unwrap());
     let found = match made {
         Ok(outcome) => {
             let trace = world.trace(outcome.run.as_str());
@@ -497,10 +577,5 @@ fn graph(asked: &Asked<'_>) -> Found {
 }
 
 /// The pack kinds of the worlds.
-pub const KINDS: [(PackKind, bool); 3] =
+pub(crate) const KINDS: [(PackKind, bool); 3] =
     [(PackKind::Delta, false), (PackKind::Fold, false), (PackKind::Delta, true)];
-
-/// A proposal of a world.
-pub fn drawn(dice: &mut dendrer_testkit::Dice, kind: PackKind) -> Value {
-    draw::line(dice, kind)
-}

@@ -1,43 +1,53 @@
 //! The packs, the lines before a proposal, and the proposals.
 
-use dendrer_object::json::parse_door;
 use dendrer_object::Value;
+use dendrer_object::json::parse_door;
 use dendrer_testkit::Dice;
 
 /// A pack, with places for the engine and for the rules.
 const PACK: &str = r#"{"name":"shop","version":"v1"ENGINE,
-  "state":{"paid":{"init":"0","decimals":2},"left":{"init":"10"},"right":{"init":"0"},
-           "owner":{"init":"'ann'"WRITERS},"limit":{},"list":{"init":"[]"}},
+  "state":{"paid":{"init":"0","decimals":2},"left":{"init":"10"},"right":{"init":"0"},"top":{"init":"100"},
+           "owner":{"init":"'ann'"WRITERS},"limit":{"init":"5"},"missing":{},"list":{"init":"[]"}},
   "tools":{"pay":{"effect":"effectful"},"refund":{"effect":"effectful"},"look":{"effect":"read"},"wipe":{"effect":"effectful"}},
-  "types":{"settle":"brings it in order"}RULES}"#;
-
-/// Rules about requests and states, violations, contracts, and a hard commitment.
-const RULES: &str = r#",
+  "types":{"settle":"brings it in order"},
   "contracts":{"settle":{"required_state":{"limit":{"type":"number"}},"hash_seeds":["limit"]},
-               "memory.write":{"required_state":{"limit":{"type":"text"}}}},
-  "policy":[{"id":"r_wipe","holds":"t.action.tool != 'wipe'","enforce":true},
+               "action.request":{"required_state":{"limit":{"type":"number"}}},
+               "action.result":{"required_state":{"limit":{"type":"number"}}},
+               "plan.update":{"required_state":{"limit":{"type":"number"}}},
+               "observation.add":{"required_state":{"limit":{"type":"number"}}},
+               "memory.write":{"required_state":{"REQUIRED":{"type":"number"}}}}RULES}"#;
+
+/// Rules about requests and states, violations, and a hard commitment.
+const RULES: &str = r#",
+  "policy":[{"id":"r_wipe","holds":"t.action.tool != 'wipe' || state.top > 1000","enforce":true},
             {"id":"r_many","holds":"size(t.calls) <= 2"},
-            {"id":"r_dear","holds":"t.action.tool != 'pay' || t.action.params.n <= 100","enforce":true},
+            {"id":"r_dear","holds":"t.action.tool != 'pay' || t.action.params.n <= state.top","enforce":true},
             {"id":"s_sum","holds":"state.left + state.right <= 20","enforce":true},
             {"id":"s_paid","holds":"state.paid <= 200"}],
   "violations":[{"id":"v_paid","condition":"state.paid > 300","enforce":true,"repairs":["refund"],"bisect_predicate":"monotone_lift"},
                 {"id":"v_right","condition":"state.right > 15","bisect_predicate":"monotone_lift"}],
-  "commitments":[{"id":"H","type":"obl","hard":true,"gloss":"never 7","condition":"action.tool == 'look' && action.params.n == 7"}]"#;
+  "commitments":[{"id":"H","type":"obl","hard":true,"gloss":"never 7","condition":"action.tool == 'look' && action.params.n == 7 && state.top < 1000"}]"#;
+
+/// A rule that no line breaks.
+const FREE: &str = r#",
+  "violations":[{"id":"v_none","condition":"state.paid > 100000000","bisect_predicate":"monotone_lift"}]"#;
 
 /// The rules of folding, which write what the deltas of the other pack write.
 const FOLD: &str = r#",
   "rules":[{"when_type":"action.result","when":"t.action.tool == 'pay'","steps":[{"add":"paid","value":"t.result.output.n"}]},
            {"when_type":"action.result","when":"t.action.tool == 'refund'","steps":[{"add":"paid","value":"0 - t.result.output.n"}]},
            {"when_type":"action.request","steps":[{"append":"list","value":"t.action.tool"}]},
-           {"when_type":"settle","when":"has(t.intent.left)","steps":[{"set":"left","value":"t.intent.left"}]},
-           {"when_type":"plan.update","when":"has(t.intent.right)","steps":[{"set":"right","value":"t.intent.right"}]},
-           {"when_type":"memory.write","when":"has(t.intent.n)","steps":[{"add":"paid","value":"t.intent.n"}]},
-           {"when_type":"settle","when":"has(t.intent.owner)","steps":[{"set":"owner","value":"t.intent.owner"}]},
-           {"when_type":"plan.update","when":"has(t.intent.limit)","steps":[{"set":"limit","value":"t.intent.limit"}]}]"#;
+           {"when_type":["plan.update","settle"],"when":"has(t.intent.left)","steps":[{"set":"left","value":"t.intent.left"}]},
+           {"when_type":["plan.update","settle"],"when":"has(t.intent.right)","steps":[{"set":"right","value":"t.intent.right"}]},
+           {"when_type":["plan.update","settle"],"when":"has(t.intent.paid)","steps":[{"set":"paid","value":"t.intent.paid"}]},
+           {"when_type":["plan.update","settle"],"when":"has(t.intent.top)","steps":[{"set":"top","value":"t.intent.top"}]},
+           {"when_type":["plan.update","settle"],"when":"has(t.intent.n)","steps":[{"add":"paid","value":"t.intent.n"}]},
+           {"when_type":["plan.update","settle"],"when":"has(t.intent.owner)","steps":[{"set":"owner","value":"t.intent.owner"}]},
+           {"when_type":["plan.update","settle"],"when":"has(t.intent.limit)","steps":[{"set":"limit","value":"t.intent.limit"}]}]"#;
 
 /// A kind of pack.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum PackKind {
+pub(crate) enum PackKind {
     /// Agents bring deltas.
     Delta,
     /// Rules make the change.
@@ -46,36 +56,54 @@ pub enum PackKind {
 
 impl PackKind {
     /// The text of the pack. Without `ruled`, it has the same fields, tools and types and refuses nothing.
-    pub fn text(self, ruled: bool) -> String {
+    pub(crate) fn text(self, ruled: bool) -> String {
         let (engine, fold) = match self {
             PackKind::Delta => (r#","reducer":"delta/1""#, ""),
             PackKind::Fold => ("", FOLD),
         };
-        let (rules, writers) = if ruled { (RULES, r#","writers":["plan.update"]"#) } else { ("", "") };
-        PACK.replace("ENGINE", engine).replace("WRITERS", writers).replace("RULES", &format!("{rules}{fold}"))
+        let (rules, writers, required) = match ruled {
+            true => (RULES, r#","writers":["plan.update"]"#, "missing"),
+            false => (FREE, "", "limit"),
+        };
+        let text = PACK.replace("ENGINE", engine).replace("WRITERS", writers);
+        text.replace("REQUIRED", required).replace("RULES", &format!("{rules}{fold}"))
     }
 }
 
-/// The lines that every run has before a proposal: a hard commitment of the user, a limit, a request that is denied, one that is
-/// open, and one that waits for a decision.
-pub fn before(kind: PackKind) -> Vec<Value> {
-    let limit = match kind {
-        PackKind::Delta => r#"{"type":"plan.update","agent":"b","delta":[{"set":"/limit","value":5}]}"#,
-        PackKind::Fold => r#"{"type":"plan.update","agent":"b","intent":{"limit":5}}"#,
+/// The lines that every run has before a proposal: a hard commitment of the user, limits, a request that is denied, and one that
+/// is open. A `free` run has other limits, and no commitment and no denial.
+pub(crate) fn before(kind: PackKind, free: bool) -> Vec<Value> {
+    let limits = if free {
+        [("left", -100), ("paid", -10_000), ("top", 100_000)]
+    } else {
+        [("left", 10), ("paid", 0), ("top", 100)]
     };
+    let ops = limits.map(|(name, value)| format!(r#"{{"set":"/{name}","value":{value}}}"#));
+    let members = limits.map(|(name, value)| format!(r#""{name}":{value}"#));
+    let change = match kind {
+        PackKind::Delta => format!(r#""delta":[{}]"#, ops.join(",")),
+        PackKind::Fold => format!(r#""intent":{{{}}}"#, members.join(",")),
+    };
+    let bound = r#","commitments":[{"id":"U","type":"obl","hard":true,"gloss":"never 13","condition":"action.tool == 'pay' && action.params.n == 13"}]"#;
+    let bound = if free { "" } else { bound };
+    let word = if free { "allow" } else { "deny" };
     let lines = [
-        r#"{"type":"observation.add","author":"user","agent":"u","commitments":[{"id":"U","type":"obl","hard":true,"gloss":"never 13","condition":"action.tool == 'pay' && action.params.n == 13"}]}"#,
-        limit,
-        r#"{"type":"action.request","agent":"a","action":{"tool":"pay","params":{"n":77},"call_id":"k1"}}"#,
-        r#"{"type":"policy.decision","agent":"a","author":"runtime","policy":{"decision":"deny"}}"#,
-        r#"{"type":"action.request","agent":"b","action":{"tool":"look","params":{"n":1},"call_id":"k2"}}"#,
-        r#"{"type":"observation.add","agent":"c"}"#,
+        format!(r#"{{"type":"observation.add","author":"user","agent":"u"{bound}}}"#),
+        format!(r#"{{"type":"plan.update","agent":"b",{change}}}"#),
+        r#"{"type":"action.request","agent":"a","action":{"tool":"pay","params":{"n":77},"call_id":"k1"}}"#
+            .to_owned(),
+        format!(
+            r#"{{"type":"policy.decision","agent":"a","author":"runtime","policy":{{"decision":"{word}"}}}}"#
+        ),
+        r#"{"type":"action.request","agent":"b","action":{"tool":"look","params":{"n":1},"call_id":"k2"}}"#
+            .to_owned(),
+        r#"{"type":"observation.add","agent":"c"}"#.to_owned(),
     ];
     lines.iter().map(|line| v(line)).collect()
 }
 
 /// Reads a value.
-pub fn v(text: &str) -> Value {
+pub(crate) fn v(text: &str) -> Value {
     parse_door(text.as_bytes()).unwrap_or_else(|error| panic!("{error}: {text}"))
 }
 
@@ -85,14 +113,32 @@ fn one<'t>(dice: &mut Dice, of: &[&'t str]) -> &'t str {
 
 /// A number, or something in its place.
 fn literal<'t>(dice: &mut Dice) -> &'t str {
-    one(dice, &["1", "7", "13", "77", "101", "5", "0.25", "0.004", "1e2", "-3", "16", "250", "400", "\"5\"", "null", "[1]", "{\"n\":1}"])
+    one(
+        dice,
+        &[
+            "1",
+            "7",
+            "13",
+            "77",
+            "101",
+            "5",
+            "0.25",
+            "0.004",
+            "1e2",
+            "-3",
+            "16",
+            "250",
+            "400",
+            "\"5\"",
+            "null",
+            "[1]",
+            "{\"n\":1}",
+        ],
+    )
 }
 
 fn tool<'t>(dice: &mut Dice) -> &'t str {
-    one(
-        dice,
-        &["pay", "pay", "refund", "look", "look", "wipe", "Wipe", "w\u{456}pe", "pay ", "nuke"],
-    )
+    one(dice, &["pay", "pay", "refund", "look", "look", "wipe", "Wipe", "w\u{456}pe", "pay ", "nuke"])
 }
 
 fn agent<'t>(dice: &mut Dice) -> &'t str {
@@ -175,7 +221,7 @@ fn change(dice: &mut Dice, kind: PackKind) -> String {
         }
         PackKind::Delta => format!(r#""delta":[{}]"#, ops(dice, &PLACES)),
         PackKind::Fold => {
-            let name = one(dice, &["left", "right", "n", "owner", "limit"]);
+            let name = one(dice, &["left", "right", "right", "paid", "n", "n", "owner", "limit"]);
             format!(r#""intent":{{"{name}":{}}}"#, literal(dice))
         }
     };
@@ -206,7 +252,9 @@ fn decision(dice: &mut Dice) -> String {
     let author = one(dice, &["runtime", "runtime", "user", "agent"]);
     let word = one(dice, &["allow", "deny", "escalate"]);
     let agent = agent(dice);
-    format!(r#"{{"type":"policy.decision","author":"{author}","agent":"{agent}","policy":{{"decision":"{word}"}}}}"#)
+    format!(
+        r#"{{"type":"policy.decision","author":"{author}","agent":"{agent}","policy":{{"decision":"{word}"}}}}"#
+    )
 }
 
 fn odd(dice: &mut Dice) -> String {
@@ -215,12 +263,13 @@ fn odd(dice: &mut Dice) -> String {
         1 => r#"{"type":"plan.update","author":"kernel","agent":"a"}"#.to_owned(),
         2 => r#"{"type":"plan.update","agent":"a","metrics":{"tokens_used":-1}}"#.to_owned(),
         3 => r#"{"type":"plan.update","agent":"a","anomalies":[{"kind":"replay_divergence"}]}"#.to_owned(),
-        _ => r#"{"type":"goal.complete","agent":"a","result":{"output":{"report":1},"status":"ok"}}"#.to_owned(),
+        _ => r#"{"type":"goal.complete","agent":"a","result":{"output":{"report":1},"status":"ok"}}"#
+            .to_owned(),
     }
 }
 
 /// Draws a proposal.
-pub fn line(dice: &mut Dice, kind: PackKind) -> Value {
+pub(crate) fn line(dice: &mut Dice, kind: PackKind) -> Value {
     v(&match dice.below(20) {
         0..8 => request(dice),
         8..11 => result(dice, kind),

@@ -3,12 +3,12 @@
 use std::collections::BTreeSet;
 
 use dendrer::kernel::step::Outcome;
-use dendrer_object::record::{Kind, Record};
 use dendrer_object::Value;
+use dendrer_object::record::{Kind, Record};
 
 /// The columns of the table.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Rule {
+pub(crate) enum Rule {
     Requests,
     States,
     Violations,
@@ -24,7 +24,7 @@ pub enum Rule {
 }
 
 impl Rule {
-    pub const ALL: [Rule; 12] = [
+    pub(crate) const ALL: [Rule; 12] = [
         Rule::Requests,
         Rule::States,
         Rule::Violations,
@@ -39,7 +39,7 @@ impl Rule {
         Rule::Form,
     ];
 
-    pub fn words(self) -> &'static str {
+    pub(crate) fn words(self) -> &'static str {
         match self {
             Rule::Requests => "policy about requests",
             Rule::States => "policy about states",
@@ -71,15 +71,16 @@ impl Rule {
     /// The kinds of rules that a fact of the kind is about: a code, a kind of anomaly or the id of a rule.
     fn of(fact: &str, ids: &[String]) -> Vec<Rule> {
         match fact {
-            "E0429" | "E0428" | "E0434" | "E0419" | "cannot_be_judged" | "violated" | "latched" | "still_violated" => {
-                ids.iter().filter_map(|id| Rule::of_id(id)).collect()
-            }
+            "E0429" | "E0428" | "E0434" | "E0419" | "cannot_be_judged" | "violated" | "latched"
+            | "still_violated" => ids.iter().filter_map(|id| Rule::of_id(id)).collect(),
             "E0430" => vec![Rule::Writers],
             "E0411" => vec![Rule::Contracts],
             "commitment_violated" if ids.iter().any(|id| id == "D") => vec![Rule::Scope],
             "E0451" | "E0453" | "commitment_violated" => vec![Rule::Commitments],
             "E0452" => vec![Rule::Scope],
-            "E0435" | "denied_before" | "acted_after_deny" | "decision_without_request" => vec![Rule::Decisions],
+            "E0435" | "denied_before" | "acted_after_deny" | "decision_without_request" => {
+                vec![Rule::Decisions]
+            }
             "E0436" | "finer_than_declared" => vec![Rule::Rounding],
             "E0438" | "look_alike" => vec![Rule::LookAlikes],
             "E0425" | "E0426" | "undeclared_tool" => vec![Rule::Stage],
@@ -90,16 +91,13 @@ impl Rule {
 }
 
 /// A refusal, a note, or what would have refused: the code or the kind, and the ids that it names.
-pub type Fact = (String, Vec<String>);
+pub(crate) type Fact = (String, Vec<String>);
 
 /// What became of a proposal.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Found {
+pub(crate) enum Found {
     /// It is a transition.
-    Taken {
-        notes: BTreeSet<Fact>,
-        would: BTreeSet<Fact>,
-    },
+    Taken { notes: BTreeSet<Fact>, would: BTreeSet<Fact> },
     /// It was refused.
     Refused(Fact),
     /// The door cannot express it: the reason.
@@ -125,7 +123,7 @@ fn ids_of(reason: &Value) -> Vec<String> {
 }
 
 impl Found {
-    pub fn of(outcome: &Outcome) -> Found {
+    pub(crate) fn of(outcome: &Outcome) -> Found {
         match outcome {
             Outcome::Refused(refused) => {
                 let ids = refused.reason.ids().iter().map(ToString::to_string).collect();
@@ -135,12 +133,12 @@ impl Found {
         }
     }
 
-    pub fn refused(code: &str) -> Found {
+    pub(crate) fn refused(code: &str) -> Found {
         Found::Refused((code.to_owned(), Vec::new()))
     }
 
     /// The outcome that the records of a line say: the transition with the violations after it, or the refusal.
-    pub fn of_records(records: &[&Record]) -> Found {
+    pub(crate) fn of_records(records: &[&Record]) -> Found {
         let content = records[0].content();
         if records[0].header().kind == Kind::Refusal {
             let reason = content.get("reason").cloned().unwrap_or(Value::Null);
@@ -180,8 +178,18 @@ impl Found {
         Found::Taken { notes, would }
     }
 
+    /// What a door tells that records it at a lower stage and refuses nothing: the notes of that stage, and the refusal.
+    pub(crate) fn told(&self, below: &Found) -> Found {
+        match (self, below) {
+            (Found::Taken { would, .. }, Found::Taken { notes, .. }) => {
+                Found::Taken { notes: notes.clone(), would: would.clone() }
+            }
+            (main, _) => main.clone(),
+        }
+    }
+
     /// Every fact.
-    pub fn facts(&self) -> Vec<&Fact> {
+    pub(crate) fn facts(&self) -> Vec<&Fact> {
         match self {
             Found::Taken { notes, would } => notes.iter().chain(would).collect(),
             Found::Refused(fact) => vec![fact],
@@ -190,16 +198,12 @@ impl Found {
     }
 
     /// The kinds of rules that have to do with it.
-    pub fn rules(&self) -> BTreeSet<Rule> {
+    pub(crate) fn rules(&self) -> BTreeSet<Rule> {
         self.facts().into_iter().flat_map(|(fact, ids)| Rule::of(fact, ids)).collect()
     }
 
-    pub fn rules_of(fact: &Fact) -> Vec<Rule> {
-        Rule::of(&fact.0, &fact.1)
-    }
-
     /// The code with which it was refused.
-    pub fn code(&self) -> Option<&str> {
+    pub(crate) fn code(&self) -> Option<&str> {
         match self {
             Found::Refused((code, _)) => Some(code),
             _ => None,

@@ -25,9 +25,9 @@ impl Cell {
 
 /// What the generator found.
 #[derive(Debug, Default)]
-pub struct Tally {
+pub(crate) struct Tally {
     /// Lines that are no intent.
-    pub no_intent: u64,
+    pub(crate) no_intent: u64,
     main: BTreeMap<Rule, BTreeSet<Cell>>,
     doors: BTreeMap<(&'static str, Rule), BTreeSet<Cell>>,
     /// The codes of its own that a door used, by the kinds of rules of the main door.
@@ -36,14 +36,14 @@ pub struct Tally {
 }
 
 impl Tally {
-    pub fn main(&mut self, found: &Found) {
+    pub(crate) fn main(&mut self, found: &Found) {
         let cell = if found.code().is_some() { Cell::Refuses } else { Cell::Notes };
         for rule in found.rules() {
             self.main.entry(rule).or_default().insert(cell);
         }
     }
 
-    pub fn door(&mut self, door: &Door, main: &Found, found: &Found) {
+    pub(crate) fn door(&mut self, door: &Door, main: &Found, found: &Found) {
         if let Found::Cannot(why) = found {
             *self.cannot.entry(door.name).or_default().entry(why).or_default() += 1;
             return;
@@ -120,7 +120,7 @@ A row is a door, a column a kind of rules. *refuses*: as `commit` does, with its
 ";
 
 /// Compares the page with what was found, and writes it if that is asked for.
-pub fn compare(tally: &Tally) {
+pub(crate) fn compare(tally: &Tally) {
     let place = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../docs/design/doors.md");
     let page = tally.page();
     assert!(!page.contains("NOT TRIED"), "{page}");
