@@ -10,7 +10,6 @@
 
 mod admit;
 mod authorize;
-mod brought;
 mod budget;
 mod contract;
 mod files;
@@ -22,6 +21,7 @@ mod owner;
 mod parents;
 mod projection;
 mod ranked;
+mod spent;
 mod status;
 
 use std::sync::Arc;
@@ -31,7 +31,7 @@ use dendrer_object::record::Author;
 
 use crate::expr::Expr;
 
-pub(crate) use admit::Admission;
+pub(crate) use admit::{Admission, Admitted};
 pub use admit::{COMMITMENT_VIOLATED, CommitmentRefused, calls};
 pub use authorize::{Authorized, UNKNOWN_ID, Violated};
 pub use budget::{Budget, Used};
@@ -46,6 +46,7 @@ pub use owner::CommitmentOwner;
 pub use parents::{PARENTS, ParentParts, ParentSaid};
 pub use projection::{ACCEPTED, CONTRACT, Commitments, INITIAL, TRUST, WithoutEffect, initial};
 pub use ranked::ADOPTS;
+pub(crate) use spent::SPENT;
 pub use status::{CommitmentStatus, StatusCause, Statuses};
 
 dendrer_object::words! {
@@ -182,10 +183,17 @@ pub struct Commitment {
     is_backed: bool,
     /// Whether an edge says that it conflicts with another.
     has_conflicts: bool,
+    /// The expressions that `spent` sums.
+    sums: Vec<Expr>,
     /// The type of the transition that brought it.
     type_name: Arc<str>,
     /// The watched name that had changed when the run began.
     stale_by: Option<Arc<str>>,
+}
+
+/// Reads a condition of a commitment.
+pub(crate) fn condition(text: &str, scope: &crate::expr::Scope) -> Result<Expr, crate::expr::ExprError> {
+    spent::read(text, scope, 0).map(|read| read.expr)
 }
 
 impl Commitment {

@@ -63,8 +63,8 @@ use check::Checker;
 pub use error::{EvalError, ExprError, Span, Uncertain};
 pub use inspect::{Literal, NamedComparison, NamedPlace};
 pub use lex::TEXT_SIZE_MAX;
+pub use time::is_same_moment;
 pub(crate) use time::{Until, is_datetime, until_of};
-pub use time::{ends_at, is_same_moment};
 pub use turns::Way;
 
 /// How deep the tree of an expression, and the parentheses of its text, may be nested.
@@ -103,6 +103,12 @@ impl Expr {
     pub fn parse_condition(text: &str, scope: &Scope) -> Result<Expr, ExprError> {
         let (tree, _) = read(text, scope, &[], true).map_err(first)?;
         Ok(Expr::new(text, tree))
+    }
+
+    /// As [`Expr::parse_condition`], of a text that stands for another one, which is shown.
+    pub(crate) fn parse_condition_as(text: &str, shown: &str, scope: &Scope) -> Result<Expr, ExprError> {
+        let (tree, _) = read(text, scope, &[], true).map_err(first)?;
+        Ok(Expr::new(shown, tree))
     }
 
     /// Returns all that is wrong with a text, in the order in which it was found: undeclared names, numbers
@@ -285,6 +291,11 @@ impl Scope {
     pub fn root(mut self, name: &str) -> Scope {
         self.roots.insert(name.into());
         self
+    }
+
+    /// Whether a root is known.
+    pub(crate) fn has_root(&self, name: &str) -> bool {
+        self.roots.contains(name)
     }
 
     /// As [`Scope::root`], for an object that has these members and no others: what is there may lack some of them.

@@ -106,6 +106,15 @@ impl PolicyRules {
     }
 }
 
+/// Returns the expression of a rule; `None` for one that is no rule.
+pub(crate) fn expression(rule: &Value) -> Option<Expr> {
+    Expr::parse_condition(rule.get("holds")?.as_str()?, &scope()).ok()
+}
+
+fn scope() -> Scope {
+    Scope::new().root_of(PROPOSED, transition_members()).moment_of(PROPOSED, AT)
+}
+
 /// Reads one rule, given those before it.
 fn read_rule(rule: &Value, before: &[Value]) -> Result<PolicyRule, String> {
     let id_of = |rule: &'_ Value| rule.get("id").and_then(Value::as_str).map(str::to_owned);
@@ -134,8 +143,7 @@ fn read_rule(rule: &Value, before: &[Value]) -> Result<PolicyRule, String> {
     if let Some(same) = before.iter().position(|rule| id_of(rule).as_deref() == Some(&*id)) {
         return Err(format!("rule {same} has the id \"{id}\" already"));
     }
-    let scope = Scope::new().root_of(PROPOSED, transition_members()).moment_of(PROPOSED, AT);
-    let expr = Expr::parse_condition(holds, &scope).map_err(|error| error.to_string())?;
+    let expr = Expr::parse_condition(holds, &scope()).map_err(|error| error.to_string())?;
     if expr.reads_counters() {
         return Err(
             "a policy rule reads the state and `t`, and state.counters is beside the state".to_owned()

@@ -18,7 +18,7 @@ use dendrer_object::record::{
 use dendrer_object::value::Object;
 use dendrer_object::{AT, Digest, Intent, Pointer, REDACTION, RunName, StoreId, Timestamp, TypeName, Value};
 
-use crate::commitment::{self, Admission, COMMITMENT_VIOLATED, Commitments, Statuses};
+use crate::commitment::{self, Admission, Admitted, COMMITMENT_VIOLATED, Commitments, Statuses};
 use crate::contract::{CONTEXT, Contract};
 use crate::counters::Counters;
 use crate::fold::add_anomalies;
@@ -61,14 +61,14 @@ pub use finding::{Finding, FindingKind, note_finding};
 use fork::Forked;
 pub use fork::{Fork, fork};
 pub use import::{ChildResult, Pick, Picked, accept, cherrypick, delegate, refuse_accept, refuse_import};
-pub use judge::{ACTED_AFTER_DENY, ROUNDED, WOULD_REFUSE};
+pub use judge::{ACTED_AFTER_DENY, ROUNDED, WOULD_REFUSE, broken_by};
 use judge::{Found, latch_rule};
 pub use line::{LineFault, refuse_line};
 pub use members::MemberFault;
 pub use outcome::{Broken, LookAlike, Outcome, Reason, Refused, StartError, StepError};
 use outcome::{draft_refusal, refusal_header, refusal_of};
 use rules::RuleSet;
-pub use seeded::{EnforcingDoor, brought_hard, enforced_ids, judge_seeded};
+pub use seeded::{brought_hard, enforced_ids, judge_change, judge_seeded};
 pub use seeds::{Inputs, Seeds};
 pub use terms::RaisedDoor;
 use terms::Terms;
@@ -666,7 +666,8 @@ fn reduce(
             let notes = members::notes_of_result(intent, looks, |tool| terms.effect_of(tool), is_open);
             change.notes.splice(0..0, notes);
         }
-        change.notes.extend(authorized);
+        change.notes.extend(authorized.notes);
+        change.spent = authorized.spent;
         change.rounded = reduced.rounded;
         Ok(change)
     }))
@@ -904,7 +905,7 @@ fn check_contract(head: &RunState, intent: &Intent) -> Result<(), Reason> {
 /// Rule: stages 0 and 1 commit what a commitment forbids, and note it; stages 2 and 3 refuse it; what cannot be judged is
 /// refused at stage 3. An action that has happened already is never refused; test
 /// `it::commitments::a_call_is_authorized_at_each_stage`.
-fn authorize(head: &RunState, intent: &Intent, found: &mut Found) -> Result<Vec<Value>, Reason> {
+fn authorize(head: &RunState, intent: &Intent, found: &mut Found) -> Result<Admitted, Reason> {
     let has_happened = terms::has_happened(intent);
     // Since version 2 a line of any type that has an action is judged as a call: it is shown like one.
     let is_proposal = intent.type_name.as_str() == terms::REQUEST
@@ -920,14 +921,14 @@ fn authorize(head: &RunState, intent: &Intent, found: &mut Found) -> Result<Vec<
         state: &head.state,
         counters: &|| head.counters.to_value(),
     };
-    let notes = head.commitments.admit(intent, &admission).map_err(Reason::Commitments)?;
-    if head.is_since(2) && can_refuse && head.stage() < Stage::Contracts && !notes.is_empty() {
+    let admitted = head.commitments.admit(intent, &admission).map_err(Reason::Commitments)?;
+    if head.is_since(2) && can_refuse && head.stage() < Stage::Contracts && !admitted.notes.is_empty() {
         let enforced = Admission { refuses: true, refuses_unjudged: true, ..admission };
         if let Err(refused) = head.commitments.admit(intent, &enforced) {
             found.would(&Reason::Commitments(refused));
         }
     }
-    Ok(notes)
+    Ok(admitted)
 }
 
 /// Refuses a change that writes where only the kernel does.
@@ -1006,6 +1007,7 @@ fn draft_transition(
     content.push((Arc::clone(state_root), Value::from(change.state.digest())));
     content.extend(what.goal.map(|goal| ("goal_id".into(), Value::String(goal))));
     content.extend(change.proposed.map(|delta| (PROPOSED.into(), delta.to_value())));
+    content.extend(change.spent.map(|spent| (commitment::SPENT.into(), spent)));
     let header = Header {
         store: head.store,
         kind: Kind::Transition,

@@ -110,7 +110,8 @@ impl fmt::Display for DeltaError {
                 write!(f, "delta operation {index} at {}: {}", path.dotted(), self.why)
             }
             (Some(index), None) => write!(f, "delta operation {index}: {}", self.why),
-            _ => self.why.fmt(f),
+            (None, Some(path)) => write!(f, "{}: {}", path.dotted(), self.why),
+            (None, None) => self.why.fmt(f),
         }
     }
 }

@@ -102,6 +102,10 @@ pub const ACTION_TYPE: &str = "action_type";
 /// brings it.
 pub const UNATTESTED: &str = "unattested";
 
+/// The member of a line with the scope of its calls: commitments of other scopes are not asked about them. The recorder alone
+/// brings it.
+pub const SCOPE: &str = "scope";
+
 /// The lists of a line with commitments: atoms of evidence, commitments, edges, and what is closed (CCAS paper).
 pub const COMMITMENT_LISTS: [&str; 4] = ["evidence", "commitments", "edges", "closes"];
 
@@ -121,6 +125,7 @@ const KEY_SIZE_MAX: usize = 200;
 const SET_BY_KERNEL: &[&str] = &[
     ORIGIN,
     UNATTESTED,
+    SCOPE,
     REDACTION,
     ACTION_TYPE,
     "tick",
@@ -195,10 +200,10 @@ impl Intent {
         self
     }
 
-    /// Adds a member that a recorder brings and no line can: [`EDGE`], [`REDACTION`], [`ACTION_TYPE`] or [`UNATTESTED`]. Panics on another name.
+    /// Adds a member that a recorder brings and no line can: [`EDGE`], [`REDACTION`], [`ACTION_TYPE`], [`SCOPE`] or [`UNATTESTED`]. Panics on another name.
     pub fn carrying(mut self, name: &str, value: Value) -> Intent {
         assert!(
-            [EDGE, REDACTION, ACTION_TYPE, UNATTESTED].contains(&name),
+            [EDGE, REDACTION, ACTION_TYPE, SCOPE, UNATTESTED].contains(&name),
             "{name} is not brought by a recorder"
         );
         self.members.retain(|(known, _)| **known != *name);

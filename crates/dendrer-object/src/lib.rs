@@ -27,7 +27,7 @@ pub use code::Code;
 pub use delta::Delta;
 pub use digest::Digest;
 pub use intent::{
-    ACTION_TYPE, AT, BASE, COMMITMENT_LISTS, EDGE, Intent, KEY, ORIGIN, READS, REDACTION, UNATTESTED,
+    ACTION_TYPE, AT, BASE, COMMITMENT_LISTS, EDGE, Intent, KEY, ORIGIN, READS, REDACTION, SCOPE, UNATTESTED,
 };
 pub use name::{RunName, StoreId, TypeName};
 pub use number::Number;

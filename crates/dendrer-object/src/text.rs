@@ -34,18 +34,11 @@ pub fn escape(text: &str) -> String {
     }
     let mut out = String::with_capacity(text.len());
     let mut before = ' ';
-    let (mut at, mut is_mixed) = (0, false);
-    for c in text.chars() {
-        // A word is looked at once, at its beginning.
-        if at == 0 || !is_of_word(before) && is_of_word(c) {
-            is_mixed = has_look_alike(text[at..].split(|c| !is_of_word(c)).next().unwrap_or_default());
-        }
-        at += c.len_utf8();
+    let look_alikes = look_alikes(text);
+    for (at, c) in text.char_indices() {
         match c {
-            // A letter of another script inside of a word would be read as the letter that it looks like.
-            c if is_mixed && is_of_word(c) && passes_for_ascii(c) => {
-                out.push_str(&format!("\\u{{{:x}}}", c as u32));
-            }
+            // It would be read as the letter that it looks like.
+            c if look_alikes.contains(&at) => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
             // Two texts that differ in their form alone would look alike.
             c if is_of_the_one_before(before, c) => out.push_str(&format!("\\u{{{:x}}}", c as u32)),
             '\n' => out.push_str("\\n"),
@@ -61,16 +54,24 @@ pub fn escape(text: &str) -> String {
     out
 }
 
-fn is_of_word(c: char) -> bool {
-    c.is_alphanumeric() || c == '_'
-}
-
-/// Whether a word has a letter of ASCII, and one of another script that looks like one.
-fn has_look_alike(word: &str) -> bool {
-    !word.is_ascii()
-        && word.chars().any(|c| c.is_ascii_alphabetic())
-        && word.chars().any(passes_for_ascii)
-        && mixes_scripts(word)
+/// Returns the places of letters that look like letters of ASCII, in words that have such letters and mix scripts, in bytes.
+pub fn look_alikes(text: &str) -> Vec<usize> {
+    let mut found = Vec::new();
+    if text.is_ascii() {
+        return found;
+    }
+    let is_of_word = |c: char| c.is_alphanumeric() || c == '_';
+    let mut begin = 0;
+    for word in text.split(|c| !is_of_word(c)) {
+        let has_ascii = word.chars().any(|c| c.is_ascii_alphabetic());
+        if !word.is_ascii() && has_ascii && mixes_scripts(word) {
+            let letters = word.char_indices().filter(|(_, c)| passes_for_ascii(*c));
+            found.extend(letters.map(|(at, _)| begin + at));
+        }
+        let after = begin + word.len();
+        begin = after + text[after..].chars().next().map_or(0, char::len_utf8);
+    }
+    found
 }
 
 /// Returns the candidate nearest to `word`, if one is near enough to be what was meant.

@@ -74,6 +74,7 @@ pub struct AnsweredQuestion {
 
 /// The documents of each file that publishes some.
 const DOCUMENTS: &[&[&[PublishedSchema]]] = &[
+    crate::action::DOCUMENTS,
     crate::backup::DOCUMENTS,
     crate::bisect::DOCUMENTS,
     crate::branches::DOCUMENTS,

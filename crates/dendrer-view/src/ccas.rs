@@ -160,7 +160,7 @@ impl Sections {
                 made[4].push(format!("- {id}: {gloss}\n  status: {why}\n"));
             }
             if one.kind == K::Delegation && found == S::Active {
-                made[5].push(delegation(&id, &one.gloss, &one.written));
+                made[5].push(delegation(&id, &one.gloss, &one.written, false));
             }
         }
         if let Some(contract) = at.all.contract() {
@@ -218,7 +218,7 @@ fn at_risk(at: &CommitmentsAt, one: &Commitment, found: CommitmentStatus) -> Opt
 /// The contract of a delegated run, with how it ended if its parent said so.
 fn contract_text(all: &Commitments, contract: &DelegationContract) -> String {
     let gloss = contract.written.get("gloss").and_then(Value::as_str).unwrap_or_default();
-    let mut text = delegation(&name(&contract.id), gloss, &contract.written);
+    let mut text = delegation(&name(&contract.id), gloss, &contract.written, true);
     let ended = all.parents().iter().find_map(|said| Some((said, said.ended.as_ref()?)));
     if let Some((said, (how, tick))) = ended {
         let at = tick.map(|tick| format!("@{tick}")).unwrap_or_default();
@@ -231,7 +231,9 @@ fn contract_text(all: &Commitments, contract: &DelegationContract) -> String {
     text
 }
 
-fn delegation(id: &str, gloss: &str, written: &Value) -> String {
+/// Writes a delegation as the paper prints it: the files that are allowed, else the tools. For the child itself both are written, with
+/// what it is to deliver and its budget.
+fn delegation(id: &str, gloss: &str, written: &Value, is_whole: bool) -> String {
     let mut text = format!("- Child contract {id} active for {}.\n", quote::escape(gloss));
     let list = |value: Option<&Value>| -> Vec<Arc<str>> {
         let items = value.and_then(Value::as_array).into_iter().flat_map(|list| list.iter());
@@ -239,12 +241,14 @@ fn delegation(id: &str, gloss: &str, written: &Value) -> String {
     };
     let allowed = written.get("allowed");
     let allowed = ["files", "tools"].map(|kind| (kind, list(allowed.and_then(|allowed| allowed.get(kind)))));
-    let allowed = allowed.iter().filter(|(_, all)| !all.is_empty());
+    let most = if is_whole { 2 } else { 1 };
+    let allowed = allowed.iter().filter(|(_, all)| !all.is_empty()).take(most);
     let allowed: Vec<String> = allowed.map(|(kind, all)| format!("{kind} {}", names(all))).collect();
     if !allowed.is_empty() {
         text.push_str(&format!("  allowed scope: {}\n", allowed.join("; ")));
     }
-    for (member, label) in [("forbidden", "forbidden"), ("deliverables", "to deliver")] {
+    let lists = [("forbidden", "forbidden"), ("deliverables", "to deliver")];
+    for (member, label) in lists.into_iter().take(most) {
         let all = list(written.get(member));
         if !all.is_empty() {
             text.push_str(&format!("  {label}: {}\n", names(&all)));

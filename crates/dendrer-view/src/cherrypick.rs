@@ -29,7 +29,7 @@ impl Answer for CherrypickAnswer<'_> {
     }
 
     fn lines(&self, page: &Page) -> Vec<Line> {
-        let CherrypickReply { pick, into, tip, imported, dry_run } = self.reply;
+        let CherrypickReply { pick, into, tip, imported, dry_run, .. } = self.reply;
         let (show_hash, dry_run) = (self.show_hash, *dry_run);
         let checked = &pick.checked;
         let [(name, version), _] = &checked.contracts;
@@ -136,7 +136,13 @@ impl CherrypickAnswer<'_> {
                 let (decide, write) = (sets(|field| &field.target), sets(|field| &field.source));
                 let before = before.to_string();
                 if !decide.is_empty() {
-                    let argv = fork(run, &["tick", &before], &decide);
+                    let mut argv = fork(run, &["tick", &before], &decide);
+                    if self.reply.decided_breaks {
+                        argv.extend([
+                            "--although".to_owned(),
+                            format!("to decide on what {} has", self.reply.into),
+                        ]);
+                    }
                     failure = failure.help(&argv.iter().map(String::as_str).collect::<Vec<_>>());
                 }
                 for field in wrong().filter(|field| field.target.is_none()) {
@@ -150,6 +156,9 @@ impl CherrypickAnswer<'_> {
                 let new = given_name(self.reply.into.as_str(), "-retry");
                 let mut argv = fork(self.reply.into.as_str(), &["tip"], &write);
                 argv.extend(["--as".to_owned(), new.clone()]);
+                if self.reply.given_breaks {
+                    argv.extend(["--although".to_owned(), format!("to have what {run} has")]);
+                }
                 failure
                     .note("decide again on what the target has, or give the target what the source had and retry")
                     .help(&argv.iter().map(String::as_str).collect::<Vec<_>>())

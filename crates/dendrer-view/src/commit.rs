@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dendrer::kernel::commitment::COMMITMENT_VIOLATED;
 use dendrer::kernel::ontology::{Class, TYPES};
 use dendrer::kernel::sealed;
-use dendrer::kernel::step::STILL_VIOLATED;
+use dendrer::kernel::step::{ROUNDED, STILL_VIOLATED};
 use dendrer::kernel::unknown::made_by;
 use dendrer::lines::{FailedLine, LineNotes, LinesTally, Overtaken, Reply, TurnedLine};
 use dendrer::record::chain;
@@ -18,6 +18,7 @@ use dendrer_object::{ACTION_TYPE, Code, Digest, Pointer, Record, RunName, TypeNa
 
 use crate::answer::{End, ItemAnswer, Line, Page, Style};
 use crate::certainty::{UnknownPlace, left_unknown, unknown_places};
+use crate::merge::BegunViolated;
 use crate::problem::HelpCommand;
 use crate::{count, quote};
 
@@ -191,6 +192,10 @@ document! {
         not_enforced?: Vec<&str> = notes_of(reply)
             .filter(|notes| !notes.not_enforced.is_empty())
             .map(|notes| notes.not_enforced.iter().map(|id| &**id).collect()),
+        /// The rules that the line is the first to break
+        violations?: Vec<BegunViolated> = notes_of(reply)
+            .filter(|notes| !notes.violations.is_empty())
+            .map(|notes| notes.violations.iter().map(BegunViolated::of).collect()),
         /// The stage at which the run is recorded, in begun
         stage?: u64 = begun_stage(reply),
         /// The type that an unknown type probably means
@@ -219,6 +224,8 @@ document! {
         id: Digest = record.id(),
         /// The type
         type: String = type_name(record),
+        /// The violations that it names
+        violations?: As<Array> = record.body().value("/violations").map(As::new),
         ..RecordNotes = RecordNotes::of(record),
     }
 
@@ -231,12 +238,22 @@ document! {
         anomalies?: As<Array> = part("anomalies").map(As::new),
         /// Violations that began earlier, and that this transition leaves although it changes a place that they read
         still_violated?: As<Vec<StillViolated>> = part(STILL_VIOLATED).map(As::new),
-        /// The violations
-        violations?: As<Array> = part("violations").map(As::new),
+        /// Values that were rounded to the decimals of their field
+        rounded?: Vec<RoundedValue> = part(ROUNDED).map(|all| rounded(&all)),
         /// Ids of the commitments that the committed action violates
         violates?: As<[String]> = violates(record).map(As::new),
         /// Places of the state that are unknown from this transition on
         unknown?: Vec<UnknownPlace> = unknown_places(&made_by(record)),
+    }
+
+    /// A value that was rounded to the decimals of its field
+    object RoundedValue(rounding: &Value) {
+        /// The place, as a JSON pointer
+        path: String = rounding.get("path").and_then(Value::as_str).unwrap_or_default().to_owned(),
+        /// The value that was to be written
+        from: Value = rounding.get("from").cloned().unwrap_or(Value::Null),
+        /// The value that is there
+        to: Value = rounding.get("to").cloned().unwrap_or(Value::Null),
     }
 
     /// A violation that began earlier
@@ -284,6 +301,10 @@ fn parts(reply: &Reply) -> (&'static str, Option<u64>, Option<&Record>, &[Record
         Reply::Turned { line, why } => (turned_word(why), Some(*line), None, &[]),
         Reply::Failed(failed) => ("failed", Some(failed.line), None, &[]),
     }
+}
+
+fn rounded(all: &Value) -> Vec<RoundedValue> {
+    all.as_array().into_iter().flat_map(|all| all.iter()).map(RoundedValue::of).collect()
 }
 
 /// Returns the stage of a run that begins.
@@ -416,7 +437,8 @@ fn line(reply: &Reply, dry_run: bool) -> String {
             format!("{would_be}begun  {}{stage}", record.id())
         }
         Reply::Committed { line, record, noted, notes } => {
-            let (listed, noted, notes) = (listed(record), noted_text(noted), notes_text(notes));
+            let notes = notes_text(notes, noted);
+            let (listed, noted) = (listed(record), noted_text(noted));
             format!("{would_be}{}  line {line}{listed}{noted}{notes}", transition(record))
         }
         Reply::Refused { line, refusal, noted } => {
@@ -493,6 +515,7 @@ fn listed(record: &Record) -> String {
     let lists = lists.map(|list| format!("   WARN {}", quote::value(&list)));
     lists
         .chain(still_violated(record))
+        .chain(rounded_text(record))
         .chain(left_unknown(record).map(|words| format!("   {words}")))
         .collect()
 }
@@ -519,16 +542,36 @@ fn noted_text(noted: &[Record]) -> String {
     each.collect()
 }
 
-/// Returns the notes of a committed line as text.
-fn notes_text(notes: &LineNotes) -> String {
+/// Returns the notes of a committed line as text. A violation that the kernel named in a record of its own is there already.
+fn notes_text(notes: &LineNotes, noted: &[Record]) -> String {
     let each = notes.overtaken.iter().map(|Overtaken { path, tick, agent }| {
         format!("{} (tick {tick}, {})", quote::path(path), quote::escape(agent))
     });
     let overtaken = each.collect::<Vec<_>>().join(", ");
     let ids = notes.not_enforced.iter().map(|id| quote::escape(id)).collect::<Vec<_>>().join(", ");
-    let each =
-        [("overtaken", overtaken), ("not enforced", ids)].into_iter().filter(|(_, text)| !text.is_empty());
+    let named: Vec<Value> = noted.iter().filter_map(|record| record.body().value("/violations")).collect();
+    let named = named.iter().filter_map(Value::as_array).flat_map(|all| all.iter());
+    let named: Vec<&str> = named.filter_map(|one| one.get("id")?.as_str()).collect();
+    let broken = notes.violations.iter().filter(|broken| !named.contains(&&*broken.predicate));
+    let broken = broken.map(|broken| quote::escape(&broken.predicate)).collect::<Vec<_>>().join(", ");
+    let each = [("overtaken", overtaken), ("not enforced", ids), ("violates", broken)];
+    let each = each.into_iter().filter(|(_, text)| !text.is_empty());
     each.map(|(word, text)| format!("   WARN {word}: {text}")).collect()
+}
+
+/// Returns the values of a transition that were rounded, as text.
+fn rounded_text(record: &Record) -> Option<String> {
+    let all = record.body().value(&format!("/{ROUNDED}"))?;
+    let part = |one: &Value, name: &str| quote::value(one.get(name).unwrap_or(&Value::Null));
+    let path = |one: &Value| {
+        let path = one.get("path").and_then(Value::as_str).and_then(|path| path.parse().ok());
+        path.map(|path| quote::path(&path)).unwrap_or_default()
+    };
+    let each = all
+        .as_array()?
+        .iter()
+        .map(|one| format!("{} {} -> {}", path(one), part(one, "from"), part(one, "to")));
+    Some(format!("   rounded: {}", each.collect::<Vec<_>>().join(", ")))
 }
 
 /// Returns the counts of a recording as text.

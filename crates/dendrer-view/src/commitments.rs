@@ -1,14 +1,18 @@
 //! The commitments of a run, as lines and as documents.
 
 use dendrer::ask::commitments::question::{CommitmentsReply, JudgedCalls, ListedCommitments};
-use dendrer::ask::commitments::{Admission, CommitmentsAt, CommitmentsDifference, StatusDifference};
+use dendrer::ask::commitments::{
+    Admission, CallAgainst, CommitmentHistory, CommitmentsAt, CommitmentsDifference, DischargedBy,
+    StatusDifference,
+};
 use dendrer::delegate::question::{AcceptReply, DelegateReply};
 use dendrer::delegate::{AcceptReason, Accepted, Delegated};
 use dendrer::kernel::commitment::{
     Atom, Authorized, Commitment, CommitmentEdge, CommitmentKind, CommitmentStatus, Commitments, EdgeKind,
-    EvidenceMode, UNKNOWN_ID, Violated, WithoutEffect,
+    EvidenceMode, ParentSaid, UNKNOWN_ID, Violated, WithoutEffect,
 };
 use dendrer::kernel::expr::Expr;
+use std::collections::BTreeSet;
 use std::sync::Arc;
 
 use dendrer_object::document::{As, Either, Fraction};
@@ -16,10 +20,14 @@ use dendrer_object::record::Author;
 use dendrer_object::value::{Array, Object};
 use dendrer_object::{Code, Digest, RunName, Value, document};
 
+use crate::action::{AskedCommitmentObject, asked_line};
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::ccas::{ccas_text, listed_hard};
 use crate::graph::Drawing;
 use crate::{count, quote};
+
+/// How many commitments are followed over `depends-on`.
+const EDGES_MAX: usize = 1_000;
 
 /// Returns the ids that edges of a kind from a commitment lead to.
 fn named(all: &Commitments, one: &Commitment, kind: EdgeKind) -> Vec<Arc<str>> {
@@ -48,6 +56,21 @@ fn claimed_hard(all: &Commitments, one: &Commitment) -> Option<String> {
     let cited: Vec<String> = cited.map(|edge| quote::escape(&edge.from)).collect();
     let cites = if cited.is_empty() { String::new() } else { format!(", cites {}", cited.join(", ")) };
     Some(format!("claimed by {}{cites}", quote::escape(&all.owner(one).to_string())))
+}
+
+/// Returns the edges of the conflicts of a commitment, whichever end states them.
+fn conflicts<'c>(all: &'c Commitments, one: &'c Commitment) -> impl Iterator<Item = CommitmentEdge> + 'c {
+    let edges = all.edges_from(&one.id).chain(all.edges_to(&one.id).filter(|edge| edge.from != edge.to));
+    edges.filter(|edge| edge.kind == EdgeKind::ConflictsWith)
+}
+
+/// Returns the ids of commitments that one conflicts with, each once.
+fn conflicting(all: &Commitments, one: &Commitment) -> Vec<Arc<str>> {
+    let mut ids: Vec<Arc<str>> =
+        conflicts(all, one).map(|edge| if edge.from == one.id { edge.to } else { edge.from }).collect();
+    ids.sort();
+    ids.dedup();
+    ids
 }
 
 document! {
@@ -83,6 +106,19 @@ document! {
         tools: Option<&[Arc<str>]> = found.tools.as_deref(),
         /// The contract of a delegated run
         contract: As<Option<Object>> = As::new(found.all.contract().map(|contract| contract.written.clone())),
+        /// How the contract ended: it permits no call
+        ended?: ContractEnd = ended(found).map(ContractEnd::of),
+    }
+
+    /// How the contract of a delegated run ended
+    object ContractEnd(said: &ParentSaid) {
+        let (how, decided) = said.ended.clone().unwrap_or_default();
+        /// The status, or over, missing or unreadable
+        as: String = how.to_string(),
+        /// The parent that says so
+        run: &str = &said.run,
+        /// The tick of the parent; null if none decided it
+        tick: Option<u64> = decided,
     }
 
     /// A line that changed no commitment
@@ -149,7 +185,10 @@ document! {
         /// The scope
         scope: &str = &one.scope,
         /// The ids of commitments that it conflicts with
-        conflicts: Vec<Arc<str>> = named(all, one, EdgeKind::ConflictsWith),
+        conflicts: Vec<Arc<str>> = conflicting(all, one),
+        /// The edges of its conflicts, whichever end states them
+        conflict_edges: Vec<ConflictEdge> =
+            conflicts(all, one).map(|edge| ConflictEdge::of(&one.id, &edge)).collect(),
         /// The ids of commitments that it depends on
         depends_on: Vec<Arc<str>> = named(all, one, EdgeKind::DependsOn),
         /// The ids of commitments that it refines
@@ -185,6 +224,16 @@ document! {
         support: Vec<SupportObject> = support.map(|edge| SupportObject::of(all, &edge.from)).collect(),
     }
 
+    /// A conflict of a commitment
+    object ConflictEdge(own: &str, edge: &CommitmentEdge) {
+        /// The id at the other end
+        id: &str = if *edge.from == *own { &edge.to } else { &edge.from },
+        /// The author of the edge
+        author: Author = edge.author,
+        /// The tick of the edge
+        tick: u64 = edge.tick,
+    }
+
     /// The support of a commitment
     object SupportObject(all: &Commitments, from: &str) {
         let atom = all.atom(from);
@@ -212,13 +261,45 @@ document! {
         attested_by: Option<&str> = grounded.map(|id| &**id),
         /// The edges that its status depends on
         closure: Vec<CauseEdge> = edges.iter().map(|edge| CauseEdge::of(all, &answer.id, edge)).collect(),
+        /// The transition that discharged it; null if it is not discharged
+        discharged: Option<DischargeObject> = answer.history.discharged.as_ref().map(DischargeObject::of),
+        /// The calls that were refused because of it
+        refusals: Vec<CallAgainstObject> = answer.against(true).map(CallAgainstObject::of).collect(),
+        /// The calls that violated it and were committed all the same
+        violations: Vec<CallAgainstObject> = answer.against(false).map(CallAgainstObject::of).collect(),
+    }
+
+    /// The transition that discharged a commitment
+    object DischargeObject(found: &DischargedBy) {
+        /// The tick
+        tick: u64 = found.tick,
+        /// The expression that became true; null if a line closed it
+        expression: Option<&str> = found.expression.as_deref(),
+        /// The author of the transition
+        author: Author = found.author,
+        /// The agent of the transition
+        agent: Option<&str> = found.agent.as_deref(),
+    }
+
+    /// A call against a commitment
+    object CallAgainstObject(call: &CallAgainst) {
+        /// The tick of the transition; of a refusal that of the record that it was judged against
+        tick: u64 = call.tick,
+        /// The tool
+        tool: Option<&str> = call.tool.as_deref(),
+        /// The id of the refusal
+        id?: Digest = call.refusal,
     }
 
     /// An edge that the status of a commitment depends on
     object CauseEdge(all: &Commitments, own: &str, edge: &CommitmentEdge) {
-        let other = if *edge.from == *own { &*edge.to } else { &*edge.from };
+        // What a commitment depends on is at the end of the edge, what supports it at the beginning.
+        let leads_on = *edge.from == *own || *edge.to != *own && edge.kind == EdgeKind::DependsOn;
+        let (near, other) = if leads_on { (&*edge.from, &*edge.to) } else { (&*edge.to, &*edge.from) };
         /// The id at the other end of the edge
         id: &str = other,
+        /// The id at the near end; absent for the commitment that was asked about
+        of?: &str = (*near != *own).then_some(near),
         /// The kind of the edge
         edge: EdgeKind = edge.kind,
         /// The mode of evidence; null for a commitment
@@ -229,6 +310,8 @@ document! {
         tick: u64 = edge.tick,
         /// Whether it has no effect, because its author has not the rank of the owner
         claimed?: bool = all.is_claimed(edge).then_some(true),
+        /// The reason for which an attestation grounds nothing; absent for one that does, and for other edges
+        without_effect?: String = all.grounds_nothing(edge),
     }
 
     /// Calls, and whether each is admissible
@@ -251,6 +334,19 @@ document! {
         violates: Vec<&str> = item.found.violates.iter().map(|(_, id)| &**id).collect(),
         /// The ids of the commitments that cannot be judged
         unjudged: Vec<&str> = item.found.unjudged.iter().map(|(id, _)| &**id).collect(),
+        /// The hard commitments that are active for the call, with what each says of it
+        commitments: Vec<AskedCommitmentObject> = item.asked.iter().map(AskedCommitmentObject::of).collect(),
+        /// The reason for which the door would refuse the call; null if it would not
+        refusal: Option<DoorRefusal> =
+            item.refusal.as_ref().map(|(code, words)| DoorRefusal::of(*code, words)),
+    }
+
+    /// The reason for which the door would refuse a call
+    object DoorRefusal(why: Code, words: &str) {
+        /// The code
+        code: Code = why,
+        /// The reason in words
+        message: &str = words,
     }
 
     /// The commitments of a run that differ between two ticks
@@ -406,6 +502,8 @@ document! {
         tools?: As<Object> = member("tools").map(As::new),
         /// When it ends by itself
         until?: As<String> = member("until").map(As::new),
+        /// The scope of the calls: commitments of other scopes than it and `global` are not asked
+        scope?: As<String> = member("scope").map(As::new),
     }
 
     /// The decision on the result of a child run
@@ -475,6 +573,11 @@ impl Answer for CommitmentsReply {
     }
 }
 
+/// The parent that ended the contract of a delegated run.
+fn ended(found: &CommitmentsAt) -> Option<&ParentSaid> {
+    found.all.parents().iter().find(|said| said.ended.is_some())
+}
+
 impl Answer for ListedCommitments {
     fn document(&self) -> Value {
         CommitmentsDocument::of(self).into()
@@ -511,6 +614,13 @@ impl Answer for ListedCommitments {
             Line::styled(Style::Warn, text)
         }));
         lines.push(Line::note(format!("{} of {all} at tick {}", self.listed.len(), self.found.at)));
+        lines.extend(ended(&self.found).map(|said| {
+            let (how, tick) = said.ended.clone().unwrap_or_default();
+            let at = tick.map(|tick| format!("@{tick}")).unwrap_or_default();
+            let id = quote::escape(&said.delegation);
+            let run = quote::escape(&said.run);
+            Line::styled(Style::Warn, format!("contract {id}  {how} at {run}{at}: no call is permitted"))
+        }));
         lines.extend(hidden_line(&self.found.all));
         lines.extend(self.found.all.ignored().map(|one| {
             let why = match (&*one.why, &one.by) {
@@ -554,17 +664,42 @@ pub struct CommitmentWhyAnswer {
     pub found: CommitmentsAt,
     /// The id.
     pub id: String,
+    /// What became of it besides its status.
+    pub history: CommitmentHistory,
 }
 
 impl CommitmentWhyAnswer {
+    fn against(&self, is_refused: bool) -> impl Iterator<Item = &CallAgainst> {
+        self.history.against.iter().filter(move |call| call.refusal.is_some() == is_refused)
+    }
+
     fn edges(&self) -> Vec<CommitmentEdge> {
         let all = &self.found.all;
         let mut edges = all.closure(&self.id);
+        // What it depends on rests on something as well, over any number of steps.
+        let (mut open, mut seen) = (vec![Arc::<str>::from(&*self.id)], BTreeSet::new());
+        while let Some(id) = open.pop().filter(|_| seen.len() < EDGES_MAX) {
+            if !seen.insert(Arc::clone(&id)) {
+                continue;
+            }
+            let depends = all.edges_from(&id).filter(|edge| edge.kind == EdgeKind::DependsOn);
+            for edge in depends.collect::<Vec<_>>() {
+                edges.extend(all.closure(&edge.to));
+                open.push(Arc::clone(&edge.to));
+                if *id != *self.id {
+                    edges.push(edge);
+                }
+            }
+        }
         let others =
             all.edges_from(&self.id).chain(all.edges_to(&self.id).filter(|edge| edge.from != edge.to));
         let mut others: Vec<_> = others.filter(|edge| edge.kind != EdgeKind::Supports).collect();
         others.sort_by_key(|edge| edge.tick);
         edges.extend(others);
+        let mut listed = BTreeSet::new();
+        edges.retain(|edge| {
+            listed.insert((Arc::clone(&edge.from), Arc::clone(&edge.to), edge.kind.as_str(), edge.tick))
+        });
         edges
     }
 }
@@ -602,13 +737,31 @@ impl Answer for CommitmentWhyAnswer {
         for edge in self.edges() {
             let mode = all.atom(&edge.from).map_or("", |atom| atom.mode.as_str());
             let (from, to) = (quote::escape(&edge.from), quote::escape(&edge.to));
-            let claimed = if all.is_claimed(&edge) { "  claimed, without effect" } else { "" };
+            let why =
+                all.grounds_nothing(&edge).map(|why| format!("  grounds nothing: {}", quote::escape(&why)));
+            let is_claimed = why.is_none() && all.is_claimed(&edge);
+            let claimed = if is_claimed { "  claimed, without effect" } else { "" };
             lines.push(Line::from(format!(
-                "  tick {}  {from} {} {to}  by {}  {mode}{claimed}",
+                "  tick {}  {from} {} {to}  by {}  {mode}{claimed}{}",
                 edge.tick,
                 edge.kind.as_str(),
-                edge.author.as_str()
+                edge.author.as_str(),
+                why.unwrap_or_default()
             )));
+        }
+        if let Some(found) = &self.history.discharged {
+            let agent = found.agent.as_deref().map(quote::escape).unwrap_or_default();
+            let by = format!("by {agent} ({})", found.author.as_str());
+            let what = match &found.expression {
+                Some(text) => format!("{} became true", quote::escape(text)),
+                None => "a line closed it".to_owned(),
+            };
+            lines.push(Line::from(format!("  discharged at tick {}  {by}: {what}", found.tick)));
+        }
+        for call in &self.history.against {
+            let tool = call.tool.as_deref().map(quote::escape).unwrap_or_default();
+            let word = if call.refusal.is_some() { "refused after" } else { "violated at" };
+            lines.push(Line::from(format!("  {word} tick {}  {tool}", call.tick)));
         }
         lines
     }
@@ -630,10 +783,16 @@ impl Answer for JudgedCalls {
             let (word, because) = match (item.is_admissible, ids.is_empty()) {
                 (true, true) => ("admissible", String::new()),
                 (true, false) => ("admissible", format!("  (cannot be judged against {ids})")),
-                (false, _) => ("not admissible", format!("  ({ids})")),
+                (false, false) => ("not admissible", format!("  ({ids})")),
+                (false, true) => {
+                    let words =
+                        item.refusal.as_ref().map(|(code, why)| format!("{code} {}", quote::escape(why)));
+                    ("not admissible", format!("  ({})", words.unwrap_or_default()))
+                }
             };
             let text = format!("{word:<14}  {}{because}", quote::value(&item.action));
             lines.push(if item.is_admissible { Line::from(text) } else { Line::styled(Style::Bad, text) });
+            lines.extend(item.asked.iter().map(asked_line));
         }
         let yes = self.items.iter().filter(|item| item.is_admissible).count();
         let all = count(self.items.len() as u64, "action", "actions");
@@ -776,9 +935,10 @@ impl EpsilonAnswer {
         let listed = listed_hard(at, None);
         let is_told = |(rule, id): &(Violated, Arc<str>)| *rule != Violated::Hard || listed.contains(id);
         let told = fits && found.violates.iter().any(is_told);
-        let differs = told == found.violates.is_empty();
+        // Without a text nothing is told, so nothing is judged alike.
+        let differs = !fits || told == found.violates.is_empty();
         self.differ += u64::from(differs);
-        self.unfit += u64::from(differs && !fits);
+        self.unfit += u64::from(!fits);
     }
 
     fn epsilon(&self) -> f64 {
@@ -823,7 +983,7 @@ impl Answer for DelegateReply {
             Line::from(format!("  hard  {}", list("hard"))),
             Line::from(format!("  soft  {}", list("soft"))),
         ];
-        for name in ["allowed", "tools", "forbidden", "budget", "deliverables", "failure", "until"] {
+        for name in ["allowed", "tools", "forbidden", "budget", "deliverables", "failure", "until", "scope"] {
             lines.extend(
                 contract.get(name).map(|value| Line::from(format!("  {name}  {}", quote::value(value)))),
             );

@@ -4,8 +4,8 @@ use dendrer::ask::diff::question::{ComparedRuns, DiffQuestion};
 use dendrer::ask::predicates::PredicateTested;
 use dendrer::casebook;
 use dendrer::diff::{
-    DiffAlign, DiffChange, DiffHidden, DiffKind, DiffOutcome, DiffReport, DiffSides, DiffTally, DiffTerms,
-    Marker, Pair, STATE, Shift, States, is_marker,
+    ConstantDifference, DiffAlign, DiffChange, DiffHidden, DiffKind, DiffOutcome, DiffReport, DiffSides,
+    DiffTally, DiffTerms, Marker, Pair, STATE, Shift, States, is_marker,
 };
 use dendrer::kernel::unknown::Since;
 use dendrer::problem::Problem;
@@ -256,6 +256,9 @@ pub fn headline(report: &DiffReport, part: bool) -> String {
             });
             format!("{word} in the final state alone{}", what.unwrap_or_default())
         }
+        (_, 0) if !report.constants.is_empty() => {
+            format!("{of} in what happened, and {} of the packs differ", constants(report))
+        }
         (_, 0) => of.to_owned(),
         // What is unknown in a state is one of the values that cannot be compared.
         (_, 1) if report.has_unknown() => {
@@ -265,6 +268,25 @@ pub fn headline(report: &DiffReport, part: bool) -> String {
             format!("{of} that can be seen, and {} could not be compared", count(hidden, "value", "values"))
         }
     }
+}
+
+/// Returns "1 constant" or "2 constants".
+fn constants(report: &DiffReport) -> String {
+    count(report.constants.len() as u64, "constant", "constants")
+}
+
+/// Writes the constants of the packs that differ, one a line.
+fn constant_lines(report: &DiffReport) -> Vec<String> {
+    let side = |value: &Option<Value>| value.as_ref().map_or_else(|| "(absent)".to_owned(), quote::value);
+    let line = |one: &ConstantDifference| {
+        let name = quote::escape(&one.name);
+        format!(
+            "constant  {name}  {} -> {}: what was decided under it may differ",
+            side(&one.a),
+            side(&one.b)
+        )
+    };
+    report.constants.iter().map(line).collect()
 }
 
 /// Writes what both share, what was compared and what was passed over.
@@ -482,6 +504,9 @@ document! {
         only_b: u64 = report.alone.1,
         /// The number of places that were erased or withheld
         not_comparable: u64 = report.hidden,
+        /// The constants of the packs in force at the ends that differ; absent if there are none
+        constants?: Vec<ConstantObject> = (!report.constants.is_empty())
+            .then(|| report.constants.iter().map(ConstantObject::of).collect()),
         /// The difference of the last states
         outcome: Option<OutcomeObject> =
             report.outcome.as_ref().map(|outcome| OutcomeObject::of(report, outcome)),
@@ -495,6 +520,16 @@ document! {
         certainty: ["exact" | "unavailable"] = Certainty::Exact.unless(!is_known).as_str(),
         /// Unknown places of the states that were compared; absent if every place is known
         unknown?: DiffUnknown = report.has_unknown().then(|| DiffUnknown::of(&report.unknown)),
+    }
+
+    /// A constant of the packs that differs
+    object ConstantObject(constant: &ConstantDifference) {
+        /// The name
+        name: &str = &constant.name,
+        /// The value in the left run; absent if its pack has no such constant
+        a?: &Value = constant.a.as_ref(),
+        /// The value in the right run; absent if its pack has no such constant
+        b?: &Value = constant.b.as_ref(),
     }
 
     /// The first pair that differs
@@ -908,6 +943,7 @@ impl ItemAnswer for DiffAnswer {
             lines.push(page.fit(&format!("runs      a {}, b {}{}", found.a, found.b, page.read_from())));
             lines.extend(head_lines(report, terms.align).iter().map(|line| page.fit(line)));
             lines.push(found_line(report, &terms.kinds).into());
+            lines.extend(constant_lines(report).iter().map(|line| page.fit(line)));
             lines.extend(ignored_line(&report.ignored).map(Line::from));
             lines.extend(left_out_line(&report.left_out).map(Line::from));
         }

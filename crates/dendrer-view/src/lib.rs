@@ -3,6 +3,7 @@
 //! Text of a trace may be hostile. Rule: it reaches lines only through [`quote`], and documents only as JSON values;
 //! never format such a value directly.
 
+pub mod action;
 pub mod answer;
 pub mod ask;
 pub mod backup;

@@ -79,7 +79,7 @@ impl Answer for MergeReply {
 
     fn end(&self) -> End {
         let is_open = self.merged.conflicts.iter().any(|conflict| conflict.taken.is_none());
-        if is_open { End::No } else { End::Answered }
+        if is_open && self.begin.is_some() { End::No } else { End::Answered }
     }
 
     fn notes(&self) -> Vec<String> {
@@ -163,7 +163,7 @@ pub fn values(conflict: &Conflict) -> String {
 /// Writes the standing of a conflict.
 pub fn standing(standing: &ConflictStanding) -> String {
     match standing {
-        ConflictStanding::Open => "open: all are kept, and the place is unknown".to_owned(),
+        ConflictStanding::Open => "open: all are kept, and nothing stands there".to_owned(),
         ConflictStanding::Taken(source) => format!("{} taken by the strategy", quote::escape(source)),
         ConflictStanding::Resolved(tick, take, reason) => {
             format!("{} taken at tick {tick}: {}", quote::escape(take), quote::quoted(reason))

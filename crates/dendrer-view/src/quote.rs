@@ -1,7 +1,7 @@
 //! Text from a trace as quoted matter: nothing in it can move a cursor, hide, or pass for dendrer's own words.
 
 pub use dendrer_object::text::escape;
-use dendrer_object::text::{acts, is_of_the_one_before};
+use dendrer_object::text::{acts, is_of_the_one_before, look_alikes};
 use dendrer_object::{Pointer, Value, tag};
 
 /// Writes text in quotes, escaped.
@@ -30,8 +30,9 @@ fn with_user_names(value: &Value) -> String {
 fn escape_json(json: &str) -> String {
     let mut out = String::with_capacity(json.len());
     let mut before = ' ';
-    for c in json.chars() {
-        let is_marked = acts(c) || is_of_the_one_before(before, c);
+    let look_alikes = look_alikes(json);
+    for (at, c) in json.char_indices() {
+        let is_marked = acts(c) || is_of_the_one_before(before, c) || look_alikes.contains(&at);
         before = c;
         if is_marked {
             let mut units = [0u16; 2];

@@ -131,7 +131,7 @@ impl World {
         let store = Memory::new(info(1));
         let repo = Repo::over(Box::new(store), Arc::new(MemoryTrust::new())).unwrap();
         let state = value(&format!(r#"{{"left":{left}}}"#));
-        let start = Start { stage: Stage::Contracts, state, ..Start::new(name("lead")) };
+        let start = Start { stage: Some(Stage::Contracts), state, ..Start::new(name("lead")) };
         repo.begin(&start).unwrap().commit().unwrap();
         let world = World { repo, bound: bound.to_vec(), left, is_over: false };
         let each: Vec<String> =

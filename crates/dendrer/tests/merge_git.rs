@@ -244,6 +244,7 @@ impl History<'_> {
                 let surroundings = self.surroundings();
                 let (mut recorder, merged) = merge(&sources, &self.store, &terms, surroundings).unwrap();
                 let members = recorder.head().state().as_object().unwrap().iter();
+                let members = members.filter(|(name, _)| &***name != "kernel_unknown");
                 let files =
                     members.map(|(name, value)| (name.to_string(), value.as_str().unwrap().to_owned()));
                 let files: Files = files.collect();

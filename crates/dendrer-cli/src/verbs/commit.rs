@@ -45,6 +45,9 @@ pub(crate) struct Commit {
     /// Who writes. Without it: agents, and an action.result is by the runtime
     #[arg(long = "as", value_enum)]
     pub(crate) author: Option<AuthorChoice>,
+    /// With --as runtime: the scope of the calls. Commitments of other scopes are not asked about them
+    #[arg(long, value_name = "NAME")]
+    pub(crate) scope: Option<String>,
     /// Names that begin with $ are dendrer's tagged forms
     #[arg(long)]
     pub(crate) tagged: bool,
@@ -84,6 +87,10 @@ pub(crate) fn run(global: &Global, args: &Commit, out: &mut Out) -> Result {
     if args.author == Some(AuthorChoice::System) {
         return Err(Failure::new(Code::E0408, "system transitions are made by the kernel alone")
             .note("nothing was committed"));
+    }
+    if args.scope.is_some() && args.author != Some(AuthorChoice::Runtime) {
+        return Err(Failure::new(Code::E0408, "only the runtime says of which scope a call is")
+            .note("nothing was committed; add --as runtime"));
     }
     let name = name(args)?;
     let lines = lines::read(input(&args.file)?).map_err(|error| replies::no_thread(&error))?;
@@ -219,6 +226,7 @@ impl Commit {
             authors: authors(self.author),
             tagged: self.tagged,
             causal: self.causal,
+            scope: self.scope.as_deref().map(Into::into),
         }
     }
 }

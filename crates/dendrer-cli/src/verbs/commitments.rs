@@ -8,7 +8,7 @@ use clap_complete::engine::ArgValueCompleter;
 use dendrer::Trace;
 use dendrer::address::Position;
 use dendrer::ask::commitments::question::{CommitmentsQuestion, CommitmentsReply, check_call};
-use dendrer::ask::commitments::{commitments, difference, each_action};
+use dendrer::ask::commitments::{commitments, difference, each_action, history};
 use dendrer::delegate::question::{AcceptQuestion, DelegateQuestion};
 use dendrer::kernel::commitment::{CommitmentKind, CommitmentStatus};
 use dendrer::source::{Asked as _, Desk};
@@ -106,7 +106,7 @@ pub(crate) enum CommitmentsAct {
         /// The parent
         #[arg(add = ArgValueCompleter::new(offers::runs))]
         run: String,
-        /// The scope, a JSON file: id, gloss, goal, allowed, tools, forbidden, touches, budget, deliverables, failure, until
+        /// The scope, a JSON file: id, gloss, goal, allowed, tools, forbidden, touches, budget, deliverables, failure, until, scope
         #[arg(long, value_name = "FILE")]
         scope: String,
         /// The id of the delegation, in place of the one in the scope file
@@ -146,7 +146,8 @@ pub(crate) fn run(global: &Global, verb: &CommitmentsVerb, out: &mut Out) -> Res
                     run,
                 ]));
             };
-            out.answer(&CommitmentWhyAnswer { found, id: id.to_string() })
+            let history = history(&trace, &found, &id)?;
+            out.answer(&CommitmentWhyAnswer { found, id: id.to_string(), history })
         }
         Some(CommitmentsAct::Diff { run, from, to }) => {
             let (trace, upto) = one(global, run, to.as_ref(), out)?;

@@ -13,8 +13,8 @@ use crate::out::Out;
 pub(crate) struct Why {
     /// Where: RUN@TICK
     pub(crate) rev: String,
-    /// The place: a.b[2] or /a/b/2
-    pub(crate) path: String,
+    /// The place: a.b[2] or /a/b/2; without it, why the action at the tick was taken
+    pub(crate) path: Option<String>,
     /// How many steps to go down
     #[arg(long, default_value_t = 3, value_parser = clap::value_parser!(u8).range(0..=64))]
     pub(crate) depth: u8,

@@ -189,7 +189,7 @@ fn the_suggestion_is_a_command_that_works_when_pasted() {
             .unwrap();
         assert!(shell.status.success(), "{script}: {}", String::from_utf8_lossy(&shell.stderr));
         let forks = place.ok(&["runs"]);
-        assert!(forks.contains(&format!("{run}-fork-1")), "{forks}");
+        assert!(forks.contains(&format!("{run}+2")), "{forks}");
     }
 }
 

@@ -68,7 +68,7 @@ fn a_cherry_pick_is_refused_where_the_target_lacks_what_it_was_decided_on() {
          note: risk: SILENT_DISASTER_PREVENTED\n\
          note: decide again on what the target has, or give the target what the source had and retry\n\
          note: no state was modified and no transition was committed; the refusal is kept beside the run\n\
-         help: dendrer fork --run financial-agent-A --from tick 1 --set risk_threshold=0.2\n\
+         help: dendrer fork --run financial-agent-A --from tick 1 --set risk_threshold=0.2 --although 'to decide on what financial-agent-B has'\n\
          help: dendrer fork --run financial-agent-B --from tip --set risk_threshold=0.95 --as financial-agent-B-retry\n\
          help: dendrer cherrypick financial-agent-A@2 --into financial-agent-B-retry\n\
          \x20     see: dendrer explain E0412\n"
@@ -78,7 +78,18 @@ fn a_cherry_pick_is_refused_where_the_target_lacks_what_it_was_decided_on() {
     let refusals = place.json(&["log", "financial-agent-B", "--refusals"]).1;
     assert_eq!(refusals.get("items").unwrap().as_array().unwrap().len(), 2);
     // The suggested command works: the decision can be taken again under the target's threshold.
-    place.ok(&["fork", "--run", "financial-agent-A", "--from", "tick", "1", "--set", "risk_threshold=0.2"]);
+    place.ok(&[
+        "fork",
+        "--run",
+        "financial-agent-A",
+        "--from",
+        "tick",
+        "1",
+        "--set",
+        "risk_threshold=0.2",
+        "--although",
+        "to decide on what financial-agent-B has",
+    ]);
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
     // There is no way around it.
     let forced = place.run(&[&pick[..], &["--force"]].concat());
@@ -444,7 +455,16 @@ fn a_fork_under_other_terms_is_checked_by_those_of_each_tick() {
     // What is set is a field of the pack, kept as the pack keeps it.
     let ran = place.run(&["fork", "claims-9@2", "--set", "policy_limt=1"]);
     assert!(ran.stderr.contains("did you mean policy_limit?"), "{}", ran.stderr);
-    place.ok(&["fork", "claims-9@2", "--set", "policy_limit=12.345", "--as", "rounded"]);
+    place.ok(&[
+        "fork",
+        "claims-9@2",
+        "--set",
+        "policy_limit=12.345",
+        "--as",
+        "rounded",
+        "--although",
+        "a trial",
+    ]);
     let (_, state) = place.json(&["state", "rounded", "--path", "policy_limit"]);
     assert_eq!(
         state.get("value").unwrap().as_f64(),

@@ -76,6 +76,12 @@ fn a_contract_that_was_taken_back_permits_nothing() {
     for run in ["kid", "twin"] {
         assert_eq!(commit(&place, run, &[write.clone()]), ["E0452 the contract D1 was retracted at lead@3"]);
     }
+    // Before any record of the child holds it, an answer about the child says it too.
+    let listed = place.run(&["commitments", "kid"]);
+    let said = "contract D1  retracted at lead@3: no call is permitted";
+    assert!((listed.stdout.clone() + &listed.stderr).contains(said), "{} {}", listed.stdout, listed.stderr);
+    let found: Value = serde_json::from_str(&place.ok(&["commitments", "kid", "--json"])).unwrap();
+    assert_eq!(found["context"]["ended"], json!({"as": "retracted", "run": "lead", "tick": 3}));
     // A fork that is made now is no way around it.
     place.ok(&["fork", "kid@1", "--as", "late"]);
     assert_eq!(commit(&place, "late", &[write.clone()]).len(), 1);
@@ -308,20 +314,52 @@ fn a_new_prohibition_of_the_parent_binds_at_once() {
     replays(&place);
 }
 
-/// A contract with a time ends by itself.
+/// The scope of a scope file is sealed with each call: commitments of other scopes are not asked.
+#[test]
+fn a_scope_file_has_the_scope_of_the_calls() {
+    let place = delegated("2", &json!({}));
+    let never = |id: &str, tool: &str, scope: &str| {
+        json!({"id": id, "type": "obl", "hard": true, "gloss": "g", "scope": scope,
+            "condition": format!("action.tool == '{tool}'")})
+    };
+    user(
+        &place,
+        json!({"commitments": [never("A", "pay", "shop"), never("B", "push", "git"), never("C", "rm", "global")]}),
+    );
+    write(&place, "shop.json", r#"{"id":"D2","gloss":"shop","scope":"shop"}"#);
+    place.ok(&["commitments", "delegate", "lead", "--scope", "shop.json", "--as", "shop"]);
+    let lines = ["pay", "push", "rm"].map(|tool| call(tool, json!({})));
+    let found = commit(&place, "shop", &lines);
+    assert!(
+        found[0].starts_with("E0451 it violates A") && found[2].starts_with("E0451 it violates C"),
+        "{found:?}"
+    );
+    assert_eq!(found[1], "ok");
+    let shown: Value = serde_json::from_str(&place.ok(&["show", "shop@1", "--json"])).unwrap();
+    assert_eq!(shown["content"]["scope"], "shop");
+    replays(&place);
+}
+
+/// A contract with a time ends by itself, whether or not its parent goes on.
 #[test]
 fn a_contract_whose_time_has_passed_permits_nothing() {
+    let call = || [call("t", json!({}))];
     let place = delegated("2", &json!({"until": "2001-01-01T00:00:00Z"}));
-    assert_eq!(
-        commit(&place, "kid", &[call("t", json!({}))]),
-        ["E0452 the contract D1 is over: its time has passed"]
-    );
+    let found = commit(&place, "kid", &call());
+    assert!(found[0].starts_with("E0452 the contract D1 "), "{found:?}");
     let place = delegated("2", &json!({"until": "900s"}));
-    assert_eq!(commit(&place, "kid", &[call("t", json!({}))]), ["ok"]);
+    assert_eq!(commit(&place, "kid", &call()), ["ok"]);
+    let place = delegated("2", &json!({"until": "0.1s"}));
+    std::thread::sleep(std::time::Duration::from_millis(150));
+    assert_eq!(commit(&place, "kid", &call()), ["E0452 the contract D1 is over: its time has passed"]);
+    replays(&place);
 }
 
 fn complete(output: Value) -> String {
-    format!("{}\n", json!({"type": "goal.complete", "agent": "kid", "result": {"output": output}}))
+    format!(
+        "{}\n",
+        json!({"type": "goal.complete", "author": "runtime", "agent": "kid", "result": {"output": output}})
+    )
 }
 
 /// The parent keeps the deliverable; null is missing; each reason has its code, run and tick; a second acceptance writes nothing.

@@ -155,7 +155,7 @@ fn what_a_command_ends_with_is_told_and_what_it_did_stays() {
         let (exit, error) = place.json(&["fork", "live@23", "--exec", &command]);
         assert_eq!((exit, error.get("code").unwrap().as_str()), (8, Some("E0808")), "{code:?}");
         assert_eq!(error.get("changed"), Some(&Value::from(true)));
-        assert_eq!(error.get("where").unwrap().get("run").unwrap().as_str(), Some("live-fork-1"));
+        assert_eq!(error.get("where").unwrap().get("run").unwrap().as_str(), Some("live+2"));
         assert_eq!(error.get("items").unwrap().as_array().unwrap().len(), 1);
     }
     let place = place("");
@@ -295,7 +295,7 @@ fn a_fork_by_itself_is_a_branch_point_and_says_how_to_go_on() {
             .unwrap();
         assert!(output.status.success(), "{script}: {}", String::from_utf8_lossy(&output.stderr));
     }
-    assert_eq!(count(&place, "live-fork-1"), 24);
+    assert_eq!(count(&place, "live+2"), 24);
 }
 
 #[cfg(unix)]

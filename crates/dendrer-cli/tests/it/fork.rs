@@ -101,7 +101,7 @@ stopped    before parent tick 23: it was decided on risk_score 0.83, here it is 
     let ran = place.run(&fork);
     assert_eq!((ran.code, ran.stderr.contains("E0111")), (2, true), "a name is used once");
     // Both travel in a bundle, which another reader verifies without the store.
-    place.ok(&["export", "logistics-fix-2-fork-1", "-o", "fix.dnd"]);
+    place.ok(&["export", "logistics-fix-2+2", "-o", "fix.dnd"]);
     assert!(place.ok(&["verify", "fix.dnd", "--replay"]).contains("INTACT"));
 }
 
@@ -135,8 +135,8 @@ fn what_is_enforced_and_what_is_said_are_told_apart() {
     );
     assert_eq!(stopped.get("now"), Some(&Value::from(0.65)));
     // A dry run writes nothing, so its name is free.
-    assert_eq!(enforced.get("run").unwrap().as_str(), Some("logistics-run-47-fork-1"));
-    let (code, _) = place.json(&["log", "logistics-run-47-fork-1"]);
+    assert_eq!(enforced.get("run").unwrap().as_str(), Some("logistics-run-47+2"));
+    let (code, _) = place.json(&["log", "logistics-run-47+2"]);
     assert_eq!(code, 3);
     // An agent that was killed and restored is the same fork, marked.
     let (code, restored) = with(&["--restore", "feed-reader", "--reason", "hallucination"]);

@@ -66,9 +66,9 @@ fn the_page_shows_what_is_printed() {
         }
     }
     assert!(tried >= 8, "{tried}");
-    // A run that is closed takes nothing more.
+    // The run of a graph takes no lines of others.
     let more = place.run_with(&["commit", "--run", "run-84f2"], b"{\"type\":\"observation.add\"}\n");
-    assert_eq!((more.code, more.stderr.contains("E0406")), (5, true), "{}", more.stderr);
+    assert_eq!((more.code, more.stderr.contains("E0941")), (5, true), "{}", more.stderr);
     // The contract's sentence: from the bundle alone, in another home, with nothing to ask.
     place.ok(&["export", "run-84f2", "-o", "run.dnd"]);
     let elsewhere = Place::new();

@@ -56,7 +56,9 @@ fn a_removal_beside_a_change_is_a_conflict() {
     }
     commit(&place, "left", r#"{"type":"plan.update","delta":[{"remove":"/room"}]}"#);
     commit(&place, "right", r#"{"type":"plan.update","delta":[{"set":"/room/name","value":"attic"}]}"#);
-    let made = place.ok(&["merge", "--as", "both", "--from", "left", "--from", "right"]);
+    let made = place.run(&["merge", "--as", "both", "--from", "left", "--from", "right"]);
+    assert_eq!(made.code, 1, "a conflict is open");
+    let made = made.stdout;
     assert!(
         made.contains(
             r#"conflict   room   a removed it   b {"name":"attic"}   strategy manual: all kept, none taken"#

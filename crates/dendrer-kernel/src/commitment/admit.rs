@@ -5,12 +5,14 @@ use std::sync::Arc;
 
 use dendrer_object::record::Author;
 use dendrer_object::value::Array;
-use dendrer_object::{COMMITMENT_LISTS, Code, Intent, UNATTESTED, Value};
+use dendrer_object::{COMMITMENT_LISTS, Code, Intent, SCOPE, UNATTESTED, Value};
 
 use super::authorize::relied_on;
 use super::owner::{USER, split_address};
 use super::status::CALLS;
-use super::{Authorized, CommitmentFault, CommitmentOwner, Commitments, ScopeFault, Used, Violated, form};
+use super::{
+    Authorized, CommitmentFault, CommitmentOwner, Commitments, ScopeFault, Used, Violated, form, spent,
+};
 use crate::names::CANNOT_BE_JUDGED;
 use crate::sealed::{Met, fact, told, with_code};
 
@@ -119,6 +121,15 @@ fn rules(met: &[(Arc<str>, Met)]) -> Value {
     }))
 }
 
+/// What the transition of an admitted intent gets.
+#[derive(Default)]
+pub(crate) struct Admitted {
+    /// Its notes.
+    pub(crate) notes: Vec<Value>,
+    /// What its calls add to the sums of commitments.
+    pub(crate) spent: Option<Value>,
+}
+
 /// The values over which an intent is judged.
 pub(crate) struct Admission<'a> {
     /// The action, if the intent proposes one.
@@ -134,12 +145,8 @@ pub(crate) struct Admission<'a> {
 }
 
 impl Commitments {
-    /// Judges an intent. Returns the notes for its transition.
-    pub(crate) fn admit(
-        &self,
-        intent: &Intent,
-        over: &Admission<'_>,
-    ) -> Result<Vec<Value>, CommitmentRefused> {
+    /// Judges an intent.
+    pub(crate) fn admit(&self, intent: &Intent, over: &Admission<'_>) -> Result<Admitted, CommitmentRefused> {
         if COMMITMENT_LISTS.iter().any(|name| intent.member(name).is_some()) {
             self.admit_lists(intent)?;
         }
@@ -158,9 +165,24 @@ impl Commitments {
             return decided(found, over);
         }
         for (call, relies_on) in this.calls_of(intent, action).iter().zip(&named) {
-            found.add(this.authorize(call, relies_on, over.state, over.counters));
+            let call = this.with_running(call, &found);
+            found.add(this.authorize(&call, relies_on, over.state, over.counters));
         }
         decided(found, over)
+    }
+
+    /// A call with the sums behind the calls of its line before it.
+    fn with_running(&self, call: &Value, before: &Authorized) -> Value {
+        if before.spent.is_empty() {
+            return call.clone();
+        }
+        let mut running = self.spent.clone();
+        for (id, call) in &before.spent {
+            spent::add(running.entry(Arc::clone(id)).or_default(), call);
+        }
+        let mut made = call.as_object().cloned().unwrap_or_default();
+        spent::sealed(&running).into_iter().for_each(|running| made.set(spent::SPENT, running));
+        Value::Object(made)
     }
 
     /// The calls of an action as expressions read them: with the agent, and all calls of the line.
@@ -180,8 +202,10 @@ impl Commitments {
             Value::Object(made)
         };
         let line = Value::array(each.iter().zip(ids).map(with_id).collect::<Vec<_>>());
+        let scope = intent.member(SCOPE);
         let with_line = |call: Value| {
             let mut made = call.as_object().cloned().unwrap_or_default();
+            scope.into_iter().for_each(|scope| made.set(SCOPE, scope.clone()));
             made.set("agent", Value::String(Arc::clone(&intent.agent)));
             made.set(CALLS, line.clone());
             Value::Object(made)
@@ -291,7 +315,7 @@ fn addresses(member: impl Fn(&str) -> Option<Value>) -> impl Iterator<Item = Arc
 }
 
 /// Refuses what was found, or returns the notes of it.
-fn decided(found: Authorized, over: &Admission<'_>) -> Result<Vec<Value>, CommitmentRefused> {
+fn decided(found: Authorized, over: &Admission<'_>) -> Result<Admitted, CommitmentRefused> {
     let ids = || found.violates.iter().map(|(_, id)| Arc::clone(id)).collect();
     let general = found.scope.as_ref().filter(|fault| fault.is_general());
     if let Some(fault) = general.filter(|_| over.refuses) {
@@ -322,7 +346,7 @@ fn decided(found: Authorized, over: &Admission<'_>) -> Result<Vec<Value>, Commit
         let members = [("kind", Value::from(CANNOT_BE_JUDGED)), ("rules", rules(&found.unjudged))];
         notes.push(Value::record(members));
     }
-    Ok(notes)
+    Ok(Admitted { notes, spent: spent::sealed(&found.spent) })
 }
 
 /// The calls of an action, each as expressions read it: one, or those under `calls`.

@@ -3,10 +3,10 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dendrer_object::{Intent, Value};
+use dendrer_object::{Intent, SCOPE, Value};
 
-use super::status::evaluate;
-use super::{Commitment, CommitmentStatus, Commitments, ScopeFault, Statuses, Used, form};
+use super::status::{evaluate, value_of};
+use super::{Commitment, CommitmentStatus, Commitments, ScopeFault, Statuses, Used, form, spent};
 use crate::expr::{EvalError, Expr, Truth};
 use crate::sealed::{self, Met};
 
@@ -30,6 +30,8 @@ pub struct Authorized {
     pub unjudged: Vec<(Arc<str>, Met)>,
     /// Why it is outside of the contract of a delegation, from version 2 of the rules on.
     pub scope: Option<ScopeFault>,
+    /// What the call adds to the sums of each commitment that judged it; `null` where that cannot be told.
+    pub(super) spent: BTreeMap<Arc<str>, Vec<Value>>,
 }
 
 impl Authorized {
@@ -50,6 +52,9 @@ impl Authorized {
 
     /// Adds what came out for another call of the same action.
     pub fn add(&mut self, other: Authorized) {
+        for (id, call) in &other.spent {
+            spent::add(self.spent.entry(Arc::clone(id)).or_default(), call);
+        }
         other.violates.iter().for_each(|(rule, id)| self.violate(*rule, id));
         self.scope = self.scope.take().or(other.scope);
         for (id, met) in other.unjudged {
@@ -163,8 +168,16 @@ impl Commitments {
             Some(tool) => core.for_tool.of(tool),
             None => core.hard.clone(),
         };
+        // A call with a scope is judged by the commitments of that scope and the global ones.
+        let scope = action.get(SCOPE).and_then(Value::as_str);
+        let is_asked = |one: &Commitment| scope.is_none_or(|scope| ["global", scope].contains(&&*one.scope));
         for one in candidates.into_iter().map(|number| &*core.all[number]) {
-            if one.closed.is_none() && !one.is_of_parent && self.binds(one) && !self.is_past(one) {
+            if one.closed.is_none()
+                && is_asked(one)
+                && !one.is_of_parent
+                && self.binds(one)
+                && !self.is_past(one)
+            {
                 self.judge(one, action, (state, counters), &mut statuses, &mut found);
             }
         }
@@ -235,6 +248,18 @@ impl Commitments {
         named.into_iter().filter(is_dead).collect()
     }
 
+    /// A call with the sums of a commitment; `None` for one that sums nothing.
+    fn with_sums(&self, one: &Commitment, action: &Value) -> Option<Value> {
+        if one.sums.is_empty() {
+            return None;
+        }
+        let running = action.get(spent::SPENT).and_then(|running| running.get(&one.id)).map(spent::list_of);
+        let sums = running.or_else(|| self.spent.get(&one.id).cloned()).unwrap_or_default();
+        let mut made = action.as_object().cloned().unwrap_or_default();
+        made.set(spent::SPENT, spent::places(one.sums.len(), &sums));
+        Some(Value::Object(made))
+    }
+
     fn judge(
         &self,
         one: &Commitment,
@@ -250,6 +275,8 @@ impl Commitments {
                 Met { word: sealed::MISSING, at: Some(format!("a name in {name}")), message },
             ));
         }
+        let with_sums = self.with_sums(one, action);
+        let action = with_sums.as_ref().unwrap_or(action);
         let is = |expr: &Expr| evaluate(expr, (state, counters), Some(action));
         let unjudged = |truth: Truth| match truth {
             Truth::Uncertain(why) => Some(Met::from(EvalError::Uncertain(why))),
@@ -267,6 +294,15 @@ impl Commitments {
             return;
         }
         let result = is(checked);
+        if !one.sums.is_empty() {
+            // A sum that the condition did not need, such as that of a call of another tool, grows by nothing.
+            let missing = if result == wanted { Value::from(0u64) } else { Value::Null };
+            let each = one.sums.iter().map(|sum| {
+                let value = value_of(sum, (state, counters), action);
+                value.filter(|value| value.as_number().is_some()).unwrap_or_else(|| missing.clone())
+            });
+            found.spent.insert(Arc::clone(&one.id), each.collect());
+        }
         if result == wanted {
             return;
         }

@@ -3,9 +3,9 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
-use dendrer_object::{Code, Pointer, Value};
+use dendrer_object::{Code, Pointer, SCOPE, Value};
 
-use crate::expr::ends_at;
+use crate::expr::{Until, until_of};
 
 use super::authorize::is_permitted_by_tools;
 use super::budget::Budget;
@@ -52,9 +52,17 @@ impl DelegationContract {
         })
     }
 
+    /// The scope of the calls of the child; `None` if commitments of each scope are asked.
+    pub fn scope(&self) -> Option<Arc<str>> {
+        form::text(&self.written, SCOPE)
+    }
+
     /// When it ends by itself, in milliseconds since 1970, given when the child began.
     pub fn ends_at(&self, begun_ms: u64) -> Option<u64> {
-        ends_at(self.written.get("until")?.as_str()?, begun_ms)
+        match until_of(self.written.get("until")?.as_str()?)? {
+            Until::At(ms) => Some(ms),
+            Until::For(ms) => Some(begun_ms.saturating_add(ms)),
+        }
     }
 
     /// Why a call is outside of its scope: the tool, a file that the call names, or no file where files are limited. `None` if it
@@ -171,13 +179,13 @@ impl DelegationScope {
     /// Reads a scope file.
     pub fn read(value: &Value) -> Result<DelegationScope, CommitmentFault> {
         let texts = ["forbidden", "touches", "deliverables"];
-        let known = ["goal", "allowed", "budget", "failure", "until", TOOLS];
+        let known = ["goal", "allowed", "budget", "failure", "until", SCOPE, TOOLS];
         form::members(value, "", &["id", "gloss"], &[&texts[..], &known[..]].concat())?;
         form::are_texts(value, "", &texts)?;
         let wrong = |path: &str, message: &str| {
             Err(CommitmentFault { code: Code::E0209, path: path.to_owned(), message: message.to_owned() })
         };
-        for name in ["goal", "failure"] {
+        for name in ["goal", "failure", SCOPE] {
             if value.get(name).is_some_and(|value| value.as_str().is_none()) {
                 return wrong(&format!("/{name}"), "this is a text");
             }
@@ -189,8 +197,7 @@ impl DelegationScope {
         if let Some(budget) = value.get("budget") {
             Budget::check(budget)?;
         }
-        if value.get("until").is_some_and(|until| until.as_str().and_then(|text| ends_at(text, 0)).is_none())
-        {
+        if value.get("until").is_some_and(|until| until.as_str().and_then(until_of).is_none()) {
             return wrong("/until", "this is a moment like 2027-01-31T12:00:00Z, or a duration like 900s");
         }
         check_places(value)?;

@@ -7,8 +7,8 @@ use dendrer_object::document::NonEmpty;
 use dendrer_object::value::{Array, Object};
 use dendrer_object::{COMMITMENT_LISTS, Code, Value};
 
-use super::{ClosedAs, CommitmentKind, EdgeKind};
-use crate::expr::{Expr, ExprError, Scope, until_of};
+use super::{ClosedAs, CommitmentKind, EdgeKind, spent};
+use crate::expr::{ExprError, Scope, until_of};
 
 const LISTS: [&str; 4] = COMMITMENT_LISTS;
 pub(super) const EVIDENCE: &str = LISTS[0];
@@ -304,7 +304,11 @@ fn commitment(item: &Value, place: &str, form: &Form<'_>) -> Result<(), Commitme
             return fault(&format!("{place}/{name}"), "this is an expression");
         };
         let is_unknown = |error: &ExprError| form.is_open && error.code == Code::E0505;
-        if let Err(error) = Expr::parse_condition(text, form.scope)
+        let read = spent::read(text, form.scope, 0);
+        if name == "discharge" && read.as_ref().is_ok_and(|read| !read.sums.is_empty()) {
+            return fault(&format!("{place}/{name}"), "spent is of holds, condition and guard");
+        }
+        if let Err(error) = read
             && !is_unknown(&error)
         {
             let path = format!("{place}/{name}");

@@ -11,7 +11,7 @@ use super::owner::{address, split_address};
 use super::projection::{
     ATOMS, EDGES, ITEMS, NAMES, TRUST, initial_of_pack, read_edge, read_item, with_tick,
 };
-use super::{CommitmentEdge, CommitmentOwner, Commitments, form};
+use super::{Commitment, CommitmentEdge, CommitmentOwner, Commitments, form, spent};
 use crate::step::KERNEL_VERSION;
 
 /// Members of a commitment that name others.
@@ -60,51 +60,20 @@ impl Commitments {
     /// Takes over the items and edges of an initial form of another run, with their authors, under the tick.
     pub(super) fn absorb(&mut self, initial: &Value, run: &str, tick: u64) {
         self.learn(initial.get(NAMES).cloned());
+        let spent = spent::sums_of(initial.get(spent::SPENT));
         let mut names: BTreeMap<Arc<str>, Held> = BTreeMap::new();
-        for (held_as, atom) in
-            initial.get(ATOMS).and_then(Value::as_object).into_iter().flat_map(Object::iter)
-        {
-            let (Some(inner), Some(owner)) = (atom.get("atom"), writer(atom)) else { continue };
-            let Some(id) = form::text(inner, "id") else { continue };
-            let is_same = |all: &Commitments, held: &str| {
-                all.atoms.get(held).is_some_and(|held| held.get("atom") == Some(inner))
-            };
-            let new = self.place_of(&id, &owner, run, is_same);
-            if let Some(place) = &new {
-                let mut atom = with_tick(atom, tick).as_object().cloned().unwrap_or_default();
-                atom.remove(HELD_AS);
-                self.hold_atom(place, Value::Object(atom));
-            }
-            names.insert(Arc::clone(held_as), Held { id, owner, run_id: new });
+        let atoms = initial.get(ATOMS).and_then(Value::as_object).into_iter().flat_map(Object::iter);
+        for (held_as, atom) in atoms {
+            names.extend(Some(Arc::clone(held_as)).zip(self.absorb_atom(atom, run, tick)));
         }
         for item in list(initial, ITEMS) {
-            let (Some(mut one), Some(owner)) =
-                (read_item(&with_tick(item, tick), (&self.scope(), self.now())), writer(item))
-            else {
-                continue;
-            };
-            let held_as = Arc::clone(&one.id);
-            let id: Arc<str> = one.written_id().into();
-            let owner = if one.is_imported { CommitmentOwner::Parent } else { owner };
-            let is_same =
-                |all: &Commitments, held: &str| all.get(held).is_some_and(|held| held.written == one.written);
-            let new = self.place_of(&id, &owner, run, is_same);
-            match &new {
-                Some(place) => {
-                    one.id = Arc::clone(place);
-                    self.insert(one);
-                }
-                None => {
-                    if let Some(held) = self.held_by(&id, &owner) {
-                        self.change_one(&held, |ours| {
-                            ours.closed = ours.closed.take().or(one.closed);
-                            ours.adopted = ours.adopted.take().or(one.adopted);
-                            ours.stale_by = ours.stale_by.take().or(one.stale_by);
-                        });
-                    }
-                }
+            let Some(one) = read_item(&with_tick(item, tick), (&self.scope(), self.now())) else { continue };
+            let (held_as, sums) = (Arc::clone(&one.id), spent.get(&one.id).cloned());
+            let held = self.absorb_commitment(one, run, tick);
+            if let Some((place, sums)) = held.new.clone().zip(sums) {
+                self.spent.insert(place, sums);
             }
-            names.insert(held_as, Held { id, owner, run_id: new });
+            names.insert(held_as, held);
         }
         let known: BTreeSet<String> = self.edges().map(|edge| edge.key()).collect();
         for edge in list(initial, EDGES).filter_map(|edge| read_edge(&with_tick(edge, tick))) {
@@ -115,6 +84,47 @@ impl Commitments {
                 self.push_edge(edge);
             }
         }
+    }
+
+    fn absorb_atom(&mut self, atom: &Value, run: &str, tick: u64) -> Option<Held> {
+        let (inner, owner) = (atom.get("atom")?, writer(atom)?);
+        let id = form::text(inner, "id")?;
+        let is_same = |all: &Commitments, held: &str| {
+            all.atoms.get(held).is_some_and(|held| held.get("atom") == Some(inner))
+        };
+        let new = self.place_of(&id, &owner, run, is_same);
+        if let Some(place) = &new {
+            let mut atom = with_tick(atom, tick).as_object().cloned().unwrap_or_default();
+            atom.remove(HELD_AS);
+            self.hold_atom(place, Value::Object(atom));
+        }
+        Some(Held { id, owner, new })
+    }
+
+    fn absorb_commitment(&mut self, mut one: Commitment, run: &str, tick: u64) -> Held {
+        let id: Arc<str> = one.written_id().into();
+        let owner = if one.is_imported { CommitmentOwner::Parent } else { one.writer() };
+        let is_same =
+            |all: &Commitments, held: &str| all.get(held).is_some_and(|held| held.written == one.written);
+        let new = self.place_of(&id, &owner, run, is_same);
+        match &new {
+            Some(place) => {
+                one.id = Arc::clone(place);
+                self.insert(one);
+            }
+            // A merged run has what became of it in either; a parent goes by its own lines.
+            None if tick == 0 => {
+                if let Some(held) = self.held_by(&id, &owner) {
+                    self.change_one(&held, |ours| {
+                        ours.closed = ours.closed.take().or(one.closed);
+                        ours.adopted = ours.adopted.take().or(one.adopted);
+                        ours.stale_by = ours.stale_by.take().or(one.stale_by);
+                    });
+                }
+            }
+            None => {}
+        }
+        Held { id, owner, new }
     }
 
     /// The id for an item of another run; `None` if it is here already.
@@ -140,7 +150,7 @@ impl Commitments {
 
     /// The id under which an item of another run is held here by now.
     fn found(&self, held: &Held) -> Option<Arc<str>> {
-        let of_run = held.run_id.as_ref().filter(|id| self.has(id) && !is_plain_or_address(id, held));
+        let of_run = held.new.as_ref().filter(|id| self.has(id) && !is_plain_or_address(id, held));
         of_run.cloned().or_else(|| self.held_by(&held.id, &held.owner))
     }
 }
@@ -149,7 +159,7 @@ impl Commitments {
 struct Held {
     id: Arc<str>,
     owner: CommitmentOwner,
-    run_id: Option<Arc<str>>,
+    new: Option<Arc<str>>,
 }
 
 /// Whether an id is one that the author of an item gives it, and not one with the name of a run.

@@ -14,7 +14,9 @@ use dendrer_object::{Intent, Value};
 
 use super::budget::{Budget, Used};
 use super::projection::{INITIAL, ITEMS, OF_PARENT, with_tick};
-use super::{Authorized, CONTRACT, ClosedAs, ClosedCommitment, Commitments, ScopeFault, form};
+use super::{
+    Authorized, CONTRACT, ClosedAs, ClosedCommitment, Commitments, DelegationContract, ScopeFault, form,
+};
 
 /// The member of a sealed `contract` with one entry for each parent that says something new.
 pub const PARENTS: &str = "parents";
@@ -107,6 +109,12 @@ impl ParentSaid {
             used: entry.get(USED).map(Used::read).unwrap_or_default(),
             written: entry.clone(),
         })
+    }
+
+    /// Whether it is the parent that made a contract.
+    fn is_of(&self, contract: &DelegationContract) -> bool {
+        let run = contract.written.get("parent").and_then(|parent| parent.get("run")?.as_str());
+        self.delegation == contract.id && run == Some(&*self.run)
     }
 
     /// Judges a call by the commitments that bind the parent: over its places, and over those of the child.
@@ -229,10 +237,19 @@ impl Commitments {
         Some(made)
     }
 
+    /// The commitments with what parents say that no record of the run holds yet, listed as of a tick.
+    pub fn hearing_now(&self, said: &Value, tick: u64) -> Commitments {
+        let mut made = self.clone();
+        made.take_said(said);
+        made.list_said(tick);
+        made
+    }
+
     /// What is used beyond a limit of the budget: the contract, with what is used and the limit.
     pub fn overspent(&self) -> Option<(Arc<str>, Value)> {
         let contract = self.contract().filter(|_| self.hears_parents())?;
-        let others = self.parents.first().map(|said| said.used).unwrap_or_default();
+        let others = self.parents.iter().find(|said| said.is_of(contract)).map(|said| said.used);
+        let others = others.unwrap_or_default();
         Some((Arc::clone(&contract.id), contract.budget.exceeded(&self.used.and(others))?))
     }
 
@@ -258,11 +275,11 @@ impl Commitments {
 
     /// The limits that an intent would pass: of its own contract, and of those above it.
     pub(super) fn over_budget(&self, next: &Used) -> Option<ScopeFault> {
-        let own = self.contract().map(|contract| {
-            let used = self.parents.first().map(|said| said.used).unwrap_or_default();
-            (&contract.id, contract.budget, used)
-        });
-        let above = self.parents.iter().skip(1).map(|said| (&said.delegation, said.budget, said.used));
+        let contract = self.contract()?;
+        let own = self.parents.iter().find(|said| said.is_of(contract)).map(|said| said.used);
+        let own = Some((&contract.id, contract.budget, own.unwrap_or_default()));
+        let above = self.parents.iter().filter(|said| !said.is_of(contract));
+        let above = above.map(|said| (&said.delegation, said.budget, said.used));
         own.into_iter().chain(above).find_map(|(delegation, budget, others)| {
             let budget = budget.passed(&self.used.and(others), next)?;
             Some(ScopeFault::Budget { delegation: Arc::clone(delegation), budget })

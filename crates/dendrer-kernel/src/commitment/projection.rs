@@ -13,13 +13,12 @@ use dendrer_object::value::{Array, Object};
 use dendrer_object::{COMMITMENT_LISTS, Pointer, Timestamp, UNATTESTED, Value};
 
 use super::authorize::ToolIndex;
-use super::brought::Brought;
 use super::names::HELD_AS;
 use super::owner::name_in;
 use super::ranked::{ADOPTS, Said};
 use super::{
     AdoptedCommitment, Atom, ClosedAs, ClosedCommitment, Commitment, CommitmentEdge, CommitmentKind,
-    CommitmentOwner, DelegationContract, EdgeKind, EvidenceMode, ParentSaid, Used, form, merge,
+    CommitmentOwner, DelegationContract, EdgeKind, EvidenceMode, ParentSaid, Used, form, merge, spent,
 };
 use crate::expr::{Expr, Scope, Until, until_of};
 
@@ -69,6 +68,8 @@ pub struct Commitments {
     names: Option<Value>,
     /// The names that expressions know, by version 2 of the rules.
     scope: Arc<Scope>,
+    /// What committed calls added to the sums of commitments.
+    pub(super) spent: spent::Sums,
     /// When the newest transition was recorded, in milliseconds since 1970; while a transition is judged, when it is.
     now: u64,
     /// How many watched names were looked at for changes of the state.
@@ -154,6 +155,7 @@ impl Commitments {
             hidden: None,
             names: None,
             scope: Arc::clone(&OWN_SCOPE),
+            spent: spent::Sums::default(),
             now: 0,
             touched: 0,
             version,
@@ -300,7 +302,7 @@ impl Commitments {
         let hears = self.hears_parents();
         let is_ours = |name: &str| {
             COMMITMENT_LISTS.contains(&name)
-                || [ACCEPTED, ADOPTS].contains(&name)
+                || [ACCEPTED, ADOPTS, spent::SPENT].contains(&name)
                 || hears && name == CONTRACT
         };
         let (mut brings, mut is_closed) = (false, false);
@@ -343,6 +345,9 @@ impl Commitments {
             self.take_accepted(tick, accepted);
         }
         if self.is_since(2) {
+            for (id, call) in spent::sums_of(content.get(spent::SPENT)) {
+                spent::add(self.spent.entry(id).or_default(), &call);
+            }
             let by = name_in(author, content);
             return self.apply_ranked(&Said { tick, author, by, type_name }, content);
         }
@@ -404,11 +409,7 @@ impl Commitments {
             let edges = at_tick(EDGES);
             let edges = edges.as_array().cloned().unwrap_or_default();
             let is_new = |edge: &&Value| read_edge(edge).is_some_and(|edge| !known.contains(&edge.key()));
-            let brought = Brought::of(&atoms, &initial, |id| self.has(id));
-            let may = |edge: &&Value| {
-                !self.is_since(2) || read_edge(edge).is_some_and(|edge| brought.may_bring(&edge))
-            };
-            let edges: Vec<Value> = edges.iter().filter(is_new).filter(may).cloned().collect();
+            let edges: Vec<Value> = edges.iter().filter(is_new).cloned().collect();
             let trust = self.trust.clone();
             self.take_kept(&Value::record([
                 (ATOMS, Value::record(atoms)),
@@ -679,6 +680,9 @@ impl Commitments {
         if let Some(number) = core.by_id.remove(old) {
             Arc::make_mut(&mut core.all[number]).id = Arc::clone(new);
             core.by_id.insert(Arc::clone(new), number);
+        }
+        if let Some(sums) = self.spent.remove(old) {
+            self.spent.insert(Arc::clone(new), sums);
         }
     }
 
@@ -965,10 +969,11 @@ impl Commitments {
         let touched = (!touched.is_empty()).then(|| (TOUCHED_BY_AGENTS, Value::Object(touched.clone())));
         let used = self.hears_parents().then(|| (USED, self.used.to_value()));
         let said = self.kept_parents().map(|said| (SAID, said));
-        let contract = contract.into_iter().chain(used).chain(said);
-        Value::record(
-            members.into_iter().chain(touched).chain(contract).chain(self.kept_trust()).chain(hidden),
-        )
+        let now = self.is_since(2).then(|| (NOW, Value::from(self.now)));
+        let spent = spent::sealed(&self.spent).map(|spent| (spent::SPENT, spent));
+        let others =
+            [touched, self.kept_names(), now, spent, contract, used, said, self.kept_trust(), hidden];
+        Value::record(members.into_iter().chain(others.into_iter().flatten()))
     }
 
     /// Reads the kept form of a run that goes by the rules of a version; parts that do not belong there are left out.
@@ -987,6 +992,24 @@ impl Commitments {
         made
     }
 
+    /// Says why an `attests` edge grounds nothing; `None` for one that does, and for an edge of another kind.
+    pub fn grounds_nothing(&self, edge: &CommitmentEdge) -> Option<String> {
+        let is_authority = matches!(edge.author, Author::User | Author::Runtime | Author::Institution);
+        let atom = match self.atom(&edge.from) {
+            _ if edge.kind != EdgeKind::Attests => return None,
+            _ if !is_authority => return Some(format!("{} cannot attest", edge.author.as_str())),
+            None => return Some(format!("{} is no evidence", edge.from)),
+            Some(atom) => atom,
+        };
+        match (&self.trust, atom.mode, &atom.tool) {
+            (_, EvidenceMode::SelfAuthored, _) => Some(format!("{} is self-authored", edge.from)),
+            (None, ..) | (_, EvidenceMode::UserAuthored, _) => None,
+            (Some(trust), _, Some(tool)) if trust.contains(tool) => None,
+            (Some(_), _, Some(tool)) => Some(format!("{tool} is not in trust")),
+            (Some(_), _, None) => Some(format!("{} names no tool, so it is not in trust", edge.from)),
+        }
+    }
+
     fn kept_trust(&self) -> Option<(&'static str, Value)> {
         let trust = self.trust.as_ref()?;
         Some((TRUST, Value::record([("tools", Value::array(trust.iter().cloned().map(Value::String)))])))
@@ -1000,6 +1023,7 @@ impl Commitments {
 
     pub(super) fn take_kept(&mut self, value: &Value) {
         self.learn(value.get(NAMES).cloned());
+        self.spent = spent::sums_of(value.get(spent::SPENT));
         self.hidden = self.hidden.or_else(|| value.get(HIDDEN).and_then(Value::as_u64));
         self.trust =
             value.get(TRUST).map(|trust| Arc::new(form::texts(trust, "tools").into_iter().collect()));
@@ -1073,6 +1097,9 @@ impl Commitments {
         ];
         let hidden = self.hidden.map(|_| (HIDDEN, Value::from(0u64)));
         let names = self.kept_names();
+        let spent = self.spent.iter().filter(|(id, _)| is_wanted(id));
+        let spent: spent::Sums = spent.map(|(id, sums)| (Arc::clone(id), sums.clone())).collect();
+        let names = names.into_iter().chain(spent::sealed(&spent).map(|spent| (spent::SPENT, spent)));
         Some(Value::record(members.into_iter().chain(names).chain(self.kept_trust()).chain(hidden)))
     }
 }
@@ -1255,13 +1282,15 @@ pub(super) fn read_commitment(
     type_name: &str,
     (scope, now): (&Scope, u64),
 ) -> Option<Commitment> {
-    let mut unread = None;
+    let (mut unread, mut sums) = (None, Vec::new());
     let mut expr = |name: &'static str| {
-        let read = Expr::parse_condition(&form::text(value, name)?, scope).ok();
+        let read = spent::read(&form::text(value, name)?, scope, sums.len()).ok();
         if read.is_none() {
             unread.get_or_insert(name);
         }
-        read
+        let read = read?;
+        sums.extend(read.sums);
+        Some(read.expr)
     };
     let [guard, discharge, holds, condition] = form::EXPRESSIONS.map(&mut expr);
     let until = form::text(value, "until").and_then(|text| until_of(&text)).map(|until| match until {
@@ -1279,6 +1308,7 @@ pub(super) fn read_commitment(
         condition,
         until,
         unread,
+        sums,
         watch: form::texts(value, "watch"),
         priority: value.get("priority").and_then(Value::as_f64).unwrap_or(0.0),
         scope: form::text(value, "scope").unwrap_or_else(|| "global".into()),

@@ -6,6 +6,7 @@ use dendrer_object::Value;
 use dendrer_object::record::Author;
 
 use super::projection::Core;
+use super::spent::SPENT;
 use super::{ClosedAs, Commitment, CommitmentEdge, Commitments, EdgeKind};
 use crate::expr::{Budget, Env, Expr, Truth};
 use crate::names::SERVED_COMMITMENTS;
@@ -305,7 +306,7 @@ fn fallen(all: &Commitments, one: &Commitment, known: Known<'_>) -> Option<(Comm
 
 /// The value of an expression of a commitment. `None` where it reads `action` and no action is asked about.
 fn truth(expr: &Expr, known: Known<'_>, action: Option<&Value>) -> Option<Truth> {
-    if action.is_none() && expr.roots().any(|root| ["action", "t"].contains(&root)) {
+    if action.is_none() && expr.roots().any(|root| ["action", "t", SPENT].contains(&root)) {
         return None;
     }
     Some(evaluate(expr, known, action))
@@ -321,12 +322,22 @@ fn line_of(action: &Value) -> Value {
 pub(super) const CALLS: &str = "calls";
 
 /// Evaluates an expression of a commitment.
-pub(super) fn evaluate(expr: &Expr, (state, counters): Known<'_>, action: Option<&Value>) -> Truth {
+pub(super) fn evaluate(expr: &Expr, known: Known<'_>, action: Option<&Value>) -> Truth {
     let nothing = Value::object();
-    let action = action.unwrap_or(&nothing);
+    over(expr, known, action.unwrap_or(&nothing), |env| expr.holds(env, &mut Budget::default()))
+}
+
+/// The value of an expression of a commitment; `None` if it has none.
+pub(super) fn value_of(expr: &Expr, known: Known<'_>, action: &Value) -> Option<Value> {
+    over(expr, known, action, |env| expr.evaluate(env, &mut Budget::default()).ok())
+}
+
+/// Hands over what an expression of a commitment reads.
+fn over<T>(expr: &Expr, (state, counters): Known<'_>, action: &Value, f: impl FnOnce(&Env<'_>) -> T) -> T {
+    let nothing = Value::object();
     let reads_line = expr.roots().any(|root| root == "t");
     let line = if reads_line { line_of(action) } else { Value::Null };
-    let others = [("action", action), ("t", &line)];
+    let others = [("action", action), ("t", &line), (SPENT, action.get(SPENT).unwrap_or(&nothing))];
     let counters = expr.reads_counters().then(counters);
-    expr.holds(&Env { state, counters: counters.as_ref(), others: &others }, &mut Budget::default())
+    f(&Env { state, counters: counters.as_ref(), others: &others })
 }

@@ -365,17 +365,6 @@ pub(crate) fn is_datetime(text: &str) -> bool {
     Written::read(text).is_some()
 }
 
-/// Returns when something ends that lasts until a moment of RFC 3339, or for a duration from another moment; in milliseconds since
-/// 1970. `None` for a text that is neither.
-pub fn ends_at(until: &str, from_ms: u64) -> Option<u64> {
-    let total = match (Time::timestamp(until), Time::duration(until)) {
-        (Ok(moment), _) => moment.total(),
-        (_, Ok(lasting)) => i128::from(from_ms) * 1_000_000 + lasting.total(),
-        _ => return None,
-    };
-    Some(u64::try_from(total.div_euclid(1_000_000)).unwrap_or(0))
-}
-
 /// Tells whether two texts are two spellings of one moment: other offsets, or other numbers of fraction digits.
 pub fn is_same_moment(a: &str, b: &str) -> bool {
     a != b && may_be_moment(a) && Time::timestamp(a).is_ok_and(|at| Time::timestamp(b) == Ok(at))

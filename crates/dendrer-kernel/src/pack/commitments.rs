@@ -5,7 +5,6 @@ use dendrer_object::{Code, Pointer, Value};
 use super::PackField;
 use super::read::{At, Faults};
 use crate::commitment::{self, TRUST};
-use crate::expr::Expr;
 
 /// Checks the `commitments` and the `trust` of a pack.
 pub(super) fn check_commitments(faults: &mut Faults, root: &At<'_>, fields: &[PackField]) {
@@ -38,7 +37,7 @@ pub(super) fn check_commitments(faults: &mut Faults, root: &At<'_>, fields: &[Pa
             for at in commitment::EXPRESSIONS.iter().filter_map(|name| item.member(name)) {
                 let Some(text) = at.value.as_str() else { continue };
                 // Any other fault of a text was reported before.
-                if let Err(error) = Expr::parse_condition(text, &scope)
+                if let Err(error) = commitment::condition(text, &scope)
                     && error.code == Code::E0505
                 {
                     at.fault_of(faults, error.code, error.message, &error.hint.unwrap_or_default());

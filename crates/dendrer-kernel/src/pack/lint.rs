@@ -91,6 +91,8 @@ impl Pack {
     pub fn lint(&self) -> Vec<LintFinding> {
         let mut linter = Linter { pack: self, texts: texts(self), found: Vec::new() };
         linter.words();
+        linter.commitments();
+        linter.policy();
         linter.precisions();
         linter.guard_bands();
         linter.uncovered();
@@ -219,6 +221,7 @@ fn predicate_path(pack: &Value, name: &str) -> Option<Pointer> {
     Some(Pointer::of(["progress_contracts", &index.to_string(), "violation"]))
 }
 
+mod commitments;
 mod doors;
 
 impl<'p> Linter<'p> {

@@ -57,6 +57,21 @@ impl Sound {
 }
 
 impl Pack {
+    /// The fields that rules write which ask for the time of a line (`t.at`): two recordings of one line differ there.
+    pub fn timed_fields(&self) -> Vec<Arc<str>> {
+        let mut fields: Vec<Arc<str>> = Vec::new();
+        for rule in &self.fold.rules {
+            let mut is_timed = false;
+            rule.for_each_expr(&mut |expr| is_timed |= crate::policy::reads_time(expr));
+            rule.for_each_target(&mut |target| {
+                if is_timed && !fields.contains(&target.field) {
+                    fields.push(Arc::clone(&target.field));
+                }
+            });
+        }
+        fields
+    }
+
     /// Lists every write that a rule can make, in order of the rules.
     pub fn writes(&self) -> Vec<Written> {
         let mut written = Vec::new();

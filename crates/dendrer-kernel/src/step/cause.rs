@@ -15,6 +15,7 @@ use super::{
     CLOCK_WENT_BACK, Inputs, PROPOSED, ROUNDED, RunState, STILL_VIOLATED, Seeds, StepError, VIOLATION,
     WOULD_REFUSE, is_kernel_path, kernel_note, make_anomaly, make_violation, step_alone,
 };
+use crate::commitment::SPENT;
 use crate::contract::CONTEXT;
 use crate::ontology::is_claimed;
 use crate::reduce::Reducer;
@@ -72,7 +73,7 @@ pub(crate) fn cause(record: &Record, takes_delta: bool) -> Option<(Cause, Inputs
             PICK_MEMBER if header.kind == Kind::Refusal => {}
             "agent_id" | "goal_id" | "delta" | "seq" | "state_root" | "reason" => {}
             // Made by the kernel, and made again by it.
-            CONTEXT | STILL_VIOLATED | WOULD_REFUSE | ROUNDED => {}
+            CONTEXT | STILL_VIOLATED | WOULD_REFUSE | ROUNDED | SPENT => {}
             PROPOSED if header.kind == Kind::Transition && takes_delta => {
                 delta = Delta::from_value(value).ok()?;
                 has_delta = true;

@@ -17,12 +17,22 @@ pub(super) struct Change {
     pub(super) would_refuse: Option<Value>,
     /// The values that were rounded to the decimals of their field.
     pub(super) rounded: Vec<Rounding>,
+    /// What its calls add to the sums of commitments.
+    pub(super) spent: Option<Value>,
 }
 
 impl Change {
     /// A state, and the change that leads there.
     pub(super) fn of(state: Value, delta: Delta) -> Change {
-        Change { state, delta, notes: Vec::new(), proposed: None, would_refuse: None, rounded: Vec::new() }
+        Change {
+            state,
+            delta,
+            notes: Vec::new(),
+            proposed: None,
+            would_refuse: None,
+            rounded: Vec::new(),
+            spent: None,
+        }
     }
 
     /// The member of a transition with the values that were rounded.

@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::lookalike::{mixes_scripts, resembles};
-use dendrer_object::record::Author;
+use dendrer_object::record::{Author, Record};
 use dendrer_object::{Intent, Pointer, Value};
 
 use super::outcome::{Broken, LookAlike};
@@ -443,6 +443,28 @@ pub(super) fn latch_rule(rule: &str, tick: u64, change: &mut Change) {
     };
     change.state = delta.apply(&change.state).expect("policy is an object that only the kernel writes");
     change.delta.0.extend(delta.0);
+}
+
+/// Returns the rules that a transition is the first to break, by the latches that it writes, each with the values that decide in
+/// the state after it. `head` is the run under whose rules it was judged.
+pub fn broken_by(head: &RunState, record: &Record, state: &Value) -> Vec<Broken> {
+    let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+    let first = Pointer::of(["policy", "violated"]);
+    let listed = Pointer::of(["policy", terms::VIOLATIONS]);
+    let latched = delta.iter().flat_map(|delta| &delta.0).filter_map(|op| {
+        let member = match () {
+            () if op.path == first => "rule",
+            () if op.path == listed => "id",
+            () => return None,
+        };
+        op.value.as_ref()?.get(member)?.as_str().map(Arc::<str>::from)
+    });
+    let find = |id: &str| {
+        let mut known = head.policy.states.iter().chain(head.terms.watched());
+        known.find(|predicate| predicate.name() == id).map(|predicate| Broken::of(predicate, state))
+    };
+    // A rule about requests is broken by the line, and not by values of the state.
+    latched.map(|id| find(&id).unwrap_or(Broken { predicate: id, values: Vec::new() })).collect()
 }
 
 /// Whether the terms in force let what happened through: what they lack is noted, and refuses only a proposal.

@@ -229,6 +229,7 @@ impl Reason {
     pub fn code(&self) -> Code {
         match self {
             Reason::Authorship(error) => error.code(),
+            Reason::Member(MemberFault::NotByUser(_)) => Code::E0408,
             Reason::Member(_) => Code::E0427,
             Reason::Line(fault) => fault.code(),
             Reason::KernelPath(_) | Reason::Counters(_) | Reason::KernelNote(_) => Code::E0405,

@@ -1,17 +1,14 @@
-//! The stage that a pack and policy rules ask for, the door of that stage for a run below it, and the judge of a state that a
-//! run begins with (design, section 14.1).
+//! The stage that a pack and policy rules ask for, and the judge of a state that a run begins with (design, section 14.1).
 
 use std::sync::Arc;
 
-use dendrer_object::{Intent, Value};
+use dendrer_object::{Delta, Intent, Pointer, Value};
 
 use super::outcome::Broken;
-use super::terms::{self, Terms};
-use super::{Reason, RunState, Stage, Start, reduce};
+use super::terms;
+use super::{RunState, Stage, Start};
 use crate::commitment;
 use crate::predicate::{Predicate, Verdict, Window};
-use crate::reduce::Reducer;
-use crate::stopped::Stopped;
 
 /// Returns the ids of the policy rules and violation predicates with `enforce: true` and of the hard commitments of a pack:
 /// what is enforced from stage 2 on. `policy` are the rules beside those of the pack.
@@ -69,7 +66,7 @@ impl RunState {
     }
 
     /// Whether a rule that the run enforces reads a place.
-    pub(super) fn is_read_by_enforced(&self, place: &dendrer_object::Pointer) -> bool {
+    pub(super) fn is_read_by_enforced(&self, place: &Pointer) -> bool {
         let states = self.policy.states.iter().filter(|rule| rule.is_enforced());
         let watched = self.terms.watched().filter(|predicate| predicate.is_enforced());
         let requests = self.policy.requests.iter().filter(|rule| rule.is_enforced);
@@ -96,33 +93,8 @@ pub fn judge_seeded(head: &RunState, sources: &[&RunState]) -> Vec<Broken> {
     broken.map(|rule| Broken::of(rule, &head.state)).collect()
 }
 
-/// The door of stage 2, or of a higher stage of the run, for a run that is recorded below stage 2. It makes no record.
-#[derive(Default)]
-pub struct EnforcingDoor {
-    terms: Option<Arc<Terms>>,
-}
-
-impl EnforcingDoor {
-    /// Returns why the door would refuse an intent as the next transition; `None` if it would not.
-    pub fn refusal(
-        &mut self,
-        head: &RunState,
-        intent: &Intent,
-        reducer: &dyn Reducer,
-    ) -> Result<Option<Reason>, Stopped> {
-        let stage = head.stage.max(Stage::Contracts);
-        let mut raised = RunState { enforced_from: 0, stage, ..head.clone() };
-        match self.terms.as_ref().filter(|terms| terms.is_in_force(head.tick + 1)) {
-            Some(terms) => raised.terms = Arc::clone(terms),
-            None => {
-                raised.read_terms();
-                self.terms = Some(Arc::clone(&raised.terms));
-            }
-        }
-        let with_effect = raised.terms.with_effect(intent);
-        let intent = with_effect.as_ref().unwrap_or(intent);
-        let with_status = raised.terms.with_status(intent);
-        let intent = with_status.as_ref().unwrap_or(intent);
-        Ok(reduce(&raised, intent, reducer)?.err())
-    }
+/// Judges the state behind a change: returns each rule that is violated there and not at the head.
+pub fn judge_change(head: &RunState, change: &Delta) -> Vec<Broken> {
+    let Ok(state) = change.apply(&head.state) else { return Vec::new() };
+    judge_seeded(&RunState { state, ..head.clone() }, &[head])
 }

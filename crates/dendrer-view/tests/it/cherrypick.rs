@@ -45,7 +45,15 @@ fn imported(threshold: f64, dry_run: bool) -> (String, End, Option<String>) {
     let mut pick = candidate.check(&trace(&store, "trader-b"), 0).unwrap();
     let imported =
         repo(&store).cherrypick(&into, &mut pick, 0, PickTerms { dry: dry_run, again: false }).unwrap();
-    let reply = &CherrypickReply { pick, into, tip: 0, imported, dry_run };
+    let reply = &CherrypickReply {
+        pick,
+        into,
+        tip: 0,
+        imported,
+        decided_breaks: false,
+        given_breaks: false,
+        dry_run,
+    };
     let answer = CherrypickAnswer { reply, show_hash: false };
     let problem = answer.problem().map(|problem| problem.lines(&|text| text.to_owned()).join("\n"));
     (text(&answer, &Page::WIDE), answer.end(), problem)
@@ -117,7 +125,15 @@ fn a_context_of_another_state_is_refused_in_the_shape_of_the_paper() {
     let mut pick = Candidate::read(&source, 1).unwrap().check(&trace(&store, "trader-b"), 0).unwrap();
     pick.checked.refused = Some(ImportRefused::HashUnderspecified { is_hidden: false });
     let imported = repo(&store).cherrypick(&into, &mut pick, 0, PickTerms::default()).unwrap();
-    let reply = &CherrypickReply { pick, into, tip: 0, imported, dry_run: false };
+    let reply = &CherrypickReply {
+        pick,
+        into,
+        tip: 0,
+        imported,
+        decided_breaks: false,
+        given_breaks: false,
+        dry_run: false,
+    };
     let answer = CherrypickAnswer { reply, show_hash: false };
     assert!(matches!(reply.imported, Imported::Refused(_)));
     assert_eq!(answer.end(), End::Problem(Code::E0413));

@@ -39,7 +39,7 @@ fn forked(
 
 #[test]
 fn a_fork_names_its_branch_point_and_its_changes() {
-    let mut terms = ForkTerms::new(run_name("risky-fork-1"));
+    let mut terms = ForkTerms::new(run_name("risky+2"));
     terms.reason = Some("lower the risk".into());
     terms.guidance.insert("tool_policy", "ask first".into());
     terms.set.push((path("/risk"), value("0.1")));
@@ -48,14 +48,14 @@ fn a_fork_names_its_branch_point_and_its_changes() {
             &last_text(answer, &Page::WIDE),
             r#"
         replayed   ticks 1..2 OK, state 819b063820a3 equals the record
-        forked     risky-fork-1 from risky@2   its tick 3 is run.fork
+        forked     risky+2 from risky@2   its tick 3 is run.fork
         reason     "lower the risk"
         guidance   tool-policy "ask first"   recorded for the agent, enforced by nobody
         set        risk  0.6 -> 0.1
         (stderr) note: this is the branch point alone; nothing goes on by itself
-        (stderr) help: dendrer fork --run risky-fork-1 --from tick 3 --exec python agent.py
-        (stderr) help: dendrer commit --run risky-fork-1
-        (stderr) help: dendrer diff risky risky-fork-1 --from tick 2"#,
+        (stderr) help: dendrer fork --run risky+2 --from tick 3 --exec python agent.py
+        (stderr) help: dendrer commit --run risky+2
+        (stderr) help: dendrer diff risky risky+2 --from tick 2"#,
         );
         let document = answer.whole(Vec::new());
         let changed = r#"[{"after":0.1,"before":0.6,"enforced_by":null,"name":"/risk","was_absent":false,"what":"state"}]"#;

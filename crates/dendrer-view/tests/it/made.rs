@@ -26,6 +26,7 @@ fn init_names_the_store_and_the_file_of_its_key() {
         r#"created a store in /tmp/\x1b[1m/.dendrer
 verifier  dendrer/0102+ab+cd
 (stderr) note: the key of its log is in /home/me/.config/dendrer/keys/0102, readable by you alone; it is not part of the store
+(stderr) note: a run is recorded at stage 1; at stage 2 if its pack or policy ask for enforcement
 (stderr) help: echo '{"type":"observation.add","intent":{"description":"hello"}}' | dendrer commit --run first"#,
     );
 }

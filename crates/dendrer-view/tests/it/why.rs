@@ -26,6 +26,7 @@ fn the_last_write_of_a_place_comes_with_its_inputs() {
 fn writes_are_listed_newest_first_up_to_a_limit() {
     let store = risky();
     let question = BacktrackTerms {
+        into_sources: false,
         along: None,
         path: path("/risk"),
         from: 1,

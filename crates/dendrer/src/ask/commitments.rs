@@ -4,10 +4,14 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_kernel::commitment::{Authorized, Commitment, CommitmentStatus, Commitments, Statuses, calls};
-use dendrer_kernel::step::Stage;
+use dendrer_kernel::reduce::Reducer;
+use dendrer_kernel::step::{Inputs, Outcome, RunState, Seeds, Stage, step_with};
 use dendrer_object::delta::Delta;
-use dendrer_object::{Pointer, Record, RunName, TypeName, Value};
+use dendrer_object::record::Author;
+use dendrer_object::{Code, Digest, Intent, Object, Pointer, Record, RunName, TypeName, Value};
 
+use crate::ask::why::action::{AskedCommitment, asked_of};
+use crate::change::delegate::parents::unsealed;
 use crate::error::Error;
 use crate::run::pack;
 use crate::run::trace::Moment;
@@ -73,6 +77,9 @@ pub fn commitments((trace, upto): (&Trace, u64)) -> Result<CommitmentsAt, Error>
     } else {
         trace.each_record(1, upto, &mut |record| follower.advance(&record))?;
     }
+    if let Some(said) = unsealed(trace, upto)? {
+        follower.moment.commitments = follower.moment.commitments.hearing_now(&said, upto);
+    }
     let terms = Terms::of(trace)?;
     Ok(follower.into_answer(trace, upto, &terms))
 }
@@ -92,32 +99,124 @@ impl Terms {
     }
 }
 
-/// Hands over each action of a run up to a tick: the commitments before it, its call, and what they say of the call.
+/// Hands over each decision of a run about a call up to a tick: the commitments before it, the call, and what they say of it. A
+/// call that was refused because of them is one as well.
 pub fn each_action(
     (trace, upto): (&Trace, u64),
     f: &mut dyn FnMut(&CommitmentsAt, &Value, &Authorized),
 ) -> Result<(), Error> {
     let terms = Terms::of(trace)?;
-    let mut follower = Follower::new(trace.genesis()?);
-    trace.each_record(1, upto, &mut |record| {
-        let type_name = record.header().type_name.as_ref().map(TypeName::as_str);
-        let (content, agent) = (record.content(), record.content().get("agent_id").cloned());
-        let action = content.get("action").cloned();
-        if let Some(action) = action.filter(|_| type_name != Some("action.result")) {
-            let moment = &follower.moment;
-            let counters = || moment.counters.to_value();
-            let at = follower.clone().into_answer(trace, moment.tick, &terms);
-            let heard = moment.commitments.hearing_record(&record.content());
-            let all = heard.as_ref().unwrap_or(&moment.commitments);
-            for call in calls(&action) {
-                let mut asked = call.as_object().cloned().unwrap_or_default();
-                agent.iter().for_each(|agent| asked.set("agent", agent.clone()));
-                let asked = Value::Object(asked);
-                f(&at, &call, &all.authorize(&asked, &[], &moment.state, &counters));
-            }
+    each_call((trace, upto), &mut |follower, asked| {
+        if asked.refusal.is_none() || !asked.found.violates.is_empty() {
+            let at = follower.clone().into_answer(trace, follower.moment.tick, &terms);
+            f(&at, asked.call, &asked.found);
         }
-        follower.advance(&record)
     })
+}
+
+/// A call that a run decided on.
+struct AskedCall<'c> {
+    call: &'c Value,
+    found: Authorized,
+    /// The tick of the transition; for a refusal that of the record that it was judged against.
+    tick: u64,
+    refusal: Option<&'c Record>,
+}
+
+/// Hands over each call of a run up to a tick, committed or refused, with the moment before it.
+fn each_call((trace, upto): (&Trace, u64), f: &mut dyn FnMut(&Follower, AskedCall<'_>)) -> Result<(), Error> {
+    let mut refusals = trace.refusals()?;
+    let mut follower = Follower::new(trace.genesis()?);
+    let mut ask = |follower: &Follower, record: &Record, tick: u64, is_refused: bool| {
+        let type_name = record.header().type_name.as_ref().map(TypeName::as_str);
+        let content = record.content();
+        let proposed = content.get("action").or_else(|| content.get("line")?.get("action"));
+        let Some(action) = proposed.filter(|_| type_name != Some("action.result")) else { return };
+        let moment = &follower.moment;
+        let counters = || moment.counters.to_value();
+        let heard = moment.commitments.hearing_record(&content);
+        let all = heard.as_ref().unwrap_or(&moment.commitments);
+        for call in calls(action) {
+            let mut asked = call.as_object().cloned().unwrap_or_default();
+            content.get("agent_id").into_iter().for_each(|agent| asked.set("agent", agent.clone()));
+            let found = all.authorize(&Value::Object(asked), &[], &moment.state, &counters);
+            f(follower, AskedCall { call: &call, found, tick, refusal: is_refused.then_some(record) });
+        }
+    };
+    for refusal in refusals.remove(&trace.start().id()).into_iter().flatten() {
+        ask(&follower, &refusal, 0, true);
+    }
+    trace.each_record(1, upto, &mut |record| {
+        let tick = record.header().tick.unwrap_or_default();
+        ask(&follower, &record, tick, false);
+        follower.advance(&record)?;
+        for refusal in refusals.remove(&record.id()).into_iter().flatten() {
+            ask(&follower, &refusal, tick, true);
+        }
+        Ok(())
+    })
+}
+
+/// A call against a commitment.
+#[derive(Debug, Clone)]
+pub struct CallAgainst {
+    /// The tick of the transition; of a refused call that of the record that it was judged against.
+    pub tick: u64,
+    /// The tool.
+    pub tool: Option<String>,
+    /// The id of the refusal; `None` for a call that was committed all the same.
+    pub refusal: Option<Digest>,
+}
+
+/// How a commitment was discharged.
+#[derive(Debug, Clone)]
+pub struct DischargedBy {
+    /// The tick.
+    pub tick: u64,
+    /// The expression that became true; `None` if a line closed it.
+    pub expression: Option<String>,
+    /// The author of the transition.
+    pub author: Author,
+    /// The agent.
+    pub agent: Option<String>,
+}
+
+/// What became of a commitment besides its status.
+#[derive(Debug, Clone)]
+pub struct CommitmentHistory {
+    /// The calls that it spoke against.
+    pub against: Vec<CallAgainst>,
+    /// How it was discharged, if it is.
+    pub discharged: Option<DischargedBy>,
+}
+
+/// Reads what became of a commitment up to the tick of an answer.
+pub fn history(trace: &Trace, at: &CommitmentsAt, id: &str) -> Result<CommitmentHistory, Error> {
+    let mut against = Vec::new();
+    each_call((trace, at.at), &mut |_, asked| {
+        if asked.found.violates.iter().any(|(_, broken)| **broken == *id) {
+            against.push(CallAgainst {
+                tick: asked.tick,
+                tool: asked.call.get("tool").and_then(Value::as_str).map(str::to_owned),
+                refusal: asked.refusal.map(Record::id),
+            });
+        }
+    })?;
+    let one = at.all.get(id).filter(|one| at.status(one) == CommitmentStatus::Discharged);
+    let discharged = match one.zip(at.changed(id)) {
+        None => None,
+        Some((one, tick)) => {
+            let record = trace.record(tick)?;
+            let closes = record.body().value("/closes").is_some();
+            Some(DischargedBy {
+                tick,
+                expression: one.discharge.as_ref().filter(|_| !closes).map(|expr| expr.text().to_owned()),
+                author: record.header().author,
+                agent: record.body().value("/agent_id").and_then(|name| name.as_str().map(str::to_owned)),
+            })
+        }
+    };
+    Ok(CommitmentHistory { against, discharged })
 }
 
 /// Follows a run, and notes when a status changes.
@@ -225,15 +324,44 @@ pub struct Admission {
     pub action: Value,
     /// What it violates, and what cannot be judged of it.
     pub found: Authorized,
-    /// Whether it may be made: nothing is violated, and at stage 3 nothing is left unjudged.
+    /// The hard commitments that are active for the call, kept or not.
+    pub asked: Vec<AskedCommitment>,
+    /// Why the door would refuse the call.
+    pub refusal: Option<(Code, String)>,
+    /// Whether it may be made: nothing is violated, at stage 3 nothing is left unjudged, and the door would take it.
     pub is_admissible: bool,
+}
+
+/// Asks the whole door for a call, without a record: the pack at stage 3, the contract, the policy and the commitments.
+fn refusal_of(head: &RunState, reducer: &dyn Reducer, call: &Value) -> Result<Option<(Code, String)>, Error> {
+    let type_name = "action.request".parse().expect("a type of the ontology");
+    let members = call.as_object().into_iter().flat_map(|members| members.iter());
+    let relies_on = call.get("relies_on").cloned();
+    let action: Object = members
+        .filter(|(name, _)| &***name != "relies_on")
+        .map(|(name, value)| (Arc::clone(name), value.clone()))
+        .collect();
+    let intent = Intent::new(type_name, "agent").with("action", Value::Object(action));
+    let intent = match relies_on {
+        Some(ids) => intent.with("intent", Value::record([("relies_on", ids)])),
+        None => intent,
+    };
+    let inputs = Inputs { clock: head.ts(), seeds: Seeds::of_secret([0; 16]) };
+    match step_with(&mut head.clone(), &intent, inputs, reducer)? {
+        Outcome::Refused(refused) => Ok(Some((refused.reason.code(), refused.reason.to_string()))),
+        Outcome::Committed(_) | Outcome::Violated { .. } => Ok(None),
+    }
 }
 
 /// Says of calls whether they are admissible at a moment (CCAS paper, definition 3). A call may have `relies_on` beside `tool` and
 /// `params`, as `intent.relies_on` of a line.
 pub fn admissible((trace, upto): (&Trace, u64), asked: &[Value]) -> Result<Vec<Admission>, Error> {
-    let moment = trace.at(upto)?;
-    let is_full = trace.head(upto)?.stage() >= Stage::Full;
+    let mut moment = trace.at(upto)?;
+    if let Some(said) = unsealed(trace, upto)? {
+        moment.commitments = moment.commitments.hearing_now(&said, upto);
+    }
+    let (head, reducer) = (trace.head(upto)?, pack::reducer_of_segment(trace, trace.segment(upto))?);
+    let is_full = head.stage() >= Stage::Full;
     let counters = || moment.counters.to_value();
     let judge = |call: &Value| {
         let relies_on = call.get("relies_on").and_then(Value::as_array);
@@ -241,10 +369,13 @@ pub fn admissible((trace, upto): (&Trace, u64), asked: &[Value]) -> Result<Vec<A
         let relies_on: Vec<Arc<str>> = relies_on.filter_map(|id| id.as_str().map(Arc::from)).collect();
         let action = calls(call).pop().unwrap_or_else(Value::object);
         let found = moment.commitments.authorize(&action, &relies_on, &moment.state, &counters);
-        let is_admissible = found.violates.is_empty() && (!is_full || found.unjudged.is_empty());
-        Admission { action, found, is_admissible }
+        let refusal = refusal_of(&head, &*reducer, call)?;
+        let is_admissible =
+            found.violates.is_empty() && (!is_full || found.unjudged.is_empty()) && refusal.is_none();
+        let asked = asked_of(&moment, &action, &found);
+        Ok(Admission { action, found, asked, refusal, is_admissible })
     };
-    Ok(asked.iter().map(judge).collect())
+    asked.iter().map(judge).collect()
 }
 
 /// How the status of a commitment differs between two ticks (CCAS paper 9.5).

@@ -12,6 +12,7 @@
 use std::cmp::Ordering;
 use std::collections::{BTreeMap, BTreeSet, VecDeque};
 use std::ops::ControlFlow;
+use std::sync::Arc;
 
 use dendrer_kernel::expr::is_same_moment;
 use dendrer_kernel::names::UNKNOWN;
@@ -21,7 +22,7 @@ use dendrer_object::delta::Op;
 use dendrer_object::intent::line;
 use dendrer_object::record::{Author, Record};
 use dendrer_object::value::differences;
-use dendrer_object::{Digest, Pointer, TypeName, Value};
+use dendrer_object::{Digest, Pointer, TypeName, Value, tag};
 
 use crate::error::Error;
 use crate::run::declared;
@@ -295,6 +296,8 @@ pub struct DiffReport {
     pub counts: [u64; 4],
     /// How many values could not be compared, the outcome included.
     pub hidden: u64,
+    /// The constants of the packs in force at both ends that differ, by name; none if a part of the runs was asked for.
+    pub constants: Vec<ConstantDifference>,
     /// The first pair that differs.
     pub first: Option<Pair>,
     /// The states in the end; `None` if the question left them out.
@@ -312,10 +315,21 @@ pub struct DiffReport {
     pub unknown: [Vec<(Pointer, Since)>; 2],
 }
 
+/// A constant that two packs have with different values.
+#[derive(Debug, Clone, PartialEq)]
+pub struct ConstantDifference {
+    /// The name.
+    pub name: Arc<str>,
+    /// The value in the left run; `None` if its pack has no such constant.
+    pub a: Option<Value>,
+    /// As `a`, in the right run.
+    pub b: Option<Value>,
+}
+
 impl DiffReport {
-    /// Whether there is any difference of a kind that was asked for.
+    /// Whether there is any difference of a kind that was asked for, or another constant decided in one of the runs.
     pub fn differs(&self) -> bool {
-        self.counts.iter().any(|count| *count > 0)
+        self.counts.iter().any(|count| *count > 0) || !self.constants.is_empty()
     }
 
     /// Whether a compared state has unknown places.
@@ -354,7 +368,16 @@ pub fn diff(
         }
     }
     let packs = [pack::of_run(a)?, pack::of_run(b)?];
-    let rules = Rules::new(packs.iter().flatten(), &question.ignore, question.path.as_ref());
+    // What rules write from the time of a record is another in each recording.
+    let timed = packs.iter().flatten().flat_map(|pack| pack.timed_fields());
+    let timed = timed.map(|field| Pointer::of(["state", &*tag::stored_name(&field)]));
+    let mut ignore = question.ignore.clone();
+    for place in timed {
+        if !ignore.iter().any(|known| known.contains(&place)) {
+            ignore.push(place);
+        }
+    }
+    let rules = Rules::new(packs.iter().flatten(), &ignore, question.path.as_ref());
     let shared = shared(a, b, question.ends.0.min(question.ends.1))?;
     let mut walk = Walk {
         a,
@@ -377,9 +400,33 @@ pub fn diff(
         walk.find_shift();
         walk.end()?;
     }
+    // A place says nothing of what decided.
+    if question.path.is_none() {
+        walk.report.constants = constants(a, b, question.ends)?;
+    }
     walk.report.ignored = walk.rules.ignored();
     walk.report.left_out = walk.rules.left_out();
     Ok(walk.report)
+}
+
+/// Compares the constants of the packs in force at two ticks. A run without a pack has no other one.
+fn constants(a: &Trace, b: &Trace, ends: (u64, u64)) -> Result<Vec<ConstantDifference>, Error> {
+    let of_end = |trace: &Trace, end| pack::of_segment(trace, trace.segment(end));
+    let (Some(a), Some(b)) = (of_end(a, ends.0)?, of_end(b, ends.1)?) else { return Ok(Vec::new()) };
+    let of = |pack: &dendrer_kernel::pack::Pack| -> BTreeMap<Arc<str>, Value> {
+        let members = pack.value().get("constants").and_then(Value::as_object);
+        let members = members.into_iter().flat_map(|members| members.iter());
+        members.map(|(name, value)| (Arc::clone(name), value.clone())).collect()
+    };
+    let (a, b) = (of(&a), of(&b));
+    let names: BTreeSet<&Arc<str>> = a.keys().chain(b.keys()).collect();
+    let differs = |name: &&Arc<str>| a.get(*name) != b.get(*name);
+    let named = names.into_iter().filter(differs).map(|name| ConstantDifference {
+        name: Arc::clone(name),
+        a: a.get(name).cloned(),
+        b: b.get(name).cloned(),
+    });
+    Ok(named.collect())
 }
 
 /// Finds the last tick up to `last` whose record is the same in both runs. An id binds all before it, so each record that
@@ -439,6 +486,7 @@ impl DiffReport {
             alone: (0, 0),
             counts: [0; 4],
             hidden: 0,
+            constants: Vec::new(),
             first: None,
             outcome: None,
             types: BTreeMap::new(),

@@ -9,7 +9,7 @@ use dendrer_object::RunName;
 
 use crate::error::Error;
 use crate::run::trace::Trace;
-use crate::run::witness::WitnessStep;
+use crate::run::witness::{StepDoubt, WitnessStep};
 
 pub mod question;
 
@@ -18,8 +18,13 @@ pub fn each_step(
     (trace, upto): (&Trace, u64),
     f: &mut dyn FnMut(WitnessStep) -> ControlFlow<()>,
 ) -> Result<(), Error> {
-    trace.for_each(1, upto, &mut |_, record| match WitnessStep::of(&record) {
-        Some(step) => f(step),
+    trace.for_each(1, upto, &mut |tick, record| match WitnessStep::of(&record) {
+        Some(mut step) => {
+            // Before version 2 an evaluation by the runtime had the agent as its author.
+            let may_be_runtimes = trace.rules_version(tick) < 2;
+            step.doubt = step.doubt.filter(|doubt| !may_be_runtimes || *doubt != StepDoubt::Claimed);
+            f(step)
+        }
         None => ControlFlow::Continue(()),
     })
 }

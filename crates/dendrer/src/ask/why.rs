@@ -6,6 +6,7 @@
 //! rests on; the rules of a pack say what they may look at. A newcomer would break one rule: what is not known of
 //! reads is said to be unknown, and never filled in by what merely came before.
 
+pub mod action;
 pub mod gather;
 pub mod question;
 pub mod sources;

@@ -317,7 +317,8 @@ fn counted(terms: &ForkTerms, pack: Option<&Pack>) -> Result<ForkTerms, Error> {
         };
         let is_field = path.tokens().count() == 1;
         if is_field && field.decimals.is_some() && !matches!(value, Value::Number(_) | Value::Null) {
-            let why = DeltaErrorKind::NotDecimal(value.type_name());
+            let found = if value.as_str().is_some() { "text" } else { value.type_name() };
+            let why = DeltaErrorKind::NotDecimal(found);
             let error = DeltaError { index: None, path: Some(path.clone()), why };
             return Err(StartError::Change(step::Reason::Reduce(error.into())).into());
         }

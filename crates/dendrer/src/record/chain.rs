@@ -112,7 +112,11 @@ pub(crate) fn intent_of_line(
     said.set(STEP, Value::Object(rest));
     members.set("intent", Value::Object(said));
     let mut intent = Intent::from_value(&Value::Object(members), agent)?;
-    intent.author = authors(type_name);
+    intent.author = match action {
+        // An evaluation counts at a gate only by who may also decide, so it has that author.
+        ActionType::EvalPhase if authors(DECISION) == Author::Runtime => Author::Runtime,
+        _ => authors(type_name),
+    };
     Ok(intent.carrying(ACTION_TYPE, Value::from(action.as_str())))
 }
 

@@ -13,11 +13,11 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use dendrer_kernel::commitment::{self, CommitmentFault};
-use dendrer_kernel::step::{LineFault, Outcome};
+use dendrer_kernel::step::{Broken, LineFault, Outcome};
 use dendrer_object::intent::IntentError;
 use dendrer_object::json::{self, JsonError};
 use dendrer_object::record::{Author, Kind, Record};
-use dendrer_object::{COMMITMENT_LISTS, Code, Delta, Intent, KEY, Pointer, READS, UNATTESTED, Value};
+use dendrer_object::{COMMITMENT_LISTS, Code, Delta, Intent, KEY, Pointer, READS, SCOPE, UNATTESTED, Value};
 use dendrer_store::group::{Grouper, LINES_MAX};
 
 use crate::error::Error;
@@ -115,6 +115,8 @@ pub struct LineOptions {
     pub tagged: bool,
     /// Whether a line waits only for what other agents wrote at places that it writes or read.
     pub causal: bool,
+    /// The scope of each call. Only a program that may speak for the runtime says it.
+    pub scope: Option<Arc<str>>,
 }
 
 impl LineOptions {
@@ -139,10 +141,29 @@ impl LineOptions {
         }
     }
 
+    /// Returns a line without its `scope`; `None` if it has none. Fails if it names another scope than the recording.
+    fn unscoped(&self, value: &Value) -> Result<Option<Value>, LineFault> {
+        let Some(named) = value.get(SCOPE).filter(|_| value.get(chain::STEP).is_none()) else {
+            return Ok(None);
+        };
+        if self.scope.as_deref().is_none_or(|scope| named.as_str() != Some(scope)) {
+            let message = match &self.scope {
+                Some(scope) => format!("the calls of this recording are of the scope {scope:?}"),
+                None => "a scope is given with `commit --as runtime --scope`".to_owned(),
+            };
+            return Err(LineFault::Schema { code: Code::E0209, path: "/scope".to_owned(), message });
+        }
+        let mut members = value.as_object().cloned().unwrap_or_default();
+        members.remove(SCOPE);
+        Ok(Some(Value::Object(members)))
+    }
+
     fn intent(&self, value: &Value) -> Result<Intent, LineFault> {
         let schema = |IntentError { code, path, message }| LineFault::Schema { code, path, message };
         let agent = self.agent.as_deref();
         let is_step = value.get(chain::STEP).is_some();
+        let unscoped = self.unscoped(value)?;
+        let value = unscoped.as_ref().unwrap_or(value);
         let mut intent = match is_step {
             true => chain::intent_of_line(value, agent, |type_name| self.authors.of(type_name)),
             false => Intent::from_value(value, agent),
@@ -168,6 +189,9 @@ impl LineOptions {
             && COMMITMENT_LISTS.iter().any(|list| value.get(list).is_some())
         {
             intent = intent.carrying(UNATTESTED, Value::Bool(true));
+        }
+        if let Some(scope) = self.scope.as_ref().filter(|_| value.get("action").is_some()) {
+            intent = intent.carrying(SCOPE, Value::String(Arc::clone(scope)));
         }
         let may = self.authors.may(intent.type_name.as_str());
         // Who says to be the kernel or the institution is refused by the kernel, which keeps the claim.
@@ -238,6 +262,8 @@ pub struct LineNotes {
     pub overtaken: Vec<Overtaken>,
     /// Ids of rules and hard commitments that would have refused the line, and of hard commitments that it brings, below stage 2.
     pub not_enforced: Vec<Arc<str>>,
+    /// The rules that the line is the first to break, with the values that decide.
+    pub violations: Vec<Broken>,
 }
 
 /// A place that a line sets, and that another writer set since this process read the run.
@@ -745,7 +771,7 @@ impl<'r> Recording<'r> {
     fn answer(&mut self, numbers: Vec<u64>, records: Vec<Record>, replies: &mut Vec<Reply>) {
         let from = replies.len();
         answer(numbers, records, replies);
-        self.recorder.note_not_enforced(&mut replies[from..]);
+        self.recorder.note_judged(&mut replies[from..]);
     }
 
     /// Hands a group to the store, or waits for the oldest one if no group is ready.

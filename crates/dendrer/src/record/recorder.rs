@@ -17,12 +17,12 @@ use dendrer_kernel::pack::modules;
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{
-    self, Anomaly, ChildResult, EnforcingDoor, Extension, Finding, Inputs, LineFault, Outcome, Pick, Picked,
-    RunState, Seeds, Stage, Start, StepError, brought_hard,
+    self, Anomaly, Broken, ChildResult, Extension, Finding, Inputs, LineFault, Outcome, Pick, Picked,
+    RunState, Seeds, Stage, Start, brought_hard,
 };
 use dendrer_object::delta::Action;
 use dendrer_object::record::{Author, Body, Header, Kind, Link, Record, cut};
-use dendrer_object::{Delta, Digest, Intent, KEY, Pointer, REDACTION, RunName, Value};
+use dendrer_object::{Delta, Digest, Intent, KEY, Pointer, REDACTION, RunName, SCOPE, Value};
 use dendrer_store::group::UNDER_WAY_MAX;
 use dendrer_store::prelude::*;
 use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
@@ -34,7 +34,7 @@ use crate::record::{chain, redacted};
 use crate::redact::{RedactionProfile, Redactor};
 use crate::run::pack;
 use crate::run::snapshot::{OUTWEIGH, outweigh, weight};
-use crate::run::trace::{Moment, Trace};
+use crate::run::trace::{Moment, ReadHandle as _, Trace};
 use crate::run::{casebook_name, frontier};
 
 pub use crate::environment::{Environment, Fixed, World};
@@ -57,11 +57,8 @@ pub struct Recorder {
     redactor: Option<Arc<Redactor>>,
     /// What the parents of a delegated run said when they were asked last.
     parents: Parents,
-    /// Below stage 2, the ids of rules and hard commitments that would have refused a transition, or that it brings.
-    not_enforced: HashMap<Digest, Vec<Arc<str>>>,
-    door: EnforcingDoor,
-    /// Whether the run is below stage 2 and pack or policy ask for enforcement; `None` until it is looked for.
-    asks: Option<bool>,
+    /// Facts about gathered transitions that their replies state.
+    judged: HashMap<Digest, Judged>,
 }
 
 /// The places that others than an agent wrote behind a tick.
@@ -170,10 +167,50 @@ fn is_repetition(first: &Record, intent: &Intent, takes_delta: bool) -> Result<b
     Ok(bare(&recorded) == bare(intent))
 }
 
+/// An intent with the scope of the contract under which it is made, if it has a call and no scope.
+fn in_scope(intent: &Intent, scope: &Arc<str>) -> Intent {
+    let intent = intent.clone();
+    match intent.member("action").is_some() && intent.member(SCOPE).is_none() {
+        true => intent.carrying(SCOPE, Value::String(Arc::clone(scope))),
+        false => intent,
+    }
+}
+
 /// An intent without what parents said.
 fn without_contract(mut intent: Intent) -> Intent {
     intent.members.retain(|(name, _)| &**name != CONTRACT);
     intent
+}
+
+/// Facts about a transition that its reply states.
+#[derive(Default)]
+struct Judged {
+    /// Ids of rules and hard commitments that would have refused it, and of hard commitments that it brings, below stage 2.
+    not_enforced: Vec<Arc<str>>,
+    /// The rules that it is the first to break.
+    violations: Vec<Broken>,
+}
+
+impl Judged {
+    fn is_empty(&self) -> bool {
+        self.not_enforced.is_empty() && self.violations.is_empty()
+    }
+}
+
+/// Returns the ids of what would have refused a transition at stage 2, and of the hard commitments that it brings.
+fn not_enforced(intent: &Intent, record: &Record) -> Vec<Arc<str>> {
+    let mut ids = brought_hard(intent);
+    let refused = record.body().value(&format!("/{}", step::WOULD_REFUSE));
+    let listed = refused.as_ref().and_then(Value::as_array).into_iter().flat_map(|all| all.iter());
+    for one in listed {
+        let named = one.get("ids").and_then(Value::as_array).into_iter().flat_map(|ids| ids.iter());
+        for id in named.filter_map(Value::as_str) {
+            if !ids.iter().any(|known| **known == *id) {
+                ids.push(id.into());
+            }
+        }
+    }
+    ids
 }
 
 /// The places that a transition sets or removes, but for the kernel's own.
@@ -233,9 +270,7 @@ impl Recorder {
             others: None,
             redactor: None,
             parents: Parents::default(),
-            not_enforced: HashMap::new(),
-            door: EnforcingDoor::default(),
-            asks: None,
+            judged: HashMap::new(),
         }
     }
 
@@ -436,7 +471,6 @@ impl Recorder {
             // Only what others wrote is folded.
             trace.remember(&Moment::of(&self.head));
             let (head, records) = trace.fold_head(trace.tip())?;
-            self.asks = None;
             self.snapshots = Snapshots { records, ..Snapshots::default() };
             self.settled = head.clone();
             self.head = head;
@@ -501,27 +535,48 @@ impl Recorder {
         Ok(places)
     }
 
-    /// Notes in replies to committed lines what the stage of the run does not enforce.
-    pub(crate) fn note_not_enforced(&mut self, replies: &mut [Reply]) {
+    /// Notes in replies to committed lines which rules they are the first to break, and what the stage of the run does not enforce.
+    pub(crate) fn note_judged(&mut self, replies: &mut [Reply]) {
         for reply in replies {
             if let Reply::Committed { record, notes, .. } = reply
-                && let Some(ids) = self.not_enforced.remove(&record.id())
+                && let Some(judged) = self.judged.remove(&record.id())
             {
-                notes.not_enforced = ids;
+                notes.not_enforced = judged.not_enforced;
+                notes.violations = judged.violations;
             }
         }
     }
 
-    /// Returns the ids of what would have refused an intent at stage 2, and of the hard commitments that it brings.
-    fn would_enforce(&mut self, intent: &Intent) -> Result<Vec<Arc<str>>, Error> {
-        let mut ids = brought_hard(intent);
-        let reason = self.door.refusal(&self.head, intent, &*self.reducer).map_err(StepError::from)?;
-        for id in reason.iter().flat_map(|reason| reason.ids()) {
-            if !ids.contains(&id) {
-                ids.push(id);
+    /// Keeps what replies state of the newest outcomes, given the state before them. `is_latched` says that a rule was broken.
+    fn keep_judged(
+        &mut self,
+        intents: &[(&Intent, Inputs)],
+        outcomes: &[Outcome],
+        before: &Value,
+        is_latched: bool,
+    ) {
+        let is_below = self.head.stage() < Stage::Contracts;
+        if !is_below && !is_latched {
+            return;
+        }
+        let mut state = before.clone();
+        for ((intent, _), outcome) in intents.iter().zip(outcomes) {
+            let mut judged = Judged::default();
+            if let (true, Some(record)) = (is_below, outcome.committed()) {
+                judged.not_enforced = not_enforced(intent, record);
+            }
+            for record in
+                outcome.records().into_iter().filter(|record| record.header().kind == Kind::Transition)
+            {
+                if is_latched && let Ok(after) = replay::recorded_state(&state, record) {
+                    state = after;
+                    judged.violations.extend(step::broken_by(&self.head, record, &state));
+                }
+            }
+            if let (Some(record), false) = (outcome.committed(), judged.is_empty()) {
+                self.judged.insert(record.id(), judged);
             }
         }
-        Ok(ids)
     }
 
     /// Notes in replies to committed lines the places that they set and that another writer set after tick `read`, up to `upto`.
@@ -603,8 +658,8 @@ impl Recorder {
             return Ok(None);
         }
         self.store.refresh()?;
-        let surroundings = &mut self.surroundings;
-        self.parents.news(&self.store, &self.head, &mut || surroundings.now())
+        let (store, surroundings) = (self.store.to_handle(), &mut self.surroundings);
+        self.parents.news(&store, &self.head, &mut || surroundings.now())
     }
 
     /// Judges intents with what the parents of a delegated run say: it is sealed with the first that becomes a transition, and with
@@ -619,6 +674,14 @@ impl Recorder {
                 &without
             }
             false => intents,
+        };
+        let scoped: Vec<Intent>;
+        let intents = match self.head.commitments().contract().and_then(|contract| contract.scope()) {
+            Some(scope) => {
+                scoped = intents.iter().map(|intent| in_scope(intent, &scope)).collect();
+                &scoped
+            }
+            None => intents,
         };
         let news = self.news().map_err(|error| (0, error))?;
         let Some(news) = news else { return self.step_all(intents) };
@@ -674,23 +737,11 @@ impl Recorder {
             .map(|intent| (intent, Inputs { clock, seeds: Seeds::of_secret(surroundings.seed().0) }))
             .collect();
         let mut outcomes = Vec::with_capacity(intents.len());
-        // Below stage 2 the door of stage 2 is asked as well, where something asks to be enforced.
-        let asks = self.head.stage() < Stage::Contracts
-            && (!self.head.commitments().is_empty()
-                || *self.asks.get_or_insert_with(|| !self.head.not_enforced().is_empty())
-                || intents.iter().any(|intent| !brought_hard(intent).is_empty()));
-        for items in items.chunks(if asks { 1 } else { WEIGHED }) {
-            let before = outcomes.len();
-            let ids = match items {
-                [(intent, _)] if asks => self.would_enforce(intent).map_err(|error| (before, error))?,
-                _ => Vec::new(),
-            };
+        for items in items.chunks(WEIGHED) {
+            let (before, state) = (outcomes.len(), self.head.state().clone());
             let result = step::step_each(&mut self.head, items, &*self.reducer, &mut outcomes);
-            if let (Some(record), false) =
-                (outcomes[before..].first().and_then(Outcome::committed), ids.is_empty())
-            {
-                self.not_enforced.insert(record.id(), ids);
-            }
+            let is_latched = self.head.state().get("policy") != state.get("policy");
+            self.keep_judged(items, &outcomes[before..], &state, is_latched);
             for outcome in &outcomes[before..] {
                 match outcome {
                     Outcome::Committed(record) => self.gather(record.clone()),
@@ -760,7 +811,6 @@ impl Recorder {
     /// Puts an extension of the contract on record.
     pub fn extend(&mut self, extension: &Extension) -> Result<Record, Error> {
         let inputs = self.inputs();
-        self.asks = None;
         let record = step::extend(&mut self.head, extension, inputs)?;
         self.wrote(record, inputs)
     }
@@ -848,7 +898,7 @@ impl Recorder {
     /// is on its way has arrived.
     pub fn discard(&mut self) -> Vec<Record> {
         self.head = self.submitted().clone();
-        self.not_enforced.clear();
+        self.judged.clear();
         self.snapshots.ready.clear();
         std::mem::take(&mut self.pending)
     }

@@ -206,7 +206,7 @@ impl LineWriter {
     fn reply(&mut self, records: Vec<Record>) -> Result<Reply, Error> {
         let mut replies = Vec::with_capacity(1);
         answer(vec![self.taken], records, &mut replies);
-        self.recorder.note_not_enforced(&mut replies);
+        self.recorder.note_judged(&mut replies);
         if let Some((read, upto)) = self.read {
             self.recorder.note_overtaken(read, upto, &mut replies)?;
         }

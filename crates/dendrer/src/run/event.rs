@@ -93,6 +93,14 @@ document! {
         edges?: As<[Object]> = own("edges").map(As::new),
         /// Commitments that are closed
         closes?: As<[Object]> = own("closes").map(As::new),
+        /// Ids of commitments that the author made their own
+        adopts?: As<[String]> = own("adopts").map(As::new),
+        /// The name of the user who wrote the line
+        user?: As<str> = own("user").map(As::new),
+        /// The sums to which its calls add, by commitment
+        spent?: As<Object> = own("spent").map(As::new),
+        /// The scope of its calls: commitments of other scopes are not asked
+        scope?: As<str> = own("scope").map(As::new),
         /// The delta as it was proposed, if the kernel rounded it
         proposed?: As<Array> = own("proposed").map(As::new),
         /// Ids of violations that began earlier and last, each with since

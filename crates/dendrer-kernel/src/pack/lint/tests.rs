@@ -240,3 +240,43 @@ fn a_claim_of_monotonicity_is_judged() {
     );
     assert_eq!(finding.why, "rule 1 may turn it back");
 }
+
+#[test]
+fn commitments_are_tested_as_predicates_are() {
+    let with = |one: &str| {
+        format!(
+            r#""trust": {{"tools": ["ask"]}}, "commitments": [{{"id": "K", "type": "obl", "hard": true, "gloss": "g", {one}}}], "types""#
+        )
+    };
+    let check = |one: &str, expected: &[&str]| check("\"types\"", &with(one), expected);
+    check(r#""holds": "action.tool != 'pay' || action.params.n <= 3""#, &[]);
+    check(r#""holds": "action.tool != 'ask'", "watch": ["score", "exported_symbols"]"#, &[]);
+    check(r#""holds": "action.tool != 'pya'""#, &["W0447 commitments[0].holds: there is no tool \"pya\""]);
+    check(
+        r#""holds": "action.tool != 'pay' || state.flag == 'yes'""#,
+        &["W0445 commitments[0].holds: state.flag begins as a boolean and is compared with a text"],
+    );
+    check(
+        r#""holds": "action.tool != 'pay'", "watch": ["scoer"]"#,
+        &["W0447 commitments[0].watch: there is no field \"scoer\""],
+    );
+    check(
+        r#""holds": "action.tool != 'pay'", "conflicts": ["L"]"#,
+        &["W0447 commitments[0].conflicts: there is no commitment \"L\""],
+    );
+    check(r#""watch": []"#, &["W0445 commitments[0]: K is hard and has neither holds nor condition"]);
+    check(r#""holds": "true""#, &["W0445 commitments[0]: K can never be violated"]);
+    check(r#""condition": "false""#, &["W0445 commitments[0]: K can never be violated"]);
+    let slip = r#""trust": {"tools": ["aks"]}, "types""#;
+    assert_eq!(found("\"types\"", slip), ["W0447 trust.tools[0]: there is no tool \"aks\""]);
+}
+
+/// Design, 14.1: a rule that can never be judged is found before a run begins under it.
+#[test]
+fn policy_rules_name_what_the_pack_declares() {
+    let with = |holds: &str| format!(r#""policy": [{{"id": "p", "holds": "{holds}"}}], "types""#);
+    let check = |holds: &str, expected: &[&str]| check("\"types\"", &with(holds), expected);
+    check("t.action.tool != 'pay' || state.flag", &[]);
+    check("t.action.tool != 'pya'", &["W0447 policy[0].holds: there is no tool \"pya\""]);
+    check("state.scoer <= 5", &["W0447 policy[0].holds: there is no field \"scoer\""]);
+}

@@ -4,18 +4,19 @@ use dendrer_object::{Code, question};
 
 use crate::address::{Address, Position, state_path};
 use crate::ask::why::Reach;
+use crate::ask::why::action::{ActionWhy, action};
 use crate::ask::why::gather::{self, BacktrackTerms, Backtracked, CausalPath, WhyAnswer};
 use crate::problem::Problem;
 use crate::run::{causal, declared};
 use crate::source::{Asked, Desk, in_order};
 
 question! {
-    /// Asks what a value was made of: its last write, the inputs of that, and so on
+    /// Asks what a value was made of: its last write, the inputs of that, and so on. Without a place, why an action was taken
     pub struct WhyQuestion: "why-question" {
         /// The place in time, as an address
         pub rev: String,
-        /// The place in the state
-        pub path: String,
+        /// The place in the state; of the action at the tick if not given
+        pub path: Option<String>,
         /// The number of steps down; 3 if not given, 64 at most
         pub depth: Option<u64>,
         /// Whether transitions of other agents are followed
@@ -56,10 +57,19 @@ const DEPTH_MAX: u64 = 64;
 /// The number of writes if none is given.
 const LIMIT: u64 = 50;
 
-impl Asked for WhyQuestion {
-    type Reply = WhyAnswer;
+/// The answer to `why`.
+#[derive(Debug, Clone)]
+pub enum WhyReply {
+    /// The last write of a place and its inputs.
+    Place(Box<WhyAnswer>),
+    /// Why an action was taken.
+    Action(Box<ActionWhy>),
+}
 
-    fn ask(&self, desk: &mut dyn Desk) -> Result<WhyAnswer, Problem> {
+impl Asked for WhyQuestion {
+    type Reply = WhyReply;
+
+    fn ask(&self, desk: &mut dyn Desk) -> Result<WhyReply, Problem> {
         let depth = self.depth.unwrap_or(DEPTH);
         if depth > DEPTH_MAX {
             let what = format!("--depth is {depth}, and a tree has at most {DEPTH_MAX} steps");
@@ -67,10 +77,13 @@ impl Asked for WhyQuestion {
         }
         let asked = desk.run(&Address::parse(&self.rev)?, "why")?;
         let (trace, tick) = (&asked.trace, asked.tick()?);
-        let path = state_path(&self.path)?;
+        let Some(path) = &self.path else {
+            return Ok(WhyReply::Action(Box::new(action(trace, tick)?)));
+        };
+        let path = state_path(path)?;
         let reach = Reach { depth: depth as usize, cross_agent: self.cross_agent };
         if let Some(answer) = gather::why(trace, tick, &path, reach)? {
-            return Ok(answer);
+            return Ok(WhyReply::Place(Box::new(answer)));
         }
         declared::place(&[trace], &path)?;
         let run = trace.name();

@@ -1,11 +1,13 @@
 //! The question of `cherrypick` as data.
 
-use dendrer_kernel::step::Pick;
-use dendrer_object::{Code, RunName, question};
+use dendrer_kernel::step::{Pick, Stage, judge_change};
+use dendrer_object::delta::Op;
+use dendrer_object::{Code, Delta, RunName, Value, question};
 
 use super::{Candidate, Imported, PickTerms};
-use crate::address::{Address, Position};
+use crate::address::{Address, Position, state_path};
 use crate::problem::Problem;
+use crate::run::trace::Trace;
 use crate::source::{Asked, Desk};
 
 question! {
@@ -37,8 +39,24 @@ pub struct CherrypickReply {
     pub tip: u64,
     /// The outcome.
     pub imported: Imported,
+    /// Whether a fork of the source, before the transition, with the values of the target breaks a rule.
+    pub decided_breaks: bool,
+    /// Whether a fork of the target with the values of the source breaks a rule.
+    pub given_breaks: bool,
     /// Whether nothing was to be written.
     pub dry_run: bool,
+}
+
+/// Whether a fork that sets these fields is refused without a reason: its state breaks a rule, at a stage that enforces.
+fn breaks<'f>(
+    trace: &Trace,
+    tick: u64,
+    fields: impl Iterator<Item = (&'f str, Value)>,
+) -> Result<bool, Problem> {
+    let set = fields.map(|(name, value)| Ok(Op::set(state_path(name)?, value)));
+    let set = Delta(set.collect::<Result<_, Problem>>()?);
+    let head = trace.head(tick)?;
+    Ok(!set.0.is_empty() && head.stage() >= Stage::Contracts && !judge_change(&head, &set).is_empty())
 }
 
 impl Asked for CherrypickQuestion {
@@ -67,6 +85,12 @@ impl Asked for CherrypickQuestion {
         let terms = PickTerms { dry: self.dry_run, again: self.again };
         let imported = repo.cherrypick(&into, &mut pick, tip, terms)?;
         desk.close(repo)?;
-        Ok(CherrypickReply { pick, into, tip, imported, dry_run: self.dry_run })
+        let wrong = || pick.checked.fields.iter().filter(|field| field.wrong.is_some());
+        let of_target = wrong().filter_map(|field| Some((&*field.name, field.target.clone()?)));
+        let of_source = wrong().filter_map(|field| Some((&*field.name, field.source.clone()?)));
+        let decided_breaks = breaks(&asked.trace, pick.tick - 1, of_target)?;
+        let given_breaks = breaks(&target, tip, of_source)?;
+        let dry_run = self.dry_run;
+        Ok(CherrypickReply { pick, into, tip, imported, decided_breaks, given_breaks, dry_run })
     }
 }

@@ -1,11 +1,11 @@
 //! The runs that use one budget: a delegated run, its forks and its children, and theirs.
 
 use std::collections::BTreeMap;
+use std::sync::Arc;
 
 use dendrer_kernel::commitment::{CONTRACT, Used};
 use dendrer_object::RunName;
-use dendrer_store::Shared;
-use dendrer_store::prelude::*;
+use dendrer_store::Store;
 
 use crate::error::Error;
 use crate::run::trace::{Trace, read};
@@ -26,7 +26,12 @@ pub(crate) struct Family {
 
 impl Family {
     /// Returns what a run used together with its forks and its children, without what one of them used after it began.
-    pub(crate) fn used_but(&mut self, store: &Shared, run: &RunName, but: &RunName) -> Result<Used, Error> {
+    pub(crate) fn used_but(
+        &mut self,
+        store: &Arc<dyn Store>,
+        run: &RunName,
+        but: &RunName,
+    ) -> Result<Used, Error> {
         self.scan(store)?;
         let (mut total, mut open) = (Used::default(), vec![(run.clone(), None)]);
         while let Some((run, forked)) = open.pop() {
@@ -39,7 +44,7 @@ impl Family {
     }
 
     /// What a run used after it branched off.
-    fn own(&mut self, store: &Shared, run: &RunName, forked: Option<u64>) -> Result<Used, Error> {
+    fn own(&mut self, store: &Arc<dyn Store>, run: &RunName, forked: Option<u64>) -> Result<Used, Error> {
         let tip = store.run(run)?.and_then(|summary| summary.head.tick);
         if let Some((_, used)) = self.used.get(run).filter(|(tick, _)| Some(*tick) == tip) {
             return Ok(*used);
@@ -55,21 +60,21 @@ impl Family {
     }
 
     /// Reads the runs that began since.
-    fn scan(&mut self, store: &Shared) -> Result<(), Error> {
+    fn scan(&mut self, store: &Arc<dyn Store>) -> Result<(), Error> {
         loop {
             let runs = store.runs(self.upto, BATCH)?;
             let Some(last) = runs.last() else { return Ok(()) };
             self.upto = last.begin + 1;
             for summary in &runs {
                 if let Some(parent) = summary.parent {
-                    let at = store.find(&parent)?.map(|position| read(store, position)).transpose()?;
+                    let at = store.find(&parent)?.map(|position| read(&**store, position)).transpose()?;
                     let at = at.and_then(|record| Some((record.header().run.clone()?, record.header().tick)));
                     if let Some((run, tick)) = at {
                         self.branches.entry(run).or_default().push((summary.name.clone(), tick));
                     }
                     continue;
                 }
-                let contract = read(store, summary.begin)?.body().value(&format!("/{CONTRACT}"));
+                let contract = read(&**store, summary.begin)?.body().value(&format!("/{CONTRACT}"));
                 let parent =
                     contract.and_then(|contract| contract.get("parent")?.get("run")?.as_str()?.parse().ok());
                 if let Some(parent) = parent {

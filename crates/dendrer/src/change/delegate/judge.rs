@@ -8,7 +8,7 @@ use std::sync::Arc;
 
 use dendrer_kernel::commitment::{ACCEPTED, Authorized, CommitmentStatus, Violated, calls};
 use dendrer_object::record::Author;
-use dendrer_object::{Code, Record, RunName, TypeName, Value};
+use dendrer_object::{Code, Record, RunName, SCOPE, TypeName, Value};
 
 use super::delegations;
 use crate::error::Error;
@@ -143,18 +143,28 @@ impl Asked<'_> {
         tick: u64,
         found: &mut Reasons,
     ) {
-        let heard = moment.commitments.hearing_record(&record.content());
+        let content = record.content();
+        let heard = moment.commitments.hearing_record(&content);
+        let in_scope = |call: Value| match content.get(SCOPE) {
+            Some(scope) => {
+                let mut members = call.as_object().cloned().unwrap_or_default();
+                members.set(SCOPE, scope.clone());
+                Value::Object(members)
+            }
+            None => call,
+        };
         let own = heard.as_ref().unwrap_or(&moment.commitments);
         let mut all = Authorized::default();
-        for call in calls(action) {
+        for call in calls(action).into_iter().map(in_scope) {
             all.add(own.authorize(&call, &[], &moment.state, &|| moment.counters.to_value()));
             if !is_request {
                 all.unjudged.clear();
             }
             // By what the parent knows: what a child wrote into its own state raises no limit.
             let now = self.now;
-            let outer = now.commitments.authorize(&call, &[], &now.state, &|| now.counters.to_value());
-            all.add(Authorized { unjudged: Vec::new(), ..outer });
+            let mut outer = now.commitments.authorize(&call, &[], &now.state, &|| now.counters.to_value());
+            outer.unjudged.clear();
+            all.add(outer);
         }
         let unjudged = all.unjudged.into_iter().map(|(id, _)| (Violated::Hard, id));
         for (rule, id) in all.violates.into_iter().chain(unjudged) {

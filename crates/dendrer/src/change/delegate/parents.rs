@@ -14,11 +14,11 @@ use dendrer_kernel::commitment::{
 };
 use dendrer_kernel::step::RunState;
 use dendrer_object::{RunName, Timestamp, Value};
-use dendrer_store::prelude::*;
-use dendrer_store::{Head, Shared, Store, StoreError};
+use dendrer_store::{Head, Store, StoreError};
 
 use super::copied;
 use super::family::Family;
+use crate::environment::{Environment as _, World};
 use crate::error::Error;
 use crate::run::trace::{Moment, Trace};
 
@@ -86,7 +86,7 @@ impl Parents {
     /// run without a contract, and if nothing is new.
     pub(crate) fn news(
         &mut self,
-        store: &Shared,
+        store: &Arc<dyn Store>,
         head: &RunState,
         now: &mut dyn FnMut() -> Timestamp,
     ) -> Result<Option<Value>, Error> {
@@ -119,7 +119,7 @@ impl Parents {
     /// The entry of a parent now.
     fn entry(
         &mut self,
-        store: &Shared,
+        store: &Arc<dyn Store>,
         (at, level): (usize, &Level),
         (own, inherited): (&RunName, Used),
         now: Option<Timestamp>,
@@ -163,7 +163,11 @@ impl Parents {
     }
 
     /// The entry of a parent when the child began, without the place where it was read: what the contract was made of.
-    fn as_begun(&mut self, store: &Shared, (at, level): (usize, &Level)) -> Result<Option<Value>, Error> {
+    fn as_begun(
+        &mut self,
+        store: &Arc<dyn Store>,
+        (at, level): (usize, &Level),
+    ) -> Result<Option<Value>, Error> {
         if let Some(known) = self.begun.get(&level.parent) {
             return Ok(known.clone());
         }
@@ -184,7 +188,7 @@ impl Parents {
 }
 
 /// The run that a run of the store branched off, and what had been used there; for one that is no fork, itself and nothing.
-fn begun_at(store: &Shared, run: &RunName) -> Result<(RunName, Used), Error> {
+fn begun_at(store: &Arc<dyn Store>, run: &RunName) -> Result<(RunName, Used), Error> {
     let trace = match Trace::open(store, run) {
         Ok(trace) => trace,
         Err(error) if is_missing(&error) => return Ok((run.clone(), Used::default())),
@@ -197,7 +201,7 @@ fn begun_at(store: &Shared, run: &RunName) -> Result<(RunName, Used), Error> {
 }
 
 /// The contracts above a run, the nearest first.
-fn levels(store: &Shared, run: &RunName) -> Result<Vec<Level>, Error> {
+fn levels(store: &Arc<dyn Store>, run: &RunName) -> Result<Vec<Level>, Error> {
     let mut levels: Vec<Level> = Vec::new();
     let mut run = run.clone();
     while levels.len() < PARENTS_MAX {
@@ -252,6 +256,22 @@ pub(crate) fn compare(store: &Arc<dyn Store>, entry: &Value) -> Compared {
     let is_same = Value::from(record) == *entry.get("record").unwrap_or(&Value::Null)
         && names.into_iter().all(|name| made.get(name) == entry.get(name));
     if is_same { Compared::Same } else { Compared::Differs }
+}
+
+/// What the parents of a run say now that its last record does not hold: a question about the run now is answered with it. `None` if
+/// nothing is new, for another tick than the last, and where a parent is not here, as in a bundle.
+pub(crate) fn unsealed(trace: &Trace, upto: u64) -> Result<Option<Value>, Error> {
+    if upto != trace.tip() || !trace.at(upto)?.commitments.hears_parents() {
+        return Ok(None);
+    }
+    let store = trace.store();
+    for level in levels(store, trace.name())? {
+        if store.run(&level.parent)?.is_none() {
+            return Ok(None);
+        }
+    }
+    let mut clock = World::default();
+    Parents::default().news(store, &trace.head(upto)?, &mut || clock.now())
 }
 
 /// How a contract ended in a parent.

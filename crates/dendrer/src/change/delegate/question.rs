@@ -15,7 +15,7 @@ question! {
     pub struct DelegateQuestion: "commitments-delegate-question" {
         /// The parent, as an address
         pub run: String,
-        /// The scope: id, gloss, goal, allowed, tools, forbidden, touches, budget, deliverables, failure, until
+        /// The scope: id, gloss, goal, allowed, tools, forbidden, touches, budget, deliverables, failure, until, scope
         pub scope: Option<Value>,
         /// The id of the delegation, in place of the one of the scope
         pub id: Option<String>,

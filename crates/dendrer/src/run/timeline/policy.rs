@@ -144,6 +144,28 @@ pub(crate) fn predicates(trace: &Trace, to: u64) -> Result<Vec<Predicate>, Error
         .collect())
 }
 
+/// Returns what each rule in force says at a tick: of the request there, or of the state after it.
+pub(crate) fn verdicts_at(trace: &Trace, tick: u64) -> Result<Vec<(String, Verdict)>, Error> {
+    let record = if tick > 0 { Some(trace.record(tick)?) } else { None };
+    let mut found = Vec::new();
+    for part in parts(trace, tick)?.iter().filter(|part| (part.from..=part.to).contains(&tick)) {
+        let said = verdict_at(trace, part, tick, record.as_ref())?;
+        found.extend(said.map(|said| (part.rule.name().to_owned(), said)));
+    }
+    Ok(found)
+}
+
+/// Returns the places that the rules about requests read for a transition; none if it is no request.
+pub(crate) fn read_by_request(trace: &Trace, tick: u64, record: &Record) -> Result<Vec<Pointer>, Error> {
+    if !is_request(record) {
+        return Ok(Vec::new());
+    }
+    let parts = parts(trace, tick)?.into_iter();
+    let in_force = parts.filter(|part| (part.from..=part.to).contains(&tick));
+    let asked = in_force.filter(|part| matches!(part.rule, Rule::Request(_)));
+    Ok(asked.flat_map(|part| part.rule.read_set().to_vec()).collect())
+}
+
 /// The parts that are in force and broken at a tick.
 fn broken_at<'p>(
     trace: &'p Trace,
@@ -153,25 +175,31 @@ fn broken_at<'p>(
     let record = if tick > 0 { Some(trace.record(tick)?) } else { None };
     let in_force = parts.iter().filter(move |part| (part.from..=part.to).contains(&tick));
     Ok(in_force.filter_map(move |part| {
-        let is_broken = is_broken_at(trace, part, tick, record.as_ref());
-        is_broken.map(|is_broken| is_broken.then_some(part)).transpose()
+        let said = verdict_at(trace, part, tick, record.as_ref());
+        said.map(|said| (said == Some(Verdict::Violation)).then_some(part)).transpose()
     }))
 }
 
-fn is_broken_at(trace: &Trace, part: &Part, tick: u64, record: Option<&Record>) -> Result<bool, Error> {
+/// What a rule says at a tick; `None` where it is not asked.
+fn verdict_at(
+    trace: &Trace,
+    part: &Part,
+    tick: u64,
+    record: Option<&Record>,
+) -> Result<Option<Verdict>, Error> {
     let type_name = record.and_then(|record| record.header().type_name.as_ref());
     match &part.rule {
-        Rule::State(predicate) if !predicate.is_for(type_name) => Ok(false),
+        Rule::State(predicate) if !predicate.is_for(type_name) => Ok(None),
         Rule::State(predicate) => {
             let lag = u64::from(predicate.window() == Window::Before);
             let moment = trace.folded(tick.saturating_sub(lag), predicate.reads_counters())?;
-            Ok(verdict(predicate, &moment)? == Verdict::Violation)
+            Ok(Some(verdict(predicate, &moment)?))
         }
         Rule::Request(rule) => match record.filter(|record| is_request(record)) {
-            None => Ok(false),
+            None => Ok(None),
             Some(record) => {
                 let takes_delta = pack::reducer_of_segment(trace, trace.segment(tick))?.takes_delta();
-                Ok(asked(rule, record, takes_delta, &trace.state(tick - 1)?) == Verdict::Violation)
+                Ok(Some(asked(rule, record, takes_delta, &trace.state(tick - 1)?)))
             }
         },
     }
