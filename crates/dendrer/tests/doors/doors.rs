@@ -483,6 +483,9 @@ fn accepted(asked: &Asked<'_>) -> Found {
     if asked.world.is_child || asked.stage < Stage::Contracts {
         return Found::Cannot("a run of stage 2 or 3 takes from one of stage 0");
     }
+    if asked.main.code().is_some_and(|code| ["E0425", "E0426", "E0438"].contains(&code)) {
+        return Found::Cannot("what stage 3 alone refuses is for the child's own stage");
+    }
     let world = asked.world;
     let name = world.name("child");
     delegate(world, asked.stage, &name, Stage::Observe);
@@ -514,6 +517,10 @@ fn graph_pack() -> String {
         .text(true)
         .replace("t.action.params.n", "t.action.params[0].n")
         .replace("action.params.n", "action.params[0].n")
+        .replace(
+            r#""action.result":{"#,
+            r#""goal.complete":{"required_state":{"limit":{"type":"number"}}},"action.result":{"#,
+        )
         .replace(r#""types":"#, r#""define":{"same(a)":"a","pair(a, b)":"[a, b]"},"types":"#)
 }
 

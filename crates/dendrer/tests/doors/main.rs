@@ -17,7 +17,7 @@ use std::collections::BTreeMap;
 use dendrer_testkit::Dice;
 
 use doors::{Asked, DOORS, Door, KINDS, Sources};
-use found::Found;
+use found::{Fact, Found};
 use table::Tally;
 use world::{STAGES, World};
 
@@ -37,10 +37,11 @@ fn difference(door: &Door, main: &Found, found: &Found) -> Option<String> {
         }
         (Found::Taken { notes, would }, Found::Taken { notes: theirs, would: told }) => {
             let is_about_all = !["`fork --set`", "`merge`", "`accept`"].contains(&door.name);
-            // A check of the door that comes first is told in place of the others.
+            // A check of the door that comes first is told in place of what commitments say.
             let is_own = told.iter().any(|(code, _)| own(code));
+            let is_told = |(fact, _): &&Fact| !is_own || fact != "commitment_violated";
             let would = would.difference(told).filter(|_| !is_own);
-            let missing = notes.difference(theirs).chain(would).next();
+            let missing = notes.difference(theirs).filter(is_told).chain(would).next();
             missing.filter(|_| is_about_all).map(|missing| format!("{missing:?} is not noted"))
         }
         (Found::Cannot(_), _) => unreachable!("the main door takes every line"),
