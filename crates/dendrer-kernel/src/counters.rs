@@ -9,7 +9,7 @@ use std::sync::Arc;
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, Value, value::Object};
 
-use crate::requests::Requests;
+use crate::requests::{ForbiddenRequest, Requests};
 use crate::status;
 use crate::unknown::{self, CALL_CONTESTED, NO_USAGE, NOT_READ, STATUS_UNKNOWN, Since};
 
@@ -195,6 +195,22 @@ impl Counters {
     /// From the newest transition on, a counter is a lower bound.
     fn miss(&mut self, counter: &'static str, code: &'static str) {
         self.missing.entry(counter).or_insert((self.transitions, code));
+    }
+
+    /// The counters with which a run begins, given the requests that are forbidden in the runs that it continues, as its record has
+    /// them. Nothing is counted.
+    pub fn at_start(denied: Option<&Value>) -> Counters {
+        Counters { requests: Requests::at_start(denied), ..Counters::default() }
+    }
+
+    /// The requests that are forbidden: what a run begins with that continues this one.
+    pub fn forbidden(&self) -> Vec<ForbiddenRequest> {
+        self.requests.forbidden()
+    }
+
+    /// Whether a call of an action was denied, and not allowed since.
+    pub fn is_denied(&self, action: &Value) -> bool {
+        self.requests.denied_at(action).is_some()
     }
 
     /// Counts by the rules of the version by which the run began.

@@ -9,7 +9,7 @@
 use std::collections::BTreeMap;
 use std::sync::Arc;
 
-use dendrer_object::record::{Author, Link, Rel};
+use dendrer_object::record::{Author, Link, Record, Rel};
 use dendrer_object::{Digest, Intent, Value, json};
 
 use crate::calls::{self, ACTION};
@@ -23,6 +23,39 @@ const REQUEST: &str = "action.request";
 
 /// The type with which the runtime says what a tool answered.
 const RESULT: &str = "action.result";
+
+/// The member of a `run` record with the requests that are forbidden in the runs that it continues.
+pub const DENIED: &str = "denied";
+
+/// Words of the authors of decisions, by rank.
+const RANKS: [&str; 4] = ["agent", "runtime", "user", "institution"];
+
+/// A request that is forbidden: denied, and not allowed since, or escalated and still open.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub struct ForbiddenRequest {
+    /// Its tick; 0 for one that the run began with.
+    pub tick: u64,
+    /// The decision.
+    pub decision: &'static str,
+    /// The rank of the author of the decision, as a word.
+    pub rank: &'static str,
+}
+
+impl ForbiddenRequest {
+    /// Returns it as a `run` record has it, given the record of the request.
+    pub fn sealed(&self, record: &Record) -> Value {
+        let content = record.content();
+        let member = |name: &'static str| Some((name, content.get(name)?.clone()));
+        let members = [
+            member(ACTION),
+            member("agent_id"),
+            Some(("decision", Value::from(self.decision))),
+            Some(("rank", Value::from(self.rank))),
+            Some(("record", Value::from(record.id()))),
+        ];
+        Value::record(members.into_iter().flatten())
+    }
+}
 
 /// The newest requests of a run, and its denials.
 #[derive(Debug, Clone, Default, PartialEq)]
@@ -89,6 +122,7 @@ fn key_of(call: &Value) -> Digest {
 struct Decision {
     tick: u64,
     word: Arc<str>,
+    rank: u8,
 }
 
 /// A denial that no `allow` has lifted.
@@ -96,6 +130,8 @@ struct Decision {
 struct Denial {
     tick: u64,
     rank: u8,
+    /// The tick of the request.
+    request: u64,
 }
 
 /// The rank of the author of a decision (design, 14.2).
@@ -163,15 +199,55 @@ impl Requests {
         }
     }
 
+    /// The requests with which a run begins, as its record has them.
+    pub(crate) fn at_start(sealed: Option<&Value>) -> Requests {
+        let mut made = Requests::default();
+        for entry in sealed.and_then(Value::as_array).into_iter().flat_map(|list| list.iter()) {
+            let text = |name: &str| entry.get(name).and_then(Value::as_str).unwrap_or_default();
+            let calls = entry.get(ACTION).map(calls::written).unwrap_or_default();
+            let request = Request {
+                tick: 0,
+                id: text("record").parse().ok(),
+                agent: text("agent_id").into(),
+                calls: calls.into_iter().map(Call::of).collect(),
+                decision: None,
+            };
+            Arc::make_mut(&mut made.newest).push(request);
+            let rank = RANKS.iter().position(|word| *word == text("rank")).unwrap_or(RANKS.len() - 1);
+            made.decide(made.newest.len() - 1, 0, rank as u8, text("decision"));
+        }
+        made
+    }
+
+    /// The requests that are forbidden, in the order of their ticks.
+    pub(crate) fn forbidden(&self) -> Vec<ForbiddenRequest> {
+        let rank = |rank: u8| RANKS[usize::from(rank).min(RANKS.len() - 1)];
+        let denied = self.denied.values().map(|denial| ForbiddenRequest {
+            tick: denial.request,
+            decision: "deny",
+            rank: rank(denial.rank),
+        });
+        let is_open = |decision: &&Decision| &*decision.word == "escalate";
+        let open = self.newest.iter().filter_map(|request| {
+            let decision = request.decision.as_ref().filter(is_open)?;
+            Some(ForbiddenRequest { tick: request.tick, decision: "escalate", rank: rank(decision.rank) })
+        });
+        let mut all: Vec<ForbiddenRequest> = denied.chain(open).collect();
+        all.sort();
+        all.dedup_by_key(|one| (one.tick, one.decision));
+        all
+    }
+
     fn decide(&mut self, at: usize, tick: u64, rank: u8, word: &str) {
         let request = &mut Arc::make_mut(&mut self.newest)[at];
-        request.decision = Some(Decision { tick, word: word.into() });
+        let asked = request.tick;
+        request.decision = Some(Decision { tick, word: word.into(), rank });
         let keys: Vec<Digest> = request.calls.iter().map(|call| call.key.digest()).collect();
         match word {
             "deny" => {
                 let denied = Arc::make_mut(&mut self.denied);
                 for key in keys {
-                    let denial = denied.entry(key).or_insert(Denial { tick, rank });
+                    let denial = denied.entry(key).or_insert(Denial { tick, rank, request: asked });
                     denial.rank = denial.rank.max(rank);
                 }
             }
@@ -266,7 +342,8 @@ impl Requests {
     /// Returns it in the form in which a snapshot keeps it.
     pub(crate) fn to_kept(&self) -> Value {
         let denied = self.denied.iter().map(|(key, denial)| {
-            let members = [Value::from(*key), denial.tick.into(), u64::from(denial.rank).into()];
+            let rank = u64::from(denial.rank);
+            let members = [Value::from(*key), denial.tick.into(), rank.into(), denial.request.into()];
             Value::array(members)
         });
         Value::record([
@@ -279,8 +356,11 @@ impl Requests {
     pub(crate) fn from_kept(value: &Value) -> Option<Requests> {
         let denied = value.get("denied")?.as_array()?.iter().map(|entry| {
             let entry = entry.as_array()?;
-            let denial =
-                Denial { tick: entry.get(1)?.as_u64()?, rank: u8::try_from(entry.get(2)?.as_u64()?).ok()? };
+            let denial = Denial {
+                tick: entry.get(1)?.as_u64()?,
+                rank: u8::try_from(entry.get(2)?.as_u64()?).ok()?,
+                request: entry.get(3)?.as_u64()?,
+            };
             Some((entry.get(0)?.as_str()?.parse().ok()?, denial))
         });
         let newest = value.get("newest")?.as_array()?.iter().map(Request::from_kept);
@@ -324,7 +404,8 @@ impl Request {
             ])
         });
         let decision = self.decision.as_ref().map(|decision| {
-            Value::array([Value::from(decision.tick), Value::String(Arc::clone(&decision.word))])
+            let word = Value::String(Arc::clone(&decision.word));
+            Value::array([Value::from(decision.tick), word, u64::from(decision.rank).into()])
         });
         Value::array([
             Value::from(self.tick),
@@ -350,7 +431,9 @@ impl Request {
             Value::Null => None,
             decision => {
                 let decision = decision.as_array()?;
-                Some(Decision { tick: decision.get(0)?.as_u64()?, word: decision.get(1)?.as_str()?.into() })
+                let rank = u8::try_from(decision.get(2)?.as_u64()?).ok()?;
+                let word = decision.get(1)?.as_str()?.into();
+                Some(Decision { tick: decision.get(0)?.as_u64()?, word, rank })
             }
         };
         let id = match parts.get(1)? {

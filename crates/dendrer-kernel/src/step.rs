@@ -29,6 +29,7 @@ use crate::pack::Bound;
 use crate::policy::PolicyRules;
 use crate::predicate::{Predicate, Verdict};
 use crate::reduce::{DeltaReducer, ReduceError, ReducedDelta, Reducer};
+pub use crate::requests::{DENIED, ForbiddenRequest};
 use crate::stopped::Stopped;
 use crate::unknown::{self, UnknownPlaces};
 
@@ -148,6 +149,8 @@ pub struct Start {
     pub commitments: Option<Value>,
     /// The contract under which it works, if it is delegated (CCAS paper 6.5).
     pub contract: Option<Value>,
+    /// The requests that are forbidden in the runs that it continues, as [`ForbiddenRequest::sealed`] has them.
+    pub denied: Option<Value>,
 }
 
 impl Start {
@@ -169,6 +172,7 @@ impl Start {
             unknown: UnknownPlaces::default(),
             commitments: None,
             contract: None,
+            denied: None,
         }
     }
 }
@@ -282,6 +286,7 @@ fn begin_by(
         ("graph", start.graph.clone()),
         (commitment::INITIAL, initial),
         (commitment::CONTRACT, start.contract.clone()),
+        (DENIED, start.denied.clone()),
         (REDACTION, start.redaction.clone()),
     ];
     content.extend(optional.into_iter().filter_map(|(name, value)| Some((name, value?))));
@@ -321,7 +326,7 @@ fn begin_by(
         id: record.id(),
         ts: inputs.clock,
         state,
-        counters: Counters::default().by_rules(rules.version),
+        counters: Counters::at_start(start.denied.as_ref()).by_rules(rules.version),
         commitments,
         agents: BTreeMap::new(),
     };
@@ -366,6 +371,7 @@ impl RunState {
             unknown: content.get("state").map(UnknownPlaces::of).unwrap_or_default(),
             commitments: content.get(commitment::INITIAL).cloned(),
             contract: content.get(commitment::CONTRACT).cloned(),
+            denied: content.get(DENIED).cloned(),
             pack: content
                 .get("pack")
                 .map(|value| Bound { value: value.clone(), text: text("pack_text").unwrap_or_default() }),

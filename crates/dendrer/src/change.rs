@@ -5,6 +5,7 @@
 pub mod cherrypick;
 pub mod conflicts;
 pub mod delegate;
+mod denied;
 pub mod extend;
 pub mod findings;
 pub mod fork;

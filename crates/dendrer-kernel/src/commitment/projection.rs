@@ -380,8 +380,9 @@ impl Commitments {
     fn take_accepted(&mut self, tick: u64, accepted: &Value) {
         if self.is_since(2) {
             if let Some(initial) = accepted.get(INITIAL) {
-                let child = form::text(accepted, "child").unwrap_or_default();
-                self.absorb(initial, &child, tick);
+                // Of a child, or of the fork whose pack declares them.
+                let run = form::text(accepted, "child").or_else(|| form::text(accepted, "run"));
+                self.absorb(initial, &run.unwrap_or_default(), tick);
             }
             if let Some(id) = form::text(accepted, "delegation") {
                 self.end_by_kernel(tick, &id, ClosedAs::Discharged);

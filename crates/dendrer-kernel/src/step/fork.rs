@@ -13,6 +13,7 @@ use super::{
     Change, Inputs, Reason, RunState, Seeds, Stage, StartError, Transition, check_paths, draft_transition,
     read_policy, reducer_note, seal, seal_one,
 };
+use crate::commitment::{self, ACCEPTED, INITIAL};
 use crate::ontology::KERNEL;
 use crate::pack::{self, Bound, extend};
 use crate::unknown::UnknownPlaces;
@@ -80,9 +81,26 @@ pub fn fork(
     marker.author = Author::Kernel;
     marker.members.push((FORK_MEMBER.into(), Value::Object(fork.about.clone())));
     marker.members.extend(fork.redaction.clone().map(|redaction| (REDACTION.into(), redaction)));
+    marker.members.extend(brought_by_pack(&head, fork, inputs).map(|brought| (ACCEPTED.into(), brought)));
     marker.delta = Some(fork.set.clone());
     let marker = make_marker(&mut head, marker, inputs.behind(1))?;
     Ok((begin, marker, head))
+}
+
+/// The commitments that the pack of a fork declares and that the parent has not: they bind from the marker on, as they would from the
+/// beginning of a run (design, 14.1).
+fn brought_by_pack(head: &RunState, fork: &Fork, inputs: Inputs) -> Option<Value> {
+    let pack = fork.pack.as_ref().map(|bound| &bound.value)?;
+    let is_held = |one: &Value| {
+        let all = head.commitments.all();
+        all.iter().any(|held| held.author == Author::Institution && held.written == *one)
+    };
+    let declared = pack.get(INITIAL).and_then(Value::as_array)?;
+    if declared.iter().all(is_held) {
+        return None;
+    }
+    let initial = commitment::initial(head.rules.version, None, Some(pack), inputs.clock)?;
+    Some(Value::record([(INITIAL, initial), ("run", Value::from(fork.run.as_str()))]))
 }
 
 /// Makes the `run` record of a fork, and the head behind it.

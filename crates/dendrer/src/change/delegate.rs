@@ -10,6 +10,7 @@ use dendrer_object::record::Author;
 use dendrer_object::value::Object;
 use dendrer_object::{Pointer, Record, RunName, Value};
 
+use super::denied::forbidden;
 use super::merge::{filled, is_reserved, put_at, under};
 use crate::error::{DelegationError, Error};
 use dendrer_store::Store;
@@ -120,6 +121,7 @@ impl Repo {
         start.stage = stage.or(start.stage);
         start.commitments = all.handed(&ids);
         start.contract = Some(contract.clone());
+        start.denied = forbidden([(parent, tip)])?;
         let mut recorder = self.begin(&start)?;
         recorder.commit()?;
         self.record_delegation(&run, tip, scope, &contract)?;

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_kernel::commitment;
+use dendrer_kernel::commitment::{self, CONTRACT};
 use dendrer_kernel::pack::{Bound, Combine, Origin, Pack, PackEngine, extend};
 use dendrer_kernel::predicate::Verdict;
 use dendrer_kernel::step::{Broken, COUNTERS, KERNEL_PATHS, RunState, Stage, Start, judge_seeded};
@@ -21,6 +21,7 @@ use dendrer_object::record::Record;
 use dendrer_object::{Array, Digest, Object, Pointer, RunName, Value};
 use dendrer_store::Shared;
 
+use crate::change::denied::forbidden;
 use crate::change::history::{History, OwnedRecord, add_history};
 use crate::error::Error;
 use crate::record::recorder::{Environment, Recorder};
@@ -281,6 +282,8 @@ pub fn merge(
     let held = held.collect::<Result<Vec<_>, Error>>()?;
     let names = sources.iter().map(|source| source.trace.name().as_str());
     start.commitments = commitment::merged(&names.zip(&held).collect::<Vec<_>>());
+    start.contract = contract_of(sources)?;
+    start.denied = forbidden(sources.iter().map(|source| (source.trace, source.tick)))?;
     // A run that was seeded from made-up runs is made up, too.
     let synthetic = sources.iter().find_map(|source| is_synthetic(source.trace));
     let meta = |merged: &Merged| {
@@ -789,6 +792,23 @@ fn begin_with(sources: &[MergeInput<'_>], run: &RunName) -> Result<Start, Error>
         start.stage = start.stage.max(stage);
     }
     Ok(start)
+}
+
+/// The contract of the sources that are delegated: a run that continues a child is as bound as the child.
+fn contract_of(sources: &[MergeInput<'_>]) -> Result<Option<Value>, MergeError> {
+    let mut found: Option<(&Trace, Value)> = None;
+    for MergeInput { trace, .. } in sources {
+        let Some(contract) = trace.start().content().get(CONTRACT).cloned() else { continue };
+        match &found {
+            Some((first, known)) if *known != contract => {
+                let (a, b) = (first.name().clone(), trace.name().clone());
+                return Err(MergeError::Terms { a, b, what: "contracts of a delegation" });
+            }
+            Some(_) => {}
+            None => found = Some((trace, contract)),
+        }
+    }
+    Ok(found.map(|(_, contract)| contract))
 }
 
 /// The terms under which a run is at a tick, for a run of another name: its pack, its policy rules, its goal and its stage.

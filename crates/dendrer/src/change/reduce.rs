@@ -7,7 +7,7 @@ use std::sync::Arc;
 use dendrer_kernel::commitment::{self, CONTRACT, INITIAL};
 use dendrer_kernel::ontology::check_authorship;
 use dendrer_kernel::pack::{Pack, extend};
-use dendrer_kernel::step::{Extension, RaisedDoor, Stage, Start, VIOLATION, given_state};
+use dendrer_kernel::step::{DENIED, Extension, RaisedDoor, Stage, Start, VIOLATION, given_state};
 use dendrer_kernel::unknown::{self, Since, UnknownPlaces};
 use dendrer_object::record::{Author, Link, Record};
 use dendrer_object::{Code, Digest, Pointer, REDACTION, RunName, TypeName, Value};
@@ -257,6 +257,7 @@ fn begin_again(
         redaction: content.get(REDACTION).cloned(),
         commitments: content.get(INITIAL).and_then(commitment::without_pack),
         contract: content.get(CONTRACT).cloned(),
+        denied: content.get(DENIED).cloned(),
         inputs: Some(with_member(content.get("inputs").cloned(), "reduced_from", from)),
         ..Start::new(name)
     })

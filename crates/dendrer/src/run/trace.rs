@@ -11,6 +11,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use dendrer_kernel::commitment::{CONTRACT, Commitments, INITIAL};
 use dendrer_kernel::counters::Counters;
 use dendrer_kernel::replay::{self, ReplayError};
+use dendrer_kernel::step::DENIED;
 use dendrer_kernel::step::{FIRST_VERSION, RunState};
 use dendrer_object::delta::Delta;
 use dendrer_object::record::{Header, Kind, Record};
@@ -365,7 +366,7 @@ impl Trace {
             id: self.start().id(),
             ts: header.ts,
             state,
-            counters: Counters::default().by_rules(self.rules_version(0)),
+            counters: Counters::at_start(content.get(DENIED)).by_rules(self.rules_version(0)),
             commitments: self.commitments_at_start(&content),
             agents: BTreeMap::new(),
         })

@@ -21,12 +21,13 @@ use crate::run::casebook_name;
 use crate::run::trace::Trace;
 
 /// Members of the content in which an author writes what they like.
-const PAYLOAD: [&str; 13] = [
+const PAYLOAD: [&str; 14] = [
     "action",
     "anomalies",
     "bisect",
     "chain",
     "delta",
+    "denied",
     "diff",
     "goal",
     "intent",

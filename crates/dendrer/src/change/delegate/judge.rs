@@ -7,12 +7,16 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_kernel::commitment::{ACCEPTED, Authorized, CommitmentStatus, Violated, calls};
+use dendrer_kernel::step::{Stage, WOULD_REFUSE};
 use dendrer_object::record::Author;
 use dendrer_object::{Code, Record, RunName, SCOPE, TypeName, Value};
 
 use super::delegations;
 use crate::error::Error;
 use crate::run::trace::{Moment, Trace};
+
+/// The type with which an agent asks for a call.
+const REQUEST: &str = "action.request";
 
 /// One reason why the result of a child is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -74,12 +78,16 @@ impl Asked<'_> {
         let mut moment = self.child.genesis()?;
         self.are_bound(&moment, &mut found);
         let (mut output, mut completed) = (None, None);
+        let enforces = self.parent.head(self.parent.tip())?.stage() >= Stage::Contracts;
         self.child.each_record(1, self.child.tip(), &mut |record| {
             let tick = record.header().tick.unwrap_or(0);
             let type_name = record.header().type_name.as_ref().map_or("", TypeName::as_str);
             if let Some(action) = record.content().get("action") {
                 // A result may come without its request, and without the parameters: what it violates is known all the same.
                 self.judge_action(action, (&moment, &record), type_name != "action.result", tick, &mut found);
+                if type_name == REQUEST {
+                    self.judge_request(action, &record, enforces, &mut found);
+                }
             }
             if type_name == "goal.complete" {
                 output = record.content().get("result").and_then(|result| result.get("output")).cloned();
@@ -100,6 +108,24 @@ impl Asked<'_> {
             }
         }
         Ok(Judged { reasons: found.0, output })
+    }
+
+    /// Judges a call by what is on record: a decision of the parent, and what the door of the child noted below stage 2 that the
+    /// parent, which enforces, would have refused.
+    fn judge_request(&self, action: &Value, record: &Record, enforces: bool, found: &mut Reasons) {
+        let content = record.content();
+        let would = content.get(WOULD_REFUSE).and_then(Value::as_array).filter(|_| enforces);
+        let would = would.into_iter().flat_map(|list| list.iter());
+        let codes = would.filter_map(|one| one.get("code")?.as_str()?.parse().ok());
+        // What commitments say was judged by those of the parent, as they are now.
+        let of_commitments = [Code::E0451, Code::E0452, Code::E0453];
+        let mut codes: Vec<Code> = codes.filter(|code| !of_commitments.contains(code)).collect();
+        codes.extend(self.now.counters.is_denied(action).then_some(Code::E0435));
+        codes.sort();
+        codes.dedup();
+        for code in codes {
+            found.add(code, Vec::new(), self.child.name(), record.header().tick);
+        }
     }
 
     /// Whether the contract is the one that the parent recorded, and open.

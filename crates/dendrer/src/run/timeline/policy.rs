@@ -16,10 +16,11 @@ use dendrer_kernel::names::{COUNTERS, UNKNOWN};
 use dendrer_kernel::pack::{Declared, Pack, extend};
 use dendrer_kernel::policy::{PolicyRules, RequestRule};
 use dendrer_kernel::predicate::{Predicate, Verdict, Window};
+use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay::{self, ReplayError};
 use dendrer_kernel::unknown;
 use dendrer_object::record::Record;
-use dendrer_object::{Pointer, TypeName, Value};
+use dendrer_object::{Intent, Pointer, TypeName, Value};
 
 use super::{Look, Watcher, fold_at, from_first_name, verdict, written};
 use crate::error::Error;
@@ -29,6 +30,9 @@ use crate::run::trace::{Moment, Trace};
 
 /// The kind of anomaly with which the kernel notes that a denied request was acted on.
 const ACTED_AFTER_DENY: &str = "acted_after_deny";
+
+/// The kind of anomaly with which the kernel notes that the time of a record is not known.
+const CLOCK_WENT_BACK: &str = "clock_went_back";
 
 /// The type that rules about requests are asked of.
 const REQUEST: &str = "action.request";
@@ -198,8 +202,8 @@ fn verdict_at(
         Rule::Request(rule) => match record.filter(|record| is_request(record)) {
             None => Ok(None),
             Some(record) => {
-                let takes_delta = pack::reducer_of_segment(trace, trace.segment(tick))?.takes_delta();
-                Ok(Some(asked(rule, record, takes_delta, &trace.state(tick - 1)?)))
+                let door = RequestDoor::of(trace, trace.segment(tick))?;
+                Ok(Some(door.ask(trace, rule, record, &trace.state(tick - 1)?)?))
             }
         },
     }
@@ -211,23 +215,78 @@ fn is_request(record: &Record) -> bool {
 
 /// Whether the kernel noted in a transition that a denied request was acted on.
 fn acted_after_deny(record: &Record) -> bool {
-    let notes = record.body().value("/anomalies");
-    let notes = notes.as_ref().and_then(Value::as_array).into_iter().flat_map(|notes| notes.iter());
-    notes.into_iter().any(|note| note.get("kind").and_then(Value::as_str) == Some(ACTED_AFTER_DENY))
+    has_note(record, ACTED_AFTER_DENY)
 }
 
-/// Asks a rule about a request, over the state before it.
-fn asked(rule: &RequestRule, record: &Record, takes_delta: bool, before: &Value) -> Verdict {
-    let intent = match replay::intent(record, takes_delta) {
-        Ok(Some(intent)) => intent,
-        Ok(None) => return Verdict::Ok,
-        Err(error) => return Verdict::Uncertain(error.to_string()),
-    };
-    match rule.judge(&intent, before) {
-        Truth::True => Verdict::Ok,
-        Truth::False => Verdict::Violation,
-        Truth::Uncertain(why) => Verdict::Uncertain(why.to_string()),
-        Truth::Exhausted => Verdict::Uncertain(format!("it takes more than {STEPS_MAX} steps")),
+fn has_note(record: &Record, kind: &str) -> bool {
+    let notes = record.body().value("/anomalies");
+    let notes = notes.as_ref().and_then(Value::as_array).into_iter().flat_map(|notes| notes.iter());
+    notes.into_iter().any(|note| note.get("kind").and_then(Value::as_str) == Some(kind))
+}
+
+/// The door of one run of a lineage, as far as it asks rules about requests.
+struct RequestDoor {
+    reducer: Box<dyn Reducer + Send + Sync>,
+    /// Whether it asks for each call of a line (design, 14.1); by version 1 of the rules once for the line.
+    asks_each: bool,
+    /// Whether rules may ask for the time of the record.
+    is_timed: bool,
+}
+
+impl RequestDoor {
+    fn of(trace: &Trace, segment: usize) -> Result<RequestDoor, Error> {
+        let reducer = pack::reducer_of_segment(trace, segment)?;
+        let begins = &trace.begins()[..=segment];
+        let stages = begins.iter().filter_map(|begin| begin.content().get("stage")?.as_u64());
+        // Lines of stage 0 may be imported, and have no time of their own.
+        let is_recorded = stages.max().is_some_and(|stage| stage > 0);
+        let in_force = pack::of_segment(trace, segment)?;
+        let clock = in_force.as_ref().and_then(|pack| pack.value().get("clock")?.as_str());
+        let asks_each = trace.rules_version(trace.lineage()[segment].1) >= 2;
+        Ok(RequestDoor { reducer, asks_each, is_timed: asks_each && is_recorded && clock == Some("kernel") })
+    }
+
+    /// Asks a rule about a request, over the state before it: for each call, over the state before that call.
+    fn ask(
+        &self,
+        trace: &Trace,
+        rule: &RequestRule,
+        record: &Record,
+        before: &Value,
+    ) -> Result<Verdict, Error> {
+        let mut intent = match replay::intent(record, self.reducer.takes_delta()) {
+            Ok(Some(intent)) => intent,
+            Ok(None) => return Ok(Verdict::Ok),
+            Err(error) => return Ok(Verdict::Uncertain(error.to_string())),
+        };
+        if self.is_timed && !has_note(record, CLOCK_WENT_BACK) {
+            intent = intent.of_time(record.header().ts);
+        }
+        let truth = match self.asks_each {
+            false => rule.judge(&intent, before),
+            true => {
+                let calls = self.before_calls(trace, &intent, record)?;
+                rule.judge_line(&intent, &|at| calls.get(at).unwrap_or(before).clone())
+            }
+        };
+        Ok(match truth {
+            Truth::True => Verdict::Ok,
+            Truth::False => Verdict::Violation,
+            Truth::Uncertain(why) => Verdict::Uncertain(why.to_string()),
+            Truth::Exhausted => Verdict::Uncertain(format!("it takes more than {STEPS_MAX} steps")),
+        })
+    }
+
+    /// The states before the calls of a line; empty if it is the same for all.
+    fn before_calls(&self, trace: &Trace, intent: &Intent, record: &Record) -> Result<Vec<Value>, Error> {
+        let is_list = intent.member("action").is_some_and(|action| action.get("calls").is_some());
+        let Some(tick) = record.header().tick.filter(|tick| *tick > 0 && is_list) else {
+            return Ok(Vec::new());
+        };
+        // Rules of the pack may read places that no rule of the policy reads, so all of the state is needed.
+        let before = trace.state(tick - 1)?;
+        let reduced = self.reducer.reduce_calls(&before, intent, tick);
+        Ok(reduced.map(|reduced| reduced.before_calls).unwrap_or_default())
     }
 }
 
@@ -363,8 +422,8 @@ struct Course<'p> {
     trace: &'p Trace,
     riders: Vec<Rider<'p>>,
     last: u64,
-    /// Whether the reducer of each run of the lineage takes changes.
-    takes_delta: Vec<bool>,
+    /// The doors of the runs of the lineage, if rules about requests are asked.
+    doors: Vec<RequestDoor>,
     /// The first tick that acted after a deny.
     denied: Option<u64>,
 }
@@ -381,13 +440,13 @@ impl<'p> Course<'p> {
             Rider { part, watcher, turns: Vec::new(), since: None }
         };
         let riders: Vec<Rider<'p>> = parts.iter().map(rider).collect();
-        let mut takes_delta = Vec::new();
+        let mut doors = Vec::new();
         if parts.iter().any(|part| matches!(part.rule, Rule::Request(_))) {
             for segment in 0..=trace.segment(last) {
-                takes_delta.push(pack::reducer_of_segment(trace, segment)?.takes_delta());
+                doors.push(RequestDoor::of(trace, segment)?);
             }
         }
-        Ok(Course { trace, riders, last, takes_delta, denied: None })
+        Ok(Course { trace, riders, last, doors, denied: None })
     }
 
     /// Reads the run from its beginning, up to where nothing can change the answer any more.
@@ -424,8 +483,8 @@ impl<'p> Course<'p> {
     ) -> Result<ControlFlow<()>, Error> {
         let tick = moment.tick;
         let type_name: Option<&TypeName> = record.and_then(|record| record.header().type_name.as_ref());
-        let takes_delta = self.takes_delta.get(self.trace.segment(tick)).copied().unwrap_or(true);
-        let request = record.filter(|record| is_request(record));
+        let door = self.doors.get(self.trace.segment(tick));
+        let request = record.filter(|record| is_request(record)).zip(door);
         for rider in &mut self.riders {
             let part = rider.part;
             let is_in_force = (part.from..=part.to).contains(&tick);
@@ -442,12 +501,12 @@ impl<'p> Course<'p> {
                     };
                     passed.map_err(|error| error.stopped_at(self.trace.name(), tick))?;
                 }
-                (Rule::Request(rule), _, Some(record)) if is_in_force => {
+                (Rule::Request(rule), _, Some((record, door))) if is_in_force => {
                     // The state before may have got its places since it was looked at last.
                     if rider.since.is_none() && part.rule.has_places(before) {
                         rider.since = Some(tick);
                     }
-                    match asked(rule, record, takes_delta, before) {
+                    match door.ask(self.trace, rule, record, before)? {
                         Verdict::Ok => {}
                         found => rider.turns.push((tick, found)),
                     }
