@@ -132,6 +132,8 @@ struct Denial {
     rank: u8,
     /// The tick of the request.
     request: u64,
+    /// Whether it is an escalation that is open, and no denial.
+    is_open: bool,
 }
 
 /// The rank of the author of a decision (design, 14.2).
@@ -224,51 +226,46 @@ impl Requests {
         let rank = |rank: u8| RANKS[usize::from(rank).min(RANKS.len() - 1)];
         let denied = self.denied.values().map(|denial| ForbiddenRequest {
             tick: denial.request,
-            decision: "deny",
+            decision: if denial.is_open { "escalate" } else { "deny" },
             rank: rank(denial.rank),
         });
-        let is_open = |decision: &&Decision| &*decision.word == "escalate";
-        let open = self.newest.iter().filter_map(|request| {
-            let decision = request.decision.as_ref().filter(is_open)?;
-            Some(ForbiddenRequest { tick: request.tick, decision: "escalate", rank: rank(decision.rank) })
-        });
-        let mut all: Vec<ForbiddenRequest> = denied.chain(open).collect();
+        let mut all: Vec<ForbiddenRequest> = denied.collect();
         all.sort();
         all.dedup_by_key(|one| (one.tick, one.decision));
         all
     }
 
+    /// Takes a decision. An `allow` of a lower rank than what forbids the request lifts nothing.
     fn decide(&mut self, at: usize, tick: u64, rank: u8, word: &str) {
         let request = &mut Arc::make_mut(&mut self.newest)[at];
-        let asked = request.tick;
-        request.decision = Some(Decision { tick, word: word.into(), rank });
+        let (asked, standing) = (request.tick, request.decision.as_ref());
+        let is_lower = word == "allow" && standing.is_some_and(|one| forbids(&one.word) && one.rank > rank);
+        if is_lower {
+            return;
+        }
+        // What forbids keeps the highest rank that forbade.
+        let standing = standing.filter(|one| forbids(&one.word) && forbids(word)).map_or(0, |one| one.rank);
+        request.decision = Some(Decision { tick, word: word.into(), rank: rank.max(standing) });
         let keys: Vec<Digest> = request.calls.iter().map(|call| call.key.digest()).collect();
-        match word {
-            "deny" => {
-                let denied = Arc::make_mut(&mut self.denied);
-                for key in keys {
-                    let denial = denied.entry(key).or_insert(Denial { tick, rank, request: asked });
-                    denial.rank = denial.rank.max(rank);
-                }
+        let denied = Arc::make_mut(&mut self.denied);
+        for key in keys {
+            if forbids(word) {
+                let is_open = word == "escalate";
+                let denial = denied.entry(key).or_insert(Denial { tick, rank, request: asked, is_open });
+                denial.rank = denial.rank.max(rank);
+                denial.is_open &= is_open;
+            } else if word == "allow" && denied.get(&key).is_some_and(|denial| denial.rank <= rank) {
+                denied.remove(&key);
             }
-            "allow" => {
-                let is_lifted = |key: &Digest| self.denied.get(key).is_some_and(|denial| denial.rank <= rank);
-                let lifted: Vec<Digest> = keys.into_iter().filter(is_lifted).collect();
-                let denied = Arc::make_mut(&mut self.denied);
-                for key in lifted {
-                    denied.remove(&key);
-                }
-            }
-            _ => {}
         }
     }
 
     /// The number of the request that a decision is about: the one that `caused_by` names, else the one open request of the agent.
     fn subject(&self, agent: &str, links: &[Link]) -> Option<usize> {
-        let mut named = links.iter().filter(|link| link.rel == Rel::CausedBy).peekable();
-        if named.peek().is_some() {
-            let is_named = |id: &Digest| named.clone().any(|link| link.hash == *id);
-            return self.newest.iter().rposition(|request| request.id.as_ref().is_some_and(is_named));
+        let is_named = |id: &Digest| links.iter().any(|link| link.rel == Rel::CausedBy && link.hash == *id);
+        let named = self.newest.iter().rposition(|request| request.id.as_ref().is_some_and(is_named));
+        if named.is_some() {
+            return named;
         }
         let is_open = |request: &&Request| &*request.agent == agent && !request.is_answered();
         let mut open = self.newest.iter().enumerate().filter(|(_, request)| is_open(request));
@@ -276,16 +273,15 @@ impl Requests {
         open.next().is_none().then_some(at)
     }
 
-    /// Whether a decision forbids something, and it cannot be told which request: it names one that is not here, or its agent has
-    /// several that are open. One that comes before any request is about what follows.
+    /// Whether a decision forbids something, and it cannot be told which request: it names none, and its agent has several that are
+    /// open. One that comes before any request is about what follows.
     pub(crate) fn misses_subject(&self, decision: &Intent) -> bool {
         let word = decision.member("policy").and_then(|policy| policy.get("decision")?.as_str());
         if !word.is_some_and(forbids) || self.subject(&decision.agent, &decision.links).is_some() {
             return false;
         }
         let is_open = |request: &&Request| *request.agent == *decision.agent && !request.is_answered();
-        let is_named = decision.links.iter().any(|link| link.rel == Rel::CausedBy);
-        is_named || self.newest.iter().filter(is_open).count() > 1
+        self.newest.iter().filter(is_open).count() > 1
     }
 
     /// The numbers of the request and of its call that a result answers: by a `caused_by` link, else by the id of the call, else
@@ -343,8 +339,8 @@ impl Requests {
     pub(crate) fn to_kept(&self) -> Value {
         let denied = self.denied.iter().map(|(key, denial)| {
             let rank = u64::from(denial.rank);
-            let members = [Value::from(*key), denial.tick.into(), rank.into(), denial.request.into()];
-            Value::array(members)
+            let places = [Value::from(*key), denial.tick.into(), rank.into(), denial.request.into()];
+            Value::array(places.into_iter().chain([Value::Bool(denial.is_open)]))
         });
         Value::record([
             ("denied", Value::array(denied)),
@@ -360,6 +356,7 @@ impl Requests {
                 tick: entry.get(1)?.as_u64()?,
                 rank: u8::try_from(entry.get(2)?.as_u64()?).ok()?,
                 request: entry.get(3)?.as_u64()?,
+                is_open: entry.get(4)?.as_bool()?,
             };
             Some((entry.get(0)?.as_str()?.parse().ok()?, denial))
         });

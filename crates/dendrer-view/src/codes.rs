@@ -282,7 +282,7 @@ E0434 5 "The new run would begin with a state that breaks a rule."
 "A policy rule or a violation predicate is violated in the state that the run begins with, and in no source of it. At stages 2 and 3 \
 nothing is begun; below, the answer names the rules. Decide the values first, or begin it all the same with --although REASON, which is \
 put on record."
-E0435 5 "A request repeats a call that was denied."
+E0435 5 "A request repeats a call that was denied, or whose escalation is open."
 "A decision on record binds: the same tool with equal parameters is refused from stage 2 on, until a decision `allow` of the same rank or a \
 higher one names the denied request (`links` with `caused_by`). `dendrer show RUN@TICK` shows the decision."
 E0436 5 "A number is finer than the field to which it is added."

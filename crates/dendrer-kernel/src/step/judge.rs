@@ -145,7 +145,7 @@ fn look_alikes(head: &RunState, intent: &Intent, found: &mut Found) -> Result<()
             alike.push(LookAlike { what, name: name.into(), like: like.map(Arc::from) });
         }
     };
-    look("agent", &intent.agent, None);
+    look("agent", &intent.agent, head.terms.agent_like(&intent.agent));
     let action = intent.member(ACTION).filter(|_| intent.type_name.as_str() == REQUEST);
     for call in action.map(calls::written).unwrap_or_default() {
         let Some(tool) = call.get("tool").and_then(Value::as_str) else { continue };

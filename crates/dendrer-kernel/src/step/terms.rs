@@ -192,6 +192,15 @@ impl Terms {
         })
     }
 
+    /// The agent that the pack gives a role and that another name looks like.
+    pub(super) fn agent_like(&self, agent: &str) -> Option<&str> {
+        let roles = self.bound.as_ref()?.get("merge")?.get("roles")?.as_object()?;
+        if roles.contains_key(agent) {
+            return None;
+        }
+        roles.iter().map(|(name, _)| &**name).find(|name| resembles(agent, name))
+    }
+
     /// Returns a line with its time, or without one, as the pack asks; `None` if the line is as it should be. A time that the clock
     /// denied is not known, and a run of stage 0 has none: its lines may be imported.
     pub(super) fn with_time(&self, intent: &Intent, clock: Timestamp, head: &RunState) -> Option<Intent> {
