@@ -61,7 +61,7 @@ pub use finding::{Finding, FindingKind, note_finding};
 use fork::Forked;
 pub use fork::{Fork, fork};
 pub use import::{ChildResult, Pick, Picked, accept, cherrypick, delegate, refuse_accept, refuse_import};
-pub use judge::{ACTED_AFTER_DENY, ROUNDED, WOULD_REFUSE, broken_by};
+pub use judge::{ACTED_AFTER_DENY, ROUNDED, WOULD_REFUSE, broken_by, latched_by};
 use judge::{Found, latch_rule};
 pub use line::{LineFault, refuse_line};
 pub use members::MemberFault;

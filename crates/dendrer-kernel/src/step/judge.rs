@@ -436,6 +436,17 @@ pub(super) fn latch_rule(rule: &str, tick: u64, change: &mut Change) {
 /// Returns the rules that a transition is the first to break, by the latches that it writes, each with the values that decide in
 /// the state after it. `head` is the run under whose rules it was judged.
 pub fn broken_by(head: &RunState, record: &Record, state: &Value) -> Vec<Broken> {
+    let find = |id: &str| {
+        let mut known = head.policy.states.iter().chain(head.terms.watched());
+        known.find(|predicate| predicate.name() == id).map(|predicate| Broken::of(predicate, state))
+    };
+    // A rule about requests is broken by the line, and not by values of the state.
+    let latched = latched_by(record).into_iter();
+    latched.map(|id| find(&id).unwrap_or(Broken { predicate: id, values: Vec::new() })).collect()
+}
+
+/// Returns the ids of the rules that a transition is the first to break, by the latches that it writes.
+pub fn latched_by(record: &Record) -> Vec<Arc<str>> {
     let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
     let first = Pointer::of(["policy", "violated"]);
     let listed = Pointer::of(["policy", terms::VIOLATIONS]);
@@ -447,12 +458,7 @@ pub fn broken_by(head: &RunState, record: &Record, state: &Value) -> Vec<Broken>
         };
         op.value.as_ref()?.get(member)?.as_str().map(Arc::<str>::from)
     });
-    let find = |id: &str| {
-        let mut known = head.policy.states.iter().chain(head.terms.watched());
-        known.find(|predicate| predicate.name() == id).map(|predicate| Broken::of(predicate, state))
-    };
-    // A rule about requests is broken by the line, and not by values of the state.
-    latched.map(|id| find(&id).unwrap_or(Broken { predicate: id, values: Vec::new() })).collect()
+    latched.collect()
 }
 
 /// Whether the terms in force let what happened through: what they lack is noted, and refuses only a proposal.

@@ -237,7 +237,13 @@ pub fn merge(
         .map(|(source, letter)| Side::read(*source, &letter.to_string()))
         .collect::<Result<_, _>>()?;
     let mut start = match terms.seed_only {
-        true => Start::new(terms.run.clone()),
+        true => {
+            // Stage 3 asks for a pack, which is not carried over.
+            let stages = sources.iter().map(|source| Ok(source.trace.head(source.tick)?.stage()));
+            let highest = stages.collect::<Result<Vec<_>, Error>>()?.into_iter().max();
+            let stage = highest.map(|stage| stage.min(Stage::Contracts));
+            Start { stage, ..Start::new(terms.run.clone()) }
+        }
         false => begin_with(sources, &terms.run)?,
     };
     let bases = last_common(sources)?;
