@@ -71,15 +71,18 @@ const KERNEL_KINDS: [&str; 10] = [
 ];
 
 /// Kinds that the kernel alone notes from version 2 of its rules on.
-pub(crate) const SECOND_KINDS: [&str; 8] = [
+pub(crate) const SECOND_KINDS: [&str; 11] = [
     "acted_after_deny",
     "decision_without_request",
     "denied_before",
     "finer_than_declared",
     "look_alike",
     "outside_terms",
+    "result_of_another_call",
     "tool_beside_calls",
     "undeclared_tool",
+    "unknown_scope",
+    "unnamed_tool",
 ];
 
 /// Returns the kind of an anomaly if the kernel alone notes it.

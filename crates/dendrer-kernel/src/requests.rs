@@ -103,6 +103,19 @@ impl CallKey {
     }
 }
 
+impl CallKey {
+    /// Whether another call has the same tool and parameters.
+    fn is_of(&self, call: &Value) -> bool {
+        match self {
+            CallKey::Written(written) if written.get("tool") == call.get("tool") => {
+                // Most results repeat their call, and need no digest.
+                written.get("params") == call.get("params") || key_of(written) == key_of(call)
+            }
+            key => key.digest() == key_of(call),
+        }
+    }
+}
+
 impl PartialEq for CallKey {
     fn eq(&self, other: &CallKey) -> bool {
         self.digest() == other.digest()
@@ -186,7 +199,8 @@ impl Requests {
             DECISION => {
                 let word = content.get("policy").and_then(|policy| policy.get("decision")?.as_str());
                 if let (Some(word), Some(at)) = (word, self.subject(agent(), links)) {
-                    self.decide(at, tick, rank(author), word);
+                    let is_named = self.named(links) == Some(at);
+                    self.decide(at, tick, rank(author), word, is_named);
                 }
             }
             _ => {}
@@ -216,7 +230,7 @@ impl Requests {
             };
             Arc::make_mut(&mut made.newest).push(request);
             let rank = RANKS.iter().position(|word| *word == text("rank")).unwrap_or(RANKS.len() - 1);
-            made.decide(made.newest.len() - 1, 0, rank as u8, text("decision"));
+            made.decide(made.newest.len() - 1, 0, rank as u8, text("decision"), true);
         }
         made
     }
@@ -235,11 +249,12 @@ impl Requests {
         all
     }
 
-    /// Takes a decision. An `allow` of a lower rank than what forbids the request lifts nothing.
-    fn decide(&mut self, at: usize, tick: u64, rank: u8, word: &str) {
+    /// Takes a decision. An `allow` lifts what forbids a request only if it names the request and has its rank or a higher one.
+    fn decide(&mut self, at: usize, tick: u64, rank: u8, word: &str, is_named: bool) {
         let request = &mut Arc::make_mut(&mut self.newest)[at];
         let (asked, standing) = (request.tick, request.decision.as_ref());
-        let is_lower = word == "allow" && standing.is_some_and(|one| forbids(&one.word) && one.rank > rank);
+        let is_lower = word == "allow"
+            && standing.is_some_and(|one| forbids(&one.word) && (one.rank > rank || !is_named));
         if is_lower {
             return;
         }
@@ -260,12 +275,16 @@ impl Requests {
         }
     }
 
+    /// The number of the request that a `caused_by` link names.
+    fn named(&self, links: &[Link]) -> Option<usize> {
+        let is_named = |id: &Digest| links.iter().any(|link| link.rel == Rel::CausedBy && link.hash == *id);
+        self.newest.iter().rposition(|request| request.id.as_ref().is_some_and(is_named))
+    }
+
     /// The number of the request that a decision is about: the one that `caused_by` names, else the one open request of the agent.
     fn subject(&self, agent: &str, links: &[Link]) -> Option<usize> {
-        let is_named = |id: &Digest| links.iter().any(|link| link.rel == Rel::CausedBy && link.hash == *id);
-        let named = self.newest.iter().rposition(|request| request.id.as_ref().is_some_and(is_named));
-        if named.is_some() {
-            return named;
+        if let Some(named) = self.named(links) {
+            return Some(named);
         }
         let is_open = |request: &&Request| &*request.agent == agent && !request.is_answered();
         let mut open = self.newest.iter().enumerate().filter(|(_, request)| is_open(request));
@@ -293,9 +312,7 @@ impl Requests {
             let is_tool = tool.is_none() || call.tool.as_deref() == tool;
             is_tool && (call_id.is_none() || call.call_id.is_none() || call.call_id.as_ref() == call_id)
         };
-        let linked = self.newest.iter().rposition(|request| {
-            request.id.is_some_and(|id| links.iter().any(|link| link.rel == Rel::CausedBy && link.hash == id))
-        });
+        let linked = self.named(links);
         if let Some(at) = linked {
             let calls = &self.newest[at].calls;
             let open = calls.iter().position(|call| fits(call) && !call.is_answered);
@@ -323,6 +340,21 @@ impl Requests {
         let (at, _) = self.answered(&result.agent, result.member(ACTION), &result.links)?;
         let decision = self.newest[at].decision.as_ref()?;
         forbids(&decision.word).then_some(decision.tick)
+    }
+
+    /// Whether a result states parameters, and others than the call of the request that it answers.
+    pub(crate) fn is_of_another_call(&self, result: &Intent) -> bool {
+        let Some(action) = result.member(ACTION).filter(|action| action.get("params").is_some()) else {
+            return false;
+        };
+        let answered = self.answered(&result.agent, Some(action), &result.links);
+        answered.is_some_and(|(at, call)| !self.newest[at].calls[call].key.is_of(action))
+    }
+
+    /// Whether no request asked for the call of a result, or for another one than it states.
+    pub(crate) fn is_unasked(&self, result: &Intent) -> bool {
+        let answered = self.answered(&result.agent, result.member(ACTION), &result.links);
+        answered.is_none() || self.is_of_another_call(result)
     }
 
     /// The tick of the denial that a call of a request repeats; `None` if no call was denied.

@@ -589,7 +589,9 @@ fn prepare(
         // A refusal keeps what was proposed.
         Err(reason) => {
             head.commitments.pass(head.ts);
-            return Ok(draft_refusal(head, proposed, reason, inputs)?);
+            // A refusal has no note of a clock that went back: it keeps that its line had no time.
+            let refused = timed.as_ref().filter(|_| inputs.clock < head.ts).unwrap_or(proposed);
+            return Ok(draft_refusal(head, refused, reason, inputs)?);
         }
     };
     let mut transition = Transition::of(intent);
@@ -686,7 +688,8 @@ fn can_fail(head: &RunState, intent: &Intent, error: &ReduceError, reducer: &dyn
     is_below
         || head.is_since(2)
             && happened
-            && !matches!(error, ReduceError::Reserved(_) | ReduceError::ProposedDelta(_))
+            && !matches!(error, ReduceError::Reserved(_))
+            && (judge::is_fact(intent) || !matches!(error, ReduceError::ProposedDelta(_)))
 }
 
 /// The unknown places behind an intent. An open conflict is decided by a write of user or runtime and by its resolution; a
@@ -914,8 +917,12 @@ fn authorize(head: &RunState, intent: &Intent, found: &mut Found) -> Result<Admi
         || head.terms.registered.contains(&intent.type_name)
         || head.is_since(2) && !terms::is_report(&intent.type_name);
     let can_refuse = !has_happened;
+    // A call that nobody asked for, and that was made, is judged as well, and noted.
+    let is_unasked = head.is_since(2)
+        && intent.type_name.as_str() == "action.result"
+        && head.counters.requests.is_unasked(intent);
     let admission = Admission {
-        action: intent.member("action").filter(|_| is_proposal),
+        action: intent.member("action").filter(|_| is_proposal || is_unasked),
         refuses: can_refuse && head.stage() >= Stage::Contracts,
         // What asks for enforcement fails closed (design, 14.1).
         refuses_unjudged: can_refuse
