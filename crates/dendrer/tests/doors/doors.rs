@@ -498,7 +498,9 @@ fn accepted(asked: &Asked<'_>) -> Found {
     let told = |reason: &AcceptReason| {
         (reason.code.to_string(), reason.commitments.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
-    match accepted.reasons.first() {
+    // Each reason is told.
+    let same = accepted.reasons.iter().find(|reason| asked.main.code() == Some(reason.code.as_str()));
+    match same.or(accepted.reasons.first()) {
         Some(reason) => Found::Refused(told(reason)),
         None => Found::Taken { notes: BTreeSet::new(), would: BTreeSet::new() },
     }
