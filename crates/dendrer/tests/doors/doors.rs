@@ -412,15 +412,17 @@ fn after_fork(asked: &Asked<'_>) -> Found {
 
 fn after_merge(asked: &Asked<'_>) -> Found {
     let (name, stage) = (format!("after-merge-{}", asked.stage), asked.stage);
-    let make = |world: &World| {
-        let twin = world.name("twin");
-        go_on(world, stage, &twin);
-        let (parent, twin) = (world.fixed(&format!("base{stage}")), world.trace(&twin));
-        let inputs = [&*parent, &twin].map(|trace| MergeInput { trace, tick: trace.tip() });
-        let (mut recorder, _) = merge(&inputs, world.store(), &terms_of_merge(&name), world.times()).unwrap();
-        recorder.commit().unwrap();
-    };
-    asked.world.with(&name, make, propose(asked))
+    asked.world.with(&name, |world| merge_with_twin(world, stage, &name), propose(asked))
+}
+
+/// Merges the run of a stage with a fork that is equal to it.
+pub(crate) fn merge_with_twin(world: &World, stage: Stage, name: &str) {
+    let twin = world.name("twin");
+    go_on(world, stage, &twin);
+    let (parent, twin) = (world.fixed(&format!("base{stage}")), world.trace(&twin));
+    let inputs = [&*parent, &twin].map(|trace| MergeInput { trace, tick: trace.tip() });
+    let (mut recorder, _) = merge(&inputs, world.store(), &terms_of_merge(name), world.times()).unwrap();
+    recorder.commit().unwrap();
 }
 
 fn after_reduce(asked: &Asked<'_>) -> Found {

@@ -6,6 +6,7 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
+mod denied;
 mod doors;
 mod draw;
 mod found;
