@@ -77,6 +77,32 @@ const NO_TOOL: &str = "it takes requests alone";
 const FREE: &str = "the run that it takes from, with other limits, refuses it too";
 const STAGE_0: &str = "the run of stage 0 that it takes from refuses it too";
 
+/// What a state that is begun with does not have.
+const OF_LINES: &[(Rule, &str)] = &[
+    (Rule::Requests, "no call"),
+    (Rule::Writers, "a person sets it"),
+    (Rule::Contracts, "no line"),
+    (Rule::Commitments, "no call"),
+    (Rule::Scope, "no call"),
+    (Rule::Decisions, "no call"),
+    (Rule::Rounding, "nothing is added"),
+    (Rule::LookAlikes, "no name"),
+    (Rule::Stage, "no type, no tool"),
+    (Rule::Form, "no author"),
+];
+
+/// What a request does not have that begins or ends a run of its own.
+const OF_REQUESTS: &[(Rule, &str)] = &[
+    (Rule::States, "requests alone"),
+    (Rule::Violations, "requests alone"),
+    (Rule::Writers, "requests alone"),
+    (Rule::Contracts, "requests alone"),
+    (Rule::Scope, "tried in a child as base"),
+    (Rule::Decisions, "no decision before"),
+    (Rule::Rounding, "requests alone"),
+    (Rule::Form, "requests alone"),
+];
+
 pub(crate) const DOORS: &[Door] = &[
     Door {
         name: "`commit`, several lines",
@@ -128,7 +154,7 @@ pub(crate) const DOORS: &[Door] = &[
         name: "`fork --replay-rest`",
         ask: replayed,
         own: &[("decided_on", "the basis is another")],
-        cannot: &[],
+        cannot: &[(Rule::Scope, "the parent is under the same contract")],
         tells: false,
         begins_a_run: true,
     },
@@ -136,17 +162,17 @@ pub(crate) const DOORS: &[Door] = &[
         name: "`fork --set`",
         ask: set,
         own: &[("E0434", "a state that it begins with breaks no rule")],
-        cannot: &[],
+        cannot: OF_LINES,
         tells: false,
-        begins_a_run: true,
+        begins_a_run: false,
     },
     Door {
         name: "`merge`",
         ask: merged,
         own: &[("E0434", "a state that it begins with breaks no rule")],
-        cannot: &[],
+        cannot: OF_LINES,
         tells: false,
-        begins_a_run: true,
+        begins_a_run: false,
     },
     Door {
         name: "a line after `fork`",
@@ -177,7 +203,7 @@ pub(crate) const DOORS: &[Door] = &[
         name: "a child's run",
         ask: child,
         own: &[("E0452", "the tool is not in its scope")],
-        cannot: &[],
+        cannot: OF_REQUESTS,
         tells: false,
         begins_a_run: false,
     },
@@ -185,11 +211,11 @@ pub(crate) const DOORS: &[Door] = &[
         name: "`accept`",
         ask: accepted,
         own: &[("E0452", "the tool is not in its scope")],
-        cannot: &[],
+        cannot: OF_REQUESTS,
         tells: false,
         begins_a_run: true,
     },
-    Door { name: "`graph run`", ask: graph, own: &[], cannot: &[], tells: false, begins_a_run: true },
+    Door { name: "`graph run`", ask: graph, own: &[], cannot: OF_REQUESTS, tells: false, begins_a_run: true },
 ];
 
 /// The main door: a line by itself, as `commit` takes it.
@@ -585,6 +611,14 @@ fn graph(asked: &Asked<'_>) -> Found {
         (Found::Taken { .. }, Found::Taken { .. }) if *asked.main == main => found,
         _ => Found::Cannot("its run begins without the lines before"),
     }
+}
+
+/// A kind of line that is rare among drawn ones: a number that is finer than its field is added.
+pub(crate) fn finer(kind: PackKind) -> Value {
+    v(match kind {
+        PackKind::Delta => r#"{"type":"plan.update","agent":"a","delta":[{"add":"/paid","value":0.004}]}"#,
+        PackKind::Fold => r#"{"type":"plan.update","agent":"a","intent":{"n":0.004}}"#,
+    })
 }
 
 /// The pack kinds of the worlds.

@@ -111,8 +111,9 @@ impl Tally {
 
 const HEAD: &str = "# Doors: what each way into a run refuses and notes
 
-Made by `crates/dendrer/tests/doors` with `DENDRER_WRITE=1`, which proposes 2,000 drawn lines at stages 0 to 3 (20,000 with
-`DENDRER_DEEP=1`) and fails where a door takes silently what `commit` refuses or notes. Do not edit.
+Made by `crates/dendrer/tests/doors` with `DENDRER_WRITE=1`, which proposes 2,000 drawn lines at stages 0 to 3 and fails where a door
+takes silently what `commit` refuses or notes. A door that begins a run is asked about every fourth line, with `DENDRER_DEEP=1` about each
+of 20,000. Do not edit.
 
 A row is a door, a column a kind of rules. *refuses*: as `commit` does, with its code. *notes*: it is committed with the note that
 `commit` makes, or the answer says what would have refused it. *by itself*: a check of the door comes first, with a code of its own.
