@@ -68,7 +68,7 @@ pub use members::MemberFault;
 pub use outcome::{Broken, LookAlike, Outcome, Reason, Refused, StartError, StepError};
 use outcome::{draft_refusal, refusal_header, refusal_of};
 use rules::RuleSet;
-pub use seeded::{brought_hard, enforced_ids, judge_change, judge_seeded};
+pub use seeded::{brought_hard, enforced_ids, judge_change, judge_seeded, unjudged_seeded};
 pub use seeds::{Inputs, Seeds};
 pub use terms::RaisedDoor;
 use terms::Terms;

@@ -280,11 +280,13 @@ E0433 5 "The key of the line is the key of another transition of the run."
 that says something else is not taken. Nothing of it is on record. Give it a key of its own."
 E0434 5 "The new run would begin with a state that breaks a rule."
 "A policy rule or a violation predicate is violated in the state that the run begins with, and in no source of it. At stages 2 and 3 \
-nothing is begun; below, the answer names the rules. Decide the values first, or begin it all the same with --although REASON, which is \
+nothing is begun; below, the answer names the rules. A fork is refused as well if a rule with `enforce: true`, at stage 3 any rule, cannot be \
+judged because of what it sets. Decide the values first, or begin it all the same with --although REASON, which is \
 put on record."
 E0435 5 "A request repeats a call that was denied, or whose escalation is open."
 "A decision on record binds: the same tool with equal parameters is refused from stage 2 on, until a decision `allow` of the same rank or a \
-higher one names the denied request (`links` with `caused_by`). `dendrer show RUN@TICK` shows the decision."
+higher one names the denied request (`links` with `caused_by`). A merged run and a child know the denials of the runs that they continue \
+(tick 0; `denied` in the record of the run). `dendrer show RUN@TICK` shows the decision."
 E0436 5 "A number is finer than the field to which it is added."
 "The pack declares decimals for the field, and a sum that is rounded at each step would lose it. Declare more decimals, or add an amount \
 that has these decimals."

@@ -244,12 +244,14 @@ pub enum Error {
     #[error(transparent)]
     Causal(#[from] CausalRefused),
     /// The state that a run would begin with breaks rules that no source of it breaks.
-    #[error("{run} would begin with a state that violates {}", violated_names(violations))]
+    #[error("{run} would begin with a state {}", begun_words(violations, unjudged))]
     BeginsViolated {
         /// The run.
         run: RunName,
         /// The rules, with the values that decide.
         violations: Vec<Broken>,
+        /// The rules that ask for enforcement and cannot be judged there, with the values.
+        unjudged: Vec<Broken>,
     },
     /// A line for the run of a graph, which `graph run` alone writes.
     #[error("{run} is the run of a graph, and takes no lines of others")]
@@ -624,4 +626,11 @@ impl Error {
 fn violated_names(violations: &[Broken]) -> String {
     let names: Vec<&str> = violations.iter().map(|broken| &*broken.predicate).collect();
     names.join(", ")
+}
+
+fn begun_words(violations: &[Broken], unjudged: &[Broken]) -> String {
+    let violates = (!violations.is_empty()).then(|| format!("that violates {}", violated_names(violations)));
+    let open =
+        (!unjudged.is_empty()).then(|| format!("in which {} cannot be judged", violated_names(unjudged)));
+    violates.into_iter().chain(open).collect::<Vec<_>>().join(", and ")
 }

@@ -64,9 +64,10 @@ impl Problem {
     pub fn of_error(error: &Error) -> Problem {
         let problem = Problem::new(error.code(), error.to_string());
         match error {
-            Error::BeginsViolated { violations, .. } => {
-                let listed = Value::array(violations.iter().map(Broken::to_value));
-                let problem = violations.iter().fold(problem, |problem, broken| {
+            Error::BeginsViolated { violations, unjudged, .. } => {
+                let all = violations.iter().chain(unjudged);
+                let listed = Value::array(all.clone().map(Broken::to_value));
+                let problem = all.fold(problem, |problem, broken| {
                     let values = broken.values.iter().map(|(path, value)| {
                         format!("{} = {}", path.dotted(), value.as_ref().map_or("-".to_owned(), Value::to_string))
                     });

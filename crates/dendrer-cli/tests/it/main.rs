@@ -18,6 +18,7 @@ mod crash;
 mod delegation;
 mod diff;
 mod door;
+mod door_table;
 mod doors;
 mod draft;
 mod erase;

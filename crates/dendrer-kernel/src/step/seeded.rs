@@ -78,19 +78,34 @@ impl RunState {
 /// Judges the state that a run begins with: returns each policy rule and violation predicate of the pack in force that is
 /// violated there and in the state of no source. A rule that cannot be judged is not among them.
 pub fn judge_seeded(head: &RunState, sources: &[&RunState]) -> Vec<Broken> {
+    let is_violated = |rule: &Predicate, head: &RunState| {
+        rule.verdict(&head.state, Some(&head.served())) == Verdict::Violation
+    };
+    let is_new =
+        |rule: &Predicate| is_violated(rule, head) && !sources.iter().any(|source| is_violated(rule, source));
+    seeded_rules(head, is_new)
+}
+
+/// Returns each rule that cannot be judged in the state that a run begins with, and can be judged in that of its source: at stage 3
+/// all of them, at stage 2 those with `enforce` (design, 14.1: what asks for enforcement fails closed).
+pub fn unjudged_seeded(head: &RunState, source: &RunState) -> Vec<Broken> {
+    let is_open = |rule: &Predicate, head: &RunState| {
+        matches!(rule.verdict(&head.state, Some(&head.served())), Verdict::Uncertain(_))
+    };
+    let is_asked = |rule: &Predicate| rule.is_enforced() || head.stage() >= Stage::Full;
+    seeded_rules(head, |rule| is_asked(rule) && is_open(rule, head) && !is_open(rule, source))
+}
+
+/// Returns the policy rules and violation predicates of the pack in force about states for which something holds.
+fn seeded_rules(head: &RunState, holds: impl Fn(&Predicate) -> bool) -> Vec<Broken> {
     let pack = head.in_force().and_then(|value| terms::read_pack(&value).ok());
     let declared = pack.iter().flat_map(|pack| {
         let violations = pack.predicates.iter().filter(|declared| declared.is_violation);
         violations.chain(&pack.progress_contracts).map(|declared| &declared.predicate)
     });
-    let is_violated = |rule: &Predicate, head: &RunState| {
-        rule.verdict(&head.state, Some(&head.served())) == Verdict::Violation
-    };
     let rules = head.policy.states.iter().chain(declared);
-    let rules = rules.filter(|rule| rule.window() == Window::After && rule.is_for(None));
-    let broken = rules
-        .filter(|rule| is_violated(rule, head) && !sources.iter().any(|source| is_violated(rule, source)));
-    broken.map(|rule| Broken::of(rule, &head.state)).collect()
+    let rules = rules.filter(|rule| rule.window() == Window::After && rule.is_for(None) && holds(rule));
+    rules.map(|rule| Broken::of(rule, &head.state)).collect()
 }
 
 /// Judges the state behind a change: returns each rule that is violated there and not at the head.

@@ -17,6 +17,7 @@ use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay;
 use dendrer_kernel::step::{
     self, Broken, COUNTERS, KERNEL_PATHS, Outcome, Stage, StartError, VIOLATION, judge_seeded,
+    unjudged_seeded,
 };
 use dendrer_object::delta::{Delta, DeltaError, DeltaErrorKind, Op};
 use dendrer_object::intent::Intent;
@@ -259,8 +260,11 @@ pub(super) fn fork_as_told(
         false => judge_seeded(recorder.head(), &[&head]),
     };
     let refuses = recorder.head().stage() >= Stage::Contracts && !kernel_terms.set.is_empty();
-    if refuses && !violations.is_empty() && terms.although.is_none() {
-        return Err(Error::BeginsViolated { run: terms.run.clone(), violations });
+    if refuses && terms.although.is_none() {
+        let unjudged = unjudged_seeded(recorder.head(), &head);
+        if !violations.is_empty() || !unjudged.is_empty() {
+            return Err(Error::BeginsViolated { run: terms.run.clone(), violations, unjudged });
+        }
     }
     let state_root = head.state().digest();
     let left_out = terms.left_out.clone();

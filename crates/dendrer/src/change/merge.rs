@@ -306,7 +306,10 @@ pub fn merge(
     match &terms.although {
         Some(_) => merged.although = terms.although.clone(),
         None if recorder.head().stage() < Stage::Contracts => return Ok((recorder, merged)),
-        None => return Err(Error::BeginsViolated { run: terms.run.clone(), violations }),
+        None => {
+            let unjudged = Vec::new();
+            return Err(Error::BeginsViolated { run: terms.run.clone(), violations, unjudged });
+        }
     }
     // The record names the reason, so it is made once more.
     start.meta = meta(&merged);

@@ -77,6 +77,32 @@ const NO_TOOL: &str = "it takes requests alone";
 const FREE: &str = "the run that it takes from, with other limits, refuses it too";
 const STAGE_0: &str = "the run of stage 0 that it takes from refuses it too";
 
+/// What a state that is begun with does not have.
+const OF_LINES: &[(Rule, &str)] = &[
+    (Rule::Requests, "no call"),
+    (Rule::Writers, "a person sets it"),
+    (Rule::Contracts, "no line"),
+    (Rule::Commitments, "no call"),
+    (Rule::Scope, "no call"),
+    (Rule::Decisions, "no call"),
+    (Rule::Rounding, "nothing is added"),
+    (Rule::LookAlikes, "no name"),
+    (Rule::Stage, "no type, no tool"),
+    (Rule::Form, "no author"),
+];
+
+/// What a request does not have that begins or ends a run of its own.
+const OF_REQUESTS: &[(Rule, &str)] = &[
+    (Rule::States, "requests alone"),
+    (Rule::Violations, "requests alone"),
+    (Rule::Writers, "requests alone"),
+    (Rule::Contracts, "requests alone"),
+    (Rule::Scope, "tried in a child as base"),
+    (Rule::Decisions, "no decision before"),
+    (Rule::Rounding, "requests alone"),
+    (Rule::Form, "requests alone"),
+];
+
 pub(crate) const DOORS: &[Door] = &[
     Door {
         name: "`commit`, several lines",
@@ -128,7 +154,7 @@ pub(crate) const DOORS: &[Door] = &[
         name: "`fork --replay-rest`",
         ask: replayed,
         own: &[("decided_on", "the basis is another")],
-        cannot: &[],
+        cannot: &[(Rule::Scope, "the parent is under the same contract")],
         tells: false,
         begins_a_run: true,
     },
@@ -136,17 +162,17 @@ pub(crate) const DOORS: &[Door] = &[
         name: "`fork --set`",
         ask: set,
         own: &[("E0434", "a state that it begins with breaks no rule")],
-        cannot: &[],
+        cannot: OF_LINES,
         tells: false,
-        begins_a_run: true,
+        begins_a_run: false,
     },
     Door {
         name: "`merge`",
         ask: merged,
         own: &[("E0434", "a state that it begins with breaks no rule")],
-        cannot: &[],
+        cannot: OF_LINES,
         tells: false,
-        begins_a_run: true,
+        begins_a_run: false,
     },
     Door {
         name: "a line after `fork`",
@@ -177,7 +203,7 @@ pub(crate) const DOORS: &[Door] = &[
         name: "a child's run",
         ask: child,
         own: &[("E0452", "the tool is not in its scope")],
-        cannot: &[],
+        cannot: OF_REQUESTS,
         tells: false,
         begins_a_run: false,
     },
@@ -185,11 +211,11 @@ pub(crate) const DOORS: &[Door] = &[
         name: "`accept`",
         ask: accepted,
         own: &[("E0452", "the tool is not in its scope")],
-        cannot: &[],
+        cannot: OF_REQUESTS,
         tells: false,
         begins_a_run: true,
     },
-    Door { name: "`graph run`", ask: graph, own: &[], cannot: &[], tells: false, begins_a_run: true },
+    Door { name: "`graph run`", ask: graph, own: &[], cannot: OF_REQUESTS, tells: false, begins_a_run: true },
 ];
 
 /// The main door: a line by itself, as `commit` takes it.
@@ -412,15 +438,17 @@ fn after_fork(asked: &Asked<'_>) -> Found {
 
 fn after_merge(asked: &Asked<'_>) -> Found {
     let (name, stage) = (format!("after-merge-{}", asked.stage), asked.stage);
-    let make = |world: &World| {
-        let twin = world.name("twin");
-        go_on(world, stage, &twin);
-        let (parent, twin) = (world.fixed(&format!("base{stage}")), world.trace(&twin));
-        let inputs = [&*parent, &twin].map(|trace| MergeInput { trace, tick: trace.tip() });
-        let (mut recorder, _) = merge(&inputs, world.store(), &terms_of_merge(&name), world.times()).unwrap();
-        recorder.commit().unwrap();
-    };
-    asked.world.with(&name, make, propose(asked))
+    asked.world.with(&name, |world| merge_with_twin(world, stage, &name), propose(asked))
+}
+
+/// Merges the run of a stage with a fork that is equal to it.
+pub(crate) fn merge_with_twin(world: &World, stage: Stage, name: &str) {
+    let twin = world.name("twin");
+    go_on(world, stage, &twin);
+    let (parent, twin) = (world.fixed(&format!("base{stage}")), world.trace(&twin));
+    let inputs = [&*parent, &twin].map(|trace| MergeInput { trace, tick: trace.tip() });
+    let (mut recorder, _) = merge(&inputs, world.store(), &terms_of_merge(name), world.times()).unwrap();
+    recorder.commit().unwrap();
 }
 
 fn after_reduce(asked: &Asked<'_>) -> Found {
@@ -498,7 +526,9 @@ fn accepted(asked: &Asked<'_>) -> Found {
     let told = |reason: &AcceptReason| {
         (reason.code.to_string(), reason.commitments.iter().map(ToString::to_string).collect::<Vec<_>>())
     };
-    match accepted.reasons.first() {
+    // Each reason is told.
+    let same = accepted.reasons.iter().find(|reason| asked.main.code() == Some(reason.code.as_str()));
+    match same.or(accepted.reasons.first()) {
         Some(reason) => Found::Refused(told(reason)),
         None => Found::Taken { notes: BTreeSet::new(), would: BTreeSet::new() },
     }
@@ -581,6 +611,14 @@ fn graph(asked: &Asked<'_>) -> Found {
         (Found::Taken { .. }, Found::Taken { .. }) if *asked.main == main => found,
         _ => Found::Cannot("its run begins without the lines before"),
     }
+}
+
+/// A kind of line that is rare among drawn ones: a number that is finer than its field is added.
+pub(crate) fn finer(kind: PackKind) -> Value {
+    v(match kind {
+        PackKind::Delta => r#"{"type":"plan.update","agent":"a","delta":[{"add":"/paid","value":0.004}]}"#,
+        PackKind::Fold => r#"{"type":"plan.update","agent":"a","intent":{"n":0.004}}"#,
+    })
 }
 
 /// The pack kinds of the worlds.
