@@ -158,6 +158,11 @@ impl Commitments {
             this.over_budget(&next).into_iter().for_each(|fault| found.leave(&contract.id, fault));
         }
         let Some(action) = over.action.filter(|_| !this.is_free() || this.is_since(2)) else {
+            if this.is_since(2) && intent.type_name.as_str() != RESULT {
+                for named in this.relied_on(intent, &Value::object())? {
+                    found.add(this.supported(&named, over.state, over.counters));
+                }
+            }
             return decided(found, over);
         };
         let named = this.relied_on(intent, action)?;

@@ -187,14 +187,7 @@ impl Commitments {
         }
         if !relies_on.is_empty() {
             let statuses = statuses.get_or_insert_with(|| Statuses::of(self, state, counters, Some(action)));
-            for name in relies_on {
-                let id = self.find(name);
-                let fell = |id: &Arc<str>| statuses.get(id).is_some_and(|(status, _)| status.fells());
-                // By version 1 of the rules an unknown id is no fault.
-                if id.as_ref().map_or(self.is_since(2), fell) {
-                    found.violate(Violated::Support, id.as_ref().unwrap_or(name));
-                }
-            }
+            self.judge_support(relies_on, statuses, &mut found);
         }
         match self.contract() {
             Some(contract) if self.hears_parents() => {
@@ -208,6 +201,32 @@ impl Commitments {
             _ => {}
         }
         found
+    }
+
+    /// Judges what a line without a call relies on: the same as of a call.
+    pub(super) fn supported(
+        &self,
+        relies_on: &[Arc<str>],
+        state: &Value,
+        counters: &dyn Fn() -> Value,
+    ) -> Authorized {
+        let mut found = Authorized::default();
+        if !relies_on.is_empty() {
+            let statuses = Statuses::of(self, state, counters, None);
+            self.judge_support(relies_on, &statuses, &mut found);
+        }
+        found
+    }
+
+    fn judge_support(&self, relies_on: &[Arc<str>], statuses: &Statuses, found: &mut Authorized) {
+        for name in relies_on {
+            let id = self.find(name);
+            let fell = |id: &Arc<str>| statuses.get(id).is_some_and(|(status, _)| status.fells());
+            // By version 1 of the rules an unknown id is no fault.
+            if id.as_ref().map_or(self.is_since(2), fell) {
+                found.violate(Violated::Support, id.as_ref().unwrap_or(name));
+            }
+        }
     }
 
     /// Returns the support that an intent relies on and that is not there, or is stale, retracted or superseded: the support of
