@@ -67,9 +67,19 @@ pub(crate) fn written(action: &Value) -> Vec<&Value> {
     beside.into_iter().chain(listed).collect()
 }
 
-/// Whether an action names a tool beside a list of calls.
+/// Whether an action names a tool beside a list of calls, or a call of its list does.
 pub(crate) fn has_tool_beside(action: &Value) -> bool {
-    action.get(LIST).is_some() && action.get("tool").is_some()
+    let listed = action.get(LIST);
+    let inner = listed.and_then(Value::as_array).into_iter().flat_map(|calls| calls.iter());
+    listed.is_some() && action.get("tool").is_some() || inner.into_iter().any(|call| call.get(LIST).is_some())
+}
+
+/// Whether the tool of each call of an action is a text, or missing.
+pub(crate) fn are_named(action: &Value) -> bool {
+    let is_named = |call: &&Value| {
+        call.as_object().is_some() && call.get("tool").is_none_or(|tool| tool.as_str().is_some())
+    };
+    written(action).iter().all(is_named)
 }
 
 /// The value of `t.calls`: the list of calls, each `{tool, params, call_id}`.

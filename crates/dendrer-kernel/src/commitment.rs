@@ -37,16 +37,16 @@ pub use authorize::{Authorized, UNKNOWN_ID, Violated};
 pub use budget::{Budget, Used};
 pub(crate) use contract::is_file_place;
 pub use contract::{DelegationContract, DelegationScope, HandedOver};
-pub use form::{CommitmentFault, check};
+pub use form::{CommitmentFault, check, has_length};
 pub(crate) use form::{EXPRESSIONS, scope as scope_of_pack};
 pub use form::{LineAtom, LineClosing, LineCommitment, LineEdge};
-pub use merge::{merged, without_pack};
+pub use merge::{SpentTogether, merged, without_pack};
 pub use outside::ScopeFault;
 pub use owner::CommitmentOwner;
 pub use parents::{PARENTS, ParentParts, ParentSaid};
 pub use projection::{ACCEPTED, CONTRACT, Commitments, INITIAL, TRUST, WithoutEffect, initial};
 pub use ranked::ADOPTS;
-pub(crate) use spent::SPENT;
+pub use spent::{SPENT, SpentBelow};
 pub use status::{CommitmentStatus, StatusCause, Statuses};
 
 dendrer_object::words! {

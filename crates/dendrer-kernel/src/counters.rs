@@ -291,7 +291,7 @@ impl Counters {
     }
 
     /// Whether a call of a tool has no result yet; `None` if it is not known.
-    pub(crate) fn is_open(&self, tool: &str) -> Option<bool> {
+    pub fn is_open(&self, tool: &str) -> Option<bool> {
         let is_known = self.unread.is_none() && self.hidden(Some(["tool_calls", "last_tool"])).is_none();
         is_known.then(|| self.open.contains_key(tool))
     }

@@ -79,6 +79,8 @@ pub(crate) struct Rule {
     pub(crate) steps: Vec<Step>,
     /// Whether it runs once for a line with several calls, or once for each of them.
     pub(crate) asked_of: AskedOf,
+    /// Whether it reads `t.calls`.
+    reads_calls: bool,
 }
 
 /// One thing that is done.
@@ -149,9 +151,7 @@ impl Fold {
 
     /// Whether a rule reads `t.calls`.
     fn reads_calls(&self) -> bool {
-        let mut reads = false;
-        self.for_each_expr(&mut |expr| reads |= calls::reads_calls(expr));
-        reads
+        self.rules.iter().any(|rule| rule.reads_calls)
     }
 
     /// Walks every expression of the rules.
@@ -168,10 +168,11 @@ impl Rule {
         when: Option<Expr>,
         steps: Vec<Step>,
     ) -> Rule {
-        let mut rule = Rule { place, types, when, steps, asked_of: AskedOf::Line };
+        let mut rule = Rule { place, types, when, steps, asked_of: AskedOf::Line, reads_calls: false };
         let mut exprs = Vec::new();
         rule.for_each_expr(&mut |expr| exprs.push(expr));
-        rule.asked_of = AskedOf::of(exprs);
+        let reads_calls = exprs.iter().any(|expr| calls::reads_calls(expr));
+        (rule.asked_of, rule.reads_calls) = (AskedOf::of(exprs), reads_calls);
         rule
     }
 

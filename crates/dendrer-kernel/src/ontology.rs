@@ -49,7 +49,11 @@ pub const TYPES: &[(&str, Class)] = &[
 /// (dendrer paper 3.2). A runtime may note other kinds; they are declared by the record that has them.
 pub fn anomalies() -> impl Iterator<Item = &'static str> {
     let others = ["invariant_breach", "kernel.anomaly", "result_without_request"];
-    KERNEL_KINDS.into_iter().chain(sealed::NOTES.iter().map(|(kind, _)| *kind)).chain(others)
+    KERNEL_KINDS
+        .into_iter()
+        .chain(SECOND_KINDS)
+        .chain(sealed::NOTES.iter().map(|(kind, _)| *kind))
+        .chain(others)
 }
 
 /// Kinds of anomaly that the kernel alone notes: no intent brings one (design, section 4).
@@ -66,9 +70,25 @@ const KERNEL_KINDS: [&str; 10] = [
     "schema_mismatch",
 ];
 
+/// Kinds that the kernel alone notes from version 2 of its rules on.
+pub(crate) const SECOND_KINDS: [&str; 11] = [
+    "acted_after_deny",
+    "decision_without_request",
+    "denied_before",
+    "finer_than_declared",
+    "look_alike",
+    "outside_terms",
+    "result_of_another_call",
+    "tool_beside_calls",
+    "undeclared_tool",
+    "unknown_scope",
+    "unnamed_tool",
+];
+
 /// Returns the kind of an anomaly if the kernel alone notes it.
 pub fn kernel_kind(anomaly: &Value) -> Option<&str> {
-    anomaly.get("kind").and_then(Value::as_str).filter(|kind| KERNEL_KINDS.contains(kind))
+    let is_known = |kind: &&str| KERNEL_KINDS.contains(kind) || SECOND_KINDS.contains(kind);
+    anomaly.get("kind").and_then(Value::as_str).filter(is_known)
 }
 
 /// Why an author may not write a type. The codes are those of `dendrer explain`.

@@ -11,6 +11,7 @@ use dendrer_object::{AT, Intent, Pointer, Value};
 use crate::calls::{self, AskedOf};
 use crate::expr::{Env, Expr, Scope, Truth};
 use crate::fold::{transition_for, transition_members};
+use crate::ontology::DECISION;
 use crate::predicate::{Predicate, truth};
 
 /// The root under which a rule reads the proposed transition.
@@ -57,11 +58,9 @@ impl RequestRule {
     /// As [`RequestRule::judge`] by the rules of version 2 of the kernel: a rule that reads `t.action` is asked for each of several
     /// calls, over the state that `before` gives for its number, and holds if it holds of each.
     pub fn judge_line(&self, intent: &Intent, before: &dyn Fn(usize) -> Value) -> Truth {
-        let each = match AskedOf::of([&self.holds]) {
-            AskedOf::EachCall => calls::each(intent),
-            AskedOf::Line => Vec::new(),
-        };
-        if each.is_empty() {
+        // Most lines have one call.
+        let each = calls::each(intent);
+        if each.is_empty() || AskedOf::of([&self.holds]) == AskedOf::Line {
             return self.judge(intent, &before(0));
         }
         let mut found = Truth::True;
@@ -74,6 +73,13 @@ impl RequestRule {
         }
         found
     }
+}
+
+/// Whether rules about requests are asked of a line: of an `action.request`, and by version 2 of the kernel's rules of any other
+/// line with an action, which is shown like a call, but for one that reports what became of a call.
+pub fn asks_of(version: u64, type_name: &str, has_action: bool) -> bool {
+    const REPORTS: [&str; 2] = ["action.result", DECISION];
+    type_name == "action.request" || version >= 2 && has_action && !REPORTS.contains(&type_name)
 }
 
 /// Whether an expression reads `t.at`.

@@ -103,6 +103,19 @@ impl CallKey {
     }
 }
 
+impl CallKey {
+    /// Whether another call has the same tool and parameters.
+    fn is_of(&self, call: &Value) -> bool {
+        match self {
+            CallKey::Written(written) if written.get("tool") == call.get("tool") => {
+                // Most results repeat their call, and need no digest.
+                written.get("params") == call.get("params") || key_of(written) == key_of(call)
+            }
+            key => key.digest() == key_of(call),
+        }
+    }
+}
+
 impl PartialEq for CallKey {
     fn eq(&self, other: &CallKey) -> bool {
         self.digest() == other.digest()
@@ -132,6 +145,8 @@ struct Denial {
     rank: u8,
     /// The tick of the request.
     request: u64,
+    /// Whether it is an escalation that is open, and no denial.
+    is_open: bool,
 }
 
 /// The rank of the author of a decision (design, 14.2).
@@ -184,7 +199,8 @@ impl Requests {
             DECISION => {
                 let word = content.get("policy").and_then(|policy| policy.get("decision")?.as_str());
                 if let (Some(word), Some(at)) = (word, self.subject(agent(), links)) {
-                    self.decide(at, tick, rank(author), word);
+                    let is_named = self.named(links) == Some(at);
+                    self.decide(at, tick, rank(author), word, is_named);
                 }
             }
             _ => {}
@@ -214,7 +230,7 @@ impl Requests {
             };
             Arc::make_mut(&mut made.newest).push(request);
             let rank = RANKS.iter().position(|word| *word == text("rank")).unwrap_or(RANKS.len() - 1);
-            made.decide(made.newest.len() - 1, 0, rank as u8, text("decision"));
+            made.decide(made.newest.len() - 1, 0, rank as u8, text("decision"), true);
         }
         made
     }
@@ -224,51 +240,51 @@ impl Requests {
         let rank = |rank: u8| RANKS[usize::from(rank).min(RANKS.len() - 1)];
         let denied = self.denied.values().map(|denial| ForbiddenRequest {
             tick: denial.request,
-            decision: "deny",
+            decision: if denial.is_open { "escalate" } else { "deny" },
             rank: rank(denial.rank),
         });
-        let is_open = |decision: &&Decision| &*decision.word == "escalate";
-        let open = self.newest.iter().filter_map(|request| {
-            let decision = request.decision.as_ref().filter(is_open)?;
-            Some(ForbiddenRequest { tick: request.tick, decision: "escalate", rank: rank(decision.rank) })
-        });
-        let mut all: Vec<ForbiddenRequest> = denied.chain(open).collect();
+        let mut all: Vec<ForbiddenRequest> = denied.collect();
         all.sort();
         all.dedup_by_key(|one| (one.tick, one.decision));
         all
     }
 
-    fn decide(&mut self, at: usize, tick: u64, rank: u8, word: &str) {
+    /// Takes a decision. An `allow` lifts what forbids a request only if it names the request and has its rank or a higher one.
+    fn decide(&mut self, at: usize, tick: u64, rank: u8, word: &str, is_named: bool) {
         let request = &mut Arc::make_mut(&mut self.newest)[at];
-        let asked = request.tick;
-        request.decision = Some(Decision { tick, word: word.into(), rank });
-        let keys: Vec<Digest> = request.calls.iter().map(|call| call.key.digest()).collect();
-        match word {
-            "deny" => {
-                let denied = Arc::make_mut(&mut self.denied);
-                for key in keys {
-                    let denial = denied.entry(key).or_insert(Denial { tick, rank, request: asked });
-                    denial.rank = denial.rank.max(rank);
-                }
-            }
-            "allow" => {
-                let is_lifted = |key: &Digest| self.denied.get(key).is_some_and(|denial| denial.rank <= rank);
-                let lifted: Vec<Digest> = keys.into_iter().filter(is_lifted).collect();
-                let denied = Arc::make_mut(&mut self.denied);
-                for key in lifted {
-                    denied.remove(&key);
-                }
-            }
-            _ => {}
+        let (asked, standing) = (request.tick, request.decision.as_ref());
+        let is_lower = word == "allow"
+            && standing.is_some_and(|one| forbids(&one.word) && (one.rank > rank || !is_named));
+        if is_lower {
+            return;
         }
+        // What forbids keeps the highest rank that forbade.
+        let standing = standing.filter(|one| forbids(&one.word) && forbids(word)).map_or(0, |one| one.rank);
+        request.decision = Some(Decision { tick, word: word.into(), rank: rank.max(standing) });
+        let keys: Vec<Digest> = request.calls.iter().map(|call| call.key.digest()).collect();
+        let denied = Arc::make_mut(&mut self.denied);
+        for key in keys {
+            if forbids(word) {
+                let is_open = word == "escalate";
+                let denial = denied.entry(key).or_insert(Denial { tick, rank, request: asked, is_open });
+                denial.rank = denial.rank.max(rank);
+                denial.is_open &= is_open;
+            } else if word == "allow" && denied.get(&key).is_some_and(|denial| denial.rank <= rank) {
+                denied.remove(&key);
+            }
+        }
+    }
+
+    /// The number of the request that a `caused_by` link names.
+    fn named(&self, links: &[Link]) -> Option<usize> {
+        let is_named = |id: &Digest| links.iter().any(|link| link.rel == Rel::CausedBy && link.hash == *id);
+        self.newest.iter().rposition(|request| request.id.as_ref().is_some_and(is_named))
     }
 
     /// The number of the request that a decision is about: the one that `caused_by` names, else the one open request of the agent.
     fn subject(&self, agent: &str, links: &[Link]) -> Option<usize> {
-        let mut named = links.iter().filter(|link| link.rel == Rel::CausedBy).peekable();
-        if named.peek().is_some() {
-            let is_named = |id: &Digest| named.clone().any(|link| link.hash == *id);
-            return self.newest.iter().rposition(|request| request.id.as_ref().is_some_and(is_named));
+        if let Some(named) = self.named(links) {
+            return Some(named);
         }
         let is_open = |request: &&Request| &*request.agent == agent && !request.is_answered();
         let mut open = self.newest.iter().enumerate().filter(|(_, request)| is_open(request));
@@ -276,9 +292,15 @@ impl Requests {
         open.next().is_none().then_some(at)
     }
 
-    /// Whether a decision has a request that it is about.
-    pub(crate) fn has_subject(&self, decision: &Intent) -> bool {
-        self.subject(&decision.agent, &decision.links).is_some()
+    /// Whether a decision forbids something, and it cannot be told which request: it names none, and its agent has several that are
+    /// open. One that comes before any request is about what follows.
+    pub(crate) fn misses_subject(&self, decision: &Intent) -> bool {
+        let word = decision.member("policy").and_then(|policy| policy.get("decision")?.as_str());
+        if !word.is_some_and(forbids) || self.subject(&decision.agent, &decision.links).is_some() {
+            return false;
+        }
+        let is_open = |request: &&Request| *request.agent == *decision.agent && !request.is_answered();
+        self.newest.iter().filter(is_open).count() > 1
     }
 
     /// The numbers of the request and of its call that a result answers: by a `caused_by` link, else by the id of the call, else
@@ -290,9 +312,7 @@ impl Requests {
             let is_tool = tool.is_none() || call.tool.as_deref() == tool;
             is_tool && (call_id.is_none() || call.call_id.is_none() || call.call_id.as_ref() == call_id)
         };
-        let linked = self.newest.iter().rposition(|request| {
-            request.id.is_some_and(|id| links.iter().any(|link| link.rel == Rel::CausedBy && link.hash == id))
-        });
+        let linked = self.named(links);
         if let Some(at) = linked {
             let calls = &self.newest[at].calls;
             let open = calls.iter().position(|call| fits(call) && !call.is_answered);
@@ -322,6 +342,21 @@ impl Requests {
         forbids(&decision.word).then_some(decision.tick)
     }
 
+    /// Whether a result states parameters, and others than the call of the request that it answers.
+    pub(crate) fn is_of_another_call(&self, result: &Intent) -> bool {
+        let Some(action) = result.member(ACTION).filter(|action| action.get("params").is_some()) else {
+            return false;
+        };
+        let answered = self.answered(&result.agent, Some(action), &result.links);
+        answered.is_some_and(|(at, call)| !self.newest[at].calls[call].key.is_of(action))
+    }
+
+    /// Whether no request asked for the call of a result, or for another one than it states.
+    pub(crate) fn is_unasked(&self, result: &Intent) -> bool {
+        let answered = self.answered(&result.agent, result.member(ACTION), &result.links);
+        answered.is_none() || self.is_of_another_call(result)
+    }
+
     /// The tick of the denial that a call of a request repeats; `None` if no call was denied.
     pub(crate) fn denied_at(&self, action: &Value) -> Option<u64> {
         if self.denied.is_empty() {
@@ -336,8 +371,8 @@ impl Requests {
     pub(crate) fn to_kept(&self) -> Value {
         let denied = self.denied.iter().map(|(key, denial)| {
             let rank = u64::from(denial.rank);
-            let members = [Value::from(*key), denial.tick.into(), rank.into(), denial.request.into()];
-            Value::array(members)
+            let places = [Value::from(*key), denial.tick.into(), rank.into(), denial.request.into()];
+            Value::array(places.into_iter().chain([Value::Bool(denial.is_open)]))
         });
         Value::record([
             ("denied", Value::array(denied)),
@@ -353,6 +388,7 @@ impl Requests {
                 tick: entry.get(1)?.as_u64()?,
                 rank: u8::try_from(entry.get(2)?.as_u64()?).ok()?,
                 request: entry.get(3)?.as_u64()?,
+                is_open: entry.get(4)?.as_bool()?,
             };
             Some((entry.get(0)?.as_str()?.parse().ok()?, denial))
         });

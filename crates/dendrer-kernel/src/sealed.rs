@@ -202,7 +202,7 @@ const SENTENCES: &[(&str, &str)] = &[
     ("ungoverned", "the pack says nothing about {type}, and at stage 3 nothing else is committed"),
     ("undeclared_tool", "the pack declares no tool {tool}, so nothing says what it does to the world"),
     ("unnamed_tool", "a call does not name its tool, so nothing says what it does to the world"),
-    ("denied", "the same call was denied at tick {tick}, and no decision has allowed it since"),
+    ("denied", "the same call was denied or escalated at tick {tick}, and no decision has allowed it since"),
     ("finer_than_declared", "it adds a number to {paths} that is finer than the decimals of the field"),
     ("tool_beside_calls", "an action has one tool or a list of calls, and this one has both"),
     ("look_alike", "names look like others, or mix scripts: {names:alike}"),

@@ -24,7 +24,7 @@ use crate::counters::Counters;
 use crate::fold::add_anomalies;
 pub(crate) use crate::names::{CANNOT_BE_JUDGED, is_counters_path, is_kernel_path};
 pub use crate::names::{COUNTERS, KERNEL_PATHS, UNKNOWN};
-use crate::ontology::{AuthorshipError, KERNEL, check_authorship, check_name, kernel_kind};
+use crate::ontology::{AuthorshipError, KERNEL, SECOND_KINDS, check_authorship, check_name, kernel_kind};
 use crate::pack::Bound;
 use crate::policy::PolicyRules;
 use crate::predicate::{Predicate, Verdict};
@@ -61,7 +61,7 @@ pub use finding::{Finding, FindingKind, note_finding};
 use fork::Forked;
 pub use fork::{Fork, fork};
 pub use import::{ChildResult, Pick, Picked, accept, cherrypick, delegate, refuse_accept, refuse_import};
-pub use judge::{ACTED_AFTER_DENY, ROUNDED, WOULD_REFUSE, broken_by};
+pub use judge::{ACTED_AFTER_DENY, ROUNDED, WOULD_REFUSE, broken_by, latched_by};
 use judge::{Found, latch_rule};
 pub use line::{LineFault, refuse_line};
 pub use members::MemberFault;
@@ -589,7 +589,9 @@ fn prepare(
         // A refusal keeps what was proposed.
         Err(reason) => {
             head.commitments.pass(head.ts);
-            return Ok(draft_refusal(head, proposed, reason, inputs)?);
+            // A refusal has no note of a clock that went back: it keeps that its line had no time.
+            let refused = timed.as_ref().filter(|_| inputs.clock < head.ts).unwrap_or(proposed);
+            return Ok(draft_refusal(head, refused, reason, inputs)?);
         }
     };
     let mut transition = Transition::of(intent);
@@ -686,7 +688,8 @@ fn can_fail(head: &RunState, intent: &Intent, error: &ReduceError, reducer: &dyn
     is_below
         || head.is_since(2)
             && happened
-            && !matches!(error, ReduceError::Reserved(_) | ReduceError::ProposedDelta(_))
+            && !matches!(error, ReduceError::Reserved(_))
+            && (judge::is_fact(intent) || !matches!(error, ReduceError::ProposedDelta(_)))
 }
 
 /// The unknown places behind an intent. An open conflict is decided by a write of user or runtime and by its resolution; a
@@ -881,7 +884,9 @@ fn judge(head: &RunState, intent: &Intent, found: &mut Found) -> Result<(), Reas
     for anomaly in
         intent.member("anomalies").and_then(Value::as_array).into_iter().flat_map(|list| list.iter())
     {
-        if let Some(kind) = kernel_kind(anomaly) {
+        if let Some(kind) =
+            kernel_kind(anomaly).filter(|kind| head.is_since(2) || !SECOND_KINDS.contains(kind))
+        {
             return Err(Reason::KernelNote(kind.to_owned()));
         }
     }
@@ -912,8 +917,12 @@ fn authorize(head: &RunState, intent: &Intent, found: &mut Found) -> Result<Admi
         || head.terms.registered.contains(&intent.type_name)
         || head.is_since(2) && !terms::is_report(&intent.type_name);
     let can_refuse = !has_happened;
+    // A call that nobody asked for, and that was made, is judged as well, and noted.
+    let is_unasked = head.is_since(2)
+        && intent.type_name.as_str() == "action.result"
+        && head.counters.requests.is_unasked(intent);
     let admission = Admission {
-        action: intent.member("action").filter(|_| is_proposal),
+        action: intent.member("action").filter(|_| is_proposal || is_unasked),
         refuses: can_refuse && head.stage() >= Stage::Contracts,
         // What asks for enforcement fails closed (design, 14.1).
         refuses_unjudged: can_refuse
@@ -945,7 +954,7 @@ fn check_paths(delta: &Delta) -> Result<(), Reason> {
 }
 
 fn kernel_note(anomaly: &Value) -> Option<&str> {
-    let is_known = |kind: &&str| KERNEL_NOTES.contains(kind) || judge::NOTES.contains(kind);
+    let is_known = |kind: &&str| KERNEL_NOTES.contains(kind) || SECOND_KINDS.contains(kind);
     anomaly.get("kind").and_then(Value::as_str).filter(is_known)
 }
 

@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use dendrer_kernel::commitment::{CommitmentStatus, Commitments, EvidenceMode, Statuses, check, merged};
+use dendrer_kernel::commitment::{
+    CommitmentStatus, Commitments, EvidenceMode, SpentTogether, Statuses, check, merged,
+};
 use dendrer_kernel::step::KERNEL_VERSION;
 use dendrer_object::delta::Delta;
 use dendrer_object::record::Author;
@@ -177,7 +179,7 @@ fn happen(all: &mut Commitments, tick: u64, event: &Event, author: impl Fn(Autho
         Event::Line(by, type_name, text) => apply(all, tick, author(*by), type_name, text),
         Event::Merge => {
             let earlier = all.clone();
-            let merged = merged(&[("a", all), ("b", &earlier)]);
+            let merged = merged(&[("a", all), ("b", &earlier)], &SpentTogether::default());
             *all = Commitments::at_start(KERNEL_VERSION, merged.as_ref(), None);
         }
         Event::Delegate(lines) => {

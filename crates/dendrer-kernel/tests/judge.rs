@@ -32,7 +32,7 @@ impl Desk {
         let state = read.init(&Origin::default()).unwrap();
         let policy = pack.get("policy").and_then(Value::as_array);
         let start = Start {
-            stage,
+            stage: Some(stage),
             reducer: reducer.name().into(),
             state,
             policy: policy.into_iter().flat_map(|rules| rules.iter().cloned()).collect(),
@@ -254,11 +254,15 @@ fn a_denied_call_is_refused_until_it_is_allowed() {
     assert_eq!(desk.code(&pay(1)), Code::E0435);
     desk.taken(&allow("user"));
     desk.taken(&pay(1));
-    // A decision that is about nothing says so; below stage 2 a denied call is noted.
+    // A denial that may be about several requests says so; below stage 2 a denied call is noted.
     let mut desk = Desk::new(pack, Stage::Replay);
+    assert_eq!(Desk::kinds(&desk.taken(DENY)), [""; 0]);
+    let first = desk.taken(&pay(1));
+    desk.taken(&pay(3));
     assert_eq!(Desk::kinds(&desk.taken(DENY)), ["decision_without_request"]);
-    desk.taken(&pay(1));
-    desk.taken(DENY);
+    let link = format!(r#"[{{"rel":"caused_by","hash":"{}"}}]"#, first.id());
+    let named = DENY.replace("\"policy\":", &format!(r#""links":{link},"policy":"#));
+    desk.taken(&named);
     let again = desk.taken(&pay(1));
     assert_eq!(
         (Desk::kinds(&again), Desk::would(&again)),
@@ -340,4 +344,47 @@ fn a_rule_asks_for_the_time_of_the_record() {
     assert_eq!(desk.code(deploy), Code::E0428);
     let without = pack.replace(r#""clock":"kernel","#, "");
     assert!(Pack::read(&value(&without)).is_err());
+}
+
+/// Design, 14.1: a decision binds what is shown like the call, and an `allow` that names nothing lifts nothing.
+#[test]
+fn a_denial_is_not_passed_by_another_line() {
+    let pack = r#"{"name":"p","version":"v1","tools":{"pay":{"effect":"effectful"},"look":{"effect":"read"}},"reducer":"delta/1"}"#;
+    let pay = |kind: &str| format!(r#"{{"type":"{kind}","action":{{"tool":"pay","params":{{"n":1}}}}}}"#);
+    let mut desk = Desk::new(pack, Stage::Contracts);
+    desk.taken(&pay("action.request"));
+    desk.taken(DENY);
+    assert_eq!(desk.code(&pay("plan.update")), Code::E0435);
+    desk.taken(&DENY.replace("deny", "allow"));
+    assert_eq!(desk.code(&pay("action.request")), Code::E0435);
+    // An escalation that is open binds like a denial.
+    let mut desk = Desk::new(pack, Stage::Contracts);
+    desk.taken(&pay("action.request"));
+    desk.taken(&DENY.replace("deny", "escalate"));
+    assert_eq!(desk.code(&pay("action.request")), Code::E0435);
+    let done = r#"{"type":"action.result","author":"runtime","action":{"tool":"pay"},"result":{"output":1}}"#;
+    assert_eq!(Desk::kinds(&desk.taken(done)), ["acted_after_deny"]);
+}
+
+/// A call that cannot be told apart from another one is refused, and a result of another call is noted.
+#[test]
+fn calls_have_a_tool_each_and_results_are_of_their_request() {
+    let pack = r#"{"name":"p","version":"v1","tools":{"pay":{"effect":"effectful"},"ls":{"effect":"read"}},"reducer":"delta/1"}"#;
+    let mut desk = Desk::new(pack, Stage::Contracts);
+    for (action, code) in [
+        (r#"{"calls":[{"tool":["pay"]}]}"#, Code::E0426),
+        (r#"{"calls":[{"tool":"ls","calls":[{"tool":"pay"}]}]}"#, Code::E0437),
+        (r#"{"calls":["pay"]}"#, Code::E0426),
+    ] {
+        let line = format!(r#"{{"type":"action.request","action":{action}}}"#);
+        match Intent::from_value(&value(&line), Some("a")) {
+            Ok(_) => assert_eq!(desk.code(&line), code, "{action}"),
+            Err(error) => assert_eq!(error.code, Code::E0209, "{action}"),
+        }
+    }
+    desk.taken(r#"{"type":"action.request","action":{"tool":"pay","params":{"n":1}}}"#);
+    let other = r#"{"type":"action.result","author":"runtime","action":{"tool":"pay","params":{"n":5000}},"result":{"output":1}}"#;
+    assert_eq!(Desk::kinds(&desk.taken(other)), ["result_of_another_call"]);
+    let undeclared = r#"{"type":"action.result","author":"runtime","action":{"tool":"wipe"},"effect":"read","result":{"output":1}}"#;
+    assert!(Desk::kinds(&desk.taken(undeclared)).contains(&"result_without_request".to_owned()));
 }

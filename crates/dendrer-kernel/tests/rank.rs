@@ -203,7 +203,7 @@ fn run() -> RunState {
     let pack =
         value(&format!(r#"{{"name":"acme","version":"v1","reducer":"delta/1","commitments":{PACK}}}"#));
     let pack = Some(Bound { value: pack, text: "".into() });
-    let start = Start { stage: Stage::Contracts, pack, ..Start::new("r".parse().unwrap()) };
+    let start = Start { stage: Some(Stage::Contracts), pack, ..Start::new("r".parse().unwrap()) };
     begin(StoreId([5; 16]), &start, inputs(0)).unwrap().1
 }
 

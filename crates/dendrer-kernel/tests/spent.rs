@@ -21,7 +21,7 @@ struct Run {
 
 impl Run {
     fn new(stage: Stage, holds: &str) -> Run {
-        let start = Start { stage, ..Start::new("r".parse().unwrap()) };
+        let start = Start { stage: Some(stage), ..Start::new("r".parse().unwrap()) };
         let (first, head) = begin(StoreId([5; 16]), &start, inputs(0)).unwrap();
         let mut run = Run { head, first, chain: Vec::new() };
         let user = format!(

@@ -283,7 +283,7 @@ E0434 5 "The new run would begin with a state that breaks a rule."
 nothing is begun; below, the answer names the rules. A fork is refused as well if a rule with `enforce: true`, at stage 3 any rule, cannot be \
 judged because of what it sets. Decide the values first, or begin it all the same with --although REASON, which is \
 put on record."
-E0435 5 "A request repeats a call that was denied."
+E0435 5 "A request repeats a call that was denied, or whose escalation is open."
 "A decision on record binds: the same tool with equal parameters is refused from stage 2 on, until a decision `allow` of the same rank or a \
 higher one names the denied request (`links` with `caused_by`). A merged run and a child know the denials of the runs that they continue \
 (tick 0; `denied` in the record of the run). `dendrer show RUN@TICK` shows the decision."

@@ -1,6 +1,7 @@
 //! The conflicts of a merged run, and the decision of one, as lines and documents.
 
 use dendrer::change::conflicts::{ConflictsAnswer, ResolvedConflict};
+use dendrer::kernel::step::latched_by;
 use dendrer::merge::{ConflictStanding, SyncItem};
 use dendrer_object::document::{As, Either};
 use dendrer_object::{Digest, Pointer, RunName, Value, document};
@@ -67,6 +68,8 @@ document! {
         ..LeftValue = LeftValue::of(answer.value.as_ref()),
         /// The reason that was given
         reason: &str = &answer.reason,
+        /// Ids of the rules that the value is the first to break
+        violations?: Vec<String> = broken(answer),
         /// The tick of the decision; null if nothing was written
         tick: Option<u64> = answer.tick(),
         /// The id of the record; null if nothing was written
@@ -109,6 +112,12 @@ impl Answer for ConflictsAnswer {
     }
 }
 
+/// The ids of the rules that a resolution is the first to break; `None` without any.
+fn broken(answer: &ResolvedConflict) -> Option<Vec<String>> {
+    let ids: Vec<String> = latched_by(&answer.record).iter().map(ToString::to_string).collect();
+    (!ids.is_empty()).then_some(ids)
+}
+
 impl Answer for ResolvedConflict {
     fn document(&self) -> Value {
         ResolvedDocument::of(self).into()
@@ -121,7 +130,11 @@ impl Answer for ResolvedConflict {
             .value
             .as_ref()
             .map_or("is left empty".to_owned(), |value| format!("= {}", quote::value(value)));
-        match self.tick() {
+        let broken = broken(self).map(|ids| {
+            let ids = ids.iter().map(|id| quote::escape(id)).collect::<Vec<_>>().join(", ");
+            Line::styled(Style::Warn, format!("WARN       it violates {ids}"))
+        });
+        let mut lines = match self.tick() {
             Some(tick) => vec![Line::from(format!(
                 "resolved   {path} {is}   {taken} taken, as {}@{tick}   hash {}",
                 self.run,
@@ -131,6 +144,8 @@ impl Answer for ResolvedConflict {
                 Line::from(format!("would set  {path} {is}   {taken} taken")),
                 Line::note("nothing was written (dry run)"),
             ],
-        }
+        };
+        lines.extend(broken);
+        lines
     }
 }

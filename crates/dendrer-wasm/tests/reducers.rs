@@ -158,7 +158,7 @@ fn inputs(n: u64) -> Inputs {
 
 fn begin(pack: &Value, stage: Stage) -> (dendrer_object::record::Record, RunState) {
     let start = Start {
-        stage,
+        stage: Some(stage),
         reducer: "wasm/1".into(),
         state: v(r#"{"n":0}"#),
         pack: Some(Bound { value: pack.clone(), text: "".into() }),

@@ -74,7 +74,8 @@ fn start(run: &str, rules: &[Rule], stage: u64, state: &str) -> Start {
     let policy = policy
         .map(|rule| Value::record([("id", Value::from(&*rule.id)), ("holds", Value::from(&*rule.holds))]));
     let stage = [Stage::Observe, Stage::Replay, Stage::Contracts, Stage::Full][stage as usize];
-    let start = Start { stage, state: v(state), policy: policy.collect(), ..Start::new(run_name(run)) };
+    let start =
+        Start { stage: Some(stage), state: v(state), policy: policy.collect(), ..Start::new(run_name(run)) };
     pack::read(pack_text(rules).as_bytes()).unwrap_or_else(|found| panic!("{found:?}")).bind(start).unwrap()
 }
 
@@ -217,8 +218,13 @@ fn rebased(store: &Shared) -> Result<(), Error> {
 fn merged(store: &Shared, seed: u64) -> Result<(), Error> {
     let traces = ["r", "f"].map(|source| Trace::open(store, &run_name(source)).unwrap());
     let inputs = traces.each_ref().map(|trace| MergeInput { trace, tick: trace.tip() });
-    let terms =
-        MergeTerms { run: run_name("m"), artifacts: Vec::new(), strategy: Strategy::First, seed_only: false };
+    let terms = MergeTerms {
+        run: run_name("m"),
+        artifacts: Vec::new(),
+        strategy: Strategy::First,
+        seed_only: false,
+        although: None,
+    };
     let (mut recorder, _) = merge(&inputs, store, &terms, surroundings("m", 3))?;
     go_on(&mut recorder, &mut Dice(seed ^ 77), 3);
     Ok(())

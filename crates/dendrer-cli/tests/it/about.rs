@@ -37,7 +37,10 @@ fn an_undeclared_type_agent_or_anomaly_is_an_error_with_a_suggestion() {
     let demo = demo();
     for (args, near) in [
         (&["bisect", "claims-9", "--anomaly", "forged_typ"][..], "did you mean forged_type?"),
-        (&["bisect", "claims-9", "--anomaly", "delta_failed"], "there are arguments_not_json, "),
+        (
+            &["bisect", "claims-9", "--anomaly", "delta_failed"],
+            "there are acted_after_deny, arguments_not_json, ",
+        ),
         (&["bisect", "claims-9", "--policy-flip", "actoin.request"], "did you mean action.request?"),
         (&["log", "claims-9", "--type", "observation"], "did you mean observation.add?"),
         (&["log", "claims-9", "--type", "plan.update,aprove_payout"], "did you mean approve_payout?"),
@@ -194,7 +197,7 @@ fn decimals_act_under_delta_1() {
     let write = |value: &str| {
         format!(
             r#"{{"type":"memory.write","agent":"a","delta":[{{"set":"/x","value":{value}}}]}}
-{{"type":"memory.write","agent":"a","delta":[{{"add":"/x","value":0.00049}}]}}
+{{"type":"memory.write","agent":"a","delta":[{{"set":"/x","value":0.12349}}]}}
 "#
         )
     };
@@ -211,7 +214,7 @@ fn decimals_act_under_delta_1() {
     let (_, shown) = place.json(&["show", "r@2"]);
     let content = shown.get("content").unwrap();
     assert_eq!(content.get("delta").unwrap().to_string(), r#"[{"set":"/x","value":0.123}]"#);
-    assert_eq!(content.get("proposed").unwrap().to_string(), r#"[{"add":"/x","value":0.00049}]"#);
+    assert_eq!(content.get("proposed").unwrap().to_string(), r#"[{"set":"/x","value":0.12349}]"#);
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("2 of 2 states reproduced"));
     place.ok(&["reduce", "r", "--pack", "p.yaml", "--as", "again"]);
     assert_eq!(root("again"), root("r"));
@@ -423,7 +426,7 @@ fn a_recorded_run_is_raised_to_a_higher_stage() {
 "#;
     let ran = place.run_with(&["commit", "--run", "up"], more.as_bytes());
     assert_eq!(ran.code, 5, "{}{}", ran.stdout, ran.stderr);
-    assert!(ran.stdout.contains("predicate.violation at tick 5"), "{}", ran.stdout);
+    assert!(ran.stdout.contains("still violated: over (since tick 3)"), "{}", ran.stdout);
     assert!(ran.stdout.contains("refused  "), "{}", ran.stdout);
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
     // A fork from before that tick did not happen in another run, so it is enforced at once.

@@ -222,7 +222,8 @@ fn a_run_under_what_asks_for_enforcement_has_stage_2() {
 /// Branches of one run: one froze the account, the other took the field out; a rule reads it.
 fn frozen_branches(enforce: bool) -> Place {
     let place = Place::with_store();
-    let rule = format!("{{id: kept, holds: \"!has(state.frozen) || state.frozen\", enforce: {enforce}}}");
+    let rule =
+        format!("{{id: kept, holds: \"!has(state.frozen) || state.frozen != 0\", enforce: {enforce}}}");
     let pack = format!(
         "name: shop\nversion: v1\nreducer: delta/1\nstate:\n  frozen: {{init: true}}\n  seen: {{init: 0}}\npolicy:\n  - {rule}\n"
     );

@@ -68,7 +68,7 @@ impl Budget {
     }
 
     /// The limits that what was used passes.
-    pub(super) fn exceeded(&self, used: &Used) -> Option<Value> {
+    pub fn exceeded(&self, used: &Used) -> Option<Value> {
         let cost = used.cost.filter(|cost| self.cost.is_some_and(|limit| *cost > limit));
         let unstated = self.cost.is_some() && used.cost.is_none() && used.calls > 0;
         let over = [
@@ -88,9 +88,10 @@ impl Budget {
         if next.steps + next.calls == 0 {
             return None;
         }
-        let cost = self.cost.filter(|limit| match used.cost {
-            Some(cost) => cost >= *limit,
-            None => used.calls > 0,
+        let cost = self.cost.filter(|limit| match (used.cost, next.cost) {
+            (Some(cost), next) => cost >= *limit || cost + next.unwrap_or(0.0) > *limit,
+            (None, Some(next)) => used.calls > 0 || next > *limit,
+            (None, None) => used.calls > 0,
         });
         let over = [
             is_over(used.calls, next.calls, self.calls).then_some(self.calls).flatten().map(Value::from),

@@ -5,10 +5,10 @@ use std::sync::Arc;
 
 use dendrer_object::document::NonEmpty;
 use dendrer_object::value::{Array, Object};
-use dendrer_object::{COMMITMENT_LISTS, Code, Value};
+use dendrer_object::{AT, COMMITMENT_LISTS, Code, Intent, Value};
 
 use super::{ClosedAs, CommitmentKind, EdgeKind, spent};
-use crate::expr::{ExprError, Scope, until_of};
+use crate::expr::{ExprError, Scope, Until, until_of};
 
 const LISTS: [&str; 4] = COMMITMENT_LISTS;
 pub(super) const EVIDENCE: &str = LISTS[0];
@@ -18,6 +18,21 @@ pub(super) const CLOSES: &str = LISTS[3];
 
 /// Members of an atom that the kernel derives.
 const DERIVED: [&str; 3] = ["mode", "time", "attestation"];
+
+/// Whether an intent brings a commitment whose `until` is a length.
+pub fn has_length(intent: &Intent) -> bool {
+    let items = intent.member(COMMITMENTS).and_then(Value::as_array);
+    let mut items = items.into_iter().flat_map(|items| items.iter());
+    items.any(|item| matches!(text(item, "until").and_then(|until| until_of(&until)), Some(Until::For(_))))
+}
+
+/// The time at which the content of a transition was first on record, if it was proposed again: milliseconds since 1970.
+pub(super) fn first_said(content: &Value) -> Option<u64> {
+    match until_of(content.get(AT)?.as_str()?)? {
+        Until::At(ms) => Some(ms),
+        Until::For(_) => None,
+    }
+}
 
 dendrer_object::line! {
     /// An atom of evidence

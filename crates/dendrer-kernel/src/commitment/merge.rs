@@ -21,7 +21,9 @@ const NAMING: [&str; 4] = ["support", "conflicts", "depends_on", "refines"];
 ///
 /// A commitment that two of them have is there once, and closed if one of them closed it. An id that two authors use is that of the
 /// higher rank, as in a line; one that an author uses for different things is renamed to `ID@RUN` for the second run.
-pub fn merged(sides: &[(&str, &Commitments)]) -> Option<Value> {
+///
+/// The sums of a commitment are those of `spent`, whatever the order of the runs.
+pub fn merged(sides: &[(&str, &Commitments)], spent: &SpentTogether) -> Option<Value> {
     let mut all: Option<Commitments> = None;
     for (name, side) in sides {
         let Some(initial) = side.to_initial() else { continue };
@@ -30,7 +32,37 @@ pub fn merged(sides: &[(&str, &Commitments)]) -> Option<Value> {
             Some(all) => all.absorb(&initial, name, 0),
         }
     }
-    all?.to_initial()
+    let mut all = all?;
+    let sums =
+        all.all().iter().filter_map(|one| Some((Arc::clone(&one.id), spent.0.get(&identity(one))?.clone())));
+    let sums: Vec<_> = sums.collect();
+    all.spent.extend(sums);
+    all.to_initial()
+}
+
+/// What the histories of several runs spent together, by commitment: each record counts once.
+#[derive(Debug, Clone, Default)]
+pub struct SpentTogether(BTreeMap<String, Vec<Value>>);
+
+impl SpentTogether {
+    /// Adds what a part of a history spent: the sums at its end, without those at its begin.
+    pub fn add(&mut self, end: &Commitments, begin: Option<&Commitments>) {
+        let known = |one: &Commitment| {
+            let same = begin?.all().iter().find(|other| identity(other) == identity(one))?;
+            begin?.spent.get(&same.id).cloned()
+        };
+        for one in end.all() {
+            let Some(sums) = end.spent.get(&one.id) else { continue };
+            let grown = spent::grown(sums, &known(one).unwrap_or_default());
+            spent::add(self.0.entry(identity(one)).or_default(), &grown);
+        }
+    }
+}
+
+/// The text that two runs have in common of one commitment: its owner and how it was written.
+fn identity(one: &Commitment) -> String {
+    let owner = if one.is_imported { CommitmentOwner::Parent } else { one.writer() };
+    format!("{owner:?} {}", one.written)
 }
 
 /// Returns what a run that is reduced again begins with: without the commitments of the pack that it had.

@@ -6,7 +6,7 @@
 //!
 //! Rule: nothing of a parent is judged that no record of the child holds; test `a_child_is_judged_by_what_its_records_hold`.
 
-use std::collections::BTreeSet;
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 
 use dendrer_object::record::Author;
@@ -129,7 +129,7 @@ impl ParentSaid {
         let both = filled(state, places);
         let own = theirs.authorize(call, &[], &both, counters);
         // What the child alone does not know is judged by what the parent knows.
-        found.add(Authorized { unjudged: Vec::new(), ..own });
+        found.add(Authorized { unjudged: Vec::new(), spent: BTreeMap::new(), ..own });
         found
     }
 }
@@ -245,14 +245,6 @@ impl Commitments {
         made
     }
 
-    /// What is used beyond a limit of the budget: the contract, with what is used and the limit.
-    pub fn overspent(&self) -> Option<(Arc<str>, Value)> {
-        let contract = self.contract().filter(|_| self.hears_parents())?;
-        let others = self.parents.iter().find(|said| said.is_of(contract)).map(|said| said.used);
-        let others = others.unwrap_or_default();
-        Some((Arc::clone(&contract.id), contract.budget.exceeded(&self.used.and(others))?))
-    }
-
     /// The commitments with what an intent brings of parents: the intent is judged by that.
     pub(super) fn hearing(&self, intent: &Intent) -> Option<Commitments> {
         let said = intent.member(CONTRACT).filter(|_| self.hears_parents())?;
@@ -295,7 +287,10 @@ impl Commitments {
         found: &mut Authorized,
     ) {
         for said in self.parents.iter() {
-            found.add(said.judge(self.version(), call, state, counters));
+            let mut said = said.judge(self.version(), call, state, counters);
+            // A commitment that is listed here has added the call to its sums already.
+            said.spent.retain(|id, _| !found.spent.contains_key(id));
+            found.add(said);
         }
     }
 }

@@ -379,6 +379,9 @@ impl Commitments {
     /// Takes over what a child run brought, with its modes and authors, and discharges the delegation.
     fn take_accepted(&mut self, tick: u64, accepted: &Value) {
         if self.is_since(2) {
+            for (id, below) in spent::sums_of(accepted.get(spent::SPENT)) {
+                spent::add(self.spent.entry(id).or_default(), &below);
+            }
             if let Some(initial) = accepted.get(INITIAL) {
                 // Of a child, or of the fork whose pack declares them.
                 let run = form::text(accepted, "child").or_else(|| form::text(accepted, "run"));
@@ -431,6 +434,11 @@ impl Commitments {
     /// The commitment with an id.
     pub fn get(&self, id: &str) -> Option<&Arc<Commitment>> {
         Some(&self.core.all[*self.core.by_id.get(id)?])
+    }
+
+    /// Whether a commitment limits a sum over calls.
+    pub fn is_sum(&self, id: &str) -> bool {
+        self.get(id).is_some_and(|one| !one.sums.is_empty())
     }
 
     /// The atom with an id.
@@ -1023,7 +1031,7 @@ impl Commitments {
 
     pub(super) fn take_kept(&mut self, value: &Value) {
         self.learn(value.get(NAMES).cloned());
-        self.spent = spent::sums_of(value.get(spent::SPENT));
+        self.spent.extend(spent::sums_of(value.get(spent::SPENT)));
         self.hidden = self.hidden.or_else(|| value.get(HIDDEN).and_then(Value::as_u64));
         self.trust =
             value.get(TRUST).map(|trust| Arc::new(form::texts(trust, "tools").into_iter().collect()));

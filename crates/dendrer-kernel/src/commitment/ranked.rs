@@ -70,8 +70,9 @@ impl Commitments {
             ];
             self.add_ranked_atom(said, Value::record(members.into_iter().flatten()));
         }
+        let began = form::first_said(content).map_or(self.now(), |first| first.min(self.now()));
         let brought: Vec<(Arc<str>, &Value)> = list(content, form::COMMITMENTS)
-            .filter_map(|value| Some((self.add_ranked(said, value)?, value)))
+            .filter_map(|value| Some((self.add_ranked(said, value, began)?, value)))
             .collect();
         for name in form::texts(content, ADOPTS) {
             self.adopt(said, &name);
@@ -107,10 +108,10 @@ impl Commitments {
         }
     }
 
-    /// Adds a commitment. Returns the id as it was written.
-    fn add_ranked(&mut self, said: &Said<'_>, value: &Value) -> Option<Arc<str>> {
+    /// Adds a commitment, whose length counts from a time. Returns the id as it was written.
+    fn add_ranked(&mut self, said: &Said<'_>, value: &Value, began: u64) -> Option<Arc<str>> {
         let mut made =
-            read_commitment(value, said.tick, said.author, said.type_name, (&self.scope(), self.now()))?;
+            read_commitment(value, said.tick, said.author, said.type_name, (&self.scope(), began))?;
         made.by = said.by.clone();
         let written = Arc::clone(&made.id);
         let Some(held) = self.new_place(said, &written) else {

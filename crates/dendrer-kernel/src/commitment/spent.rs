@@ -10,10 +10,11 @@ use std::sync::Arc;
 
 use dendrer_object::{Number, Value};
 
+use super::{Authorized, Commitments};
 use crate::expr::{Expr, ExprError, Scope};
 
 /// The root of the places, and the member of a transition with what its calls add.
-pub(crate) const SPENT: &str = "spent";
+pub const SPENT: &str = "spent";
 
 /// How many sums a text may have.
 const SUMS_MAX: usize = 8;
@@ -129,6 +130,73 @@ pub(super) fn add(sums: &mut Vec<Value>, call: &[Value]) {
             Some(sum) => *sum = made,
             None => sums.push(made),
         }
+    }
+}
+
+/// Returns what sums grew by since they were `before`.
+pub(super) fn grown(now: &[Value], before: &[Value]) -> Vec<Value> {
+    let zero = Value::from(0u64);
+    let since = |(at, now): (usize, &Value)| {
+        let before = before.get(at).unwrap_or(&zero);
+        let made = match (int(now), int(before)) {
+            (Some(a), Some(b)) => a.checked_sub(b).map(Value::from),
+            _ => {
+                let both = now.as_f64().zip(before.as_f64());
+                both.and_then(|(a, b)| Number::from_f64(a - b)).map(Value::Number)
+            }
+        };
+        made.unwrap_or(Value::Null)
+    };
+    now.iter().enumerate().map(since).collect()
+}
+
+/// What the calls of a delegated run add to the sums of its parent.
+#[derive(Debug, Clone, Default)]
+pub struct SpentBelow {
+    sums: Sums,
+    /// What the calls of the record that is judged add.
+    line: Sums,
+}
+
+impl SpentBelow {
+    /// Judges a call of the child by the commitments of the parent, with the sums behind the calls before it.
+    pub fn judge(
+        &mut self,
+        parent: &Commitments,
+        call: &Value,
+        state: &Value,
+        counters: &dyn Fn() -> Value,
+    ) -> Authorized {
+        let mut running = parent.spent.clone();
+        for (id, call) in self.sums.iter().chain(&self.line) {
+            add(running.entry(Arc::clone(id)).or_default(), call);
+        }
+        let mut members = call.as_object().cloned().unwrap_or_default();
+        sealed(&running).into_iter().for_each(|running| members.set(SPENT, running));
+        let found = parent.authorize(&Value::Object(members), &[], state, counters);
+        for (id, call) in &found.spent {
+            add(self.line.entry(Arc::clone(id)).or_default(), call);
+        }
+        found
+    }
+
+    /// Ends a record of the child. What it has sealed of commitments that were handed over counts; of others, what the parent judged.
+    /// The record of a result repeats its request and adds nothing.
+    pub fn end_record(&mut self, content: &Value, child: &Commitments, is_request: bool) {
+        let mut line = std::mem::take(&mut self.line);
+        if !is_request {
+            return;
+        }
+        let handed = sums_of(content.get(SPENT));
+        line.extend(handed.into_iter().filter(|(id, _)| child.get(id).is_some_and(|one| one.is_imported)));
+        for (id, call) in line {
+            add(self.sums.entry(id).or_default(), &call);
+        }
+    }
+
+    /// As it is sealed; `None` if nothing was spent.
+    pub fn sealed(&self) -> Option<Value> {
+        sealed(&self.sums)
     }
 }
 

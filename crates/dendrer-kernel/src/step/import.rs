@@ -8,7 +8,7 @@ use dendrer_object::{Code, Digest, Intent, RunName, Value};
 
 use super::fork::make_marker;
 use super::{Inputs, Outcome, Reason, RunState, StepError, refusal_of, seal, step_with};
-use crate::commitment::{ACCEPTED, CONTRACT, INITIAL};
+use crate::commitment::{ACCEPTED, CONTRACT, INITIAL, SPENT};
 use crate::contract::{Checked, ImportRefused};
 use crate::reduce::Reducer;
 use crate::sealed::{fact, with_code};
@@ -175,6 +175,8 @@ pub struct ChildResult {
     pub commitments: Option<Value>,
     /// The output with which it completed its goal: the deliverables.
     pub output: Option<Value>,
+    /// What its calls add to the sums of the parent's commitments, by id.
+    pub spent: Option<Value>,
 }
 
 impl ChildResult {
@@ -198,7 +200,8 @@ impl ChildResult {
 pub fn accept(head: &mut RunState, result: &ChildResult, inputs: Inputs) -> Result<Record, SealError> {
     let commitments = result.commitments.clone().map(|commitments| (INITIAL, commitments));
     let output = result.output.clone().filter(|_| head.is_since(2)).map(|output| (OUTPUT, output));
-    let about = Value::record(result.about().into_iter().chain(commitments).chain(output));
+    let spent = result.spent.clone().filter(|_| head.is_since(2)).map(|spent| (SPENT, spent));
+    let about = Value::record(result.about().into_iter().chain(commitments).chain(output).chain(spent));
     let mut intent = result.intent();
     intent.members.push((ACCEPTED.into(), about));
     make_marker(head, intent, inputs)

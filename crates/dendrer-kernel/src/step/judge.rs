@@ -9,7 +9,7 @@ use std::sync::Arc;
 use dendrer_object::delta::{Delta, Op};
 use dendrer_object::lookalike::{mixes_scripts, resembles};
 use dendrer_object::record::{Author, Record};
-use dendrer_object::{Intent, Pointer, Value};
+use dendrer_object::{Intent, Pointer, SCOPE, Value};
 
 use super::outcome::{Broken, LookAlike};
 use super::terms::{self, REQUEST, has_happened, is_near, touches};
@@ -17,6 +17,7 @@ use super::{CANNOT_BE_JUDGED, Change, Reason, RunState, Stage, reducer_note};
 use crate::calls::{self, ACTION};
 use crate::expr::{EvalError, Truth};
 use crate::ontology::DECISION;
+use crate::policy::asks_of;
 use crate::predicate::{Predicate, Verdict, Window};
 use crate::reduce::{ReduceError, ReducedDelta, Reducer};
 use crate::sealed::Met;
@@ -34,7 +35,7 @@ pub const ACTED_AFTER_DENY: &str = "acted_after_deny";
 /// The kind of the anomaly of a request that repeats a denied one.
 const DENIED_BEFORE: &str = "denied_before";
 
-/// The kind of the anomaly of a decision that is about no request.
+/// The kind of the anomaly of a denial or an escalation of which it cannot be told which request it is about.
 const NO_SUBJECT: &str = "decision_without_request";
 
 /// The kind of the anomaly of a number that is finer than the field to which it was added.
@@ -49,24 +50,26 @@ const TOOL_BESIDE_CALLS: &str = "tool_beside_calls";
 /// The kind of the anomaly of a name that looks like another one.
 const LOOK_ALIKE: &str = "look_alike";
 
+/// The kind of the anomaly of a result whose call has other parameters than the request that it answers.
+const OTHER_CALL: &str = "result_of_another_call";
+
+/// The kind of the anomaly of a call whose tool is no text.
+const UNNAMED_TOOL: &str = "unnamed_tool";
+
+/// The kind of the anomaly of a scope that no commitment has.
+const UNKNOWN_SCOPE: &str = "unknown_scope";
+
 /// The kind of the anomaly of what the terms in force refuse and what happened all the same.
 pub(super) const OUTSIDE_TERMS: &str = "outside_terms";
-
-/// Kinds of notes that this module makes, and makes again on replay.
-pub(super) const NOTES: [&str; 8] = [
-    ACTED_AFTER_DENY,
-    DENIED_BEFORE,
-    FINER_THAN_DECLARED,
-    LOOK_ALIKE,
-    NO_SUBJECT,
-    OUTSIDE_TERMS,
-    TOOL_BESIDE_CALLS,
-    UNDECLARED_TOOL,
-];
 
 /// Whether an intent says what no door refuses for a rule: the answer of a tool, a decision, or the word of a user.
 pub(super) fn is_fact(intent: &Intent) -> bool {
     intent.author == Author::User || ["action.result", DECISION].contains(&intent.type_name.as_str())
+}
+
+/// Whether a line proposes a call, or is shown like one.
+fn is_call(intent: &Intent) -> bool {
+    asks_of(2, intent.type_name.as_str(), intent.member(ACTION).is_some())
 }
 
 /// What was found against a line: notes for its transition, and what would have refused it at a higher stage.
@@ -122,28 +125,37 @@ pub(super) fn by_record(head: &RunState, intent: &Intent, found: &mut Found) -> 
     let requests = &head.counters.requests;
     let action = intent.member(ACTION);
     match intent.type_name.as_str() {
-        REQUEST => {
-            if let Some(tick) = action.and_then(|action| requests.denied_at(action)) {
-                found.refuse(head, intent, Reason::Denied { tick }, DENIED_BEFORE)?;
-            }
-        }
         "action.result" => {
             if let Some(tick) = requests.forbidden_at(intent) {
                 found.note(&Reason::Denied { tick }, ACTED_AFTER_DENY);
             }
+            if requests.is_of_another_call(intent) {
+                found.notes.push(Value::record([("kind", Value::from(OTHER_CALL))]));
+            }
         }
-        DECISION if head.stage() >= Stage::Replay && !requests.has_subject(intent) => {
+        DECISION if requests.misses_subject(intent) => {
             found.notes.push(Value::record([("kind", Value::from(NO_SUBJECT))]));
         }
         _ => {}
     }
-    if intent.type_name.as_str() == REQUEST
-        && let Some(action) = action
-    {
-        for tool in head.terms.undeclared(action) {
-            // From stage 3 on the gate of the pack refuses it.
+    if let Some(action) = action.filter(|_| is_call(intent)) {
+        if let Some(tick) = requests.denied_at(action) {
+            found.refuse(head, intent, Reason::Denied { tick }, DENIED_BEFORE)?;
+        }
+        if !calls::are_named(action) {
+            found.refuse(head, intent, Reason::UnnamedTool, UNNAMED_TOOL)?;
+        }
+        // From stage 3 on the gate of the pack refuses it, and an import has notes of its own.
+        let is_noted = head.stage() >= Stage::Contracts;
+        for tool in head.terms.undeclared(action).into_iter().filter(|_| is_noted) {
             found.note(&Reason::UndeclaredTool(tool), UNDECLARED_TOOL);
         }
+    }
+    if let Some(scope) = intent.member(SCOPE).and_then(Value::as_str)
+        && !head.commitments.all().iter().any(|one| *one.scope == *scope)
+    {
+        // A scope of no commitment frees the call of all that have one.
+        found.notes.push(Value::record([("kind", Value::from(UNKNOWN_SCOPE)), ("scope", scope.into())]));
     }
     look_alikes(head, intent, found)
 }
@@ -157,8 +169,8 @@ fn look_alikes(head: &RunState, intent: &Intent, found: &mut Found) -> Result<()
             alike.push(LookAlike { what, name: name.into(), like: like.map(Arc::from) });
         }
     };
-    look("agent", &intent.agent, None);
-    let action = intent.member(ACTION).filter(|_| intent.type_name.as_str() == REQUEST);
+    look("agent", &intent.agent, head.terms.agent_like(&intent.agent));
+    let action = intent.member(ACTION).filter(|_| is_call(intent));
     for call in action.map(calls::written).unwrap_or_default() {
         let Some(tool) = call.get("tool").and_then(Value::as_str) else { continue };
         look("tool", tool, head.terms.tool_like(tool));
@@ -184,7 +196,7 @@ fn look_alikes(head: &RunState, intent: &Intent, found: &mut Found) -> Result<()
 
 /// Refuses a tool beside a list of calls, once every rule has been asked about both.
 pub(super) fn beside(head: &RunState, intent: &Intent, found: &mut Found) -> Result<(), Reason> {
-    match intent.member(ACTION).filter(|_| intent.type_name.as_str() == REQUEST) {
+    match intent.member(ACTION).filter(|_| is_call(intent)) {
         Some(action) if calls::has_tool_beside(action) => {
             found.refuse(head, intent, Reason::ToolBesideCalls, TOOL_BESIDE_CALLS)
         }
@@ -266,7 +278,7 @@ pub(super) fn enforce(
     found: &mut Found,
 ) -> Result<(), Reason> {
     let (mut broken, mut unjudged, mut newly) = (Vec::new(), Vec::new(), Vec::new());
-    if intent.type_name.as_str() == REQUEST {
+    if is_call(intent) {
         let before = |at: usize| reduced.before_calls.get(at).cloned().unwrap_or_else(|| head.state.clone());
         for rule in &head.policy.requests {
             let why = match rule.judge_line(intent, &before) {
@@ -448,6 +460,17 @@ pub(super) fn latch_rule(rule: &str, tick: u64, change: &mut Change) {
 /// Returns the rules that a transition is the first to break, by the latches that it writes, each with the values that decide in
 /// the state after it. `head` is the run under whose rules it was judged.
 pub fn broken_by(head: &RunState, record: &Record, state: &Value) -> Vec<Broken> {
+    let find = |id: &str| {
+        let mut known = head.policy.states.iter().chain(head.terms.watched());
+        known.find(|predicate| predicate.name() == id).map(|predicate| Broken::of(predicate, state))
+    };
+    // A rule about requests is broken by the line, and not by values of the state.
+    let latched = latched_by(record).into_iter();
+    latched.map(|id| find(&id).unwrap_or(Broken { predicate: id, values: Vec::new() })).collect()
+}
+
+/// Returns the ids of the rules that a transition is the first to break, by the latches that it writes.
+pub fn latched_by(record: &Record) -> Vec<Arc<str>> {
     let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
     let first = Pointer::of(["policy", "violated"]);
     let listed = Pointer::of(["policy", terms::VIOLATIONS]);
@@ -459,12 +482,7 @@ pub fn broken_by(head: &RunState, record: &Record, state: &Value) -> Vec<Broken>
         };
         op.value.as_ref()?.get(member)?.as_str().map(Arc::<str>::from)
     });
-    let find = |id: &str| {
-        let mut known = head.policy.states.iter().chain(head.terms.watched());
-        known.find(|predicate| predicate.name() == id).map(|predicate| Broken::of(predicate, state))
-    };
-    // A rule about requests is broken by the line, and not by values of the state.
-    latched.map(|id| find(&id).unwrap_or(Broken { predicate: id, values: Vec::new() })).collect()
+    latched.collect()
 }
 
 /// Whether the terms in force let what happened through: what they lack is noted, and refuses only a proposal.

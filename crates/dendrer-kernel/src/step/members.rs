@@ -89,7 +89,8 @@ pub(super) fn notes_of_result(
     let tool = intent.member("action").and_then(|action| action.get("tool")?.as_str());
     let Some(tool) = tool.filter(|_| intent.type_name.as_str() == RESULT) else { return Vec::new() };
     let said = intent.member("effect").and_then(|effect| Effect::from_word(effect.as_str()?));
-    let class = said.or_else(|| declared(tool));
+    let of_pack = declared(tool);
+    let class = said.or(of_pack);
     let acts = class == Some(Effect::Effectful);
     if !acts && !looks.of_read && !looks.of_any {
         return Vec::new();
@@ -99,7 +100,8 @@ pub(super) fn notes_of_result(
     let has_output = intent.member("result").is_some_and(|result| result.get("output").is_some());
     let is_noted =
         intent.noted.iter().any(|note| note.get("kind").and_then(Value::as_str) == Some(NO_REQUEST));
-    let is_looked_at = acts || class.is_none() && looks.of_any;
+    // A class that the result alone claims frees it of nothing.
+    let is_looked_at = acts || of_pack.is_none() && looks.of_any;
     let is_asked = is_noted || !is_looked_at || is_open(tool) != Some(false);
     let has_output = has_output || !acts && (!looks.of_read || has_failed(intent));
     [(is_asked, NO_REQUEST), (has_output, NO_OUTPUT)]

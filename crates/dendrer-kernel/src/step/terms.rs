@@ -16,6 +16,7 @@ use super::{
     latch_violated, reduce,
 };
 use crate::calls;
+use crate::commitment;
 use crate::contract::Contracts;
 use crate::counters::{self, Counters};
 use crate::expr::{Budget, Env, EvalError, Expr, Truth};
@@ -192,11 +193,21 @@ impl Terms {
         })
     }
 
+    /// The agent that the pack gives a role and that another name looks like.
+    pub(super) fn agent_like(&self, agent: &str) -> Option<&str> {
+        let roles = self.bound.as_ref()?.get("merge")?.get("roles")?.as_object()?;
+        if roles.contains_key(agent) {
+            return None;
+        }
+        roles.iter().map(|(name, _)| &**name).find(|name| resembles(agent, name))
+    }
+
     /// Returns a line with its time, or without one, as the pack asks; `None` if the line is as it should be. A time that the clock
     /// denied is not known, and a run of stage 0 has none: its lines may be imported.
     pub(super) fn with_time(&self, intent: &Intent, clock: Timestamp, head: &RunState) -> Option<Intent> {
         if !self.is_timed {
-            let has_time = intent.member(AT).is_some();
+            // A length of a commitment that is proposed again counts from the time at which it was first on record.
+            let has_time = intent.member(AT).is_some() && !commitment::has_length(intent);
             let others = || intent.members.iter().filter(|(name, _)| &**name != AT).cloned().collect();
             return has_time.then(|| Intent { members: others(), ..intent.clone() });
         }

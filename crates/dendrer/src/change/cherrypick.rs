@@ -3,7 +3,7 @@
 //! The order of the check is fixed: contract and version, the hash of the source made again from its state, each required
 //! field of the target. There is no way around it. A transition that passes goes through the door of the target like any other.
 
-use dendrer_kernel::commitment::Commitments;
+use dendrer_kernel::commitment::{self, Commitments};
 use dendrer_kernel::contract::{Checked, ImportRefused};
 use dendrer_kernel::pack::Pack;
 use dendrer_kernel::replay;
@@ -107,7 +107,11 @@ impl Candidate {
             checked.refused = (!dead.is_empty()).then_some(ImportRefused::DeadSupport(dead));
         }
         let (run, tick, id) = (self.run.clone(), self.tick, self.record.id());
-        let intent = self.intent.clone();
+        let mut intent = self.intent.clone();
+        // A length counts from the time at which it was first on record.
+        if commitment::has_length(&intent) {
+            intent = intent.of_time(self.record.header().ts);
+        }
         Ok(Pick { run, tick, id, intent, reason: None, checked })
     }
 }

@@ -192,24 +192,26 @@ pub fn decide(store: &Arc<dyn Store>, child: &RunName) -> Result<(Accepted, Chil
             already: true,
             record: Some(record),
         };
-        return Ok((accepted, result_of(&trace, &contract, None)?, tip));
+        return Ok((accepted, result_of(&trace, &contract, judge::Judged::default())?, tip));
     }
     let now = parent_trace.at(tip)?;
     let asked = judge::Asked { child: &trace, contract: &contract, parent: &parent_trace, now: &now };
-    let judge::Judged { reasons, output } = asked.judge()?;
-    let result = result_of(&trace, &contract, output)?;
+    let mut judged = asked.judge()?;
+    let reasons = std::mem::take(&mut judged.reasons);
+    let result = result_of(&trace, &contract, judged)?;
     Ok((Accepted { child: child.clone(), parent, reasons, already: false, record: None }, result, tip))
 }
 
 /// What a parent records of the result of a child.
-fn result_of(child: &Trace, contract: &Value, output: Option<Value>) -> Result<ChildResult, Error> {
+fn result_of(child: &Trace, contract: &Value, judged: judge::Judged) -> Result<ChildResult, Error> {
     Ok(ChildResult {
         child: child.name().clone(),
         tick: child.tip(),
         id: child.record(child.tip())?.id(),
         delegation: contract.get("id").and_then(Value::as_str).unwrap_or_default().into(),
         commitments: child.at(child.tip())?.commitments.to_brought(),
-        output,
+        output: judged.output,
+        spent: judged.spent.sealed(),
     })
 }
 

@@ -11,7 +11,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_kernel::commitment::{self, CONTRACT};
+use dendrer_kernel::commitment::{self, CONTRACT, SpentTogether};
 use dendrer_kernel::pack::{Bound, Combine, Origin, Pack, PackEngine, extend};
 use dendrer_kernel::predicate::Verdict;
 use dendrer_kernel::step::{Broken, COUNTERS, KERNEL_PATHS, RunState, Stage, Start, judge_seeded};
@@ -237,7 +237,13 @@ pub fn merge(
         .map(|(source, letter)| Side::read(*source, &letter.to_string()))
         .collect::<Result<_, _>>()?;
     let mut start = match terms.seed_only {
-        true => Start::new(terms.run.clone()),
+        true => {
+            // Stage 3 asks for a pack, which is not carried over.
+            let stages = sources.iter().map(|source| Ok(source.trace.head(source.tick)?.stage()));
+            let highest = stages.collect::<Result<Vec<_>, Error>>()?.into_iter().max();
+            let stage = highest.map(|stage| stage.min(Stage::Contracts));
+            Start { stage, ..Start::new(terms.run.clone()) }
+        }
         false => begin_with(sources, &terms.run)?,
     };
     let bases = last_common(sources)?;
@@ -281,7 +287,8 @@ pub fn merge(
     let held = sources.iter().map(|source| Ok(source.trace.at(source.tick)?.commitments));
     let held = held.collect::<Result<Vec<_>, Error>>()?;
     let names = sources.iter().map(|source| source.trace.name().as_str());
-    start.commitments = commitment::merged(&names.zip(&held).collect::<Vec<_>>());
+    let spent = spent_together(sources)?;
+    start.commitments = commitment::merged(&names.zip(&held).collect::<Vec<_>>(), &spent);
     start.contract = contract_of(sources)?;
     start.denied = forbidden(sources.iter().map(|source| (source.trace, source.tick)))?;
     // A run that was seeded from made-up runs is made up, too.
@@ -706,6 +713,30 @@ pub(super) fn put_at(state: &mut Object, tokens: &[String], value: Value) {
 /// Returns what a run was merged from, if its lineage begins with a merge.
 pub(crate) fn merge_of(trace: &Trace) -> Option<Merged> {
     trace.start().body().value("/meta").and_then(|meta| Merged::of(meta.get(MEMBER)?))
+}
+
+/// What the sums of commitments grew by in the histories of all sources: each record counts once.
+fn spent_together(sources: &[MergeInput<'_>]) -> Result<SpentTogether, Error> {
+    let mut history = History::new();
+    for source in sources {
+        add_history(&mut history, source.trace, source.tick)?;
+    }
+    let mut spent = SpentTogether::default();
+    for (run, upto) in &history {
+        let trace = Trace::open(sources[0].trace.store(), run)?;
+        let begin = match trace.lineage() {
+            [.., (_, shared), _] => Some(trace.at(*shared)?),
+            // What a merged run begins with is counted in the runs that it was merged from, if they are here.
+            _ => match merge_of(&trace).filter(|merged| merged.is_whole) {
+                Some(merged) if merged.sources.iter().all(|source| history.contains_key(&source.run)) => {
+                    Some(trace.genesis()?)
+                }
+                _ => None,
+            },
+        };
+        spent.add(&trace.at(*upto)?.commitments, begin.as_ref().map(|begin| &begin.commitments));
+    }
+    Ok(spent)
 }
 
 /// Finds the last records that are in the histories of all sources, each with its state: those that no other one follows.

@@ -13,6 +13,7 @@ use std::fmt;
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
+use dendrer_kernel::commitment::CONTRACT;
 use dendrer_kernel::contract::{CONTEXT, Contract, Contracts};
 use dendrer_kernel::pack::{Effect, Pack, extend};
 use dendrer_kernel::predicate::Predicate;
@@ -30,7 +31,7 @@ use crate::change::reapply::{
     SourceStep, check_basis, decides_on_policy, leaves_out, same_at, set_member,
 };
 use crate::change::selection::Selection;
-use crate::error::Error;
+use crate::error::{Error, MergeError};
 use crate::record::recorder::{Environment, Recorder};
 use crate::repo::Repo;
 use crate::run::casebook_name;
@@ -330,6 +331,13 @@ fn check(source: &Trace, onto: &Trace, tick: u64) -> Result<(u64, u64), Error> {
     }
     if tick > onto.tip() {
         return Err(Error::NoTick { run: onto.name().clone(), tick, tip: onto.tip() });
+    }
+    // A delegated run stays as bound as it is: its steps go to its parent by `accept`.
+    let contract = |trace: &Trace| trace.start().content().get(CONTRACT).cloned();
+    let bound = contract(source);
+    if bound.is_some() && bound != contract(onto) {
+        let (a, b) = (source.name().clone(), onto.name().clone());
+        return Err(MergeError::Terms { a, b, what: "contracts of a delegation" }.into());
     }
     let reducer = pack::reducer_of(source)?;
     let other = pack::reducer_of_segment(onto, onto.segment(tick))?;

@@ -17,11 +17,14 @@ use dendrer_object::record::{Author, Field, Record};
 use dendrer_object::value::{Difference, Object, differences};
 use dendrer_object::{Digest, KEY, Number, ORIGIN, Pointer, REDACTION, Value, json};
 
+use dendrer_kernel::commitment::SPENT;
+use dendrer_kernel::step::{ROUNDED, WOULD_REFUSE};
+
 use super::{DiffChange, DiffHidden, DiffKind, DiffSides, STATE};
 
 /// Members of the content that say where, when and how expensively something was done, or under which id: never what. The
 /// commitments in `context`, which an import is checked against, are salted, and two of one value are not equal.
-const NOT_COMPARED: [&str; 11] = [
+const NOT_COMPARED: [&str; 14] = [
     "context",
     "goal_id",
     "inputs",
@@ -31,8 +34,11 @@ const NOT_COMPARED: [&str; 11] = [
     "pack_text",
     "proposed",
     REDACTION,
+    ROUNDED,
     "seq",
+    SPENT,
     "state_root",
+    WOULD_REFUSE,
 ];
 
 const CONFIDENCE: &str = "/intent/confidence";

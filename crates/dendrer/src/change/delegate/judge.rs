@@ -6,12 +6,12 @@
 use std::ops::ControlFlow;
 use std::sync::Arc;
 
-use dendrer_kernel::commitment::{ACCEPTED, Authorized, CommitmentStatus, Violated, calls};
+use dendrer_kernel::commitment::{ACCEPTED, Authorized, CommitmentStatus, SpentBelow, Violated, calls};
 use dendrer_kernel::step::{Stage, WOULD_REFUSE};
 use dendrer_object::record::Author;
 use dendrer_object::{Code, Record, RunName, SCOPE, TypeName, Value};
 
-use super::delegations;
+use super::{delegations, parents};
 use crate::error::Error;
 use crate::run::trace::{Moment, Trace};
 
@@ -34,11 +34,14 @@ pub struct AcceptReason {
 }
 
 /// A judgement.
+#[derive(Default)]
 pub(super) struct Judged {
     /// The reasons; empty if the parent takes the result.
     pub(super) reasons: Vec<AcceptReason>,
     /// The output with which the child completed its goal.
     pub(super) output: Option<Value>,
+    /// What the calls of the child and of its children add to the sums of the parent.
+    pub(super) spent: SpentBelow,
 }
 
 /// What is asked about.
@@ -73,29 +76,34 @@ impl Asked<'_> {
         let id: Arc<str> = self.contract.get("id").and_then(Value::as_str).unwrap_or_default().into();
         let mut found = Reasons(Vec::new());
         if !self.is_open(&id, &mut found)? {
-            return Ok(Judged { reasons: found.0, output: None });
+            return Ok(Judged { reasons: found.0, ..Judged::default() });
         }
         let mut moment = self.child.genesis()?;
         self.are_bound(&moment, &mut found);
-        let (mut output, mut completed) = (None, None);
+        let (mut output, mut completed, mut spent) = (None, None, SpentBelow::default());
         let enforces = self.parent.head(self.parent.tip())?.stage() >= Stage::Contracts;
         self.child.each_record(1, self.child.tip(), &mut |record| {
             let tick = record.header().tick.unwrap_or(0);
             let type_name = record.header().type_name.as_ref().map_or("", TypeName::as_str);
             if let Some(action) = record.content().get("action") {
                 // A result may come without its request, and without the parameters: what it violates is known all the same.
-                self.judge_action(action, (&moment, &record), type_name != "action.result", tick, &mut found);
+                let is_request = type_name != RESULT;
+                self.judge_action(action, (&moment, &record), is_request, tick, &mut found);
+                let outer = self.judge_outer(&record, &moment, &mut spent);
+                found.add_all(outer, self.child.name(), tick);
                 if type_name == REQUEST {
                     self.judge_request(action, &record, enforces, &mut found);
                 }
             }
+            let below = self.judge_accepted(&record, &mut spent, BELOW_MAX)?;
+            found.add_all(below, self.child.name(), tick);
             if type_name == "goal.complete" {
                 output = record.content().get("result").and_then(|result| result.get("output")).cloned();
                 completed = Some(tick);
             }
             moment.advance(&record)
         })?;
-        if let Some((contract, _)) = moment.commitments.overspent() {
+        for contract in parents::overspent(self.child)? {
             found.add(Code::E0452, vec![contract], self.child.name(), Some(self.child.tip()));
         }
         let wanted = self.contract.get("deliverables").and_then(Value::as_array);
@@ -107,7 +115,51 @@ impl Asked<'_> {
                 found.0.last_mut().into_iter().for_each(|reason| reason.missing = Some(name.into()));
             }
         }
-        Ok(Judged { reasons: found.0, output })
+        Ok(Judged { reasons: found.0, output, spent })
+    }
+
+    /// Judges the calls of a record by what the parent knows and what was spent before: what a child wrote into its own state raises no
+    /// limit.
+    fn judge_outer(&self, record: &Record, child: &Moment, spent: &mut SpentBelow) -> Authorized {
+        let content = record.content();
+        let is_answer = is_answer(record, child);
+        let mut all = Authorized::default();
+        for call in content.get("action").map(calls).unwrap_or_default() {
+            let call = in_scope(call, &content);
+            let now = self.now;
+            all.add(spent.judge(&now.commitments, &call, &now.state, &|| now.counters.to_value()));
+        }
+        spent.end_record(&content, &child.commitments, !is_answer);
+        all.unjudged.clear();
+        if is_answer {
+            all.violates.retain(|(_, id)| !self.now.commitments.is_sum(id));
+        }
+        all
+    }
+
+    /// Judges the calls of a child of the child, if a record takes its result.
+    fn judge_accepted(
+        &self,
+        record: &Record,
+        spent: &mut SpentBelow,
+        depth: usize,
+    ) -> Result<Authorized, Error> {
+        let mut all = Authorized::default();
+        let content = record.content();
+        let accepted = content.get(ACCEPTED).filter(|_| record.header().author == Author::Kernel);
+        let named = accepted.and_then(|accepted| {
+            let run: RunName = accepted.get("child")?.as_str()?.parse().ok()?;
+            Some((run, accepted.get("tick")?.as_u64()?))
+        });
+        let Some((run, tick)) = named.filter(|_| depth > 0) else { return Ok(all) };
+        let trace = Trace::open(self.parent.store(), &run)?;
+        let mut moment = trace.genesis()?;
+        trace.each_record(1, tick.min(trace.tip()), &mut |record| {
+            all.add(self.judge_outer(&record, &moment, spent));
+            all.add(self.judge_accepted(&record, spent, depth - 1)?);
+            moment.advance(&record)
+        })?;
+        Ok(all)
     }
 
     /// Judges a call by what is on record: a decision of the parent, and what the door of the child noted below stage 2 that the
@@ -171,37 +223,41 @@ impl Asked<'_> {
     ) {
         let content = record.content();
         let heard = moment.commitments.hearing_record(&content);
-        let in_scope = |call: Value| match content.get(SCOPE) {
-            Some(scope) => {
-                let mut members = call.as_object().cloned().unwrap_or_default();
-                members.set(SCOPE, scope.clone());
-                Value::Object(members)
-            }
-            None => call,
-        };
         let own = heard.as_ref().unwrap_or(&moment.commitments);
         let mut all = Authorized::default();
-        for call in calls(action).into_iter().map(in_scope) {
+        for call in calls(action).into_iter().map(|call| in_scope(call, &content)) {
             all.add(own.authorize(&call, &[], &moment.state, &|| moment.counters.to_value()));
             if !is_request {
                 all.unjudged.clear();
             }
-            // By what the parent knows: what a child wrote into its own state raises no limit.
-            let now = self.now;
-            let mut outer = now.commitments.authorize(&call, &[], &now.state, &|| now.counters.to_value());
-            outer.unjudged.clear();
-            all.add(outer);
         }
-        let unjudged = all.unjudged.into_iter().map(|(id, _)| (Violated::Hard, id));
-        for (rule, id) in all.violates.into_iter().chain(unjudged) {
-            let code = match rule {
-                Violated::Hard => Code::E0451,
-                Violated::Scope => Code::E0452,
-                Violated::Support => Code::E0453,
-            };
-            found.add_to(code, id, self.child.name(), tick);
+        if is_answer(record, moment) {
+            all.violates.retain(|(_, id)| !own.is_sum(id));
         }
+        found.add_all(all, self.child.name(), tick);
     }
+}
+
+/// Whether a record is the result of a call that was requested: sums have counted it.
+fn is_answer(record: &Record, before: &Moment) -> bool {
+    let content = record.content();
+    let tool = content.get("action").and_then(|action| action.get("tool")?.as_str());
+    record.header().type_name.as_ref().is_some_and(|name| name.as_str() == RESULT)
+        && tool.is_some_and(|tool| before.counters.is_open(tool) == Some(true))
+}
+
+/// The type of the result of a call.
+const RESULT: &str = "action.result";
+
+/// How many children of children are looked at.
+const BELOW_MAX: usize = 64;
+
+/// A call with the scope of its record.
+fn in_scope(call: Value, content: &Value) -> Value {
+    let Some(scope) = content.get(SCOPE) else { return call };
+    let mut members = call.as_object().cloned().unwrap_or_default();
+    members.set(SCOPE, scope.clone());
+    Value::Object(members)
 }
 
 struct Reasons(Vec<AcceptReason>);
@@ -209,6 +265,19 @@ struct Reasons(Vec<AcceptReason>);
 impl Reasons {
     fn add(&mut self, code: Code, commitments: Vec<Arc<str>>, run: &RunName, tick: Option<u64>) {
         self.0.push(AcceptReason { code, commitments, run: run.clone(), tick, missing: None });
+    }
+
+    /// Adds what was found for a record.
+    fn add_all(&mut self, all: Authorized, run: &RunName, tick: u64) {
+        let unjudged = all.unjudged.into_iter().map(|(id, _)| (Violated::Hard, id));
+        for (rule, id) in all.violates.into_iter().chain(unjudged) {
+            let code = match rule {
+                Violated::Hard => Code::E0451,
+                Violated::Scope => Code::E0452,
+                Violated::Support => Code::E0453,
+            };
+            self.add_to(code, id, run, tick);
+        }
     }
 
     /// Adds a commitment to the reason of a code at a tick.

@@ -17,7 +17,7 @@ use dendrer_object::{RunName, Timestamp, Value};
 use dendrer_store::{Head, Store, StoreError};
 
 use super::copied;
-use super::family::Family;
+use super::family::{Family, reduced_from, retold};
 use crate::environment::{Environment as _, World};
 use crate::error::Error;
 use crate::run::trace::{Moment, Trace};
@@ -30,7 +30,7 @@ const PARENTS_MAX: usize = 64;
 pub(crate) struct Parents {
     /// For each parent the tick that was read last, and its entry.
     read: BTreeMap<RunName, (u64, Value)>,
-    /// The head of each parent when it was read last.
+    /// The head of each parent, and of each other run that uses a limited budget, when it was read last.
     heads: BTreeMap<RunName, Head>,
     /// The entry of each parent when the child began; `None` for one that is sealed in any case.
     begun: BTreeMap<RunName, Option<Value>>,
@@ -52,7 +52,14 @@ struct Level {
 
 impl Level {
     fn of(child: &Trace) -> Option<Level> {
-        let start = child.start();
+        let mut start = child.start().clone();
+        // The contract of a run that was reduced again is that of its source.
+        let mut sources = 0;
+        while let Some(source) = reduced_from(&start).filter(|_| sources < PARENTS_MAX) {
+            let Ok(source) = Trace::open(child.store(), &source) else { break };
+            start = source.start().clone();
+            sources += 1;
+        }
         let written = start.body().value("/contract")?;
         let from = written.get("parent")?;
         Some(Level {
@@ -77,7 +84,8 @@ impl Parents {
         levels.iter().any(|level| level.contract.written.get("until").is_some())
     }
 
-    /// The heads of the parents that were read last: what was judged since was decided on these.
+    /// The heads of the parents, and of the runs that use the same budget, that were read last: what was judged since was decided on
+    /// these.
     pub(crate) fn heads(&self) -> Vec<(RunName, Head)> {
         self.heads.iter().map(|(run, head)| (run.clone(), *head)).collect()
     }
@@ -154,7 +162,9 @@ impl Parents {
             members.set("ended", Value::record([("as", Value::from("over"))]));
         }
         if !level.contract.budget.is_empty() {
-            let others = self.family.used_but(store, &level.child, own)?.without(inherited);
+            let others = self.family.used_but(store, &level.child, Some(own))?;
+            self.heads.extend(others.heads);
+            let others = others.used.without(inherited);
             if others != Used::default() {
                 members.set("used", others.to_value());
             }
@@ -196,7 +206,7 @@ fn begun_at(store: &Arc<dyn Store>, run: &RunName) -> Result<(RunName, Used), Er
     };
     match trace.lineage() {
         [.., (_, tick), _] => Ok((run.clone(), trace.at(*tick)?.commitments.used())),
-        _ => Ok((run.clone(), Used::default())),
+        _ => Ok((run.clone(), retold(&trace)?)),
     }
 }
 
@@ -216,6 +226,24 @@ fn levels(store: &Arc<dyn Store>, run: &RunName) -> Result<Vec<Level>, Error> {
         levels.push(level);
     }
     Ok(levels)
+}
+
+/// The contracts whose budget is used up beyond a limit, by all runs that use it: of a run, and of those above it.
+pub(super) fn overspent(child: &Trace) -> Result<Vec<Arc<str>>, Error> {
+    let mut over = Vec::new();
+    if !child.at(child.tip())?.commitments.hears_parents() {
+        return Ok(over);
+    }
+    for level in levels(child.store(), child.name())? {
+        if level.contract.budget.is_empty() {
+            continue;
+        }
+        let used = Family::default().used_but(child.store(), &level.child, None)?.used;
+        if level.contract.budget.exceeded(&used).is_some() {
+            over.push(level.contract.id);
+        }
+    }
+    Ok(over)
 }
 
 fn is_missing(error: &Error) -> bool {

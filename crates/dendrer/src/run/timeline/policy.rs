@@ -14,7 +14,7 @@ use std::ops::ControlFlow;
 use dendrer_kernel::expr::{STEPS_MAX, Truth};
 use dendrer_kernel::names::{COUNTERS, UNKNOWN};
 use dendrer_kernel::pack::{Declared, Pack, extend};
-use dendrer_kernel::policy::{PolicyRules, RequestRule};
+use dendrer_kernel::policy::{PolicyRules, RequestRule, asks_of};
 use dendrer_kernel::predicate::{Predicate, Verdict, Window};
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay::{self, ReplayError};
@@ -34,8 +34,8 @@ const ACTED_AFTER_DENY: &str = "acted_after_deny";
 /// The kind of anomaly with which the kernel notes that the time of a record is not known.
 const CLOCK_WENT_BACK: &str = "clock_went_back";
 
-/// The type that rules about requests are asked of.
-const REQUEST: &str = "action.request";
+/// The member of a transition with its call.
+const ACTION: &str = "action";
 
 /// A rule, and the ticks at which it is in force.
 struct Part {
@@ -161,7 +161,7 @@ pub(crate) fn verdicts_at(trace: &Trace, tick: u64) -> Result<Vec<(String, Verdi
 
 /// Returns the places that the rules about requests read for a transition; none if it is no request.
 pub(crate) fn read_by_request(trace: &Trace, tick: u64, record: &Record) -> Result<Vec<Pointer>, Error> {
-    if !is_request(record) {
+    if !is_request(trace, record) {
         return Ok(Vec::new());
     }
     let parts = parts(trace, tick)?.into_iter();
@@ -199,7 +199,7 @@ fn verdict_at(
             let moment = trace.folded(tick.saturating_sub(lag), predicate.reads_counters())?;
             Ok(Some(verdict(predicate, &moment)?))
         }
-        Rule::Request(rule) => match record.filter(|record| is_request(record)) {
+        Rule::Request(rule) => match record.filter(|record| is_request(trace, record)) {
             None => Ok(None),
             Some(record) => {
                 let door = RequestDoor::of(trace, trace.segment(tick))?;
@@ -209,8 +209,13 @@ fn verdict_at(
     }
 }
 
-fn is_request(record: &Record) -> bool {
-    record.header().type_name.as_ref().is_some_and(|name| name.as_str() == REQUEST)
+/// Whether rules about requests are asked of a transition.
+fn is_request(trace: &Trace, record: &Record) -> bool {
+    let version = trace.rules_version(record.header().tick.unwrap_or_default());
+    let is_of_action = |place: &Pointer| place.tokens().next().as_deref() == Some(ACTION);
+    let has_action = || record.body().fields().iter().any(|field| is_of_action(&field.pointer));
+    let asks = |name: &TypeName| asks_of(version, name.as_str(), has_action());
+    record.header().type_name.as_ref().is_some_and(asks)
 }
 
 /// Whether the kernel noted in a transition that a denied request was acted on.
@@ -484,7 +489,7 @@ impl<'p> Course<'p> {
         let tick = moment.tick;
         let type_name: Option<&TypeName> = record.and_then(|record| record.header().type_name.as_ref());
         let door = self.doors.get(self.trace.segment(tick));
-        let request = record.filter(|record| is_request(record)).zip(door);
+        let request = record.filter(|record| is_request(self.trace, record)).zip(door);
         for rider in &mut self.riders {
             let part = rider.part;
             let is_in_force = (part.from..=part.to).contains(&tick);
