@@ -91,6 +91,21 @@ const OF_LINES: &[(Rule, &str)] = &[
     (Rule::Form, "no author"),
 ];
 
+/// What the state of a merge does not have: its sources break no rule by themselves.
+const OF_MERGES: &[(Rule, &str)] = &[
+    (Rule::Requests, "no call"),
+    (Rule::Violations, "none of these packs reads two places"),
+    (Rule::Writers, "its sources are judged"),
+    (Rule::Contracts, "no line"),
+    (Rule::Commitments, "no call"),
+    (Rule::Scope, "no call"),
+    (Rule::Decisions, "no call"),
+    (Rule::Rounding, "nothing is added"),
+    (Rule::LookAlikes, "no name"),
+    (Rule::Stage, "no type, no tool"),
+    (Rule::Form, "no author"),
+];
+
 /// What a request does not have that begins or ends a run of its own.
 const OF_REQUESTS: &[(Rule, &str)] = &[
     (Rule::States, "requests alone"),
@@ -161,7 +176,10 @@ pub(crate) const DOORS: &[Door] = &[
     Door {
         name: "`fork --set`",
         ask: set,
-        own: &[("E0434", "a state that it begins with breaks no rule")],
+        own: &[
+            ("E0434", "a state that it begins with breaks no rule"),
+            ("E0505", "the pack declares no such field"),
+        ],
         cannot: OF_LINES,
         tells: false,
         begins_a_run: false,
@@ -170,7 +188,7 @@ pub(crate) const DOORS: &[Door] = &[
         name: "`merge`",
         ask: merged,
         own: &[("E0434", "a state that it begins with breaks no rule")],
-        cannot: OF_LINES,
+        cannot: OF_MERGES,
         tells: false,
         begins_a_run: false,
     },
@@ -613,11 +631,18 @@ fn graph(asked: &Asked<'_>) -> Found {
     }
 }
 
-/// A kind of line that is rare among drawn ones: a number that is finer than its field is added.
-pub(crate) fn finer(kind: PackKind) -> Value {
-    v(match kind {
-        PackKind::Delta => r#"{"type":"plan.update","agent":"a","delta":[{"add":"/paid","value":0.004}]}"#,
-        PackKind::Fold => r#"{"type":"plan.update","agent":"a","intent":{"n":0.004}}"#,
+/// Lines that are rare among drawn ones: a number that is finer than its field is added, and others write a place with writers.
+pub(crate) fn rare(kind: PackKind, number: u64) -> Value {
+    v(match (kind, number % 3) {
+        (PackKind::Delta, 0) => {
+            r#"{"type":"plan.update","agent":"a","delta":[{"add":"/paid","value":0.004}]}"#
+        }
+        (PackKind::Delta, 1) => r#"{"type":"settle","agent":"a","delta":[{"set":"/owner","value":"bob"}]}"#,
+        (PackKind::Delta, _) => {
+            r#"{"type":"action.result","author":"runtime","agent":"b","action":{"tool":"look","call_id":"k2"},"result":{"output":1,"status":"ok"},"delta":[{"set":"/owner","value":"bob"}]}"#
+        }
+        (PackKind::Fold, 0) => r#"{"type":"plan.update","agent":"a","intent":{"n":0.004}}"#,
+        (PackKind::Fold, _) => r#"{"type":"settle","agent":"a","intent":{"owner":"bob"}}"#,
     })
 }
 

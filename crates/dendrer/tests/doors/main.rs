@@ -35,7 +35,9 @@ fn difference(door: &Door, main: &Found, found: &Found) -> Option<String> {
         (_, Found::Refused((code, _))) if own(code) => None,
         (Found::Refused((one, _)), Found::Refused((two, _))) if one == two => None,
         (Found::Refused((code, _)), Found::Taken { would, .. }) if door.tells => {
-            (!would.iter().any(|(told, _)| told == code)).then(|| format!("{code} is not told"))
+            // Below stage 2 it asks the door of stage 2, where another rule may come before the change.
+            let is_told = would.iter().any(|(told, _)| told == code) || code == "E0404" && !would.is_empty();
+            (!is_told).then(|| format!("{code} is not told"))
         }
         (Found::Refused((code, ids)), other) => Some(format!("{code} {ids:?}, and the door: {other:?}")),
         (Found::Taken { .. }, Found::Refused((code, ids))) => {
@@ -83,7 +85,7 @@ fn every_door_refuses_what_commit_refuses() {
         let world = &worlds[(dice.below(5) as usize).min(4) % KINDS.len()];
         let line = match &given {
             Some(line) => line.clone(),
-            None if n % 61 == 5 => doors::finer(world.kind),
+            None if n % 21 == 5 => doors::rare(world.kind, n / 21),
             None => draw::line(&mut dice, world.kind),
         };
         let Some(intent) = world.intent(&line) else {
