@@ -2,7 +2,9 @@
 
 #![expect(clippy::unwrap_used, reason = "a failed unwrap is a failed test")]
 
-use dendrer_kernel::commitment::{CommitmentStatus, Commitments, EvidenceMode, SpentTogether, Statuses, check, merged};
+use dendrer_kernel::commitment::{
+    CommitmentStatus, Commitments, EvidenceMode, SpentTogether, Statuses, check, merged,
+};
 use dendrer_kernel::step::KERNEL_VERSION;
 use dendrer_object::delta::Delta;
 use dendrer_object::record::Author;
