@@ -10,6 +10,7 @@ use dendrer_object::record::{Kind, Link, Record, SealError};
 use dendrer_object::value::{Difference, first_difference};
 use dendrer_object::{Code, Digest, Intent, Pointer, Value, json};
 
+use crate::commitment;
 use crate::names::COUNTERS;
 use crate::reduce::{DeltaReducer, Purity, ReduceError, Reducer};
 use crate::step::{self, Cause, Inputs, RunState, StartError, StepError};
@@ -377,6 +378,13 @@ pub fn retell(
         && keeps_origin
     {
         **intent = (**intent).clone().of_origin(record.id()).of_time(record.header().ts);
+    }
+    // A length of a commitment counts from the time at which it was first on record, wherever that record is.
+    if let Cause::Proposed(intent) | Cause::Marker(intent) = &mut cause
+        && head.is_since(2)
+        && commitment::has_length(intent)
+    {
+        **intent = (**intent).clone().of_time(record.header().ts);
     }
     // A delta that did not fit is the source's, like one that did; one that its rules turned down is turned down again.
     if let Cause::Proposed(intent) = &mut cause

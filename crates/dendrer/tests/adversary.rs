@@ -53,7 +53,10 @@ fn is_clean(record: &Record) -> bool {
     let notes = content.get("anomalies").and_then(Value::as_array);
     // The kernel's own notes are told by their kind, and no line can bring one of these.
     let is_kernels = |note: &Value| {
-        matches!(note.get("kind").and_then(Value::as_str), Some("reducer_error" | "clock_went_back" | "look_alike"))
+        matches!(
+            note.get("kind").and_then(Value::as_str),
+            Some("reducer_error" | "clock_went_back" | "look_alike")
+        )
     };
     let noted_alone = notes.is_none_or(|notes| notes.iter().all(is_kernels));
     content.get("policy").is_none() && content.get("result").is_none() && noted_alone

@@ -243,3 +243,24 @@ fn a_line_that_was_judged_before_its_parent_moved_is_judged_again() {
     assert!(matches!(kid.propose(&request(Call { tool: 1, n: 1 })).unwrap(), Outcome::Refused(_)));
     kid.commit().unwrap();
 }
+
+#[test]
+fn a_line_that_was_judged_before_a_sibling_used_the_budget_is_judged_again() {
+    let world = World::begin(&[], 3, &["pay"], Stage::Contracts);
+    let scope = |text: &str| DelegationScope::read(&value(text)).unwrap();
+    let begin = |parent: &str, scope: DelegationScope, child: &str| {
+        let parent = world.repo.run(&name(parent)).unwrap();
+        world.repo.delegate(&parent, &scope, &name(child), None, false).unwrap();
+    };
+    begin("lead", scope(r#"{"id":"M","gloss":"g","budget":{"calls":1}}"#), "mid");
+    for child in ["a", "b"] {
+        begin("mid", scope(&format!(r#"{{"id":"D{child}","gloss":"g"}}"#)), child);
+    }
+    let call = request(Call { tool: 1, n: 1 });
+    let mut b = world.repo.recorder(&name("b")).unwrap();
+    assert!(!matches!(b.propose(&call).unwrap(), Outcome::Refused(_)));
+    assert!(world.commits("a", &call));
+    assert_eq!(b.commit().unwrap_err().code(), "E0407");
+    assert!(matches!(b.propose(&call).unwrap(), Outcome::Refused(_)));
+    b.commit().unwrap();
+}

@@ -40,6 +40,7 @@ mod keep;
 mod key;
 mod known;
 mod lies;
+mod limits;
 mod module_packs;
 mod modules;
 mod museum;

@@ -28,8 +28,9 @@ const FILES: [&str; 11] = [
 /// Last words of members whose value is a file if it has a slash and is no web address.
 const PLACES: [&str; 5] = ["target", "source", "destination", "uri", "url"];
 
-/// How deep texts of JSON inside texts of JSON are read. A deeper one is a file that no limit contains.
-const NESTED_MAX: usize = 8;
+/// How deep texts of JSON inside texts of JSON are read: each level doubles the escapes, so none that fits into a line is deeper. A
+/// deeper one is a file that no limit contains.
+const NESTED_MAX: usize = 64;
 
 /// Characters that look like a slash, a backslash or a dot, and are none.
 const LOOK_ALIKES: [char; 12] = [
@@ -101,7 +102,14 @@ enum Member {
 
 impl Member {
     fn of(name: &str) -> Member {
-        let last = last_word(name);
+        let (last, rest) = last_word(name);
+        if matches!(&*last, "name" | "names") {
+            // The name of a file: `fileName`, `dir_name`.
+            return match Member::of(&rest) {
+                Member::File => Member::File,
+                Member::Place | Member::Other => Member::Other,
+            };
+        }
         let is_one = |known: &&&str| {
             let plural = match known.strip_suffix('y') {
                 Some(stem) => last.strip_suffix("ies") == Some(stem),
@@ -117,8 +125,8 @@ impl Member {
     }
 }
 
-/// The last word of a name, in small letters. Words are split at case and at what is no letter or digit.
-fn last_word(name: &str) -> String {
+/// The last word of a name, in small letters, and what is before it. Words are split at case and at what is no letter or digit.
+fn last_word(name: &str) -> (String, String) {
     let chars: Vec<char> = name.chars().collect();
     // A number at the end counts several of one kind (`path2`).
     let end = chars.iter().rposition(|c| c.is_alphabetic()).map_or(0, |at| at + 1);
@@ -135,7 +143,8 @@ fn last_word(name: &str) -> String {
         }
         begin -= 1;
     }
-    chars[begin..end].iter().flat_map(|c| c.to_lowercase()).collect()
+    let last = chars[begin..end].iter().flat_map(|c| c.to_lowercase()).collect();
+    (last, chars[..begin].iter().collect())
 }
 
 fn is_slash(c: char) -> bool {
@@ -164,11 +173,19 @@ fn is_address(text: &str) -> bool {
     scheme.len() > 1 && scheme.chars().all(is_part) && !scheme.eq_ignore_ascii_case("file")
 }
 
-/// Reads a text that is JSON of an object or a list.
+/// Reads a text that is JSON of an object, a list or a text, or has one of these on each line.
 fn nested(text: &str) -> Option<Value> {
-    let text = text.trim();
-    let is_one = text.starts_with(['{', '[']) && text.ends_with(['}', ']']);
-    is_one.then(|| json::parse_door(text.as_bytes()).ok()).flatten()
+    let read = |text: &str| {
+        let text = text.trim_matches(|c: char| c.is_whitespace() || is_invisible(c));
+        let is_one = text.starts_with(['{', '[', '"']) && text.ends_with(['}', ']', '"']);
+        is_one.then(|| json::parse_door(text.as_bytes()).ok()).flatten()
+    };
+    read(text).or_else(|| {
+        let mut lines = text.lines().filter(|line| !line.trim().is_empty()).map(read);
+        let first = lines.next()??;
+        let rest = lines.collect::<Option<Vec<_>>>()?;
+        Some(Value::array([first].into_iter().chain(rest)))
+    })
 }
 
 #[derive(Default)]
@@ -245,6 +262,10 @@ impl Found {
 
     fn search_text(&mut self, text: &Arc<str>, member: Member, at: &mut String, depth: usize) {
         if let Some(read) = nested(text) {
+            // A tool may take the quotes for a part of the name.
+            if member == Member::File && matches!(read, Value::String(_)) {
+                self.add(at, &Value::String(Arc::clone(text)));
+            }
             // A text of JSON that is nested too deep to be read is no path that a limit contains.
             return match depth < NESTED_MAX {
                 true => self.search(&read, member, at, depth + 1),
@@ -323,9 +344,27 @@ mod tests {
             (r#"{"changes":{"/etc/passwd":"x"}}"#, "/changes/~1etc~1passwd=/etc/passwd"),
             ("{}", ""),
             (r#""{\"file\":\"a\"}""#, "/file=a"),
+            (
+                r#"{"FileName":"a","file_name":"b","dirName":"c","FILE_NAMES":["d"],"pathName":"e"}"#,
+                "/FILE_NAMES/0=d /FileName=a /dirName=c /file_name=b /pathName=e",
+            ),
+            (r#"{"name":"a","profileName":"b","toolName":"c","target_name":"d","fileNameLength":3}"#, ""),
+            // A text of JSON that is written as JSON again, and lines of JSON.
+            (r#"{"args":"\"{\\\"path\\\":\\\"a\\\"}\""}"#, "/args/path=a"),
+            (r#"{"args":"{\"path\":\"a\"}\n{\"path\":\"b\"}\n"}"#, "/args/0/path=a /args/1/path=b"),
+            (r#"{"x":"\"/etc/passwd\"","path":"\"a\""}"#, "/path=\"a\" /path=a /x=/etc/passwd"),
         ] {
             assert_eq!(found(params), expected, "{params}");
         }
+    }
+
+    #[test]
+    fn json_in_json_is_read_at_any_depth() {
+        let mut text = r#"{"path":"/etc/passwd"}"#.to_owned();
+        for _ in 0..14 {
+            text = Value::record([("a", Value::from(text.as_str()))]).to_string();
+        }
+        assert!(found(&text).ends_with("/a/path=/etc/passwd"), "{}", found(&text));
     }
 
     #[test]

@@ -127,7 +127,7 @@ impl Family {
 
 /// The run from which a run was reduced.
 pub(super) fn reduced_from(start: &Record) -> Option<RunName> {
-    start.body().value("/inputs/reduced_from/run")?.as_str()?.parse().ok()
+    start.body().value("/inputs")?.get("reduced_from")?.get("run")?.as_str()?.parse().ok()
 }
 
 /// What the transitions that a reduced run has of its source used: the run that it was reduced from used it.

@@ -231,7 +231,8 @@ fn levels(store: &Arc<dyn Store>, run: &RunName) -> Result<Vec<Level>, Error> {
 /// The contracts whose budget is used up beyond a limit, by all runs that use it: of a run, and of those above it.
 pub(super) fn overspent(child: &Trace) -> Result<Vec<Arc<str>>, Error> {
     let mut over = Vec::new();
-    if !child.at(child.tip())?.commitments.hears_parents() {
+    let own = child.at(child.tip())?.commitments;
+    if !own.hears_parents() {
         return Ok(over);
     }
     for level in levels(child.store(), child.name())? {
@@ -239,7 +240,10 @@ pub(super) fn overspent(child: &Trace) -> Result<Vec<Arc<str>>, Error> {
             continue;
         }
         let used = Family::default().used_but(child.store(), &level.child, None)?.used;
-        if level.contract.budget.exceeded(&used).is_some() {
+        // A bundle may have fewer runs than the child was judged with.
+        let said = own.parents().iter().find(|said| *said.run == *level.parent.as_str());
+        let sealed = own.used().and(said.map(|said| said.used).unwrap_or_default());
+        if [used, sealed].iter().any(|used| level.contract.budget.exceeded(used).is_some()) {
             over.push(level.contract.id);
         }
     }
