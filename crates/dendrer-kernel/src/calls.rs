@@ -28,7 +28,7 @@ pub(crate) enum AskedOf {
 }
 
 impl AskedOf {
-    /// Tells from the places of `t` that expressions read.
+    /// Returns how often to ask, by the places of `t` that expressions read.
     pub(crate) fn of<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> AskedOf {
         let mut asked = AskedOf::Line;
         for place in exprs.into_iter().flat_map(|expr| expr.reads_of("t")) {
@@ -58,8 +58,8 @@ pub(crate) fn reads_calls(expr: &Expr) -> bool {
     expr.reads_of("t").iter().any(|place| place.tokens().next().as_deref() == Some(LIST))
 }
 
-/// The calls of an action as they were written: one beside a list first, then those of the list, with lists inside of them. An
-/// action without any is one call, of which nothing is known.
+/// The calls of an action as they were written: first the call that it names together with a list, then the calls of the list, with
+/// lists inside of them. An action without any is one call, of which nothing is known.
 pub(crate) fn written(action: &Value) -> Vec<&Value> {
     let listed = action.get(LIST).and_then(Value::as_array).filter(|calls| !calls.is_empty());
     let beside = (listed.is_none() || action.get("tool").is_some()).then_some(action);
@@ -67,7 +67,7 @@ pub(crate) fn written(action: &Value) -> Vec<&Value> {
     beside.into_iter().chain(listed).collect()
 }
 
-/// Whether an action names a tool beside a list of calls, or a call of its list does.
+/// Whether an action names a tool together with a list of calls, or a call of its list has a list.
 pub(crate) fn has_tool_beside(action: &Value) -> bool {
     let listed = action.get(LIST);
     let inner = listed.and_then(Value::as_array).into_iter().flat_map(|calls| calls.iter());

@@ -219,7 +219,7 @@ impl Counters {
         Counters { counts_any_row: version < 2, ..self }
     }
 
-    /// From a row on that is not sound, each counter of what a row says is a lower bound, and the row counts for nothing.
+    /// From a row on that is not sound, each counter of `OF_ROWS` is a lower bound, and the row counts for nothing.
     fn is_unsound(&mut self, content: &Value) -> bool {
         let Some(anomalies) = content.get("anomalies").filter(|_| !self.counts_any_row) else { return false };
         let code = unknown::UNSOUND_ROWS.into_iter().find(|kind| unknown::has_note(anomalies, kind));

@@ -105,7 +105,7 @@ impl Expr {
         Ok(Expr::new(text, tree))
     }
 
-    /// As [`Expr::parse_condition`], of a text that stands for another one, which is shown.
+    /// As [`Expr::parse_condition`], of a text in the place of another one, which is shown.
     pub(crate) fn parse_condition_as(text: &str, shown: &str, scope: &Scope) -> Result<Expr, ExprError> {
         let (tree, _) = read(text, scope, &[], true).map_err(first)?;
         Ok(Expr::new(shown, tree))

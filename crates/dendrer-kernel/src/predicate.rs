@@ -374,7 +374,7 @@ impl Predicate {
     }
 
     /// Whether it is `kernel.policy_compliant`: it is judged over a run, by the policy rules and violations in force at each
-    /// tick. Of one state it says what the door put on record there, which below stage 2 is not all.
+    /// tick. For one state the value is the one that the door put on record there, which below stage 2 is not complete.
     pub fn is_policy(&self) -> bool {
         self.is_policy
     }

@@ -173,7 +173,7 @@ pub trait Reducer {
     }
 
     /// As [`Reducer::reduce`] and [`Reducer::reduce_incomplete`] by the rules of version 2 of the kernel: of a line with several
-    /// calls, what is done for a call is done for each, and numbers that are finer than their field are told (design, 14.1).
+    /// calls, what is done for a call is done for each, and numbers that are finer than their field are reported (design, 14.1).
     fn reduce_calls(&self, before: &Value, intent: &Intent, tick: u64) -> Result<ReducedDelta, ReduceError> {
         if unknown::is_incomplete(before) || unknown::is_ambiguous(intent) {
             return self.reduce_incomplete(before, intent, tick);

@@ -1,6 +1,6 @@
 //! Requests of a run, and the decisions about them (design, 14.1: a decision on record binds).
 //!
-//! A projection of the transitions, beside the counters. The newest requests are kept, and every denial that no `allow` has
+//! A projection of the transitions, kept with the counters. The newest requests are kept, and every denial that no `allow` has
 //! lifted.
 //!
 //! Rule: a denied call is refused, or noted, until an `allow` of the same rank or a higher one names it; test
@@ -21,7 +21,7 @@ const REQUESTS_MAX: usize = 256;
 /// The type with which an agent asks for a call.
 const REQUEST: &str = "action.request";
 
-/// The type with which the runtime says what a tool answered.
+/// The type with which the runtime reports the answer of a tool.
 const RESULT: &str = "action.result";
 
 /// The member of a `run` record with the requests that are forbidden in the runs that it continues.
@@ -258,7 +258,7 @@ impl Requests {
         if is_lower {
             return;
         }
-        // What forbids keeps the highest rank that forbade.
+        // A decision that forbids keeps the highest rank that forbade.
         let standing = standing.filter(|one| forbids(&one.word) && forbids(word)).map_or(0, |one| one.rank);
         request.decision = Some(Decision { tick, word: word.into(), rank: rank.max(standing) });
         let keys: Vec<Digest> = request.calls.iter().map(|call| call.key.digest()).collect();
@@ -292,8 +292,8 @@ impl Requests {
         open.next().is_none().then_some(at)
     }
 
-    /// Whether a decision forbids something, and it cannot be told which request: it names none, and its agent has several that are
-    /// open. One that comes before any request is about what follows.
+    /// Whether a decision forbids something, and its request is ambiguous: it names none, and its agent has several open
+    /// ones. One that comes before any request is about what follows.
     pub(crate) fn misses_subject(&self, decision: &Intent) -> bool {
         let word = decision.member("policy").and_then(|policy| policy.get("decision")?.as_str());
         if !word.is_some_and(forbids) || self.subject(&decision.agent, &decision.links).is_some() {
@@ -335,7 +335,7 @@ impl Requests {
     }
 
     /// The tick of the decision against which a result was made: the newest about its request denies it, or escalated it and is
-    /// still open. `None` if there is none.
+    /// still open. `None` without such a decision.
     pub(crate) fn forbidden_at(&self, result: &Intent) -> Option<u64> {
         let (at, _) = self.answered(&result.agent, result.member(ACTION), &result.links)?;
         let decision = self.newest[at].decision.as_ref()?;

@@ -692,7 +692,7 @@ fn can_fail(head: &RunState, intent: &Intent, error: &ReduceError, reducer: &dyn
             && (judge::is_fact(intent) || !matches!(error, ReduceError::ProposedDelta(_)))
 }
 
-/// The unknown places behind an intent. An open conflict is decided by a write of user or runtime and by its resolution; a
+/// The unknown places after an intent. An open conflict is decided by a write of user or runtime and by its resolution; a
 /// write of an agent decides it only where no enforced rule reads the place (design, section 14.1).
 fn conflicts_left(head: &RunState, intent: &Intent, mut unknown: UnknownPlaces) -> UnknownPlaces {
     if !head.is_since(2) {
@@ -811,7 +811,7 @@ fn add_forgery(
     Ok(())
 }
 
-/// The type with which the kernel names what the contract says must never happen.
+/// The type with which the kernel names the violation of a predicate of the contract.
 pub const VIOLATION: &str = "predicate.violation";
 
 /// Puts the `predicate.violation` on record that a transition brings about. It may bring about another one.
@@ -917,14 +917,14 @@ fn authorize(head: &RunState, intent: &Intent, found: &mut Found) -> Result<Admi
         || head.terms.registered.contains(&intent.type_name)
         || head.is_since(2) && !terms::is_report(&intent.type_name);
     let can_refuse = !has_happened;
-    // A call that nobody asked for, and that was made, is judged as well, and noted.
+    // A call that was made without a request is judged as well, and noted.
     let is_unasked = head.is_since(2)
         && intent.type_name.as_str() == "action.result"
         && head.counters.requests.is_unasked(intent);
     let admission = Admission {
         action: intent.member("action").filter(|_| is_proposal || is_unasked),
         refuses: can_refuse && head.stage() >= Stage::Contracts,
-        // What asks for enforcement fails closed (design, 14.1).
+        // Enforcement that was asked for fails closed (design, 14.1).
         refuses_unjudged: can_refuse
             && head.stage() >= if head.is_since(2) { Stage::Contracts } else { Stage::Full },
         state: &head.state,

@@ -8,7 +8,7 @@ use unicode_security::skeleton;
 use crate::text::acts;
 
 /// Whether a name mixes scripts, so that a letter of one may pass for a letter of another. Han with kana, Hangul or Bopomofo, and
-/// Latin beside these, is how people write and no mixture.
+/// Latin with these, is how people write and no mixture.
 pub fn mixes_scripts(name: &str) -> bool {
     if name.is_ascii() || !AugmentedScriptSet::for_str(name).is_empty() {
         return false;

@@ -95,7 +95,7 @@ pub(crate) fn read(disk: &dyn Disk, dir: &Path, write: bool) -> Result<StoreInfo
         reader,
         writer,
     };
-    // A format that older programs may write is none of its own.
+    // A format that older programs may write is not a new format.
     if format > FORMAT && reader.max(writer) <= FORMAT {
         let found = format!("format {format}, reader {reader}, writer {writer}");
         return Err(damaged("descriptor", "a writer as new as its format", found));

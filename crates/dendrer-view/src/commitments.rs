@@ -47,7 +47,7 @@ fn ties(found: &CommitmentsAt) -> Vec<CommitmentEdge> {
     found.all.ties(is_open)
 }
 
-/// Says who claims a hard commitment that does not bind, and the atoms that it cites; `None` for others.
+/// Returns who claims a hard commitment that does not bind, and the atoms that it cites; `None` for others.
 fn claimed_hard(all: &Commitments, one: &Commitment) -> Option<String> {
     if !one.is_hard || all.binds(one) {
         return None;
@@ -293,7 +293,7 @@ document! {
 
     /// An edge that the status of a commitment depends on
     object CauseEdge(all: &Commitments, own: &str, edge: &CommitmentEdge) {
-        // What a commitment depends on is at the end of the edge, what supports it at the beginning.
+        // A dependency of a commitment is at the end of the edge, its support at the beginning.
         let leads_on = *edge.from == *own || *edge.to != *own && edge.kind == EdgeKind::DependsOn;
         let (near, other) = if leads_on { (&*edge.from, &*edge.to) } else { (&*edge.to, &*edge.from) };
         /// The id at the other end of the edge
@@ -648,7 +648,7 @@ impl Answer for ListedCommitments {
     }
 }
 
-/// Returns the line for lists that were erased or withheld; `None` if there are none.
+/// Returns the line for lists that were erased or withheld; `None` without such lists.
 fn hidden_line(all: &Commitments) -> Option<Line> {
     let tick = all.hidden()?;
     let text = format!(
@@ -664,7 +664,7 @@ pub struct CommitmentWhyAnswer {
     pub found: CommitmentsAt,
     /// The id.
     pub id: String,
-    /// What became of it besides its status.
+    /// The calls against the commitment, and its discharge.
     pub history: CommitmentHistory,
 }
 
@@ -676,7 +676,7 @@ impl CommitmentWhyAnswer {
     fn edges(&self) -> Vec<CommitmentEdge> {
         let all = &self.found.all;
         let mut edges = all.closure(&self.id);
-        // What it depends on rests on something as well, over any number of steps.
+        // A dependency has dependencies as well, over any number of steps.
         let (mut open, mut seen) = (vec![Arc::<str>::from(&*self.id)], BTreeSet::new());
         while let Some(id) = open.pop().filter(|_| seen.len() < EDGES_MAX) {
             if !seen.insert(Arc::clone(&id)) {
@@ -935,7 +935,7 @@ impl EpsilonAnswer {
         let listed = listed_hard(at, None);
         let is_told = |(rule, id): &(Violated, Arc<str>)| *rule != Violated::Hard || listed.contains(id);
         let told = fits && found.violates.iter().any(is_told);
-        // Without a text nothing is told, so nothing is judged alike.
+        // Without a text there is no verdict from it, so the call counts as judged otherwise.
         let differs = !fits || told == found.violates.is_empty();
         self.differ += u64::from(differs);
         self.unfit += u64::from(!fits);

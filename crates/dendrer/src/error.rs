@@ -440,7 +440,7 @@ pub enum Error {
         /// The name.
         run: RunName,
     },
-    /// A run that is none has the name of the casebook.
+    /// An ordinary run has the name of the casebook.
     #[error("{run} is a run of somebody, and no casebook, so nothing can be written down")]
     NotCasebook {
         /// The name.

@@ -101,7 +101,7 @@ fn config() -> DoctorCheck {
     }
 }
 
-/// Opens the store, or says why there is none.
+/// Opens the store, or adds the reason why it cannot be opened.
 fn find_store(global: &Global, checks: &mut Vec<DoctorCheck>) -> Option<Embedded> {
     const NAME: &str = "store";
     let path = match context::find(global) {

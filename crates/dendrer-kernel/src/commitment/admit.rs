@@ -121,12 +121,12 @@ fn rules(met: &[(Arc<str>, Met)]) -> Value {
     }))
 }
 
-/// What the transition of an admitted intent gets.
+/// Members for the transition of an admitted intent.
 #[derive(Default)]
 pub(crate) struct Admitted {
     /// Its notes.
     pub(crate) notes: Vec<Value>,
-    /// What its calls add to the sums of commitments.
+    /// The amounts that its calls add to the sums of commitments.
     pub(crate) spent: Option<Value>,
 }
 
@@ -176,7 +176,7 @@ impl Commitments {
         decided(found, over)
     }
 
-    /// A call with the sums behind the calls of its line before it.
+    /// A call with the sums after the earlier calls of its line.
     fn with_running(&self, call: &Value, before: &Authorized) -> Value {
         if before.spent.is_empty() {
             return call.clone();
@@ -233,7 +233,7 @@ impl Commitments {
             let ids = self.closed_without_rank(member, intent.author);
             return if ids.is_empty() { Ok(()) } else { Err(CommitmentRefused::Rank(ids)) };
         }
-        // A result says what happened; an item of it that its author has already has no effect, alone.
+        // A result reports what happened; an item of it that its author has already has no effect, alone.
         if intent.type_name.as_str() == RESULT {
             return Ok(());
         }
@@ -281,14 +281,14 @@ impl Commitments {
         let shared = [line, form::texts(action, "relies_on")].concat();
         let own = listed.into_iter().flat_map(|calls| calls.iter());
         let own: Vec<Vec<Arc<str>>> = own.map(|call| form::texts(call, "relies_on")).collect();
-        // A tool beside the list is a call in front of it.
+        // A tool that is named together with the list is a call before the list.
         let missing = calls(action).len() - own.len();
         let own = std::iter::repeat_n(Vec::new(), missing).chain(own);
         Ok(own.map(|own| resolve([shared.clone(), own].concat())).collect())
     }
 }
 
-/// The type with which the runtime says what a tool answered.
+/// The type with which the runtime reports the answer of a tool.
 const RESULT: &str = "action.result";
 
 /// The owner of what an intent brings.

@@ -30,7 +30,7 @@ pub struct Authorized {
     pub unjudged: Vec<(Arc<str>, Met)>,
     /// Why it is outside of the contract of a delegation, from version 2 of the rules on.
     pub scope: Option<ScopeFault>,
-    /// What the call adds to the sums of each commitment that judged it; `null` where that cannot be told.
+    /// The amounts that the call adds to the sums of each commitment that judged it; `null` for an unknown amount.
     pub(super) spent: BTreeMap<Arc<str>, Vec<Value>>,
 }
 

@@ -22,7 +22,7 @@ pub struct Budget {
     pub cost: Option<f64>,
 }
 
-/// What was used of a budget.
+/// The part of a budget that was used.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
 pub struct Used {
     /// Transitions that agents wrote.
@@ -102,7 +102,7 @@ impl Budget {
     }
 }
 
-/// What is used of each limit that is passed, with the limit.
+/// The use and the limit, for each limit that is passed.
 fn pairs(used: &Used, over: [Option<Value>; 3]) -> Option<Value> {
     let pairs = NAMES.into_iter().zip(used.values()).zip(over);
     let pairs: Vec<(&str, Value)> =
@@ -115,7 +115,7 @@ fn number(value: f64) -> Value {
 }
 
 impl Used {
-    /// What one transition uses.
+    /// The use by one transition.
     pub fn of(author: Author, type_name: &str, content: &Value) -> Used {
         let proposed = content.get("action").filter(|_| type_name != "action.result");
         let cost = content.get("metrics").and_then(|metrics| metrics.get("cost_usd")?.as_f64());
@@ -126,7 +126,7 @@ impl Used {
         }
     }
 
-    /// What an intent would use.
+    /// The use by an intent, if it is committed.
     pub(super) fn of_intent(intent: &Intent) -> Used {
         let members =
             ["action", "metrics"].into_iter().filter_map(|name| Some((name, intent.member(name)?.clone())));
@@ -146,7 +146,7 @@ impl Used {
         }
     }
 
-    /// What is left of it without what was used before a fork.
+    /// The use that is left without the use before a fork.
     pub fn without(self, before: Used) -> Used {
         let cost = match (self.cost, before.cost) {
             (Some(all), Some(before)) => Some((all - before).max(0.0)),

@@ -206,8 +206,8 @@ impl DelegationScope {
         Ok(DelegationScope { written: value.clone(), contract, touches })
     }
 
-    /// Takes in what the pack of the parent says of its tools: the places where they name files. Fails with the place of a tool that
-    /// a pack does not declare which declares others.
+    /// Takes in the places where the tools of the parent's pack name files. Fails with the place of a tool that a pack does not
+    /// declare which declares others.
     pub fn with_pack(&mut self, pack: Option<&Value>) -> Result<(), CommitmentFault> {
         let declared = pack.and_then(|pack| pack.get(TOOLS)?.as_object()).filter(|tools| !tools.is_empty());
         let Some(declared) = declared else { return Ok(()) };
@@ -223,7 +223,7 @@ impl DelegationScope {
         Ok(())
     }
 
-    /// Adds places where tools name files. A place that is given twice is one; a tool of which anybody lists a place has one.
+    /// Adds places where tools name files, each place once: a tool keeps those of the contract and gets those of `more`.
     fn add_places(&mut self, more: BTreeMap<Arc<str>, Vec<Arc<str>>>) {
         if self.contract.files.is_none() || more.is_empty() {
             return;

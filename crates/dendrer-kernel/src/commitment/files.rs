@@ -32,7 +32,7 @@ const PLACES: [&str; 5] = ["target", "source", "destination", "uri", "url"];
 /// deeper one is a file that no limit contains.
 const NESTED_MAX: usize = 64;
 
-/// Characters that look like a slash, a backslash or a dot, and are none.
+/// Characters that look like a slash, a backslash or a dot, and are other characters.
 const LOOK_ALIKES: [char; 12] = [
     '\u{2044}', '\u{2215}', '\u{29f8}', '\u{ff0f}', '\u{29f9}', '\u{fe68}', '\u{ff3c}', '\u{2024}',
     '\u{2025}', '\u{2026}', '\u{ff0e}', '\u{fe52}',
@@ -154,7 +154,7 @@ fn is_slash(c: char) -> bool {
 /// Whether a text begins as a path.
 fn begins_as_path(text: &str) -> bool {
     let text = text.trim_start_matches(|c: char| c.is_whitespace() || is_invisible(c));
-    // A comment of a program is none.
+    // A comment of a program is not a path.
     let is_comment = ["//", "/*"].iter().any(|begin| text.starts_with(begin)) && text.contains('\n');
     let mut chars = text.chars();
     let (first, second, third) = (chars.next(), chars.next(), chars.next());

@@ -40,7 +40,7 @@ pub fn merged(sides: &[(&str, &Commitments)], spent: &SpentTogether) -> Option<V
     all.to_initial()
 }
 
-/// What the histories of several runs spent together, by commitment: each record counts once.
+/// The amounts that the histories of several runs spent together, by commitment: each record counts once.
 #[derive(Debug, Clone, Default)]
 pub struct SpentTogether(BTreeMap<String, Vec<Value>>);
 

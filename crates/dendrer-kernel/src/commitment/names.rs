@@ -1,7 +1,7 @@
 //! Ids and addresses: the item that a name means, and the id under which an item is held.
 //!
 //! The item of the highest rank is held as `ID`, each other one as `ID@OWNER`. An item of a higher rank that comes later takes the
-//! plain id; the other one, with its edges, goes on under its address.
+//! plain id; the other one, with its edges, is kept under its address.
 
 use std::sync::Arc;
 

@@ -43,7 +43,7 @@ pub enum ScopeFault {
     Budget {
         /// The `deleg` of the parent.
         delegation: Arc<str>,
-        /// What is used and the limit, by what is counted.
+        /// The use and the limit, by the unit that is counted.
         budget: Value,
     },
 }
@@ -57,7 +57,7 @@ impl ScopeFault {
         }
     }
 
-    /// Whether it stands against every call, whatever it is.
+    /// Whether the fault applies to every call, with any tool.
     pub(super) fn is_general(&self) -> bool {
         matches!(self, ScopeFault::Ended { .. } | ScopeFault::Budget { .. })
     }

@@ -3,7 +3,7 @@
 //! The owner of an item is the author of its transition: each agent and each named user is one of its own. An id belongs to its
 //! author: `ID` is the item of the highest rank, `ID@agent:dev` that of one author.
 //!
-//! Rule: a word has an effect on a commitment that it lowers only if [`CommitmentOwner::may_lower`] says so; test
+//! Rule: a word has an effect on a commitment that it lowers only if [`CommitmentOwner::may_lower`] permits it; test
 //! `no_line_of_an_agent_lowers_the_word_of_another`.
 
 use std::fmt;

@@ -1,8 +1,8 @@
-//! What the parents of a delegated run say now: status of the contract, commitments that bind there, and the places these read
+//! Entries of the parents of a delegated run: status of the contract now, commitments that bind there, and the places these read
 //! (design, section 14.2).
 //!
-//! The door of the child seals it in the member `contract` of the next record when it has changed, and judges by the sealed form
-//! alone: replay, forks and a bundle without the parents decide the same.
+//! The door of the child seals an entry in the member `contract` of the next record when it has changed, and judges by the sealed
+//! form alone: replay, forks and a bundle without the parents decide the same.
 //!
 //! Rule: nothing of a parent is judged that no record of the child holds; test `a_child_is_judged_by_what_its_records_hold`.
 
@@ -18,7 +18,7 @@ use super::{
     Authorized, CONTRACT, ClosedAs, ClosedCommitment, Commitments, DelegationContract, ScopeFault, form,
 };
 
-/// The member of a sealed `contract` with one entry for each parent that says something new.
+/// The member of a sealed `contract` with one entry for each parent that has something new.
 pub const PARENTS: &str = "parents";
 
 /// Members of the entry of a parent.
@@ -31,7 +31,7 @@ const USED: &str = "used";
 /// Members of an entry that say where it was read, and no more.
 const READ_AT: [&str; 2] = ["record", "tick"];
 
-/// What a parent says of the contract under which a child of it works, at a tick of the parent.
+/// The entry of a parent about the contract under which a child of it works, at a tick of the parent.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ParentSaid {
     /// The parent.
@@ -42,7 +42,7 @@ pub struct ParentSaid {
     pub ended: Option<(Arc<str>, Option<u64>)>,
     /// The limits of the contract, if it is not the one of the run itself.
     pub budget: Budget,
-    /// What other runs used of the budget: forks and children.
+    /// The use of the budget by other runs: forks and children.
     pub used: Used,
     /// As it is sealed.
     pub written: Value,
@@ -61,7 +61,7 @@ pub struct ParentParts {
     pub counters: Option<Value>,
     /// The limits of the contract, if it is not the one of the run itself.
     pub budget: Option<Value>,
-    /// What other runs used.
+    /// The use by other runs.
     pub used: Option<Used>,
 }
 
@@ -128,7 +128,7 @@ impl ParentSaid {
         found.add(theirs.authorize(call, &[], places, &counted));
         let both = filled(state, places);
         let own = theirs.authorize(call, &[], &both, counters);
-        // What the child alone does not know is judged by what the parent knows.
+        // A commitment that the child alone cannot judge is judged by the places of the parent.
         found.add(Authorized { unjudged: Vec::new(), spent: BTreeMap::new(), ..own });
         found
     }
@@ -153,12 +153,12 @@ fn filled(state: &Value, with: &Value) -> Value {
 }
 
 impl Commitments {
-    /// What the parents of a delegated run say, as far as its records hold it.
+    /// The entries of the parents of a delegated run, as far as its records hold them.
     pub fn parents(&self) -> &[ParentSaid] {
         &self.parents
     }
 
-    /// What was used of the budgets that apply to a delegated run, by itself.
+    /// The use of the budgets that apply to a delegated run, by the run itself.
     pub fn used(&self) -> Used {
         self.used
     }
@@ -168,7 +168,7 @@ impl Commitments {
         self.is_since(2) && self.contract().is_some()
     }
 
-    /// Takes what a record of the run says of its parents, and what it used.
+    /// Takes the entries of parents in a record of the run, and the use by the record.
     pub(super) fn hear(&mut self, tick: u64, author: Author, type_name: &str, content: &Value) {
         if !self.hears_parents() {
             return;
@@ -223,13 +223,13 @@ impl Commitments {
         self.parents = parents.into();
     }
 
-    /// What is sealed of parents, as a snapshot keeps it.
+    /// The sealed entries of parents, as a snapshot keeps them.
     pub(super) fn kept_parents(&self) -> Option<Value> {
         let entries = self.parents.iter().map(|said| said.written.clone());
         (!self.parents.is_empty()).then(|| Value::record([(PARENTS, Value::array(entries))]))
     }
 
-    /// The commitments with what the content of the next record says of parents: its calls are judged by that.
+    /// The commitments with the entries of parents in the content of the next record: its calls are judged by these.
     pub fn hearing_record(&self, content: &Value) -> Option<Commitments> {
         let said = content.get(CONTRACT).filter(|_| self.hears_parents())?;
         let mut made = self.clone();

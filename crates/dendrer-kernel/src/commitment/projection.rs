@@ -58,9 +58,9 @@ pub struct Commitments {
     pub(super) trust: Option<Arc<BTreeSet<Arc<str>>>>,
     /// In a delegated run, its contract.
     contract: Option<Arc<DelegationContract>>,
-    /// What the parents of a delegated run say, as far as its records hold it; the nearest first.
+    /// The entries of the parents of a delegated run, as far as its records hold them; the nearest first.
     pub(super) parents: Arc<[ParentSaid]>,
-    /// What a delegated run used of its budget.
+    /// The use by a delegated run of its budget.
     pub(super) used: Used,
     /// The first tick whose lists were erased or withheld: what they brought is not known.
     hidden: Option<u64>,
@@ -68,7 +68,7 @@ pub struct Commitments {
     names: Option<Value>,
     /// The names that expressions know, by version 2 of the rules.
     scope: Arc<Scope>,
-    /// What committed calls added to the sums of commitments.
+    /// The amounts that committed calls added to the sums of commitments.
     pub(super) spent: spent::Sums,
     /// When the newest transition was recorded, in milliseconds since 1970; while a transition is judged, when it is.
     now: u64,
@@ -1000,7 +1000,7 @@ impl Commitments {
         made
     }
 
-    /// Says why an `attests` edge grounds nothing; `None` for one that does, and for an edge of another kind.
+    /// Returns why an `attests` edge grounds nothing; `None` for one that does, and for an edge of another kind.
     pub fn grounds_nothing(&self, edge: &CommitmentEdge) -> Option<String> {
         let is_authority = matches!(edge.author, Author::User | Author::Runtime | Author::Institution);
         let atom = match self.atom(&edge.from) {

@@ -1,7 +1,7 @@
-//! What a line brings, by version 2 of the rules: a word has an effect on what it lowers by its rank (design, section 14.2).
+//! Effects of a line, by version 2 of the rules: a word has an effect on what it lowers by its rank (design, section 14.2).
 //!
-//! First the items of the line, then what it adopts, its edges and its closings: a name may mean an item of the same line. What
-//! names an item that is not there has no effect, also not later.
+//! First the items of the line, then what it adopts, its edges and its closings: a name may mean an item of the same line. A member
+//! that names a missing item has no effect, also not later.
 
 use std::collections::BTreeSet;
 use std::sync::Arc;
@@ -204,7 +204,7 @@ impl Commitments {
         ]));
     }
 
-    /// Ends what the kernel was told to end.
+    /// Ends the commitment of a name, with the kernel as the author.
     pub(super) fn end_by_kernel(&mut self, tick: u64, name: &str, how: ClosedAs) {
         let said = Said { tick, author: Author::Kernel, by: None, type_name: "" };
         self.end_named(&said, name, how, None);

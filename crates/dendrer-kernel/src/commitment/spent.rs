@@ -1,9 +1,9 @@
 //! `spent(EXPR)` in an expression of a commitment: the running sum of EXPR over the committed calls that the commitment judged.
 //!
-//! The text is read with each `spent(EXPR)` as a place `spent.sN`; EXPR is kept beside it. What a committed call adds is sealed in
-//! its transition (`spent`), so reading a run needs no expression and no state.
+//! The text is read with each `spent(EXPR)` as a place `spent.sN`; EXPR is kept with it. The amounts that a committed call adds are
+//! sealed in its transition (`spent`), so reading a run needs no expression and no state.
 //!
-//! Rule: a call whose EXPR cannot be told makes the sum unknown from there on; test `spent_is_a_running_sum`.
+//! Rule: a call whose EXPR is unknown makes the sum unknown from there on; test `spent_is_a_running_sum`.
 
 use std::collections::BTreeMap;
 use std::sync::Arc;
@@ -58,7 +58,7 @@ fn scope_is_first(scope: &Scope) -> bool {
     !scope.has_root("t")
 }
 
-/// Finds the first `spent(EXPR)` outside of texts: what is before it, EXPR, and what is behind it.
+/// Finds the first `spent(EXPR)` outside of texts: the text before it, EXPR, and the text after it.
 fn next(text: &str) -> Option<(&str, &str, &str)> {
     let bytes = text.as_bytes();
     let (mut at, mut begin, mut depth) = (0, None, 0_usize);
@@ -150,16 +150,16 @@ pub(super) fn grown(now: &[Value], before: &[Value]) -> Vec<Value> {
     now.iter().enumerate().map(since).collect()
 }
 
-/// What the calls of a delegated run add to the sums of its parent.
+/// The amounts that the calls of a delegated run add to the sums of its parent.
 #[derive(Debug, Clone, Default)]
 pub struct SpentBelow {
     sums: Sums,
-    /// What the calls of the record that is judged add.
+    /// The amounts that the calls of the judged record add.
     line: Sums,
 }
 
 impl SpentBelow {
-    /// Judges a call of the child by the commitments of the parent, with the sums behind the calls before it.
+    /// Judges a call of the child by the commitments of the parent, with the sums after the calls before it.
     pub fn judge(
         &mut self,
         parent: &Commitments,
@@ -180,8 +180,8 @@ impl SpentBelow {
         found
     }
 
-    /// Ends a record of the child. What it has sealed of commitments that were handed over counts; of others, what the parent judged.
-    /// The record of a result repeats its request and adds nothing.
+    /// Ends a record of the child. Its sealed amounts count for commitments that were handed over; for others count the amounts that
+    /// the parent judged. The record of a result repeats its request and adds nothing.
     pub fn end_record(&mut self, content: &Value, child: &Commitments, is_request: bool) {
         let mut line = std::mem::take(&mut self.line);
         if !is_request {

@@ -78,7 +78,7 @@ pub(super) fn price(bytes: usize) -> u64 {
     bytes as u64 / 16
 }
 
-/// Says that an operand is not what the operation takes.
+/// Returns the error for an operand that the operation does not take.
 pub(super) fn wrong(node: &Node, found: &View<'_>, symbol: &str, wanted: &str) -> EvalError {
     let path = path_of(node);
     let what = path.as_deref().unwrap_or("this");

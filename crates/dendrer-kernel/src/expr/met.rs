@@ -73,7 +73,7 @@ pub(super) fn beside_time(views: [&View<'_>; 2]) -> Option<usize> {
     }
 }
 
-/// Says that an operation needs a time and got something else.
+/// Returns the error for an operation that needs a time and got something else.
 pub(super) fn no_time(node: &Node, found: &View<'_>, symbol: &str) -> EvalError {
     let path = path_of(node);
     let what = path.as_deref().unwrap_or("this");

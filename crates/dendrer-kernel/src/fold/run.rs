@@ -242,7 +242,7 @@ struct Run<'a> {
     met_unknown: bool,
     /// Whether it is not known which call the transition answers: what rules read of the call is a gap.
     is_ambiguous: bool,
-    /// Whether numbers that are finer than their field are told, as version 2 of the kernel's rules does.
+    /// Whether numbers that are finer than their field are reported, as by version 2 of the kernel's rules.
     rounds: bool,
     /// The values that a `set` rounded.
     rounded: Vec<Rounding>,

@@ -916,7 +916,7 @@ fn read_enforce(faults: &mut Faults, predicate: &At<'_>) -> bool {
     at.truth(faults, format!("enforce is true or false, not {}", at.value)).unwrap_or(false)
 }
 
-/// The types and tools that may write while a violation stands.
+/// The types and tools that may write while a violation lasts.
 fn read_repairs(faults: &mut Faults, predicate: &At<'_>) -> Vec<Arc<str>> {
     let mut repairs = Vec::new();
     for at in predicate.list(faults, "repairs") {

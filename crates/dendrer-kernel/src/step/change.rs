@@ -13,11 +13,11 @@ pub(super) struct Change {
     pub(super) notes: Vec<Value>,
     /// The change that was proposed, if it was rounded.
     pub(super) proposed: Option<Delta>,
-    /// What would have refused the line at a higher stage.
+    /// The reasons that would have refused the line at a higher stage.
     pub(super) would_refuse: Option<Value>,
     /// The values that were rounded to the decimals of their field.
     pub(super) rounded: Vec<Rounding>,
-    /// What its calls add to the sums of commitments.
+    /// The amounts that its calls add to the sums of commitments.
     pub(super) spent: Option<Value>,
 }
 

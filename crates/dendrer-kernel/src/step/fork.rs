@@ -56,7 +56,7 @@ impl Fork {
 /// The type of the marker with which a fork begins.
 pub(super) const FORK: &str = "run.fork";
 
-/// The member of the marker that says where the fork comes from.
+/// The member of the marker with the origin of the fork.
 const FORK_MEMBER: &str = "fork";
 
 /// The parent and the tick at which a fork branched off.

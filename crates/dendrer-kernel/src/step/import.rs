@@ -175,7 +175,7 @@ pub struct ChildResult {
     pub commitments: Option<Value>,
     /// The output with which it completed its goal: the deliverables.
     pub output: Option<Value>,
-    /// What its calls add to the sums of the parent's commitments, by id.
+    /// The amounts that its calls add to the sums of the parent's commitments, by id.
     pub spent: Option<Value>,
 }
 

@@ -35,7 +35,7 @@ pub const ACTED_AFTER_DENY: &str = "acted_after_deny";
 /// The kind of the anomaly of a request that repeats a denied one.
 const DENIED_BEFORE: &str = "denied_before";
 
-/// The kind of the anomaly of a denial or an escalation of which it cannot be told which request it is about.
+/// The kind of the anomaly of a denial or an escalation whose request is ambiguous.
 const NO_SUBJECT: &str = "decision_without_request";
 
 /// The kind of the anomaly of a number that is finer than the field to which it was added.
@@ -44,7 +44,7 @@ pub(super) const FINER_THAN_DECLARED: &str = "finer_than_declared";
 /// The kind of the anomaly of a call whose tool the pack does not declare.
 const UNDECLARED_TOOL: &str = "undeclared_tool";
 
-/// The kind of the anomaly of a list of calls with a tool beside it.
+/// The kind of the anomaly of a tool that is named together with a list of calls.
 const TOOL_BESIDE_CALLS: &str = "tool_beside_calls";
 
 /// The kind of the anomaly of a name that looks like another one.
@@ -62,7 +62,7 @@ const UNKNOWN_SCOPE: &str = "unknown_scope";
 /// The kind of the anomaly of what the terms in force refuse and what happened all the same.
 pub(super) const OUTSIDE_TERMS: &str = "outside_terms";
 
-/// Whether an intent says what no door refuses for a rule: the answer of a tool, a decision, or the word of a user.
+/// Whether an intent is a fact, which no door refuses for a rule: the answer of a tool, a decision, or the word of a user.
 pub(super) fn is_fact(intent: &Intent) -> bool {
     intent.author == Author::User || ["action.result", DECISION].contains(&intent.type_name.as_str())
 }
@@ -72,7 +72,7 @@ fn is_call(intent: &Intent) -> bool {
     asks_of(2, intent.type_name.as_str(), intent.member(ACTION).is_some())
 }
 
-/// What was found against a line: notes for its transition, and what would have refused it at a higher stage.
+/// Findings against a line: notes for its transition, and the reasons that would have refused it at a higher stage.
 #[derive(Default)]
 pub(super) struct Found {
     pub(super) notes: Vec<Value>,
@@ -120,7 +120,7 @@ impl Found {
 }
 
 /// Judges the calls of a line by what is on record: a denied request again, a result that was made against a decision, a decision
-/// without a subject, a tool beside a list of calls, a tool that the pack does not declare.
+/// without a subject, a tool together with a list of calls, a tool that the pack does not declare.
 pub(super) fn by_record(head: &RunState, intent: &Intent, found: &mut Found) -> Result<(), Reason> {
     let requests = &head.counters.requests;
     let action = intent.member(ACTION);
@@ -194,7 +194,7 @@ fn look_alikes(head: &RunState, intent: &Intent, found: &mut Found) -> Result<()
     Ok(())
 }
 
-/// Refuses a tool beside a list of calls, once every rule has been asked about both.
+/// Refuses a tool together with a list of calls, once every rule has been asked about both.
 pub(super) fn beside(head: &RunState, intent: &Intent, found: &mut Found) -> Result<(), Reason> {
     match intent.member(ACTION).filter(|_| is_call(intent)) {
         Some(action) if calls::has_tool_beside(action) => {
@@ -378,7 +378,7 @@ struct Asked<'a> {
 }
 
 impl Asked<'_> {
-    /// Judges a rule about states. `will_write` tells whether the answer of a requested call may write what the rule reads.
+    /// Judges a rule about states. `will_write` returns whether the answer of a requested call may write what the rule reads.
     fn judge(&self, predicate: &Predicate, will_write: &mut dyn FnMut() -> bool) -> Judged {
         let (head, change) = (self.head, self.change);
         let is_after = predicate.window() == Window::After;

@@ -79,7 +79,7 @@ const NO_REQUEST: &str = "result_without_request";
 /// Notes what is odd about the result of a tool that acts. It is committed all the same: the world has changed (design,
 /// section 4). The caller says which class the pack declares for a tool, and whether a call of it is open.
 ///
-/// By the rules of version 2 of the kernel also of other tools, as `looks` says.
+/// By the rules of version 2 of the kernel also of other tools, as `looks` selects.
 pub(super) fn notes_of_result(
     intent: &Intent,
     looks: Looks,
@@ -116,11 +116,11 @@ pub(super) fn notes_of_result(
 pub(super) struct Looks {
     /// Results of tools that only read, for an output.
     pub(super) of_read: bool,
-    /// Results of tools whose class nothing says, for a request.
+    /// Results of tools whose class the pack does not declare, for a request.
     pub(super) of_any: bool,
 }
 
-/// Whether a result says that its call failed: it needs no output.
+/// Whether a result reports that its call failed: it needs no output.
 fn has_failed(intent: &Intent) -> bool {
     let status = intent.member("result").and_then(|result| result.get("status")?.as_str());
     status.is_some_and(|status| status::is_failure(status) == Some(true))
@@ -152,7 +152,7 @@ pub(super) fn check(intent: &Intent) -> Result<(), MemberFault> {
     if has("user") && intent.author != Author::User {
         return Err(MemberFault::NotByUser(intent.author));
     }
-    // The runtime says with what a goal was completed: the output of a graph.
+    // The runtime reports with what a goal was completed: the output of a graph.
     let is_output = intent.author == Author::Runtime && type_name == COMPLETE;
     if has("result") && type_name != RESULT && !is_output {
         return Err(match intent.author {

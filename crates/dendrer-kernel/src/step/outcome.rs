@@ -141,7 +141,7 @@ pub enum Reason {
     },
     /// It adds a number that is finer than the decimals of the field.
     Finer(Vec<Pointer>),
-    /// An action names a tool beside a list of calls.
+    /// An action names a tool together with a list of calls.
     ToolBesideCalls,
     /// It has names that look like others.
     LookAlike(Vec<LookAlike>),

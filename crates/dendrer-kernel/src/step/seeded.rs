@@ -11,7 +11,7 @@ use crate::commitment;
 use crate::predicate::{Predicate, Verdict, Window};
 
 /// Returns the ids of the policy rules and violation predicates with `enforce: true` and of the hard commitments of a pack:
-/// what is enforced from stage 2 on. `policy` are the rules beside those of the pack.
+/// what is enforced from stage 2 on. `policy` are the rules in addition to those of the pack.
 pub fn enforced_ids(pack: Option<&Value>, policy: &[Value]) -> Vec<Arc<str>> {
     let listed = |member: &str| {
         let list = pack.and_then(|pack| pack.get(member)).and_then(Value::as_array);
@@ -108,7 +108,7 @@ fn seeded_rules(head: &RunState, holds: impl Fn(&Predicate) -> bool) -> Vec<Brok
     rules.map(|rule| Broken::of(rule, &head.state)).collect()
 }
 
-/// Judges the state behind a change: returns each rule that is violated there and not at the head.
+/// Judges the state after a change: returns each rule that is violated there and not at the head.
 pub fn judge_change(head: &RunState, change: &Delta) -> Vec<Broken> {
     let Ok(state) = change.apply(&head.state) else { return Vec::new() };
     judge_seeded(&RunState { state, ..head.clone() }, &[head])

@@ -399,7 +399,7 @@ impl RunState {
             entry.get("tick").and_then(Value::as_u64) == Some(self.tick) && entry.get("pack").is_some()
         };
         match self.tick {
-            // The state that a run begins with is nobody's transition, and below stage 2 the latch alone tells.
+            // The state that a run begins with is of no transition, and below stage 2 only the latch keeps violations.
             _ if self.tick == 0 || self.stage_at(self.tick) < Stage::Contracts => Vec::new(),
             _ => latched(&self.state).filter(is_new).collect(),
         }
@@ -468,7 +468,7 @@ pub(super) fn has_happened(intent: &Intent) -> bool {
     intent.author == Author::User || HAPPENED.contains(&intent.type_name.as_str())
 }
 
-/// Whether a type says what became of a call, or what was decided about one.
+/// Whether a type reports the result of a call, or a decision about one.
 pub(super) fn is_report(type_name: &TypeName) -> bool {
     ["action.result", DECISION].contains(&type_name.as_str())
 }
@@ -625,7 +625,7 @@ impl Terms {
 pub(super) fn touches(predicate: &Predicate, delta: &Delta) -> bool {
     let read_set = predicate.read_set();
     delta.paths().any(|path| match unknown::marks(path) {
-        // A mark says of its place that it is unknown, or is known again.
+        // A mark changes whether its place is unknown.
         Some(None) => true,
         Some(Some(marked)) => read_set.iter().any(|place| is_near(place, &marked)),
         None => read_set.iter().any(|place| is_near(place, path)),

@@ -181,7 +181,7 @@ pub struct DischargedBy {
     pub agent: Option<String>,
 }
 
-/// What became of a commitment besides its status.
+/// The calls against a commitment, and its discharge.
 #[derive(Debug, Clone)]
 pub struct CommitmentHistory {
     /// The calls that it spoke against.

@@ -151,7 +151,7 @@ impl CheckedContract {
 
 /// Returns the stage that a run was recorded at; `None` if it cannot be read.
 pub fn stage(trace: &Trace) -> Option<u64> {
-    // A fork has the stage of its parent or a higher one, and says so.
+    // A fork has the stage of its parent or a higher one, and its record states it.
     let stages = trace.begins().iter().rev();
     stages.filter_map(|begin| begin.body().value("/stage")).find_map(|stage| stage.as_u64())
 }

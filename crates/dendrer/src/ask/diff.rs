@@ -368,7 +368,7 @@ pub fn diff(
         }
     }
     let packs = [pack::of_run(a)?, pack::of_run(b)?];
-    // What rules write from the time of a record is another in each recording.
+    // A value that rules write from the time of a record differs in each recording.
     let timed = packs.iter().flatten().flat_map(|pack| pack.timed_fields());
     let timed = timed.map(|field| Pointer::of(["state", &*tag::stored_name(&field)]));
     let mut ignore = question.ignore.clone();
@@ -400,7 +400,7 @@ pub fn diff(
         walk.find_shift();
         walk.end()?;
     }
-    // A place says nothing of what decided.
+    // A question about one place is not about the constants that decided.
     if question.path.is_none() {
         walk.report.constants = constants(a, b, question.ends)?;
     }
@@ -447,7 +447,7 @@ fn shared(a: &Trace, b: &Trace, last: u64) -> Result<Option<u64>, Error> {
     Ok(Some(low))
 }
 
-/// Tells whether a transition is a marker of the kernel.
+/// Returns whether a transition is a marker of the kernel.
 pub fn is_marker(record: &Record) -> bool {
     let header = record.header();
     let name = header.type_name.as_ref().map(|name| name.as_str());

@@ -1,6 +1,6 @@
 //! Gates: whether an expression over the steps of a run holds, and which steps the answer reads (witness-log paper 3.3).
 //!
-//! A step that is not taken for what it says ([`StepDoubt`]) is unknown. A gate passes or fails only where it does whatever
+//! A step that is not taken for what it claims ([`StepDoubt`]) is unknown. A gate passes or fails only where it does whatever
 //! such steps were: any asked type, succeeded or failed, or none at all. Else it is open.
 //!
 //! Rule: a gate never passes on nothing; test `a_gate_over_no_steps_never_passes`.
@@ -107,7 +107,7 @@ pub struct GateStep {
     pub author: Option<Author>,
     /// The agent.
     pub agent: Option<Arc<str>>,
-    /// Why it is not taken for what it says.
+    /// Why it is not taken for what it claims.
     pub doubt: Option<StepDoubt>,
 }
 
@@ -240,7 +240,7 @@ impl ReadStep {
         members.set("success", recorded.success.map_or(Value::Null, Value::from));
         members.set("author", Value::from(recorded.author.map_or(UNSTATED, Author::as_str)));
         members.set("agent", recorded.agent.as_deref().map_or(Value::Null, Value::from));
-        // What is not known makes an expression that looks at it uncertain.
+        // A member that is not known makes an expression that looks at it uncertain.
         for name in &recorded.unknown {
             members.set(name, tag::gap("withheld", ""));
         }
@@ -284,12 +284,12 @@ impl ReadStep {
 /// The author of an imported row.
 const UNSTATED: &str = "unstated";
 
-/// The members of a step that are known whatever its row says.
+/// The members of a step that are known with any content of its row.
 const KNOWN_ALWAYS: [&str; 4] = ["tick", "derived", "author", "agent"];
 
 impl Gate {
-    /// Evaluates the expression, and tells whether it looked at an empty list alone. Where steps are in doubt, it is true or false
-    /// only if each way of reading them says so.
+    /// Evaluates the expression, and returns whether it looked at an empty list alone. With steps in doubt, it is true or false only
+    /// if it is so in each way of reading them.
     fn truth(&self, steps: &[ReadStep], (state, counters): (&Value, &Value)) -> (Result<bool, String>, bool) {
         let evaluate = |steps: Value| {
             let env = Env { state, counters: Some(counters), others: &[(STEPS, &steps)] };
@@ -339,7 +339,7 @@ impl Gate {
     }
 }
 
-/// What an expression said; an error is why it says nothing.
+/// The value of an expression; an error is why it has no value.
 fn said(truth: Truth) -> Result<bool, String> {
     match truth {
         Truth::True => Ok(true),

@@ -202,7 +202,7 @@ pub fn decide(store: &Arc<dyn Store>, child: &RunName) -> Result<(Accepted, Chil
     Ok((Accepted { child: child.clone(), parent, reasons, already: false, record: None }, result, tip))
 }
 
-/// What a parent records of the result of a child.
+/// The result of a child as its parent records it.
 fn result_of(child: &Trace, contract: &Value, judged: judge::Judged) -> Result<ChildResult, Error> {
     Ok(ChildResult {
         child: child.name().clone(),

@@ -9,7 +9,7 @@ use dendrer_object::Value;
 use crate::error::Error;
 use crate::run::trace::Trace;
 
-/// Returns the requests that are forbidden in any of some runs at a tick, as a `run` record has them; `None` if there are none.
+/// Returns the requests that are forbidden in any of some runs at a tick, as a `run` record has them; `None` without any.
 pub(super) fn forbidden<'t>(
     sources: impl IntoIterator<Item = (&'t Trace, u64)>,
 ) -> Result<Option<Value>, Error> {

@@ -137,7 +137,7 @@ pub struct Forked {
     pub state_root: Digest,
     /// The values that it begins with in place of others.
     pub changed: Vec<Changed>,
-    /// The rules that the state behind the marker breaks, and that the parent keeps.
+    /// The rules that the state after the marker breaks, and that the parent keeps.
     pub violations: Vec<Broken>,
     /// The marker.
     pub marker: Record,

@@ -183,7 +183,7 @@ fn with_places(pack: &Source) -> Result<Source, Error> {
     value.set("reducer", Value::from("delta/1"));
     let mut state = value.get("state").and_then(Value::as_object).cloned().unwrap_or_else(Object::default);
     for place in PLACES.into_iter().filter(|place| !state.contains_key(place)).collect::<Vec<_>>() {
-        // What a graph has computed is the runtime's.
+        // The places that a graph computes belong to the runtime.
         state.set(place, Value::record([("writers", Value::array([Value::from("runtime")]))]));
     }
     value.set("state", Value::Object(state));

@@ -715,7 +715,7 @@ pub(crate) fn merge_of(trace: &Trace) -> Option<Merged> {
     trace.start().body().value("/meta").and_then(|meta| Merged::of(meta.get(MEMBER)?))
 }
 
-/// What the sums of commitments grew by in the histories of all sources: each record counts once.
+/// The amounts by which the sums of commitments grew in the histories of all sources: each record counts once.
 fn spent_together(sources: &[MergeInput<'_>]) -> Result<SpentTogether, Error> {
     let mut history = History::new();
     for source in sources {
@@ -726,7 +726,7 @@ fn spent_together(sources: &[MergeInput<'_>]) -> Result<SpentTogether, Error> {
         let trace = Trace::open(sources[0].trace.store(), run)?;
         let begin = match trace.lineage() {
             [.., (_, shared), _] => Some(trace.at(*shared)?),
-            // What a merged run begins with is counted in the runs that it was merged from, if they are here.
+            // The sums that a merged run begins with are counted in the runs that it was merged from, if they are here.
             _ => match merge_of(&trace).filter(|merged| merged.is_whole) {
                 Some(merged) if merged.sources.iter().all(|source| history.contains_key(&source.run)) => {
                     Some(trace.genesis()?)

@@ -135,7 +135,7 @@ pub fn reduce(
     let tip = recorder.head().id();
     let enforced_from = Some(start.enforced_from).filter(|from| *from > 0);
     let mut reduced = Reduced::new(start.stage(), enforced_from, tip);
-    // Nothing is enforced below stage 2; where the pack asks for it, the answer says what would be.
+    // Nothing is enforced below stage 2; where the pack asks for it, the answer lists what would be.
     let asks = !recorder.head().not_enforced().is_empty();
     let mut door = RaisedDoor::default();
     let reducer = pack.pack.reducer();

@@ -266,9 +266,9 @@ struct Checker<'a> {
     touched: BTreeSet<RunName>,
     /// The runs that are forks.
     forks: BTreeSet<RunName>,
-    /// What records of delegated runs hold of their parents, each with the place of the record.
+    /// The entries of parents in records of delegated runs, each with the place of the record.
     said: Vec<(String, Value)>,
-    /// Whether a parent says something else than is sealed.
+    /// Whether the records of a parent differ from a sealed entry.
     said_differs: bool,
 }
 
@@ -281,7 +281,7 @@ fn may_mark(record: &Record) -> bool {
     is_closed || unknown::is_touched_by(record) || body.value("/state/kernel_unknown").is_some()
 }
 
-/// What a record of a delegated run holds of its parents.
+/// The entries of parents in a record of a delegated run.
 fn said_of_parents(record: &Record) -> Option<Vec<Value>> {
     let is_kernels = record.header().author == Author::Kernel || record.header().kind == Kind::Run;
     let said = record.content().get(CONTRACT).filter(|_| !is_kernels)?.get(PARENTS)?.as_array()?.clone();

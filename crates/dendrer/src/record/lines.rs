@@ -115,7 +115,7 @@ pub struct LineOptions {
     pub tagged: bool,
     /// Whether a line waits only for what other agents wrote at places that it writes or read.
     pub causal: bool,
-    /// The scope of each call. Only a program that may speak for the runtime says it.
+    /// The scope of each call. Only a program that may speak for the runtime sets it.
     pub scope: Option<Arc<str>>,
 }
 
@@ -405,7 +405,7 @@ pub enum LinesStopped {
     Line {
         /// The line.
         line: IntentLine,
-        /// Why it is none.
+        /// Why the line is no intent.
         error: JsonError,
     },
     /// A line is an intent and cannot be judged or sealed.

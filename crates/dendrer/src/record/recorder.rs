@@ -55,7 +55,7 @@ pub struct Recorder {
     others: Option<WrittenByOthers>,
     /// Takes secrets out of what is proposed.
     redactor: Option<Arc<Redactor>>,
-    /// What the parents of a delegated run said when they were asked last.
+    /// The entries of the parents of a delegated run when they were asked last.
     parents: Parents,
     /// Facts about gathered transitions that their replies state.
     judged: HashMap<Digest, Judged>,
@@ -547,7 +547,7 @@ impl Recorder {
         }
     }
 
-    /// Keeps what replies state of the newest outcomes, given the state before them. `is_latched` says that a rule was broken.
+    /// Keeps what replies state of the newest outcomes, given the state before them. `is_latched` is true if a rule was broken.
     fn keep_judged(
         &mut self,
         intents: &[(&Intent, Inputs)],
@@ -652,7 +652,7 @@ impl Recorder {
         }
     }
 
-    /// What the parents of a delegated run say that no record of it holds yet. The store is read on to its end first.
+    /// The entries of the parents of a delegated run that no record of it holds yet. The store is read on to its end first.
     fn news(&mut self) -> Result<Option<Value>, Error> {
         if !self.head.commitments().hears_parents() {
             return Ok(None);

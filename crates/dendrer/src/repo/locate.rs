@@ -57,7 +57,7 @@ pub fn named(name: &str) -> Result<PathBuf, Error> {
     }
 }
 
-/// Returns the leftovers of an interrupted restore in a directory without a store; `None` if there are none.
+/// Returns the leftovers of an interrupted restore in a directory without a store; `None` without any.
 pub fn interrupted(dir: &Path) -> Option<NoStore> {
     let beside = |word: &str| dir.join(format!("{STORE_DIR}.{word}"));
     let is_there = |path: &PathBuf| std::fs::symlink_metadata(path).is_ok();

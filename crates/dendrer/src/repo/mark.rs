@@ -25,7 +25,7 @@ pub fn closes(mark: &Mark) -> Option<String> {
     (mark.in_store && mark.behind == 0).then(|| CLOSED.to_owned())
 }
 
-/// Says that the log of a backup continues after its end, if it does.
+/// Returns the warning that the log of a backup continues after its end, if it does.
 pub fn unfinished(mark: &Mark) -> Option<String> {
     (!mark.in_store && mark.behind > 0).then(|| {
         format!(

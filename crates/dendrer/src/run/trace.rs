@@ -767,7 +767,7 @@ pub fn all_runs(store: &dyn Store) -> Result<Vec<RunSummary>, Error> {
     }
 }
 
-/// Says that there is no such run, and which one may have been meant.
+/// Returns the error that there is no such run, and which one may have been meant.
 pub(crate) fn no_run(store: &dyn Store, run: &RunName) -> Error {
     let runs = match store.runs(0, 10_000) {
         Ok(runs) => runs,

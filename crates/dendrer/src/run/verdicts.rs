@@ -68,7 +68,7 @@ pub(crate) fn keep(trace: &Trace, predicate: &Predicate, way: Way, line: &Timeli
     }
 }
 
-/// The signed bytes: the statement, and the question that it answers. A digest, which is no text that a note could hold.
+/// The signed bytes: the statement, and the question that it answers. A digest: a note could not hold it as a text.
 fn message(trace: &Trace, predicate: &Predicate, way: Way, statement: &[u8]) -> Digest {
     let store = trace.store().info().id.0;
     let run = Digest::of(trace.name().as_str().as_bytes());

@@ -27,9 +27,9 @@ pub fn exact_of(trace: &Trace) -> Option<VaultRef> {
     VaultRef::from_value(meta.get("exact")?)
 }
 
-/// The type with which the runtime says what a tool answered.
+/// The type with which the runtime reports the answer of a tool.
 pub(crate) const RESULT: &str = "action.result";
-/// The type with which the runtime says what a check decided.
+/// The type with which the runtime reports the decision of a check.
 pub(crate) const DECISION: &str = "policy.decision";
 pub(crate) const MEMORY: &str = "memory.write";
 pub(crate) const OBSERVATION: &str = "observation.add";
@@ -113,11 +113,11 @@ pub struct WitnessStep {
     pub author: Option<Author>,
     /// The agent.
     pub agent: Option<Arc<str>>,
-    /// Why the step is not taken for what it says.
+    /// Why the step is not taken for what it claims.
     pub doubt: Option<StepDoubt>,
 }
 
-/// Why a step is not taken for what it says (design, 14.1).
+/// Why a step is not taken for what it claims (design, 14.1).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum StepDoubt {
     /// The row does not have the hash that it states: it may have been any step.

@@ -1,6 +1,6 @@
 //! Findings about the commitments of a pack: they are tested as predicates are (design, section 14.2).
 //!
-//! Rule: a finding is about a name or a value that can never be what it says; test
+//! Rule: a finding is about a name or a value that can never be what the pack states; test
 //! `commitments_are_tested_as_predicates_are`.
 
 use std::collections::BTreeSet;
@@ -99,7 +99,7 @@ impl Linter<'_> {
         }
     }
 
-    /// Tools and fields of policy rules that the pack does not declare: such a rule is never judged, or always says the same.
+    /// Tools and fields of policy rules that the pack does not declare: such a rule is never judged, or always has the same verdict.
     pub(super) fn policy(&mut self) {
         let fields: Vec<&str> = self.pack.fields.iter().map(|field| &*field.name).collect();
         let rules = self.pack.policy.clone();

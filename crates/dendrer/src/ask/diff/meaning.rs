@@ -412,7 +412,7 @@ fn without_call_ids(action: &Value) -> Value {
     Value::Object(members)
 }
 
-/// Takes the confidence out of the intent, rounded. An intent of a confidence alone is none without it.
+/// Takes the confidence out of the intent, rounded. An intent of a confidence alone is removed with it.
 fn take_confidence(members: &mut Object) -> Option<Value> {
     let mut intent = members.get("intent")?.as_object()?.clone();
     let confidence = intent.remove("confidence")?;

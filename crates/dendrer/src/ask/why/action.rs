@@ -30,7 +30,7 @@ pub struct ActionWhy {
     pub agent: Option<String>,
     /// The calls; none for a transition without an action.
     pub calls: Vec<CallWhy>,
-    /// The policy rules and violations in force, each with what it says of the request or the state after it.
+    /// The policy rules and violations in force, each with its verdict on the request or the state after it.
     pub rules: Vec<(String, Verdict)>,
     /// The decision about the transition.
     pub decision: Option<DecisionWhy>,
@@ -60,7 +60,7 @@ pub struct AskedCommitment {
     pub id: Arc<str>,
     /// The owner; `None` for what is no commitment of the run, such as the contract of a child.
     pub owner: Option<CommitmentOwner>,
-    /// What it says of the call.
+    /// The verdict on the call.
     pub verdict: Verdict,
 }
 

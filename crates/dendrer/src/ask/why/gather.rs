@@ -94,7 +94,7 @@ pub struct BacktrackTerms {
     pub values: bool,
     /// Whether the inputs of each write are looked up, one step down.
     pub inputs: bool,
-    /// Whether the list goes on into the runs from which a merge took the place.
+    /// Whether the list continues in the runs from which a merge took the place.
     pub into_sources: bool,
 }
 
@@ -235,7 +235,7 @@ pub fn backtrack(trace: &Trace, question: &BacktrackTerms) -> Result<Option<Back
             let limit = match question.limit {
                 0 => 0,
                 limit if limit > writes.len() => limit - writes.len(),
-                // One more says that there are more.
+                // One more write shows that there are more.
                 _ => 1,
             };
             let is_full = question.limit > 0 && writes.len() >= question.limit;

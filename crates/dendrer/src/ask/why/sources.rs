@@ -1,7 +1,7 @@
 //! Values that a run began with because it was made by a merge: the writes of them in its sources.
 //!
 //! The beginning of such a run names for each place the sources whose value it took. A source may be such a run itself, so the
-//! way goes on until a transition wrote the place or a run began with it.
+//! way continues until a transition wrote the place or a run began with it.
 //!
 //! Rule: a place whose value no source wrote has no write here, and nothing is guessed; test
 //! `the_trail_goes_on_in_the_source_of_a_merge`.

@@ -33,11 +33,11 @@ pub(crate) struct Family {
     upto: u64,
     /// For each run, those that branched off it.
     branches: BTreeMap<RunName, Vec<(RunName, Branch)>>,
-    /// What a run used by itself up to a tick.
+    /// The use by a run itself up to a tick.
     used: BTreeMap<RunName, (u64, Used)>,
 }
 
-/// What a family used.
+/// The use by a family.
 #[derive(Debug, Default)]
 pub(crate) struct FamilyUsed {
     pub(crate) used: Used,
@@ -61,7 +61,7 @@ impl Family {
             if !seen.insert(run.clone()) {
                 continue;
             }
-            // The head is read first: if the run goes on meanwhile, the append that watches it fails.
+            // The head is read first: if the run continues meanwhile, the append that watches it fails.
             if Some(&run) != but
                 && let Some(summary) = store.run(&run)?
             {
@@ -73,7 +73,7 @@ impl Family {
         Ok(total)
     }
 
-    /// What a run used after it branched off, up to its head.
+    /// The use by a run after it branched off, up to its head.
     fn own(
         &mut self,
         store: &Arc<dyn Store>,
@@ -130,7 +130,7 @@ pub(super) fn reduced_from(start: &Record) -> Option<RunName> {
     start.body().value("/inputs")?.get("reduced_from")?.get("run")?.as_str()?.parse().ok()
 }
 
-/// What the transitions that a reduced run has of its source used: the run that it was reduced from used it.
+/// The use by the transitions that a reduced run has of its source: the run that it was reduced from used it.
 pub(super) fn retold(trace: &Trace) -> Result<Used, Error> {
     let mut used = Used::default();
     if reduced_from(trace.start()).is_none() {

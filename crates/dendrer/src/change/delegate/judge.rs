@@ -40,11 +40,11 @@ pub(super) struct Judged {
     pub(super) reasons: Vec<AcceptReason>,
     /// The output with which the child completed its goal.
     pub(super) output: Option<Value>,
-    /// What the calls of the child and of its children add to the sums of the parent.
+    /// The amounts that the calls of the child and of its children add to the sums of the parent.
     pub(super) spent: SpentBelow,
 }
 
-/// What is asked about.
+/// The child to judge, with its contract and its parent.
 pub(super) struct Asked<'a> {
     pub(super) child: &'a Trace,
     pub(super) contract: &'a Value,
@@ -108,7 +108,7 @@ impl Asked<'_> {
         }
         let wanted = self.contract.get("deliverables").and_then(Value::as_array);
         for name in wanted.into_iter().flat_map(|names| names.iter()).filter_map(Value::as_str) {
-            // Null says that there is none.
+            // A deliverable that is null is missing.
             let delivered = output.as_ref().and_then(|output| output.get(name));
             if delivered.is_none_or(|value| *value == Value::Null) {
                 found.add(Code::E0456, vec![Arc::clone(&id)], self.child.name(), completed);
@@ -169,7 +169,7 @@ impl Asked<'_> {
         let would = content.get(WOULD_REFUSE).and_then(Value::as_array).filter(|_| enforces);
         let would = would.into_iter().flat_map(|list| list.iter());
         let codes = would.filter_map(|one| one.get("code")?.as_str()?.parse().ok());
-        // What commitments say was judged by those of the parent, as they are now.
+        // The verdicts of commitments come from those of the parent, as they are now.
         let of_commitments = [Code::E0451, Code::E0452, Code::E0453];
         let mut codes: Vec<Code> = codes.filter(|code| !of_commitments.contains(code)).collect();
         codes.extend(self.now.counters.is_denied(action).then_some(Code::E0435));

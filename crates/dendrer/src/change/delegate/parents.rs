@@ -1,7 +1,7 @@
 //! The door of a delegated run reads what its parents say now (design, section 14.2): status of the contract, commitments that bind
 //! there, the places these read, and what other runs used of the budget.
 //!
-//! [`Parents::news`] is asked before a line is judged, after the store was read on to its end. What is new is sealed with the line,
+//! [`Parents::news`] is asked before a line is judged, after the store was read on to its end. A new entry is sealed with the line,
 //! and the kernel judges by that alone. A parent that cannot be found ends the contract; an error of the store is an error of the line.
 //!
 //! Rule: every intent of a delegated run passes here, whatever brought it; test `a_contract_that_was_taken_back_permits_nothing`.
@@ -25,7 +25,7 @@ use crate::run::trace::{Moment, Trace};
 /// How many parents a run may have above it. A chain of more is damaged.
 const PARENTS_MAX: usize = 64;
 
-/// What is known of the parents of one run.
+/// The known entries of the parents of one run.
 #[derive(Debug, Default)]
 pub(crate) struct Parents {
     /// For each parent the tick that was read last, and its entry.
@@ -217,7 +217,7 @@ fn levels(store: &Arc<dyn Store>, run: &RunName) -> Result<Vec<Level>, Error> {
     while levels.len() < PARENTS_MAX {
         let trace = match Trace::open(store, &run) {
             Ok(trace) => trace,
-            // The level below says that it is missing. A run that only begins is judged by its contract until it is in the store.
+            // The level below reports the missing run. A run that only begins is judged by its contract until it is in the store.
             Err(error) if is_missing(&error) => break,
             Err(error) => return Err(error),
         };
@@ -254,7 +254,7 @@ fn is_missing(error: &Error) -> bool {
     matches!(error, Error::NoRun { .. } | Error::MissingPrefix { .. } | Error::Store(StoreError::NoRecord(_)))
 }
 
-/// What comes of comparing a sealed entry with the parent's own records.
+/// The result of comparing a sealed entry with the parent's own records.
 pub(crate) enum Compared {
     /// The parent said so.
     Same,
@@ -290,8 +290,8 @@ pub(crate) fn compare(store: &Arc<dyn Store>, entry: &Value) -> Compared {
     if is_same { Compared::Same } else { Compared::Differs }
 }
 
-/// What the parents of a run say now that its last record does not hold: a question about the run now is answered with it. `None` if
-/// nothing is new, for another tick than the last, and where a parent is not here, as in a bundle.
+/// The entries of the parents of a run that its last record does not hold: a question about the run now is answered with them. `None`
+/// if nothing is new, for another tick than the last, and where a parent is not here, as in a bundle.
 pub(crate) fn unsealed(trace: &Trace, upto: u64) -> Result<Option<Value>, Error> {
     if upto != trace.tip() || !trace.at(upto)?.commitments.hears_parents() {
         return Ok(None);

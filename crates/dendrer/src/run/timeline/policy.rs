@@ -1,6 +1,6 @@
 //! `kernel.policy_compliant` over a run: each policy rule and violation in force asked alone, and acting after a deny.
 //!
-//! The verdicts come from the states and requests on record, so they are the same at every stage and behind every verb that
+//! The verdicts come from the states and requests on record, so they are the same at every stage and after every verb that
 //! makes a run of others. The latch that the door keeps at `/policy` is not read: below stage 2 it lacks the violations of the
 //! pack.
 //!
@@ -148,7 +148,7 @@ pub(crate) fn predicates(trace: &Trace, to: u64) -> Result<Vec<Predicate>, Error
         .collect())
 }
 
-/// Returns what each rule in force says at a tick: of the request there, or of the state after it.
+/// Returns the verdict of each rule in force at a tick: on the request there, or on the state after it.
 pub(crate) fn verdicts_at(trace: &Trace, tick: u64) -> Result<Vec<(String, Verdict)>, Error> {
     let record = if tick > 0 { Some(trace.record(tick)?) } else { None };
     let mut found = Vec::new();
@@ -184,7 +184,7 @@ fn broken_at<'p>(
     }))
 }
 
-/// What a rule says at a tick; `None` where it is not asked.
+/// The verdict of a rule at a tick; `None` where it is not asked.
 fn verdict_at(
     trace: &Trace,
     part: &Part,
@@ -326,7 +326,7 @@ fn parts(trace: &Trace, to: u64) -> Result<Vec<Part>, Error> {
     Ok(parts)
 }
 
-/// The policy rules that a `run` record brings; `None` if it goes on under those before it.
+/// The policy rules that a `run` record brings; `None` if the run continues under those before it.
 fn rules_of(begin: &Record, tick: u64) -> Result<Option<Vec<Value>>, Error> {
     let place = Pointer::of(["policy"]);
     let body = begin.body();
