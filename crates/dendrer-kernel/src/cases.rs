@@ -7,14 +7,17 @@
 use std::collections::BTreeSet;
 use std::sync::Arc;
 
-use dendrer_object::{Pointer, StoreId, Timestamp, TypeName, Value};
+use dendrer_object::{Intent, Pointer, Record, StoreId, Timestamp, TypeName, Value};
 
 use crate::expr::{Budget, Env, Truth};
 use crate::obligation::ObligationCourse;
 use crate::pack::cases::{Case, Step};
 use crate::pack::{Bound, Pack};
 use crate::predicate::{Predicate, Verdict};
-use crate::step::{Inputs, Outcome, RunState, Seeds, Stage, Start, StepError, begin, step_with};
+use crate::reduce::Reducer;
+use crate::step::{
+    Inputs, Outcome, REDUCER_ERROR, RunState, Seeds, Stage, Start, StepError, begin, step_with,
+};
 use crate::stopped::Stopped;
 
 /// The outcome of a case.
@@ -87,6 +90,15 @@ fn pass(courses: &mut Courses<'_>, head: &RunState, type_name: Option<&TypeName>
     }
 }
 
+/// Why a rule failed on what happened, which is committed all the same. A record has no sentence, so the rule is run once more.
+fn failed_rule(record: &Record, before: &Value, intent: &Intent, reducer: &dyn Reducer) -> Option<String> {
+    let notes = record.body().value("/anomalies")?;
+    let is_it = |note: &&Value| note.get("kind").and_then(Value::as_str) == Some(REDUCER_ERROR);
+    notes.as_array()?.iter().find(is_it)?;
+    let tick = record.header().tick.unwrap_or_default();
+    reducer.reduce_calls(before, intent, tick).err().map(|error| error.to_string())
+}
+
 fn run_step(
     pack: &Pack,
     head: &mut RunState,
@@ -105,7 +117,7 @@ fn run_step(
         Some((intent, Ok(Outcome::Committed(record) | Outcome::Violated { record, .. }))) => {
             pass(courses, head, record.header().type_name.as_ref());
             rules.extend(pack.fold.writers(&before, intent).into_iter().map(|index| index + 1));
-            None
+            failed_rule(&record, &before, intent, &*reducer)
         }
         Some((_, Ok(Outcome::Refused(refused)))) => Some(refused.reason.to_string()),
         // A limit depends on the engine, so no case can expect it.

@@ -85,7 +85,8 @@ pub const STILL_VIOLATED: &str = "still_violated";
 const KERNEL_NOTES: [&str; 5] =
     [CANNOT_BE_JUDGED, CLOCK_WENT_BACK, COMMITMENT_VIOLATED, REDUCER_ERROR, members::NO_OUTPUT];
 const CLOCK_WENT_BACK: &str = "clock_went_back";
-const REDUCER_ERROR: &str = "reducer_error";
+/// The kind of the anomaly of a transition whose change could not be computed.
+pub(crate) const REDUCER_ERROR: &str = "reducer_error";
 
 /// How much of the paper's regime a run was recorded under (dendrer paper 6).
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]

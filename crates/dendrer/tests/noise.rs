@@ -42,7 +42,7 @@ rules:
   - when_type: observation.add
     steps:
       - {set: risk, value: t.intent.risk}
-      - {add: total, value: t.intent.more}
+      - {set: total, value: before.total + t.intent.more}
       - {set: low, value: t.intent.low}
       - {set: high, value: t.intent.high}
       - {set: confidence, value: t.intent.confidence}
