@@ -22,6 +22,20 @@ pub(crate) fn written(action: &Value) -> Vec<&Value> {
     beside.into_iter().chain(listed).collect()
 }
 
+/// The calls of an action, each as expressions read it: one, or those under `calls`.
+pub fn calls(action: &Value) -> Vec<Value> {
+    let of = |call: &Value| {
+        let members = ["tool", "params"].into_iter().filter_map(|name| Some((name, call.get(name)?.clone())));
+        Value::record(members)
+    };
+    let listed = action.get("calls").and_then(Value::as_array);
+    let mut calls: Vec<Value> = listed.into_iter().flat_map(|calls| calls.iter()).map(of).collect();
+    if action.get("tool").is_some() || calls.is_empty() {
+        calls.insert(0, of(action));
+    }
+    calls
+}
+
 /// Whether an action names a tool beside a list of calls, or a call of its list does.
 pub(crate) fn has_tool_beside(action: &Value) -> bool {
     let listed = action.get(LIST);
