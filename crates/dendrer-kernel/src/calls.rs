@@ -1,62 +1,17 @@
 //! The calls of a line: one, or several in a list (design, 14.1).
-//!
-//! Rule: an expression that reads `t.action`, and not the list as a whole, is asked once for each call, so no call of a list
-//! passes because another one was looked at; test `each_call_of_a_line_is_judged`.
 
 use std::sync::Arc;
 
-use dendrer_object::{Delta, Intent, Pointer, Value};
-
-use crate::expr::Expr;
+use dendrer_object::{Delta, Intent, Value};
 
 /// The member of an intent with its call or calls.
 pub(crate) const ACTION: &str = "action";
 
 /// The member of an action with a list of calls.
-const LIST: &str = "calls";
+pub(crate) const LIST: &str = "calls";
 
 /// The members of a call as `t.calls` lists it.
 const LISTED: [&str; 3] = ["call_id", "params", "tool"];
-
-/// How often expressions are asked about a line with several calls.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum AskedOf {
-    /// Once: they read the list, or nothing of an action.
-    Line,
-    /// Once for each call, which then is `t.action`.
-    EachCall,
-}
-
-impl AskedOf {
-    /// Returns how often to ask, by the places of `t` that expressions read.
-    pub(crate) fn of<'e>(exprs: impl IntoIterator<Item = &'e Expr>) -> AskedOf {
-        let mut asked = AskedOf::Line;
-        for place in exprs.into_iter().flat_map(|expr| expr.reads_of("t")) {
-            if reads_list(place) {
-                return AskedOf::Line;
-            }
-            if place.overlaps(&Pointer::of([ACTION])) {
-                asked = AskedOf::EachCall;
-            }
-        }
-        asked
-    }
-}
-
-/// Whether a place of `t` is in a list of calls.
-fn reads_list(place: &Pointer) -> bool {
-    let mut tokens = place.tokens();
-    match (tokens.next().as_deref(), tokens.next().as_deref()) {
-        (Some(LIST), _) => true,
-        (Some(ACTION), second) => second == Some(LIST),
-        _ => false,
-    }
-}
-
-/// Whether an expression reads `t.calls`.
-pub(crate) fn reads_calls(expr: &Expr) -> bool {
-    expr.reads_of("t").iter().any(|place| place.tokens().next().as_deref() == Some(LIST))
-}
 
 /// The calls of an action as they were written: first the call that it names together with a list, then the calls of the list, with
 /// lists inside of them. An action without any is one call, of which nothing is known.
@@ -65,6 +20,20 @@ pub(crate) fn written(action: &Value) -> Vec<&Value> {
     let beside = (listed.is_none() || action.get("tool").is_some()).then_some(action);
     let listed = listed.into_iter().flat_map(|calls| calls.iter()).flat_map(written);
     beside.into_iter().chain(listed).collect()
+}
+
+/// The calls of an action, each as expressions read it: one, or those under `calls`.
+pub fn calls(action: &Value) -> Vec<Value> {
+    let of = |call: &Value| {
+        let members = ["tool", "params"].into_iter().filter_map(|name| Some((name, call.get(name)?.clone())));
+        Value::record(members)
+    };
+    let listed = action.get("calls").and_then(Value::as_array);
+    let mut calls: Vec<Value> = listed.into_iter().flat_map(|calls| calls.iter()).map(of).collect();
+    if action.get("tool").is_some() || calls.is_empty() {
+        calls.insert(0, of(action));
+    }
+    calls
 }
 
 /// Whether an action names a tool together with a list of calls, or a call of its list has a list.

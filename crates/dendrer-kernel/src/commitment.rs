@@ -12,6 +12,7 @@ mod admit;
 mod authorize;
 mod budget;
 mod contract;
+mod fault;
 mod files;
 mod form;
 mod merge;
@@ -31,15 +32,17 @@ use dendrer_object::record::Author;
 
 use crate::expr::Expr;
 
+pub use crate::calls::calls;
 pub(crate) use admit::{Admission, Admitted};
-pub use admit::{COMMITMENT_VIOLATED, CommitmentRefused, calls};
+pub use admit::{COMMITMENT_VIOLATED, CommitmentRefused};
 pub use authorize::{Authorized, UNKNOWN_ID, Violated};
-pub use budget::{Budget, Used};
+pub use budget::{ContractBudget, Used};
 pub(crate) use contract::is_file_place;
 pub use contract::{DelegationContract, DelegationScope, HandedOver};
-pub use form::{CommitmentFault, check, has_length};
+pub use fault::CommitmentFault;
 pub(crate) use form::{EXPRESSIONS, scope as scope_of_pack};
 pub use form::{LineAtom, LineClosing, LineCommitment, LineEdge};
+pub use form::{check, has_length};
 pub use merge::{SpentTogether, merged, without_pack};
 pub use outside::ScopeFault;
 pub use owner::CommitmentOwner;

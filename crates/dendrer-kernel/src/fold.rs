@@ -15,7 +15,8 @@ use dendrer_object::number::{Number, round_half_even};
 use dendrer_object::record::Rel;
 use dendrer_object::{Delta, Intent, Pointer, TypeName, Value};
 
-use crate::calls::{self, AskedOf};
+use crate::asked::{self, AskedOf};
+use crate::calls;
 use crate::expr::Expr;
 use crate::reduce::{ReduceError, ReducedDelta, Reducer, ReducerInfo};
 use crate::unknown::{self, UnknownPlaces};
@@ -171,7 +172,7 @@ impl Rule {
         let mut rule = Rule { place, types, when, steps, asked_of: AskedOf::Line, reads_calls: false };
         let mut exprs = Vec::new();
         rule.for_each_expr(&mut |expr| exprs.push(expr));
-        let reads_calls = exprs.iter().any(|expr| calls::reads_calls(expr));
+        let reads_calls = exprs.iter().any(|expr| asked::reads_calls(expr));
         (rule.asked_of, rule.reads_calls) = (AskedOf::of(exprs), reads_calls);
         rule
     }

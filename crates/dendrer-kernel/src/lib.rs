@@ -2,6 +2,7 @@
 //!
 //! Pure: no clock, randomness, I/O or hash order. The kernel does not know that stores exist.
 
+pub(crate) mod asked;
 pub(crate) mod calls;
 pub mod cases;
 pub mod causal;

@@ -8,7 +8,8 @@ use std::sync::Arc;
 
 use dendrer_object::{AT, Intent, Pointer, Value};
 
-use crate::calls::{self, AskedOf};
+use crate::asked::{self, AskedOf};
+use crate::calls;
 use crate::expr::{Env, Expr, Scope, Truth};
 use crate::fold::{transition_for, transition_members};
 use crate::ontology::DECISION;
@@ -51,7 +52,7 @@ impl RequestRule {
 
     /// Judges a request over the state before it.
     pub fn judge(&self, intent: &Intent, state: &Value) -> Truth {
-        let proposed = transition_for(intent, calls::reads_calls(&self.holds));
+        let proposed = transition_for(intent, asked::reads_calls(&self.holds));
         truth(&self.holds, &Env { others: &[(PROPOSED, &proposed)], ..Env::of(state) })
     }
 

@@ -11,6 +11,9 @@ use dendrer_object::{Pointer, RunName, Value};
 
 use crate::error::AddressError;
 
+/// The mark of a name that the program makes for a run of another.
+pub const MADE: char = '+';
+
 /// An address as it is written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Address {

@@ -22,9 +22,9 @@ use dendrer_object::{Digest, Intent, Pointer, RunName, Value};
 use dendrer_store::Shared;
 use dendrer_store::prelude::*;
 
+use crate::address::MADE;
 use crate::error::Error;
 use crate::record::recorder::{Environment, Recorder};
-use crate::repo::new_run::MADE;
 use crate::run::trace::{ReadHandle, Trace};
 
 pub use crate::run::casebook_name::{NAME, is_casebook, is_marked, is_of};

@@ -3,12 +3,15 @@
 pub(crate) mod casebook_name;
 pub mod causal;
 pub mod closed;
+pub(crate) mod copied;
 pub mod declared;
 pub mod event;
 pub mod frontier;
 mod line;
+pub(crate) mod merged;
 mod moment;
 pub mod pack;
+pub(crate) mod parents;
 pub mod replay;
 pub(crate) mod snapshot;
 pub mod timeline;

@@ -13,6 +13,7 @@ use super::status::CALLS;
 use super::{
     Authorized, CommitmentFault, CommitmentOwner, Commitments, ScopeFault, Used, Violated, form, spent,
 };
+use crate::calls::calls;
 use crate::names::CANNOT_BE_JUDGED;
 use crate::sealed::{Met, fact, told, with_code};
 
@@ -352,18 +353,4 @@ fn decided(found: Authorized, over: &Admission<'_>) -> Result<Admitted, Commitme
         notes.push(Value::record(members));
     }
     Ok(Admitted { notes, spent: spent::sealed(&found.spent) })
-}
-
-/// The calls of an action, each as expressions read it: one, or those under `calls`.
-pub fn calls(action: &Value) -> Vec<Value> {
-    let of = |call: &Value| {
-        let members = ["tool", "params"].into_iter().filter_map(|name| Some((name, call.get(name)?.clone())));
-        Value::record(members)
-    };
-    let listed = action.get("calls").and_then(Value::as_array);
-    let mut calls: Vec<Value> = listed.into_iter().flat_map(|calls| calls.iter()).map(of).collect();
-    if action.get("tool").is_some() || calls.is_empty() {
-        calls.insert(0, of(action));
-    }
-    calls
 }

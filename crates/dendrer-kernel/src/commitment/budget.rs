@@ -6,14 +6,15 @@
 use dendrer_object::record::Author;
 use dendrer_object::{Code, Intent, Number, Value};
 
-use super::{CommitmentFault, calls};
+use super::fault::CommitmentFault;
+use crate::calls::calls;
 
 /// The names of what is counted, in the order of [`Used::values`].
 const NAMES: [&str; 3] = ["calls", "cost", "steps"];
 
 /// The limits of a contract; `None` for no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Default)]
-pub struct Budget {
+pub struct ContractBudget {
     /// Transitions that agents may write.
     pub steps: Option<u64>,
     /// Calls that may be proposed.
@@ -33,7 +34,7 @@ pub struct Used {
     pub cost: Option<f64>,
 }
 
-impl Budget {
+impl ContractBudget {
     /// Checks the budget of a scope file.
     pub(super) fn check(budget: &Value) -> Result<(), CommitmentFault> {
         let fault = |path: String, message: &str| {
@@ -56,15 +57,15 @@ impl Budget {
     }
 
     /// Reads the budget of a contract.
-    pub(super) fn read(budget: &Value) -> Budget {
+    pub(super) fn read(budget: &Value) -> ContractBudget {
         let number = |name: &str| budget.get(name).and_then(Value::as_u64);
         let cost = budget.get("cost").and_then(Value::as_f64);
-        Budget { steps: number("steps"), calls: number("calls"), cost }
+        ContractBudget { steps: number("steps"), calls: number("calls"), cost }
     }
 
     /// Whether nothing is limited.
     pub fn is_empty(&self) -> bool {
-        *self == Budget::default()
+        *self == ContractBudget::default()
     }
 
     /// The limits that what was used passes.

@@ -8,7 +8,7 @@ use dendrer_object::{Code, Pointer, SCOPE, Value};
 use crate::expr::{Until, until_of};
 
 use super::authorize::is_permitted_by_tools;
-use super::budget::Budget;
+use super::budget::ContractBudget;
 use super::{
     Commitment, CommitmentFault, CommitmentKind, CommitmentStatus, Commitments, ScopeFault, Statuses, files,
     form,
@@ -26,7 +26,7 @@ pub struct DelegationContract {
     /// The places of each tool where its calls name files. Other tools are searched.
     pub places: BTreeMap<Arc<str>, Vec<Arc<str>>>,
     /// How much may be used.
-    pub budget: Budget,
+    pub budget: ContractBudget,
     /// Members of the output with which the child completes its goal.
     pub deliverables: Vec<Arc<str>>,
     /// As it was written.
@@ -46,7 +46,7 @@ impl DelegationContract {
             tools: list("tools"),
             files: list("files"),
             places: places_of(value),
-            budget: value.get("budget").map(Budget::read).unwrap_or_default(),
+            budget: value.get("budget").map(ContractBudget::read).unwrap_or_default(),
             deliverables: form::texts(value, "deliverables"),
             written: value.clone(),
         })
@@ -195,7 +195,7 @@ impl DelegationScope {
             form::are_texts(allowed, "/allowed", &["tools", "files"])?;
         }
         if let Some(budget) = value.get("budget") {
-            Budget::check(budget)?;
+            ContractBudget::check(budget)?;
         }
         if value.get("until").is_some_and(|until| until.as_str().and_then(until_of).is_none()) {
             return wrong("/until", "this is a moment like 2027-01-31T12:00:00Z, or a duration like 900s");

@@ -7,6 +7,7 @@ use dendrer_object::document::NonEmpty;
 use dendrer_object::value::{Array, Object};
 use dendrer_object::{AT, COMMITMENT_LISTS, Code, Intent, Value};
 
+use super::fault::CommitmentFault;
 use super::{ClosedAs, CommitmentKind, EdgeKind, spent};
 use crate::expr::{ExprError, Scope, Until, until_of};
 
@@ -108,17 +109,6 @@ dendrer_object::line! {
         /// The reason
         reason: String,
     }
-}
-
-/// A list that a line brings and that is not one.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct CommitmentFault {
-    /// The code under which `dendrer explain` knows it.
-    pub code: Code,
-    /// The member, as a JSON pointer.
-    pub path: String,
-    /// The sentence.
-    pub message: String,
 }
 
 /// A text, without a copy of it.

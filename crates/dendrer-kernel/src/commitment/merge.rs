@@ -6,10 +6,9 @@ use std::sync::Arc;
 use dendrer_object::Value;
 use dendrer_object::value::Object;
 
-use super::names::HELD_AS;
 use super::owner::{address, split_address};
 use super::projection::{
-    ATOMS, EDGES, ITEMS, NAMES, TRUST, initial_of_pack, read_edge, read_item, with_tick,
+    ATOMS, EDGES, HELD_AS, ITEMS, NAMES, TRUST, initial_of_pack, read_edge, read_item, with_tick,
 };
 use super::{Commitment, CommitmentEdge, CommitmentOwner, Commitments, form, spent};
 use crate::step::KERNEL_VERSION;

@@ -8,10 +8,8 @@ use std::sync::Arc;
 use dendrer_object::Value;
 
 use super::owner::{address, split_address};
+use super::projection::HELD_AS;
 use super::{Commitment, CommitmentOwner, Commitments};
-
-/// The member of the kept form with the id under which an item is held, where that is not the one that was written.
-pub(super) const HELD_AS: &str = "id";
 
 impl Commitments {
     /// Returns the id under which the item is held that a name means: `ID` or an address like `ID@agent:dev`.

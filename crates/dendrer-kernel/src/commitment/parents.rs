@@ -12,7 +12,7 @@ use std::sync::Arc;
 use dendrer_object::record::Author;
 use dendrer_object::{Intent, Value};
 
-use super::budget::{Budget, Used};
+use super::budget::{ContractBudget, Used};
 use super::projection::{INITIAL, ITEMS, OF_PARENT, with_tick};
 use super::{
     Authorized, CONTRACT, ClosedAs, ClosedCommitment, Commitments, DelegationContract, ScopeFault, form,
@@ -41,7 +41,7 @@ pub struct ParentSaid {
     /// How the contract ended: a status, `over`, `missing` or `unreadable`; with the tick of the parent if one decided it.
     pub ended: Option<(Arc<str>, Option<u64>)>,
     /// The limits of the contract, if it is not the one of the run itself.
-    pub budget: Budget,
+    pub budget: ContractBudget,
     /// The use of the budget by other runs: forks and children.
     pub used: Used,
     /// As it is sealed.
@@ -105,7 +105,7 @@ impl ParentSaid {
             run: form::text(entry, "run")?,
             delegation: form::text(entry, "delegation")?,
             ended,
-            budget: entry.get(BUDGET).map(Budget::read).unwrap_or_default(),
+            budget: entry.get(BUDGET).map(ContractBudget::read).unwrap_or_default(),
             used: entry.get(USED).map(Used::read).unwrap_or_default(),
             written: entry.clone(),
         })

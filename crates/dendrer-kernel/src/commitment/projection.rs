@@ -13,7 +13,6 @@ use dendrer_object::value::{Array, Object};
 use dendrer_object::{COMMITMENT_LISTS, Pointer, Timestamp, UNATTESTED, Value};
 
 use super::authorize::ToolIndex;
-use super::names::HELD_AS;
 use super::owner::name_in;
 use super::ranked::{ADOPTS, Said};
 use super::{
@@ -95,6 +94,9 @@ pub(super) struct Core {
     /// Whether an expression reads the statuses of commitments.
     pub(super) reads_statuses: bool,
 }
+
+/// The member of the kept form with the id under which an item is held, where that is not the one that was written.
+pub(super) const HELD_AS: &str = "id";
 
 /// Members of the kept form.
 pub(super) const ATOMS: &str = "atoms";

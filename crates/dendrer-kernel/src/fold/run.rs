@@ -10,7 +10,8 @@ use super::{
     Act, EACH_ITEMS_MAX, EVALUATION_STEPS_MAX, Fold, Rule, STATE_SIZE_MAX, Step, Template, WRITES_MAX,
     WRITTEN_SIZE_MAX, Write, is_finer, kind, quantize, transition, transition_for,
 };
-use crate::calls::{self, AskedOf};
+use crate::asked::AskedOf;
+use crate::calls;
 use crate::expr::{Budget, Env, EvalError, Expr, Truth};
 use crate::names::UNKNOWN;
 use crate::reduce::{ReduceError, ReducedDelta, Rounding};

@@ -10,7 +10,8 @@ use super::extension::{EXTENSION, make_extension};
 use super::finding::is_finding;
 use super::fork::{FORK, make_marker};
 use super::import::{DELEGATE, PICK, PICK_MEMBER, import_refusal};
-use super::line::{LINE, line_refusal};
+use super::line::LINE;
+use super::outcome::line_refusal;
 use super::{
     CLOCK_WENT_BACK, Inputs, PROPOSED, ROUNDED, RunState, STILL_VIOLATED, Seeds, StepError, VIOLATION,
     WOULD_REFUSE, is_kernel_path, kernel_note, make_anomaly, make_violation, step_alone,

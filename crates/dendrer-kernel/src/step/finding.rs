@@ -4,11 +4,8 @@
 //! run must not change it.
 
 use dendrer_object::delta::Delta;
-use dendrer_object::record::{Author, Link, Record, SealError};
-use dendrer_object::{Intent, TypeName, Value};
-
-use super::fork::make_marker;
-use super::{Inputs, RunState};
+use dendrer_object::record::Link;
+use dendrer_object::{TypeName, Value};
 
 /// The analysis that made a finding.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -59,15 +56,4 @@ pub struct Finding {
 /// Whether a type is that of a finding.
 pub(super) fn is_finding(type_name: &TypeName) -> bool {
     FindingKind::ALL.iter().any(|kind| kind.type_name() == type_name.as_str())
-}
-
-/// Puts a finding on record.
-pub fn note_finding(head: &mut RunState, finding: &Finding, inputs: Inputs) -> Result<Record, SealError> {
-    let type_name = finding.kind.type_name().parse().expect("a type of the ontology");
-    let mut intent = Intent::new(type_name, "kernel");
-    intent.author = Author::Kernel;
-    intent.members.push((finding.kind.member().into(), finding.content.clone()));
-    intent.links.clone_from(&finding.links);
-    intent.delta = Some(finding.delta.clone());
-    make_marker(head, intent, inputs)
 }

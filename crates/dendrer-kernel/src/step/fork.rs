@@ -7,6 +7,7 @@ use dendrer_object::record::{Author, Header, Kind, Link, Record, Rel, SealError,
 use dendrer_object::value::Object;
 use dendrer_object::{Digest, Intent, REDACTION, RunName, Value};
 
+use super::finding::Finding;
 use super::rules::{self, RuleSet};
 use super::terms::{Terms, read_pack};
 use super::{
@@ -247,6 +248,17 @@ pub(super) fn make_marker(
     let change = marker_change(head, &marker);
     let prepared = draft_transition(head, Transition::of(&marker), change, inputs)?;
     Ok(seal_one(head, prepared))
+}
+
+/// Puts a finding on record.
+pub fn note_finding(head: &mut RunState, finding: &Finding, inputs: Inputs) -> Result<Record, SealError> {
+    let type_name = finding.kind.type_name().parse().expect("a type of the ontology");
+    let mut intent = Intent::new(type_name, "kernel");
+    intent.author = Author::Kernel;
+    intent.members.push((finding.kind.member().into(), finding.content.clone()));
+    intent.links.clone_from(&finding.links);
+    intent.delta = Some(finding.delta.clone());
+    make_marker(head, intent, inputs)
 }
 
 /// Returns the change that a marker makes. A place that it sets is known from here on.

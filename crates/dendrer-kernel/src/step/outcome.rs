@@ -5,15 +5,19 @@ use std::sync::Arc;
 use dendrer_object::record::{Author, Header, Kind, Record, SealError};
 use dendrer_object::{Code, Intent, Pointer, TypeName, Value};
 
+use super::line::{LINE, LineFault};
 use super::version::KERNEL_VERSION;
-use super::{Inputs, LineFault, MemberFault, Prepared, RunState, draft};
+use super::{Inputs, MemberFault, Prepared, RunState, Stage, draft, make_anomaly, seal};
 use crate::commitment::CommitmentRefused;
 use crate::contract::Lack;
-use crate::ontology::{AuthorshipError, is_claimed};
+use crate::ontology::{AuthorshipError, check_name, is_claimed};
 use crate::predicate::Predicate;
 use crate::reduce::ReduceError;
 use crate::sealed::{Met, fact, told, with_code};
 use crate::stopped::Stopped;
+
+/// Bytes of the name of an agent, at most.
+const AGENT_SIZE_MAX: usize = 256;
 
 /// The outcome of an intent.
 #[derive(Debug, Clone)]
@@ -401,6 +405,44 @@ pub(super) fn refusal_of(
         ..refusal_header(head, inputs)
     };
     (header, content)
+}
+
+/// Puts the refusal of a line on record. From stage 1 on a `kernel.anomaly` names it, and at every stage if the line spoke
+/// for another author.
+pub fn refuse_line(
+    head: &mut RunState,
+    line: &Value,
+    fault: LineFault,
+    inputs: Inputs,
+) -> Result<Outcome, SealError> {
+    let named = ["agent", "agent_id"].iter().find_map(|name| line.get(name)?.as_str());
+    let agent = named.filter(|name| !name.is_empty() && name.len() <= AGENT_SIZE_MAX);
+    let agent: Arc<str> = agent.filter(|name| check_name(name).is_ok()).unwrap_or("agent").into();
+    let reason = Reason::Line(fault);
+    let refusal = line_refusal(head, &agent, line.clone(), reason.sealed(), inputs)?;
+    let Reason::Line(fault) = &reason else { unreachable!("made above") };
+    let is_named = head.stage() >= Stage::Replay || matches!(fault, LineFault::Author(..));
+    let anomaly = is_named.then(|| {
+        let mut entry = reason.sealed().as_object().cloned().unwrap_or_default();
+        entry.set("agent_id", Value::String(Arc::clone(&agent)));
+        entry.set("kind", Value::from(fault.kind()));
+        entry.set("refusal", Value::from(refusal.id()));
+        make_anomaly(head, Value::Object(entry), inputs.behind(1))
+    });
+    let anomaly = anomaly.transpose()?;
+    Ok(Outcome::Refused(Refused { reason, refusal, anomaly }))
+}
+
+/// Makes the refusal of a line.
+pub(super) fn line_refusal(
+    head: &RunState,
+    agent: &str,
+    line: Value,
+    why: Value,
+    inputs: Inputs,
+) -> Result<Record, SealError> {
+    let header = Header { head: Some(head.id), ..refusal_header(head, inputs) };
+    seal(header, vec![("agent_id", Value::from(agent)), (LINE, line), ("reason", why)], inputs.seeds.nth(0))
 }
 
 /// The header of a refusal, of an agent's line without a type. It has no head yet.

@@ -11,9 +11,9 @@ use dendrer_object::record::Author;
 use dendrer_object::{Code, Digest, Intent, Object, Pointer, Record, RunName, TypeName, Value};
 
 use crate::ask::why::action::{AskedCommitment, asked_of};
-use crate::change::delegate::parents::unsealed;
 use crate::error::Error;
 use crate::run::pack;
+use crate::run::parents::unsealed;
 use crate::run::trace::Moment;
 use crate::run::trace::Trace;
 

@@ -7,23 +7,21 @@ use std::sync::Arc;
 use dendrer_kernel::commitment::{CONTRACT, DelegationScope, HandedOver};
 use dendrer_kernel::step::{self, ChildResult, Stage};
 use dendrer_object::record::Author;
-use dendrer_object::value::Object;
-use dendrer_object::{Pointer, Record, RunName, Value};
+use dendrer_object::{Record, RunName, Value};
 
 use super::denied::forbidden;
-use super::merge::{filled, is_reserved, put_at, under};
+use super::merge::{filled, under};
 use crate::error::{DelegationError, Error};
 use dendrer_store::Store;
 
 use crate::record::recorder::Recorder;
 use crate::repo::Repo;
+use crate::run::copied::copied;
 use crate::run::trace::Trace;
 
 pub use judge::AcceptReason;
 
-mod family;
 mod judge;
-pub(crate) mod parents;
 pub mod question;
 
 /// A delegation that was made, or is there already.
@@ -243,27 +241,4 @@ fn contract(scope: &DelegationScope, handed: &HandedOver, parent: &RunName, tick
     members.set("hard", ids(&handed.hard));
     members.set("soft", ids(&handed.soft));
     Value::Object(members)
-}
-
-/// Copies places of a state, each at its place. What the kernel writes is left out.
-fn copied(state: &Value, places: &[Pointer]) -> Value {
-    let mut made = Object::default();
-    for place in places {
-        let tokens: Vec<String> = place.tokens().map(Into::into).collect();
-        if tokens.first().is_some_and(|name| is_reserved(name)) {
-            continue;
-        }
-        // A value that is no map is copied as a whole, also for a place below it.
-        let (mut depth, mut value) = (0, Some(state));
-        while depth < tokens.len()
-            && let Some(Value::Object(members)) = value
-        {
-            value = members.get(&tokens[depth]);
-            depth += 1;
-        }
-        if let Some(value) = value {
-            put_at(&mut made, &tokens[..depth], value.clone());
-        }
-    }
-    Value::Object(made)
 }

@@ -6,9 +6,11 @@ use std::ops::ControlFlow;
 use dendrer_object::record::Record;
 use dendrer_object::{Digest, ORIGIN, RunName, Value};
 
-use super::merge::merge_of;
 use crate::error::Error;
+use crate::run::merged::merge_of;
 use crate::run::trace::Trace;
+
+pub use crate::run::merged::OwnedRecord;
 
 /// For each run of a history, up to which tick it is part of it.
 pub(super) type History = BTreeMap<RunName, u64>;
@@ -30,17 +32,6 @@ pub(super) fn add_history(history: &mut History, trace: &Trace, tick: u64) -> Re
         add_history(history, &trace, source.tick)?;
     }
     Ok(())
-}
-
-/// A record in the history of a run.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct OwnedRecord {
-    /// The run that owns it.
-    pub run: RunName,
-    /// Its tick.
-    pub tick: u64,
-    /// Its id.
-    pub record: Digest,
 }
 
 /// Returns the record that a transition repeats: the one that was first, or the transition itself.

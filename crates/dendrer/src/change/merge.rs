@@ -14,7 +14,7 @@ use std::sync::Arc;
 use dendrer_kernel::commitment::{self, CONTRACT, SpentTogether};
 use dendrer_kernel::pack::{Bound, Combine, Origin, Pack, PackEngine, extend};
 use dendrer_kernel::predicate::Verdict;
-use dendrer_kernel::step::{Broken, COUNTERS, KERNEL_PATHS, RunState, Stage, Start, judge_seeded};
+use dendrer_kernel::step::{RunState, Stage, Start, judge_seeded};
 use dendrer_kernel::unknown::{CONFLICT, UnknownPlaces};
 use dendrer_object::delta::Delta;
 use dendrer_object::record::Record;
@@ -22,11 +22,13 @@ use dendrer_object::{Array, Digest, Object, Pointer, RunName, Value};
 use dendrer_store::Shared;
 
 use crate::change::denied::forbidden;
-use crate::change::history::{History, OwnedRecord, add_history};
+use crate::change::history::{History, add_history};
 use crate::error::Error;
 use crate::record::recorder::{Environment, Recorder};
 use crate::repo::Repo;
 use crate::run::casebook_name;
+use crate::run::copied::{is_reserved, put_at};
+use crate::run::merged::{MEMBER, OwnedRecord, merge_of};
 use crate::run::pack;
 use crate::run::replay::replay_range;
 use crate::run::trace::Trace;
@@ -43,9 +45,7 @@ use resolve::standings_at;
 
 pub use crate::error::MergeError;
 pub use crate::limits::{PLACES_MAX, SOURCES_MAX};
-
-/// The member of a run's `meta` that says what it was seeded from.
-const MEMBER: &str = "merge";
+pub use crate::run::merged::{Conflict, MergeSource, Merged, NamedSource, Seeded, merged};
 
 /// A run, and the tick up to which it counts.
 #[derive(Clone, Copy)]
@@ -84,81 +84,6 @@ pub struct MergeTerms {
     pub seed_only: bool,
     /// The reason why the run begins although its state breaks rules that no source breaks.
     pub although: Option<Arc<str>>,
-}
-
-/// The source of a value.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct MergeSource {
-    /// The name of the source: `a` is the first, `b` the second.
-    pub source: Arc<str>,
-    /// The tick that wrote it last; 0 where it was there from the beginning.
-    pub tick: u64,
-    /// The record of that tick.
-    pub record: Digest,
-}
-
-/// A place whose value was taken, with the sources that have it so.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Seeded {
-    /// The place.
-    pub path: Pointer,
-    /// Every source that has it, in order.
-    pub from: Vec<MergeSource>,
-    /// How the pack combined the lists of these sources, where none has the value as it was taken.
-    pub combined: Option<Combine>,
-}
-
-/// A place that several sources changed in different ways; without a common record, a place with different values.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Conflict {
-    /// The place.
-    pub path: Pointer,
-    /// The value at the last common record, where there is one and only one.
-    pub base: Option<Value>,
-    /// The values, in the order of the sources; `None` where a source removed it.
-    pub values: Vec<(MergeSource, Option<Value>)>,
-    /// The source whose value the strategy took.
-    pub taken: Option<Arc<str>>,
-}
-
-/// A source, as the record names it.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct NamedSource {
-    /// Its name in the merge: `a`, `b`, ...
-    pub name: Arc<str>,
-    /// The run.
-    pub run: RunName,
-    /// The tick whose state was read.
-    pub tick: u64,
-    /// The record of that tick.
-    pub record: Digest,
-    /// The root of that state.
-    pub state_root: Digest,
-}
-
-/// The sources of a merged run, and each value that was taken from them.
-#[derive(Debug, Clone, PartialEq)]
-pub struct Merged {
-    /// The sources, in the order in which they were named.
-    pub sources: Vec<NamedSource>,
-    /// The strategy's word.
-    pub strategy: Arc<str>,
-    /// Whether values alone were taken.
-    pub seed_only: bool,
-    /// Whether the states were taken whole, so that the history of the run includes those of its sources.
-    pub is_whole: bool,
-    /// The last common records of the sources; none where they share no record, and the merge is two-way.
-    pub base: Vec<OwnedRecord>,
-    /// The places on which they agreed, and those that one of them alone changed.
-    pub seeded: Vec<Seeded>,
-    /// The places that had a value at the last common record, and that a source removed.
-    pub removed: Vec<Seeded>,
-    /// The places on which they did not agree.
-    pub conflicts: Vec<Conflict>,
-    /// The reason why it begins although its state breaks rules that no source breaks.
-    pub although: Option<Arc<str>>,
-    /// Those rules, as far as they were judged when it began; not on record.
-    pub violations: Vec<Broken>,
 }
 
 /// A place of a merge where a source differs from another one, or from what they began with.
@@ -380,10 +305,6 @@ fn unknown_of(
         }
     }
     unknown
-}
-
-pub(super) fn is_reserved(name: &str) -> bool {
-    KERNEL_PATHS.contains(&name) || name == COUNTERS
 }
 
 /// The places that were asked for, none below another.
@@ -698,23 +619,6 @@ fn put(state: &mut Object, path: &Pointer, value: Value) {
     put_at(state, &tokens, value);
 }
 
-pub(super) fn put_at(state: &mut Object, tokens: &[String], value: Value) {
-    match tokens {
-        [] => {}
-        [name] => state.set(name, value),
-        [name, rest @ ..] => {
-            let mut inner = state.get(name).and_then(Value::as_object).cloned().unwrap_or_default();
-            put_at(&mut inner, rest, value);
-            state.set(name, Value::Object(inner));
-        }
-    }
-}
-
-/// Returns what a run was merged from, if its lineage begins with a merge.
-pub(crate) fn merge_of(trace: &Trace) -> Option<Merged> {
-    trace.start().body().value("/meta").and_then(|meta| Merged::of(meta.get(MEMBER)?))
-}
-
 /// The amounts by which the sums of commitments grew in the histories of all sources: each record counts once.
 fn spent_together(sources: &[MergeInput<'_>]) -> Result<SpentTogether, Error> {
     let mut history = History::new();
@@ -876,138 +780,4 @@ pub(super) fn filled(pack: &Pack, seeded: &Value, open: &[Pointer]) -> Result<Va
         }
     }
     Ok(state)
-}
-
-impl MergeSource {
-    fn to_value(&self) -> Vec<(&'static str, Value)> {
-        vec![
-            ("record", Value::from(self.record)),
-            ("source", Value::String(Arc::clone(&self.source))),
-            ("tick", Value::from(self.tick)),
-        ]
-    }
-
-    fn of(value: &Value) -> Option<MergeSource> {
-        Some(MergeSource {
-            source: value.get("source")?.as_str()?.into(),
-            tick: value.get("tick")?.as_u64()?,
-            record: value.get("record")?.as_str()?.parse().ok()?,
-        })
-    }
-}
-
-impl Merged {
-    fn to_value(&self) -> Value {
-        let source = |source: &NamedSource| {
-            Value::record([
-                ("name", Value::String(Arc::clone(&source.name))),
-                ("record", Value::from(source.record)),
-                ("run", Value::from(source.run.as_str())),
-                ("state_root", Value::from(source.state_root)),
-                ("tick", Value::from(source.tick)),
-            ])
-        };
-        let seeded = |seeded: &Seeded| {
-            let members = [
-                ("from", Value::array(seeded.from.iter().map(|from| Value::record(from.to_value())))),
-                ("path", Value::from(seeded.path.as_str())),
-            ];
-            let combined = seeded.combined.map(|combine| ("combined", Value::from(combine.as_str())));
-            Value::record(members.into_iter().chain(combined))
-        };
-        let conflict = |conflict: &Conflict| {
-            let side = |(from, value): &(MergeSource, Option<Value>)| {
-                let value = value.iter().map(|value| ("value", value.clone()));
-                Value::record(from.to_value().into_iter().chain(value))
-            };
-            let base = conflict.base.iter().map(|base| ("base", base.clone()));
-            let members = [
-                ("path", Value::from(conflict.path.as_str())),
-                ("taken", Value::from(conflict.taken.as_deref())),
-                ("values", Value::array(conflict.values.iter().map(side))),
-            ];
-            Value::record(members.into_iter().chain(base))
-        };
-        let base = |moment: &OwnedRecord| {
-            Value::record([
-                ("record", Value::from(moment.record)),
-                ("run", Value::from(moment.run.as_str())),
-                ("tick", Value::from(moment.tick)),
-            ])
-        };
-        Value::record(
-            [
-                ("base", Value::array(self.base.iter().map(base))),
-                ("removed", Value::array(self.removed.iter().map(seeded))),
-                ("whole", Value::from(self.is_whole)),
-                ("conflicts", Value::array(self.conflicts.iter().map(conflict))),
-                ("seed_only", Value::from(self.seed_only)),
-                ("seeded", Value::array(self.seeded.iter().map(seeded))),
-                ("sources", Value::array(self.sources.iter().map(source))),
-                ("strategy", Value::String(Arc::clone(&self.strategy))),
-            ]
-            .into_iter()
-            .chain(self.although.clone().map(|reason| ("although", Value::String(reason)))),
-        )
-    }
-
-    fn of(value: &Value) -> Option<Merged> {
-        let list = |value: &Value, name: &str| -> Option<Vec<Value>> {
-            Some(value.get(name)?.as_array()?.iter().cloned().collect())
-        };
-        let path = |value: &Value| -> Option<Pointer> { value.get("path")?.as_str()?.parse().ok() };
-        let source = |value: &Value| {
-            Some(NamedSource {
-                name: value.get("name")?.as_str()?.into(),
-                run: value.get("run")?.as_str()?.parse().ok()?,
-                tick: value.get("tick")?.as_u64()?,
-                record: value.get("record")?.as_str()?.parse().ok()?,
-                state_root: value.get("state_root")?.as_str()?.parse().ok()?,
-            })
-        };
-        let seeded = |value: &Value| {
-            let from = list(value, "from")?.iter().map(MergeSource::of).collect::<Option<_>>()?;
-            let combined = match value.get("combined") {
-                Some(word) => Some(Combine::from_word(word.as_str()?)?),
-                None => None,
-            };
-            Some(Seeded { path: path(value)?, from, combined })
-        };
-        let conflict = |value: &Value| {
-            let side = |value: &Value| Some((MergeSource::of(value)?, value.get("value").cloned()));
-            let taken = match value.get("taken")? {
-                Value::Null => None,
-                taken => Some(taken.as_str()?.into()),
-            };
-            let values = list(value, "values")?.iter().map(side).collect::<Option<_>>()?;
-            Some(Conflict { path: path(value)?, base: value.get("base").cloned(), values, taken })
-        };
-        let base = |value: &Value| {
-            Some(OwnedRecord {
-                run: value.get("run")?.as_str()?.parse().ok()?,
-                tick: value.get("tick")?.as_u64()?,
-                record: value.get("record")?.as_str()?.parse().ok()?,
-            })
-        };
-        Some(Merged {
-            although: value.get("although").and_then(Value::as_str).map(Arc::from),
-            violations: Vec::new(),
-            is_whole: value.get("whole")?.as_bool()?,
-            base: list(value, "base")?.iter().map(base).collect::<Option<_>>()?,
-            removed: list(value, "removed")?.iter().map(seeded).collect::<Option<_>>()?,
-            sources: list(value, "sources")?.iter().map(source).collect::<Option<_>>()?,
-            strategy: value.get("strategy")?.as_str()?.into(),
-            seed_only: value.get("seed_only")?.as_bool()?,
-            seeded: list(value, "seeded")?.iter().map(seeded).collect::<Option<_>>()?,
-            conflicts: list(value, "conflicts")?.iter().map(conflict).collect::<Option<_>>()?,
-        })
-    }
-}
-
-/// Reads from a run, or from one that was forked from it, what it was seeded from.
-pub fn merged(trace: &Trace) -> Result<Merged, Error> {
-    let not = || MergeError::NotMerged(trace.name().clone());
-    let meta = trace.start().body().value("/meta").ok_or_else(not)?;
-    let value = meta.get(MEMBER).ok_or_else(not)?;
-    Ok(Merged::of(value).ok_or_else(|| MergeError::Malformed(trace.name().clone()))?)
 }

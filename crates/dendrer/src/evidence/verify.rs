@@ -18,9 +18,9 @@ use dendrer_object::record::{Author, Entry, Kind, Record};
 use dendrer_object::{Code, Digest, Pointer, RunName, Value};
 use dendrer_store::{Store, StoreError};
 
-use crate::change::delegate::parents::{Compared, compare};
 use crate::error::Error;
 use crate::evidence::bundle::Opened;
+use crate::run::parents::{Compared, compare};
 use crate::run::trace::{ReadHandle, Trace};
 
 pub use crate::run::replay::{replay, replay_range};

@@ -27,12 +27,12 @@ use dendrer_store::group::UNDER_WAY_MAX;
 use dendrer_store::prelude::*;
 use dendrer_store::{Shared, Slot, Store, StoreError, Ticket};
 
-use crate::change::delegate::parents::Parents;
 use crate::error::Error;
 use crate::record::lines::{Overtaken, Reply};
 use crate::record::{chain, redacted};
 use crate::redact::{RedactionProfile, Redactor};
 use crate::run::pack;
+use crate::run::parents::Parents;
 use crate::run::snapshot::{OUTWEIGH, outweigh, weight};
 use crate::run::trace::{Moment, ReadHandle as _, Trace};
 use crate::run::{casebook_name, frontier};

@@ -7,6 +7,8 @@ use dendrer_store::Store;
 use crate::address::{is_hash, is_reachable};
 use crate::problem::Problem;
 
+pub use crate::address::MADE;
+
 /// Reads the name of a run.
 ///
 /// # Errors
@@ -37,9 +39,6 @@ pub fn new_name(given: Option<&str>, of: &str, store: &dyn Store) -> Result<RunN
         number += 1;
     }
 }
-
-/// The mark of a name that the program makes for a run of another.
-pub const MADE: char = '+';
 
 /// Returns the name of the run with a number that is made of another: `RUN+2`. A run that has such a name is not made longer.
 pub fn made_name(of: &str, number: u64) -> String {

@@ -15,8 +15,8 @@ use dendrer_object::{Pointer, RunName};
 
 use super::{Index, Reach, Tree, WhyNode, delta, last_change, ops_at};
 use crate::ask::bisect::{self, BisectOutcome, BisectSubject, Range};
-use crate::change::merge;
 use crate::error::Error;
+use crate::run::merged;
 use crate::run::timeline;
 use crate::run::trace::Trace;
 
@@ -37,7 +37,7 @@ pub struct SourceWrite {
 
 /// Returns the runs from which a merge took the value of a place, each with the tick that was read; none for any other run.
 pub(crate) fn sources(trace: &Trace, place: &Pointer) -> Result<Vec<(Trace, u64)>, Error> {
-    let Some(merged) = merge::merge_of(trace) else { return Ok(Vec::new()) };
+    let Some(merged) = merged::merge_of(trace) else { return Ok(Vec::new()) };
     let mut names = Vec::new();
     let mut seen = BTreeSet::new();
     for seeded in merged.seeded.iter().filter(|seeded| seeded.path.overlaps(place)) {

@@ -11,8 +11,9 @@ use dendrer_kernel::step::{Stage, WOULD_REFUSE};
 use dendrer_object::record::Author;
 use dendrer_object::{Code, Record, RunName, SCOPE, TypeName, Value};
 
-use super::{delegations, parents};
+use super::delegations;
 use crate::error::Error;
+use crate::run::parents;
 use crate::run::trace::{Moment, Trace};
 
 /// The type with which an agent asks for a call.

@@ -16,11 +16,14 @@ use dendrer_kernel::step::RunState;
 use dendrer_object::{RunName, Timestamp, Value};
 use dendrer_store::{Head, Store, StoreError};
 
-use super::copied;
-use super::family::{Family, reduced_from, retold};
+use family::{Family, reduced_from, retold};
+
 use crate::environment::{Environment as _, World};
 use crate::error::Error;
+use crate::run::copied::copied;
 use crate::run::trace::{Moment, Trace};
+
+mod family;
 
 /// How many parents a run may have above it. A chain of more is damaged.
 const PARENTS_MAX: usize = 64;
@@ -229,7 +232,7 @@ fn levels(store: &Arc<dyn Store>, run: &RunName) -> Result<Vec<Level>, Error> {
 }
 
 /// The contracts whose budget is used up beyond a limit, by all runs that use it: of a run, and of those above it.
-pub(super) fn overspent(child: &Trace) -> Result<Vec<Arc<str>>, Error> {
+pub(crate) fn overspent(child: &Trace) -> Result<Vec<Arc<str>>, Error> {
     let mut over = Vec::new();
     let own = child.at(child.tip())?.commitments;
     if !own.hears_parents() {
