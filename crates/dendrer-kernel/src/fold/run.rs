@@ -110,7 +110,7 @@ pub(super) fn unknown_after_error(fold: &Fold, before: &Value, intent: &Intent, 
 pub(super) fn unknown_by_gap(fold: &Fold, state: &Value, intent: &Intent) -> Vec<Pointer> {
     match unknown::gap(intent) {
         Some(NOT_READ) => return fold.rules.iter().flat_map(|rule| targets(rule, state)).collect(),
-        // Rules that read of which call it is are told so while they run.
+        // Rules that read of which call it is meet that while they run.
         Some(RESULT_AMBIGUOUS) => return Vec::new(),
         _ => {}
     }
