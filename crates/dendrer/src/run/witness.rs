@@ -266,7 +266,7 @@ impl WitnessStep {
     }
 }
 
-/// Returns whether a step succeeded, by the status of its result or else by the decision about it; `None` if neither says so.
+/// Returns whether a step succeeded, by the status of its result or else by the decision about it; `None` if neither is known.
 fn success_of(status: Option<&Value>, decision: Option<&Value>) -> Option<bool> {
     match (status, decision) {
         (Some(status), _) => status.as_str().map(|status| matches!(status, "ok" | "success")),
