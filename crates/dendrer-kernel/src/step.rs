@@ -641,13 +641,7 @@ fn reduce(
         }
     };
     Ok(change.and_then(|mut change| {
-        if let Some(code) = unknown::gap(intent) {
-            let mut unknown = UnknownPlaces::of(&change.state);
-            for place in reducer.unknown_by_gap(&change.state, intent) {
-                unknown.mark(place, head.tick + 1, code);
-            }
-            change.mark(&unknown);
-        }
+        mark_gap(head, intent, reducer, &mut change);
         if head.is_since(2) {
             judge::rounding(head, intent, &reduced.finer, &mut change, &mut found)?;
             judge::writers(head, intent, &mut change, &mut found)?;
@@ -660,20 +654,36 @@ fn reduce(
         }
         // An import, at stage 0, has notes of its own.
         if head.stage() >= Stage::Replay {
-            let (terms, counters) = (&head.terms, &head.counters);
-            let is_open = |tool: &str| counters.is_open(tool);
-            let looks = members::Looks {
-                of_read: head.is_since(2),
-                of_any: head.is_since(2) && head.stage() >= Stage::Contracts,
-            };
-            let notes = members::notes_of_result(intent, looks, |tool| terms.effect_of(tool), is_open);
-            change.notes.splice(0..0, notes);
+            note_result(head, intent, &mut change);
         }
         change.notes.extend(authorized.notes);
         change.spent = authorized.spent;
         change.rounded = reduced.rounded;
         Ok(change)
     }))
+}
+
+/// Marks the places that are unknown after a gap in what was recorded.
+fn mark_gap(head: &RunState, intent: &Intent, reducer: &dyn Reducer, change: &mut Change) {
+    if let Some(code) = unknown::gap(intent) {
+        let mut unknown = UnknownPlaces::of(&change.state);
+        for place in reducer.unknown_by_gap(&change.state, intent) {
+            unknown.mark(place, head.tick + 1, code);
+        }
+        change.mark(&unknown);
+    }
+}
+
+/// Notes what is odd about the result of a call, before the other notes.
+fn note_result(head: &RunState, intent: &Intent, change: &mut Change) {
+    let (terms, counters) = (&head.terms, &head.counters);
+    let is_open = |tool: &str| counters.is_open(tool);
+    let looks = members::Looks {
+        of_read: head.is_since(2),
+        of_any: head.is_since(2) && head.stage() >= Stage::Contracts,
+    };
+    let notes = members::notes_of_result(intent, looks, |tool| terms.effect_of(tool), is_open);
+    change.notes.splice(0..0, notes);
 }
 
 /// Whether a line is committed although its change could not be computed (design, 4 and 14.1). The state does not follow then, so

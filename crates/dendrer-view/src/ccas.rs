@@ -7,7 +7,8 @@ use std::sync::Arc;
 
 use dendrer::ask::commitments::CommitmentsAt;
 use dendrer::kernel::commitment::{
-    Commitment, CommitmentKind, CommitmentStatus, Commitments, DelegationContract, EdgeKind, EvidenceMode,
+    Commitment, CommitmentEdge, CommitmentKind, CommitmentStatus, Commitments, DelegationContract, EdgeKind,
+    EvidenceMode,
 };
 use dendrer_object::Value;
 
@@ -114,6 +115,32 @@ fn is_hard_listed(at: &CommitmentsAt, one: &Commitment) -> bool {
     is_live && at.all.binds(one) && one.kind != CommitmentKind::Delegation
 }
 
+/// The entry of a hard commitment: its support, what it watches, its guard while it is dormant, and its open conflicts.
+fn hard_entry(at: &CommitmentsAt, one: &Commitment, ties: &[CommitmentEdge]) -> String {
+    let mut entry = format!("- {}: {}\n{}", name(&one.id), gloss(&one.gloss), support(&at.all, one));
+    if !one.watch.is_empty() {
+        entry.push_str(&format!("  watch: {}\n", names(&one.watch)));
+    }
+    if let Some(guard) = one.guard.as_ref().filter(|_| status(at, one) == CommitmentStatus::Dormant) {
+        entry.push_str(&format!("  when: {}\n", quote::escape(guard.text())));
+    }
+    for edge in ties {
+        let other = if edge.from == one.id { &edge.to } else { &edge.from };
+        if edge.from == one.id || edge.to == one.id {
+            let by = words(&edge.writer().to_string());
+            entry.push_str(&format!("  open conflict: {} (by {by})\n", name(other)));
+        }
+    }
+    entry
+}
+
+/// The entry of a commitment that was invalidated since the newest goal was completed; `None` for any other.
+fn invalidated(at: &CommitmentsAt, one: &Commitment) -> Option<String> {
+    let status = status(at, one);
+    let tick = at.changed(&one.id).filter(|tick| status.fells() && *tick > at.completed)?;
+    Some(format!("- {}: {} at tick {tick}: {}\n", name(&one.id), status.as_str(), gloss(&one.gloss)))
+}
+
 impl Sections {
     fn of(at: &CommitmentsAt, scope: Option<&str>) -> Sections {
         use CommitmentKind as K;
@@ -128,21 +155,7 @@ impl Sections {
                 made[0].push(format!("- [{}] {gloss}\n", found.as_str()));
             }
             if is_hard_listed(at, one) {
-                let mut entry = format!("- {id}: {gloss}\n{}", support(&at.all, one));
-                if !one.watch.is_empty() {
-                    entry.push_str(&format!("  watch: {}\n", names(&one.watch)));
-                }
-                if let Some(guard) = one.guard.as_ref().filter(|_| found == S::Dormant) {
-                    entry.push_str(&format!("  when: {}\n", quote::escape(guard.text())));
-                }
-                for edge in &ties {
-                    let other = if edge.from == one.id { &edge.to } else { &edge.from };
-                    if edge.from == one.id || edge.to == one.id {
-                        let by = words(&edge.writer().to_string());
-                        entry.push_str(&format!("  open conflict: {} (by {by})\n", name(other)));
-                    }
-                }
-                made[HARD].push(entry);
+                made[HARD].push(hard_entry(at, one, &ties));
             }
             if !one.is_hard && found == S::Active && matches!(one.kind, K::Preference | K::Obligation) {
                 made[2].push(format!("- {gloss}\n"));
@@ -171,17 +184,7 @@ impl Sections {
                 made[0].push(format!("- [active] {}\n", self::gloss(gloss)));
             }
         }
-        for one in &all {
-            let found = status(at, one);
-            if !found.fells() {
-                continue;
-            }
-            let tick = at.changed(&one.id).filter(|tick| *tick > at.completed);
-            let said = |tick| {
-                format!("- {}: {} at tick {tick}: {}\n", name(&one.id), found.as_str(), gloss(&one.gloss))
-            };
-            made[6].extend(tick.map(said));
-        }
+        made[6].extend(all.iter().filter_map(|one| invalidated(at, one)));
         Sections(made)
     }
 

@@ -279,23 +279,7 @@ pub(super) fn enforce(
 ) -> Result<(), Reason> {
     let (mut broken, mut unjudged, mut newly) = (Vec::new(), Vec::new(), Vec::new());
     if is_call(intent) {
-        let before = |at: usize| reduced.before_calls.get(at).cloned().unwrap_or_else(|| head.state.clone());
-        for rule in &head.policy.requests {
-            let why = match rule.judge_line(intent, &before) {
-                Truth::True => continue,
-                Truth::False => {
-                    newly.push(&*rule.id);
-                    if rule.is_enforced && !is_repair(&rule.repairs, intent) {
-                        broken.push(Broken { predicate: rule.id.as_str().into(), values: Vec::new() });
-                    }
-                    continue;
-                }
-                Truth::Uncertain(why) => EvalError::Uncertain(why),
-                Truth::Exhausted => EvalError::Exhausted,
-            };
-            let (name, is_enforced) = (rule.id.as_str().into(), rule.is_enforced);
-            unjudged.push(Unjudged { name, met: Met::from(why), is_enforced });
-        }
+        newly = judge_requests(head, intent, reduced, &mut broken, &mut unjudged);
     }
     let mut may_write = None;
     for predicate in head.terms.watched().chain(&head.policy.states) {
@@ -330,6 +314,35 @@ pub(super) fn enforce(
     uncertain(head, intent, unjudged, found)?;
     latch_requests(head, &newly, change);
     Ok(())
+}
+
+/// Judges a line by the rules about requests; returns the ids of those that it breaks.
+fn judge_requests<'h>(
+    head: &'h RunState,
+    intent: &Intent,
+    reduced: &ReducedDelta,
+    broken: &mut Vec<Broken>,
+    unjudged: &mut Vec<Unjudged>,
+) -> Vec<&'h str> {
+    let mut newly = Vec::new();
+    let before = |at: usize| reduced.before_calls.get(at).cloned().unwrap_or_else(|| head.state.clone());
+    for rule in &head.policy.requests {
+        let why = match rule.judge_line(intent, &before) {
+            Truth::True => continue,
+            Truth::False => {
+                newly.push(&*rule.id);
+                if rule.is_enforced && !is_repair(&rule.repairs, intent) {
+                    broken.push(Broken { predicate: rule.id.as_str().into(), values: Vec::new() });
+                }
+                continue;
+            }
+            Truth::Uncertain(why) => EvalError::Uncertain(why),
+            Truth::Exhausted => EvalError::Exhausted,
+        };
+        let (name, is_enforced) = (rule.id.as_str().into(), rule.is_enforced);
+        unjudged.push(Unjudged { name, met: Met::from(why), is_enforced });
+    }
+    newly
 }
 
 /// Refuses a proposal of which rules cannot tell, from the stage on that asks for it; else notes it.

@@ -5,7 +5,8 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_kernel::commitment::{CONTRACT, DelegationScope, HandedOver};
-use dendrer_kernel::step::{self, ChildResult, Stage};
+use dendrer_kernel::pack::Pack;
+use dendrer_kernel::step::{self, ChildResult, Stage, Start};
 use dendrer_object::record::Author;
 use dendrer_object::{Record, RunName, Value};
 
@@ -108,13 +109,7 @@ impl Repo {
             return Ok(Delegated { parent: run, child: child.clone(), contract });
         }
         let given = copied(&moment.state, &all.places_read(&ids));
-        start.state = match &pack {
-            Some(pack) => filled(pack, &given, &[])?,
-            None => given,
-        };
-        if let Some(pack) = &pack {
-            start.reducer = pack.engine.as_str().into();
-        }
+        begin_with(&mut start, pack.as_ref(), given)?;
         start.goal = scope.written.get("gloss").and_then(Value::as_str).map(Arc::from);
         start.stage = stage.or(start.stage);
         start.commitments = all.handed(&ids);
@@ -214,6 +209,18 @@ fn result_of(child: &Trace, contract: &Value, judged: judge::Judged) -> Result<C
 }
 
 /// Whether a contract is that of a scope and a parent.
+/// Sets the state with which a child begins, under the pack of its parent if that has one.
+fn begin_with(start: &mut Start, pack: Option<&Pack>, given: Value) -> Result<(), Error> {
+    start.state = match pack {
+        Some(pack) => filled(pack, &given, &[])?,
+        None => given,
+    };
+    if let Some(pack) = pack {
+        start.reducer = pack.engine.as_str().into();
+    }
+    Ok(())
+}
+
 fn is_of(contract: &Value, scope: &DelegationScope, parent: &RunName) -> bool {
     let members = scope.written.as_object();
     members.is_some_and(|members| members.iter().all(|(name, value)| contract.get(name) == Some(value)))

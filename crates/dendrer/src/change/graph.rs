@@ -259,13 +259,12 @@ fn answer_of_edge(
     }
 }
 
-/// Records what some edges ask, asks their effects at once, and records each value as it comes.
-fn ask(
+/// Records the requests of some edges and returns their ids.
+fn request_all(
     recorder: &mut Recorder,
     terms: &GraphTerms<'_>,
     due: &[&EdgeRequest],
-    executor: &AskEdge<'_>,
-) -> Result<Vec<(String, Value)>, Error> {
+) -> Result<Vec<Digest>, Error> {
     let request = |asked: &EdgeRequest| {
         terms.noted(about_edge(terms, asked, "action.request"), &TakenSecrets::default())
     };
@@ -281,6 +280,17 @@ fn ask(
         requests.push(deny(recorder, &request(asked), asked)?.id());
     }
     recorder.commit()?;
+    Ok(requests)
+}
+
+/// Records what some edges ask, asks their effects at once, and records each value as it comes.
+fn ask(
+    recorder: &mut Recorder,
+    terms: &GraphTerms<'_>,
+    due: &[&EdgeRequest],
+    executor: &AskEdge<'_>,
+) -> Result<Vec<(String, Value)>, Error> {
+    let requests = request_all(recorder, terms, due)?;
     let (sender, answers) = mpsc::channel();
     let mut made: Vec<(String, Value)> = Vec::with_capacity(due.len());
     let mut failed: Option<Error> = None;

@@ -162,13 +162,7 @@ pub fn merge(
         .map(|(source, letter)| Side::read(*source, &letter.to_string()))
         .collect::<Result<_, _>>()?;
     let mut start = match terms.seed_only {
-        true => {
-            // Stage 3 asks for a pack, which is not carried over.
-            let stages = sources.iter().map(|source| Ok(source.trace.head(source.tick)?.stage()));
-            let highest = stages.collect::<Result<Vec<_>, Error>>()?.into_iter().max();
-            let stage = highest.map(|stage| stage.min(Stage::Contracts));
-            Start { stage, ..Start::new(terms.run.clone()) }
-        }
+        true => begin_seeded(sources, &terms.run)?,
         false => begin_with(sources, &terms.run)?,
     };
     let bases = last_common(sources)?;
@@ -197,7 +191,7 @@ pub fn merge(
     }
     let named = sides.iter().map(|side| side.named.clone()).collect();
     let strategy = terms.strategy.as_str().into();
-    let mut merged = Merged {
+    let merged = Merged {
         although: None,
         violations: Vec::new(),
         sources: named,
@@ -209,6 +203,21 @@ pub fn merge(
         removed,
         conflicts,
     };
+    bind(&mut start, sources)?;
+    begin_judged(sources, store, terms, (start, merged), surroundings)
+}
+
+/// The terms of a run that takes values alone: the stage of its sources.
+fn begin_seeded(sources: &[MergeInput<'_>], run: &RunName) -> Result<Start, Error> {
+    // Stage 3 asks for a pack, which is not carried over.
+    let stages = sources.iter().map(|source| Ok(source.trace.head(source.tick)?.stage()));
+    let highest = stages.collect::<Result<Vec<_>, Error>>()?.into_iter().max();
+    let stage = highest.map(|stage| stage.min(Stage::Contracts));
+    Ok(Start { stage, ..Start::new(run.clone()) })
+}
+
+/// Binds the new run as its sources are bound: by their commitments, their contract and what is forbidden there.
+fn bind(start: &mut Start, sources: &[MergeInput<'_>]) -> Result<(), Error> {
     let held = sources.iter().map(|source| Ok(source.trace.at(source.tick)?.commitments));
     let held = held.collect::<Result<Vec<_>, Error>>()?;
     let names = sources.iter().map(|source| source.trace.name().as_str());
@@ -216,6 +225,17 @@ pub fn merge(
     start.commitments = commitment::merged(&names.zip(&held).collect::<Vec<_>>(), &spent);
     start.contract = contract_of(sources)?;
     start.denied = forbidden(sources.iter().map(|source| (source.trace, source.tick)))?;
+    Ok(())
+}
+
+/// Begins the merged run, and judges its state by the rules of its sources.
+fn begin_judged(
+    sources: &[MergeInput<'_>],
+    store: &Shared,
+    terms: &MergeTerms,
+    (mut start, mut merged): (Start, Merged),
+    surroundings: Box<dyn Environment>,
+) -> Result<(Recorder, Merged), Error> {
     // A run that was seeded from made-up runs is made up, too.
     let synthetic = sources.iter().find_map(|source| is_synthetic(source.trace));
     let meta = |merged: &Merged| {

@@ -231,11 +231,7 @@ impl WitnessStep {
         step.input = of_row(content.get("action").and_then(|action| action.get("params")));
         step.output = of_row(result.and_then(|result| result.get("output")));
         let decision = content.get("policy").and_then(|policy| policy.get("decision"));
-        let mut success = match (result.and_then(|result| result.get("status")), decision) {
-            (Some(status), _) => status.as_str().map(|status| matches!(status, "ok" | "success")),
-            (None, Some(decision)) => decision.as_str().map(|decision| decision == "allow"),
-            (None, None) => None,
-        };
+        let mut success = success_of(result.and_then(|result| result.get("status")), decision);
         match said.and_then(|said| said.get(STEP)).and_then(Value::as_object).filter(|_| own.is_some()) {
             Some(rest) => {
                 fill(&mut step, rest);
@@ -267,6 +263,15 @@ impl WitnessStep {
         let agent = content.get("agent_id").and_then(Value::as_str).map(Arc::from);
         let doubt = StepDoubt::of(&content, action, author);
         Some(WitnessStep { tick, derived: own.is_none(), step, success, row, unknown, author, agent, doubt })
+    }
+}
+
+/// Returns whether a step succeeded, by the status of its result or else by the decision about it; `None` if neither is known.
+fn success_of(status: Option<&Value>, decision: Option<&Value>) -> Option<bool> {
+    match (status, decision) {
+        (Some(status), _) => status.as_str().map(|status| matches!(status, "ok" | "success")),
+        (None, Some(decision)) => decision.as_str().map(|decision| decision == "allow"),
+        (None, None) => None,
     }
 }
 

@@ -131,6 +131,42 @@ pub fn is_last(trace: &Trace, tick: u64) -> bool {
     tick == trace.tip() && trace.summary().ended
 }
 
+/// Looks up the transitions that contributed to an onset, if they are asked for, with their records.
+fn contributors_of(
+    trace: &Trace,
+    found: &BisectFound,
+    details: BisectDetails,
+    records: &mut Records,
+) -> Result<Option<Contributors>, Error> {
+    let (true, Some(onset), Some(predicate)) =
+        (details.contributors, found.report.onset(), found.question.predicate())
+    else {
+        return Ok(None);
+    };
+    let contributors = contributors(trace, predicate, found.report.low.0, onset, WORK_MAX)?;
+    if let ContributorsFound::Set { ticks, .. } = &contributors.found {
+        add_records(trace, ticks.iter().copied(), records)?;
+    }
+    Ok(Some(contributors))
+}
+
+/// Looks up the decisions that allowed what a flip denies, if they are asked for, with the records of those that are shown.
+fn allows_of(
+    trace: &Trace,
+    found: &BisectFound,
+    details: BisectDetails,
+    records: &mut Records,
+) -> Result<Option<Vec<u64>>, Error> {
+    let (true, BisectSubject::PolicyFlip(about), Some(onset)) =
+        (details.contributors, &found.question, found.report.onset())
+    else {
+        return Ok(None);
+    };
+    let allows = bisect::allows(trace, about, onset)?;
+    add_records(trace, allows.iter().copied().take(ALLOWS_SHOWN), records)?;
+    Ok(Some(allows))
+}
+
 impl BisectAnswer {
     /// Looks up what is said beside the onset of a report.
     pub fn of(
@@ -142,15 +178,7 @@ impl BisectAnswer {
         let found = BisectFound::of(trace, question, report)?;
         let BisectFound { question, report, .. } = &found;
         let mut records = Records::new();
-        let contributors = match (details.contributors, report.onset(), question.predicate()) {
-            (true, Some(onset), Some(predicate)) => {
-                Some(contributors(trace, predicate, report.low.0, onset, WORK_MAX)?)
-            }
-            _ => None,
-        };
-        if let Some(ContributorsFound::Set { ticks, .. }) = contributors.as_ref().map(|found| &found.found) {
-            add_records(trace, ticks.iter().copied(), &mut records)?;
-        }
+        let contributors = contributors_of(trace, &found, details, &mut records)?;
         let sources = match (&report.outcome, question.predicate()) {
             (BisectOutcome::Initial, Some(predicate)) if report.low.0 == 0 => {
                 sources::of_violation(trace, predicate)?
@@ -176,14 +204,7 @@ impl BisectAnswer {
             _ => Vec::new(),
         };
         add_records(trace, upstream.iter().map(|one| one.tick), &mut records)?;
-        let allows = match (details.contributors, question, report.onset()) {
-            (true, BisectSubject::PolicyFlip(about), Some(onset)) => {
-                let allows = bisect::allows(trace, about, onset)?;
-                add_records(trace, allows.iter().copied().take(ALLOWS_SHOWN), &mut records)?;
-                Some(allows)
-            }
-            _ => None,
-        };
+        let allows = allows_of(trace, &found, details, &mut records)?;
         let evaluations = evaluations(trace, question, report)?;
         Ok(BisectAnswer {
             sources,
