@@ -305,7 +305,7 @@ fn a_finer_number_is_refused_or_makes_its_place_unknown() {
 #[test]
 fn look_alikes_are_noted_and_refused_at_stage_3() {
     let pack = r#"{"name":"p","version":"v1","tools":{"drop_table":{"effect":"effectful"},"look":{"effect":"read"}},
-        "state":{"n":{"init":"0"}},"rules":[{"when_type":"action.request","when":"false","steps":[{"remove":"n"}]}]}"#;
+        "state":{"n":{"init":"0"}},"rules":[{"when_type":"action.request","when":"false","steps":[{"add":"n","value":"1"}]}]}"#;
     let ask = |agent: &str, tool: &str| {
         format!(r#"{{"type":"action.request","agent":"{agent}","action":{{"tool":"{tool}"}}}}"#)
     };
