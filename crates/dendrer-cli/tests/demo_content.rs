@@ -126,21 +126,21 @@ fn demo_bytes_are_equal_on_every_machine() {
 }
 
 const TIPS: [&str; 15] = [
-    "trip-planner-a 8919216266b9",
-    "logistics-run-47 a9e641f863e6",
-    "logistics-planner-1 72fc16f95773",
-    "planning-run-12 1fdbd7df6c20",
-    "financial-agent-A 0cdfbc6c4d8c",
-    "financial-agent-B 4181120c2155",
-    "financial-agent-C 01afb1fe4276",
-    "claims-9 de4608d7eb0a",
-    "claims-10 686d92d6531c",
-    "hostile-1 5365e65035b8",
-    "trip-planner-b 8f9dfa17ad79",
-    "trip-planner-c 070b255f6468",
-    "trip-planner-d 5c41b4f91385",
-    "logistics-fix-1 9489310711bb",
-    "shop-team 962988a48819",
+    "trip-planner-a dbc08f634389",
+    "logistics-run-47 c58bfd9d6755",
+    "logistics-planner-1 4ee1f5e47b84",
+    "planning-run-12 e5f8ee918474",
+    "financial-agent-A 0f07676c5e39",
+    "financial-agent-B 1ee0f3e9c451",
+    "financial-agent-C 73df535016ed",
+    "claims-9 1344f938c4f5",
+    "claims-10 ebe5cf8c6d95",
+    "hostile-1 5b105314b017",
+    "trip-planner-b 10a3b6d825b4",
+    "trip-planner-c cad9559759b4",
+    "trip-planner-d 2839b43f6032",
+    "logistics-fix-1 f2887e75d8d2",
+    "shop-team 225af1fde39c",
 ];
 
 #[test]

@@ -9,8 +9,9 @@
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
-use dendrer::bundle::export;
+use dendrer::bundle::{export, open};
 use dendrer::recorder::Fixed;
+use dendrer::verify::{self, VerifyTerms, VerifyVerdict};
 use dendrer::{Recorder, Trace};
 use dendrer_kernel::counters::Counters;
 use dendrer_kernel::step::Start;
@@ -615,6 +616,20 @@ fn on_file(path: &Path) -> Vec<Value> {
     cases.map(|line| parse_canonical(line.trim_end_matches(',').as_bytes()).unwrap()).collect()
 }
 
+/// Whether a bundle on file gets the exit code on file.
+fn verifies(case: &Value) -> bool {
+    let member = |name: &str| case.get(name).and_then(Value::as_str).unwrap();
+    let options = VerifyTerms { key: Some(member("key").parse().unwrap()), ..VerifyTerms::default() };
+    let Ok(opened) = open(PathBuf::from("bundle.dnd"), member("text").as_bytes()) else { return false };
+    let exit: u64 = match verify::bundle(&opened, &options).map(|report| report.verdict) {
+        Ok(VerifyVerdict::Verified | VerifyVerdict::Intact) => 0,
+        Ok(VerifyVerdict::Unverifiable) => 6,
+        Ok(VerifyVerdict::Diverged) => 7,
+        Ok(VerifyVerdict::Tampered | VerifyVerdict::Equivocation) | Err(_) => 4,
+    };
+    case.get("exit") == Some(&Value::from(exit))
+}
+
 #[test]
 fn every_vector_holds_and_none_was_edited() {
     let write = std::env::var_os("DENDRER_WRITE_VECTORS").is_some();
@@ -622,7 +637,9 @@ fn every_vector_holds_and_none_was_edited() {
         let path = directory().join(format!("{name}.json"));
         let (old, new) = (on_file(&path), make());
         for case in &old {
-            assert!(new.contains(case), "{name}.json has a case that does not come out any more: {case}");
+            // The rules of the kernel have versions: what an older kernel wrote is not made again, and verifies as it did.
+            let holds = new.contains(case) || (*name == "bundles" && verifies(case));
+            assert!(holds, "{name}.json has a case that does not come out any more: {case}");
         }
         if write {
             let added = new.iter().filter(|case| !old.contains(case)).cloned();

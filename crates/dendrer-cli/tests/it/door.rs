@@ -197,7 +197,7 @@ fn a_result_of_a_tool_that_acts_has_an_output_and_a_request() {
     assert!(warned[1].contains("line 3") && warned[1].contains("result_without_output"), "{}", warned[1]);
     // A tool that only reads has an output as well.
     assert!(warned[2].contains("line 7") && warned[2].contains("result_without_output"), "{}", warned[2]);
-    assert!(warned[3].contains("line 8") && warned[2].contains("result_without_request"), "{}", warned[3]);
+    assert!(warned[3].contains("line 8") && warned[3].contains("result_without_request"), "{}", warned[3]);
     assert!(place.ok(&["bisect", "r", "--anomaly", "result_without_output"]).contains("tick 3"));
     assert!(place.ok(&["verify", "r", "--replay"]).contains("reproduced"));
 }

@@ -75,11 +75,11 @@ fn a_full_log_shows_each_transition_as_show_does() {
 fn the_parts_of_a_transition() {
     check(
         "show trip-planner-a@9 --provenance --time none",
-        "tick 9  observation.add   hash 8d2b777a1455   parent 43fd24f08d29   agent researcher   author agent
+        "tick 9  observation.add   hash eb8c6b50b556   parent dd8d606823eb   agent researcher   author agent
 provenance
   author       agent
   agent        researcher, number 6 of its branch
-  evidence     trip-planner-a@8  action.result  researcher  hash 43fd24f08d29
+  evidence     trip-planner-a@8  action.result  researcher  hash dd8d606823eb
   run          trip-planner-a, recorded at stage 1, reducer delta/1
   pack         c2e51b7c637e
   policy       trip.within_budget, judged by the kernel
@@ -98,7 +98,7 @@ from the trace:
     );
     check(
         "show trip-planner-a@8 --result --state delta --time utc",
-        "tick 8  action.result   hash 43fd24f08d29   parent 3f23c0f9c5e1   agent researcher   author runtime
+        "tick 8  action.result   hash dd8d606823eb   parent 3f23c0f9c5e1   agent researcher   author runtime
 when        2026-02-23T08:00:12.330Z
 action      http_get
   params  {\"url\":\"https://rail.example/fares?from=basel&to=lugano\"}
@@ -188,7 +188,7 @@ fn fields_are_chosen_for_people_and_programs() {
 2 items shown
 ",
     );
-    check("version --fields version,kernel", "version  0.1.0\nkernel   1\n");
+    check("version --fields version,kernel", "version  0.1.0\nkernel   2\n");
     check(
         "runs --fields name -n 1 --json",
         "{\"hidden\":0,\"items\":[{\"name\":\"shop-team\"}],\"matching\":15,\"schema\":\"dendrer.runs/1\",\"total\":15,\"unclear\":[]}\n",

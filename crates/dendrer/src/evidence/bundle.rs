@@ -6,6 +6,7 @@ use std::ops::ControlFlow;
 use std::path::PathBuf;
 use std::sync::Arc;
 
+use dendrer_kernel::step::ROUNDED;
 use dendrer_object::bundle::{Bundle, LogItem, RecordFault, Sealed, Writer};
 use dendrer_object::merkle::{cover, from_leaves, leaf_hash};
 use dendrer_object::note::{SignedNote, VerifierKey};
@@ -201,12 +202,11 @@ pub fn export(store: &impl ReadHandle, runs: &[RunName], checkpoint: &SignedNote
 }
 
 impl Export {
-    /// Leaves out the fields at and below some places: their commitments stay. With a delta goes the delta that was proposed.
+    /// Leaves out the fields at and below some places: their commitments stay. With a delta goes the delta that was proposed, and what was rounded.
     #[must_use]
     pub fn without(self, mut withheld: Vec<Pointer>) -> Self {
-        let [delta, proposed] = [["delta"], ["proposed"]].map(Pointer::of);
-        if withheld.iter().any(|place| place.overlaps(&delta)) {
-            withheld.push(proposed);
+        if withheld.iter().any(|place| place.overlaps(&Pointer::of(["delta"]))) {
+            withheld.extend([["proposed"], [ROUNDED]].map(Pointer::of));
         }
         Export { withheld, ..self }
     }

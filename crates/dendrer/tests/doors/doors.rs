@@ -315,8 +315,13 @@ fn rebased(asked: &Asked<'_>) -> Found {
     let (source, onto) = (world.trace(&source), world.fixed(&format!("base{}", asked.stage)));
     let mut terms = RebaseTerms::new(run_name(&world.name("rebased")));
     terms.keep = false;
-    let (mut recorder, rebased) =
-        rebase(&source, &onto, onto.tip(), world.store(), &terms, None, world.times()).unwrap();
+    let made = rebase(&source, &onto, onto.tip(), world.store(), &terms, None, world.times());
+    let (mut recorder, rebased) = match made {
+        Err(error) if error.to_string().contains("contracts of a delegation") => {
+            return Found::Cannot("a child is not rebased onto a run under another contract");
+        }
+        made => made.unwrap(),
+    };
     let made = recorder.discard();
     let step = rebased.steps.iter().find(|step| !matches!(step.fate, Fate::Left)).expect("the proposal");
     match &step.fate {

@@ -248,6 +248,12 @@ impl History {
                 }
             }
         }
+        // Which value a place has is unknown while its conflict is open.
+        for conflict in merged.conflicts.iter().filter(|conflict| conflict.taken.is_none()) {
+            let place: oracle::Place = conflict.path.tokens().map(|token| token.into_owned()).collect();
+            first.clear(&place);
+            first.mark(place, 0);
+        }
         let engine = sides[0].engine.clone();
         let mut known = Known { name: name.to_owned(), engine, states: vec![first], events: Vec::new() };
         let lines = self.dice.below(5);

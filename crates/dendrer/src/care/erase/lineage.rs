@@ -8,6 +8,7 @@ use std::collections::{BTreeMap, BTreeSet, HashMap, HashSet};
 use std::hash::{BuildHasher as _, RandomState};
 use std::ops::ControlFlow;
 
+use dendrer_kernel::step::ROUNDED;
 use dendrer_object::delta::{Action, Delta};
 use dendrer_object::record::{Author, Kind, Record};
 use dendrer_object::{Digest, Pointer, RunName, Value};
@@ -21,7 +22,7 @@ use crate::run::casebook_name;
 use crate::run::trace::Trace;
 
 /// Members of the content in which an author writes what they like.
-const PAYLOAD: [&str; 14] = [
+const PAYLOAD: [&str; 15] = [
     "action",
     "anomalies",
     "bisect",
@@ -35,6 +36,7 @@ const PAYLOAD: [&str; 14] = [
     "policy",
     "proposed",
     "result",
+    ROUNDED,
     "state",
 ];
 
@@ -314,8 +316,9 @@ impl Lineage {
             |erased: &[Verdict]| erased.iter().map(|verdict| verdict.place.clone()).collect::<Vec<_>>();
         let gone = places(erased);
         if touches(&gone, "delta") {
-            // The delta as it was proposed, before the kernel rounded it.
+            // The delta as it was proposed, before the kernel rounded it, and what was rounded.
             add(erased, "proposed", EraseReason::Copy);
+            add(erased, ROUNDED, EraseReason::Copy);
         }
         if touches(&gone, "action") {
             // Both are digests over the action.
