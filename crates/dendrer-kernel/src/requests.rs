@@ -304,7 +304,7 @@ impl Requests {
     }
 
     /// The numbers of the request and of its call that a result answers: by a `caused_by` link, else by the id of the call, else
-    /// the oldest open call of the tool, one that is not forbidden first.
+    /// the oldest open call of the tool: one with the stated parameters first, then one that is not forbidden.
     fn answered(&self, agent: &str, action: Option<&Value>, links: &[Link]) -> Option<(usize, usize)> {
         let tool = action.and_then(|action| action.get("tool")?.as_str());
         let call_id = action.and_then(|action| action.get("call_id"));
@@ -330,7 +330,11 @@ impl Requests {
         }
         let fitting = open.filter(|(.., call)| tool.is_some() && fits(call));
         let is_allowed = |(.., request, _): &(usize, usize, &Request, &Call)| !request.is_forbidden();
-        let first = fitting.clone().find(is_allowed).or_else(|| fitting.clone().next());
+        // What a result states of its parameters names its call.
+        let stated = action.filter(|action| action.get("params").is_some());
+        let same = fitting.clone().filter(|(.., call)| stated.is_some_and(|action| call.key.is_of(action)));
+        let first = same.clone().find(is_allowed).or_else(|| same.clone().next());
+        let first = first.or_else(|| fitting.clone().find(is_allowed)).or_else(|| fitting.clone().next());
         first.map(|(at, number, ..)| (at, number))
     }
 

@@ -97,7 +97,8 @@ fn refusals_say_what_to_do() {
         .expect("written");
     let two = ["--from", "logistics-run-47", "--from", "logistics-planner-1@9", "--seed-only"];
     let risk = ["--artifact", "risk_score"];
-    place.ok(&[&["merge", "--as", "both"], &two[..], &risk].concat());
+    let ran = place.run(&[&["merge", "--as", "both"], &two[..], &risk].concat());
+    assert_eq!(ran.code, 1, "the conflict is open: {}", ran.stdout);
     place.ok(&["conflicts", "resolve", "both", "risk_score", "--take", "a", "--reason", "newer"]);
     // What the pasted command is missing, as it stands there; nothing where it works as it is.
     let cases: &[(&[&str], &str, &str)] = &[
