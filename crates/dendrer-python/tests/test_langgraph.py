@@ -208,7 +208,7 @@ def test_a_writer_that_was_overtaken_is_told_both_heads() -> None:
         # And one that asks for the older one by its id makes a fork.
         assert other.get_tuple(cast(Any, first)) is not None
         checkpoint(other, "t", first, k="fork")
-        assert other.runs_of("t") == ["t", "t-2"]
+        assert other.runs_of("t") == ["t", "t+2"]
         assert checkpoint(one, "t", third, k="fourth")
 
 
@@ -224,7 +224,7 @@ def test_two_first_checkpoints_that_race_both_stand() -> None:
     found = [one.checkpoint["channel_values"]["k"] for one in savers[0].list(cast(Any, thread("t")))]
     for saver in savers:
         saver.close()
-    assert runs == ["t", "t-2", "t-3", "t-4"]
+    assert runs == ["t", "t+2", "t+3", "t+4"]
     assert sorted(found) == [0, 1, 2, 3]
     told = command("verify", "--all", "--store", "s")
     assert {item["run"] for item in told["items"]} >= set(runs)
@@ -329,7 +329,7 @@ def test_deletion_erases_and_says_so() -> None:
         assert saver.get_tuple(cast(Any, thread("t"))) is None
         assert list(saver.list(cast(Any, thread("t")))) == []
         new = checkpoint(saver, "t", None, k="again")
-        assert saver.runs_of("t") == ["t", "t-2"]
+        assert saver.runs_of("t") == ["t", "t+2"]
     for file in Path("s").rglob("*"):
         if file.is_file():
             for words in (b"very private words", b"private writes"):
@@ -395,10 +395,10 @@ def test_pruning_leaves_the_newest_and_what_it_needs() -> None:
         saver.prune(["t"])
         assert len(list(saver.list(cast(Any, thread("t"))))) == 1
         assert app.get_state(thread("t")).values == out
-        assert saver.runs_of("t") == ["t", "t-2"]
+        assert saver.runs_of("t") == ["t", "t+2"]
         again = app.invoke({"messages": ["more"], "n": 2}, thread("t"))
         assert again["messages"][: len(out["messages"])] == out["messages"]
-    assert dendrer.open("s")["t-2"].state_at(path="values.messages") == again["messages"]
+    assert dendrer.open("s")["t+2"].state_at(path="values.messages") == again["messages"]
 
 
 def test_a_superseded_writer_is_refused_and_finds_out() -> None:

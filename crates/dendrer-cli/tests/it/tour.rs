@@ -21,7 +21,7 @@ search     64 ticks, at most 6 probes
   4/6  tick 20  compliant  OK      left 21..24
   5/6  tick 22  violation  FAIL    left 21..22
   6/6  tick 21  compliant  OK      left 22
-ORIGIN (exact)  tick 22  observation.add  by feed-reader   hash 6dfbad97176b
+ORIGIN (exact)  tick 22  observation.add  by feed-reader   hash 94d3b0b20fb4
   intent "unverified source introduced: a private feed offers barges at half the price"
   confidence 0.310
   uncertainty "nobody knows who runs this feed"
@@ -35,7 +35,7 @@ CAUSAL CHAIN (heuristic)  by recorded links alone: what a delta read is not know
       + bookings_open  false
   tick 25  plan.update  "use the half price if any carrier accepts it"   <- 22 caused_by (recorded)
       + quotes.unverified_feed_3  2740
-  tick 27  action.request  deny call_carrier "book the cheap barges by telephone instead"   <- 23 caused_by (recorded), 25 caused_by (recorded)
+  tick 27  action.request  deny call_carrier "book the cheap barges by telephone instead"   <- 25 caused_by (recorded), 23 caused_by (recorded)
   tick 29  observation.add  "the private feed now offers six barges"   <- 22 evidence (recorded)
       ~ risk_score  0.83 -> 0.86
   tick 30  anomaly.flag  "the offer names barges that no register knows"   <- 29 caused_by (recorded)
