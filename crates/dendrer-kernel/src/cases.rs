@@ -14,7 +14,7 @@ use crate::obligation::ObligationCourse;
 use crate::pack::cases::{Case, Step};
 use crate::pack::{Bound, Pack};
 use crate::predicate::{Predicate, Verdict};
-use crate::reduce::Reducer;
+use crate::reduce::{ReduceError, Reducer};
 use crate::step::{
     Inputs, Outcome, REDUCER_ERROR, RunState, Seeds, Stage, Start, StepError, begin, step_with,
 };
@@ -96,7 +96,11 @@ fn failed_rule(record: &Record, before: &Value, intent: &Intent, reducer: &dyn R
     let is_it = |note: &&Value| note.get("kind").and_then(Value::as_str) == Some(REDUCER_ERROR);
     notes.as_array()?.iter().find(is_it)?;
     let tick = record.header().tick.unwrap_or_default();
-    reducer.reduce_calls(before, intent, tick).err().map(|error| error.to_string())
+    match reducer.reduce_calls(before, intent, tick) {
+        // A module may return a delta that the state does not take.
+        Ok(made) => made.delta.apply(before).err().map(|error| ReduceError::from(error).to_string()),
+        Err(error) => Some(error.to_string()),
+    }
 }
 
 fn run_step(
