@@ -37,7 +37,7 @@ fn an_onset_comes_with_its_causes_and_a_suggestion() {
         search     4 ticks, at most 2 probes
           1/2  tick 2  compliant  OK      left 3..4
           2/2  tick 3  violation  FAIL    left 3
-        ORIGIN (exact)  tick 3  observation.add  by writer   hash 8a157515bad9
+        ORIGIN (exact)  tick 3  observation.add  by writer   hash 78e08010a0be
           intent "step 3"
           confidence 0.900
           ~ risk  0.6 -> 0.8

@@ -30,15 +30,15 @@ fn labels_are_listed_by_name() {
         &text(&answer, &Page::WIDE),
         r#"
         label      at       hash
-        before     risky@2  3b3e97e9eea9
-        the-whole  risky    70f725b5139f
+        before     risky@2  4dc199d19048
+        the-whole  risky    2a645f76e7f0
         2 labels"#,
     );
     check(
         &text(&answer, &HEARD),
         r#"
-        label: before, at: risky@2, hash: 3b3e97e9eea9
-        label: the-whole, at: risky, hash: 70f725b5139f
+        label: before, at: risky@2, hash: 4dc199d19048
+        label: the-whole, at: risky, hash: 2a645f76e7f0
         2 labels"#,
     );
     check(

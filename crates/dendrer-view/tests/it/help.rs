@@ -117,7 +117,7 @@ fn version_names_every_format() {
         &text(&answer, &Page::WIDE),
         r#"
         dendrer 9.8.7
-        formats   record 1, bundle 1, store 1, kernel 1"#,
+        formats   record 1, bundle 1, store 1, kernel 2"#,
     );
     check(
         &answer.document().to_string(),

@@ -19,7 +19,7 @@ fn a_transition_is_shown_with_its_changes() {
     check(
         &text(&ShowAnswer { shown: &shown, parts: ALL }, &Page::WIDE),
         r#"
-        tick 3  observation.add   hash 8a157515bad9   parent 3b3e97e9eea9   agent writer   author agent
+        tick 3  observation.add   hash 78e08010a0be   parent 4dc199d19048   agent writer   author agent
         when        1970-01-01T00:00:00.004Z
         intent      "step 3"      confidence 0.900   (quantized 0.001)
         state       2 paths written
@@ -35,7 +35,7 @@ fn a_screen_reader_hears_words_for_marks() {
     check(
         &text(&ShowAnswer { shown: &shown, parts }, &HEARD),
         r#"
-        tick 3  observation.add   hash 8a157515bad9   parent 3b3e97e9eea9   agent writer   author agent
+        tick 3  observation.add   hash 78e08010a0be   parent 4dc199d19048   agent writer   author agent
         state       1 path written
           changed risk  0.6 -> 0.8"#,
     );
@@ -50,7 +50,7 @@ fn a_state_comes_after_the_record_and_a_narrow_page_cuts() {
     check(
         &text(&answer, &narrow),
         r#"
-        tick 3  observation.add   hash 8a157515bad9   parent 3b3e97e9eea9   agent writer   author agent
+        tick 3  observation.add   hash 78e08010a0be   parent 4dc199d19048   agent writer   author agent
         when        1970-01-01T00:00:00.004Z
         intent      "st...      confidence 0.900   (quantized 0.001)
         state       2 paths written
@@ -77,7 +77,7 @@ fn unknown_changes_name_the_missing_value() {
     check(
         &text(&answer, &HEARD),
         r#"
-        tick 3  observation.add   hash 8a157515bad9   parent 3b3e97e9eea9   agent writer   author agent
+        tick 3  observation.add   hash 78e08010a0be   parent 4dc199d19048   agent writer   author agent
         state       not known: the delta of tick 2 was erased or withheld"#,
     );
     assert_eq!(answer.document().get("changes"), Some(&dendrer_object::Value::Null));
