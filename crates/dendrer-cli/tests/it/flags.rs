@@ -89,7 +89,7 @@ provenance
     );
     check(
         "show trip-planner-a@3 --intent --time none",
-        "tick 3  action.request   hash e27f76c8d039   parent b90a6ca41cf3   agent researcher   author runtime
+        "tick 3  action.request   hash 9ede57b2a5b6   parent af16286f0950   agent researcher   author runtime
 intent      \"find the fare and a bed for each night\"      confidence 0.610   (quantized 0.001)
   outcome  \"uncertainty high -> exploration spawned\"
 from the trace:

@@ -123,7 +123,7 @@ fn a_pack_says_which_modules_it_has_and_never_their_bytes() {
     let of_file = place.ok(&["pack", "show", "packs/tally.yaml"]);
     place.ok(&["pack", "check", "packs/tally.yaml"]);
     let tested = place.ok(&["pack", "test", "packs/tally.yaml"]);
-    assert!(tested.contains("2 tests, 0 failed"), "{tested}");
+    assert!(tested.contains("3 tests, 0 failed"), "{tested}");
     place.ok(&["contract", "lint", "packs/tally.yaml"]);
     remove(&place);
     let of_run = place.ok(&["pack", "show", "trip"]);
