@@ -122,6 +122,6 @@ fn version_names_every_format() {
     check(
         &answer.document().to_string(),
         r#"
-        {"bundle":1,"kernel":1,"record":1,"schema":"dendrer.version/1","store":1,"version":"9.8.7"}"#,
+        {"bundle":1,"kernel":2,"record":1,"schema":"dendrer.version/1","store":1,"version":"9.8.7"}"#,
     );
 }

@@ -161,7 +161,7 @@ pub(crate) const DOORS: &[Door] = &[
             ("no_output", "an answer without output is not used again"),
             ("rules_differ", "the rules are others"),
         ],
-        cannot: &[],
+        cannot: &[(Rule::Scope, "a child is not rebased onto a run under another contract")],
         tells: false,
         begins_a_run: true,
     },
