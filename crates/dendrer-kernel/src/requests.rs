@@ -330,7 +330,7 @@ impl Requests {
         }
         let fitting = open.filter(|(.., call)| tool.is_some() && fits(call));
         let is_allowed = |(.., request, _): &(usize, usize, &Request, &Call)| !request.is_forbidden();
-        // What a result states of its parameters names its call.
+        // Parameters that a result states name its call.
         let stated = action.filter(|action| action.get("params").is_some());
         let same = fitting.clone().filter(|(.., call)| stated.is_some_and(|action| call.key.is_of(action)));
         let first = same.clone().find(is_allowed).or_else(|| same.clone().next());
