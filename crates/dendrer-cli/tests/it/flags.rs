@@ -98,7 +98,7 @@ from the trace:
     );
     check(
         "show trip-planner-a@8 --result --state delta --time utc",
-        "tick 8  action.result   hash dd8d606823eb   parent 3f23c0f9c5e1   agent researcher   author runtime
+        "tick 8  action.result   hash dd8d606823eb   parent b047eafe5a75   agent researcher   author runtime
 when        2026-02-23T08:00:12.330Z
 action      http_get
   params  {\"url\":\"https://rail.example/fares?from=basel&to=lugano\"}
