@@ -22,16 +22,18 @@ pub(crate) fn written(action: &Value) -> Vec<&Value> {
     beside.into_iter().chain(listed).collect()
 }
 
+/// A call with its tool and its parameters alone.
+pub(crate) fn bare(call: &Value) -> Value {
+    let members = ["tool", "params"].into_iter().filter_map(|name| Some((name, call.get(name)?.clone())));
+    Value::record(members)
+}
+
 /// The calls of an action, each as expressions read it: one, or those under `calls`.
 pub fn calls(action: &Value) -> Vec<Value> {
-    let of = |call: &Value| {
-        let members = ["tool", "params"].into_iter().filter_map(|name| Some((name, call.get(name)?.clone())));
-        Value::record(members)
-    };
     let listed = action.get("calls").and_then(Value::as_array);
-    let mut calls: Vec<Value> = listed.into_iter().flat_map(|calls| calls.iter()).map(of).collect();
+    let mut calls: Vec<Value> = listed.into_iter().flat_map(|calls| calls.iter()).map(bare).collect();
     if action.get("tool").is_some() || calls.is_empty() {
-        calls.insert(0, of(action));
+        calls.insert(0, bare(action));
     }
     calls
 }

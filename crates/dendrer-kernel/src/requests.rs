@@ -101,9 +101,7 @@ impl CallKey {
             CallKey::Digest(digest) => *digest,
         }
     }
-}
 
-impl CallKey {
     /// Whether another call has the same tool and parameters.
     fn is_of(&self, call: &Value) -> bool {
         match self {
@@ -406,11 +404,10 @@ impl Requests {
 
 impl Call {
     fn of(call: &Value) -> Call {
-        let written = ["tool", "params"].into_iter().filter_map(|name| Some((name, call.get(name)?.clone())));
         Call {
             tool: call.get("tool").and_then(Value::as_str).map(Arc::from),
             call_id: call.get("call_id").cloned(),
-            key: CallKey::Written(Value::record(written)),
+            key: CallKey::Written(calls::bare(call)),
             is_answered: false,
         }
     }

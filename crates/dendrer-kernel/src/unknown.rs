@@ -272,7 +272,7 @@ pub fn listed(state: &Value) -> Vec<(Pointer, Since)> {
 
 /// Returns the places that a transition made unknown, by its recorded delta.
 pub fn made_by(record: &Record) -> Vec<(Pointer, Since)> {
-    let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+    let delta = record.delta();
     let mut found = Vec::new();
     for Op { action, path, value } in delta.unwrap_or_default().0 {
         let (Some(marked), Action::Set, Some(value)) = (marks(&path), action, value) else { continue };

@@ -14,6 +14,7 @@ use std::ops::Range;
 use std::sync::Arc;
 
 use crate::Code;
+use crate::delta::Delta;
 use crate::digest::{Base64Batch, Digest, decode_base64url, encode_base64url};
 use crate::json::{self, JsonError, VALUE_SIZE_MAX};
 use crate::name::{RunName, StoreId, TypeName};
@@ -680,6 +681,11 @@ impl Record {
     /// Returns the content as one value; what was erased or withheld is missing there.
     pub fn content(&self) -> Value {
         content_from_fields(&self.0.body)
+    }
+
+    /// Returns the change of the state that it made; `None` if it made none, or if that was erased or withheld.
+    pub fn delta(&self) -> Option<Delta> {
+        Delta::from_value(&self.0.body.value("/delta")?).ok()
     }
 }
 

@@ -65,7 +65,7 @@ impl Written {
     fn last(&mut self, trace: &Trace, place: &Pointer) -> Result<Option<u64>, dendrer::Error> {
         let ticks = &mut self.ticks;
         trace.for_each(self.upto + 1, trace.tip(), &mut |tick, record| {
-            let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+            let delta = record.delta();
             ticks.extend(delta.iter().flat_map(Delta::paths).map(|path| (path.clone(), tick)));
             ControlFlow::Continue(())
         })?;

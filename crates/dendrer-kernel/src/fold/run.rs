@@ -31,11 +31,7 @@ pub(super) fn reduce(
     tick: u64,
     wrote: &mut dyn FnMut(usize),
 ) -> Result<ReducedDelta, ReduceError> {
-    let mut run = Run::new(fold, before, intent, Budget::new(EVALUATION_STEPS_MAX));
-    for (index, rule) in fold.rules_for(intent) {
-        run.one(index, rule, tick, wrote)?;
-    }
-    run.finish()
+    Run::new(fold, before, intent, Budget::new(EVALUATION_STEPS_MAX)).every(intent, tick, wrote)
 }
 
 /// As [`reduce`] by the rules of version 2 of the kernel: of a line with several calls, a rule that reads `t.action` runs once for
@@ -51,10 +47,7 @@ pub(super) fn reduce_each(
     run.rounds = true;
     let calls = calls::each(intent);
     if calls.is_empty() {
-        for (index, rule) in fold.rules_for(intent) {
-            run.one(index, rule, tick, wrote)?;
-        }
-        return run.finish();
+        return run.every(intent, tick, wrote);
     }
     let line = run.t.clone();
     let mut states = Vec::with_capacity(calls.len());
@@ -278,6 +271,19 @@ impl<'a> Run<'a> {
             rounded: Vec::new(),
             finer: Vec::new(),
         }
+    }
+
+    /// Runs each rule for a transition once, and returns what they wrote.
+    fn every(
+        mut self,
+        intent: &Intent,
+        tick: u64,
+        wrote: &mut dyn FnMut(usize),
+    ) -> Result<ReducedDelta, ReduceError> {
+        for (index, rule) in self.fold.rules_for(intent) {
+            self.one(index, rule, tick, wrote)?;
+        }
+        self.finish()
     }
 
     /// Runs a rule, and marks its targets as unknown if it read an unknown place.

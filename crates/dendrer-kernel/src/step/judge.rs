@@ -484,7 +484,7 @@ pub fn broken_by(head: &RunState, record: &Record, state: &Value) -> Vec<Broken>
 
 /// Returns the ids of the rules that a transition is the first to break, by the latches that it writes.
 pub fn latched_by(record: &Record) -> Vec<Arc<str>> {
-    let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+    let delta = record.delta();
     let first = Pointer::of(["policy", "violated"]);
     let listed = Pointer::of(["policy", terms::VIOLATIONS]);
     let latched = delta.iter().flat_map(|delta| &delta.0).filter_map(|op| {

@@ -428,7 +428,7 @@ impl EventWriter<'_> {
 
 /// Names of the top members of the state that a transition wrote.
 fn touched(record: &Record, before: &Value, after: &Value) -> Vec<Arc<str>> {
-    let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+    let delta = record.delta();
     let mut touched: Vec<Arc<str>> = Vec::new();
     for path in delta.iter().flat_map(Delta::paths) {
         match path.tokens().next() {

@@ -7,7 +7,6 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_kernel::step::AgentHead;
-use dendrer_object::delta::Delta;
 use dendrer_object::record::{Kind, Record, Rel};
 use dendrer_object::{Digest, Pointer, RunName, Value};
 
@@ -148,7 +147,7 @@ fn has_text(value: &Value, matches: &TextMatch) -> bool {
 }
 
 fn writes(record: &Record, place: &Pointer) -> bool {
-    let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+    let delta = record.delta();
     delta.is_some_and(|delta| delta.paths().any(|path| path.overlaps(place)))
 }
 

@@ -2,7 +2,7 @@
 
 use dendrer_kernel::predicate::Window;
 use dendrer_kernel::replay::ReplayError;
-use dendrer_object::delta::{Delta, Op};
+use dendrer_object::delta::Op;
 use dendrer_object::record::{Kind, Record};
 use dendrer_object::{Pointer, RunName, Value};
 
@@ -26,8 +26,7 @@ pub struct PlaceChange {
 
 /// Lists the places that a transition wrote, each once, in order of first writing.
 pub fn changes(record: &Record, before: &Value, after: &Value) -> Vec<PlaceChange> {
-    let delta =
-        record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok()).unwrap_or_default();
+    let delta = record.delta().unwrap_or_default();
     let mut found: Vec<PlaceChange> = Vec::new();
     for path in delta.paths() {
         if found.iter().any(|changed| changed.path == *path) {
@@ -65,7 +64,7 @@ impl ShownWrites {
         match states {
             Ok((before, after)) => Ok(ShownWrites::Known(changes(record, &before, &after))),
             Err(Error::Replay(ReplayError::Erased { tick, pointer })) => {
-                let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+                let delta = record.delta();
                 Ok(ShownWrites::Unknown { tick, pointer, ops: delta.map(|delta| delta.0) })
             }
             Err(error) => Err(error),

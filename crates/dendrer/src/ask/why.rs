@@ -156,7 +156,7 @@ impl<'t> Index<'t> {
         let pack = crate::run::pack::of_run(trace)?;
         let mut index = Index { trace, pack, read: BTreeMap::new(), hidden: Vec::new() };
         trace.for_each(1, last, &mut |tick, record| {
-            match delta(&record) {
+            match record.delta() {
                 Some(delta) if delta.0.is_empty() => {}
                 Some(delta) => drop(index.read.insert(tick, delta.paths().cloned().collect())),
                 None => index.hidden.push(tick),
@@ -181,13 +181,8 @@ impl<'t> Index<'t> {
     }
 }
 
-/// Returns the change that a record made; `None` if it cannot be read any more.
-fn delta(record: &Record) -> Option<Delta> {
-    Delta::from_value(&record.body().value("/delta")?).ok()
-}
-
 fn ops_at(record: &Record, place: &Pointer) -> Vec<Op> {
-    let ops = delta(record).unwrap_or_default().0.into_iter();
+    let ops = record.delta().unwrap_or_default().0.into_iter();
     ops.filter(|op| op.path.overlaps(place)).collect()
 }
 
@@ -344,7 +339,7 @@ fn inputs(index: &Index<'_>, tick: u64, record: &Record, place: Option<&Pointer>
     let mut found: Vec<(u64, Option<Pointer>, Because)> = Vec::new();
     let ops = match place {
         Some(place) => ops_at(record, place),
-        None => delta(record).unwrap_or_default().0,
+        None => record.delta().unwrap_or_default().0,
     };
     let mut built_on: Vec<&Pointer> = Vec::new();
     for op in ops.iter().filter(|op| matches!(op.action, Action::Add | Action::Append)) {
@@ -451,7 +446,7 @@ pub fn chain(trace: &Trace, onset: u64, to: u64, limit: usize) -> Result<Chain, 
     // A value that was erased leaves the state unknown from there on.
     let mut state = if onset > 0 { trace.state(onset - 1).ok() } else { None };
     trace.try_each::<Error>(onset, looked_to, &mut |tick, record| {
-        let change = delta(&record);
+        let change = record.delta();
         let before = state.take();
         state = before.as_ref().zip(change.as_ref()).and_then(|(before, change)| change.apply(before).ok());
         let wrote = change.unwrap_or_default();

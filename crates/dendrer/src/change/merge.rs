@@ -394,7 +394,7 @@ impl<'t> Side<'t> {
 }
 
 fn note_writes(writes: &mut BTreeMap<String, u64>, tick: u64, record: &Record) {
-    let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+    let delta = record.delta();
     for path in delta.iter().flat_map(Delta::paths) {
         writes.insert(path.as_str().to_owned(), tick);
     }

@@ -215,7 +215,7 @@ fn not_enforced(intent: &Intent, record: &Record) -> Vec<Arc<str>> {
 
 /// The places that a transition sets or removes, but for the kernel's own.
 fn overwritten(record: &Record) -> Vec<Pointer> {
-    let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+    let delta = record.delta();
     let ops = delta.into_iter().flat_map(|Delta(ops)| ops);
     let set = ops.filter(|op| matches!(op.action, Action::Set | Action::Remove)).map(|op| op.path);
     set.filter(|path| path.tokens().next().is_some_and(|top| !KERNEL_PATHS.contains(&&*top))).collect()
@@ -500,7 +500,7 @@ impl Recorder {
         let trace = Trace::open(&self.store, self.head.run())?;
         let mut changed = BTreeSet::new();
         trace.for_each(base.saturating_add(1), trace.tip(), &mut |_, record| {
-            let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+            let delta = record.delta();
             changed.extend(delta.iter().flat_map(Delta::paths).cloned());
             if changed.len() < CHANGED_MAX { ControlFlow::Continue(()) } else { ControlFlow::Break(()) }
         })?;
@@ -523,7 +523,7 @@ impl Recorder {
         trace.for_each(known.upto.saturating_add(1), trace.tip(), &mut |_, record| {
             let writer = record.body().value("/agent_id");
             if writer.as_ref().and_then(Value::as_str) != Some(agent) {
-                let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+                let delta = record.delta();
                 let written = delta.iter().flat_map(Delta::paths).filter(|path| !is_kernels(path)).cloned();
                 known.places.extend(written);
             }
@@ -594,7 +594,7 @@ impl Recorder {
         trace.for_each(read + 1, upto, &mut |tick, record| {
             let agent = record.body().value("/agent_id");
             let agent: Arc<str> = agent.as_ref().and_then(Value::as_str).unwrap_or_default().into();
-            let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+            let delta = record.delta();
             let met =
                 delta.iter().flat_map(Delta::paths).filter(|path| own.iter().any(|own| own.overlaps(path)));
             written.extend(met.map(|path| (path.clone(), (tick, agent.clone()))));

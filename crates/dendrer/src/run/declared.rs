@@ -11,7 +11,7 @@ use dendrer_kernel::counters;
 use dendrer_kernel::names::{COUNTERS, STATE_FIELDS};
 use dendrer_kernel::ontology::{INSTITUTION, KERNEL, TYPES, anomalies};
 use dendrer_kernel::pack::Pack;
-use dendrer_object::delta::{Action, Delta, Op};
+use dendrer_object::delta::{Action, Op};
 use dendrer_object::record::Record;
 use dendrer_object::text::nearest;
 use dendrer_object::{Pointer, Value};
@@ -107,7 +107,7 @@ pub fn place(traces: &[&Trace], path: &Pointer) -> Result<(), Error> {
     }
     let is_found = any_record(traces, &mut |record| {
         closed += is_closed(record, "delta");
-        let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+        let delta = record.delta();
         delta.is_some_and(|delta| delta.0.iter().any(|op| wrote(op, path)))
     })?;
     match is_found || closed > 0 {

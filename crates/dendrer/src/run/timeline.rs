@@ -220,7 +220,7 @@ pub(crate) fn fold_at(
 
 /// Returns the places that a record wrote. The state could not have been folded past a malformed delta.
 fn written(record: &Record) -> Vec<Pointer> {
-    let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+    let delta = record.delta();
     delta.unwrap_or_default().paths().cloned().collect()
 }
 

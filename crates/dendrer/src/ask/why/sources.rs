@@ -13,7 +13,7 @@ use dendrer_object::delta::Op;
 use dendrer_object::record::Record;
 use dendrer_object::{Pointer, RunName};
 
-use super::{Index, Reach, Tree, WhyNode, delta, last_change, ops_at};
+use super::{Index, Reach, Tree, WhyNode, last_change, ops_at};
 use crate::ask::bisect::{self, BisectOutcome, BisectSubject, Range};
 use crate::error::Error;
 use crate::run::merged;
@@ -116,7 +116,7 @@ pub fn of_violation(trace: &Trace, predicate: &Predicate) -> Result<Vec<SourceWr
 }
 
 fn onset_write(source: &Trace, tick: u64, places: &[Pointer]) -> Result<SourceWrite, Error> {
-    let delta = delta(&source.record(tick)?).unwrap_or_default();
+    let delta = source.record(tick)?.delta().unwrap_or_default();
     let written = places.iter().find(|place| delta.paths().any(|path| path.overlaps(place)));
     write_at(source, tick, written.or(places.first()).unwrap_or(&Pointer::root()))
 }

@@ -9,7 +9,7 @@ use std::hash::{BuildHasher as _, RandomState};
 use std::ops::ControlFlow;
 
 use dendrer_kernel::step::ROUNDED;
-use dendrer_object::delta::{Action, Delta};
+use dendrer_object::delta::Action;
 use dendrer_object::record::{Author, Kind, Record};
 use dendrer_object::{Digest, Pointer, RunName, Value};
 use dendrer_store::Store;
@@ -371,7 +371,7 @@ impl Lineage {
                 place.as_str().strip_prefix("/state").and_then(|rest| rest.parse().ok())
             }));
         }
-        let delta = record.body().value("/delta").and_then(|delta| Delta::from_value(&delta).ok());
+        let delta = record.delta();
         for op in delta.into_iter().flat_map(|delta| delta.0) {
             let place = up_to_a_list(&op.path);
             match (op.action, is_erased) {
