@@ -57,6 +57,15 @@ impl ForbiddenRequest {
     }
 }
 
+/// A call that a result answers, as far as the result is judged by it.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct AnsweredCall {
+    /// The tick of the newest decision about its request, if that denies it, or escalated it and is still open.
+    pub(crate) forbidden_at: Option<u64>,
+    /// Whether the result states parameters, and others than the call.
+    pub(crate) is_another: bool,
+}
+
 /// The newest requests of a run, and its denials.
 #[derive(Debug, Clone, Default, PartialEq)]
 pub(crate) struct Requests {
@@ -336,27 +345,16 @@ impl Requests {
         first.map(|(at, number, ..)| (at, number))
     }
 
-    /// The tick of the decision against which a result was made: the newest about its request denies it, or escalated it and is
-    /// still open. `None` without such a decision.
-    pub(crate) fn forbidden_at(&self, result: &Intent) -> Option<u64> {
-        let (at, _) = self.answered(&result.agent, result.member(ACTION), &result.links)?;
-        let decision = self.newest[at].decision.as_ref()?;
-        forbids(&decision.word).then_some(decision.tick)
-    }
-
-    /// Whether a result states parameters, and others than the call of the request that it answers.
-    pub(crate) fn is_of_another_call(&self, result: &Intent) -> bool {
-        let Some(action) = result.member(ACTION).filter(|action| action.get("params").is_some()) else {
-            return false;
-        };
-        let answered = self.answered(&result.agent, Some(action), &result.links);
-        answered.is_some_and(|(at, call)| !self.newest[at].calls[call].key.is_of(action))
-    }
-
-    /// Whether no request asked for the call of a result, or for another one than it states.
-    pub(crate) fn is_unasked(&self, result: &Intent) -> bool {
-        let answered = self.answered(&result.agent, result.member(ACTION), &result.links);
-        answered.is_none() || self.is_of_another_call(result)
+    /// The call that a result answers; `None` if no request asked for it.
+    pub(crate) fn answered_by(&self, result: &Intent) -> Option<AnsweredCall> {
+        let action = result.member(ACTION);
+        let (at, call) = self.answered(&result.agent, action, &result.links)?;
+        let request = &self.newest[at];
+        let stated = action.filter(|action| action.get("params").is_some());
+        Some(AnsweredCall {
+            forbidden_at: request.decision.as_ref().filter(|one| forbids(&one.word)).map(|one| one.tick),
+            is_another: stated.is_some_and(|action| !request.calls[call].key.is_of(action)),
+        })
     }
 
     /// The tick of the denial that a call of a request repeats; `None` if no call was denied.

@@ -931,7 +931,7 @@ fn authorize(head: &RunState, intent: &Intent, found: &mut Found) -> Result<Admi
     // A call that was made without a request is judged as well, and noted.
     let is_unasked = head.is_since(2)
         && intent.type_name.as_str() == "action.result"
-        && head.counters.requests.is_unasked(intent);
+        && head.counters.requests.answered_by(intent).is_none_or(|call| call.is_another);
     let admission = Admission {
         action: intent.member("action").filter(|_| is_proposal || is_unasked),
         refuses: can_refuse && head.stage() >= Stage::Contracts,

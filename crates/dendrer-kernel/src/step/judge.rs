@@ -126,10 +126,11 @@ pub(super) fn by_record(head: &RunState, intent: &Intent, found: &mut Found) -> 
     let action = intent.member(ACTION);
     match intent.type_name.as_str() {
         "action.result" => {
-            if let Some(tick) = requests.forbidden_at(intent) {
+            let answered = requests.answered_by(intent);
+            if let Some(tick) = answered.and_then(|call| call.forbidden_at) {
                 found.note(&Reason::Denied { tick }, ACTED_AFTER_DENY);
             }
-            if requests.is_of_another_call(intent) {
+            if answered.is_some_and(|call| call.is_another) {
                 found.notes.push(Value::record([("kind", Value::from(OTHER_CALL))]));
             }
         }
