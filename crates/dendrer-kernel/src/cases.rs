@@ -19,6 +19,7 @@ use crate::step::{
     Inputs, Outcome, REDUCER_ERROR, RunState, Seeds, Stage, Start, StepError, begin, step_with,
 };
 use crate::stopped::Stopped;
+use crate::unknown;
 
 /// The outcome of a case.
 #[derive(Debug, Default, PartialEq, Eq)]
@@ -92,9 +93,7 @@ fn pass(courses: &mut Courses<'_>, head: &RunState, type_name: Option<&TypeName>
 
 /// Why a rule failed on what happened, which is committed all the same. A record has no sentence, so the rule is run once more.
 fn failed_rule(record: &Record, before: &Value, intent: &Intent, reducer: &dyn Reducer) -> Option<String> {
-    let notes = record.body().value("/anomalies")?;
-    let is_it = |note: &&Value| note.get("kind").and_then(Value::as_str) == Some(REDUCER_ERROR);
-    notes.as_array()?.iter().find(is_it)?;
+    record.body().value("/anomalies").filter(|notes| unknown::has_note(notes, REDUCER_ERROR))?;
     let tick = record.header().tick.unwrap_or_default();
     match reducer.reduce_calls(before, intent, tick) {
         // A module may return a delta that the state does not take.

@@ -22,6 +22,12 @@ pub enum Class {
     Governance,
 }
 
+/// The type with which an agent asks for a call.
+pub const REQUEST: &str = "action.request";
+
+/// The type with which the runtime reports the answer of a tool.
+pub const RESULT: &str = "action.result";
+
 /// The type with which a policy or a person allows and denies.
 pub(crate) const DECISION: &str = "policy.decision";
 

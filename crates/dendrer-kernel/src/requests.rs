@@ -13,16 +13,10 @@ use dendrer_object::record::{Author, Link, Record, Rel};
 use dendrer_object::{Digest, Intent, Value, json};
 
 use crate::calls::{self, ACTION};
-use crate::ontology::DECISION;
+use crate::ontology::{DECISION, REQUEST, RESULT};
 
 /// Requests that are kept, the newest.
 const REQUESTS_MAX: usize = 256;
-
-/// The type with which an agent asks for a call.
-const REQUEST: &str = "action.request";
-
-/// The type with which the runtime reports the answer of a tool.
-const RESULT: &str = "action.result";
 
 /// The member of a `run` record with the requests that are forbidden in the runs that it continues.
 pub const DENIED: &str = "denied";

@@ -24,7 +24,9 @@ use crate::counters::Counters;
 use crate::fold::add_anomalies;
 pub(crate) use crate::names::{CANNOT_BE_JUDGED, is_counters_path, is_kernel_path};
 pub use crate::names::{COUNTERS, KERNEL_PATHS, UNKNOWN};
-use crate::ontology::{AuthorshipError, KERNEL, SECOND_KINDS, check_authorship, check_name, kernel_kind};
+use crate::ontology::{
+    self, AuthorshipError, KERNEL, SECOND_KINDS, check_authorship, check_name, kernel_kind,
+};
 use crate::pack::Bound;
 use crate::policy::PolicyRules;
 use crate::predicate::{Predicate, Verdict};
@@ -84,7 +86,10 @@ pub const STILL_VIOLATED: &str = "still_violated";
 /// Kinds of anomaly that the kernel notes in a transition's `anomalies`, and makes again on replay.
 const KERNEL_NOTES: [&str; 5] =
     [CANNOT_BE_JUDGED, CLOCK_WENT_BACK, COMMITMENT_VIOLATED, REDUCER_ERROR, members::NO_OUTPUT];
-const CLOCK_WENT_BACK: &str = "clock_went_back";
+
+/// The kind of the anomaly of a record that keeps the time of the one before it.
+pub const CLOCK_WENT_BACK: &str = "clock_went_back";
+
 /// The kind of the anomaly of a transition whose change could not be computed.
 pub(crate) const REDUCER_ERROR: &str = "reducer_error";
 
@@ -924,13 +929,13 @@ fn check_contract(head: &RunState, intent: &Intent) -> Result<(), Reason> {
 fn authorize(head: &RunState, intent: &Intent, found: &mut Found) -> Result<Admitted, Reason> {
     let has_happened = terms::has_happened(intent);
     // Since version 2 a line of any type that has an action is judged as a call: it is shown like one.
-    let is_proposal = intent.type_name.as_str() == terms::REQUEST
+    let is_proposal = intent.type_name.as_str() == ontology::REQUEST
         || head.terms.registered.contains(&intent.type_name)
         || head.is_since(2) && !terms::is_report(&intent.type_name);
     let can_refuse = !has_happened;
     // A call that was made without a request is judged as well, and noted.
     let is_unasked = head.is_since(2)
-        && intent.type_name.as_str() == "action.result"
+        && intent.type_name.as_str() == ontology::RESULT
         && head.counters.requests.answered_by(intent).is_none_or(|call| call.is_another);
     let admission = Admission {
         action: intent.member("action").filter(|_| is_proposal || is_unasked),

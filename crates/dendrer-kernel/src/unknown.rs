@@ -113,7 +113,7 @@ pub fn has_unread(anomalies: &Value) -> bool {
 }
 
 /// Whether these anomalies have one of this kind.
-pub(crate) fn has_note(anomalies: &Value, kind: &str) -> bool {
+pub fn has_note(anomalies: &Value, kind: &str) -> bool {
     notes_any(anomalies.as_array().into_iter().flat_map(|noted| noted.iter()), &[kind])
 }
 

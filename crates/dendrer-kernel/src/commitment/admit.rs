@@ -15,6 +15,7 @@ use super::{
 };
 use crate::calls::calls;
 use crate::names::CANNOT_BE_JUDGED;
+use crate::ontology::RESULT;
 use crate::sealed::{Met, fact, told, with_code};
 
 /// The kind of the note on a transition that a commitment forbids.
@@ -288,9 +289,6 @@ impl Commitments {
         Ok(own.map(|own| resolve([shared.clone(), own].concat())).collect())
     }
 }
-
-/// The type with which the runtime reports the answer of a tool.
-const RESULT: &str = "action.result";
 
 /// The owner of what an intent brings.
 fn writer_of(intent: &Intent) -> CommitmentOwner {

@@ -12,11 +12,11 @@ use dendrer_object::record::{Author, Record};
 use dendrer_object::{Intent, Pointer, SCOPE, Value};
 
 use super::outcome::{Broken, LookAlike};
-use super::terms::{self, REQUEST, has_happened, is_near, touches};
+use super::terms::{self, has_happened, is_near, touches};
 use super::{CANNOT_BE_JUDGED, Change, Reason, RunState, Stage, reducer_note};
 use crate::calls::{self, ACTION};
 use crate::expr::{EvalError, Truth};
-use crate::ontology::DECISION;
+use crate::ontology::{DECISION, REQUEST, RESULT};
 use crate::policy::asks_of;
 use crate::predicate::{Predicate, Verdict, Window};
 use crate::reduce::{ReduceError, ReducedDelta, Reducer};
@@ -64,7 +64,7 @@ pub(super) const OUTSIDE_TERMS: &str = "outside_terms";
 
 /// Whether an intent is a fact, which no door refuses for a rule: the answer of a tool, a decision, or the word of a user.
 pub(super) fn is_fact(intent: &Intent) -> bool {
-    intent.author == Author::User || ["action.result", DECISION].contains(&intent.type_name.as_str())
+    intent.author == Author::User || [RESULT, DECISION].contains(&intent.type_name.as_str())
 }
 
 /// Whether a line proposes a call, or is shown like one.
@@ -125,7 +125,7 @@ pub(super) fn by_record(head: &RunState, intent: &Intent, found: &mut Found) -> 
     let requests = &head.counters.requests;
     let action = intent.member(ACTION);
     match intent.type_name.as_str() {
-        "action.result" => {
+        RESULT => {
             let answered = requests.answered_by(intent);
             if let Some(tick) = answered.and_then(|call| call.forbidden_at) {
                 found.note(&Reason::Denied { tick }, ACTED_AFTER_DENY);

@@ -3,7 +3,7 @@
 use dendrer_object::record::Author;
 use dendrer_object::{Intent, Value};
 
-use crate::ontology::DECISION;
+use crate::ontology::{DECISION, RESULT};
 use crate::pack::Effect;
 use crate::sealed::{fact, told};
 use crate::status;
@@ -126,9 +126,6 @@ fn has_failed(intent: &Intent) -> bool {
     status.is_some_and(|status| status::is_failure(status) == Some(true))
         || intent.member("result").is_some_and(|result| result.get("error").is_some())
 }
-
-/// The type with which the runtime says what a tool answered.
-const RESULT: &str = "action.result";
 
 /// The type with which a goal is completed.
 const COMPLETE: &str = "goal.complete";

@@ -21,7 +21,7 @@ use crate::contract::Contracts;
 use crate::counters::{self, Counters};
 use crate::expr::{Budget, Env, EvalError, Expr, Truth};
 use crate::fold::transition;
-use crate::ontology::DECISION;
+use crate::ontology::{DECISION, REQUEST, RESULT};
 use crate::pack::{self, Effect, Pack, PackEngine, extend};
 use crate::predicate::{Monotone, Predicate, Verdict, Window};
 use crate::reduce::Reducer;
@@ -29,14 +29,8 @@ use crate::sealed::Met;
 use crate::stopped::Stopped;
 use crate::unknown::{self, UnknownPlaces};
 
-/// The type with which an agent asks for a call.
-pub(super) const REQUEST: &str = "action.request";
-
 /// The member of `/policy` that lists which violations of the contract there were, and when each began.
 pub(super) const VIOLATIONS: &str = "violations";
-
-/// The type of the result of a call.
-const RESULT: &str = "action.result";
 
 /// The word for a status that a pack gave: the place where it was read.
 const OF_PACK: &str = "pack";

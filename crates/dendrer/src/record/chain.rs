@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dendrer_chain::{ActionType, StartedAt, StepStamp};
+use dendrer_kernel::ontology::RESULT;
 use dendrer_kernel::{commitment, sealed};
 use dendrer_object::document::Shape;
 use dendrer_object::intent::IntentError;
@@ -13,7 +14,7 @@ use dendrer_object::value::Object;
 use dendrer_object::{ACTION_TYPE, Code, Intent, Value};
 
 use crate::environment::Environment;
-use crate::run::witness::{DECISION, NUMBERS, RESULT, TEXTS, transition_of};
+use crate::run::witness::{DECISION, NUMBERS, TEXTS, transition_of};
 
 pub use crate::run::witness::{ACTION_OF, ROW, STEP, TRANSITION_OF, WitnessStep};
 

@@ -13,6 +13,7 @@ use std::sync::Arc;
 use std::sync::mpsc::{Receiver, TryRecvError, sync_channel};
 
 use dendrer_kernel::commitment::{self, CommitmentFault};
+use dendrer_kernel::ontology::RESULT;
 use dendrer_kernel::step::{Broken, LineFault, Outcome};
 use dendrer_object::intent::IntentError;
 use dendrer_object::json::{self, JsonError};
@@ -77,9 +78,6 @@ pub enum Authors {
     /// A person, in their own words.
     User,
 }
-
-/// The type with which the runtime says what a tool answered.
-const RESULT: &str = "action.result";
 
 /// The type with which the runtime says what a policy decided.
 const DECISION: &str = "policy.decision";

@@ -5,6 +5,7 @@
 use std::sync::Arc;
 
 use dendrer_chain::{ActionType, RowText, RowValue, StartedAt, Step, StepStamp};
+use dendrer_kernel::ontology::RESULT;
 use dendrer_object::record::Author;
 use dendrer_object::value::Object;
 use dendrer_object::{ACTION_TYPE, Record, Value};
@@ -27,8 +28,6 @@ pub fn exact_of(trace: &Trace) -> Option<VaultRef> {
     VaultRef::from_value(meta.get("exact")?)
 }
 
-/// The type with which the runtime reports the answer of a tool.
-pub(crate) const RESULT: &str = "action.result";
 /// The type with which the runtime reports the decision of a check.
 pub(crate) const DECISION: &str = "policy.decision";
 pub(crate) const MEMORY: &str = "memory.write";

@@ -7,6 +7,7 @@ use std::ops::ControlFlow;
 use std::sync::Arc;
 
 use dendrer_kernel::commitment::{ACCEPTED, Authorized, CommitmentStatus, SpentBelow, Violated, calls};
+use dendrer_kernel::ontology::{REQUEST, RESULT};
 use dendrer_kernel::step::{Stage, WOULD_REFUSE};
 use dendrer_object::record::Author;
 use dendrer_object::{Code, Record, RunName, SCOPE, TypeName, Value};
@@ -15,9 +16,6 @@ use super::delegations;
 use crate::error::Error;
 use crate::run::parents;
 use crate::run::trace::{Moment, Trace};
-
-/// The type with which an agent asks for a call.
-const REQUEST: &str = "action.request";
 
 /// One reason why the result of a child is not accepted.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -246,9 +244,6 @@ fn is_answer(record: &Record, before: &Moment) -> bool {
     record.header().type_name.as_ref().is_some_and(|name| name.as_str() == RESULT)
         && tool.is_some_and(|tool| before.counters.is_open(tool) == Some(true))
 }
-
-/// The type of the result of a call.
-const RESULT: &str = "action.result";
 
 /// How many children of children are looked at.
 const BELOW_MAX: usize = 64;

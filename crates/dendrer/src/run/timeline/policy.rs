@@ -18,6 +18,7 @@ use dendrer_kernel::policy::{PolicyRules, RequestRule, asks_of};
 use dendrer_kernel::predicate::{Predicate, Verdict, Window};
 use dendrer_kernel::reduce::Reducer;
 use dendrer_kernel::replay::{self, ReplayError};
+use dendrer_kernel::step::{ACTED_AFTER_DENY, CLOCK_WENT_BACK};
 use dendrer_kernel::unknown;
 use dendrer_object::record::Record;
 use dendrer_object::{Intent, Pointer, TypeName, Value};
@@ -27,12 +28,6 @@ use crate::error::Error;
 use crate::run::line::Timeline;
 use crate::run::pack;
 use crate::run::trace::{Moment, Trace};
-
-/// The kind of anomaly with which the kernel notes that a denied request was acted on.
-const ACTED_AFTER_DENY: &str = "acted_after_deny";
-
-/// The kind of anomaly with which the kernel notes that the time of a record is not known.
-const CLOCK_WENT_BACK: &str = "clock_went_back";
 
 /// The member of a transition with its call.
 const ACTION: &str = "action";
@@ -224,9 +219,7 @@ fn acted_after_deny(record: &Record) -> bool {
 }
 
 fn has_note(record: &Record, kind: &str) -> bool {
-    let notes = record.body().value("/anomalies");
-    let notes = notes.as_ref().and_then(Value::as_array).into_iter().flat_map(|notes| notes.iter());
-    notes.into_iter().any(|note| note.get("kind").and_then(Value::as_str) == Some(kind))
+    record.body().value("/anomalies").is_some_and(|notes| unknown::has_note(&notes, kind))
 }
 
 /// The door of one run of a lineage, as far as it asks rules about requests.
