@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::sync::Arc;
 
 use dendrer::kernel::unknown::Since;
+use dendrer::run::pack::{NotedRefusal, RuleNotes};
 use dendrer_object::document::{As, Only};
 use dendrer_object::{Code, Digest, Object, Pointer, Record, RunName, Value, document, tag};
 
 use crate::answer::{Answer, End, Line, Page, Style};
 use crate::certainty::{UnknownPlace, unknown_line, unknown_places};
-use crate::reduce::{RuleError, error_lines, rule_errors};
+use crate::reduce::{ERRORS_SHOWN, RefusalIds, RuleError, error_lines, rule_errors};
 use crate::{count, log, quote};
 
 /// A note of an import on one place of its source.
@@ -62,8 +63,8 @@ pub struct ImportAnswer {
     pub tip: Option<Digest>,
     /// The pack.
     pub pack: Option<Digest>,
-    /// The ticks at which a rule of the pack failed.
-    pub errors: Vec<(u64, String)>,
+    /// What the rules of the pack note.
+    pub rules: RuleNotes,
     /// The places of the last state that are unknown, each with its cause.
     pub unknown: Vec<(Pointer, Since)>,
     /// The first transitions, each with its tick.
@@ -118,7 +119,11 @@ document! {
         /// The digest of the pack that the run was begun with
         pack: Option<Digest> = answer.pack,
         /// The ticks at which a rule of the pack failed
-        errors: Vec<RuleError> = rule_errors(&answer.errors),
+        errors: Vec<RuleError> = rule_errors(&answer.rules.errors),
+        /// The transitions that stage 2 would have refused
+        would_refuse?: Vec<ImportWouldRefuse> = Some(&answer.rules.would_refuse)
+            .filter(|all| !all.is_empty())
+            .map(|all| all.iter().map(ImportWouldRefuse::of).collect()),
         /// The first transitions
         items: Vec<ImportedItem> =
             answer.first.iter().map(|(tick, record)| ImportedItem::of(*tick, record)).collect(),
@@ -155,6 +160,14 @@ document! {
         type: &str = &row.type_name,
         /// The transition in a few words
         summary: &str = &row.summary,
+    }
+
+    /// A transition that stage 2 would have refused
+    object ImportWouldRefuse(noted: &NotedRefusal) {
+        /// The tick
+        tick: u64 = noted.tick,
+        /// The codes with the rules and commitments that refuse it
+        would_refuse: Vec<RefusalIds> = noted.reasons.iter().map(|(code, ids)| RefusalIds::of(*code, ids)).collect(),
     }
 
     /// The imports of a directory
@@ -206,11 +219,16 @@ impl Answer for ImportAnswer {
 }
 
 impl ImportAnswer {
+    /// Returns the lines of what the rules of the pack note.
+    fn rule_lines(&self) -> impl Iterator<Item = Line> {
+        error_lines(&self.rules.errors).into_iter().chain(would_refuse_lines(&self.rules.would_refuse))
+    }
+
     fn done_lines(&self, tip: Digest) -> Vec<Line> {
         let (run, ticks) = (self.run.as_str(), count(self.ticks, "tick", "ticks"));
         let gaps = count(self.gaps, "gap", "gaps");
         let mut lines = vec![Line::from(format!("imported {run}: {ticks}, {gaps}, tip {}", tip.short()))];
-        lines.extend(error_lines(&self.errors));
+        lines.extend(self.rule_lines());
         lines.extend(unknown_line(&self.unknown));
         lines.push(Line::note(
             "note: stage 0: the record is what the source says; nothing was enforced when it was made",
@@ -245,10 +263,27 @@ impl ImportAnswer {
             let line = format!("tick {tick}  {}  {}  {}", row.agent, row.type_name, row.summary);
             Line::from(quote::shorten(&line, page.width.unwrap_or(160)))
         }));
-        lines.extend(error_lines(&self.errors));
+        lines.extend(self.rule_lines());
         lines.push("nothing was written (dry run)".into());
         lines
     }
+}
+
+/// Returns a line for each of the first transitions that stage 2 would have refused, and a note on all of them.
+fn would_refuse_lines(all: &[NotedRefusal]) -> Vec<Line> {
+    let line = |NotedRefusal { tick, reasons }: &NotedRefusal| {
+        let reason = |(code, ids): &(Code, Vec<Arc<str>>)| {
+            let ids = ids.iter().map(|id| quote::escape(id)).collect::<Vec<_>>().join(", ");
+            if ids.is_empty() { code.to_string() } else { format!("{code} ({ids})") }
+        };
+        let reasons = reasons.iter().map(reason).collect::<Vec<_>>().join(", ");
+        Line::styled(Style::Warn, format!("WARN       tick {tick}: would be refused: {reasons}"))
+    };
+    let note = (!all.is_empty()).then(|| {
+        let transitions = count(all.len() as u64, "transition", "transitions");
+        Line::note(format!("note: stage 2 would have refused {transitions}; they happened, and are kept"))
+    });
+    all.iter().take(ERRORS_SHOWN).map(line).chain(note).collect()
 }
 
 fn note_line(note: &ImportNoteShown) -> Line {

@@ -11,7 +11,7 @@ use crate::certainty::{UnknownPlace, unknown_line, unknown_places};
 use crate::{count, quote};
 
 /// How many errors of rules are printed for people; the run has them all.
-const ERRORS_SHOWN: usize = 10;
+pub(crate) const ERRORS_SHOWN: usize = 10;
 
 document! {
     /// A run that was reduced again

@@ -32,7 +32,7 @@ use dendrer::kernel::step::{self, Inputs, Reason, RunState, Seeds, Stage, Start}
 use dendrer::record::redacted;
 use dendrer::recorder::{Environment, Recorder};
 use dendrer::redact::Redactor;
-use dendrer::run::pack::note_errors;
+use dendrer::run::pack::RuleNotes;
 use dendrer::run::witness::EXACT;
 use dendrer::store::{Shared, Store, StoreError};
 use dendrer_object::json::VALUE_SIZE_MAX;
@@ -349,26 +349,26 @@ pub fn record<R: Read + Seek>(
 }
 
 /// Goes through all that [`record`] would do with what was planned under the pack of the run, and writes nothing: a plan alone
-/// asks no pack. Returns where a rule would meet an error, and which.
+/// asks no pack. Returns what the rules of the pack would note.
 pub fn rehearse<R: Read + Seek>(
     source: &mut R,
     plan: &ImportPlan,
     reducer: &dyn Reducer,
-) -> Result<Vec<(u64, String)>, ImportError> {
+) -> Result<RuleNotes, ImportError> {
     rewind(source)?;
     let (_, mut head) = step::begin(TRIAL, &plan.start, trial()).map_err(dendrer::Error::from)?;
-    let mut errors = Vec::new();
+    let mut notes = RuleNotes::default();
     let redactor = plan.redactor.as_ref();
     let mut judge = |tick: u64, intent: &Intent, _: usize| {
         let clean = redactor.map(|redactor| redacted::intent(redactor, intent));
         propose(&mut head, clean.as_ref().unwrap_or(intent), reducer, |record| {
-            note_errors(&mut errors, tick, &record);
+            notes.add(tick, &record);
         })
     };
     let mut walk = Walk::new(&plan.options, &plan.known, &mut judge);
     (plan.options.format.items)(source, &plan.layout, Sizes::default(), &mut |item| walk.take(item))?;
     drop(walk);
-    Ok(errors)
+    Ok(notes)
 }
 
 /// Finds a run that was imported from the same place of the same bytes.

@@ -16,7 +16,7 @@ use dendrer::kernel::step::Start;
 use dendrer::kernel::unknown;
 use dendrer::recorder::World;
 use dendrer::repo::new_run::refuse_made;
-use dendrer::run::pack::errors_of_rules;
+use dendrer::run::pack::RuleNotes;
 use dendrer::watch::Watch;
 use dendrer_object::{Code, Digest, Pointer, RunName, Value};
 use dendrer_view::import::{ImportAnswer, ImportNoteShown, ImportsAnswer};
@@ -217,7 +217,7 @@ fn import_one(
         let mut answer = answer(args, &plan, None);
         if let Some(pack) = &pack {
             let _progress = source.watched(global, "bytes tried");
-            answer.errors = import::rehearse(&mut source, &plan, &*pack.pack.reducer()).map_err(fail)?;
+            answer.rules = import::rehearse(&mut source, &plan, &*pack.pack.reducer()).map_err(fail)?;
         }
         return Ok(answer);
     }
@@ -244,7 +244,7 @@ fn import_one(
     // Without rules nothing is written, and no place is unknown.
     if pack.is_some() {
         let trace = Trace::open(&context::read_store(global)?, &plan.start.run)?;
-        answer.errors = errors_of_rules(&trace)?;
+        answer.rules = RuleNotes::of(&trace)?;
         answer.unknown = unknown::listed(&trace.state(trace.tip())?);
     }
     Ok(answer)
@@ -417,7 +417,7 @@ fn answer(args: &Import, plan: &ImportPlan, tip: Option<Digest>) -> ImportAnswer
         bytes: plan.bytes,
         tip,
         pack: plan.start.pack.as_ref().map(|bound| digest(&bound.value)),
-        errors: Vec::new(),
+        rules: RuleNotes::default(),
         unknown: Vec::new(),
         first: tally.first.clone(),
         rows: plan.rows(),

@@ -605,3 +605,29 @@ fn no_line_of_an_import_is_on_record_as_judged() {
     assert!(agents > count / 8, "{agents}");
     assert!(place.ok(&["verify", "--all", "--replay"]).contains("VERIFIED"));
 }
+
+/// An import refuses nothing, and its answer lists what stage 2 would have refused, also of a dry run.
+#[test]
+fn an_import_lists_what_the_door_would_have_refused() {
+    let place = Place::with_store();
+    let pack = "name: p\nversion: 1.0.0\ntools: {rm: {effect: effectful}, look: {effect: read}}\npolicy:\n- {id: no_rm, enforce: true, \
+                holds: \"t.type != 'action.request' or t.action.tool != 'rm'\"}\n";
+    std::fs::write(place.path().join("p.yaml"), pack).unwrap();
+    let call = |id: &str, tool: &str| {
+        format!(
+            "{{\"role\":\"assistant\",\"tool_calls\":[{{\"id\":\"{id}\",\"type\":\"function\",\"function\":\
+             {{\"name\":\"{tool}\",\"arguments\":\"{{}}\"}}}}]}},\
+             {{\"role\":\"tool\",\"tool_call_id\":\"{id}\",\"content\":\"ok\"}}"
+        )
+    };
+    let messages = format!("[{},{}]", call("1", "look"), call("2", "rm"));
+    std::fs::write(place.path().join("m.json"), messages).unwrap();
+    let expected = serde_json::json!([{"tick": 3, "would_refuse": [{"code": "E0429", "ids": ["no_rm"]}]}]);
+    let import = ["import", "m.json", "--run", "m", "--pack", "./p.yaml"];
+    for more in [&["--dry-run", "--json"][..], &["--json"]] {
+        let document: serde_json::Value = serde_json::from_str(&place.ok(&[&import, more].concat())).unwrap();
+        assert_eq!(document["would_refuse"], expected, "{document}");
+    }
+    let text = place.ok(&["import", "m.json", "--run", "n", "--pack", "./p.yaml", "--again", "--dry-run"]);
+    assert!(text.contains("tick 3: would be refused: E0429 (no_rm)"), "{text}");
+}

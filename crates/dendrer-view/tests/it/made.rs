@@ -1,5 +1,6 @@
 //! Answers of `init`, `demo` and `import`: a store or a run that was made.
 
+use dendrer::run::pack::RuleNotes;
 use dendrer_object::{Digest, Value};
 use dendrer_view::answer::{Answer as _, Page};
 use dendrer_view::demo::{DemoAnswer, DemoRunShown, TourStop};
@@ -82,7 +83,7 @@ fn import_counts_gaps_and_names_each_once() {
         bytes: 10,
         tip: Some(Digest([2; 32])),
         pack: None,
-        errors: Vec::new(),
+        rules: RuleNotes::default(),
         unknown: Vec::new(),
         first: Vec::new(),
         rows: None,

@@ -20,7 +20,7 @@ use crate::pack::{Source, with_member};
 use crate::record::recorder::{Environment, Recorder};
 use crate::repo::Repo;
 use crate::run::casebook_name;
-use crate::run::pack::note_errors;
+use crate::run::pack::rule_errors;
 use crate::run::trace::Trace;
 
 pub mod question;
@@ -269,5 +269,5 @@ fn note(reduced: &mut Reduced, tick: u64, made: &Record) {
     let delta = made.body().value("/delta");
     let wrote = delta.as_ref().and_then(Value::as_array).is_some_and(|delta| !delta.is_empty());
     reduced.wrote += u64::from(wrote);
-    note_errors(&mut reduced.errors, tick, made);
+    reduced.errors.extend(rule_errors(made).into_iter().map(|error| (tick, error)));
 }

@@ -105,6 +105,10 @@ document! {
         proposed?: As<Array> = own("proposed").map(As::new),
         /// Ids of violations that began earlier and last, each with since
         still_violated?: As<[Object]> = own("still_violated").map(As::new),
+        /// Code and ids of what would have refused the line from stage 2 on
+        would_refuse?: As<[Object]> = own("would_refuse").map(As::new),
+        /// Path, from and to of the values that were rounded to the decimals of their field
+        rounded?: As<[Object]> = own("rounded").map(As::new),
     }
 
     /// The contract that a transition was made under

@@ -10,9 +10,9 @@ use dendrer_kernel::pack::{Pack, PackFault, extend};
 use dendrer_kernel::predicate::{Predicate, Verdict};
 use dendrer_kernel::reduce::{DeltaReducer, Reducer};
 use dendrer_kernel::sealed;
-use dendrer_kernel::step::{RunState, Start};
+use dendrer_kernel::step::{RunState, Start, WOULD_REFUSE};
 use dendrer_object::record::Record;
-use dendrer_object::{Pointer, RunName, TypeName, Value};
+use dendrer_object::{Code, Pointer, RunName, TypeName, Value};
 
 use crate::error::Error;
 use crate::pack::{Files, check, yaml};
@@ -142,19 +142,53 @@ pub(crate) fn reducer_for(start: &Start) -> Result<Box<dyn Reducer + Send + Sync
     Ok(read_recorded(&start.run, &bound.value)?.reducer())
 }
 
-/// Returns the ticks at which a rule met an error when a run was recorded, with the errors.
-pub fn errors_of_rules(trace: &Trace) -> Result<Vec<(u64, String)>, Error> {
-    let mut errors = Vec::new();
-    trace.for_each(1, trace.tip(), &mut |tick, record| {
-        note_errors(&mut errors, tick, &record);
-        ControlFlow::Continue(())
-    })?;
-    Ok(errors)
+/// Findings of rules on the transitions of a run that refuses nothing, each with its tick.
+#[derive(Debug, Clone, Default, PartialEq)]
+pub struct RuleNotes {
+    /// Errors that reducers met.
+    pub errors: Vec<(u64, String)>,
+    /// Transitions that stage 2 would have refused.
+    pub would_refuse: Vec<NotedRefusal>,
 }
 
-/// Adds the errors that rules met when a record was made.
-pub fn note_errors(errors: &mut Vec<(u64, String)>, tick: u64, made: &Record) {
-    errors.extend(rule_errors(made).into_iter().map(|error| (tick, error)));
+/// A transition that is kept, and that stage 2 would have refused.
+#[derive(Debug, Clone, PartialEq)]
+pub struct NotedRefusal {
+    /// The tick.
+    pub tick: u64,
+    /// The code of each reason, with the ids of the rules and commitments that it names.
+    pub reasons: Vec<(Code, Vec<Arc<str>>)>,
+}
+
+impl RuleNotes {
+    /// Returns what is on record in a run.
+    pub fn of(trace: &Trace) -> Result<RuleNotes, Error> {
+        let mut notes = RuleNotes::default();
+        trace.for_each(1, trace.tip(), &mut |tick, record| {
+            notes.add(tick, &record);
+            ControlFlow::Continue(())
+        })?;
+        Ok(notes)
+    }
+
+    /// Adds what a record notes.
+    pub fn add(&mut self, tick: u64, made: &Record) {
+        self.errors.extend(rule_errors(made).into_iter().map(|error| (tick, error)));
+        let sealed = made.body().value(&format!("/{WOULD_REFUSE}"));
+        let reasons: Vec<_> = sealed
+            .iter()
+            .flat_map(Value::as_array)
+            .flat_map(|all| all.iter())
+            .filter_map(|one| {
+                let ids = one.get("ids").and_then(Value::as_array).into_iter().flat_map(|ids| ids.iter());
+                let ids = ids.filter_map(Value::as_str).map(Arc::from).collect();
+                Some((one.get("code")?.as_str()?.parse().ok()?, ids))
+            })
+            .collect();
+        if !reasons.is_empty() {
+            self.would_refuse.push(NotedRefusal { tick, reasons });
+        }
+    }
 }
 
 /// Returns the errors that rules met when a record was made; the state did not follow.
