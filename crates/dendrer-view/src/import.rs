@@ -63,7 +63,7 @@ pub struct ImportAnswer {
     pub tip: Option<Digest>,
     /// The pack.
     pub pack: Option<Digest>,
-    /// What the rules of the pack note.
+    /// Notes of the rules of the pack.
     pub rules: RuleNotes,
     /// The places of the last state that are unknown, each with its cause.
     pub unknown: Vec<(Pointer, Since)>,
