@@ -40,6 +40,16 @@ const UNANSWERED: &str = "anomalies/call_without_result";
 const OF_ROWS: [&str; 6] =
     ["cost_usd", "denied_count", "last_tool", "tokens_used", "tool_calls", "tool_errors"];
 
+/// Returns the counters that count what a part of a source may state that was not read.
+fn counters_of(meaning: &str) -> &'static [&'static str] {
+    match meaning {
+        unknown::CALLS => &["tool_calls", "last_tool", UNANSWERED],
+        unknown::USAGE => &["tokens_used", "cost_usd"],
+        unknown::FAILURES => &["tool_errors"],
+        _ => &["by_agent"],
+    }
+}
+
 /// Tells whether what is missing is a counter, or this member of it, or below. Without a `name`, of all counters together.
 fn is_missing(missing: &str, name: Option<&str>, member: Option<&str>) -> bool {
     let (counter, part) =
@@ -243,6 +253,10 @@ impl Counters {
             if unknown::has_note(anomalies, CALL_CONTESTED) {
                 self.miss(UNANSWERED, CALL_CONTESTED);
             }
+            let noted = anomalies.as_array().into_iter().flat_map(|noted| noted.iter());
+            for counter in unknown::unread_meanings(noted).flat_map(counters_of) {
+                self.miss(counter, NOT_READ);
+            }
         }
         // Once through what it has: most of it is nothing that is counted.
         for (name, value) in content.as_object().into_iter().flat_map(|members| members.iter()) {
@@ -292,7 +306,9 @@ impl Counters {
 
     /// Whether a call of a tool has no result yet; `None` if it is not known.
     pub fn is_open(&self, tool: &str) -> Option<bool> {
-        let is_known = self.unread.is_none() && self.hidden(Some(["tool_calls", "last_tool"])).is_none();
+        let is_known = self.unread.is_none()
+            && !self.missing.contains_key("last_tool")
+            && self.hidden(Some(["tool_calls", "last_tool"])).is_none();
         is_known.then(|| self.open.contains_key(tool))
     }
 
@@ -409,7 +425,7 @@ impl Counters {
         let lower = known.get(MISSING).and_then(Value::as_object);
         let missing = lower.into_iter().flat_map(Object::iter).map(|(name, why)| {
             let name = NAMES.iter().find(|known| ***known == **name)?;
-            let code = [NO_USAGE, STATUS_UNKNOWN]
+            let code = [NO_USAGE, NOT_READ, STATUS_UNKNOWN]
                 .into_iter()
                 .chain(unknown::UNSOUND_ROWS)
                 .find(|code| why.get("code").and_then(Value::as_str) == Some(code));

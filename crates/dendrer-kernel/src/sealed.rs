@@ -428,7 +428,7 @@ fn contract(side: &Value) -> String {
 }
 
 /// Sentences of notes of the kernel or of an import that have a kind alone.
-pub(crate) const NOTES: [(&str, &str); 18] = [
+pub(crate) const NOTES: [(&str, &str); 22] = [
     ("clock_went_back", "the clock went back; the time of the record before it is kept"),
     ("message_unreadable", "this item is not a message that can be read"),
     ("message_without_role", "this message does not say who speaks"),
@@ -447,4 +447,8 @@ pub(crate) const NOTES: [(&str, &str); 18] = [
     ("arguments_not_json", "the arguments are not JSON; they stay text"),
     ("call_id_repeated", "a call has the id of one that is still open"),
     ("parts_not_read", "content in parts is kept and not read"),
+    ("not_read", "a part of the source is in no table of its format"),
+    ("parent_missing", "the parent of this item is not in the source"),
+    ("parent_cycle", "the parents of this item make a circle"),
+    ("repeated", "an item of this id is on record already"),
 ];

@@ -82,7 +82,7 @@ impl Since {
             NO_USAGE => format!("a message at tick {tick} does not say what it used"),
             "row_hash_wrong" => format!("the row at tick {tick} does not have the hash that it states"),
             "step_repeated" => format!("the row at tick {tick} repeats a step"),
-            NOT_READ => format!("an item of the source could not be read at tick {tick}"),
+            NOT_READ => format!("a part of the source was not read at tick {tick}"),
             FINER => format!("a number finer than its field was added at tick {tick}"),
             READS_UNKNOWN => format!("computed from an unknown place at tick {tick}"),
             other => format!("{other} at tick {tick}"),
@@ -95,10 +95,29 @@ impl Since {
 pub(crate) fn gap(intent: &Intent) -> Option<&'static str> {
     match () {
         () if notes_any(&intent.noted, &UNREAD) => Some(NOT_READ),
+        () if unread_meanings(&intent.noted).any(|word| [CALLS, FAILURES].contains(&word)) => Some(NOT_READ),
         () if notes_any(&intent.noted, &["call_without_result"]) => Some(NO_RESULT),
         () if is_ambiguous(intent) => Some(RESULT_AMBIGUOUS),
         () => None,
     }
+}
+
+/// Meanings that a part of a source may have which no reader knows: an import names them in the member `may` of a note [`NOT_READ`].
+pub const MEANINGS: [&str; 4] = [CALLS, USAGE, FAILURES, SPEAKERS];
+/// A part that was not read may be a call.
+pub const CALLS: &str = "calls";
+/// A part that was not read may state tokens or a cost.
+pub const USAGE: &str = "usage";
+/// A part that was not read may state that a call failed.
+pub const FAILURES: &str = "failures";
+/// A part that was not read may name the speaker.
+pub const SPEAKERS: &str = "speakers";
+
+/// Returns the meanings that parts of a transition may have which an import did not read.
+pub fn unread_meanings<'a>(noted: impl IntoIterator<Item = &'a Value>) -> impl Iterator<Item = &'static str> {
+    let unread = noted.into_iter().filter(|note| note.get("kind").and_then(Value::as_str) == Some(NOT_READ));
+    let meanings = unread.filter_map(|note| note.get("may")?.as_array()).flat_map(|may| may.iter());
+    meanings.filter_map(|word| MEANINGS.into_iter().find(|known| word.as_str() == Some(known)))
 }
 
 fn notes_any<'a>(noted: impl IntoIterator<Item = &'a Value>, kinds: &[&str]) -> bool {

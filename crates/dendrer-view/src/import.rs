@@ -26,6 +26,8 @@ pub struct ImportNoteShown {
     pub message: String,
     /// The place in the source.
     pub path: String,
+    /// What a part that was not read may state.
+    pub may: &'static [&'static str],
 }
 
 /// An import.
@@ -71,6 +73,12 @@ pub struct ImportAnswer {
     pub first: Vec<(u64, Record)>,
     /// Of a chain: lines whose hash is wrong, and lines that redaction changes.
     pub rows: Option<(Vec<u64>, Vec<u64>)>,
+    /// How many branches the source has beside the one that was gone on with.
+    pub branches: u64,
+    /// The forks that they became.
+    pub forks: Vec<RunName>,
+    /// By place in an item: how often it was read, kept and not read, and what it may state.
+    pub places: Vec<(String, u64, u64, u64, &'static [&'static str])>,
 }
 
 document! {
@@ -127,12 +135,28 @@ document! {
         /// The first transitions
         items: Vec<ImportedItem> =
             answer.first.iter().map(|(tick, record)| ImportedItem::of(*tick, record)).collect(),
+        /// The number of branches beside the one that was gone on with
+        branches?: u64 = Some(answer.branches).filter(|branches| *branches > 0),
+        /// The forks that the branches became
+        forks?: &[RunName] = Some(&*answer.forks).filter(|forks| !forks.is_empty()),
+        /// Places in the items by what became of them
+        accounted?: AccountedPlaces = answer.accounted(),
         /// Lines of a chain whose hash is wrong
         bad_hash?: Vec<u64> = lines.0,
         /// Lines of a chain that redaction changes
         changed?: Vec<u64> = lines.1,
         /// The unknown places of the last state; absent if every place is known
         unknown?: Vec<UnknownPlace> = unknown_places(&answer.unknown),
+    }
+
+    /// How many places of the items were read, kept and not read
+    object AccountedPlaces(all: [u64; 3]) {
+        /// The number of places that are read
+        read: u64 = all[0],
+        /// The number of places that are kept and state nothing
+        kept: u64 = all[1],
+        /// The number of places that are in no table and may state something
+        not_read: u64 = all[2],
     }
 
     /// A note of an import on one place of its source
@@ -145,6 +169,8 @@ document! {
         gap: bool = note.is_gap,
         /// The place in the source
         path: &str = &note.path,
+        /// What a part that was not read may state
+        may?: &[&str] = Some(note.may).filter(|may| !may.is_empty()),
         /// The text
         message: &str = &note.message,
     }
@@ -224,10 +250,53 @@ impl ImportAnswer {
         error_lines(&self.rules.errors).into_iter().chain(would_refuse_lines(&self.rules.would_refuse))
     }
 
+    /// How many places were read, kept and not read; `None` for a format without a table.
+    fn accounted(&self) -> Option<AccountedPlaces> {
+        let count = |of: fn(&(String, u64, u64, u64, &[&str])) -> u64| {
+            self.places.iter().filter(|place| of(place) > 0).count() as u64
+        };
+        let all = [count(|place| place.1), count(|place| place.2), count(|place| place.3)];
+        (!self.places.is_empty()).then(|| AccountedPlaces::of(all))
+    }
+
+    /// The line of what was read, kept and not read, and the ways on.
+    fn account_lines(&self) -> Vec<Line> {
+        if self.places.is_empty() {
+            return Vec::new();
+        }
+        let names = |of: fn(&(String, u64, u64, u64, &[&str])) -> u64| {
+            let all: Vec<String> = self
+                .places
+                .iter()
+                .filter(|place| of(place) > 0)
+                .map(|place| quote::escape(&place.0))
+                .collect();
+            if all.is_empty() { "nothing".to_owned() } else { quote::shorten(&all.join(", "), 60) }
+        };
+        let (read, kept, left) = (names(|place| place.1), names(|place| place.2), names(|place| place.3));
+        let mut lines = vec![Line::from(format!("read {read}; kept {kept}; not read {left}"))];
+        let first = self.notes.iter().find(|note| !note.may.is_empty());
+        lines.extend(first.map(|note| {
+            let place = pattern_of(&note.path);
+            let may = note.may.join(" and ");
+            Line::note(format!(
+                "note: what depends on {may} is uncertain from tick {} on; --kept {} says that it states none, and --map reads it",
+                note.tick,
+                quote::shell(&[place])
+            ))
+        }));
+        lines
+    }
+
     fn done_lines(&self, tip: Digest) -> Vec<Line> {
         let (run, ticks) = (self.run.as_str(), count(self.ticks, "tick", "ticks"));
         let gaps = count(self.gaps, "gap", "gaps");
         let mut lines = vec![Line::from(format!("imported {run}: {ticks}, {gaps}, tip {}", tip.short()))];
+        lines.extend(self.account_lines());
+        lines.extend((!self.forks.is_empty()).then(|| {
+            let names: Vec<&str> = self.forks.iter().map(RunName::as_str).collect();
+            Line::from(format!("other branches of the source: {}", names.join(", ")))
+        }));
         lines.extend(self.rule_lines());
         lines.extend(unknown_line(&self.unknown));
         lines.push(Line::note(
@@ -284,6 +353,15 @@ fn would_refuse_lines(all: &[NotedRefusal]) -> Vec<Line> {
         Line::note(format!("note: stage 2 would have refused {transitions}; they happened, and are kept"))
     });
     all.iter().take(ERRORS_SHOWN).map(line).chain(note).collect()
+}
+
+/// The place with `*` for each number.
+fn pattern_of(path: &str) -> String {
+    let names = path.split('/').map(|name| {
+        let is_number = !name.is_empty() && name.bytes().all(|byte| byte.is_ascii_digit());
+        if is_number { "*" } else { name }
+    });
+    names.collect::<Vec<_>>().join("/")
 }
 
 fn note_line(note: &ImportNoteShown) -> Line {

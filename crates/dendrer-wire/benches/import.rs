@@ -105,7 +105,7 @@ fn compare(name: &str, chat: &[u8], messages: usize) {
 
 fn options() -> ImportOptions {
     let (format, choice) = (format::detected(false), Choice::default());
-    ImportOptions { format, map: None, choice, on_gap: OnGap::Mark, name: None }
+    ImportOptions { format, map: None, choice, on_gap: OnGap::Mark, name: None, kept: Vec::new() }
 }
 
 /// A chat in which every question leads to a call, its result and an answer.

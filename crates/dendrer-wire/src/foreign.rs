@@ -13,7 +13,8 @@ use dendrer::kernel::pack::PackEngine;
 use dendrer::kernel::step::Start;
 use dendrer::redact::Redactor;
 use dendrer_chain::{ActionType, EXTENSION};
-use dendrer_object::json::JsonError;
+use dendrer_object::json::{self, JsonError};
+use dendrer_object::value::Object;
 use dendrer_object::{Code, Digest, RunName, Value};
 
 use crate::format::jsonl::Map;
@@ -34,6 +35,8 @@ pub struct Format {
     pub about: &'static str,
     /// Whether a source is of this format if none is named, given whether a mapping is.
     pub(crate) detect: fn(has_map: bool) -> bool,
+    /// Whether a source is of this format, by its beginning.
+    pub(crate) sniff: fn(&Head<'_>) -> bool,
     /// Refuses a mapping or the engine of a pack that the format cannot be read with.
     pub accept: fn(Option<&Map>, Option<PackEngine>) -> Result<(), ImportError>,
     /// Shape by which it is recognised, for the message that nothing was.
@@ -59,6 +62,47 @@ pub struct Format {
     pub single: Option<&'static str>,
     /// Checks the hashes of a file.
     pub check: Option<fn(&[u8], &CfdTerms) -> Result<CheckedFile, FileFault>>,
+}
+
+/// The beginning of a source.
+#[derive(Debug)]
+pub(crate) struct Head<'h> {
+    /// Its first bytes, 64 KiB at most.
+    pub(crate) bytes: &'h [u8],
+    /// Its first values, as far as they are whole: lines, or the items of a list at the top; an object at the top is one value.
+    pub(crate) values: Vec<Value>,
+}
+
+impl<'h> Head<'h> {
+    /// How many values are read.
+    const VALUES: usize = 20;
+
+    /// Reads the values of a beginning.
+    pub(crate) fn of(bytes: &'h [u8]) -> Head<'h> {
+        let mut values: Vec<Value> = Vec::new();
+        let whole = json::parse_door(bytes.trim_ascii());
+        match whole {
+            Ok(Value::Array(items)) => values.extend(items.iter().take(Head::VALUES).cloned()),
+            Ok(value) => values.push(value),
+            Err(_) => {
+                let lines = bytes.split(|byte| *byte == b'\n').map(<[u8]>::trim_ascii);
+                let lines = lines.filter(|line| !line.is_empty()).take(Head::VALUES);
+                values.extend(lines.filter_map(|line| json::parse_door(line).ok()));
+            }
+        }
+        Head { bytes, values }
+    }
+
+    /// Whether the bytes have a name of a member, wherever it stands.
+    pub(crate) fn names(&self, name: &str) -> bool {
+        let wanted = format!("\"{name}\"");
+        self.bytes.windows(wanted.len()).any(|window| window == wanted.as_bytes())
+    }
+
+    /// Whether one of the first values is such an object.
+    pub(crate) fn any(&self, fits: impl Fn(&Object) -> bool) -> bool {
+        self.values.iter().filter_map(Value::as_object).any(fits)
+    }
 }
 
 /// Takes an item.
@@ -101,6 +145,7 @@ impl Format {
             name,
             about,
             detect: |_| false,
+            sniff: |_| false,
             accept: |map, _| without_map(map),
             shape: "",
             find: None,

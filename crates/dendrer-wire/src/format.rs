@@ -11,7 +11,9 @@ mod paper;
 #[cfg(test)]
 mod tests;
 
-use crate::foreign::Format;
+use std::io::{self, Read, Seek, SeekFrom};
+
+use crate::foreign::{Format, Head};
 
 /// All foreign formats, in the order in which they are listed and looked for.
 pub static FORMATS: [&Format; 5] =
@@ -25,4 +27,24 @@ pub fn named(name: &str) -> Option<&'static Format> {
 /// Returns the format that a source of unknown format is looked through for, given whether a mapping is given.
 pub fn detected(has_map: bool) -> &'static Format {
     FORMATS.into_iter().find(|format| (format.detect)(has_map)).expect("a chat, or lines by a mapping")
+}
+
+/// How many bytes of a source are looked at.
+const HEAD_SIZE: u64 = 64 << 10;
+
+/// Returns the format that a source has by its beginning, given whether a mapping is given, and rewinds it.
+///
+/// # Errors
+///
+/// The source cannot be read.
+pub fn of_source<R: Read + Seek>(source: &mut R, has_map: bool) -> io::Result<&'static Format> {
+    if has_map {
+        return Ok(detected(true));
+    }
+    let mut bytes = Vec::new();
+    source.seek(SeekFrom::Start(0))?;
+    source.by_ref().take(HEAD_SIZE).read_to_end(&mut bytes)?;
+    source.seek(SeekFrom::Start(0))?;
+    let head = Head::of(&bytes);
+    Ok(FORMATS.into_iter().find(|format| (format.sniff)(&head)).unwrap_or_else(|| detected(false)))
 }

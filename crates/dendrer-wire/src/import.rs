@@ -8,13 +8,18 @@
 //! Rule: the kernel adds no transition to an imported run. A missing or odd part is noted in the `anomalies` of the
 //! transition it concerns, so ticks stay numbers of messages.
 
+pub(crate) mod account;
 mod beside;
 pub(crate) mod calls;
+pub(crate) mod chat;
 pub(crate) mod error;
 pub(crate) mod items;
 pub(crate) mod layout;
+pub(crate) mod native;
 pub(crate) mod note;
+pub(crate) mod once;
 pub(crate) mod outcome;
+pub(crate) mod parts;
 pub(crate) mod scan;
 mod skim;
 pub(crate) mod transition;
@@ -22,24 +27,29 @@ pub(crate) mod usage;
 
 use std::borrow::Borrow;
 use std::collections::{BTreeMap, BTreeSet};
+use std::fmt;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::Path;
 use std::sync::Arc;
 
-use dendrer::Repo;
+use dendrer::fork::{self, ForkTerms};
+use dendrer::kernel::pack::digest;
 use dendrer::kernel::reduce::{DeltaReducer, Reducer};
 use dendrer::kernel::step::{self, Inputs, Reason, RunState, Seeds, Stage, Start};
 use dendrer::record::redacted;
 use dendrer::recorder::{Environment, Recorder};
 use dendrer::redact::Redactor;
+use dendrer::repo::new_run::new_name;
 use dendrer::run::pack::RuleNotes;
 use dendrer::run::witness::EXACT;
 use dendrer::store::{Shared, Store, StoreError};
+use dendrer::{Repo, Trace};
 use dendrer_object::json::VALUE_SIZE_MAX;
 use dendrer_object::record::{Link, Record, Rel};
 use dendrer_object::{Digest, Intent, RunName, StoreId, Timestamp, Value};
 
 pub use crate::format::jsonl::Map;
+pub use account::{Accounted, KeptPlace};
 pub use error::ImportError;
 pub use layout::{Choice, Layout, List, Top, pointer};
 pub use note::{ImportNote, NoteKind};
@@ -47,7 +57,7 @@ pub use note::{ImportNote, NoteKind};
 use crate::foreign::{ChangedRows, Format, Steps};
 use calls::Calls;
 use items::Item;
-use note::At;
+use once::{Again, Branch};
 use scan::Sizes;
 use transition::{Step, free_name};
 
@@ -92,6 +102,8 @@ pub struct ImportOptions {
     pub on_gap: OnGap,
     /// The name of the source, for the run's record.
     pub name: Option<String>,
+    /// Places that are in no table and state nothing, as the user says.
+    pub kept: Vec<KeptPlace>,
 }
 
 /// The run that an import would record.
@@ -113,6 +125,8 @@ pub struct ImportPlan {
     redactor: Option<Arc<Redactor>>,
     /// Rows that redaction changes, of a format whose bytes an export gives back.
     changed: Option<ChangedRows>,
+    /// Branches beside the one that was gone on with, oldest first: each becomes a fork.
+    branches: Vec<Branch>,
 }
 
 /// The counts of an import.
@@ -138,6 +152,8 @@ pub struct ImportTally {
     pub notes: BTreeMap<NoteKind, u64>,
     /// The first notes, with their ticks; tick 0 is the run itself.
     pub first_notes: Vec<(u64, ImportNote)>,
+    /// By place in an item, how often it was read, kept and not read.
+    pub places: BTreeMap<String, Accounted>,
     /// The first transitions: tick, and a record that was made and not kept.
     pub first: Vec<(u64, Record)>,
 }
@@ -197,25 +213,37 @@ pub fn plan<R: Read + Seek>(
         rewind(source)?;
     }
     let format = options.format;
-    let (layout, fingerprint, sizes) = (format.survey)(source, &options.choice)?;
+    let (mut layout, fingerprint, mut sizes) = (format.survey)(source, &options.choice)?;
     let nothing = Known::default();
     let mut start = Start { stage: Some(Stage::Observe), ..start };
     rewind(source)?;
     let about = (format.begin)(source, &layout, &mut start)?;
-    let (_, mut head) = step::begin(TRIAL, &start, trial()).map_err(dendrer::Error::from)?;
-    let mut first = Vec::new();
-    let mut judge = |tick: u64, intent: &Intent, size: usize| {
-        propose(&mut head, intent, &DeltaReducer, |record| {
-            if tick <= FIRST && size <= FIRST_SIZE_MAX {
-                first.push((tick, record));
-            }
-        })
+    let mut branches = Vec::new();
+    let (first, mut around, ended) = loop {
+        let (_, mut head) = step::begin(TRIAL, &start, trial()).map_err(dendrer::Error::from)?;
+        let mut first = Vec::new();
+        let mut judge = |tick: u64, intent: &Intent, size: usize| {
+            propose(&mut head, intent, &DeltaReducer, |record| {
+                if tick <= FIRST && size <= FIRST_SIZE_MAX {
+                    first.push((tick, record));
+                }
+            })
+        };
+        let mut walk = Walk { is_plan: true, ..Walk::new(&options, &nothing, &mut judge) };
+        rewind(source)?;
+        let mut around =
+            (format.items)(source, &layout, std::mem::take(&mut sizes), &mut |item| walk.take(item))?;
+        // What all items together say is known behind the last: then they are read again.
+        if let Some(others) = layout.found.learn(&mut around.gathered) {
+            branches.extend(others);
+            continue;
+        }
+        around.notes.extend(about.iter().cloned());
+        let ended = walk.end(&layout, &around)?;
+        break (first, around, ended);
     };
-    let mut walk = Walk { is_plan: true, ..Walk::new(&options, &nothing, &mut judge) };
-    rewind(source)?;
-    let mut around = (format.items)(source, &layout, sizes, &mut |item| walk.take(item))?;
-    around.notes.extend(about);
-    let Ended { mut tally, preamble, known } = walk.end(&layout, &around)?;
+    let Ended { mut tally, preamble, known } = ended;
+    tally.places = std::mem::take(&mut around.gathered.places);
     // The path of the items comes from the first reading of the source; the digest covers this reading.
     if around.fingerprint != fingerprint {
         return Err(ImportError::Changed);
@@ -226,7 +254,18 @@ pub fn plan<R: Read + Seek>(
     start.inputs = Some(Value::record([("source", inputs_of(&options, &layout, sha256, bytes))]));
     // The metadata must fit a record, too.
     step::begin(TRIAL, &start, trial()).map_err(dendrer::Error::from)?;
-    Ok(ImportPlan { start, layout, tally, sha256, bytes, known, options, redactor: None, changed: None })
+    Ok(ImportPlan {
+        start,
+        layout,
+        tally,
+        sha256,
+        bytes,
+        known,
+        options,
+        redactor: None,
+        changed: None,
+        branches,
+    })
 }
 
 impl ImportPlan {
@@ -255,6 +294,11 @@ impl ImportPlan {
             Some(rows) => Some(rows(&all_of(source)?, &redactor)),
         };
         Ok(ImportPlan { tally, start, changed, redactor: Some(redactor), ..self })
+    }
+
+    /// How many branches become forks of the run.
+    pub fn branches(&self) -> usize {
+        self.branches.len()
     }
 
     /// Lines of a file whose hash is wrong, and lines that redaction changes; `None` if the format has no such rows.
@@ -348,6 +392,55 @@ pub fn record<R: Read + Seek>(
     if is_same { Ok(tip) } else { Err(ImportError::Changed) }
 }
 
+/// Records each branch beside the main one as a fork of the run, at the last item that both have. Returns their names.
+pub fn record_branches<R: Read + Seek>(
+    store: &Shared,
+    source: &mut R,
+    plan: &ImportPlan,
+    surroundings: &dyn Fn() -> Box<dyn Environment>,
+) -> Result<Vec<RunName>, ImportError> {
+    let mut names = Vec::new();
+    for branch in &plan.branches {
+        let trace = Trace::open(store, &plan.start.run)?;
+        let mut layout = plan.layout.clone();
+        layout.found.branch = Some(branch.clone());
+        let walk = |source: &mut R, known: &Known, judge: Judge<'_>, ticks: &mut u64| {
+            rewind(source)?;
+            let mut walk = Walk::new(&plan.options, known, judge);
+            let items = plan.options.format.items;
+            let around = items(source, &layout, Sizes::default(), &mut |item| {
+                let is_shared = item.at.number.is_some_and(|number| branch.is_shared(number));
+                walk.take(item)?;
+                if is_shared {
+                    *ticks = walk.tally.ticks;
+                }
+                Ok(())
+            })?;
+            walk.end(&layout, &around)
+        };
+        // First the calls without an answer, and the tick of the last item that both have.
+        let mut shared = 0;
+        let nothing = &mut |_: u64, _: &Intent, _: usize| Ok(Ok(Digest([0; 32])));
+        let known = walk(source, &Known::default(), nothing, &mut shared)?.known;
+        let name = new_name(None, plan.start.run.as_str(), store)
+            .map_err(|problem| ImportError::unfit(&problem.message))?;
+        let mut terms = ForkTerms::new(name.clone());
+        terms.reason = Some("a branch of the source".into());
+        terms.redactor = plan.redactor.clone();
+        let (recorder, _) = fork::fork(&trace, store, shared, &terms, surroundings())?;
+        let mut settled = |_| {};
+        let mut groups = Groups { recorder, bytes: 0, settled: &mut settled };
+        let mut judge = |tick: u64, intent: &Intent, size: usize| match tick <= shared {
+            true => Ok(Ok(trace.record(tick)?.id())),
+            false => groups.take(intent, size),
+        };
+        walk(source, &known, &mut judge, &mut 0)?;
+        groups.end()?;
+        names.push(name);
+    }
+    Ok(names)
+}
+
 /// Goes through all that [`record`] would do with what was planned under the pack of the run, and writes nothing: a plan alone
 /// asks no pack. Returns what the rules of the pack would note.
 pub fn rehearse<R: Read + Seek>(
@@ -371,18 +464,20 @@ pub fn rehearse<R: Read + Seek>(
     Ok(notes)
 }
 
-/// Finds a run that was imported from the same place of the same bytes.
+/// Finds a run that was imported from the same place of the same bytes, under the same mapping and pack.
 pub fn find_twin(store: &dyn Store, plan: &ImportPlan) -> Result<Option<RunName>, StoreError> {
     let wanted = plan.start.inputs.as_ref().and_then(|inputs| inputs.get("source")).map(identity);
+    let pack = plan.start.pack.as_ref().map(|bound| digest(&bound.value));
     let mut from = 0;
     loop {
         let batch = store.runs(from, 256)?;
         let Some(last) = batch.last() else { return Ok(None) };
         from = last.begin + 1;
         for run in &batch {
-            let inputs = store.get(run.begin)?.and_then(|record| record.body().value("/inputs"));
+            let Some(record) = store.get(run.begin)? else { continue };
+            let inputs = record.body().value("/inputs");
             let source = inputs.as_ref().and_then(|inputs| inputs.get("source")).map(identity);
-            if source.is_some() && source == wanted {
+            if source.is_some() && source == wanted && record.header().pack == pack {
                 return Ok(Some(run.name.clone()));
             }
         }
@@ -390,8 +485,8 @@ pub fn find_twin(store: &dyn Store, plan: &ImportPlan) -> Result<Option<RunName>
 }
 
 /// The identity of a source: its bytes, and the place in them.
-fn identity(source: &Value) -> [Option<&Value>; 3] {
-    ["sha256", "index", "list"].map(|name| source.get(name))
+fn identity(source: &Value) -> [Option<&Value>; 5] {
+    ["sha256", "index", "list", "map", "kept"].map(|name| source.get(name))
 }
 
 fn rewind<R: Seek>(source: &mut R) -> Result<(), ImportError> {
@@ -405,6 +500,11 @@ fn inputs_of(options: &ImportOptions, layout: &Layout, sha256: Digest, bytes: u6
         ("bytes", Some(Value::from(bytes))),
         ("cut", layout.is_cut.then(|| Value::from(true))),
         ("index", layout.index.map(Value::from)),
+        (
+            "kept",
+            (!options.kept.is_empty())
+                .then(|| Value::array(options.kept.iter().map(|kept| Value::from(kept.as_str())))),
+        ),
         ("kind", Some(Value::from(options.format.recorded_name()))),
         ("list", list),
         ("map", map),
@@ -435,8 +535,8 @@ type Judge<'a> = &'a mut dyn FnMut(u64, &Intent, usize) -> Result<Outcome, Impor
 struct Known {
     /// Calls that stay open: tick of the request and place in it.
     unanswered: BTreeSet<(u64, usize)>,
-    /// Calls of which it is not known whether they are answered.
-    contested: BTreeSet<(u64, usize)>,
+    /// Calls of which it is not known whether they are answered: tick of the request and place in it.
+    contested: BTreeMap<(u64, usize), Arc<str>>,
     /// The last tick, which notes the messages that are left out.
     last: u64,
     left_out: Vec<ImportNote>,
@@ -462,9 +562,7 @@ struct Walk<'a> {
     preamble: Vec<Value>,
     preamble_size: usize,
     is_cut_marked: bool,
-    contested: BTreeSet<(u64, usize)>,
-    /// The place of the last item, where it lies outside the list.
-    outside: Option<String>,
+    contested: BTreeMap<(u64, usize), Arc<str>>,
 }
 
 impl<'a> Walk<'a> {
@@ -480,8 +578,7 @@ impl<'a> Walk<'a> {
             preamble: Vec::new(),
             preamble_size: 0,
             is_cut_marked: false,
-            contested: BTreeSet::new(),
-            outside: None,
+            contested: BTreeMap::new(),
         }
     }
 
@@ -492,12 +589,16 @@ impl<'a> Walk<'a> {
         let (at, size, mut notes) = (item.at, item.size, std::mem::take(&mut item.notes));
         let mut step = match item.is_lost {
             true => Step::lost(Value::Null),
+            false if matches!(item.again, Again::Repeated(_)) => Step::repeated(&item),
             false => self.steps.step(&item, &mut self.calls)?,
         };
         self.is_cut_marked |= notes.iter().any(|note| note.kind == NoteKind::SourceCut);
         let tick = self.tally.ticks + 1;
-        self.outside = at.number.is_none().then(|| at.to_string());
         notes.append(&mut step.notes);
+        let kept = &self.options.kept;
+        notes.retain(|note| {
+            note.kind != NoteKind::NotRead || !kept.iter().any(|kept| kept.covers(&note.path))
+        });
         if notes.iter().any(|note| note.kind == NoteKind::RowHashWrong) {
             self.tally.bad_hash.extend(item.row.as_ref().map(|row| row.line as u64));
         }
@@ -505,10 +606,11 @@ impl<'a> Walk<'a> {
             notes.extend(self.known.left_out.iter().cloned());
         }
         let open = step.calls.iter().filter(|call| self.known.unanswered.contains(&(tick, call.index)));
-        notes.extend(open.map(|call| without_result(call, at)));
-        let contested = step.calls.iter().filter(|call| self.known.contested.contains(&(tick, call.index)));
-        notes.extend(contested.map(|_| contested_call(at)));
-        self.contested.extend(step.contested.drain(..));
+        notes.extend(open.map(|call| without_result(call, &at)));
+        let contested =
+            step.calls.iter().filter(|call| self.known.contested.contains_key(&(tick, call.index)));
+        notes.extend(contested.map(|_| contested_call(&at)));
+        self.contested.extend(step.contested.drain(..).map(|one| ((one.tick, one.index), one.at)));
         self.count(&step);
         for note in &notes {
             self.note(tick, note)?;
@@ -517,11 +619,11 @@ impl<'a> Walk<'a> {
         let id = if self.is_plan && self.steps.is_plain() && tick > FIRST && size < SAFE_SIZE {
             Digest([0; 32])
         } else {
-            let outcome = (self.judge)(tick, &whole_intent(step, &notes), size);
+            let outcome = (self.judge)(tick, &whole_intent(step, &notes, item.source.as_ref()), size);
             let outcome = outcome.map_err(|error| error.at_message(at))?;
             outcome.map_err(|reason| ImportError::refused(reason.code(), reason.to_string(), at))?
         };
-        self.calls.ask(tick, id, calls);
+        self.calls.ask(tick, id, at, calls);
         self.steps.recorded(id);
         Ok(())
     }
@@ -574,19 +676,13 @@ impl<'a> Walk<'a> {
         }
         let calls = std::mem::take(&mut self.calls);
         let contested = std::mem::take(&mut self.contested);
-        let (list, outside, before) =
-            (layout::pointer(&layout.path), self.outside.take(), self.tally.preamble);
-        let place = |tick: u64| match &outside {
-            Some(outside) if tick == last => At { list: outside, number: None },
-            _ => At { list: &list, number: Some(before + tick - 1) },
-        };
         let mut unanswered = BTreeSet::new();
         for (tick, call) in calls.unanswered() {
             unanswered.insert((*tick, call.index));
-            self.note(*tick, &without_result(call, place(*tick)))?;
+            self.note(*tick, &without_result(call, &calls.place(*tick).unwrap_or_default()))?;
         }
-        for (tick, _) in &contested {
-            self.note(*tick, &contested_call(place(*tick)))?;
+        for ((tick, _), at) in &contested {
+            self.note(*tick, &contested_call(at))?;
         }
         self.tally.first_notes.sort_by_key(|(tick, _)| *tick);
         let known = Known { unanswered, contested, last, left_out };
@@ -605,20 +701,29 @@ fn count_one<K: Ord + Borrow<str> + for<'n> From<&'n str>>(counts: &mut BTreeMap
 }
 
 /// The intent of a step, with what was noted and the record that it answers.
-fn whole_intent(step: Step<'_>, notes: &[ImportNote]) -> Intent {
+fn whole_intent(step: Step<'_>, notes: &[ImportNote], source: Option<&Value>) -> Intent {
     let cause = step.cause;
     let mut intent = step.into_intent();
+    if let Some(source) = source {
+        let mut words = intent.member("intent").and_then(Value::as_object).cloned().unwrap_or_default();
+        // A part has no role of its own.
+        if source.get("part").is_some() {
+            words.remove("role");
+        }
+        words.set(&free_name(&words, "source"), source.clone());
+        intent = intent.with("intent", Value::Object(words));
+    }
     intent.noted.extend(notes.iter().map(ImportNote::to_value));
     intent.links.extend(cause.map(|hash| Link { rel: Rel::CausedBy, hash }));
     intent
 }
 
-fn contested_call(at: At<'_>) -> ImportNote {
+fn contested_call(at: &dyn fmt::Display) -> ImportNote {
     let text = "a result may answer this call or another one of its id";
     ImportNote::new(NoteKind::CallContested, at, text)
 }
 
-fn without_result(call: &calls::Call, at: At<'_>) -> ImportNote {
+fn without_result(call: &calls::Call, at: &dyn fmt::Display) -> ImportNote {
     ImportNote::new(
         NoteKind::CallWithoutResult,
         at,

@@ -23,7 +23,9 @@ use dendrer_view::import::{ImportAnswer, ImportNoteShown, ImportsAnswer};
 use dendrer_view::{count, quote};
 use dendrer_wire::foreign::Format;
 use dendrer_wire::format::{self, FORMATS};
-use dendrer_wire::import::{self, Choice, ImportError, ImportOptions, ImportPlan, Map, OnGap, Top};
+use dendrer_wire::import::{
+    self, Choice, ImportError, ImportOptions, ImportPlan, KeptPlace, Map, OnGap, Top,
+};
 
 use crate::context;
 use crate::context::packs;
@@ -60,6 +62,12 @@ pub(crate) struct Import {
     /// What to do where something is missing: mark it and go on, or import nothing
     #[arg(long, value_enum, default_value = "mark")]
     pub(crate) on_gap: GapChoice,
+    /// A place that no table has and that states nothing, as a JSON pointer in which * is any name or number
+    #[arg(long, value_name = "PLACE")]
+    pub(crate) kept: Vec<String>,
+    /// Show what would be read, kept and not read of this file, and record nothing
+    #[arg(long)]
+    pub(crate) explain: bool,
     /// A JSON file with the state before the first message
     #[arg(long, value_name = "FILE")]
     pub(crate) state: Option<String>,
@@ -121,7 +129,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         let Some(file) = files.next().filter(|_| !args.is_of_many()) else {
             return import_all(global, args, format, &paths, out);
         };
-        let made = import_one(global, &file, format, None, out)?;
+        let made = import_one(global, &file, Some(format), None, out)?;
         return out.answer(&made);
     }
     let map = args.map.as_deref().map(|path| {
@@ -129,8 +137,7 @@ pub(crate) fn run(global: &Global, args: &Import, out: &mut Out) -> Result {
         map.map_err(|error| failure(args, &error, 0).at("file", path))
     });
     let map = map.transpose()?;
-    let format = named.unwrap_or_else(|| format::detected(map.is_some()));
-    let made = import_one(global, args, format, map, out)?;
+    let made = import_one(global, args, named, map, out)?;
     out.answer(&made)
 }
 
@@ -146,13 +153,13 @@ fn import_all(
     for path in paths {
         let stem = path.file_stem().unwrap_or_default().to_string_lossy();
         let mut args = Import { file: path.display().to_string(), ..args.clone() };
-        let mut made = import_one(global, &args, format, None, out);
+        let mut made = import_one(global, &args, Some(format), None, out);
         for number in 2..1_000 {
             if made.as_ref().err().is_none_or(|failure| failure.code != Code::E0111) {
                 break;
             }
             args.run = Some(import::clean_name(&format!("{stem}-{number}")));
-            made = import_one(global, &args, format, None, out);
+            made = import_one(global, &args, Some(format), None, out);
         }
         match made {
             Ok(made) => answer.made.push(made),
@@ -164,11 +171,11 @@ fn import_all(
     out.answer(&answer)
 }
 
-/// Imports one source of a format that is known.
+/// Imports one source; without a format by what its beginning shows.
 fn import_one(
     global: &Global,
     args: &Import,
-    format: &'static Format,
+    format: Option<&'static Format>,
     map: Option<Map>,
     out: &mut Out,
 ) -> Result<ImportAnswer> {
@@ -181,8 +188,14 @@ fn import_one(
     let given = given.map_err(|error| Failure::new(error.code(), error.to_string()))?;
     given.as_ref().map_or(Ok(()), refuse_made)?;
     let pack = args.pack.as_deref().map(load).transpose()?;
-    (format.accept)(map.as_ref(), pack.as_ref().map(|pack| pack.pack.engine)).map_err(fail)?;
     let mut source = Source::open(&args.file)?;
+    let format = match format {
+        Some(format) => format,
+        None => {
+            format::of_source(&mut source, map.is_some()).map_err(|error| fail(ImportError::Io(error)))?
+        }
+    };
+    (format.accept)(map.as_ref(), pack.as_ref().map(|pack| pack.pack.engine)).map_err(fail)?;
     let start = Start {
         goal: args.goal.as_deref().map(Into::into),
         state: args.state.as_deref().map(files::json).transpose()?.unwrap_or_else(Value::object),
@@ -195,6 +208,7 @@ fn import_one(
         choice: Choice { index: args.index, list: args.messages.as_deref().map(names_of).transpose()? },
         on_gap: if args.on_gap == GapChoice::Stop { OnGap::Stop } else { OnGap::Mark },
         name: source.name.clone(),
+        kept: args.kept.iter().map(|text| kept_place(text)).collect::<Result<_>>()?,
     };
     let progress = source.watched(global, "bytes looked through");
     let mut plan = import::plan(&mut source, options, start).map_err(fail)?;
@@ -234,6 +248,10 @@ fn import_one(
         settled += more;
     });
     drop(progress);
+    let forks = match &result {
+        Ok(_) => import::record_branches(store, &mut source, &plan, &|| Box::new(World::default())),
+        Err(_) => Ok(Vec::new()),
+    };
     let closed = context::close(repo);
     let tip = result.map_err(|error| match settled {
         0 => fail(error),
@@ -241,6 +259,7 @@ fn import_one(
     })?;
     closed?;
     let mut answer = answer(args, &plan, Some(tip));
+    answer.forks = forks.map_err(|error| failure(args, &error, settled))?;
     // Without rules nothing is written, and no place is unknown.
     if pack.is_some() {
         let trace = Trace::open(&context::read_store(global)?, &plan.start.run)?;
@@ -248,6 +267,12 @@ fn import_one(
         answer.unknown = unknown::listed(&trace.state(trace.tip())?);
     }
     Ok(answer)
+}
+
+fn kept_place(text: &str) -> Result<KeptPlace> {
+    KeptPlace::new(text).ok_or_else(|| {
+        Failure::new(Code::E0106, format!("--kept takes a JSON pointer like /*/usage, not {text:?}"))
+    })
 }
 
 fn names_of(text: &str) -> Result<Vec<String>> {
@@ -396,6 +421,7 @@ fn answer(args: &Import, plan: &ImportPlan, tip: Option<Digest>) -> ImportAnswer
         tick: *tick,
         kind: note.kind.as_str(),
         is_gap: note.kind.is_gap(),
+        may: note.may(),
         message: note.message.clone(),
         path: note.path.clone(),
     };
@@ -421,5 +447,12 @@ fn answer(args: &Import, plan: &ImportPlan, tip: Option<Digest>) -> ImportAnswer
         unknown: Vec::new(),
         first: tally.first.clone(),
         rows: plan.rows(),
+        branches: plan.branches() as u64,
+        forks: Vec::new(),
+        places: tally
+            .places
+            .iter()
+            .map(|(place, one)| (place.clone(), one.read, one.kept, one.not_read, one.may))
+            .collect(),
     }
 }

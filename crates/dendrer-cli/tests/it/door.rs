@@ -519,8 +519,14 @@ fn check_records(place: &Place, run: &str) -> usize {
         let notes = event.get("anomalies").and_then(|notes| notes.as_array());
         let noted = |note: &dendrer_object::Value| {
             let kind = note.get("kind").and_then(|kind| kind.as_str()).unwrap_or_default();
-            let kernels =
-                ["reducer_error", "clock_went_back", "kept_from_source", "state_incomplete", "look_alike"];
+            let kernels = [
+                "reducer_error",
+                "clock_went_back",
+                "kept_from_source",
+                "state_incomplete",
+                "look_alike",
+                "not_read",
+            ];
             kernels.contains(&kind)
         };
         assert!(notes.is_none_or(|notes| notes.iter().all(noted)), "{event}");

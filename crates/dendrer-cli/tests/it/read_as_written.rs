@@ -338,14 +338,15 @@ fn what_looks_like_a_number_in_a_pack_is_told() {
     }
 }
 
-/// Calls and results among the parts of a content are not read, so nothing is said for sure of what is counted.
+/// Calls and results among the parts of a content are read: the call is the answer's, and the result an item of its own.
 #[test]
-fn calls_in_parts_are_not_counted_as_absent() {
+fn calls_in_parts_are_counted() {
     let messages = r#"[{"role":"user","content":"x"},{"role":"assistant","content":[{"type":"tool_use","id":"a","name":"pay","input":{}}]},{"role":"user","content":[{"type":"tool_result","tool_use_id":"a","content":"no","is_error":true}]}]"#;
     let place = imported(messages, &[]);
-    for holds in [NO_ERROR, "state.counters.tool_calls == 0"] {
+    for (holds, onset) in [(NO_ERROR, 3u64), ("state.counters.tool_calls == 0", 2)] {
         let (answer, code) = bisect(&place, &["--holds", holds]);
-        assert_eq!((answer.get("onset"), code), (Some(&Value::Null), 6), "{answer}");
+        assert_eq!((answer.get("onset"), code), (Some(&Value::from(onset)), 0), "{answer}");
+        assert_eq!(answer.get("certainty").and_then(Value::as_str), Some("exact"), "{answer}");
     }
 }
 
@@ -710,7 +711,7 @@ fn answers_of_other_kinds_beside_the_list_are_not_counted_as_absent() {
     }
     let parts = r#"[{"role":"user","content":"q"},{"role":"model","parts":[{"functionCall":{"name":"f"}}],"content":null}]"#;
     let (answer, code) = bisect(&imported(parts, &[]), &["--holds", "state.counters.tool_calls == 0"]);
-    assert_eq!(code, 6, "{answer}");
+    assert_eq!((answer.get("onset"), code), (Some(&Value::from(2u64)), 0), "{answer}");
 }
 
 /// Two results without id and name for two calls: neither call is known to lack one.

@@ -420,7 +420,7 @@ fn anomalies_and_flips_after_an_unread_item_are_uncertain() {
     for question in [["--anomaly", "forged_type"], ["--policy-flip", "plan.update"]] {
         let args = ["bisect", "i", question[0], question[1]];
         let ran = place.run(&args);
-        let reason = format!("an item of the source could not be read at tick {gap}");
+        let reason = format!("a part of the source was not read at tick {gap}");
         assert_eq!((ran.code, ran.stderr.contains(&reason)), (6, true), "{}{}", ran.stdout, ran.stderr);
         let (code, answer) = place.json(&args);
         assert_eq!(code, 6, "{answer}");

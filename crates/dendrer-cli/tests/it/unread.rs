@@ -51,8 +51,7 @@ fn an_anomaly_or_a_flip_is_not_called_absent_behind_an_unread_message() {
         assert_eq!(outcome(&place, &question), (0, "onset".to_owned(), Vec::new()), "{question:?}");
     }
     let ran = place.run(&["bisect", "r", "--policy-flip", "action.request"]);
-    let why =
-        "UNKNOWN    ticks 4..6: a decision may be missing: an item of the source could not be read at tick 4";
+    let why = "UNKNOWN    ticks 4..6: a decision may be missing: a part of the source was not read at tick 4";
     assert!(ran.stdout.contains(why), "{}", ran.stdout);
 }
 
@@ -98,7 +97,7 @@ fn a_counter_is_a_lower_bound_behind_an_unread_message() {
     assert_eq!(outcome(&place, &["--holds", "state.counters.transitions < 9"]).1, "never");
     assert_eq!(outcome(&place, &["--holds", "state[\"counters\"].by_agent.user == 1 || true"]).1, "never");
     let ran = place.run(&["state", "r", "--path", "counters.tool_calls"]);
-    let line = "UNKNOWN    counters.tool_calls (an item of the source could not be read at tick 4)";
+    let line = "UNKNOWN    counters.tool_calls (a part of the source was not read at tick 4)";
     assert!(ran.code == 6 && ran.stdout.contains(line), "{}{}", ran.stdout, ran.stderr);
     for args in
         [["state", "r@3", "--path", "counters.tool_calls"], ["state", "r", "--path", "counters.transitions"]]

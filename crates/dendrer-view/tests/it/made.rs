@@ -65,6 +65,7 @@ fn import_counts_gaps_and_names_each_once() {
         is_gap: true,
         message: "no result".into(),
         path: "/messages/2".into(),
+        may: &[],
     };
     let mut answer = ImportAnswer {
         run: "r".parse().unwrap(),
@@ -87,6 +88,9 @@ fn import_counts_gaps_and_names_each_once() {
         unknown: Vec::new(),
         first: Vec::new(),
         rows: None,
+        branches: 0,
+        forks: Vec::new(),
+        places: Vec::new(),
     };
     check(
         &text(&answer, &Page::WIDE),

@@ -25,9 +25,10 @@ use crate::foreign::{
     CfdTerms, ChangedRows, CheckedFile, FileFault, Format, Inner, Steps, Visit, WriteError, WrittenPart,
 };
 use crate::import::calls::Calls;
+use crate::import::chat::Gathered;
 use crate::import::error::ImportError;
 use crate::import::items::{Around, Item, too_large};
-use crate::import::layout::{Layout, Top};
+use crate::import::layout::{Found, Layout, Top};
 use crate::import::note::{At, ImportNote, NoteKind};
 use crate::import::scan::{Fingerprint, Sizes};
 use crate::import::transition::{Step, name_of};
@@ -38,7 +39,8 @@ pub(super) static CARL: Format = Format {
     find: Some(find),
     inner: session,
     survey: |source, _| {
-        let layout = Layout { top: Top::Lines, index: None, path: Vec::new(), is_cut: false };
+        let layout =
+            Layout { top: Top::Lines, index: None, path: Vec::new(), is_cut: false, found: Found::default() };
         Ok((layout, rows(source, &mut |_| Ok(()))?.fingerprint, Sizes::default()))
     },
     items: |source, _, _, visit| rows(source, visit),
@@ -161,7 +163,7 @@ fn rows(source: &mut dyn Read, visit: Visit<'_>) -> Result<Around, ImportError> 
     let newline = (!bytes.ends_with(b"\n")).then(|| (CHAIN_NEWLINE, Value::from(false)));
     let meta = Value::record([(CHAIN, header), (CHAIN_ROW, Value::from(text))].into_iter().chain(newline));
     for (number, row) in reader.enumerate() {
-        let at = At { list: "", number: Some(number as u64) };
+        let at = At::item("", number as u64);
         let size = row.text.len();
         let mut item = Item::new(Value::Null, at, size);
         if size > ROW_SIZE_MAX {
@@ -174,7 +176,14 @@ fn rows(source: &mut dyn Read, visit: Visit<'_>) -> Result<Around, ImportError> 
         visit(item)?;
     }
     let (fingerprint, sha256) = (Fingerprint::of(&bytes), Digest::of(&bytes));
-    Ok(Around { meta: Some(meta), notes: Vec::new(), fingerprint, sha256, left_out: Vec::new() })
+    Ok(Around {
+        meta: Some(meta),
+        notes: Vec::new(),
+        fingerprint,
+        sha256,
+        left_out: Vec::new(),
+        gathered: Gathered::default(),
+    })
 }
 
 /// Finds the lines that redaction changes, and whether the rows are the bytes of the file: no line is blank, too large, or no text.

@@ -385,7 +385,7 @@ fn in_order(
         Ok(())
     })?;
     let list = &pointer(&layout.path);
-    let place = |at| At { list, number: Some(at) };
+    let place = |at| At::item(list, at);
     let file =
         CfdFile::read(&values).map_err(|(at, why)| ImportError::refused(Code::E0209, why, place(at)))?;
     if let Some((line, why)) = first_fault(&file.verify(&CfdTerms::default())) {

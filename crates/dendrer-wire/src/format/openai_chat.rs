@@ -19,6 +19,7 @@ use dendrer_object::{Intent, Value, json, tag};
 use self::outside::Answer;
 use crate::foreign::{Format, Steps, Visit};
 use crate::import::calls::{Answers, Call, Calls, Paired};
+use crate::import::chat::{self, ChatReader, OUTSIDE, RESULTS, is_one_of, is_preamble};
 use crate::import::error::ImportError;
 use crate::import::items::{self, Around, Item};
 use crate::import::layout::{self, Layout};
@@ -46,8 +47,12 @@ impl Steps for Messages {
         if let Some(what) = other_kind(&item.value) {
             return Err(ImportError::OtherKind { what, at: item.at.to_string() });
         }
-        let mut step = read(&item.value, item.at, calls);
-        self.0.of_message(&mut step, &item.value, item.usage.as_ref());
+        if let Some(policy) = &item.decision {
+            let intent = Intent::new(name_of("policy.decision"), "policy").by_runtime();
+            return Ok(Step::new(intent.with("policy", policy.clone())));
+        }
+        let mut step = read(&item.value, item.at, item.is_of_program, calls);
+        self.0.of_message(&mut step, item);
         Ok(step)
     }
 
@@ -68,27 +73,23 @@ fn items(
     visit: Visit<'_>,
 ) -> Result<Around, ImportError> {
     let mut last = Value::Null;
+    let mut reader = ChatReader::new(chat::MESSAGE, &layout.found);
     let mut around = items::read(source, layout, hints, &mut |item| {
         last = item.value.clone();
-        visit(item)
+        reader.take(item, visit)
     })?;
     let outside = around.meta.as_mut().map(|meta| outside::find(meta, &last)).unwrap_or_default();
     if let Some(Answer { at, message, usage }) = outside.answer {
-        let (size, at) = (message.size() as usize, At { list: &at, number: None });
-        visit(Item { usage, ..Item::new(message, at, size) })?;
+        let (size, at) = (message.size() as usize, At { list: &at, number: None, part: None });
+        reader.take(Item { usage, ..Item::new(message, at, size) }, visit)?;
     }
     around.left_out = outside.left_out;
+    around.gathered = reader.end(around.meta.as_ref());
     Ok(around)
 }
 
-/// Roles of what reaches an agent from outside. Any other role is an agent that speaks.
-const OUTSIDE: &[&str] = &["user", "human", "system", "developer", "environment"];
-
 /// Roles of a person, whose words are their own (design, section 4).
 const PEOPLE: &[&str] = &["user", "human"];
-
-/// Roles of messages that bring the result of a call.
-const RESULT: &[&str] = &["tool", "function"];
 
 /// The longest name of an agent, in bytes (as for any intent).
 const AGENT_SIZE_MAX: usize = 256;
@@ -127,31 +128,27 @@ fn other_kind(item: &Value) -> Option<String> {
 
 /// Whether a role is that of a model: neither of what reaches it from outside, nor of a result.
 fn is_role_of_a_model(role: &str) -> bool {
-    !OUTSIDE.iter().chain(RESULT).any(|known| known.eq_ignore_ascii_case(role))
-}
-
-/// Tells whether a message in front of all others belongs to the run and not to any tick.
-fn is_preamble(item: &Value) -> bool {
-    matches!(item.get("role").and_then(Value::as_str), Some("system" | "developer"))
+    !is_one_of(role, OUTSIDE) && !is_one_of(role, RESULTS)
 }
 
 /// Reads one message.
-fn read<'m>(item: &'m Value, at: At<'_>, open: &mut Calls) -> Step<'m> {
+fn read<'m>(item: &'m Value, at: At<'_>, is_of_program: bool, open: &mut Calls) -> Step<'m> {
     let Some(message) = Message::of(item) else {
         return Step::unreadable(item, at, format!("a message is an object, not {}", kind(item)));
     };
     let role = message.role();
-    let is_one_of = |roles: &[&str]| roles.iter().any(|known| known.eq_ignore_ascii_case(role));
-    let is_result = is_one_of(RESULT);
+    let is_result = is_one_of(role, RESULTS);
     let mut step = if is_result {
         read_result(message, at, open)
     } else if message.asks() {
         read_request(message, at, open)
     } else {
-        let type_name = if role.is_empty() || is_one_of(OUTSIDE) { "observation.add" } else { "plan.update" };
+        let type_name =
+            if role.is_empty() || is_one_of(role, OUTSIDE) { "observation.add" } else { "plan.update" };
         Step::later(type_name, message.speaker().into(), false, move || {
             let intent = Intent::new(name_of(type_name), message.speaker());
-            let is_person = PEOPLE.iter().any(|role| role.eq_ignore_ascii_case(message.role()));
+            let is_person =
+                !is_of_program && PEOPLE.iter().any(|role| role.eq_ignore_ascii_case(message.role()));
             let intent = if is_person { intent.by_user() } else { intent };
             intent.with("intent", words(message, &[]))
         })
@@ -163,11 +160,6 @@ fn read<'m>(item: &'m Value, at: At<'_>, open: &mut Calls) -> Step<'m> {
             at,
             "this message does not say who speaks",
         ));
-    }
-    if let Some(name) = unread_parts(message) {
-        let path = format!("{at}/{name}");
-        let text = "calls or results among the parts of this content are kept and not read as such";
-        step.notes.push(ImportNote::new(NoteKind::PartsNotRead, path, text));
     }
     step
 }
@@ -222,7 +214,7 @@ impl<'m> Message<'m> {
 
     /// The speaker: the name, else the role up to its first blank.
     fn speaker(&self) -> &'m str {
-        let name = self.name().filter(|name| !name.trim().is_empty());
+        let name = chat::speaker(self.object).0;
         let text = name.unwrap_or_else(|| self.role().split_whitespace().next().unwrap_or("unknown"));
         let mut end = text.len().min(AGENT_SIZE_MAX);
         while !text.is_char_boundary(end) {
@@ -604,15 +596,6 @@ fn result_of(message: Message<'_>, outcome: Outcome) -> Value {
         ("status_from", outcome.status().map(|_| Value::from(outcome.from()))),
     ];
     Value::record(members.into_iter().filter_map(|(name, value)| Some((name, value?))))
-}
-
-/// The member of a message with parts that hold calls or results.
-fn unread_parts(message: Message<'_>) -> Option<&'static str> {
-    let parts = [("content", message.content), ("parts", message.object.get("parts"))];
-    let holds = |parts: Option<&Value>| {
-        parts.and_then(Value::as_array).is_some_and(|parts| parts.iter().any(is_call_in_parts))
-    };
-    parts.into_iter().find(|(_, parts)| holds(*parts)).map(|(name, _)| name)
 }
 
 /// Whether a part of a content holds a call or a result.

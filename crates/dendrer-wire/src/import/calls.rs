@@ -45,6 +45,14 @@ pub(crate) struct Answers<'a> {
     pub(crate) agent: Option<&'a str>,
 }
 
+/// A call that a result may answer, or another one: tick and place of its request, and which of it.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Contested {
+    pub(crate) tick: u64,
+    pub(crate) index: usize,
+    pub(crate) at: Arc<str>,
+}
+
 /// The call that a result answers, as far as it is known.
 #[derive(Debug, Default)]
 pub(crate) struct Paired {
@@ -52,7 +60,17 @@ pub(crate) struct Paired {
     /// The record of its request.
     pub(crate) cause: Option<Digest>,
     /// The calls that it may answer, where it is not known which.
-    pub(crate) contested: Vec<(u64, usize)>,
+    pub(crate) contested: Vec<Contested>,
+}
+
+/// A request that has open calls.
+#[derive(Debug)]
+struct Request {
+    record: Digest,
+    /// How many of its calls are open.
+    open: usize,
+    /// Its place in the source.
+    at: Arc<str>,
 }
 
 /// The calls that are open.
@@ -63,18 +81,18 @@ pub(crate) struct Calls {
     by_id: BTreeMap<Arc<str>, BTreeSet<u64>>,
     by_tool: BTreeMap<Arc<str>, BTreeSet<u64>>,
     /// The record of each request that has open calls, and how many.
-    requests: BTreeMap<u64, (Digest, usize)>,
+    requests: BTreeMap<u64, Request>,
     /// The open calls that a result without id and tool may have answered.
     contested: BTreeSet<u64>,
 }
 
 impl Calls {
     /// Takes in the calls of a request that is on record.
-    pub(crate) fn ask(&mut self, tick: u64, request: Digest, calls: Vec<Call>) {
+    pub(crate) fn ask(&mut self, tick: u64, record: Digest, at: At<'_>, calls: Vec<Call>) {
         if calls.is_empty() {
             return;
         }
-        self.requests.insert(tick, (request, calls.len()));
+        self.requests.insert(tick, Request { record, open: calls.len(), at: at.to_string().into() });
         for call in calls {
             if let Some(id) = &call.id {
                 self.by_id.entry(Arc::clone(id)).or_default().insert(self.next);
@@ -100,7 +118,9 @@ impl Calls {
         let mut note = |kind, text: String| notes.push(ImportNote::new(kind, at, text));
         if said.id.is_none() && said.tool.is_none() && self.open.len() > 1 {
             let of = |(number, (tick, call)): (&u64, &(u64, Call))| {
-                self.contested.insert(*number).then_some((*tick, call.index))
+                let at = self.requests.get(tick).map(|request| Arc::clone(&request.at));
+                let contested = Contested { tick: *tick, index: call.index, at: at.unwrap_or_default() };
+                self.contested.insert(*number).then_some(contested)
             };
             let contested = self.open.iter().filter_map(of).collect();
             let text = format!("{} calls are open, and this result names none of them", self.open.len());
@@ -109,7 +129,12 @@ impl Calls {
         }
         let found = self.fitting(said);
         let places = found.iter().filter_map(|one| self.open.get(one));
-        let contested: Vec<(u64, usize)> = places.map(|(tick, call)| (*tick, call.index)).collect();
+        let contested: Vec<Contested> = places
+            .map(|(tick, call)| {
+                let at = self.place(*tick).unwrap_or_default();
+                Contested { tick: *tick, index: call.index, at }
+            })
+            .collect();
         let mut closed: Vec<(Call, Digest)> = found.iter().filter_map(|one| self.close(*one)).collect();
         match closed.len() {
             0 => {
@@ -177,13 +202,18 @@ impl Calls {
         self.contested.remove(&number);
         forget(&mut self.by_id, call.id.as_ref(), number);
         forget(&mut self.by_tool, call.tool.as_ref(), number);
-        let (request, left) = self.requests.get_mut(&tick)?;
-        let request = *request;
-        *left -= 1;
-        if *left == 0 {
+        let request = self.requests.get_mut(&tick)?;
+        let record = request.record;
+        request.open -= 1;
+        if request.open == 0 {
             self.requests.remove(&tick);
         }
-        Some((call, request))
+        Some((call, record))
+    }
+
+    /// The place in the source of a request that has open calls.
+    pub(crate) fn place(&self, tick: u64) -> Option<Arc<str>> {
+        Some(Arc::clone(&self.requests.get(&tick)?.at))
     }
 
     /// The calls that no result answers: the tick of the request and the call, oldest first.
@@ -249,13 +279,13 @@ mod tests {
                 let (said, tick) = (Answers { id: names[id], tool: names[tool], agent: agents[agent] }, tick as u64);
                 if asks {
                     let call = call(said.id, said.tool, said.agent.unwrap_or("ann"));
-                    calls.ask(tick, Digest::of(&tick.to_be_bytes()), vec![call.clone()]);
+                    calls.ask(tick, Digest::of(&tick.to_be_bytes()), At::item("", tick), vec![call.clone()]);
                     open.push((tick, call));
                     continue;
                 }
                 let expected = slow(&open, said);
                 let mut notes = Vec::new();
-                let at = At { list: "", number: None };
+                let at = At { list: "", number: None, part: None };
                 let paired = calls.pair(said, at, &mut notes);
                 let kinds: Vec<NoteKind> = notes.iter().map(|note| note.kind).collect();
                 if said.id.is_none() && said.tool.is_none() && open.len() > 1 {
@@ -268,7 +298,7 @@ mod tests {
                     0 => prop_assert_eq!(kinds, [NoteKind::ResultWithoutCall]),
                     1 => prop_assert_eq!(paired.cause, Some(Digest::of(&expected[0].to_be_bytes()))),
                     _ => {
-                        let found: Vec<u64> = paired.contested.iter().map(|(tick, _)| *tick).collect();
+                        let found: Vec<u64> = paired.contested.iter().map(|one| one.tick).collect();
                         prop_assert!(said.id.is_some() && paired.cause.is_none());
                         prop_assert_eq!((kinds, &found), (vec![NoteKind::ResultAmbiguous], &expected));
                         let of = |part: &dyn Fn(&Call) -> Option<Arc<str>>| -> BTreeSet<Option<Arc<str>>> {

@@ -10,9 +10,11 @@ use dendrer_object::json::{DEPTH_MAX, JsonError, JsonErrorKind, VALUE_SIZE_MAX, 
 use dendrer_object::{Digest, Value, tag};
 
 use super::beside::Beside;
+use super::chat::Gathered;
 use super::error::ImportError;
 use super::layout::{Layout, Top, decode, pointer};
 use super::note::{At, ImportNote, NoteKind};
+use super::once::{Again, Short};
 use super::scan::{Capture, Fingerprint, LeftOut, Scanner, Sizes, Stop};
 
 /// How many members of one object are left out one by one; with more, the whole is left out.
@@ -35,12 +37,34 @@ pub(crate) struct Item<'a> {
     pub(crate) row: Option<Box<ChainRow>>,
     /// A usage that is stated around it.
     pub(crate) usage: Option<Value>,
+    /// Its id, and whether it was there before.
+    pub(crate) id: Option<Short>,
+    pub(crate) again: Again,
+    /// Its place in the source, for the record of its transition.
+    pub(crate) source: Option<Value>,
+    /// Whether a program wrote it under the role of a user.
+    pub(crate) is_of_program: bool,
+    /// A decision on a call that it states, in place of a message.
+    pub(crate) decision: Option<Value>,
 }
 
 impl<'a> Item<'a> {
     /// An item that was read from this many bytes as a whole.
     pub(crate) fn new(value: Value, at: At<'a>, size: usize) -> Item<'a> {
-        Item { value, at, size, notes: Vec::new(), is_lost: false, row: None, usage: None }
+        Item {
+            value,
+            at,
+            size,
+            notes: Vec::new(),
+            is_lost: false,
+            row: None,
+            usage: None,
+            id: None,
+            again: Again::New,
+            source: None,
+            is_of_program: false,
+            decision: None,
+        }
     }
 
     fn lost(at: At<'a>, note: ImportNote) -> Item<'a> {
@@ -58,6 +82,8 @@ pub(crate) struct Around {
     pub(crate) sha256: Digest,
     /// The places of messages that are left out.
     pub(crate) left_out: Vec<String>,
+    /// Facts of the items as messages.
+    pub(crate) gathered: Gathered,
 }
 
 /// Hashes what is read through it.
@@ -103,7 +129,14 @@ pub(crate) fn read<R: Read>(
     }
     let (meta, notes) = reader.meta()?;
     let (fingerprint, input) = scanner.finish().map_err(ImportError::stopped)?;
-    Ok(Around { meta, notes, fingerprint, sha256: input.hash.finish(), left_out: Vec::new() })
+    Ok(Around {
+        meta,
+        notes,
+        fingerprint,
+        sha256: input.hash.finish(),
+        left_out: Vec::new(),
+        gathered: Gathered::default(),
+    })
 }
 
 struct Reader<'a> {
@@ -231,7 +264,7 @@ impl Reader<'_> {
         {
             let size = text.len();
             scanner.skip(size);
-            let at = At { list: &self.list, number: Some(number) };
+            let at = At::item(&self.list, number);
             return Ok((self.visit)(Item::new(value, at, size))?);
         }
         self.item_in_parts(scanner, first, number)
@@ -244,7 +277,7 @@ impl Reader<'_> {
         first: Option<u8>,
         number: u64,
     ) -> Result<(), Stop> {
-        let at = At { list: &self.list, number: Some(number) };
+        let at = At::item(&self.list, number);
         let offset = scanner.offset();
         let mut left_out: Vec<(String, LeftOut)> = Vec::new();
         let mut whole = None;

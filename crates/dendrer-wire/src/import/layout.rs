@@ -3,12 +3,16 @@
 //! A message is an object with a text `role` and a `content` or calls; a list of messages is an array at least half
 //! of whose items are messages. No name of a member decides, so a list may be called anything.
 
+use std::collections::BTreeSet;
 use std::io::Read;
+use std::sync::Arc;
 
 use dendrer_object::Pointer;
 use dendrer_object::json::parse_door;
 
+use super::chat::Gathered;
 use super::error::ImportError;
+use super::once::{Branch, Short};
 use super::scan::{Capture, Fingerprint, Scanner, Sizes, Stop};
 
 /// How many lists or runs are remembered to be named in an error.
@@ -73,6 +77,36 @@ pub struct Layout {
     pub path: Vec<String>,
     /// Whether the source ends inside a value.
     pub is_cut: bool,
+    /// Facts of the items that a first reading found.
+    pub(crate) found: Found,
+}
+
+/// Facts of items that a first reading found.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub(crate) struct Found {
+    /// Values that look like ids and are none.
+    pub(crate) void: Arc<BTreeSet<Short>>,
+    /// The branch that is read; `None` for all items.
+    pub(crate) branch: Option<Branch>,
+    /// Items whose parent is not in the file, and items whose parents make a circle.
+    pub(crate) orphans: Arc<[BTreeSet<u64>; 2]>,
+}
+
+impl Found {
+    /// Takes in what a reading of all items found; the branches beside the main one if the items are to be read again.
+    pub(crate) fn learn(&mut self, gathered: &mut Gathered) -> Option<Vec<Branch>> {
+        let is_new = !gathered.void.is_subset(&self.void);
+        self.void = Arc::new(std::mem::take(&mut gathered.void));
+        match gathered.branches.take() {
+            Some(found) => {
+                self.branch = Some(found.main);
+                self.orphans =
+                    Arc::new([found.missing, found.cycles].map(|items| items.into_iter().collect()));
+                Some(found.others)
+            }
+            None => is_new.then(Vec::new),
+        }
+    }
 }
 
 /// The hints of the user on where to look.
@@ -192,7 +226,7 @@ fn decide(
     choice: &Choice,
     any_items: bool,
 ) -> Result<Layout, ImportError> {
-    let at_top = |top| Layout { top, index: None, path: Vec::new(), is_cut: false };
+    let at_top = |top| Layout { top, index: None, path: Vec::new(), is_cut: false, found: Found::default() };
     let names_list = choice.list.as_ref().is_some_and(|list| !list.is_empty());
     if lines.count == 0 {
         return Err(ImportError::Unknown("it holds no value"));
@@ -237,7 +271,7 @@ fn one_of(top: Top, mut items: Items, choice: &Choice) -> Result<Layout, ImportE
             None => return Err(ImportError::Unknown("no list of messages is in it")),
         },
     };
-    Ok(Layout { top, index: Some(run.0), path: pick(run.1, choice)?, is_cut: false })
+    Ok(Layout { top, index: Some(run.0), path: pick(run.1, choice)?, is_cut: false, found: Found::default() })
 }
 
 /// The one list of a run: the one that is named, or the only one at the least depth.

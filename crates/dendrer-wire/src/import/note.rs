@@ -41,6 +41,14 @@ pub enum NoteKind {
     CallIdRepeated,
     /// Content in parts, among them calls or results that are kept and not read as such.
     PartsNotRead,
+    /// A part of an item that is in no table of its format, and that may state what is counted.
+    NotRead,
+    /// An item whose parent is not in the source: the item before it is taken.
+    ParentMissing,
+    /// An item whose parents make a circle: the item before it is taken.
+    ParentCycle,
+    /// An item whose id and content are on record already.
+    Repeated,
     /// Members of an event that this store did not make: they are kept as text.
     KeptFromSource,
     /// Events that do not have the whole state.
@@ -76,6 +84,10 @@ impl NoteKind {
             NoteKind::ArgumentsNotJson => "arguments_not_json",
             NoteKind::CallIdRepeated => "call_id_repeated",
             NoteKind::PartsNotRead => "parts_not_read",
+            NoteKind::NotRead => "not_read",
+            NoteKind::ParentMissing => "parent_missing",
+            NoteKind::ParentCycle => "parent_cycle",
+            NoteKind::Repeated => "repeated",
             NoteKind::KeptFromSource => "kept_from_source",
             NoteKind::StateIncomplete => "state_incomplete",
             NoteKind::RowUnreadable => "row_unreadable",
@@ -90,6 +102,7 @@ impl NoteKind {
         !matches!(
             self,
             NoteKind::KeptFromSource
+                | NoteKind::Repeated
                 | NoteKind::StateIncomplete
                 | NoteKind::ArgumentsNotJson
                 | NoteKind::CallIdNotText
@@ -118,14 +131,22 @@ pub(crate) struct At<'a> {
     pub(crate) list: &'a str,
     /// Which of its items, from 0; `None` if `list` is the place itself.
     pub(crate) number: Option<u64>,
+    /// The member of the item and the number in it, for a part of an item.
+    pub(crate) part: Option<(&'static str, u64)>,
+}
+
+impl<'a> At<'a> {
+    /// The place of an item of a list.
+    pub(crate) fn item(list: &'a str, number: u64) -> At<'a> {
+        At { list, number: Some(number), part: None }
+    }
 }
 
 impl fmt::Display for At<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        match self.number {
-            Some(number) => write!(f, "{}/{number}", self.list),
-            None => f.write_str(self.list),
-        }
+        f.write_str(self.list)?;
+        self.number.map_or(Ok(()), |number| write!(f, "/{number}"))?;
+        self.part.map_or(Ok(()), |(member, number)| write!(f, "/{member}/{number}"))
     }
 }
 
@@ -140,16 +161,28 @@ pub struct ImportNote {
     pub message: String,
     /// One more member of its entry of `anomalies`.
     member: Option<(&'static str, Value)>,
+    /// What a part that was not read may state.
+    may: &'static [&'static str],
 }
 
 impl ImportNote {
     pub(crate) fn new(kind: NoteKind, path: impl fmt::Display, message: impl Into<String>) -> ImportNote {
-        ImportNote { kind, path: path.to_string(), message: message.into(), member: None }
+        ImportNote { kind, path: path.to_string(), message: message.into(), member: None, may: &[] }
     }
 
     /// Adds a member to its entry of `anomalies`.
     pub(crate) fn with(self, name: &'static str, value: Value) -> ImportNote {
         ImportNote { member: Some((name, value)), ..self }
+    }
+
+    /// Sets what a part that was not read may state.
+    pub(crate) fn stating(self, may: &'static [&'static str]) -> ImportNote {
+        ImportNote { may, ..self }
+    }
+
+    /// What a part that was not read may state.
+    pub fn may(&self) -> &'static [&'static str] {
+        self.may
     }
 
     /// Returns the note as an entry of `anomalies`: kind and place, and no sentence.

@@ -8,6 +8,7 @@ use dendrer::kernel::status;
 use dendrer_object::value::Object;
 use dendrer_object::{Value, json};
 
+use super::account;
 use super::note::{At, ImportNote, NoteKind};
 use super::skim;
 
@@ -159,6 +160,10 @@ pub(crate) fn of_content(content: &Value) -> Outcome {
 
 fn of_text(text: &str) -> Outcome {
     let bytes = text.trim_ascii();
+    // A list of parts that was written out as text says what the list says.
+    if let Some(parts) = account::parts_in_text(bytes) {
+        return of_content(&Value::Array(parts));
+    }
     match bytes.as_bytes().first() {
         Some(b'{' | b'[') if skim::value(bytes.as_bytes()) == Some(bytes.len()) => {}
         // An unusual text is read in full.
@@ -204,7 +209,7 @@ mod tests {
         let message = json::parse_door(text.as_bytes()).unwrap();
         let object = message.as_object().unwrap();
         let mut notes = Vec::new();
-        let at = At { list: "", number: Some(0) };
+        let at = At::item("", 0);
         (of_message(object, object.get("content"), at, &mut notes), notes.len())
     }
 

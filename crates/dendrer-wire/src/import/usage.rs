@@ -1,9 +1,13 @@
 //! The usage that a message of a model states: tokens, and cost in US dollars.
 
+use dendrer::kernel::unknown::USAGE;
 use dendrer_object::Value;
 use dendrer_object::number::Number;
 use dendrer_object::value::Object;
 
+use super::account;
+use super::items::Item;
+use super::once::{Again, Stated};
 use super::transition::Step;
 
 /// Places in which a message states its usage; the first counts.
@@ -38,15 +42,36 @@ const METRICS: [&str; 2] = ["tokens_used", "cost_usd"];
 pub(crate) struct Usage {
     /// Whether a step was met that does not state each of the metrics.
     lacks: [bool; 2],
+    /// What the items of an id have stated.
+    stated: Stated,
 }
 
 impl Usage {
-    /// Adds what a message states to the metrics of its step. `beside` is a usage that is stated around the message.
-    pub(crate) fn of_message(&mut self, step: &mut Step<'_>, message: &Value, beside: Option<&Value>) {
-        match message.as_object() {
-            Some(message) => self.add(step, |_| of_message(message, beside)),
-            None => self.of_step(step),
+    /// Adds what a message states to the metrics of its step. A further statement of an item's id is in place of the one before.
+    pub(crate) fn of_message(&mut self, step: &mut Step<'_>, item: &Item<'_>) {
+        let Some(message) = item.value.as_object() else { return self.of_step(step) };
+        if !is_of_model(step) {
+            return;
         }
+        let mut stated = of_message(message, item.usage.as_ref());
+        if let Some(id) = item.id.filter(|_| stated.iter().any(Option::is_some)) {
+            let changed = input_of(message).is_some_and(|input| self.stated.changes_input(id, input));
+            match self.stated.add(id, &stated).filter(|_| !changed) {
+                Some(more) if item.again == Again::Piece => {
+                    stated = more.map(|more| more.and_then(Number::from_f64).map(Value::Number));
+                }
+                Some(_) => {}
+                None => {
+                    let text = "two statements of one answer differ in what they count";
+                    step.notes.push(account::not_read(item.at, &[USAGE], text));
+                    stated = [None, None];
+                }
+            }
+        }
+        if item.again == Again::Piece && stated == [None, None] {
+            return;
+        }
+        self.add(step, |_| stated);
     }
 
     /// Adds what a step states itself to its metrics.
@@ -55,7 +80,7 @@ impl Usage {
     }
 
     fn add(&mut self, step: &mut Step<'_>, stated: impl FnOnce(&Step<'_>) -> [Option<Value>; 2]) {
-        if !matches!(step.type_name(), "plan.update" | "action.request") {
+        if !is_of_model(step) {
             return;
         }
         for ((name, lacks), value) in METRICS.into_iter().zip(&mut self.lacks).zip(stated(step)) {
@@ -66,6 +91,45 @@ impl Usage {
     }
 }
 
+fn is_of_model(step: &Step<'_>) -> bool {
+    matches!(step.type_name(), "plan.update" | "action.request")
+}
+
+/// The objects of a message that may state a usage.
+fn usages(message: &Object) -> impl Iterator<Item = (String, &Object)> {
+    let within = PLACES.iter().filter_map(|place| {
+        let mut value = message.get(place[0])?;
+        for name in &place[1..] {
+            value = value.get(name)?;
+        }
+        Some((place.join("/"), value.as_object()?))
+    });
+    within.chain([(String::new(), message)])
+}
+
+/// Returns the place of a total in a message that is less than its parts.
+pub(crate) fn contradiction(message: &Object) -> Option<String> {
+    if !message
+        .iter()
+        .any(|(name, _)| PLACES.iter().any(|place| place[0] == &**name) || name.contains("oken"))
+    {
+        return None;
+    }
+    usages(message).find_map(|(place, usage)| {
+        let (name, total) = TOKENS.iter().find_map(|name| Some((name, usage.get(name)?.as_u64()?)))?;
+        let parts = PARTS.iter().filter_map(|names| {
+            Some(usage.get(names[0])?.as_u64()?.saturating_add(usage.get(names[1])?.as_u64()?))
+        });
+        let is_less = parts.max().is_some_and(|parts| total < parts);
+        is_less.then(|| if place.is_empty() { (*name).to_owned() } else { format!("{place}/{name}") })
+    })
+}
+
+/// The tokens that a model was given.
+fn input_of(message: &Object) -> Option<u64> {
+    usages(message).find_map(|(_, usage)| PARTS.iter().find_map(|names| usage.get(names[0])?.as_u64()))
+}
+
 /// Reads the metrics of a message, in the order of [`METRICS`]. `beside` is a usage that is stated around the message.
 fn of_message(message: &Object, beside: Option<&Value>) -> [Option<Value>; 2] {
     let mut found = [None, None];
@@ -73,6 +137,10 @@ fn of_message(message: &Object, beside: Option<&Value>) -> [Option<Value>; 2] {
     let is_place = |name: &str| PLACES.iter().any(|place| place[0] == name);
     let has_place = message.iter().any(|(name, _)| is_place(name));
     if beside.is_none() && !has_place && !may_state(message) {
+        return found;
+    }
+    // Of two statements that contradict each other none is believed; the note says so.
+    if contradiction(message).is_some() {
         return found;
     }
     let within = PLACES.iter().filter(|_| has_place).filter_map(|place| {

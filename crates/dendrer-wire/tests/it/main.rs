@@ -27,7 +27,7 @@ use dendrer_wire::import::{self, Choice, ImportError, ImportOptions, ImportPlan,
 pub(crate) fn of(format: &str) -> ImportOptions {
     let format = format::named(format).unwrap();
     let choice = Choice::default();
-    ImportOptions { format, map: None, choice, on_gap: OnGap::Mark, name: None }
+    ImportOptions { format, map: None, choice, on_gap: OnGap::Mark, name: None, kept: Vec::new() }
 }
 
 pub(crate) fn chat() -> ImportOptions {

@@ -1,0 +1,193 @@
+//! Imports that account for their source: what is in no table is named, one thing counts once, and a tree is a tree.
+
+use dendrer_object::Value;
+
+use crate::support::Place;
+
+fn imported(text: &str, more: &[&str]) -> (Place, Value) {
+    let place = Place::with_store();
+    std::fs::write(place.path().join("t.json"), text).unwrap();
+    let answer = place.ok(&[&["import", "t.json", "--run", "r", "--json"], more].concat());
+    (place, dendrer_object::json::parse_door(answer.as_bytes()).unwrap())
+}
+
+/// The onset of a violation, and the exit code.
+fn onset(place: &Place, run: &str, holds: &str) -> (Option<u64>, i32) {
+    let ran = place.run(&["bisect", run, "--holds", holds, "--json"]);
+    let answer = dendrer_object::json::parse_door(ran.stdout.as_bytes()).unwrap();
+    (answer.get("onset").and_then(Value::as_u64), ran.code)
+}
+
+fn uncertain(place: &Place, holds: &str) -> bool {
+    onset(place, "r", holds).1 == 6
+}
+
+const NO_ERROR: &str = "state.counters.tool_errors == 0";
+const ONE_CALL: &str = "state.counters.tool_calls <= 1";
+
+/// E14: the usage of one id counts once, each statement in place of the one before.
+#[test]
+fn the_usage_of_one_id_counts_once() {
+    let text = r#"{"role":"user","content":"q"}
+        {"id":"m1","role":"assistant","content":"a","usage":{"input_tokens":900,"output_tokens":100}}
+        {"id":"m1","role":"assistant","content":null,"tool_calls":[{"id":"c","function":{"name":"f","arguments":"{}"}}],"usage":{"input_tokens":900,"output_tokens":150}}
+        {"role":"tool","tool_call_id":"c","content":"ok"}
+        {"id":"m2","role":"assistant","content":"b","usage":{"input_tokens":1400,"output_tokens":0}}"#;
+    let (place, _) = imported(text, &[]);
+    assert_eq!(onset(&place, "r", "state.counters.tokens_used <= 1049"), (Some(3), 0));
+    assert_eq!(onset(&place, "r", "state.counters.tokens_used <= 2449"), (Some(5), 0));
+    assert_eq!(onset(&place, "r", "state.counters.tokens_used <= 2450"), (None, 1));
+    // Another number of tokens that went in is another statement, and neither is believed.
+    let (place, _) = imported(&text.replacen("900", "800", 1), &[]);
+    assert!(uncertain(&place, "state.counters.tokens_used <= 9999999"));
+}
+
+/// An item that is there already with its id and its content states nothing.
+#[test]
+fn an_item_that_is_repeated_counts_once() {
+    let call = r#"{"id":"m1","role":"assistant","content":null,"tool_calls":[{"id":"c","function":{"name":"f","arguments":"{}"}}],"usage":{"total_tokens":5}}"#;
+    let result = r#"{"role":"tool","tool_call_id":"c","content":"ok"}"#;
+    let (place, answer) = imported(&format!("[{call},{result},{call}]"), &[]);
+    assert_eq!(onset(&place, "r", ONE_CALL), (None, 1));
+    assert_eq!(
+        onset(&place, "r", "state.counters.tokens_used == 5 or state.counters.transitions == 0"),
+        (None, 1)
+    );
+    assert_eq!(answer.get("noted").and_then(|noted| noted.get("repeated")), Some(&Value::from(1u64)));
+    assert_eq!(answer.get("gaps"), Some(&Value::from(0u64)));
+}
+
+/// A value that stands on items of several roles names no item.
+#[test]
+fn an_id_of_the_conversation_is_no_id_of_a_message() {
+    let text = r#"[{"id":"s","role":"assistant","content":"a","usage":{"total_tokens":5}},
+        {"id":"s","role":"assistant","content":"b","usage":{"total_tokens":7}},
+        {"id":"s","role":"user","content":"c"}]"#;
+    let (place, _) = imported(text, &[]);
+    assert_eq!(onset(&place, "r", "state.counters.tokens_used < 12"), (Some(2), 0));
+}
+
+/// E16, E37: a usage where none is read, and a total below its parts, make the counter uncertain and nothing else.
+#[test]
+fn a_usage_that_was_not_read_is_named() {
+    let text = r#"[{"role":"user","content":"q"},
+        {"role":"assistant","content":null,"tool_calls":[{"id":"c","function":{"name":"f","arguments":"{}"}}],"usage":{"total_tokens":400}},
+        {"role":"tool","tool_call_id":"c","content":"ok","usage":{"total_tokens":9000}}]"#;
+    let (place, answer) = imported(text, &[]);
+    assert!(uncertain(&place, "state.counters.tokens_used <= 3200"));
+    assert_eq!(onset(&place, "r", NO_ERROR), (None, 1));
+    let note = answer.get("notes").and_then(|notes| notes.as_array()?.get(0).cloned()).unwrap();
+    assert_eq!(note.get("path"), Some(&Value::from("/2/usage")));
+    assert_eq!(note.get("may"), Some(&Value::array([Value::from("usage")])));
+    let (place, _) = imported(text, &["--kept", "/*/usage"]);
+    assert_eq!(onset(&place, "r", "state.counters.tokens_used <= 3200"), (None, 1));
+    assert!(place.ok(&["show", "r@0", "--json"]).contains("/*/usage"));
+    let (place, _) = imported(
+        r#"[{"role":"user","content":"q"},{"role":"assistant","content":"a","usage":{"prompt_tokens":4000,"completion_tokens":1,"total_tokens":0}}]"#,
+        &[],
+    );
+    assert!(uncertain(&place, "state.counters.tokens_used <= 5000"));
+}
+
+/// E17: a published tag that opens a call, outside of code.
+#[test]
+fn calls_in_tags_are_named() {
+    let text = |said: &str| {
+        format!(r#"[{{"role":"user","content":"q"}},{{"role":"assistant","content":{}}}]"#, Value::from(said))
+    };
+    let (place, _) = imported(&text("I do it.\n<tool_call>\n{\"name\":\"delete\"}\n</tool_call>"), &[]);
+    assert!(
+        uncertain(&place, "state.counters.tool_calls == 0")
+            && uncertain(&place, "state.counters.last_tool != 'x'")
+    );
+    let (place, _) = imported(&text("In `<tool_call>{}` the name stands first."), &[]);
+    assert_eq!(onset(&place, "r", "state.counters.tool_calls == 0"), (None, 1));
+}
+
+/// E18: calls and results among the parts of a content; a part in no table may be either.
+#[test]
+fn parts_are_calls_and_results() {
+    for (call, result) in [
+        (
+            r#"{"type":"tool-call","toolCallId":"c","toolName":"pay","input":{"n":1}}"#,
+            r#"{"type":"tool-result","toolCallId":"c","toolName":"pay","output":{"type":"error-text","value":"no"}}"#,
+        ),
+        (
+            r#"{"type":"tool_use","id":"c","name":"pay","input":{"n":1}}"#,
+            r#"{"type":"tool_result","tool_use_id":"c","content":"no","is_error":true}"#,
+        ),
+        (
+            r#"{"toolUse":{"toolUseId":"c","name":"pay","input":{"n":1}}}"#,
+            r#"{"toolResult":{"toolUseId":"c","content":[{"text":"no"}],"status":"error"}}"#,
+        ),
+        (
+            r#"{"functionCall":{"name":"pay","args":{"n":1}}}"#,
+            r#"{"functionResponse":{"name":"pay","response":{"error":"no"}}}"#,
+        ),
+    ] {
+        let text = format!(
+            r#"[{{"role":"user","content":"q"}},{{"role":"assistant","content":[{{"type":"text","text":"I pay."}},{call}]}},{{"role":"user","content":[{result}]}}]"#
+        );
+        let (place, answer) = imported(&text, &[]);
+        assert_eq!(onset(&place, "r", NO_ERROR), (Some(3), 0), "{text}");
+        assert_eq!(onset(&place, "r", "state.counters.tool_calls == 0"), (Some(2), 0), "{text}");
+        assert_eq!(
+            (answer.get("ticks"), answer.get("gaps")),
+            (Some(&3u64.into()), Some(&0u64.into())),
+            "{text}"
+        );
+        let shown = place.ok(&["show", "r@3", "--json"]);
+        assert!(
+            shown.contains(r#""source":{"index":2,"part":0}"#) && shown.contains(r#"{"n":1}"#),
+            "{shown}"
+        );
+    }
+    let text = r#"[{"role":"user","content":"q"},{"role":"assistant","content":[{"type":"gadget","x":1}]}]"#;
+    assert!(uncertain(&imported(text, &[]).0, "state.counters.tool_calls == 0"));
+}
+
+/// E20: a list of parts says the same as its text.
+#[test]
+fn a_list_of_parts_written_out_as_text_says_what_the_list_says() {
+    let parts = r#"[{"type":"text","text":"Error: declined"}]"#;
+    for content in [parts.to_owned(), Value::from(parts).to_string()] {
+        let text = format!(
+            r#"[{{"role":"assistant","content":null,"tool_calls":[{{"id":"c","function":{{"name":"f","arguments":"{{}}"}}}}]}},{{"role":"tool","tool_call_id":"c","content":{content}}}]"#
+        );
+        assert_eq!(onset(&imported(&text, &[]).0, "r", NO_ERROR), (Some(2), 0), "{content}");
+    }
+}
+
+/// E22: one member that says who speaks is taken beside any role; of two that differ none is believed.
+#[test]
+fn who_speaks_is_read_from_whichever_member_says_so() {
+    for member in ["sender", "agent_name", "speaker", "author"] {
+        let text = format!(
+            r#"[{{"role":"user","content":"q"}},{{"role":"assistant","{member}":"Refunds","content":"a"}}]"#
+        );
+        let (place, _) = imported(&text, &[]);
+        assert!(place.ok(&["log", "r", "--agent", "Refunds"]).contains("plan.update"), "{member}");
+        let both = text.replace("\"content\":\"a\"", "\"name\":\"Triage\",\"content\":\"a\"");
+        assert!(uncertain(&imported(&both, &[]).0, "state.counters.by_agent.Refunds == 0"), "{member}");
+    }
+}
+
+/// E46: messages that name a parent are a tree; the run is the branch that was gone on with, the others are forks of it.
+#[test]
+fn an_answer_that_was_thrown_away_is_a_fork() {
+    let text = r#"{"id":"m1","parent":null,"role":"user","content":"Pay."}
+        {"id":"m2","parent":"m1","role":"assistant","content":null,"tool_calls":[{"id":"c1","function":{"name":"pay","arguments":"{}"}}]}
+        {"id":"m3","parent":"m2","role":"tool","tool_call_id":"c1","content":"declined","is_error":true}
+        {"id":"m4","parent":"m1","role":"assistant","content":null,"tool_calls":[{"id":"c2","function":{"name":"pay","arguments":"{}"}}]}
+        {"id":"m5","parent":"m4","role":"tool","tool_call_id":"c2","content":"paid","is_error":false}"#;
+    let (place, answer) = imported(text, &[]);
+    assert_eq!(onset(&place, "r", NO_ERROR), (None, 1));
+    assert_eq!(onset(&place, "r", ONE_CALL), (None, 1));
+    assert_eq!(answer.get("forks"), Some(&Value::array([Value::from("r+2")])));
+    assert_eq!(onset(&place, "r+2", NO_ERROR).1, 0);
+    place.ok(&["verify", "--all", "--replay"]);
+    // The branch that the file names is the run.
+    let listed = text.lines().collect::<Vec<_>>().join(",");
+    let named = format!(r#"{{"current_node":"m3","messages":[{listed}]}}"#);
+    assert_eq!(onset(&imported(&named, &[]).0, "r", NO_ERROR), (Some(3), 0));
+}

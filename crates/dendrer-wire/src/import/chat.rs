@@ -1,0 +1,373 @@
+//! Reads messages of a chat one by one: accounts for what is in them, takes them apart, and knows those that were there.
+//!
+//! Formats of other shapes hand their items on as such messages, so that all of them are read by one set of rules.
+
+use std::collections::BTreeMap;
+
+use dendrer::kernel::unknown::{CALLS, SPEAKERS, USAGE};
+use dendrer_object::value::Object;
+use dendrer_object::{Value, json};
+
+use super::account::{self, ANY, Account, Accounted, Of, Row, kept, read};
+use super::error::ImportError;
+use super::items::Item;
+use super::layout::Found;
+use super::note::{At, ImportNote, NoteKind};
+use super::once::{Again, Branches, Node, Once, Short, Tree, short};
+use super::parts::{self, Piece};
+use crate::foreign::Visit;
+
+const MODEL: &[Of] = &[Of::Model];
+const RESULT: &[Of] = &[Of::Result];
+
+/// The members of a message of a chat.
+pub(crate) static MESSAGE: &[Row] = &[
+    read("role", ANY, "who speaks"),
+    read("content", ANY, "the words, the parts, or the output of a tool"),
+    read("parts", ANY, "the parts"),
+    read("name", ANY, "who speaks, or the tool"),
+    read("tool_calls", ANY, "calls"),
+    read("function_call", ANY, "a call"),
+    read("usage", MODEL, "tokens and cost"),
+    read("usage_metadata", MODEL, "tokens and cost"),
+    read("token_usage", MODEL, "tokens and cost"),
+    read("response_metadata", MODEL, "tokens and cost"),
+    read("metrics", MODEL, "tokens and cost"),
+    read("total_tokens", MODEL, "tokens"),
+    read("totalTokenCount", MODEL, "tokens"),
+    read("tokens_used", MODEL, "tokens"),
+    read("tokens", MODEL, "tokens"),
+    read("prompt_tokens", MODEL, "tokens"),
+    read("completion_tokens", MODEL, "tokens"),
+    read("input_tokens", MODEL, "tokens"),
+    read("output_tokens", MODEL, "tokens"),
+    read("cost_usd", MODEL, "cost"),
+    read("total_cost", MODEL, "cost"),
+    read("cost", MODEL, "cost"),
+    read("tool_call_id", RESULT, "the call"),
+    read("tool_call", RESULT, "the call"),
+    read("error", RESULT, "whether the call failed"),
+    read("is_error", RESULT, "whether the call failed"),
+    read("isError", RESULT, "whether the call failed"),
+    read("success", RESULT, "whether the call failed"),
+    read("exit_code", RESULT, "whether the call failed"),
+    read("status", RESULT, "whether the call failed"),
+    read("agent", RESULT, "who asked"),
+    read("agent_id", RESULT, "who asked"),
+    kept("artifact", RESULT, "data of the tool"),
+    kept("details", RESULT, "data of the tool"),
+    kept("structuredContent", RESULT, "data of the tool"),
+    kept("structured_content", RESULT, "data of the tool"),
+    kept("tools", ANY, "definitions"),
+    kept("functions", ANY, "definitions"),
+    kept("tool_choice", ANY, "a setting"),
+    kept("response_format", ANY, "a setting"),
+    kept("repeated_calls", ANY, "calls of an earlier piece"),
+];
+
+/// Facts that are known after all items.
+#[derive(Debug, Default)]
+pub(crate) struct Gathered {
+    /// What became of each place.
+    pub(crate) places: BTreeMap<String, Accounted>,
+    /// Values that look like ids and are none.
+    pub(crate) void: std::collections::BTreeSet<Short>,
+    /// The branches, if the items are a tree.
+    pub(crate) branches: Option<Branches>,
+}
+
+/// An item of another format as a message of a chat, with what no message says.
+#[derive(Debug, Default)]
+pub(crate) struct Turn {
+    /// Role, content, calls, usage and all else, by the names of a chat; the rest is kept as `intent.extra`.
+    pub(crate) message: Object,
+    /// The id of the item, and of the one before it.
+    pub(crate) id: Option<String>,
+    pub(crate) parent: Option<String>,
+    /// The id of the answer that it is a piece of.
+    pub(crate) answer: Option<String>,
+    /// The part of the item that it is.
+    pub(crate) part: Option<(&'static str, u64)>,
+    pub(crate) notes: Vec<ImportNote>,
+    /// Whether a program wrote it under the role of a user.
+    pub(crate) is_of_program: bool,
+    /// A decision on a call, in place of a message: the member `policy`.
+    pub(crate) decision: Option<Value>,
+}
+
+/// Reads the messages of one list.
+pub(crate) struct ChatReader<'l> {
+    table: &'static [Row],
+    found: &'l Found,
+    pub(crate) account: Account,
+    once: Once,
+    tree: Tree,
+    calls: BTreeMap<Short, Vec<(Short, Short)>>,
+    /// Whether ticks are no longer the numbers of messages, so that each transition says which it is.
+    is_shifted: bool,
+}
+
+impl<'l> ChatReader<'l> {
+    /// Begins to read messages with the members of this table.
+    pub(crate) fn new(table: &'static [Row], found: &'l Found) -> ChatReader<'l> {
+        ChatReader {
+            table,
+            found,
+            account: Account::default(),
+            once: Once::without(&found.void),
+            tree: Tree::default(),
+            calls: BTreeMap::new(),
+            is_shifted: found.branch.is_some(),
+        }
+    }
+
+    /// Ends the reading. `around` are the members around the list.
+    pub(crate) fn end(self, around: Option<&Value>) -> Gathered {
+        let branches = match &self.found.branch {
+            None => self.tree.branches(around),
+            Some(_) => None,
+        };
+        Gathered { places: self.account.places, void: self.once.void, branches }
+    }
+
+    /// Takes a message, and hands over what it becomes.
+    pub(crate) fn take(&mut self, mut item: Item<'_>, visit: Visit<'_>) -> Result<(), ImportError> {
+        let number = item.at.number.unwrap_or(u64::MAX);
+        if self.is_beside(number) {
+            return Ok(());
+        }
+        let Some(message) = item.value.as_object().cloned().filter(|_| !item.is_lost) else {
+            if item.at.number.is_some() {
+                self.tree.item(Node { number, ..Node::default() });
+            }
+            return visit(item);
+        };
+        let of = kind_of(&message);
+        if item.at.number.is_some() {
+            self.tree.message(&message, number, of == Of::Result);
+        }
+        if is_preamble(&item.value) {
+            return visit(item);
+        }
+        let mut notes = Vec::new();
+        self.account.item(self.table, of, &message, &item.at, &mut notes);
+        item.notes.append(&mut notes);
+        self.message(message, item, None, visit)
+    }
+
+    /// Whether the item of a number is on another branch than the one that is read.
+    fn is_beside(&self, number: u64) -> bool {
+        self.found.branch.as_ref().is_some_and(|branch| !branch.items.contains(&number))
+    }
+
+    /// Hands over what an item of another format became.
+    pub(crate) fn turn(
+        &mut self,
+        turn: Turn,
+        at: At<'_>,
+        size: usize,
+        visit: Visit<'_>,
+    ) -> Result<(), ImportError> {
+        let number = at.number.unwrap_or(u64::MAX);
+        if self.is_beside(number) {
+            return Ok(());
+        }
+        self.is_shifted = true;
+        let Turn { message, id, parent, answer, part, notes, is_of_program, decision } = turn;
+        let key = |text: Option<String>| text.map(|text| short(text.as_bytes()));
+        let (id, parent, answer) = (key(id), key(parent), key(answer));
+        let is_result = kind_of(&message) == Of::Result || decision.is_some();
+        if part.is_none_or(|(_, number)| number == 0) {
+            self.tree.item(Node { number, id, parent, answer, is_result });
+        }
+        let mut item = Item::new(Value::Object(message.clone()), At { part, ..at }, size);
+        (item.notes, item.is_of_program, item.decision) = (notes, is_of_program, decision);
+        if is_preamble(&item.value) || item.decision.is_some() {
+            item.source = self.source(item.at);
+            return visit(item);
+        }
+        self.message(message, item, answer, visit)
+    }
+
+    fn message(
+        &mut self,
+        message: Object,
+        mut item: Item<'_>,
+        known: Option<Short>,
+        visit: Visit<'_>,
+    ) -> Result<(), ImportError> {
+        let number = item.at.number.unwrap_or(u64::MAX);
+        let of = kind_of(&message);
+        let (id, again) = self.once.message(&message, known, number);
+        (item.id, item.again) = (id, again);
+        if let Again::Repeated(first) = again {
+            let at = At { number: Some(first), part: None, ..item.at };
+            let note = ImportNote::new(NoteKind::Repeated, item.at, format!("{at} has this id and content"));
+            item.notes = vec![note.with("first", Value::from(at.to_string()))];
+            item.source = self.source(item.at);
+            return visit(item);
+        }
+        let mut notes = Vec::new();
+        let kinds = [NoteKind::ParentMissing, NoteKind::ParentCycle];
+        for (kind, numbers) in kinds.into_iter().zip(self.found.orphans.iter()) {
+            if numbers.contains(&number) {
+                let text = "the item that this one names before it is not there; the one before it in the file is taken";
+                notes.push(ImportNote::new(kind, item.at, text));
+            }
+        }
+        let before = notes.len();
+        parts::account(&message, &item.at, &mut notes);
+        note_speakers(&message, of, item.at, &mut notes);
+        note_totals(&message, of, item.at, &mut notes);
+        let pieces = parts::split(&message, of);
+        let asks = message.get("tool_calls").is_some_and(|calls| *calls != Value::Null);
+        if pieces.is_none() && !asks && !message.contains_key("function_call") {
+            for list in parts::LISTS {
+                if let Some(content) = message.get(list) {
+                    account::tags(content, of, &format!("{}/{list}", item.at), &mut notes);
+                }
+            }
+        }
+        notes[before..].iter().for_each(|note| self.account.not_read(&item.at, note));
+        item.notes.append(&mut notes);
+        match pieces {
+            None => {
+                item.source = self.source(item.at);
+                self.piece(&mut item);
+                visit(item)
+            }
+            Some(pieces) => self.hand_over(pieces, item, visit),
+        }
+    }
+
+    fn hand_over(&mut self, pieces: Vec<Piece>, item: Item<'_>, visit: Visit<'_>) -> Result<(), ImportError> {
+        let single = pieces.len() == 1 && pieces[0].part.is_none();
+        self.is_shifted |= !single;
+        let (size, whole) = (item.size / pieces.len().max(1), item.at);
+        let (mut notes, usage, again, is_of_program) =
+            (item.notes, item.usage, item.again, item.is_of_program);
+        for Piece { value, part } in pieces {
+            let at = At { part, ..whole };
+            let mut one = Item::new(value, at, size);
+            one.notes = std::mem::take(&mut notes);
+            (one.source, one.again, one.is_of_program) = (self.source(at), again, is_of_program);
+            if part.is_none() {
+                (one.id, one.usage) = (item.id, usage.clone());
+                self.piece(&mut one);
+            }
+            visit(one)?;
+        }
+        Ok(())
+    }
+
+    /// The place of an item in its source, for the record of its transition.
+    fn source(&self, at: At<'_>) -> Option<Value> {
+        let number = at.number.filter(|_| self.is_shifted)?;
+        let mut members = vec![("index", Value::from(number))];
+        members.extend(at.part.map(|(_, part)| ("part", Value::from(part))));
+        Some(Value::record(members))
+    }
+
+    /// Takes the calls out of a piece of an answer that an earlier piece has asked for.
+    fn piece(&mut self, item: &mut Item<'_>) {
+        let (Some(id), Value::Object(message)) = (item.id, &mut item.value) else { return };
+        let Some(listed) = message.get("tool_calls").and_then(Value::as_array).cloned() else { return };
+        let known = self.calls.entry(id).or_default();
+        let (mut new, mut old) = (Vec::new(), Vec::new());
+        for call in listed.iter() {
+            let content = short(json::to_string(call).as_bytes());
+            let Some(call_id) = call.get("id").and_then(Value::as_str).map(|id| short(id.as_bytes())) else {
+                new.push(call.clone());
+                continue;
+            };
+            match known.iter().find(|(known, _)| *known == call_id) {
+                None => {
+                    known.push((call_id, content));
+                    new.push(call.clone());
+                }
+                Some((_, first)) => {
+                    if *first != content {
+                        let text = "a call of this id has other parameters in an earlier piece of the answer";
+                        item.notes.push(account::not_read(format!("{}/tool_calls", item.at), &[CALLS], text));
+                    }
+                    old.push(call.clone());
+                }
+            }
+        }
+        if old.is_empty() {
+            return;
+        }
+        match new.is_empty() {
+            true => drop(message.remove("tool_calls")),
+            false => message.set("tool_calls", Value::array(new)),
+        }
+        message.set("repeated_calls", Value::array(old));
+    }
+}
+
+/// The kind of a message in the table.
+pub(crate) fn kind_of(message: &Object) -> Of {
+    let role = message.get("role").and_then(Value::as_str).unwrap_or_default();
+    match () {
+        () if is_one_of(role, RESULTS) => Of::Result,
+        () if role.is_empty() || is_one_of(role, OUTSIDE) => Of::Outside,
+        () => Of::Model,
+    }
+}
+
+/// Roles of what reaches an agent from outside. Any other role is an agent that speaks.
+pub(crate) const OUTSIDE: &[&str] = &["user", "human", "system", "developer", "environment"];
+
+/// Roles of messages that bring the result of a call.
+pub(crate) const RESULTS: &[&str] = &["tool", "function"];
+
+/// Whether a role is one of these, in small or capital letters.
+pub(crate) fn is_one_of(role: &str, roles: &[&str]) -> bool {
+    roles.iter().any(|known| known.eq_ignore_ascii_case(role))
+}
+
+/// Tells whether a message in front of all others belongs to the run and not to any tick.
+pub(crate) fn is_preamble(item: &Value) -> bool {
+    matches!(item.get("role").and_then(Value::as_str), Some("system" | "developer"))
+}
+
+/// Returns the member of a message that says who speaks, beside its role: a name, else what an id names; and another one that
+/// says otherwise.
+pub(crate) fn speaker(message: &Object) -> (Option<&str>, Option<&str>) {
+    let own = message.get("name").and_then(Value::as_str).filter(|name| !name.trim().is_empty());
+    let (mut named, mut ids): (Vec<&str>, Vec<&str>) = (own.into_iter().collect(), Vec::new());
+    for (name, value) in message.iter() {
+        let Some(text) = value.as_str().filter(|text| !text.trim().is_empty()) else { continue };
+        // Nobody else can be called so: such a member says something else.
+        if ["kernel", "institution"].contains(&text) {
+            continue;
+        }
+        match account::names_speaker(name) {
+            Some(true) => ids.push(text),
+            Some(false) => named.push(text),
+            None => {}
+        }
+    }
+    let all = if named.is_empty() { ids } else { named };
+    let first = all.first().copied();
+    (first, all.iter().copied().find(|other| Some(*other) != first))
+}
+
+fn note_speakers(message: &Object, of: Of, at: At<'_>, notes: &mut Vec<ImportNote>) {
+    if of != Of::Result
+        && let (Some(one), Some(other)) = speaker(message)
+    {
+        let text = format!("members of this message say that {one:?} and that {other:?} speaks");
+        notes.push(account::not_read(at, &[SPEAKERS], text));
+    }
+}
+
+/// Notes a total that is less than its parts.
+fn note_totals(message: &Object, of: Of, at: At<'_>, notes: &mut Vec<ImportNote>) {
+    if of == Of::Model
+        && let Some(place) = super::usage::contradiction(message)
+    {
+        let text = "the total is less than its parts";
+        notes.push(account::not_read(format!("{at}/{place}"), &[USAGE], text));
+    }
+}

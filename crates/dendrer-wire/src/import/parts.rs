@@ -1,0 +1,370 @@
+//! Messages whose content is a list of parts: calls and results among the parts become calls of the message and messages of
+//! their own.
+//!
+//! A part is known by its `type`, or by the one member that holds it (`functionCall`, `toolUse`). A message without its results is
+//! one item if anything is left of it, each result is one.
+
+use dendrer::kernel::unknown::{CALLS, FAILURES};
+use dendrer_object::Value;
+use dendrer_object::value::{Array, Object};
+
+use super::account::{self, Of};
+use super::note::ImportNote;
+
+/// What a part is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Part {
+    Text,
+    Call,
+    Result,
+    /// A call with its result, as far as there is one.
+    Both,
+    Kept,
+    Unknown,
+}
+
+/// Types of parts that hold text.
+pub(crate) const TEXTS: &[&str] = &["text", "input_text", "output_text", "summary_text", "reasoning_text"];
+
+/// Types of parts that ask for a call.
+pub(crate) const CALL_TYPES: &[&str] = &[
+    "tool_use",
+    "server_tool_use",
+    "mcp_tool_use",
+    "tool_call",
+    "tool-call",
+    "toolCall",
+    "function_call",
+    "server_tool_call",
+];
+
+/// Types of parts that bring the result of a call; a type that ends in `_tool_result` is one too.
+pub(crate) const RESULT_TYPES: &[&str] = &[
+    "tool_result",
+    "tool-result",
+    "toolResult",
+    "mcp_tool_result",
+    "tool_call_response",
+    "server_tool_call_response",
+    "function_call_output",
+    "tool_response",
+];
+
+/// Types of parts that are kept: none states a call, a usage or a failure.
+pub(crate) const KEPT_TYPES: &[(&str, &str)] = &[
+    ("audio", "a medium"),
+    ("blob", "a medium"),
+    ("compaction", "a summary"),
+    ("container_upload", "a file"),
+    ("document", "a file"),
+    ("file", "a file"),
+    ("image", "a medium"),
+    ("image_url", "a medium"),
+    ("input_audio", "a medium"),
+    ("input_file", "a file"),
+    ("input_image", "a medium"),
+    ("media", "a medium"),
+    ("output_audio", "a medium"),
+    ("reasoning", "a thought"),
+    ("redacted_thinking", "a thought"),
+    ("refusal", "words"),
+    ("search_result", "a document"),
+    ("source-document", "a document"),
+    ("source-url", "a document"),
+    ("source", "a document"),
+    ("step-start", "a mark between two answers"),
+    ("thinking", "a thought"),
+    ("uri", "a file"),
+    ("video", "a medium"),
+    ("video_url", "a medium"),
+];
+
+/// Members that hold a call, of parts without a type.
+const CALL_MEMBERS: &[&str] = &["functionCall", "function_call", "toolUse"];
+
+/// Members that hold a result, of parts without a type.
+const RESULT_MEMBERS: &[&str] = &["functionResponse", "function_response", "toolResult"];
+
+/// Members that hold what is kept, of parts without a type.
+const KEPT_MEMBERS: &[&str] = &[
+    "text",
+    "inlineData",
+    "inline_data",
+    "fileData",
+    "file_data",
+    "image",
+    "document",
+    "video",
+    "cachePoint",
+    "reasoningContent",
+    "thought",
+    "executableCode",
+    "guardContent",
+];
+
+/// The lists of parts that a message may have.
+pub(crate) const LISTS: [&str; 2] = ["content", "parts"];
+
+fn kind(part: &Value) -> Part {
+    let Some(object) = part.as_object() else { return Part::Kept };
+    let holds = |names: &[&str]| {
+        names.iter().any(|name| object.get(name).is_some_and(|inner| inner.as_object().is_some()))
+    };
+    let has = |names: &[&str]| names.iter().any(|name| object.contains_key(name));
+    let Some(name) = object.get("type").and_then(Value::as_str) else {
+        return match () {
+            () if holds(CALL_MEMBERS) => Part::Call,
+            () if holds(RESULT_MEMBERS) => Part::Result,
+            () if has(KEPT_MEMBERS) => Part::Kept,
+            () => Part::Unknown,
+        };
+    };
+    match name {
+        name if TEXTS.contains(&name) => Part::Text,
+        name if CALL_TYPES.contains(&name) => Part::Call,
+        name if RESULT_TYPES.contains(&name) || name.ends_with("_tool_result") => Part::Result,
+        "dynamic-tool" | "tool-invocation" => Part::Both,
+        name if name.starts_with("tool-") && (has(&["toolCallId"]) || has(&["state"])) => Part::Both,
+        name if KEPT_TYPES.iter().any(|(known, _)| *known == name) || name.starts_with("data-") => Part::Kept,
+        _ => Part::Unknown,
+    }
+}
+
+/// One item of a message.
+#[derive(Debug)]
+pub(crate) struct Piece {
+    /// It as a message of its own, in the shape of a chat.
+    pub(crate) value: Value,
+    /// The list and the number of its part; `None` for the message without its results.
+    pub(crate) part: Option<(&'static str, u64)>,
+}
+
+/// Notes the parts of a message that are in no table, and the members of its parts that tell.
+pub(crate) fn account(message: &Object, at: &dyn std::fmt::Display, notes: &mut Vec<ImportNote>) {
+    for (list, part, number) in parts_of(message) {
+        if kind(part) == Part::Unknown {
+            let name = part.get("type").and_then(Value::as_str).unwrap_or("none");
+            let text = format!("a part of the type {name} is in no table");
+            notes.push(account::not_read(format!("{at}/{list}/{number}"), &[CALLS, FAILURES], text));
+        }
+    }
+}
+
+/// The parts of the lists that a message has.
+fn parts_of(message: &Object) -> impl Iterator<Item = (&'static str, &Value, u64)> {
+    LISTS.into_iter().flat_map(|list| {
+        let parts = message.get(list).and_then(Value::as_array);
+        parts
+            .into_iter()
+            .flat_map(|parts| parts.iter())
+            .zip(0..)
+            .map(move |(part, number)| (list, part, number))
+    })
+}
+
+/// Takes a message apart; `None` if no part of it is a call or a result.
+pub(crate) fn split(message: &Object, of: Of) -> Option<Vec<Piece>> {
+    let is_one = |part: &Value| matches!(kind(part), Part::Call | Part::Result | Part::Both);
+    if !parts_of(message).any(|(_, part, _)| is_one(part)) {
+        return None;
+    }
+    let mut whole = message.clone();
+    let mut asked: Vec<Value> = Vec::new();
+    let mut results: Vec<Piece> = Vec::new();
+    let mut leads = false;
+    for list in LISTS {
+        let Some(parts) = message.get(list).and_then(Value::as_array) else { continue };
+        let mut left: Vec<&Value> = Vec::new();
+        for (part, number) in parts.iter().zip(0..) {
+            let object = part.as_object();
+            match (kind(part), object) {
+                (Part::Call, Some(part)) => asked.push(call(part)),
+                (Part::Result, Some(part)) => {
+                    leads |= asked.is_empty() && left.is_empty() && results.is_empty();
+                    results.push(Piece { value: result(part), part: Some((list, number)) });
+                }
+                (Part::Both, Some(part)) => {
+                    let (call, result) = both(part);
+                    asked.push(call);
+                    results.extend(result.map(|value| Piece { value, part: Some((list, number)) }));
+                }
+                _ => left.push(part),
+            }
+        }
+        match &left[..] {
+            [] => {
+                whole.remove(list);
+            }
+            left => match left.first().and_then(|only| only_text(only)).filter(|_| left.len() == 1) {
+                Some(text) => {
+                    whole.remove(list);
+                    whole.set("content", text.clone());
+                }
+                None => whole.set(list, Value::array(left.iter().copied().cloned())),
+            },
+        }
+    }
+    let mut pieces = Vec::new();
+    if add_calls(&mut whole, asked) || says_anything(&whole) {
+        if !whole.contains_key("content") {
+            whole.set("content", Value::Null);
+        }
+        // Results of another role are answers to the message before.
+        if of == Of::Result {
+            whole.set("role", Value::from("user"));
+        }
+        pieces.push(Piece { value: Value::Object(whole), part: None });
+    }
+    let at = if leads { 0 } else { pieces.len() };
+    pieces.splice(at..at, results);
+    Some(pieces)
+}
+
+/// The text of a part that has nothing else.
+fn only_text(part: &Value) -> Option<&Value> {
+    let object = part.as_object()?;
+    let is_plain = object.iter().all(|(name, _)| matches!(&**name, "type" | "text"));
+    object.get("text").filter(|text| is_plain && text.as_str().is_some())
+}
+
+/// Adds calls to those that a message lists already; the same id is the same call. Returns whether there are any.
+fn add_calls(message: &mut Object, asked: Vec<Value>) -> bool {
+    let listed = message.get("tool_calls").and_then(Value::as_array).cloned().unwrap_or_else(Array::default);
+    let has = |id: Option<&Value>| id.is_some() && listed.iter().any(|call| call.get("id") == id);
+    let new = asked.iter().filter(|call| !has(call.get("id"))).cloned();
+    let all: Vec<Value> = listed.iter().cloned().chain(new).collect();
+    let any = !all.is_empty();
+    if any {
+        message.set("tool_calls", Value::array(all));
+    }
+    any
+}
+
+/// Whether a message says anything beside who speaks and which it is.
+fn says_anything(message: &Object) -> bool {
+    message.contains_key("content") || message.contains_key("parts")
+}
+
+/// The members of an object but these, after others.
+fn with_rest(first: Vec<(&'static str, Option<Value>)>, rest: &Object, taken: &[&str]) -> Value {
+    let mut made = Object::default();
+    for (name, value) in first {
+        if let Some(value) = value {
+            made.set(name, value);
+        }
+    }
+    for (name, value) in rest.iter() {
+        if !taken.contains(&&**name) && !made.contains_key(name) {
+            made.set(name, value.clone());
+        }
+    }
+    Value::Object(made)
+}
+
+fn first<'o>(object: &'o Object, names: &[&str]) -> Option<&'o Value> {
+    names.iter().find_map(|name| object.get(name))
+}
+
+/// The object of a part without a type that holds all it says.
+fn inner<'o>(part: &'o Object, names: &[&str]) -> &'o Object {
+    names.iter().find_map(|name| part.get(name)?.as_object()).unwrap_or(part)
+}
+
+const IDS: &[&str] =
+    &["tool_use_id", "tool_call_id", "toolCallId", "toolUseId", "call_id", "toolUseID", "id"];
+const NAMES: &[&str] = &["name", "toolName", "tool_name"];
+const INPUTS: &[&str] = &["input", "args", "arguments", "params", "parameters"];
+const OUTPUTS: &[&str] = &["content", "output", "result", "response"];
+
+/// A call in the shape of a chat.
+fn call(part: &Object) -> Value {
+    let held = inner(part, CALL_MEMBERS);
+    let said = [
+        ("arguments", first(held, INPUTS).cloned()),
+        ("id", first(held, &["id", "toolCallId", "toolUseId", "call_id", "tool_call_id"]).cloned()),
+        ("name", first(held, NAMES).cloned()),
+    ];
+    let mut taken = [INPUTS, NAMES, &["toolCallId", "toolUseId", "call_id", "tool_call_id"]].concat();
+    let is_plain = held.get("type").and_then(Value::as_str);
+    taken.extend(
+        is_plain.is_some_and(|name| !name.contains("server") && !name.contains("mcp")).then_some("type"),
+    );
+    with_rest(said.to_vec(), held, &taken)
+}
+
+/// A result as a message of its own, in the shape of a chat.
+fn result(part: &Object) -> Value {
+    let held = inner(part, RESULT_MEMBERS);
+    let output = first(held, OUTPUTS);
+    let (content, is_error) = match output.and_then(Value::as_object).and_then(tagged_output) {
+        Some((content, is_error)) => (content, is_error),
+        None => (output.cloned(), error_in(output)),
+    };
+    let said = [
+        ("role", Some(Value::from("tool"))),
+        ("content", content),
+        ("is_error", is_error.filter(|_| !held.contains_key("is_error")).map(Value::from)),
+        ("name", first(held, NAMES).cloned()),
+        ("tool_call_id", first(held, IDS).cloned()),
+    ];
+    let mut taken = [OUTPUTS, NAMES, IDS].concat();
+    taken.extend(has_plain_type(held).then_some("type"));
+    with_rest(said.to_vec(), held, &taken)
+}
+
+fn has_plain_type(part: &Object) -> bool {
+    let name = part.get("type").and_then(Value::as_str);
+    name.is_some_and(|name| RESULT_TYPES.contains(&name))
+}
+
+/// Reads an output that says by its type what it is, as the parts of one library do: its value, and whether the call failed.
+fn tagged_output(output: &Object) -> Option<(Option<Value>, Option<bool>)> {
+    let name = output.get("type")?.as_str()?;
+    let value = output.get("value").cloned();
+    match name {
+        "text" | "json" | "content" if value.is_some() => Some((value, Some(false))),
+        "error-text" | "error-json" => Some((value, Some(true))),
+        "execution-denied" => Some((Some(Value::Object(output.clone())), Some(true))),
+        _ => None,
+    }
+}
+
+/// Reads whether the content of a server's tool is an error: `{"type":"..._error","error_code":..}`.
+fn error_in(output: Option<&Value>) -> Option<bool> {
+    let object = output?.as_object()?;
+    let name = object.get("type")?.as_str()?;
+    (name.ends_with("_error") && object.contains_key("error_code")).then_some(true)
+}
+
+/// The call and the result of a part that has both.
+fn both(part: &Object) -> (Value, Option<Value>) {
+    let held = part.get("toolInvocation").and_then(Value::as_object).unwrap_or(part);
+    let named = held.get("type").and_then(Value::as_str).and_then(|name| name.strip_prefix("tool-"));
+    let tool = first(held, NAMES).cloned().or_else(|| named.map(Value::from));
+    let id = first(held, &["toolCallId", "tool_call_id", "id"]).cloned();
+    let state = held.get("state").and_then(Value::as_str).unwrap_or_default();
+    let said = [
+        ("arguments", first(held, &["input", "args", "rawInput"]).cloned()),
+        ("id", id.clone()),
+        ("name", tool.clone()),
+    ];
+    let of_result = ["output", "result", "errorText", "state", "preliminary", "approval", "type"];
+    let ids = ["toolCallId", "tool_call_id", "toolName", "input", "args", "rawInput"];
+    let call = with_rest(said.to_vec(), held, &[&of_result[..], &ids[..]].concat());
+    let is_denied = state == "output-denied";
+    let is_error = state == "output-error" || held.contains_key("errorText") || is_denied;
+    let output = first(held, &["output", "result"]);
+    if output.is_none() && !is_error {
+        return (call, None);
+    }
+    let approval = held.get("approval").filter(|_| is_denied).cloned();
+    let said = [
+        ("role", Some(Value::from("tool"))),
+        ("content", held.get("errorText").or(output).cloned().or(approval)),
+        ("is_error", Some(Value::from(is_error))),
+        ("name", tool),
+        ("state", Some(Value::from(state)).filter(|_| is_denied)),
+        ("tool_call_id", id),
+    ];
+    (call, Some(with_rest(said.to_vec(), &Object::default(), &[])))
+}
